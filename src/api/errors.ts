@@ -1,0 +1,94 @@
+// Every failure becomes one Rendered, whichever door it leaves through; nothing else decides what a caller sees.
+
+import { type DescMessage, type Message, toBinary } from '@bufbuild/protobuf'
+import { anyPack } from '@bufbuild/protobuf/wkt'
+import { isUnavailable } from '#db/unavailable.ts'
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  PreconditionFailureSchema,
+  ResourceInfoSchema,
+  RetryInfoSchema,
+} from '#gen/google/rpc/error_details_pb.ts'
+import { StatusSchema } from '#gen/google/rpc/status_pb.ts'
+import { AppError, type Code, codes, type Detail } from '#lib/errors.ts'
+import { jsonText } from './json-write.ts'
+
+export type Rendered = {
+  code: Code
+  http: number
+  message: string
+  details: readonly { desc: DescMessage; message: Message }[]
+  /** Seconds, for the Retry-After header. */
+  retryAfter: number | undefined
+}
+
+/** A bug reaches the caller as INTERNAL without its text; the log has the cause under the same request id. */
+export function toAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error
+  if (isUnavailable(error)) {
+    const details: Detail[] = [{ type: 'RetryInfo', retryDelaySeconds: 1 }]
+    return new AppError('UNAVAILABLE', 'the database cannot be reached now', { details, cause: error })
+  }
+  return new AppError('INTERNAL', 'something went wrong on our side; the request id helps to find out what', {
+    cause: error,
+  })
+}
+
+export function renderError(error: AppError, requestId: string, domain: string): Rendered {
+  const { code, http, message, reason } = error
+  const info = {
+    desc: ErrorInfoSchema,
+    message: { $typeName: ErrorInfoSchema.typeName, reason, domain, metadata: { requestId } },
+  }
+  const retry = error.details.find((detail) => detail.type === 'RetryInfo')
+  const details = [info, ...error.details.map(detailMessage)]
+  return { code, http, message, details, retryAfter: retry?.retryDelaySeconds }
+}
+
+function detailMessage(detail: Detail): { desc: DescMessage; message: Message } {
+  switch (detail.type) {
+    case 'BadRequest': {
+      const fieldViolations = detail.fieldViolations.map((violation) => {
+        return { $typeName: 'google.rpc.BadRequest.FieldViolation', ...violation }
+      })
+      return pair(BadRequestSchema, { fieldViolations })
+    }
+    case 'ResourceInfo': {
+      const { resourceType, resourceName, description = '' } = detail
+      return pair(ResourceInfoSchema, { resourceType, resourceName, owner: '', description })
+    }
+    case 'PreconditionFailure': {
+      const violations = detail.violations.map(({ type, subject = '', description }) => {
+        return { $typeName: 'google.rpc.PreconditionFailure.Violation', type, subject, description }
+      })
+      return pair(PreconditionFailureSchema, { violations })
+    }
+    case 'RetryInfo': {
+      const retryDelay = { $typeName: 'google.protobuf.Duration', seconds: BigInt(detail.retryDelaySeconds), nanos: 0 }
+      return pair(RetryInfoSchema, { retryDelay })
+    }
+  }
+}
+
+function pair(desc: DescMessage, fields: object): { desc: DescMessage; message: Message } {
+  return { desc, message: { $typeName: desc.typeName, ...fields } as Message }
+}
+
+/** The body of a REST error (AIP-193): code, message and the details, each with its type. */
+export function errorJson({ code, message, details }: Rendered): string {
+  const texts = details.map(({ desc, message: detail }) => {
+    return `{"@type":"type.googleapis.com/${desc.typeName}",${jsonText(desc, detail).slice(1)}`
+  })
+  return `{"code":${codes[code].number},"message":${JSON.stringify(message)},"details":[${texts.join(',')}]}`
+}
+
+/** The same as a serialised google.rpc.Status, for the `grpc-status-details-bin` trailer. */
+export function errorStatus({ code, message, details }: Rendered): Uint8Array {
+  return toBinary(StatusSchema, {
+    $typeName: 'google.rpc.Status',
+    code: codes[code].number,
+    message,
+    details: details.map(({ desc, message: detail }) => anyPack(desc, detail)),
+  })
+}

@@ -1,0 +1,116 @@
+// What an update changes, made explicit before its handler runs. The rules are table 1.20 of the behaviour reference.
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  getOption,
+  isFieldSet,
+  type Message,
+} from '@bufbuild/protobuf'
+import { type FieldMask, FieldMaskSchema } from '@bufbuild/protobuf/wkt'
+import { FieldBehavior, field_behavior } from '#gen/google/api/field_behavior_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { fieldNamed, getField, isWellKnown, type MessageField, shown, type Values } from './message-fields.ts'
+
+type Path = readonly DescField[]
+
+const resourceFields = new WeakMap<DescMessage, MessageField | false>()
+const behaviors = new WeakMap<DescField, readonly FieldBehavior[]>()
+
+/** The field of an update request that holds the resource: its one message field beside `update_mask`. */
+export function resourceFieldOf(input: DescMessage): MessageField | undefined {
+  const found = resourceFields.get(input) ?? findResourceField(input)
+  resourceFields.set(input, found)
+  return found || undefined
+}
+
+function findResourceField(input: DescMessage): MessageField | false {
+  if (fieldNamed(input, 'update_mask')?.message?.typeName !== FieldMaskSchema.typeName) return false
+  const messages = input.fields.filter((field) => field.fieldKind === 'message' && !isWellKnown(field.message))
+  return messages.length === 1 ? (messages[0] as MessageField) : false
+}
+
+/**
+ * Replaces the mask of an update by the proto paths of the fields to change; other requests are left alone.
+ * `bodyKeys` are the members of the JSON body, or undefined for a call that came over gRPC.
+ */
+export function resolveMask(method: DescMethod, request: Message, bodyKeys: string[] | undefined): void {
+  const resource = resourceFieldOf(method.input)
+  if (!resource) return
+  const mask = getField(request, fieldNamed(method.input, 'update_mask')!) as FieldMask | undefined
+  const value = getField(request, resource) as Message | undefined
+
+  const paths = pathsOf(resource.message, value, new Set(mask?.paths), bodyKeys)
+  const changeable = paths.filter(
+    (path) => !path.some((field) => has(field, FieldBehavior.OUTPUT_ONLY)) && !isUid(path),
+  )
+  const names = namesOf(changeable, value)
+  ;(request as unknown as Values).updateMask = create(FieldMaskSchema, { paths: names })
+}
+
+function pathsOf(
+  desc: DescMessage,
+  value: Message | undefined,
+  given: ReadonlySet<string>,
+  bodyKeys: string[] | undefined,
+): Path[] {
+  if (given.has('*')) {
+    if (given.size > 1) throw invalid({ field: 'update_mask', description: 'has * beside other paths' })
+    return desc.fields.filter((field) => isReplaced(field, value)).map((field) => [field])
+  }
+  if (given.size > 0) return [...given].map((path) => resolvePath(desc, path))
+  if (bodyKeys) return bodyKeys.map((key) => [fieldNamed(desc, key)!])
+  return value ? desc.fields.filter((field) => isFieldSet(value, field)).map((field) => [field]) : []
+}
+
+/** Whether `*` covers the field. Of a oneof it covers the member that is set, which replaces any other. */
+function isReplaced(field: DescField, value: Message | undefined): boolean {
+  if (has(field, FieldBehavior.IMMUTABLE)) return false
+  return !field.oneof || (value !== undefined && isFieldSet(value, field))
+}
+
+function resolvePath(desc: DescMessage, path: string): Path {
+  const fields: DescField[] = []
+  let at: DescMessage | undefined = desc
+  for (const name of path.split('.')) {
+    const field: DescField | undefined = at && fieldNamed(at, name)
+    if (!field) throw invalid({ field: 'update_mask', description: `${shown(path)} is not a known field` })
+    fields.push(field)
+    at = field.fieldKind === 'message' && !isWellKnown(field.message) ? field.message : undefined
+  }
+  return fields
+}
+
+/** The paths as text, without those that another one covers. */
+function namesOf(paths: readonly Path[], value: Message | undefined): string[] {
+  const byName = new Map(paths.map((path) => [nameOf(path), path]))
+  return [...byName.entries()].filter(([, path]) => !isCovered(path, byName, value)).map(([name]) => name)
+}
+
+function isCovered(path: Path, byName: ReadonlyMap<string, Path>, value: Message | undefined): boolean {
+  if (path.some((_, i) => i > 0 && byName.has(nameOf(path.slice(0, i))))) return true
+  // Setting one member of a oneof clears the others; naming those as well would undo it.
+  const field = path.at(-1)!
+  let owner = value
+  for (const step of path.slice(0, -1)) owner = owner && (getField(owner, step) as Message | undefined)
+  const set = owner && field.oneof?.fields.find((member) => isFieldSet(owner, member))
+  return set !== undefined && set !== field && byName.has(nameOf([...path.slice(0, -1), set]))
+}
+
+function nameOf(path: Path): string {
+  return path.map((field) => field.name).join('.')
+}
+
+function isUid(path: Path): boolean {
+  return path.length === 1 && path[0]!.name === 'uid'
+}
+
+function has(field: DescField, behavior: FieldBehavior): boolean {
+  let found = behaviors.get(field)
+  if (!found) {
+    found = getOption(field, field_behavior)
+    behaviors.set(field, found)
+  }
+  return found.includes(behavior)
+}

@@ -1,0 +1,141 @@
+// The same endpoints over gRPC, on the same port, by grpc-js.
+import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
+import http2 from 'node:http2'
+import type { Socket } from 'node:net'
+import { type DescFile, type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf'
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
+import grpc from '@grpc/grpc-js'
+import { ReflectionService } from '@grpc/reflection'
+import { HealthImplementation } from 'grpc-health-check'
+import type { Caller } from '#app.ts'
+import { type Code, codes } from '#lib/errors.ts'
+import { type Door, enter, fail, invoke, leave, type Passage } from './door.ts'
+import { errorStatus } from './errors.ts'
+import { resolveMask } from './field-mask.ts'
+import type { Endpoint } from './methods.ts'
+import { newRequestId } from './request-id.ts'
+
+export type GrpcServer = {
+  /** Takes over a connection whose client speaks HTTP/2. */
+  accept(socket: Socket): void
+  /** Tells clients to go elsewhere; calls in flight have `graceMs` to finish. */
+  drain(graceMs: number): void
+}
+
+/** `onRest` gets what arrives over HTTP/2 without being gRPC, as behind some proxies. */
+export function createGrpcServer(
+  door: Door,
+  endpoints: readonly Endpoint[],
+  onRest: (req: never, res: never) => void,
+): GrpcServer {
+  const { config } = door.app
+  const server = new grpc.Server({
+    'grpc.max_receive_message_length': config.maxBodyBytes,
+    'grpc.max_send_message_length': -1,
+    'grpc.max_concurrent_streams': 1000,
+    'grpc.max_connection_idle_ms': config.keepAliveTimeoutMs * 10,
+  })
+  for (const [service, methods] of Map.groupBy(endpoints, ({ desc }) => desc.parent)) {
+    const definition: Record<string, grpc.MethodDefinition<Message, Message>> = {}
+    const handlers: Record<string, grpc.handleUnaryCall<Message, Message>> = {}
+    for (const endpoint of methods) {
+      definition[endpoint.desc.localName] = definitionOf(service.typeName, endpoint.desc)
+      handlers[endpoint.desc.localName] = unary(door, endpoint)
+    }
+    server.addService(definition, handlers)
+  }
+  const health = new HealthImplementation({ '': 'SERVING' })
+  health.addToServer(server)
+  if (config.reflection) new ReflectionService(packageOf(endpoints)).addToServer(server)
+
+  const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure())
+  serveRestToo(server, onRest)
+  return {
+    accept: (socket) => injector.injectConnection(socket),
+    drain(graceMs) {
+      health.setStatus('', 'NOT_SERVING')
+      injector.drain(graceMs)
+    },
+  }
+}
+
+function definitionOf(service: string, desc: DescMethod): grpc.MethodDefinition<Message, Message> {
+  return {
+    path: `/${service}/${desc.name}`,
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: (message) => Buffer.from(toBinary(desc.input, message)),
+    requestDeserialize: (bytes) => fromBinary(desc.input, bytes),
+    responseSerialize: (message) => Buffer.from(toBinary(desc.output, message)),
+    responseDeserialize: (bytes) => fromBinary(desc.output, bytes),
+  }
+}
+
+function unary(door: Door, endpoint: Endpoint): grpc.handleUnaryCall<Message, Message> {
+  return async (call, callback) => {
+    const given = call.metadata.get('x-request-id')[0]
+    const passage: Passage = {
+      transport: 'grpc',
+      requestId: newRequestId(given?.toString()),
+      remoteAddress: call.getPeer(),
+      startedAt: performance.now(),
+      signal: () => signalOf(call),
+    }
+    door.app.metrics.inFlight.inc()
+    let caller: Caller | undefined
+    let code: Code | 'OK' = 'OK'
+    try {
+      caller = await enter(door, endpoint, call.metadata.get('authorization')[0]?.toString())
+      resolveMask(endpoint.desc, call.request, undefined)
+      callback(null, await invoke(door, endpoint, caller, call.request, passage))
+    } catch (error) {
+      const rendered = fail(door, error, passage)
+      code = rendered.code
+      const metadata = new grpc.Metadata()
+      metadata.set('x-request-id', passage.requestId)
+      metadata.set('grpc-status-details-bin', Buffer.from(errorStatus(rendered)))
+      callback({ code: codes[rendered.code].number, details: rendered.message, metadata })
+    } finally {
+      door.app.metrics.inFlight.dec()
+      leave(door, endpoint, caller, code, passage)
+    }
+  }
+}
+
+function signalOf(call: grpc.ServerUnaryCall<Message, Message>): AbortSignal {
+  const controller = new AbortController()
+  if (call.cancelled) controller.abort()
+  else call.on('cancelled', () => controller.abort())
+  return controller.signal
+}
+
+/** What the reflection library reads of a package definition: every file, with those that it imports. */
+function packageOf(endpoints: readonly Endpoint[]): ConstructorParameters<typeof ReflectionService>[0] {
+  const files = new Set<DescFile>()
+  const add = (file: DescFile): void => {
+    if (files.has(file)) return
+    files.add(file)
+    file.dependencies.forEach(add)
+  }
+  for (const { desc } of endpoints) add(desc.parent.file)
+  const fileDescriptorProtos = [...files].map((file) => Buffer.from(toBinary(FileDescriptorProtoSchema, file.proto)))
+  return { pinfold: { format: 'Protocol Buffer 3 DescriptorProto', type: {}, fileDescriptorProtos } }
+}
+
+/**
+ * grpc-js answers 415 to anything but gRPC. Its `stream` listener is wrapped so that REST over HTTP/2 reaches the same
+ * handler as over HTTP/1.1. This reads a private map of grpc-js; `one-port.test.ts` notices when that changes.
+ */
+function serveRestToo(server: grpc.Server, onRest: (req: never, res: never) => void): void {
+  const servers = (server as unknown as { http2Servers: Map<Http2Server, unknown> }).http2Servers
+  const inner = [...servers.keys()].at(-1)!
+  type OnStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: string[]) => void
+  const [onStream] = inner.listeners('stream') as OnStream[]
+  inner.removeAllListeners('stream')
+  inner.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: string[]) => {
+    if (headers['content-type']?.startsWith('application/grpc'))
+      return onStream!.call(inner, stream, headers, flags, raw)
+    const req = new http2.Http2ServerRequest(stream, headers, {}, raw)
+    onRest(req as never, new http2.Http2ServerResponse(stream) as never)
+  })
+}

@@ -1,0 +1,81 @@
+// Proto-JSON to messages, strictly: what the contract does not know is refused, and the error says where it stood.
+import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf'
+import { invalid } from '#lib/errors.ts'
+import { readEnum, readMapKey, readScalar, textFormOf } from './json-scalars.ts'
+import { fieldNamed, join, setField, shown, type Values } from './message-fields.ts'
+
+const maxDepth = 64
+
+/** The JSON value of a request body; nothing at all counts as `{}`. Of a member given twice the last one counts. */
+export function parseBody(bytes: Buffer): unknown {
+  if (bytes.length === 0) return {}
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch (error) {
+    throw invalid({ field: 'body', description: `is not valid JSON: ${reasonOf(error)}` })
+  }
+}
+
+/** V8 quotes the text around the mistake; that may be a secret, and errors get logged. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof SyntaxError)) return 'not UTF-8'
+  return error.message.replace(/, (?:\.\.\.)?".*$/s, '').toWellFormed()
+}
+
+/** A new message with the members of `json`. Throws INVALID_ARGUMENT; violations are paths below `path`. */
+export function readJson(desc: DescMessage, json: unknown, path = ''): Message {
+  return readMessage(desc, json, path, 1)
+}
+
+export function isJsonObject(json: unknown): json is Values {
+  return typeof json === 'object' && json !== null && !Array.isArray(json)
+}
+
+function readMessage(desc: DescMessage, json: unknown, path: string, depth: number): Message {
+  const readText = textFormOf(desc)
+  if (readText) return readText(json, path)
+  if (!isJsonObject(json)) throw invalid({ field: path || 'body', description: 'must be a JSON object' })
+  if (depth > maxDepth) throw invalid({ field: path, description: 'is nested too deeply' })
+
+  const message = create(desc)
+  const seen = new Set<DescField>()
+  for (const name of Object.keys(json)) {
+    const field = fieldNamed(desc, name)
+    if (!field) throw invalid({ field: join(path, shown(name)), description: 'is not a known field' })
+    const at = join(path, field.name)
+    if (seen.has(field)) throw invalid({ field: at, description: 'is given in both spellings' })
+    seen.add(field)
+    if (json[name] !== null) setField(message, field, readField(field, json[name], at, depth), path)
+  }
+  return message
+}
+
+function readField(field: DescField, json: unknown, at: string, depth: number): unknown {
+  if (field.fieldKind === 'map') return readMap(field, json, at, depth)
+  if (field.fieldKind !== 'list') return readSingle(field, json, at, depth)
+  if (!Array.isArray(json)) throw invalid({ field: at, description: 'must be a list' })
+  return json.map((element, index) => readSingle(field, element, `${at}[${index}]`, depth))
+}
+
+/** A singular field, or one element of a list or map. */
+function readSingle(field: DescField, json: unknown, at: string, depth: number): unknown {
+  if (json === null) throw invalid({ field: at, description: 'must not be null' })
+  if (field.message) return readMessage(field.message, json, at, depth + 1)
+  if (field.enum) return readEnum(field.enum, json, at)
+  return readScalar(field.scalar, json, at)
+}
+
+function readMap(field: DescField & { fieldKind: 'map' }, json: unknown, at: string, depth: number): Values {
+  if (!isJsonObject(json)) throw invalid({ field: at, description: 'must be a JSON object' })
+  const map: Values = {}
+  for (const name of Object.keys(json)) {
+    const atKey = `${at}["${shown(name)}"]`
+    const key = readMapKey(field.mapKey, name, atKey)
+    const value = readSingle(field, json[name], atKey, depth)
+    // A plain assignment to `__proto__` would change the prototype instead.
+    if (key === '__proto__') {
+      Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true })
+    } else map[key] = value
+  }
+  return map
+}

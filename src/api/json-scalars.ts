@@ -1,0 +1,144 @@
+// The values that are not objects, as proto-JSON spells them. Query parameters are read by the same rules.
+import {
+  create,
+  type DescEnum,
+  type DescMessage,
+  getOption,
+  hasOption,
+  type Message,
+  ScalarType,
+} from '@bufbuild/protobuf'
+import { DurationSchema, FieldMaskSchema, TimestampSchema } from '@bufbuild/protobuf/wkt'
+import { capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
+import { type AppError, invalid } from '#lib/errors.ts'
+import { snakeCase } from '#lib/fields.ts'
+import { parseTimestamp } from '#lib/timestamp.ts'
+
+type IntegerRules = { min: bigint; max: bigint; big: boolean }
+
+const int32 = { min: -(2n ** 31n), max: 2n ** 31n - 1n, big: false }
+const uint32 = { min: 0n, max: 2n ** 32n - 1n, big: false }
+const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n, big: true }
+const uint64 = { min: 0n, max: 2n ** 64n - 1n, big: true }
+const integers = new Map<ScalarType, IntegerRules>([
+  [ScalarType.INT32, int32],
+  [ScalarType.SINT32, int32],
+  [ScalarType.SFIXED32, int32],
+  [ScalarType.UINT32, uint32],
+  [ScalarType.FIXED32, uint32],
+  [ScalarType.INT64, int64],
+  [ScalarType.SINT64, int64],
+  [ScalarType.SFIXED64, int64],
+  [ScalarType.UINT64, uint64],
+  [ScalarType.FIXED64, uint64],
+])
+
+function wrong(field: string, description: string): AppError {
+  return invalid({ field, description })
+}
+
+/** `field` is the path that an error names. The contract has no floating-point fields, so none are read. */
+export function readScalar(type: ScalarType, json: unknown, field: string): unknown {
+  const integer = integers.get(type)
+  if (integer) return readInteger(integer, json, field)
+  if (type === ScalarType.STRING) return readString(json, field)
+  if (type === ScalarType.BYTES) return readBytes(json, field)
+  if (type !== ScalarType.BOOL) throw wrong(field, 'cannot be set')
+  if (typeof json !== 'boolean') throw wrong(field, 'must be true or false')
+  return json
+}
+
+function readString(json: unknown, field: string): string {
+  if (typeof json !== 'string') throw wrong(field, 'must be a string')
+  if (json.includes('\0')) throw wrong(field, 'must not contain a NUL character')
+  if (!json.isWellFormed()) throw wrong(field, 'must not contain half of a surrogate pair')
+  return json
+}
+
+function readInteger(rules: IntegerRules, json: unknown, field: string): bigint | number {
+  const decimal = typeof json === 'string' && json.length <= 20 && /^-?(?:0|[1-9]\d*)$/.test(json)
+  if (!decimal && !Number.isInteger(json)) throw wrong(field, 'must be an integer')
+  // A larger number has lost digits in JSON already; its sender must write it as a string.
+  if (!decimal && rules.big && !Number.isSafeInteger(json)) throw wrong(field, 'must be an integer, sent as a string')
+  const value = BigInt(json as string | number)
+  if (value < rules.min || value > rules.max) throw wrong(field, `must be between ${rules.min} and ${rules.max}`)
+  return rules.big ? value : Number(value)
+}
+
+function readBytes(json: unknown, field: string): Uint8Array {
+  const digits = typeof json === 'string' ? /^[A-Za-z0-9+/_-]*/.exec(json)![0].length : 0
+  const padding = typeof json === 'string' ? json.slice(digits) : 'none'
+  const padded = padding !== ''
+  const whole = padded ? (digits + padding.length) % 4 === 0 : digits % 4 !== 1
+  if (typeof json !== 'string' || !whole || (padded && padding !== '=' && padding !== '==')) {
+    throw wrong(field, 'must be base64')
+  }
+  return Uint8Array.from(Buffer.from(json, 'base64'))
+}
+
+const enumNames = new WeakMap<DescEnum, ReadonlyMap<string, number>>()
+
+/** Accepts the name or the number of a value, and for capabilities also the dotted name, such as `repo.list`. */
+export function readEnum(desc: DescEnum, json: unknown, field: string): number {
+  let names = enumNames.get(desc)
+  if (!names) {
+    const dotted = desc.values.filter((value) => hasOption(value, capability))
+    names = new Map([
+      ...desc.values.map((value) => [value.name, value.number] as const),
+      ...dotted.map((value) => [getOption(value, capability).name, value.number] as const),
+    ])
+    enumNames.set(desc, names)
+  }
+  const known = typeof json === 'number' && desc.value[json] !== undefined
+  const number = known ? json : typeof json === 'string' ? names.get(json) : undefined
+  if (number === undefined) throw wrong(field, `is not a known value of ${desc.name}`)
+  return number
+}
+
+/** Map keys arrive as strings whatever their type is. Only the one canonical spelling of a key is accepted. */
+export function readMapKey(type: ScalarType, key: string, field: string): string {
+  if (type === ScalarType.STRING) return readString(key, field)
+  if (type === ScalarType.BOOL) {
+    if (key !== 'true' && key !== 'false') throw wrong(field, 'must have true or false as its key')
+    return key
+  }
+  if (String(readScalar(type, key, field)) !== key) throw wrong(field, 'must have an integer as its key')
+  return key
+}
+
+type ReadText = (text: string, field: string) => Message
+
+const textForms: ReadonlyMap<string, ReadText> = new Map([
+  [TimestampSchema.typeName, readTimestamp],
+  [DurationSchema.typeName, readDuration],
+  [FieldMaskSchema.typeName, readFieldMask],
+])
+
+/** How a message that is a string in JSON is read; undefined for all the others. */
+export function textFormOf(desc: DescMessage): ((json: unknown, field: string) => Message) | undefined {
+  const read = textForms.get(desc.typeName)
+  return read && ((json, field) => read(readString(json, field), field))
+}
+
+function readTimestamp(text: string, field: string): Message {
+  const instant = parseTimestamp(text)
+  if (!instant) throw wrong(field, 'must be an RFC 3339 timestamp, such as 2026-08-01T12:00:00Z')
+  return create(TimestampSchema, instant)
+}
+
+const maxDuration = 315_576_000_000
+
+function readDuration(text: string, field: string): Message {
+  const parts = /^(-?)(\d{1,12})(?:\.(\d{1,9}))?s$/.exec(text)
+  if (!parts || Number(parts[2]) > maxDuration)
+    throw wrong(field, 'must be a duration in seconds, such as 3600s or 1.5s')
+  const sign = parts[1] === '-' ? -1 : 1
+  const nanos = Number((parts[3] ?? '').padEnd(9, '0'))
+  return create(DurationSchema, { seconds: BigInt(Number(parts[2]) * sign), nanos: nanos === 0 ? 0 : nanos * sign })
+}
+
+function readFieldMask(text: string, field: string): Message {
+  const paths = text.trim() === '' ? [] : text.split(',').map((path) => path.trim())
+  if (paths.includes('')) throw wrong(field, 'has an empty path')
+  return create(FieldMaskSchema, { paths: paths.map(snakeCase) })
+}

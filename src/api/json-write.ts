@@ -1,0 +1,180 @@
+// Messages to JSON text. Each message type is compiled once into closures, which beats building an object to stringify.
+import {
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type DescOneof,
+  type Message,
+  ScalarType,
+} from '@bufbuild/protobuf'
+import {
+  type Duration,
+  DurationSchema,
+  type FieldMask,
+  FieldMaskSchema,
+  type Timestamp,
+  TimestampSchema,
+} from '@bufbuild/protobuf/wkt'
+import { camelCase } from '#lib/fields.ts'
+import { IsoTimestamp, toIso } from '#lib/timestamp.ts'
+import type { Values } from './message-fields.ts'
+
+type Write = (value: unknown) => string
+/** Returns `out` with the member appended, if the message has it. */
+type WriteMember = (out: string, message: Values) => string
+type Naming = 'jsonName' | 'name'
+
+// The proto3 presence of a plain scalar, enum, list or map, as the descriptors number it.
+const implicit = 2
+
+const compiled = { jsonName: new WeakMap<DescMessage, Write>(), name: new WeakMap<DescMessage, Write>() }
+
+/**
+ * The JSON of a message, members in lower camel case. Lists, maps and plain scalars are always there, also when empty;
+ * enums without a value, unset messages, optional fields and oneofs are left out.
+ */
+export function jsonText(desc: DescMessage, message: Message): string {
+  return writerOf(desc, 'jsonName')(message)
+}
+
+/** The same JSON with the member names of the contract (snake_case), as event bodies have them. */
+export function eventText(desc: DescMessage, message: Message): string {
+  return writerOf(desc, 'name')(message)
+}
+
+function writerOf(desc: DescMessage, naming: Naming): Write {
+  return wellKnown.get(desc.typeName) ?? compiled[naming].get(desc) ?? compile(desc, naming)
+}
+
+function compile(desc: DescMessage, naming: Naming): Write {
+  const members: WriteMember[] = []
+  const write: Write = (message) => {
+    let out = '{'
+    for (let i = 0; i < members.length; i++) out = members[i]!(out, message as Values)
+    return `${out}}`
+  }
+  // Known before its members are compiled, so that a message may contain itself.
+  compiled[naming].set(desc, write)
+  for (const member of desc.members) members.push(memberOf(member, naming))
+  return write
+}
+
+function memberOf(member: DescField | DescOneof, naming: Naming): WriteMember {
+  if (member.kind === 'oneof') return oneofOf(member, naming)
+  const { localName } = member
+  const [first, next] = keysOf(member, naming)
+  const write = writeOf(member, naming)
+  if (member.presence !== implicit) {
+    return (out, message) => {
+      const value = message[localName]
+      return value === undefined ? out : out + (out.length === 1 ? first : next) + write(value)
+    }
+  }
+  if (member.fieldKind === 'enum') {
+    return (out, message) => {
+      const value = message[localName]
+      return value === 0 ? out : out + (out.length === 1 ? first : next) + write(value)
+    }
+  }
+  if (member.scalar === ScalarType.STRING && member.fieldKind === 'scalar') {
+    const [firstQuoted, nextQuoted] = [`${first}"`, `${next}"`]
+    return (out, message) => {
+      const value = message[localName] as string
+      const key = out.length === 1 ? firstQuoted : nextQuoted
+      return unsafe.test(value) ? out + key + JSON.stringify(value).slice(1) : `${out + key + value}"`
+    }
+  }
+  return (out, message) => out + (out.length === 1 ? first : next) + write(message[localName])
+}
+
+function oneofOf(oneof: DescOneof, naming: Naming): WriteMember {
+  const cases = new Map(
+    oneof.fields.map((field) => [field.localName, { keys: keysOf(field, naming), write: writeOf(field, naming) }]),
+  )
+  const { localName } = oneof
+  return (out, message) => {
+    const set = message[localName] as { case: string | undefined; value?: unknown }
+    const found = set.case === undefined ? undefined : cases.get(set.case)
+    return found ? out + found.keys[out.length === 1 ? 0 : 1] + found.write(set.value) : out
+  }
+}
+
+/** The member's key as the first of an object, and as a later one. */
+function keysOf(field: DescField, naming: Naming): [first: string, next: string] {
+  const key = `${JSON.stringify(field[naming])}:`
+  return [key, `,${key}`]
+}
+
+function writeOf(field: DescField, naming: Naming): Write {
+  const write = singleOf(field, naming)
+  if (field.fieldKind === 'list') return listOf(write)
+  if (field.fieldKind === 'map') return mapOf(write)
+  return write
+}
+
+function singleOf(field: DescField, naming: Naming): Write {
+  if (field.message) return writerOf(field.message, naming)
+  if (field.enum) return enumOf(field.enum)
+  switch (field.scalar) {
+    case ScalarType.STRING:
+      return stringText as Write
+    case ScalarType.BYTES:
+      return (value) => `"${Buffer.from(value as Uint8Array).toString('base64')}"`
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return (value) => `"${value}"`
+    default:
+      return String
+  }
+}
+
+function listOf(write: Write): Write {
+  return (value) => {
+    const list = value as unknown[]
+    if (list.length === 0) return '[]'
+    let out = `[${write(list[0])}`
+    for (let i = 1; i < list.length; i++) out += `,${write(list[i])}`
+    return `${out}]`
+  }
+}
+
+function mapOf(write: Write): Write {
+  return (value) => {
+    const map = value as Values
+    let out = '{'
+    for (const key of Object.keys(map)) out += `${out.length === 1 ? '' : ','}${stringText(key)}:${write(map[key])}`
+    return `${out}}`
+  }
+}
+
+function enumOf(desc: DescEnum): Write {
+  const names = new Map(desc.values.map((value) => [value.number, `"${value.name}"`]))
+  return (value) => names.get(value as number) ?? String(value)
+}
+
+// What JSON must escape: quotes, backslashes, control characters and, for well-formed text, surrogates on their own.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const unsafe = /["\\\u0000-\u001f\ud800-\udfff]/
+
+function stringText(value: string): string {
+  return unsafe.test(value) ? JSON.stringify(value) : `"${value}"`
+}
+
+const wellKnown: ReadonlyMap<string, Write> = new Map([
+  [TimestampSchema.typeName, timestampText as Write],
+  [DurationSchema.typeName, durationText as Write],
+  [FieldMaskSchema.typeName, (value: unknown) => stringText((value as FieldMask).paths.map(camelCase).join(','))],
+])
+
+function timestampText(value: IsoTimestamp | Timestamp): string {
+  return value instanceof IsoTimestamp ? `"${value.iso}"` : `"${toIso(value)}"`
+}
+
+function durationText({ seconds, nanos }: Duration): string {
+  const sign = seconds < 0n || nanos < 0 ? '-' : ''
+  const fraction = String(Math.abs(nanos)).padStart(9, '0').replace(/0+$/, '')
+  return `"${sign}${seconds < 0n ? -seconds : seconds}${fraction && `.${fraction}`}s"`
+}

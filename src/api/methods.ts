@@ -1,0 +1,67 @@
+// The contract as a table: every method with who may call it, the event it writes and the handler it has.
+import { type DescField, type DescMethod, getOption, hasOption, type Message } from '@bufbuild/protobuf'
+import type { Access, EventRule, Handler, Method, Service } from '#app.ts'
+import { http } from '#gen/google/api/annotations_pb.ts'
+import { Event_Audience, event, iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
+import { readJson } from './json-read.ts'
+import { eventText } from './json-write.ts'
+
+/** `handler` is missing for what a later version brings. */
+export type Endpoint = { method: Method; desc: DescMethod; handler: Handler | undefined }
+
+/** Throws at start for a method without a declared permission, or with a scope that its request does not have. */
+export function buildEndpoints(services: readonly Service[]): Endpoint[] {
+  return services.flatMap(({ desc: service, handlers }) =>
+    service.methods.map((desc): Endpoint => {
+      const fullName = `${service.typeName}/${desc.name}`
+      const method = { name: desc.name, fullName, desc, access: accessOf(desc, fullName), event: eventOf(desc) }
+      return { method, desc, handler: handlers[desc.localName] }
+    }),
+  )
+}
+
+function accessOf(desc: DescMethod, fullName: string): Access {
+  const { mode } = getOption(desc, iam)
+  if (mode.case === 'disabled') return { mode: 'open' }
+  if (mode.case !== 'enabled') throw new Error(`${fullName} does not declare who may call it`)
+  const { capabilities, unscoped } = mode.value
+  if (unscoped || capabilities.length === 0) return { mode: 'unscoped', capabilities }
+  const scope = desc.input.fields.find((field) => getOption(field, iam_scope))
+  if (!scope) throw new Error(`${fullName} needs capabilities, but its request has no iam_scope`)
+  return { mode: 'scoped', capabilities, scope: scopePath(scope) }
+}
+
+function scopePath(field: DescField): string[] {
+  return field.fieldKind === 'message' ? [field.name, 'uid'] : [field.name]
+}
+
+/** Follows field names of the contract through the request; empty when a message on the way is missing. */
+export function scopeOf(request: Message, path: readonly string[]): string {
+  let at: unknown = request
+  for (const name of path) {
+    const localName = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    at = (at as Record<string, unknown> | undefined)?.[localName]
+  }
+  return typeof at === 'string' ? at : ''
+}
+
+function eventOf(desc: DescMethod): EventRule | undefined {
+  if (!hasOption(desc, event)) return undefined
+  const { type, audience, extensions } = getOption(desc, event)
+  const body = desc.output.typeName === 'google.protobuf.Empty' ? desc.input : desc.output
+  return {
+    type,
+    audience: audience === Event_Audience.INTERNAL ? 'INTERNAL' : 'CUSTOMER',
+    extensions,
+    source: collectionPath(desc),
+    bodyType: body.typeName,
+    render: (value) => eventText(body, readJson(body, value)),
+  }
+}
+
+/** The path of the collection, with the verb of a custom method: `/iam/v2/roleBindings:batchCreate`. */
+function collectionPath(desc: DescMethod): string {
+  const { pattern } = getOption(desc, http)
+  const path = pattern.case === undefined || pattern.case === 'custom' ? '' : pattern.value
+  return path.replace(/\/\{[^}]*\}/g, '')
+}

@@ -1,0 +1,77 @@
+// One path template of google.api.http, compiled to a matcher that walks the path once and never backtracks.
+
+/** A field path of the request, and the text that the URL path gives it. */
+export type Variable = [field: string, value: string]
+
+export type PathTemplate = {
+  /** The literal segments before the first variable; the whole path when there is none. */
+  literals: readonly string[]
+  /** The fields that the path binds. */
+  fields: readonly string[]
+  /** How the template ranks among others that match the same path: the higher number at the first difference wins. */
+  rank: readonly number[]
+  /** The variables, still percent-encoded. */
+  match(path: string): Variable[] | undefined
+}
+
+type Segment = { literal: string } | { field: string; greedy: boolean }
+
+/**
+ * Understands literals, `{field}`, `{field=*}`, `{field=**}` as the first variable, and `:verb` at the end.
+ * Throws on any other template.
+ */
+export function compileTemplate(template: string): PathTemplate {
+  const { segments, verb } = parse(template)
+  const firstVariable = segments.findIndex((segment) => 'field' in segment)
+  const literals = segments
+    .slice(0, firstVariable < 0 ? undefined : firstVariable)
+    .map((s) => ('literal' in s ? s.literal : ''))
+  const variables = segments.slice(literals.length)
+  const greedy = variables[0] && 'field' in variables[0] && variables[0].greedy ? variables[0].field : undefined
+  const tail = greedy === undefined ? variables : variables.slice(1)
+  if (tail.some((segment) => 'field' in segment && segment.greedy)) throw new Error(`unsupported template ${template}`)
+
+  return {
+    literals,
+    fields: variables.flatMap((segment) => ('field' in segment ? [segment.field] : [])),
+    rank: [literals.length, verb === '' ? 0 : 1, tail.length, greedy === undefined ? 1 : 0],
+    match: (path) => match(path, `/${literals.join('/')}`, greedy, tail, verb),
+  }
+}
+
+function parse(template: string): { segments: Segment[]; verb: string } {
+  const [, body, verb] = /^\/(.*?)(:[A-Za-z]\w*)?$/.exec(template) ?? []
+  if (!body) throw new Error(`unsupported template ${template}`)
+  const segments = body.split('/').map((segment) => {
+    const [, field, pattern = '*'] = /^\{([\w.]+)(?:=(\*\*?))?\}$/.exec(segment) ?? []
+    if (field) return { field, greedy: pattern === '**' }
+    if (!/^[\w.-]+$/.test(segment)) throw new Error(`unsupported template ${template}`)
+    return { literal: segment }
+  })
+  return { segments, verb: verb ?? '' }
+}
+
+/** Takes the verb off the end, then the segments after the greedy variable from right to left; what is left is its value. */
+function match(
+  path: string,
+  prefix: string,
+  greedy: string | undefined,
+  tail: readonly Segment[],
+  verb: string,
+): Variable[] | undefined {
+  if (!path.startsWith(prefix) || !path.endsWith(verb)) return undefined
+  const start = prefix.length
+  let end = path.length - verb.length
+  const variables: Variable[] = []
+  for (const segment of tail.toReversed()) {
+    const slash = path.lastIndexOf('/', end - 1)
+    const text = path.slice(slash + 1, end)
+    if (slash < start || text === '') return undefined
+    if ('field' in segment) variables.push([segment.field, text])
+    else if (segment.literal !== text) return undefined
+    end = slash
+  }
+  if (greedy === undefined) return end === start ? variables.reverse() : undefined
+  if (end < start || (end > start && path[start] !== '/')) return undefined
+  return [[greedy, path.slice(start + 1, end)], ...variables.reverse()]
+}

@@ -1,0 +1,92 @@
+// Query parameters into the fields of a request, with the same strictness as JSON.
+import type { DescField, DescMessage, Message } from '@bufbuild/protobuf'
+import { getOption, ScalarType } from '@bufbuild/protobuf'
+import { comma_separated } from '#gen/pinfold/annotations/annotations_pb.ts'
+import { type AppError, invalid } from '#lib/errors.ts'
+import { readEnum, readScalar, textFormOf } from './json-scalars.ts'
+import {
+  childOf,
+  fieldNamed,
+  getField,
+  isWellKnown,
+  join,
+  type MessageField,
+  setField,
+  shown,
+} from './message-fields.ts'
+
+const maxParameters = 200
+
+type Target = { owner: Message; ownerPath: string; field: DescField; at: string }
+
+/** Sets in `request` what `search` asks for. `bound` says whether the field at a path is set by the path or the body. */
+export function bindQuery(desc: DescMessage, request: Message, search: string, bound: (at: string) => boolean): void {
+  const text = search.startsWith('?') ? search.slice(1) : search
+  if (text === '') return
+  const pairs = text.split('&', maxParameters + 1)
+  if (pairs.length > maxParameters) throw wrong('query', `has more than ${maxParameters} parameters`)
+
+  const seen = new Set<string>()
+  for (const pair of pairs) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = decode(equals < 0 ? pair : pair.slice(0, equals), 'query')
+    const { owner, ownerPath, field, at } = targetOf(desc, request, name, bound)
+    const value = decode(equals < 0 ? '' : pair.slice(equals + 1), at)
+    if (field.fieldKind === 'list') {
+      const list = getField(owner, field) as unknown[]
+      for (const element of elementsOf(field, value)) list.push(readValue(field, element, at))
+      continue
+    }
+    if (seen.has(at)) throw wrong(at, 'is given more than once')
+    seen.add(at)
+    setField(owner, field, readValue(field, value, at), ownerPath)
+  }
+}
+
+function wrong(field: string, description: string): AppError {
+  return invalid({ field, description })
+}
+
+/** The field that a parameter names, and the message it is in, which is made on the way. */
+function targetOf(desc: DescMessage, request: Message, name: string, bound: (at: string) => boolean): Target {
+  const names = name.split('.')
+  let [owner, ownerDesc, ownerPath] = [request, desc, '']
+  for (const [i, part] of names.entries()) {
+    const field = fieldNamed(ownerDesc, part)
+    if (!field) break
+    const at = join(ownerPath, field.name)
+    if (bound(at)) throw wrong(at, 'is set by the path or the body')
+    if (i === names.length - 1) return { owner, ownerPath, field, at }
+    if (field.fieldKind !== 'message' || isWellKnown(field.message)) break
+    owner = childOf(owner, field as MessageField, ownerPath)
+    ownerDesc = field.message
+    ownerPath = at
+  }
+  throw wrong(shown(name), 'is not a known parameter')
+}
+
+function elementsOf(field: DescField, value: string): string[] {
+  return getOption(field, comma_separated) ? value.split(',').filter((element) => element !== '') : [value]
+}
+
+function readValue(field: DescField, text: string, at: string): unknown {
+  if (field.enum && field.fieldKind !== 'map')
+    return readEnum(field.enum, /^\d{1,10}$/.test(text) ? Number(text) : text, at)
+  if (field.fieldKind === 'message') {
+    const read = textFormOf(field.message)
+    if (read) return read(text, at)
+  }
+  if (field.message || field.fieldKind === 'map') throw wrong(at, 'cannot be given as a parameter as a whole')
+  if (field.scalar !== ScalarType.BOOL) return readScalar(field.scalar as ScalarType, text, at)
+  if (text !== 'true' && text !== 'false') throw wrong(at, 'must be true or false')
+  return text === 'true'
+}
+
+function decode(text: string, at: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    throw wrong(at, 'has malformed percent-encoding')
+  }
+}

@@ -1,0 +1,79 @@
+import type { AddressInfo } from 'node:net'
+import type { App } from '#app.ts'
+import { createDocuments } from './documents.ts'
+import { openDoor } from './door.ts'
+import { createGrpcServer } from './grpc.ts'
+import { buildEndpoints } from './methods.ts'
+import { createOnePort } from './one-port.ts'
+import { createRest } from './rest.ts'
+import { services } from './services.ts'
+
+export type Server = {
+  /** What clients call us. */
+  url: string
+  /** Stops accepting, lets requests in flight finish for at most the configured time, then closes what is left. */
+  close(): Promise<void>
+}
+
+const maxHeaderBytes = 16 * 1024
+
+/** Listens for REST and gRPC on one port; resolves once it serves. */
+export async function startServer(app: App): Promise<Server> {
+  const { config } = app
+  const endpoints = buildEndpoints(services)
+  let draining = false
+  let onRequest: Parameters<typeof createOnePort>[0]['onRequest'] = (_req, res) => res.destroy()
+  let accept: Parameters<typeof createOnePort>[0]['onHttp2'] = (socket) => socket.destroy()
+  const http2Sockets = new Set<{ destroy(): void }>()
+
+  const listener = createOnePort({
+    maxHeaderSize: maxHeaderBytes,
+    headersTimeout: config.headersTimeoutMs,
+    requestTimeout: config.requestTimeoutMs,
+    keepAliveTimeout: config.keepAliveTimeoutMs,
+    connectionsCheckingInterval: Math.min(1000, config.headersTimeoutMs),
+    onRequest: (req, res) => onRequest(req, res),
+    onHttp2: (socket) => {
+      http2Sockets.add(socket)
+      socket.once('close', () => http2Sockets.delete(socket))
+      accept(socket)
+    },
+  })
+  await new Promise<void>((resolve, reject) => {
+    listener.once('error', reject)
+    listener.listen(config.listen.port, config.listen.host, () => {
+      listener.off('error', reject)
+      resolve()
+    })
+  })
+  const { port } = listener.address() as AddressInfo
+  const host = config.listen.host.includes(':') ? `[${config.listen.host}]` : config.listen.host
+  const url = config.url || `http://${host}:${port}`
+
+  const door = openDoor(app, url)
+  const rest = createRest(door, endpoints)
+  const documents = createDocuments(door, () => draining)
+  onRequest = (req, res) => {
+    if (!documents(req, res)) void rest(req, res)
+  }
+  const grpc = createGrpcServer(door, endpoints, onRequest as never)
+  accept = grpc.accept
+
+  return {
+    url,
+    async close() {
+      draining = true
+      const closed = new Promise<void>((resolve) => listener.close(() => resolve()))
+      grpc.drain(config.drainMs)
+      // close() overlooks keep-alive connections that become idle later.
+      const idle = setInterval(() => listener.closeIdleConnections(), 50)
+      const hard = setTimeout(() => {
+        listener.closeAllConnections()
+        for (const socket of http2Sockets) socket.destroy()
+      }, config.drainMs)
+      await closed
+      clearInterval(idle)
+      clearTimeout(hard)
+    },
+  }
+}

@@ -1,0 +1,23 @@
+import type { Service } from '#app.ts'
+import { services as advisory } from '#domains/advisory/domain.ts'
+import { services as events } from '#domains/events/domain.ts'
+import { services as iam } from '#domains/iam/domain.ts'
+import { services as libraries } from '#domains/libraries/domain.ts'
+import { services as ping } from '#domains/ping/domain.ts'
+import { services as registry } from '#domains/registry/domain.ts'
+import { services as vulnerabilities } from '#domains/vulnerabilities/domain.ts'
+import { Auth } from '#gen/pinfold/auth/v1/auth_pb.ts'
+import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
+
+/** Everything the server serves; a new domain is one line here. */
+export const services: readonly Service[] = [
+  ...iam,
+  ...registry,
+  ...vulnerabilities,
+  ...advisory,
+  ...libraries,
+  ...events,
+  ...ping,
+  { desc: SecurityTokenService, handlers: {} },
+  { desc: Auth, handlers: {} },
+]

@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { create, type DescMessage, type DescMethod, type DescService, type Message } from '@bufbuild/protobuf'
+import { SecurityAdvisoryService } from '#gen/pinfold/advisory/v2/security_advisory_pb.ts'
+import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
+import { IdentitiesService } from '#gen/pinfold/iam/v2/identities_pb.ts'
+import { RolesService } from '#gen/pinfold/iam/v2/roles_pb.ts'
+import { ArtifactsService } from '#gen/pinfold/libraries/v2/artifacts_pb.ts'
+import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
+import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
+import { TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
+import { AdvisoriesService } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
+import { AppError } from '#lib/errors.ts'
+import { fieldNamed } from './message-fields.ts'
+import { bindQuery } from './query.ts'
+import { buildRoutes } from './routes.ts'
+import { readRequest, type Transcoded } from './transcode.ts'
+
+const services: DescService[] = [
+  AdvisoriesService,
+  ArtifactsService,
+  GroupsService,
+  IdentitiesService,
+  ReposService,
+  RolesService,
+  SecurityAdvisoryService,
+  SecurityTokenService,
+  TagsService,
+]
+const routes = buildRoutes(services.flatMap((service) => service.methods).map((desc) => ({ desc })))
+
+type Read = Transcoded & { desc: DescMethod }
+
+function read(request: string, body?: string | Buffer): Read {
+  const [httpMethod, target] = request.split(' ') as [string, string]
+  const [path, ...search] = target.split('?') as [string, ...string[]]
+  const found = routes.match(httpMethod, path)
+  assert.ok(found && 'entry' in found, request)
+  const bytes = body === undefined ? undefined : Buffer.from(body as string)
+  return {
+    desc: found.entry.desc,
+    ...readRequest(found.entry, found.binding, found.variables, search.join('?'), bytes),
+  }
+}
+
+function reads(cases: [request: string, init: object, body?: string][]): void {
+  for (const [request, init, body] of cases) {
+    const { desc, request: message } = read(request, body)
+    assert.deepEqual(message, create(desc.input, init as never), request)
+  }
+}
+
+function violationOf(run: () => unknown): string {
+  try {
+    run()
+  } catch (error) {
+    assert.ok(error instanceof AppError, `not an AppError: ${error}`)
+    assert.equal(error.code, 'INVALID_ARGUMENT')
+    return error.message.replace('Invalid argument: ', '')
+  }
+  return 'accepted'
+}
+
+function refuses(cases: [request: string, violation: string, body?: string][]): void {
+  for (const [request, violation, body] of cases) {
+    assert.equal(
+      violationOf(() => read(request, body)),
+      violation,
+      `${request} ${body}`,
+    )
+  }
+}
+
+test('path, body and query make one request', () => {
+  reads([
+    ['GET /registry/v2/repos/a/b', { uid: 'a/b' }],
+    ['POST /registry/v2/repos/a', { parent: 'a', repo: { name: 'web' } }, '{"name":"web"}'],
+    ['POST /iam/v2/groups/', { parent: '', group: { name: 'g' } }, '{"name":"g"}'],
+    ['POST /iam/v2/groups', { group: {} }, ''],
+    ['POST /iam/v2/groups', { group: {} }],
+    [
+      'PATCH /registry/v2/repos/a/b?updateMask=description,activeTags',
+      { repo: { uid: 'a/b', description: 'd' }, updateMask: { paths: ['description', 'active_tags'] } },
+      '{"description":"d"}',
+    ],
+    ['PATCH /registry/v2/repos/a?update_mask=*', { repo: { uid: 'a' }, updateMask: { paths: ['*'] } }, '{}'],
+    ['POST /iam/v2/groups/a:requestGroupAccess', { groupUid: 'a' }, '{}'],
+    ['DELETE /registry/v2/repos/a', { uid: 'a' }, 'a body that nobody asked for'],
+    ['POST /sts/exchange?aud=a&aud=b&identity=x', { aud: ['a', 'b'], identity: 'x' }, 'ignored'],
+    [
+      'PATCH /iam/v2/identities:updateIdentityMetadata',
+      { identityMetadata: { company: 'c' } },
+      '{"identityMetadata":{"company":"c"}}',
+    ],
+    [
+      'PATCH /iam/v2/identities:updateIdentityMetadata?updateMask=company',
+      { identityMetadata: {}, updateMask: { paths: ['company'] } },
+      '{"identity_metadata":{}}',
+    ],
+  ])
+})
+
+test('the path decides, and a body that says otherwise is refused', () => {
+  reads([
+    ['PATCH /registry/v2/repos/a%2Fb', { repo: { uid: 'a/b' } }, '{"uid":"a/b"}'],
+    ['PATCH /registry/v2/repos/a', { repo: { uid: 'a' } }, '{"uid":""}'],
+    ['PATCH /registry/v2/repos/a', { repo: { uid: 'a' } }, '{"uid":null}'],
+    ['POST /iam/v2/groups/a:requestGroupAccess', { groupUid: 'a' }, '{"groupUid":"a"}'],
+  ])
+  refuses([
+    ['PATCH /registry/v2/repos/a', 'uid: does not match the path', '{"uid":"b"}'],
+    ['PATCH /registry/v2/repos', 'uid: does not match the path', '{"uid":"b"}'],
+    ['PATCH /registry/v2/repos/a/readme', 'uid: does not match the path', '{"uid":"b"}'],
+    ['POST /iam/v2/groups/a:requestGroupAccess', 'group_uid: does not match the path', '{"group_uid":"b"}'],
+  ])
+})
+
+test('the keys of the body are those of the resource, by their names in the contract', () => {
+  const cases: [string, string | undefined, string[] | undefined][] = [
+    [
+      'PATCH /registry/v2/repos/a',
+      '{"activeTags":[],"description":null,"sync_config":{"source":"x"}}',
+      ['active_tags', 'description', 'sync_config'],
+    ],
+    ['PATCH /registry/v2/repos/a', '', []],
+    ['PATCH /registry/v2/repos/a', undefined, []],
+    ['PATCH /registry/v2/repos/a/readme', '{"content":""}', ['content']],
+    [
+      'PATCH /iam/v2/identities:updateIdentityMetadata',
+      '{"identityMetadata":{"jobTitle":"j"},"updateMask":"company"}',
+      ['job_title'],
+    ],
+    ['PATCH /iam/v2/identities:updateIdentityMetadata', '{"identity_metadata":null}', []],
+    ['PATCH /iam/v2/identities:updateIdentityMetadata', '{}', []],
+    ['POST /iam/v2/groups/a:requestGroupAccess', '{"groupUid":"a"}', ['group_uid']],
+    ['GET /registry/v2/repos', undefined, undefined],
+    ['DELETE /registry/v2/repos/a', '{"x":1}', undefined],
+  ]
+  for (const [request, body, keys] of cases) assert.deepEqual(read(request, body).bodyKeys, keys, request)
+})
+
+test('errors in the body are named relative to the resource', () => {
+  refuses([
+    ['POST /registry/v2/repos/a', 'body: is not valid JSON: Unexpected end of JSON input', '{"name":'],
+    ['POST /registry/v2/repos/a', 'body: must be a JSON object', '[]'],
+    ['POST /registry/v2/repos/a', 'body: must be a JSON object', 'null'],
+    ['POST /iam/v2/identities/a', 'claim_match.foo: is not a known field', '{"claimMatch":{"foo":1}}'],
+    ['POST /registry/v2/repos/a', 'repo: is not a known field', '{"repo":{"name":"x"}}'],
+  ])
+})
+
+test('query parameters are read in both spellings, nested with dots', () => {
+  reads([
+    ['GET /registry/v2/repos', {}],
+    ['GET /registry/v2/repos?', {}],
+    ['GET /registry/v2/repos?&&', {}],
+    ['GET /registry/v2/repos?page_size=7&orderBy=name%20desc', { pageSize: 7, orderBy: 'name desc' }],
+    ['GET /registry/v2/repos?order_by=name+desc', { orderBy: 'name desc' }],
+    ['GET /registry/v2/repos?uidp.descendants_of=a/b', { uidp: { descendantsOf: 'a/b' } }],
+    [
+      'GET /registry/v2/repos?uidp.descendantsOf=a%2Fb&uidp.ids=x&uidp.ids=y',
+      { uidp: { descendantsOf: 'a/b', ids: ['x', 'y'] } },
+    ],
+    ['GET /registry/v2/repos?uidp%2EinRoot=true', { uidp: { inRoot: true } }],
+    ['GET /registry/v2/repos?name=', { name: '' }],
+    ['GET /registry/v2/repos?name', { name: '' }],
+    ['GET /registry/v2/repos?name=a=b', { name: 'a=b' }],
+    ['GET /registry/v2/repos?name=%C3%A9', { name: 'é' }],
+    ['GET /registry/v2/repos?skip=-1', { skip: -1 }],
+    ['GET /registry/v2/tags?include_dates=false&includeEpochs=true', { includeDates: false, includeEpochs: true }],
+    ['GET /registry/v2/tags?updated_since=1970-01-01T00:00:01Z', { updatedSince: { seconds: 1n } }],
+    ['GET /registry/v2/tags?updated_since=1970-01-01T01:00:01%2B01:00', { updatedSince: { seconds: 1n } }],
+    ['GET /iam/v2/identities?relationship_type=RELATIONSHIP_TYPE_STATIC', { relationshipType: 2 }],
+    ['GET /iam/v2/identities?relationshipType=2', { relationshipType: 2 }],
+    ['GET /libraries/v2/artifacts/count?ecosystems=ECOSYSTEM_JAVA&ecosystems=2', { ecosystems: [1, 2] }],
+    ['GET /vulnerabilities/v2/advisories?latest_event_type=0', { latestEventType: 0 }],
+  ])
+})
+
+test('a list splits on commas only where the contract says so', () => {
+  for (const [names, expected] of [
+    ['x,y', ['x', 'y']],
+    [',x,,', ['x']],
+    ['', []],
+  ] as const) {
+    const desc = filterWith(true)
+    const request = create(desc) as Message & { artifactNames: string[] }
+    bindQuery(desc, request, `artifactNames=${names}`, () => false)
+    assert.deepEqual(request.artifactNames, expected)
+  }
+  const desc = filterWith(false)
+  const request = create(desc) as Message & { artifactNames: string[] }
+  bindQuery(desc, request, 'artifact_names=x,y&artifactNames=', () => false)
+  assert.deepEqual(request.artifactNames, ['x,y', ''])
+})
+
+/** The filter of advisories, its artifact_names with or without the option, whatever the contract says today. */
+function filterWith(commas: boolean): DescMessage {
+  const desc = AdvisoriesService.method.listAdvisories.input
+  const field = fieldNamed(desc, 'artifact_names')!
+  // Field 50005 of FieldOptions is comma_separated; as an unknown field, which is how extensions are kept.
+  const options = {
+    ...field.proto.options,
+    $unknown: commas ? [{ no: 50005, wireType: 0, data: new Uint8Array([1]) }] : [],
+  }
+  const proto = Object.assign(Object.create(Object.getPrototypeOf(field.proto)), field.proto, { options })
+  const changed = Object.assign(Object.create(Object.getPrototypeOf(field)), field, { proto })
+  const fields = desc.fields.map((each) => (each === field ? changed : each))
+  return { ...desc, fields }
+}
+
+test('a parameter that cannot be meant is refused by name', () => {
+  const integer = 'page_size: must be an integer'
+  refuses([
+    ['GET /registry/v2/repos?foo=1', 'foo: is not a known parameter'],
+    ['GET /registry/v2/repos?uidp.foo=1', 'uidp.foo: is not a known parameter'],
+    ['GET /registry/v2/repos?name.x=1', 'name.x: is not a known parameter'],
+    ['GET /registry/v2/repos?uidp.ids.0=1', 'uidp.ids.0: is not a known parameter'],
+    ['GET /registry/v2/repos?=1', '"": is not a known parameter'],
+    ['GET /registry/v2/repos?.=1', '.: is not a known parameter'],
+    ['GET /registry/v2/repos?__proto__.x=1', '__proto__.x: is not a known parameter'],
+    ['GET /registry/v2/repos?uidp.__proto__.x=1', 'uidp.__proto__.x: is not a known parameter'],
+    ['GET /registry/v2/repos?constructor=1', 'constructor: is not a known parameter'],
+    ['GET /registry/v2/repos?$typeName=1', '$typeName: is not a known parameter'],
+    ['GET /registry/v2/repos?uidp=x', 'uidp: cannot be given as a parameter as a whole'],
+    ['GET /advisory/v2/images/resolvedVulns?imageRefs=x', 'image_refs: cannot be given as a parameter as a whole'],
+    ['GET /advisory/v2/images/resolvedVulns?imageRefs.repo=x', 'imageRefs.repo: is not a known parameter'],
+    ['GET /registry/v2/tags?updated_since.seconds=1', 'updated_since.seconds: is not a known parameter'],
+    ['GET /registry/v2/repos?page_size=1&pageSize=2', 'page_size: is given more than once'],
+    ['GET /registry/v2/repos?name=&name=', 'name: is given more than once'],
+    ['GET /registry/v2/repos?uidp.in_root=true&uidp.inRoot=true', 'uidp.in_root: is given more than once'],
+    ['GET /registry/v2/repos?page_size=', integer],
+    ['GET /registry/v2/repos?page_size=x', integer],
+    ['GET /registry/v2/repos?page_size=1.5', integer],
+    ['GET /registry/v2/repos?page_size=+1', integer],
+    ['GET /registry/v2/repos?page_size=2147483648', 'page_size: must be between -2147483648 and 2147483647'],
+    ['GET /registry/v2/repos?uidp.in_root=1', 'uidp.in_root: must be true or false'],
+    ['GET /registry/v2/repos?uidp.in_root', 'uidp.in_root: must be true or false'],
+    ['GET /iam/v2/identities?relationship_type=9', 'relationship_type: is not a known value of RelationshipType'],
+    ['GET /iam/v2/identities?relationship_type=', 'relationship_type: is not a known value of RelationshipType'],
+    ['GET /registry/v2/repos?name=%', 'name: has malformed percent-encoding'],
+    ['GET /registry/v2/repos?name=%ff', 'name: has malformed percent-encoding'],
+    ['GET /registry/v2/repos?%zz=1', 'query: has malformed percent-encoding'],
+    ['GET /registry/v2/repos/a?uid=b', 'uid: is set by the path or the body'],
+    ['PATCH /registry/v2/repos/a?repo.name=b', 'repo: is set by the path or the body', '{}'],
+    ['PATCH /registry/v2/repos/a?name=b', 'name: is not a known parameter', '{}'],
+    ['PATCH /registry/v2/repos/a?updateMask=a&update_mask=b', 'update_mask: is given more than once', '{}'],
+    ['PATCH /registry/v2/repos/a?updateMask=a,', 'update_mask: has an empty path', '{}'],
+    ['POST /iam/v2/groups/a:requestGroupAccess?x=1', 'x: is not a known parameter', '{}'],
+    [
+      'PATCH /iam/v2/identities:updateIdentityMetadata?updateMask=company',
+      'update_mask: is set by the path or the body',
+      '{"updateMask":"company"}',
+    ],
+  ])
+})
+
+test('the number of parameters is limited', () => {
+  const many = (n: number) => `GET /registry/v2/repos?${Array.from({ length: n }, () => 'uidp.ids=x').join('&')}`
+  assert.equal(
+    violationOf(() => read(many(200))),
+    'accepted',
+  )
+  assert.equal(
+    violationOf(() => read(many(201))),
+    'query: has more than 200 parameters',
+  )
+  assert.equal(
+    violationOf(() => read(`GET /registry/v2/repos?${'&'.repeat(100_000)}`)),
+    'query: has more than 200 parameters',
+  )
+})
+
+test('random requests are either read or refused with a field', () => {
+  const queries = [
+    'a=b',
+    'uidp.ids=%',
+    '%00=1',
+    'uidp.=1',
+    'uidp..ids=1',
+    '\ud800=1',
+    'name=\udfff',
+    'page_size=９',
+    '#',
+    '?',
+    'updateMask=',
+  ]
+  const bodies = ['', '{}', '[', '{"__proto__":{"x":1}}', '{"uid":{"a":1}}', '\u0000', '{"a":"\\ud800"}', '"']
+  const paths = [
+    'GET /registry/v2/repos',
+    'PATCH /registry/v2/repos/%00',
+    'POST /iam/v2/identities/x',
+    'POST /sts/exchange',
+  ]
+  for (const path of paths) {
+    for (const query of queries) for (const body of bodies) assert.ok(violationOf(() => read(`${path}?${query}`, body)))
+  }
+})

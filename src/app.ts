@@ -1,0 +1,97 @@
+// The types of the application and of one request; no code, so that anyone may import them.
+import type { DescMethod, Message, MessageShape } from '@bufbuild/protobuf'
+import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2'
+import type { Config } from './config.ts'
+import type { Db } from './db/sql.ts'
+import type { GrantCache } from './domains/iam/grants.ts'
+import type { Keyring } from './issuer/keyring.ts'
+import type { Logger } from './lib/log.ts'
+import type { Sealer } from './lib/seal.ts'
+import type { Metrics } from './metrics.ts'
+
+/** What lives as long as the process. */
+export type App = {
+  config: Config
+  log: Logger
+  metrics: Metrics
+  db: Db
+  /** Encrypts under the master key: secrets in rows, page tokens. */
+  sealer: Sealer
+  /** The issuer's signing keys, current and recent. */
+  keyring: Keyring
+  /** Who is bound to what, at most half a second old. */
+  grants: GrantCache
+  clock: () => Date
+}
+
+/** What lives as long as one request. Every service function takes it first. */
+export type Call = {
+  app: App
+  method: Method
+  caller: Caller
+  /** Disjoint places at and below which the caller holds all that an unscoped method requires; empty for other methods. */
+  reach: readonly string[]
+  /** The time of the request, ISO 8601 UTC with milliseconds. */
+  now: string
+  requestId: string
+  log: Logger
+  signal: AbortSignal
+}
+
+export type Caller = {
+  /** The identity's uid; empty for a caller without a credential. */
+  uid: string
+  /** Whoever holds the data folder or the master key. Counts as staff. */
+  operator: boolean
+  rights: Rights
+}
+
+/** What a caller may do where: live bindings, narrowed by the token. */
+export type Rights = {
+  /** Whether the caller holds all of `capabilities` (numbers of the contract) at `node` or above it. */
+  holds(node: string, capabilities: Iterable<number>): boolean
+  /** The highest places at which the caller holds all of `capabilities`, none below another. `/` stands for everything. */
+  roots(capabilities: Iterable<number>): string[]
+}
+
+/** What the contract says about one method; built once from the descriptors (`api/methods.ts`). */
+export type Method = {
+  /** As the contract spells it: `GetRepo`. */
+  name: string
+  /** `pinfold.platform.registry.v2.ReposService/GetRepo`. */
+  fullName: string
+  desc: DescMethod
+  access: Access
+  event: EventRule | undefined
+}
+
+/** `scope` is the path of the request field that names the place where the capabilities (numbers) must be held. */
+export type Access =
+  | { mode: 'open' }
+  | { mode: 'scoped'; capabilities: readonly number[]; scope: readonly string[] }
+  | { mode: 'unscoped'; capabilities: readonly number[] }
+
+export type EventRule = {
+  type: string
+  audience: 'CUSTOMER' | 'INTERNAL'
+  extensions: readonly string[]
+  /** The collection path below the API's URL, such as `/registry/v2/repos`. */
+  source: string
+  /** The message that `render` makes: the response, or the request when the response is empty. */
+  bodyType: string
+  /** Turns the JSON shape of the body into the text that is delivered. Throws on a member the contract does not know. */
+  render(body: object): string
+}
+
+export type Handler = (call: Call, request: never) => Promise<Message>
+
+/** The handlers of one service, by the method's name in lower camel case. A missing one answers UNIMPLEMENTED. */
+export type Handlers<S extends GenService<GenServiceMethods>> = {
+  [K in keyof S['method']]?: (
+    call: Call,
+    request: MessageShape<S['method'][K]['input']>,
+  ) => Promise<MessageShape<S['method'][K]['output']>>
+}
+
+/** What a domain adds to the server: services, each with the handlers it has. */
+export type Service = { desc: GenService<GenServiceMethods>; handlers: Record<string, Handler> }

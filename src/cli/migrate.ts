@@ -1,0 +1,15 @@
+import { createApp } from '../create-app.ts'
+import { type Command, exitCodes } from './command.ts'
+import { configOf, settingOptions } from './settings.ts'
+
+export const migrate: Command = {
+  name: 'migrate',
+  summary: 'Bring the database up to this version and stop; serve does the same when it starts',
+  options: settingOptions('data', 'database'),
+  async run(terminal, options) {
+    const app = await createApp(configOf(terminal.env, options))
+    await app.close()
+    terminal.print('the database is up to date')
+    return exitCodes.ok
+  },
+}

@@ -1,0 +1,21 @@
+// Options of the command line that are settings too.
+import { type Config, readConfig, settings } from '#config.ts'
+
+const placeholders: Record<string, string> = { listen: 'host:port', url: 'url', data: 'dir', database: 'url' }
+
+/** The options of the given settings, as a command declares them. */
+export function settingOptions(...keys: (keyof typeof settings)[]): { flags: string; summary: string }[] {
+  return keys.map((key) => {
+    const { flag, doc, env } = settings[key]
+    return { flags: `${flag} <${placeholders[key] ?? 'value'}>`, summary: `${doc.replaceAll('`', '')} (${env})` }
+  })
+}
+
+/** Flags win over the environment, which wins over the defaults. Throws ConfigError. */
+export function configOf(
+  env: Record<string, string | undefined>,
+  options: Record<string, string | boolean | undefined>,
+): Config {
+  const given = Object.entries(options).filter(([key, value]) => key in settings && typeof value === 'string')
+  return readConfig(env, Object.fromEntries(given) as Record<string, string>)
+}

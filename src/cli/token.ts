@@ -1,0 +1,39 @@
+import { readFact } from '#db/facts.ts'
+import { identityExists } from '#domains/iam/identities.service.ts'
+import { maxLifetime, operatorUid, signAccessToken } from '#issuer/access-token.ts'
+import { isUid } from '#lib/uid.ts'
+import { createApp } from '../create-app.ts'
+import { type Command, exitCodes } from './command.ts'
+import { configOf, settingOptions } from './settings.ts'
+
+/** Where `npm start` serves, for a token that is made before the first start. */
+const defaultUrl = 'http://127.0.0.1:8080'
+
+export const token: Command = {
+  name: 'token',
+  summary: 'Print a bearer token for the operator or an identity, valid for an hour',
+  options: [
+    ...settingOptions('data', 'database'),
+    { flags: '--identity <uid>', summary: 'The identity that the token is for; the operator unless given' },
+    {
+      flags: '--audience <audience>',
+      summary: "Who accepts the token; the API unless given, 'registry' for the registry",
+    },
+  ],
+  async run(terminal, options) {
+    const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
+    const app = await createApp(config)
+    await using _closing = { [Symbol.asyncDispose]: () => app.close() }
+    const identity = options.identity as string | undefined
+    if (identity !== undefined && !(isUid(identity) && (await identityExists(app.db, identity)))) {
+      terminal.say(`pinfold: there is no identity ${identity}`)
+      return exitCodes.failed
+    }
+    const issuer = config.url || ((await readFact(app.db, 'url')) ?? defaultUrl)
+    const asked = (options.audience as string | undefined) ?? issuer
+    const audience = asked === 'registry' ? new URL(issuer).host : asked
+    const input = { issuer, subject: identity ?? operatorUid, audience, now: app.clock(), lifetime: maxLifetime }
+    terminal.print(await signAccessToken(app.keyring, input))
+    return exitCodes.ok
+  },
+}

@@ -1,0 +1,199 @@
+import { readFileSync } from 'node:fs'
+
+type Setting<T> = { env: string; flag?: string; parse: (text: string, name: string) => T; default: string; doc: string }
+
+function setting<T>(of: Setting<T>): Setting<T> {
+  return of
+}
+
+/** A setting that cannot be used; the message lists every one that is wrong. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+}
+
+const text = (value: string): string => value
+const onOff = (value: string, name: string): boolean => {
+  if (value === 'on' || value === 'off') return value === 'on'
+  throw new ConfigError(`${name} must be on or off`)
+}
+const oneOf =
+  <T extends string>(...words: T[]) =>
+  (value: string, name: string): T => {
+    const found = words.find((word) => word === value)
+    if (found === undefined) throw new ConfigError(`${name} must be one of: ${words.join(', ')}`)
+    return found
+  }
+const whole =
+  (min: number, max: number) =>
+  (value: string, name: string): number => {
+    const number = Number(value)
+    if (!Number.isInteger(number) || number < min || number > max) {
+      throw new ConfigError(`${name} must be a whole number from ${min} to ${max}`)
+    }
+    return number
+  }
+const address = (value: string, name: string): { host: string; port: number } => {
+  const match = /^(?<host>\[[0-9a-fA-F:.]+\]|[^:[\]]+):(?<port>\d{1,5})$/.exec(value)
+  const port = Number(match?.groups?.port)
+  if (!match?.groups || port > 65_535) throw new ConfigError(`${name} must be HOST:PORT`)
+  return { host: match.groups.host!.replace(/^\[|\]$/g, ''), port }
+}
+const baseUrl = (value: string, name: string): string => {
+  if (value === '') return ''
+  const url = URL.parse(value)
+  if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search !== '' || url.hash !== '') {
+    throw new ConfigError(`${name} must be an http or https URL without a path`)
+  }
+  return url.origin
+}
+const databaseUrl = (value: string, name: string): string => {
+  if (value !== '' && !/^postgres(?:ql)?:\/\//.test(value)) throw new ConfigError(`${name} must be a postgres:// URL`)
+  return value
+}
+const domain = (value: string, name: string): string => {
+  if (!/^[a-z0-9][a-z0-9.-]*$/.test(value)) throw new ConfigError(`${name} must be a host name`)
+  return value
+}
+
+/** Every setting there is. `docs/config.md` and `pinfold config` are made from this table. */
+export const settings = {
+  listen: setting({
+    env: 'PINFOLD_LISTEN',
+    flag: '--listen',
+    parse: address,
+    default: '127.0.0.1:8080',
+    doc: 'Address to serve on. Port 0 takes a free one.',
+  }),
+  url: setting({
+    env: 'PINFOLD_URL',
+    flag: '--url',
+    parse: baseUrl,
+    default: '',
+    doc: 'What clients call us: issuer, audience and links are made from it. Default: `http://` and the address served on.',
+  }),
+  data: setting({
+    env: 'PINFOLD_DATA',
+    flag: '--data',
+    parse: text,
+    default: 'data',
+    doc: 'Folder of the embedded database and of the master key.',
+  }),
+  database: setting({
+    env: 'PINFOLD_DATABASE',
+    flag: '--database',
+    parse: databaseUrl,
+    default: '',
+    doc: 'A `postgres://` URL; `?schema=NAME` picks a schema. Default: the embedded database in the data folder.',
+  }),
+  masterKey: setting({
+    env: 'PINFOLD_MASTER_KEY',
+    parse: text,
+    default: '',
+    doc: '32 bytes as base64 or hex that encrypt every stored secret. Required with a database URL. Default: `master.key` in the data folder, made on the first start.',
+  }),
+  publicOrg: setting({
+    env: 'PINFOLD_PUBLIC_ORG',
+    parse: text,
+    default: 'public',
+    doc: 'Name of the organisation whose images anybody may pull.',
+  }),
+  errorDomain: setting({
+    env: 'PINFOLD_ERROR_DOMAIN',
+    parse: domain,
+    default: 'pinfold.dev',
+    doc: '`domain` of the ErrorInfo in every error.',
+  }),
+  openRegistration: setting({
+    env: 'PINFOLD_OPEN_ORGANIZATIONS',
+    parse: onOff,
+    default: 'off',
+    doc: '`on` lets every authenticated caller create organisations; otherwise only the operator does.',
+  }),
+  logLevel: setting({
+    env: 'PINFOLD_LOG_LEVEL',
+    parse: oneOf('debug', 'info', 'warn', 'error'),
+    default: 'info',
+    doc: 'The least level that is logged: `debug`, `info`, `warn` or `error`.',
+  }),
+  metrics: setting({
+    env: 'PINFOLD_METRICS',
+    parse: onOff,
+    default: 'on',
+    doc: '`off` removes `/metrics`, which needs no credential.',
+  }),
+  reflection: setting({
+    env: 'PINFOLD_REFLECTION',
+    parse: onOff,
+    default: 'on',
+    doc: '`off` removes gRPC server reflection.',
+  }),
+  keyRotationDays: setting({
+    env: 'PINFOLD_KEY_ROTATION_DAYS',
+    parse: whole(3, 3650),
+    default: '90',
+    doc: 'After how many days tokens are signed with a new key. It is published a day before, the old one for two days after.',
+  }),
+  maxBodyBytes: setting({
+    env: 'PINFOLD_MAX_BODY_BYTES',
+    parse: whole(1024, 64 * 1024 * 1024),
+    default: String(4 * 1024 * 1024),
+    doc: 'The largest body of an API request, over REST and gRPC.',
+  }),
+  headersTimeoutMs: setting({
+    env: 'PINFOLD_HEADERS_TIMEOUT_MS',
+    parse: whole(100, 600_000),
+    default: '10000',
+    doc: 'How long a client may take to send its headers.',
+  }),
+  requestTimeoutMs: setting({
+    env: 'PINFOLD_REQUEST_TIMEOUT_MS',
+    parse: whole(100, 600_000),
+    default: '30000',
+    doc: 'How long a client may take to send an API request, and how long we may take to answer it.',
+  }),
+  keepAliveTimeoutMs: setting({
+    env: 'PINFOLD_KEEP_ALIVE_TIMEOUT_MS',
+    parse: whole(100, 600_000),
+    default: '65000',
+    doc: 'How long an idle connection stays open.',
+  }),
+  drainMs: setting({
+    env: 'PINFOLD_DRAIN_MS',
+    parse: whole(0, 600_000),
+    default: '10000',
+    doc: 'How long requests in flight may go on after SIGTERM.',
+  }),
+}
+
+export type Config = { [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> }
+
+/** Throws one ConfigError that lists every bad setting. Flags, where given, are named as such. */
+export function readConfig(
+  env: Record<string, string | undefined>,
+  flags: Record<string, string | undefined> = {},
+): Config {
+  const config: Record<string, unknown> = {}
+  const problems: string[] = []
+  for (const [key, { env: variable, flag, parse, default: fallback }] of Object.entries(settings)) {
+    const given = flags[key]
+    try {
+      config[key] = parse(given ?? (env[variable] || fallback), given !== undefined && flag ? flag : variable)
+    } catch (error) {
+      problems.push((error as Error).message)
+    }
+  }
+  for (const name of Object.keys(env)) {
+    const known = Object.values(settings).some((one) => one.env === name) || name.startsWith('PINFOLD_TEST_')
+    if (name.startsWith('PINFOLD_') && !known) problems.push(`${name} is not a setting`)
+  }
+  const read = config as Config
+  if (problems.length === 0 && read.database !== '' && read.masterKey === '') {
+    problems.push('a database URL needs PINFOLD_MASTER_KEY, 32 bytes as base64 or hex')
+  }
+  if (problems.length > 0) throw new ConfigError(problems.join('\n'))
+  return read
+}
+
+export const version: string = (
+  JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+).version

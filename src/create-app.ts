@@ -1,0 +1,34 @@
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import type { App } from './app.ts'
+import type { Config } from './config.ts'
+import { migrate } from './db/migrate.ts'
+import { migrations } from './db/migrations/all.ts'
+import { openDb } from './db/open.ts'
+import { createGrantCache } from './domains/iam/grants.ts'
+import { installBuiltInRoles } from './domains/iam/roles.service.ts'
+import { openKeyring } from './issuer/keyring.ts'
+import { createLogger } from './lib/log.ts'
+import { openMasterKey, parseMasterKey } from './lib/master-key.ts'
+import { createSealer } from './lib/seal.ts'
+import { createMetrics } from './metrics.ts'
+
+/** Opens everything once, in order; `close` undoes it in reverse, also when a later step fails. */
+export async function createApp(
+  config: Config,
+  clock: () => Date = () => new Date(),
+): Promise<App & { close(): Promise<void> }> {
+  await using opening = new AsyncDisposableStack()
+  const log = createLogger(process.stderr, config.logLevel)
+  const sealer = createSealer(config.masterKey === '' ? openMasterKey(config.data) : parseMasterKey(config.masterKey))
+  const opened = await openDb({ database: config.database, file: join(config.data, 'pinfold.db') })
+  const db = opening.adopt(opened, (open) => open.close())
+  const applied = await migrate(db, migrations)
+  if (applied.length > 0) log.info('database migrated', { applied })
+  await installBuiltInRoles(db, clock().toISOString())
+  const keyring = await openKeyring(db, sealer, () => clock().getTime(), config.keyRotationDays)
+  const grants = createGrantCache(db, () => performance.now())
+
+  const done = opening.move()
+  return { config, log, metrics: createMetrics(), db, sealer, keyring, grants, clock, close: () => done.disposeAsync() }
+}

@@ -1,0 +1,14 @@
+import { type Reader, sql, type Tx } from './sql.ts'
+
+/** What one process leaves for another to know: the URL that the server was last started with. */
+export type Fact = 'url'
+
+export async function readFact(reader: Reader, name: Fact): Promise<string | undefined> {
+  return (await reader.get<{ value: string }>(sql`SELECT value FROM facts WHERE name = ${name}`))?.value
+}
+
+export async function writeFact(tx: Tx, name: Fact, value: string): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO facts (name, value) VALUES (${name}, ${value})
+        ON CONFLICT (name) DO UPDATE SET value = excluded.value`)
+}

@@ -1,0 +1,72 @@
+// What both engines promise about a transaction, whatever the work inside it does.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Sql, Tx } from './sql.ts'
+
+/** The engine's side of a Tx. */
+export type Steps = { all<T>(query: Sql): Promise<T[]>; run(query: Sql): Promise<number> }
+
+/** `stepError` is the first error of a statement; the work may have wrapped it, or swallowed it. */
+export type Outcome<T> = { ok: true; value: T } | { ok: false; error: unknown; stepError: unknown }
+
+export type Guard = {
+  /** Throws when called from inside a work, where `db` would wait for itself or miss the work's own writes. */
+  outside(method: string): void
+  run<T>(steps: Steps, shard: number, work: (tx: Tx) => Promise<T>, limitMs?: number): Promise<Outcome<T>>
+}
+
+export function createGuard(): Guard {
+  const running = new AsyncLocalStorage<{ open: boolean }>()
+  return {
+    outside(method) {
+      // `open` matters: what a work left behind, such as a timer, still carries the store after the work ended.
+      if (running.getStore()?.open) throw new Error(`db.${method} called inside a transaction; use its tx`)
+    },
+
+    async run(steps, shard, work, limitMs) {
+      const state: State = { open: true, failed: false, stepError: undefined }
+      const tx = openTx(steps, shard, state)
+      let timer: NodeJS.Timeout | undefined
+      try {
+        const working = running.run(state, work, tx)
+        const value = limitMs === undefined ? await working : await Promise.race([working, expiry(limitMs)])
+        // A caught error has left the transaction half done, and PostgreSQL would roll it back without a word.
+        return state.failed ? failure(state.stepError) : { ok: true, value }
+      } catch (error) {
+        return failure(error)
+      } finally {
+        state.open = false
+        clearTimeout(timer)
+      }
+
+      function failure(error: unknown) {
+        return { ok: false, error, stepError: state.stepError } as const
+      }
+      function expiry(ms: number): Promise<never> {
+        return new Promise((_, reject) => {
+          timer = setTimeout(reject, ms, new Error(`the transaction did not finish within ${ms} ms`))
+        })
+      }
+    },
+  }
+}
+
+type State = { open: boolean; failed: boolean; stepError: unknown }
+
+function openTx(steps: Steps, shard: number, state: State): Tx {
+  async function step<T>(run: (query: Sql) => Promise<T>, query: Sql): Promise<T> {
+    if (!state.open) throw new Error('the transaction has ended')
+    if (state.failed) throw new Error('a statement of this transaction has failed', { cause: state.stepError })
+    try {
+      return await run(query)
+    } catch (error) {
+      if (!state.failed) Object.assign(state, { failed: true, stepError: error })
+      throw error
+    }
+  }
+  return {
+    shard,
+    all: <T>(query: Sql) => step(steps.all<T>, query),
+    get: async <T>(query: Sql) => (await step(steps.all<T>, query))[0],
+    run: (query) => step(steps.run, query),
+  }
+}

@@ -1,0 +1,175 @@
+// Lists of nodes: any order, any place in the hierarchy, any size, always from an index.
+//
+// Two tables serve every kind of resource. `list_keys` holds, for each sortable member of each node, one row for every
+// place that the node can be listed from; its primary key is the order of the list. `list_counts` holds how many nodes
+// each such place has; every database connection adds to a row of its own, so no row is hot.
+
+import type { Branch, Page } from '#lib/paging.ts'
+import { lineage, parentOf, top } from '#lib/uid.ts'
+import { ident, join, list, type Reader, type Sql, sql, type Tx } from './sql.ts'
+
+/** How a kind of node is stored. `columns` selects the row that the store wants, `join` adds the tables it needs. */
+export type Listing = { kind: string; table: string; columns: Sql; join?: Sql }
+
+/** The members that a list can be ordered by, other than the uid, with their present values. */
+export type Keys = Record<string, string>
+
+type Keyed = { sortKey: string; sortUid: string }
+
+/** Every place that a node can be listed from: everything, each node above it, and its parent's own children. */
+function placesOf(uid: string): string[] {
+  const parent = parentOf(uid)
+  const above = parent === top ? [] : lineage(parent)
+  return [top, ...above, childrenPlace(parent)]
+}
+
+const childrenPlace = (uid: string): string => `${uid}:`
+
+/** Makes a new node listable and countable. Call it in the transaction that inserts the node. */
+export async function addToLists(tx: Tx, kind: string, uid: string, id: number, keys: Keys): Promise<void> {
+  const places = placesOf(uid)
+  const rows = places.flatMap((place) =>
+    Object.entries(keys).map(([key, value]) => sql`(${`${kind}.${key}`}, ${place}, ${value}, ${uid}, ${id})`),
+  )
+  if (rows.length > 0) await tx.run(sql`INSERT INTO list_keys (list, place, value, uid, id) VALUES ${join(rows, ', ')}`)
+  await count(tx, kind, places, 1)
+}
+
+/** Moves a node within the orders whose value differs between `before` and `after`. */
+export async function moveInLists(tx: Tx, kind: string, uid: string, before: Keys, after: Keys): Promise<void> {
+  const changed = Object.keys(after).filter((key) => before[key] !== after[key])
+  for (const key of changed) {
+    await tx.run(sql`
+      UPDATE list_keys SET value = ${after[key]!}
+       WHERE list = ${`${kind}.${key}`} AND place IN (${list(placesOf(uid))})
+         AND value = ${before[key]!} AND uid = ${uid}`)
+  }
+}
+
+/** Forgets a node that is being deleted. */
+export async function removeFromLists(tx: Tx, kind: string, uid: string, keys: Keys): Promise<void> {
+  const places = placesOf(uid)
+  for (const [key, value] of Object.entries(keys)) {
+    await tx.run(sql`
+      DELETE FROM list_keys
+       WHERE list = ${`${kind}.${key}`} AND place IN (${list(places)}) AND value = ${value} AND uid = ${uid}`)
+  }
+  await count(tx, kind, places, -1)
+}
+
+async function count(tx: Tx, kind: string, places: readonly string[], by: 1 | -1): Promise<void> {
+  const rows = places.map((place) => sql`(${kind}, ${place}, ${tx.shard}, ${by})`)
+  await tx.run(sql`
+    INSERT INTO list_counts (kind, place, shard, total) VALUES ${join(rows, ', ')}
+        ON CONFLICT (kind, place, shard) DO UPDATE SET total = list_counts.total + excluded.total`)
+}
+
+/** One page and one row more, which tells whether another page follows. */
+export async function listPage<T>(
+  reader: Reader,
+  listing: Listing,
+  branches: readonly Branch[],
+  page: Page,
+  filters: readonly Sql[] = [],
+): Promise<(T & Keyed)[]> {
+  if (branches.length === 0) return []
+  return reader.all<T & Keyed>(pageQuery(listing, branches, page, filters))
+}
+
+/** The statement behind `listPage`, for the tests that look at its plan. */
+export function pageQuery(listing: Listing, branches: readonly Branch[], page: Page, filters: readonly Sql[]): Sql {
+  const [only, ...more] = branches
+  if (only && more.length === 0)
+    return sql`${branchQuery(listing, only, page, filters)} LIMIT ${page.size + 1} OFFSET ${page.skip}`
+
+  // Each branch is read in order and no further than this page can need, then the few rows are merged.
+  const enough = page.skip + page.size + 1
+  const dir = direction(page)
+  const arms = branches.map((branch, i) => {
+    return sql`SELECT * FROM (${branchQuery(listing, branch, page, filters)} LIMIT ${enough}) AS ${ident(`b${i}`)}`
+  })
+  return sql`
+    SELECT * FROM (${join(arms, ' UNION ALL ')}) AS merged
+     ORDER BY "sortKey" ${dir}, "sortUid" ${dir}
+     LIMIT ${page.size + 1} OFFSET ${page.skip}`
+}
+
+function branchQuery(listing: Listing, branch: Branch, page: Page, filters: readonly Sql[]): Sql {
+  const { column } = page.order
+  const place = 'uids' in branch || filters.length > 0 || column === 'uid' ? undefined : placeOf(branch)
+  if (place === undefined) return tableQuery(listing, branch, page, filters)
+
+  const dir = direction(page)
+  return sql`
+    SELECT k.value AS "sortKey", k.uid AS "sortUid", ${listing.columns}
+      FROM list_keys k JOIN ${ident(listing.table)} t ON t.id = k.id ${listing.join ?? sql``}
+     WHERE k.list = ${`${listing.kind}.${column}`} AND k.place = ${place} AND ${after(page, sql`k.value`, sql`k.uid`)}
+     ORDER BY k.value ${dir}, k.uid ${dir}`
+}
+
+/** In the order of the uid, and wherever a filter picks few rows, the table's own indexes serve. */
+function tableQuery(listing: Listing, branch: Branch, page: Page, filters: readonly Sql[]): Sql {
+  const column = ident(`t.${page.order.column}`)
+  const dir = direction(page)
+  const order = page.order.column === 'uid' ? sql`t.uid ${dir}` : sql`${column} ${dir}, t.uid ${dir}`
+  return sql`
+    SELECT ${column} AS "sortKey", t.uid AS "sortUid", ${listing.columns}
+      FROM ${ident(listing.table)} t ${listing.join ?? sql``}
+     WHERE ${join([within(branch), ...filters, after(page, column, sql`t.uid`)], ' AND ')}
+     ORDER BY ${order}`
+}
+
+function direction(page: Page): Sql {
+  return page.order.desc ? sql`DESC` : sql`ASC`
+}
+
+function after(page: Page, key: Sql, uid: Sql): Sql {
+  if (!page.after) return sql`1 = 1`
+  const past = page.order.desc ? sql`<` : sql`>`
+  if (page.order.column === 'uid') return sql`${uid} ${past} ${page.after.uid}`
+  return sql`(${key}, ${uid}) ${past} (${page.after.value}, ${page.after.uid})`
+}
+
+function placeOf(branch: { below: string } | { childrenOf: string }): string {
+  return 'below' in branch ? branch.below : childrenPlace(branch.childrenOf)
+}
+
+/** As a range of uids: `0` is the character after `/`, so nothing but descendants lies between the two bounds. */
+function within(branch: Branch): Sql {
+  if ('uids' in branch) return sql`t.uid IN (${list(branch.uids)})`
+  if ('childrenOf' in branch) return sql`t.parent_uid = ${branch.childrenOf}`
+  return branch.below === top ? sql`1 = 1` : sql`t.uid > ${`${branch.below}/`} AND t.uid < ${`${branch.below}0`}`
+}
+
+/** How many nodes the branches hold in all: from the counters, or from index entries where there is a filter. */
+export async function countNodes(
+  reader: Reader,
+  listing: Pick<Listing, 'kind' | 'table'>,
+  branches: readonly Branch[],
+  filters: readonly Sql[] = [],
+): Promise<number> {
+  const places: string[] = []
+  let total = 0
+  for (const branch of branches) {
+    if (!('uids' in branch) && filters.length === 0) {
+      places.push(placeOf(branch))
+      continue
+    }
+    const row = await reader.get<{ total: number }>(sql`
+      SELECT count(*) AS total FROM ${ident(listing.table)} t WHERE ${join([within(branch), ...filters], ' AND ')}`)
+    total += row?.total ?? 0
+  }
+  return places.length === 0 ? total : total + (await countAt(reader, listing.kind, places))
+}
+
+async function countAt(reader: Reader, kind: string, places: readonly string[]): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT CAST(coalesce(sum(total), 0) AS BIGINT) AS total
+      FROM list_counts WHERE kind = ${kind} AND place IN (${list(places)})`)
+  return row?.total ?? 0
+}
+
+/** Whether anything of this kind lives below `uid`. */
+export async function anyBelow(reader: Reader, kind: string, uid: string): Promise<boolean> {
+  return (await countAt(reader, kind, [uid])) > 0
+}

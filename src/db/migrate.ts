@@ -1,0 +1,79 @@
+// Brings a database to the shape this build expects, all of it in one transaction or none of it.
+import { createHash } from 'node:crypto'
+import { type Db, ident, raw, sql, type Tx } from './sql.ts'
+import { type Words, words } from './words.ts'
+
+/** Never edited after release. Each string of `up` is one statement. */
+export type Migration = { id: string; up: (t: Words) => string[] }
+
+/** Applies what is missing and returns those ids. Refuses a database that was written by other migrations than these. */
+export async function migrate(db: Db, migrations: readonly Migration[]): Promise<string[]> {
+  checkOrder(migrations)
+  const t = words[db.engine]
+  return await db.tx(async (tx) => {
+    await prepare[db.engine](tx)
+    await tx.run(
+      raw(`CREATE TABLE IF NOT EXISTS schema_migrations (
+             id ${t.text} PRIMARY KEY, checksum ${t.text} NOT NULL, applied_time ${t.text} NOT NULL
+           )${t.strict}`),
+    )
+    const rows = await tx.all<{ id: string; checksum: string }>(sql`SELECT id, checksum FROM schema_migrations`)
+    const applied = new Map(rows.map((row) => [row.id, row.checksum]))
+    checkKnown(migrations, applied)
+
+    const now: string[] = []
+    for (const { id, up } of migrations) {
+      const statements = up(t)
+      const checksum = createHash('sha256').update(JSON.stringify(statements)).digest('hex')
+      if (applied.has(id)) {
+        if (applied.get(id) !== checksum) throw new Error(`migration ${id} was edited after it was applied`)
+        continue
+      }
+      for (const statement of statements) await apply(tx, id, statement)
+      await tx.run(sql`
+        INSERT INTO schema_migrations (id, checksum, applied_time)
+        VALUES (${id}, ${checksum}, ${new Date().toISOString()})`)
+      now.push(id)
+    }
+    return now
+  })
+}
+
+async function apply(tx: Tx, id: string, statement: string): Promise<void> {
+  try {
+    await tx.run(raw(statement))
+  } catch (cause) {
+    throw new Error(`migration ${id} failed: ${cause instanceof Error ? cause.message : cause}`, { cause })
+  }
+}
+
+function checkOrder(migrations: readonly Migration[]): void {
+  for (const [i, { id }] of migrations.entries()) {
+    const before = migrations[i - 1]?.id
+    if (before !== undefined && before >= id) throw new Error(`migration ${id} must sort after ${before}`)
+  }
+}
+
+function checkKnown(migrations: readonly Migration[], applied: Map<string, string>): void {
+  const known = new Set(migrations.map((migration) => migration.id))
+  for (const id of applied.keys()) {
+    if (!known.has(id)) throw new Error(`the database was written by a newer version: migration ${id} is unknown here`)
+  }
+}
+
+/** What an engine needs at the start of the migrating transaction, so that only one node applies anything. */
+const prepare: Record<Db['engine'], (tx: Tx) => Promise<void>> = {
+  // The one immediate transaction is the lock.
+  async sqlite() {},
+
+  async postgres(tx) {
+    // A serializable snapshot would be older than the lock, and would not show what the other node has just applied.
+    await tx.run(sql`SET TRANSACTION ISOLATION LEVEL READ COMMITTED`)
+    await tx.run(sql`SET LOCAL statement_timeout = 0`)
+    await tx.all(sql`SELECT pg_advisory_xact_lock(7420001, hashtext(current_setting('search_path'))) IS NULL`)
+    const schema = await tx.get<{ current: string | null; wanted: string }>(
+      sql`SELECT current_schema() AS current, current_setting('search_path') AS wanted`,
+    )
+    if (schema?.current === null) await tx.run(sql`CREATE SCHEMA ${ident(schema.wanted)}`)
+  },
+}

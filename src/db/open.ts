@@ -1,0 +1,12 @@
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { openPostgres } from './postgres.ts'
+import type { Db } from './sql.ts'
+import { openSqlite } from './sqlite.ts'
+
+/** Opens PostgreSQL when `database` is a postgres:// URL, else the embedded store in `file`. */
+export async function openDb(options: { database: string; file: string }): Promise<Db> {
+  if (options.database) return openPostgres(options.database)
+  await mkdir(dirname(options.file), { recursive: true, mode: 0o700 })
+  return openSqlite(options.file)
+}

@@ -1,0 +1,54 @@
+// What a URL and Pinfold's own rules make of a connection to PostgreSQL.
+import pg from 'pg'
+
+/** Reads `?schema=` out of the URL. Errors never repeat the URL, which may hold a password. */
+export function poolConfig(url: string, max: number): pg.PoolConfig {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (parsed?.protocol !== 'postgres:' && parsed?.protocol !== 'postgresql:') {
+    throw new Error('the database must be a postgres:// URL')
+  }
+  const schema = parsed.searchParams.get('schema')
+  if (schema !== null && !/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
+    throw new Error('the schema in the database URL must be a lower-case name')
+  }
+  parsed.searchParams.delete('schema')
+  // Options of the URL win over those of the config in pg, so both go into the URL.
+  const options = [parsed.searchParams.get('options'), schema && `-c search_path=${schema}`].filter(Boolean)
+  if (options.length > 0) parsed.searchParams.set('options', options.join(' '))
+
+  return {
+    connectionString: parsed.href,
+    max,
+    application_name: 'pinfold',
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 60_000,
+    statement_timeout: 30_000,
+    // A work awaits nothing but its own statements; one that hangs must not hold its locks.
+    idle_in_transaction_session_timeout: 10_000,
+    keepAlive: true,
+    types: { getTypeParser },
+  }
+}
+
+// The values come out as they do from SQLite. Counts are int8 and sums are numeric, which pg leaves as text.
+const parsers = new Map<number, (text: string) => unknown>([
+  [pg.types.builtins.INT8, toInteger],
+  [pg.types.builtins.NUMERIC, Number],
+  [pg.types.builtins.BOOL, (text) => (text === 't' ? 1 : 0)],
+  [pg.types.builtins.BYTEA, toBytes],
+])
+
+function getTypeParser(oid: number, format?: 'text' | 'binary') {
+  return parsers.get(oid) ?? pg.types.getTypeParser(oid, format as 'text')
+}
+
+function toInteger(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is too large for a number`)
+  return value
+}
+
+function toBytes(text: string): Uint8Array {
+  const buffer: Buffer = pg.types.getTypeParser(pg.types.builtins.BYTEA, 'text')(text)
+  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)
+}

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { suite, test } from 'node:test'
+import pg from 'pg'
+import { type Migration, migrate } from './migrate.ts'
+import { openPostgres } from './postgres.ts'
+import { raw, sql, type Tx } from './sql.ts'
+import { isUnavailable } from './unavailable.ts'
+
+const database = process.env.PINFOLD_TEST_DATABASE ?? ''
+
+async function open(options?: { poolSize: number }) {
+  const schema = `t_${randomBytes(6).toString('hex')}`
+  const url = new URL(database)
+  url.searchParams.set('schema', schema)
+  const db = openPostgres(url.href, options)
+  const up: Migration['up'] = (t) => [
+    `CREATE TABLE items (name ${t.text} PRIMARY KEY, amount ${t.int} NOT NULL DEFAULT 0)`,
+  ]
+  await migrate(db, [{ id: '0001', up }])
+  const admin = new pg.Client(database)
+  await admin.connect()
+  async function close() {
+    await db.close()
+    await admin.query(`DROP SCHEMA ${schema} CASCADE`)
+    await admin.end()
+  }
+  return { db, admin, schema, [Symbol.asyncDispose]: close }
+}
+
+const pid = async (tx: Tx) => (await tx.get<{ pid: number }>(sql`SELECT pg_backend_pid() AS pid`))!.pid
+
+suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' }, () => {
+  test('conflicting transactions are tried again', async () => {
+    await using opened = await open()
+    const { db } = opened
+    await db.tx((tx) => tx.run(sql`INSERT INTO items (name) VALUES ('a')`))
+    let bothRead = 0
+    const meet = Promise.withResolvers<void>()
+    const add = () =>
+      db.tx(async (tx) => {
+        const row = await tx.get<{ amount: number }>(sql`SELECT amount FROM items WHERE name = 'a'`)
+        if (++bothRead === 2) meet.resolve()
+        await meet.promise
+        await tx.run(sql`UPDATE items SET amount = ${row!.amount + 1} WHERE name = 'a'`)
+      })
+    await Promise.all([add(), add()])
+    assert.deepEqual(await db.get(sql`SELECT amount FROM items`), { amount: 2 })
+    assert.ok(db.stats().retries >= 1)
+  })
+
+  test('a conflict is tried again even when the work hides it in an error of its own', async () => {
+    await using opened = await open()
+    const conflict = raw(`DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '40001'; END $$`)
+    let runs = 0
+    const result = await opened.db.tx(async (tx) => {
+      if (++runs > 3) return 'done'
+      try {
+        await tx.run(conflict)
+      } catch (cause) {
+        throw new Error('hidden', { cause })
+      }
+    })
+    assert.equal(result, 'done')
+    const always = opened.db.tx((tx) => tx.run(conflict))
+    await assert.rejects(always, (error) => isUnavailable(error))
+  })
+
+  test('a constraint that stays broken is reported after a few attempts', async () => {
+    await using opened = await open()
+    let runs = 0
+    const twice = opened.db.tx(async (tx) => {
+      runs++
+      await tx.run(sql`INSERT INTO items (name) VALUES ('a')`)
+      await tx.run(sql`INSERT INTO items (name) VALUES ('a')`)
+    })
+    await assert.rejects(twice, { code: '23505' })
+    assert.equal(runs, 4)
+  })
+
+  test('a connection lost in a transaction is unavailable, and the pool gets another', async () => {
+    await using opened = await open({ poolSize: 1 })
+    const { db, admin } = opened
+    const lost = db.tx(async (tx) => {
+      await admin.query('SELECT pg_terminate_backend($1)', [await pid(tx)])
+      await new Promise((resolve) => setTimeout(resolve, 50)) // the socket closes while no statement runs
+      await tx.run(sql`INSERT INTO items (name) VALUES ('a')`)
+    })
+    await assert.rejects(lost, isUnavailable)
+    const idle = await db.tx(pid)
+    await admin.query('SELECT pg_terminate_backend($1)', [idle])
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    assert.notEqual(await db.tx(pid), idle)
+    assert.deepEqual(await db.all(sql`SELECT name FROM items`), [])
+  })
+
+  test('a work that nobody waits for cannot commit half', async () => {
+    await using opened = await open()
+    const { db } = opened
+    const floating = db.tx(async (tx) => {
+      await tx.run(sql`INSERT INTO items (name) VALUES ('a')`)
+      tx.run(sql`INSERT INTO nowhere VALUES (1)`).catch(() => {})
+    })
+    await assert.rejects(floating, /statement of this transaction has failed/)
+    assert.deepEqual(await db.all(sql`SELECT name FROM items`), [])
+  })
+
+  test('each connection has a shard, and the settings of a session', async () => {
+    await using opened = await open()
+    const { db, schema } = opened
+    assert.deepEqual(await db.tx(async (tx) => tx.shard === (await pid(tx)) % 64), true)
+    const settings = await db.tx((tx) =>
+      tx.get(sql`
+        SELECT current_setting('search_path') AS path, current_setting('statement_timeout') AS slow,
+               current_setting('synchronous_commit') AS sync, current_setting('transaction_isolation') AS level`),
+    )
+    assert.deepEqual(settings, { path: schema, slow: '30s', sync: 'on', level: 'serializable' })
+  })
+
+  test('text columns compare bytes, whatever the collation of the database', async () => {
+    await using opened = await open()
+    const column = await opened.db.get(sql`
+      SELECT collation_name AS name FROM information_schema.columns
+       WHERE table_schema = ${opened.schema} AND table_name = 'items' AND column_name = 'name'`)
+    assert.deepEqual(column, { name: 'C' })
+  })
+
+  test('texts that come back are prepared, up to a bound', async () => {
+    await using opened = await open({ poolSize: 1 })
+    const { db } = opened
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 600; i++) await db.all(sql`SELECT ${raw(String(i))} AS n WHERE 1 = ${1}`)
+    }
+    await db.all(sql`SELECT 'once' AS once`)
+    const kept = await db.get<{ n: number; once: number }>(sql`
+      SELECT count(*) AS n, sum(CASE WHEN statement LIKE '%once%' THEN 1 ELSE 0 END) AS once
+        FROM pg_prepared_statements WHERE name LIKE 'pinfold%'`)
+    assert.deepEqual(kept, { n: 500, once: 0 })
+  })
+})

@@ -1,0 +1,206 @@
+// The PostgreSQL engine: a pool, named statements, and serializable transactions that are tried again on conflict.
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { createGuard, type Outcome } from './guard.ts'
+import { poolConfig } from './postgres-config.ts'
+import { compile, type Db, type Sql, sql, type Tx } from './sql.ts'
+
+const CONFLICT_RETRIES = 12
+const CONSTRAINT_RETRIES = 3
+const PATIENCE = 6
+const MAX_NAMES = 500
+
+type Queries = { query(config: pg.QueryConfig): Promise<pg.QueryResult> }
+type Send = (config: pg.QueryConfig) => Promise<pg.QueryResult>
+
+/** Connects when first used. The URL may name a schema, as in `?schema=name`, which `migrate` creates if it is missing. */
+export function openPostgres(url: string, options: { poolSize?: number } = {}): Db {
+  const pool = new pg.Pool(poolConfig(url, options.poolSize ?? 10))
+  // A connection that dies is reported to whoever uses it; without a listener it would end the process.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  const guard = createGuard()
+  const nameOf = createNames()
+  const turns = createTurns()
+  const counts = { transactions: 0, commits: 0, retries: 0 }
+
+  function toQuery(query: Sql): pg.QueryConfig {
+    const text = compile(query, '$')
+    const name = nameOf(text)
+    return { text, values: query.values as unknown[], ...(name && { name }) }
+  }
+
+  async function read<T>(method: string, query: Sql): Promise<T[]> {
+    guard.outside(method)
+    return (await send(pool, toQuery(query))).rows
+  }
+
+  async function attempt<T>(client: pg.PoolClient, work: (tx: Tx) => Promise<T>): Promise<Outcome<T>> {
+    const one = oneAtATime(client)
+    const steps = {
+      all: async <R>(query: Sql): Promise<R[]> => (await one(toQuery(query))).rows,
+      run: async (query: Sql) => (await one(toQuery(query))).rowCount ?? 0,
+    }
+    await one({ text: 'BEGIN ISOLATION LEVEL SERIALIZABLE' })
+    let outcome = await guard.run(steps, shardOf(client), work)
+    if (outcome.ok) {
+      try {
+        const { command } = await one({ text: 'COMMIT' })
+        // PostgreSQL answers ROLLBACK, and no error, when a statement that nobody waited for has failed.
+        if (command !== 'COMMIT') throw new Error('a statement of this transaction has failed')
+      } catch (error) {
+        outcome = { ok: false, error, stepError: error }
+      }
+    }
+    // Without a connection this fails as well, but the first error tells more.
+    if (!outcome.ok) await one({ text: 'ROLLBACK' }).catch(() => {})
+    return outcome
+  }
+
+  async function attempts<T>(client: pg.PoolClient, work: (tx: Tx) => Promise<T>): Promise<T> {
+    let constraints = 0
+    let giveBack: (() => void) | undefined
+    try {
+      for (let retries = 0; ; retries++) {
+        if (retries === PATIENCE) giveBack = await turns.take()
+        else if (!giveBack) await turns.open()
+        const outcome = await attempt(client, work)
+        if (outcome.ok) {
+          counts.commits++
+          return outcome.value
+        }
+        // The work may have wrapped the conflict in an error of its own; a broken constraint it may have meant.
+        const conflict = isConflict(outcome.error) || isConflict(outcome.stepError)
+        const again = conflict || (isConstraint(outcome.error) && constraints++ < CONSTRAINT_RETRIES)
+        if (!again || retries === CONFLICT_RETRIES) throw outcome.error
+        counts.retries++
+        if (retries < PATIENCE) await sleep(Math.random() * 2 ** (retries + 1))
+      }
+    } finally {
+      giveBack?.()
+    }
+  }
+
+  async function withClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await pool.connect().catch(rethrow)
+    let keep = false
+    try {
+      const value = await use(client)
+      keep = true
+      return value
+    } catch (error) {
+      // Idle again means that the rollback has reached the server.
+      keep = client.getTransactionStatus() === 'I'
+      throw error
+    } finally {
+      client.release(!keep)
+    }
+  }
+
+  return {
+    engine: 'postgres',
+    all: (query) => read('all', query),
+    get: async <T>(query: Sql) => (await read<T>('get', query))[0],
+
+    async tx(work) {
+      guard.outside('tx')
+      counts.transactions++
+      return await withClient((client) => attempts(client, work))
+    },
+
+    async plan(query) {
+      const text = `EXPLAIN (FORMAT TEXT) ${compile(query, '$')}`
+      return await withClient(async (client) => {
+        await send(client, { text: 'BEGIN' })
+        // On the small tables of a test every plan is a sequential scan, unless no index is there to avoid it.
+        await send(client, { text: 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off' })
+        const explained = await send(client, { text, values: query.values as unknown[] }).finally(() =>
+          send(client, { text: 'ROLLBACK' }),
+        )
+        return explained.rows.map((row) => row['QUERY PLAN']).join('\n')
+      })
+    },
+
+    ping: async () => void (await read('get', sql`SELECT 1 AS one`)),
+    stats: () => ({ ...counts }),
+    close: async () => void (pool.ending || (await pool.end())),
+  }
+}
+
+async function send(client: Queries, config: pg.QueryConfig): Promise<pg.QueryResult> {
+  return await client.query(config).catch(rethrow)
+}
+
+// pg wants one statement at a time, while a work may start several at once.
+function oneAtATime(client: pg.PoolClient): Send {
+  let last: Promise<unknown> = Promise.resolve()
+  return (config) => {
+    const result = last.then(() => send(client, config))
+    last = result.catch(() => {})
+    return result
+  }
+}
+
+// Fresh transactions would starve one that has to sleep between attempts; after a few it gets this process for itself.
+function createTurns() {
+  let last: Promise<void> = Promise.resolve()
+  return {
+    open: () => last,
+    async take(): Promise<() => void> {
+      const before = last
+      const { promise, resolve } = Promise.withResolvers<void>()
+      last = before.then(() => promise)
+      await before
+      return resolve
+    },
+  }
+}
+
+// A name keeps the statement prepared on every connection for good, so it is for texts that come back.
+function createNames(): (text: string) => string | undefined {
+  const seen = new Set<string>()
+  const names = new Map<string, string>()
+  return (text) => {
+    const name = names.get(text)
+    if (name !== undefined || names.size >= MAX_NAMES) return name
+    if (seen.has(text)) {
+      seen.delete(text)
+      names.set(text, `pinfold_${names.size}`)
+    } else {
+      if (seen.size >= 2 * MAX_NAMES) seen.clear()
+      seen.add(text)
+    }
+    return names.get(text)
+  }
+}
+
+function shardOf(client: pg.PoolClient): number {
+  return ((client as unknown as { processID?: number | null }).processID ?? 0) % 64
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error ? (error as { code?: unknown }).code : undefined
+}
+
+function isConflict(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === '40001' || code === '40P01'
+}
+
+// A concurrent writer won a race; the next attempt sees its rows, and the work's own checks name the problem.
+function isConstraint(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === '23505' || code === '23503'
+}
+
+// pg reports a lost connection in words only; callers tell errors apart by code.
+function rethrow(error: unknown): never {
+  if (error instanceof Error && codeOf(error) === undefined) {
+    if (/^timeout exceeded when trying to connect|connection timeout$/.test(error.message)) {
+      Object.assign(error, { code: 'ETIMEDOUT' })
+    } else if (/^Connection terminated|is not queryable$/.test(error.message)) {
+      Object.assign(error, { code: 'ECONNRESET' })
+    }
+  }
+  throw error
+}

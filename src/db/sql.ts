@@ -1,0 +1,114 @@
+// SQL as values: text and parameters stay apart until the engine binds them. One text serves both engines.
+
+import { invalid } from '#lib/errors.ts'
+
+export type Value = string | number | null | Uint8Array
+
+/** A piece of SQL with its parameters; there is always one more part than there are values. */
+export type Sql = { readonly parts: readonly string[]; readonly values: readonly Value[] }
+
+/** What can read. Db reads committed data, a Tx also its own writes. */
+export type Reader = {
+  all<T>(query: Sql): Promise<T[]>
+  get<T>(query: Sql): Promise<T | undefined>
+}
+
+/** One transaction. Its first failed statement ends it on both engines, so conflicts are met with ON CONFLICT, not catch. */
+export type Tx = Reader & {
+  /** Resolves to the number of rows changed. */
+  run(query: Sql): Promise<number>
+  /** Which counter shard this connection writes, 0..63, so that concurrent writers do not meet in one row. */
+  readonly shard: number
+}
+
+export type Db = Reader & {
+  readonly engine: 'sqlite' | 'postgres'
+  /** Resolves once the work is on disk. The work may run more than once, so it must do nothing but use its `tx`. */
+  tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /** The engine's plan as text, one step a line, for tests that insist on an index. */
+  plan(query: Sql): Promise<string>
+  /** Rejects unless the engine answers. */
+  ping(): Promise<void>
+  stats(): { transactions: number; commits: number; retries: number }
+  close(): Promise<void>
+}
+
+// A class, so that no object made from a request's JSON can pass for a fragment.
+class Fragment implements Sql {
+  readonly parts: readonly string[]
+  readonly values: readonly Value[]
+  constructor(parts: readonly string[], values: readonly Value[]) {
+    this.parts = parts
+    this.values = values
+  }
+}
+
+/** Writes a query; every `${}` is a parameter, except fragments, which become part of the text. */
+export function sql(strings: TemplateStringsArray, ...values: (Value | Sql)[]): Sql {
+  const parts = [strings[0]!]
+  const flat: Value[] = []
+  for (const [i, value] of values.entries()) {
+    if (value instanceof Fragment) append(parts, flat, value)
+    else {
+      flat.push(checked(value))
+      parts.push('')
+    }
+    parts[parts.length - 1] += strings[i + 1]!
+  }
+  return new Fragment(parts, flat)
+}
+
+/** Text that this repository wrote, such as a migration. Nothing from outside may ever come near it. */
+export function raw(text: string): Sql {
+  return new Fragment([text], [])
+}
+
+/** The name of a column or table, alone or as `table.column`. */
+export function ident(name: string): Sql {
+  if (!/^[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?$/.test(name)) throw new TypeError(`not an SQL name: ${name}`)
+  return raw(name)
+}
+
+/** Puts fragments behind one another; `separator` is text of the program, such as `' AND '`. */
+export function join(fragments: readonly Sql[], separator: string): Sql {
+  const parts = ['']
+  const values: Value[] = []
+  for (const [i, fragment] of fragments.entries()) {
+    if (!(fragment instanceof Fragment)) throw new TypeError('join takes fragments made with sql')
+    if (i > 0) parts[parts.length - 1] += separator
+    append(parts, values, fragment)
+  }
+  return new Fragment(parts, values)
+}
+
+/** The inside of `IN (...)`. An empty list is NULL, which no value is in. */
+export function list(values: readonly Value[]): Sql {
+  if (values.length === 0) return raw('NULL')
+  const parts = ['', ...Array<string>(values.length - 1).fill(', '), '']
+  return new Fragment(parts, values.map(checked))
+}
+
+/** The text with numbered parameters: `?1` for SQLite, `$1` for PostgreSQL. */
+export function compile(query: Sql, mark: '?' | '$'): string {
+  let text = query.parts[0]!
+  for (let i = 1; i < query.parts.length; i++) text += mark + i + query.parts[i]!
+  return text
+}
+
+function append(parts: string[], values: Value[], fragment: Fragment): void {
+  parts[parts.length - 1] += fragment.parts[0]!
+  for (let i = 1; i < fragment.parts.length; i++) parts.push(fragment.parts[i]!)
+  for (const value of fragment.values) values.push(value)
+}
+
+// node:sqlite takes an object for a bag of named parameters and then stores NULL, so nothing unknown may get there.
+function checked(value: unknown): Value {
+  // REST names the field earlier; this is for texts that came in over gRPC. PostgreSQL would refuse them as a failure.
+  if (typeof value === 'string' && value.includes('\0')) {
+    throw invalid({ field: 'request', description: 'a text must not contain a NUL character' })
+  }
+  if (typeof value === 'string' || value === null || value instanceof Uint8Array) return value
+  if (typeof value === 'number' && Number.isFinite(value)) return value
+  const what = typeof value === 'object' ? value?.constructor?.name : typeof value === 'number' ? value : typeof value
+  throw new TypeError(`not an SQL value: ${what}`)
+}

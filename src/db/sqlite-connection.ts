@@ -1,0 +1,71 @@
+// One connection to an SQLite file: statements kept prepared, values bound and rows read the way Pinfold wants them.
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { compile, type Sql, type Value } from './sql.ts'
+
+export type Connection = {
+  all<T>(query: Sql): T[]
+  run(query: Sql): number
+  /** Transaction control, without parameters or rows. */
+  control(text: string): void
+  readonly inTransaction: boolean
+  close(): void
+}
+
+type Prepared = { statement: StatementSync; columns: string[] | undefined }
+
+const MAX_PREPARED = 500
+
+export function connect(file: string, options: { readOnly: boolean }): Connection {
+  const db = new DatabaseSync(file, { timeout: 5000, readOnly: options.readOnly, enableForeignKeyConstraints: true })
+  if (!options.readOnly) db.exec('PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 67108864')
+  // FULL, because an answered request must survive a power cut: NORMAL syncs only at checkpoints.
+  db.exec('PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY')
+  db.exec('PRAGMA cache_size = -65536; PRAGMA mmap_size = 268435456')
+  const kept = new Map<string, Prepared>()
+
+  function prepare(text: string): Prepared {
+    let prepared = kept.get(text)
+    if (prepared) kept.delete(text)
+    else {
+      const statement = db.prepare(text)
+      // SQLite compiles the first statement and ignores what follows it.
+      if (text.slice(statement.sourceSQL.length).trim()) throw new Error('only one statement at a time')
+      statement.setReturnArrays(true)
+      prepared = { statement, columns: undefined }
+      if (kept.size >= MAX_PREPARED) kept.delete(kept.keys().next().value!)
+    }
+    kept.set(text, prepared) // last in the map is the latest used
+    return prepared
+  }
+
+  return {
+    all<T>(query: Sql): T[] {
+      const prepared = prepare(compile(query, '?'))
+      const rows = prepared.statement.all(...query.values.map(bound)) as unknown as unknown[][]
+      if (rows.length === 0) return []
+      // `SELECT *` gets wider when a migration adds a column, and SQLite compiles it again on its own.
+      if (prepared.columns?.length !== rows[0]!.length) {
+        prepared.columns = prepared.statement.columns().map((column) => column.name)
+      }
+      return rows.map((values) => toObject(prepared.columns!, values) as T)
+    },
+    run: (query) => Number(prepare(compile(query, '?')).statement.run(...query.values.map(bound)).changes),
+    control: (text) => void prepare(text).statement.run(),
+    get inTransaction() {
+      return db.isTransaction
+    },
+    close: () => db.close(),
+  }
+}
+
+// node:sqlite binds every number as REAL, which shows as 5.0 in text and JSON; a bigint is bound as INTEGER.
+function bound(value: Value): SQLInputValue {
+  return Number.isSafeInteger(value) ? BigInt(value as number) : value
+}
+
+// node:sqlite's own row objects have no prototype; built from arrays they cost no more.
+function toObject(columns: string[], values: unknown[]): Record<string, unknown> {
+  const row: Record<string, unknown> = {}
+  for (let i = 0; i < columns.length; i++) row[columns[i]!] = values[i]
+  return row
+}

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import { openDb } from './open.ts'
+import { type Db, raw, sql } from './sql.ts'
+import { isUnavailable } from './unavailable.ts'
+
+async function open() {
+  await using opening = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'pinfold-sqlite-'))
+  opening.defer(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'data', 'pinfold.db')
+  const db = opening.adopt(await openDb({ database: '', file }), (opened) => opened.close())
+  await db.tx((tx) => tx.run(raw('CREATE TABLE items (name TEXT PRIMARY KEY, body BLOB) STRICT')))
+  const opened = opening.move()
+  return { db, file, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}
+
+const insert = (db: Db, name: string) => db.tx((tx) => tx.run(sql`INSERT INTO items (name) VALUES (${name})`))
+const count = async (db: Db) => (await db.get<{ n: number }>(sql`SELECT count(*) AS n FROM items`))!.n
+
+test('concurrent transactions share commits, and a batch has a bound', async () => {
+  await using opened = await open()
+  const { db } = opened
+  const before = db.stats()
+  await Promise.all(Array.from({ length: 600 }, (_, i) => insert(db, `n${i}`)))
+  const after = db.stats()
+  assert.equal(after.transactions - before.transactions, 600)
+  assert.ok(after.commits - before.commits >= 3, 'more than 256 works in one batch')
+  assert.ok(after.commits - before.commits < 60, `${after.commits - before.commits} commits for 600 works`)
+  assert.equal(await count(db), 600)
+})
+
+test('nobody is told of success before the commit', async () => {
+  await using opened = await open()
+  const { db, file } = opened
+  const other = new DatabaseSync(file, { readOnly: true })
+  const seen = await Promise.all(
+    ['a', 'b', 'c'].map(async (name) => {
+      await insert(db, name)
+      return other.prepare('SELECT count(*) AS n FROM items').get()!.n
+    }),
+  )
+  other.close()
+  assert.deepEqual(seen, [3, 3, 3])
+})
+
+test('a commit that fails rejects every work of the batch, and the database goes on', async () => {
+  await using opened = await open()
+  const { db } = opened
+  await db.tx((tx) =>
+    tx.run(raw('CREATE TABLE late (item TEXT REFERENCES items DEFERRABLE INITIALLY DEFERRED) STRICT')),
+  )
+  const bad = db.tx((tx) => tx.run(sql`INSERT INTO late (item) VALUES ('nowhere')`))
+  const good = insert(db, 'a')
+  await Promise.allSettled([bad, good])
+  await assert.rejects(bad, /FOREIGN KEY/)
+  await assert.rejects(good, /FOREIGN KEY/)
+  await insert(db, 'b')
+  assert.equal(await count(db), 1)
+})
+
+test('a full disk is unavailable, not the end', async () => {
+  await using opened = await open()
+  const { db } = opened
+  const limit = (pages: number) => db.tx((tx) => tx.all(raw(`PRAGMA max_page_count = ${pages}`)))
+  await limit(1)
+  const big = db.tx((tx) => tx.run(sql`INSERT INTO items (name, body) VALUES ('big', ${new Uint8Array(100_000)})`))
+  const results = await Promise.allSettled([insert(db, 'a'), big, insert(db, 'c')])
+  for (const r of results) assert.ok(r.status === 'fulfilled' || isUnavailable(r.reason), String(r.status))
+  await assert.rejects(big, /full/)
+  await limit(1_000_000)
+  await insert(db, 'z')
+  const told = results.filter((r) => r.status === 'fulfilled').length
+  assert.equal(await count(db), told + 1)
+})
+
+test('a work that waits for anything else is given up, and those behind it are served', async (t) => {
+  await using opened = await open()
+  const { db } = opened
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const started = Promise.withResolvers<void>()
+  const stuck = db.tx(async (tx) => {
+    await tx.run(sql`INSERT INTO items (name) VALUES ('stuck')`)
+    started.resolve()
+    await new Promise(() => {})
+  })
+  const behind = insert(db, 'behind')
+  await started.promise
+  t.mock.timers.tick(5000)
+  await assert.rejects(stuck, /did not finish within 5000 ms/)
+  assert.equal(await behind, 1)
+  assert.deepEqual(await db.all(sql`SELECT name FROM items`), [{ name: 'behind' }])
+})
+
+test('each work of a batch runs in the context of its own caller', async () => {
+  await using opened = await open()
+  const { db } = opened
+  const request = new AsyncLocalStorage<number>()
+  const seen = await Promise.all([1, 2, 3].map((n) => request.run(n, () => db.tx(async () => request.getStore()))))
+  assert.deepEqual(seen, [1, 2, 3])
+})
+
+test('a second writer process makes works wait, then fail as unavailable', async () => {
+  await using opened = await open()
+  const { db, file } = opened
+  const other = new DatabaseSync(file)
+  await db.tx((tx) => tx.all(raw('PRAGMA busy_timeout = 50'))) // 5 s otherwise
+  other.exec('BEGIN IMMEDIATE')
+  const results = await Promise.allSettled([insert(db, 'a'), insert(db, 'b')])
+  other.exec('ROLLBACK')
+  other.close()
+  assert.ok(results.every((r) => r.status === 'rejected' && isUnavailable(r.reason)))
+  await insert(db, 'c')
+  assert.equal(await count(db), 1)
+})
+
+test('reads outside a transaction cannot write', async () => {
+  await using opened = await open()
+  const { db } = opened
+  await assert.rejects(db.all(sql`INSERT INTO items (name) VALUES ('a') RETURNING name`), /readonly/)
+  assert.equal(await count(db), 0)
+})
+
+test('text after the first statement is refused rather than ignored', async () => {
+  await using opened = await open()
+  const { db } = opened
+  const two = raw("INSERT INTO items (name) VALUES ('a'); INSERT INTO items (name) VALUES ('b')")
+  await assert.rejects(
+    db.tx((tx) => tx.run(two)),
+    /only one statement/,
+  )
+  assert.equal(await count(db), 0)
+})
+
+test('more texts than are kept prepared still give the right rows', async () => {
+  await using opened = await open()
+  const { db } = opened
+  for (let round = 0; round < 2; round++) {
+    for (let i = 0; i < 700; i++) assert.deepEqual(await db.get(raw(`SELECT ${i} AS c${i}`)), { [`c${i}`]: i })
+  }
+})
+
+test('a query kept prepared sees the columns that were added since', async () => {
+  await using opened = await open()
+  const { db } = opened
+  await insert(db, 'a')
+  assert.deepEqual(await db.all(sql`SELECT * FROM items`), [{ name: 'a', body: null }])
+  await db.tx((tx) => tx.run(raw("ALTER TABLE items ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'")))
+  assert.deepEqual(await db.all(sql`SELECT * FROM items`), [{ name: 'a', body: null, colour: 'red' }])
+})
+
+test('numbers are bound as integers, which shows in text and JSON', async () => {
+  await using opened = await open()
+  const { db } = opened
+  const row = await db.get(sql`SELECT 'n' || ${5} AS text, json_array(${5}, ${0.5}) AS json`)
+  assert.deepEqual(row, { text: 'n5', json: '[5,0.5]' })
+})
+
+test('the folder of the database is for its owner only', async () => {
+  await using opened = await open()
+  assert.equal((await stat(dirname(opened.file))).mode & 0o777, 0o700)
+})

@@ -1,0 +1,132 @@
+// The embedded engine. Writers queue for one connection and share commits, because one fsync costs more than a
+// hundred statements; readers have a connection of their own and see only what is committed.
+import { AsyncResource } from 'node:async_hooks'
+import { createGuard, type Outcome } from './guard.ts'
+import { type Db, raw, type Sql, sql, type Tx } from './sql.ts'
+import { type Connection, connect } from './sqlite-connection.ts'
+
+const BATCH_WORKS = 256
+const BATCH_MS = 20
+const WORK_MS = 5000
+
+/** One queued transaction: `run` does its work, `settle` tells the caller once the commit has or has not happened. */
+type Job = { run(): Promise<Outcome<unknown>>; settle(outcome: Outcome<unknown>): void }
+
+/** Opens or creates the database in `file`, whose folder must exist. */
+export function openSqlite(file: string): Db {
+  const writer = connect(file, { readOnly: false })
+  const reader = connect(file, { readOnly: true })
+  const guard = createGuard()
+  const counts = { transactions: 0, commits: 0, retries: 0 }
+  const queue: Job[] = []
+  let flushing: Promise<void> | undefined
+  let closed = false
+
+  const steps = {
+    all: async <T>(query: Sql) => inTransaction(() => writer.all<T>(query)),
+    run: async (query: Sql) => inTransaction(() => writer.run(query)),
+  }
+
+  // A full disk can make SQLite roll back everything; the next statement would then commit on its own.
+  function inTransaction<T>(step: () => T): T {
+    if (!writer.inTransaction) throw new Error('the transaction was rolled back by SQLite')
+    return step()
+  }
+
+  async function flushAll(): Promise<void> {
+    while (queue.length > 0) {
+      // All requests that the event loop has ready get to queue before the batch starts.
+      await new Promise((resolve) => setImmediate(resolve))
+      await flush()
+    }
+    flushing = undefined
+  }
+
+  async function flush(): Promise<void> {
+    const begun: Job[] = []
+    const outcomes: Outcome<unknown>[] = []
+    try {
+      writer.control('BEGIN IMMEDIATE')
+      const end = performance.now() + BATCH_MS
+      while (queue.length > 0 && begun.length < BATCH_WORKS && performance.now() < end) {
+        begun.push(queue.shift()!)
+        outcomes.push(await attempt(writer, begun.at(-1)!))
+      }
+      writer.control('COMMIT')
+      counts.commits++
+    } catch (error) {
+      rollBack(writer)
+      // Without a transaction nobody in the queue can be served; the next call tries again.
+      if (begun.length === 0) begun.push(...queue.splice(0))
+      // Also those that failed alone: they may have seen rows that are gone now.
+      outcomes.splice(0, Infinity, ...begun.map(() => failed(error)))
+    }
+    counts.transactions += begun.length
+    for (const [i, job] of begun.entries()) job.settle(outcomes[i]!)
+  }
+
+  return {
+    engine: 'sqlite',
+
+    async all<T>(query: Sql) {
+      guard.outside('all')
+      return reader.all<T>(query)
+    },
+
+    async get<T>(query: Sql) {
+      guard.outside('get')
+      return reader.all<T>(query)[0]
+    },
+
+    async tx<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+      guard.outside('tx')
+      if (closed) throw new Error('the database is closed')
+      // The batch runs in the context of whoever came first; each work must run in its own caller's.
+      const caller = new AsyncResource('pinfold.tx')
+      const outcome = await new Promise<Outcome<unknown>>((settle) => {
+        queue.push({ run: () => caller.runInAsyncScope(() => guard.run(steps, 0, work, WORK_MS)), settle })
+        flushing ??= flushAll()
+      })
+      if (!outcome.ok) throw outcome.error
+      return outcome.value as T
+    },
+
+    async plan(query) {
+      const rows = reader.all<{ detail: string }>(sql`${raw('EXPLAIN QUERY PLAN ')}${query}`)
+      return rows.map((row) => row.detail).join('\n')
+    },
+
+    ping: async () => void reader.all(sql`SELECT 1 AS one`),
+    stats: () => ({ ...counts }),
+
+    async close() {
+      if (closed) return
+      closed = true
+      await flushing
+      reader.close()
+      writer.close()
+    },
+  }
+}
+
+/** Runs one work inside its savepoint. Throws only when the whole batch is lost. */
+async function attempt(writer: Connection, job: Job): Promise<Outcome<unknown>> {
+  writer.control('SAVEPOINT work')
+  const outcome = await job.run()
+  if (!writer.inTransaction) throw outcome.ok ? new Error('the transaction was rolled back by SQLite') : outcome.error
+  if (!outcome.ok) writer.control('ROLLBACK TO work')
+  writer.control('RELEASE work')
+  return outcome
+}
+
+function rollBack(writer: Connection): void {
+  try {
+    if (writer.inTransaction) writer.control('ROLLBACK')
+  } catch {
+    // Then the next BEGIN fails too, and this is tried again.
+  }
+}
+
+function failed(error: unknown): Outcome<unknown> {
+  return { ok: false, error, stepError: undefined }
+}

@@ -1,0 +1,20 @@
+// Node's and PostgreSQL's codes that mean: not now, and not the caller's fault.
+const codes = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'],
+  // shutdown, crash, starting up, connection slots, disk, memory
+  ...['57P01', '57P02', '57P03', '53300', '53100', '53200', '53000'],
+  // still in conflict with other writers after every retry
+  ...['40001', '40P01'],
+])
+
+// SQLite's primary result codes: BUSY, IOERR, FULL.
+const results = new Set([5, 10, 13])
+
+/** Whether an error of either engine says that the database cannot serve now, so that trying later makes sense. */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code, errcode, syscall } = error as { code?: unknown; errcode?: unknown; syscall?: unknown }
+  if (code === 'ERR_SQLITE_ERROR') return typeof errcode === 'number' && results.has(errcode & 0xff)
+  if (code === 'ENOENT') return syscall === 'connect' // a Unix socket that nobody serves
+  return typeof code === 'string' && (codes.has(code) || /^08[0-9A-Z]{3}$/.test(code))
+}

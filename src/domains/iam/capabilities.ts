@@ -1,0 +1,47 @@
+// The capabilities, read from the contract: the one file besides the wire files that knows the generated enum.
+import { getOption } from '@bufbuild/protobuf'
+import { CapabilitySchema, capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
+
+export type Capability = {
+  /** Its number in the contract. */
+  number: number
+  /** Dotted, as v1 and the tokens spell it: `groups.list`. */
+  name: string
+  /** As v2 spells it: `CAP_IAM_GROUPS_LIST`. */
+  enumName: string
+  mask: bigint
+  /** Only a role that also holds `internal` may contain it. */
+  internalOnly: boolean
+}
+
+export const capabilities: ReadonlyMap<number, Capability> = new Map(
+  CapabilitySchema.values
+    .filter((value) => value.number !== 0)
+    .map((value) => {
+      const option = getOption(value, capability)
+      const { name, bit, internalOnly } = option
+      return [value.number, { number: value.number, name, enumName: value.name, mask: 1n << BigInt(bit), internalOnly }]
+    }),
+)
+
+const byName: ReadonlyMap<string, Capability> = new Map([...capabilities.values()].map((c) => [c.name, c]))
+
+/** Throws for a name that the contract does not know; for names in our own source. */
+export function capabilityNumber(name: string): number {
+  const found = byName.get(name)
+  if (!found) throw new Error(`unknown capability ${name}`)
+  return found.number
+}
+
+export function capabilityByName(name: string): Capability | undefined {
+  return byName.get(name)
+}
+
+/** Numbers that the contract does not know, such as those of a newer version, are left out. */
+export function maskOf(numbers: Iterable<number>): bigint {
+  let mask = 0n
+  for (const number of numbers) mask |= capabilities.get(number)?.mask ?? 0n
+  return mask
+}
+
+export const everyCapability: bigint = maskOf(capabilities.keys())

@@ -1,0 +1,26 @@
+import type { Service } from '#app.ts'
+import { AccountAssociationsService } from '#gen/pinfold/iam/v2/account_associations_pb.ts'
+import { ExternalGroupRoleMappingsService } from '#gen/pinfold/iam/v2/external_group_role_mappings_pb.ts'
+import { GroupInvitesService } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
+import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
+import { IdentitiesService } from '#gen/pinfold/iam/v2/identities_pb.ts'
+import { IdentityProvidersService } from '#gen/pinfold/iam/v2/identity_providers_pb.ts'
+import { RoleBindingsService } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
+import { RolesService } from '#gen/pinfold/iam/v2/roles_pb.ts'
+import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
+import { groups } from './groups.v2.ts'
+import { identities } from './identities.v2.ts'
+import { roleBindings } from './role-bindings.v2.ts'
+import { roles } from './roles.v2.ts'
+
+export const services: readonly Service[] = [
+  { desc: GroupsService, handlers: groups },
+  { desc: IdentitiesService, handlers: identities },
+  { desc: RolesService, handlers: roles },
+  { desc: RoleBindingsService, handlers: roleBindings },
+  { desc: IdentityProvidersService, handlers: {} },
+  { desc: ExternalGroupRoleMappingsService, handlers: {} },
+  { desc: GroupInvitesService, handlers: {} },
+  { desc: AccountAssociationsService, handlers: {} },
+  { desc: TermsService, handlers: {} },
+]

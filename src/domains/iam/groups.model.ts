@@ -1,0 +1,37 @@
+import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
+
+/** An organisation (a root) or a folder. Its uid starts with the uid of the group above it. */
+export type Group = {
+  uid: string
+  name: string
+  description: string
+  /** Staff only, roots only: the name is a domain that the organisation has proven. */
+  verified: boolean
+  /** The contract's OrgKind; folders report their root's. */
+  kind: number
+  /** The contract's OrgStatus; folders report their root's. */
+  status: number
+  /** How many of what the organisation may have, by key: `repositories`, `idps`. */
+  resourceLimits: Record<string, number>
+  createTime: string
+  updateTime: string
+}
+
+export const groupType = 'iam.pinfold.dev/Group'
+
+export const groupFields = {
+  uid: { column: 'uid', sort: true },
+  name: { column: 'name', sort: true, update: true, required: true, pattern: namePattern, maxLength: maxNameLength },
+  description: { column: 'description', update: true, pattern: descriptionPattern },
+  verified: { column: 'verified', update: true },
+  kind: { column: 'kind', update: true },
+  createTime: { column: 'create_time', sort: true },
+  updateTime: { column: 'update_time', sort: true },
+} as const satisfies Fields<Group>
+
+/** OrgStatus READY. */
+export const ready = 2
+/** How many levels of groups there may be, the organisation included. */
+export const maxGroupDepth = 10
+/** A verified name is a domain. */
+export const domainPattern = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/

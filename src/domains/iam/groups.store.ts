@@ -1,0 +1,135 @@
+import {
+  addToLists,
+  anyBelow,
+  countNodes,
+  type Keys,
+  type Listing,
+  listPage,
+  moveInLists,
+  removeFromLists,
+} from '#db/listing.ts'
+import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import type { Branch, Page } from '#lib/paging.ts'
+import { parentOf } from '#lib/uid.ts'
+import type { Group } from './groups.model.ts'
+
+type Row = Omit<Group, 'verified' | 'resourceLimits'> & {
+  verified: number
+  resourceLimits: string
+}
+
+const columns = sql`
+  t.uid, t.name, t.description, t.verified, t.kind, t.status, t.resource_limits AS "resourceLimits",
+  t.create_time AS "createTime", t.update_time AS "updateTime"`
+const kind = 'groups'
+export const groupListing: Listing = { kind, table: 'groups', columns }
+
+function fromRow(row: Row): Group {
+  return {
+    uid: row.uid,
+    name: row.name,
+    description: row.description,
+    verified: row.verified === 1,
+    kind: row.kind,
+    status: row.status,
+    resourceLimits: JSON.parse(row.resourceLimits) as Record<string, number>,
+    createTime: row.createTime,
+    updateTime: row.updateTime,
+  }
+}
+
+const keysOf = (group: Group): Keys => ({
+  name: group.name,
+  create_time: group.createTime,
+  update_time: group.updateTime,
+})
+
+export async function findGroup(reader: Reader, uid: string): Promise<Group | undefined> {
+  const row = await reader.get<Row>(sql`SELECT ${columns} FROM groups t WHERE t.uid = ${uid}`)
+  return row && fromRow(row)
+}
+
+/** Whether there is a group of this uid. */
+export async function groupExists(reader: Reader, uid: string): Promise<boolean> {
+  return (await reader.get(sql`SELECT 1 AS found FROM groups WHERE uid = ${uid}`)) !== undefined
+}
+
+export type GroupFilter = { name: string }
+
+/** One row more than the page has room for. */
+export async function listGroups(reader: Reader, branches: readonly Branch[], page: Page, filter: GroupFilter) {
+  const rows = await listPage<Row>(reader, groupListing, branches, page, conditions(filter))
+  return rows.map((row) => ({ ...fromRow(row), sortKey: row.sortKey }))
+}
+
+export function countGroups(reader: Reader, branches: readonly Branch[], filter: GroupFilter): Promise<number> {
+  return countNodes(reader, groupListing, branches, conditions(filter))
+}
+
+function conditions(filter: GroupFilter): Sql[] {
+  return filter.name === '' ? [] : [sql`t.name = ${filter.name}`]
+}
+
+/** Those of `kinds` of which something lives below the group. */
+export async function kindsBelow(reader: Reader, uid: string, kinds: readonly string[]): Promise<string[]> {
+  const found: string[] = []
+  for (const kind of kinds) if (await anyBelow(reader, kind, uid)) found.push(kind)
+  return found
+}
+
+/** `false` when a sibling has the name. */
+export async function insertGroup(tx: Tx, group: Group): Promise<boolean> {
+  const row = await tx.get<{ id: number }>(sql`
+    INSERT INTO groups (uid, parent_uid, tail, name, description, verified, kind, status, resource_limits, create_time, update_time)
+    VALUES (${group.uid}, ${parentOf(group.uid)}, ${tailOf(group.uid)}, ${group.name}, ${group.description},
+            ${group.verified ? 1 : 0}, ${group.kind}, ${group.status}, ${JSON.stringify(group.resourceLimits)}, ${group.createTime}, ${group.updateTime})
+        ON CONFLICT (parent_uid, name) DO NOTHING
+    RETURNING id`)
+  if (!row) return false
+  await addToLists(tx, kind, group.uid, row.id, keysOf(group))
+  return true
+}
+
+/** `false` when a sibling has the new name. */
+export async function patchGroup(tx: Tx, before: Group, after: Group): Promise<boolean> {
+  if (before.name !== after.name) {
+    const taken = await tx.get(sql`
+      SELECT 1 AS found FROM groups WHERE parent_uid = ${parentOf(before.uid)} AND name = ${after.name}`)
+    if (taken) return false
+  }
+  await tx.run(sql`
+    UPDATE groups
+       SET name = ${after.name}, description = ${after.description}, verified = ${after.verified ? 1 : 0},
+           kind = ${after.kind}, update_time = ${after.updateTime}
+     WHERE uid = ${before.uid}`)
+  await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
+  return true
+}
+
+export async function deleteGroup(tx: Tx, group: Group): Promise<void> {
+  await tx.run(sql`DELETE FROM groups WHERE uid = ${group.uid}`)
+  await removeFromLists(tx, kind, group.uid, keysOf(group))
+}
+
+/** Those of the branches that have the given name, or whose uid ends in the given segments; at most `limit`. */
+export async function findGroups(
+  reader: Reader,
+  branches: readonly Branch[],
+  by: { name: string } | { tail: string },
+  limit: number,
+): Promise<Group[]> {
+  const filter = 'name' in by ? sql`t.name = ${by.name}` : sql`t.tail = ${tailOf(by.tail)}`
+  const order = { field: 'uid', column: 'uid', desc: false }
+  const page: Page = { order, after: undefined, size: limit, skip: 0, binding: '' }
+  const rows = await listPage<Row>(reader, groupListing, branches, page, [filter])
+  return rows.map(fromRow)
+}
+
+function tailOf(uid: string): string {
+  return uid.slice(uid.lastIndexOf('/') + 1)
+}
+
+/** Folders report the kind of their organisation. */
+export async function setKindBelow(tx: Tx, root: string, orgKind: number): Promise<void> {
+  await tx.run(sql`UPDATE groups SET kind = ${orgKind} WHERE uid > ${`${root}/`} AND uid < ${`${root}0`}`)
+}

@@ -1,0 +1,62 @@
+import type { Handlers } from '#app.ts'
+import type { Group as GroupMessage, GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { readPage } from '#lib/paging.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { empty } from '#lib/wire.ts'
+import { type Group, groupFields } from './groups.model.ts'
+import * as service from './groups.service.ts'
+
+export const groups: Handlers<typeof GroupsService> = {
+  async getGroup(call, { uid }) {
+    return toMessage(await service.getGroup(call, uid))
+  },
+
+  async listGroups(call, request) {
+    const { uidp, name } = request
+    const page = readPage(call, request, { fields: groupFields, defaultOrder: 'uid' }, [uidp, name])
+    const listed = await service.listGroups(call, uidp, page, { name })
+    return {
+      $typeName: 'pinfold.platform.iam.v2.ListGroupsResponse',
+      groups: listed.items.map(toMessage),
+      nextPageToken: listed.next,
+      totalCount: BigInt(listed.total),
+      skipped: request.skip,
+    }
+  },
+
+  async createGroup(call, { parent, group }) {
+    return toMessage(await service.createGroup(call, parent, fromMessage(group)))
+  },
+
+  async updateGroup(call, { group, updateMask }) {
+    const patch = { paths: updateMask?.paths ?? [], value: fromMessage(group) }
+    return toMessage(await service.updateGroup(call, group?.uid ?? '', patch))
+  },
+
+  async deleteGroup(call, { uid }) {
+    await service.deleteGroup(call, uid)
+    return empty
+  },
+}
+
+function fromMessage(group: GroupMessage | undefined) {
+  if (!group) throw invalid({ field: 'group', description: 'is required' })
+  const { name, description, verified, kind } = group
+  return { name, description, verified, kind }
+}
+
+function toMessage(group: Group): GroupMessage {
+  return {
+    $typeName: 'pinfold.platform.iam.v2.Group',
+    uid: group.uid,
+    name: group.name,
+    description: group.description,
+    resourceLimits: group.resourceLimits,
+    verified: group.verified,
+    createTime: timestamp(group.createTime),
+    updateTime: timestamp(group.updateTime),
+    kind: group.kind as GroupMessage['kind'],
+    status: group.status as GroupMessage['status'],
+  }
+}

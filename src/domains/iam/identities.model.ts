@@ -1,0 +1,90 @@
+import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
+
+/** Matches the claims of a token that another issuer signed. Exactly one of each pair of issuer and subject. */
+export type ClaimMatch = {
+  issuer?: string
+  issuerPattern?: string
+  subject?: string
+  subjectPattern?: string
+  audience?: string
+  audiencePattern?: string
+  claims?: Record<string, string>
+  claimPatterns?: Record<string, string>
+}
+/** Matches tokens signed with the given keys, for issuers that cannot be reached. */
+export type StaticKeys = {
+  issuer?: string
+  subject?: string
+  /** A JSON Web Key Set, as text. */
+  issuerKeys?: string
+  /** ISO 8601 UTC with milliseconds. */
+  expirationTime?: string
+  audiences?: string[]
+}
+export type AwsIdentity = {
+  awsAccount?: string
+  arn?: string
+  arnPattern?: string
+  userId?: string
+  userIdPattern?: string
+}
+
+/** How an outside token shows that it is this identity; exactly one member is set. */
+export type Relationship = {
+  claimMatch?: ClaimMatch | undefined
+  staticKeys?: StaticKeys | undefined
+  awsIdentity?: AwsIdentity | undefined
+  /** The contract's ServicePrincipal: one of the product's own services. */
+  servicePrincipal?: number | undefined
+}
+export const relationshipTypes = {
+  claimMatch: 'CLAIM_MATCH',
+  staticKeys: 'STATIC',
+  awsIdentity: 'AWS_IDENTITY',
+  servicePrincipal: 'SERVICE_PRINCIPAL',
+} as const satisfies Record<keyof Relationship, string>
+
+/** Somebody or something that calls us. One that lives in a sub-group never reaches above it. */
+export type Identity = Relationship & {
+  uid: string
+  name: string
+  description: string
+  company: string
+  /** Set when the sign-in provider vouched for the address, otherwise `emailUnverified` is. */
+  email: string
+  emailUnverified: string
+  lastSeenTime: string
+  createTime: string
+  updateTime: string
+}
+
+export const identityType = 'iam.pinfold.dev/Identity'
+
+export const identityFields = {
+  uid: { column: 'uid', sort: true },
+  name: { column: 'name', sort: true, update: true, required: true, pattern: namePattern, maxLength: maxNameLength },
+  description: { column: 'description', update: true, pattern: descriptionPattern },
+  company: { column: 'company', update: true, pattern: descriptionPattern },
+  claimMatch: { column: 'relationship', update: true },
+  staticKeys: { column: 'relationship', update: true },
+  awsIdentity: { column: 'relationship', update: true },
+  servicePrincipal: { column: 'relationship', update: true },
+  createTime: { column: 'create_time', sort: true },
+  updateTime: { column: 'update_time', sort: true },
+} as const satisfies Fields<Identity>
+
+export function relationshipKind(relationship: Relationship): keyof Relationship | undefined {
+  return (Object.keys(relationshipTypes) as (keyof Relationship)[]).find((kind) => relationship[kind] !== undefined)
+}
+
+/** A relationship as it is stored: JSON, or nothing where the identity is not known. */
+export type RelationshipRow = { relationship: string | null }
+
+/** The subject and issuer that a binding shows for an identity: exact values, or else the text of the patterns. */
+export function presentedIdentity(row: RelationshipRow): { subject: string; issuer: string } {
+  const { claimMatch, staticKeys } = JSON.parse(row.relationship ?? '{}') as Relationship
+  return {
+    subject: claimMatch?.subject ?? claimMatch?.subjectPattern ?? staticKeys?.subject ?? '',
+    issuer: claimMatch?.issuer ?? claimMatch?.issuerPattern ?? staticKeys?.issuer ?? '',
+  }
+}

@@ -1,0 +1,94 @@
+import { addToLists, countNodes, type Keys, type Listing, listPage, moveInLists, removeFromLists } from '#db/listing.ts'
+import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import type { Branch, Page } from '#lib/paging.ts'
+import { parentOf } from '#lib/uid.ts'
+import { type Identity, type Relationship, relationshipKind, relationshipTypes } from './identities.model.ts'
+
+type Row = Omit<Identity, keyof Relationship> & { relationship: string }
+
+const columns = sql`
+  t.uid, t.name, t.description, t.company, t.email, t.email_unverified AS "emailUnverified", t.relationship,
+  t.last_seen_time AS "lastSeenTime", t.create_time AS "createTime", t.update_time AS "updateTime"`
+const kind = 'identities'
+export const identityListing: Listing = { kind, table: 'identities', columns }
+
+function fromRow(row: Row): Identity {
+  return {
+    uid: row.uid,
+    name: row.name,
+    description: row.description,
+    company: row.company,
+    email: row.email,
+    emailUnverified: row.emailUnverified,
+    lastSeenTime: row.lastSeenTime,
+    createTime: row.createTime,
+    updateTime: row.updateTime,
+    ...(JSON.parse(row.relationship) as Relationship),
+  }
+}
+
+const keysOf = (identity: Identity): Keys => ({
+  name: identity.name,
+  create_time: identity.createTime,
+  update_time: identity.updateTime,
+})
+
+export async function findIdentity(reader: Reader, uid: string): Promise<Identity | undefined> {
+  const row = await reader.get<Row>(sql`SELECT ${columns} FROM identities t WHERE t.uid = ${uid}`)
+  return row && fromRow(row)
+}
+
+/** `relationshipType` is one of the stored words, or empty. */
+export type IdentityFilter = { name: string; relationshipType: string }
+
+/** One row more than the page has room for. */
+export async function listIdentities(reader: Reader, branches: readonly Branch[], page: Page, filter: IdentityFilter) {
+  const rows = await listPage<Row>(reader, identityListing, branches, page, conditions(filter))
+  return rows.map((row) => ({ ...fromRow(row), sortKey: row.sortKey }))
+}
+
+export function countIdentities(reader: Reader, branches: readonly Branch[], filter: IdentityFilter): Promise<number> {
+  return countNodes(reader, identityListing, branches, conditions(filter))
+}
+
+function conditions(filter: IdentityFilter): Sql[] {
+  const found: Sql[] = []
+  if (filter.name !== '') found.push(sql`t.name = ${filter.name}`)
+  if (filter.relationshipType !== '') found.push(sql`t.relationship_type = ${filter.relationshipType}`)
+  return found
+}
+
+export async function insertIdentity(tx: Tx, identity: Identity): Promise<void> {
+  const row = await tx.get<{ id: number }>(sql`
+    INSERT INTO identities (uid, parent_uid, name, description, company, email, email_unverified,
+                            relationship_type, relationship, last_seen_time, create_time, update_time)
+    VALUES (${identity.uid}, ${parentOf(identity.uid)}, ${identity.name}, ${identity.description}, ${identity.company},
+            ${identity.email}, ${identity.emailUnverified}, ${typeOf(identity)}, ${relationshipText(identity)},
+            ${identity.lastSeenTime}, ${identity.createTime}, ${identity.updateTime})
+    RETURNING id`)
+  await addToLists(tx, kind, identity.uid, row!.id, keysOf(identity))
+}
+
+export async function patchIdentity(tx: Tx, before: Identity, after: Identity): Promise<void> {
+  await tx.run(sql`
+    UPDATE identities
+       SET name = ${after.name}, description = ${after.description}, company = ${after.company},
+           relationship_type = ${typeOf(after)}, relationship = ${relationshipText(after)},
+           update_time = ${after.updateTime}
+     WHERE uid = ${before.uid}`)
+  await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
+}
+
+export async function deleteIdentity(tx: Tx, identity: Identity): Promise<void> {
+  await tx.run(sql`DELETE FROM identities WHERE uid = ${identity.uid}`)
+  await removeFromLists(tx, kind, identity.uid, keysOf(identity))
+}
+
+function typeOf(identity: Identity): string {
+  const set = relationshipKind(identity)
+  return set ? relationshipTypes[set] : ''
+}
+
+function relationshipText({ claimMatch, staticKeys, awsIdentity, servicePrincipal }: Identity): string {
+  return JSON.stringify({ claimMatch, staticKeys, awsIdentity, servicePrincipal })
+}

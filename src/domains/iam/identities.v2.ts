@@ -1,0 +1,159 @@
+import type { Handlers } from '#app.ts'
+import {
+  type IdentitiesService,
+  type Identity as IdentityMessage,
+  RelationshipType,
+  type ServicePrincipal,
+} from '#gen/pinfold/iam/v2/identities_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { readPage } from '#lib/paging.ts'
+import { timestamp, toIso } from '#lib/timestamp.ts'
+import { empty } from '#lib/wire.ts'
+import { type Identity, identityFields, type Relationship, relationshipTypes } from './identities.model.ts'
+import * as service from './identities.service.ts'
+
+const storedTypes: Record<number, string> = {
+  [RelationshipType.CLAIM_MATCH]: relationshipTypes.claimMatch,
+  [RelationshipType.STATIC]: relationshipTypes.staticKeys,
+  [RelationshipType.AWS_IDENTITY]: relationshipTypes.awsIdentity,
+  [RelationshipType.SERVICE_PRINCIPAL]: relationshipTypes.servicePrincipal,
+}
+
+export const identities: Handlers<typeof IdentitiesService> = {
+  async getIdentity(call, { uid }) {
+    return toMessage(await service.getIdentity(call, uid))
+  },
+
+  async listIdentities(call, request) {
+    const { uidp, name } = request
+    const relationshipType = storedTypes[request.relationshipType] ?? ''
+    const page = readPage(call, request, { fields: identityFields, defaultOrder: 'uid' }, [
+      uidp,
+      name,
+      relationshipType,
+    ])
+    const listed = await service.listIdentities(call, uidp, page, { name, relationshipType })
+    return {
+      $typeName: 'pinfold.platform.iam.v2.ListIdentitiesResponse',
+      identities: listed.items.map(toMessage),
+      nextPageToken: listed.next,
+      totalCount: BigInt(listed.total),
+      skipped: request.skip,
+    }
+  },
+
+  async createIdentity(call, { parent, identity }) {
+    return toMessage(await service.createIdentity(call, parent, fromMessage(identity)))
+  },
+
+  async updateIdentity(call, { identity, updateMask }) {
+    const patch = { paths: updateMask?.paths ?? [], value: fromMessage(identity) }
+    return toMessage(await service.updateIdentity(call, identity?.uid ?? '', patch))
+  },
+
+  async deleteIdentity(call, { uid }) {
+    await service.deleteIdentity(call, uid)
+    return empty
+  },
+}
+
+function fromMessage(identity: IdentityMessage | undefined) {
+  if (!identity) throw invalid({ field: 'identity', description: 'is required' })
+  const { name, description, company, relationship } = identity
+  return { name, description, company, ...toRelationship(relationship) }
+}
+
+function toRelationship({ case: kind, value }: IdentityMessage['relationship']): Relationship {
+  switch (kind) {
+    case 'claimMatch': {
+      const { iss, sub, aud, claims, claimPatterns } = value
+      return { claimMatch: { ...member(iss), ...member(sub), ...member(aud), claims, claimPatterns } }
+    }
+    case 'staticKeys': {
+      const { issuer, subject, issuerKeys, expirationTime, audiences } = value
+      const expires = expirationTime ? { expirationTime: toIso(expirationTime) } : {}
+      return { staticKeys: { issuer, subject, issuerKeys, audiences, ...expires } }
+    }
+    case 'awsIdentity':
+      return { awsIdentity: { awsAccount: value.awsAccount, ...member(value.awsArn), ...member(value.awsUserId) } }
+    case 'servicePrincipal':
+      return { servicePrincipal: value }
+    default:
+      return {}
+  }
+}
+
+/** A set oneof as the one member it holds. */
+function member(oneof: { case: string | undefined; value?: string | undefined }): Record<string, string> {
+  return oneof.case === undefined || oneof.value === undefined ? {} : { [oneof.case]: oneof.value }
+}
+
+function toMessage(identity: Identity): IdentityMessage {
+  return {
+    $typeName: 'pinfold.platform.iam.v2.Identity',
+    uid: identity.uid,
+    name: identity.name,
+    description: identity.description,
+    email: identity.email,
+    emailUnverified: identity.emailUnverified,
+    company: identity.company,
+    lastSeenTime: timestamp(identity.lastSeenTime),
+    createTime: timestamp(identity.createTime),
+    updateTime: timestamp(identity.updateTime),
+    relationship: toOneof(identity),
+  }
+}
+
+function toOneof({
+  claimMatch,
+  staticKeys,
+  awsIdentity,
+  servicePrincipal,
+}: Relationship): IdentityMessage['relationship'] {
+  if (claimMatch) {
+    const value: Extract<IdentityMessage['relationship'], { case: 'claimMatch' }>['value'] = {
+      $typeName: 'pinfold.platform.iam.v2.Identity.ClaimMatch',
+      iss: pick(claimMatch, 'issuer', 'issuerPattern'),
+      sub: pick(claimMatch, 'subject', 'subjectPattern'),
+      aud: pick(claimMatch, 'audience', 'audiencePattern'),
+      claims: claimMatch.claims ?? {},
+      claimPatterns: claimMatch.claimPatterns ?? {},
+    }
+    return { case: 'claimMatch', value }
+  }
+  if (staticKeys) {
+    const value: Extract<IdentityMessage['relationship'], { case: 'staticKeys' }>['value'] = {
+      $typeName: 'pinfold.platform.iam.v2.Identity.StaticKeys',
+      issuer: staticKeys.issuer ?? '',
+      subject: staticKeys.subject ?? '',
+      issuerKeys: staticKeys.issuerKeys ?? '',
+      expirationTime: staticKeys.expirationTime ? timestamp(staticKeys.expirationTime) : undefined,
+      audiences: staticKeys.audiences ?? [],
+    }
+    return { case: 'staticKeys', value }
+  }
+  if (awsIdentity) {
+    const value: Extract<IdentityMessage['relationship'], { case: 'awsIdentity' }>['value'] = {
+      $typeName: 'pinfold.platform.iam.v2.Identity.AWSIdentity',
+      awsAccount: awsIdentity.awsAccount ?? '',
+      awsArn: pick(awsIdentity, 'arn', 'arnPattern'),
+      awsUserId: pick(awsIdentity, 'userId', 'userIdPattern'),
+    }
+    return { case: 'awsIdentity', value }
+  }
+  if (servicePrincipal === undefined) return { case: undefined }
+  return { case: 'servicePrincipal', value: servicePrincipal as ServicePrincipal }
+}
+
+/** The oneof for whichever of the two members is set. */
+function pick<K extends string>(
+  from: { [key in K]?: string },
+  exact: K,
+  pattern: K,
+): { case: K; value: string } | { case: undefined } {
+  for (const name of [exact, pattern]) {
+    const value = from[name]
+    if (value !== undefined && value !== '') return { case: name, value }
+  }
+  return { case: undefined }
+}

@@ -1,0 +1,144 @@
+// The rules of the four ways in which an outside token can show that it is an identity (behaviour 6.2).
+import { RE2JS } from 're2js'
+import type { FieldViolation } from '#lib/errors.ts'
+import {
+  type AwsIdentity,
+  type ClaimMatch,
+  type Identity,
+  type Relationship,
+  relationshipKind,
+  type StaticKeys,
+} from './identities.model.ts'
+
+const maxPatternBytes = 1024
+const maxRelationshipBytes = 64 * 1024
+const staticKeysLifetime = 365 * 24 * 60 * 60 * 1000
+
+/** Fills in when static keys expire: at most, and unless said otherwise, 365 days after the identity was created. */
+export function withDefaults<T extends Relationship>(identity: T, createTime: string): T {
+  const { staticKeys } = identity
+  if (!staticKeys || staticKeys.expirationTime) return identity
+  const expirationTime = new Date(Date.parse(createTime) + staticKeysLifetime).toISOString()
+  return { ...identity, staticKeys: { ...staticKeys, expirationTime } }
+}
+
+/** What is wrong with the relationship of an identity, field by field. */
+export function checkRelationship(identity: Identity): FieldViolation[] {
+  const kind = relationshipKind(identity)
+  if (!kind) {
+    return [
+      { field: 'relationship', description: 'needs one of claim_match, static_keys, aws_identity, service_principal' },
+    ]
+  }
+  const { claimMatch, staticKeys, awsIdentity, servicePrincipal } = identity
+  const all = [claimMatch, staticKeys, awsIdentity, servicePrincipal].filter((member) => member !== undefined)
+  if (all.length > 1) return [{ field: 'relationship', description: 'may have only one kind' }]
+  if (Buffer.byteLength(JSON.stringify(all[0])) > maxRelationshipBytes) {
+    return [{ field: 'relationship', description: `must be at most ${maxRelationshipBytes} bytes of JSON` }]
+  }
+  if (claimMatch) return checkClaimMatch(claimMatch)
+  if (staticKeys) return checkStaticKeys(staticKeys, identity.createTime)
+  if (awsIdentity) return checkAws(awsIdentity)
+  return servicePrincipal === 0 ? [{ field: 'service_principal', description: 'must name a service' }] : []
+}
+
+function checkClaimMatch(match: ClaimMatch): FieldViolation[] {
+  const at = (name: string) => `claim_match.${name}`
+  const problems = [
+    ...exactlyOne(at('issuer'), match.issuer, match.issuerPattern),
+    ...exactlyOne(at('subject'), match.subject, match.subjectPattern),
+    ...atMostOne(at('audience'), match.audience, match.audiencePattern),
+    ...pattern(at('issuer_pattern'), match.issuerPattern),
+    ...pattern(at('subject_pattern'), match.subjectPattern),
+    ...pattern(at('audience_pattern'), match.audiencePattern),
+    ...Object.entries(match.claimPatterns ?? {}).flatMap(([claim, text]) =>
+      pattern(at(`claim_patterns.${claim}`), text),
+    ),
+  ]
+  if (match.issuer && !isIssuer(match.issuer)) {
+    problems.push({ field: at('issuer'), description: 'must be an https URL without query or fragment' })
+  }
+  return problems
+}
+
+function checkStaticKeys(keys: StaticKeys, createTime: string): FieldViolation[] {
+  const problems: FieldViolation[] = []
+  const say = (name: string, description: string) => problems.push({ field: `static_keys.${name}`, description })
+  if (!keys.issuer) say('issuer', 'is required')
+  if (!keys.subject) say('subject', 'is required')
+  const keyProblem = problemOfKeySet(keys.issuerKeys)
+  if (keyProblem) say('issuer_keys', keyProblem)
+  if ((keys.audiences ?? []).length > 1) say('audiences', 'must hold at most one audience')
+  if (Date.parse(keys.expirationTime ?? '') > Date.parse(createTime) + staticKeysLifetime) {
+    say('expiration_time', 'must be at most 365 days after the identity was created')
+  }
+  return problems
+}
+
+function checkAws(aws: AwsIdentity): FieldViolation[] {
+  const at = (name: string) => `aws_identity.${name}`
+  const problems = [
+    ...atMostOne(at('arn'), aws.arn, aws.arnPattern),
+    ...atMostOne(at('user_id'), aws.userId, aws.userIdPattern),
+    ...pattern(at('arn_pattern'), aws.arnPattern),
+    ...pattern(at('user_id_pattern'), aws.userIdPattern),
+  ]
+  if (!/^[0-9]{12}$/.test(aws.awsAccount ?? '')) {
+    problems.push({ field: at('aws_account'), description: 'aws_account must match "^[0-9]{12}$"' })
+  }
+  if (!(aws.arn || aws.arnPattern || aws.userId || aws.userIdPattern)) {
+    problems.push({ field: at('arn'), description: 'is required unless a user id is given' })
+  }
+  return problems
+}
+
+function exactlyOne(field: string, exact = '', asPattern = ''): FieldViolation[] {
+  if (exact === '' && asPattern === '')
+    return [{ field, description: 'is required, as an exact value or as a pattern' }]
+  return atMostOne(field, exact, asPattern)
+}
+
+function atMostOne(field: string, exact = '', asPattern = ''): FieldViolation[] {
+  return exact !== '' && asPattern !== ''
+    ? [{ field, description: 'is either an exact value or a pattern, not both' }]
+    : []
+}
+
+/** RE2 syntax, so that matching takes linear time whatever a user writes. */
+function pattern(field: string, text = ''): FieldViolation[] {
+  if (text === '') return []
+  if (Buffer.byteLength(text) > maxPatternBytes)
+    return [{ field, description: `must be at most ${maxPatternBytes} bytes` }]
+  try {
+    RE2JS.compile(text)
+    return []
+  } catch {
+    return [{ field, description: 'is not a regular expression in RE2 syntax' }]
+  }
+}
+
+/** Plain http only where it cannot leave the machine. One large issuer still writes its name without a scheme. */
+function isIssuer(text: string): boolean {
+  if (text === 'accounts.google.com') return true
+  const url = URL.parse(text)
+  if (url?.search !== '' || url.hash !== '' || url.username !== '') return false
+  return (
+    url.protocol === 'https:' || (url.protocol === 'http:' && /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname))
+  )
+}
+
+function problemOfKeySet(text = ''): string | undefined {
+  if (text === '') return 'is required'
+  let keys: unknown
+  try {
+    keys = (JSON.parse(text) as { keys?: unknown } | null)?.keys
+  } catch {
+    return 'is not JSON'
+  }
+  if (!Array.isArray(keys) || keys.length === 0) return 'must be a JSON Web Key Set with at least one key'
+  for (const key of keys as (Record<string, unknown> | null)[]) {
+    if (typeof key?.kty !== 'string') return 'holds an entry that is not a JSON Web Key'
+    if (key.kty === 'oct' || 'd' in key) return 'must hold public keys only'
+  }
+  return undefined
+}

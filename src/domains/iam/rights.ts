@@ -1,0 +1,72 @@
+import type { Rights } from '#app.ts'
+import { isAtOrBelow, lineage, parentOf, top } from '#lib/uid.ts'
+import { capabilities, everyCapability } from './capabilities.ts'
+
+/** Capability masks by the place at which they are held; they hold below it as well. */
+export type Grants = ReadonlyMap<string, bigint>
+
+export type RightsInput = {
+  /** The identity's own uid. One that lives in a sub-group never reaches above that group. */
+  identity: string
+  grants: Grants
+  operator?: boolean
+  /** The token's `cap` claim; what it does not name is not granted. Absent: the token does not narrow. */
+  narrowing?: Grants | undefined
+}
+
+/**
+ * The one decision: the union of what is bound at a place and above it, cut to the identity's home and to what the
+ * token allows.
+ */
+export function createRights({ identity, grants, operator = false, narrowing }: RightsInput): Rights {
+  const home = parentOf(identity)
+  const held: Grants = operator
+    ? new Map([[top, everyCapability]])
+    : new Map([...grants].filter(([place]) => isAtOrBelow(place, home)))
+
+  const covers = (place: string, need: bigint): boolean =>
+    (union(held, place) & need) === need && (narrowing === undefined || (union(narrowing, place) & need) === need)
+
+  return {
+    holds: (node, numbers) => {
+      const need = strictMask(numbers)
+      return need !== undefined && covers(node, need)
+    },
+    roots: (numbers) => {
+      const need = strictMask(numbers)
+      if (need === undefined) return []
+      const places = new Set([...held.keys(), ...(narrowing?.keys() ?? [])])
+      return highest([...places].filter((place) => covers(place, need)))
+    },
+  }
+}
+
+/** A number that the contract does not know is held by nobody. */
+function strictMask(numbers: Iterable<number>): bigint | undefined {
+  let mask = 0n
+  for (const number of numbers) {
+    const known = capabilities.get(number)
+    if (!known) return undefined
+    mask |= known.mask
+  }
+  return mask
+}
+
+function union(grants: Grants, place: string): bigint {
+  let mask = grants.get(top) ?? 0n
+  if (place === top || grants.size === 0) return mask
+  for (const node of lineage(place)) mask |= grants.get(node) ?? 0n
+  return mask
+}
+
+/** Drops every place that lies below another one. */
+function highest(places: string[]): string[] {
+  const kept: string[] = []
+  for (const place of places.sort()) {
+    const last = kept.at(-1)
+    if (last === undefined || !isAtOrBelow(place, last)) kept.push(place)
+  }
+  return kept
+}
+
+export const noRights: Rights = { holds: () => false, roots: () => [] }

@@ -1,0 +1,32 @@
+import type { Fields } from '#lib/fields.ts'
+
+/** Gives the capabilities of a role to an identity, on a group and everything below it. */
+export type RoleBinding = {
+  /** Its parent is the group that it applies to. */
+  uid: string
+  identityUid: string
+  roleUid: string
+  createTime: string
+  updateTime: string
+}
+
+/** A binding with what it refers to, so that a client needs no second look-up. */
+export type HydratedBinding = RoleBinding & {
+  /** Only `uid` is set for a person who has not signed up yet. */
+  identity: { uid: string; name: string; description: string; subject: string; issuer: string; email: string }
+  group: { uid: string; name: string; description: string }
+  role: { uid: string; name: string; description: string }
+}
+
+export const roleBindingType = 'iam.pinfold.dev/RoleBinding'
+
+export const roleBindingFields = {
+  uid: { column: 'uid', sort: true },
+  identityUid: { column: 'identity_uid', update: true, required: true },
+  roleUid: { column: 'role_uid', update: true, required: true },
+  createTime: { column: 'create_time', sort: true },
+  updateTime: { column: 'update_time', sort: true },
+} as const satisfies Fields<RoleBinding>
+
+/** How many bindings one batch may create. */
+export const maxBatch = 25

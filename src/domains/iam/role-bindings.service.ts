@@ -1,0 +1,148 @@
+import type { Call } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { emit } from '#domains/events/emit.ts'
+import { type AppError, alreadyExists, invalid, notFound, permissionDenied } from '#lib/errors.ts'
+import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
+import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
+import { operatorRole } from './built-in-roles.ts'
+import { groupParents, requireGroup } from './groups.service.ts'
+import { identityType } from './identities.model.ts'
+import { identityExists } from './identities.service.ts'
+import { listScope, type UidpFilter } from './list-scope.ts'
+import { keepAnOwner } from './owners.service.ts'
+import {
+  type HydratedBinding,
+  maxBatch,
+  type RoleBinding,
+  roleBindingFields,
+  roleBindingType,
+} from './role-bindings.model.ts'
+import * as store from './role-bindings.store.ts'
+import { requireUsableRole } from './roles.service.ts'
+
+export type NewBinding = Pick<RoleBinding, 'identityUid' | 'roleUid'>
+
+export async function getRoleBinding(call: Call, uid: string): Promise<HydratedBinding> {
+  const binding = await store.findBinding(call.app.db, uid)
+  if (!binding) throw notFound(roleBindingType, uid)
+  return binding
+}
+
+export async function listRoleBindings(
+  call: Call,
+  uidp: UidpFilter | undefined,
+  page: Page,
+  filter: store.BindingFilter,
+): Promise<Listed<HydratedBinding>> {
+  for (const [field, uid] of Object.entries(filter)) {
+    if (uid !== '' && !isUid(uid)) throw invalid({ field, description: 'is not a uid' })
+  }
+  const { db } = call.app
+  const branches = await listScope(call, uidp, groupParents(db))
+  const rows = await store.listBindings(db, branches, page, filter)
+  return toListed(call, page, rows, await store.countBindings(db, branches, filter))
+}
+
+/** Nobody can grant what they do not hold. */
+export async function createRoleBinding(call: Call, parent: string, input: NewBinding): Promise<HydratedBinding> {
+  const binding = await call.app.db.tx(async (tx) => {
+    const created = await insert(tx, call, parent, input)
+    await emit(tx, call, { subject: created.uid, group: parent, body: created })
+    return created
+  })
+  call.app.grants.clear()
+  call.log.info('role binding created', { uid: binding.uid })
+  return binding
+}
+
+/** All or nothing, in the order given; one event for the whole batch. */
+export async function createRoleBindings(
+  call: Call,
+  parent: string,
+  inputs: readonly NewBinding[],
+): Promise<HydratedBinding[]> {
+  if (inputs.length === 0 || inputs.length > maxBatch) {
+    throw invalid({ field: 'requests', description: `must hold 1 to ${maxBatch} entries` })
+  }
+  const bindings = await call.app.db.tx(async (tx) => {
+    const created: HydratedBinding[] = []
+    for (const input of inputs) created.push(await insert(tx, call, parent, input))
+    await emit(tx, call, { subject: parent, group: parent, body: { roleBindings: created } })
+    return created
+  })
+  call.app.grants.clear()
+  call.log.info('role bindings created', { group: parent, count: bindings.length })
+  return bindings
+}
+
+export async function updateRoleBinding(call: Call, uid: string, patch: Patch<RoleBinding>): Promise<HydratedBinding> {
+  const binding = await call.app.db.tx(async (tx) => {
+    const before = await store.findBinding(tx, uid)
+    if (!before) throw notFound(roleBindingType, uid)
+    const { identityUid, roleUid } = applyPatch<RoleBinding>(roleBindingFields, before, patch)
+    const changed = identityUid !== before.identityUid || roleUid !== before.roleUid
+    if (changed) {
+      await checkBinding(tx, call, parentOf(uid), { identityUid, roleUid })
+      await keepAnOwner(tx, before)
+      if (await store.isBound(tx, parentOf(uid), identityUid, roleUid, uid)) throw bound(identityUid)
+    }
+    await store.patchBinding(tx, before, { ...before, identityUid, roleUid, updateTime: call.now })
+    const after = (await store.findBinding(tx, uid))!
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: after })
+    return after
+  })
+  call.app.grants.clear()
+  call.log.info('role binding updated', { uid, paths: patch.paths })
+  return binding
+}
+
+/** Deleting an unknown binding succeeds and writes no event. */
+export async function deleteRoleBinding(call: Call, uid: string): Promise<void> {
+  const deleted = await call.app.db.tx(async (tx) => {
+    const binding = await store.findBinding(tx, uid)
+    if (!binding) return false
+    await keepAnOwner(tx, binding)
+    await store.deleteBinding(tx, binding)
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+    return true
+  })
+  call.app.grants.clear()
+  if (deleted) call.log.info('role binding deleted', { uid })
+}
+
+async function insert(tx: Tx, call: Call, parent: string, input: NewBinding): Promise<HydratedBinding> {
+  await requireGroup(tx, parent)
+  await checkBinding(tx, call, parent, input)
+  const uid = newUid(parent)
+  const times = { createTime: call.now, updateTime: call.now }
+  if (!(await store.insertBinding(tx, { uid, ...input, ...times }))) throw bound(input.identityUid)
+  return (await store.findBinding(tx, uid))!
+}
+
+async function checkBinding(tx: Tx, call: Call, group: string, { identityUid, roleUid }: NewBinding): Promise<void> {
+  checkFields<NewBinding>(roleBindingFields, { identityUid, roleUid })
+  if (!isUid(identityUid)) throw invalid({ field: 'identity_uid', description: 'is not a uid' })
+  if (!isUid(roleUid)) throw invalid({ field: 'role_uid', description: 'is not a uid' })
+
+  const role = await requireUsableRole(tx, roleUid, group)
+  if (role.uid === operatorRole.uid && !call.caller.operator)
+    throw permissionDenied('only the operator binds this role')
+  if (!call.caller.rights.holds(group, role.capabilities)) {
+    throw permissionDenied('the caller does not hold every capability of the role here')
+  }
+  // A person may be bound before they sign up; such an identity is a root and its uid is known in advance.
+  const home = parentOf(identityUid)
+  if (home === top) return
+  if (!isAtOrBelow(group, home)) {
+    throw invalid({
+      field: 'identity_uid',
+      description: 'lives in a group that does not contain the group of the binding',
+    })
+  }
+  if (!(await identityExists(tx, identityUid))) throw notFound(identityType, identityUid)
+}
+
+function bound(identity: string): AppError {
+  return alreadyExists(roleBindingType, identity, 'the identity has this role on the group already')
+}

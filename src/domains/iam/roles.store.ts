@@ -1,0 +1,84 @@
+import { addToLists, countNodes, type Keys, type Listing, listPage, moveInLists, removeFromLists } from '#db/listing.ts'
+import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import type { Branch, Page } from '#lib/paging.ts'
+import { parentOf } from '#lib/uid.ts'
+import type { Role } from './roles.model.ts'
+
+type Row = Omit<Role, 'capabilities'> & { capabilities: string }
+
+const columns = sql`
+  t.uid, t.name, t.description, t.capabilities, t.create_time AS "createTime", t.update_time AS "updateTime"`
+const kind = 'roles'
+export const roleListing: Listing = { kind, table: 'roles', columns }
+
+function fromRow(row: Row): Role {
+  return {
+    uid: row.uid,
+    name: row.name,
+    description: row.description,
+    capabilities: JSON.parse(row.capabilities) as number[],
+    createTime: row.createTime,
+    updateTime: row.updateTime,
+  }
+}
+
+const keysOf = (role: Role): Keys => ({ name: role.name, create_time: role.createTime, update_time: role.updateTime })
+
+export async function findRole(reader: Reader, uid: string): Promise<Role | undefined> {
+  const row = await reader.get<Row>(sql`SELECT ${columns} FROM roles t WHERE t.uid = ${uid}`)
+  return row && fromRow(row)
+}
+
+export type RoleFilter = { name: string }
+
+/** One row more than the page has room for. */
+export async function listRoles(reader: Reader, branches: readonly Branch[], page: Page, filter: RoleFilter) {
+  const rows = await listPage<Row>(reader, roleListing, branches, page, conditions(filter))
+  return rows.map((row) => ({ ...fromRow(row), sortKey: row.sortKey }))
+}
+
+export function countRoles(reader: Reader, branches: readonly Branch[], filter: RoleFilter): Promise<number> {
+  return countNodes(reader, roleListing, branches, conditions(filter))
+}
+
+function conditions(filter: RoleFilter): Sql[] {
+  return filter.name === '' ? [] : [sql`t.name = ${filter.name}`]
+}
+
+/** `false` when a role of the same group has the name. */
+export async function insertRole(tx: Tx, role: Role): Promise<boolean> {
+  const row = await tx.get<{ id: number }>(sql`
+    INSERT INTO roles (uid, parent_uid, name, description, capabilities, create_time, update_time)
+    VALUES (${role.uid}, ${parentOf(role.uid)}, ${role.name}, ${role.description},
+            ${JSON.stringify(role.capabilities)}, ${role.createTime}, ${role.updateTime})
+        ON CONFLICT (parent_uid, name) DO NOTHING
+    RETURNING id`)
+  if (!row) return false
+  await addToLists(tx, kind, role.uid, row.id, keysOf(role))
+  return true
+}
+
+/** `false` when a role of the same group has the new name. */
+export async function patchRole(tx: Tx, before: Role, after: Role): Promise<boolean> {
+  if (before.name !== after.name) {
+    const taken = await tx.get(sql`
+      SELECT 1 AS found FROM roles WHERE parent_uid = ${parentOf(before.uid)} AND name = ${after.name}`)
+    if (taken) return false
+  }
+  await tx.run(sql`
+    UPDATE roles
+       SET name = ${after.name}, description = ${after.description},
+           capabilities = ${JSON.stringify(after.capabilities)}, update_time = ${after.updateTime}
+     WHERE uid = ${before.uid}`)
+  await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
+  return true
+}
+
+export async function deleteRole(tx: Tx, role: Role): Promise<void> {
+  await tx.run(sql`DELETE FROM roles WHERE uid = ${role.uid}`)
+  await removeFromLists(tx, kind, role.uid, keysOf(role))
+}
+
+export async function isRoleBound(reader: Reader, uid: string): Promise<boolean> {
+  return (await reader.get(sql`SELECT 1 AS found FROM role_bindings WHERE role_uid = ${uid} LIMIT 1`)) !== undefined
+}

@@ -1,0 +1,5 @@
+import type { Service } from '#app.ts'
+import { PingService } from '#gen/pinfold/ping/v2/ping_pb.ts'
+import { ping } from './ping.v2.ts'
+
+export const services: readonly Service[] = [{ desc: PingService, handlers: ping }]

@@ -1,0 +1,45 @@
+import { createPublicKey } from 'node:crypto'
+import { type FieldViolation, failedPrecondition, invalid } from '#lib/errors.ts'
+
+/** The members of a custom overlay that have rules of their own. */
+export type Overlay = {
+  environment: Record<string, string>
+  annotations: Record<string, string>
+  contents?: { runtimeKeyring: { name: string; content: string }[] } | undefined
+}
+
+/** Says what is wrong with an overlay; a faultless one is refused too, since no repo here assembles images. */
+export function refuseOverlay(overlay: Overlay): never {
+  const problems: FieldViolation[] = []
+  const say = (path: string, description: string) => problems.push({ field: `custom_overlay.${path}`, description })
+
+  for (const key of Object.keys(overlay.environment)) {
+    if (key.startsWith('PINFOLD_')) say('environment', `${key} starts with PINFOLD_, which is reserved`)
+  }
+  for (const key of Object.keys(overlay.annotations)) {
+    const reserved = ['dev.pinfold.', 'org.opencontainers.'].find((prefix) => key.startsWith(prefix))
+    if (reserved) say('annotations', `${key} starts with ${reserved}, which is reserved`)
+  }
+  for (const [i, entry] of (overlay.contents?.runtimeKeyring ?? []).entries()) {
+    const at = `contents.runtime_keyring[${i}]`
+    if (entry.name === '' || entry.name.startsWith('.') || entry.name.includes('/')) {
+      say(`${at}.name`, 'must be a file name that does not start with a dot')
+    }
+    if (!isRsaPem(entry.content)) say(`${at}.content`, 'must be an RSA public key in PEM form')
+  }
+  const [first, ...more] = problems
+  if (first) throw invalid(first, ...more)
+  throw failedPrecondition({
+    type: 'CUSTOM_ASSEMBLY_DISABLED',
+    subject: 'custom_overlay',
+    description: 'custom assembly is not enabled for this repo',
+  })
+}
+
+function isRsaPem(text: string): boolean {
+  try {
+    return createPublicKey(text).asymmetricKeyType === 'rsa'
+  } catch {
+    return false
+  }
+}

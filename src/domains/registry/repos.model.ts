@@ -1,0 +1,59 @@
+import { descriptionPattern, type Fields } from '#lib/fields.ts'
+
+/** A repo holds the images of one name and belongs to one group; its uid starts with the group's. */
+export type Repo = {
+  uid: string
+  name: string
+  description: string
+  /** The contract's CatalogTier. */
+  catalogTier: number
+  bundles: string[]
+  /** Equivalent images elsewhere, each written `image:tag`. */
+  aliases: string[]
+  /** Tags that are still maintained. */
+  activeTags: string[]
+  createTime: string
+  updateTime: string
+}
+
+export const repoType = 'registry.pinfold.dev/Repo'
+export const readmeType = 'registry.pinfold.dev/RepoReadme'
+
+/** What a client may change, sort by and filter on. Patch, list and validation all read this table. */
+export const repoFields = {
+  uid: { column: 'uid', sort: true },
+  // One path component of an OCI name, since that is what clients pull by.
+  name: {
+    column: 'name',
+    sort: true,
+    required: true,
+    pattern: /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/,
+    maxLength: 255,
+  },
+  description: { column: 'description', update: true, pattern: descriptionPattern },
+  catalogTier: { column: 'catalog_tier', update: true },
+  bundles: {
+    column: 'bundles',
+    update: true,
+    pattern: /^(?:application|base|byol|ai|ai-gpu|featured|fips|commercial|emeritoss)$/,
+  },
+  aliases: {
+    column: 'aliases',
+    update: true,
+    pattern: /^[a-zA-Z0-9_.\-/]*[a-zA-Z0-9_.-]:[a-zA-Z0-9_.-]+$/,
+    maxLength: 512,
+  },
+  activeTags: { column: 'active_tags', update: true, pattern: /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/ },
+  createTime: { column: 'create_time', sort: true },
+  updateTime: { column: 'update_time', sort: true },
+} as const satisfies Fields<Repo>
+
+/** Only callers with `repo.internal.admin` change these. */
+export const adminFields = ['catalogTier', 'bundles', 'aliases', 'activeTags'] as const satisfies (keyof Repo)[]
+
+/** How many bundles, aliases or active tags one repo may have. */
+export const maxListed = 1000
+
+/** Markdown shown with a repo. */
+export type RepoReadme = { uid: string; content: string }
+export const maxReadmeBytes = 512 * 1024

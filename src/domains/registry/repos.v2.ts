@@ -1,0 +1,81 @@
+import type { Handlers } from '#app.ts'
+import type { Repo as RepoMessage, ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { readPage } from '#lib/paging.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { empty } from '#lib/wire.ts'
+import { refuseOverlay } from './overlays.ts'
+import { type Repo, repoFields } from './repos.model.ts'
+import * as service from './repos.service.ts'
+
+export const repos: Handlers<typeof ReposService> = {
+  async getRepo(call, { uid }) {
+    return toMessage(await service.getRepo(call, uid))
+  },
+
+  async listRepos(call, request) {
+    const { uidp, name } = request
+    const page = readPage(call, request, { fields: repoFields, defaultOrder: 'uid' }, [uidp, name])
+    const listed = await service.listRepos(call, uidp, page, { name })
+    return {
+      $typeName: 'pinfold.platform.registry.v2.ListReposResponse',
+      repos: listed.items.map(toMessage),
+      nextPageToken: listed.next,
+      totalCount: BigInt(listed.total),
+      skipped: request.skip,
+    }
+  },
+
+  async createRepo(call, { parent, repo }) {
+    return toMessage(await service.createRepo(call, parent, fromMessage(repo)))
+  },
+
+  async updateRepo(call, { repo, updateMask }) {
+    const patch = { paths: updateMask?.paths ?? [], value: fromMessage(repo) }
+    return toMessage(await service.updateRepo(call, repo?.uid ?? '', patch))
+  },
+
+  async deleteRepo(call, { uid }) {
+    await service.deleteRepo(call, uid)
+    return empty
+  },
+
+  async getRepoReadme(call, { uid }) {
+    return { $typeName: 'pinfold.platform.registry.v2.RepoReadme', ...(await service.getRepoReadme(call, uid)) }
+  },
+
+  async updateRepoReadme(call, { repoReadme, updateMask }) {
+    if (!repoReadme) throw invalid({ field: 'repo_readme', description: 'is required' })
+    const { uid, content } = repoReadme
+    const patch = { paths: updateMask?.paths ?? [], value: { content } }
+    return {
+      $typeName: 'pinfold.platform.registry.v2.RepoReadme',
+      ...(await service.updateRepoReadme(call, uid, patch)),
+    }
+  },
+}
+
+function fromMessage(repo: RepoMessage | undefined) {
+  if (!repo) throw invalid({ field: 'repo', description: 'is required' })
+  if (repo.syncConfig) {
+    throw invalid({ field: 'sync_config', description: 'copying from another repo is not supported yet' })
+  }
+  if (repo.customOverlay) refuseOverlay(repo.customOverlay)
+  const { name, description, catalogTier, bundles, aliases, activeTags } = repo
+  return { name, description, catalogTier, bundles, aliases, activeTags }
+}
+
+function toMessage(repo: Repo): RepoMessage {
+  return {
+    $typeName: 'pinfold.platform.registry.v2.Repo',
+    uid: repo.uid,
+    name: repo.name,
+    description: repo.description,
+    catalogTier: repo.catalogTier as RepoMessage['catalogTier'],
+    bundles: repo.bundles,
+    aliases: repo.aliases,
+    activeTags: repo.activeTags,
+    createTime: timestamp(repo.createTime),
+    updateTime: timestamp(repo.updateTime),
+  }
+}

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { decodeBits, encodeBits } from './capability-set.ts'
+
+// groups.list is bit 3, repo.list bit 58, tag.list bit 66; the texts are the test vectors of behaviour 5.3.
+const vectors = [
+  { bits: [3], text: 'AAAAAAAAADIAAAAAAAAACA==' },
+  { bits: [3, 58], text: 'AAAAAAAAADsEAAAAAAAACA==' },
+  { bits: [3, 66], text: 'AAAAAAAAAEMAAAAAAAAACAAAAAAAAAAE' },
+]
+const maskOf = (bits: number[]): bigint => bits.reduce((mask, bit) => mask | (1n << BigInt(bit)), 0n)
+
+test('sets are written and read as the test vectors say', () => {
+  for (const { bits, text } of vectors) {
+    assert.equal(encodeBits(maskOf(bits)), text)
+    assert.equal(decodeBits(text), maskOf(bits))
+  }
+})
+
+test('every single bit survives the round trip', () => {
+  for (let bit = 0; bit < 300; bit++) assert.equal(decodeBits(encodeBits(1n << BigInt(bit))), 1n << BigInt(bit))
+})
+
+test('text that no encoder wrote is refused', () => {
+  for (const text of [
+    '',
+    'AAAA',
+    '!!!!',
+    'AAAAAAAAADIAAAAAAAAACA',
+    'AAAAAAAAAP8AAAAAAAAACA==',
+    '//////////8=',
+    'AAAAAAAAAAEAAAAAAAAACA==',
+  ]) {
+    assert.equal(decodeBits(text), undefined, text)
+  }
+})

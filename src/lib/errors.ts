@@ -1,0 +1,91 @@
+/** The google.rpc codes, each with its number on the wire and the HTTP status it maps to. */
+export const codes = {
+  CANCELLED: { number: 1, http: 499 },
+  UNKNOWN: { number: 2, http: 500 },
+  INVALID_ARGUMENT: { number: 3, http: 400 },
+  DEADLINE_EXCEEDED: { number: 4, http: 504 },
+  NOT_FOUND: { number: 5, http: 404 },
+  ALREADY_EXISTS: { number: 6, http: 409 },
+  PERMISSION_DENIED: { number: 7, http: 403 },
+  RESOURCE_EXHAUSTED: { number: 8, http: 429 },
+  FAILED_PRECONDITION: { number: 9, http: 400 },
+  ABORTED: { number: 10, http: 409 },
+  OUT_OF_RANGE: { number: 11, http: 400 },
+  UNIMPLEMENTED: { number: 12, http: 501 },
+  INTERNAL: { number: 13, http: 500 },
+  UNAVAILABLE: { number: 14, http: 503 },
+  DATA_LOSS: { number: 15, http: 500 },
+  UNAUTHENTICATED: { number: 16, http: 401 },
+} as const
+export type Code = keyof typeof codes
+
+export type FieldViolation = { field: string; description: string }
+export type PreconditionViolation = { type: string; subject?: string; description: string }
+
+/** The typed details of google.rpc that a caller can get, besides the ErrorInfo that the door adds to every error. */
+export type Detail =
+  | { type: 'BadRequest'; fieldViolations: FieldViolation[] }
+  | { type: 'ResourceInfo'; resourceType: string; resourceName: string; description?: string }
+  | { type: 'PreconditionFailure'; violations: PreconditionViolation[] }
+  | { type: 'RetryInfo'; retryDelaySeconds: number }
+
+export type ErrorOptions = { details?: readonly Detail[]; reason?: string; http?: number; cause?: unknown }
+
+/** A failure we mean the caller to see. `message` and `details` are for them; `cause` is for the log only. */
+export class AppError extends Error {
+  override name = 'AppError'
+  readonly code: Code
+  readonly details: readonly Detail[]
+  /** ErrorInfo.reason: the name of the code unless something finer is known. */
+  readonly reason: string
+  /** The HTTP status; differs from the code's own only where HTTP has a better word (405, 413). */
+  readonly http: number
+
+  constructor(code: Code, message: string, options: ErrorOptions = {}) {
+    super(message, { cause: options.cause })
+    this.code = code
+    this.details = options.details ?? []
+    this.reason = options.reason ?? code
+    this.http = options.http ?? codes[code].http
+  }
+}
+
+/** Names every field that is wrong; paths are in the snake_case of the contract, relative to the resource. */
+export function invalid(...fieldViolations: [FieldViolation, ...FieldViolation[]]): AppError {
+  const [first] = fieldViolations
+  return new AppError('INVALID_ARGUMENT', `Invalid argument: ${first.field}: ${first.description}`, {
+    details: [{ type: 'BadRequest', fieldViolations }],
+  })
+}
+
+/** `resourceType` is the type of the contract, such as registry.pinfold.dev/Repo. */
+export function notFound(resourceType: string, resourceName: string): AppError {
+  return new AppError('NOT_FOUND', `${resourceType} ${resourceName} was not found`, {
+    details: [{ type: 'ResourceInfo', resourceType, resourceName }],
+  })
+}
+
+export function alreadyExists(resourceType: string, resourceName: string, description: string): AppError {
+  return new AppError('ALREADY_EXISTS', `${resourceType} ${resourceName} already exists: ${description}`, {
+    details: [{ type: 'ResourceInfo', resourceType, resourceName, description }],
+  })
+}
+
+export function failedPrecondition(...violations: [PreconditionViolation, ...PreconditionViolation[]]): AppError {
+  return new AppError('FAILED_PRECONDITION', violations.map((v) => v.description).join('; '), {
+    details: [{ type: 'PreconditionFailure', violations }],
+  })
+}
+
+/** The same words whether or not the resource exists, so that a stranger learns nothing. */
+export function permissionDenied(message = 'the caller does not hold the required capabilities'): AppError {
+  return new AppError('PERMISSION_DENIED', message)
+}
+
+export function unauthenticated(message: string, cause?: unknown): AppError {
+  return new AppError('UNAUTHENTICATED', message, { cause })
+}
+
+export function unimplemented(message: string): AppError {
+  return new AppError('UNIMPLEMENTED', message)
+}

@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto'
+import { invalid } from './errors.ts'
+import type { Field } from './fields.ts'
+import type { Sealer } from './seal.ts'
+
+/** What every list request carries. */
+export type PageRequest = { pageSize: number; pageToken: string; orderBy: string; skip: number }
+
+/** Where a page starts and how it is ordered; `uid` breaks ties. */
+export type Page = {
+  order: { field: string; column: string; desc: boolean }
+  after: { value: string; uid: string } | undefined
+  size: number
+  skip: number
+  /** What a token of this list is bound to: method, caller, order and filters. */
+  binding: string
+}
+
+/** A part of the hierarchy that a list covers. The branches of one list never overlap. */
+export type Branch = { below: string } | { childrenOf: string } | { uids: readonly string[] }
+
+/** What a list answers: one page, how many there are in all, and where the next page starts. */
+export type Listed<T> = { items: T[]; total: number; next: string }
+
+export type ListRules = {
+  fields: Readonly<Record<string, Field>>
+  /** The default order, as `order_by` would spell it. */
+  defaultOrder: string
+}
+
+const defaultSize = 50
+const maxSize = 200
+/** Far above what a page of 200 can usefully skip, and low enough that an offset stays cheap to refuse. */
+const maxSkip = 2 ** 31 - 1
+const tokenLifetime = 3 * 24 * 60 * 60 * 1000
+const tokenPurpose = 'page-token'
+const tokenVersion = 1
+
+const synonyms: Record<string, string> = {
+  created_at: 'createTime',
+  create_time: 'createTime',
+  createTime: 'createTime',
+  updated_at: 'updateTime',
+  update_time: 'updateTime',
+  updateTime: 'updateTime',
+}
+
+type Token = { v: number; b: string; k: string; u: string; t: number }
+
+/** The part of a Call that paging needs. */
+export type PagingCall = {
+  app: { sealer: Sealer }
+  method: { fullName: string }
+  caller: { uid: string }
+  now: string
+}
+
+/** Reads the paging members of a list request. `filters` is what else the result depends on. */
+export function readPage(call: PagingCall, request: PageRequest, rules: ListRules, filters: unknown): Page {
+  if (request.pageSize < 0) throw invalid({ field: 'page_size', description: 'must not be negative' })
+  if (request.skip < 0) throw invalid({ field: 'skip', description: 'must not be negative' })
+  if (request.skip > maxSkip) throw invalid({ field: 'skip', description: `must be at most ${maxSkip}` })
+  const order = readOrder(request.orderBy || rules.defaultOrder, rules.fields)
+  const binding = bindingOf([call.method.fullName, call.caller.uid, order.field, order.desc, filters])
+  return {
+    order,
+    after: readToken(request.pageToken, binding, call.app.sealer, Date.parse(call.now)),
+    size: request.pageSize === 0 ? defaultSize : Math.min(request.pageSize, maxSize),
+    skip: request.skip,
+    binding,
+  }
+}
+
+function readOrder(orderBy: string, fields: Readonly<Record<string, Field>>): Page['order'] {
+  const [name = '', direction = 'asc', ...more] = orderBy.trim().split(/\s+/)
+  if (more.length > 0 || (direction !== 'asc' && direction !== 'desc')) {
+    throw invalid({ field: 'order_by', description: 'must be one field, optionally followed by asc or desc' })
+  }
+  const key = synonyms[name] ?? name
+  const field = Object.hasOwn(fields, key) ? fields[key] : undefined
+  if (!field?.sort) {
+    const known = Object.values(fields).flatMap((f) => (f.sort ? [f.column] : []))
+    throw invalid({ field: 'order_by', description: `must name one of: ${known.join(', ')}` })
+  }
+  return { field: key, column: field.column, desc: direction === 'desc' }
+}
+
+function bindingOf(parts: unknown): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)
+}
+
+/** An expired token starts again at the first page; one that we did not write, or wrote for another list, is refused. */
+function readToken(text: string, binding: string, sealer: Sealer, now: number): Page['after'] {
+  if (text === '') return undefined
+  const opened = /^[A-Za-z0-9_-]+$/.test(text) ? sealer.open(tokenPurpose, Buffer.from(text, 'base64url')) : undefined
+  if (!opened) throw invalid({ field: 'page_token', description: 'is not a token of this server' })
+  const token = JSON.parse(opened.toString()) as Token
+  if (token.v !== tokenVersion || now - token.t > tokenLifetime) return undefined
+  if (token.b !== binding) {
+    throw invalid({ field: 'page_token', description: 'belongs to a list with another order, filter or caller' })
+  }
+  return { value: token.k, uid: token.u }
+}
+
+/** The token of the page that starts after the given row. */
+function writeToken(call: PagingCall, page: Page, last: { value: string; uid: string }): string {
+  const token: Token = { v: tokenVersion, b: page.binding, k: last.value, u: last.uid, t: Date.parse(call.now) }
+  return call.app.sealer.seal(tokenPurpose, Buffer.from(JSON.stringify(token))).toString('base64url')
+}
+
+/** Cuts the row too many that a store reads to learn whether another page follows. */
+export function toListed<T extends { uid: string; sortKey: string }>(
+  call: PagingCall,
+  page: Page,
+  rows: readonly T[],
+  total: number,
+): Listed<T> {
+  const items = rows.slice(0, page.size)
+  const last = rows.length > page.size ? items.at(-1) : undefined
+  return { items, total, next: last ? writeToken(call, page, { value: last.sortKey, uid: last.uid }) : '' }
+}

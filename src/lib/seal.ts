@@ -1,0 +1,43 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+
+/** Encrypts and authenticates under keys that are derived from the master key, one for each purpose. */
+export type Sealer = {
+  seal(purpose: string, plain: Uint8Array): Buffer
+  /** `undefined` when the bytes were not sealed by this key for this purpose. */
+  open(purpose: string, sealed: Uint8Array): Buffer | undefined
+}
+
+const nonceLength = 12
+const tagLength = 16
+
+/** AES-256-GCM; a sealed value is nonce, ciphertext and tag. */
+export function createSealer(masterKey: Uint8Array): Sealer {
+  const keys = new Map<string, Buffer>()
+  const keyOf = (purpose: string): Buffer => {
+    let key = keys.get(purpose)
+    if (!key) {
+      key = Buffer.from(hkdfSync('sha256', masterKey, 'pinfold', purpose, 32))
+      keys.set(purpose, key)
+    }
+    return key
+  }
+
+  return {
+    seal(purpose, plain) {
+      const nonce = randomBytes(nonceLength)
+      const cipher = createCipheriv('aes-256-gcm', keyOf(purpose), nonce)
+      return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+    },
+    open(purpose, sealed) {
+      if (sealed.length < nonceLength + tagLength) return undefined
+      const decipher = createDecipheriv('aes-256-gcm', keyOf(purpose), sealed.subarray(0, nonceLength))
+      decipher.setAuthTag(sealed.subarray(sealed.length - tagLength))
+      const head = decipher.update(sealed.subarray(nonceLength, sealed.length - tagLength))
+      try {
+        return Buffer.concat([head, decipher.final()])
+      } catch {
+        return undefined
+      }
+    },
+  }
+}

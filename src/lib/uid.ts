@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto'
+
+/** A uid is its own place in the hierarchy: 40 hex digits for a root, then `/` and 16 hex digits for each level below. */
+const pattern = /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/
+
+/** The parent of every root. */
+export const top = '/'
+
+export function isUid(text: string): boolean {
+  return pattern.test(text)
+}
+
+/** Below `parent`, or a root when `parent` is `/`. */
+export function newUid(parent: string): string {
+  return parent === top ? randomBytes(20).toString('hex') : `${parent}/${randomBytes(8).toString('hex')}`
+}
+
+/** The node above; `/` for a root. */
+export function parentOf(uid: string): string {
+  const slash = uid.lastIndexOf('/')
+  return slash < 0 ? top : uid.slice(0, slash)
+}
+
+/** The organisation that a node belongs to, or the node itself when it is a root. */
+export function rootOf(uid: string): string {
+  const slash = uid.indexOf('/')
+  return slash < 0 ? uid : uid.slice(0, slash)
+}
+
+/** The node itself, its parent, and so on up to its root; `/` is not among them. */
+export function lineage(uid: string): string[] {
+  const nodes = [uid]
+  for (let slash = uid.lastIndexOf('/'); slash > 0; slash = uid.lastIndexOf('/', slash - 1)) {
+    nodes.push(uid.slice(0, slash))
+  }
+  return nodes
+}
+
+/** Whether `uid` is `ancestor` or lies below it. Everything lies below `/`. */
+export function isAtOrBelow(uid: string, ancestor: string): boolean {
+  return ancestor === top || uid === ancestor || (uid.startsWith(ancestor) && uid[ancestor.length] === '/')
+}

@@ -1,0 +1,167 @@
+// Starts a real server on a free port, on SQLite or on the PostgreSQL that PINFOLD_TEST_DATABASE names, and calls it.
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { startServer } from '#api/server.ts'
+import { type Config, readConfig } from '#config.ts'
+import { sql } from '#db/sql.ts'
+import { maskOf } from '#domains/iam/capabilities.ts'
+import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
+import { createApp } from '../../src/create-app.ts'
+
+export type Json = Record<string, any>
+export type Answer = { status: number; headers: Headers; text: string; body: Json }
+export type Client = {
+  token: string | undefined
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  get(path: string): Promise<Answer>
+  post(path: string, body?: unknown): Promise<Answer>
+  patch(path: string, body?: unknown): Promise<Answer>
+  delete(path: string): Promise<Answer>
+}
+export type TokenOptions = {
+  audience?: string
+  issuer?: string
+  lifetime?: number
+  now?: Date
+  cap?: Record<string, number[]>
+}
+
+/** The uids of the built-in roles that tests bind most. */
+export const roleUids = {
+  owner: '4e13a874c5dfc25fa6c8f963f7172906b675d5eb',
+  editor: '83b1aa4bc019baf7baed3bd95a9bf0e5d9ffed54',
+  viewer: 'fb8cf4f24fcd591a8e895de6931ca2bca2198e6b',
+  console_viewer: '9d1801bc4fc175ad7d7d40cc163260e49b3c4de3',
+  operator: '0d0fcd23ba11ba9ae9af494459be5c9872701241',
+}
+
+export const onPostgres = Boolean(process.env.PINFOLD_TEST_DATABASE)
+
+export async function startPinfold(overrides: Partial<Config> & { clock?: () => Date } = {}) {
+  const { clock, ...settings } = overrides
+  const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
+  const schema = `t_${randomBytes(8).toString('hex')}`
+  const database = onPostgres ? withSchema(process.env.PINFOLD_TEST_DATABASE!, schema) : ''
+  const config: Config = {
+    ...readConfig({}),
+    listen: { host: '127.0.0.1', port: 0 },
+    data: folder,
+    database,
+    masterKey: onPostgres ? randomBytes(32).toString('hex') : '',
+    logLevel: 'error',
+    drainMs: 1000,
+    ...settings,
+  }
+  const app = await createApp(config, clock)
+  const server = await startServer(app)
+  const { url } = server
+  const port = Number(new URL(url).port) || config.listen.port
+
+  const tokenFor = (subject: string, options: TokenOptions = {}) => {
+    const narrowing =
+      options.cap && new Map(Object.entries(options.cap).map(([place, numbers]) => [place, maskOf(numbers)]))
+    return signAccessToken(app.keyring, {
+      issuer: options.issuer ?? url,
+      subject,
+      audience: options.audience ?? url,
+      now: options.now ?? app.clock(),
+      ...(options.lifetime === undefined ? {} : { lifetime: options.lifetime }),
+      ...(narrowing ? { narrowing } : {}),
+    })
+  }
+  const operator = clientOf(`http://127.0.0.1:${port}`, await tokenFor(operatorUid))
+  const as = async (subject: string, options?: TokenOptions) =>
+    clientOf(`http://127.0.0.1:${port}`, await tokenFor(subject, options))
+
+  return {
+    app,
+    url,
+    port,
+    operator,
+    anonymous: clientOf(`http://127.0.0.1:${port}`, undefined),
+    tokenFor,
+    as,
+    withToken: (token: string) => clientOf(`http://127.0.0.1:${port}`, token),
+    seed: seedsOf(operator),
+    /** The types of the events written so far, oldest first. */
+    async events(): Promise<string[]> {
+      const rows = await app.db.all<{ type: string }>(sql`SELECT type FROM events_outbox ORDER BY id`)
+      return rows.map((row) => row.type)
+    },
+    async [Symbol.asyncDispose]() {
+      await server.close()
+      await app.close()
+      if (onPostgres) await dropSchema(schema)
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export type Pinfold = Awaited<ReturnType<typeof startPinfold>>
+
+export function clientOf(base: string, token: string | undefined): Client {
+  const call: Client['call'] = async (method, path, body, headers = {}) => {
+    const res = await fetch(base + path, {
+      method,
+      headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await res.text()
+    return {
+      status: res.status,
+      headers: res.headers,
+      text,
+      body: text.startsWith('{') ? (JSON.parse(text) as Json) : {},
+    }
+  }
+  return {
+    token,
+    call,
+    get: (path) => call('GET', path),
+    post: (path, body) => call('POST', path, body ?? {}),
+    patch: (path, body) => call('PATCH', path, body ?? {}),
+    delete: (path) => call('DELETE', path),
+  }
+}
+
+/** Makes resources through the public API; a failure to do so fails the test with what the server said. */
+function seedsOf(operator: Client) {
+  let count = 0
+  const unique = (word: string) => `${word}-${count++}`
+  const made = async (path: string, body: Json): Promise<Json> => {
+    const answer = await operator.post(path, body)
+    if (answer.status !== 200) throw new Error(`seed ${path} failed: ${answer.text}`)
+    return answer.body
+  }
+  const claimMatch = () => ({ issuer: 'https://issuer.example.com', subject: unique('subject') })
+  return {
+    group: (parent = '', body: Json = {}) => made(`/iam/v2/groups/${parent}`, { name: unique('group'), ...body }),
+    identity: (parent: string, body: Json = {}) =>
+      made(`/iam/v2/identities/${parent}`, { name: unique('identity'), claimMatch: claimMatch(), ...body }),
+    role: (parent: string, capabilities: string[], body: Json = {}) =>
+      made(`/iam/v2/roles/${parent}`, { name: unique('role'), capabilities, ...body }),
+    binding: (group: string, identityUid: string, roleUid: string) =>
+      made(`/iam/v2/roleBindings/${group}`, { identityUid, roleUid }),
+    repo: (parent: string, body: Json = {}) => made(`/registry/v2/repos/${parent}`, { name: unique('repo'), ...body }),
+    /** An identity that lives in `group` and has the role on it. */
+    async member(group: string, role: string): Promise<Json> {
+      const identity = await this.identity(group)
+      await this.binding(group, identity.uid, role)
+      return identity
+    },
+  }
+}
+
+function withSchema(url: string, schema: string): string {
+  return `${url}${url.includes('?') ? '&' : '?'}schema=${schema}`
+}
+
+async function dropSchema(schema: string): Promise<void> {
+  const client = new pg.Client({ connectionString: process.env.PINFOLD_TEST_DATABASE! })
+  await client.connect()
+  await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
+  await client.end()
+}
