@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { parseMasterKey } from './lib/master-key.ts'
 
 type Setting<T> = { env: string; flag?: string; parse: (text: string, name: string) => T; default: string; doc: string }
 
@@ -11,7 +12,10 @@ export class ConfigError extends Error {
   override name = 'ConfigError'
 }
 
-const text = (value: string): string => value
+const folder = (value: string, name: string): string => {
+  if (value === '') throw new ConfigError(`${name} must name a folder`)
+  return value
+}
 const onOff = (value: string, name: string): boolean => {
   if (value === 'on' || value === 'off') return value === 'on'
   throw new ConfigError(`${name} must be on or off`)
@@ -47,7 +51,27 @@ const baseUrl = (value: string, name: string): string => {
   return url.origin
 }
 const databaseUrl = (value: string, name: string): string => {
-  if (value !== '' && !/^postgres(?:ql)?:\/\//.test(value)) throw new ConfigError(`${name} must be a postgres:// URL`)
+  if (value === '') return ''
+  const url = URL.parse(value)
+  if (!url || !/^postgres(?:ql)?:$/.test(url.protocol)) throw new ConfigError(`${name} must be a postgres:// URL`)
+  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(url.searchParams.get('schema') ?? 'public')) {
+    throw new ConfigError(`${name} must name the schema in lower case`)
+  }
+  return value
+}
+const masterKey = (value: string, name: string): string => {
+  try {
+    if (value !== '') parseMasterKey(value)
+    return value
+  } catch {
+    throw new ConfigError(`${name} must be 32 bytes, as base64 or hex`)
+  }
+}
+/** It is the first part of an image's name, so what a registry allows there. */
+const organisation = (value: string, name: string): string => {
+  if (!/^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/.test(value) || value.length > 255) {
+    throw new ConfigError(`${name} must be lower-case letters and digits, joined by dots, dashes or underscores`)
+  }
   return value
 }
 const domain = (value: string, name: string): string => {
@@ -74,7 +98,7 @@ export const settings = {
   data: setting({
     env: 'PINFOLD_DATA',
     flag: '--data',
-    parse: text,
+    parse: folder,
     default: 'data',
     doc: 'Folder of the embedded database and of the master key.',
   }),
@@ -87,13 +111,13 @@ export const settings = {
   }),
   masterKey: setting({
     env: 'PINFOLD_MASTER_KEY',
-    parse: text,
+    parse: masterKey,
     default: '',
     doc: '32 bytes as base64 or hex that encrypt every stored secret. Required with a database URL. Default: `master.key` in the data folder, made on the first start.',
   }),
   publicOrg: setting({
     env: 'PINFOLD_PUBLIC_ORG',
-    parse: text,
+    parse: organisation,
     default: 'public',
     doc: 'Name of the organisation whose images anybody may pull.',
   }),

@@ -20,6 +20,7 @@ export async function createApp(
 ): Promise<App & { close(): Promise<void> }> {
   await using opening = new AsyncDisposableStack()
   const log = createLogger(process.stderr, config.logLevel)
+  opening.defer(() => log.flush())
   const sealer = createSealer(config.masterKey === '' ? openMasterKey(config.data) : parseMasterKey(config.masterKey))
   const opened = await openDb({ database: config.database, file: join(config.data, 'pinfold.db') })
   const db = opening.adopt(opened, (open) => open.close())
@@ -30,5 +31,15 @@ export async function createApp(
   const grants = createGrantCache(db, () => performance.now())
 
   const done = opening.move()
-  return { config, log, metrics: createMetrics(), db, sealer, keyring, grants, clock, close: () => done.disposeAsync() }
+  return {
+    config,
+    log,
+    metrics: createMetrics(db),
+    db,
+    sealer,
+    keyring,
+    grants,
+    clock,
+    close: () => done.disposeAsync(),
+  }
 }

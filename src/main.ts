@@ -1,14 +1,11 @@
 // From the command line to a command; the only file that may end the process.
-import tab from '@bomb.sh/tab/commander'
-import { CommanderError } from 'commander'
-import { type Command, createProgram, exitCodes, type Terminal } from './cli/command.ts'
+import { exitCodes, runProgram, type Terminal } from './cli/command.ts'
 import { config } from './cli/config.ts'
 import { migrate } from './cli/migrate.ts'
 import { serve } from './cli/serve.ts'
 import { token } from './cli/token.ts'
 import { ConfigError, version } from './config.ts'
-
-const commands: readonly Command[] = [serve, token, migrate, config]
+import { isUnavailable } from './db/unavailable.ts'
 
 const terminal: Terminal = {
   env: process.env,
@@ -16,27 +13,35 @@ const terminal: Terminal = {
   say: (line) => void process.stderr.write(`${line}\n`),
   untilAsked: () =>
     new Promise((resolve) => {
-      for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve())
+      // Not only once: npm passes on the Ctrl-C that the terminal has sent us already.
+      for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve())
     }),
 }
 
-async function main(argv: string[]): Promise<number> {
-  let code: number = exitCodes.ok
-  const program = createProgram(commands, version, terminal, (given) => {
-    code = given
+// Whoever reads our output may stop reading, as `head` does; a server goes on without.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
   })
-  tab(program)
+}
+
+async function main(): Promise<number> {
   try {
-    await program.parseAsync(argv)
-    return code
+    return await runProgram([serve, token, migrate, config], version, terminal, process.argv)
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
-    terminal.say(`pinfold: ${error instanceof Error ? error.message : String(error)}`)
-    if (error instanceof ConfigError) return exitCodes.config
+    for (const line of messageOf(error).split('\n')) terminal.say(`pinfold: ${line}`)
     if (process.env.PINFOLD_LOG_LEVEL === 'debug') terminal.say(String((error as Error).stack))
-    return exitCodes.failed
+    if (error instanceof ConfigError) return exitCodes.config
+    return isUnavailable(error) ? exitCodes.unavailable : exitCodes.failed
   }
 }
 
-process.exitCode = await main(process.argv)
+/** Node gives no message to the error of a host that refused on each of its addresses. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const reason = error.message || String((error as NodeJS.ErrnoException).code ?? error.name)
+  return isUnavailable(error) ? `the database is not available: ${reason}` : reason
+}
+
+process.exitCode = await main()
 if (process.exitCode !== exitCodes.ok) process.exit()

@@ -1,4 +1,5 @@
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Db } from './db/sql.ts'
 
 /** What `/metrics` shows. Labels never hold names, uids or other data of users. */
 export type Metrics = {
@@ -8,9 +9,21 @@ export type Metrics = {
   inFlight: Gauge
 }
 
-export function createMetrics(): Metrics {
+export function createMetrics(db: Db): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  const words = {
+    transactions: 'Transactions asked for',
+    commits: 'Commits made; several transactions may share one',
+    retries: 'Transactions run again after a conflict',
+  }
+  for (const [name, help] of Object.entries(words)) {
+    const collect = function (this: Counter): void {
+      this.reset()
+      this.inc(db.stats()[name as keyof typeof words])
+    }
+    new Counter({ name: `pinfold_db_${name}_total`, help, registers: [registry], collect })
+  }
   return {
     registry,
     requests: new Histogram({

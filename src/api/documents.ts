@@ -46,7 +46,7 @@ export function createDocuments(door: Door, isDraining: () => boolean): Document
       res.setHeader('cache-control', 'public, max-age=300')
       send(res, 200, 'application/json', JSON.stringify(issued))
     } else {
-      Promise.resolve(write!(res)).catch((error: unknown) => {
+      Promise.try(write!, res).catch((error: unknown) => {
         app.log.error('document failed', { path, error })
         send(res, 500, 'text/plain', 'internal error\n')
       })

@@ -5,6 +5,7 @@ import { createVerifier, type Verifier } from '#issuer/access-token.ts'
 import { type AppError, unimplemented } from '#lib/errors.ts'
 import { anonymous, authenticate } from './authenticate.ts'
 import { type Rendered, renderError, toAppError } from './errors.ts'
+import { resolveMask } from './field-mask.ts'
 import { type Endpoint, scopeOf } from './methods.ts'
 import { permitAt, reachOf } from './permit.ts'
 
@@ -33,16 +34,18 @@ export async function enter(door: Door, endpoint: Endpoint, authorization: strin
   return endpoint.method.access.mode === 'open' ? anonymous : authenticate(door.app, door.verify, authorization)
 }
 
-/** Decides, then runs the handler. There is no other way to a handler. */
+/** Decides, then runs the handler. There is no other way to a handler. `bodyKeys` are those of the JSON, over REST. */
 export async function invoke(
   door: Door,
   endpoint: Endpoint,
   caller: Caller,
   request: Message,
+  bodyKeys: string[] | undefined,
   passage: Passage,
 ): Promise<Message> {
   const { method, handler } = endpoint
   if (method.access.mode === 'scoped') permitAt(method.access, caller, scopeOf(request, method.access.scope))
+  resolveMask(endpoint.desc, request, bodyKeys)
   if (!handler) throw unimplemented(`${method.name} is not served by this version`)
   return handler(new RequestCall(door.app, endpoint, caller, passage), request as never)
 }

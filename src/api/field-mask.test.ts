@@ -103,7 +103,6 @@ test('an unknown path is refused', () => {
 
 test('a star is every field that a client may set and change', () => {
   assert.deepEqual(masked(updateRepo, '*'), [
-    'name',
     'description',
     'catalog_tier',
     'bundles',

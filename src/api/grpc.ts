@@ -6,12 +6,11 @@ import { type DescFile, type DescMethod, fromBinary, type Message, toBinary } fr
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import grpc from '@grpc/grpc-js'
 import { ReflectionService } from '@grpc/reflection'
-import { HealthImplementation } from 'grpc-health-check'
+import { HealthImplementation, service as healthService } from 'grpc-health-check'
 import type { Caller } from '#app.ts'
-import { type Code, codes } from '#lib/errors.ts'
+import { AppError, type Code, codes } from '#lib/errors.ts'
 import { type Door, enter, fail, invoke, leave, type Passage } from './door.ts'
 import { errorStatus } from './errors.ts'
-import { resolveMask } from './field-mask.ts'
 import type { Endpoint } from './methods.ts'
 import { newRequestId } from './request-id.ts'
 
@@ -72,6 +71,7 @@ function definitionOf(service: string, desc: DescMethod): grpc.MethodDefinition<
 }
 
 function unary(door: Door, endpoint: Endpoint): grpc.handleUnaryCall<Message, Message> {
+  const { metrics, config } = door.app
   return async (call, callback) => {
     const given = call.metadata.get('x-request-id')[0]
     const passage: Passage = {
@@ -81,23 +81,35 @@ function unary(door: Door, endpoint: Endpoint): grpc.handleUnaryCall<Message, Me
       startedAt: performance.now(),
       signal: () => signalOf(call),
     }
-    door.app.metrics.inFlight.inc()
     let caller: Caller | undefined
-    let code: Code | 'OK' = 'OK'
-    try {
-      caller = await enter(door, endpoint, call.metadata.get('authorization')[0]?.toString())
-      resolveMask(endpoint.desc, call.request, undefined)
-      callback(null, await invoke(door, endpoint, caller, call.request, passage))
-    } catch (error) {
+    let code: Code | 'OK' | undefined
+    const answer = (response: Message): void => {
+      if (code) return
+      code = 'OK'
+      callback(null, response)
+    }
+    const refuse = (error: unknown): void => {
       const rendered = fail(door, error, passage)
+      if (code) return
       code = rendered.code
       const metadata = new grpc.Metadata()
       metadata.set('x-request-id', passage.requestId)
       metadata.set('grpc-status-details-bin', Buffer.from(errorStatus(rendered)))
-      callback({ code: codes[rendered.code].number, details: rendered.message, metadata })
+      callback({ code: codes[code].number, details: rendered.message, metadata })
+    }
+    metrics.inFlight.inc()
+    // What a handler does afterwards is thrown away.
+    const late = () => refuse(new AppError('DEADLINE_EXCEEDED', 'the request took too long'))
+    const deadline = setTimeout(late, config.requestTimeoutMs)
+    try {
+      caller = await enter(door, endpoint, call.metadata.get('authorization')[0]?.toString())
+      answer(await invoke(door, endpoint, caller, call.request, undefined, passage))
+    } catch (error) {
+      refuse(error)
     } finally {
-      door.app.metrics.inFlight.dec()
-      leave(door, endpoint, caller, code, passage)
+      clearTimeout(deadline)
+      metrics.inFlight.dec()
+      leave(door, endpoint, caller, code ?? 'UNKNOWN', passage)
     }
   }
 }
@@ -119,6 +131,9 @@ function packageOf(endpoints: readonly Endpoint[]): ConstructorParameters<typeof
   }
   for (const { desc } of endpoints) add(desc.parent.file)
   const fileDescriptorProtos = [...files].map((file) => Buffer.from(toBinary(FileDescriptorProtoSchema, file.proto)))
+  for (const { requestType } of Object.values(healthService)) {
+    fileDescriptorProtos.push(...(requestType as { fileDescriptorProtos: Buffer<ArrayBuffer>[] }).fileDescriptorProtos)
+  }
   return { pinfold: { format: 'Protocol Buffer 3 DescriptorProto', type: {}, fileDescriptorProtos } }
 }
 

@@ -20,6 +20,11 @@ export function buildEndpoints(services: readonly Service[]): Endpoint[] {
   )
 }
 
+/** The methods that the contract has and this version does not. They decide permission, then answer UNIMPLEMENTED. */
+export function unimplemented(endpoints: readonly Endpoint[]): string[] {
+  return endpoints.filter(({ handler }) => !handler).map(({ method }) => method.fullName)
+}
+
 function accessOf(desc: DescMethod, fullName: string): Access {
   const { mode } = getOption(desc, iam)
   if (mode.case === 'disabled') return { mode: 'open' }

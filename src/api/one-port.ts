@@ -4,21 +4,54 @@ import http from 'node:http'
 import type { Socket } from 'node:net'
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
-/** `P` and `PR` may still become POST, PUT or PATCH. */
-const telling = 3
 
 export type OnePortOptions = http.ServerOptions & { onRequest: http.RequestListener; onHttp2: (socket: Socket) => void }
 
-export function createOnePort({ onRequest, onHttp2, ...options }: OnePortOptions): http.Server {
+export type OnePort = {
+  server: http.Server
+  /** Stops accepting. Connections close as they fall idle; what is left after `graceMs` is cut off. */
+  drain(graceMs: number): Promise<void>
+}
+
+export function createOnePort({ onRequest, onHttp2, ...options }: OnePortOptions): OnePort {
+  const open = new Set<Socket>()
+  const undecided = new Set<Socket>()
   const server = http.createServer(options, onRequest)
   const [onHttp1] = server.listeners('connection') as ((socket: Socket) => void)[]
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
-    sniff(socket, options.headersTimeout ?? 10_000, (isHttp2) =>
-      isHttp2 ? onHttp2(socket) : onHttp1!.call(server, socket),
-    )
+    open.add(socket)
+    undecided.add(socket)
+    socket.once('close', () => {
+      open.delete(socket)
+      undecided.delete(socket)
+    })
+    sniff(socket, options.headersTimeout ?? 10_000, (isHttp2) => {
+      undecided.delete(socket)
+      if (isHttp2) onHttp2(socket)
+      else onHttp1!.call(server, socket)
+    })
   })
-  return server
+
+  return {
+    server,
+    drain: (graceMs) =>
+      new Promise((resolve) => {
+        // close() overlooks keep-alive connections that become idle later.
+        const idle = setInterval(() => server.closeIdleConnections(), 50)
+        const hard = setTimeout(() => destroyAll(open), graceMs)
+        server.close(() => {
+          clearInterval(idle)
+          clearTimeout(hard)
+          resolve()
+        })
+        destroyAll(undecided)
+      }),
+  }
+}
+
+function destroyAll(sockets: Iterable<Socket>): void {
+  for (const socket of sockets) socket.destroy()
 }
 
 /** Reads until it is clear which protocol the client speaks, then puts the bytes back once. */
@@ -41,7 +74,8 @@ function sniff(socket: Socket, timeoutMs: number, decide: (isHttp2: boolean) => 
     if (seen.length === 0) return
     const length = Math.min(seen.length, preface.length)
     const isHttp2 = seen.subarray(0, length).equals(preface.subarray(0, length))
-    if (isHttp2 && length < telling) return
+    // `P` and `PR` may still become POST, PUT or PATCH; the rest is waited for so that this timer covers it.
+    if (isHttp2 && length < preface.length) return
     done()
     socket.unshift(seen)
     decide(isHttp2)

@@ -1,10 +1,10 @@
 // The management API over HTTP: finds the method, reads the request, writes the response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
 import type { Caller } from '#app.ts'
-import { AppError, type Code, invalid } from '#lib/errors.ts'
+import { AppError, type Code, type Detail, invalid } from '#lib/errors.ts'
 import { type Door, enter, fail, invoke, leave, type Passage } from './door.ts'
-import { errorJson } from './errors.ts'
-import { resolveMask } from './field-mask.ts'
+import { errorJson, type Rendered } from './errors.ts'
 import { jsonText } from './json-write.ts'
 import type { Endpoint } from './methods.ts'
 import type { Variable } from './path-template.ts'
@@ -24,8 +24,18 @@ export function createRest(door: Door, endpoints: readonly Endpoint[]): Rest {
     let endpoint: Endpoint | undefined
     let caller: Caller | undefined
     let code: Code | 'OK' = 'OK'
+    const refuse = (error: unknown): void => {
+      const rendered = fail(door, error, passage)
+      if (code !== 'OK') return
+      code = rendered.code
+      send(res, rendered.http, passage.requestId, errorJson(rendered), headersOf(error, rendered))
+      // Over HTTP/2 an answer does not end a request whose body is still coming.
+      if (!req.complete && req.httpVersionMajor === 2) (res as unknown as Http2ServerResponse).stream.close()
+    }
     metrics.inFlight.inc()
-    const deadline = setTimeout(() => expire(door, res, passage), config.requestTimeoutMs)
+    // What a handler does afterwards is thrown away.
+    const late = () => refuse(new AppError('DEADLINE_EXCEEDED', 'the request took too long'))
+    const deadline = setTimeout(late, config.requestTimeoutMs)
     try {
       const url = req.url ?? '/'
       const query = url.indexOf('?')
@@ -37,18 +47,10 @@ export function createRest(door: Door, endpoints: readonly Endpoint[]): Rest {
       const body = matched.binding.body === '' ? undefined : await readBody(req, config.maxBodyBytes)
       const search = query < 0 ? '' : url.slice(query + 1)
       const { request, bodyKeys } = readRequest(endpoint, matched.binding, matched.variables, search, body)
-      resolveMask(endpoint.desc, request, bodyKeys)
-      const response = await invoke(door, endpoint, caller, request, passage)
+      const response = await invoke(door, endpoint, caller, request, bodyKeys, passage)
       send(res, 200, passage.requestId, isEmpty(endpoint) ? '' : jsonText(endpoint.desc.output, response))
     } catch (error) {
-      const rendered = fail(door, error, passage)
-      code = rendered.code
-      if (rendered.retryAfter !== undefined) res.setHeader('retry-after', String(rendered.retryAfter))
-      if (error instanceof MethodNotAllowed) res.setHeader('allow', error.allowed.join(', '))
-      if (code === 'UNAUTHENTICATED') res.setHeader('www-authenticate', 'Bearer')
-      // What is left of a body that we did not read would be taken for the next request.
-      if (!req.complete && req.httpVersionMajor === 1) res.setHeader('connection', 'close')
-      send(res, rendered.http, passage.requestId, errorJson(rendered))
+      refuse(error)
     } finally {
       clearTimeout(deadline)
       metrics.inFlight.dec()
@@ -99,45 +101,51 @@ function passageOf(req: IncomingMessage, res: ServerResponse): Passage {
   }
 }
 
-/** Answers for a handler that takes too long; what it does afterwards is thrown away. */
-function expire(door: Door, res: ServerResponse, passage: Passage): void {
-  const error = new AppError('DEADLINE_EXCEEDED', 'the request took too long')
-  const rendered = fail(door, error, passage)
-  res.setHeader('connection', 'close')
-  send(res, rendered.http, passage.requestId, errorJson(rendered))
-}
-
-async function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
-  const tooLarge = () => {
-    const violation = { field: 'body', description: `must be at most ${limit} bytes` }
-    return new AppError('INVALID_ARGUMENT', invalid(violation).message, {
-      http: 413,
-      details: [{ type: 'BadRequest', fieldViolations: [violation] }],
-    })
-  }
-  if (Number(req.headers['content-length'] ?? 0) > limit) throw tooLarge()
-  const chunks: Buffer[] = []
-  let length = 0
-  try {
-    for await (const chunk of req as AsyncIterable<Buffer>) {
+/** Reads on when the body is too large, and keeps nothing, so that the answer arrives and the connection can go on. */
+function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (Number(req.headers['content-length'] ?? 0) > limit) return reject(tooLarge(limit))
+    const chunks: Buffer[] = []
+    let length = 0
+    req.on('data', (chunk: Buffer) => {
       length += chunk.length
-      if (length > limit) throw tooLarge()
-      chunks.push(chunk)
-    }
-  } catch (error) {
-    if (error instanceof AppError) throw error
-    throw new AppError('CANCELLED', 'the client went away before it had sent the whole body', { cause: error })
-  }
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+      if (length <= limit) chunks.push(chunk)
+      else reject(tooLarge(limit))
+    })
+    req.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+    const gone = (cause?: unknown) =>
+      reject(new AppError('CANCELLED', 'the client went away before it had sent the whole body', { cause }))
+    req.once('error', gone)
+    req.once('close', gone)
+  })
 }
 
-function send(res: ServerResponse, status: number, requestId: string, text: string): void {
-  if (res.headersSent || res.destroyed) return
+function tooLarge(limit: number): AppError {
+  const violation = { field: 'body', description: `must be at most ${limit} bytes` }
+  const details: Detail[] = [{ type: 'BadRequest', fieldViolations: [violation] }]
+  return new AppError('INVALID_ARGUMENT', invalid(violation).message, { http: 413, details })
+}
+
+function headersOf(error: unknown, { code, retryAfter }: Rendered): Record<string, string> {
+  const headers: Record<string, string> = {}
+  if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter)
+  if (error instanceof MethodNotAllowed) headers.allow = error.allowed.join(', ')
+  if (code === 'UNAUTHENTICATED') headers['www-authenticate'] = 'Bearer'
+  return headers
+}
+
+function isOver(res: ServerResponse): boolean {
+  return res.headersSent || res.destroyed
+}
+
+function send(res: ServerResponse, status: number, requestId: string, text: string, more = {}): void {
+  if (isOver(res)) return
   const headers = {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
     'x-request-id': requestId,
+    ...more,
   }
   res.writeHead(status, headers)
   res.end(text)

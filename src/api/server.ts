@@ -11,6 +11,8 @@ import { services } from './services.ts'
 export type Server = {
   /** What clients call us. */
   url: string
+  /** Where it listens. */
+  port: number
   /** Stops accepting, lets requests in flight finish for at most the configured time, then closes what is left. */
   close(): Promise<void>
 }
@@ -24,20 +26,15 @@ export async function startServer(app: App): Promise<Server> {
   let draining = false
   let onRequest: Parameters<typeof createOnePort>[0]['onRequest'] = (_req, res) => res.destroy()
   let accept: Parameters<typeof createOnePort>[0]['onHttp2'] = (socket) => socket.destroy()
-  const http2Sockets = new Set<{ destroy(): void }>()
 
-  const listener = createOnePort({
+  const { server: listener, drain } = createOnePort({
     maxHeaderSize: maxHeaderBytes,
-    headersTimeout: config.headersTimeoutMs,
+    headersTimeout: Math.min(config.headersTimeoutMs, config.requestTimeoutMs),
     requestTimeout: config.requestTimeoutMs,
     keepAliveTimeout: config.keepAliveTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, config.headersTimeoutMs),
     onRequest: (req, res) => onRequest(req, res),
-    onHttp2: (socket) => {
-      http2Sockets.add(socket)
-      socket.once('close', () => http2Sockets.delete(socket))
-      accept(socket)
-    },
+    onHttp2: (socket) => accept(socket),
   })
   await new Promise<void>((resolve, reject) => {
     listener.once('error', reject)
@@ -61,19 +58,11 @@ export async function startServer(app: App): Promise<Server> {
 
   return {
     url,
+    port,
     async close() {
       draining = true
-      const closed = new Promise<void>((resolve) => listener.close(() => resolve()))
       grpc.drain(config.drainMs)
-      // close() overlooks keep-alive connections that become idle later.
-      const idle = setInterval(() => listener.closeIdleConnections(), 50)
-      const hard = setTimeout(() => {
-        listener.closeAllConnections()
-        for (const socket of http2Sockets) socket.destroy()
-      }, config.drainMs)
-      await closed
-      clearInterval(idle)
-      clearTimeout(hard)
+      await drain(config.drainMs)
     },
   }
 }

@@ -1,4 +1,3 @@
-import { createApp } from '../create-app.ts'
 import { type Command, exitCodes } from './command.ts'
 import { configOf, settingOptions } from './settings.ts'
 
@@ -7,7 +6,9 @@ export const migrate: Command = {
   summary: 'Bring the database up to this version and stop; serve does the same when it starts',
   options: settingOptions('data', 'database'),
   async run(terminal, options) {
-    const app = await createApp(configOf(terminal.env, options))
+    const config = configOf(terminal.env, options)
+    const { createApp } = await import('../create-app.ts')
+    const app = await createApp(config)
     await app.close()
     terminal.print('the database is up to date')
     return exitCodes.ok

@@ -1,8 +1,8 @@
-import { startServer } from '#api/server.ts'
+import { join } from 'node:path'
+import type { Config } from '#config.ts'
 import { readFact, writeFact } from '#db/facts.ts'
-import { createApp } from '../create-app.ts'
+import { takeServeLock } from '#db/serve-lock.ts'
 import { type Command, exitCodes } from './command.ts'
-import { fillDemo } from './demo.ts'
 import { firstSteps } from './first-steps.ts'
 import { configOf, settingOptions } from './settings.ts'
 
@@ -12,30 +12,61 @@ const keyCheckMs = 60_000
 export const serve: Command = {
   name: 'serve',
   summary: 'Serve the API over REST and gRPC on one port',
+  details: `Prints "ready" and the URL once it serves; logs go to standard error as JSON lines.
+SIGTERM or SIGINT lets requests in flight finish, for PINFOLD_DRAIN_MS at most, and then ends it.
+Every setting that has no option here is an environment variable; see pinfold config.`,
   options: [
-    ...settingOptions('data', 'listen', 'url', 'database'),
-    { flags: '--demo', summary: 'Fill a fresh data folder with an example company' },
+    ...settingOptions('listen', 'url', 'data', 'database'),
+    { flags: '--demo', summary: 'Fill an empty server with an example company' },
   ],
   async run(terminal, options) {
-    const app = await createApp(configOf(terminal.env, options))
+    const config = configOf(terminal.env, options)
+    const [{ createApp }, { startServer }, { fillDemo }] = await Promise.all([
+      import('../create-app.ts'),
+      import('#api/server.ts'),
+      import('./demo.ts'),
+    ])
+    const app = await createApp(config)
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
+    using _alone = stayAlone(config)
     const isFirst = (await readFact(app.db, 'url')) === undefined
-    const server = await startServer(app)
+    const server = await startServer(app).catch((error: unknown) => {
+      throw explain(error, config.listen)
+    })
     await app.db.tx((tx) => writeFact(tx, 'url', server.url))
-    if (options.demo) {
-      if (!(await fillDemo(app, server))) terminal.say('the data folder is not empty, so the demo was not added')
-    }
+    const filled = options.demo === true && (await fillDemo(app, server))
+    if (options.demo && !filled) terminal.say('pinfold: there are organisations already, so the demo was not added')
     const keys = setInterval(() => {
       app.keyring.refresh().catch((error: unknown) => app.log.error('signing keys could not be refreshed', { error }))
     }, keyCheckMs)
 
     terminal.print(`ready ${server.url}`)
     app.log.info('serving', { url: server.url, engine: app.db.engine })
-    if (isFirst) terminal.print(firstSteps(server.url, app.config.data))
+    if (isFirst) terminal.print(firstSteps(server.url, config, filled))
     await terminal.untilAsked()
     app.log.info('draining')
     clearInterval(keys)
     await server.close()
     return exitCodes.ok
   },
+}
+
+/** Only one server may use a data folder; with PostgreSQL there may be several. */
+function stayAlone({ database, data }: Config): Disposable {
+  if (database !== '') return { [Symbol.dispose]: () => {} }
+  const lock = takeServeLock(join(data, 'serve.lock'))
+  if (!lock) throw new Error(`another server uses the data folder ${data}; several nodes need PostgreSQL`)
+  return { [Symbol.dispose]: () => lock.release() }
+}
+
+const problems: Record<string, string> = {
+  EADDRINUSE: 'something else listens there; choose another address with --listen',
+  EADDRNOTAVAIL: 'this machine does not have that address',
+  ENOTFOUND: 'this machine does not have that address',
+  EACCES: 'the system does not allow it, as is usual for ports below 1024',
+}
+
+function explain(error: unknown, { host, port }: { host: string; port: number }): unknown {
+  const problem = problems[(error as NodeJS.ErrnoException).code ?? '']
+  return problem ? new Error(`cannot listen on ${host}:${port}: ${problem}`, { cause: error }) : error
 }

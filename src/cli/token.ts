@@ -1,8 +1,5 @@
 import { readFact } from '#db/facts.ts'
-import { identityExists } from '#domains/iam/identities.service.ts'
-import { maxLifetime, operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { isUid } from '#lib/uid.ts'
-import { createApp } from '../create-app.ts'
 import { type Command, exitCodes } from './command.ts'
 import { configOf, settingOptions } from './settings.ts'
 
@@ -12,6 +9,8 @@ const defaultUrl = 'http://127.0.0.1:8080'
 export const token: Command = {
   name: 'token',
   summary: 'Print a bearer token for the operator or an identity, valid for an hour',
+  details: `Works beside a running server and before the first start. The token names the URL that was last served,
+or PINFOLD_URL where that is set. Whoever can run this can do everything, so guard the data folder and the master key.`,
   options: [
     ...settingOptions('data', 'database'),
     { flags: '--identity <uid>', summary: 'The identity that the token is for; the operator unless given' },
@@ -22,6 +21,11 @@ export const token: Command = {
   ],
   async run(terminal, options) {
     const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
+    const [{ createApp }, { identityExists }, { maxLifetime, operatorUid, signAccessToken }] = await Promise.all([
+      import('../create-app.ts'),
+      import('#domains/iam/identities.service.ts'),
+      import('#issuer/access-token.ts'),
+    ])
     const app = await createApp(config)
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
     const identity = options.identity as string | undefined

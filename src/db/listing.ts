@@ -115,8 +115,20 @@ function tableQuery(listing: Listing, branch: Branch, page: Page, filters: reado
   return sql`
     SELECT ${column} AS "sortKey", t.uid AS "sortUid", ${listing.columns}
       FROM ${ident(listing.table)} t ${listing.join ?? sql``}
-     WHERE ${join([within(branch), ...filters, after(page, column, sql`t.uid`)], ' AND ')}
+     WHERE ${join([...bounds(branch, page), ...filters], ' AND ')}
      ORDER BY ${order}`
+}
+
+/** In the order of the uid, place and cursor become one range: of two lower bounds SQLite would search by the first only. */
+function bounds(branch: Branch, page: Page): Sql[] {
+  if (!('below' in branch) || page.order.column !== 'uid' || !page.after) {
+    return [within(branch), after(page, ident(`t.${page.order.column}`), sql`t.uid`)]
+  }
+  const { uid } = page.after
+  const [first, last] = branch.below === top ? ['', undefined] : [`${branch.below}/`, `${branch.below}0`]
+  const low = !page.order.desc && uid > first ? uid : first
+  const high = page.order.desc && (last === undefined || uid < last) ? uid : last
+  return [sql`t.uid > ${low}`, ...(high === undefined ? [] : [sql`t.uid < ${high}`])]
 }
 
 function direction(page: Page): Sql {

@@ -112,8 +112,11 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
       const text = `EXPLAIN (FORMAT TEXT) ${compile(query, '$')}`
       return await withClient(async (client) => {
         await send(client, { text: 'BEGIN' })
-        // On the small tables of a test every plan is a sequential scan, unless no index is there to avoid it.
-        await send(client, { text: 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off' })
+        // On the small tables of a test every plan is a scan and a sort, unless an index is there to avoid them.
+        const off = ['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'jit'].map(
+          (name) => `SET LOCAL ${name} = off`,
+        )
+        await send(client, { text: off.join('; ') })
         const explained = await send(client, { text, values: query.values as unknown[] }).finally(() =>
           send(client, { text: 'ROLLBACK' }),
         )

@@ -103,9 +103,10 @@ async function verify(
         requiredClaims: ['sub', 'iat', 'exp'],
       },
     )
-    if (!isUid(payload.sub!)) throw unauthenticated('the subject of the token is not a uid')
+    const { sub: subject } = payload
+    if (typeof subject !== 'string' || !isUid(subject)) throw unauthenticated('the subject of the token is not a uid')
     return {
-      subject: payload.sub!,
+      subject,
       audience: [payload.aud ?? []].flat(),
       issuedAt: payload.iat!,
       expiry: payload.exp!,

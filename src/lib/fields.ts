@@ -21,7 +21,7 @@ export type Patch<T> = { paths: readonly string[]; value: Partial<T> }
 
 // The product's rules for the texts that most resources share.
 export const namePattern = /^[a-z0-9 ._-]{1,}$/
-export const descriptionPattern = /^[\S ]{0,512}$/
+export const descriptionPattern = /^[\S ]{0,512}$/u
 export const maxNameLength = 255
 
 export function snakeCase(name: string): string {
@@ -79,8 +79,8 @@ export function applyPatch<T extends object>(fields: Fields<T>, current: T, patc
       if (isEmpty(given) || JSON.stringify(given) === JSON.stringify(current[head])) continue
       throw invalid({ field: snakeCase(head), description: 'cannot be changed' })
     }
-    if (rest.length === 0) next[head] = (given === undefined ? emptyLike(current[head]) : given) as T[typeof head]
-    else setNested(next, [head, ...rest], valueAt(patch.value, [head, ...rest]))
+    const value = rest.length > 0 ? valueAt(patch.value, [head, ...rest]) : (given ?? emptyLike(current[head]))
+    setNested(next, [head, ...rest], value)
   }
   return next
 }

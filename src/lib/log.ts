@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream'
 
 const levels = { debug: 10, info: 20, warn: 30, error: 40 } as const
 export type Level = keyof typeof levels
+const maxWaiting = 64 * 1024
 export type Fields = Record<string, unknown>
 
 /** JSON lines. The message is static, lower case and without data; data goes in fields. `error` means somebody should act. */
@@ -12,18 +13,34 @@ export type Logger = {
   with(fields: Fields): Logger
 }
 
-export function createLogger(out: Writable, level: Level = 'info', fixed: Fields = {}): Logger {
-  const write = (at: Level) => (message: string, fields?: Fields) => {
+/** Lines are collected while the event loop is busy and written together; those of level `error` go out at once. */
+export function createLogger(out: Writable, level: Level = 'info'): Logger & { flush(): void } {
+  let waiting = ''
+  const flush = () => {
+    const text = waiting
+    waiting = ''
+    if (text !== '') out.write(text)
+  }
+  const logger = loggerOf(level, {}, (line, at) => {
+    if (waiting === '') setImmediate(flush)
+    waiting += line
+    if (at === 'error' || waiting.length > maxWaiting) flush()
+  })
+  return { ...logger, flush }
+}
+
+function loggerOf(level: Level, fixed: Fields, write: (line: string, at: Level) => void): Logger {
+  const log = (at: Level) => (message: string, fields?: Fields) => {
     if (levels[at] < levels[level]) return
     const line = { time: new Date().toISOString(), level: at, message, ...fixed, ...fields }
-    out.write(`${JSON.stringify(line, plain)}\n`)
+    write(`${JSON.stringify(line, plain)}\n`, at)
   }
   return {
-    debug: write('debug'),
-    info: write('info'),
-    warn: write('warn'),
-    error: write('error'),
-    with: (fields) => createLogger(out, level, { ...fixed, ...fields }),
+    debug: log('debug'),
+    info: log('info'),
+    warn: log('warn'),
+    error: log('error'),
+    with: (fields) => loggerOf(level, { ...fixed, ...fields }, write),
   }
 }
 

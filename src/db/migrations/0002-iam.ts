@@ -37,6 +37,10 @@ export const migration: Migration = {
        create_time       ${t.text} NOT NULL,
        update_time       ${t.text} NOT NULL
      )${t.strict}`,
+    // Of indexes that seem equally good SQLite takes the one made first, so the narrower ones come before the others.
+    `CREATE INDEX identities_by_parent_name ON identities (parent_uid, name, uid)`,
+    `CREATE INDEX identities_by_parent_relationship ON identities (parent_uid, relationship_type, uid)`,
+    `CREATE INDEX identities_by_relationship_name ON identities (relationship_type, name, uid)`,
     `CREATE INDEX identities_by_parent ON identities (parent_uid, uid)`,
     `CREATE INDEX identities_by_name ON identities (name, uid)`,
     `CREATE INDEX identities_by_relationship ON identities (relationship_type, uid)`,
@@ -65,6 +69,8 @@ export const migration: Migration = {
        update_time  ${t.text} NOT NULL,
        UNIQUE (parent_uid, identity_uid, role_uid)
      )${t.strict}`,
+    `CREATE INDEX role_bindings_by_parent_role ON role_bindings (parent_uid, role_uid, uid)`,
+    `CREATE INDEX role_bindings_by_identity_role ON role_bindings (identity_uid, role_uid, uid)`,
     `CREATE INDEX role_bindings_by_parent ON role_bindings (parent_uid, uid)`,
     `CREATE INDEX role_bindings_by_identity ON role_bindings (identity_uid, uid)`,
     `CREATE INDEX role_bindings_by_role ON role_bindings (role_uid, uid)`,

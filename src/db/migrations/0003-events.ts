@@ -11,7 +11,6 @@ export const migration: Migration = {
        source      ${t.text} NOT NULL,
        subject     ${t.text} NOT NULL,
        event_group ${t.text} NOT NULL,
-       extensions  ${t.text} NOT NULL DEFAULT '{}',
        actor       ${t.text} NOT NULL,
        body_type   ${t.text} NOT NULL,
        body        ${t.text} NOT NULL,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Call } from '#app.ts'
-import { sql, type Tx } from '#db/sql.ts'
+import type { Tx } from '#db/sql.ts'
+import { insertEvent } from './outbox.store.ts'
 
 export type EventInput = {
   /** The uid of the resource. */
@@ -15,9 +16,16 @@ export type EventInput = {
 export async function emit(tx: Tx, call: Call, { subject, group, body }: EventInput): Promise<void> {
   const rule = call.method.event
   if (!rule) throw new Error(`${call.method.fullName} declares no event`)
-  await tx.run(sql`
-    INSERT INTO events_outbox
-           (uuid, type, audience, source, subject, event_group, actor, body_type, body, create_time)
-    VALUES (${randomUUID()}, ${rule.type}, ${rule.audience}, ${rule.source}, ${subject}, ${group},
-            ${JSON.stringify({ subject: call.caller.uid })}, ${rule.bodyType}, ${rule.render(body)}, ${call.now})`)
+  await insertEvent(tx, {
+    uuid: randomUUID(),
+    type: rule.type,
+    audience: rule.audience,
+    source: rule.source,
+    subject,
+    group,
+    actor: JSON.stringify({ subject: call.caller.uid }),
+    bodyType: rule.bodyType,
+    body: rule.render(body),
+    createTime: call.now,
+  })
 }

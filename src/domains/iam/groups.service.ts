@@ -2,7 +2,7 @@ import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { emit } from '#domains/events/emit.ts'
 import {
-  AppError,
+  type AppError,
   alreadyExists,
   type FieldViolation,
   failedPrecondition,
@@ -69,8 +69,8 @@ export async function createGroup(call: Call, parent: string, input: NewGroup): 
   checkGroup(call, input, parentUid)
 
   const group = await call.app.db.tx(async (tx) => {
-    const above = parentUid === top ? undefined : await requireGroup(tx, rootOf(parentUid))
     if (parentUid !== top) await requireGroup(tx, parentUid)
+    const above = parentUid === top ? undefined : await requireGroup(tx, rootOf(parentUid))
     const created: Group = {
       ...input,
       kind: above ? above.kind : input.kind,
@@ -132,6 +132,9 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
   call.log.info('group deleted', { uid })
 }
 
+/** How many groups of one name or tail are looked at; more than one that fits is refused anyway. */
+const maxMatches = 100
+
 async function resolveParent(call: Call, parent: string): Promise<string> {
   if (parent === '') return top
   if (isUid(parent)) return parent
@@ -139,9 +142,11 @@ async function resolveParent(call: Call, parent: string): Promise<string> {
     { below: place },
     ...(place === top ? [] : [{ uids: [place] }]),
   ])
-  const by = /^[0-9a-f]{16}(?:\/[0-9a-f]{16})*$/.test(parent) ? { tail: parent } : { name: parent }
-  const found = await store.findGroups(call.app.db, reachable, by, 100)
-  const matching = found.filter((group) => 'name' in by || group.uid.endsWith(`/${parent}`))
+  const find = (by: { tail: string } | { name: string }) => store.findGroups(call.app.db, reachable, by, maxMatches)
+  const byTail = /^[0-9a-f]{16}(?:\/[0-9a-f]{16})*$/.test(parent)
+    ? (await find({ tail: parent })).filter((group) => group.uid.endsWith(`/${parent}`))
+    : []
+  const matching = byTail.length > 0 ? byTail : await find({ name: parent })
   const [only, another] = matching
   if (another) throw invalid({ field: 'parent', description: 'names more than one group; give its uid' })
   if (!only) throw notFound(groupType, parent)
@@ -149,33 +154,35 @@ async function resolveParent(call: Call, parent: string): Promise<string> {
 }
 
 function checkMayCreate(call: Call, parent: string): void {
-  if (call.caller.operator) return
-  if (parent === top) {
-    if (!call.app.config.openRegistration)
-      throw permissionDenied('only the operator creates organisations on this server')
-    return
-  }
   const { access } = call.method
   const needed = access.mode === 'open' ? [] : access.capabilities
-  if (!call.caller.rights.holds(parent, needed)) throw permissionDenied()
+  if (call.caller.rights.holds(parent, needed)) return
+  if (parent !== top) throw permissionDenied()
+  if (!call.app.config.openRegistration)
+    throw permissionDenied('only the operator creates organisations on this server')
+  // It would be bound to a group outside its own, which gives it nothing, and nobody would own the organisation.
+  if (parentOf(call.caller.uid) !== top) throw permissionDenied('an identity of a group cannot own an organisation')
 }
 
 function checkGroup(call: Call, group: NewGroup, parent: string, before?: Group): void {
   const problems: FieldViolation[] = []
   const staffOnly = group.verified !== (before?.verified ?? false) || group.kind !== (before?.kind ?? 0)
-  if (staffOnly && parent !== top)
-    problems.push({
-      field: group.verified ? 'verified' : 'kind',
-      description: 'belongs to organisations, not to folders',
-    })
-  else if (staffOnly && !call.caller.operator)
-    throw new AppError('PERMISSION_DENIED', 'only staff set verified and kind')
-  if (group.verified && !domainPattern.test(group.name))
-    problems.push({ field: 'name', description: 'of a verified organisation must be a domain' })
-  if (group.verified && !group.kind)
-    problems.push({ field: 'kind', description: 'is required for a verified organisation' })
-  if (parent !== top && lineage(parent).length >= maxGroupDepth) {
-    problems.push({ field: 'parent', description: `groups nest at most ${maxGroupDepth} deep` })
+  if (parent !== top) {
+    const field = group.verified ? 'verified' : 'kind'
+    if (staffOnly) problems.push({ field, description: 'belongs to organisations, not to folders' })
+    if (lineage(parent).length >= maxGroupDepth) {
+      problems.push({ field: 'parent', description: `groups nest at most ${maxGroupDepth} deep` })
+    }
+  } else {
+    if (staffOnly && !call.caller.operator) {
+      throw permissionDenied('only staff set verified and kind')
+    }
+    if (group.verified && !domainPattern.test(group.name)) {
+      problems.push({ field: 'name', description: 'of a verified organisation must be a domain' })
+    }
+    if (group.verified && !group.kind) {
+      problems.push({ field: 'kind', description: 'is required for a verified organisation' })
+    }
   }
   checkFields<NewGroup>({ name: groupFields.name, description: groupFields.description }, group, problems)
 }

@@ -11,7 +11,7 @@ import { type Identity, identityFields, identityType, type Relationship, relatio
 import * as store from './identities.store.ts'
 import { listScope, type UidpFilter } from './list-scope.ts'
 import { unbindIdentity } from './owners.service.ts'
-import { checkRelationship, withDefaults } from './relationships.ts'
+import { checkRelationship, keepLatest, withDefaults } from './relationships.ts'
 import { listGrants } from './role-bindings.store.ts'
 
 export type NewIdentity = Relationship & Pick<Identity, 'name' | 'description' | 'company'>
@@ -59,13 +59,13 @@ export async function updateIdentity(call: Call, uid: string, patch: Patch<Ident
   const identity = await call.app.db.tx(async (tx) => {
     const before = await store.findIdentity(tx, uid)
     if (!before) throw notFound(identityType, uid)
-    const patched = applyPatch<Identity>(identityFields, before, patch)
-    const after = withDefaults({ ...patched, updateTime: call.now }, before.createTime)
-    checkIdentity(after)
+    const patched = keepLatest(before, applyPatch<Identity>(identityFields, before, patch))
     const kind = relationshipKind(before)
-    if (kind && relationshipKind({ ...after, [kind]: undefined })) {
+    if (kind && relationshipKind({ ...patched, [kind]: undefined })) {
       throw invalid({ field: 'relationship', description: 'cannot change its kind; create another identity instead' })
     }
+    const after = withDefaults({ ...patched, updateTime: call.now }, before.createTime)
+    checkIdentity(after)
     if (kind && JSON.stringify(before[kind]) !== JSON.stringify(after[kind])) await checkTakeover(tx, call, uid)
     await store.patchIdentity(tx, before, after)
     await emit(tx, call, { subject: uid, group: parentOf(uid), body: after })

@@ -2,6 +2,7 @@ import type { Call } from '#app.ts'
 import { invalid, notFound, permissionDenied } from '#lib/errors.ts'
 import type { Branch } from '#lib/paging.ts'
 import { isAtOrBelow, isUid, lineage, parentOf, top } from '#lib/uid.ts'
+import { nodeExists } from './nodes.store.ts'
 
 /** The filter that every list request shares (behaviour 2.4); its members narrow each other. */
 export type UidpFilter = {
@@ -27,13 +28,10 @@ const maxIds = 1000
 /** Which parts of the hierarchy a list covers: what the filter asks for, cut to what the caller may see. */
 export async function listScope(call: Call, filter: UidpFilter | undefined, rules: ScopeRules): Promise<Branch[]> {
   const { ancestorsOf = '', descendantsOf = '', childrenOf = '', inRoot = false, ids = [] } = filter ?? {}
-  for (const [member, uid] of Object.entries({
-    ancestors_of: ancestorsOf,
-    descendants_of: descendantsOf,
-    children_of: childrenOf,
-  })) {
-    if (uid !== '') await checkPlace(call, `uidp.${member}`, uid, rules)
-  }
+  // What is above can be asked of any node, what is below only of one that can be a parent.
+  await checkPlace(call, 'ancestors_of', ancestorsOf, rules, (uid) => nodeExists(call.app.db, uid))
+  await checkPlace(call, 'descendants_of', descendantsOf, rules, rules.parentExists)
+  await checkPlace(call, 'children_of', childrenOf, rules, rules.parentExists)
 
   if (ids.length > 0 || ancestorsOf !== '') {
     const wanted = (ids.length > 0 ? checkIds(ids) : lineage(ancestorsOf).slice(1)).filter(
@@ -55,10 +53,17 @@ export async function listScope(call: Call, filter: UidpFilter | undefined, rule
 }
 
 /** Permission comes before existence, so that a stranger cannot tell one from the other. */
-async function checkPlace(call: Call, field: string, uid: string, rules: ScopeRules): Promise<void> {
-  if (!isUid(uid)) throw invalid({ field, description: 'is not a uid' })
+async function checkPlace(
+  call: Call,
+  member: string,
+  uid: string,
+  { parentType }: ScopeRules,
+  exists: (uid: string) => Promise<boolean>,
+): Promise<void> {
+  if (uid === '') return
+  if (!isUid(uid)) throw invalid({ field: `uidp.${member}`, description: 'is not a uid' })
   if (!call.reach.some((place) => isAtOrBelow(uid, place))) throw permissionDenied()
-  if (!(await rules.parentExists(uid))) throw notFound(rules.parentType, uid)
+  if (!(await exists(uid))) throw notFound(parentType, uid)
 }
 
 function checkIds(ids: readonly string[]): readonly string[] {

@@ -22,6 +22,19 @@ export function withDefaults<T extends Relationship>(identity: T, createTime: st
   return { ...identity, staticKeys: { ...staticKeys, expirationTime } }
 }
 
+/** An exact value and a pattern for the same thing exclude each other: the one that was there makes room for the other. */
+export function keepLatest<T extends Relationship>(before: Relationship, after: T): T {
+  const kept = structuredClone(after)
+  for (const kind of ['claimMatch', 'awsIdentity'] as const) {
+    const [was = {}, is = {}]: (Record<string, unknown> | undefined)[] = [before[kind], kept[kind]]
+    for (const exact of ['issuer', 'subject', 'audience', 'arn', 'userId']) {
+      const pattern = `${exact}Pattern`
+      if (is[exact] !== undefined && is[pattern] !== undefined) delete is[was[exact] === undefined ? pattern : exact]
+    }
+  }
+  return kept
+}
+
 /** What is wrong with the relationship of an identity, field by field. */
 export function checkRelationship(identity: Identity): FieldViolation[] {
   const kind = relationshipKind(identity)
@@ -30,12 +43,10 @@ export function checkRelationship(identity: Identity): FieldViolation[] {
       { field: 'relationship', description: 'needs one of claim_match, static_keys, aws_identity, service_principal' },
     ]
   }
-  const { claimMatch, staticKeys, awsIdentity, servicePrincipal } = identity
-  const all = [claimMatch, staticKeys, awsIdentity, servicePrincipal].filter((member) => member !== undefined)
-  if (all.length > 1) return [{ field: 'relationship', description: 'may have only one kind' }]
-  if (Buffer.byteLength(JSON.stringify(all[0])) > maxRelationshipBytes) {
+  if (Buffer.byteLength(JSON.stringify(identity[kind])) > maxRelationshipBytes) {
     return [{ field: 'relationship', description: `must be at most ${maxRelationshipBytes} bytes of JSON` }]
   }
+  const { claimMatch, staticKeys, awsIdentity, servicePrincipal } = identity
   if (claimMatch) return checkClaimMatch(claimMatch)
   if (staticKeys) return checkStaticKeys(staticKeys, identity.createTime)
   if (awsIdentity) return checkAws(awsIdentity)
@@ -45,9 +56,8 @@ export function checkRelationship(identity: Identity): FieldViolation[] {
 function checkClaimMatch(match: ClaimMatch): FieldViolation[] {
   const at = (name: string) => `claim_match.${name}`
   const problems = [
-    ...exactlyOne(at('issuer'), match.issuer, match.issuerPattern),
-    ...exactlyOne(at('subject'), match.subject, match.subjectPattern),
-    ...atMostOne(at('audience'), match.audience, match.audiencePattern),
+    ...eitherOf(at('issuer'), match.issuer, match.issuerPattern),
+    ...eitherOf(at('subject'), match.subject, match.subjectPattern),
     ...pattern(at('issuer_pattern'), match.issuerPattern),
     ...pattern(at('subject_pattern'), match.subjectPattern),
     ...pattern(at('audience_pattern'), match.audiencePattern),
@@ -77,12 +87,7 @@ function checkStaticKeys(keys: StaticKeys, createTime: string): FieldViolation[]
 
 function checkAws(aws: AwsIdentity): FieldViolation[] {
   const at = (name: string) => `aws_identity.${name}`
-  const problems = [
-    ...atMostOne(at('arn'), aws.arn, aws.arnPattern),
-    ...atMostOne(at('user_id'), aws.userId, aws.userIdPattern),
-    ...pattern(at('arn_pattern'), aws.arnPattern),
-    ...pattern(at('user_id_pattern'), aws.userIdPattern),
-  ]
+  const problems = [...pattern(at('arn_pattern'), aws.arnPattern), ...pattern(at('user_id_pattern'), aws.userIdPattern)]
   if (!/^[0-9]{12}$/.test(aws.awsAccount ?? '')) {
     problems.push({ field: at('aws_account'), description: 'aws_account must match "^[0-9]{12}$"' })
   }
@@ -92,16 +97,8 @@ function checkAws(aws: AwsIdentity): FieldViolation[] {
   return problems
 }
 
-function exactlyOne(field: string, exact = '', asPattern = ''): FieldViolation[] {
-  if (exact === '' && asPattern === '')
-    return [{ field, description: 'is required, as an exact value or as a pattern' }]
-  return atMostOne(field, exact, asPattern)
-}
-
-function atMostOne(field: string, exact = '', asPattern = ''): FieldViolation[] {
-  return exact !== '' && asPattern !== ''
-    ? [{ field, description: 'is either an exact value or a pattern, not both' }]
-    : []
+function eitherOf(field: string, exact = '', asPattern = ''): FieldViolation[] {
+  return exact || asPattern ? [] : [{ field, description: 'is required, as an exact value or as a pattern' }]
 }
 
 /** RE2 syntax, so that matching takes linear time whatever a user writes. */

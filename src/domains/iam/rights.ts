@@ -35,7 +35,7 @@ export function createRights({ identity, grants, operator = false, narrowing }: 
     roots: (numbers) => {
       const need = strictMask(numbers)
       if (need === undefined) return []
-      const places = new Set([...held.keys(), ...(narrowing?.keys() ?? [])])
+      const places = new Set([top, ...held.keys(), ...(narrowing?.keys() ?? [])])
       return highest([...places].filter((place) => covers(place, need)))
     },
   }

@@ -22,8 +22,8 @@ export const roleBindingType = 'iam.pinfold.dev/RoleBinding'
 
 export const roleBindingFields = {
   uid: { column: 'uid', sort: true },
-  identityUid: { column: 'identity_uid', update: true, required: true },
-  roleUid: { column: 'role_uid', update: true, required: true },
+  identityUid: { column: 'identity_uid', update: true },
+  roleUid: { column: 'role_uid', update: true },
   createTime: { column: 'create_time', sort: true },
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<RoleBinding>

@@ -1,8 +1,8 @@
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/emit.ts'
-import { type AppError, alreadyExists, invalid, notFound, permissionDenied } from '#lib/errors.ts'
-import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
+import { type AppError, alreadyExists, type FieldViolation, invalid, notFound, permissionDenied } from '#lib/errors.ts'
+import { applyPatch, type Patch } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
 import { operatorRole } from './built-in-roles.ts'
@@ -46,6 +46,7 @@ export async function listRoleBindings(
 
 /** Nobody can grant what they do not hold. */
 export async function createRoleBinding(call: Call, parent: string, input: NewBinding): Promise<HydratedBinding> {
+  checkInput(parent, input)
   const binding = await call.app.db.tx(async (tx) => {
     const created = await insert(tx, call, parent, input)
     await emit(tx, call, { subject: created.uid, group: parent, body: created })
@@ -65,6 +66,7 @@ export async function createRoleBindings(
   if (inputs.length === 0 || inputs.length > maxBatch) {
     throw invalid({ field: 'requests', description: `must hold 1 to ${maxBatch} entries` })
   }
+  for (const [i, input] of inputs.entries()) checkInput(parent, input, `requests[${i}].role_binding.`)
   const bindings = await call.app.db.tx(async (tx) => {
     const created: HydratedBinding[] = []
     for (const input of inputs) created.push(await insert(tx, call, parent, input))
@@ -83,7 +85,8 @@ export async function updateRoleBinding(call: Call, uid: string, patch: Patch<Ro
     const { identityUid, roleUid } = applyPatch<RoleBinding>(roleBindingFields, before, patch)
     const changed = identityUid !== before.identityUid || roleUid !== before.roleUid
     if (changed) {
-      await checkBinding(tx, call, parentOf(uid), { identityUid, roleUid })
+      checkInput(parentOf(uid), { identityUid, roleUid })
+      await checkGrantable(tx, call, parentOf(uid), { identityUid, roleUid })
       await keepAnOwner(tx, before)
       if (await store.isBound(tx, parentOf(uid), identityUid, roleUid, uid)) throw bound(identityUid)
     }
@@ -113,18 +116,29 @@ export async function deleteRoleBinding(call: Call, uid: string): Promise<void> 
 
 async function insert(tx: Tx, call: Call, parent: string, input: NewBinding): Promise<HydratedBinding> {
   await requireGroup(tx, parent)
-  await checkBinding(tx, call, parent, input)
+  await checkGrantable(tx, call, parent, input)
   const uid = newUid(parent)
   const times = { createTime: call.now, updateTime: call.now }
   if (!(await store.insertBinding(tx, { uid, ...input, ...times }))) throw bound(input.identityUid)
   return (await store.findBinding(tx, uid))!
 }
 
-async function checkBinding(tx: Tx, call: Call, group: string, { identityUid, roleUid }: NewBinding): Promise<void> {
-  checkFields<NewBinding>(roleBindingFields, { identityUid, roleUid })
-  if (!isUid(identityUid)) throw invalid({ field: 'identity_uid', description: 'is not a uid' })
-  if (!isUid(roleUid)) throw invalid({ field: 'role_uid', description: 'is not a uid' })
+/** What the uids alone tell. `at` is where the binding stands in its request. */
+function checkInput(group: string, { identityUid, roleUid }: NewBinding, at = ''): void {
+  const problems: FieldViolation[] = []
+  for (const [name, uid] of Object.entries({ identity_uid: identityUid, role_uid: roleUid })) {
+    if (uid === '') problems.push({ field: at + name, description: 'is required' })
+    else if (!isUid(uid)) problems.push({ field: at + name, description: 'is not a uid' })
+  }
+  if (isUid(identityUid) && !isAtOrBelow(group, parentOf(identityUid))) {
+    const description = 'lives in a group that does not contain the group of the binding'
+    problems.push({ field: `${at}identity_uid`, description })
+  }
+  const [first, ...more] = problems
+  if (first) throw invalid(first, ...more)
+}
 
+async function checkGrantable(tx: Tx, call: Call, group: string, { identityUid, roleUid }: NewBinding): Promise<void> {
   const role = await requireUsableRole(tx, roleUid, group)
   if (role.uid === operatorRole.uid && !call.caller.operator)
     throw permissionDenied('only the operator binds this role')
@@ -132,14 +146,7 @@ async function checkBinding(tx: Tx, call: Call, group: string, { identityUid, ro
     throw permissionDenied('the caller does not hold every capability of the role here')
   }
   // A person may be bound before they sign up; such an identity is a root and its uid is known in advance.
-  const home = parentOf(identityUid)
-  if (home === top) return
-  if (!isAtOrBelow(group, home)) {
-    throw invalid({
-      field: 'identity_uid',
-      description: 'lives in a group that does not contain the group of the binding',
-    })
-  }
+  if (parentOf(identityUid) === top) return
   if (!(await identityExists(tx, identityUid))) throw notFound(identityType, identityUid)
 }
 

@@ -30,7 +30,7 @@ export async function getRole(call: Call, uid: string): Promise<Role> {
   if (parentOf(uid) !== top && !call.reach.some((place) => isAtOrBelow(uid, place))) throw permissionDenied()
   const role = await store.findRole(call.app.db, uid)
   if (!role) throw notFound(roleType, uid)
-  return role
+  return known(role)
 }
 
 export async function listRoles(
@@ -42,7 +42,7 @@ export async function listRoles(
   const { db } = call.app
   const branches = await listScope(call, uidp, { publicRoots: call.reach.length > 0, ...groupParents(db) })
   const rows = await store.listRoles(db, branches, page, filter)
-  return toListed(call, page, rows, await store.countRoles(db, branches, filter))
+  return toListed(call, page, rows.map(known), await store.countRoles(db, branches, filter))
 }
 
 export async function createRole(call: Call, parent: string, input: NewRole): Promise<Role> {
@@ -70,11 +70,11 @@ export async function updateRole(call: Call, uid: string, patch: Patch<Role>): P
     if (!before) throw notFound(roleType, uid)
     const patched = applyPatch<Role>(roleFields, before, patch)
     const after = { ...patched, capabilities: ascending(patched.capabilities), updateTime: call.now }
-    checkRole(after)
+    checkRole(after, before)
     checkGrantable(call, parentOf(uid), after.capabilities, before.capabilities)
     if (!(await store.patchRole(tx, before, after))) throw nameTaken(after.name)
-    await emit(tx, call, { subject: uid, group: parentOf(uid), body: after })
-    return after
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: known(after) })
+    return known(after)
   })
   call.app.grants.clear()
   call.log.info('role updated', { uid, paths: patch.paths })
@@ -122,11 +122,17 @@ function ascending(numbers: readonly number[]): number[] {
   return [...new Set(numbers)].sort((a, b) => a - b)
 }
 
-function checkRole(role: NewRole): void {
+/** A newer version may have put in a capability that this one does not know. It stays, but is not shown. */
+function known<T extends Role>(role: T): T {
+  return { ...role, capabilities: role.capabilities.filter((number) => capabilities.has(number)) }
+}
+
+function checkRole(role: NewRole, before?: Role): void {
   const problems: FieldViolation[] = []
   const say = (description: string) => problems.push({ field: 'capabilities', description })
+  const added = role.capabilities.filter((number) => !before?.capabilities.includes(number))
   if (role.capabilities.length === 0) say('must hold at least one capability')
-  if (role.capabilities.some((number) => !capabilities.has(number))) say('holds a capability that does not exist')
+  if (added.some((number) => !capabilities.has(number))) say('holds a capability that does not exist')
   checkFields<NewRole>({ name: roleFields.name, description: roleFields.description }, role, problems)
 }
 
@@ -136,7 +142,7 @@ function checkGrantable(call: Call, group: string, wanted: readonly number[], be
   if (!call.caller.rights.holds(group, added)) {
     throw permissionDenied('the caller does not hold every capability of the role here')
   }
-  if (added.some((number) => capabilities.get(number)?.internalOnly) && !wanted.includes(internal)) {
+  if (wanted.some((number) => capabilities.get(number)?.internalOnly) && !wanted.includes(internal)) {
     throw permissionDenied('a capability that is internal to the product needs the capability internal beside it')
   }
 }

@@ -38,8 +38,8 @@ export async function listRepos(
 
 export async function createRepo(call: Call, parent: string, input: NewRepo): Promise<Repo> {
   const created: Repo = { ...input, uid: newUid(parent), createTime: call.now, updateTime: call.now }
-  checkRepo(created)
   checkAdmin(call, parent, created)
+  checkRepo(created)
 
   const repo = await call.app.db.tx(async (tx) => {
     await requireGroup(tx, parent)
@@ -66,8 +66,8 @@ export async function updateRepo(call: Call, uid: string, patch: Patch<Repo>): P
     const before = await store.findRepo(tx, uid)
     if (!before) throw notFound(repoType, uid)
     const after = { ...applyPatch<Repo>(repoFields, before, patch), updateTime: call.now }
-    checkRepo(after)
     checkAdmin(call, uid, after, before)
+    checkRepo(after)
     await store.patchRepo(tx, before, after)
     await emit(tx, call, { subject: uid, group: parentOf(uid), body: after })
     return after

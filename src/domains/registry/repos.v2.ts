@@ -1,5 +1,5 @@
 import type { Handlers } from '#app.ts'
-import type { Repo as RepoMessage, ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
+import { CatalogTier, type Repo as RepoMessage, type ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
@@ -31,7 +31,8 @@ export const repos: Handlers<typeof ReposService> = {
   },
 
   async updateRepo(call, { repo, updateMask }) {
-    const patch = { paths: updateMask?.paths ?? [], value: fromMessage(repo) }
+    const paths = updateMask?.paths ?? []
+    const patch = { paths, value: fromMessage(repo, paths) }
     return toMessage(await service.updateRepo(call, repo?.uid ?? '', patch))
   },
 
@@ -55,12 +56,17 @@ export const repos: Handlers<typeof ReposService> = {
   },
 }
 
-function fromMessage(repo: RepoMessage | undefined) {
+/** Of an update, only what is in `paths` counts; of a new repo everything does. */
+function fromMessage(repo: RepoMessage | undefined, paths?: readonly string[]) {
   if (!repo) throw invalid({ field: 'repo', description: 'is required' })
-  if (repo.syncConfig) {
+  const counts = (name: string) => paths?.some((path) => path.split('.')[0] === name) ?? true
+  if (repo.syncConfig && counts('sync_config')) {
     throw invalid({ field: 'sync_config', description: 'copying from another repo is not supported yet' })
   }
-  if (repo.customOverlay) refuseOverlay(repo.customOverlay)
+  if (repo.customOverlay && counts('custom_overlay')) refuseOverlay(repo.customOverlay)
+  if (counts('catalog_tier') && !Object.values<number>(CatalogTier).includes(repo.catalogTier)) {
+    throw invalid({ field: 'catalog_tier', description: 'is not a known value of CatalogTier' })
+  }
   const { name, description, catalogTier, bundles, aliases, activeTags } = repo
   return { name, description, catalogTier, bundles, aliases, activeTags }
 }

@@ -1,0 +1,54 @@
+// Load from another core by programs that we did not write, and the arithmetic on what they print.
+import { spawnSync } from 'node:child_process'
+
+export const serverCore = '0'
+const loadCore = '1'
+
+function output(command: string, args: readonly string[]): string {
+  const done = spawnSync('taskset', ['-c', loadCore, command, ...args], { encoding: 'utf8' })
+  if (done.error || done.status !== 0) throw new Error(`${command} failed; is it installed?\n${done.stderr}`)
+  return done.stdout
+}
+
+/** Requests a second over HTTP/1.1 keep-alive, by wrk. Any answer but 2xx fails the run. */
+export function wrk(url: string, token: string, seconds = 2): number {
+  const text = output('wrk', ['-t1', '-c32', `-d${seconds}s`, '-H', `authorization: Bearer ${token}`, url])
+  if (text.includes('Non-2xx')) throw new Error(`${url} answered with errors\n${text}`)
+  return Number(/Requests\/sec:\s+([\d.]+)/.exec(text)![1])
+}
+
+/** gRPC calls a second, by h2load. `body` is a file with one framed message. */
+export function h2load(url: string, token: string, body: string, seconds = 2): number {
+  const headers = ['content-type: application/grpc', 'te: trailers', `authorization: Bearer ${token}`]
+  const text = output('h2load', [
+    ...['-t1', '-c8', '-m8', `-D${seconds}`, '-d', body],
+    ...headers.flatMap((header) => ['-H', header]),
+    url,
+  ])
+  const [, succeeded, failed] = /(\d+) succeeded, (\d+) failed/.exec(text)!
+  if (Number(failed) > 0) throw new Error(`${url} answered with errors\n${text}`)
+  return Number(succeeded) / seconds
+}
+
+export function median(numbers: readonly number[]): number {
+  const sorted = [...numbers].sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)]!
+}
+
+/** Runs every measurement once a round, so that a slow spell of the machine meets all of them; answers with medians. */
+export async function interleave<K extends string>(
+  rounds: number,
+  measurements: Record<K, () => Promise<number> | number>,
+): Promise<Record<K, number>> {
+  const results = {} as Record<K, number[]>
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, measure] of Object.entries(measurements) as [K, () => Promise<number> | number][]) {
+      results[name] ??= []
+      results[name].push(await measure())
+    }
+  }
+  return Object.fromEntries(Object.entries(results).map(([name, list]) => [name, median(list as number[])])) as Record<
+    K,
+    number
+  >
+}

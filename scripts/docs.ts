@@ -1,0 +1,48 @@
+import { settings } from '#config.ts'
+import { codes } from '#lib/errors.ts'
+
+const notice = '<!-- Written by `npm run gen`. -->\n'
+
+export function configPage(): string {
+  const rows = Object.values(settings).map(({ env, flag, default: fallback, doc }) => {
+    return `| \`${env}\` | ${flag ? `\`${flag}\`` : ''} | ${fallback === '' ? '' : `\`${fallback}\``} | ${doc} |`
+  })
+  return `${notice}
+# Settings
+
+A flag of the command line wins over the environment, which wins over the default. \`pinfold serve\` refuses to start with
+a setting that it cannot use, and names every one that is wrong.
+
+| Variable | Flag | Default | What it does |
+| --- | --- | --- | --- |
+${rows.join('\n')}
+`
+}
+
+export function errorsPage(): string {
+  const rows = Object.entries(codes).map(([code, { number, http }]) => `| ${number} | \`${code}\` | ${http} |`)
+  return `${notice}
+# Errors
+
+A failed call answers with \`code\`, \`message\` and \`details\` (AIP-193), the same over REST and gRPC (trailer
+\`grpc-status-details-bin\`). Every error has an \`ErrorInfo\` with the reason, the domain and the request id, which the
+\`x-request-id\` header and the server's log have too.
+
+| Code | Name | HTTP status |
+| --- | --- | --- |
+${rows.join('\n')}
+
+Two cases use a more exact HTTP status: 405 (with \`Allow\`) when a path has no such method, and 413 when a body is too large.
+
+| Detail | With | What it says |
+| --- | --- | --- |
+| \`ErrorInfo\` | every error | \`reason\`: the code's name, or \`RESOURCE_LIMIT_EXCEEDED\` |
+| \`BadRequest\` | \`INVALID_ARGUMENT\` | every field that is wrong, in the spelling of the contract |
+| \`ResourceInfo\` | \`NOT_FOUND\`, \`ALREADY_EXISTS\` | type and uid or name of the resource |
+| \`PreconditionFailure\` | \`FAILED_PRECONDITION\` | violations: \`RESOURCE_NOT_EMPTY\`, \`RESOURCE_IN_USE\`, \`LAST_OWNER\`, \`BUILT_IN\`, \`VERIFIED_NAME\`, \`CUSTOM_ASSEMBLY_DISABLED\` |
+| \`RetryInfo\` | \`UNAVAILABLE\` | after how long to try again |
+
+Permission is decided before anything is looked up: a caller without the capability gets \`PERMISSION_DENIED\` whether or not
+the resource exists.
+`
+}

@@ -1,0 +1,21 @@
+// `npm run gen [FOLDER]`: everything that is made from something else. With a folder, writes there instead, so that a test
+// can compare.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { configPage, errorsPage } from './docs.ts'
+import { openApi } from './openapi.ts'
+import { must, root } from './run.ts'
+
+const out = resolve(process.argv[2] ?? root)
+
+function write(file: string, text: string): void {
+  mkdirSync(dirname(join(out, file)), { recursive: true })
+  writeFileSync(join(out, file), text)
+}
+
+must('buf', ['generate', '-o', out])
+mkdirSync(join(out, 'build'), { recursive: true })
+must('buf', ['build', '-o', join(out, 'build/contract.binpb')])
+write('gen/openapi.json', `${JSON.stringify(openApi(join(out, 'build/contract.binpb')), null, 1)}\n`)
+write('docs/config.md', configPage())
+write('docs/errors.md', errorsPage())

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type http from 'node:http'
+import http2 from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { connectRaw, type RawConnection, takeResponse } from '../../test/support/raw-http.ts'
+import { createOnePort } from './one-port.ts'
+
+const patient = { headersTimeout: 20_000, requestTimeout: 20_000, keepAliveTimeout: 20_000 }
+const strict = { headersTimeout: 300, requestTimeout: 600, connectionsCheckingInterval: 50 }
+
+/** Echoes method, path and body over either protocol; `/slow` answers when `release` is called. */
+async function startEcho(options: http.ServerOptions = {}) {
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const onRequest = async (req: http.IncomingMessage, res: http.ServerResponse) => {
+    let body = ''
+    for await (const chunk of req) body += chunk
+    if (req.url === '/slow') await held
+    const text = `${req.httpVersionMajor} ${req.method} ${req.url} ${body}`
+    res.writeHead(200, { 'content-length': Buffer.byteLength(text) })
+    res.end(text)
+  }
+  const h2 = http2.createServer((req, res) => void onRequest(req as never, res as never))
+  const onePort = createOnePort({
+    ...patient,
+    ...options,
+    onRequest: (req, res) => void onRequest(req, res).catch(() => res.destroy()),
+    onHttp2: (socket) => h2.emit('connection', socket),
+  })
+  onePort.server.listen(0, '127.0.0.1')
+  await once(onePort.server, 'listening')
+  const { port } = onePort.server.address() as AddressInfo
+  return { ...onePort, port, release, [Symbol.asyncDispose]: () => onePort.drain(0) }
+}
+
+/** Each piece leaves as a packet of its own. */
+async function writeSlowly(connection: RawConnection, pieces: Iterable<string>): Promise<void> {
+  for (const piece of pieces) {
+    connection.write(piece)
+    await sleep(5)
+  }
+}
+
+const request = (line: string, body = '') =>
+  `${line} HTTP/1.1\r\nhost: a\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+
+test('a request whose first bytes could begin an HTTP/2 connection is still HTTP/1.1', async () => {
+  await using echo = await startEcho()
+  for (const method of ['POST', 'PUT', 'PATCH', 'PROPFIND', 'GET']) {
+    for (const at of [1, 2, 3]) {
+      using connection = await connectRaw(echo.port)
+      const text = request(`${method} /x`, 'hello')
+      await writeSlowly(connection, [text.slice(0, at), text.slice(at)])
+      assert.equal((await takeResponse(connection)).body, `1 ${method} /x hello`, `${method} split at ${at}`)
+    }
+  }
+})
+
+test('a request that arrives byte by byte is read as a whole, and the next on its connection as well', async () => {
+  await using echo = await startEcho()
+  using connection = await connectRaw(echo.port)
+  for (const body of ['one', 'two']) {
+    await writeSlowly(connection, request('POST /x', body))
+    assert.equal((await takeResponse(connection)).body, `1 POST /x ${body}`)
+  }
+})
+
+test('several requests in one packet are answered in order', async () => {
+  await using echo = await startEcho()
+  using connection = await connectRaw(echo.port)
+  connection.write(request('POST /1', 'one') + request('PUT /2', 'two') + request('GET /3'))
+  for (const text of ['1 POST /1 one', '1 PUT /2 two', '1 GET /3 ']) {
+    assert.equal((await takeResponse(connection)).body, text)
+  }
+})
+
+test('an HTTP/2 client is served, also when its preface arrives in pieces', async () => {
+  await using echo = await startEcho()
+  const session = http2.connect(`http://127.0.0.1:${echo.port}`)
+  const stream = session.request({ ':method': 'POST', ':path': '/x' })
+  stream.end('hello')
+  assert.equal(await textOf(stream), '2 POST /x hello')
+  session.close()
+
+  // The preface, an empty SETTINGS frame, and then PING with `pinfold!`, which the server has to echo.
+  const frames = '\0\0\0\x04\0\0\0\0\0\0\0\x08\x06\0\0\0\0\0pinfold!'
+  using connection = await connectRaw(echo.port)
+  await writeSlowly(connection, `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${frames}`)
+  await connection.take(/pinfold!/)
+})
+
+test('what only begins like an HTTP/2 preface is a bad request', async () => {
+  await using echo = await startEcho()
+  for (const text of ['PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n', 'PRI / HTTP/1.1\r\nhost: a\r\n\r\n']) {
+    using connection = await connectRaw(echo.port)
+    connection.write(text)
+    await connection.take(/^HTTP\/1\.1 400 /)
+    await connection.closed
+  }
+})
+
+test('whoever does not finish its headers is closed at the limit, whatever it has sent', async () => {
+  await using echo = await startEcho(strict)
+  const starts = ['', 'P', 'PR', 'PRI * HTTP/2.0\r\n\r\nSM', 'G', 'POST /x HTTP/1.1\r\nho']
+  await Promise.all(
+    starts.map(async (text) => {
+      using connection = await connectRaw(echo.port)
+      if (text !== '') connection.write(text)
+      await connection.closed
+      assert.ok(!connection.received().includes(' 200 '), text)
+    }),
+  )
+})
+
+test('a client that drips its headers is closed at the limit as well', async () => {
+  await using echo = await startEcho(strict)
+  using connection = await connectRaw(echo.port)
+  connection.write('POST /x HTTP/1.1\r\n')
+  const drip = setInterval(() => connection.write('x: y\r\n'), 20)
+  await connection.closed
+  clearInterval(drip)
+})
+
+test('a client that goes away before it said anything leaves nothing behind', async () => {
+  await using echo = await startEcho()
+  for (const text of ['', 'P']) {
+    using connection = await connectRaw(echo.port)
+    if (text !== '') connection.write(text)
+  }
+  using connection = await connectRaw(echo.port)
+  connection.write(request('GET /x'))
+  assert.equal((await takeResponse(connection)).status, 200)
+})
+
+test('draining lets a request in flight finish, and closes silent and idle connections at once', async () => {
+  const echo = await startEcho()
+  using silent = await connectRaw(echo.port)
+  using idle = await connectRaw(echo.port)
+  idle.write(request('GET /x'))
+  await takeResponse(idle)
+  using busy = await connectRaw(echo.port)
+  busy.write(request('GET /slow'))
+  const arrived = once(echo.server, 'request')
+  await arrived
+
+  let drained = false
+  const drain = echo.drain(60_000).then(() => {
+    drained = true
+  })
+  await Promise.all([silent.closed, idle.closed])
+  await assert.rejects(connectRaw(echo.port), /ECONNREFUSED/)
+  assert.equal(drained, false)
+  assert.equal(busy.received(), '')
+
+  echo.release()
+  assert.equal((await takeResponse(busy)).body, '1 GET /slow ')
+  await drain
+  await busy.closed
+})
+
+test('what is still in flight when the time of grace is over is cut off', async () => {
+  const echo = await startEcho()
+  using busy = await connectRaw(echo.port)
+  busy.write(request('GET /slow'))
+  await once(echo.server, 'request')
+  const session = http2.connect(`http://127.0.0.1:${echo.port}`)
+  session.on('error', () => {})
+  const stream = session.request({ ':path': '/slow' })
+  stream.on('error', () => {})
+  await once(session, 'remoteSettings')
+
+  const closed = once(session, 'close')
+  await echo.drain(50)
+  await busy.closed
+  await closed
+  assert.equal(busy.received(), '')
+})
+
+async function textOf(stream: http2.ClientHttp2Stream): Promise<string> {
+  let text = ''
+  for await (const chunk of stream) text += chunk
+  return text
+}

@@ -1,0 +1,10 @@
+import { ident, join, type Reader, sql } from '#db/sql.ts'
+
+/** Where nodes are stored: one table for each kind. */
+const tables = ['groups', 'repos', 'identities', 'roles', 'role_bindings']
+
+/** Whether there is a node of this uid, whatever its kind. */
+export async function nodeExists(reader: Reader, uid: string): Promise<boolean> {
+  const found = tables.map((table) => sql`SELECT 1 AS found FROM ${ident(table)} WHERE uid = ${uid}`)
+  return (await reader.get(sql`${join(found, ' UNION ALL ')} LIMIT 1`)) !== undefined
+}

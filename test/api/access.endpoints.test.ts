@@ -1,0 +1,267 @@
+// Every method of the contract, over REST and gRPC, by every kind of caller. What is expected comes from the options of
+// the contract and the lists of the built-in roles, not from the code that decides.
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { after, before, test } from 'node:test'
+import { create, createFileRegistry, type DescMethod, getOption, hasOption, type Message } from '@bufbuild/protobuf'
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
+import { buildEndpoints, unimplemented } from '#api/methods.ts'
+import { services } from '#api/services.ts'
+import type { Service } from '#app.ts'
+import { builtInRoles } from '#domains/iam/built-in-roles.ts'
+import { capabilities } from '#domains/iam/capabilities.ts'
+import { http } from '#gen/google/api/annotations_pb.ts'
+import { iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
+import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { openGrpc, type RawGrpc } from '../support/raw-grpc.ts'
+
+const endpoints = buildEndpoints(services)
+const methods = endpoints.map(({ desc }) => desc)
+const nameOf = (desc: DescMethod) => `${desc.parent.typeName}/${desc.name}`
+
+/** Unscoped in the contract, since an empty place or a built-in role is possible; with a place they ask for the same there. */
+const placeOfUnscoped: Record<string, string> = { CreateGroup: 'parent', GetRole: 'uid' }
+
+type Caller = {
+  name: string
+  token: string | undefined
+  /** Whether the token is one that the API accepts. */
+  valid: boolean
+  /** The role that the caller has in the organisation; `everything` is the operator's. */
+  role: keyof typeof roleUids | 'everything' | undefined
+}
+
+let pinfold: Pinfold
+let grpc: RawGrpc
+let callers: Caller[]
+/** Below the organisation, where nothing exists: whoever is let through changes nothing. */
+let place: string
+
+before(async () => {
+  pinfold = await startPinfold()
+  grpc = openGrpc(pinfold.port)
+  const { seed, tokenFor } = pinfold
+  const org = await seed.group()
+  const other = await seed.group()
+  place = `${org.uid}/0123456789abcdef`
+  await seed.repo(org.uid)
+  await seed.role(org.uid, ['CAP_REPO_LIST'])
+
+  const member = async (name: 'console_viewer' | 'viewer' | 'editor' | 'owner'): Promise<Caller> => {
+    const identity = await seed.member(org.uid, roleUids[name])
+    return { name, token: await tokenFor(identity.uid), valid: true, role: name }
+  }
+  const owner = await seed.member(org.uid, roleUids.owner)
+  const stranger = await seed.identity(org.uid)
+  const foreigner = await seed.member(other.uid, roleUids.owner)
+  const earlier = new Date(Date.now() - 2 * 60 * 60 * 1000)
+  const refused = { valid: false, role: undefined }
+  callers = [
+    { name: 'no token', token: undefined, ...refused },
+    { name: 'wrong audience', token: await tokenFor(owner.uid, { audience: 'registry.example.com' }), ...refused },
+    { name: 'expired', token: await tokenFor(owner.uid, { now: earlier }), ...refused },
+    { name: 'stranger', token: await tokenFor(stranger.uid), valid: true, role: undefined },
+    await member('console_viewer'),
+    await member('viewer'),
+    await member('editor'),
+    await member('owner'),
+    { name: 'owner of another organisation', token: await tokenFor(foreigner.uid), valid: true, role: undefined },
+    { name: 'operator', token: pinfold.operator.token, valid: true, role: 'everything' },
+  ]
+})
+
+after(async () => {
+  grpc[Symbol.dispose]()
+  await pinfold[Symbol.asyncDispose]()
+})
+
+/** The one code that the contract expects, or `through` when the method is to do its own work. */
+function expected(desc: DescMethod, caller: Caller): number | 'through' {
+  const { mode } = getOption(desc, iam)
+  if (mode.case === 'disabled') return 'through'
+  if (!caller.valid) return 16
+  assert.equal(mode.case, 'enabled')
+  const { capabilities: needed, unscoped } = mode.value as { capabilities: number[]; unscoped: boolean }
+  if ((unscoped && !(desc.name in placeOfUnscoped)) || needed.length === 0) return 'through'
+  if (caller.role === 'everything') return 'through'
+  const role = builtInRoles.find(({ name }) => name === caller.role)
+  return needed.every((number) => role?.capabilities.includes(number)) ? 'through' : 7
+}
+
+/** Compares what a caller got with what the contract says, and what was let through with whether it is implemented. */
+function judge(desc: DescMethod, caller: Caller, code: number, context: string): void {
+  const wanted = expected(desc, caller)
+  if (wanted !== 'through') {
+    assert.equal(code, wanted, context)
+    return
+  }
+  assert.ok(code !== 7 && code !== 16, `${context}: ${code}`)
+  assert.ok(![2, 13, 14].includes(code), `${context} failed: ${code}`)
+  const { handler } = endpoints.find((endpoint) => endpoint.desc === desc)!
+  assert.equal(code === 12, handler === undefined, `${context}: ${code}`)
+}
+
+/** The request field that names the place, as a path of proto names; none for what has no scope. */
+function scopeFieldOf(desc: DescMethod): string[] {
+  const field =
+    desc.input.fields.find((one) => hasOption(one, iam_scope)) ??
+    desc.input.fields.find((one) => one.name === placeOfUnscoped[desc.name])
+  if (!field) return []
+  return field.fieldKind === 'message' ? [field.name, 'uid'] : [field.name]
+}
+
+function bindingsOf(desc: DescMethod): { verb: string; path: string; body: string }[] {
+  const rule = getOption(desc, http)
+  return [rule, ...rule.additionalBindings].map(({ pattern, body }) => {
+    assert.ok(pattern.case && pattern.case !== 'custom')
+    return { verb: pattern.case.toUpperCase(), path: pattern.value, body }
+  })
+}
+
+function restCalls(desc: DescMethod): { verb: string; path: string; body: Json | undefined }[] {
+  return bindingsOf(desc).map(({ verb, path: template, body }) => {
+    const scope = scopeFieldOf(desc).join('.')
+    const path = template.replace(/\{([\w.]+)[^}]*\}/g, (_, field: string) =>
+      field === scope ? place : 'a'.repeat(40),
+    )
+    const scopeInBody = body === '*' && scope !== '' && !template.includes(`{${scope}`)
+    return { verb, path, body: body === '' ? undefined : scopeInBody ? { [scope]: place } : {} }
+  })
+}
+
+/** The same request as over REST: with the resource that the body would hold, empty but for the place. */
+function grpcRequest(desc: DescMethod): Message {
+  const [scope, nested] = scopeFieldOf(desc)
+  const { body } = bindingsOf(desc)[0]!
+  const values = desc.input.fields.flatMap((field) => {
+    if (field.name === scope) return [[field.localName, nested ? { [nested]: place } : place]]
+    return field.name === body ? [[field.localName, {}]] : []
+  })
+  return create(desc.input, Object.fromEntries(values))
+}
+
+test('over REST every method decides for every caller as the contract declares', async () => {
+  for (const caller of callers) {
+    const client = pinfold.withToken(caller.token as string)
+    for (const desc of methods) {
+      for (const { verb, path, body } of restCalls(desc)) {
+        const answer = await client.call(verb, path, body)
+        const context = `${verb} ${path} (${desc.name}) by ${caller.name}`
+        judge(desc, caller, answer.status === 200 ? 0 : answer.body.code, `${context}: ${answer.text}`)
+        if (expected(desc, caller) === 16) assert.equal(answer.status, 401, context)
+        if (expected(desc, caller) === 7) assert.equal(answer.status, 403, context)
+        if (answer.body.code === 12) assert.equal(answer.status, 501, context)
+      }
+    }
+  }
+})
+
+test('over gRPC every method decides for every caller as the contract declares', async () => {
+  for (const caller of callers) {
+    await Promise.all(
+      methods.map(async (desc) => {
+        const { code, message } = await grpc.call(desc, grpcRequest(desc), { token: caller.token })
+        judge(desc, caller, code, `${nameOf(desc)} by ${caller.name}: ${message}`)
+      }),
+    )
+  }
+})
+
+test('every list shows a stranger nothing, and its total counts nothing', async () => {
+  const lists = endpoints.filter(({ desc, handler }) => {
+    const { mode } = getOption(desc, iam)
+    return handler && desc.name.startsWith('List') && mode.case === 'enabled' && mode.value.unscoped
+  })
+  assert.ok(lists.length >= 5)
+  const [stranger, owner] = ['stranger', 'owner'].map((name) => {
+    return pinfold.withToken(callers.find((caller) => caller.name === name)!.token!)
+  })
+  for (const { desc } of lists) {
+    const { path } = restCalls(desc)[0]!
+    const items = desc.output.fields.find((field) => field.fieldKind === 'list')!.jsonName
+    const [unseen, seen] = [await stranger!.get(path), await owner!.get(path)]
+    assert.equal(unseen.status, 200, unseen.text)
+    assert.deepEqual(unseen.body[items] ?? [], [], `${path}: ${unseen.text}`)
+    assert.equal(unseen.body.totalCount, '0', path)
+    assert.ok(seen.body[items].length > 0, `${path} has nothing that a stranger could have seen`)
+    assert.notEqual(seen.body.totalCount, '0', path)
+  }
+})
+
+test('the methods that a later version brings are exactly those without a handler', async () => {
+  const operator = callers.find(({ name }) => name === 'operator')!
+  const answers = await Promise.all(
+    methods.map(async (desc) => ({ desc, ...(await grpc.call(desc, grpcRequest(desc), { token: operator.token })) })),
+  )
+  const refused = answers.filter(({ code }) => code === 12).map(({ desc }) => nameOf(desc))
+  assert.deepEqual(unimplemented(endpoints), refused)
+  const without = services.flatMap(({ desc, handlers }) => {
+    return desc.methods.filter((method) => !(method.localName in handlers)).map(nameOf)
+  })
+  assert.deepEqual(unimplemented(endpoints), without)
+  assert.ok(without.length < methods.length)
+})
+
+test('every handler belongs to a method of its service', () => {
+  for (const { desc, handlers } of services) {
+    const known = new Set(desc.methods.map((method) => method.localName))
+    assert.deepEqual(
+      Object.keys(handlers).filter((name) => !known.has(name)),
+      [],
+      desc.typeName,
+    )
+  }
+})
+
+test('every method declares who may call it, and every capability that it names exists', () => {
+  for (const desc of methods) {
+    const { mode } = getOption(desc, iam)
+    assert.ok(mode.case, nameOf(desc))
+    if (mode.case !== 'enabled') continue
+    for (const number of mode.value.capabilities) assert.ok(capabilities.has(number), `${nameOf(desc)}: ${number}`)
+  }
+})
+
+/** A service of one method, which declares nothing or asks for a capability at a place that its request does not have. */
+function serviceWithout(what: 'permission' | 'scope'): Service {
+  const options = what === 'scope' ? methods.find(({ name }) => name === 'GetRepo')!.proto.options! : undefined
+  const proto = create(FileDescriptorProtoSchema, {
+    name: 'forgotten.proto',
+    package: 'test',
+    syntax: 'proto3',
+    messageType: [{ name: 'Empty' }],
+    service: [
+      {
+        name: 'Forgotten',
+        method: [{ name: 'Do', inputType: '.test.Empty', outputType: '.test.Empty', ...(options ? { options } : {}) }],
+      },
+    ],
+  })
+  return {
+    desc: createFileRegistry(proto, () => undefined).getService('test.Forgotten') as Service['desc'],
+    handlers: {},
+  }
+}
+
+test('a method that does not declare who may call it stops the server from starting', () => {
+  assert.throws(
+    () => buildEndpoints([serviceWithout('permission')]),
+    /test\.Forgotten\/Do does not declare who may call/,
+  )
+  assert.throws(() => buildEndpoints([serviceWithout('scope')]), /test\.Forgotten\/Do .* has no iam_scope/)
+})
+
+const contract = new URL('../../../shared/contract/contract.json', import.meta.url)
+
+test('the built-in roles hold what the contract lists', { skip: !existsSync(contract) && 'no contract beside' }, () => {
+  const { roles } = JSON.parse(readFileSync(contract, 'utf8')) as {
+    roles: Record<string, { uid: string; capabilities: string[] }>
+  }
+  const names = (numbers: readonly number[]) => numbers.map((number) => capabilities.get(number)!.name).sort()
+  const ours = builtInRoles.map(({ name, uid, capabilities: numbers }) => [name, { uid, capabilities: names(numbers) }])
+  const listed = Object.entries(roles).map(([name, role]) => [
+    name,
+    { uid: role.uid, capabilities: role.capabilities.toSorted() },
+  ])
+  assert.deepEqual(Object.fromEntries(ours), Object.fromEntries(listed))
+})

@@ -1,0 +1,419 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { operatorUid } from '#issuer/access-token.ts'
+import {
+  assertBlocked,
+  assertDenied,
+  assertError,
+  assertInvalid,
+  assertNotFound,
+  assertTaken,
+  assertTimes,
+  eventsOf,
+  ok,
+  snake,
+} from '../support/expect.ts'
+import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+
+const type = 'iam.pinfold.dev/Group'
+const path = '/iam/v2/groups'
+const missing = 'ab'.repeat(20)
+
+let pinfold: Pinfold
+let operator: Client
+let org: Json
+/** An owner of `org`, who is not staff. */
+let owner: Client
+/** Somebody with a valid token and no rights at all. */
+let stranger: Client
+
+before(async () => {
+  pinfold = await startPinfold()
+  operator = pinfold.operator
+  org = await pinfold.seed.group('', { name: 'acme' })
+  owner = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.owner)).uid)
+  stranger = await pinfold.as(randomBytes(20).toString('hex'))
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+test('a new organisation has a root uid and nothing that was not asked for', async () => {
+  const group = ok(await operator.post(`${path}/`, { name: 'new org', description: 'A place' }))
+  assert.match(group.uid, /^[0-9a-f]{40}$/)
+  assertTimes(group, 'createTime')
+  assert.deepEqual(group, {
+    uid: group.uid,
+    name: 'new org',
+    description: 'A place',
+    resourceLimits: {},
+    verified: false,
+    createTime: group.createTime,
+    updateTime: group.createTime,
+    status: 'ORG_STATUS_READY',
+  })
+  assert.deepEqual(ok(await operator.get(`${path}/${group.uid}`)), group)
+})
+
+test('an organisation is also created at the path without a slash', async () => {
+  assert.match(ok(await operator.post(path, { name: 'no slash' })).uid, /^[0-9a-f]{40}$/)
+})
+
+test('what only the server sets is ignored in a create', async () => {
+  const body = { name: 'outputs', resourceLimits: { repositories: 1 }, status: 'ORG_STATUS_SUSPENDED' }
+  const times = { createTime: '2000-01-01T00:00:00Z', updateTime: '2000-01-01T00:00:00Z' }
+  const group = ok(await operator.post(`${path}/`, { ...body, ...times }))
+  assert.deepEqual(group.resourceLimits, {})
+  assert.equal(group.status, 'ORG_STATUS_READY')
+  assert.notEqual(group.createTime, '2000-01-01T00:00:00.000Z')
+})
+
+test('a folder is created below the parent in the path and starts with its uid', async () => {
+  const group = ok(await owner.post(`${path}/${org.uid}`, { name: 'folder' }))
+  assert.match(group.uid, new RegExp(`^${org.uid}/[0-9a-f]{16}$`))
+  assert.deepEqual(ok(await owner.get(`${path}/${group.uid}`)), group)
+})
+
+test('the parent may be the tail of a uid', async () => {
+  const one = await pinfold.seed.group(org.uid)
+  const two = await pinfold.seed.group(one.uid)
+  const tail = two.uid.slice(org.uid.length + 1)
+  for (const parent of [tail, tail.slice(17)]) {
+    const group = ok(await owner.post(`${path}/${parent}`, { name: `by ${parent.length}` }))
+    assert.ok(group.uid.startsWith(`${two.uid}/`))
+  }
+})
+
+test('the parent may be a name, when the caller can see one group of that name', async () => {
+  const named = await pinfold.seed.group(org.uid, { name: 'by name' })
+  const elsewhere = await pinfold.seed.group()
+  await pinfold.seed.group(elsewhere.uid, { name: 'by name' })
+
+  const group = ok(await owner.post(`${path}/by%20name`, { name: 'child' }))
+  assert.ok(group.uid.startsWith(`${named.uid}/`))
+
+  assertInvalid(await operator.post(`${path}/by%20name`, { name: 'other' }), 'parent')
+})
+
+test('a name that looks like the tail of a uid still names its group', async () => {
+  const named = await pinfold.seed.group(org.uid, { name: '00112233445566ff' })
+  const group = ok(await owner.post(`${path}/00112233445566ff`, { name: 'child' }))
+  assert.ok(group.uid.startsWith(`${named.uid}/`))
+})
+
+test('a parent that the caller cannot see is not found by its name', async () => {
+  const hidden = await pinfold.seed.group('', { name: 'hidden-parent' })
+  assertNotFound(await owner.post(`${path}/${hidden.name}`, { name: 'x' }), type, 'hidden-parent')
+  assertNotFound(await owner.post(`${path}/no-such-parent`, { name: 'x' }), type, 'no-such-parent')
+})
+
+test('a parent given by its uid must exist', async () => {
+  assertNotFound(await operator.post(`${path}/${missing}`, { name: 'x' }), type, missing)
+  const below = `${missing}/0123456789abcdef`
+  assertNotFound(await operator.post(`${path}/${below}`, { name: 'x' }), type, below)
+  const gone = `${org.uid}/0123456789abcdef`
+  assertNotFound(await owner.post(`${path}/${gone}`, { name: 'x' }), type, gone)
+})
+
+test('names and descriptions follow their patterns', async () => {
+  const create = (body: Json) => operator.post(`${path}/${org.uid}`, body)
+  for (const name of ['', 'Upper', 'a/b', 'ü', 'tab\t', 'x'.repeat(256)]) assertInvalid(await create({ name }), 'name')
+  const answer = await create({})
+  assertInvalid(answer, 'name')
+  assert.equal(answer.body.message, 'Invalid argument: name: name must match "^[a-z0-9 ._-]{1,}$"')
+  for (const description of ['two\nlines', 'tab\t', 'x'.repeat(513)]) {
+    assertInvalid(await create({ name: 'fine', description }), 'description')
+  }
+  assertInvalid(await create({ name: 'NO', description: 'a\tb' }), 'name', 'description')
+  ok(await create({ name: 'a0 ._-', description: 'ß'.repeat(512) }))
+})
+
+test('a name is taken once among organisations and once among siblings', async () => {
+  await pinfold.seed.group(org.uid, { name: 'taken' })
+  const other = await pinfold.seed.group(org.uid, { name: 'not taken' })
+  assertTaken(await operator.post(`${path}/`, { name: 'acme' }), type, 'acme')
+  assertTaken(await owner.post(`${path}/${org.uid}`, { name: 'taken' }), type, 'taken')
+  assertTaken(await owner.patch(`${path}/${other.uid}`, { name: 'taken' }), type, 'taken')
+  ok(await owner.post(`${path}/${other.uid}`, { name: 'taken' }))
+  ok(await owner.patch(`${path}/${other.uid}`, { name: 'not taken' }))
+})
+
+test('of several who take a name at the same time one gets it', async () => {
+  const creates = Array.from({ length: 4 }, () => operator.post(`${path}/`, { name: 'wanted by all' }))
+  const statuses = (await Promise.all(creates)).map(({ status }) => status)
+  assert.deepEqual(statuses.sort(), [200, 409, 409, 409])
+})
+
+test('groups nest ten deep', async () => {
+  let parent = org.uid
+  for (let depth = 2; depth <= 10; depth++) parent = (await pinfold.seed.group(parent)).uid
+  assert.equal(parent.split('/').length, 10)
+  assertInvalid(await operator.post(`${path}/${parent}`, { name: 'too deep' }), 'parent')
+})
+
+test('a group that does not exist is not found', async () => {
+  const uid = `${org.uid}/0123456789abcdef`
+  assertNotFound(await owner.get(`${path}/${uid}`), type, uid)
+  assertNotFound(await owner.patch(`${path}/${uid}`, { description: 'x' }), type, uid)
+  assertNotFound(await owner.delete(`${path}/${uid}`), type, uid)
+  for (const method of ['GET', 'PATCH', 'DELETE']) {
+    assertInvalid(await owner.call(method, `${path}/not-a-uid`, method === 'PATCH' ? {} : undefined), 'uid')
+  }
+})
+
+test('a stranger is refused alike whether or not the group exists, and nobody gets in without a token', async () => {
+  for (const uid of [org.uid, missing, `${org.uid}/0123456789abcdef`]) {
+    assertDenied(await stranger.get(`${path}/${uid}`))
+    assertDenied(await stranger.patch(`${path}/${uid}`, { description: 'x' }))
+    assertDenied(await stranger.delete(`${path}/${uid}`))
+    assertDenied(await stranger.post(`${path}/${uid}`, { name: 'x' }))
+    const { anonymous } = pinfold
+    for (const answer of [await anonymous.get(`${path}/${uid}`), await anonymous.post(`${path}/${uid}`, {})]) {
+      assertError(answer, 401, 16, 'UNAUTHENTICATED')
+    }
+  }
+  assert.deepEqual(ok(await stranger.get(path)), { groups: [], nextPageToken: '', totalCount: '0', skipped: 0 })
+})
+
+test('a viewer reads a group and may not change it', async () => {
+  const viewer = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.viewer)).uid)
+  ok(await viewer.get(`${path}/${org.uid}`))
+  assertDenied(await viewer.post(`${path}/${org.uid}`, { name: 'x' }))
+  assertDenied(await viewer.patch(`${path}/${org.uid}`, { description: 'x' }))
+  assertDenied(await viewer.delete(`${path}/${org.uid}`))
+})
+
+test('a list has the groups that the caller can see, and filters by exact name', async () => {
+  const root = await pinfold.seed.group()
+  const child = await pinfold.seed.group(root.uid, { name: 'listed' })
+  await pinfold.seed.group(root.uid, { name: 'listed too' })
+  const viewer = await pinfold.as((await pinfold.seed.member(root.uid, roleUids.viewer)).uid)
+
+  const all = ok(await viewer.get(`${path}?order_by=name`))
+  assert.deepEqual(
+    all.groups.map((group: Json) => group.name),
+    [root.name, 'listed', 'listed too'],
+  )
+  assert.equal(all.totalCount, '3')
+  const named = ok(await viewer.get(`${path}?name=listed`))
+  assert.deepEqual(named, { groups: [child], nextPageToken: '', totalCount: '1', skipped: 0 })
+  assert.deepEqual(ok(await viewer.get(`${path}?name=Listed`)).groups, [])
+})
+
+test('an update changes what it names and keeps what only the server sets', async () => {
+  const group = await pinfold.seed.group(org.uid, { description: 'old' })
+  const body = { name: 'renamed', description: 'new', status: 'ORG_STATUS_SUSPENDED', resourceLimits: { idps: 3 } }
+  const renamed = ok(await owner.patch(`${path}/${group.uid}`, body))
+  assert.deepEqual(renamed, { ...group, name: 'renamed', description: 'new', updateTime: renamed.updateTime })
+  assert.deepEqual(ok(await owner.get(`${path}/${group.uid}`)), renamed)
+
+  const masked = ok(await owner.patch(`${path}/${group.uid}?updateMask=description`, { name: 'ignored' }))
+  assert.deepEqual(masked, { ...renamed, description: '', updateTime: masked.updateTime })
+  const replaced = ok(await owner.patch(`${path}/${group.uid}?updateMask=*`, { name: 'replaced' }))
+  assert.deepEqual([replaced.name, replaced.description], ['replaced', ''])
+})
+
+test('an update is checked like a create', async () => {
+  const group = await pinfold.seed.group(org.uid)
+  assertInvalid(await owner.patch(`${path}/${group.uid}`, { name: 'NO' }), 'name')
+  assertInvalid(await owner.patch(`${path}/${group.uid}?updateMask=name`, {}), 'name')
+  assertInvalid(await owner.patch(`${path}/${group.uid}`, { description: 'a\nb' }), 'description')
+  assertInvalid(await owner.patch(`${path}/${group.uid}?updateMask=nonsense`, {}), 'update_mask')
+  assertInvalid(await owner.patch(`${path}/${group.uid}`, { uid: org.uid }), 'uid')
+  assert.deepEqual(ok(await owner.get(`${path}/${group.uid}`)), group)
+})
+
+test('verified and kind are set by staff alone', async () => {
+  const domain = await pinfold.seed.group('', { name: 'staff.example.com' })
+  const ownerOfIt = await pinfold.as((await pinfold.seed.member(domain.uid, roleUids.owner)).uid)
+  assertDenied(await ownerOfIt.patch(`${path}/${domain.uid}`, { verified: true, kind: 'ORG_KIND_CUSTOMER' }))
+  assertDenied(await ownerOfIt.patch(`${path}/${domain.uid}`, { kind: 'ORG_KIND_CUSTOMER' }))
+
+  const kind = ok(await operator.patch(`${path}/${domain.uid}`, { kind: 'ORG_KIND_CUSTOMER' }))
+  assert.deepEqual(kind, { ...domain, kind: 'ORG_KIND_CUSTOMER', updateTime: kind.updateTime })
+  // Restating what is there asks for nothing.
+  const same = ok(await ownerOfIt.patch(`${path}/${domain.uid}`, { verified: false, kind: 2, description: 'mine' }))
+  assert.equal(same.description, 'mine')
+})
+
+test('a verified organisation needs a domain for its name, and a kind', async () => {
+  const create = (body: Json) => operator.post(`${path}/`, { verified: true, kind: 'ORG_KIND_CUSTOMER', ...body })
+  for (const name of ['acme corp', 'nodots', 'under_score.com', '-a.com', 'a..com']) {
+    assertInvalid(await create({ name }), 'name')
+  }
+  assertInvalid(await create({ name: 'no-kind.example.com', kind: 0 }), 'kind')
+  assertInvalid(await create({ name: 'nothing', kind: 0 }), 'name', 'kind')
+  assertInvalid(await create({ name: 'x.example.com', kind: 'ORG_KIND_NONE' }), 'kind')
+
+  const made = ok(await create({ name: 'verified.example.com' }))
+  assert.equal(made.verified, true)
+  assert.equal(made.kind, 'ORG_KIND_CUSTOMER')
+  assertTaken(await create({ name: 'verified.example.com' }), type, 'verified.example.com')
+})
+
+test('a verified organisation cannot be renamed, not even by staff', async () => {
+  const body = { name: 'fixed.example.com', verified: true, kind: 'ORG_KIND_DEV' }
+  const group = ok(await operator.post(`${path}/`, body))
+  assertBlocked(await operator.patch(`${path}/${group.uid}`, { name: 'new.example.com' }), group.uid, 'VERIFIED_NAME')
+  ok(await operator.patch(`${path}/${group.uid}`, { name: 'fixed.example.com', description: 'still here' }))
+  ok(await operator.patch(`${path}/${group.uid}`, { verified: false }))
+  ok(await operator.patch(`${path}/${group.uid}`, { name: 'new.example.com' }))
+})
+
+test('folders report the kind and status of their organisation, and cannot have their own', async () => {
+  const root = ok(await operator.post(`${path}/`, { name: 'kinds', kind: 'ORG_KIND_DEV' }))
+  const folder = await pinfold.seed.group(root.uid)
+  const deep = await pinfold.seed.group(folder.uid)
+  assert.deepEqual([deep.kind, deep.status], ['ORG_KIND_DEV', 'ORG_STATUS_READY'])
+
+  ok(await operator.patch(`${path}/${root.uid}`, { kind: 'ORG_KIND_INFRA' }))
+  for (const { uid } of [folder, deep]) {
+    assert.equal(ok(await operator.get(`${path}/${uid}`)).kind, 'ORG_KIND_INFRA')
+  }
+
+  assertInvalid(await operator.post(`${path}/${root.uid}`, { name: 'own kind', kind: 'ORG_KIND_DEV' }), 'kind')
+  assertInvalid(await operator.patch(`${path}/${folder.uid}`, { kind: 'ORG_KIND_DEV' }), 'kind')
+  const verified = { name: 'folder.example.com', verified: true, kind: 'ORG_KIND_DEV' }
+  assertInvalid(await operator.post(`${path}/${root.uid}`, verified), 'verified')
+  assertInvalid(await operator.patch(`${path}/${folder.uid}?updateMask=verified`, verified), 'verified')
+})
+
+test('a group is deleted once, with an empty answer', async () => {
+  const group = await pinfold.seed.group(org.uid)
+  const answer = await owner.delete(`${path}/${group.uid}`)
+  assert.equal(answer.status, 200)
+  assert.equal(answer.text, '')
+  assertNotFound(await owner.get(`${path}/${group.uid}`), type, group.uid)
+  assertNotFound(await owner.delete(`${path}/${group.uid}`), type, group.uid)
+  ok(await owner.post(`${path}/${org.uid}`, { name: group.name }))
+})
+
+test('a group is not deleted while something lives below it: one violation for each kind', async () => {
+  const root = await pinfold.seed.group()
+  const folder = await pinfold.seed.group(root.uid)
+  const repo = await pinfold.seed.repo(folder.uid)
+  const identity = await pinfold.seed.identity(root.uid)
+  const role = await pinfold.seed.role(root.uid, ['groups.list'])
+  await pinfold.seed.role(root.uid, ['groups.list'])
+  const remove = () => operator.delete(`${path}/${root.uid}`)
+
+  const answer = await remove()
+  assertBlocked(answer, root.uid, ...Array(4).fill('RESOURCE_NOT_EMPTY'))
+  const described = answer.body.details[1].violations.map((violation: Json) => violation.description)
+  for (const [i, kind] of ['groups', 'repos', 'identities', 'roles'].entries())
+    assert.match(described[i], new RegExp(kind))
+
+  assertBlocked(await operator.delete(`${path}/${folder.uid}`), folder.uid, 'RESOURCE_NOT_EMPTY')
+  ok(await operator.delete(`/registry/v2/repos/${repo.uid}`))
+  ok(await operator.delete(`${path}/${folder.uid}`))
+  ok(await operator.delete(`/iam/v2/identities/${identity.uid}`))
+  ok(await operator.delete(`/iam/v2/roles/${role.uid}`))
+  assertBlocked(await remove(), root.uid, 'RESOURCE_NOT_EMPTY')
+})
+
+test('the bindings on a group go with it', async () => {
+  const folder = await pinfold.seed.group(org.uid)
+  const identity = await pinfold.seed.identity(org.uid)
+  const binding = await pinfold.seed.binding(folder.uid, identity.uid, roleUids.viewer)
+  const guest = await pinfold.as(identity.uid)
+  ok(await guest.get(`${path}/${folder.uid}`))
+
+  ok(await owner.delete(`${path}/${folder.uid}`))
+  assertDenied(await guest.get(`${path}/${folder.uid}`))
+  assertNotFound(await owner.get(`/iam/v2/roleBindings/${binding.uid}`), 'iam.pinfold.dev/RoleBinding', binding.uid)
+  assert.deepEqual(ok(await owner.get(`/iam/v2/roleBindings?identity=${identity.uid}`)).roleBindings, [])
+})
+
+test('an organisation can be deleted although its owner is bound to it', async () => {
+  const root = await pinfold.seed.group()
+  const person = randomBytes(20).toString('hex')
+  await pinfold.seed.binding(root.uid, person, roleUids.owner)
+  ok(await (await pinfold.as(person)).delete(`${path}/${root.uid}`))
+})
+
+test('only the operator creates organisations, and owns none of them', async () => {
+  assertDenied(await owner.post(`${path}/`, { name: 'mine' }))
+  assertDenied(await stranger.post(`${path}/`, { name: 'NOT EVEN VALID' }))
+  const group = await pinfold.seed.group()
+  assert.deepEqual(ok(await operator.get(`/iam/v2/roleBindings?group=${group.uid}`)).roleBindings, [])
+})
+
+test('a token of the operator that is narrowed creates groups only where it may', async () => {
+  const narrowed = await pinfold.as(operatorUid, { cap: { [org.uid]: [101] } })
+  ok(await narrowed.post(`${path}/${org.uid}`, { name: 'narrowed' }))
+  assertDenied(await narrowed.post(`${path}/`, { name: 'narrowed org' }))
+  const elsewhere = await pinfold.seed.group()
+  assertDenied(await narrowed.post(`${path}/${elsewhere.uid}`, { name: 'narrowed' }))
+})
+
+test('every change writes one event, and a failed call none', async () => {
+  const base = { audience: 'CUSTOMER', actor: operatorUid }
+  let group: Json = {}
+  const created = await eventsOf(pinfold, async () => {
+    group = ok(await operator.post(`${path}/`, { name: 'events', description: 'd', kind: 'ORG_KIND_DEV' }))
+  })
+  const at = { subject: group.uid, group: group.uid, bodyType: 'pinfold.platform.iam.v2.Group' }
+  assert.deepEqual(created, [{ ...base, ...at, type: 'dev.pinfold.api.iam.group.created.v1', body: snake(group) }])
+
+  let folder: Json = {}
+  const below = await eventsOf(pinfold, async () => {
+    folder = ok(await operator.post(`${path}/${group.uid}`, { name: 'below' }))
+  })
+  assert.deepEqual([below.length, below[0]!.subject, below[0]!.group], [1, folder.uid, folder.uid])
+
+  let changed: Json = {}
+  const updated = await eventsOf(pinfold, async () => {
+    changed = ok(await operator.patch(`${path}/${folder.uid}`, { description: 'new' }))
+  })
+  const onFolder = { ...at, subject: folder.uid, group: folder.uid }
+  const type = 'dev.pinfold.api.iam.group.updated.v1'
+  assert.deepEqual(updated, [{ ...base, ...onFolder, type, body: snake(changed) }])
+
+  const nothing = await eventsOf(pinfold, async () => ok(await operator.patch(`${path}/${folder.uid}`, {})))
+  assert.equal(nothing.length, 1)
+
+  const failed = await eventsOf(pinfold, async () => {
+    assertTaken(await operator.post(`${path}/`, { name: 'events' }), 'iam.pinfold.dev/Group', 'events')
+    assertInvalid(await operator.post(`${path}/`, {}), 'name')
+    assertInvalid(await operator.patch(`${path}/${group.uid}`, { name: 'NO' }), 'name')
+    assertBlocked(await operator.delete(`${path}/${group.uid}`), group.uid, 'RESOURCE_NOT_EMPTY')
+    assertDenied(await stranger.delete(`${path}/${folder.uid}`))
+    assertNotFound(await operator.delete(`${path}/${missing}`), 'iam.pinfold.dev/Group', missing)
+  })
+  assert.deepEqual(failed, [])
+
+  const deleted = await eventsOf(pinfold, async () => {
+    ok(await operator.delete(`${path}/${folder.uid}`))
+    ok(await operator.delete(`${path}/${group.uid}`))
+  })
+  const request = { ...base, bodyType: 'pinfold.platform.iam.v2.DeleteGroupRequest' }
+  const gone = { ...request, type: 'dev.pinfold.api.iam.group.deleted.v1' }
+  assert.deepEqual(deleted, [
+    { ...gone, subject: folder.uid, group: group.uid, body: { uid: folder.uid } },
+    { ...gone, subject: group.uid, group: '/', body: { uid: group.uid } },
+  ])
+})
+
+test('on an open server whoever creates an organisation owns it', async () => {
+  await using open = await startPinfold({ openRegistration: true })
+  const uid = randomBytes(20).toString('hex')
+  const person = await open.as(uid)
+  const group = ok(await person.post(`${path}/`, { name: 'mine' }))
+
+  const { roleBindings } = ok(await person.get(`/iam/v2/roleBindings?group=${group.uid}`))
+  assert.deepEqual(
+    roleBindings.map((binding: Json) => [binding.identityUid, binding.roleUid, binding.group.uid]),
+    [[uid, roleUids.owner, group.uid]],
+  )
+  ok(await person.post(`${path}/${group.uid}`, { name: 'folder' }))
+  assert.deepEqual(await open.events(), Array(2).fill('dev.pinfold.api.iam.group.created.v1'))
+  assertDenied(await person.post(`${path}/`, { name: 'staff.example.com', verified: true, kind: 1 }))
+  assertInvalid(await person.post(`${path}/`, { name: 'NO' }), 'name')
+  assertError(await open.anonymous.post(`${path}/`, { name: 'nobody' }), 401, 16, 'UNAUTHENTICATED')
+
+  const byOperator = ok(await open.operator.post(`${path}/`, { name: 'operated' }))
+  assert.deepEqual(ok(await open.operator.get(`/iam/v2/roleBindings?group=${byOperator.uid}`)).roleBindings, [])
+
+  // It could not be bound to what it creates, since it lives elsewhere.
+  const machine = await open.as((await open.seed.identity(group.uid)).uid)
+  assertDenied(await machine.post(`${path}/`, { name: 'ownerless' }))
+})

@@ -1,0 +1,316 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { operatorUid } from '#issuer/access-token.ts'
+import {
+  assertBlocked,
+  assertDenied,
+  assertError,
+  assertInvalid,
+  assertNotFound,
+  assertTaken,
+  assertTimes,
+  eventsOf,
+  ok,
+  snake,
+} from '../support/expect.ts'
+import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+
+const type = 'iam.pinfold.dev/Role'
+const path = '/iam/v2/roles'
+const missing = 'ab'.repeat(20)
+
+let pinfold: Pinfold
+let operator: Client
+let org: Json
+/** An owner of `org`, who is not staff. */
+let owner: Client
+let stranger: Client
+
+before(async () => {
+  pinfold = await startPinfold()
+  operator = pinfold.operator
+  org = await pinfold.seed.group()
+  owner = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.owner)).uid)
+  stranger = await pinfold.as(randomBytes(20).toString('hex'))
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+/** A client with exactly these capabilities on `org`. */
+async function holding(...capabilities: string[]): Promise<Client> {
+  const role = await pinfold.seed.role(org.uid, capabilities)
+  return pinfold.as((await pinfold.seed.member(org.uid, role.uid)).uid)
+}
+
+test('a new role has its capabilities by name, each once, in the order of the contract', async () => {
+  const capabilities = ['CAP_REPO_LIST', 'CAP_IAM_GROUPS_LIST', 'CAP_REPO_LIST']
+  const role = ok(await owner.post(`${path}/${org.uid}`, { name: 'puller', description: 'Pulls', capabilities }))
+  assert.match(role.uid, new RegExp(`^${org.uid}/[0-9a-f]{16}$`))
+  assertTimes(role, 'createTime')
+  assert.deepEqual(role, {
+    uid: role.uid,
+    name: 'puller',
+    description: 'Pulls',
+    capabilities: ['CAP_IAM_GROUPS_LIST', 'CAP_REPO_LIST'],
+    createTime: role.createTime,
+    updateTime: role.createTime,
+  })
+  assert.deepEqual(ok(await owner.get(`${path}/${role.uid}`)), role)
+})
+
+test('a capability is named by its enum, with dots, or by its number', async () => {
+  const capabilities = ['CAP_IAM_GROUPS_LIST', 'repo.list', 1613]
+  const role = ok(await owner.post(`${path}/${org.uid}`, { name: 'spellings', capabilities }))
+  assert.deepEqual(role.capabilities, ['CAP_IAM_GROUPS_LIST', 'CAP_REPO_LIST', 'CAP_TAG_LIST'])
+})
+
+test('a role needs a capability, and only knows those of the contract', async () => {
+  const create = (body: Json) => operator.post(`${path}/${org.uid}`, { name: 'caps', ...body })
+  assertInvalid(await create({}), 'capabilities')
+  assertInvalid(await create({ capabilities: [] }), 'capabilities')
+  for (const unknown of ['CAP_NONSENSE', 'non.sense', 424242, true]) {
+    assertInvalid(await create({ capabilities: ['repo.list', unknown] }), 'capabilities[1]')
+  }
+  for (const zero of [0, 'UNKNOWN', '']) {
+    const answer = await create({ capabilities: [zero] })
+    assert.equal(answer.status, 400)
+    assert.equal(answer.body.code, 3)
+  }
+})
+
+test('names and descriptions follow their patterns', async () => {
+  const create = (body: Json) => owner.post(`${path}/${org.uid}`, { capabilities: ['repo.list'], ...body })
+  for (const name of ['', 'Upper', 'a/b', 'x'.repeat(256)]) assertInvalid(await create({ name }), 'name')
+  assertInvalid(await create({ name: 'fine', description: 'two\nlines' }), 'description')
+  const empty = await owner.post(`${path}/${org.uid}`, {})
+  assertInvalid(empty, 'name', 'capabilities')
+  assert.equal(empty.body.message, 'Invalid argument: name: name must match "^[a-z0-9 ._-]{1,}$"')
+})
+
+test('a name is taken once in a group', async () => {
+  await pinfold.seed.role(org.uid, ['repo.list'], { name: 'taken' })
+  const other = await pinfold.seed.role(org.uid, ['repo.list'])
+  const body = { name: 'taken', capabilities: ['repo.list'] }
+  assertTaken(await owner.post(`${path}/${org.uid}`, body), type, 'taken')
+  assertTaken(await owner.patch(`${path}/${other.uid}`, { name: 'taken' }), type, 'taken')
+  const folder = await pinfold.seed.group(org.uid)
+  ok(await owner.post(`${path}/${folder.uid}`, body))
+  ok(await owner.post(`${path}/${folder.uid}`, { ...body, name: 'viewer' }))
+})
+
+test('the parent of a role is a group that exists', async () => {
+  const parent = `${org.uid}/0123456789abcdef`
+  const answer = await owner.post(`${path}/${parent}`, { name: 'x', capabilities: ['repo.list'] })
+  assertNotFound(answer, 'iam.pinfold.dev/Group', parent)
+  assertInvalid(await owner.post(`${path}/${parent}`, { capabilities: ['repo.list'] }), 'name')
+  assertInvalid(await owner.post(`${path}/`, { name: 'x', capabilities: ['repo.list'] }), 'parent')
+})
+
+test('nobody puts a capability into a role that they do not hold there', async () => {
+  const maker = await holding('roles.create', 'roles.update', 'repo.list')
+  const create = (...capabilities: string[]) => maker.post(`${path}/${org.uid}`, { name: 'limited', capabilities })
+  assertDenied(await create('repo.list', 'repo.delete'))
+  const role = ok(await create('repo.list', 'roles.create'))
+  assertDenied(await maker.patch(`${path}/${role.uid}`, { capabilities: ['repo.list', 'repo.delete'] }))
+  ok(await maker.patch(`${path}/${role.uid}`, { capabilities: ['repo.list'] }))
+
+  // What is in it already may stay, or go.
+  ok(await owner.patch(`${path}/${role.uid}`, { capabilities: ['repo.list', 'repo.delete', 'tag.list'] }))
+  ok(await maker.patch(`${path}/${role.uid}`, { description: 'stays' }))
+  const less = ok(await maker.patch(`${path}/${role.uid}`, { capabilities: ['repo.list', 'repo.delete'] }))
+  assert.deepEqual(less.capabilities, ['CAP_REPO_LIST', 'CAP_REPO_DELETE'])
+  assertDenied(await maker.patch(`${path}/${role.uid}`, { capabilities: ['repo.list', 'repo.delete', 'tag.list'] }))
+
+  // What they hold elsewhere does not count here.
+  const folder = await pinfold.seed.group(org.uid)
+  const folderOwner = await pinfold.as((await pinfold.seed.member(folder.uid, roleUids.owner)).uid)
+  assertDenied(await folderOwner.post(`${path}/${org.uid}`, { name: 'above', capabilities: ['repo.list'] }))
+  ok(await folderOwner.post(`${path}/${folder.uid}`, { name: 'here', capabilities: ['repo.list'] }))
+})
+
+test('a capability that is internal to the product needs the capability internal beside it', async () => {
+  const create = (client: Client, name: string, ...capabilities: string[]) => {
+    return client.post(`${path}/${org.uid}`, { name, capabilities })
+  }
+  assertDenied(await create(owner, 'internal', 'repo.internal.admin'))
+  assertDenied(await create(owner, 'internal', 'repo.internal.admin', 'internal'))
+  assertDenied(await create(owner, 'internal', 'internal'))
+  assertDenied(await create(operator, 'internal', 'repo.internal.admin'))
+
+  const role = ok(await create(operator, 'internal', 'repo.internal.admin', 'internal'))
+  assertDenied(await operator.patch(`${path}/${role.uid}`, { capabilities: ['repo.internal.admin'] }))
+  ok(await operator.patch(`${path}/${role.uid}`, { capabilities: ['internal'] }))
+  assertDenied(await operator.patch(`${path}/${role.uid}`, { capabilities: ['repo.list', 'repo.internal.admin'] }))
+})
+
+test('an update changes what it names; capabilities are replaced as a whole', async () => {
+  const made = await pinfold.seed.role(org.uid, ['repo.list', 'tag.list'])
+  const at = `${path}/${made.uid}`
+  const named = ok(await owner.patch(at, { name: 'renamed role', description: 'new' }))
+  const expected = { ...made, name: 'renamed role', description: 'new' }
+  assert.deepEqual(named, { ...expected, updateTime: named.updateTime })
+  const replaced = ok(await owner.patch(at, { capabilities: ['repo.list', 'manifest.list'] }))
+  assert.deepEqual(replaced.capabilities, ['CAP_REPO_LIST', 'CAP_MANIFEST_LIST'])
+  assert.equal(replaced.name, 'renamed role')
+  const masked = ok(await owner.patch(`${at}?updateMask=description`, { capabilities: ['tag.list'] }))
+  assert.deepEqual([masked.description, masked.capabilities], ['', replaced.capabilities])
+
+  assertInvalid(await owner.patch(at, { capabilities: [] }), 'capabilities')
+  assertInvalid(await owner.patch(`${at}?updateMask=capabilities`, {}), 'capabilities')
+  assertInvalid(await owner.patch(at, { capabilities: ['CAP_NONSENSE'] }), 'capabilities[0]')
+  assertInvalid(await owner.patch(at, { name: 'NO' }), 'name')
+  assert.deepEqual(ok(await owner.get(at)), masked)
+})
+
+test('a new set of capabilities counts at once for those who are bound to the role', async () => {
+  const role = await pinfold.seed.role(org.uid, ['groups.list', 'repo.list'])
+  const client = await pinfold.as((await pinfold.seed.member(org.uid, role.uid)).uid)
+  ok(await client.get(`/iam/v2/groups/${org.uid}`))
+  ok(await owner.patch(`${path}/${role.uid}`, { capabilities: ['repo.list'] }))
+  assertDenied(await client.get(`/iam/v2/groups/${org.uid}`))
+  ok(await owner.patch(`${path}/${role.uid}`, { capabilities: ['repo.list', 'groups.list'] }))
+  ok(await client.get(`/iam/v2/groups/${org.uid}`))
+})
+
+test('a capability of a later version, already in a role, is not shown and does not disturb', async () => {
+  const role = await pinfold.seed.role(org.uid, ['groups.list'])
+  const client = await pinfold.as((await pinfold.seed.member(org.uid, role.uid)).uid)
+  const stored = JSON.stringify([103, 900_001])
+  await pinfold.app.db.tx((tx) => tx.run(sql`UPDATE roles SET capabilities = ${stored} WHERE uid = ${role.uid}`))
+
+  const capabilities = ['CAP_IAM_GROUPS_LIST']
+  assert.deepEqual(ok(await owner.get(`${path}/${role.uid}`)).capabilities, capabilities)
+  assert.deepEqual(ok(await owner.get(`${path}?name=${role.name}`)).roles[0].capabilities, capabilities)
+  assert.deepEqual(ok(await owner.patch(`${path}/${role.uid}`, { description: 'x' })).capabilities, capabilities)
+  ok(await client.get(`/iam/v2/groups/${org.uid}`))
+  const row = await pinfold.app.db.get<Json>(sql`SELECT capabilities FROM roles WHERE uid = ${role.uid}`)
+  assert.equal(row!.capabilities, stored)
+})
+
+test('the built-in roles are nested, fixed, and cannot be changed or deleted', async () => {
+  const read = async (uid: string) => ok(await operator.get(`${path}/${uid}`))
+  const nested = [roleUids.console_viewer, roleUids.viewer, roleUids.editor, roleUids.owner, roleUids.operator]
+  const roles = await Promise.all(nested.map(read))
+  assert.deepEqual(
+    roles.map(({ name }) => name),
+    ['console_viewer', 'viewer', 'editor', 'owner', 'operator'],
+  )
+  for (const [i, role] of roles.entries()) {
+    assert.match(role.description, /\(built-in\)$/)
+    const next = roles[i + 1]
+    if (!next) break
+    assert.ok(role.capabilities.length < next.capabilities.length)
+    for (const capability of role.capabilities) assert.ok(next.capabilities.includes(capability), capability)
+  }
+  for (const { uid } of roles) {
+    assertBlocked(await operator.patch(`${path}/${uid}`, { description: 'mine' }), uid, 'BUILT_IN')
+    assertBlocked(await operator.delete(`${path}/${uid}`), uid, 'BUILT_IN')
+    assertDenied(await owner.patch(`${path}/${uid}`, { description: 'mine' }))
+    assertDenied(await owner.delete(`${path}/${uid}`))
+  }
+})
+
+test('built-in roles are read by every caller, custom ones by those who may list roles where they are', async () => {
+  const role = await pinfold.seed.role(org.uid, ['repo.list'])
+  assert.equal(ok(await stranger.get(`${path}/${roleUids.viewer}`)).name, 'viewer')
+  assertDenied(await stranger.get(`${path}/${role.uid}`))
+  assertDenied(await stranger.get(`${path}/${org.uid}/0123456789abcdef`))
+  assertNotFound(await stranger.get(`${path}/${missing}`), type, missing)
+  assertInvalid(await stranger.get(`${path}/not-a-uid`), 'uid')
+  assertError(await pinfold.anonymous.get(`${path}/${roleUids.viewer}`), 401, 16, 'UNAUTHENTICATED')
+
+  const lister = await holding('roles.list')
+  ok(await lister.get(`${path}/${role.uid}`))
+  assertDenied(await (await holding('groups.list')).get(`${path}/${role.uid}`))
+  const gone = `${org.uid}/0123456789abcdef`
+  assertNotFound(await lister.get(`${path}/${gone}`), type, gone)
+})
+
+test('a list has the built-in roles and the custom ones that the caller can see', async () => {
+  const root = await pinfold.seed.group()
+  const viewer = await pinfold.as((await pinfold.seed.member(root.uid, roleUids.viewer)).uid)
+  const custom = await pinfold.seed.role(root.uid, ['repo.list'], { name: 'a custom one' })
+  const names = (answer: Json) => answer.roles.map((role: Json) => role.name)
+
+  const builtIn = ok(await viewer.get(`${path}?uidp.in_root=true&order_by=name`))
+  assert.equal(builtIn.totalCount, '12')
+  assert.ok(names(builtIn).includes('viewer') && !names(builtIn).includes('a custom one'))
+  const all = ok(await viewer.get(`${path}?order_by=name`))
+  assert.equal(all.totalCount, '13')
+  assert.deepEqual(names(all), ['a custom one', ...names(builtIn)])
+  const named = ok(await viewer.get(`${path}?name=a%20custom%20one`))
+  assert.deepEqual(named, { roles: [custom], nextPageToken: '', totalCount: '1', skipped: 0 })
+  assert.deepEqual(ok(await viewer.get(`${path}?uidp.children_of=${root.uid}`)).roles, [custom])
+
+  const nothing = { roles: [], nextPageToken: '', totalCount: '0', skipped: 0 }
+  assert.deepEqual(ok(await stranger.get(path)), nothing)
+  assert.deepEqual(ok(await stranger.get(`${path}?uidp.in_root=true`)), nothing)
+})
+
+test('a stranger is refused alike whether or not the role exists, and so is who may only read', async () => {
+  const { uid } = await pinfold.seed.role(org.uid, ['repo.list'])
+  const lister = await holding('roles.list')
+  for (const client of [stranger, lister]) {
+    for (const at of [uid, `${org.uid}/0123456789abcdef`, missing]) {
+      assertDenied(await client.patch(`${path}/${at}`, { name: 'NO' }))
+      assertDenied(await client.delete(`${path}/${at}`))
+      assertDenied(await client.post(`${path}/${at}`, { name: 'NO' }))
+    }
+  }
+})
+
+test('a role that does not exist is not found', async () => {
+  const uid = `${org.uid}/0123456789abcdef`
+  assertNotFound(await owner.patch(`${path}/${uid}`, { description: 'x' }), type, uid)
+  assertNotFound(await owner.delete(`${path}/${uid}`), type, uid)
+  assertNotFound(await operator.delete(`${path}/${missing}`), type, missing)
+})
+
+test('a role is not deleted while it is bound', async () => {
+  const role = await pinfold.seed.role(org.uid, ['repo.list'])
+  const identity = await pinfold.seed.identity(org.uid)
+  const folder = await pinfold.seed.group(org.uid)
+  const binding = await pinfold.seed.binding(folder.uid, identity.uid, role.uid)
+  assertBlocked(await owner.delete(`${path}/${role.uid}`), role.uid, 'RESOURCE_IN_USE')
+  ok(await owner.delete(`/iam/v2/roleBindings/${binding.uid}`))
+
+  const answer = await owner.delete(`${path}/${role.uid}`)
+  assert.equal(answer.status, 200)
+  assert.equal(answer.text, '')
+  assertNotFound(await owner.get(`${path}/${role.uid}`), type, role.uid)
+  assertNotFound(await owner.delete(`${path}/${role.uid}`), type, role.uid)
+})
+
+test('every change writes one event, and a failed call none', async () => {
+  const base = { audience: 'CUSTOMER', actor: operatorUid, group: org.uid }
+  let made: Json = {}
+  const created = await eventsOf(pinfold, async () => {
+    made = ok(await operator.post(`${path}/${org.uid}`, { name: 'events', capabilities: ['repo.list', 'groups.list'] }))
+  })
+  const about = { ...base, subject: made.uid, bodyType: 'pinfold.platform.iam.v2.Role' }
+  assert.deepEqual(created, [{ ...about, type: 'dev.pinfold.api.iam.roles.created.v1', body: snake(made) }])
+
+  let changed: Json = {}
+  const updated = await eventsOf(pinfold, async () => {
+    changed = ok(await operator.patch(`${path}/${made.uid}`, { description: 'new' }))
+  })
+  assert.deepEqual(updated, [{ ...about, type: 'dev.pinfold.api.iam.roles.updated.v1', body: snake(changed) }])
+
+  const failed = await eventsOf(pinfold, async () => {
+    assertTaken(
+      await operator.post(`${path}/${org.uid}`, { name: 'events', capabilities: ['repo.list'] }),
+      type,
+      'events',
+    )
+    assertInvalid(await operator.patch(`${path}/${made.uid}`, { capabilities: [] }), 'capabilities')
+    assertBlocked(await operator.delete(`${path}/${roleUids.viewer}`), roleUids.viewer, 'BUILT_IN')
+    assertDenied(await stranger.delete(`${path}/${made.uid}`))
+    assertNotFound(await operator.delete(`${path}/${missing}`), type, missing)
+  })
+  assert.deepEqual(failed, [])
+
+  const deleted = await eventsOf(pinfold, async () => ok(await operator.delete(`${path}/${made.uid}`)))
+  const request = { ...about, bodyType: 'pinfold.platform.iam.v2.DeleteRoleRequest', body: { uid: made.uid } }
+  assert.deepEqual(deleted, [{ ...request, type: 'dev.pinfold.api.iam.roles.deleted.v1' }])
+})

@@ -1,0 +1,300 @@
+// Which nodes a list covers: the uidp filter, the filters of each list, and what the caller may see.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { operatorUid } from '#issuer/access-token.ts'
+import { refusalOf } from '../support/answers.ts'
+import { assertDenied, assertInvalid, assertNotFound } from '../support/expect.ts'
+import { type Answer, type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Kind, kinds, type Node, nodesOf, plantTree, sorted } from '../support/tree.ts'
+
+const [groups, identities, roles, bindings, repos] = kinds as [Kind, Kind, Kind, Kind, Kind]
+const missing = '0123456789abcdef'
+
+let pinfold: Pinfold
+let places: Record<string, string>
+let nodes: Map<Kind, Node[]>
+
+/** A client and the places where it may list a kind; an empty text stands for everything. */
+type Viewer = { name: string; client: Client; sees: (kind: Kind) => string[] }
+let viewers: Viewer[]
+
+before(async () => {
+  pinfold = await startPinfold()
+  places = await plantTree(pinfold, { repos: 6, others: 4 })
+  const { a, b } = places as { a: string; b: string }
+  const [one, two, deep] = [places['a/one']!, places['a/two']!, places['a/one/deep']!]
+  const person = async (name: string, bound: [group: string, role: string][], sees: Viewer['sees']) => {
+    const uid = randomBytes(20).toString('hex')
+    for (const [group, role] of bound) await pinfold.seed.binding(group, uid, role)
+    return { name, client: await pinfold.as(uid), sees }
+  }
+  const { viewer } = roleUids
+  const reposOnly = (await pinfold.seed.role(a, ['repo.list'])).uid
+  viewers = [
+    { name: 'the operator', client: pinfold.operator, sees: () => [''] },
+    await person('a viewer of an organisation', [[a, viewer]], () => [a]),
+    await person(
+      'a viewer of disjoint groups',
+      [
+        [deep, viewer],
+        [two, viewer],
+        [b, viewer],
+      ],
+      () => [deep, two, b],
+    ),
+    await person(
+      'a viewer of nested groups',
+      [
+        [one, viewer],
+        [deep, viewer],
+      ],
+      () => [one],
+    ),
+    await person('one who lists repos only', [[one, reposOnly]], (kind) => (kind === repos ? [one] : [])),
+    await person('nobody', [], () => []),
+  ]
+  nodes = new Map()
+  for (const kind of kinds) nodes.set(kind, await nodesOf(pinfold, kind))
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+const parentOf = (uid: string) => (uid.includes('/') ? uid.slice(0, uid.lastIndexOf('/')) : '')
+const isBelow = (uid: string, place: string) => place === '' || uid.startsWith(`${place}/`)
+const isAtOrBelow = (uid: string, place: string) => uid === place || isBelow(uid, place)
+const list = (kind: Kind, query: string, client = pinfold.operator) => client.get(`${kind.path}?page_size=200&${query}`)
+const uidsIn = (kind: Kind, { body }: Answer) => (body[kind.plural] as Json[]).map(({ uid }) => uid as string)
+
+function isVisible(kind: Kind, uid: string, viewer: Viewer): boolean {
+  const seen = viewer.sees(kind)
+  if (kind === roles && parentOf(uid) === '') return seen.length > 0
+  return seen.some((place) => isBelow(uid, place) || (kind === groups && uid === place))
+}
+
+function assertLists(kind: Kind, answer: Answer, expected: readonly Node[], what: string): void {
+  assert.equal(answer.status, 200, `${what}: ${answer.text}`)
+  const uids = sorted(expected, 'uid').map(({ uid }) => uid)
+  assert.deepEqual([uidsIn(kind, answer), answer.body.totalCount], [uids, String(uids.length)], what)
+}
+
+type Filter = { ancestors_of: string; descendants_of: string; children_of: string; in_root: boolean; ids: string[] }
+
+function matches(uid: string, filter: Filter): boolean {
+  const { ancestors_of, descendants_of, children_of, in_root, ids } = filter
+  return (
+    (ancestors_of === '' || isBelow(ancestors_of, uid)) &&
+    (descendants_of === '' || isBelow(uid, descendants_of)) &&
+    (children_of === '' || parentOf(uid) === children_of) &&
+    (!in_root || parentOf(uid) === '') &&
+    (ids.length === 0 || ids.includes(uid))
+  )
+}
+
+function queryOf(filter: Filter): string {
+  const members = Object.entries(filter).flatMap(([member, value]) => {
+    if (member === 'ids') return filter.ids.map((uid) => `uidp.ids=${uid}`)
+    return value === '' || value === false ? [] : [`uidp.${member}=${value}`]
+  })
+  return members.join('&')
+}
+
+/** Every combination of a few values for each member, among them nodes that the caller cannot see. */
+function combinations(kind: Kind): Filter[] {
+  const all = nodes.get(kind)!.map(({ uid }) => uid)
+  const some = all.filter((_, i) => i % 3 === 0)
+  const [a, one, deep, two] = [places.a!, places['a/one']!, places['a/one/deep']!, places['a/two']!]
+  const found: Filter[] = []
+  for (const ancestors_of of ['', deep])
+    for (const descendants_of of ['', a, one])
+      for (const children_of of ['', one, two])
+        for (const in_root of [false, true])
+          for (const ids of [[], [...some, `${a}/${missing}`, 'e'.repeat(40), a]])
+            found.push({ ancestors_of, descendants_of, children_of, in_root, ids })
+  return found
+}
+
+const names = ['every right', 'an organisation', 'disjoint groups', 'nested groups', 'nothing but repos', 'no rights']
+for (const [index, name] of names.entries()) {
+  test(`all members of the filter narrow each other for a caller with ${name}`, async () => {
+    const viewer = viewers[index]!
+    for (const kind of kinds) {
+      const visible = nodes.get(kind)!.filter(({ uid }) => isVisible(kind, uid, viewer))
+      for (const filter of combinations(kind)) {
+        const what = `${viewer.name}: ${kind.plural}?${queryOf(filter)}`
+        const answer = await list(kind, queryOf(filter), viewer.client)
+        const named = [filter.ancestors_of, filter.descendants_of, filter.children_of].filter((uid) => uid !== '')
+        if (named.every((uid) => viewer.sees(kind).some((place) => isAtOrBelow(uid, place) || place === ''))) {
+          const expected = visible.filter(({ uid }) => matches(uid, filter))
+          assertLists(kind, answer, expected, what)
+        } else assert.equal(refusalOf(answer).code, 7, what)
+      }
+    }
+  })
+}
+
+test('a place is refused before it is looked up, then missed, and what cannot be seen is absent', async () => {
+  const member = viewers[1]!.client
+  for (const kind of kinds) {
+    for (const filter of ['ancestors_of', 'descendants_of', 'children_of']) {
+      const by = (uid: string) => list(kind, `uidp.${filter}=${uid}`, member)
+      for (const uid of [
+        'x',
+        '/',
+        `${places.a}/`,
+        `${places.a}/x`,
+        places.a!.toUpperCase(),
+        `${places.a},${places.b}`,
+      ]) {
+        assertInvalid(await by(uid), `uidp.${filter}`)
+      }
+      for (const uid of [places.b!, `${places.b}/${missing}`, 'f'.repeat(40)]) assertDenied(await by(uid))
+      assertNotFound(await by(`${places.a}/${missing}`), 'iam.pinfold.dev/Group', `${places.a}/${missing}`)
+      assert.equal((await by(places.a!)).status, 200)
+    }
+    const elsewhere = nodes.get(kind)!.find(({ uid }) => isBelow(uid, places.b!))!
+    assertLists(kind, await list(kind, `uidp.ids=${elsewhere.uid}`, member), [], kind.plural)
+    assertLists(kind, await list(kind, `uidp.ids=${elsewhere.uid}`), [elsewhere], kind.plural)
+    assertInvalid(await list(kind, `uidp.ids=${elsewhere.uid}&uidp.ids=x`, member), 'uidp.ids')
+  }
+})
+
+test('a repo or an identity is no place to list below, but its ancestors can be asked for', async () => {
+  const chain = [places.a!, places['a/one']!, places['a/one/deep']!]
+  const expected = nodes.get(groups)!.filter(({ uid }) => chain.includes(uid))
+  for (const kind of [repos, identities, roles, bindings]) {
+    const { uid } = nodes.get(kind)!.find((node) => parentOf(node.uid) === chain[2])!
+    assertLists(groups, await list(groups, `uidp.ancestors_of=${uid}`), expected, kind.plural)
+    assertNotFound(await list(repos, `uidp.children_of=${uid}`), 'iam.pinfold.dev/Group', uid)
+    assertNotFound(await list(repos, `uidp.descendants_of=${uid}`), 'iam.pinfold.dev/Group', uid)
+  }
+})
+
+test('a group is no descendant of itself, but listed for whoever may list it', async () => {
+  const one = places['a/one']!
+  const nested = viewers[3]!.client
+  assert.ok(!uidsIn(groups, await list(groups, `uidp.descendants_of=${one}`, nested)).includes(one))
+  assert.ok(uidsIn(groups, await list(groups, '', nested)).includes(one))
+  assert.deepEqual(uidsIn(groups, await list(groups, `uidp.ancestors_of=${one}`, nested)), [])
+  assert.deepEqual(uidsIn(groups, await list(groups, `uidp.ancestors_of=${places['a/one/deep']}`, nested)), [one])
+})
+
+test('what has no parent is organisations and built-in roles', async () => {
+  const rootsOf = (kind: Kind, answer: Answer) => uidsIn(kind, answer).filter((uid) => uid.includes('/'))
+  for (const { client } of viewers) {
+    for (const kind of kinds) assert.deepEqual(rootsOf(kind, await list(kind, 'uidp.in_root=true', client)), [])
+  }
+  const everything = await list(groups, 'uidp.in_root=true')
+  assert.deepEqual(new Set(uidsIn(groups, everything)), new Set([places.a, places.b]))
+  assert.deepEqual(uidsIn(groups, await list(groups, 'uidp.in_root=true', viewers[2]!.client)), [places.b])
+  const builtIn = nodes.get(roles)!.filter(({ uid }) => !uid.includes('/'))
+  assert.ok(builtIn.length > 10)
+  for (const viewer of viewers) {
+    const expected = viewer.sees(roles).length > 0 ? builtIn : []
+    assertLists(roles, await list(roles, 'uidp.in_root=true', viewer.client), expected, viewer.name)
+  }
+  assertInvalid(await list(roles, 'uidp.in_root=yes'), 'uidp.in_root')
+})
+
+test('uids can be repeated or separated by commas, and count once', async () => {
+  const [first, second] = nodes.get(repos)! as [Node, Node]
+  for (const query of [
+    `uidp.ids=${first.uid}&uidp.ids=${second.uid}`,
+    `uidp.ids=${first.uid},${second.uid},${first.uid}`,
+    `uidp.ids=${second.uid}%2C${first.uid}&uidp.ids=${first.uid}`,
+  ]) {
+    assertLists(repos, await list(repos, query), [first, second], query)
+  }
+  const many = Array.from({ length: 150 }, () => `${places.a}/${randomBytes(8).toString('hex')}`)
+  assertLists(repos, await list(repos, `uidp.ids=${[...many, first.uid].join(',')}`), [first], 'many')
+})
+
+test('a filter by name is exact, and narrows what else is asked for', async () => {
+  for (const kind of [groups, identities, roles, repos]) {
+    const name = nodes.get(kind)!.find(({ uid }) => parentOf(uid) === places.a!)!.name!
+    for (const viewer of viewers) {
+      const visible = nodes.get(kind)!.filter(({ uid }) => isVisible(kind, uid, viewer))
+      const expected = visible.filter((node) => node.name === name)
+      assertLists(kind, await list(kind, `name=${name}`, viewer.client), expected, `${viewer.name} ${kind.plural}`)
+    }
+    const below = nodes.get(kind)!.filter((node) => node.name === name && isBelow(node.uid, places['a/one']!))
+    assertLists(kind, await list(kind, `name=${name}&uidp.descendants_of=${places['a/one']}`), below, kind.plural)
+    for (const other of [name.toUpperCase(), name.slice(0, -1), `${name}0`, '%25', '_', '*']) {
+      assertLists(kind, await list(kind, `name=${other}`), [], `${kind.plural} ${other}`)
+    }
+  }
+})
+
+test('an empty name is a filter for repos and none for other lists', async () => {
+  assertLists(repos, await list(repos, 'name='), [], 'repos')
+  for (const kind of [groups, identities, roles]) {
+    assertLists(kind, await list(kind, 'name='), nodes.get(kind)!, kind.plural)
+  }
+})
+
+test('filters keep every order', async () => {
+  const viewer = viewers[2]!
+  for (const [kind, query, column, value] of [
+    [repos, 'name=node1', 'name', 'node1'],
+    [identities, 'name=node1', 'name', 'node1'],
+    [bindings, `role=${roleUids.viewer}`, 'role_uid', roleUids.viewer],
+  ] as const) {
+    const found = nodes.get(kind)!.filter((node) => node[column] === value && isVisible(kind, node.uid, viewer))
+    assert.ok(found.length >= 3, kind.plural)
+    for (const [order, by] of Object.entries(kind.orders)) {
+      for (const desc of [false, true]) {
+        const direction = desc ? ' desc' : ''
+        const answer = await list(kind, `${query}&order_by=${order}${direction}`, viewer.client)
+        const expected = sorted(found, by, desc).map(({ uid }) => uid)
+        assert.deepEqual(uidsIn(kind, answer), expected, `${kind.plural} ${order}${direction}`)
+      }
+    }
+  }
+})
+
+test('identities are filtered by the kind of their relationship', async () => {
+  const aws = { awsAccount: '123456789012', arn: 'arn:aws:iam::123456789012:role/x' }
+  const made = await pinfold.operator.post(`${identities.path}/${places['b/one']}`, { name: 'aws', awsIdentity: aws })
+  assert.equal(made.status, 200, made.text)
+  const total = async (type: string) =>
+    Number(
+      (await list(identities, `relationship_type=${type.length > 1 ? 'RELATIONSHIP_TYPE_' : ''}${type}`)).body
+        .totalCount,
+    )
+  assert.deepEqual(uidsIn(identities, await list(identities, 'relationshipType=RELATIONSHIP_TYPE_AWS_IDENTITY')), [
+    made.body.uid,
+  ])
+  const everything = nodes.get(identities)!.length
+  assert.equal(await total('CLAIM_MATCH'), everything)
+  assert.equal(await total('3'), 1)
+  assert.equal(await total('SERVICE_PRINCIPAL'), 0)
+  assertInvalid(await list(identities, 'relationship_type=OTHER'), 'relationship_type')
+  await pinfold.operator.delete(`${identities.path}/${made.body.uid}`)
+})
+
+test('role bindings are filtered by identity, group and role', async () => {
+  const all = nodes.get(bindings)!
+  const one = all.find(({ uid }) => parentOf(uid) === places['a/one'])!
+  const columns = { identity: 'identity_uid', group: 'parent_uid', role: 'role_uid' }
+  const members = Object.entries(columns)
+  for (let chosen = 1; chosen < 8; chosen++) {
+    const used = members.filter((_, i) => chosen & (1 << i))
+    const expected = all.filter((node) => used.every(([, column]) => node[column] === one[column]))
+    const query = used.map(([name, column]) => `${name}=${one[column]}`).join('&')
+    assert.ok(expected.length > 0)
+    assertLists(bindings, await list(bindings, query), expected, query)
+  }
+  for (const name of Object.keys(columns)) assertInvalid(await list(bindings, `${name}=x`), name)
+  assertLists(bindings, await list(bindings, `group=${places.b}`, viewers[1]!.client), [], 'a group elsewhere')
+})
+
+test('a token narrowed to a place lists no more than that place', async () => {
+  const narrowed = await pinfold.as(operatorUid, { cap: { [places['a/two']!]: [1605] } })
+  const expected = nodes.get(repos)!.filter(({ uid }) => isBelow(uid, places['a/two']!))
+  assertLists(repos, await list(repos, '', narrowed), expected, 'narrowed')
+  assertLists(groups, await list(groups, '', narrowed), [], 'narrowed groups')
+  assertDenied(await list(repos, `uidp.children_of=${places.a}`, narrowed))
+})
+
+test('a list needs a credential', async () => {
+  for (const kind of kinds) assert.equal(refusalOf(await list(kind, '', pinfold.anonymous)).code, 16)
+})

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { makePlace, program, run } from '../support/process.ts'
+
+test('help goes to standard output, and to standard error when a command is missing', async () => {
+  for (const args of [['help'], ['--help'], ['help', 'serve'], ['token', '--help']]) {
+    const { code, stdout, stderr } = await run(args)
+    assert.deepEqual([code, stderr], [0, ''], args.join(' '))
+    assert.match(stdout, /^Usage: pinfold/)
+  }
+  const bare = await run([])
+  assert.equal(bare.code, 64)
+  assert.equal(bare.stdout, '')
+  assert.match(bare.stderr, /^Usage: pinfold[\s\S]*serve[\s\S]*token[\s\S]*migrate[\s\S]*config[\s\S]*complete/)
+})
+
+test('wrong usage is one line and where to read more, with exit code 64', async () => {
+  const wrong: [string[], RegExp][] = [
+    [['nope'], /^pinfold: unknown command 'nope'\n\(see pinfold --help\)\n$/],
+    [['serve', '--nope'], /^pinfold: unknown option '--nope'\n\(see pinfold serve --help\)\n$/],
+    [['serve', 'more'], /^pinfold: too many arguments for 'serve'/],
+    [['token', '--identity'], /^pinfold: option '--identity <uid>' argument missing\n/],
+    [['complete', 'tcsh'], /^pinfold: .*'tcsh' is invalid/],
+  ]
+  for (const [args, message] of wrong) {
+    const { code, stdout, stderr } = await run(args)
+    assert.deepEqual([code, stdout], [64, ''], args.join(' '))
+    assert.match(stderr, message)
+  }
+})
+
+test('every bad setting is listed at once, with exit code 78', async () => {
+  const env = {
+    PINFOLD_LISTEN: 'here',
+    PINFOLD_METRICS: 'perhaps',
+    PINFOLD_LOGLEVEL: 'info',
+    PINFOLD_MASTER_KEY: 'abc',
+  }
+  const { code, stderr } = await run(['serve', '--url', 'ftp://x', '--data', ''], { env })
+  assert.equal(code, 78)
+  assert.deepEqual(stderr.trim().split('\n'), [
+    'pinfold: PINFOLD_LISTEN must be HOST:PORT',
+    'pinfold: --url must be an http or https URL without a path',
+    'pinfold: --data must name a folder',
+    'pinfold: PINFOLD_MASTER_KEY must be 32 bytes, as base64 or hex',
+    'pinfold: PINFOLD_METRICS must be on or off',
+    'pinfold: PINFOLD_LOGLEVEL is not a setting',
+  ])
+})
+
+test('a database URL is refused without a master key, and when it is not one', async () => {
+  for (const command of ['serve', 'token', 'migrate']) {
+    const { code, stderr } = await run([command, '--database', 'postgres://127.0.0.1/none'])
+    assert.deepEqual(
+      [code, stderr],
+      [78, 'pinfold: a database URL needs PINFOLD_MASTER_KEY, 32 bytes as base64 or hex\n'],
+    )
+  }
+  const wrong = await run(['serve', '--database', 'mysql://127.0.0.1/none'])
+  assert.deepEqual([wrong.code, wrong.stderr], [78, 'pinfold: --database must be a postgres:// URL\n'])
+})
+
+test('a database that nobody serves is one line, with exit code 69 and without its password', async () => {
+  const env = { PINFOLD_MASTER_KEY: 'a'.repeat(64) }
+  const { code, stderr } = await run(['serve', '--database', 'postgres://me:secret@127.0.0.1:1/none'], { env })
+  assert.equal(code, 69)
+  assert.match(stderr, /^pinfold: the database is not available: .*ECONNREFUSED.*\n$/)
+  assert.doesNotMatch(stderr, /secret/)
+})
+
+test('the list of settings names each with its default', async () => {
+  const { code, stdout } = await run(['config'])
+  assert.equal(code, 0)
+  assert.match(stdout, /^PINFOLD_LISTEN \(--listen\)\n {4}.*Default: 127\.0\.0\.1:8080\.$/m)
+})
+
+test('a reader that goes away early is no failure', async () => {
+  const { code, stderr } = await run(['-c', `"${program}" config | head -n 1; echo "$?" >&2`], { command: 'sh' })
+  assert.deepEqual([code, stderr], [0, '0\n'])
+})
+
+test('the program finds itself and Node through a symbolic link and from another folder', async () => {
+  await using place = await makePlace()
+  const link = join(place.data, 'pinfold')
+  symlinkSync(program, link)
+  for (const command of [link, program]) {
+    const { code, stdout } = await run(['--version'], { command, cwd: tmpdir() })
+    assert.equal(code, 0)
+    assert.match(stdout, /^\d+\.\d+\.\d+\n$/)
+  }
+})
+
+test('completion offers commands and options, and prints a script for each shell', async () => {
+  const commands = await run(['complete', '--', ''])
+  assert.match(commands.stdout, /^serve\t[\s\S]*^token\t[\s\S]*^migrate\t[\s\S]*^config\t/m)
+  const options = await run(['complete', '--', 'token', '--'])
+  assert.match(options.stdout, /^--identity\t[\s\S]*^--audience\t/m)
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { code, stdout } = await run(['complete', shell])
+    assert.equal(code, 0)
+    assert.match(stdout, new RegExp(`${shell} completion for pinfold`))
+  }
+})
+
+test('migrate makes a database ready and may be run again', async () => {
+  await using place = await makePlace()
+  for (let i = 0; i < 2; i++) {
+    const { code, stdout } = await run(['migrate', ...place.args], { env: place.env })
+    assert.deepEqual([code, stdout], [0, 'the database is up to date\n'])
+  }
+})

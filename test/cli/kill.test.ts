@@ -1,0 +1,12 @@
+// The short form of test/fuzz/kill.ts.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { killRounds } from '../support/durability.ts'
+import { makePlace } from '../support/process.ts'
+
+test('a server that is killed while it writes has lost nothing that it acknowledged', async () => {
+  await using place = await makePlace()
+  const tally = await killRounds(place, 1, 200)
+  assert.equal(tally.sent, 200)
+  assert.ok(tally.acknowledged >= 20, `only ${tally.acknowledged} writes were acknowledged`)
+})

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, statSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { clientOf } from '../support/pinfold.ts'
+import { cleanEnv, makePlace, program, project, run, startProcess, tokenOf } from '../support/process.ts'
+
+test('the lines that a first start prints work word for word', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const { stdout } = await untilPrinted(server.output, /descendants_of=\$ORG"\n/)
+  const lines = stdout
+    .split('\n')
+    .filter((line) => line.startsWith('  '))
+    .map((line) => line.trim())
+  assert.equal(lines.length, 4)
+
+  const secrets = place.database ? { PINFOLD_DATABASE: place.database } : {}
+  const env = { ...place.env, ...secrets }
+  const steps = await run(['-ec', `${lines.join('; echo\n')}`], { command: 'sh', env })
+  assert.deepEqual([steps.code, steps.stderr], [0, ''])
+  const answers = steps.stdout.split('\n').filter((line) => line.startsWith('{'))
+  const [repo, list] = answers.map((line) => JSON.parse(line))
+  assert.equal(repo.name, 'web')
+  assert.deepEqual([list.totalCount, list.repos], ['1', [repo]])
+  assert.doesNotMatch(stdout, /postgres:/)
+})
+
+test('a second start does not print them again', async () => {
+  await using place = await makePlace()
+  {
+    await using first = await startProcess(place)
+    first.kill('SIGTERM')
+    await first.exited
+  }
+  await using second = await startProcess(place)
+  second.kill('SIGTERM')
+  await second.exited
+  assert.doesNotMatch(second.output.stdout, /First steps/)
+})
+
+test('the process is the one that was started, and SIGTERM lets it finish what it has begun', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const token = await tokenOf(place)
+  assert.match(readFileSync(`/proc/${server.pid}/cmdline`, 'utf8'), /src\/main\.ts\0serve/)
+
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1').setEncoding('utf8')
+  let answer = ''
+  socket.on('data', (text) => {
+    answer += text
+  })
+  const head = `POST /iam/v2/groups/ HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-length: 15\r\n\r\n`
+  socket.write(`${head}{"name":`)
+  await sleep(200)
+  server.kill('SIGTERM')
+  await sleep(300)
+  assert.equal(answer, '')
+  socket.write('"acme"}')
+  const { code, signal } = await server.exited
+  assert.deepEqual([code, signal], [0, null])
+  assert.match(answer, /^HTTP\/1\.1 200 /)
+})
+
+test('an occupied port is one clear line and no server', async () => {
+  await using place = await makePlace()
+  await using another = await makePlace()
+  await using server = await startProcess(place)
+  const { host } = new URL(server.url)
+  const second = await run(['serve', ...another.args, '--listen', host], {
+    env: { ...another.env, PINFOLD_LOG_LEVEL: 'warn' },
+  })
+  assert.equal(second.code, 1)
+  assert.equal(
+    second.stderr,
+    `pinfold: cannot listen on ${host}: something else listens there; choose another address with --listen\n`,
+  )
+  assert.equal(second.stdout, '')
+})
+
+test('a second server on the same data folder is refused, also right after the first was killed', async (t) => {
+  if (process.env.PINFOLD_TEST_DATABASE) return t.skip('with PostgreSQL there may be several')
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const second = await run(['serve', ...place.args, '--listen', '127.0.0.1:0'])
+  assert.equal(second.code, 1)
+  assert.match(second.stderr, /another server uses the data folder/)
+  process.kill(server.pid, 'SIGKILL')
+  await using _third = await startProcess(place)
+})
+
+test('the demo fills an empty server once, and what it says works', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place, { args: ['--demo'], env: { PINFOLD_PUBLIC_ORG: 'open' } })
+  const { stdout } = await untilPrinted(server.output, /page_size=5"\n/)
+  assert.match(stdout, /groups\?order_by=name/)
+  const client = clientOf(server.url, await tokenOf(place))
+  const count = async (path: string) => Number((await client.get(path)).body.totalCount)
+  const roots = await client.get('/iam/v2/groups?uidp.in_root=true&order_by=name')
+  assert.deepEqual(
+    roots.body.groups.map((group: { name: string }) => group.name),
+    ['acme', 'open'],
+  )
+  const open = roots.body.groups[1].uid
+  assert.equal(await count(`/registry/v2/repos?uidp.children_of=${open}`), 20)
+  assert.equal(await count('/registry/v2/repos?name=wolfi-base'), 0)
+  assert.ok((await count('/iam/v2/identities')) >= 10)
+  const bindings = (await client.get('/iam/v2/roleBindings')).body.roleBindings as { role: { name: string } }[]
+  const bound = new Set(bindings.map((binding) => binding.role.name))
+  for (const role of ['owner', 'editor', 'viewer', 'registry.push', 'registry.pull', 'auditor']) {
+    assert.ok(bound.has(role), role)
+  }
+
+  server.kill('SIGTERM')
+  await server.exited
+  await using again = await startProcess(place, { args: ['--demo'] })
+  assert.match(again.output.stderr, /there are organisations already, so the demo was not added/)
+})
+
+test('the master key is readable for its owner only', async () => {
+  await using place = await makePlace()
+  await using _server = await startProcess(place)
+  if (!place.database) assert.equal(statSync(join(place.data, 'master.key')).mode & 0o777, 0o600)
+})
+
+test('the server outlives whoever read its output', async () => {
+  await using place = await makePlace()
+  const child = spawn(program, ['serve', ...place.args, '--listen', '127.0.0.1:0'], {
+    cwd: project,
+    env: cleanEnv(place.env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [text] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string]
+  const url = /ready (\S+)/.exec(text)![1]!
+  child.stdout.destroy()
+  child.stderr.destroy()
+  for (let i = 0; i < 3; i++) assert.equal((await fetch(`${url}/iam/v2/roles`)).status, 401)
+  child.kill('SIGTERM')
+  assert.deepEqual(await once(child, 'exit'), [0, null])
+})
+
+async function untilPrinted(output: { stdout: string }, pattern: RegExp): Promise<{ stdout: string }> {
+  for (let i = 0; i < 100 && !pattern.test(output.stdout); i++) await sleep(50)
+  assert.match(output.stdout, pattern)
+  return output
+}

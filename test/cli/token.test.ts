@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { test } from 'node:test'
+import { decodeJwt } from 'jose'
+import { clientOf, roleUids } from '../support/pinfold.ts'
+import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
+
+test('a token may be made before the first start, for the address that is served by default', async () => {
+  await using place = await makePlace()
+  const claims = decodeJwt(await tokenOf(place))
+  assert.deepEqual([claims.iss, claims.aud], ['http://127.0.0.1:8080', 'http://127.0.0.1:8080'])
+  assert.equal(claims.exp! - claims.iat!, 3600)
+
+  const url = 'https://registry.example.com'
+  const { stdout } = await run(['token', ...place.args], { env: { ...place.env, PINFOLD_URL: url } })
+  const token = stdout.trim()
+  const listen = `127.0.0.1:${await freePort()}`
+  await using _server = await startProcess(place, { args: ['--url', url], listen })
+  assert.equal((await clientOf(`http://${listen}`, token).get('/iam/v2/groups')).status, 200)
+})
+
+test('a token made beside a running server is for the operator, or for an identity', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const operator = clientOf(server.url, await tokenOf(place))
+  const group = (await operator.post('/iam/v2/groups/', { name: 'acme' })).body
+  const claimMatch = { issuer: 'https://issuer.example.com', subject: 'ci' }
+  const identity = (await operator.post(`/iam/v2/identities/${group.uid}`, { name: 'ci', claimMatch })).body
+  const binding = { identityUid: identity.uid, roleUid: roleUids.viewer }
+  assert.equal((await operator.post(`/iam/v2/roleBindings/${group.uid}`, binding)).status, 200)
+
+  const viewer = clientOf(server.url, await tokenOf(place, ['--identity', identity.uid]))
+  assert.equal((await viewer.get(`/iam/v2/groups/${group.uid}`)).status, 200)
+  assert.equal((await viewer.post(`/registry/v2/repos/${group.uid}`, { name: 'web' })).status, 403)
+})
+
+test('there is no token for an identity that does not exist', async () => {
+  await using place = await makePlace()
+  for (const uid of ['nobody', `${'a'.repeat(40)}/${'b'.repeat(16)}`]) {
+    const { code, stdout, stderr } = await run(['token', ...place.args, '--identity', uid], { env: place.env })
+    assert.deepEqual([code, stdout, stderr], [1, '', `pinfold: there is no identity ${uid}\n`])
+  }
+})
+
+test('a token for the registry is not accepted by the API', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const token = await tokenOf(place, ['--audience', 'registry'])
+  assert.equal(decodeJwt(token).aud, new URL(server.url).host)
+  assert.equal((await clientOf(server.url, token).get('/iam/v2/groups')).status, 401)
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

@@ -1,0 +1,144 @@
+// Programs that we did not write, against the real server: curl, grpcurl, and schemathesis with calls made from the OpenAPI
+// document. Needs grpcurl and schemathesis on the PATH. `--calls N` sets about how many random calls are made.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { buildEndpoints } from '#api/methods.ts'
+import { services } from '#api/services.ts'
+import { clientOf } from '../support/pinfold.ts'
+
+const root = join(import.meta.dirname, '../..')
+const { values } = parseArgs({ options: { calls: { type: 'string', default: '2000' } } })
+const folder = mkdtempSync(join(tmpdir(), 'pinfold-clients-'))
+let passed = 0
+let failed = 0
+
+function expect(name: string, ok: boolean, seen: string): void {
+  if (ok) passed++
+  else failed++
+  console.log(`${ok ? 'ok  ' : 'FAIL'} ${name}${ok ? '' : `\n${seen}`}`)
+}
+
+function sh(command: string, args: string[]): { code: number; out: string } {
+  const done = spawnSync(command, args, { cwd: folder, encoding: 'utf8', maxBuffer: 64 << 20 })
+  if (done.error) throw done.error
+  return { code: done.status ?? 1, out: done.stdout + done.stderr }
+}
+
+async function startServer(): Promise<{ server: ChildProcess; url: string }> {
+  const database = process.env.PINFOLD_TEST_DATABASE
+  const args = ['serve', '--data', join(folder, 'data'), '--listen', '127.0.0.1:0', '--demo']
+  const server = spawn(join(root, 'bin/pinfold'), args, {
+    env: { ...process.env, PINFOLD_LOG_LEVEL: 'error', PINFOLD_TEST_DATABASE: database ?? '' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const url = await new Promise<string>((resolve, reject) => {
+    let text = ''
+    server.stdout.on('data', (chunk: Buffer) => {
+      text += chunk
+      const ready = /^ready (\S+)$/m.exec(text)
+      if (ready) resolve(ready[1]!)
+    })
+    server.once('exit', (code) => reject(new Error(`the server ended with ${code}`)))
+  })
+  return { server, url }
+}
+
+function tryGrpcurl(url: string, token: string, org: string): void {
+  const host = new URL(url).host
+  const bearer = ['-H', `authorization: Bearer ${token}`]
+  const listed = sh('grpcurl', ['-plaintext', host, 'list'])
+  for (const { desc } of services)
+    expect(`grpcurl lists ${desc.typeName}`, listed.out.includes(desc.typeName), listed.out)
+  const described = sh('grpcurl', ['-plaintext', host, 'describe', 'pinfold.platform.registry.v2.ReposService.GetRepo'])
+  expect('grpcurl describes a method', described.out.includes('GetRepoRequest'), described.out)
+  const call = (method: string, body: object) => {
+    return sh('grpcurl', ['-plaintext', ...bearer, '-d', JSON.stringify(body), host, `pinfold.platform.${method}`])
+  }
+  const created = call('registry.v2.ReposService/CreateRepo', { parent: org, repo: { name: 'by-grpcurl' } })
+  expect('grpcurl creates a repo', created.code === 0 && created.out.includes('by-grpcurl'), created.out)
+  const uid = (JSON.parse(created.out) as { uid: string }).uid
+  const got = call('registry.v2.ReposService/GetRepo', { uid })
+  expect('grpcurl gets it', got.out === created.out, got.out)
+  const bad = call('registry.v2.ReposService/CreateRepo', { parent: org, repo: { name: 'No!' } })
+  expect('grpcurl shows the typed error', /InvalidArgument[\s\S]*BadRequest/.test(bad.out), bad.out)
+  const health = sh('grpcurl', ['-plaintext', host, 'grpc.health.v1.Health/Check'])
+  expect('grpcurl asks for health', health.out.includes('SERVING'), health.out)
+}
+
+function tryCurl(url: string, token: string, org: string): void {
+  const auth = ['-s', '-H', `Authorization: Bearer ${token}`]
+  const created = sh('curl', [...auth, `${url}/registry/v2/repos/${org}`, '-d', '{"name":"by-curl"}'])
+  expect('curl -d without a content type creates a repo', created.out.includes('"name":"by-curl"'), created.out)
+  const listed = sh('curl', [
+    ...auth,
+    '-G',
+    `${url}/registry/v2/repos`,
+    '-d',
+    `uidp.descendants_of=${org}`,
+    '-d',
+    'name=by-curl',
+  ])
+  expect('curl finds it by name', listed.out.includes('"totalCount":"1"'), listed.out)
+}
+
+/** Random calls: with uids made up by the tool, then with uids that exist, so that the calls get past the first checks. */
+function trySchemathesis(url: string, token: string, uids: Record<string, string>): void {
+  const endpoints = buildEndpoints(services)
+  const id = ({ desc }: (typeof endpoints)[number]) => `${desc.parent.name}_${desc.name}`
+  const absent = endpoints.filter((endpoint) => !endpoint.handler).map(id)
+  const served = endpoints.filter((endpoint) => endpoint.handler)
+  const examples = Math.ceil(Number(values.calls) / 2 / served.length)
+  const checks = 'not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance'
+  const round = (name: string, config: string, exclude: string[]) => {
+    writeFileSync(join(folder, 'schemathesis.toml'), config)
+    const done = sh('schemathesis', [
+      'run',
+      `${url}/openapi.json`,
+      ...['-H', `Authorization: Bearer ${token}`, '--checks', checks, '--phases', 'coverage,fuzzing'],
+      ...['-n', String(examples), '--continue-on-failure', '--suppress-health-check', 'all', '--warnings', 'off'],
+      ...exclude.flatMap((operation) => ['--exclude-operation-id', operation]),
+    ])
+    const cases = /(\d+) generated/.exec(done.out)?.[1] ?? 'no'
+    expect(
+      `schemathesis: ${cases} calls ${name} find no failure`,
+      done.code === 0 && Number(cases) > 100,
+      done.out.slice(-6000),
+    )
+  }
+  round('with random uids', '', absent)
+  const seeded = served.map((endpoint) => {
+    const resource =
+      uids[endpoint.desc.name.startsWith('Create') ? 'Group' : endpoint.desc.name.replace(/^(?:Get|Update)/, '')]
+    return resource
+      ? `[[operations]]\ninclude-operation-id = "${id(endpoint)}"\nparameters = { uid = "${resource}" }\n`
+      : ''
+  })
+  const deletes = served.filter(({ desc }) => desc.name.startsWith('Delete')).map(id)
+  round('with uids that exist', seeded.join('\n'), [...absent, ...deletes])
+}
+
+const { server, url } = await startServer()
+try {
+  const token = sh(join(root, 'bin/pinfold'), ['token', '--data', join(folder, 'data')]).out.trim()
+  const client = clientOf(url, token)
+  const made = async (path: string, body: object) => (await client.post(path, body)).body.uid as string
+  const org = await made('/iam/v2/groups/', { name: 'clients' })
+  const claimMatch = { issuer: 'https://issuer.example.com', subject: 'clients' }
+  const identity = await made(`/iam/v2/identities/${org}`, { name: 'ci', claimMatch })
+  const role = await made(`/iam/v2/roles/${org}`, { name: 'lister', capabilities: ['repo.list'] })
+  const repo = await made(`/registry/v2/repos/${org}`, { name: 'seeded' })
+  const binding = await made(`/iam/v2/roleBindings/${org}`, { identityUid: identity, roleUid: role })
+  tryCurl(url, token, org)
+  tryGrpcurl(url, token, org)
+  const uids = { Group: org, Identity: identity, Role: role, Repo: repo, RepoReadme: repo, RoleBinding: binding }
+  trySchemathesis(url, token, uids)
+} finally {
+  server.kill('SIGTERM')
+  await new Promise((resolve) => server.once('exit', resolve))
+  rmSync(folder, { recursive: true, force: true })
+}
+console.log(`${passed} passed, ${failed} failed`)
+process.exitCode = failed > 0 ? 1 : 0

@@ -1,0 +1,139 @@
+// What lists rest on, the counters and the sorted keys, against the tables that they are about.
+import assert from 'node:assert/strict'
+import { randomInt } from 'node:crypto'
+import { test } from 'node:test'
+import { startServer } from '#api/server.ts'
+import { ident, sql } from '#db/sql.ts'
+import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
+import { createApp } from '../../src/create-app.ts'
+import { type Client, clientOf, onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { type Random, randomFrom } from '../support/random.ts'
+import { kinds, nodesOf } from '../support/tree.ts'
+
+const operations = 400
+const inFlight = 16
+
+/** Creates, renames and deletes at random; names come from a few, so that many requests meet. */
+async function storm(clients: readonly Client[], random: Random): Promise<Record<string, number>> {
+  const groups: string[] = ['']
+  const repos: string[] = []
+  const answers: Record<string, number> = {}
+  const pick = (from: readonly string[]) => from[random.below(from.length)]!
+  const name = () => `n${random.below(12)}`
+
+  async function one(client: Client): Promise<void> {
+    const dice = random.below(100)
+    const [group, repo] = [pick(groups), pick(repos) ?? '']
+    const [what, answer, made] = await (async () => {
+      if (dice < 25) return ['group', await client.post(`/iam/v2/groups/${group}`, { name: name() }), groups] as const
+      if (dice < 60) return ['repo', await client.post(`/registry/v2/repos/${group}`, { name: name() }), repos] as const
+      if (dice < 70) return ['rename', await client.patch(`/iam/v2/groups/${group}`, { name: name() })] as const
+      if (dice < 80)
+        return ['describe', await client.patch(`/registry/v2/repos/${repo}`, { description: 'x' })] as const
+      if (dice < 90) return ['drop repo', await client.delete(`/registry/v2/repos/${repo}`)] as const
+      return ['drop group', await client.delete(`/iam/v2/groups/${group}`)] as const
+    })()
+    assert.ok(answer.status < 500, answer.text)
+    if (answer.status === 200 && made) made.push(answer.body.uid)
+    const key = `${what} ${answer.status}`
+    answers[key] = (answers[key] ?? 0) + 1
+  }
+
+  let left = operations
+  const lane = async (i: number) => {
+    while (left-- > 0) await one(clients[i % clients.length]!)
+  }
+  await Promise.all(Array.from({ length: inFlight }, (_, i) => lane(i)))
+  return answers
+}
+
+/** Everything, each node above, and the parent's own children: the places of `src/db/listing.ts`, spelled once more. */
+function placesOf(uid: string): string[] {
+  const segments = uid.split('/')
+  const above = segments.slice(0, -1).map((_, i) => segments.slice(0, i + 1).join('/'))
+  return ['/', ...above, `${above.at(-1) ?? '/'}:`]
+}
+
+async function checkLists({ app }: Pinfold): Promise<void> {
+  const [keys, totals] = [new Set<string>(), new Map<string, number>()]
+  const groups = new Set<string>()
+  for (const kind of kinds) {
+    for (const node of await nodesOf({ app } as Pinfold, kind)) {
+      if (kind.table === 'groups') groups.add(node.uid)
+      assert.ok(kind.table === 'groups' || !node.uid.includes('/') || groups.has(node.parent_uid!), 'has no parent')
+      for (const place of placesOf(node.uid)) {
+        totals.set(`${kind.table} ${place}`, (totals.get(`${kind.table} ${place}`) ?? 0) + 1)
+        for (const column of Object.values(kind.orders)) {
+          if (column === 'uid') continue
+          keys.add(JSON.stringify([`${kind.table}.${column}`, place, node[column], node.uid, Number(node.id)]))
+        }
+      }
+    }
+  }
+  for (const uid of groups)
+    assert.ok(!uid.includes('/') || groups.has(uid.slice(0, uid.lastIndexOf('/'))), 'is orphaned')
+
+  type Key = { list: string; place: string; value: string; uid: string; id: number }
+  const keyed = await app.db.all<Key>(sql`SELECT * FROM list_keys`)
+  const found = keyed.map(({ list, place, value, uid, id }) => JSON.stringify([list, place, value, uid, Number(id)]))
+  assert.deepEqual([...found].sort(), [...keys].sort())
+
+  type Count = { kind: string; place: string; total: number }
+  const counted = await app.db.all<Count>(sql`
+    SELECT kind, place, CAST(sum(total) AS INTEGER) AS total FROM list_counts GROUP BY kind, place`)
+  const entries = counted.map(({ kind, place, total }) => [`${kind} ${place}`, total] as const)
+  assert.deepEqual(new Map(entries.filter(([, total]) => total !== 0)), totals)
+}
+
+test('after any mix of concurrent changes the counters and keys say what the tables say', async () => {
+  await using pinfold = await startPinfold()
+  const seed = randomInt(2 ** 31)
+  const answers = await storm([pinfold.operator], randomFrom(seed))
+  const done = (what: string) => answers[`${what} 200`] ?? 0
+  const enough = ['group', 'repo', 'rename', 'describe', 'drop repo', 'drop group'].every((what) => done(what) > 0)
+  assert.ok(enough && (answers['repo 409'] ?? 0) > 0, `seed ${seed}: ${JSON.stringify(answers)}`)
+  await checkLists(pinfold)
+})
+
+test('two servers on one database keep one set of counters', { skip: !onPostgres }, async () => {
+  await using pinfold = await startPinfold()
+  const app = await createApp({ ...pinfold.app.config, listen: { host: '127.0.0.1', port: 0 } })
+  const server = await startServer(app)
+  try {
+    const [issuer, audience] = [server.url, server.url]
+    const token = await signAccessToken(app.keyring, { issuer, audience, subject: operatorUid, now: app.clock() })
+    const seed = randomInt(2 ** 31)
+    const answers = await storm([pinfold.operator, clientOf(server.url, token)], randomFrom(seed))
+    assert.ok((answers['repo 200'] ?? 0) > 20, `seed ${seed}: ${JSON.stringify(answers)}`)
+    await checkLists(pinfold)
+  } finally {
+    await server.close()
+    await app.close()
+  }
+})
+
+test('members of a group are forgotten with it, and a drift would be noticed', async () => {
+  await using pinfold = await startPinfold()
+  const { seed, operator } = pinfold
+  const root = (await seed.group()).uid
+  const folder = (await seed.group(root)).uid
+  const role = await seed.role(root, ['repo.list'])
+  const identity = await seed.member(root, role.uid)
+  await seed.binding(folder, identity.uid, role.uid)
+  await operator.patch(`/iam/v2/identities/${identity.uid}`, { description: 'new' })
+  await operator.patch(`/iam/v2/roles/${role.uid}`, { name: 'renamed' })
+  await checkLists(pinfold)
+
+  assert.equal((await operator.delete(`/iam/v2/identities/${identity.uid}`)).status, 200)
+  assert.equal((await operator.delete(`/iam/v2/groups/${folder}`)).status, 200)
+  await checkLists(pinfold)
+  for (const table of ['list_keys', 'list_counts']) {
+    await pinfold.app.db.tx(async (tx) => {
+      const column = ident(table === 'list_keys' ? 'value' : 'place')
+      await tx.run(
+        sql`UPDATE ${ident(table)} SET ${column} = 'drift' WHERE ${column} = (SELECT max(${column}) FROM ${ident(table)})`,
+      )
+    })
+    await assert.rejects(checkLists(pinfold), assert.AssertionError)
+  }
+})

@@ -1,0 +1,194 @@
+// Every list and every count is answered from an index in its own order: SQLite runs on the event loop, and a scan or a
+// sort of a large table would stop the server.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { compile, type Reader, type Sql } from '#db/sql.ts'
+import { groupFields } from '#domains/iam/groups.model.ts'
+import { countGroups, listGroups } from '#domains/iam/groups.store.ts'
+import { identityFields } from '#domains/iam/identities.model.ts'
+import { countIdentities, listIdentities } from '#domains/iam/identities.store.ts'
+import { roleBindingFields } from '#domains/iam/role-bindings.model.ts'
+import { countBindings, listBindings } from '#domains/iam/role-bindings.store.ts'
+import { roleFields } from '#domains/iam/roles.model.ts'
+import { countRoles, listRoles } from '#domains/iam/roles.store.ts'
+import { repoFields } from '#domains/registry/repos.model.ts'
+import { countRepos, listRepos } from '#domains/registry/repos.store.ts'
+import type { Field } from '#lib/fields.ts'
+import type { Branch, Page } from '#lib/paging.ts'
+import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { plantTree } from '../support/tree.ts'
+
+let pinfold: Pinfold
+let group: string
+
+before(async () => {
+  pinfold = await startPinfold()
+  group = (await plantTree(pinfold, { repos: 20, others: 20 }))['a/one']!
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+type List = {
+  table: string
+  fields: Readonly<Record<string, Field>>
+  list: (reader: Reader, branches: Branch[], page: Page, filter: never) => Promise<unknown>
+  count: (reader: Reader, branches: Branch[], filter: never) => Promise<unknown>
+  none: object
+  filters: Filter[]
+}
+/** What the search must be by, besides the parent where that is given. */
+type Filter = { filter: object; by: string[] }
+
+const uid = 'c'.repeat(40)
+const names = { none: { name: '' }, filters: [{ filter: { name: 'node1' }, by: ['name'] }] }
+const lists: List[] = [
+  { table: 'groups', fields: groupFields, list: listGroups, count: countGroups, ...names },
+  {
+    table: 'identities',
+    fields: identityFields,
+    list: listIdentities,
+    count: countIdentities,
+    none: { name: '', relationshipType: '' },
+    filters: [
+      { filter: { name: 'node1', relationshipType: '' }, by: ['name'] },
+      { filter: { name: '', relationshipType: 'CLAIM_MATCH' }, by: ['relationship_type'] },
+      { filter: { name: 'node1', relationshipType: 'CLAIM_MATCH' }, by: ['name', 'relationship_type'] },
+    ],
+  },
+  { table: 'roles', fields: roleFields, list: listRoles, count: countRoles, ...names },
+  {
+    table: 'role_bindings',
+    fields: roleBindingFields,
+    list: listBindings,
+    count: countBindings,
+    none: { identity: '', group: '', role: '' },
+    filters: [
+      { filter: { identity: uid, group: '', role: '' }, by: ['identity_uid'] },
+      { filter: { identity: '', group: uid, role: '' }, by: ['parent_uid'] },
+      { filter: { identity: '', group: '', role: uid }, by: ['role_uid'] },
+      { filter: { identity: uid, group: uid, role: '' }, by: ['(?:identity|parent)_uid'] },
+      { filter: { identity: '', group: uid, role: uid }, by: ['parent_uid', 'role_uid'] },
+      { filter: { identity: uid, group: '', role: uid }, by: ['identity_uid', 'role_uid'] },
+      { filter: { identity: uid, group: uid, role: uid }, by: ['identity_uid', 'role_uid'] },
+    ],
+  },
+  {
+    table: 'repos',
+    fields: repoFields,
+    list: listRepos,
+    count: countRepos,
+    none: { name: undefined },
+    filters: ['node1', ''].map((name) => ({ filter: { name }, by: ['name'] })),
+  },
+]
+
+const scopes = (): Record<string, Branch> => ({
+  'below everything': { below: '/' },
+  'below a group': { below: group },
+  'children of a group': { childrenOf: group },
+  'children of the top': { childrenOf: '/' },
+})
+
+/** What a function of a store asks the database. */
+async function queriesOf(ask: (reader: Reader) => Promise<unknown>): Promise<Sql[]> {
+  const queries: Sql[] = []
+  const note = async <T>(query: Sql, answer: T): Promise<T> => {
+    queries.push(query)
+    return answer
+  }
+  await ask({ all: (query) => note(query, []), get: (query) => note(query, undefined) })
+  return queries
+}
+
+function pageOf(field: string, { column }: Field, desc: boolean, cursor: boolean): Page {
+  const after = cursor ? { value: column === 'uid' ? `${group}/5` : 'm', uid: `${group}/5` } : undefined
+  return { order: { field, column, desc }, after, size: 50, skip: 0, binding: '' }
+}
+
+/** Fails when a step reads a whole table or sorts; `wanted` are parts that the plan must have. */
+async function checkPlan(query: Sql, what: string, wanted: readonly RegExp[] = []): Promise<void> {
+  const plan = await pinfold.app.db.plan(query)
+  const shown = `${what}\n${compile(query, '?')}\n${plan}`
+  if (plan.includes('One-Time Filter: false')) return // PostgreSQL saw two parents that cannot both be.
+  const bad = onPostgres ? /\bSeq Scan\b|\bSort\b/ : /\bSCAN (?!.* USING (?:COVERING )?INDEX)|TEMP B-TREE|AUTOMATIC/
+  assert.doesNotMatch(plan, bad, shown)
+  for (const part of wanted) assert.match(plan, part, shown)
+}
+
+const tableIndex = (table: string, scope: Branch) => {
+  if ('childrenOf' in scope) return new RegExp(`${table}_by_parent\\b`)
+  return onPostgres ? new RegExp(`${table}_uid_key\\b`) : new RegExp(`sqlite_autoindex_${table}_1\\b`)
+}
+
+/** The primary key of list_keys, from the cursor on when there is one. */
+function keyIndex(desc: boolean, cursor: boolean): RegExp[] {
+  if (onPostgres) {
+    const from = `Index Cond: .*list = .*place = .*${cursor ? `ROW\\(.*\\) ${desc ? '<' : '>'} ROW` : ''}`
+    return [/list_keys_pkey/, new RegExp(from)]
+  }
+  const from = cursor ? ` AND \\(value,uid\\)${desc ? '<' : '>'}\\(\\?,\\?\\)` : ''
+  return [new RegExp(`SEARCH k USING PRIMARY KEY \\(list=\\? AND place=\\?${from}\\)`)]
+}
+
+/**
+ * The columns that the table is searched by. PostgreSQL knows from its statistics which of several filters picks few rows,
+ * and has none here, so that one of them is enough.
+ */
+function searchedBy({ by }: Filter, table: string, scope: Branch): RegExp[] {
+  const search = onPostgres ? 'Index Cond: .*' : 'SEARCH t USING (COVERING )?INDEX \\w+ \\([^)]*'
+  const equals = onPostgres ? ' =' : '=\\?'
+  if (onPostgres) return [new RegExp(`${search}\\b(${by.join('|')}|parent_uid)${equals}`)]
+  // One identity has few bindings, and two filters leave few rows.
+  const few = by.length > 1 || (table === 'role_bindings' && by[0] !== 'role_uid')
+  const parent = 'childrenOf' in scope && !few ? ['parent_uid'] : []
+  return [...by, ...parent].map((column) => new RegExp(`${search}\\b${column}${equals}`))
+}
+
+for (const { table, fields, list, count, none, filters } of lists) {
+  test(`${table} are listed in every order from an index`, async () => {
+    for (const [name, scope] of Object.entries(scopes())) {
+      for (const [field, rules] of Object.entries(fields).filter(([, { sort }]) => sort)) {
+        for (const desc of [false, true]) {
+          for (const cursor of [false, true]) {
+            const page = pageOf(field, rules, desc, cursor)
+            const [query] = await queriesOf((reader) => list(reader, [scope], page, none as never))
+            const what = `${table} ${name} by ${field}${desc ? ' desc' : ''}${cursor ? ' from a cursor' : ''}`
+            const wanted = field === 'uid' ? [tableIndex(table, scope)] : keyIndex(desc, cursor)
+            await checkPlan(query!, what, wanted)
+            const text = compile(query!, '?')
+            assert.ok((text.match(/t\.uid >/g) ?? []).length <= 1 && (text.match(/t\.uid </g) ?? []).length <= 1, text)
+          }
+        }
+      }
+    }
+  })
+
+  test(`${table} are filtered from an index`, async () => {
+    for (const [name, scope] of Object.entries(scopes())) {
+      for (const one of filters) {
+        for (const desc of [false, true]) {
+          for (const cursor of [false, true]) {
+            const page = pageOf('uid', fields.uid!, desc, cursor)
+            const [query] = await queriesOf((reader) => list(reader, [scope], page, one.filter as never))
+            const what = `${table} ${name} with ${JSON.stringify(one)}${desc ? ' desc' : ''}`
+            await checkPlan(query!, what, searchedBy(one, table, scope))
+          }
+        }
+      }
+    }
+  })
+
+  test(`${table} are counted from the counters, or from an index where there is a filter`, async () => {
+    const pkey = onPostgres ? /list_counts_pkey/ : /SEARCH list_counts USING PRIMARY KEY \(kind=\? AND place=\?\)/
+    for (const [name, scope] of Object.entries(scopes())) {
+      const queries = await queriesOf((reader) => count(reader, [scope], none as never))
+      assert.equal(queries.length, 1)
+      await checkPlan(queries[0]!, `${table} ${name}`, [pkey])
+      for (const one of filters) {
+        for (const query of await queriesOf((reader) => count(reader, [scope], one.filter as never))) {
+          const what = `count of ${table} ${name} with ${JSON.stringify(one)}`
+          await checkPlan(query, what, searchedBy(one, table, scope))
+        }
+      }
+    }
+  })
+}

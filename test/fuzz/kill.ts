@@ -1,0 +1,18 @@
+// Kills a server in the middle of concurrent writes, again and again, and checks that nothing acknowledged is lost.
+// By hand: bin/pinfold-node test/fuzz/kill.ts --rounds 20 --writes 1000. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+import { parseArgs } from 'node:util'
+import { killRounds, type Tally } from '../support/durability.ts'
+import { makePlace } from '../support/process.ts'
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '20' }, writes: { type: 'string', default: '1000' } },
+})
+const line = ({ sent, acknowledged, refused, doubtful, happened, resources }: Tally) =>
+  `${sent} sent, ${acknowledged} acknowledged, ${refused} refused, ${doubtful} cut off of which ${happened} had happened, ${resources} resources`
+
+await using place = await makePlace()
+console.log(place.database ? 'PostgreSQL' : 'SQLite')
+const sum = await killRounds(place, Number(values.rounds), Number(values.writes), (round, tally) =>
+  console.log(`round ${round}: ${line(tally)}`),
+)
+console.log(`nothing lost in ${values.rounds} rounds: ${line(sum)}`)

@@ -1,0 +1,150 @@
+// `npm run fuzz [--seconds N] [--seed N]`: mutated input against everything that reads what strangers send. Whatever comes
+// in, the only way out is a value or an AppError that does not blame us, and it never takes long.
+import { parseArgs } from 'node:util'
+import type { DescMessage, Message } from '@bufbuild/protobuf'
+import { resolveMask } from '#api/field-mask.ts'
+import { parseBody, readJson } from '#api/json-read.ts'
+import { jsonText } from '#api/json-write.ts'
+import { buildEndpoints } from '#api/methods.ts'
+import { buildRoutes } from '#api/routes.ts'
+import { services } from '#api/services.ts'
+import { readRequest } from '#api/transcode.ts'
+import { problemOfReadme } from '#domains/registry/readme.ts'
+import { decodeBits } from '#lib/capability-set.ts'
+import { AppError } from '#lib/errors.ts'
+import { readPage } from '#lib/paging.ts'
+import { createSealer } from '#lib/seal.ts'
+import { parseTimestamp } from '#lib/timestamp.ts'
+import { type Random, randomFrom } from '../support/random.ts'
+import { mutate, oneOf } from './mutate.ts'
+
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string', default: String(Date.now()) } },
+})
+const slowMs = 1000
+const endpoints = buildEndpoints(services)
+const routes = buildRoutes(endpoints)
+const sealer = createSealer(Buffer.alloc(32, 1))
+const paging = { app: { sealer }, method: { fullName: 'fuzz' }, caller: { uid: 'fuzz' }, now: new Date().toISOString() }
+const uid = `${'0123456789abcdef'.repeat(3).slice(0, 40)}/0123456789abcdef`
+
+const bodies = [
+  '{"name":"web","description":"The shop","bundles":["base"],"catalogTier":"CATALOG_TIER_BASE"}',
+  '{"name":"ci","claimMatch":{"issuer":"https://a.example","subject":"s","claims":{"a":"b"},"claimPatterns":{"c":".*"}}}',
+  '{"name":"k","staticKeys":{"issuer":"i","subject":"s","issuerKeys":"{\\"keys\\":[]}","expirationTime":"2026-01-02T03:04:05.678Z"}}',
+  '{"parent":"x","requests":[{"roleBinding":{"identityUid":"a","roleUid":"b"}}],"roleUid":"c"}',
+  '{"roleUid":"r","ttl":"3600.5s","email":"a@b","singleUse":true}',
+  '{"github":{"appInstallations":{"12":{"installations":[{"installationId":"9007199254740993"}]}}}}',
+  '{"name":"r","capabilities":["repo.list","CAP_TAG_LIST",101]}',
+]
+const searches = [
+  'uidp.descendants_of=a&page_size=50&order_by=name%20desc&skip=3',
+  'uidp.inRoot=true&pageToken=abc&name=%E2%82%AC',
+  'updateMask=name,description,claim_match.subject',
+  'artifactNames=a&artifactNames=b,c&latest_event_type=2&query=+',
+]
+const paths = [
+  `/registry/v2/repos/${uid}/readme`,
+  `/iam/v2/groups/${uid}:requestGroupAccess`,
+  `/registry/v2beta1/repos/${uid.replace('/', '%2F')}`,
+  `/registry/v2/repos/${uid}/digests/sha256:00/size`,
+  '/iam/v2/roleBindings:batchCreate',
+]
+
+/** Each body with the messages that it is a faultless example of. */
+const messages = new Set(
+  endpoints.flatMap(({ desc }) => [desc.input, ...desc.input.fields.flatMap((field) => field.message ?? [])]),
+)
+const readable = bodies.map((text) => {
+  const accepts = (desc: DescMessage) => {
+    try {
+      readJson(desc, JSON.parse(text))
+      return true
+    } catch {
+      return false
+    }
+  }
+  return { text, accepting: [...messages].filter(accepts) }
+})
+
+type Target = (random: Random) => unknown
+const targets: Record<string, Target> = {
+  body(random) {
+    const { text, accepting } = oneOf(random, readable)
+    const desc = oneOf(random, accepting)
+    const message = readJson(desc, parseBody(Buffer.from(mutate(random, text), random.below(2) ? 'latin1' : 'utf8')))
+    return JSON.parse(jsonText(desc as DescMessage, message as Message))
+  },
+  request(random) {
+    const path = mutate(random, oneOf(random, paths))
+    const found = routes.match(oneOf(random, ['GET', 'POST', 'PATCH', 'DELETE', 'PUT']), path)
+    if (!found || 'allowed' in found) return found
+    const body = Buffer.from(mutate(random, oneOf(random, bodies)))
+    const { request, bodyKeys } = readRequest(
+      found.entry,
+      found.binding,
+      found.variables,
+      mutate(random, oneOf(random, searches)),
+      body,
+    )
+    resolveMask(found.entry.desc, request, bodyKeys)
+    return request
+  },
+  query(random) {
+    const found = routes.match(
+      'GET',
+      oneOf(random, ['/registry/v2/repos', '/vulnerabilities/v2/advisories', '/iam/v2/identities']),
+    )
+    if (!found || 'allowed' in found) throw new Error('the path is gone')
+    return readRequest(found.entry, found.binding, [], mutate(random, oneOf(random, searches)), undefined)
+  },
+  page(random) {
+    const pageToken = mutate(random, sealer.seal('page-token', Buffer.from('{"v":1}')).toString('base64url'))
+    const orderBy = mutate(
+      random,
+      oneOf(random, ['name desc', 'created_at', 'uid asc', '__proto__', 'constructor desc']),
+    )
+    const fields = { name: { column: 'name', sort: true as const }, uid: { column: 'uid', sort: true as const } }
+    const request = {
+      pageSize: random.below(500) - 100,
+      pageToken: random.below(2) ? pageToken : '',
+      orderBy,
+      skip: random.below(9) - 2,
+    }
+    return readPage(paging, request, { fields, defaultOrder: 'uid' }, null)
+  },
+  claim: (random) => decodeBits(mutate(random, 'AAAAAAAAAEMAAAAAAAAACAAAAAAAAAAE')),
+  time: (random) => parseTimestamp(mutate(random, '2026-01-02T03:04:05.678901234+05:30')),
+  readme: (random) =>
+    problemOfReadme(mutate(random, '# A\n\n<img src="x" onerror=1> [a](javascript:1) `b` |c|\n|-|\n<!-- d -->\n')),
+}
+
+const seed = Number(values.seed)
+const random = randomFrom(seed)
+const until = performance.now() + Number(values.seconds) * 1000
+const counts: Record<string, { runs: number; refused: number }> = {}
+let failures = 0
+for (let round = 0; performance.now() < until && failures < 20; round++) {
+  for (const [name, target] of Object.entries(targets)) {
+    counts[name] ??= { runs: 0, refused: 0 }
+    const count = counts[name]
+    const began = performance.now()
+    try {
+      count.runs++
+      target(random)
+    } catch (error) {
+      if (error instanceof AppError && error.code !== 'INTERNAL') count.refused++
+      else {
+        failures++
+        console.log(`FAIL ${name} in round ${round} of seed ${seed}`, error)
+      }
+    }
+    if (performance.now() - began > slowMs) {
+      failures++
+      console.log(`SLOW ${name} in round ${round} of seed ${seed}`)
+    }
+  }
+}
+console.log(`seed ${seed}`)
+console.table(counts)
+process.exitCode = failures > 0 ? 1 : 0

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { parseEnv } from 'node:util'
+import { ConfigError, readConfig } from '#config.ts'
+import { parseMasterKey } from '#lib/master-key.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const files = globSync('examples/*.env', { cwd: root })
+
+test('there are example settings', () => assert.ok(files.length >= 2))
+
+for (const file of files) {
+  test(`${file} loads`, () => {
+    const config = readConfig(parseEnv(readFileSync(join(root, file), 'utf8')))
+    assert.match(config.url, /^https:/)
+    if (config.masterKey !== '') assert.equal(parseMasterKey(config.masterKey).length, 32)
+  })
+}
+
+test('a setting that does not exist is refused', () => {
+  assert.throws(() => readConfig({ PINFOLD_LISTNE: 'x' }), ConfigError)
+})

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+const sources = globSync('{src,scripts,bench,examples}/**/*.ts', { cwd: root })
+const tests = globSync(['test/**/*.ts', 'src/**/*.test.ts'], { cwd: root })
+
+test('no file is longer than its limit', () => {
+  const lines = (file: string) => read(file).split('\n').length
+  const long = [
+    ...sources.filter((file) => !file.endsWith('.test.ts') && lines(file) > 400),
+    ...tests.filter((file) => lines(file) > 600),
+  ]
+  assert.deepEqual(long, [])
+})
+
+test('SQL stands only in stores and in the database room', () => {
+  const strays = sources.filter((file) => {
+    if (
+      file.endsWith('.test.ts') ||
+      file.startsWith('src/db/') ||
+      file.endsWith('.store.ts') ||
+      file.startsWith('bench/')
+    )
+      return false
+    return (
+      /\b(?:SELECT\s[\s\S]{1,400}\sFROM|INSERT\s+INTO|DELETE\s+FROM)\b/.test(read(file)) &&
+      file !== 'src/domains/events/emit.ts'
+    )
+  })
+  assert.deepEqual(strays, [])
+})
+
+test('log messages are static and lower case', () => {
+  const wrong = sources.flatMap((file) =>
+    [...read(file).matchAll(/\blog\.(?:debug|info|warn|error)\((.*)/g)].flatMap(([, args]) => {
+      return /^'[a-z][^'A-Z]*'/.test(args!) ? [] : [`${file}: ${args}`]
+    }),
+  )
+  assert.deepEqual(wrong, [])
+})
+
+test('no barrels, no default exports, no to-do without a number', () => {
+  const named = sources.filter((file) => /(?:^|\/)(?:index|utils?|helpers?)\.ts$/.test(file))
+  assert.deepEqual(named, [])
+  for (const file of [...sources, ...tests]) {
+    const loose = read(file).match(new RegExp(`\\b(?:${'TO'}DO(?!\\(#\\d+\\))|${'FIX'}ME|${'XX'}X)\\b`))
+    assert.equal(loose, null, file)
+  }
+})
+
+test('the executables have their run bit', () => {
+  for (const file of ['bin/pinfold', 'bin/pinfold-node', 'bin/install-once']) {
+    assert.ok(statSync(join(root, file)).mode & 0o100, file)
+  }
+})
+
+test('the lock file names no download address', () => {
+  assert.doesNotMatch(read('package-lock.json'), /"resolved": "http/)
+})

@@ -1,0 +1,29 @@
+import { Writable } from 'node:stream'
+import { createLogger, type Level } from '#lib/log.ts'
+import type { Json } from './pinfold.ts'
+
+/** A logger whose lines a test can read, and wait for. */
+export function captureLog(level: Level = 'info') {
+  const lines: Json[] = []
+  const wakers = new Set<() => void>()
+  const out = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(JSON.parse(String(chunk)) as Json)
+      for (const wake of wakers) wake()
+      done()
+    },
+  })
+  /** The first line, logged already or later, that `matches`. */
+  const until = (matches: (line: Json) => boolean): Promise<Json> =>
+    new Promise((resolve) => {
+      const look = () => {
+        const found = lines.find(matches)
+        if (!found) return
+        wakers.delete(look)
+        resolve(found)
+      }
+      wakers.add(look)
+      look()
+    })
+  return { log: createLogger(out, level), lines, until }
+}

@@ -1,0 +1,123 @@
+// Runs the real bin/pinfold in a process of its own, on SQLite or on the PostgreSQL that PINFOLD_TEST_DATABASE names.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+
+export const project = fileURLToPath(new URL('../..', import.meta.url))
+export const program = join(project, 'bin/pinfold')
+
+export type Env = Record<string, string>
+export type Run = { code: number | null; stdout: string; stderr: string }
+
+/** A fresh data folder, and on PostgreSQL a fresh schema: what `args` and `env` make every command use. */
+export async function makePlace() {
+  const data = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
+  const server = process.env.PINFOLD_TEST_DATABASE
+  const schema = `t_${randomBytes(8).toString('hex')}`
+  // The name tells our connections from those of other tests.
+  const database = server
+    ? `${server}${server.includes('?') ? '&' : '?'}schema=${schema}&application_name=${schema}`
+    : ''
+  const env: Env = server ? { PINFOLD_MASTER_KEY: randomBytes(32).toString('hex') } : {}
+  const query = async (text: string, values: unknown[] = []) => {
+    const client = new pg.Client({ connectionString: server! })
+    await client.connect()
+    return client.query(text, values).finally(() => client.end())
+  }
+  return {
+    data,
+    database,
+    env,
+    args: ['--data', data, ...(server ? ['--database', database] : [])],
+    /** Resolves when PostgreSQL has noticed that a killed process is gone, and has ended what it was doing for it. */
+    async settled() {
+      for (let left = 1; server && left > 0; await sleep(20)) {
+        const { rows } = await query('SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = $1', [
+          schema,
+        ])
+        left = rows[0].n
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      if (server) await query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
+      rmSync(data, { recursive: true, force: true })
+    },
+  }
+}
+
+export type Place = Awaited<ReturnType<typeof makePlace>>
+
+/** The environment of this process, with no setting but the given ones. */
+export function cleanEnv(env: Env = {}): Env {
+  const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('PINFOLD_') && name !== 'NODE_OPTIONS')
+  return { ...(Object.fromEntries(kept) as Env), ...env }
+}
+
+/** Runs a command to its end. */
+export async function run(
+  args: readonly string[],
+  { env, cwd = project, command = program }: { env?: Env; cwd?: string; command?: string } = {},
+): Promise<Run> {
+  const child = spawn(command, args, { cwd, env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = collect(child)
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, ...output }
+}
+
+/** Starts a server on a free port and resolves once it says that it is ready. */
+export async function startProcess(
+  place: Place,
+  { args = [], env = {}, listen = '127.0.0.1:0' }: { args?: readonly string[]; env?: Env; listen?: string } = {},
+) {
+  const child = spawn(program, ['serve', ...place.args, '--listen', listen, ...args], {
+    cwd: project,
+    env: cleanEnv({ PINFOLD_LOG_LEVEL: 'warn', ...place.env, ...env }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output = collect(child)
+  const exited = once(child, 'close').then(([code, signal]) => ({ code, signal }) as { code: number; signal: string })
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stdout.on('data', () => {
+      const ready = /^ready (\S+)$/m.exec(output.stdout)?.[1]
+      if (ready) resolve(ready)
+    })
+    child.once('close', () => reject(new Error(`the server ended before it was ready: ${output.stderr}`)))
+  })
+  return {
+    url,
+    pid: child.pid!,
+    exited,
+    output,
+    kill: (signal: NodeJS.Signals) => child.kill(signal),
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
+}
+
+export type Process = Awaited<ReturnType<typeof startProcess>>
+
+/** A token that `bin/pinfold token` prints. */
+export async function tokenOf(place: Place, args: readonly string[] = []): Promise<string> {
+  const { code, stdout, stderr } = await run(['token', ...place.args, ...args], { env: place.env })
+  if (code !== 0) throw new Error(`no token: ${stderr}`)
+  return stdout.trim()
+}
+
+function collect(child: ChildProcess): { stdout: string; stderr: string } {
+  const output = { stdout: '', stderr: '' }
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    output.stdout += text
+  })
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    output.stderr += text
+  })
+  return output
+}

@@ -1,0 +1,84 @@
+// gRPC calls by descriptor, with all that comes back: for tests of the transport rather than of one service.
+import { type DescMethod, fromBinary, type Message, toBinary, toJson } from '@bufbuild/protobuf'
+import { anyUnpack } from '@bufbuild/protobuf/wkt'
+import grpc from '@grpc/grpc-js'
+import { file_google_rpc_error_details } from '#gen/google/rpc/error_details_pb.ts'
+import { StatusSchema } from '#gen/google/rpc/status_pb.ts'
+import type { Json } from './pinfold.ts'
+
+export type GrpcAnswer = {
+  code: number
+  message: string
+  response: Message | undefined
+  /** The typed details in the shape that REST errors have. */
+  details: Json[]
+  trailers: grpc.Metadata
+}
+export type GrpcOptions = {
+  token?: string | undefined
+  metadata?: Record<string, string>
+  deadline?: Date
+}
+export type RawGrpc = {
+  call(desc: DescMethod, request: Message, options?: GrpcOptions): Promise<GrpcAnswer>
+  /** A method that the contract may not know, with a request and a response in bytes. */
+  send(path: string, request: Buffer, options?: GrpcOptions): Promise<GrpcAnswer & { bytes: Buffer | undefined }>
+  [Symbol.dispose](): void
+}
+
+export function openGrpc(port: number): RawGrpc {
+  const client = new grpc.Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure(), {
+    // Else clients to one address share a connection, and one test's drain is another one's failure.
+    'grpc.use_local_subchannel_pool': 1,
+    'grpc.max_receive_message_length': -1,
+  })
+  const send: RawGrpc['send'] = (path, request, { token, metadata = {}, deadline } = {}) => {
+    const sent = new grpc.Metadata()
+    if (token !== undefined) sent.set('authorization', `Bearer ${token}`)
+    for (const [name, value] of Object.entries(metadata)) sent.set(name, value)
+    return new Promise((resolve) => {
+      let failure: grpc.ServiceError | null = null
+      let bytes: Buffer | undefined
+      const call = client.makeUnaryRequest<Buffer, Buffer>(
+        path,
+        (same) => same,
+        (same) => same,
+        request,
+        sent,
+        deadline ? { deadline } : {},
+        (error, response) => {
+          failure = error
+          bytes = response
+        },
+      )
+      call.on('status', ({ code, details: message, metadata: trailers }) => {
+        // The callback and this event come in no promised order.
+        setImmediate(() => {
+          const details = detailsOf(failure?.metadata ?? trailers)
+          resolve({ code, message, bytes, response: undefined, details, trailers })
+        })
+      })
+    })
+  }
+  return {
+    send,
+    async call(desc, request, options) {
+      const path = `/${desc.parent.typeName}/${desc.name}`
+      const { bytes, ...answer } = await send(path, Buffer.from(toBinary(desc.input, request)), options)
+      return { ...answer, response: bytes && fromBinary(desc.output, bytes) }
+    },
+    [Symbol.dispose]: () => client.close(),
+  }
+}
+
+function detailsOf(trailers: grpc.Metadata): Json[] {
+  const [bytes] = trailers.get('grpc-status-details-bin')
+  if (bytes === undefined) return []
+  return fromBinary(StatusSchema, bytes as Buffer).details.map((detail) => {
+    const desc = file_google_rpc_error_details.messages.find(({ typeName }) => detail.typeUrl.endsWith(`/${typeName}`))!
+    return {
+      '@type': detail.typeUrl,
+      ...(toJson(desc, anyUnpack(detail, desc)!, { alwaysEmitImplicit: true }) as Json),
+    }
+  })
+}

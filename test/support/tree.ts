@@ -1,0 +1,78 @@
+// A hierarchy with a few of every kind of node, and what is in it read straight from the tables.
+import { ident, sql } from '#db/sql.ts'
+import type { Answer, Client, Json, Pinfold } from './pinfold.ts'
+import { roleUids } from './pinfold.ts'
+
+export type Kind = { plural: string; path: string; table: string; orders: Record<string, string> }
+
+const timed = { created_at: 'create_time', updated_at: 'update_time' }
+const named = { uid: 'uid', name: 'name', ...timed }
+
+/** Every list there is: its member in the envelope, its path, its table, and its orders with the columns behind them. */
+export const kinds: readonly Kind[] = [
+  { plural: 'groups', path: '/iam/v2/groups', table: 'groups', orders: named },
+  { plural: 'identities', path: '/iam/v2/identities', table: 'identities', orders: named },
+  { plural: 'roles', path: '/iam/v2/roles', table: 'roles', orders: named },
+  { plural: 'roleBindings', path: '/iam/v2/roleBindings', table: 'role_bindings', orders: { uid: 'uid', ...timed } },
+  { plural: 'repos', path: '/registry/v2/repos', table: 'repos', orders: named },
+]
+
+export type Node = Record<string, string> & { uid: string }
+
+/** All nodes of a kind, in no particular order. */
+export function nodesOf(pinfold: Pinfold, kind: Kind): Promise<Node[]> {
+  return pinfold.app.db.all<Node>(sql`SELECT * FROM ${ident(kind.table)}`)
+}
+
+/** In the order of a column, ties in the order of the uid; `desc` turns both around. */
+export function sorted(nodes: readonly Node[], column: string, desc = false): Node[] {
+  const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+  const ascending = [...nodes].sort((a, b) => compare(a[column]!, b[column]!) || compare(a.uid, b.uid))
+  return desc ? ascending.reverse() : ascending
+}
+
+/** Two organisations: `a` with `a/one`, `a/one/deep` and `a/two`, and `b` with `b/one`; each group has some of everything. */
+export async function plantTree(
+  { seed }: Pinfold,
+  perGroup: { repos: number; others: number },
+): Promise<Record<string, string>> {
+  const places: Record<string, string> = {}
+  for (const path of ['a', 'b', 'a/one', 'a/two', 'b/one', 'a/one/deep']) {
+    const above = path.includes('/') ? places[path.slice(0, path.lastIndexOf('/'))]! : ''
+    places[path] = (await seed.group(above, { name: `group ${path.at(-1)}` })).uid
+  }
+  const roles = [roleUids.viewer, roleUids.console_viewer]
+  const times = (count: number, plant: (i: number) => Promise<unknown>) =>
+    Array.from({ length: count }, (_, i) => plant(i))
+  // The same names in every group, so that orders by name have ties.
+  const plantings = Object.values(places).flatMap((group) => [
+    ...times(perGroup.repos, (i) => seed.repo(group, { name: `node${i}` })),
+    ...times(perGroup.others, (i) => seed.role(group, ['repo.list'], { name: `node${i}` })),
+    ...times(perGroup.others, async (i) => {
+      const identity = await seed.identity(group, { name: `node${i % 7}` })
+      await seed.binding(group, identity.uid, roles[i % 2]!)
+    }),
+  ])
+  await Promise.all(plantings)
+  return places
+}
+
+/** Follows the tokens to the last page; `between` runs after each page. */
+export async function walk(
+  client: Client,
+  { path, plural }: Kind,
+  query: string,
+  between: () => Promise<unknown> = async () => {},
+): Promise<{ uids: string[]; totals: string[]; pages: number }> {
+  const uids: string[] = []
+  const totals: string[] = []
+  for (let pages = 1, token = ''; ; pages++) {
+    const answer: Answer = await client.get(`${path}?${query}&page_token=${token}`)
+    if (answer.status !== 200) throw new Error(`${path}?${query} failed: ${answer.text}`)
+    uids.push(...(answer.body[plural] as Json[]).map(({ uid }) => uid as string))
+    totals.push(answer.body.totalCount)
+    token = answer.body.nextPageToken
+    if (!token) return { uids, totals, pages }
+    await between()
+  }
+}
