@@ -4,7 +4,11 @@ import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2
 import type { Config } from './config.ts'
 import type { Db } from './db/sql.ts'
 import type { GrantCache } from './domains/iam/grants.ts'
+import type { LastSeen } from './domains/iam/last-seen.ts'
+import type { AccessToken } from './issuer/access-token.ts'
 import type { Keyring } from './issuer/keyring.ts'
+import type { OutsideIssuers } from './issuer/outside-issuers.ts'
+import type { Limits } from './lib/limits.ts'
 import type { Logger } from './lib/log.ts'
 import type { Sealer } from './lib/seal.ts'
 import type { Metrics } from './metrics.ts'
@@ -21,6 +25,11 @@ export type App = {
   keyring: Keyring
   /** Who is bound to what, at most half a second old. */
   grants: GrantCache
+  lastSeen: LastSeen
+  /** How often the doors that need no token of ours may be knocked at. */
+  limits: Limits
+  /** The keys of the issuers whose tokens identities trust. */
+  outsideIssuers: OutsideIssuers
   clock: () => Date
 }
 
@@ -34,6 +43,12 @@ export type Call = {
   /** The time of the request, ISO 8601 UTC with milliseconds. */
   now: string
   requestId: string
+  /** The bearer credential of a method that looks at none itself, such as the exchange. */
+  credential: string | undefined
+  /** What clients call us. */
+  url: string
+  /** The client's address, as far as we can tell. */
+  source: string
   log: Logger
   signal: AbortSignal
 }
@@ -44,6 +59,8 @@ export type Caller = {
   /** Whoever holds the data folder or the master key. Counts as staff. */
   operator: boolean
   rights: Rights
+  /** What the caller showed; absent where no credential is looked at. */
+  token?: AccessToken
 }
 
 /** What a caller may do where: live bindings, narrowed by the token. */
@@ -52,6 +69,8 @@ export type Rights = {
   holds(node: string, capabilities: Iterable<number>): boolean
   /** The highest places at which the caller holds all of `capabilities`, none below another. `/` stands for everything. */
   roots(capabilities: Iterable<number>): string[]
+  /** Capability masks by the places at which the caller holds something; below them the same holds. */
+  places(): ReadonlyMap<string, bigint>
 }
 
 /** What the contract says about one method; built once from the descriptors (`api/methods.ts`). */

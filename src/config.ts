@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { parseMasterKey } from './lib/master-key.ts'
 
 type Setting<T> = { env: string; flag?: string; parse: (text: string, name: string) => T; default: string; doc: string }
@@ -42,7 +43,8 @@ const address = (value: string, name: string): { host: string; port: number } =>
   if (!match?.groups || port > 65_535) throw new ConfigError(`${name} must be HOST:PORT`)
   return { host: match.groups.host!.replace(/^\[|\]$/g, ''), port }
 }
-const baseUrl = (value: string, name: string): string => {
+/** The origin of an http or https URL; nothing for nothing. */
+export const baseUrl = (value: string, name: string): string => {
   if (value === '') return ''
   const url = URL.parse(value)
   if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search !== '' || url.hash !== '') {
@@ -77,6 +79,18 @@ const organisation = (value: string, name: string): string => {
 const domain = (value: string, name: string): string => {
   if (!/^[a-z0-9][a-z0-9.-]*$/.test(value)) throw new ConfigError(`${name} must be a host name`)
   return value
+}
+
+const networks = (value: string, name: string): readonly string[] => {
+  const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
+  for (const one of listed) {
+    const [address = '', bits = '0', more] = one.split('/')
+    const most = isIP(address) === 6 ? 128 : 32
+    if (isIP(address) === 0 || more !== undefined || !/^\d{1,3}$/.test(bits) || Number(bits) > most) {
+      throw new ConfigError(`${name} must be addresses or CIDR ranges, with commas`)
+    }
+  }
+  return listed
 }
 
 /** Every setting there is. `docs/config.md` and `pinfold config` are made from this table. */
@@ -151,11 +165,41 @@ export const settings = {
     default: 'on',
     doc: '`off` removes gRPC server reflection.',
   }),
+  allowPrivateAddresses: setting({
+    env: 'PINFOLD_ALLOW_PRIVATE_ADDRESSES',
+    parse: onOff,
+    default: 'off',
+    doc: "`on` lets requests that we make, such as for the keys of an identity's issuer, go to private addresses.",
+  }),
+  allowInsecureIssuers: setting({
+    env: 'PINFOLD_ALLOW_INSECURE_ISSUERS',
+    parse: onOff,
+    default: 'off',
+    doc: '`on` lets the issuers of identities be `http://` URLs. Whoever can alter that traffic can then be any of their identities.',
+  }),
   keyRotationDays: setting({
     env: 'PINFOLD_KEY_ROTATION_DAYS',
     parse: whole(3, 3650),
     default: '90',
     doc: 'After how many days tokens are signed with a new key. It is published a day before, the old one for two days after.',
+  }),
+  exchangesPerSource: setting({
+    env: 'PINFOLD_EXCHANGES_PER_SOURCE',
+    parse: whole(1, 10_000_000),
+    default: '600',
+    doc: 'How many token exchanges one client address may ask for in a minute.',
+  }),
+  exchangesPerIssuer: setting({
+    env: 'PINFOLD_EXCHANGES_PER_ISSUER',
+    parse: whole(1, 10_000_000),
+    default: '6000',
+    doc: 'How many tokens of one outside issuer may be exchanged in a minute.',
+  }),
+  trustedProxies: setting({
+    env: 'PINFOLD_TRUSTED_PROXIES',
+    parse: networks,
+    default: '',
+    doc: 'Addresses and CIDR ranges, with commas, of proxies whose `X-Forwarded-For` says who the client is.',
   }),
   maxBodyBytes: setting({
     env: 'PINFOLD_MAX_BODY_BYTES',
@@ -189,6 +233,9 @@ export const settings = {
   }),
 }
 
+/** Settings of the commands that call a server. The server does not read them, and does not mind them. */
+export const clientVariables = ['PINFOLD_API', 'PINFOLD_IDENTITY', 'PINFOLD_ID_TOKEN', 'PINFOLD_TOKEN'] as const
+
 export type Config = { [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> }
 
 /** Throws one ConfigError that lists every bad setting. Flags, where given, are named as such. */
@@ -207,8 +254,7 @@ export function readConfig(
     }
   }
   for (const name of Object.keys(env)) {
-    const known = Object.values(settings).some((one) => one.env === name) || name.startsWith('PINFOLD_TEST_')
-    if (name.startsWith('PINFOLD_') && !known) problems.push(`${name} is not a setting`)
+    if (name.startsWith('PINFOLD_') && !isKnown(name)) problems.push(`${name} is not a setting`)
   }
   const read = config as Config
   if (problems.length === 0 && read.database !== '' && read.masterKey === '') {
@@ -216,6 +262,11 @@ export function readConfig(
   }
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   return read
+}
+
+function isKnown(variable: string): boolean {
+  const names: readonly string[] = [...Object.values(settings).map(({ env }) => env), ...clientVariables]
+  return names.includes(variable) || variable.startsWith('PINFOLD_TEST_')
 }
 
 export const version: string = (

@@ -6,10 +6,14 @@ import { migrate } from './db/migrate.ts'
 import { migrations } from './db/migrations/all.ts'
 import { openDb } from './db/open.ts'
 import { createGrantCache } from './domains/iam/grants.ts'
+import { createLastSeen } from './domains/iam/last-seen.ts'
 import { installBuiltInRoles } from './domains/iam/roles.service.ts'
 import { openKeyring } from './issuer/keyring.ts'
+import { createOutsideIssuers } from './issuer/outside-issuers.ts'
+import { createLimits } from './lib/limits.ts'
 import { createLogger } from './lib/log.ts'
 import { openMasterKey, parseMasterKey } from './lib/master-key.ts'
+import { createOutgoing } from './lib/outgoing.ts'
 import { createSealer } from './lib/seal.ts'
 import { createMetrics } from './metrics.ts'
 
@@ -28,7 +32,15 @@ export async function createApp(
   if (applied.length > 0) log.info('database migrated', { applied })
   await installBuiltInRoles(db, clock().toISOString())
   const keyring = await openKeyring(db, sealer, () => clock().getTime(), config.keyRotationDays)
-  const grants = createGrantCache(db, () => performance.now())
+  const monotonic = () => performance.now()
+  const grants = createGrantCache(db, monotonic)
+  const onError = (error: unknown) => log.error('last use of identities could not be written', { error })
+  const lastSeen = opening.adopt(createLastSeen(db, onError), (open) => open.close())
+  const outgoing = createOutgoing({
+    allowPrivate: config.allowPrivateAddresses,
+    allowHttp: config.allowInsecureIssuers,
+  })
+  const perMinute = { source: config.exchangesPerSource, issuer: config.exchangesPerIssuer }
 
   const done = opening.move()
   return {
@@ -39,6 +51,9 @@ export async function createApp(
     sealer,
     keyring,
     grants,
+    lastSeen,
+    limits: createLimits(perMinute, monotonic),
+    outsideIssuers: createOutsideIssuers(outgoing, () => clock().getTime()),
     clock,
     close: () => done.disposeAsync(),
   }

@@ -1,6 +1,9 @@
 // From the command line to a command; the only file that may end the process.
-import { exitCodes, runProgram, type Terminal } from './cli/command.ts'
+import { text } from 'node:stream/consumers'
+import { auth } from './cli/auth.ts'
+import { CliError, exitCodes, runProgram, type Terminal } from './cli/command.ts'
 import { config } from './cli/config.ts'
+import { identities } from './cli/identities.ts'
 import { migrate } from './cli/migrate.ts'
 import { serve } from './cli/serve.ts'
 import { token } from './cli/token.ts'
@@ -9,6 +12,7 @@ import { isUnavailable } from './db/unavailable.ts'
 
 const terminal: Terminal = {
   env: process.env,
+  input: () => text(process.stdin),
   print: (line) => void process.stdout.write(`${line}\n`),
   say: (line) => void process.stderr.write(`${line}\n`),
   untilAsked: () =>
@@ -27,10 +31,11 @@ for (const stream of [process.stdout, process.stderr]) {
 
 async function main(): Promise<number> {
   try {
-    return await runProgram([serve, token, migrate, config], version, terminal, process.argv)
+    return await runProgram([serve, auth, identities, token, migrate, config], version, terminal, process.argv)
   } catch (error) {
     for (const line of messageOf(error).split('\n')) terminal.say(`pinfold: ${line}`)
     if (process.env.PINFOLD_LOG_LEVEL === 'debug') terminal.say(String((error as Error).stack))
+    if (error instanceof CliError) return error.exitCode
     if (error instanceof ConfigError) return exitCodes.config
     return isUnavailable(error) ? exitCodes.unavailable : exitCodes.failed
   }

@@ -3,21 +3,24 @@ import type { Message } from '@bufbuild/protobuf'
 import type { App, Call, Caller } from '#app.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
 import { type AppError, unimplemented } from '#lib/errors.ts'
-import { anonymous, authenticate } from './authenticate.ts'
+import { anonymous, authenticate, bearerOf } from './authenticate.ts'
 import { type Rendered, renderError, toAppError } from './errors.ts'
 import { resolveMask } from './field-mask.ts'
 import { type Endpoint, scopeOf } from './methods.ts'
 import { permitAt, reachOf } from './permit.ts'
+import { type TrustedProxies, trustedProxies } from './source-address.ts'
 
 export type Door = {
   app: App
   /** What clients call us: issuer and audience of the API's tokens. */
   url: string
   verify: Verifier
+  proxies: TrustedProxies
 }
 
 export function openDoor(app: App, url: string): Door {
-  return { app, url, verify: createVerifier(app.keyring, url, url, app.clock) }
+  const proxies = trustedProxies(app.config.trustedProxies)
+  return { app, url, verify: createVerifier(app.keyring, url, url, app.clock), proxies }
 }
 
 /** One request on its way through the door. */
@@ -25,6 +28,8 @@ export type Passage = {
   transport: 'rest' | 'grpc'
   requestId: string
   remoteAddress: string
+  /** The bearer credential as it came, for methods that look at none before their handler. */
+  authorization: string | undefined
   startedAt: number
   signal: () => AbortSignal
 }
@@ -47,7 +52,7 @@ export async function invoke(
   if (method.access.mode === 'scoped') permitAt(method.access, caller, scopeOf(request, method.access.scope))
   resolveMask(endpoint.desc, request, bodyKeys)
   if (!handler) throw unimplemented(`${method.name} is not served by this version`)
-  return handler(new RequestCall(door.app, endpoint, caller, passage), request as never)
+  return handler(new RequestCall(door, endpoint, caller, passage), request as never)
 }
 
 /** What only some handlers need is made when they ask for it. */
@@ -58,10 +63,12 @@ class RequestCall implements Call {
   readonly reach: readonly string[]
   readonly now: string
   readonly requestId: string
+  readonly url: string
   readonly #passage: Passage
 
-  constructor(app: App, endpoint: Endpoint, caller: Caller, passage: Passage) {
+  constructor({ app, url }: Door, endpoint: Endpoint, caller: Caller, passage: Passage) {
     this.app = app
+    this.url = url
     this.method = endpoint.method
     this.caller = caller
     this.reach = reachOf(endpoint.method.access, caller)
@@ -72,6 +79,14 @@ class RequestCall implements Call {
 
   get log(): Call['log'] {
     return this.app.log.with({ requestId: this.requestId, caller: this.caller.uid })
+  }
+
+  get source(): string {
+    return this.#passage.remoteAddress
+  }
+
+  get credential(): string | undefined {
+    return bearerOf(this.#passage.authorization)
   }
 
   get signal(): AbortSignal {

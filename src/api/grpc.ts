@@ -6,13 +6,15 @@ import { type DescFile, type DescMethod, fromBinary, type Message, toBinary } fr
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import grpc from '@grpc/grpc-js'
 import { ReflectionService } from '@grpc/reflection'
-import { HealthImplementation, service as healthService } from 'grpc-health-check'
+import { HealthImplementation } from 'grpc-health-check'
 import type { Caller } from '#app.ts'
+import { file_grpc_health_v1_health } from '#gen/grpc/health/v1/health_pb.ts'
 import { AppError, type Code, codes } from '#lib/errors.ts'
 import { type Door, enter, fail, invoke, leave, type Passage } from './door.ts'
 import { errorStatus } from './errors.ts'
 import type { Endpoint } from './methods.ts'
 import { newRequestId } from './request-id.ts'
+import { sourceAddress } from './source-address.ts'
 
 export type GrpcServer = {
   /** Takes over a connection whose client speaks HTTP/2. */
@@ -74,10 +76,12 @@ function unary(door: Door, endpoint: Endpoint): grpc.handleUnaryCall<Message, Me
   const { metrics, config } = door.app
   return async (call, callback) => {
     const given = call.metadata.get('x-request-id')[0]
+    const forwardedFor = call.metadata.get('x-forwarded-for')[0]?.toString()
     const passage: Passage = {
       transport: 'grpc',
       requestId: newRequestId(given?.toString()),
-      remoteAddress: call.getPeer(),
+      remoteAddress: sourceAddress(call.getPeer(), forwardedFor, door.proxies),
+      authorization: call.metadata.get('authorization')[0]?.toString(),
       startedAt: performance.now(),
       signal: () => signalOf(call),
     }
@@ -130,10 +134,8 @@ function packageOf(endpoints: readonly Endpoint[]): ConstructorParameters<typeof
     file.dependencies.forEach(add)
   }
   for (const { desc } of endpoints) add(desc.parent.file)
+  add(file_grpc_health_v1_health)
   const fileDescriptorProtos = [...files].map((file) => Buffer.from(toBinary(FileDescriptorProtoSchema, file.proto)))
-  for (const { requestType } of Object.values(healthService)) {
-    fileDescriptorProtos.push(...(requestType as { fileDescriptorProtos: Buffer<ArrayBuffer>[] }).fileDescriptorProtos)
-  }
   return { pinfold: { format: 'Protocol Buffer 3 DescriptorProto', type: {}, fileDescriptorProtos } }
 }
 

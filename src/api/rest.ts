@@ -2,15 +2,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import type { Caller } from '#app.ts'
-import { AppError, type Code, type Detail, invalid } from '#lib/errors.ts'
+import { AppError, type Code } from '#lib/errors.ts'
 import { type Door, enter, fail, invoke, leave, type Passage } from './door.ts'
 import { errorJson, type Rendered } from './errors.ts'
 import { jsonText } from './json-write.ts'
 import type { Endpoint } from './methods.ts'
 import type { Variable } from './path-template.ts'
 import { permitAt } from './permit.ts'
+import { readBody } from './read-body.ts'
 import { newRequestId } from './request-id.ts'
 import { buildRoutes, type Matched, type Routes } from './routes.ts'
+import { sourceAddress } from './source-address.ts'
 import { readRequest } from './transcode.ts'
 
 export type Rest = (req: IncomingMessage, res: ServerResponse) => Promise<void>
@@ -20,7 +22,7 @@ export function createRest(door: Door, endpoints: readonly Endpoint[]): Rest {
   const { metrics, config } = door.app
 
   return async (req, res) => {
-    const passage = passageOf(req, res)
+    const passage = passageOf(door, req, res)
     let endpoint: Endpoint | undefined
     let caller: Caller | undefined
     let code: Code | 'OK' = 'OK'
@@ -44,8 +46,10 @@ export function createRest(door: Door, endpoints: readonly Endpoint[]): Rest {
       caller = await enter(door, endpoint, req.headers.authorization)
       permitEarly(endpoint, caller, matched.variables)
 
-      const body = matched.binding.body === '' ? undefined : await readBody(req, config.maxBodyBytes)
-      const search = query < 0 ? '' : url.slice(query + 1)
+      const isForm = takesForm(matched, req)
+      const body = matched.binding.body !== '' || isForm ? await readBody(req, config.maxBodyBytes) : undefined
+      const inPath = query < 0 ? '' : url.slice(query + 1)
+      const search = isForm ? `${inPath}&${body?.toString('latin1')}` : inPath
       const { request, bodyKeys } = readRequest(endpoint, matched.binding, matched.variables, search, body)
       const response = await invoke(door, endpoint, caller, request, bodyKeys, passage)
       send(res, 200, passage.requestId, isEmpty(endpoint) ? '' : jsonText(endpoint.desc.output, response))
@@ -57,6 +61,12 @@ export function createRest(door: Door, endpoints: readonly Endpoint[]): Rest {
       leave(door, endpoint, caller, code, passage)
     }
   }
+}
+
+/** A method without a JSON body, such as the exchange, reads its parameters from a form as well. */
+function takesForm({ binding }: Matched<Endpoint>, req: IncomingMessage): boolean {
+  const type = req.headers['content-type']?.toLowerCase() ?? ''
+  return binding.body === '' && req.method === 'POST' && type.startsWith('application/x-www-form-urlencoded')
 }
 
 class MethodNotAllowed extends AppError {
@@ -85,12 +95,14 @@ function isEmpty({ desc }: Endpoint): boolean {
   return desc.output.typeName === 'google.protobuf.Empty'
 }
 
-function passageOf(req: IncomingMessage, res: ServerResponse): Passage {
+function passageOf(door: Door, req: IncomingMessage, res: ServerResponse): Passage {
   const given = req.headers['x-request-id']
+  const forwardedFor = req.headers['x-forwarded-for']?.toString()
   return {
     transport: 'rest',
     requestId: newRequestId(typeof given === 'string' ? given : undefined),
-    remoteAddress: req.socket.remoteAddress ?? '',
+    remoteAddress: sourceAddress(req.socket.remoteAddress ?? '', forwardedFor, door.proxies),
+    authorization: req.headers.authorization,
     startedAt: performance.now(),
     signal: () => {
       const controller = new AbortController()
@@ -99,31 +111,6 @@ function passageOf(req: IncomingMessage, res: ServerResponse): Passage {
       return controller.signal
     },
   }
-}
-
-/** Reads on when the body is too large, and keeps nothing, so that the answer arrives and the connection can go on. */
-function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    if (Number(req.headers['content-length'] ?? 0) > limit) return reject(tooLarge(limit))
-    const chunks: Buffer[] = []
-    let length = 0
-    req.on('data', (chunk: Buffer) => {
-      length += chunk.length
-      if (length <= limit) chunks.push(chunk)
-      else reject(tooLarge(limit))
-    })
-    req.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-    const gone = (cause?: unknown) =>
-      reject(new AppError('CANCELLED', 'the client went away before it had sent the whole body', { cause }))
-    req.once('error', gone)
-    req.once('close', gone)
-  })
-}
-
-function tooLarge(limit: number): AppError {
-  const violation = { field: 'body', description: `must be at most ${limit} bytes` }
-  const details: Detail[] = [{ type: 'BadRequest', fieldViolations: [violation] }]
-  return new AppError('INVALID_ARGUMENT', invalid(violation).message, { http: 413, details })
 }
 
 function headersOf(error: unknown, { code, retryAfter }: Rendered): Record<string, string> {

@@ -4,6 +4,7 @@ import { createDocuments } from './documents.ts'
 import { openDoor } from './door.ts'
 import { createGrpcServer } from './grpc.ts'
 import { buildEndpoints } from './methods.ts'
+import { createOAuth } from './oauth.ts'
 import { createOnePort } from './one-port.ts'
 import { createRest } from './rest.ts'
 import { services } from './services.ts'
@@ -49,9 +50,10 @@ export async function startServer(app: App): Promise<Server> {
 
   const door = openDoor(app, url)
   const rest = createRest(door, endpoints)
+  const oauth = createOAuth(door)
   const documents = createDocuments(door, () => draining)
   onRequest = (req, res) => {
-    if (!documents(req, res)) void rest(req, res)
+    if (!documents(req, res) && !oauth(req, res)) void rest(req, res)
   }
   const grpc = createGrpcServer(door, endpoints, onRequest as never)
   accept = grpc.accept

@@ -8,6 +8,8 @@ import { services as registry } from '#domains/registry/domain.ts'
 import { services as vulnerabilities } from '#domains/vulnerabilities/domain.ts'
 import { Auth } from '#gen/pinfold/auth/v1/auth_pb.ts'
 import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
+import { securityTokens } from '#issuer/sts.ts'
+import { auth } from '#issuer/who-am-i.ts'
 
 /** Everything the server serves; a new domain is one line here. */
 export const services: readonly Service[] = [
@@ -18,6 +20,6 @@ export const services: readonly Service[] = [
   ...libraries,
   ...events,
   ...ping,
-  { desc: SecurityTokenService, handlers: {} },
-  { desc: Auth, handlers: {} },
+  { desc: SecurityTokenService, handlers: securityTokens },
+  { desc: Auth, handlers: auth },
 ]

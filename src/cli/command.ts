@@ -1,9 +1,11 @@
 import tab from '@bomb.sh/tab/commander'
-import { CommanderError, Command as Program } from 'commander'
+import { CommanderError, Option, Command as Program } from 'commander'
 
 /** Where a command reads and writes; a test gives its own. */
 export type Terminal = {
   env: Record<string, string | undefined>
+  /** All of standard input. */
+  input(): Promise<string>
   /** One line for people or programs, on standard output. */
   print(line: string): void
   /** One line about what went wrong or is going on, on standard error. */
@@ -12,26 +14,52 @@ export type Terminal = {
   untilAsked(): Promise<void>
 }
 
+/** What the options were given as, by their camelCase names: text, `true` for a switch, a list where one may be repeated. */
+export type Options = Record<string, string | boolean | readonly string[] | undefined>
+
+export type OptionSpec = {
+  /** The long option with its placeholder, such as `--data <dir>`, and perhaps a letter before it. */
+  flags: string
+  summary: string
+  required?: true
+  /** May be given more than once. */
+  repeat?: true
+  choices?: readonly string[]
+}
+
 /** A command is data and one function; what only the function needs it imports there, so that help and completion are quick. */
 export type Command = {
   name: string
   summary: string
   /** More for the command's own help, after its options. */
   details?: string
-  /** Long option with its placeholder, such as `--data <dir>`, and what it does. */
-  options: readonly { flags: string; summary: string }[]
+  options: readonly OptionSpec[]
   /** Answers with the exit code. */
-  run(terminal: Terminal, options: Record<string, string | boolean | undefined>): Promise<number>
+  run(terminal: Terminal, options: Options): Promise<number>
 }
 
-export const exitCodes = { ok: 0, failed: 1, usage: 64, unavailable: 69, config: 78 } as const
+/** Commands of two words, such as `auth login`. */
+export type CommandGroup = { name: string; summary: string; commands: readonly Command[] }
+
+export const exitCodes = { ok: 0, failed: 1, usage: 64, unavailable: 69, refused: 77, config: 78 } as const
+
+/** A failure with its exit code; each line of the message stands for itself. Never holds a token. */
+export class CliError extends Error {
+  override name = 'CliError'
+  readonly exitCode: number
+  constructor(exitCode: number, message: string, cause?: unknown) {
+    super(message, { cause })
+    this.exitCode = exitCode
+  }
+}
 
 const exitHelp = `
-Exit codes: 0 done, 1 failed, 64 wrong usage, 69 the database is not available, 78 a setting is wrong.`
+Exit codes: 0 done, 1 failed, 64 wrong usage, 69 the server or its database is not available, 77 not signed in or
+refused, 78 a setting is wrong.`
 
 /** Runs one command, with help, version and completion; returns its exit code. What a command throws comes through. */
 export async function runProgram(
-  commands: readonly Command[],
+  commands: readonly (Command | CommandGroup)[],
   version: string,
   terminal: Terminal,
   argv: readonly string[],
@@ -50,15 +78,10 @@ export async function runProgram(
       writeErr: (text) => terminal.say(text.replace(/\n$/, '')),
       outputError: (text, write) => write(text.replace(/^error: /, 'pinfold: ')),
     })
-  for (const command of commands) {
-    const sub = program.command(command.name).description(command.summary)
-    sub.copyInheritedSettings(program).showHelpAfterError(`(see pinfold ${command.name} --help)`)
-    if (command.details) sub.addHelpText('after', `\n${command.details}`)
-    for (const { flags, summary } of command.options) sub.option(flags, summary)
-    sub.action(async (options: Record<string, string | boolean | undefined>) => {
-      code = await command.run(terminal, options)
-    })
+  const run = async (command: Command, options: Options) => {
+    code = await command.run(terminal, options)
   }
+  for (const command of commands) addCommand(program, command, run)
   tab(program)
   program.commands
     .find((sub) => sub.name() === 'complete')
@@ -72,4 +95,26 @@ export async function runProgram(
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
     throw error
   }
+}
+
+type Run = (command: Command, options: Options) => Promise<void>
+
+function addCommand(parent: Program, command: Command | CommandGroup, run: Run): void {
+  const sub = parent.command(command.name).description(command.summary)
+  const path = parent.parent ? `${parent.name()} ${command.name}` : command.name
+  sub.showHelpAfterError(`(see pinfold ${path} --help)`)
+  if ('commands' in command) {
+    for (const one of command.commands) addCommand(sub, one, run)
+    return
+  }
+  if (command.details) sub.addHelpText('after', `\n${command.details}`)
+  for (const option of command.options) sub.addOption(optionOf(option))
+  sub.action((options: Options) => run(command, options))
+}
+
+function optionOf({ flags, summary, required, repeat, choices }: OptionSpec): Option {
+  const option = new Option(flags, summary).makeOptionMandatory(required ?? false)
+  if (choices) option.choices(choices)
+  if (repeat) option.argParser((value: string, before?: readonly string[]) => [...(before ?? []), value])
+  return option
 }

@@ -1,5 +1,6 @@
 // Options of the command line that are settings too.
 import { type Config, readConfig, settings } from '#config.ts'
+import type { Options } from './command.ts'
 
 const placeholders: Record<string, string> = { listen: 'host:port', url: 'url', data: 'dir', database: 'url' }
 
@@ -12,10 +13,7 @@ export function settingOptions(...keys: (keyof typeof settings)[]): { flags: str
 }
 
 /** Flags win over the environment, which wins over the defaults. Throws ConfigError. */
-export function configOf(
-  env: Record<string, string | undefined>,
-  options: Record<string, string | boolean | undefined>,
-): Config {
+export function configOf(env: Record<string, string | undefined>, options: Options): Config {
   const given = Object.entries(options).filter(([key, value]) => key in settings && typeof value === 'string')
   return readConfig(env, Object.fromEntries(given) as Record<string, string>)
 }

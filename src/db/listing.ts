@@ -6,15 +6,13 @@
 
 import type { Branch, Page } from '#lib/paging.ts'
 import { lineage, parentOf, top } from '#lib/uid.ts'
-import { ident, join, list, type Reader, type Sql, sql, type Tx } from './sql.ts'
+import { ident, join, list, quoted, type Reader, type Sql, sql, type Tx } from './sql.ts'
 
-/** How a kind of node is stored. `columns` selects the row that the store wants, `join` adds the tables it needs. */
+/** How a kind of node is stored. `columns` selects the row that the store wants, its members named as in the model, `join` adds the tables it needs. */
 export type Listing = { kind: string; table: string; columns: Sql; join?: Sql }
 
 /** The members that a list can be ordered by, other than the uid, with their present values. */
 export type Keys = Record<string, string>
-
-type Keyed = { sortKey: string; sortUid: string }
 
 /** Every place that a node can be listed from: everything, each node above it, and its parent's own children. */
 function placesOf(uid: string): string[] {
@@ -71,9 +69,9 @@ export async function listPage<T>(
   branches: readonly Branch[],
   page: Page,
   filters: readonly Sql[] = [],
-): Promise<(T & Keyed)[]> {
+): Promise<T[]> {
   if (branches.length === 0) return []
-  return reader.all<T & Keyed>(pageQuery(listing, branches, page, filters))
+  return reader.all<T>(pageQuery(listing, branches, page, filters))
 }
 
 /** The statement behind `listPage`, for the tests that look at its plan. */
@@ -90,7 +88,7 @@ export function pageQuery(listing: Listing, branches: readonly Branch[], page: P
   })
   return sql`
     SELECT * FROM (${join(arms, ' UNION ALL ')}) AS merged
-     ORDER BY "sortKey" ${dir}, "sortUid" ${dir}
+     ORDER BY ${quoted(page.order.field)} ${dir}, uid ${dir}
      LIMIT ${page.size + 1} OFFSET ${page.skip}`
 }
 
@@ -101,7 +99,7 @@ function branchQuery(listing: Listing, branch: Branch, page: Page, filters: read
 
   const dir = direction(page)
   return sql`
-    SELECT k.value AS "sortKey", k.uid AS "sortUid", ${listing.columns}
+    SELECT ${listing.columns}
       FROM list_keys k JOIN ${ident(listing.table)} t ON t.id = k.id ${listing.join ?? sql``}
      WHERE k.list = ${`${listing.kind}.${column}`} AND k.place = ${place} AND ${after(page, sql`k.value`, sql`k.uid`)}
      ORDER BY k.value ${dir}, k.uid ${dir}`
@@ -113,7 +111,7 @@ function tableQuery(listing: Listing, branch: Branch, page: Page, filters: reado
   const dir = direction(page)
   const order = page.order.column === 'uid' ? sql`t.uid ${dir}` : sql`${column} ${dir}, t.uid ${dir}`
   return sql`
-    SELECT ${column} AS "sortKey", t.uid AS "sortUid", ${listing.columns}
+    SELECT ${listing.columns}
       FROM ${ident(listing.table)} t ${listing.join ?? sql``}
      WHERE ${join([...bounds(branch, page), ...filters], ' AND ')}
      ORDER BY ${order}`

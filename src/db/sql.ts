@@ -69,6 +69,12 @@ export function ident(name: string): Sql {
   return raw(name)
 }
 
+/** The name of a result column that is written in camel case. */
+export function quoted(name: string): Sql {
+  if (!/^[a-zA-Z][a-zA-Z0-9]*$/.test(name)) throw new TypeError(`not a column name: ${name}`)
+  return raw(`"${name}"`)
+}
+
 /** Puts fragments behind one another; `separator` is text of the program, such as `' AND '`. */
 export function join(fragments: readonly Sql[], separator: string): Sql {
   const parts = ['']

@@ -25,12 +25,14 @@ export type AccessToken = {
 export type TokenInput = {
   issuer: string
   subject: string
-  audience: string
+  audience: string | string[]
   now: Date
   /** In seconds; an hour at most, and unless said otherwise. */
   lifetime?: number
   /** Capability masks by place, when the token is to allow less than its subject may do. */
   narrowing?: ReadonlyMap<string, bigint>
+  /** Further claims, such as `act`. */
+  claims?: Record<string, unknown>
 }
 
 /** Signs an access token; the time that it is valid for is at most an hour. */
@@ -39,7 +41,7 @@ export async function signAccessToken(keyring: Keyring, input: TokenInput): Prom
   const issuedAt = Math.floor(input.now.getTime() / 1000)
   const { narrowing } = input
   const cap = narrowing && Object.fromEntries([...narrowing].map(([place, mask]) => [place, encodeBits(mask)]))
-  return new SignJWT(cap ? { cap } : {})
+  return new SignJWT({ ...input.claims, ...(cap ? { cap } : {}) })
     .setProtectedHeader({ alg: signingAlgorithm, kid, typ: 'at+jwt' })
     .setIssuer(input.issuer)
     .setSubject(input.subject)

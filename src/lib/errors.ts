@@ -82,6 +82,14 @@ export function permissionDenied(message = 'the caller does not hold the require
   return new AppError('PERMISSION_DENIED', message)
 }
 
+/** The same call may succeed after `retryDelaySeconds`. */
+export function tooMany(message: string, retryDelaySeconds: number): AppError {
+  return new AppError('RESOURCE_EXHAUSTED', message, {
+    reason: 'RATE_LIMITED',
+    details: [{ type: 'RetryInfo', retryDelaySeconds }],
+  })
+}
+
 export function unauthenticated(message: string, cause?: unknown): AppError {
   return new AppError('UNAUTHENTICATED', message, { cause })
 }

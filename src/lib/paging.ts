@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { invalid } from './errors.ts'
 import type { Field } from './fields.ts'
 import type { Sealer } from './seal.ts'
@@ -86,7 +86,7 @@ function readOrder(orderBy: string, fields: Readonly<Record<string, Field>>): Pa
 }
 
 function bindingOf(parts: unknown): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)
+  return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 22)
 }
 
 /** An expired token starts again at the first page; one that we did not write, or wrote for another list, is refused. */
@@ -109,13 +109,15 @@ function writeToken(call: PagingCall, page: Page, last: { value: string; uid: st
 }
 
 /** Cuts the row too many that a store reads to learn whether another page follows. */
-export function toListed<T extends { uid: string; sortKey: string }>(
+export function toListed<T extends { uid: string }>(
   call: PagingCall,
   page: Page,
   rows: readonly T[],
   total: number,
 ): Listed<T> {
+  if (rows.length <= page.size) return { items: [...rows], total, next: '' }
   const items = rows.slice(0, page.size)
-  const last = rows.length > page.size ? items.at(-1) : undefined
-  return { items, total, next: last ? writeToken(call, page, { value: last.sortKey, uid: last.uid }) : '' }
+  const last = items.at(-1)!
+  const value = String(last[page.order.field as keyof T])
+  return { items, total, next: writeToken(call, page, { value, uid: last.uid }) }
 }

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
 
 /** Encrypts and authenticates under keys that are derived from the master key, one for each purpose. */
 export type Sealer = {
@@ -12,11 +12,11 @@ const tagLength = 16
 
 /** AES-256-GCM; a sealed value is nonce, ciphertext and tag. */
 export function createSealer(masterKey: Uint8Array): Sealer {
-  const keys = new Map<string, Buffer>()
-  const keyOf = (purpose: string): Buffer => {
+  const keys = new Map<string, KeyObject>()
+  const keyOf = (purpose: string): KeyObject => {
     let key = keys.get(purpose)
     if (!key) {
-      key = Buffer.from(hkdfSync('sha256', masterKey, 'pinfold', purpose, 32))
+      key = createSecretKey(Buffer.from(hkdfSync('sha256', masterKey, 'pinfold', purpose, 32)))
       keys.set(purpose, key)
     }
     return key

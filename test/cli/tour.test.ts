@@ -1,12 +1,58 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { makePlace, project, run, startProcess } from '../support/process.ts'
+import { cleanEnv, type Env, makePlace, type Place, project, run, startProcess } from '../support/process.ts'
 
 const readme = readFileSync(join(project, 'README.md'), 'utf8')
-const tour = /^## A tour in ten minutes\n([\s\S]*?)^## /m.exec(readme)![1]!
-const blocks = [...tour.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1]!)
+
+/** The shell blocks of a section of the README. */
+function blocksOf(section: string): string[] {
+  const [, text] = new RegExp(`^## ${section}\\n([\\s\\S]*?)^## `, 'm').exec(readme)!
+  return [...text!.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1]!)
+}
+
+/**
+ * Runs blocks as they are written, and answers with the lines that each printed. Only what differs from `npm start` is
+ * replaced: the hosts, and where the data is.
+ */
+async function paste(blocks: readonly string[], place: Place, hosts: Env): Promise<string[][]> {
+  const script = Object.entries(hosts).reduce(
+    (text, [written, real]) => text.replaceAll(written, real),
+    blocks.map((block) => `${block}echo --- >&2; echo ---\n`).join(''),
+  )
+  const env = { ...place.env, ...(place.database ? { PINFOLD_DATABASE: place.database } : {}) }
+  const args = ['-euc', script.replaceAll('--data data', `--data ${place.data}`)]
+  const { code, stdout, stderr } = await run(args, { command: 'sh', env })
+  assert.equal(code, 0, stderr)
+  assert.equal(stderr.replaceAll('---\n', ''), '')
+  return stdout.split('---\n').map((output) => output.trim().split('\n').filter(Boolean))
+}
+
+/** Starts the program of a block, on any free port, and resolves with its host once it says that it is ready. */
+async function startExample(block: string) {
+  const [command, ...args] = block.trim().split(' ')
+  const child = spawn(join(project, command!), [...args, '0'], {
+    cwd: project,
+    env: cleanEnv(),
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const exited = once(child, 'close')
+  let text = ''
+  for await (const chunk of child.stdout.setEncoding('utf8')) {
+    text += chunk
+    if (text.includes('\n')) break
+  }
+  return {
+    host: new URL(/^ready (\S+)$/m.exec(text)![1]!).host,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
+}
 
 test('the tour of the README works as it is written', async (t) => {
   await using place = await makePlace()
@@ -14,19 +60,9 @@ test('the tour of the README works as it is written', async (t) => {
   const hasGrpcurl = (await run(['-c', 'command -v grpcurl'], { command: 'sh' })).code === 0
   if (!hasGrpcurl) t.diagnostic('without grpcurl on the PATH its block is left out')
 
-  // Only what differs from `npm start` is replaced: the port, and where the data is.
-  const script = (hasGrpcurl ? blocks : blocks.filter((block) => !block.includes('grpcurl')))
-    .map((block) => `${block}echo --- >&2; echo ---\n`)
-    .join('')
-    .replaceAll('127.0.0.1:8080', new URL(server.url).host)
-    .replaceAll('--data data', `--data ${place.data}`)
-  const env = { ...place.env, ...(place.database ? { PINFOLD_DATABASE: place.database } : {}) }
-  const { code, stdout, stderr } = await run(['-euc', script], { command: 'sh', env })
-  assert.equal(code, 0, stderr)
-  assert.equal(stderr.replaceAll('---\n', ''), '')
-
-  const outputs = stdout.split('---\n').map((output) => output.trim().split('\n'))
-  const [token, , identity, role, viewer, pages, errors, grpc] = outputs.map((lines) => lines.filter(Boolean))
+  const blocks = blocksOf('A tour in ten minutes').filter((block) => hasGrpcurl || !block.includes('grpcurl'))
+  const outputs = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host })
+  const [token, , identity, role, viewer, pages, errors, grpc] = outputs
   assert.deepEqual(token, ['{"response":"pong"}'])
   assert.equal(JSON.parse(identity![0]!).name, 'ledger releases')
   assert.equal(JSON.parse(role![0]!).role.name, 'viewer')
@@ -45,4 +81,25 @@ test('the tour of the README works as it is written', async (t) => {
     assert.match(text, /"name": "jdk"/)
     assert.match(text, /"totalCount": "6"/)
   }
+})
+
+test('a job without a secret reads until its binding goes, as the README says', async () => {
+  const [start, platform, ...blocks] = blocksOf('CI without a secret')
+  const settings = start!.trim().split(' ')
+  assert.deepEqual(settings.splice(-2), ['npm', 'start'])
+  await using place = await makePlace()
+  await using server = await startProcess(place, { env: Object.fromEntries(settings.map((text) => text.split('='))) })
+  await using example = await startExample(platform!)
+
+  const hosts = { '127.0.0.1:8080': new URL(server.url).host, '127.0.0.1:9090': example.host }
+  const [org, identity, check, exchanged, job, gone] = await paste(blocks, place, hosts)
+  assert.equal(JSON.parse(org![0]!).name, 'nightly')
+  assert.deepEqual([identity, exchanged], [[], []])
+  assert.match(check!.at(-1)!, /^the token matches/)
+  const [list, write] = job!.map((line) => JSON.parse(line))
+  assert.deepEqual([list.repos.map((repo: { name: string }) => repo.name), write.code], [['nightly'], 7])
+  const [refused, me] = gone!.map((line) => JSON.parse(line))
+  assert.equal(refused.code, 7)
+  assert.deepEqual(me.capabilities, [])
+  assert.ok(Date.parse(me.expiry) > Date.now())
 })

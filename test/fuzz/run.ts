@@ -17,6 +17,7 @@ import { createSealer } from '#lib/seal.ts'
 import { parseTimestamp } from '#lib/timestamp.ts'
 import { type Random, randomFrom } from '../support/random.ts'
 import { mutate, oneOf } from './mutate.ts'
+import { tokenTargets } from './tokens.ts'
 
 const { values } = parseArgs({
   options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string', default: String(Date.now()) } },
@@ -69,6 +70,7 @@ const readable = bodies.map((text) => {
 
 type Target = (random: Random) => unknown
 const targets: Record<string, Target> = {
+  ...tokenTargets,
   body(random) {
     const { text, accepting } = oneOf(random, readable)
     const desc = oneOf(random, accepting)
@@ -131,7 +133,7 @@ for (let round = 0; performance.now() < until && failures < 20; round++) {
     const began = performance.now()
     try {
       count.runs++
-      target(random)
+      await target(random)
     } catch (error) {
       if (error instanceof AppError && error.code !== 'INTERNAL') count.refused++
       else {

@@ -63,9 +63,15 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     if (one.to === 'src/db/unavailable.ts') return one.from === 'src/api/errors.ts'
     return one.from === 'src/api/authenticate.ts' && one.to === 'src/domains/iam/rights.ts'
   },
-  issuer: (one, to) => ['issuer', 'lib', 'gen'].includes(to) || (to === 'service' && domainOf(one.to) === 'iam'),
+  issuer: (one, to) => {
+    if (['issuer', 'lib', 'gen'].includes(to)) return true
+    return (
+      domainOf(one.to) === 'iam' && (to === 'service' || isRule(one.to)) && !/\.(?:model|store|v\d)\.ts$/.test(one.to)
+    )
+  },
   cli: (one, to) => {
     if (['cli', 'lib', 'src/config.ts', 'src/create-app.ts'].includes(to)) return true
+    if (one.from === 'src/cli/identities-check.ts' && to === 'iam/claims.ts') return true
     const operators = ['serve', 'token', 'migrate', 'demo'].some((name) => one.from === `src/cli/${name}.ts`)
     return operators && ['api', 'issuer', 'db', 'service'].includes(to)
   },

@@ -8,7 +8,7 @@ export function captureLog(level: Level = 'info') {
   const wakers = new Set<() => void>()
   const out = new Writable({
     write(chunk, _encoding, done) {
-      lines.push(JSON.parse(String(chunk)) as Json)
+      for (const line of String(chunk).trimEnd().split('\n')) lines.push(JSON.parse(line) as Json)
       for (const wake of wakers) wake()
       done()
     },

@@ -9,10 +9,7 @@ export const migration: Migration = {
        parent_uid     ${t.text} NOT NULL REFERENCES groups (uid),
        name           ${t.text} NOT NULL,
        description    ${t.text} NOT NULL DEFAULT '',
-       catalog_tier   ${t.int} NOT NULL DEFAULT 0,
-       bundles        ${t.text} NOT NULL DEFAULT '[]',
-       aliases        ${t.text} NOT NULL DEFAULT '[]',
-       active_tags    ${t.text} NOT NULL DEFAULT '[]',
+       catalogue      ${t.text} NOT NULL DEFAULT '',
        create_time    ${t.text} NOT NULL,
        update_time    ${t.text} NOT NULL,
        UNIQUE (parent_uid, name)

@@ -1,6 +1,7 @@
 // The capabilities, read from the contract: the one file besides the wire files that knows the generated enum.
 import { getOption } from '@bufbuild/protobuf'
 import { CapabilitySchema, capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
+import { invalid } from '#lib/errors.ts'
 
 export type Capability = {
   /** Its number in the contract. */
@@ -35,6 +36,16 @@ export function capabilityNumber(name: string): number {
 
 export function capabilityByName(name: string): Capability | undefined {
   return byName.get(name)
+}
+
+/** The mask of dotted names; `undefined` for none. Throws INVALID_ARGUMENT on `cap` for a name that does not exist. */
+export function capabilitiesNamed(names: readonly string[]): bigint | undefined {
+  if (names.length === 0) return undefined
+  return names.reduce((mask, name) => {
+    const known = byName.get(name)
+    if (!known) throw invalid({ field: 'cap', description: `${name.slice(0, 64)} is not a capability` })
+    return mask | known.mask
+  }, 0n)
 }
 
 /** Numbers that the contract does not know, such as those of a newer version, are left out. */

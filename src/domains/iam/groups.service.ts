@@ -50,6 +50,11 @@ export async function requireGroup(reader: Reader, uid: string): Promise<Group> 
   return group
 }
 
+/** For telling a caller the names of the places that their token is for. */
+export async function findGroupName(reader: Reader, uid: string): Promise<string | undefined> {
+  return (await store.findGroup(reader, uid))?.name
+}
+
 export async function listGroups(
   call: Call,
   uidp: UidpFilter | undefined,

@@ -59,7 +59,7 @@ export type GroupFilter = { name: string }
 /** One row more than the page has room for. */
 export async function listGroups(reader: Reader, branches: readonly Branch[], page: Page, filter: GroupFilter) {
   const rows = await listPage<Row>(reader, groupListing, branches, page, conditions(filter))
-  return rows.map((row) => ({ ...fromRow(row), sortKey: row.sortKey }))
+  return rows.map(fromRow)
 }
 
 export function countGroups(reader: Reader, branches: readonly Branch[], filter: GroupFilter): Promise<number> {

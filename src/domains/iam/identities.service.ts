@@ -11,6 +11,7 @@ import { type Identity, identityFields, identityType, type Relationship, relatio
 import * as store from './identities.store.ts'
 import { listScope, type UidpFilter } from './list-scope.ts'
 import { unbindIdentity } from './owners.service.ts'
+import { personUid } from './people.ts'
 import { checkRelationship, keepLatest, withDefaults } from './relationships.ts'
 import { listGrants } from './role-bindings.store.ts'
 
@@ -26,6 +27,11 @@ export async function identityExists(reader: Reader, uid: string): Promise<boole
   return (await store.findIdentity(reader, uid)) !== undefined
 }
 
+/** The identity that an exchange is for; unlike `getIdentity`, it is nobody's to see. */
+export async function findIdentityForExchange(reader: Reader, uid: string): Promise<Identity | undefined> {
+  return store.findIdentity(reader, uid)
+}
+
 export async function listIdentities(
   call: Call,
   uidp: UidpFilter | undefined,
@@ -36,6 +42,15 @@ export async function listIdentities(
   const branches = await listScope(call, uidp, groupParents(db))
   const rows = await store.listIdentities(db, branches, page, filter)
   return toListed(call, page, rows, await store.countIdentities(db, branches, filter))
+}
+
+/** The uid of the person with this issuer and subject, the same whether or not they ever signed up. */
+export function lookupIdentity(issuer: string, subject: string): string {
+  if (issuer === '') throw invalid({ field: 'issuer', description: 'is required' })
+  if (subject === '') throw invalid({ field: 'subject', description: 'is required' })
+  // NUL separates the two; within one of them it could make one person out of two.
+  if (issuer.includes('\0')) throw invalid({ field: 'issuer', description: 'must not hold a NUL' })
+  return personUid(issuer, subject)
 }
 
 /** Never contacts the issuer: only an exchange does. */

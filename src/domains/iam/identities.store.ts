@@ -44,7 +44,7 @@ export type IdentityFilter = { name: string; relationshipType: string }
 /** One row more than the page has room for. */
 export async function listIdentities(reader: Reader, branches: readonly Branch[], page: Page, filter: IdentityFilter) {
   const rows = await listPage<Row>(reader, identityListing, branches, page, conditions(filter))
-  return rows.map((row) => ({ ...fromRow(row), sortKey: row.sortKey }))
+  return rows.map(fromRow)
 }
 
 export function countIdentities(reader: Reader, branches: readonly Branch[], filter: IdentityFilter): Promise<number> {
@@ -91,4 +91,9 @@ function typeOf(identity: Identity): string {
 
 function relationshipText({ claimMatch, staticKeys, awsIdentity, servicePrincipal }: Identity): string {
   return JSON.stringify({ claimMatch, staticKeys, awsIdentity, servicePrincipal })
+}
+
+/** Times only move forward, whichever node writes last. */
+export async function setLastSeen(tx: Tx, uid: string, time: string): Promise<void> {
+  await tx.run(sql`UPDATE identities SET last_seen_time = ${time} WHERE uid = ${uid} AND last_seen_time < ${time}`)
 }

@@ -42,6 +42,13 @@ export const identities: Handlers<typeof IdentitiesService> = {
     }
   },
 
+  async lookupIdentity(_call, { issuer, subject }) {
+    return {
+      $typeName: 'pinfold.platform.iam.v2.LookupIdentityResponse',
+      uid: service.lookupIdentity(issuer, subject),
+    }
+  },
+
   async createIdentity(call, { parent, identity }) {
     return toMessage(await service.createIdentity(call, parent, fromMessage(identity)))
   },

@@ -11,6 +11,8 @@ import {
 } from './identities.model.ts'
 
 const maxPatternBytes = 1024
+/** Matching takes time in proportion to this, and to the text; `.{0,1000}` has 2,000 steps. */
+const maxPatternSteps = 4000
 const maxRelationshipBytes = 64 * 1024
 const staticKeysLifetime = 365 * 24 * 60 * 60 * 1000
 
@@ -58,12 +60,14 @@ function checkClaimMatch(match: ClaimMatch): FieldViolation[] {
   const problems = [
     ...eitherOf(at('issuer'), match.issuer, match.issuerPattern),
     ...eitherOf(at('subject'), match.subject, match.subjectPattern),
-    ...pattern(at('issuer_pattern'), match.issuerPattern),
-    ...pattern(at('subject_pattern'), match.subjectPattern),
-    ...pattern(at('audience_pattern'), match.audiencePattern),
-    ...Object.entries(match.claimPatterns ?? {}).flatMap(([claim, text]) =>
-      pattern(at(`claim_patterns.${claim}`), text),
-    ),
+    ...patterns([
+      [at('issuer_pattern'), match.issuerPattern],
+      [at('subject_pattern'), match.subjectPattern],
+      [at('audience_pattern'), match.audiencePattern],
+      ...Object.entries(match.claimPatterns ?? {}).map(
+        ([claim, text]) => [at(`claim_patterns.${claim}`), text] as const,
+      ),
+    ]),
   ]
   if (match.issuer && !isIssuer(match.issuer)) {
     problems.push({ field: at('issuer'), description: 'must be an https URL without query or fragment' })
@@ -87,7 +91,10 @@ function checkStaticKeys(keys: StaticKeys, createTime: string): FieldViolation[]
 
 function checkAws(aws: AwsIdentity): FieldViolation[] {
   const at = (name: string) => `aws_identity.${name}`
-  const problems = [...pattern(at('arn_pattern'), aws.arnPattern), ...pattern(at('user_id_pattern'), aws.userIdPattern)]
+  const problems = patterns([
+    [at('arn_pattern'), aws.arnPattern],
+    [at('user_id_pattern'), aws.userIdPattern],
+  ])
   if (!/^[0-9]{12}$/.test(aws.awsAccount ?? '')) {
     problems.push({ field: at('aws_account'), description: 'aws_account must match "^[0-9]{12}$"' })
   }
@@ -101,17 +108,20 @@ function eitherOf(field: string, exact = '', asPattern = ''): FieldViolation[] {
   return exact || asPattern ? [] : [{ field, description: 'is required, as an exact value or as a pattern' }]
 }
 
-/** RE2 syntax, so that matching takes linear time whatever a user writes. */
-function pattern(field: string, text = ''): FieldViolation[] {
-  if (text === '') return []
-  if (Buffer.byteLength(text) > maxPatternBytes)
-    return [{ field, description: `must be at most ${maxPatternBytes} bytes` }]
-  try {
-    RE2JS.compile(text)
-    return []
-  } catch {
-    return [{ field, description: 'is not a regular expression in RE2 syntax' }]
-  }
+/** RE2 syntax, so that matching takes linear time whatever a user writes, and not too many steps all together. */
+function patterns(named: readonly (readonly [field: string, text: string | undefined])[]): FieldViolation[] {
+  let steps = 0
+  return named.flatMap(([field, text = '']) => {
+    if (text === '') return []
+    if (Buffer.byteLength(text) > maxPatternBytes)
+      return [{ field, description: `must be at most ${maxPatternBytes} bytes` }]
+    try {
+      steps += RE2JS.compile(text).programSize()
+    } catch {
+      return [{ field, description: 'is not a regular expression in RE2 syntax' }]
+    }
+    return steps > maxPatternSteps ? [{ field, description: 'repeats too much to be matched quickly' }] : []
+  })
 }
 
 /** Plain http only where it cannot leave the machine. One large issuer still writes its name without a scheme. */

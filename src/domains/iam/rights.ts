@@ -38,6 +38,12 @@ export function createRights({ identity, grants, operator = false, narrowing }: 
       const places = new Set([top, ...held.keys(), ...(narrowing?.keys() ?? [])])
       return highest([...places].filter((place) => covers(place, need)))
     },
+    places: () => {
+      if (!narrowing) return held
+      const both = new Set([...held.keys(), ...narrowing.keys()])
+      const masks = [...both].map((place) => [place, union(held, place) & union(narrowing, place)] as const)
+      return new Map(masks.filter(([, mask]) => mask !== 0n))
+    },
   }
 }
 
@@ -69,4 +75,4 @@ function highest(places: string[]): string[] {
   return kept
 }
 
-export const noRights: Rights = { holds: () => false, roots: () => [] }
+export const noRights: Rights = { holds: () => false, roots: () => [], places: () => new Map() }

@@ -67,7 +67,7 @@ export type BindingFilter = { identity: string; group: string; role: string }
 /** One row more than the page has room for. */
 export async function listBindings(reader: Reader, branches: readonly Branch[], page: Page, filter: BindingFilter) {
   const rows = await listPage<Row>(reader, roleBindingListing, branches, page, conditions(filter))
-  return rows.map((row) => ({ ...fromRow(row), sortKey: row.sortKey }))
+  return rows.map(fromRow)
 }
 
 export function countBindings(reader: Reader, branches: readonly Branch[], filter: BindingFilter): Promise<number> {

@@ -34,7 +34,7 @@ export type RoleFilter = { name: string }
 /** One row more than the page has room for. */
 export async function listRoles(reader: Reader, branches: readonly Branch[], page: Page, filter: RoleFilter) {
   const rows = await listPage<Row>(reader, roleListing, branches, page, conditions(filter))
-  return rows.map((row) => ({ ...fromRow(row), sortKey: row.sortKey }))
+  return rows.map(fromRow)
 }
 
 export function countRoles(reader: Reader, branches: readonly Branch[], filter: RoleFilter): Promise<number> {

@@ -4,34 +4,33 @@ import type { Branch, Page } from '#lib/paging.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { Repo } from './repos.model.ts'
 
-type Row = Omit<Repo, 'bundles' | 'aliases' | 'activeTags'> & {
-  bundles: string
-  aliases: string
-  activeTags: string
-}
+/** What the catalogue says of a repo; most say nothing, which is stored as an empty text. */
+type Catalogue = Pick<Repo, 'catalogTier' | 'bundles' | 'aliases' | 'activeTags'>
+type Row = Omit<Repo, keyof Catalogue> & { catalogue: string }
 
 const columns = sql`
-  t.uid, t.name, t.description, t.catalog_tier AS "catalogTier", t.bundles, t.aliases, t.active_tags AS "activeTags",
-  t.create_time AS "createTime", t.update_time AS "updateTime"`
+  t.uid, t.name, t.description, t.catalogue, t.create_time AS "createTime", t.update_time AS "updateTime"`
 const kind = 'repos'
 export const repoListing: Listing = { kind, table: 'repos', columns }
 
 function fromRow(row: Row): Repo {
+  const catalogue = row.catalogue === '' ? undefined : (JSON.parse(row.catalogue) as Catalogue)
   return {
     uid: row.uid,
     name: row.name,
     description: row.description,
-    catalogTier: row.catalogTier,
-    bundles: readList(row.bundles),
-    aliases: readList(row.aliases),
-    activeTags: readList(row.activeTags),
+    catalogTier: catalogue?.catalogTier ?? 0,
+    bundles: catalogue?.bundles ?? [],
+    aliases: catalogue?.aliases ?? [],
+    activeTags: catalogue?.activeTags ?? [],
     createTime: row.createTime,
     updateTime: row.updateTime,
   }
 }
 
-function readList(text: string): string[] {
-  return text === '[]' ? [] : (JSON.parse(text) as string[])
+function catalogueText({ catalogTier, bundles, aliases, activeTags }: Repo): string {
+  const says = catalogTier !== 0 || bundles.length + aliases.length + activeTags.length > 0
+  return says ? JSON.stringify({ catalogTier, bundles, aliases, activeTags }) : ''
 }
 
 const keysOf = (repo: Repo): Keys => ({ name: repo.name, create_time: repo.createTime, update_time: repo.updateTime })
@@ -47,7 +46,7 @@ export type RepoFilter = { name: string | undefined }
 /** One row more than the page has room for. */
 export async function listRepos(reader: Reader, branches: readonly Branch[], page: Page, filter: RepoFilter) {
   const rows = await listPage<Row>(reader, repoListing, branches, page, conditions(filter))
-  return rows.map((row) => ({ ...fromRow(row), sortKey: row.sortKey }))
+  return rows.map(fromRow)
 }
 
 export function countRepos(reader: Reader, branches: readonly Branch[], filter: RepoFilter): Promise<number> {
@@ -61,9 +60,8 @@ function conditions(filter: RepoFilter): Sql[] {
 /** `false` when a repo of the same group has the name. */
 export async function insertRepo(tx: Tx, repo: Repo): Promise<boolean> {
   const row = await tx.get<{ id: number }>(sql`
-    INSERT INTO repos (uid, parent_uid, name, description, catalog_tier, bundles, aliases, active_tags, create_time, update_time)
-    VALUES (${repo.uid}, ${parentOf(repo.uid)}, ${repo.name}, ${repo.description}, ${repo.catalogTier},
-            ${JSON.stringify(repo.bundles)}, ${JSON.stringify(repo.aliases)}, ${JSON.stringify(repo.activeTags)},
+    INSERT INTO repos (uid, parent_uid, name, description, catalogue, create_time, update_time)
+    VALUES (${repo.uid}, ${parentOf(repo.uid)}, ${repo.name}, ${repo.description}, ${catalogueText(repo)},
             ${repo.createTime}, ${repo.updateTime})
         ON CONFLICT (parent_uid, name) DO NOTHING
     RETURNING id`)
@@ -75,9 +73,7 @@ export async function insertRepo(tx: Tx, repo: Repo): Promise<boolean> {
 export async function patchRepo(tx: Tx, before: Repo, after: Repo): Promise<void> {
   await tx.run(sql`
     UPDATE repos
-       SET description = ${after.description}, catalog_tier = ${after.catalogTier},
-           bundles = ${JSON.stringify(after.bundles)}, aliases = ${JSON.stringify(after.aliases)},
-           active_tags = ${JSON.stringify(after.activeTags)}, update_time = ${after.updateTime}
+       SET description = ${after.description}, catalogue = ${catalogueText(after)}, update_time = ${after.updateTime}
      WHERE uid = ${before.uid}`)
   await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
 }

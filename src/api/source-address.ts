@@ -1,0 +1,36 @@
+import { BlockList, isIP } from 'node:net'
+
+/** Proxies whose word on the client's address is believed: single addresses and CIDR ranges. */
+export type TrustedProxies = { has(address: string): boolean }
+
+export function trustedProxies(ranges: readonly string[]): TrustedProxies {
+  const list = new BlockList()
+  for (const range of ranges) {
+    const [address = '', bits] = range.split('/')
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+    if (bits === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(bits), family)
+  }
+  if (ranges.length === 0) return { has: () => false }
+  return { has: (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4') }
+}
+
+/**
+ * The client's address: that of the connection, unless it is a trusted proxy's. Then it is the last address of
+ * `X-Forwarded-For` that is not one, since only what trusted proxies added to that header is true.
+ */
+export function sourceAddress(connected: string, forwardedFor: string | undefined, proxies: TrustedProxies): string {
+  let source = plain(connected)
+  for (const hop of (forwardedFor ?? '').split(',').reverse()) {
+    const address = plain(hop.trim())
+    if (!proxies.has(source) || isIP(address) === 0) break
+    source = address
+  }
+  return source
+}
+
+/** IPv4 as IPv4, also where a socket of both families, or a peer with its port, spells it differently. */
+function plain(address: string): string {
+  const withoutPort = /^\[(.+)\]:\d+$/.exec(address)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(address)?.[1] ?? address
+  return withoutPort.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '')
+}

@@ -1,0 +1,117 @@
+// How commands call a server: only through its public API, with one token.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { codes } from '#lib/errors.ts'
+import { CliError, exitCodes } from './command.ts'
+import { plain } from './plain-text.ts'
+
+const attempts = 3
+const timeoutMs = 30_000
+
+type Body = Record<string, unknown>
+type Detail = { fieldViolations?: unknown; metadata?: { requestId?: unknown }; retryDelay?: unknown }
+type Violation = { field?: unknown; description?: unknown }
+
+/** What a server answered instead of a result. `code` is a google.rpc code. */
+export class ApiError extends CliError {
+  override name = 'ApiError'
+  readonly code: number
+  constructor(code: number, message: string, cause?: unknown) {
+    super(exitCodeOf(code), message, cause)
+    this.code = code
+  }
+}
+
+/**
+ * Sends a request with a bearer token and answers with the JSON of the response. What cannot be reached or is not
+ * available now is tried three times. Throws ApiError, in whose message neither of the tokens can be.
+ */
+export async function send(method: 'GET' | 'POST', url: URL, token: string): Promise<Body> {
+  checkDestination(url)
+  checkToken(token, 'the token')
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await sendOnce(method, url, token)
+    } catch (error) {
+      const again = error instanceof ApiError && error.code === codes.UNAVAILABLE.number && attempt < attempts
+      if (!again) throw error
+      await sleep(100 + Math.random() * 100)
+    }
+  }
+}
+
+/** A token is one word of visible characters; anything else would end up in the error of a header. */
+export function checkToken(token: string, name: string): void {
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new CliError(exitCodes.config, `${name} is not one word of plain characters`)
+}
+
+/** Nobody on the way may read a token. */
+function checkDestination({ protocol, hostname, origin }: URL): void {
+  const stays = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname)
+  if (protocol === 'https:' || (protocol === 'http:' && stays)) return
+  throw new CliError(exitCodes.config, `tokens are sent over https only, and ${plain(origin)} is not`)
+}
+
+async function sendOnce(method: string, url: URL, token: string): Promise<Body> {
+  const { ok, status, text } = await ask(method, url, token)
+  const body = jsonOf(text)
+  if (ok && body) return body
+  const where = `${url.origin}${url.pathname}`
+  if (ok) throw new ApiError(codes.UNKNOWN.number, `${where} answered with something that is not JSON`)
+  throw errorOf(status, body, where, token)
+}
+
+async function ask(method: string, url: URL, token: string) {
+  try {
+    const res = await fetch(url, {
+      method,
+      headers: { authorization: `Bearer ${token}`, accept: 'application/json' },
+      // A redirect could take the token elsewhere.
+      redirect: 'manual',
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    return { ok: res.ok, status: res.status, text: await res.text() }
+  } catch (error) {
+    const slow = error instanceof Error && error.name === 'TimeoutError'
+    const { code, message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
+    const reason = slow ? `no answer within ${timeoutMs / 1000} seconds` : plain(code ?? message)
+    const number = slow ? codes.DEADLINE_EXCEEDED.number : codes.UNAVAILABLE.number
+    throw new ApiError(number, `${url.origin} cannot be reached: ${reason}`, error)
+  }
+}
+
+function jsonOf(text: string): Body | undefined {
+  try {
+    const body: unknown = JSON.parse(text)
+    return body !== null && typeof body === 'object' ? (body as Body) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The code in the body counts; without one, what the status says. */
+function errorOf(status: number, body: Body | undefined, where: string, token: string): ApiError {
+  const safe = (text: unknown) => plain(String(text).replaceAll(token, '[token]'))
+  const code = typeof body?.code === 'number' ? body.code : codeOfStatus(status)
+  const details = (Array.isArray(body?.details) ? body.details : []) as (Detail | null)[]
+  const message = typeof body?.message === 'string' ? safe(body.message) : `${where} answered ${status}`
+  const requestId = details.find((one) => one?.metadata?.requestId)?.metadata?.requestId
+  const retry = details.find((one) => one?.retryDelay)?.retryDelay
+
+  const violations = details.flatMap((one) => (Array.isArray(one?.fieldViolations) ? one.fieldViolations : []))
+  const fields = (violations as (Violation | null)[])
+    .map((one) => safe(`${one?.field}: ${one?.description}`))
+    .filter((line) => !message.includes(line))
+  const hints = [retry && `try again in ${safe(retry)}`, requestId && `request id ${safe(requestId)}`].filter(Boolean)
+  return new ApiError(code, [`${message}${hints.length > 0 ? ` (${hints.join(', ')})` : ''}`, ...fields].join('\n'))
+}
+
+function codeOfStatus(status: number): number {
+  if (status === 502) return codes.UNAVAILABLE.number
+  return Object.values(codes).find(({ http }) => http === status)?.number ?? codes.UNKNOWN.number
+}
+
+function exitCodeOf(code: number): number {
+  if (code === codes.UNAUTHENTICATED.number || code === codes.PERMISSION_DENIED.number) return exitCodes.refused
+  if (code === codes.UNAVAILABLE.number || code === codes.DEADLINE_EXCEEDED.number) return exitCodes.unavailable
+  return exitCodes.failed
+}

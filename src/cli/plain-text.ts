@@ -1,0 +1,19 @@
+/** Text of somebody else on one line of a terminal: without control characters, and without anything that looks like a token. */
+export function plain(text: string): string {
+  return text
+    .replace(/eyJ[\w-]+\.[\w-]+(?:\.[\w-]*)*/g, '[token]')
+    .replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
+    .trim()
+}
+
+/** Rows with their columns aligned; nothing follows the last one. */
+export function table(rows: readonly (readonly string[])[]): string[] {
+  const cells = rows.map((row) => row.map(plain))
+  const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
+  return cells.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}

@@ -1,0 +1,135 @@
+// What a signed-in user keeps: one profile in the configuration folder, and a token for each audience in the cache.
+import { randomUUID } from 'node:crypto'
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, isAbsolute, join } from 'node:path'
+import { CliError, exitCodes } from './command.ts'
+
+/** A sign-in: where, as whom, and how to get the outside token again. */
+export type Profile = {
+  api: string
+  identity: string
+  /** An absolute path, `-` for standard input, or nothing where the platform's own token is looked for. */
+  identityToken: string
+}
+
+export type UserFiles = { profile: string; tokens: string }
+
+/** The places of the XDG base directory specification, which wants relative ones ignored. */
+export function userFiles(env: Record<string, string | undefined>): UserFiles {
+  const base = (variable: string, fallback: string) => {
+    const given = env[variable]
+    return given && isAbsolute(given) ? given : join(env.HOME || homedir(), fallback)
+  }
+  return {
+    profile: join(base('XDG_CONFIG_HOME', '.config'), 'pinfold', 'profile.json'),
+    tokens: join(base('XDG_CACHE_HOME', '.cache'), 'pinfold'),
+  }
+}
+
+export function readProfile({ profile }: UserFiles): Profile | undefined {
+  const text = read(profile)
+  if (text === undefined) return undefined
+  try {
+    const { api, identity, identityToken } = JSON.parse(text) as Record<string, unknown>
+    if (typeof api === 'string' && typeof identity === 'string' && typeof identityToken === 'string') {
+      return { api, identity, identityToken }
+    }
+  } catch {
+    // Told below.
+  }
+  throw new CliError(exitCodes.config, `${profile} is not a profile; pinfold auth logout removes it`)
+}
+
+export function writeProfile({ profile }: UserFiles, content: Profile): void {
+  write(profile, `${JSON.stringify(content, undefined, 2)}\n`)
+}
+
+export function readToken(files: UserFiles, audience: string): string | undefined {
+  return read(tokenFile(files, audience))?.trim()
+}
+
+export function writeToken(files: UserFiles, audience: string, token: string): void {
+  const file = tokenFile(files, audience)
+  makePrivateFolder(files.tokens)
+  write(file, `${token}\n`)
+}
+
+/** Forgets the token for one audience. */
+export function removeToken(files: UserFiles, audience: string): void {
+  remove(dirname(tokenFile(files, audience)))
+  removeIfEmpty(files.tokens)
+}
+
+/** Forgets every token, and leaves the profile. */
+export function removeTokens({ tokens }: UserFiles): void {
+  remove(tokens)
+}
+
+export function removeProfile({ profile }: UserFiles): void {
+  remove(profile)
+  removeIfEmpty(dirname(profile))
+}
+
+/** A folder for each audience, with `-` for the slashes. Two that become the same are told apart by what the token says. */
+function tokenFile({ tokens }: UserFiles, audience: string): string {
+  const folder = audience.replaceAll('/', '-')
+  if (!/^(?!\.{1,2}$)[\x21-\x7e]{1,255}$/.test(folder)) {
+    throw new CliError(exitCodes.usage, 'an audience is the URL of an API or the host of a registry')
+  }
+  return join(tokens, folder, 'oidc-token')
+}
+
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
+    throw problemWith(file, 'read', error)
+  }
+}
+
+/** Whoever reads meanwhile gets the old file or the new one, and nobody else gets either. */
+function write(file: string, content: string): void {
+  const fresh = `${file}.${randomUUID()}`
+  try {
+    makePrivateFolder(dirname(file))
+    writeFileSync(fresh, content, { mode: 0o600, flag: 'wx', flush: true })
+    renameSync(fresh, file)
+  } catch (error) {
+    rmSync(fresh, { force: true })
+    throw problemWith(file, 'written', error)
+  }
+}
+
+function makePrivateFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    // It may have been there before, and open.
+    chmodSync(folder, 0o700)
+  } catch (error) {
+    throw problemWith(folder, 'made', error)
+  }
+}
+
+function remove(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true })
+  } catch (error) {
+    throw problemWith(path, 'removed', error)
+  }
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder)
+  } catch {
+    // Somebody else keeps something there.
+  }
+}
+
+function problemWith(path: string, what: string, error: unknown): CliError {
+  if (error instanceof CliError) return error
+  const { code, message } = error as NodeJS.ErrnoException
+  return new CliError(exitCodes.failed, `${path} cannot be ${what}: ${code ?? message}`, error)
+}

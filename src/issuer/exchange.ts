@@ -1,0 +1,142 @@
+// Keyless access: a token that somebody's platform signed becomes a short-lived token of ours (behaviour 7.2).
+import type { App } from '#app.ts'
+import { capabilitiesNamed } from '#domains/iam/capabilities.ts'
+import { matchClaims, trustsIssuer } from '#domains/iam/claims.ts'
+import { findIdentityForExchange } from '#domains/iam/identities.service.ts'
+import { canonicalIssuer, personUid } from '#domains/iam/people.ts'
+import { AppError, type Detail, invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
+import { readKeySet } from '#lib/key-set.ts'
+import { isUid } from '#lib/uid.ts'
+import { maxLifetime, signAccessToken } from './access-token.ts'
+import { narrow } from './narrowing.ts'
+import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutsideToken } from './outside-token.ts'
+
+/** Servers and proxies refuse headers not much longer than this. */
+const maxIssuedLength = 12 * 1024
+
+export type ExchangeInput = {
+  /** The outside token, as the bearer credential carried it. */
+  credential: string | undefined
+  /** Who is to accept the new token; at least one. */
+  audiences: readonly string[]
+  /** Only these places; all that the identity can reach when empty. */
+  scopes: readonly string[]
+  /** Only these capabilities, dotted; all that the identity holds when empty. */
+  capabilities: readonly string[]
+  /** The identity to become; the person with the token's issuer and subject when empty. */
+  identity: string
+}
+
+/** `expiry` is ISO 8601. */
+export type Exchanged = { token: string; expiry: string; subject: string }
+
+/** Where the exchange happens: what clients call us, and whom we know. */
+export type Issuing = { app: App; issuer: string; source: string }
+
+/**
+ * Throws UNAUTHENTICATED for a credential that is not good, PERMISSION_DENIED for one that is not that identity's (also
+ * when there is no such identity), INVALID_ARGUMENT for what is asked in a wrong way.
+ */
+export async function exchange({ app, issuer, source }: Issuing, input: ExchangeInput): Promise<Exchanged> {
+  app.limits.check('source', source)
+  checkInput(issuer, input)
+  const kept = capabilitiesNamed(input.capabilities)
+  if (input.credential === undefined) throw unauthenticated('a bearer token to exchange is required')
+  const now = app.clock()
+  const token = readOutsideToken(input.credential)
+  checkTimes(token, now)
+  if (token.issuer === issuer) throw refused('our own token')
+
+  const uid = input.identity || personUid(token.issuer, token.subject)
+  const identity = await findIdentityForExchange(app.db, uid)
+  const proven = await prove(app, issuer, identity, token, now)
+  // A person who has no account yet is told so; nothing is said about identities that a caller names.
+  if (!identity && input.identity === '') throw accountNotFound(uid)
+  if (!proven) throw permissionDenied('the token may not be exchanged for this identity')
+
+  const signed = await signAccessToken(app.keyring, {
+    issuer,
+    subject: uid,
+    audience: input.audiences.length === 1 ? input.audiences[0]! : [...new Set(input.audiences)],
+    now,
+    narrowing: narrow(uid, await app.grants.of(uid), input.scopes, kept),
+    claims: { act: { iss: token.issuer, sub: token.subject, aud: token.audience } },
+  })
+  if (signed.length > maxIssuedLength) {
+    throw invalid({
+      field: 'scopes',
+      description: 'are needed: the identity has roles in too many groups for one token',
+    })
+  }
+  app.lastSeen.note(uid, now.toISOString())
+  const expiry = new Date((Math.floor(now.getTime() / 1000) + maxLifetime) * 1000).toISOString()
+  return { token: signed, expiry, subject: uid }
+}
+
+function checkInput(issuer: string, { audiences, scopes, identity }: ExchangeInput): void {
+  if (audiences.length === 0) throw invalid({ field: 'aud', description: 'an audience must be specified' })
+  const known = knownAudiences(issuer)
+  if (!audiences.every((audience) => known.includes(audience))) {
+    throw invalid({ field: 'aud', description: `must be one of ${known.join(', ')}` })
+  }
+  if (identity !== '' && !isUid(identity)) throw invalid({ field: 'identity', description: 'is not a uid' })
+  if (!scopes.every(isUid)) throw invalid({ field: 'scopes', description: 'holds a text that is not a uid' })
+}
+
+/** The API, which is called by its URL, and the registry, which is called by its host. */
+function knownAudiences(issuer: string): string[] {
+  return [issuer, new URL(issuer).host]
+}
+
+/** What an outside token may be meant for when the identity says nothing about it. */
+export function defaultAudiences(issuer: string): string[] {
+  const { host, hostname } = new URL(issuer)
+  return [...new Set([issuer, host, hostname])]
+}
+
+type Found = NonNullable<Awaited<ReturnType<typeof findIdentityForExchange>>>
+
+/**
+ * Whether the token shows that its bearer is the identity. A missing identity is told from one that wants other claims in
+ * no way. Throws UNAUTHENTICATED for a token that is forged, as far as we can tell, or was issued for another audience.
+ */
+async function prove(
+  app: App,
+  issuer: string,
+  identity: Found | undefined,
+  token: OutsideToken,
+  now: Date,
+): Promise<boolean> {
+  const { claimMatch, staticKeys } = identity ?? {}
+  const ours = defaultAudiences(issuer)
+  if (staticKeys && canonicalIssuer(staticKeys.issuer ?? '') === token.issuer && staticKeys.subject === token.subject) {
+    await verifyOutsideToken(token, readKeySet(JSON.parse(staticKeys.issuerKeys ?? '{}')) ?? { keys: [] })
+    app.limits.check('issuer', token.issuer)
+    checkAudience(token, staticKeys.audiences?.length ? staticKeys.audiences : ours)
+    return Date.parse(staticKeys.expirationTime ?? '') > now.getTime()
+  }
+  // Nobody is asked for keys unless the identity trusts that very issuer, so a stranger cannot make us call anybody.
+  if (!claimMatch || !trustsIssuer(claimMatch, token.issuer)) {
+    const held = app.outsideIssuers.held(token.issuer)
+    if (held) await verifyOutsideToken(token, held)
+    checkAudience(token, ours)
+    return false
+  }
+  await verifyOutsideToken(token, await app.outsideIssuers.keysOf(token.issuer, token.kid))
+  // Only now, so that forged tokens neither use up what an issuer may ask for, nor have patterns matched.
+  app.limits.check('issuer', token.issuer)
+  const failed = matchClaims(claimMatch, token.claims, ours).filter(({ matches }) => !matches)
+  if (failed.length === 0) return true
+  if (failed.every(({ claim }) => claim === 'aud')) throw refused('the audience')
+  checkAudience(token, ours)
+  return false
+}
+
+function checkAudience(token: OutsideToken, accepted: readonly string[]): void {
+  if (!token.audience.some((audience) => accepted.includes(audience))) throw refused('the audience')
+}
+
+function accountNotFound(uid: string): AppError {
+  const details: Detail[] = [{ type: 'ResourceInfo', resourceType: 'iam.pinfold.dev/Identity', resourceName: uid }]
+  return new AppError('NOT_FOUND', 'the account of this person was not found', { details })
+}

@@ -1,0 +1,136 @@
+// The keys of outside issuers, by OpenID Connect Discovery. What `keysOf` does, by what is held of the issuer:
+//
+// | Held                                            | The kid is held, or none given    | The kid is not held       |
+// | ----------------------------------------------- | --------------------------------- | ------------------------- |
+// | nothing, or keys of 24 h and more               | fetch and wait                    | fetch and wait            |
+// | the same, and the last fetch failed < 10 s ago  | refuse                            | refuse                    |
+// | keys of less than 5 min                         | serve                             | fetch and wait, serve (*) |
+// | keys of 5 min to 24 h                           | serve, refresh in the background  | fetch and wait, serve (*) |
+// | the same, and the last fetch failed < 30 s ago  | serve                             | fetch and wait, serve (*) |
+//
+// (*) Once in 30 s; in between, and when the fetch fails, what is held is served.
+// One fetch per issuer runs at a time, and whoever needs one waits for it. The age of keys counts from its start.
+// At most 1,000 issuers are held: the one longest unasked goes first, those without keys before all others.
+import type { JSONWebKeySet } from 'jose'
+import { type AppError, unauthenticated } from '#lib/errors.ts'
+import { type KeySet, readKeySet } from '#lib/key-set.ts'
+import type { Outgoing } from '#lib/outgoing.ts'
+
+const seconds = 1000
+const freshFor = 5 * 60 * seconds
+const servedFor = 24 * 60 * 60 * seconds
+const retryAfter = 30 * seconds
+const refusedFor = 10 * seconds
+const unknownKidEvery = 30 * seconds
+const maxIssuers = 1000
+const maxIssuerLength = 1024
+
+export type OutsideIssuers = {
+  /** The public keys of the issuer, the same object until they are fetched anew. UNAUTHENTICATED when there are none to be had. */
+  keysOf(issuer: string, kid: string | undefined): Promise<JSONWebKeySet>
+  /** What `keysOf` would serve now without asking anybody. */
+  held(issuer: string): JSONWebKeySet | undefined
+}
+
+type Entry = {
+  issuer: string
+  keys?: { set: KeySet; time: number }
+  failure?: { cause: unknown; time: number }
+  unknownKidTime?: number
+  /** The fetch that runs. It never rejects: its outcome is in the entry. */
+  running?: Promise<void>
+}
+
+/** `now` gives milliseconds since 1970. */
+export function createOutsideIssuers(outgoing: Outgoing, now: () => number): OutsideIssuers {
+  const entries = new Map<string, Entry>()
+  const isWithin = (time: number | undefined, span: number) => time !== undefined && now() - time < span
+  const isServed = ({ keys }: Entry) => isWithin(keys?.time, servedFor)
+  const isHeld = ({ keys }: Entry, kid: string) => keys?.set.keys.some((key) => key.kid === kid)
+
+  const entryOf = (issuer: string): Entry => {
+    const entry = entries.get(issuer) ?? { issuer }
+    if (!entries.delete(issuer) && entries.size >= maxIssuers) entries.delete(leastOf(entries))
+    entries.set(issuer, entry)
+    return entry
+  }
+
+  const fetch = (entry: Entry): Promise<void> => {
+    entry.running ??= run(entry)
+    return entry.running
+  }
+
+  const run = async (entry: Entry): Promise<void> => {
+    const time = now()
+    try {
+      entry.keys = { set: await fetchKeys(outgoing, entry.issuer), time }
+      delete entry.failure
+    } catch (cause) {
+      entry.failure = { cause, time: now() }
+    } finally {
+      delete entry.running
+    }
+  }
+
+  const fetchFirst = async (entry: Entry): Promise<void> => {
+    if (!entry.running && isWithin(entry.failure?.time, refusedFor)) throw refusal(entry.failure?.cause)
+    await fetch(entry)
+    if (!isServed(entry)) throw refusal(entry.failure?.cause)
+  }
+
+  const fetchForKid = async (entry: Entry, kid: string): Promise<void> => {
+    // What runs may have read the keys before this one was added to them.
+    await entry.running
+    if (isHeld(entry, kid)) return
+    if (!isWithin(entry.unknownKidTime, unknownKidEvery)) {
+      entry.unknownKidTime = now()
+      void fetch(entry)
+    }
+    await entry.running
+  }
+
+  return {
+    async keysOf(issuer, kid) {
+      if (!isIssuer(issuer)) throw refusal(new Error('the issuer is not a URL that can be one'))
+      const entry = entryOf(issuer)
+      let fetched = false
+      if (!isServed(entry)) {
+        fetched = entry.running === undefined
+        await fetchFirst(entry)
+      }
+      if (kid !== undefined && !fetched && !isHeld(entry, kid)) await fetchForKid(entry, kid)
+      else if (!isWithin(entry.keys?.time, freshFor) && !isWithin(entry.failure?.time, retryAfter)) void fetch(entry)
+      return entry.keys!.set
+    },
+    held(issuer) {
+      const entry = entries.get(issuer)
+      return entry && isServed(entry) ? entry.keys?.set : undefined
+    },
+  }
+}
+
+/** The words for a bad signature: a stranger must not learn what can be reached from here. */
+function refusal(cause: unknown): AppError {
+  return unauthenticated('the token is not accepted', cause)
+}
+
+/** http or https with a host and a path as RFC 3986 spells it: what is added to it must end up in the path. */
+function isIssuer(text: string): boolean {
+  return text.length <= maxIssuerLength && /^https?:\/\/[\w.:[\]-]+(?:\/[\w!$%&'()*+,./:;=@~-]*)?$/.test(text)
+}
+
+/** OpenID Connect Discovery 1.0, sections 4.1 and 4.3. */
+async function fetchKeys(outgoing: Outgoing, issuer: string): Promise<KeySet> {
+  const document = await outgoing.getJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+  const metadata = (document ?? {}) as { issuer?: unknown; jwks_uri?: unknown }
+  if (metadata.issuer !== issuer) throw new Error('the discovery document is of another issuer')
+  if (typeof metadata.jwks_uri !== 'string') throw new Error('the discovery document has no jwks_uri')
+  const set = readKeySet(await outgoing.getJson(metadata.jwks_uri))
+  if (!set) throw new Error('the key set is not a JWK Set')
+  return set
+}
+
+function leastOf(entries: Map<string, Entry>): string {
+  for (const { issuer, keys, running } of entries.values()) if (!keys && !running) return issuer
+  return entries.keys().next().value!
+}

@@ -1,0 +1,124 @@
+// Tokens that other issuers signed: read without trust, then verified against keys that we looked up ourselves.
+import { compactVerify, importJWK, type JSONWebKeySet, type JWK } from 'jose'
+import { canonicalIssuer } from '#domains/iam/people.ts'
+import { type AppError, unauthenticated } from '#lib/errors.ts'
+import { parseUniqueJson } from '#lib/unique-json.ts'
+
+export type OutsideToken = {
+  text: string
+  /** As the token spells it, but for one large issuer's old spelling without a scheme. */
+  issuer: string
+  subject: string
+  audience: readonly string[]
+  alg: string
+  kid: string | undefined
+  claims: Record<string, unknown>
+}
+
+const maxLength = 16 * 1024
+/** How far the clocks of an issuer and ours may be apart. */
+const leewaySeconds = 60
+const maxLifetimeSeconds = 366 * 24 * 60 * 60
+/** Without a key id every key that fits is tried, up to this many. */
+const maxTried = 5
+
+const algorithms: Record<string, { kty: string; crv?: string }> = {
+  RS256: { kty: 'RSA' },
+  RS384: { kty: 'RSA' },
+  RS512: { kty: 'RSA' },
+  PS256: { kty: 'RSA' },
+  PS384: { kty: 'RSA' },
+  PS512: { kty: 'RSA' },
+  ES256: { kty: 'EC', crv: 'P-256' },
+  ES384: { kty: 'EC', crv: 'P-384' },
+  ES512: { kty: 'EC', crv: 'P-521' },
+  EdDSA: { kty: 'OKP', crv: 'Ed25519' },
+  Ed25519: { kty: 'OKP', crv: 'Ed25519' },
+}
+/** They would have the token choose its own key, or change how it is read. */
+const refusedHeaders = ['jku', 'jwk', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc', 'cty']
+
+/** One answer for everything that can be wrong with a token; the cause is for the log. */
+export function refused(cause: string): AppError {
+  return unauthenticated('the token is not accepted', new Error(cause))
+}
+
+/** Reads a compact JWT; nothing that it says is true yet. Throws UNAUTHENTICATED, the same for everything that is wrong. */
+export function readOutsideToken(text: string): OutsideToken {
+  if (text.length > maxLength) throw refused('too long')
+  const parts = text.split('.')
+  if (parts.length !== 3 || !parts.every((part) => isCanonical(part))) throw refused('not a compact JWT')
+  const header = readPart(parts[0]!)
+  const claims = readPart(parts[1]!)
+
+  const { alg, kid, typ } = header
+  if (typeof alg !== 'string' || !Object.hasOwn(algorithms, alg)) throw refused('algorithm')
+  if (kid !== undefined && (typeof kid !== 'string' || kid.length > 512)) throw refused('kid')
+  if (typ !== undefined && (typeof typ !== 'string' || !/^(?:application\/)?(?:at\+)?jwt$/i.test(typ)))
+    throw refused('typ')
+  if (refusedHeaders.some((name) => Object.hasOwn(header, name))) throw refused('header')
+
+  const { iss, sub, aud } = claims
+  if (!isName(iss)) throw refused('iss')
+  if (!isName(sub)) throw refused('sub')
+  const audience = typeof aud === 'string' ? [aud] : aud
+  if (!Array.isArray(audience) || audience.length === 0 || !audience.every((one) => typeof one === 'string')) {
+    throw refused('aud')
+  }
+  const issuer = canonicalIssuer(iss)
+  return { text, issuer, subject: sub, audience: audience as string[], alg, kid, claims: { ...claims, iss: issuer } }
+}
+
+/** There is one spelling of the same bytes, so that a token cannot be changed and stay good. */
+function isCanonical(part: string): boolean {
+  return part !== '' && Buffer.from(part, 'base64url').toString('base64url') === part
+}
+
+/** What is hashed, logged and written into our own token: neither control characters nor halves of a character. */
+function isName(value: unknown): value is string {
+  if (typeof value !== 'string' || value.length > 2048) return false
+  return value.isWellFormed() && /^\P{Cc}+$/u.test(value)
+}
+
+function readPart(part: string): Record<string, unknown> {
+  try {
+    const value = parseUniqueJson(
+      new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(part, 'base64url')),
+    )
+    if (value === null || typeof value !== 'object' || Array.isArray(value)) throw new SyntaxError('not an object')
+    return value as Record<string, unknown>
+  } catch (error) {
+    throw unauthenticated('the token is not accepted', error)
+  }
+}
+
+/** Throws UNAUTHENTICATED unless one of the keys signed the token. */
+export async function verifyOutsideToken(token: OutsideToken, keys: JSONWebKeySet): Promise<void> {
+  const fitting = keys.keys.filter((key) => fits(key, token)).slice(0, maxTried)
+  for (const key of fitting) {
+    try {
+      await compactVerify(token.text, await importJWK(key, token.alg), { algorithms: [token.alg] })
+      return
+    } catch {
+      // The next key may be the one.
+    }
+  }
+  throw refused(`none of ${fitting.length} keys`)
+}
+
+function fits(key: JWK, { alg, kid }: OutsideToken): boolean {
+  const wanted = algorithms[alg]!
+  if (kid !== undefined && key.kid !== undefined && key.kid !== kid) return false
+  if (key.use !== undefined && key.use !== 'sig') return false
+  return key.kty === wanted.kty && (wanted.crv === undefined || key.crv === wanted.crv) && (key.alg ?? alg) === alg
+}
+
+/** Throws UNAUTHENTICATED unless the time is within what the token says. */
+export function checkTimes({ claims: { exp, nbf, iat } }: OutsideToken, time: Date): void {
+  const now = time.getTime() / 1000
+  if (![exp, nbf, iat].every((one) => one === undefined || Number.isFinite(one))) throw refused('a time is no number')
+  if (typeof exp !== 'number' || exp <= now - leewaySeconds) throw refused('expired')
+  if (exp > now + maxLifetimeSeconds) throw refused('expires too late')
+  if (typeof nbf === 'number' && nbf > now + leewaySeconds) throw refused('not valid yet')
+  if (typeof iat === 'number' && iat > now + leewaySeconds) throw refused('from the future')
+}

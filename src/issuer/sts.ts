@@ -1,0 +1,27 @@
+import type { Handlers } from '#app.ts'
+import type { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { exchange } from './exchange.ts'
+
+export const securityTokens: Handlers<typeof SecurityTokenService> = {
+  async exchange(call, { aud, scope, scopes, cap, identity }) {
+    const exchanged = await exchange(
+      { app: call.app, issuer: call.url, source: call.source },
+      {
+        credential: call.credential,
+        audiences: aud,
+        // The single form is the older one; both together mean their union.
+        scopes: [...new Set([...(scope === '' ? [] : [scope]), ...scopes])],
+        capabilities: cap,
+        identity,
+      },
+    )
+    call.log.info('token exchanged', { identity: exchanged.subject })
+    return {
+      $typeName: 'pinfold.platform.oidc.RawToken',
+      token: exchanged.token,
+      refreshToken: '',
+      expiry: timestamp(exchanged.expiry),
+    }
+  },
+}

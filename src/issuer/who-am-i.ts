@@ -1,0 +1,56 @@
+import type { Handlers } from '#app.ts'
+import { builtInRoles } from '#domains/iam/built-in-roles.ts'
+import { capabilities, maskOf } from '#domains/iam/capabilities.ts'
+import { findGroupName } from '#domains/iam/groups.service.ts'
+import type { Auth, WhoAmI_Capability } from '#gen/pinfold/auth/v1/auth_pb.ts'
+import { timestamp } from '#lib/timestamp.ts'
+
+const rolesByMask = new Map(builtInRoles.map((role) => [maskOf(role.capabilities), role]))
+
+export const auth: Handlers<typeof Auth> = {
+  /** Who calls, and what they may do where. */
+  async validate(call) {
+    const { token, uid, rights } = call.caller
+    const held: WhoAmI_Capability[] = []
+    for (const [place, mask] of [...rights.places()].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      const group = { ...emptyGroup, id: place, name: (await findGroupName(call.app.db, place)) ?? '' }
+      held.push({ $typeName: 'pinfold.platform.auth.WhoAmI.Capability', group, ...describe(mask) })
+    }
+    return {
+      $typeName: 'pinfold.platform.auth.WhoAmI',
+      issuer: call.url,
+      subject: uid,
+      audience: [...(token?.audience ?? [])],
+      expiry: seconds(token?.expiry),
+      issuedAt: seconds(token?.issuedAt),
+      capabilities: held,
+      email: '',
+    }
+  },
+}
+
+const emptyGroup = {
+  $typeName: 'pinfold.platform.iam.Group',
+  description: '',
+  resourceLimits: {},
+  verified: false,
+  kind: 0,
+  status: 0,
+} as const
+
+/** A known role where the set is exactly that role's, else the names of the capabilities. */
+function describe(mask: bigint): Pick<WhoAmI_Capability, 'role' | 'capabilities'> {
+  const role = rolesByMask.get(mask)
+  if (role) {
+    const { uid: id, name, description } = role
+    return {
+      role: { $typeName: 'pinfold.platform.iam.Role', id, name, description, capabilities: [] },
+      capabilities: [],
+    }
+  }
+  return { capabilities: [...capabilities.values()].filter((one) => (one.mask & mask) !== 0n).map((one) => one.name) }
+}
+
+function seconds(time: number | undefined): ReturnType<typeof timestamp> {
+  return timestamp(new Date((time ?? 0) * 1000).toISOString())
+}

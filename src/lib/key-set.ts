@@ -1,0 +1,86 @@
+import { createPublicKey } from 'node:crypto'
+
+/** A public key that may verify signatures, spelled in the one way that RFC 7517 asks for, without other members. */
+export type PublicJwk = {
+  kty: string
+  use: 'sig'
+  kid?: string
+  alg?: string
+  n?: string
+  e?: string
+  crv?: string
+  x?: string
+  y?: string
+}
+export type KeySet = { keys: PublicJwk[] }
+
+/** How many keys of a set are looked at. */
+export const maxKeys = 100
+
+const maxKidLength = 512
+const rsa = { members: ['n', 'e'], algorithms: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] }
+const kinds = new Map([
+  ['RSA', rsa],
+  ['EC P-256', { members: ['crv', 'x', 'y'], algorithms: ['ES256'] }],
+  ['EC P-384', { members: ['crv', 'x', 'y'], algorithms: ['ES384'] }],
+  ['EC P-521', { members: ['crv', 'x', 'y'], algorithms: ['ES512'] }],
+  ['OKP Ed25519', { members: ['crv', 'x'], algorithms: ['EdDSA', 'Ed25519'] }],
+])
+
+/** The keys of a JWK Set that may verify signatures; others are left out. `undefined` when it is no JWK Set. */
+export function readKeySet(document: unknown): KeySet | undefined {
+  if (!isObject(document) || !Array.isArray(document.keys)) return undefined
+  return { keys: document.keys.slice(0, maxKeys).flatMap((key) => readKey(key) ?? []) }
+}
+
+function readKey(jwk: unknown): PublicJwk | undefined {
+  if (!isObject(jwk) || typeof jwk.kty !== 'string') return undefined
+  const kind = kinds.get(jwk.kty === 'RSA' ? 'RSA' : `${jwk.kty} ${jwk.crv}`)
+  if (!kind || !isForSignatures(jwk, kind.algorithms)) return undefined
+  // A key whose secret half is published is nobody's key any more.
+  if ('d' in jwk || 'k' in jwk) return undefined
+  const { kid, alg } = jwk
+  if (kid !== undefined && (typeof kid !== 'string' || kid.length > maxKidLength)) return undefined
+  const material = readMaterial(jwk, kind.members)
+  if (!material) return undefined
+  return {
+    ...material,
+    use: 'sig',
+    ...(kid !== undefined && { kid }),
+    ...(alg !== undefined && { alg: alg as string }),
+  }
+}
+
+function isForSignatures({ use, key_ops, alg }: Record<string, unknown>, algorithms: string[]): boolean {
+  if (use !== undefined && use !== 'sig') return false
+  if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.includes('verify'))) return false
+  return alg === undefined || (typeof alg === 'string' && algorithms.includes(alg))
+}
+
+/** The numbers of the key. The upper limits bound what one signature check costs. */
+function readMaterial(jwk: Record<string, unknown>, members: string[]): Omit<PublicJwk, 'use'> | undefined {
+  const given: Record<string, string> = { kty: jwk.kty as string }
+  for (const member of members) {
+    const value = jwk[member]
+    // 8,192 bits and a leading zero octet; the exponent has 32 bits at most.
+    const longest = member === 'e' ? 6 : 1368
+    if (typeof value !== 'string' || value.length > longest) return undefined
+    if (member !== 'crv' && !/^[A-Za-z0-9_-]+$/.test(value)) return undefined
+    given[member] = value
+  }
+  try {
+    const key = createPublicKey({ key: given, format: 'jwk' })
+    const { modulusLength, publicExponent } = key.asymmetricKeyDetails ?? {}
+    if (given.kty === 'RSA') {
+      if (modulusLength === undefined || modulusLength < 2048 || modulusLength > 8192) return undefined
+      if (publicExponent === undefined || publicExponent < 3n || publicExponent % 2n === 0n) return undefined
+    }
+    return key.export({ format: 'jwk' }) as Omit<PublicJwk, 'use'>
+  } catch {
+    return undefined
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

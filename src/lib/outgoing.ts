@@ -1,0 +1,200 @@
+// The one way to ask a server that somebody else named. Whoever picks the URL must not reach what only we can reach,
+// nor keep us busy: addresses are judged as the connection is made, and time, size and redirects are limited.
+import { type LookupAddress, lookup as systemLookup } from 'node:dns'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { BlockList, isIP, isIPv4, type LookupFunction } from 'node:net'
+
+const explanations = {
+  'bad-url': 'the URL is not one that may be asked',
+  insecure: 'the URL is not https',
+  'private-address': 'the address is not a public one',
+  timeout: 'the answer took too long',
+  'too-large': 'the answer is too large',
+  status: 'the status is not 200',
+  redirect: 'the redirect leads elsewhere, or there are too many',
+  encoding: 'the answer is compressed',
+  'not-json': 'the answer is not JSON',
+  unreachable: 'there is no answer',
+}
+export type OutgoingReason = keyof typeof explanations
+
+/** Why a request got no JSON. Nothing in it comes from the URL or the answer; `cause` is for the log only. */
+export class OutgoingError extends Error {
+  override name = 'OutgoingError'
+  readonly reason: OutgoingReason
+
+  constructor(reason: OutgoingReason, cause?: unknown) {
+    super(explanations[reason], { cause })
+    this.reason = reason
+  }
+}
+
+/** All addresses of a host, as `dns.lookup` gives them. */
+export type Lookup = (
+  hostname: string,
+  options: { all: true },
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void
+
+export type Outgoing = {
+  /** Rejects with an OutgoingError, whatever the other side does; by default within 5 s and having read 512 KiB. */
+  getJson(url: string, limits?: { timeoutMs?: number; maxBytes?: number }): Promise<unknown>
+}
+
+const maxRedirects = 3
+const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'pinfold' }
+
+/** `allowPrivate` lets requests go to private addresses, `allowHttp` lets them go unencrypted. */
+export function createOutgoing(options: { allowPrivate: boolean; allowHttp: boolean; lookup?: Lookup }): Outgoing {
+  const { allowPrivate, allowHttp, lookup = systemLookup } = options
+
+  const parse = (text: string): URL => {
+    const url = URL.parse(text)
+    if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
+      throw new OutgoingError('bad-url')
+    }
+    if (url.protocol === 'http:' && !allowHttp) throw new OutgoingError('insecure')
+    // A literal address is connected to without a look-up.
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host)) throw new OutgoingError('private-address')
+    return url
+  }
+
+  // The connection is made to what this returns and nothing is looked up again, so a name cannot change in between.
+  const checkedLookup: LookupFunction = (hostname, { all }, callback) => {
+    lookup(hostname, { all: true }, (error, addresses) => {
+      const [first] = error ? [] : addresses
+      if (!first) return callback(error ?? new Error('the host has no address'), [])
+      if (!allowPrivate && !addresses.every(({ address }) => isPublicAddress(address))) {
+        return callback(new OutgoingError('private-address'), [])
+      }
+      return all ? callback(null, addresses) : callback(null, first.address, first.family)
+    })
+  }
+
+  const get = (url: URL, signal: AbortSignal): Promise<IncomingMessage> => {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+    const request = url.protocol === 'https:' ? httpsRequest : httpRequest
+    // No agent: a connection that is kept, or a proxy, would be one whose address nobody judged.
+    const sent = request(url, { agent: false, lookup: checkedLookup, signal, headers })
+    // After an answer of 101 there is no error, only the end.
+    sent
+      .on('response', resolve)
+      .on('error', reject)
+      .on('close', () => reject(new Error('the connection was closed')))
+    sent.end()
+    return promise
+  }
+
+  const follow = async (start: URL, signal: AbortSignal): Promise<IncomingMessage> => {
+    let url = start
+    for (let redirects = 0; redirects <= maxRedirects; redirects++) {
+      const answer = await get(url, signal)
+      if (answer.statusCode === 200) return answer
+      answer.destroy()
+      if (![301, 302, 303, 307, 308].includes(answer.statusCode ?? 0)) throw new OutgoingError('status')
+      const { location } = answer.headers
+      const next = location === undefined ? null : URL.parse(location, url.href)
+      if (next?.origin !== start.origin) throw new OutgoingError('redirect')
+      url = parse(next.href)
+    }
+    throw new OutgoingError('redirect')
+  }
+
+  const read = async (url: string, maxBytes: number, signal: AbortSignal): Promise<unknown> =>
+    parseJson(await readBody(await follow(parse(url), signal), maxBytes))
+
+  return {
+    async getJson(url, { timeoutMs = 5000, maxBytes = 512 * 1024 } = {}) {
+      const deadline = new AbortController()
+      const late = Promise.withResolvers<never>()
+      const timer = setTimeout(() => {
+        late.reject(new OutgoingError('timeout'))
+        deadline.abort()
+      }, timeoutMs)
+      try {
+        return await Promise.race([read(url, maxBytes, deadline.signal), late.promise])
+      } catch (error) {
+        throw error instanceof OutgoingError ? error : new OutgoingError('unreachable', error)
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+  }
+}
+
+async function readBody(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const { 'content-encoding': encoding = 'identity', 'content-length': length = '0' } = answer.headers
+  const refuse = (reason: OutgoingReason): never => {
+    answer.destroy()
+    throw new OutgoingError(reason)
+  }
+  if (encoding.toLowerCase() !== 'identity') refuse('encoding')
+  if (Number(length) > maxBytes) refuse('too-large')
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > maxBytes) refuse('too-large')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch {
+    // The parser's own message quotes the answer.
+    throw new OutgoingError('not-json')
+  }
+}
+
+// The special-purpose registries of IANA, and the address at which Azure serves the secrets of a machine.
+const notPublic4 = blockList('ipv4', [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '168.63.129.16/32',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+])
+
+// All but 2000::/3, which is all that is routed in public: so no ::1, IPv4-mapped, NAT64, ULA, link-local, multicast.
+// Within it Teredo, ORCHID and benchmarks (2001::/23), 6to4, and what is for documentation.
+const notPublic6 = blockList('ipv6', [
+  '::/3',
+  '4000::/2',
+  '8000::/1',
+  '2001::/23',
+  '2001:db8::/32',
+  '2002::/16',
+  '3fff::/20',
+])
+
+function blockList(family: 'ipv4' | 'ipv6', subnets: string[]): BlockList {
+  const list = new BlockList()
+  for (const subnet of subnets) {
+    const [net, prefix] = subnet.split('/')
+    list.addSubnet(net!, Number(prefix), family)
+  }
+  return list
+}
+
+/** Whether anybody on the internet may have this address; false for what is not an address. */
+export function isPublicAddress(address: string): boolean {
+  if (isIPv4(address)) return !notPublic4.check(address, 'ipv4')
+  // One list for both families would take every IPv4 address for one that is mapped into ::/3.
+  return isIP(address) === 6 && !notPublic6.check(address, 'ipv6')
+}

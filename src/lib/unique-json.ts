@@ -1,0 +1,58 @@
+const maxDepth = 256
+
+/**
+ * Parses JSON in which no object may have the same member twice, since readers would disagree on which one counts. Also
+ * refuses what is nested deeper than anybody means it.
+ */
+export function parseUniqueJson(text: string): unknown {
+  const value: unknown = JSON.parse(text)
+  let at = 0
+  let depth = 0
+  const skipSpace = () => {
+    while (at < text.length && ' \t\n\r'.includes(text[at]!)) at++
+  }
+  const skipString = (): string => {
+    const start = at++
+    while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+    at++
+    return JSON.parse(text.slice(start, at)) as string
+  }
+  /** The text is valid JSON by now, so this only has to find where things end. */
+  const skipValue = (): void => {
+    if (++depth > maxDepth) throw new SyntaxError('the text is nested too deeply')
+    skipSpace()
+    if (text[at] === '{') skipMembers()
+    else if (text[at] === '[') skipElements()
+    else if (text[at] === '"') skipString()
+    else while (at < text.length && !',]} \t\n\r'.includes(text[at]!)) at++
+    skipSpace()
+    depth--
+  }
+  const skipMembers = (): void => {
+    const seen = new Set<string>()
+    at++
+    skipSpace()
+    while (text[at] !== '}') {
+      skipSpace()
+      const name = skipString()
+      if (seen.has(name)) throw new SyntaxError(`the member ${JSON.stringify(name.slice(0, 64))} is there twice`)
+      seen.add(name)
+      skipSpace()
+      at++
+      skipValue()
+      if (text[at] === ',') at++
+    }
+    at++
+  }
+  const skipElements = (): void => {
+    at++
+    skipSpace()
+    while (text[at] !== ']') {
+      skipValue()
+      if (text[at] === ',') at++
+    }
+    at++
+  }
+  skipValue()
+  return value
+}

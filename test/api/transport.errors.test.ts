@@ -1,0 +1,416 @@
+// What every answer has in common: errors over both transports, request ids, log lines, and what is served besides.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { create, type DescMethod, fromBinary } from '@bufbuild/protobuf'
+import { BinaryReader } from '@bufbuild/protobuf/wire'
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
+import grpcJs from '@grpc/grpc-js'
+import { startServer } from '#api/server.ts'
+import { services } from '#api/services.ts'
+import type { App } from '#app.ts'
+import type { Config } from '#config.ts'
+import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
+import { PingService } from '#gen/pinfold/ping/v2/ping_pb.ts'
+import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
+import { operatorUid } from '#issuer/access-token.ts'
+import { captureLog } from '../support/log.ts'
+import { clientOf, type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { openGrpc, type RawGrpc } from '../support/raw-grpc.ts'
+
+let pinfold: Pinfold
+let grpc: RawGrpc
+let group: Json
+let repo: Json
+const { getRepo, createRepo, updateRepo, listRepos } = ReposService.method
+
+before(async () => {
+  pinfold = await startPinfold()
+  grpc = openGrpc(pinfold.port)
+  group = await pinfold.seed.group()
+  repo = await pinfold.seed.repo(group.uid, { name: 'web' })
+})
+
+after(async () => {
+  grpc[Symbol.dispose]()
+  await pinfold[Symbol.asyncDispose]()
+})
+
+/** Another server on the same application, with other settings or parts. */
+async function serve(settings: Partial<Config>, parts: Partial<App> = {}) {
+  const { app, tokenFor } = pinfold
+  const server = await startServer({ ...app, ...parts, config: { ...app.config, ...settings } })
+  const token = await tokenFor(operatorUid, { issuer: server.url, audience: server.url })
+  return {
+    port: Number(new URL(server.url).port),
+    url: server.url,
+    token,
+    operator: clientOf(server.url, token),
+    [Symbol.asyncDispose]: () => server.close(),
+  }
+}
+
+test('an error has the same code, message and details over gRPC as over REST', async () => {
+  const missing = `${group.uid}/0123456789abcdef`
+  const path = '/registry/v2/repos'
+  const stranger = await pinfold.tokenFor('f'.repeat(40))
+  const { token } = pinfold.operator
+  const cases: [name: string, rest: [string, string, Json?], rpc: [DescMethod, Json], http: number, token?: string][] =
+    [
+      ['no token', ['GET', `${path}/${repo.uid}`], [getRepo, { uid: repo.uid }], 401, ''],
+      ['not allowed', ['GET', `${path}/${repo.uid}`], [getRepo, { uid: repo.uid }], 403, stranger],
+      ['missing', ['GET', `${path}/${missing}`], [getRepo, { uid: missing }], 404],
+      ['not a uid', ['GET', `${path}/nonsense`], [getRepo, { uid: 'nonsense' }], 400],
+      [
+        'a bad name',
+        ['POST', `${path}/${group.uid}`, { name: 'A B' }],
+        [createRepo, { parent: group.uid, repo: { name: 'A B' } }],
+        400,
+      ],
+      [
+        'a name taken',
+        ['POST', `${path}/${group.uid}`, { name: 'web' }],
+        [createRepo, { parent: group.uid, repo: { name: 'web' } }],
+        409,
+      ],
+      [
+        'a bad mask',
+        ['PATCH', `${path}/${repo.uid}?updateMask=nonsense`, {}],
+        [updateRepo, { repo: { uid: repo.uid }, updateMask: { paths: ['nonsense'] } }],
+        400,
+      ],
+      ['a bad page size', ['GET', `${path}?page_size=-1`], [listRepos, { pageSize: -1 }], 400],
+      [
+        'not empty',
+        ['DELETE', `/iam/v2/groups/${group.uid}`],
+        [GroupsService.method.deleteGroup, { uid: group.uid }],
+        400,
+      ],
+    ]
+  for (const [name, [verb, url, body], [desc, request], http, as = token!] of cases) {
+    const requestId = `case-${name.replaceAll(' ', '-')}`
+    const client = clientOf(pinfold.url, as === '' ? undefined : as)
+    const rest = await client.call(verb, url, body, { 'x-request-id': requestId })
+    const metadata = { 'x-request-id': requestId }
+    const rpc = await grpc.call(desc, create(desc.input, request as never), { token: as || undefined, metadata })
+    assert.equal(rest.status, http, `${name}: ${rest.text}`)
+    assert.ok(rest.body.details.length > 0, name)
+    assert.deepEqual({ code: rpc.code, message: rpc.message, details: rpc.details }, rest.body, name)
+  }
+})
+
+test('a request id that is given is echoed, in the header, in the error and in the log line', async () => {
+  const logged = captureLog()
+  await using server = await serve({}, { log: logged.log })
+  const given = 'trace.4bf92f35-77b3_01'
+  const answer = await server.operator.call('GET', '/registry/v2/repos/nonsense', undefined, { 'x-request-id': given })
+  assert.equal(answer.headers.get('x-request-id'), given)
+  assert.equal(answer.body.details[0].metadata.requestId, given)
+  const { time, ms, remoteAddress, ...line } = await logged.until(({ requestId }) => requestId === given)
+  assert.deepEqual(line, {
+    level: 'info',
+    message: 'request',
+    requestId: given,
+    transport: 'rest',
+    method: 'pinfold.platform.registry.v2.ReposService/GetRepo',
+    code: 'INVALID_ARGUMENT',
+    caller: operatorUid,
+  })
+  assert.equal(new Date(time).toISOString(), time)
+  assert.equal(typeof ms, 'number')
+  assert.match(remoteAddress, /127\.0\.0\.1$/)
+})
+
+test('a request without an id, or with one that is no id, gets a new one', async () => {
+  const seen = new Set<string>()
+  for (const given of [undefined, 'short', 'x'.repeat(65), 'with space in it', '<script>alert(1)</script>']) {
+    const headers: Record<string, string> = given === undefined ? {} : { 'x-request-id': given }
+    const answer = await pinfold.anonymous.call('GET', '/registry/v2/repos', undefined, headers)
+    const id = answer.headers.get('x-request-id')!
+    assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-4/)
+    assert.equal(answer.body.details[0].metadata.requestId, id)
+    seen.add(id)
+  }
+  assert.equal(seen.size, 5)
+})
+
+test('over gRPC the request id is echoed with an error and stands in the log line', async () => {
+  const logged = captureLog()
+  await using server = await serve({}, { log: logged.log })
+  using client = openGrpc(server.port)
+  const request = create(getRepo.input, { uid: 'nonsense' })
+  const metadata = { 'x-request-id': 'given-over-grpc' }
+  const answer = await client.call(getRepo, request, { token: server.token, metadata })
+  assert.equal(answer.trailers.get('x-request-id')[0], 'given-over-grpc')
+  assert.equal(answer.details[0]!.metadata.requestId, 'given-over-grpc')
+  const line = await logged.until(({ requestId }) => requestId === 'given-over-grpc')
+  assert.deepEqual([line.transport, line.code, line.caller], ['grpc', 'INVALID_ARGUMENT', operatorUid])
+})
+
+test('a log line has no token and no body in it', async () => {
+  const logged = captureLog('debug')
+  await using server = await serve({}, { log: logged.log })
+  await server.operator.patch(`/registry/v2/repos/${repo.uid}`, { description: 'between you and me' })
+  await server.operator.post(`/registry/v2/repos/${group.uid}?x=between-you-and-me`, '{"between you and me"')
+  await logged.until(({ method, code }) => method?.endsWith('/CreateRepo') && code === 'INVALID_ARGUMENT')
+  const text = JSON.stringify(logged.lines)
+  assert.ok(!text.includes('you and me') && !text.includes('you-and-me'), text)
+  assert.ok(!text.includes(server.token.slice(-20)))
+})
+
+test('the domain of an ErrorInfo is a setting', async () => {
+  await using server = await serve({ errorDomain: 'errors.example.com' })
+  const { body } = await server.operator.get('/nowhere')
+  assert.equal(body.details[0].domain, 'errors.example.com')
+  assert.equal((await pinfold.operator.get('/nowhere')).body.details[0].domain, 'pinfold.dev')
+})
+
+test('a path of nobody is NOT_FOUND as JSON, with and without a token', async () => {
+  for (const path of [
+    '/',
+    '/nowhere',
+    '/registry/v3/repos',
+    '/registry/v2',
+    '/registry/v2/repos:nothing',
+    '/%',
+    '//',
+  ]) {
+    for (const client of [pinfold.operator, pinfold.anonymous]) {
+      const { status, headers, body } = await client.get(path)
+      assert.equal(status, 404, path)
+      assert.equal(headers.get('content-type'), 'application/json')
+      assert.equal(body.code, 5)
+      assert.equal(body.details[0].reason, 'NOT_FOUND')
+    }
+  }
+})
+
+test('a path with other methods says which', async () => {
+  const cases: Record<string, [method: string, allow: string]> = {
+    '/registry/v2/repos': ['PUT', 'DELETE, GET, PATCH, POST'],
+    [`/registry/v2/repos/${repo.uid}`]: ['PUT', 'DELETE, GET, PATCH, POST'],
+    '/ping/v2/ping': ['POST', 'GET'],
+    '/iam/v2/roleBindings:batchCreate': ['GET', 'POST'],
+  }
+  for (const [path, [method, allow]] of Object.entries(cases)) {
+    const { status, headers, body } = await pinfold.operator.call(method, path, method === 'GET' ? undefined : {})
+    assert.equal(status, 405, path)
+    assert.equal(headers.get('allow'), allow, path)
+    assert.equal(body.code, 12)
+    assert.ok(body.message.includes(allow))
+  }
+})
+
+test('a body is JSON whatever its content type says', async () => {
+  const path = `/registry/v2/repos/${repo.uid}`
+  for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/plain', 'application/xml', '']) {
+    const description = `as ${type}`
+    const body = JSON.stringify({ description })
+    const answer = await pinfold.operator.call('PATCH', path, body, { 'content-type': type })
+    assert.equal(answer.body.description, description, answer.text)
+    assert.equal(answer.headers.get('content-type'), 'application/json')
+  }
+  const bytes = await pinfold.operator.call('PATCH', path, '\ufeff{}')
+  assert.ok([200, 400].includes(bytes.status))
+  const wrong = await pinfold.operator.call('PATCH', path, 'description=form', { 'content-type': 'application/json' })
+  assert.equal(wrong.status, 400)
+  assert.equal(wrong.body.details[1].fieldViolations[0].field, 'body')
+})
+
+test('the paths of the preview mean those of today', async () => {
+  for (const path of [`/registry/v2/repos/${repo.uid}`, '/registry/v2/repos?name=web', '/ping/v2/ping']) {
+    const preview = await pinfold.operator.get(path.replace('/v2/', '/v2beta1/'))
+    assert.equal(preview.status, 200)
+    assert.deepEqual(preview.body, (await pinfold.operator.get(path)).body)
+  }
+  assert.equal((await pinfold.operator.get('/v2beta1/registry/repos')).status, 404)
+})
+
+test('a uid may be percent-encoded, wholly or in part, and permission is decided on what it means', async () => {
+  const viewer = await pinfold.as('f'.repeat(40))
+  const [parent, child] = repo.uid.split('/') as [string, string]
+  const spelled = [
+    `${parent}%2F${child}`,
+    `${parent}%2f${child}`,
+    `${parent}/%${child.charCodeAt(0).toString(16)}${child.slice(1)}`,
+  ]
+  for (const uid of spelled) {
+    assert.equal((await pinfold.operator.get(`/registry/v2/repos/${uid}`)).body.uid, repo.uid, uid)
+    assert.equal((await viewer.get(`/registry/v2/repos/${uid}`)).status, 403, uid)
+  }
+  for (const uid of [
+    `${parent}%`,
+    `${parent}%2`,
+    `${parent}%zz${child}`,
+    `${parent}%C0%AF${child}`,
+    `${parent}%252F${child}`,
+  ]) {
+    assert.equal((await pinfold.operator.get(`/registry/v2/repos/${uid}`)).status, 400, uid)
+  }
+})
+
+/** A database of which one function fails as `error`. */
+function brokenDb(error: Error): App['db'] {
+  const fail = () => Promise.reject(error)
+  return { ...pinfold.app.db, get: fail, ping: fail }
+}
+
+test('a bug is INTERNAL over both transports; its cause is in the log under the request id, and nowhere else', async () => {
+  const logged = captureLog()
+  const bug = new Error('no such column: hunter2', { cause: new TypeError('deeper hunter2') })
+  await using server = await serve({}, { log: logged.log, db: brokenDb(bug) })
+  using client = openGrpc(server.port)
+
+  const rest = await server.operator.get(`/registry/v2/repos/${repo.uid}`)
+  const metadata = { 'x-request-id': rest.headers.get('x-request-id')! }
+  const rpc = await client.call(getRepo, create(getRepo.input, { uid: repo.uid }), { token: server.token, metadata })
+  assert.equal(rest.status, 500)
+  assert.equal(rest.body.code, 13)
+  assert.equal(rest.body.details[0].reason, 'INTERNAL')
+  assert.deepEqual({ code: rpc.code, message: rpc.message, details: rpc.details }, rest.body)
+  for (const text of [rest.text, JSON.stringify([...rest.headers]), JSON.stringify([rpc, rpc.trailers.getMap()])]) {
+    assert.ok(!text.includes('hunter2'), text)
+  }
+  await logged.until(({ transport }) => transport === 'grpc')
+  const failures = logged.lines.filter(({ level }) => level === 'error')
+  assert.equal(failures.length, 2)
+  for (const { requestId, message, error } of failures) {
+    assert.deepEqual([requestId, message], [metadata['x-request-id'], 'request failed'])
+    assert.equal(error.message, 'no such column: hunter2')
+    assert.equal(error.cause.message, 'deeper hunter2')
+  }
+})
+
+test('without its database the server is alive, not ready, and UNAVAILABLE', async () => {
+  const logged = captureLog()
+  const down = Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:5432'), { code: 'ECONNREFUSED' })
+  await using server = await serve({}, { log: logged.log, db: brokenDb(down) })
+  using client = openGrpc(server.port)
+
+  const rest = await server.operator.get(`/registry/v2/repos/${repo.uid}`)
+  assert.equal(rest.status, 503)
+  assert.equal(rest.body.code, 14)
+  assert.equal(rest.headers.get('retry-after'), '1')
+  assert.deepEqual(rest.body.details[1], { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '1s' })
+  const rpc = await client.call(getRepo, create(getRepo.input, { uid: repo.uid }), { token: server.token })
+  assert.equal(rpc.code, 14)
+  assert.ok(!rest.text.includes('10.0.0.1') && !rpc.message.includes('10.0.0.1'))
+
+  assert.equal((await server.operator.get('/healthz')).status, 200)
+  const ready = await server.operator.get('/readyz')
+  assert.deepEqual([ready.status, ready.text], [503, 'the database cannot be reached\n'])
+})
+
+test('health and readiness answer without a token, and only to reads', async () => {
+  for (const path of ['/healthz', '/readyz', '/healthz?verbose=1']) {
+    const { status, text } = await pinfold.anonymous.get(path)
+    assert.deepEqual([status, text], [200, 'ok\n'], path)
+  }
+  const posted = await pinfold.anonymous.post('/healthz', {})
+  assert.deepEqual([posted.status, posted.headers.get('allow')], [405, 'GET, HEAD'])
+  const head = await pinfold.anonymous.call('HEAD', '/healthz')
+  assert.deepEqual([head.status, head.text], [200, ''])
+})
+
+test('the metrics count requests by transport, method and code, and name nobody', async () => {
+  const { operator, anonymous } = pinfold
+  const labels = '{transport="rest",method="GetRepo",code="NOT_FOUND"}'
+  const countOf = async () => {
+    const { text } = await anonymous.get('/metrics')
+    return Number(text.split(`pinfold_request_duration_seconds_count${labels} `)[1]?.split('\n')[0] ?? 0)
+  }
+  const earlier = await countOf()
+  await operator.get(`/registry/v2/repos/${group.uid}/0123456789abcdef`)
+  assert.equal(await countOf(), earlier + 1)
+  await grpc.call(PingService.method.ping, create(PingService.method.ping.input))
+  await anonymous.get('/nowhere/at/all')
+
+  const { text, headers } = await anonymous.get('/metrics')
+  assert.match(headers.get('content-type')!, /^text\/plain/)
+  assert.match(text, /_count\{transport="grpc",method="Ping",code="OK"\} \d+/)
+  assert.match(text, /_count\{transport="rest",method="none",code="NOT_FOUND"\} \d+/)
+  assert.match(text, /^pinfold_requests_in_flight \d+$/m)
+  assert.match(text, /^process_cpu_seconds_total /m)
+  for (const secret of [group.uid, operatorUid, 'web', 'nowhere']) assert.ok(!text.includes(secret), secret)
+})
+
+test('the metrics can be switched off', async () => {
+  await using server = await serve({ metrics: false })
+  assert.equal((await server.operator.get('/metrics')).status, 404)
+})
+
+test('the OpenAPI document is served with the URL of this server', async () => {
+  const { status, body } = await pinfold.anonymous.get('/openapi.json')
+  assert.equal(status, 200)
+  assert.match(body.openapi, /^3\.1\./)
+  assert.deepEqual(body.servers, [{ url: pinfold.url }])
+  assert.ok(body.paths['/registry/v2/repos'].get)
+})
+
+test('an unknown gRPC method or service is UNIMPLEMENTED', async () => {
+  for (const path of ['/pinfold.platform.ping.v2.PingService/Pong', '/nobody.Service/Do', '/', '/x']) {
+    assert.equal((await grpc.send(path, Buffer.alloc(0), { token: pinfold.operator.token })).code, 12, path)
+  }
+})
+
+test('a gRPC message that is no message is refused', async () => {
+  const { token } = pinfold.operator
+  const path = `/${ReposService.typeName}/GetRepo`
+  const answer = await grpc.send(path, Buffer.from([0x0a, 0xff]), { token })
+  assert.notEqual(answer.code, 0)
+  assert.equal((await grpc.call(getRepo, create(getRepo.input, { uid: repo.uid }), { token })).code, 0)
+})
+
+test('gRPC health checks answer SERVING', async () => {
+  const { code, bytes } = await grpc.send('/grpc.health.v1.Health/Check', Buffer.alloc(0))
+  assert.equal(code, 0)
+  assert.deepEqual([...bytes!], [0x08, 1])
+})
+
+/** The length-delimited fields of a message, by number. */
+function fieldsOf(bytes: Uint8Array): Map<number, Uint8Array[]> {
+  const fields = new Map<number, Uint8Array[]>()
+  const reader = new BinaryReader(bytes)
+  while (reader.pos < reader.len) {
+    const [number, type] = reader.tag()
+    if (type === 2) fields.set(number, [...(fields.get(number) ?? []), reader.bytes()])
+    else reader.skip(type)
+  }
+  return fields
+}
+
+/** Asks server reflection one question, in the bytes of a ServerReflectionRequest. */
+function reflect(port: number, version: string, request: number[]): Promise<Map<number, Uint8Array[]>> {
+  const client = new grpcJs.Client(`127.0.0.1:${port}`, grpcJs.credentials.createInsecure())
+  const same = (bytes: Buffer) => bytes
+  const path = `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`
+  return new Promise<Map<number, Uint8Array[]>>((resolve, reject) => {
+    const stream = client.makeBidiStreamRequest<Buffer, Buffer>(path, same, same, new grpcJs.Metadata())
+    stream.on('data', (bytes: Buffer) => resolve(fieldsOf(bytes)))
+    stream.on('error', reject)
+    stream.end(Buffer.from(request))
+  }).finally(() => client.close())
+}
+
+test('gRPC reflection lists every service and describes it, in both of its versions', async () => {
+  const listServices = [0x3a, 0]
+  const symbol = Buffer.from('pinfold.platform.registry.v2.ReposService')
+  for (const version of ['v1', 'v1alpha']) {
+    const listed = fieldsOf((await reflect(pinfold.port, version, listServices)).get(6)![0]!)
+    const names = listed.get(1)!.map((bytes) => Buffer.from(fieldsOf(bytes).get(1)![0]!).toString())
+    for (const { desc } of services) assert.ok(names.includes(desc.typeName), `${version}: ${desc.typeName}`)
+
+    const described = await reflect(pinfold.port, version, [0x22, symbol.length, ...symbol])
+    const files = fieldsOf(described.get(4)![0]!).get(1)!
+    const protos = files.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
+    const found = protos.flatMap((file) => file.service).find(({ name }) => name === 'ReposService')
+    assert.deepEqual(
+      found?.method.map(({ name }) => name),
+      ReposService.methods.map(({ name }) => name),
+    )
+  }
+})
+
+test('gRPC reflection can be switched off', async () => {
+  await using server = await serve({ reflection: false })
+  await assert.rejects(reflect(server.port, 'v1', [0x3a, 0]), { code: 12 })
+})

@@ -1,0 +1,473 @@
+import assert from 'node:assert/strict'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { ambientToken } from '../../src/cli/outside-token.ts'
+import { looseToken, makeHome, secondsFromNow, startFakeSts } from '../support/fake-sts.ts'
+import { roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Env, program, type Run, run } from '../support/process.ts'
+
+const identity = `${'1'.repeat(40)}/${'2'.repeat(16)}`
+const other = `${'1'.repeat(40)}/${'3'.repeat(16)}`
+const outside = looseToken({ iss: 'https://ci.example', sub: 'job' })
+const mode = (file: string): string => (statSync(file).mode & 0o777).toString(8)
+
+async function start() {
+  const fake = await startFakeSts()
+  const home = makeHome()
+  const file = join(home.home, 'token')
+  writeFileSync(file, `${outside}\n`)
+  const auth = (args: readonly string[], env: Env = {}): Promise<Run> =>
+    run(['auth', ...args], { env: { ...home.env, ...env } })
+  return {
+    ...home,
+    fake,
+    file,
+    auth,
+    login: (...args: string[]) =>
+      auth(['login', '--api', fake.url, '--identity', identity, '--identity-token', file, ...args]),
+    async [Symbol.asyncDispose]() {
+      home[Symbol.dispose]()
+      await fake[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function assertQuiet({ stdout, stderr }: Run, ...secrets: string[]): void {
+  for (const secret of [outside, outside.split('.')[2]!, ...secrets]) {
+    assert.ok(!stdout.includes(secret) && !stderr.includes(secret), 'a token was printed')
+  }
+}
+
+test('login exchanges the token of a file, says who is signed in, and keeps everything for this user only', async () => {
+  await using it = await start()
+  const signedIn = await it.login('--audience', 'registry.example')
+  assert.deepEqual([signedIn.code, signedIn.stderr], [0, ''])
+  assert.match(signedIn.stdout, new RegExp(`^identity  ${identity}\napi       ${it.fake.url}\n`))
+  assert.match(signedIn.stdout, /^may {7}viewer in acme\nmay {7}repo\.list, tag\.list in b{40}$/m)
+  assertQuiet(signedIn)
+
+  const [api, registry] = it.fake.exchanges()
+  assert.deepEqual([api!.method, api!.bearer, api!.query.get('identity')], ['POST', outside, identity])
+  assert.deepEqual([api!.query.getAll('aud'), registry!.query.getAll('aud')], [[it.fake.url], ['registry.example']])
+  const files = [it.profile, it.tokenFile(it.fake.url), it.tokenFile('registry.example')]
+  assert.deepEqual(files.map(mode), ['600', '600', '600'])
+  const folders = files.map((file) => dirname(file))
+  assert.deepEqual([...folders, join(it.home, 'cache/pinfold')].map(mode), ['700', '700', '700', '700'])
+  const profile = JSON.parse(readFileSync(it.profile, 'utf8'))
+  assert.deepEqual(profile, { api: it.fake.url, identity, identityToken: it.file })
+  assert.deepEqual(readdirSync(dirname(it.profile)), ['profile.json'])
+})
+
+test('folders and files that others could read are closed, and a link in their place is replaced', async () => {
+  await using it = await start()
+  mkdirSync(dirname(it.tokenFile(it.fake.url)), { recursive: true, mode: 0o755 })
+  writeFileSync(it.tokenFile(it.fake.url), 'old', { mode: 0o644 })
+  mkdirSync(dirname(it.profile), { recursive: true, mode: 0o755 })
+  const linked = join(it.home, 'linked')
+  const before = JSON.stringify({ api: it.fake.url, identity: other, identityToken: '' })
+  writeFileSync(linked, before)
+  symlinkSync(linked, it.profile)
+  assert.equal((await it.login()).code, 0)
+  assert.deepEqual([mode(it.tokenFile(it.fake.url)), mode(it.profile)], ['600', '600'])
+  assert.deepEqual([mode(dirname(it.profile)), mode(join(it.home, 'cache/pinfold'))], ['700', '700'])
+  assert.deepEqual([lstatSync(it.profile).isFile(), readFileSync(linked, 'utf8')], [true, before])
+})
+
+test('a broken profile ends with 78 and says how to get rid of it', async () => {
+  await using it = await start()
+  mkdirSync(dirname(it.profile), { recursive: true })
+  writeFileSync(it.profile, '{"api":1}')
+  const { code, stderr } = await it.login()
+  assert.deepEqual([code, stderr], [78, `pinfold: ${it.profile} is not a profile; pinfold auth logout removes it\n`])
+  assert.equal((await it.auth(['logout'])).code, 0)
+  assert.equal((await it.login()).code, 0)
+})
+
+test('auth token prints only the token, the one that is kept until shortly before it expires', async () => {
+  await using it = await start()
+  await it.login()
+  const kept = readFileSync(it.tokenFile(it.fake.url), 'utf8')
+  const first = await it.auth(['token'])
+  assert.deepEqual([first.code, first.stdout, first.stderr], [0, kept, ''])
+  assert.equal(it.fake.exchanges().length, 1)
+
+  it.fake.lifetime = 240
+  await it.login()
+  it.fake.lifetime = 3600
+  const { stdout } = await it.auth(['token'])
+  assert.equal(stdout, readFileSync(it.tokenFile(it.fake.url), 'utf8'))
+  assert.equal(it.fake.exchanges().length, 3)
+
+  // The outside token is gone, so the last minutes of the old one are used.
+  it.fake.lifetime = 240
+  await it.login()
+  rmSync(it.file)
+  const last = await it.auth(['token'])
+  assert.deepEqual([last.code, last.stdout], [0, readFileSync(it.tokenFile(it.fake.url), 'utf8')])
+  rmSync(it.tokenFile(it.fake.url))
+  const none = await it.auth(['token'])
+  assert.deepEqual([none.code, none.stdout], [77, ''])
+  assert.match(none.stderr, /^pinfold: the token file .* cannot be read: ENOENT; run pinfold auth login again\n$/)
+})
+
+test('a token that is narrowed, or for several audiences, is exchanged each time and never kept', async () => {
+  await using it = await start()
+  await it.login()
+  const kept = readFileSync(it.tokenFile(it.fake.url), 'utf8')
+  const scope = 'a'.repeat(40)
+  const narrow = ['token', '--scope', scope, '--scope', other, '--capabilities', 'repo.list,tag.list']
+  assert.equal((await it.auth(narrow)).code, 0)
+  assert.equal((await it.auth(['token', '--audience', it.fake.url, '--audience', 'registry.example'])).code, 0)
+  const [, narrowed, both] = it.fake.exchanges()
+  assert.deepEqual(narrowed!.query.getAll('scopes'), [scope, other])
+  assert.deepEqual(narrowed!.query.getAll('cap'), ['repo.list', 'tag.list'])
+  assert.deepEqual(both!.query.getAll('aud'), [it.fake.url, 'registry.example'])
+  assert.equal(readFileSync(it.tokenFile(it.fake.url), 'utf8'), kept)
+  assert.equal(readdirSync(join(it.home, 'cache/pinfold')).length, 1)
+
+  // An empty variable in a script must not widen the token.
+  for (const empty of [
+    ['--scope', ''],
+    ['--capabilities', ''],
+    ['--capabilities', 'repo.list,'],
+  ]) {
+    const { code, stdout } = await it.auth(['token', ...empty])
+    assert.deepEqual([code, stdout], [64, ''])
+  }
+})
+
+test('a token from standard input is used once and not looked for again', async () => {
+  await using it = await start()
+  const script = `printf %s '${outside}' | "${program}" auth login --api ${it.fake.url} --identity ${identity} --identity-token -`
+  const piped = await run(['-c', script], { command: 'sh', env: it.env })
+  assert.deepEqual([piped.code, it.fake.exchanges()[0]!.bearer], [0, outside])
+  assert.equal((await it.auth(['token'])).code, 0)
+  const { code, stderr } = await it.auth(['token', '--audience', 'registry.example'])
+  assert.equal(code, 77)
+  assert.equal(stderr, 'pinfold: the token to sign in with came from standard input: run pinfold auth login again\n')
+})
+
+test('a flag wins over the environment, which wins over the profile', async () => {
+  await using it = await start()
+  await using elsewhere = await startFakeSts()
+  await it.login()
+  const subjects = async (args: string[], env: Env) => {
+    const { code, stdout, stderr } = await it.auth(['status', '--output', 'json', ...args], env)
+    assert.equal(code, 0, stderr)
+    const { api, subject } = JSON.parse(stdout)
+    return [api, subject]
+  }
+  const ambient = { PINFOLD_ID_TOKEN: outside }
+  assert.deepEqual(await subjects([], {}), [it.fake.url, identity])
+  assert.deepEqual(await subjects([], { PINFOLD_IDENTITY: other, ...ambient }), [it.fake.url, other])
+  const flags = ['--identity', identity]
+  assert.deepEqual(await subjects(flags, { PINFOLD_IDENTITY: other, ...ambient }), [it.fake.url, identity])
+  const env = { PINFOLD_API: elsewhere.url, PINFOLD_IDENTITY: other, ...ambient }
+  assert.deepEqual(await subjects([], env), [elsewhere.url, other])
+  assert.deepEqual(await subjects(['--api', it.fake.url], env), [it.fake.url, other])
+})
+
+test('a profile counts only for its own server, which alone gets the token of its file', async () => {
+  await using it = await start()
+  await using elsewhere = await startFakeSts()
+  await it.login()
+  const nobody = await it.auth(['token', '--api', elsewhere.url])
+  assert.deepEqual([nobody.code, nobody.stdout], [77, ''])
+  assert.match(nobody.stderr, /^pinfold: not signed in: /)
+  const named = await it.auth(['token', '--api', elsewhere.url, '--identity', identity])
+  assert.deepEqual([named.code, named.stdout], [77, ''])
+  assert.deepEqual(elsewhere.seen, [])
+})
+
+test('the token of the platform is found with nothing but an identity, GitHub before GitLab before Kubernetes', async () => {
+  await using it = await start()
+  const args = ['login', '--identity', identity]
+  const gitLab = { PINFOLD_API: it.fake.url, PINFOLD_ID_TOKEN: outside }
+  assert.equal((await it.auth(args, gitLab)).code, 0)
+  assert.equal(it.fake.exchanges()[0]!.bearer, outside)
+
+  const gitHub = {
+    ...gitLab,
+    ACTIONS_ID_TOKEN_REQUEST_URL: `${it.fake.url}/github?api-version=2.0`,
+    ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'runtime',
+  }
+  assert.equal((await it.auth(args, gitHub)).code, 0)
+  const asked = it.fake.seen.find(({ path }) => path === '/github')!
+  assert.deepEqual([asked.bearer, asked.query.get('api-version')], ['runtime', '2.0'])
+  assert.equal(asked.query.get('audience'), new URL(it.fake.url).host)
+  assert.equal(it.fake.exchanges()[1]!.bearer, looseToken({ for: new URL(it.fake.url).host }))
+
+  const terminal = { env: {}, input: async () => '', print: () => {}, say: () => {}, untilAsked: async () => {} }
+  const [absent, projected] = [join(it.home, 'absent'), it.file]
+  assert.equal((await ambientToken(terminal, it.fake.url, [absent, projected])).token, outside)
+  await assert.rejects(ambientToken(terminal, it.fake.url, [absent]), (error: Error) => {
+    for (const word of ['ACTIONS_ID_TOKEN_REQUEST_URL', 'PINFOLD_ID_TOKEN', absent, '--identity-token']) {
+      assert.ok(error.message.includes(word), word)
+    }
+    return true
+  })
+})
+
+test('status tells who is signed in, or ends with 77', async () => {
+  await using it = await start()
+  for (const args of [['status'], ['status', '--quick'], ['token']]) {
+    const { code, stdout, stderr } = await it.auth(args)
+    assert.deepEqual([code, stdout], [77, ''])
+    assert.match(stderr, /^pinfold: not signed in: .*\n$/)
+  }
+  await it.login()
+  const seen = it.fake.seen.length
+  const quick = await it.auth(['status', '--quick', '-o', 'json'])
+  assert.equal(quick.code, 0)
+  const { issuer, subject, audience } = JSON.parse(quick.stdout)
+  assert.deepEqual([issuer, subject, audience, it.fake.seen.length], [it.fake.url, identity, [it.fake.url], seen])
+  const full = await it.auth(['status'])
+  assert.match(full.stdout, /^may {7}viewer in acme$/m)
+  assert.equal(it.fake.seen.length, seen + 1)
+  assert.equal((await it.auth(['status', '-o', 'yaml'])).code, 64)
+
+  const given = looseToken({ iss: it.fake.url, sub: other, aud: it.fake.url, exp: secondsFromNow(60) })
+  const acting = await it.auth(['status'], { PINFOLD_TOKEN: given })
+  assert.match(acting.stdout, new RegExp(`^identity  ${other}$`, 'm'))
+  assert.equal(it.fake.seen.at(-1)!.bearer, given)
+  const bad = await it.auth(['status'], { PINFOLD_TOKEN: `${given}\n` })
+  assert.deepEqual([bad.code, bad.stderr], [78, 'pinfold: PINFOLD_TOKEN is not one word of plain characters\n'])
+
+  const exp = secondsFromNow(-1)
+  const token = looseToken({ iss: it.fake.url, sub: identity, aud: it.fake.url, exp })
+  writeFileSync(it.tokenFile(it.fake.url), token)
+  assert.equal((await it.auth(['status', '--quick'])).code, 77)
+})
+
+test('logout forgets one token, or everything', async () => {
+  await using it = await start()
+  await it.login('--audience', 'registry.example')
+  assert.equal((await it.auth(['logout', '--audience', 'registry.example'])).code, 0)
+  assert.deepEqual([it.tokenFile(it.fake.url), it.tokenFile('registry.example')].map(existsSync), [true, false])
+  assert.equal((await it.auth(['logout'])).code, 0)
+  assert.deepEqual([readdirSync(join(it.home, 'cache')), readdirSync(join(it.home, 'config'))], [[], []])
+  assert.equal((await it.auth(['token'])).code, 77)
+  assert.equal((await it.auth(['logout'])).code, 0)
+})
+
+test('an audience cannot lead out of the cache', async () => {
+  await using it = await start()
+  await it.login()
+  for (const audience of ['..', '.', '', 'a b', 'x'.repeat(256)]) {
+    for (const command of ['token', 'logout']) {
+      const { code, stdout } = await it.auth([command, '--audience', audience])
+      assert.deepEqual([code, stdout], [64, ''], `${command} ${audience}`)
+    }
+  }
+  assert.ok(existsSync(it.profile))
+})
+
+test('what a server refuses is one line with its message, its fields and its request id, and never a token', async () => {
+  await using it = await start()
+  const info = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', metadata: { requestId: 'r-1' } }
+  const fields = [
+    { field: 'aud', description: 'must be one of a, b' },
+    { field: 'scopes', description: 'is wrong' },
+  ]
+  const cases: [status: number, body: unknown, code: number, stderr: string][] = [
+    [401, { code: 16, message: `no: ${outside}\u001b[2J`, details: [info] }, 77, 'no: [token] [2J (request id r-1)\n'],
+    [403, { code: 7, message: 'not this one', details: [] }, 77, 'not this one\n'],
+    [
+      400,
+      { code: 3, message: 'aud: must be one of a, b', details: [{ fieldViolations: fields }] },
+      1,
+      'aud: must be one of a, b\npinfold: scopes: is wrong\n',
+    ],
+    [429, { code: 8, message: 'too many', details: [{ retryDelay: '3s' }] }, 1, 'too many (try again in 3s)\n'],
+    [302, '<html>', 1, `${it.fake.url}/sts/exchange answered 302\n`],
+    [200, 'hello', 1, `${it.fake.url}/sts/exchange answered with something that is not JSON\n`],
+    [200, { token: 'not one' }, 1, `${it.fake.url} answered the exchange without a token\n`],
+  ]
+  for (const [status, body, code, stderr] of cases) {
+    it.fake.seen.length = 0
+    it.fake.answer = () => ({ status, body })
+    const refused = await it.login()
+    assert.deepEqual([refused.code, refused.stdout, refused.stderr], [code, '', `pinfold: ${stderr}`])
+    assertQuiet(refused)
+    assert.equal(it.fake.seen.length, 1)
+  }
+  assert.deepEqual([existsSync(it.profile), existsSync(join(it.home, 'cache'))], [false, false])
+  it.fake.answer = ({ path }) =>
+    path === '/auth/v1/ok' ? { status: 501, body: { code: 12, message: 'no' } } : undefined
+  assert.equal((await it.login()).code, 1)
+  assert.equal(existsSync(it.profile), false)
+})
+
+test('a server that is not available is tried three times, and ends with 69', async () => {
+  await using it = await start()
+  const unavailable = { status: 503, body: { code: 14, message: 'not now', details: [] } }
+  it.fake.answer = () => (it.fake.seen.length < 3 ? unavailable : undefined)
+  assert.equal((await it.login()).code, 0)
+  it.fake.seen.length = 0
+  it.fake.answer = () => ({ status: 502, body: 'bad gateway' })
+  const away = await it.login()
+  assert.deepEqual([away.code, it.fake.seen.length], [69, 3])
+  // The code in the body counts more than the status.
+  it.fake.seen.length = 0
+  it.fake.answer = () => ({ status: 503, body: { code: 13, message: 'broken' } })
+  assert.deepEqual([(await it.login()).code, it.fake.seen.length], [1, 1])
+
+  const api = ['--api', 'http://127.0.0.1:9']
+  const nobody = await it.auth(['login', ...api, '--identity', identity, '--identity-token', it.file])
+  assert.equal(nobody.code, 69)
+  assert.match(nobody.stderr, /^pinfold: http:\/\/127\.0\.0\.1:9 cannot be reached: .*\n$/)
+  assertQuiet(nobody)
+})
+
+test('a token never leaves the machine in the clear, and what is not one is not shown', async () => {
+  await using it = await start()
+  const login = (...args: string[]) => it.auth(['login', '--identity', identity, ...args])
+  const plain = await login('--api', 'http://registry.example', '--identity-token', it.file)
+  assert.deepEqual(
+    [plain.code, plain.stderr],
+    [78, 'pinfold: tokens are sent over https only, and http://registry.example is not\n'],
+  )
+  const wrong = await login('--api', 'nonsense', '--identity-token', it.file)
+  assert.deepEqual([wrong.code, wrong.stderr], [78, 'pinfold: --api must be an http or https URL without a path\n'])
+
+  const api = ['--api', it.fake.url]
+  writeFileSync(it.file, `${outside}\nsecond line`)
+  const lines = await login(...api, '--identity-token', it.file)
+  assert.deepEqual([lines.code, lines.stderr], [1, `pinfold: what is in ${it.file} is not a token\n`])
+  const variable = await it.auth(['login', '--identity', identity, ...api], { PINFOLD_ID_TOKEN: `${outside} x` })
+  assert.deepEqual([variable.code, variable.stderr], [78, 'pinfold: the token is not one word of plain characters\n'])
+  assertQuiet(variable)
+  assert.deepEqual(it.fake.seen, [])
+  assert.equal((await it.auth(['login', ...api])).code, 64)
+  assert.equal((await it.auth(['login', ...api, '--identity', 'me'])).code, 64)
+  assert.equal((await it.auth(['token'], { PINFOLD_IDENTITY: 'me' })).code, 78)
+})
+
+test('identities check explains claim by claim and shows neither the token nor its signature', async () => {
+  await using it = await start()
+  const claimMatch = { issuer: 'https://ci.example', subjectPattern: 'repo:acme/.*', claims: { ref: 'main' } }
+  it.fake.identity = { uid: identity, name: 'ci', claimMatch }
+  await it.login()
+  const claims = { iss: 'https://ci.example', sub: 'repo:acme/web', aud: it.fake.url, ref: 'main' }
+  const check = async (change: object, ...args: string[]) => {
+    const token = looseToken({ ...claims, exp: secondsFromNow(600), iat: secondsFromNow(0), ...change })
+    writeFileSync(it.file, token)
+    const result = await run(['identities', 'check', '--token-file', it.file, '--identity', identity, ...args], {
+      env: it.env,
+    })
+    assertQuiet(result, token, ...token.split('.'))
+    return result
+  }
+  const good = await check({})
+  assert.deepEqual([good.code, good.stderr], [0, ''])
+  assert.match(good.stdout, /^ok +sub +repo:acme\/web +pattern repo:acme\/\.\*$/m)
+
+  const wrong: [change: object, line: RegExp][] = [
+    [{ iss: 'https://ci.example/' }, /^no {2}iss /m],
+    [{ sub: 'x-repo:acme/web' }, /^no {2}sub /m],
+    [
+      { aud: 'https://elsewhere.example' },
+      /^no {2}aud .* http:\/\/127\.0\.0\.1:\d+ or 127\.0\.0\.1:\d+ or 127\.0\.0\.1$/m,
+    ],
+    [{ ref: 'dev\u001b[2J' }, /^no {2}ref +dev \[2J +main$/m],
+    [{ ref: undefined }, /^no {2}ref +\(none\) +main$/m],
+    [{ exp: secondsFromNow(-3600) }, /^no {2}exp /m],
+    [{ exp: undefined }, /^no {2}exp +\(none\)/m],
+    [{ nbf: secondsFromNow(3600) }, /^no {2}nbf /m],
+  ]
+  for (const [change, line] of wrong) {
+    const { code, stdout } = await check(change)
+    assert.equal(code, 1, stdout)
+    assert.match(stdout, line)
+    assert.match(stdout, /^the token does not match$/m)
+  }
+  const { stdout } = await check({ sub: 'x' }, '-o', 'json')
+  const { matches, checks } = JSON.parse(stdout)
+  assert.deepEqual([matches, checks[1].claim, checks[1].matches], [false, 'sub', false])
+
+  it.fake.identity = { uid: identity, name: 'aws', awsIdentity: { awsAccount: '1'.repeat(12) } }
+  assert.equal((await check({})).code, 1)
+  writeFileSync(it.file, 'something.that.is-not-one')
+  const broken = await run(['identities', 'check', '--token-file', it.file, '--identity', identity], { env: it.env })
+  assert.deepEqual([broken.code, broken.stdout], [1, ''])
+  assert.match(broken.stderr, /^pinfold: the token cannot be read: [^.]*\n$/)
+})
+
+test('help and completion know the commands of two words and what their options may be', async () => {
+  const complete = async (...words: string[]) => (await run(['complete', '--', ...words])).stdout
+  assert.match(await complete('auth', ''), /^login\t[\s\S]*^status\t[\s\S]*^token\t[\s\S]*^logout\t/m)
+  assert.match(await complete('auth', 'login', '--'), /^--identity-token\t[\s\S]*^--audience\t/m)
+  assert.match(await complete('auth', 'status', '--output', ''), /^table\t[\s\S]*^json\t/m)
+  assert.match((await run(['auth', 'login', '--help'])).stdout, /^Usage: pinfold auth login /)
+  const [bare, unknown] = [await run(['auth']), await run(['auth', 'login', '--nope'])]
+  assert.deepEqual([bare.code, unknown.code], [64, 64])
+  assert.match(unknown.stderr, /^pinfold: unknown option '--nope'\n\(see pinfold auth login --help\)\n$/)
+})
+
+test('the server does not mind the settings of the commands', async () => {
+  using home = makeHome()
+  const env = {
+    ...home.env,
+    PINFOLD_API: 'x',
+    PINFOLD_IDENTITY: 'x',
+    PINFOLD_ID_TOKEN: 'x',
+    PINFOLD_TOKEN: 'x',
+    PINFOLD_LOG_LEVEL: 'warn',
+  }
+  const { code, stderr } = await run(['migrate', '--data', join(home.home, 'data')], { env })
+  assert.deepEqual([code, stderr], [0, ''])
+})
+
+test('a job signs in to a real server with a token that its own key signed, and leaves again', async () => {
+  await using pinfold = await startPinfold()
+  using home = makeHome()
+  const { publicKey, privateKey } = await generateKeyPair('ES256')
+  const issuer = 'https://ci.example'
+  const issuerKeys = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'one' }] })
+  const org = (await pinfold.operator.post('/iam/v2/groups/', { name: 'acme' })).body.uid
+  const staticKeys = { issuer, subject: 'job', issuerKeys }
+  const { uid } = (await pinfold.operator.post(`/iam/v2/identities/${org}`, { name: 'job', staticKeys })).body
+  await pinfold.operator.post(`/iam/v2/roleBindings/${org}`, { identityUid: uid, roleUid: roleUids.viewer })
+  const sign = (subject: string) =>
+    new SignJWT({})
+      .setProtectedHeader({ alg: 'ES256', kid: 'one' })
+      .setIssuer(issuer)
+      .setSubject(subject)
+      .setAudience(pinfold.url)
+      .setIssuedAt()
+      .setExpirationTime('5m')
+      .sign(privateKey)
+  const file = join(home.home, 'token')
+  writeFileSync(file, await sign('job'))
+  const cli = (...args: string[]) => run(args, { env: { ...home.env, PINFOLD_API: pinfold.url } })
+
+  const signedIn = await cli('auth', 'login', '--identity', uid, '--identity-token', file)
+  assert.equal(signedIn.code, 0, signedIn.stderr)
+  assert.match(signedIn.stdout, /^may {7}viewer in acme$/m)
+  const checked = await cli('identities', 'check', '--identity', uid, '--token-file', file)
+  assert.equal(checked.code, 0, checked.stdout + checked.stderr)
+  const token = (await cli('auth', 'token')).stdout.trim()
+  assert.equal((await pinfold.withToken(token).get('/registry/v2/repos')).status, 200)
+  const narrowed = (await cli('auth', 'token', '--capabilities', 'groups.list', '--scope', org)).stdout.trim()
+  assert.equal((await pinfold.withToken(narrowed).get(`/iam/v2/groups/${org}`)).status, 200)
+  assert.equal((await pinfold.withToken(narrowed).get(`/iam/v2/identities/${uid}`)).status, 403)
+
+  writeFileSync(file, await sign('another'))
+  assert.equal((await cli('identities', 'check', '--identity', uid, '--token-file', file)).code, 1)
+  const refused = await cli('auth', 'login', '--identity', uid, '--identity-token', file)
+  assert.deepEqual([refused.code, refused.stdout], [77, ''])
+  assert.equal((await cli('auth', 'logout')).code, 0)
+  assert.equal((await cli('auth', 'status')).code, 77)
+})

@@ -1,0 +1,55 @@
+// An OpenID provider on loopback that signs whatever a test wants, the way a CI platform would.
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+
+export type FakeIssuer = Awaited<ReturnType<typeof startIssuer>>
+type Key = { kid: string; privateKey: CryptoKey; jwk: JWK }
+
+/** `alg` is what the issuer signs with; `path` is that of its URL, for platforms that have many issuers on one host. */
+export async function startIssuer(alg = 'RS256', path = '') {
+  const requests: string[] = []
+  let keys: Key[] = [await newKey(alg, 'key-1')]
+  let url = ''
+  const server: Server = createServer((req, res) => {
+    requests.push(req.url!)
+    const base = path.replace(/\/$/, '')
+    const documents: Record<string, object> = {
+      [`${base}/.well-known/openid-configuration`]: { issuer: url, jwks_uri: new URL('/keys', url).href },
+      '/keys': { keys: keys.map(({ jwk }) => jwk) },
+    }
+    const found = documents[req.url!]
+    res.writeHead(found ? 200 : 404, { 'content-type': 'application/json' })
+    res.end(JSON.stringify(found ?? {}))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`
+
+  return {
+    url,
+    /** The paths that were asked for. */
+    requests,
+    jwks: () => ({ keys: keys.map(({ jwk }) => jwk) }),
+    /** A token with sensible times; `claims` and `header` are put over what it would say. */
+    async token(claims: Record<string, unknown>, header: Record<string, unknown> = {}): Promise<string> {
+      const now = Math.floor(Date.now() / 1000)
+      const { kid, privateKey } = keys.at(-1)!
+      return new SignJWT({ iss: url, iat: now, exp: now + 300, ...claims })
+        .setProtectedHeader({ alg, kid, typ: 'JWT', ...header })
+        .sign(privateKey)
+    },
+    /** Signs with a new key from now on, and publishes it in place of the old one. */
+    async rotate(): Promise<void> {
+      keys = [await newKey(alg, `key-${Math.random()}`)]
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+async function newKey(alg: string, kid: string): Promise<Key> {
+  const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true })
+  return { kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } }
+}
