@@ -54,10 +54,11 @@ export async function exchange({ app, issuer, source }: Issuing, input: Exchange
   if (!identity && input.identity === '') throw accountNotFound(uid)
   if (!proven) throw permissionDenied('the token may not be exchanged for this identity')
 
+  const audiences = [...new Set(input.audiences)]
   const signed = await signAccessToken(app.keyring, {
     issuer,
     subject: uid,
-    audience: input.audiences.length === 1 ? input.audiences[0]! : [...new Set(input.audiences)],
+    audience: audiences.length === 1 ? audiences[0]! : audiences,
     now,
     narrowing: narrow(uid, await app.grants.of(uid), input.scopes, kept),
     claims: { act: { iss: token.issuer, sub: token.subject, aud: token.audience } },

@@ -45,5 +45,6 @@ function networkOf(address: string): string {
   const left = head.split(':').filter(Boolean)
   const right = tail.split(':').filter(Boolean)
   const groups = [...left, ...Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0'), ...right]
-  return `${groups.slice(0, 4).join(':')}::/64`
+  const network = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16))
+  return `${network.join(':')}::/64`
 }

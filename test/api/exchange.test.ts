@@ -1,34 +1,335 @@
+// The exchange as a caller sees it: its parameters over every transport, the token that comes out, and what it is good for.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { startIssuer } from '../support/fake-issuer.ts'
-import { roleUids, startPinfold } from '../support/pinfold.ts'
+import { after, before, test } from 'node:test'
+import { create } from '@bufbuild/protobuf'
+import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { sql } from '#db/sql.ts'
+import { WhoAmISchema } from '#gen/pinfold/auth/v1/auth_pb.ts'
+import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
+import { operatorUid } from '#issuer/access-token.ts'
+import { claimsOf, type Scene, searchOf, startExchange, subject } from '../support/exchange.ts'
+import { assertDenied, assertError, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
+import { type Answer, type Json, roleUids } from '../support/pinfold.ts'
+import { openGrpc } from '../support/raw-grpc.ts'
 
-const outside = { allowInsecureIssuers: true, allowPrivateAddresses: true }
+let scene: Scene
+let uid: string
+let token: string
+let url: string
+let host: string
+
+before(async () => {
+  scene = await startExchange()
+  url = scene.pinfold.url
+  host = new URL(url).host
+  uid = (await scene.identity()).uid
+  await scene.pinfold.seed.binding(scene.org.uid, uid, roleUids.viewer)
+  token = await scene.token()
+})
+
+after(() => scene[Symbol.asyncDispose]())
+
+const form = { 'content-type': 'application/x-www-form-urlencoded' }
+
+function assertUnauthenticated(answer: Answer, message = 'the token is not accepted'): void {
+  assertError(answer, 401, 16, 'UNAUTHENTICATED')
+  assert.equal(answer.body.message, message)
+  assert.equal(answer.headers.get('www-authenticate'), 'Bearer')
+}
 
 test("a job's token becomes a viewer's token, which may read, not write, and nothing after its binding is gone", async () => {
-  await using issuer = await startIssuer()
-  await using pinfold = await startPinfold(outside)
-  const org = await pinfold.seed.group()
-  const claimMatch = { issuer: issuer.url, subject: 'repo:acme/web:ref:refs/heads/main' }
-  const identity = await pinfold.seed.identity(org.uid, { claimMatch })
+  const { pinfold, org } = scene
+  const identity = await scene.identity()
   const binding = await pinfold.seed.binding(org.uid, identity.uid, roleUids.viewer)
-  const job = await issuer.token({ sub: claimMatch.subject, aud: pinfold.url })
+  const res = ok(await scene.exchange(token, { identity: identity.uid }))
+  assert.equal(res.refreshToken, '')
 
-  const aud = encodeURIComponent(pinfold.url)
-  const res = await pinfold.withToken(job).call('POST', `/sts/exchange?aud=${aud}&identity=${identity.uid}`)
-  assert.equal(res.status, 200, res.text)
-  assert.equal(res.body.refreshToken, '')
-
-  const viewer = pinfold.withToken(res.body.token)
+  const viewer = pinfold.withToken(res.token)
   assert.equal((await viewer.get('/registry/v2/repos')).status, 200)
-  assert.equal((await viewer.post(`/registry/v2/repos/${org.uid}`, { name: 'web' })).status, 403)
-  const me = await viewer.get('/auth/v1/ok')
-  assert.equal(me.body.subject, identity.uid)
+  assertDenied(await viewer.post(`/registry/v2/repos/${org.uid}`, { name: 'web' }))
+  const me = ok(await viewer.get('/auth/v1/ok'))
+  assert.equal(me.subject, identity.uid)
   assert.deepEqual(
-    me.body.capabilities.map((one: any) => [one.group.id, one.role.name]),
+    me.capabilities.map((one: Json) => [one.group.id, one.role.name]),
     [[org.uid, 'viewer']],
   )
-  assert.equal((await pinfold.operator.delete(`/iam/v2/roleBindings/${binding.uid}`)).status, 200)
-  assert.equal((await viewer.post(`/registry/v2/repos/${org.uid}`, { name: 'web' })).status, 403)
-  assert.equal((await viewer.get(`/registry/v2/repos?uidp.descendants_of=${org.uid}`)).status, 403)
+  ok(await pinfold.operator.delete(`/iam/v2/roleBindings/${binding.uid}`))
+  assertDenied(await viewer.get(`/registry/v2/repos?uidp.descendants_of=${org.uid}`))
+})
+
+test('parameters come as a query or as a form, by GET or POST, and mean the same', async () => {
+  const { pinfold, org } = scene
+  const client = pinfold.withToken(token)
+  const query = searchOf({ aud: url, identity: uid, scopes: org.uid, cap: ['repo.list', 'groups.list'] })
+  const half = [
+    searchOf({ aud: url, cap: 'repo.list' }),
+    searchOf({ identity: uid, scopes: org.uid, cap: 'groups.list' }),
+  ]
+  const answers = [
+    await client.call('GET', `/sts/exchange?${query}`),
+    await client.call('POST', `/sts/exchange?${query}`),
+    await client.call('POST', '/sts/exchange', query.toString(), form),
+    await client.call('POST', `/sts/exchange?${half[0]}`, half[1]!.toString(), form),
+    await client.call('POST', '/sts/exchange', query.toString(), {
+      'content-type': 'Application/X-WWW-Form-URLencoded; charset=utf-8',
+    }),
+  ]
+  const caps = answers.map((answer) => claimsOf(ok(answer).token).cap)
+  assert.equal(Object.keys(caps[0]).length, 1)
+  for (const cap of caps) assert.deepEqual(cap, caps[0])
+})
+
+test('a JSON body is ignored, whatever it holds', async () => {
+  const { pinfold } = scene
+  const client = pinfold.withToken(token)
+  const headers = { 'content-type': 'application/json' }
+  const query = searchOf({ aud: url, identity: uid })
+  for (const body of ['{"cap":["groups.list"]}', '{', '[]']) {
+    const answer = ok(await client.call('POST', `/sts/exchange?${query}`, body, headers))
+    assert.ok(claimsOf(answer.token).cap[scene.org.uid])
+  }
+  assertInvalid(
+    await client.call('POST', '/sts/exchange', JSON.stringify({ aud: [url], identity: uid }), headers),
+    'aud',
+  )
+})
+
+test('over gRPC it is the same exchange', async () => {
+  using grpc = openGrpc(scene.pinfold.port)
+  const desc = SecurityTokenService.method.exchange
+  const call = (request: Json, bearer: string | undefined = token) =>
+    grpc.call(desc, create(desc.input, request), { token: bearer })
+  const answer = await call({ aud: [url], identity: uid })
+  assert.equal(answer.code, 0, answer.message)
+  const { token: issued, refreshToken, expiry } = answer.response as unknown as Json
+  assert.equal(refreshToken, '')
+  assert.equal(Number(expiry.seconds), claimsOf(issued).exp)
+  assert.equal(claimsOf(issued).sub, uid)
+
+  const codes = await Promise.all([
+    call({ identity: uid }),
+    call({ aud: [url], identity: 'x' }),
+    call({ aud: [url], identity: `${scene.org.uid}/0123456789abcdef` }),
+    call({ aud: [url] }),
+    call({ aud: [url], identity: uid }, 'x.y.z'),
+    grpc.call(desc, create(desc.input, { aud: [url], identity: uid })),
+  ])
+  assert.deepEqual(
+    codes.map(({ code }) => code),
+    [3, 3, 7, 5, 16, 16],
+  )
+})
+
+test('an audience is required, and must be one of ours', async () => {
+  const client = scene.pinfold.withToken(token)
+  assertInvalid(await client.post(`/sts/exchange?identity=${uid}`), 'aud')
+  for (const aud of ['', 'https://other.example.com', `${url}/`, host.toUpperCase().concat('.'), [url, 'other']]) {
+    assertInvalid(await scene.exchange(token, { identity: uid, aud }), 'aud')
+  }
+  assertInvalid(await scene.exchange(undefined, { identity: uid, aud: 'other' }), 'aud')
+})
+
+test('one audience is a text in the token, several are a list', async () => {
+  const audienceOf = async (aud: string[]) =>
+    claimsOf(ok(await scene.exchange(token, { identity: uid, aud })).token).aud
+  assert.equal(await audienceOf([url]), url)
+  assert.equal(await audienceOf([host]), host)
+  assert.deepEqual(await audienceOf([host, url]), [host, url])
+})
+
+test('a token for the registry is refused by the API, one for both is not', async () => {
+  const { pinfold } = scene
+  const registry = ok(await scene.exchange(token, { identity: uid, aud: host })).token
+  assertError(await pinfold.withToken(registry).get('/registry/v2/repos'), 401, 16, 'UNAUTHENTICATED')
+  const both = ok(await scene.exchange(token, { identity: uid, aud: [host, url] })).token
+  ok(await pinfold.withToken(both).get('/registry/v2/repos'))
+})
+
+test('an identity that does not exist is refused in the words of one that is not yours', async () => {
+  const other = await scene.identity({ claimMatch: { issuer: scene.issuer.url, subject: 'another' } })
+  const answers = [
+    await scene.exchange(token, { identity: other.uid }),
+    await scene.exchange(token, { identity: `${scene.org.uid}/0123456789abcdef` }),
+    await scene.exchange(token, { identity: '0'.repeat(40) }),
+  ]
+  for (const answer of answers) {
+    assertDenied(answer)
+    assert.equal(answer.body.message, 'the token may not be exchanged for this identity')
+  }
+  for (const identity of ['x', uid.toUpperCase(), `${uid}/`, `/${uid}`, '/']) {
+    assertInvalid(await scene.exchange(token, { identity }), 'identity')
+  }
+})
+
+test('without an identity it is the person with that issuer and subject, whose account must exist', async () => {
+  const { pinfold, issuer } = scene
+  const search = searchOf({ issuer: issuer.url, subject })
+  const person = ok(await pinfold.operator.get(`/iam/v2/identities:lookupIdentity?${search}`)).uid
+  const answer = await scene.exchange(token, {})
+  assertNotFound(answer, 'iam.pinfold.dev/Identity', person)
+  assert.match(answer.body.message, /account .* not found/)
+  assertUnauthenticated(await scene.exchange(await scene.token({ exp: 1 }), {}))
+})
+
+test('anybody with a token can look up the uid of a person, who need not have signed up', async () => {
+  const { pinfold } = scene
+  const stranger = await pinfold.as((await scene.identity()).uid)
+  const lookup = async (parameters: Json) => stranger.get(`/iam/v2/identities:lookupIdentity?${searchOf(parameters)}`)
+  // The first 20 bytes of SHA-256 over the issuer, NUL and the subject.
+  const found = ok(await lookup({ issuer: 'https://accounts.google.com', subject: '1234' })).uid
+  assert.equal(found, 'f285214424f7232a45ced1b689adbd4db44ad328')
+  assert.equal(ok(await lookup({ issuer: 'accounts.google.com', subject: '1234' })).uid, found)
+  assertInvalid(await lookup({ subject: '1234' }), 'issuer')
+  assertInvalid(await lookup({ issuer: 'https://accounts.google.com' }), 'subject')
+  assertInvalid(await lookup({ issuer: 'https://a\u0000b', subject: 'c' }), 'issuer')
+  assertError(
+    await pinfold.anonymous.get('/iam/v2/identities:lookupIdentity?issuer=a&subject=b'),
+    401,
+    16,
+    'UNAUTHENTICATED',
+  )
+})
+
+test('the issued token says exactly what the contract lists, and is signed by a key that we publish', async () => {
+  const before = Math.floor(Date.now() / 1000)
+  const answer = ok(await scene.exchange(await scene.token({ aud: [url, 'other'] }), { identity: uid }))
+  const keys = createRemoteJWKSet(new URL(`${url}/.well-known/jwks.json`))
+  const { payload, protectedHeader } = await jwtVerify(answer.token, keys, { issuer: url, audience: url })
+  assert.equal(protectedHeader.typ, 'at+jwt')
+  const { iat, exp, jti, cap, ...rest } = payload as Json
+  assert.deepEqual(rest, {
+    iss: url,
+    sub: uid,
+    aud: url,
+    act: { iss: scene.issuer.url, sub: subject, aud: [url, 'other'] },
+  })
+  assert.ok(iat >= before && iat <= Date.now() / 1000 && exp - iat === 3600)
+  assert.equal(typeof jti, 'string')
+  assert.deepEqual(Object.keys(cap), [scene.org.uid])
+  assert.equal(answer.expiry, new Date(exp * 1000).toISOString())
+})
+
+test('the capabilities in the token are encoded as the contract says', async () => {
+  const capOf = async (cap: string[]) =>
+    claimsOf(ok(await scene.exchange(token, { identity: uid, cap })).token).cap[scene.org.uid]
+  assert.equal(await capOf(['groups.list']), 'AAAAAAAAADIAAAAAAAAACA==')
+  assert.equal(await capOf(['groups.list', 'repo.list']), 'AAAAAAAAADsEAAAAAAAACA==')
+  assert.equal(await capOf(['tag.list', 'groups.list']), 'AAAAAAAAAEMAAAAAAAAACAAAAAAAAAAE')
+})
+
+test('without a bearer, or with one that is not a token, there is nothing to exchange', async () => {
+  assertUnauthenticated(await scene.exchange(undefined, { identity: uid }), 'a bearer token to exchange is required')
+  const query = searchOf({ aud: url, identity: uid })
+  for (const authorization of ['Basic YTpi', 'Bearer', 'Bearer ', token, `Bearer ${token} x`]) {
+    const answer = await scene.pinfold.anonymous.call('GET', `/sts/exchange?${query}`, undefined, { authorization })
+    assertUnauthenticated(answer, 'a bearer token to exchange is required')
+  }
+})
+
+test('an issuer that cannot be reached, or answers nonsense, is not told apart from a bad token', async () => {
+  const { pinfold, org, issuer } = scene
+  const nobody = 'http://127.0.0.1:1'
+  const identity = await pinfold.seed.identity(org.uid, { claimMatch: { issuer: nobody, subject } })
+  assertUnauthenticated(await scene.exchange(await scene.token({ iss: nobody }), { identity: identity.uid }))
+  const path = `${issuer.url}/path`
+  const lost = await pinfold.seed.identity(org.uid, { claimMatch: { issuer: path, subject } })
+  assertUnauthenticated(await scene.exchange(await scene.token({ iss: path }), { identity: lost.uid }))
+})
+
+test('an issuer is never asked unless the identity trusts it', async () => {
+  await using other = await startExchange()
+  const wrong = { issuer: 'https://issuer.example.com', subject }
+  const stranger = await other.identity({ claimMatch: wrong })
+  assertDenied(await other.exchange(await other.token(), { identity: stranger.uid }))
+  assertDenied(await other.exchange(await other.token(), { identity: `${other.org.uid}/0123456789abcdef` }))
+  assertError(await other.exchange(await other.token(), {}), 404, 5, 'NOT_FOUND', {
+    type: 'ResourceInfo',
+    resourceType: 'iam.pinfold.dev/Identity',
+    resourceName: ok(
+      await other.pinfold.operator.get(
+        `/iam/v2/identities:lookupIdentity?${searchOf({ issuer: other.issuer.url, subject })}`,
+      ),
+    ).uid,
+    owner: '',
+    description: '',
+  })
+  assertUnauthenticated(await other.exchange(await other.token({ exp: 1 }), { identity: stranger.uid }))
+  assert.deepEqual(other.issuer.requests, [])
+})
+
+test('when the issuer signs with a new key no login fails, and the old key is no good any more', async () => {
+  await using other = await startExchange()
+  const { uid: identity } = await other.identity()
+  const before = await other.token()
+  ok(await other.exchange(before, { identity }))
+  ok(await other.exchange(before, { identity }))
+  assert.equal(other.issuer.requests.length, 2)
+  await other.issuer.rotate()
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, async () => other.exchange(await other.token(), { identity })),
+  )
+  for (const answer of answers) ok(answer)
+  assert.equal(other.issuer.requests.length, 4)
+  assertUnauthenticated(await other.exchange(before, { identity }))
+})
+
+test('when an identity was last seen is written later, not by each exchange', async () => {
+  const { pinfold } = scene
+  const identity = await scene.identity()
+  const stored = async () => {
+    const row = await pinfold.app.db.get<{ time: string }>(
+      sql`SELECT last_seen_time AS time FROM identities WHERE uid = ${identity.uid}`,
+    )
+    return row!.time
+  }
+  assert.equal(identity.lastSeenTime, identity.createTime)
+  for (let left = 3; left > 0; left--) ok(await scene.exchange(token, { identity: identity.uid }))
+  assert.equal(await stored(), identity.createTime)
+  await pinfold.app.lastSeen.flush()
+  const seen = await stored()
+  assert.ok(seen > identity.createTime)
+  const read = ok(await pinfold.operator.get(`/iam/v2/identities/${identity.uid}`))
+  assert.deepEqual([read.lastSeenTime, read.updateTime], [seen, identity.updateTime])
+  assertDenied(await scene.exchange(await scene.token({ sub: 'x' }), { identity: identity.uid }))
+  await pinfold.app.lastSeen.flush()
+  assert.equal(await stored(), seen)
+})
+
+test('who am I tells the narrowed capabilities, times and audience of a token', async () => {
+  const { pinfold, org } = scene
+  const issued = ok(await scene.exchange(token, { identity: uid, aud: [host, url], cap: ['repo.list', 'groups.list'] }))
+  const me = ok(await pinfold.withToken(issued.token).get('/auth/v1/ok'))
+  const { iat, exp } = claimsOf(issued.token)
+  assert.deepEqual(me.capabilities, [
+    { group: { ...me.capabilities[0].group, id: org.uid, name: org.name }, capabilities: ['groups.list', 'repo.list'] },
+  ])
+  assert.deepEqual(
+    { ...me, capabilities: [] },
+    {
+      issuer: url,
+      subject: uid,
+      audience: [host, url],
+      expiry: new Date(exp * 1000).toISOString(),
+      issuedAt: new Date(iat * 1000).toISOString(),
+      capabilities: [],
+      email: '',
+    },
+  )
+  assert.deepEqual(
+    WhoAmISchema.fields.filter(({ jsonName }) => !(jsonName in me)).map(({ name }) => name),
+    ['profile'],
+  )
+})
+
+test('who am I tells the operator that everything is theirs, and a stranger that nothing is', async () => {
+  const { pinfold } = scene
+  const operator = ok(await pinfold.operator.get('/auth/v1/ok'))
+  assert.equal(operator.subject, operatorUid)
+  assert.deepEqual(
+    operator.capabilities.map((one: Json) => [one.group.id, one.role.name]),
+    [['/', 'operator']],
+  )
+  const stranger = await pinfold.as((await scene.identity()).uid)
+  assert.deepEqual(ok(await stranger.get('/auth/v1/ok')).capabilities, [])
+  assertError(await pinfold.anonymous.get('/auth/v1/ok'), 401, 16, 'UNAUTHENTICATED')
 })

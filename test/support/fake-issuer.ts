@@ -1,4 +1,5 @@
 // An OpenID provider on loopback that signs whatever a test wants, the way a CI platform would.
+import { KeyObject, sign } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
@@ -10,13 +11,14 @@ type Key = { kid: string; privateKey: CryptoKey; jwk: JWK }
 export async function startIssuer(alg = 'RS256', path = '') {
   const requests: string[] = []
   let keys: Key[] = [await newKey(alg, 'key-1')]
+  const published: JWK[] = []
   let url = ''
   const server: Server = createServer((req, res) => {
     requests.push(req.url!)
     const base = path.replace(/\/$/, '')
     const documents: Record<string, object> = {
       [`${base}/.well-known/openid-configuration`]: { issuer: url, jwks_uri: new URL('/keys', url).href },
-      '/keys': { keys: keys.map(({ jwk }) => jwk) },
+      '/keys': { keys: [...published, ...keys.map(({ jwk }) => jwk)] },
     }
     const found = documents[req.url!]
     res.writeHead(found ? 200 : 404, { 'content-type': 'application/json' })
@@ -38,6 +40,14 @@ export async function startIssuer(alg = 'RS256', path = '') {
         .setProtectedHeader({ alg, kid, typ: 'JWT', ...header })
         .sign(privateKey)
     },
+    /** Signs any bytes as the two parts of a token, whether or not they are JSON. */
+    signRaw(header: string | Buffer, payload: string | Buffer): string {
+      const text = `${Buffer.from(header).toString('base64url')}.${Buffer.from(payload).toString('base64url')}`
+      const key = KeyObject.from(keys.at(-1)!.privateKey)
+      return `${text}.${sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
+    },
+    /** Adds a key to the set, also one that no issuer should publish. */
+    publish: (jwk: JWK) => void published.push(jwk),
     /** Signs with a new key from now on, and publishes it in place of the old one. */
     async rotate(): Promise<void> {
       keys = [await newKey(alg, `key-${Math.random()}`)]

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { AppError } from './errors.ts'
+import { createLimits } from './limits.ts'
+
+/** Limits with a clock that the test sets, and how many seconds a refusal asks to wait; 0 for none. */
+function limitsOf(source: number) {
+  let now = 0
+  const limits = createLimits({ source, issuer: source }, () => now)
+  return {
+    pass(ms: number): void {
+      now += ms
+    },
+    wait(kind: 'source' | 'issuer', key: string): number {
+      try {
+        limits.check(kind, key)
+        return 0
+      } catch (error) {
+        assert.ok(error instanceof AppError && error.code === 'RESOURCE_EXHAUSTED')
+        const [retry] = error.details
+        return retry?.type === 'RetryInfo' ? retry.retryDelaySeconds : -1
+      }
+    },
+  }
+}
+
+test("a minute's worth may come at once, and is refilled evenly", () => {
+  const { pass, wait } = limitsOf(3)
+  assert.deepEqual(
+    [1, 2, 3, 4].map(() => wait('source', 'a')),
+    [0, 0, 0, 20],
+  )
+  pass(19_500)
+  assert.equal(wait('source', 'a'), 1)
+  pass(500)
+  assert.deepEqual([wait('source', 'a'), wait('source', 'a')], [0, 20])
+  pass(3_600_000)
+  assert.deepEqual(
+    [1, 2, 3, 4].map(() => wait('source', 'a')),
+    [0, 0, 0, 20],
+  )
+})
+
+test('waiting as long as a refusal says is enough, however large the limit', () => {
+  for (const size of [1, 7, 600, 10_000_000]) {
+    const { pass, wait } = limitsOf(size)
+    let seconds = 0
+    for (let asked = 0; seconds === 0 && asked < size + 1 && asked < 1000; asked++) seconds = wait('source', 'a')
+    pass(seconds * 1000)
+    assert.equal(wait('source', 'a'), 0, String(size))
+  }
+})
+
+test('kinds and keys do not share a limit; addresses of one network do', () => {
+  const { wait } = limitsOf(1)
+  assert.equal(wait('source', 'a'), 0)
+  assert.equal(wait('issuer', 'a'), 0)
+  assert.equal(wait('source', 'b'), 0)
+  assert.equal(wait('source', '2001:db8:1:2:3::4'), 0)
+  for (const same of ['2001:db8:1:2::', '2001:0DB8:0001:0002:ffff:1:2:3', '2001:db8:1:2:3:4:192.0.2.1']) {
+    assert.ok(wait('source', same) > 0, same)
+  }
+  assert.equal(wait('source', '2001:db8:1:3::'), 0)
+  assert.equal(wait('source', '::ffff:192.0.2.1'), 0)
+  assert.ok(wait('source', '192.0.2.1') > 0)
+  assert.equal(wait('source', '::1'), 0)
+  assert.equal(wait('source', 'fe80::1%eth0'), 0)
+})

@@ -1,0 +1,234 @@
+// Which tokens an identity takes for its own: claims, exact or by pattern, and keys that it names itself.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { type Scene, startExchange, subject } from '../support/exchange.ts'
+import { assertDenied, assertError, assertInvalid, ok } from '../support/expect.ts'
+import { startIssuer } from '../support/fake-issuer.ts'
+import type { Json } from '../support/pinfold.ts'
+
+const day = 24 * 60 * 60 * 1000
+let scene: Scene
+let offset = 0
+let exact: Json
+
+before(async () => {
+  scene = await startExchange({ clock: () => new Date(Date.now() + offset) })
+  exact = { issuer: scene.issuer.url, subject }
+})
+
+after(() => scene[Symbol.asyncDispose]())
+
+const statuses = (uid: string, tokens: Json[]) =>
+  Promise.all(tokens.map(async (claims) => (await scene.exchange(await scene.token(claims), { identity: uid })).status))
+
+/** Every token of `yes` becomes the identity; those of `no` do not, which 403 says, or 401 for another audience. */
+async function assertMatches(claimMatch: Json, yes: Json[], no: Json[], refusal = 403): Promise<void> {
+  const { uid } = await scene.identity({ claimMatch })
+  assert.deepEqual(
+    await statuses(uid, yes),
+    yes.map(() => 200),
+  )
+  assert.deepEqual(
+    await statuses(uid, no),
+    no.map(() => refusal),
+  )
+}
+
+test('an exact issuer and subject match byte for byte', async () => {
+  await assertMatches(exact, [{}], [{ sub: `${subject} ` }, { sub: subject.toUpperCase() }, { sub: 'x' }])
+})
+
+test('a pattern matches the whole subject, anchored or not', async () => {
+  const { issuer } = exact
+  for (const subjectPattern of ['repo:acme/.*', '^repo:acme/.*$', 'repo:acme/.*$', 'repo:acme/(web|api):.*|nothing']) {
+    await assertMatches(
+      { issuer, subjectPattern },
+      [{ sub: 'repo:acme/web:ref:x' }],
+      [
+        { sub: 'xrepo:acme/web:ref:x' },
+        { sub: 'repo:acm/web' },
+        { sub: 'repo:acme/web:\u2028x'.replace('acme', 'acmes') },
+      ],
+    )
+  }
+  // No alternative escapes the whole-string rule, and a quote that is not closed does not quote what we add.
+  await assertMatches({ issuer, subjectPattern: 'a|b' }, [{ sub: 'a' }, { sub: 'b' }], [{ sub: 'ax' }, { sub: 'xb' }])
+  await assertMatches(
+    { issuer, subjectPattern: '\\Qa.b' },
+    [{ sub: 'a.b' }],
+    [{ sub: 'axb' }, { sub: 'a.b)$' }, { sub: 'a.bc' }],
+  )
+  await assertMatches({ issuer, subjectPattern: '(?m)^a$' }, [{ sub: 'a' }], [{ sub: 'a b' }, { sub: 'b' }])
+  await assertMatches({ issuer, subjectPattern: '.*' }, [{ sub: 'anything' }], [])
+})
+
+test('a pattern for the issuer lets only the issuers in that it matches', async () => {
+  const quoted = scene.issuer.url.replaceAll('.', '\\.')
+  await assertMatches({ issuerPattern: quoted, subject }, [{}], [{ iss: `${scene.issuer.url}/x` }])
+  const { uid } = await scene.identity({ claimMatch: { issuerPattern: 'http://127\\.0\\.0\\.1:\\d+', subject } })
+  await using other = await startIssuer('ES256')
+  ok(await scene.exchange(await scene.token(), { identity: uid }))
+  ok(await scene.exchange(await other.token({ sub: subject, aud: scene.pinfold.url }), { identity: uid }))
+})
+
+test('a pattern takes linear time', async () => {
+  for (const subjectPattern of ['(a+)+$', '(a|a)*b', '(a|aa)+$', '(.*a){10}']) {
+    const { uid } = await scene.identity({ claimMatch: { issuer: exact.issuer, subjectPattern } })
+    const began = performance.now()
+    assertDenied(await scene.exchange(await scene.token({ sub: `${'a'.repeat(2000)}!` }), { identity: uid }))
+    assert.ok(performance.now() - began < 2000, subjectPattern)
+  }
+})
+
+test('patterns that take long together, are too long, or are not RE2, are refused when they are made', async () => {
+  const { pinfold, org } = scene
+  const create = (claimMatch: Json) =>
+    pinfold.operator.post(`/iam/v2/identities/${org.uid}`, { name: 'n', claimMatch: { ...exact, ...claimMatch } })
+  const field = 'claim_match.claim_patterns.a'
+  for (const pattern of ['.{0,1000}'.repeat(110), 'x'.repeat(1025), '(?=a)', '(a)\\1', '(', '(?:(?:a{9}){999}){9}']) {
+    const began = performance.now()
+    assertInvalid(await create({ claimPatterns: { a: pattern } }), field)
+    assert.ok(performance.now() - began < 2000, pattern)
+  }
+  const many = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`c${i}`, '.{0,255}x']))
+  const answer = await create({ claimPatterns: many })
+  assert.equal(answer.status, 400)
+  assert.ok(answer.body.details[1].fieldViolations.length < 20)
+  ok(await create({ claimPatterns: { a: `^${'x'.repeat(1022)}$` } }))
+})
+
+test('an audience of ours is expected unless the identity names another one', async () => {
+  const { url } = scene.pinfold
+  const { host, hostname } = new URL(url)
+  const ours = [{ aud: url }, { aud: host }, { aud: hostname }, { aud: ['x', url] }]
+  await assertMatches(exact, ours, [{ aud: 'x' }, { aud: ['x', 'y'] }, { aud: `${url}/` }], 401)
+  const own = [{ aud: 'acme' }, { aud: ['x', 'acme'] }]
+  await assertMatches({ ...exact, audience: 'acme' }, own, [...ours, { aud: 'acme ' }, { aud: 'ACME' }], 401)
+  const some = [{ aud: 'acme-1' }, { aud: ['x', 'acme-2'] }]
+  await assertMatches(
+    { ...exact, audiencePattern: 'acme-\\d' },
+    some,
+    [...ours, { aud: 'acme-10' }, { aud: 'xacme-1' }],
+    401,
+  )
+})
+
+test('custom claims all have to match, by text, number, truth or any element of a list', async () => {
+  const claims = { repository_id: '123', private: 'true', team: 'web', environment: 'prod' }
+  const good = { repository_id: 123, private: true, team: ['api', 'web'], environment: 'prod' }
+  await assertMatches(
+    { ...exact, claims },
+    [good, { ...good, repository_id: '123', private: 'true', team: 'web', environment: ['prod'] }],
+    [
+      {},
+      { ...good, environment: 'production' },
+      { ...good, repository_id: 1234 },
+      { ...good, repository_id: 123.5 },
+      { ...good, private: false },
+      { ...good, private: 1 },
+      { ...good, team: ['api'] },
+      { ...good, team: [] },
+      { ...good, team: [['web']] },
+      { ...good, team: { web: 'web' } },
+      { ...good, environment: null },
+      { ...good, environment: undefined },
+    ],
+  )
+  await assertMatches(
+    { ...exact, claimPatterns: { ref: 'refs/heads/(main|release-.*)', run: '\\d+', ok: 'true' } },
+    [{ ref: 'refs/heads/release-1', run: 42, ok: [false, true] }],
+    [
+      { ref: 'refs/heads/main2', run: 42, ok: true },
+      { ref: 'refs/heads/main', run: 4.5, ok: true },
+      { ref: 'refs/heads/main', run: 42, ok: 'truest' },
+      { ref: 'refs/heads/main', run: 42 },
+    ],
+  )
+})
+
+test('claims that every object inherits do not count, nor do numbers that JSON cannot tell apart', async () => {
+  await assertMatches({ ...exact, claimPatterns: { constructor: '.*', toString: '.*' } }, [], [{}])
+  await assertMatches({ ...exact, claims: { id: '9007199254740992' } }, [{ id: '9007199254740992' }], [{ id: 2 ** 53 }])
+  await assertMatches({ ...exact, claims: { id: '' } }, [], [{ id: '' }, {}])
+})
+
+test('one large issuer may be named with or without its scheme', async () => {
+  const { pinfold, org } = scene
+  const { publicKey, privateKey } = await generateKeyPair('RS256')
+  const keys = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), alg: 'RS256' }] })
+  const spellings = ['accounts.google.com', 'https://accounts.google.com']
+  for (const issuer of spellings) {
+    const staticKeys = { issuer, subject, issuerKeys: keys }
+    const { uid } = await pinfold.seed.identity(org.uid, { claimMatch: undefined, staticKeys })
+    for (const iss of spellings) {
+      const token = await new SignJWT({ iss, sub: subject, aud: pinfold.url })
+        .setProtectedHeader({ alg: 'RS256' })
+        .setExpirationTime('5m')
+        .sign(privateKey)
+      ok(await scene.exchange(token, { identity: uid }))
+    }
+  }
+})
+
+test('identities of other kinds are not for tokens', async () => {
+  const { pinfold, org } = scene
+  const kinds = [
+    { awsIdentity: { awsAccount: '123456789012', arn: 'a' } },
+    { servicePrincipal: 'SERVICE_PRINCIPAL_INGESTER' },
+  ]
+  for (const kind of kinds) {
+    const { uid } = await pinfold.seed.identity(org.uid, { claimMatch: undefined, ...kind })
+    assertDenied(await scene.exchange(await scene.token(), { identity: uid }))
+  }
+})
+
+async function keyHolder(body: Json = {}) {
+  const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true })
+  const issuerKeys = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'k', alg: 'ES256' }] })
+  const issuer = 'urn:unreachable'
+  const staticKeys = { issuer, subject: 'device', issuerKeys, ...body }
+  const { uid } = await scene.pinfold.seed.identity(scene.org.uid, { claimMatch: undefined, staticKeys })
+  const token = (claims: Json = {}) => {
+    const now = Math.floor((Date.now() + offset) / 1000)
+    const said = { iss: issuer, sub: 'device', aud: scene.pinfold.url, iat: now, exp: now + 300, ...claims }
+    return new SignJWT(said).setProtectedHeader({ alg: 'ES256', kid: 'k' }).sign(privateKey)
+  }
+  return { uid, token }
+}
+
+test('static keys verify the tokens of an issuer that cannot be reached, for its one subject', async () => {
+  const { uid, token } = await keyHolder()
+  ok(await scene.exchange(await token(), { identity: uid }))
+  assertDenied(await scene.exchange(await token({ sub: 'other' }), { identity: uid }))
+  assertDenied(await scene.exchange(await token({ iss: 'urn:unreachable:2' }), { identity: uid }))
+  const stranger = await keyHolder()
+  assertError(await scene.exchange(await stranger.token(), { identity: uid }), 401, 16, 'UNAUTHENTICATED')
+  assertError(await scene.exchange(await token({ aud: 'x' }), { identity: uid }), 401, 16, 'UNAUTHENTICATED')
+})
+
+test("an audience of the static keys replaces the server's", async () => {
+  const { uid, token } = await keyHolder({ audiences: ['plant'] })
+  ok(await scene.exchange(await token({ aud: 'plant' }), { identity: uid }))
+  ok(await scene.exchange(await token({ aud: ['x', 'plant'] }), { identity: uid }))
+  assertError(await scene.exchange(await token(), { identity: uid }), 401, 16, 'UNAUTHENTICATED')
+})
+
+test('static keys stop working when they expire: when they say, and after a year at the latest', async () => {
+  const soon = await keyHolder({ expirationTime: new Date(Date.now() + 10 * day).toISOString() })
+  const late = await keyHolder()
+  const at = async (days: number, { uid, token }: Awaited<ReturnType<typeof keyHolder>>) => {
+    offset = days * day
+    return scene.exchange(await token(), { identity: uid })
+  }
+  try {
+    ok(await at(9.9, soon))
+    assertDenied(await at(10, soon))
+    ok(await at(364.9, late))
+    const answer = await at(365, late)
+    assertDenied(answer)
+    assert.equal(answer.body.message, 'the token may not be exchanged for this identity')
+  } finally {
+    offset = 0
+  }
+})

@@ -1,0 +1,96 @@
+// How often the exchange may be asked for, by one client address and by the tokens of one issuer.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { create } from '@bufbuild/protobuf'
+import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
+import { type Scene, searchOf, startExchange, subject } from '../support/exchange.ts'
+import { assertError, ok } from '../support/expect.ts'
+import { startIssuer } from '../support/fake-issuer.ts'
+import type { Answer, Json } from '../support/pinfold.ts'
+import { openGrpc } from '../support/raw-grpc.ts'
+
+const desc = SecurityTokenService.method.exchange
+
+/** RESOURCE_EXHAUSTED, with the same delay in the details and in the header. */
+function assertTooMany(answer: Answer, perMinute: number): void {
+  const seconds = Math.ceil(60 / perMinute)
+  assertError(answer, 429, 8, 'RATE_LIMITED', { type: 'RetryInfo', retryDelay: `${seconds}s` })
+  assert.equal(answer.headers.get('retry-after'), String(seconds))
+}
+
+function from({ pinfold }: Scene, token: string, identity: string, address: string): Promise<Answer> {
+  const search = searchOf({ aud: pinfold.url, identity })
+  return pinfold.withToken(token).call('POST', `/sts/exchange?${search}`, undefined, { 'x-forwarded-for': address })
+}
+
+test('one source may ask so often, whatever it asks for and over which transport', async () => {
+  await using scene = await startExchange({ exchangesPerSource: 4 })
+  using grpc = openGrpc(scene.pinfold.port)
+  const { uid: identity } = await scene.identity()
+  const token = await scene.token()
+  ok(await scene.exchange(token, { identity }))
+  assert.equal((await scene.exchange('x.y.z', { identity })).status, 401)
+  assert.equal((await scene.exchange(undefined, { identity: 'x' })).status, 400)
+  assert.equal((await grpc.call(desc, create(desc.input), { token })).code, 3)
+
+  assertTooMany(await scene.exchange(token, { identity }), 4)
+  assertTooMany(await from(scene, token, identity, '192.0.2.1'), 4)
+  const refused = await grpc.call(desc, create(desc.input, { aud: [scene.pinfold.url], identity }), { token })
+  assert.equal(refused.code, 8)
+  assert.deepEqual(refused.details[1], { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '15s' })
+  const form = searchOf({
+    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+    subject_token: token,
+    subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+    identity,
+  })
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const oauth = await scene.pinfold.anonymous.call('POST', '/oauth/token', form.toString(), headers)
+  assert.deepEqual([oauth.status, oauth.body.error], [429, 'slow_down'])
+  assert.equal(oauth.headers.get('retry-after'), '15')
+  // Whoever has a token of ours is not limited by this.
+  ok(await scene.pinfold.operator.get('/registry/v2/repos'))
+})
+
+test('a trusted proxy says who the source is; what the client claims beyond it does not count', async () => {
+  await using scene = await startExchange({ exchangesPerSource: 1, trustedProxies: ['127.0.0.0/8', '10.0.0.0/8'] })
+  using grpc = openGrpc(scene.pinfold.port)
+  const { uid: identity } = await scene.identity()
+  const token = await scene.token()
+  const ask = (address: string) => from(scene, token, identity, address)
+  ok(await ask('192.0.2.1'))
+  ok(await ask('192.0.2.2'))
+  assertTooMany(await ask('192.0.2.1'), 1)
+  assertTooMany(await ask('198.51.100.7, 192.0.2.1'), 1)
+  assertTooMany(await ask('192.0.2.1, 10.1.2.3'), 1)
+  assertTooMany(await ask('192.0.2.1:4711'), 1)
+  const metadata = { 'x-forwarded-for': '192.0.2.1' }
+  assert.equal((await grpc.call(desc, create(desc.input), { token, metadata })).code, 8)
+  // A client usually has a whole /64.
+  ok(await ask('2001:db8::1'))
+  assertTooMany(await ask('2001:db8::ffff'), 1)
+  assertTooMany(await ask('[2001:0DB8:0:0:1::2]:4711'), 1)
+  ok(await ask('2001:db8:0:1::1'))
+})
+
+test('an address that no trusted proxy vouches for is not believed', async () => {
+  await using scene = await startExchange({ exchangesPerSource: 1, trustedProxies: ['192.0.2.0/24'] })
+  const { uid: identity } = await scene.identity()
+  const token = await scene.token()
+  ok(await from(scene, token, identity, '192.0.2.1'))
+  assertTooMany(await from(scene, token, identity, '198.51.100.1'), 1)
+})
+
+test('the tokens of one issuer may be exchanged so often; forged ones do not count', async () => {
+  await using scene = await startExchange({ exchangesPerIssuer: 2 })
+  await using other = await startIssuer()
+  const { uid: identity } = await scene.identity()
+  const elsewhere = await scene.identity({ claimMatch: { issuer: other.url, subject } })
+  const forged = `${(await scene.token()).split('.').slice(0, 2).join('.')}.AAAA`
+  for (let left = 5; left > 0; left--) assert.equal((await scene.exchange(forged, { identity })).status, 401)
+  const claims: Json = { sub: subject, aud: scene.pinfold.url }
+  ok(await scene.exchange(await scene.token(), { identity }))
+  ok(await scene.exchange(await scene.token(), { identity }))
+  assertTooMany(await scene.exchange(await scene.token(), { identity }), 2)
+  ok(await scene.exchange(await other.token(claims), { identity: elsewhere.uid }))
+})

@@ -1,0 +1,171 @@
+// What a token may do where: the bindings of its identity, cut to the scopes and capabilities that were asked for.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { capabilities, maskOf } from '#domains/iam/capabilities.ts'
+import { decodeBits } from '#lib/capability-set.ts'
+import { claimsOf, type Scene, startExchange } from '../support/exchange.ts'
+import { assertDenied, assertInvalid, ok } from '../support/expect.ts'
+import type { Json } from '../support/pinfold.ts'
+
+let scene: Scene
+let token: string
+/** Bound on `foo`, and to something else on `foo/bar`; `foo/qux` has nothing of its own. */
+let uid: string
+let [foo, bar, baz, qux, other]: string[] = []
+
+before(async () => {
+  scene = await startExchange()
+  const { seed } = scene.pinfold
+  foo = scene.org.uid as string
+  bar = (await seed.group(foo)).uid as string
+  baz = (await seed.group(bar)).uid as string
+  qux = (await seed.group(foo)).uid as string
+  other = (await seed.group()).uid as string
+  uid = (await scene.identity()).uid
+  await bind(uid, foo, ['groups.list', 'repo.list'])
+  await bind(uid, bar, ['tag.list', 'repo.list'])
+  token = await scene.token()
+})
+
+after(() => scene[Symbol.asyncDispose]())
+
+async function bind(identity: string, group: string, names: string[]): Promise<Json> {
+  const { seed } = scene.pinfold
+  const enumNames = [...capabilities.values()].filter(({ name }) => names.includes(name)).map((one) => one.enumName)
+  return seed.binding(group, identity, (await seed.role(foo!, enumNames)).uid)
+}
+
+/** The `cap` claim with names in place of bits. */
+function capOf(issued: string): Json {
+  const named = (mask: bigint) =>
+    [...capabilities.values()].filter((one) => (one.mask & mask) !== 0n).map((c) => c.name)
+  return Object.fromEntries(
+    Object.entries(claimsOf(issued).cap as Json).map(([place, bits]) => [place, named(decodeBits(bits)!).sort()]),
+  )
+}
+
+const exchanged = async (parameters: Json, identity = uid) =>
+  capOf(ok(await scene.exchange(token, { identity, ...parameters })).token)
+
+test('without scopes the token has each binding under its own group', async () => {
+  assert.deepEqual(await exchanged({}), { [foo!]: ['groups.list', 'repo.list'], [bar!]: ['repo.list', 'tag.list'] })
+})
+
+test('with both groups as scopes the token has each binding under its own group', async () => {
+  const both = { [foo!]: ['groups.list', 'repo.list'], [bar!]: ['repo.list', 'tag.list'] }
+  assert.deepEqual(await exchanged({ scopes: [foo, bar] }), both)
+  assert.deepEqual(await exchanged({ scopes: [bar, foo, bar] }), both)
+})
+
+test('with the lower group as the scope both sets are merged under it', async () => {
+  const merged = ['groups.list', 'repo.list', 'tag.list']
+  assert.deepEqual(await exchanged({ scopes: bar }), { [bar!]: merged })
+  assert.deepEqual(await exchanged({ scopes: baz }), { [baz!]: merged })
+  assert.deepEqual(await exchanged({ scopes: [baz, qux] }), { [baz!]: merged, [qux!]: ['groups.list', 'repo.list'] })
+})
+
+test('the single form of scopes joins the list, without duplicates', async () => {
+  const merged = ['groups.list', 'repo.list', 'tag.list']
+  assert.deepEqual(await exchanged({ scope: bar }), { [bar!]: merged })
+  assert.deepEqual(await exchanged({ scope: bar, scopes: [bar] }), { [bar!]: merged })
+  assert.deepEqual(await exchanged({ scope: qux, scopes: [bar] }), {
+    [bar!]: merged,
+    [qux!]: ['groups.list', 'repo.list'],
+  })
+})
+
+test('a scoped token reaches what is in its scope and nothing else', async () => {
+  const { pinfold } = scene
+  const narrow = ok(await scene.exchange(token, { identity: uid, scopes: bar })).token
+  const client = pinfold.withToken(narrow)
+  ok(await client.get(`/iam/v2/groups/${bar}`))
+  ok(await client.get(`/iam/v2/groups/${baz}`))
+  assertDenied(await client.get(`/iam/v2/groups/${foo}`))
+  assertDenied(await client.get(`/iam/v2/groups/${qux}`))
+})
+
+test('a scope beyond reach is refused, whether or not it exists, also beside one that is not', async () => {
+  for (const scopes of [other, [foo, other], '0'.repeat(40), [bar, `${other}/0123456789abcdef`]]) {
+    assertDenied(await scene.exchange(token, { identity: uid, scopes }))
+  }
+  // Nothing holds on the group above, though something does beside it.
+  const low = (await scene.identity()).uid
+  await bind(low, bar!, ['repo.list'])
+  assert.deepEqual(await exchanged({ scopes: foo }, low), { [bar!]: ['repo.list'] })
+  assertDenied(await scene.exchange(token, { identity: low, scopes: qux }))
+  assertDenied(await scene.exchange(token, { identity: low, scopes: [foo, qux] }))
+})
+
+test('a scope that is not a uid is an invalid argument', async () => {
+  for (const scopes of ['x', '/', `${foo}/`, foo!.toUpperCase(), [foo, ''], '*']) {
+    assertInvalid(await scene.exchange(token, { identity: uid, scopes }), 'scopes')
+  }
+})
+
+test('an identity in a sub-group never reaches above it, whatever it is bound to', async () => {
+  const { pinfold } = scene
+  const claimMatch = { issuer: scene.issuer.url, subject: 'repo:acme/web:ref:refs/heads/main' }
+  const inside = (await pinfold.seed.identity(bar!, { claimMatch })).uid
+  await bind(inside, baz!, ['repo.list'])
+  assert.deepEqual(await exchanged({}, inside), { [baz!]: ['repo.list'] })
+  assert.deepEqual(await exchanged({ scopes: foo }, inside), { [baz!]: ['repo.list'] })
+})
+
+test('capabilities that are not held are dropped in silence, unknown ones are not', async () => {
+  assert.deepEqual(await exchanged({ cap: ['repo.list', 'repo.delete'] }), {
+    [foo!]: ['repo.list'],
+    [bar!]: ['repo.list'],
+  })
+  assert.deepEqual(await exchanged({ cap: 'tag.list' }), { [bar!]: ['tag.list'] })
+  assert.deepEqual(await exchanged({ cap: 'groups.delete' }), {})
+  for (const cap of ['', 'repo.fly', 'CAP_REPO_LIST', '__proto__', ['repo.list', 'x'.repeat(1000)]]) {
+    const answer = await scene.exchange(token, { identity: uid, cap })
+    assertInvalid(answer, 'cap')
+    assert.ok(answer.body.message.length < 200)
+  }
+})
+
+test('a token with nothing in it may do nothing, and gains nothing when its identity does', async () => {
+  const { pinfold } = scene
+  const bare = (await scene.identity()).uid
+  const issued = ok(await scene.exchange(token, { identity: bare })).token
+  assert.deepEqual(claimsOf(issued).cap, {})
+  await bind(bare, foo!, ['groups.list'])
+  assertDenied(await pinfold.withToken(issued).get(`/iam/v2/groups/${foo}`))
+  const later = ok(await scene.exchange(token, { identity: bare })).token
+  ok(await pinfold.withToken(later).get(`/iam/v2/groups/${foo}`))
+})
+
+test('a token stops working at once when its identity is deleted or its role loses the capability', async () => {
+  const { pinfold } = scene
+  const bound = (await scene.identity()).uid
+  const binding = await bind(bound, foo!, ['groups.list'])
+  const client = pinfold.withToken(ok(await scene.exchange(token, { identity: bound })).token)
+  ok(await client.get(`/iam/v2/groups/${foo}`))
+  ok(await pinfold.operator.patch(`/iam/v2/roles/${binding.role.uid}`, { capabilities: ['CAP_REPO_LIST'] }))
+  assertDenied(await client.get(`/iam/v2/groups/${foo}`))
+  ok(await pinfold.operator.patch(`/iam/v2/roles/${binding.role.uid}`, { capabilities: ['CAP_IAM_GROUPS_LIST'] }))
+  ok(await client.get(`/iam/v2/groups/${foo}`))
+  ok(await pinfold.operator.delete(`/iam/v2/identities/${bound}`))
+  assertDenied(await client.get(`/iam/v2/groups/${foo}`))
+  assert.deepEqual(ok(await client.get('/auth/v1/ok')).capabilities, [])
+  assertDenied(await scene.exchange(token, { identity: bound }))
+})
+
+test('the masks of the claim are those of the capabilities', async () => {
+  const { cap } = claimsOf(ok(await scene.exchange(token, { identity: uid })).token)
+  const groupsAndRepos = [...capabilities.values()].filter(({ name }) => ['groups.list', 'repo.list'].includes(name))
+  assert.equal(decodeBits(cap[foo!]), maskOf(groupsAndRepos.map(({ number }) => number)))
+})
+
+test('an identity in too many groups for one token is asked to name some', async () => {
+  const { seed } = scene.pinfold
+  const wide = (await scene.identity()).uid
+  const role = (await seed.role(foo!, ['CAP_REPO_LIST'])).uid
+  for (let left = 100; left > 0; left--) await seed.binding((await seed.group(qux!)).uid, wide, role)
+  assertInvalid(await scene.exchange(token, { identity: wide }), 'scopes')
+  const [first] = Object.values(
+    ok(await scene.pinfold.operator.get(`/iam/v2/groups?uidp.children_of=${qux}&page_size=1`)).groups as Json[],
+  )
+  assert.deepEqual(await exchanged({ scopes: first!.uid }, wide), { [first!.uid]: ['repo.list'] })
+})

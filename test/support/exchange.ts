@@ -1,0 +1,52 @@
+// A server with one organisation, an issuer whose tokens its identities trust, and the exchange between the two.
+import { type FakeIssuer, startIssuer } from './fake-issuer.ts'
+import { type Answer, type Json, type Pinfold, startPinfold } from './pinfold.ts'
+
+/** What lets the server ask a fake issuer on loopback. */
+export const outside = { allowInsecureIssuers: true, allowPrivateAddresses: true }
+export const subject = 'repo:acme/web:ref:refs/heads/main'
+
+export type Scene = {
+  pinfold: Pinfold
+  issuer: FakeIssuer
+  org: Json
+  /** An identity in the organisation, by default one that matches the issuer and the subject. */
+  identity(body?: Json): Promise<Json>
+  /** A good token of the issuer, changed by `claims`. */
+  token(claims?: Json): Promise<string>
+  exchange(token: string | undefined, parameters: Json): Promise<Answer>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export async function startExchange(overrides: Parameters<typeof startPinfold>[0] = {}): Promise<Scene> {
+  const issuer = await startIssuer()
+  const pinfold = await startPinfold({ ...outside, ...overrides })
+  const org = await pinfold.seed.group()
+  return {
+    pinfold,
+    issuer,
+    org,
+    identity: (body = {}) => pinfold.seed.identity(org.uid, { claimMatch: { issuer: issuer.url, subject }, ...body }),
+    token: (claims = {}) => issuer.token({ sub: subject, aud: pinfold.url, ...claims }),
+    exchange: (token, parameters) =>
+      pinfold.withToken(token as string).call('POST', `/sts/exchange?${searchOf({ aud: pinfold.url, ...parameters })}`),
+    async [Symbol.asyncDispose]() {
+      await pinfold[Symbol.asyncDispose]()
+      await issuer[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** A list becomes a parameter that is there several times. */
+export function searchOf(parameters: Json): URLSearchParams {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(parameters)) {
+    for (const one of [value].flat()) search.append(name, String(one))
+  }
+  return search
+}
+
+/** What a token says; whether it is signed is somebody else's question. */
+export function claimsOf(token: string): Json {
+  return JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as Json
+}
