@@ -1,4 +1,4 @@
-// `npm run bench`: measures the server as `npm start` ships it against ceilings of the same run, and writes the figures.
+// `npm run bench`: measures the server as `npm start` ships it against ceilings of the same run, and prints the figures.
 // Needs wrk, h2load and taskset. `--small 1000 --large 1000000 --rounds 7` are the defaults.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

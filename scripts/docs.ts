@@ -36,13 +36,15 @@ Two cases use a more exact HTTP status: 405 (with \`Allow\`) when a path has no 
 
 | Detail | With | What it says |
 | --- | --- | --- |
-| \`ErrorInfo\` | every error | \`reason\`: the code's name, or \`RESOURCE_LIMIT_EXCEEDED\` |
+| \`ErrorInfo\` | every error | \`reason\`: the code's name, or for \`RESOURCE_EXHAUSTED\` also \`RESOURCE_LIMIT_EXCEEDED\` or \`RATE_LIMITED\` |
 | \`BadRequest\` | \`INVALID_ARGUMENT\` | every field that is wrong, in the spelling of the contract |
 | \`ResourceInfo\` | \`NOT_FOUND\`, \`ALREADY_EXISTS\` | type and uid or name of the resource |
 | \`PreconditionFailure\` | \`FAILED_PRECONDITION\` | violations: \`RESOURCE_NOT_EMPTY\`, \`RESOURCE_IN_USE\`, \`LAST_OWNER\`, \`BUILT_IN\`, \`VERIFIED_NAME\`, \`CUSTOM_ASSEMBLY_DISABLED\` |
-| \`RetryInfo\` | \`UNAVAILABLE\` | after how long to try again |
+| \`RetryInfo\` | \`UNAVAILABLE\`, \`RATE_LIMITED\` | after how long to try again; over REST the \`Retry-After\` header too |
 
 Permission is decided before anything is looked up: a caller without the capability gets \`PERMISSION_DENIED\` whether or not
 the resource exists.
+
+\`/oauth/token\` answers in the words of OAuth 2.0 instead: \`error\` and \`error_description\` (RFC 6749).
 `
 }

@@ -141,7 +141,7 @@ export const settings = {
     default: 'pinfold.dev',
     doc: '`domain` of the ErrorInfo in every error.',
   }),
-  openRegistration: setting({
+  openOrganizations: setting({
     env: 'PINFOLD_OPEN_ORGANIZATIONS',
     parse: onOff,
     default: 'off',
@@ -234,7 +234,7 @@ export const settings = {
 }
 
 /** Settings of the commands that call a server. The server does not read them, and does not mind them. */
-export const clientVariables = ['PINFOLD_API', 'PINFOLD_IDENTITY', 'PINFOLD_ID_TOKEN', 'PINFOLD_TOKEN'] as const
+const clientVariables = ['PINFOLD_API', 'PINFOLD_IDENTITY', 'PINFOLD_ID_TOKEN', 'PINFOLD_TOKEN'] as const
 
 export type Config = { [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> }
 

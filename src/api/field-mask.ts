@@ -1,4 +1,4 @@
-// What an update changes, made explicit before its handler runs. The rules are table 1.20 of the behaviour reference.
+// What an update changes, made explicit before its handler runs.
 import {
   create,
   type DescField,

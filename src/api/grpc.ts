@@ -33,6 +33,7 @@ export function createGrpcServer(
   const server = new grpc.Server({
     'grpc.max_receive_message_length': config.maxBodyBytes,
     'grpc.max_send_message_length': -1,
+    'grpc.enable_channelz': 0,
     'grpc.max_concurrent_streams': 1000,
     'grpc.max_connection_idle_ms': config.keepAliveTimeoutMs * 10,
   })
@@ -106,7 +107,7 @@ function unary(door: Door, endpoint: Endpoint): grpc.handleUnaryCall<Message, Me
     const late = () => refuse(new AppError('DEADLINE_EXCEEDED', 'the request took too long'))
     const deadline = setTimeout(late, config.requestTimeoutMs)
     try {
-      caller = await enter(door, endpoint, call.metadata.get('authorization')[0]?.toString())
+      caller = await enter(door, endpoint, passage.authorization)
       answer(await invoke(door, endpoint, caller, call.request, undefined, passage))
     } catch (error) {
       refuse(error)

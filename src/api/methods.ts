@@ -3,6 +3,7 @@ import { type DescField, type DescMethod, getOption, hasOption, type Message } f
 import type { Access, EventRule, Handler, Method, Service } from '#app.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import { Event_Audience, event, iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
+import { camelCase } from '#lib/fields.ts'
 import { readJson } from './json-read.ts'
 import { eventText } from './json-write.ts'
 
@@ -21,7 +22,7 @@ export function buildEndpoints(services: readonly Service[]): Endpoint[] {
 }
 
 /** The methods that the contract has and this version does not. They decide permission, then answer UNIMPLEMENTED. */
-export function unimplemented(endpoints: readonly Endpoint[]): string[] {
+export function notServed(endpoints: readonly Endpoint[]): string[] {
   return endpoints.filter(({ handler }) => !handler).map(({ method }) => method.fullName)
 }
 
@@ -44,8 +45,7 @@ function scopePath(field: DescField): string[] {
 export function scopeOf(request: Message, path: readonly string[]): string {
   let at: unknown = request
   for (const name of path) {
-    const localName = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-    at = (at as Record<string, unknown> | undefined)?.[localName]
+    at = (at as Record<string, unknown> | undefined)?.[camelCase(name)]
   }
   return typeof at === 'string' ? at : ''
 }

@@ -1,5 +1,5 @@
 // One listener for HTTP/1.1 and cleartext HTTP/2. The http.Server owns it, so its timeouts and its close() keep working;
-// only its `connection` listener is replaced by one that looks at the first bytes (tech notes: "One port").
+// only its `connection` listener is replaced by one that looks at the first bytes.
 import http from 'node:http'
 import type { Socket } from 'node:net'
 

@@ -43,7 +43,7 @@ export function createRest(door: Door, endpoints: readonly Endpoint[]): Rest {
       const query = url.indexOf('?')
       const matched = find(routes, req.method ?? 'GET', query < 0 ? url : url.slice(0, query))
       endpoint = matched.entry
-      caller = await enter(door, endpoint, req.headers.authorization)
+      caller = await enter(door, endpoint, passage.authorization)
       permitEarly(endpoint, caller, matched.variables)
 
       const isForm = takesForm(matched, req)

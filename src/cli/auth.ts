@@ -2,7 +2,15 @@
 import { resolve } from 'node:path'
 import { isUid } from '#lib/uid.ts'
 import { send } from './api-client.ts'
-import { CliError, type Command, type CommandGroup, exitCodes, type OptionSpec, type Terminal } from './command.ts'
+import {
+  CliError,
+  type Command,
+  type CommandGroup,
+  exitCodes,
+  type OptionSpec,
+  outputOption,
+  type Terminal,
+} from './command.ts'
 import { ambientToken, readTokenFile } from './outside-token.ts'
 import { table } from './plain-text.ts'
 import {
@@ -23,11 +31,6 @@ const audienceOption: OptionSpec = {
   flags: '--audience <audience>',
   summary: 'Who accepts the token: the URL of the API unless given, or the host of the registry; may be repeated',
   repeat: true,
-}
-const outputOption: OptionSpec = {
-  flags: '-o, --output <format>',
-  summary: 'table, or json for programs',
-  choices: ['table', 'json'],
 }
 
 const login: Command = {

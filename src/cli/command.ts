@@ -27,6 +27,12 @@ export type OptionSpec = {
   choices?: readonly string[]
 }
 
+export const outputOption: OptionSpec = {
+  flags: '-o, --output <format>',
+  summary: 'table, or json for programs',
+  choices: ['table', 'json'],
+}
+
 /** A command is data and one function; what only the function needs it imports there, so that help and completion are quick. */
 export type Command = {
   name: string
@@ -66,7 +72,7 @@ export async function runProgram(
 ): Promise<number> {
   let code: number = exitCodes.ok
   const program = new Program('pinfold')
-    .description('The registry control plane that remembers every move of every tag.')
+    .description('A control plane for a container registry that you run yourself.')
     .version(version, '--version', 'Print the version')
     .helpOption('-h, --help', 'Show this help')
     .helpCommand('help [command]', 'Show the help of a command')

@@ -20,7 +20,7 @@ export function firstSteps(url: string, config: Config, demo: boolean): string {
         `${curl} "${url}/registry/v2/repos?order_by=name&page_size=5"`,
       ]
     : [
-        `ORG=$(${curl} ${url}/iam/v2/groups/ -d '{"name":"acme"}' | sed -E 's/^\\{"uid":"([^"]*)".*/\\1/')`,
+        `ORG=$(${curl} ${url}/iam/v2/groups/ -d '{"name":"first-steps"}' | sed -E 's/^\\{"uid":"([^"]*)".*/\\1/')`,
         `${curl} ${url}/registry/v2/repos/$ORG -d '{"name":"web","description":"The shop"}'`,
         `${curl} "${url}/registry/v2/repos?uidp.descendants_of=$ORG"`,
       ]

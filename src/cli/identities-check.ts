@@ -2,10 +2,10 @@
 import { isUid } from '#lib/uid.ts'
 import { parseUniqueJson } from '#lib/unique-json.ts'
 import { send } from './api-client.ts'
-import { CliError, type Command, exitCodes } from './command.ts'
+import { CliError, type Command, exitCodes, outputOption } from './command.ts'
 import { readTokenFile } from './outside-token.ts'
 import { table } from './plain-text.ts'
-import { callerToken, sessionOf, sessionOptions } from './session.ts'
+import { apiOption, callerToken, sessionOf } from './session.ts'
 
 /** How far the clocks of an issuer and the server may be apart; the server allows as much. */
 const leewayMs = 60_000
@@ -24,8 +24,8 @@ signed in with pinfold auth login.`,
   options: [
     { flags: '--token-file <file>', summary: 'The file with the token; - for standard input', required: true },
     { flags: '--identity <uid>', summary: 'The identity that it is for', required: true },
-    sessionOptions[0]!,
-    { flags: '-o, --output <format>', summary: 'table, or json for programs', choices: ['table', 'json'] },
+    apiOption,
+    outputOption,
   ],
   async run(terminal, { identity, tokenFile, output, api }) {
     const uid = String(identity)

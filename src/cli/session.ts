@@ -12,8 +12,12 @@ const defaultApi = 'http://127.0.0.1:8080'
 /** A token is exchanged anew this long before it expires, so that the next command can still use it. */
 const earlyMs = 5 * 60_000
 
+export const apiOption: OptionSpec = {
+  flags: '--api <url>',
+  summary: `The server (PINFOLD_API); that of the profile unless given, else ${defaultApi}`,
+}
 export const sessionOptions: readonly OptionSpec[] = [
-  { flags: '--api <url>', summary: `The server (PINFOLD_API); that of the profile unless given, else ${defaultApi}` },
+  apiOption,
   { flags: '--identity <uid>', summary: 'The identity (PINFOLD_IDENTITY); that of the profile unless given' },
 ]
 

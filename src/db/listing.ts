@@ -74,8 +74,7 @@ export async function listPage<T>(
   return reader.all<T>(pageQuery(listing, branches, page, filters))
 }
 
-/** The statement behind `listPage`, for the tests that look at its plan. */
-export function pageQuery(listing: Listing, branches: readonly Branch[], page: Page, filters: readonly Sql[]): Sql {
+function pageQuery(listing: Listing, branches: readonly Branch[], page: Page, filters: readonly Sql[]): Sql {
   const [only, ...more] = branches
   if (only && more.length === 0)
     return sql`${branchQuery(listing, only, page, filters)} LIMIT ${page.size + 1} OFFSET ${page.skip}`

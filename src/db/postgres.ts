@@ -5,10 +5,10 @@ import { createGuard, type Outcome } from './guard.ts'
 import { poolConfig } from './postgres-config.ts'
 import { compile, type Db, type Sql, sql, type Tx } from './sql.ts'
 
-const CONFLICT_RETRIES = 12
-const CONSTRAINT_RETRIES = 3
-const PATIENCE = 6
-const MAX_NAMES = 500
+const conflictRetries = 12
+const constraintRetries = 3
+const patience = 6
+const maxNames = 500
 
 type Queries = { query(config: pg.QueryConfig): Promise<pg.QueryResult> }
 type Send = (config: pg.QueryConfig) => Promise<pg.QueryResult>
@@ -62,7 +62,7 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
     let giveBack: (() => void) | undefined
     try {
       for (let retries = 0; ; retries++) {
-        if (retries === PATIENCE) giveBack = await turns.take()
+        if (retries === patience) giveBack = await turns.take()
         else if (!giveBack) await turns.open()
         const outcome = await attempt(client, work)
         if (outcome.ok) {
@@ -71,10 +71,10 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
         }
         // The work may have wrapped the conflict in an error of its own; a broken constraint it may have meant.
         const conflict = isConflict(outcome.error) || isConflict(outcome.stepError)
-        const again = conflict || (isConstraint(outcome.error) && constraints++ < CONSTRAINT_RETRIES)
-        if (!again || retries === CONFLICT_RETRIES) throw outcome.error
+        const again = conflict || (isConstraint(outcome.error) && constraints++ < constraintRetries)
+        if (!again || retries === conflictRetries) throw outcome.error
         counts.retries++
-        if (retries < PATIENCE) await sleep(Math.random() * 2 ** (retries + 1))
+        if (retries < patience) await sleep(Math.random() * 2 ** (retries + 1))
       }
     } finally {
       giveBack?.()
@@ -165,12 +165,12 @@ function createNames(): (text: string) => string | undefined {
   const names = new Map<string, string>()
   return (text) => {
     const name = names.get(text)
-    if (name !== undefined || names.size >= MAX_NAMES) return name
+    if (name !== undefined || names.size >= maxNames) return name
     if (seen.has(text)) {
       seen.delete(text)
       names.set(text, `pinfold_${names.size}`)
     } else {
-      if (seen.size >= 2 * MAX_NAMES) seen.clear()
+      if (seen.size >= 2 * maxNames) seen.clear()
       seen.add(text)
     }
     return names.get(text)

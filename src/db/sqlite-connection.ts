@@ -13,7 +13,7 @@ export type Connection = {
 
 type Prepared = { statement: StatementSync; columns: string[] | undefined }
 
-const MAX_PREPARED = 500
+const maxPrepared = 500
 
 export function connect(file: string, options: { readOnly: boolean }): Connection {
   const db = new DatabaseSync(file, { timeout: 5000, readOnly: options.readOnly, enableForeignKeyConstraints: true })
@@ -32,7 +32,7 @@ export function connect(file: string, options: { readOnly: boolean }): Connectio
       if (text.slice(statement.sourceSQL.length).trim()) throw new Error('only one statement at a time')
       statement.setReturnArrays(true)
       prepared = { statement, columns: undefined }
-      if (kept.size >= MAX_PREPARED) kept.delete(kept.keys().next().value!)
+      if (kept.size >= maxPrepared) kept.delete(kept.keys().next().value!)
     }
     kept.set(text, prepared) // last in the map is the latest used
     return prepared

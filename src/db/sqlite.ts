@@ -5,9 +5,9 @@ import { createGuard, type Outcome } from './guard.ts'
 import { type Db, raw, type Sql, sql, type Tx } from './sql.ts'
 import { type Connection, connect } from './sqlite-connection.ts'
 
-const BATCH_WORKS = 256
-const BATCH_MS = 20
-const WORK_MS = 5000
+const batchWorks = 256
+const batchMs = 20
+const workMs = 5000
 
 /** One queued transaction: `run` does its work, `settle` tells the caller once the commit has or has not happened. */
 type Job = { run(): Promise<Outcome<unknown>>; settle(outcome: Outcome<unknown>): void }
@@ -47,8 +47,8 @@ export function openSqlite(file: string): Db {
     const outcomes: Outcome<unknown>[] = []
     try {
       writer.control('BEGIN IMMEDIATE')
-      const end = performance.now() + BATCH_MS
-      while (queue.length > 0 && begun.length < BATCH_WORKS && performance.now() < end) {
+      const end = performance.now() + batchMs
+      while (queue.length > 0 && begun.length < batchWorks && performance.now() < end) {
         begun.push(queue.shift()!)
         outcomes.push(await attempt(writer, begun.at(-1)!))
       }
@@ -84,7 +84,7 @@ export function openSqlite(file: string): Db {
       // The batch runs in the context of whoever came first; each work must run in its own caller's.
       const caller = new AsyncResource('pinfold.tx')
       const outcome = await new Promise<Outcome<unknown>>((settle) => {
-        queue.push({ run: () => caller.runInAsyncScope(() => guard.run(steps, 0, work, WORK_MS)), settle })
+        queue.push({ run: () => caller.runInAsyncScope(() => guard.run(steps, 0, work, workMs)), settle })
         flushing ??= flushAll()
       })
       if (!outcome.ok) throw outcome.error

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeBits, encodeBits } from './capability-set.ts'
 
-// groups.list is bit 3, repo.list bit 58, tag.list bit 66; the texts are the test vectors of behaviour 5.3.
+// groups.list is bit 3, repo.list bit 58, tag.list bit 66; the texts are what clients of the API rely on.
 const vectors = [
   { bits: [3], text: 'AAAAAAAAADIAAAAAAAAACA==' },
   { bits: [3, 58], text: 'AAAAAAAAADsEAAAAAAAACA==' },

@@ -1,4 +1,4 @@
-// The encoding of a set of capability bits in the `cap` claim of an access token (behaviour 5.3).
+// The encoding of a set of capability bits in the `cap` claim of an access token.
 
 const initialLength = 50
 const wordBits = 64n

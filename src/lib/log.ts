@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream'
 const levels = { debug: 10, info: 20, warn: 30, error: 40 } as const
 export type Level = keyof typeof levels
 const maxWaiting = 64 * 1024
-export type Fields = Record<string, unknown>
+type Fields = Record<string, unknown>
 
 /** JSON lines. The message is static, lower case and without data; data goes in fields. `error` means somebody should act. */
 export type Logger = {

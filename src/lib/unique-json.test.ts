@@ -32,3 +32,14 @@ test('what is not JSON is a SyntaxError', () => {
   for (const text of ['', '{', '{"a"}', '[1,]', "{'a':1}"])
     assert.throws(() => parseUniqueJson(text), SyntaxError, text)
 })
+
+test('what is nested deeper than anybody means it is refused before it can exhaust the stack', () => {
+  const nested = (depth: number, open: string, close: string) => `${open.repeat(depth)}1${close.repeat(depth)}`
+  assert.deepEqual(parseUniqueJson(nested(255, '[', ']')), JSON.parse(nested(255, '[', ']')))
+  for (const text of [nested(256, '[', ']'), nested(100_000, '[', ']'), nested(300, '{"a":', '}')]) {
+    assert.throws(() => parseUniqueJson(text), SyntaxError)
+  }
+  // It is the depth that counts, not the number of values.
+  const wide = `[${Array.from({ length: 10_000 }, () => '[{"a":[]}]').join(',')}]`
+  assert.deepEqual(parseUniqueJson(wide), JSON.parse(wide))
+})

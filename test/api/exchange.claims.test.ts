@@ -72,6 +72,14 @@ test('a pattern for the issuer lets only the issuers in that it matches', async 
   ok(await scene.exchange(await other.token({ sub: subject, aud: scene.pinfold.url }), { identity: uid }))
 })
 
+test('our own tokens are never exchanged, even for an identity that trusts every issuer', async () => {
+  const { pinfold } = scene
+  const { uid } = await scene.identity({ claimMatch: { issuerPattern: '.*', subjectPattern: '.*' } })
+  ok(await scene.exchange(await scene.token(), { identity: uid }))
+  const answer = await scene.exchange(await pinfold.tokenFor(uid), { identity: uid })
+  assertError(answer, 401, 16, 'UNAUTHENTICATED')
+})
+
 test('a pattern takes linear time', async () => {
   for (const subjectPattern of ['(a+)+$', '(a|a)*b', '(a|aa)+$', '(.*a){10}']) {
     const { uid } = await scene.identity({ claimMatch: { issuer: exact.issuer, subjectPattern } })

@@ -394,7 +394,7 @@ test('every change writes one event, and a failed call none', async () => {
 })
 
 test('on an open server whoever creates an organisation owns it', async () => {
-  await using open = await startPinfold({ openRegistration: true })
+  await using open = await startPinfold({ openOrganizations: true })
   const uid = randomBytes(20).toString('hex')
   const person = await open.as(uid)
   const group = ok(await person.post(`${path}/`, { name: 'mine' }))

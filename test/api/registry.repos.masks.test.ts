@@ -1,4 +1,4 @@
-// Table 1.20 of the behaviour reference, over REST and over gRPC.
+// What an update changes, with and without a mask, over REST and over gRPC.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'

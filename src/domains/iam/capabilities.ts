@@ -34,10 +34,6 @@ export function capabilityNumber(name: string): number {
   return found.number
 }
 
-export function capabilityByName(name: string): Capability | undefined {
-  return byName.get(name)
-}
-
 /** The mask of dotted names; `undefined` for none. Throws INVALID_ARGUMENT on `cap` for a name that does not exist. */
 export function capabilitiesNamed(names: readonly string[]): bigint | undefined {
   if (names.length === 0) return undefined

@@ -63,8 +63,11 @@ export async function listGroups(
 ): Promise<Listed<Group>> {
   const { db } = call.app
   const branches = await listScope(call, uidp, { inclusive: true, ...groupParents(db) })
-  const rows = await store.listGroups(db, branches, page, filter)
-  return toListed(call, page, rows, await store.countGroups(db, branches, filter))
+  const [rows, total] = await Promise.all([
+    store.listGroups(db, branches, page, filter),
+    store.countGroups(db, branches, filter),
+  ])
+  return toListed(call, page, rows, total)
 }
 
 /** `parent` is empty for an organisation, else a uid, the tail of one, or the name of a group the caller can reach. */
@@ -163,7 +166,7 @@ function checkMayCreate(call: Call, parent: string): void {
   const needed = access.mode === 'open' ? [] : access.capabilities
   if (call.caller.rights.holds(parent, needed)) return
   if (parent !== top) throw permissionDenied()
-  if (!call.app.config.openRegistration)
+  if (!call.app.config.openOrganizations)
     throw permissionDenied('only the operator creates organisations on this server')
   // It would be bound to a group outside its own, which gives it nothing, and nobody would own the organisation.
   if (parentOf(call.caller.uid) !== top) throw permissionDenied('an identity of a group cannot own an organisation')

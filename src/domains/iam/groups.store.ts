@@ -22,7 +22,7 @@ const columns = sql`
   t.uid, t.name, t.description, t.verified, t.kind, t.status, t.resource_limits AS "resourceLimits",
   t.create_time AS "createTime", t.update_time AS "updateTime"`
 const kind = 'groups'
-export const groupListing: Listing = { kind, table: 'groups', columns }
+const listing: Listing = { kind, table: 'groups', columns }
 
 function fromRow(row: Row): Group {
   return {
@@ -49,7 +49,6 @@ export async function findGroup(reader: Reader, uid: string): Promise<Group | un
   return row && fromRow(row)
 }
 
-/** Whether there is a group of this uid. */
 export async function groupExists(reader: Reader, uid: string): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 AS found FROM groups WHERE uid = ${uid}`)) !== undefined
 }
@@ -58,12 +57,12 @@ export type GroupFilter = { name: string }
 
 /** One row more than the page has room for. */
 export async function listGroups(reader: Reader, branches: readonly Branch[], page: Page, filter: GroupFilter) {
-  const rows = await listPage<Row>(reader, groupListing, branches, page, conditions(filter))
+  const rows = await listPage<Row>(reader, listing, branches, page, conditions(filter))
   return rows.map(fromRow)
 }
 
 export function countGroups(reader: Reader, branches: readonly Branch[], filter: GroupFilter): Promise<number> {
-  return countNodes(reader, groupListing, branches, conditions(filter))
+  return countNodes(reader, listing, branches, conditions(filter))
 }
 
 function conditions(filter: GroupFilter): Sql[] {
@@ -121,7 +120,7 @@ export async function findGroups(
   const filter = 'name' in by ? sql`t.name = ${by.name}` : sql`t.tail = ${tailOf(by.tail)}`
   const order = { field: 'uid', column: 'uid', desc: false }
   const page: Page = { order, after: undefined, size: limit, skip: 0, binding: '' }
-  const rows = await listPage<Row>(reader, groupListing, branches, page, [filter])
+  const rows = await listPage<Row>(reader, listing, branches, page, [filter])
   return rows.map(fromRow)
 }
 

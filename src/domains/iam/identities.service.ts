@@ -40,8 +40,11 @@ export async function listIdentities(
 ): Promise<Listed<Identity>> {
   const { db } = call.app
   const branches = await listScope(call, uidp, groupParents(db))
-  const rows = await store.listIdentities(db, branches, page, filter)
-  return toListed(call, page, rows, await store.countIdentities(db, branches, filter))
+  const [rows, total] = await Promise.all([
+    store.listIdentities(db, branches, page, filter),
+    store.countIdentities(db, branches, filter),
+  ])
+  return toListed(call, page, rows, total)
 }
 
 /** The uid of the person with this issuer and subject, the same whether or not they ever signed up. */

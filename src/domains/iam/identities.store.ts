@@ -10,7 +10,7 @@ const columns = sql`
   t.uid, t.name, t.description, t.company, t.email, t.email_unverified AS "emailUnverified", t.relationship,
   t.last_seen_time AS "lastSeenTime", t.create_time AS "createTime", t.update_time AS "updateTime"`
 const kind = 'identities'
-export const identityListing: Listing = { kind, table: 'identities', columns }
+const listing: Listing = { kind, table: 'identities', columns }
 
 function fromRow(row: Row): Identity {
   return {
@@ -43,12 +43,12 @@ export type IdentityFilter = { name: string; relationshipType: string }
 
 /** One row more than the page has room for. */
 export async function listIdentities(reader: Reader, branches: readonly Branch[], page: Page, filter: IdentityFilter) {
-  const rows = await listPage<Row>(reader, identityListing, branches, page, conditions(filter))
+  const rows = await listPage<Row>(reader, listing, branches, page, conditions(filter))
   return rows.map(fromRow)
 }
 
 export function countIdentities(reader: Reader, branches: readonly Branch[], filter: IdentityFilter): Promise<number> {
-  return countNodes(reader, identityListing, branches, conditions(filter))
+  return countNodes(reader, listing, branches, conditions(filter))
 }
 
 function conditions(filter: IdentityFilter): Sql[] {

@@ -4,7 +4,7 @@ import type { Branch } from '#lib/paging.ts'
 import { isAtOrBelow, isUid, lineage, parentOf, top } from '#lib/uid.ts'
 import { nodeExists } from './nodes.store.ts'
 
-/** The filter that every list request shares (behaviour 2.4); its members narrow each other. */
+/** The filter that every list request shares; its members narrow each other. */
 export type UidpFilter = {
   ancestorsOf: string
   descendantsOf: string

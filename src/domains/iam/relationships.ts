@@ -1,4 +1,4 @@
-// The rules of the four ways in which an outside token can show that it is an identity (behaviour 6.2).
+// The rules of the four ways in which an outside token can show that it is an identity.
 import { RE2JS } from 're2js'
 import type { FieldViolation } from '#lib/errors.ts'
 import {

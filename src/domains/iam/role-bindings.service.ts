@@ -40,8 +40,11 @@ export async function listRoleBindings(
   }
   const { db } = call.app
   const branches = await listScope(call, uidp, groupParents(db))
-  const rows = await store.listBindings(db, branches, page, filter)
-  return toListed(call, page, rows, await store.countBindings(db, branches, filter))
+  const [rows, total] = await Promise.all([
+    store.listBindings(db, branches, page, filter),
+    store.countBindings(db, branches, filter),
+  ])
+  return toListed(call, page, rows, total)
 }
 
 /** Nobody can grant what they do not hold. */

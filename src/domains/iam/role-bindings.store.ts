@@ -32,7 +32,7 @@ const joins = sql`
   JOIN roles r ON r.uid = t.role_uid
   LEFT JOIN identities i ON i.uid = t.identity_uid`
 const kind = 'role_bindings'
-export const roleBindingListing: Listing = { kind, table: 'role_bindings', columns, join: joins }
+const listing: Listing = { kind, table: 'role_bindings', columns, join: joins }
 
 function fromRow(row: Row): HydratedBinding {
   const { subject, issuer } = presentedIdentity(row)
@@ -66,12 +66,12 @@ export type BindingFilter = { identity: string; group: string; role: string }
 
 /** One row more than the page has room for. */
 export async function listBindings(reader: Reader, branches: readonly Branch[], page: Page, filter: BindingFilter) {
-  const rows = await listPage<Row>(reader, roleBindingListing, branches, page, conditions(filter))
+  const rows = await listPage<Row>(reader, listing, branches, page, conditions(filter))
   return rows.map(fromRow)
 }
 
 export function countBindings(reader: Reader, branches: readonly Branch[], filter: BindingFilter): Promise<number> {
-  return countNodes(reader, roleBindingListing, branches, conditions(filter))
+  return countNodes(reader, listing, branches, conditions(filter))
 }
 
 function conditions(filter: BindingFilter): Sql[] {

@@ -41,8 +41,11 @@ export async function listRoles(
 ): Promise<Listed<Role>> {
   const { db } = call.app
   const branches = await listScope(call, uidp, { publicRoots: call.reach.length > 0, ...groupParents(db) })
-  const rows = await store.listRoles(db, branches, page, filter)
-  return toListed(call, page, rows.map(known), await store.countRoles(db, branches, filter))
+  const [rows, total] = await Promise.all([
+    store.listRoles(db, branches, page, filter),
+    store.countRoles(db, branches, filter),
+  ])
+  return toListed(call, page, rows.map(known), total)
 }
 
 export async function createRole(call: Call, parent: string, input: NewRole): Promise<Role> {

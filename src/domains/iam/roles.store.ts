@@ -9,7 +9,7 @@ type Row = Omit<Role, 'capabilities'> & { capabilities: string }
 const columns = sql`
   t.uid, t.name, t.description, t.capabilities, t.create_time AS "createTime", t.update_time AS "updateTime"`
 const kind = 'roles'
-export const roleListing: Listing = { kind, table: 'roles', columns }
+const listing: Listing = { kind, table: 'roles', columns }
 
 function fromRow(row: Row): Role {
   return {
@@ -33,12 +33,12 @@ export type RoleFilter = { name: string }
 
 /** One row more than the page has room for. */
 export async function listRoles(reader: Reader, branches: readonly Branch[], page: Page, filter: RoleFilter) {
-  const rows = await listPage<Row>(reader, roleListing, branches, page, conditions(filter))
+  const rows = await listPage<Row>(reader, listing, branches, page, conditions(filter))
   return rows.map(fromRow)
 }
 
 export function countRoles(reader: Reader, branches: readonly Branch[], filter: RoleFilter): Promise<number> {
-  return countNodes(reader, roleListing, branches, conditions(filter))
+  return countNodes(reader, listing, branches, conditions(filter))
 }
 
 function conditions(filter: RoleFilter): Sql[] {

@@ -17,7 +17,6 @@ export type Repo = {
 }
 
 export const repoType = 'registry.pinfold.dev/Repo'
-export const readmeType = 'registry.pinfold.dev/RepoReadme'
 
 /** What a client may change, sort by and filter on. Patch, list and validation all read this table. */
 export const repoFields = {

@@ -11,7 +11,7 @@ type Row = Omit<Repo, keyof Catalogue> & { catalogue: string }
 const columns = sql`
   t.uid, t.name, t.description, t.catalogue, t.create_time AS "createTime", t.update_time AS "updateTime"`
 const kind = 'repos'
-export const repoListing: Listing = { kind, table: 'repos', columns }
+const listing: Listing = { kind, table: 'repos', columns }
 
 function fromRow(row: Row): Repo {
   const catalogue = row.catalogue === '' ? undefined : (JSON.parse(row.catalogue) as Catalogue)
@@ -45,12 +45,12 @@ export type RepoFilter = { name: string | undefined }
 
 /** One row more than the page has room for. */
 export async function listRepos(reader: Reader, branches: readonly Branch[], page: Page, filter: RepoFilter) {
-  const rows = await listPage<Row>(reader, repoListing, branches, page, conditions(filter))
+  const rows = await listPage<Row>(reader, listing, branches, page, conditions(filter))
   return rows.map(fromRow)
 }
 
 export function countRepos(reader: Reader, branches: readonly Branch[], filter: RepoFilter): Promise<number> {
-  return countNodes(reader, repoListing, branches, conditions(filter))
+  return countNodes(reader, listing, branches, conditions(filter))
 }
 
 function conditions(filter: RepoFilter): Sql[] {
