@@ -1,4 +1,4 @@
-import { settings } from '#config.ts'
+import { clientVariables, settings } from '#config.ts'
 import { codes } from '#lib/errors.ts'
 
 const notice = '<!-- Written by `npm run gen`. -->\n'
@@ -7,6 +7,7 @@ export function configPage(): string {
   const rows = Object.values(settings).map(({ env, flag, default: fallback, doc }) => {
     return `| \`${env}\` | ${flag ? `\`${flag}\`` : ''} | ${fallback === '' ? '' : `\`${fallback}\``} | ${doc} |`
   })
+  const client = Object.entries(clientVariables).map(([name, doc]) => `| \`${name}\` | ${doc} |`)
   return `${notice}
 # Settings
 
@@ -16,6 +17,12 @@ a setting that it cannot use, and names every one that is wrong.
 | Variable | Flag | Default | What it does |
 | --- | --- | --- | --- |
 ${rows.join('\n')}
+
+The commands that call a server, \`pinfold auth\` and \`pinfold identities\`, read other variables:
+
+| Variable | What it does |
+| --- | --- |
+${client.join('\n')}
 `
 }
 

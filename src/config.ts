@@ -234,7 +234,12 @@ export const settings = {
 }
 
 /** Settings of the commands that call a server. The server does not read them, and does not mind them. */
-const clientVariables = ['PINFOLD_API', 'PINFOLD_IDENTITY', 'PINFOLD_ID_TOKEN', 'PINFOLD_TOKEN'] as const
+export const clientVariables: Record<string, string> = {
+  PINFOLD_API: 'The URL of the server.',
+  PINFOLD_IDENTITY: 'The uid of the identity to sign in as.',
+  PINFOLD_ID_TOKEN: "The platform's token to sign in with, as in the `id_tokens` of GitLab.",
+  PINFOLD_TOKEN: 'A token of the server to use instead of signing in.',
+}
 
 export type Config = { [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> }
 
@@ -265,7 +270,7 @@ export function readConfig(
 }
 
 function isKnown(variable: string): boolean {
-  const names: readonly string[] = [...Object.values(settings).map(({ env }) => env), ...clientVariables]
+  const names: readonly string[] = [...Object.values(settings).map(({ env }) => env), ...Object.keys(clientVariables)]
   return names.includes(variable) || variable.startsWith('PINFOLD_TEST_')
 }
 

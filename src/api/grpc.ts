@@ -23,6 +23,9 @@ export type GrpcServer = {
   drain(graceMs: number): void
 }
 
+/** Trailers are headers: of much larger ones clients drop the connection, with all that goes over it. */
+const maxStatusBytes = 6 * 1024
+
 /** `onRest` gets what arrives over HTTP/2 without being gRPC, as behind some proxies. */
 export function createGrpcServer(
   door: Door,
@@ -34,7 +37,7 @@ export function createGrpcServer(
     'grpc.max_receive_message_length': config.maxBodyBytes,
     'grpc.max_send_message_length': -1,
     'grpc.enable_channelz': 0,
-    'grpc.max_concurrent_streams': 1000,
+    'grpc.max_concurrent_streams': 100,
     'grpc.max_connection_idle_ms': config.keepAliveTimeoutMs * 10,
   })
   for (const [service, methods] of Map.groupBy(endpoints, ({ desc }) => desc.parent)) {
@@ -51,7 +54,7 @@ export function createGrpcServer(
   if (config.reflection) new ReflectionService(packageOf(endpoints)).addToServer(server)
 
   const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure())
-  serveRestToo(server, onRest)
+  serveRestToo(server, onRest, config.requestTimeoutMs)
   return {
     accept: (socket) => injector.injectConnection(socket),
     drain(graceMs) {
@@ -81,7 +84,8 @@ function unary(door: Door, endpoint: Endpoint): grpc.handleUnaryCall<Message, Me
     const passage: Passage = {
       transport: 'grpc',
       requestId: newRequestId(given?.toString()),
-      remoteAddress: sourceAddress(call.getPeer(), forwardedFor, door.proxies),
+      // The peer comes with its port, and without brackets where it is IPv6.
+      remoteAddress: sourceAddress(call.getPeer().replace(/:\d+$/, ''), forwardedFor, door.proxies),
       authorization: call.metadata.get('authorization')[0]?.toString(),
       startedAt: performance.now(),
       signal: () => signalOf(call),
@@ -99,8 +103,10 @@ function unary(door: Door, endpoint: Endpoint): grpc.handleUnaryCall<Message, Me
       code = rendered.code
       const metadata = new grpc.Metadata()
       metadata.set('x-request-id', passage.requestId)
-      metadata.set('grpc-status-details-bin', Buffer.from(errorStatus(rendered)))
-      callback({ code: codes[code].number, details: rendered.message, metadata })
+      const status = Buffer.from(errorStatus(rendered))
+      if (status.length <= maxStatusBytes) metadata.set('grpc-status-details-bin', status)
+      // grpc-js throws on half of a surrogate pair, where nobody would catch it.
+      callback({ code: codes[code].number, details: rendered.message.slice(0, 1000).toWellFormed(), metadata })
     }
     metrics.inFlight.inc()
     // What a handler does afterwards is thrown away.
@@ -144,16 +150,24 @@ function packageOf(endpoints: readonly Endpoint[]): ConstructorParameters<typeof
  * grpc-js answers 415 to anything but gRPC. Its `stream` listener is wrapped so that REST over HTTP/2 reaches the same
  * handler as over HTTP/1.1. This reads a private map of grpc-js; `one-port.test.ts` notices when that changes.
  */
-function serveRestToo(server: grpc.Server, onRest: (req: never, res: never) => void): void {
+function serveRestToo(server: grpc.Server, onRest: (req: never, res: never) => void, requestMs: number): void {
   const servers = (server as unknown as { http2Servers: Map<Http2Server, unknown> }).http2Servers
   const inner = [...servers.keys()].at(-1)!
   type OnStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: string[]) => void
   const [onStream] = inner.listeners('stream') as OnStream[]
   inner.removeAllListeners('stream')
   inner.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: string[]) => {
-    if (headers['content-type']?.startsWith('application/grpc'))
+    if (headers['content-type']?.startsWith('application/grpc')) {
+      endInTime(stream, requestMs)
       return onStream!.call(inner, stream, headers, flags, raw)
+    }
     const req = new http2.Http2ServerRequest(stream, headers, {}, raw)
     onRest(req as never, new http2.Http2ServerResponse(stream) as never)
   })
+}
+
+/** grpc-js would wait for the rest of a request for ever, and keep what has come of it. */
+function endInTime(stream: ServerHttp2Stream, requestMs: number): void {
+  const timer = setTimeout(() => stream.close(http2.constants.NGHTTP2_CANCEL), requestMs)
+  for (const event of ['end', 'close']) stream.once(event, () => clearTimeout(timer))
 }

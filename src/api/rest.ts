@@ -15,6 +15,9 @@ import { buildRoutes, type Matched, type Routes } from './routes.ts'
 import { sourceAddress } from './source-address.ts'
 import { readRequest } from './transcode.ts'
 
+/** A form comes before anybody has shown a token of ours. */
+const maxFormBytes = 64 * 1024
+
 export type Rest = (req: IncomingMessage, res: ServerResponse) => Promise<void>
 
 export function createRest(door: Door, endpoints: readonly Endpoint[]): Rest {
@@ -47,7 +50,10 @@ export function createRest(door: Door, endpoints: readonly Endpoint[]): Rest {
       permitEarly(endpoint, caller, matched.variables)
 
       const isForm = takesForm(matched, req)
-      const body = matched.binding.body !== '' || isForm ? await readBody(req, config.maxBodyBytes) : undefined
+      const body =
+        matched.binding.body !== '' || isForm
+          ? await readBody(req, isForm ? maxFormBytes : config.maxBodyBytes)
+          : undefined
       const inPath = query < 0 ? '' : url.slice(query + 1)
       const search = isForm ? `${inPath}&${body?.toString('latin1')}` : inPath
       const { request, bodyKeys } = readRequest(endpoint, matched.binding, matched.variables, search, body)

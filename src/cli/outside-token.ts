@@ -3,8 +3,11 @@ import { readFileSync } from 'node:fs'
 import { send } from './api-client.ts'
 import { CliError, exitCodes, type Terminal } from './command.ts'
 
-/** Where a projected service account token usually is, the one that is meant for us first. */
-const kubernetesFiles = ['/var/run/secrets/tokens/pinfold', '/var/run/secrets/kubernetes.io/serviceaccount/token']
+/**
+ * Where the guide projects a service account token that is meant for us. Never the default one: it is for the cluster's
+ * own API, and whoever gets it could use it there.
+ */
+const kubernetesFiles = ['/var/run/secrets/tokens/pinfold']
 const maxBytes = 64 * 1024
 
 export type OutsideToken = { token: string; from: string }

@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '#config.ts'
 import { readFact, writeFact } from '#db/facts.ts'
@@ -26,9 +27,10 @@ Every setting that has no option here is an environment variable; see pinfold co
       import('#api/server.ts'),
       import('./demo.ts'),
     ])
+    // Before anything is opened: a newer version started by mistake must not migrate under the server that runs.
+    using _alone = stayAlone(config)
     const app = await createApp(config)
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
-    using _alone = stayAlone(config)
     const isFirst = (await readFact(app.db, 'url')) === undefined
     const server = await startServer(app).catch((error: unknown) => {
       throw explain(error, config.listen)
@@ -54,6 +56,7 @@ Every setting that has no option here is an environment variable; see pinfold co
 /** Only one server may use a data folder; with PostgreSQL there may be several. */
 function stayAlone({ database, data }: Config): Disposable {
   if (database !== '') return { [Symbol.dispose]: () => {} }
+  mkdirSync(data, { recursive: true, mode: 0o700 })
   const lock = takeServeLock(join(data, 'serve.lock'))
   if (!lock) throw new Error(`another server uses the data folder ${data}; several nodes need PostgreSQL`)
   return { [Symbol.dispose]: () => lock.release() }

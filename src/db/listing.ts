@@ -86,9 +86,16 @@ function pageQuery(listing: Listing, branches: readonly Branch[], page: Page, fi
     return sql`SELECT * FROM (${branchQuery(listing, branch, page, filters)} LIMIT ${enough}) AS ${ident(`b${i}`)}`
   })
   return sql`
-    SELECT * FROM (${join(arms, ' UNION ALL ')}) AS merged
+    SELECT * FROM (${union(arms)}) AS merged
      ORDER BY ${quoted(page.order.field)} ${dir}, uid ${dir}
      LIMIT ${page.size + 1} OFFSET ${page.skip}`
+}
+
+/** SQLite puts no more than 500 SELECTs together at once, and a caller may be bound in more places than that. */
+function union(arms: readonly Sql[]): Sql {
+  if (arms.length <= 400) return join(arms, ' UNION ALL ')
+  const some = Array.from({ length: Math.ceil(arms.length / 400) }, (_, i) => arms.slice(i * 400, (i + 1) * 400))
+  return union(some.map((part, i) => sql`SELECT * FROM (${join(part, ' UNION ALL ')}) AS ${ident(`u${i}`)}`))
 }
 
 function branchQuery(listing: Listing, branch: Branch, page: Page, filters: readonly Sql[]): Sql {

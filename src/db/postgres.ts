@@ -8,6 +8,7 @@ import { compile, type Db, type Sql, sql, type Tx } from './sql.ts'
 const conflictRetries = 12
 const constraintRetries = 3
 const patience = 6
+const maxNamedValues = 200
 const maxNames = 500
 
 type Queries = { query(config: pg.QueryConfig): Promise<pg.QueryResult> }
@@ -26,7 +27,8 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
 
   function toQuery(query: Sql): pg.QueryConfig {
     const text = compile(query, '$')
-    const name = nameOf(text)
+    // Statements with long lists come in too many lengths to keep them all prepared.
+    const name = query.values.length > maxNamedValues ? undefined : nameOf(text)
     return { text, values: query.values as unknown[], ...(name && { name }) }
   }
 

@@ -19,7 +19,7 @@ export function connect(file: string, options: { readOnly: boolean }): Connectio
   const db = new DatabaseSync(file, { timeout: 5000, readOnly: options.readOnly, enableForeignKeyConstraints: true })
   if (!options.readOnly) db.exec('PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 67108864')
   // FULL, because an answered request must survive a power cut: NORMAL syncs only at checkpoints.
-  db.exec('PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY')
+  db.exec('PRAGMA synchronous = FULL')
   db.exec('PRAGMA cache_size = -65536; PRAGMA mmap_size = 268435456')
   const kept = new Map<string, Prepared>()
 

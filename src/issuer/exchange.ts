@@ -74,7 +74,13 @@ export async function exchange({ app, issuer, source }: Issuing, input: Exchange
   return { token: signed, expiry, subject: uid }
 }
 
-function checkInput(issuer: string, { audiences, scopes, identity }: ExchangeInput): void {
+/** The longest list of audiences, scopes or capabilities that one exchange may name. */
+const maxNamed = 100
+
+function checkInput(issuer: string, { audiences, scopes, capabilities, identity }: ExchangeInput): void {
+  for (const [field, list] of Object.entries({ aud: audiences, scopes, cap: capabilities })) {
+    if (list.length > maxNamed) throw invalid({ field, description: `must hold at most ${maxNamed} values` })
+  }
   if (audiences.length === 0) throw invalid({ field: 'aud', description: 'an audience must be specified' })
   const known = knownAudiences(issuer)
   if (!audiences.every((audience) => known.includes(audience))) {
@@ -112,7 +118,8 @@ async function prove(
   const ours = defaultAudiences(issuer)
   if (staticKeys && canonicalIssuer(staticKeys.issuer ?? '') === token.issuer && staticKeys.subject === token.subject) {
     await verifyOutsideToken(token, readKeySet(JSON.parse(staticKeys.issuerKeys ?? '{}')) ?? { keys: [] })
-    app.limits.check('issuer', token.issuer)
+    // Whoever makes the identity says what its issuer is called, so it has a limit of its own.
+    app.limits.check('issuer', `static ${identity?.uid}`)
     checkAudience(token, staticKeys.audiences?.length ? staticKeys.audiences : ours)
     return Date.parse(staticKeys.expirationTime ?? '') > now.getTime()
   }

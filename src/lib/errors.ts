@@ -58,6 +58,15 @@ export function invalid(...fieldViolations: [FieldViolation, ...FieldViolation[]
   })
 }
 
+/** How many mistakes one error names; a request may have hundreds of thousands. */
+export const maxViolations = 100
+
+/** Throws one INVALID_ARGUMENT that names all of them, or the first hundred; does nothing when there are none. */
+export function refuseIfAny(violations: readonly FieldViolation[]): void {
+  const [first, ...more] = violations.slice(0, maxViolations)
+  if (first) throw invalid(first, ...more)
+}
+
 /** `resourceType` is the type of the contract, such as registry.pinfold.dev/Repo. */
 export function notFound(resourceType: string, resourceName: string): AppError {
   return new AppError('NOT_FOUND', `${resourceType} ${resourceName} was not found`, {

@@ -1,4 +1,4 @@
-import { type FieldViolation, invalid } from './errors.ts'
+import { type FieldViolation, invalid, refuseIfAny } from './errors.ts'
 
 /** What can be said of one member of a resource. Validation, patches, lists and filters all read this. */
 export type Field = {
@@ -38,9 +38,7 @@ export function checkFields<T extends object>(
   value: T,
   extra: readonly FieldViolation[] = [],
 ): void {
-  const found = [...violationsOf(fields, value), ...extra]
-  const [first, ...more] = found
-  if (first) throw invalid(first, ...more)
+  refuseIfAny([...violationsOf(fields, value), ...extra])
 }
 
 function violationsOf<T extends object>(fields: Fields<T>, value: T): FieldViolation[] {

@@ -3,11 +3,14 @@ import { randomBytes } from 'node:crypto'
 /** A uid is its own place in the hierarchy: 40 hex digits for a root, then `/` and 16 hex digits for each level below. */
 const pattern = /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/
 
+/** Far more than the deepest node needs; a longer text is not worth a look. */
+const maxLength = 1024
+
 /** The parent of every root. */
 export const top = '/'
 
 export function isUid(text: string): boolean {
-  return pattern.test(text)
+  return text.length <= maxLength && pattern.test(text)
 }
 
 /** Below `parent`, or a root when `parent` is `/`. */

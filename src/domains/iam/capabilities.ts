@@ -39,7 +39,7 @@ export function capabilitiesNamed(names: readonly string[]): bigint | undefined 
   if (names.length === 0) return undefined
   return names.reduce((mask, name) => {
     const known = byName.get(name)
-    if (!known) throw invalid({ field: 'cap', description: `${name.slice(0, 64)} is not a capability` })
+    if (!known) throw invalid({ field: 'cap', description: `${name.slice(0, 64).toWellFormed()} is not a capability` })
     return mask | known.mask
   }, 0n)
 }

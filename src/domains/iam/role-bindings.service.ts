@@ -1,7 +1,15 @@
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/emit.ts'
-import { type AppError, alreadyExists, type FieldViolation, invalid, notFound, permissionDenied } from '#lib/errors.ts'
+import {
+  type AppError,
+  alreadyExists,
+  type FieldViolation,
+  invalid,
+  notFound,
+  permissionDenied,
+  refuseIfAny,
+} from '#lib/errors.ts'
 import { applyPatch, type Patch } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
@@ -137,8 +145,7 @@ function checkInput(group: string, { identityUid, roleUid }: NewBinding, at = ''
     const description = 'lives in a group that does not contain the group of the binding'
     problems.push({ field: `${at}identity_uid`, description })
   }
-  const [first, ...more] = problems
-  if (first) throw invalid(first, ...more)
+  refuseIfAny(problems)
 }
 
 async function checkGrantable(tx: Tx, call: Call, group: string, { identityUid, roleUid }: NewBinding): Promise<void> {

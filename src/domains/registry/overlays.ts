@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto'
-import { type FieldViolation, failedPrecondition, invalid } from '#lib/errors.ts'
+import { type FieldViolation, failedPrecondition, maxViolations, refuseIfAny } from '#lib/errors.ts'
 
 /** The members of a custom overlay that have rules of their own. */
 export type Overlay = {
@@ -21,14 +21,14 @@ export function refuseOverlay(overlay: Overlay): never {
     if (reserved) say('annotations', `${key} starts with ${reserved}, which is reserved`)
   }
   for (const [i, entry] of (overlay.contents?.runtimeKeyring ?? []).entries()) {
+    if (problems.length >= maxViolations) break // reading a key takes its time
     const at = `contents.runtime_keyring[${i}]`
     if (entry.name === '' || entry.name.startsWith('.') || entry.name.includes('/')) {
       say(`${at}.name`, 'must be a file name that does not start with a dot')
     }
     if (!isRsaPem(entry.content)) say(`${at}.content`, 'must be an RSA public key in PEM form')
   }
-  const [first, ...more] = problems
-  if (first) throw invalid(first, ...more)
+  refuseIfAny(problems)
   throw failedPrecondition({
     type: 'CUSTOM_ASSEMBLY_DISABLED',
     subject: 'custom_overlay',

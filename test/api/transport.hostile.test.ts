@@ -1,0 +1,79 @@
+// Requests that are made to end the process, to fill its memory or to keep it busy.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import { networkInterfaces } from 'node:os'
+import { test } from 'node:test'
+import { create } from '@bufbuild/protobuf'
+import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
+import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
+import { startPinfold } from '../support/pinfold.ts'
+import { openGrpc } from '../support/raw-grpc.ts'
+
+const { exchange } = SecurityTokenService.method
+const path = `/${SecurityTokenService.typeName}/${exchange.name}`
+
+test('half of a surrogate pair in an error is answered, and does not end the process', async () => {
+  await using pinfold = await startPinfold()
+  using grpc = openGrpc(pinfold.port)
+  const request = create(exchange.input, { aud: [pinfold.url], cap: [`${'x'.repeat(63)}😀`] })
+  const { code, message } = await grpc.call(exchange, request)
+  assert.deepEqual([code, message.isWellFormed()], [3, true])
+})
+
+test('an error about a very long text leaves the connection as it was', async () => {
+  await using pinfold = await startPinfold()
+  using grpc = openGrpc(pinfold.port)
+  const { createGroup } = GroupsService.method
+  const token = pinfold.operator.token
+  const ask = (parent: string) => {
+    return grpc.call(createGroup, create(createGroup.input, { parent, group: { name: 'web' } }), { token })
+  }
+  assert.equal((await ask('x'.repeat(300_000))).code, 5)
+  assert.equal((await ask('x')).code, 5)
+  assert.equal((await ask('')).code, 0)
+})
+
+test('a request that never ends is given up', async () => {
+  await using pinfold = await startPinfold({ requestTimeoutMs: 200 })
+  const session = http2.connect(`http://127.0.0.1:${pinfold.port}`)
+  const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' }
+  const stream = session.request(headers)
+  stream.on('error', () => {})
+  stream.write(Buffer.from([0, 0, 16, 0, 0, 1, 2, 3]))
+  await once(stream, 'close')
+  assert.equal(stream.rstCode, http2.constants.NGHTTP2_CANCEL)
+  session.destroy()
+})
+
+const hasIPv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ family }) => family === 'IPv6'))
+
+test('exchanges are counted by address, whatever the peer looks like', { skip: !hasIPv6 }, async () => {
+  await using pinfold = await startPinfold({ listen: { host: '::', port: 0 }, exchangesPerSource: 2 })
+  const seen: number[] = []
+  for (let connection = 0; connection < 3; connection++) {
+    using grpc = openGrpc(pinfold.port)
+    const { code } = await grpc.call(exchange, create(exchange.input, { aud: [pinfold.url] }))
+    seen.push(code)
+  }
+  assert.deepEqual(seen, [16, 16, 8])
+})
+
+test('of very many mistakes the first hundred are named', async () => {
+  await using pinfold = await startPinfold()
+  const { uid } = await pinfold.seed.group()
+  const environment = Object.fromEntries(Array.from({ length: 150_000 }, (_, i) => [`PINFOLD_${i}`, '']))
+  const contents = { runtimeKeyring: Array.from({ length: 20_000 }, () => ({ name: '.', content: 'x' })) }
+  for (const customOverlay of [{ environment }, { contents }]) {
+    const { status, body } = await pinfold.operator.post(`/registry/v2/repos/${uid}`, { name: 'a', customOverlay })
+    const named = body.details.find((detail: { fieldViolations?: unknown[] }) => detail.fieldViolations)
+    assert.deepEqual([status, named.fieldViolations.length], [400, 100])
+  }
+})
+
+test('a form is read up to 64 KiB', async () => {
+  await using pinfold = await startPinfold()
+  const type = { 'content-type': 'application/x-www-form-urlencoded' }
+  const { status } = await pinfold.anonymous.call('POST', '/sts/exchange', `cap=${'x'.repeat(65_536)}`, type)
+  assert.equal(status, 413)
+})
