@@ -21,7 +21,8 @@ export function trustedProxies(ranges: readonly string[]): TrustedProxies {
  */
 export function sourceAddress(connected: string, forwardedFor: string | undefined, proxies: TrustedProxies): string {
   let source = plain(connected)
-  for (const hop of (forwardedFor ?? '').split(',').reverse()) {
+  if (!forwardedFor || !proxies.has(source)) return source
+  for (const hop of forwardedFor.split(',').reverse()) {
     const address = plain(hop.trim())
     if (!proxies.has(source) || isIP(address) === 0) break
     source = address

@@ -16,6 +16,7 @@ type Job = { run(): Promise<Outcome<unknown>>; settle(outcome: Outcome<unknown>)
 export function openSqlite(file: string): Db {
   const writer = connect(file, { readOnly: false })
   const reader = connect(file, { readOnly: true })
+  const snapshot = shareSnapshots(reader)
   const guard = createGuard()
   const counts = { transactions: 0, commits: 0, retries: 0 }
   const queue: Job[] = []
@@ -53,6 +54,7 @@ export function openSqlite(file: string): Db {
         outcomes.push(await attempt(writer, begun.at(-1)!))
       }
       writer.control('COMMIT')
+      snapshot.end()
       counts.commits++
     } catch (error) {
       rollBack(writer)
@@ -70,12 +72,12 @@ export function openSqlite(file: string): Db {
 
     async all<T>(query: Sql) {
       guard.outside('all')
-      return reader.all<T>(query)
+      return snapshot.all<T>(query)
     },
 
     async get<T>(query: Sql) {
       guard.outside('get')
-      return reader.all<T>(query)[0]
+      return snapshot.all<T>(query)[0]
     },
 
     async tx<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
@@ -103,6 +105,7 @@ export function openSqlite(file: string): Db {
       if (closed) return
       closed = true
       await flushing
+      snapshot.end()
       reader.close()
       writer.close()
     },
@@ -129,4 +132,28 @@ function rollBack(writer: Connection): void {
 
 function failed(error: unknown): Outcome<unknown> {
   return { ok: false, error, stepError: undefined }
+}
+
+/**
+ * Reads of one turn of the event loop share a snapshot, since taking one costs several system calls. It ends with the
+ * turn, and with every commit of ours, so that whoever was told of a change also reads it.
+ */
+function shareSnapshots(reader: Connection): { all<T>(query: Sql): T[]; end(): void } {
+  let turn: NodeJS.Immediate | undefined
+  const end = (): void => {
+    if (!turn) return
+    clearImmediate(turn)
+    turn = undefined
+    if (reader.inTransaction) reader.control('COMMIT')
+  }
+  return {
+    all(query) {
+      if (!turn) {
+        reader.control('BEGIN')
+        turn = setImmediate(end)
+      }
+      return reader.all(query)
+    },
+    end,
+  }
 }
