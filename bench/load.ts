@@ -30,7 +30,7 @@ export function h2load(url: string, token: string, body: string, seconds = 2): n
   return Number(succeeded) / seconds
 }
 
-function median(numbers: readonly number[]): number {
+export function median(numbers: readonly number[]): number {
   const sorted = [...numbers].sort((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)]!
 }
