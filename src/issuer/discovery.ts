@@ -1,8 +1,7 @@
-import type { Keyring } from './keyring.ts'
-import { signingAlgorithm } from './keyring.ts'
+import { type Keyring, signingAlgorithm } from './keyring.ts'
 
 /** OpenID Provider Metadata (OpenID Connect Discovery 1.0, section 3). */
-export function discoveryDocument(issuer: string): object {
+function discoveryDocument(issuer: string): object {
   return {
     issuer,
     jwks_uri: `${issuer}/.well-known/jwks.json`,

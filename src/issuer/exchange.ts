@@ -1,4 +1,4 @@
-// Keyless access: a token that somebody's platform signed becomes a short-lived token of ours (behaviour 7.2).
+// Keyless access: a token that somebody's platform signed becomes a short-lived token of ours.
 import type { App } from '#app.ts'
 import { capabilitiesNamed } from '#domains/iam/capabilities.ts'
 import { matchClaims, trustsIssuer } from '#domains/iam/claims.ts'

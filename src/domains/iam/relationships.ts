@@ -9,6 +9,7 @@ import {
   relationshipKind,
   type StaticKeys,
 } from './identities.model.ts'
+import { canonicalIssuer } from './people.ts'
 
 const maxPatternBytes = 1024
 /** Matching takes time in proportion to this, and to the text; `.{0,1000}` has 2,000 steps. */
@@ -134,8 +135,7 @@ function patterns(
 
 /** Plain http only where it cannot leave the machine. One large issuer still writes its name without a scheme. */
 function isIssuer(text: string): boolean {
-  if (text === 'accounts.google.com') return true
-  const url = URL.parse(text)
+  const url = URL.parse(canonicalIssuer(text))
   if (url?.search !== '' || url.hash !== '' || url.username !== '') return false
   return (
     url.protocol === 'https:' || (url.protocol === 'http:' && /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname))
