@@ -4,6 +4,7 @@ import { migration as iam } from './0002-iam.ts'
 import { migration as events } from './0003-events.ts'
 import { migration as repos } from './0004-repos.ts'
 import { migration as facts } from './0005-facts.ts'
+import { migration as registry } from './0006-registry.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
-export const migrations: readonly Migration[] = [lists, iam, events, repos, facts]
+export const migrations: readonly Migration[] = [lists, iam, events, repos, facts, registry]
