@@ -89,6 +89,8 @@ export type Access =
   | { mode: 'open' }
   | { mode: 'scoped'; capabilities: readonly number[]; scope: readonly string[] }
   | { mode: 'unscoped'; capabilities: readonly number[] }
+  /** The capabilities must be held everywhere, as only the operator holds them. */
+  | { mode: 'everywhere'; capabilities: readonly number[] }
 
 export type EventRule = {
   type: string

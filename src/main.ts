@@ -4,6 +4,7 @@ import { auth } from './cli/auth.ts'
 import { CliError, exitCodes, runProgram, type Terminal } from './cli/command.ts'
 import { config } from './cli/config.ts'
 import { identities } from './cli/identities.ts'
+import { imports } from './cli/import.ts'
 import { migrate } from './cli/migrate.ts'
 import { serve } from './cli/serve.ts'
 import { token } from './cli/token.ts'
@@ -15,6 +16,7 @@ const terminal: Terminal = {
   input: () => text(process.stdin),
   print: (line) => void process.stdout.write(`${line}\n`),
   say: (line) => void process.stderr.write(`${line}\n`),
+  ...(process.stderr.isTTY ? { status: (line) => void process.stderr.write(`\r\x1b[K${line}`) } : {}),
   untilAsked: () =>
     new Promise((resolve) => {
       // Not only once: npm passes on the Ctrl-C that the terminal has sent us already.
@@ -31,7 +33,7 @@ for (const stream of [process.stdout, process.stderr]) {
 
 async function main(): Promise<number> {
   try {
-    return await runProgram([serve, auth, identities, token, migrate, config], version, terminal, process.argv)
+    return await runProgram([serve, auth, identities, imports, token, migrate, config], version, terminal, process.argv)
   } catch (error) {
     for (const line of messageOf(error).split('\n')) terminal.say(`pinfold: ${line}`)
     if (process.env.PINFOLD_LOG_LEVEL === 'debug') terminal.say(String((error as Error).stack))

@@ -7,7 +7,7 @@ import { anonymous, authenticate, bearerOf } from './authenticate.ts'
 import { type Rendered, renderError, toAppError } from './errors.ts'
 import { resolveMask } from './field-mask.ts'
 import { type Endpoint, scopeOf } from './methods.ts'
-import { permitAt, reachOf } from './permit.ts'
+import { permitAt, permitEverywhere, reachOf } from './permit.ts'
 import { type TrustedProxies, trustedProxies } from './source-address.ts'
 
 export type Door = {
@@ -50,6 +50,7 @@ export async function invoke(
 ): Promise<Message> {
   const { method, handler } = endpoint
   if (method.access.mode === 'scoped') permitAt(method.access, caller, scopeOf(request, method.access.scope))
+  if (method.access.mode === 'everywhere') permitEverywhere(method.access, caller)
   resolveMask(endpoint.desc, request, bodyKeys)
   if (!handler) throw unimplemented(`${method.name} is not served by this version`)
   return handler(new RequestCall(door, endpoint, caller, passage), request as never)

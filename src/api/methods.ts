@@ -3,6 +3,7 @@ import { type DescField, type DescMethod, getOption, hasOption, type Message } f
 import type { Access, EventRule, Handler, Method, Service } from '#app.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import { Event_Audience, event, iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
+import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
 import { camelCase } from '#lib/fields.ts'
 import { readJson } from './json-read.ts'
 import { eventText } from './json-write.ts'
@@ -31,6 +32,7 @@ function accessOf(desc: DescMethod, fullName: string): Access {
   if (mode.case === 'disabled') return { mode: 'open' }
   if (mode.case !== 'enabled') throw new Error(`${fullName} does not declare who may call it`)
   const { capabilities, unscoped } = mode.value
+  if (unscoped && capabilities.includes(Capability.CAP_INTERNAL)) return { mode: 'everywhere', capabilities }
   if (unscoped || capabilities.length === 0) return { mode: 'unscoped', capabilities }
   const scope = desc.input.fields.find((field) => getOption(field, iam_scope))
   if (!scope) throw new Error(`${fullName} needs capabilities, but its request has no iam_scope`)

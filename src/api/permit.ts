@@ -12,6 +12,11 @@ export function permitAt(access: Access & { mode: 'scoped' }, caller: Caller, sc
   if (!caller.rights.holds(scope, access.capabilities)) throw permissionDenied()
 }
 
+/** For the methods of the operator, which are about the whole server; decided before their body is read. */
+export function permitEverywhere(access: Access & { mode: 'everywhere' }, caller: Caller): void {
+  if (!caller.rights.holds(top, access.capabilities)) throw permissionDenied('only the operator may do this')
+}
+
 /** Where an unscoped method may look: the places at and below which the caller holds all that the method requires. */
 export function reachOf(access: Access, caller: Caller): readonly string[] {
   if (access.mode !== 'unscoped' || access.capabilities.length === 0) return []

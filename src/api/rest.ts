@@ -8,7 +8,7 @@ import { errorJson, type Rendered } from './errors.ts'
 import { jsonText } from './json-write.ts'
 import type { Endpoint } from './methods.ts'
 import type { Variable } from './path-template.ts'
-import { permitAt } from './permit.ts'
+import { permitAt, permitEverywhere } from './permit.ts'
 import { readBody } from './read-body.ts'
 import { newRequestId } from './request-id.ts'
 import { buildRoutes, type Matched, type Routes } from './routes.ts'
@@ -90,8 +90,9 @@ function find(routes: Routes<Endpoint>, method: string, path: string): Matched<E
   return found
 }
 
-/** Where the path already says which node the request is about, permission comes before anything else is looked at. */
+/** Where the path already says what the request is about, permission comes before anything else is looked at. */
 function permitEarly({ method: { access } }: Endpoint, caller: Caller, variables: readonly Variable[]): void {
+  if (access.mode === 'everywhere') permitEverywhere(access, caller)
   if (access.mode !== 'scoped') return
   const scope = variables.find(([field]) => field === access.scope.join('.'))
   if (scope) permitAt(access, caller, scope[1])

@@ -12,11 +12,15 @@ import { services } from './services.ts'
 export type Server = {
   /** What clients call us. */
   url: string
-  /** Where it listens. */
+  /** Where it listens, for callers on this machine. */
+  localUrl: string
   port: number
   /** Stops accepting, lets requests in flight finish for at most the configured time, then closes what is left. */
   close(): Promise<void>
 }
+
+/** A server that listens everywhere is called on the loopback address. */
+const onThisMachine: Record<string, string> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' }
 
 const maxHeaderBytes = 16 * 1024
 
@@ -60,6 +64,7 @@ export async function startServer(app: App): Promise<Server> {
 
   return {
     url,
+    localUrl: `http://${onThisMachine[host] ?? host}:${port}`,
     port,
     async close() {
       draining = true

@@ -7,7 +7,12 @@ import { plain } from './plain-text.ts'
 const attempts = 3
 const timeoutMs = 30_000
 
-type Body = Record<string, unknown>
+export type Body = Record<string, unknown>
+type SendOptions = {
+  body?: object | undefined
+  /** The server is on this machine, under an address of its own, so that nothing leaves it. */
+  ownMachine?: boolean
+}
 type Detail = { fieldViolations?: unknown; metadata?: { requestId?: unknown }; retryDelay?: unknown }
 type Violation = { field?: unknown; description?: unknown }
 
@@ -25,12 +30,17 @@ export class ApiError extends CliError {
  * Sends a request with a bearer token and answers with the JSON of the response. What cannot be reached or is not
  * available now is tried three times. Throws ApiError, in whose message neither of the tokens can be.
  */
-export async function send(method: 'GET' | 'POST', url: URL, token: string): Promise<Body> {
-  checkDestination(url)
+export async function send(
+  method: 'GET' | 'POST',
+  url: URL,
+  token: string,
+  { body, ownMachine = false }: SendOptions = {},
+): Promise<Body> {
+  if (!ownMachine) checkDestination(url)
   checkToken(token, 'the token')
   for (let attempt = 1; ; attempt++) {
     try {
-      return await sendOnce(method, url, token)
+      return await sendOnce(method, url, token, body)
     } catch (error) {
       const again = error instanceof ApiError && error.code === codes.UNAVAILABLE.number && attempt < attempts
       if (!again) throw error
@@ -51,20 +61,22 @@ function checkDestination({ protocol, hostname, origin }: URL): void {
   throw new CliError(exitCodes.config, `tokens are sent over https only, and ${plain(origin)} is not`)
 }
 
-async function sendOnce(method: string, url: URL, token: string): Promise<Body> {
-  const { ok, status, text } = await ask(method, url, token)
-  const body = jsonOf(text)
+async function sendOnce(method: string, url: URL, token: string, content?: object): Promise<Body> {
+  const { ok, status, text } = await ask(method, url, token, content)
+  // The body of an answer that says nothing is empty.
+  const body = ok && text === '' ? {} : jsonOf(text)
   if (ok && body) return body
   const where = `${url.origin}${url.pathname}`
   if (ok) throw new ApiError(codes.UNKNOWN.number, `${where} answered with something that is not JSON`)
   throw errorOf(status, body, where, token)
 }
 
-async function ask(method: string, url: URL, token: string) {
+async function ask(method: string, url: URL, token: string, content?: object) {
   try {
     const res = await fetch(url, {
       method,
       headers: { authorization: `Bearer ${token}`, accept: 'application/json' },
+      ...(content ? { body: JSON.stringify(content) } : {}),
       // A redirect could take the token elsewhere.
       redirect: 'manual',
       signal: AbortSignal.timeout(timeoutMs),

@@ -10,6 +10,8 @@ export type Terminal = {
   print(line: string): void
   /** One line about what went wrong or is going on, on standard error. */
   say(line: string): void
+  /** Shows one line in place of the last one, where there is a screen for it; an empty text takes it away. */
+  status?(line: string): void
   /** Resolves when the process is asked to end. */
   untilAsked(): Promise<void>
 }

@@ -12,7 +12,7 @@ type Known = { identities: ReadonlyMap<string, string>; roles: ReadonlyMap<strin
 /** Does nothing and returns false when the server has an organisation already. */
 export async function fillDemo(app: App, server: Server): Promise<boolean> {
   const token = { issuer: server.url, subject: operatorUid, audience: server.url, now: app.clock() }
-  const send = sendTo(localUrl(app.config.listen.host, server.port), await signAccessToken(app.keyring, token))
+  const send = sendTo(server.localUrl, await signAccessToken(app.keyring, token))
 
   const groups = await send('GET', '/iam/v2/groups?uidp.in_root=true&page_size=1')
   if (groups.totalCount !== '0') return false
@@ -56,10 +56,4 @@ function sendTo(base: string, token: string): Send {
 
 function uidsByName(items: readonly Answer[]): Map<string, string> {
   return new Map(items.map(({ name, uid }) => [name, uid]))
-}
-
-/** A server that listens everywhere is called on the loopback address. */
-function localUrl(host: string, port: number): string {
-  const local = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
-  return `http://${local.includes(':') ? `[${local}]` : local}:${port}`
 }

@@ -35,7 +35,10 @@ Every setting that has no option here is an environment variable; see pinfold co
     const server = await startServer(app).catch((error: unknown) => {
       throw explain(error, config.listen)
     })
-    await app.db.tx((tx) => writeFact(tx, 'url', server.url))
+    await app.db.tx(async (tx) => {
+      await writeFact(tx, 'url', server.url)
+      await writeFact(tx, 'local_url', server.localUrl)
+    })
     const filled = options.demo === true && (await fillDemo(app, server))
     if (options.demo && !filled) terminal.say('pinfold: there are organisations already, so the demo was not added')
     const keys = setInterval(() => {

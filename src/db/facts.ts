@@ -1,7 +1,7 @@
 import { type Reader, sql, type Tx } from './sql.ts'
 
-/** What one process leaves for another to know: the URL that the server was last started with. */
-export type Fact = 'url'
+/** What one process leaves for another to know: the URL that the server was last started with, and where it listens. */
+export type Fact = 'url' | 'local_url'
 
 export async function readFact(reader: Reader, name: Fact): Promise<string | undefined> {
   return (await reader.get<{ value: string }>(sql`SELECT value FROM facts WHERE name = ${name}`))?.value

@@ -72,7 +72,9 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   cli: (one, to) => {
     if (['cli', 'lib', 'src/config.ts', 'src/create-app.ts'].includes(to)) return true
     if (one.from === 'src/cli/identities-check.ts' && to === 'iam/claims.ts') return true
-    const operators = ['serve', 'token', 'migrate', 'demo'].some((name) => one.from === `src/cli/${name}.ts`)
+    const operators = ['serve', 'token', 'migrate', 'demo', 'operator'].some(
+      (name) => one.from === `src/cli/${name}.ts`,
+    )
     return operators && ['api', 'issuer', 'db', 'service'].includes(to)
   },
 }

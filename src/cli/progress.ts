@@ -1,0 +1,29 @@
+// How far a long command is, for whoever watches it on a terminal.
+import type { Terminal } from './command.ts'
+
+export type Progress = {
+  /** So many of all are done. */
+  at(done: number): void
+  /** Takes the bar away; what comes after is the summary. */
+  [Symbol.dispose](): void
+}
+
+const width = 24
+const everyMs = 80
+const numbers = new Intl.NumberFormat('en')
+
+/** A bar on a terminal; nothing where the output goes to a file or a program. */
+export function progressOf(terminal: Terminal, what: string, total: number, now = () => performance.now()): Progress {
+  const show = terminal.status?.bind(terminal)
+  let shownAt = Number.NEGATIVE_INFINITY
+  return {
+    at(done) {
+      if (!show || (done < total && now() - shownAt < everyMs)) return
+      shownAt = now()
+      const full = total === 0 ? width : Math.floor((width * Math.min(done, total)) / total)
+      const bar = '#'.repeat(full) + '.'.repeat(width - full)
+      show(`[${bar}] ${numbers.format(done)} of ${numbers.format(total)} ${what}`)
+    },
+    [Symbol.dispose]: () => show?.(''),
+  }
+}

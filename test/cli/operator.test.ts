@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { Terminal } from '../../src/cli/command.ts'
+import { withOperator } from '../../src/cli/operator.ts'
+import { progressOf } from '../../src/cli/progress.ts'
+import { takeServeLock } from '../../src/db/serve-lock.ts'
+import { clientOf, onPostgres } from '../support/pinfold.ts'
+import { makePlace, type Place, startProcess, tokenOf } from '../support/process.ts'
+
+const optionsOf = (place: Place) => ({ data: place.data, ...(place.database ? { database: place.database } : {}) })
+
+function terminalOf(env: Record<string, string>): Terminal {
+  return { env, input: async () => '', print: () => {}, say: () => {}, untilAsked: async () => {} }
+}
+
+test('a command of the operator opens the folder when no server runs, and keeps servers off it meanwhile', async () => {
+  await using place = await makePlace()
+  const names = await withOperator(terminalOf(place.env), optionsOf(place), async (api) => {
+    await api.post('/iam/v2/groups/', { name: 'acme' })
+    if (!onPostgres) await assert.rejects(startProcess(place), /another server uses the data folder/)
+    const { groups } = await api.get('/iam/v2/groups?uidp.in_root=true')
+    return (groups as { name: string }[]).map(({ name }) => name)
+  })
+  assert.deepEqual(names, ['acme'])
+
+  await using server = await startProcess(place)
+  const { body } = await clientOf(server.url, await tokenOf(place)).get('/iam/v2/groups?uidp.in_root=true')
+  assert.equal(body.groups[0].name, 'acme')
+})
+
+test('a command of the operator calls the server that runs, whatever it is called from outside', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place, { args: ['--url', 'https://registry.example.invalid'] })
+  await withOperator(terminalOf(place.env), optionsOf(place), (api) => api.post('/iam/v2/groups/', { name: 'acme' }))
+  server.kill('SIGTERM')
+  assert.equal((await server.exited).code, 0)
+})
+
+test('a refusal of the server reaches whoever runs the command', async () => {
+  await using place = await makePlace()
+  await withOperator(terminalOf(place.env), optionsOf(place), async (api) => {
+    await assert.rejects(api.post('/iam/v2/groups/', { name: '?' }), /name/)
+    await assert.rejects(api.get('/nowhere'), { code: 5 })
+  })
+})
+
+test('a folder whose holder does not answer is said to be in use', { skip: onPostgres }, async () => {
+  await using place = await makePlace()
+  const lock = takeServeLock(join(place.data, 'serve.lock'))!
+  const command = withOperator(terminalOf({}), optionsOf(place), (api) => api.get('/iam/v2/groups'))
+  await assert.rejects(command, { exitCode: 69, message: /is in use, but no server answers/ })
+  lock.release()
+})
+
+test('with PostgreSQL a named server is called', { skip: !onPostgres }, async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const away = terminalOf({ ...place.env, PINFOLD_API: 'http://127.0.0.1:1' })
+  await assert.rejects(
+    withOperator(away, optionsOf(place), (api) => api.get('/iam/v2/groups')),
+    { exitCode: 69 },
+  )
+  const named = terminalOf({ ...place.env, PINFOLD_API: server.url })
+  await withOperator(named, optionsOf(place), (api) => api.get('/iam/v2/groups'))
+})
+
+test('progress shows on a terminal only, seldom enough, and goes away', () => {
+  const shown: string[] = []
+  let now = 0
+  {
+    using bar = progressOf({ ...terminalOf({}), status: (line) => void shown.push(line) }, 'things', 2000, () => now)
+    for (let done = 1; done <= 2000; done++) {
+      now += 1
+      bar.at(done)
+    }
+  }
+  assert.equal(shown[0], '[........................] 1 of 2,000 things')
+  assert.equal(shown.at(-2), '[########################] 2,000 of 2,000 things')
+  assert.equal(shown.at(-1), '')
+  assert.ok(shown.length < 30)
+  using silent = progressOf(terminalOf({}), 'things', 1)
+  silent.at(1)
+})
