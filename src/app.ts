@@ -49,6 +49,8 @@ export type Call = {
   url: string
   /** The client's address, as far as we can tell. */
   source: string
+  /** What the client calls itself; empty when it says nothing. */
+  userAgent: string
   log: Logger
   signal: AbortSignal
 }

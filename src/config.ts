@@ -225,6 +225,12 @@ export const settings = {
     default: '65000',
     doc: 'How long an idle connection stays open.',
   }),
+  auditDays: setting({
+    env: 'PINFOLD_AUDIT_DAYS',
+    parse: whole(0, 36_500),
+    default: '0',
+    doc: 'After how many days entries of the audit log are deleted. `0` keeps them for good.',
+  }),
   drainMs: setting({
     env: 'PINFOLD_DRAIN_MS',
     parse: whole(0, 600_000),

@@ -28,6 +28,7 @@ export type Passage = {
   transport: 'rest' | 'grpc'
   requestId: string
   remoteAddress: string
+  userAgent: string
   /** The bearer credential as it came, for methods that look at none before their handler. */
   authorization: string | undefined
   startedAt: number
@@ -84,6 +85,10 @@ class RequestCall implements Call {
 
   get source(): string {
     return this.#passage.remoteAddress
+  }
+
+  get userAgent(): string {
+    return this.#passage.userAgent
   }
 
   get credential(): string | undefined {

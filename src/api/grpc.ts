@@ -86,6 +86,7 @@ function unary(door: Door, endpoint: Endpoint): grpc.handleUnaryCall<Message, Me
       requestId: newRequestId(given?.toString()),
       // The peer comes with its port, and without brackets where it is IPv6.
       remoteAddress: sourceAddress(call.getPeer().replace(/:\d+$/, ''), forwardedFor, door.proxies),
+      userAgent: call.metadata.get('user-agent')[0]?.toString() ?? '',
       authorization: call.metadata.get('authorization')[0]?.toString(),
       startedAt: performance.now(),
       signal: () => signalOf(call),

@@ -109,6 +109,7 @@ function passageOf(door: Door, req: IncomingMessage, res: ServerResponse): Passa
     transport: 'rest',
     requestId: newRequestId(typeof given === 'string' ? given : undefined),
     remoteAddress: sourceAddress(req.socket.remoteAddress ?? '', forwardedFor, door.proxies),
+    userAgent: req.headers['user-agent'] ?? '',
     authorization: req.headers.authorization,
     startedAt: performance.now(),
     signal: () => {

@@ -9,6 +9,7 @@ import { configOf, settingOptions } from './settings.ts'
 
 /** How often signing keys are looked at; they are announced a day before they are used. */
 const keyCheckMs = 60_000
+const sweepMs = 60 * 60_000
 
 export const serve: Command = {
   name: 'serve',
@@ -22,10 +23,11 @@ Every setting that has no option here is an environment variable; see pinfold co
   ],
   async run(terminal, options) {
     const config = configOf(terminal.env, options)
-    const [{ createApp }, { startServer }, { fillDemo }] = await Promise.all([
+    const [{ createApp }, { startServer }, { fillDemo }, { sweepAuditLog }] = await Promise.all([
       import('../create-app.ts'),
       import('#api/server.ts'),
       import('./demo.ts'),
+      import('#domains/events/audit.service.ts'),
     ])
     // Before anything is opened: a newer version started by mistake must not migrate under the server that runs.
     using _alone = stayAlone(config)
@@ -44,6 +46,11 @@ Every setting that has no option here is an environment variable; see pinfold co
     const keys = setInterval(() => {
       app.keyring.refresh().catch((error: unknown) => app.log.error('signing keys could not be refreshed', { error }))
     }, keyCheckMs)
+    const sweep = (): void => {
+      sweepAuditLog(app).catch((error: unknown) => app.log.error('audit log could not be swept', { error }))
+    }
+    const sweeps = setInterval(sweep, sweepMs)
+    sweep()
 
     terminal.print(`ready ${server.url}`)
     app.log.info('serving', { url: server.url, engine: app.db.engine })
@@ -51,6 +58,7 @@ Every setting that has no option here is an environment variable; see pinfold co
     await terminal.untilAsked()
     app.log.info('draining')
     clearInterval(keys)
+    clearInterval(sweeps)
     await server.close()
     return exitCodes.ok
   },

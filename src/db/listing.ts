@@ -9,7 +9,10 @@ import { lineage, parentOf, top } from '#lib/uid.ts'
 import { ident, join, list, quoted, type Reader, type Sql, sql, type Tx } from './sql.ts'
 
 /** How a kind of node is stored. `columns` selects the row that the store wants, its members named as in the model, `join` adds the tables it needs. */
-export type Listing = { kind: string; table: string; columns: Sql; join?: Sql }
+export type Listing = { kind: string; table: string; columns: Sql; join?: Sql; keys?: KeyRange }
+
+/** Keys that serve a filter which many nodes share: those named `name`, from `from` on and before `before` where these are given. */
+export type KeyRange = { name: string; from?: string; before?: string }
 
 /** The members that a list can be ordered by, other than the uid, with their present values. */
 export type Keys = Record<string, string>
@@ -99,16 +102,27 @@ function union(arms: readonly Sql[]): Sql {
 }
 
 function branchQuery(listing: Listing, branch: Branch, page: Page, filters: readonly Sql[]): Sql {
-  const { column } = page.order
-  const place = 'uids' in branch || filters.length > 0 || column === 'uid' ? undefined : placeOf(branch)
-  if (place === undefined) return tableQuery(listing, branch, page, filters)
+  const { column, desc } = page.order
+  const { keys } = listing
+  const byTable = 'uids' in branch || (!keys && (filters.length > 0 || column === 'uid'))
+  if (byTable) return tableQuery(listing, branch, page, filters)
 
   const dir = direction(page)
+  // The cursor lies within the range, so it takes the place of the bound on its side.
+  const from = page.after && !desc ? undefined : keys?.from
+  const before = page.after && desc ? undefined : keys?.before
+  const bounded = [...keyBounds(from, before), after(page, sql`k.value`, sql`k.uid`), ...filters]
   return sql`
     SELECT ${listing.columns}
       FROM list_keys k JOIN ${ident(listing.table)} t ON t.id = k.id ${listing.join ?? sql``}
-     WHERE k.list = ${`${listing.kind}.${column}`} AND k.place = ${place} AND ${after(page, sql`k.value`, sql`k.uid`)}
+     WHERE k.list = ${`${listing.kind}.${keys?.name ?? column}`} AND k.place = ${placeOf(branch)}
+       AND ${join(bounded, ' AND ')}
      ORDER BY k.value ${dir}, k.uid ${dir}`
+}
+
+function keyBounds(from: string | undefined, before: string | undefined): Sql[] {
+  const low = from === undefined ? [] : [sql`k.value >= ${from}`]
+  return before === undefined ? low : [...low, sql`k.value < ${before}`]
 }
 
 /** In the order of the uid, and wherever a filter picks few rows, the table's own indexes serve. */
@@ -176,6 +190,37 @@ export async function countNodes(
     total += row?.total ?? 0
   }
   return places.length === 0 ? total : total + (await countAt(reader, listing.kind, places))
+}
+
+/** The same for filters that may fit any number of nodes: counts no further than `most`, and answers `undefined` beyond. */
+export async function countUpTo(
+  reader: Reader,
+  listing: Pick<Listing, 'kind' | 'table' | 'keys'>,
+  branches: readonly Branch[],
+  filters: readonly Sql[],
+  most: number,
+): Promise<number | undefined> {
+  let total = 0
+  for (const branch of branches) {
+    const { keys } = listing
+    const byKeys = keys && !('uids' in branch)
+    const where = byKeys
+      ? [
+          sql`k.list = ${`${listing.kind}.${keys.name}`}`,
+          sql`k.place = ${placeOf(branch)}`,
+          ...keyBounds(keys.from, keys.before),
+        ]
+      : [within(branch)]
+    const rows = byKeys
+      ? sql`list_keys k JOIN ${ident(listing.table)} t ON t.id = k.id`
+      : sql`${ident(listing.table)} t`
+    const row = await reader.get<{ total: number }>(sql`
+      SELECT count(*) AS total
+        FROM (SELECT 1 AS one FROM ${rows} WHERE ${join([...where, ...filters], ' AND ')} LIMIT ${most + 1 - total}) AS matches`)
+    total += row?.total ?? 0
+    if (total > most) return undefined
+  }
+  return total
 }
 
 async function countAt(reader: Reader, kind: string, places: readonly string[]): Promise<number> {

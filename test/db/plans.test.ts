@@ -16,6 +16,7 @@ import { countRepos, listRepos } from '#domains/registry/repos.store.ts'
 import type { Field } from '#lib/fields.ts'
 import type { Branch, Page } from '#lib/paging.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { checkPlanOf, queriesOf } from '../support/plans.ts'
 import { plantTree } from '../support/tree.ts'
 
 let pinfold: Pinfold
@@ -88,31 +89,12 @@ const scopes = (): Record<string, Branch> => ({
   'children of the top': { childrenOf: '/' },
 })
 
-/** What a function of a store asks the database. */
-async function queriesOf(ask: (reader: Reader) => Promise<unknown>): Promise<Sql[]> {
-  const queries: Sql[] = []
-  const note = async <T>(query: Sql, answer: T): Promise<T> => {
-    queries.push(query)
-    return answer
-  }
-  await ask({ all: (query) => note(query, []), get: (query) => note(query, undefined) })
-  return queries
-}
-
 function pageOf(field: string, { column }: Field, desc: boolean, cursor: boolean): Page {
   const after = cursor ? { value: column === 'uid' ? `${group}/5` : 'm', uid: `${group}/5` } : undefined
   return { order: { field, column, desc }, after, size: 50, skip: 0, binding: '' }
 }
 
-/** Fails when a step reads a whole table or sorts; `wanted` are parts that the plan must have. */
-async function checkPlan(query: Sql, what: string, wanted: readonly RegExp[] = []): Promise<void> {
-  const plan = await pinfold.app.db.plan(query)
-  const shown = `${what}\n${compile(query, '?')}\n${plan}`
-  if (plan.includes('One-Time Filter: false')) return // PostgreSQL saw two parents that cannot both be.
-  const bad = onPostgres ? /\bSeq Scan\b|\bSort\b/ : /\bSCAN (?!.* USING (?:COVERING )?INDEX)|TEMP B-TREE|AUTOMATIC/
-  assert.doesNotMatch(plan, bad, shown)
-  for (const part of wanted) assert.match(plan, part, shown)
-}
+const checkPlan = (query: Sql, what: string, wanted?: readonly RegExp[]) => checkPlanOf(pinfold, query, what, wanted)
 
 const tableIndex = (table: string, scope: Branch) => {
   if ('childrenOf' in scope) return new RegExp(`${table}_by_parent\\b`)

@@ -17,6 +17,14 @@ export const kinds: readonly Kind[] = [
   { plural: 'repos', path: '/registry/v2/repos', table: 'repos', orders: named },
 ]
 
+/** The audit log, whose entries nobody creates, and which has an order of its own. */
+export const auditKind: Kind = {
+  plural: 'auditEntries',
+  path: '/events/v2/audit',
+  table: 'audit_log',
+  orders: { created_at: 'create_time' },
+}
+
 export type Node = Record<string, string> & { uid: string }
 
 /** All nodes of a kind, in no particular order. */

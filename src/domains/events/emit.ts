@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { insertEvent } from './outbox.store.ts'
+import { newUid } from '#lib/uid.ts'
+import { isAudited, maxUserAgent } from './audit.model.ts'
+import { insertEntry } from './audit.store.ts'
+import { insertEvent, type OutboxEvent } from './outbox.store.ts'
 
 export type EventInput = {
   /** The uid of the resource. */
@@ -12,11 +15,14 @@ export type EventInput = {
   body: object
 }
 
-/** Queues the event of the current method inside the caller's transaction: the change and its event commit together. */
+/**
+ * Queues the event of the current method inside the caller's transaction, and writes it into the audit log if it is about
+ * access: the change, its event and its entry commit together.
+ */
 export async function emit(tx: Tx, call: Call, { subject, group, body }: EventInput): Promise<void> {
   const rule = call.method.event
   if (!rule) throw new Error(`${call.method.fullName} declares no event`)
-  await insertEvent(tx, {
+  const event: OutboxEvent = {
     uuid: randomUUID(),
     type: rule.type,
     audience: rule.audience,
@@ -26,6 +32,25 @@ export async function emit(tx: Tx, call: Call, { subject, group, body }: EventIn
     actor: JSON.stringify({ subject: call.caller.uid }),
     bodyType: rule.bodyType,
     body: rule.render(body),
+    createTime: call.now,
+  }
+  await insertEvent(tx, event)
+  if (isAudited(event.type)) await audit(tx, call, event)
+}
+
+async function audit(tx: Tx, call: Call, { type, subject, group, actor, bodyType, body }: OutboxEvent): Promise<void> {
+  const who = JSON.parse(actor) as { subject: string; act?: object }
+  await insertEntry(tx, {
+    uid: newUid(group),
+    type,
+    subject,
+    actor: who.subject,
+    act: who.act ? JSON.stringify(who.act) : '',
+    remoteAddress: call.source,
+    userAgent: call.userAgent.slice(0, maxUserAgent).toWellFormed(),
+    requestId: call.requestId,
+    bodyType,
+    body,
     createTime: call.now,
   })
 }

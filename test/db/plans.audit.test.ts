@@ -1,0 +1,102 @@
+// The audit log is the one table that only grows, so each of its filters must be answered from an index in the order of
+// time, in every place.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { compile } from '#db/sql.ts'
+import type { AuditFilter } from '#domains/events/audit.model.ts'
+import { countEntries, deleteBefore, listEntries } from '#domains/events/audit.store.ts'
+import type { Branch, Page } from '#lib/paging.ts'
+import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { checkPlanOf, queriesOf } from '../support/plans.ts'
+import { plantTree } from '../support/tree.ts'
+
+let pinfold: Pinfold
+let group: string
+
+before(async () => {
+  pinfold = await startPinfold()
+  group = (await plantTree(pinfold, { repos: 1, others: 10 }))['a/one']!
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+const scopes = (): Record<string, Branch> => ({
+  'below everything': { below: '/' },
+  'below a group': { below: group },
+  'children of a group': { childrenOf: group },
+})
+const none: AuditFilter = { actor: '', subject: '', type: '', since: '', until: '' }
+const [actor, type] = ['c'.repeat(40), 'dev.pinfold.api.iam.group.created.v1']
+const [since, until] = ['2026-01-01T00:00:00.000Z', '2026-12-31T00:00:00.000Z']
+
+function* filters(): Generator<AuditFilter> {
+  for (const one of [none, { ...none, actor }, { ...none, type }, { ...none, actor, type }]) {
+    for (const times of [{}, { since }, { until }, { since, until }]) yield { ...one, ...times }
+  }
+}
+
+function pageOf(desc: boolean, cursor: boolean): Page {
+  const order = { field: 'createTime', column: 'create_time', desc }
+  const after = cursor ? { value: '2026-06-01T00:00:00.000Z', uid: `${group}/5` } : undefined
+  return { order, after, size: 50, skip: 0, binding: '' }
+}
+
+/** The list and the place, and what bounds the times on either side. */
+function searched(low: boolean, high: boolean, cursor: 'none' | 'low' | 'high'): RegExp {
+  if (onPostgres) {
+    const bound = (on: boolean, row: boolean, sign: string) => (on ? `.*${row ? 'ROW\\(.*\\)' : 'value'} ${sign}` : '')
+    return new RegExp(
+      `Index Cond: (?=.*list =)(?=.*place =)(?=${bound(low, cursor === 'low', '>')})(?=${bound(high, cursor === 'high', '<')})`,
+    )
+  }
+  const bound = (on: boolean, row: boolean, sign: string) =>
+    on ? (row ? ` AND \\(value,uid\\)${sign}\\(\\?,\\?\\)` : ` AND value${sign}\\?`) : ''
+  return new RegExp(
+    `SEARCH k USING PRIMARY KEY \\(list=\\? AND place=\\?${bound(low, cursor === 'low', '>')}${bound(high, cursor === 'high', '<')}\\)`,
+  )
+}
+
+test('the audit log is listed and filtered from an index in the order of time, in every place', async () => {
+  for (const [name, scope] of Object.entries(scopes())) {
+    for (const filter of filters()) {
+      for (const desc of [false, true]) {
+        for (const cursor of [false, true]) {
+          const [query] = await queriesOf((reader) => listEntries(reader, [scope], pageOf(desc, cursor), filter))
+          const what = `audit log ${name} with ${JSON.stringify(filter)}${desc ? ' desc' : ''}${cursor ? ' from a cursor' : ''}`
+          const low = filter.since !== '' || (cursor && !desc)
+          const high = filter.until !== '' || (cursor && desc)
+          await checkPlanOf(pinfold, query!, what, [searched(low, high, cursor ? (desc ? 'high' : 'low') : 'none')])
+        }
+      }
+    }
+  }
+})
+
+test('entries about a subject are found by an index of the table', async () => {
+  for (const [name, scope] of Object.entries(scopes())) {
+    for (const more of [{}, { actor }, { type }, { since, until }]) {
+      const filter = { ...none, subject: group, ...more }
+      const [query] = await queriesOf((reader) => listEntries(reader, [scope], pageOf(true, false), filter))
+      await checkPlanOf(pinfold, query!, `${name} ${JSON.stringify(more)}`, [/audit_log_by_subject/])
+    }
+  }
+})
+
+test('matches of a filter are counted from an index, and no further than the limit', async () => {
+  for (const [name, scope] of Object.entries(scopes())) {
+    for (const filter of filters()) {
+      const [query, ...others] = await queriesOf((reader) => countEntries(reader, [scope], filter))
+      assert.deepEqual(others, [])
+      const what = `count of the audit log ${name} with ${JSON.stringify(filter)}`
+      const filtered = Object.values(filter).some((value) => value !== '')
+      const wanted = filtered ? [searched(filter.since !== '', filter.until !== '', 'none')] : []
+      await checkPlanOf(pinfold, query!, what, wanted)
+      assert.equal(/LIMIT/.test(compile(query!, '?')), filtered, what)
+    }
+  }
+})
+
+test('the oldest entries are found from an index', async () => {
+  const tx = { run: async () => 0, shard: 0 }
+  const [query] = await queriesOf((reader) => deleteBefore({ ...reader, ...tx }, until, 10))
+  await checkPlanOf(pinfold, query!, 'the sweep', [searched(false, true, 'none')])
+})

@@ -1,0 +1,32 @@
+// What a store asks the database, and how the database would answer it.
+import assert from 'node:assert/strict'
+import { compile, type Reader, type Sql } from '#db/sql.ts'
+import { onPostgres, type Pinfold } from './pinfold.ts'
+
+/** What a function of a store asks the database. */
+export async function queriesOf(ask: (reader: Reader) => Promise<unknown>): Promise<Sql[]> {
+  const queries: Sql[] = []
+  const note = async <T>(query: Sql, answer: T): Promise<T> => {
+    queries.push(query)
+    return answer
+  }
+  await ask({ all: (query) => note(query, []), get: (query) => note(query, undefined) })
+  return queries
+}
+
+/** Fails when a step reads a whole table or sorts, other than `matches`, the name of a part that has a limit of its own; `wanted` are parts that the plan must have. */
+export async function checkPlanOf(
+  pinfold: Pinfold,
+  query: Sql,
+  what: string,
+  wanted: readonly RegExp[] = [],
+): Promise<void> {
+  const plan = await pinfold.app.db.plan(query)
+  const shown = `${what}\n${compile(query, '?')}\n${plan}`
+  if (plan.includes('One-Time Filter: false')) return // PostgreSQL saw two parents that cannot both be.
+  const bad = onPostgres
+    ? /\bSeq Scan\b|\bSort\b/
+    : /\bSCAN (?!matches\b)(?!.* USING (?:COVERING )?INDEX)|TEMP B-TREE|AUTOMATIC/
+  assert.doesNotMatch(plan, bad, shown)
+  for (const part of wanted) assert.match(plan, part, shown)
+}
