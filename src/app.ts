@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import type { Db } from './db/sql.ts'
 import type { GrantCache } from './domains/iam/grants.ts'
 import type { LastSeen } from './domains/iam/last-seen.ts'
+import type { PathCache } from './domains/registry/paths.service.ts'
 import type { AccessToken } from './issuer/access-token.ts'
 import type { Keyring } from './issuer/keyring.ts'
 import type { OutsideIssuers } from './issuer/outside-issuers.ts'
@@ -26,6 +27,8 @@ export type App = {
   /** Who is bound to what, at most half a second old. */
   grants: GrantCache
   lastSeen: LastSeen
+  /** Which repo a path in the registry stands for, at most half a second old. */
+  paths: PathCache
   /** How often the doors that need no token of ours may be knocked at. */
   limits: Limits
   /** The keys of the issuers whose tokens identities trust. */

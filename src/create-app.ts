@@ -8,6 +8,7 @@ import { openDb } from './db/open.ts'
 import { createGrantCache } from './domains/iam/grants.ts'
 import { createLastSeen } from './domains/iam/last-seen.ts'
 import { installBuiltInRoles } from './domains/iam/roles.service.ts'
+import { createPathCache } from './domains/registry/paths.service.ts'
 import { openKeyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
 import { createLimits } from './lib/limits.ts'
@@ -52,6 +53,7 @@ export async function createApp(
     keyring,
     grants,
     lastSeen,
+    paths: createPathCache(db, monotonic),
     limits: createLimits(perMinute, monotonic),
     outsideIssuers: createOutsideIssuers(outgoing, () => clock().getTime()),
     clock,

@@ -10,11 +10,11 @@ import { HealthImplementation } from 'grpc-health-check'
 import type { Caller } from '#app.ts'
 import { file_grpc_health_v1_health } from '#gen/grpc/health/v1/health_pb.ts'
 import { AppError, type Code, codes } from '#lib/errors.ts'
+import { newRequestId } from '#lib/request-id.ts'
+import { sourceAddress } from '#lib/source-address.ts'
 import { type Door, enter, fail, invoke, leave, type Passage } from './door.ts'
 import { errorStatus } from './errors.ts'
 import type { Endpoint } from './methods.ts'
-import { newRequestId } from './request-id.ts'
-import { sourceAddress } from './source-address.ts'
 
 export type GrpcServer = {
   /** Takes over a connection whose client speaks HTTP/2. */

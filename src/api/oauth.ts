@@ -1,11 +1,11 @@
 // POST /oauth/token: the one path of the issuer that is neither in the contract nor a document.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tokenExchange } from '#issuer/oauth-token.ts'
+import { newRequestId } from '#lib/request-id.ts'
+import { sourceAddress } from '#lib/source-address.ts'
 import type { Door } from './door.ts'
 import { toAppError } from './errors.ts'
 import { readBody } from './read-body.ts'
-import { newRequestId } from './request-id.ts'
-import { sourceAddress } from './source-address.ts'
 
 const maxFormBytes = 64 * 1024
 

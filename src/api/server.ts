@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { App } from '#app.ts'
+import { createRegistry } from '#oci/door.ts'
 import { createDocuments } from './documents.ts'
 import { openDoor } from './door.ts'
 import { createGrpcServer } from './grpc.ts'
@@ -56,8 +57,10 @@ export async function startServer(app: App): Promise<Server> {
   const rest = createRest(door, endpoints)
   const oauth = createOAuth(door)
   const documents = createDocuments(door, () => draining)
+  const methodNamed = (name: string) => endpoints.find(({ method }) => method.fullName === name)!.method
+  const registry = createRegistry({ app, url, proxies: door.proxies, methodNamed })
   onRequest = (req, res) => {
-    if (!documents(req, res) && !oauth(req, res)) void rest(req, res)
+    if (!registry(req, res) && !documents(req, res) && !oauth(req, res)) void rest(req, res)
   }
   const grpc = createGrpcServer(door, endpoints, onRequest as never)
   accept = grpc.accept

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { errors, jwtVerify, SignJWT } from 'jose'
 import { decodeBits, encodeBits } from '#lib/capability-set.ts'
-import { unauthenticated } from '#lib/errors.ts'
+import { AppError, unauthenticated } from '#lib/errors.ts'
 import { isUid, top } from '#lib/uid.ts'
 import { type Keyring, signingAlgorithm } from './keyring.ts'
 
@@ -20,6 +20,21 @@ export type AccessToken = {
   expiry: number
   /** Capability masks by place; absent when the token does not narrow what its subject may do. */
   narrowing: ReadonlyMap<string, bigint> | undefined
+  /** Of a token that the registry's token endpoint made: the repositories and actions it is good for. */
+  access?: readonly RepositoryAccess[]
+}
+
+/** `actions` are `pull`, `push` and `delete`; `name` is the path of the repository as the client writes it. */
+export type RepositoryAccess = { name: string; actions: readonly string[] }
+
+/** How tokens of the registry's token endpoint are told from those of the exchange. Only the registry takes them. */
+export const registryTokenType = 'registry+jwt'
+
+/** A good token, but for somebody else: the registry answers it with 403 rather than 401. */
+export class WrongAudience extends AppError {
+  constructor(cause: unknown) {
+    super('UNAUTHENTICATED', 'the token was issued for another audience', { cause })
+  }
 }
 
 export type TokenInput = {
@@ -30,9 +45,11 @@ export type TokenInput = {
   /** In seconds; an hour at most, and unless said otherwise. */
   lifetime?: number
   /** Capability masks by place, when the token is to allow less than its subject may do. */
-  narrowing?: ReadonlyMap<string, bigint>
+  narrowing?: ReadonlyMap<string, bigint> | undefined
   /** Further claims, such as `act`. */
   claims?: Record<string, unknown>
+  /** Makes it a token of the registry's token endpoint, good for these repositories only. */
+  access?: readonly RepositoryAccess[]
 }
 
 /** Signs an access token; the time that it is valid for is at most an hour. */
@@ -41,8 +58,9 @@ export async function signAccessToken(keyring: Keyring, input: TokenInput): Prom
   const issuedAt = Math.floor(input.now.getTime() / 1000)
   const { narrowing } = input
   const cap = narrowing && Object.fromEntries([...narrowing].map(([place, mask]) => [place, encodeBits(mask)]))
-  return new SignJWT({ ...input.claims, ...(cap ? { cap } : {}) })
-    .setProtectedHeader({ alg: signingAlgorithm, kid, typ: 'at+jwt' })
+  const access = input.access?.map((one) => ({ type: 'repository', ...one }))
+  return new SignJWT({ ...input.claims, ...(cap ? { cap } : {}), ...(access ? { access } : {}) })
+    .setProtectedHeader({ alg: signingAlgorithm, kid, typ: access ? registryTokenType : 'at+jwt' })
     .setIssuer(input.issuer)
     .setSubject(input.subject)
     .setAudience(input.audience)
@@ -57,8 +75,20 @@ export type Verifier = (token: string) => Promise<AccessToken>
 const maxTokenLength = 16 * 1024
 const maxCached = 10_000
 
-/** Verifies tokens of our own issuer for one audience. A token that was verified before costs a look-up until it expires. */
-export function createVerifier(keyring: Keyring, issuer: string, audience: string, now: () => Date): Verifier {
+type Expected = { issuer: string; audience: string; registry: boolean }
+
+/**
+ * Verifies tokens of our own issuer for one audience. A token that was verified before costs a look-up until it expires.
+ * The registry's verifier also takes the tokens of its own endpoint, among them those of nobody, whose subject is empty.
+ */
+export function createVerifier(
+  keyring: Keyring,
+  issuer: string,
+  audience: string,
+  now: () => Date,
+  registry: boolean = false,
+): Verifier {
+  const expected: Expected = { issuer, audience, registry }
   const known = new Map<string, AccessToken>()
   let epoch = keyring.epoch()
 
@@ -73,23 +103,17 @@ export function createVerifier(keyring: Keyring, issuer: string, audience: strin
       known.delete(token)
       throw unauthenticated('the token has expired')
     }
-    const verified = await verify(keyring, issuer, audience, token, now())
+    const verified = await verify(keyring, expected, token, now())
     known.set(token, verified)
     if (known.size > maxCached) known.delete(known.keys().next().value!)
     return verified
   }
 }
 
-async function verify(
-  keyring: Keyring,
-  issuer: string,
-  audience: string,
-  token: string,
-  now: Date,
-): Promise<AccessToken> {
+async function verify(keyring: Keyring, expected: Expected, token: string, now: Date): Promise<AccessToken> {
   if (token.length > maxTokenLength) throw unauthenticated('the token is too long')
   try {
-    const { payload } = await jwtVerify(
+    const { payload, protectedHeader } = await jwtVerify(
       token,
       (header) => {
         const key = header.kid === undefined ? undefined : keyring.verifier(header.kid)
@@ -97,22 +121,27 @@ async function verify(
         return key
       },
       {
-        issuer,
-        audience,
+        issuer: expected.issuer,
+        audience: expected.audience,
         algorithms: [signingAlgorithm],
-        typ: 'at+jwt',
         currentDate: now,
         requiredClaims: ['sub', 'iat', 'exp'],
       },
     )
+    const type = protectedHeader.typ?.toLowerCase().replace(/^application\//, '')
+    const ofRegistry = expected.registry && type === registryTokenType
+    if (!ofRegistry && type !== 'at+jwt') throw unauthenticated('the token is of another type')
     const { sub: subject } = payload
-    if (typeof subject !== 'string' || !isUid(subject)) throw unauthenticated('the subject of the token is not a uid')
+    if (typeof subject !== 'string' || !(isUid(subject) || (ofRegistry && subject === ''))) {
+      throw unauthenticated('the subject of the token is not a uid')
+    }
     return {
       subject,
       audience: [payload.aud ?? []].flat(),
       issuedAt: payload.iat!,
       expiry: payload.exp!,
       narrowing: payload.cap === undefined ? undefined : readNarrowing(payload.cap),
+      ...(ofRegistry && { access: readAccess(payload.access) }),
     }
   } catch (error) {
     throw explain(error)
@@ -130,12 +159,19 @@ function readNarrowing(claim: unknown): ReadonlyMap<string, bigint> {
   return narrowing
 }
 
+/** The `access` claim of a registry's token. What cannot be read grants nothing. */
+function readAccess(claim: unknown): RepositoryAccess[] {
+  if (!Array.isArray(claim)) return []
+  return claim.flatMap(({ type, name, actions }: Record<string, unknown>) => {
+    return type === 'repository' && typeof name === 'string' && Array.isArray(actions) ? [{ name, actions }] : []
+  })
+}
+
 function explain(error: unknown): Error {
   if (error instanceof errors.JWTExpired) return unauthenticated('the token has expired', error)
   if (error instanceof errors.JWTClaimValidationFailed) {
-    const reason =
-      error.claim === 'aud' ? 'the token was issued for another audience' : `the token's ${error.claim} is not accepted`
-    return unauthenticated(reason, error)
+    if (error.claim === 'aud') return new WrongAudience(error)
+    return unauthenticated(`the token's ${error.claim} is not accepted`, error)
   }
   if (error instanceof errors.JOSEError || error instanceof TypeError) {
     return unauthenticated('the token is not one that this server issued', error)

@@ -43,16 +43,7 @@ export async function exchange({ app, issuer, source }: Issuing, input: Exchange
   const kept = capabilitiesNamed(input.capabilities)
   if (input.credential === undefined) throw unauthenticated('a bearer token to exchange is required')
   const now = app.clock()
-  const token = readOutsideToken(input.credential)
-  checkTimes(token, now)
-  if (token.issuer === issuer) throw refused('our own token')
-
-  const uid = input.identity || personUid(token.issuer, token.subject)
-  const identity = await findIdentityForExchange(app.db, uid)
-  const proven = await prove(app, issuer, identity, token, now)
-  // A person who has no account yet is told so; nothing is said about identities that a caller names.
-  if (!identity && input.identity === '') throw accountNotFound(uid)
-  if (!proven) throw permissionDenied('the token may not be exchanged for this identity')
+  const { token, uid } = await proveIdentity(app, issuer, input.credential, input.identity, now)
 
   const audiences = [...new Set(input.audiences)]
   const signed = await signAccessToken(app.keyring, {
@@ -72,6 +63,30 @@ export async function exchange({ app, issuer, source }: Issuing, input: Exchange
   app.lastSeen.note(uid, now.toISOString())
   const expiry = new Date((Math.floor(now.getTime() / 1000) + maxLifetime) * 1000).toISOString()
   return { token: signed, expiry, subject: uid }
+}
+
+/**
+ * Whose the outside token is: the identity named, or with an empty name the person with the token's issuer and subject.
+ * Throws as `exchange` does.
+ */
+export async function proveIdentity(
+  app: App,
+  issuer: string,
+  credential: string,
+  named: string,
+  now: Date,
+): Promise<{ token: OutsideToken; uid: string }> {
+  const token = readOutsideToken(credential)
+  checkTimes(token, now)
+  if (token.issuer === issuer) throw refused('our own token')
+
+  const uid = named || personUid(token.issuer, token.subject)
+  const identity = await findIdentityForExchange(app.db, uid)
+  const proven = await prove(app, issuer, identity, token, now)
+  // A person who has no account yet is told so; nothing is said about identities that a caller names.
+  if (!identity && named === '') throw accountNotFound(uid)
+  if (!proven) throw permissionDenied('the token may not be exchanged for this identity')
+  return { token, uid }
 }
 
 /** The longest list of audiences, scopes or capabilities that one exchange may name. */

@@ -60,6 +60,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   domain: (one, to) => to === 'gen' || (sameDomain(one) && ['v1', 'v2'].includes(to)),
   api: (one, to) => {
     if (['api', 'lib', 'gen', 'domain', 'issuer'].includes(to)) return true
+    if (one.to === 'src/oci/door.ts') return one.from === 'src/api/server.ts'
     if (one.to === 'src/db/unavailable.ts') return one.from === 'src/api/errors.ts'
     return one.from === 'src/api/authenticate.ts' && one.to === 'src/domains/iam/rights.ts'
   },
@@ -67,6 +68,18 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     if (['issuer', 'lib', 'gen'].includes(to)) return true
     return (
       domainOf(one.to) === 'iam' && (to === 'service' || isRule(one.to)) && !/\.(?:model|store|v\d)\.ts$/.test(one.to)
+    )
+  },
+  blobs: (_, to) => to === 'blobs' || to === 'lib',
+  oci: (one, to) => {
+    if (['oci', 'blobs', 'issuer', 'lib'].includes(to)) return true
+    if (one.to === 'src/db/unavailable.ts') return one.from === 'src/oci/errors.ts'
+    const domain = domainOf(one.to)
+    if (domain === 'registry') return ['service', 'model'].includes(to) || isRule(one.to)
+    return (
+      ['iam', 'events'].includes(domain) &&
+      (to === 'service' || isRule(one.to)) &&
+      !/\.(?:model|store|v\d)\.ts$/.test(one.to)
     )
   },
   cli: (one, to) => {

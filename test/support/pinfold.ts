@@ -36,6 +36,8 @@ export const roleUids = {
   viewer: 'fb8cf4f24fcd591a8e895de6931ca2bca2198e6b',
   console_viewer: '9d1801bc4fc175ad7d7d40cc163260e49b3c4de3',
   operator: '0d0fcd23ba11ba9ae9af494459be5c9872701241',
+  pull: '902b87b2d467e207feddc9515e32fd39b33f05eb',
+  push: '1d170348733a558be7e883527d0d7e4c60e3ce20',
 }
 
 export const onPostgres = Boolean(process.env.PINFOLD_TEST_DATABASE)

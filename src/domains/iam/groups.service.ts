@@ -50,6 +50,11 @@ export async function requireGroup(reader: Reader, uid: string): Promise<Group> 
   return group
 }
 
+/** For finding what a path in names stands for. Nobody's rights are looked at. */
+export async function findGroupUid(reader: Reader, parent: string, name: string): Promise<string | undefined> {
+  return store.findGroupUid(reader, parent, name)
+}
+
 /** For telling a caller the names of the places that their token is for. */
 export async function findGroupName(reader: Reader, uid: string): Promise<string | undefined> {
   return (await store.findGroup(reader, uid))?.name
@@ -117,6 +122,7 @@ export async function updateGroup(call: Call, uid: string, patch: Patch<Group>):
     await emit(tx, call, { subject: uid, group: uid, body: after })
     return after
   })
+  call.app.paths.clear()
   call.log.info('group updated', { uid, paths: patch.paths })
   return group
 }
@@ -137,6 +143,7 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
     await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
   })
   call.app.grants.clear()
+  call.app.paths.clear()
   call.log.info('group deleted', { uid })
 }
 

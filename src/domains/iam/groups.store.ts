@@ -49,6 +49,13 @@ export async function findGroup(reader: Reader, uid: string): Promise<Group | un
   return row && fromRow(row)
 }
 
+/** The group of this name below `parent`; `/` is above the organisations. */
+export async function findGroupUid(reader: Reader, parent: string, name: string): Promise<string | undefined> {
+  const row = await reader.get<{ uid: string }>(sql`
+    SELECT uid FROM groups WHERE parent_uid = ${parent} AND name = ${name}`)
+  return row?.uid
+}
+
 export async function groupExists(reader: Reader, uid: string): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 AS found FROM groups WHERE uid = ${uid}`)) !== undefined
 }

@@ -16,6 +16,9 @@ export type Repo = {
   updateTime: string
 }
 
+/** A repo inside the registry: its number, its uid, the uid of its group, and its path in names, `acme/team/app`. */
+export type RepoRef = { id: number; uid: string; group: string; path: string }
+
 export const repoType = 'registry.pinfold.dev/Repo'
 
 /** What a client may change, sort by and filter on. Patch, list and validation all read this table. */

@@ -83,6 +83,7 @@ export async function deleteRepo(call: Call, uid: string): Promise<void> {
     await store.deleteRepo(tx, repo)
     await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
   })
+  call.app.paths.clear()
   call.log.info('repo deleted', { uid })
 }
 

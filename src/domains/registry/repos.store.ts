@@ -40,6 +40,17 @@ export async function findRepo(reader: Reader, uid: string): Promise<Repo | unde
   return row && fromRow(row)
 }
 
+export type RepoRow = { id: number; uid: string; name: string }
+
+/** The repo of this name in a group, or of this uid. */
+export async function findRepoRow(
+  reader: Reader,
+  by: { uid: string } | { group: string; name: string },
+): Promise<RepoRow | undefined> {
+  const where = 'uid' in by ? sql`uid = ${by.uid}` : sql`parent_uid = ${by.group} AND name = ${by.name}`
+  return reader.get<RepoRow>(sql`SELECT id, uid, name FROM repos WHERE ${where}`)
+}
+
 /** An empty name is a filter too, unlike no name. */
 export type RepoFilter = { name: string | undefined }
 

@@ -1,0 +1,147 @@
+// May the visitor do this here? Decided live for each request, before anything of the repository is looked at.
+import { capabilityNumber } from '#domains/iam/capabilities.ts'
+import { createGroup } from '#domains/iam/groups.service.ts'
+import { type Found, isRepoPath } from '#domains/registry/paths.service.ts'
+import { freeTags, isFree } from '#domains/registry/public-images.service.ts'
+import type { RepoRef } from '#domains/registry/repos.model.ts'
+import { createRepo } from '#domains/registry/repos.service.ts'
+import { AppError } from '#lib/errors.ts'
+import { top } from '#lib/uid.ts'
+import { challenge } from './challenge.ts'
+import { denied, OciError } from './errors.ts'
+import type { Visit } from './visit.ts'
+
+const numbers = (...names: string[]): readonly number[] => names.map(capabilityNumber)
+
+/** What each action needs: capabilities at the repo (behaviour 9.3), and the action that a token must name. */
+const actions = {
+  'manifest.read': { needs: numbers('manifest.list', 'tag.list'), token: 'pull' },
+  'blob.read': { needs: numbers('repo.blobs.get'), token: 'pull' },
+  'referrers.read': { needs: numbers('referrers.list'), token: 'pull' },
+  'tags.read': { needs: numbers('tag.list'), token: 'pull' },
+  'history.read': { needs: numbers('tag.list'), token: 'pull' },
+  push: { needs: numbers('manifest.create'), token: 'push' },
+  'manifest.delete': { needs: numbers('manifest.delete'), token: 'delete' },
+  'blob.delete': { needs: numbers('manifest.delete'), token: 'delete' },
+  'tag.delete': { needs: numbers('tag.delete'), token: 'delete' },
+} as const
+export type Action = keyof typeof actions
+export type TokenAction = (typeof actions)[Action]['token']
+
+const tagCreate = numbers('tag.create')
+const tagUpdate = numbers('tag.update')
+const creation = { folder: numbers('groups.create'), repo: numbers('repo.create') }
+
+/**
+ * The repo that the request is about, if the visitor may. Throws DENIED to whoever may not, whether or not there is such a
+ * repo, NAME_UNKNOWN to whoever may, UNAUTHORIZED with a challenge when another token could. `push` makes what is missing.
+ */
+export async function allow(
+  visit: Visit,
+  action: Action,
+  what: { tag?: string; digest?: string } = {},
+): Promise<RepoRef> {
+  const { needs, token } = actions[action]
+  const found = await find(visit)
+  if (!(await holds(visit, found, needs, action, what))) {
+    if (visit.anonymous && !(found.repo === undefined && isPublic(visit))) throw challenge(visit, token)
+    if (!isPublic(visit)) throw denied()
+    throw found.repo ? denied() : unknown(visit)
+  }
+  // The visitor may, but this token was not made for it; the client can get one that was.
+  if (!covers(visit, token)) throw challenge(visit, token, 'insufficient_scope')
+  if (found.repo) return found.repo
+  if (action !== 'push') throw unknown(visit)
+  return make(visit, found)
+}
+
+/** Throws DENIED unless the visitor may create this tag, or move it where it exists already. */
+export function checkMayTag(visit: Visit, repo: RepoRef, exists: boolean): void {
+  if (visit.call.caller.rights.holds(repo.uid, exists ? tagUpdate : tagCreate)) return
+  throw denied(exists ? 'the tag exists, and the caller may not move it' : 'the caller may not create tags')
+}
+
+/** Whether the visitor sees only the free tags of a public image, and `tags/list` must leave out the others. */
+export function seesOnlyFreeTags(visit: Visit, repo: RepoRef): boolean {
+  return !visit.call.caller.rights.holds(repo.uid, actions['tags.read'].needs)
+}
+
+/** Of `pull`, `push` and `delete`, those that the visitor may do at this path now. */
+export async function actionsAt(visit: Visit): Promise<TokenAction[]> {
+  const found = await find(visit)
+  const { rights } = visit.call.caller
+  const may = (action: Action) => rights.holds(placeOf(found), actions[action].needs)
+  const able: TokenAction[] = []
+  if (may('manifest.read') || may('blob.read') || may('tags.read') || isPublic(visit)) able.push('pull')
+  if (may('push') && (found.repo || mayMake(visit, found))) able.push('push')
+  if (may('manifest.delete') || may('tag.delete')) able.push('delete')
+  return able
+}
+
+/** Whether the path lies in the organisation whose images anybody may pull. */
+export function isPublic({ name, registry }: Visit): boolean {
+  return name.slice(0, name.indexOf('/')) === registry.app.config.publicOrg
+}
+
+async function find(visit: Visit): Promise<Found> {
+  if (!isRepoPath(visit.name)) throw new OciError('NAME_INVALID', 'the name of the repository is not valid')
+  return visit.registry.app.paths.find(visit.name)
+}
+
+/** Rights at what does not exist are those at the deepest group that does. */
+function placeOf(found: Found): string {
+  return found.repo ? found.repo.uid : found.group || top
+}
+
+async function holds(
+  visit: Visit,
+  found: Found,
+  needs: readonly number[],
+  action: Action,
+  { tag, digest }: { tag?: string; digest?: string },
+): Promise<boolean> {
+  if (visit.call.caller.rights.holds(placeOf(found), needs)) return true
+  if (!found.repo || !isPublic(visit)) return false
+  if (action === 'tags.read') return true
+  if (action === 'history.read') return freeTags.includes(tag ?? '')
+  if (action !== 'manifest.read' && action !== 'blob.read') return false
+  if (tag !== undefined) return freeTags.includes(tag)
+  return digest !== undefined && isFree(visit.registry.app.db, found.repo, digest)
+}
+
+/** A token of the token endpoint is good for what it names; one of the exchange says nothing of repositories. */
+function covers({ access, name }: Visit, action: TokenAction): boolean {
+  return access === undefined || access.some((one) => one.name === name && one.actions.includes(action))
+}
+
+function unknown(visit: Visit): OciError {
+  return new OciError('NAME_UNKNOWN', 'there is no such repository', { detail: { name: visit.name } })
+}
+
+type Missing = Found & { repo?: undefined }
+
+function mayMake({ call: { caller } }: Visit, { group, folders }: Missing): boolean {
+  if (group === '') return false
+  return (
+    caller.rights.holds(group, creation.repo) && (folders.length === 0 || caller.rights.holds(group, creation.folder))
+  )
+}
+
+/** By the same functions as the management API, with the same rules and events. */
+async function make(visit: Visit, missing: Missing): Promise<RepoRef> {
+  if (missing.group === '' || !mayMake(visit, missing)) throw denied('the caller may not create the repository')
+  let { group } = missing
+  try {
+    for (const name of missing.folders) {
+      const folder = { name, description: '', verified: false, kind: 0 }
+      group = (await createGroup(visit.call.as('CreateGroup'), group, folder)).uid
+    }
+    const repo = { name: missing.name, description: '', catalogTier: 0, bundles: [], aliases: [], activeTags: [] }
+    await createRepo(visit.call.as('CreateRepo'), group, repo)
+  } catch (error) {
+    // Another push makes the same at the same time.
+    if (!(error instanceof AppError && error.code === 'ALREADY_EXISTS')) throw error
+  }
+  const found = await visit.registry.app.paths.find(visit.name)
+  return found.repo ?? make(visit, found)
+}

@@ -1,0 +1,88 @@
+// The errors of OCI distribution: { errors: [{ code, message, detail }] }, each code with its usual status.
+import { isUnavailable } from '#db/unavailable.ts'
+import { AppError } from '#lib/errors.ts'
+
+/** Codes of the distribution specification, "Error Codes", and of the token specification (UNAUTHORIZED, DENIED). */
+export const ociCodes = {
+  BLOB_UNKNOWN: 404,
+  BLOB_UPLOAD_INVALID: 400,
+  BLOB_UPLOAD_UNKNOWN: 404,
+  DIGEST_INVALID: 400,
+  MANIFEST_BLOB_UNKNOWN: 404,
+  MANIFEST_INVALID: 400,
+  MANIFEST_UNKNOWN: 404,
+  NAME_INVALID: 400,
+  NAME_UNKNOWN: 404,
+  SIZE_INVALID: 413,
+  UNAUTHORIZED: 401,
+  DENIED: 403,
+  UNSUPPORTED: 405,
+  TOOMANYREQUESTS: 429,
+  UNAVAILABLE: 503,
+  UNKNOWN: 500,
+} as const
+export type OciCode = keyof typeof ociCodes
+
+export type OciErrorOptions = {
+  detail?: unknown
+  /** Where HTTP has a better word than the code's own, such as 416. */
+  status?: number
+  headers?: Record<string, string>
+  /** For the log only. */
+  cause?: unknown
+}
+
+/** A failure that the client of the registry is to see. */
+export class OciError extends Error {
+  override name = 'OciError'
+  readonly code: OciCode
+  readonly status: number
+  readonly detail: unknown
+  readonly headers: Record<string, string>
+
+  constructor(code: OciCode, message: string, options: OciErrorOptions = {}) {
+    super(message, { cause: options.cause })
+    this.code = code
+    this.status = options.status ?? ociCodes[code]
+    this.detail = options.detail
+    this.headers = options.headers ?? {}
+  }
+}
+
+/** The same words whether or not there is such a repository. */
+export function denied(message = 'access to the repository is denied'): OciError {
+  return new OciError('DENIED', message)
+}
+
+const asOci: Partial<Record<AppError['code'], OciCode>> = {
+  INVALID_ARGUMENT: 'NAME_INVALID',
+  NOT_FOUND: 'NAME_UNKNOWN',
+  PERMISSION_DENIED: 'DENIED',
+  UNAUTHENTICATED: 'UNAUTHORIZED',
+  RESOURCE_EXHAUSTED: 'TOOMANYREQUESTS',
+  FAILED_PRECONDITION: 'DENIED',
+  ALREADY_EXISTS: 'UNAVAILABLE',
+  UNAVAILABLE: 'UNAVAILABLE',
+}
+
+/** What the management API would say, in the words of OCI; everything that we did not mean to say becomes UNKNOWN. */
+export function toOciError(error: unknown): OciError {
+  if (error instanceof OciError) return error
+  if (isUnavailable(error)) {
+    const options = { headers: { 'retry-after': '1' }, cause: error }
+    return new OciError('UNAVAILABLE', 'the database cannot be reached now', options)
+  }
+  const code = error instanceof AppError ? asOci[error.code] : undefined
+  if (!(error instanceof AppError) || code === undefined) {
+    return new OciError('UNKNOWN', 'something went wrong on our side; the request id helps to find out what', {
+      cause: error,
+    })
+  }
+  const retry = error.details.find((detail) => detail.type === 'RetryInfo')?.retryDelaySeconds
+  const headers = retry === undefined ? {} : { 'retry-after': String(retry) }
+  return new OciError(code, error.message, { headers, cause: error })
+}
+
+export function ociErrorJson({ code, message, detail }: OciError): string {
+  return JSON.stringify({ errors: [{ code, message, ...(detail === undefined ? {} : { detail }) }] })
+}

@@ -1,0 +1,30 @@
+import type { Route } from './routes.ts'
+import type { Visit } from './visit.ts'
+
+/** Decides by `allow` first, then does the work and writes the response. */
+export type Handler = (visit: Visit, reference: string) => Promise<void>
+
+/** What the registry serves, by what the path is about and the HTTP method. */
+export const handlers: Record<Route['kind'], Record<string, Handler>> = {
+  base: { GET: base, HEAD: base },
+  manifest: {},
+  blob: {},
+  uploads: {},
+  upload: {},
+  tags: {},
+  referrers: {},
+  history: {},
+  'tag-history': {},
+}
+
+/** That there is a registry, and that the token is good. */
+async function base({ res, req, call }: Visit): Promise<void> {
+  const text = '{}'
+  res.writeHead(200, {
+    'content-type': 'application/json',
+    'content-length': text.length,
+    'docker-distribution-api-version': 'registry/2.0',
+    'x-request-id': call.requestId,
+  })
+  res.end(req.method === 'HEAD' ? undefined : text)
+}

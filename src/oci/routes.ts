@@ -1,0 +1,40 @@
+import { OciError } from './errors.ts'
+
+/** What a path below `/v2/` is about. `reference` is what follows: a tag, a digest, or the id of an upload. */
+export type Route = {
+  kind: 'base' | 'manifest' | 'blob' | 'uploads' | 'upload' | 'tags' | 'referrers' | 'history' | 'tag-history'
+  name: string
+  reference: string
+}
+
+/**
+ * Paths of the distribution specification, "Endpoints", and those of the tag history. A name may hold any of the words
+ * between the slashes, so they are looked for from the end. Throws NAME_UNKNOWN for a path that there is not.
+ */
+export function routeOf(path: string): Route {
+  const parts = path.slice('/v2/'.length).split('/')
+  if (path === '/v2' || path === '/v2/') return { kind: 'base', name: '', reference: '' }
+  const last = parts.at(-1)!
+  const before = parts.at(-2)
+  const at = (kind: Route['kind'], dropped: number, reference: string): Route => {
+    return { kind, name: parts.slice(0, -dropped).join('/'), reference: decoded(reference) }
+  }
+  if (before === 'uploads' && parts.at(-3) === 'blobs')
+    return last === '' ? at('uploads', 3, '') : at('upload', 3, last)
+  if (last === 'uploads' && before === 'blobs') return at('uploads', 2, '')
+  if (before === 'manifests') return at('manifest', 2, last)
+  if (before === 'blobs') return at('blob', 2, last)
+  if (before === 'referrers') return at('referrers', 2, last)
+  if (before === 'tags' && last === 'list') return at('tags', 2, '')
+  if (before === 'history' && parts.at(-3) === '_svc') return at('history', 3, last)
+  if (before === 'tag-history' && parts.at(-3) === '_oci') return at('tag-history', 3, last)
+  throw new OciError('NAME_UNKNOWN', 'there is no such path')
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new OciError('NAME_INVALID', 'the path is not valid percent-encoding')
+  }
+}

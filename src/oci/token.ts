@@ -1,0 +1,64 @@
+// GET /token: trades credentials for a token that is good for the repositories named in `scope`, for five minutes
+// at most.
+// The parameters and the answer are those of the token authentication that clients of registries speak.
+
+import { isRepoPath } from '#domains/registry/paths.service.ts'
+import { type RepositoryAccess, signAccessToken } from '#issuer/access-token.ts'
+import { actionsAt, isPublic } from './access.ts'
+import { challenge } from './challenge.ts'
+import { OciError } from './errors.ts'
+import type { Visit } from './visit.ts'
+
+const lifetimeSeconds = 300
+const maxScopes = 32
+
+/** Writes `{ token, access_token, expires_in, issued_at }`. Actions that the caller may not do are left out of the token. */
+export async function issueToken(visit: Visit): Promise<void> {
+  const { registry, call, res } = visit
+  if (visit.access) throw new OciError('UNAUTHORIZED', 'a token of this endpoint is no credential for another one')
+  const asked = readScopes(visit.query.getAll('scope'))
+  const visits = asked.map((scope) => ({ scope, at: { ...visit, name: scope.name } }))
+  // Without a credential there is only what anybody may pull.
+  if (visit.anonymous && (asked.length === 0 || !visits.every(({ at }) => isPublic(at)))) throw challenge(visit)
+  const access: RepositoryAccess[] = []
+  for (const { scope, at } of visits) {
+    const able = await actionsAt(at)
+    const actions = able.filter((action) => scope.actions.includes(action) || scope.actions.includes('*'))
+    access.push({ name: scope.name, actions })
+  }
+
+  const now = registry.app.clock()
+  const left = (call.caller.token?.expiry ?? Number.POSITIVE_INFINITY) - Math.floor(now.getTime() / 1000)
+  const lifetime = Math.min(lifetimeSeconds, left)
+  const token = await signAccessToken(registry.app.keyring, {
+    issuer: registry.url,
+    subject: call.caller.uid,
+    audience: registry.host,
+    now,
+    lifetime,
+    narrowing: call.caller.token?.narrowing,
+    access,
+  })
+  const body = { token, access_token: token, expires_in: lifetime, issued_at: now.toISOString() }
+  const text = JSON.stringify(body)
+  res.writeHead(200, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+    'x-request-id': call.requestId,
+  })
+  res.end(text)
+}
+
+type Scope = { name: string; actions: readonly string[] }
+
+/** `repository:<name>:<action>,…`, several in one parameter with spaces. What is not a repository is left out. */
+function readScopes(parameters: readonly string[]): Scope[] {
+  const texts = parameters.flatMap((parameter) => parameter.split(' ')).filter((text) => text !== '')
+  if (texts.length > maxScopes) throw new OciError('DENIED', `at most ${maxScopes} scopes`, { status: 400 })
+  return texts.flatMap((text) => {
+    const [, name, actions] = /^repository:([^:]+):([^:]*)$/.exec(text) ?? []
+    if (name === undefined || !isRepoPath(name)) return []
+    return [{ name, actions: actions!.split(',') }]
+  })
+}

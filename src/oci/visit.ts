@@ -1,0 +1,86 @@
+// One request at the registry's door, and who makes it.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { App, Call, Caller, Method } from '#app.ts'
+import type { RepositoryAccess } from '#issuer/access-token.ts'
+
+/** What does not change from request to request. */
+export type Registry = {
+  app: App
+  /** What clients call us. */
+  url: string
+  /** `host[:port]` of the URL: the audience of the registry's tokens, and the `service` of a challenge. */
+  host: string
+  /** A method of the contract, for what a push makes in the caller's name: `CreateGroup`, `CreateRepo`. */
+  method(name: 'CreateGroup' | 'CreateRepo'): Method
+}
+
+export type Visit = {
+  registry: Registry
+  call: VisitCall
+  req: IncomingMessage
+  res: ServerResponse
+  /** The repository's path as the client wrote it; empty for `/v2/` and `/token`. */
+  name: string
+  query: URLSearchParams
+  /** The caller has shown no credential, only a token that anybody can get. */
+  anonymous: boolean
+  /** What the token is good for; absent for a token of the exchange, which says nothing of repositories. */
+  access: readonly RepositoryAccess[] | undefined
+}
+
+type VisitCallInput = {
+  registry: Registry
+  caller: Caller
+  requestId: string
+  source: string
+  userAgent: string
+  res: ServerResponse
+  method?: Method
+}
+
+/** What only some handlers need is made when they ask for it. */
+export class VisitCall implements Call {
+  readonly app: App
+  readonly caller: Caller
+  readonly reach: readonly string[] = []
+  readonly now: string
+  readonly requestId: string
+  readonly credential = undefined
+  readonly url: string
+  readonly source: string
+  readonly userAgent: string
+  readonly #input: VisitCallInput
+
+  constructor(input: VisitCallInput) {
+    this.app = input.registry.app
+    this.url = input.registry.url
+    this.caller = input.caller
+    this.now = input.registry.app.clock().toISOString()
+    this.requestId = input.requestId
+    this.source = input.source
+    this.userAgent = input.userAgent
+    this.#input = input
+  }
+
+  /** The same call, with the method that the rules and the events of what it makes on the way belong to. */
+  as(name: 'CreateGroup' | 'CreateRepo'): Call {
+    return new VisitCall({ ...this.#input, method: this.#input.registry.method(name) })
+  }
+
+  get method(): Method {
+    if (!this.#input.method) throw new Error('a request at the registry is no method of the contract')
+    return this.#input.method
+  }
+
+  get log(): Call['log'] {
+    return this.app.log.with({ requestId: this.requestId, caller: this.caller.uid })
+  }
+
+  get signal(): AbortSignal {
+    const { res } = this.#input
+    const controller = new AbortController()
+    if (res.destroyed) controller.abort()
+    else res.once('close', () => controller.abort())
+    return controller.signal
+  }
+}

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { decodeJwt } from 'jose'
+import { startIssuer } from '../support/fake-issuer.ts'
+import { type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+
+const basic = (user: string, password: string) => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+const hostOf = (pinfold: Pinfold) => new URL(pinfold.url).host
+
+async function ask(pinfold: Pinfold, query: string, authorization?: string) {
+  return pinfold.anonymous.call('GET', `/token${query}`, undefined, authorization ? { authorization } : {})
+}
+
+/** The repositories and actions that the token in an answer is good for. */
+function accessOf(answer: { body: { token?: string } }) {
+  return decodeJwt<{ access: unknown }>(answer.body.token!).access
+}
+
+async function scene(pinfold: Pinfold) {
+  const org = await pinfold.seed.group('', { name: 'acme' })
+  await pinfold.seed.repo(org.uid, { name: 'app' })
+  const puller = await pinfold.seed.member(org.uid, roleUids.pull)
+  const pusher = await pinfold.seed.member(org.uid, roleUids.push)
+  const registryToken = (uid: string) => pinfold.tokenFor(uid, { audience: hostOf(pinfold) })
+  return { org, puller, pusher, registryToken }
+}
+
+test('without a token the registry says where to get one', async () => {
+  await using pinfold = await startPinfold()
+  const host = hostOf(pinfold)
+  const answer = await pinfold.anonymous.get('/v2/')
+  assert.equal(answer.status, 401)
+  assert.equal(answer.headers.get('www-authenticate'), `Bearer realm="${pinfold.url}/token",service="${host}"`)
+  assert.equal(answer.body.errors[0].code, 'UNAUTHORIZED')
+
+  const about = async (method: string, path: string) => {
+    const { headers } = await pinfold.anonymous.call(method, path)
+    return /scope="([^"]*)"/.exec(headers.get('www-authenticate') ?? '')?.[1]
+  }
+  assert.equal(await about('GET', '/v2/acme/app/manifests/latest'), 'repository:acme/app:pull')
+  assert.equal(await about('POST', '/v2/acme/app/blobs/uploads/'), 'repository:acme/app:pull,push')
+  assert.equal(await about('DELETE', '/v2/acme/team/app/manifests/v1'), 'repository:acme/team/app:pull,push,delete')
+  // A name that could break out of the header is not repeated.
+  assert.equal(await about('GET', '/v2/acme/"x/manifests/latest'), undefined)
+})
+
+test('an access token for the registry is traded for one of the actions that its identity may do', async () => {
+  await using pinfold = await startPinfold()
+  const { puller, pusher, registryToken } = await scene(pinfold)
+  const scope = '?service=x&scope=repository:acme/app:pull,push'
+
+  const pull = await ask(pinfold, scope, basic('_token', await registryToken(puller.uid)))
+  assert.equal(pull.status, 200, pull.text)
+  assert.deepEqual(accessOf(pull), [{ type: 'repository', name: 'acme/app', actions: ['pull'] }])
+  assert.equal(pull.body.access_token, pull.body.token)
+  assert.equal(pull.body.expires_in, 300)
+  assert.equal(pull.headers.get('cache-control'), 'no-store')
+
+  const push = await ask(pinfold, scope, `Bearer ${await registryToken(pusher.uid)}`)
+  assert.deepEqual(accessOf(push), [{ type: 'repository', name: 'acme/app', actions: ['pull', 'push'] }])
+  const both = '?scope=repository:acme/app:pull&scope=repository:acme/new/one:pull,push%20repository:acme/app:*'
+  assert.deepEqual(accessOf(await ask(pinfold, both, basic('_token', await registryToken(pusher.uid)))), [
+    { type: 'repository', name: 'acme/app', actions: ['pull'] },
+    { type: 'repository', name: 'acme/new/one', actions: ['pull', 'push'] },
+    { type: 'repository', name: 'acme/app', actions: ['pull', 'push', 'delete'] },
+  ])
+  const ok = await pinfold.withToken(pull.body.token).get('/v2/')
+  assert.equal(ok.status, 200)
+  assert.equal(ok.headers.get('docker-distribution-api-version'), 'registry/2.0')
+})
+
+test('a token for another audience is refused with 403 everywhere at the registry', async () => {
+  await using pinfold = await startPinfold()
+  const { puller } = await scene(pinfold)
+  const forApi = await pinfold.tokenFor(puller.uid)
+  const answers = [
+    await ask(pinfold, '?scope=repository:acme/app:pull', basic('_token', forApi)),
+    await ask(pinfold, '?scope=repository:acme/app:pull', `Bearer ${forApi}`),
+    await pinfold.withToken(forApi).get('/v2/'),
+    await pinfold.withToken(forApi).get('/v2/acme/app/manifests/latest'),
+    await pinfold.withToken(forApi).get('/v2/acme/app/_svc/history/latest'),
+  ]
+  for (const { status, body } of answers) {
+    assert.equal(status, 403)
+    assert.equal(body.errors[0].code, 'DENIED')
+  }
+})
+
+test('what is no good token gets 401, and a token of the endpoint buys no other one', async () => {
+  await using pinfold = await startPinfold()
+  const { puller, registryToken } = await scene(pinfold)
+  const good = await registryToken(puller.uid)
+  const late = await pinfold.tokenFor(puller.uid, { audience: hostOf(pinfold), now: new Date(Date.now() - 7_200_000) })
+  const { token } = (await ask(pinfold, '?scope=repository:acme/app:pull', basic('_token', good))).body
+  const wrong = [
+    basic('_token', `${good}x`),
+    basic('_token', ''),
+    basic('somebody', good),
+    basic(puller.uid, good),
+    'Basic !!',
+    'Bearer',
+    `Bearer ${late}`,
+    `Bearer ${token}`,
+    basic('_token', token),
+  ]
+  for (const authorization of wrong) {
+    const answer = await ask(pinfold, '?scope=repository:acme/app:pull', authorization)
+    assert.equal(answer.status, 401, authorization.slice(0, 20))
+    assert.doesNotMatch(answer.text, /eyJ/)
+  }
+  assert.equal((await pinfold.withToken(token).get('/auth/v1/ok')).status, 401, 'the API does not take it')
+  const answer = await pinfold.anonymous.call('POST', '/token', undefined, { authorization: basic('_token', good) })
+  assert.equal(answer.status, 405)
+})
+
+test('a token names an identity whose rights are gone, and is good for nothing', async () => {
+  await using pinfold = await startPinfold()
+  const { org, registryToken } = await scene(pinfold)
+  const stranger = await pinfold.seed.identity(org.uid)
+  const answer = await ask(
+    pinfold,
+    '?scope=repository:acme/app:pull',
+    basic('_token', await registryToken(stranger.uid)),
+  )
+  assert.deepEqual(accessOf(answer), [{ type: 'repository', name: 'acme/app', actions: [] }])
+  const login = await ask(pinfold, '', basic('_token', await registryToken(stranger.uid)))
+  assert.deepEqual([login.status, accessOf(login)], [200, []])
+})
+
+test('a pull token is a password of its identity for as long as the identity says', async () => {
+  await using pinfold = await startPinfold()
+  await using issuer = await startIssuer()
+  const { org } = await scene(pinfold)
+  const staticKeys = {
+    issuer: issuer.url,
+    subject: 'puller',
+    issuerKeys: JSON.stringify(issuer.jwks()),
+    expirationTime: new Date(Date.now() + 86_400_000).toISOString(),
+  }
+  const identity = await pinfold.seed.identity(org.uid, { claimMatch: undefined, staticKeys })
+  const binding = await pinfold.seed.binding(org.uid, identity.uid, roleUids.pull)
+  const password = await issuer.token({ sub: 'puller', aud: hostOf(pinfold) })
+  const query = '?scope=repository:acme/app:pull'
+
+  const answer = await ask(pinfold, query, basic(identity.uid, password))
+  assert.deepEqual(accessOf(answer), [{ type: 'repository', name: 'acme/app', actions: ['pull'] }])
+  assert.equal(issuer.requests.length, 0, 'the keys are in the identity')
+  const elsewhere = await issuer.token({ sub: 'puller', aud: 'registry.example.com' })
+  assert.equal((await ask(pinfold, query, basic(identity.uid, elsewhere))).status, 401)
+  assert.equal((await ask(pinfold, query, basic(org.uid, password))).status, 401)
+
+  await pinfold.operator.delete(`/iam/v2/roleBindings/${binding.uid}`)
+  assert.deepEqual(accessOf(await ask(pinfold, query, basic(identity.uid, password))), [
+    { type: 'repository', name: 'acme/app', actions: [] },
+  ])
+  await pinfold.operator.delete(`/iam/v2/identities/${identity.uid}`)
+  assert.equal((await ask(pinfold, query, basic(identity.uid, password))).status, 401)
+})
+
+test('nobody gets a token for the public organisation only', async () => {
+  await using pinfold = await startPinfold()
+  await scene(pinfold)
+  const org = await pinfold.seed.group('', { name: 'public' })
+  await pinfold.seed.repo(org.uid, { name: 'web' })
+  const free = await ask(pinfold, '?scope=repository:public/web:pull,push')
+  assert.deepEqual(accessOf(free), [{ type: 'repository', name: 'public/web', actions: ['pull'] }])
+  for (const query of [
+    '',
+    '?scope=repository:acme/app:pull',
+    '?scope=repository:public/web:pull&scope=repository:acme/app:pull',
+  ]) {
+    const answer = await ask(pinfold, query)
+    assert.equal(answer.status, 401, query)
+    assert.match(answer.headers.get('www-authenticate')!, /^Bearer realm=/)
+  }
+  const many = await ask(pinfold, `?${'scope=repository:public/web:pull&'.repeat(33)}`)
+  assert.equal(many.status, 400)
+})
+
+test('a scope that is no repository is left out', async () => {
+  await using pinfold = await startPinfold()
+  const { puller, registryToken } = await scene(pinfold)
+  const query = '?scope=registry:catalog:*&scope=repository:UPPER/x:pull&scope=repository:acme:pull&scope=nonsense'
+  const answer = await ask(pinfold, query, basic('_token', await registryToken(puller.uid)))
+  assert.deepEqual([answer.status, accessOf(answer)], [200, []])
+})
