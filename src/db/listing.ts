@@ -6,6 +6,7 @@
 
 import type { Branch, Page } from '#lib/paging.ts'
 import { lineage, parentOf, top } from '#lib/uid.ts'
+import { insertsOf } from './bulk.ts'
 import { ident, join, list, quoted, type Reader, type Sql, sql, type Tx } from './sql.ts'
 
 /** How a kind of node is stored. `columns` selects the row that the store wants, its members named as in the model, `join` adds the tables it needs. */
@@ -16,6 +17,9 @@ export type KeyRange = { name: string; from?: string; before?: string }
 
 /** The members that a list can be ordered by, other than the uid, with their present values. */
 export type Keys = Record<string, string>
+
+/** Something that is listed from places of its own, such as an ecosystem, rather than from a part of the hierarchy. */
+export type Entry = { uid: string; id: number; keys: Keys; places: readonly string[] }
 
 /** Every place that a node can be listed from: everything, each node above it, and its parent's own children. */
 function placesOf(uid: string): string[] {
@@ -28,21 +32,40 @@ const childrenPlace = (uid: string): string => `${uid}:`
 
 /** Makes a new node listable and countable. Call it in the transaction that inserts the node. */
 export async function addToLists(tx: Tx, kind: string, uid: string, id: number, keys: Keys): Promise<void> {
-  const places = placesOf(uid)
-  const rows = places.flatMap((place) =>
-    Object.entries(keys).map(([key, value]) => sql`(${`${kind}.${key}`}, ${place}, ${value}, ${uid}, ${id})`),
+  await addToPlaces(tx, kind, [{ uid, id, keys, places: placesOf(uid) }])
+}
+
+/** The same for many at once, each in its own places. */
+export async function addToPlaces(tx: Tx, kind: string, entries: readonly Entry[]): Promise<void> {
+  const rows = entries.flatMap(({ uid, id, keys, places }) =>
+    places.flatMap((place) =>
+      Object.entries(keys).map(([key, value]) => sql`(${`${kind}.${key}`}, ${place}, ${value}, ${uid}, ${id})`),
+    ),
   )
-  if (rows.length > 0) await tx.run(sql`INSERT INTO list_keys (list, place, value, uid, id) VALUES ${join(rows, ', ')}`)
-  await count(tx, kind, places, 1)
+  const into = sql`INSERT INTO list_keys (list, place, value, uid, id)`
+  for (const insert of insertsOf(into, rows)) await tx.run(insert)
+  await count(
+    tx,
+    kind,
+    entries.flatMap(({ places }) => places),
+    1,
+  )
 }
 
 /** Moves a node within the orders whose value differs between `before` and `after`. */
-export async function moveInLists(tx: Tx, kind: string, uid: string, before: Keys, after: Keys): Promise<void> {
+export async function moveInLists(
+  tx: Tx,
+  kind: string,
+  uid: string,
+  before: Keys,
+  after: Keys,
+  places: readonly string[] = placesOf(uid),
+): Promise<void> {
   const changed = Object.keys(after).filter((key) => before[key] !== after[key])
   for (const key of changed) {
     await tx.run(sql`
       UPDATE list_keys SET value = ${after[key]!}
-       WHERE list = ${`${kind}.${key}`} AND place IN (${list(placesOf(uid))})
+       WHERE list = ${`${kind}.${key}`} AND place IN (${list(places)})
          AND value = ${before[key]!} AND uid = ${uid}`)
   }
 }
@@ -59,10 +82,12 @@ export async function removeFromLists(tx: Tx, kind: string, uid: string, keys: K
 }
 
 async function count(tx: Tx, kind: string, places: readonly string[], by: 1 | -1): Promise<void> {
-  const rows = places.map((place) => sql`(${kind}, ${place}, ${tx.shard}, ${by})`)
-  await tx.run(sql`
-    INSERT INTO list_counts (kind, place, shard, total) VALUES ${join(rows, ', ')}
-        ON CONFLICT (kind, place, shard) DO UPDATE SET total = list_counts.total + excluded.total`)
+  const totals = new Map<string, number>()
+  for (const place of places) totals.set(place, (totals.get(place) ?? 0) + by)
+  const rows = [...totals].map(([place, total]) => sql`(${kind}, ${place}, ${tx.shard}, ${total})`)
+  const into = sql`INSERT INTO list_counts (kind, place, shard, total)`
+  const add = sql`ON CONFLICT (kind, place, shard) DO UPDATE SET total = list_counts.total + excluded.total`
+  for (const insert of insertsOf(into, rows, add)) await tx.run(insert)
 }
 
 /** One page and one row more, which tells whether another page follows. */
@@ -78,16 +103,21 @@ export async function listPage<T>(
 }
 
 function pageQuery(listing: Listing, branches: readonly Branch[], page: Page, filters: readonly Sql[]): Sql {
-  const [only, ...more] = branches
-  if (only && more.length === 0)
-    return sql`${branchQuery(listing, only, page, filters)} LIMIT ${page.size + 1} OFFSET ${page.skip}`
+  return mergedPage(
+    branches.map((branch) => branchQuery(listing, branch, page, filters)),
+    page,
+  )
+}
 
-  // Each branch is read in order and no further than this page can need, then the few rows are merged.
+/** A page of what several queries select, each of them in the order of the page and from its cursor on. */
+export function mergedPage(queries: readonly Sql[], page: Page): Sql {
+  const [only, ...more] = queries
+  if (only && more.length === 0) return sql`${only} LIMIT ${page.size + 1} OFFSET ${page.skip}`
+
+  // Each is read no further than this page can need, then the few rows are merged.
   const enough = page.skip + page.size + 1
   const dir = direction(page)
-  const arms = branches.map((branch, i) => {
-    return sql`SELECT * FROM (${branchQuery(listing, branch, page, filters)} LIMIT ${enough}) AS ${ident(`b${i}`)}`
-  })
+  const arms = queries.map((query, i) => sql`SELECT * FROM (${query} LIMIT ${enough}) AS ${ident(`b${i}`)}`)
   return sql`
     SELECT * FROM (${union(arms)}) AS merged
      ORDER BY ${quoted(page.order.field)} ${dir}, uid ${dir}
@@ -102,21 +132,24 @@ function union(arms: readonly Sql[]): Sql {
 }
 
 function branchQuery(listing: Listing, branch: Branch, page: Page, filters: readonly Sql[]): Sql {
+  const { keys } = listing
+  const byTable = 'uids' in branch || (!keys && (filters.length > 0 || page.order.column === 'uid'))
+  return byTable ? tableQuery(listing, branch, page, filters) : placeQuery(listing, placeOf(branch), page, filters)
+}
+
+/** What is listed from a place, in the order of the page and from its cursor on; filters are tried on each row on the way. */
+export function placeQuery(listing: Listing, place: string, page: Page, filters: readonly Sql[] = []): Sql {
   const { column, desc } = page.order
   const { keys } = listing
-  const byTable = 'uids' in branch || (!keys && (filters.length > 0 || column === 'uid'))
-  if (byTable) return tableQuery(listing, branch, page, filters)
-
   const dir = direction(page)
   // The cursor lies within the range, so it takes the place of the bound on its side.
   const from = page.after && !desc ? undefined : keys?.from
   const before = page.after && desc ? undefined : keys?.before
-  const bounded = [...keyBounds(from, before), after(page, sql`k.value`, sql`k.uid`), ...filters]
+  const bounded = [...keyBounds(from, before), afterKey(page, sql`k.value`, sql`k.uid`), ...filters]
   return sql`
     SELECT ${listing.columns}
       FROM list_keys k JOIN ${ident(listing.table)} t ON t.id = k.id ${listing.join ?? sql``}
-     WHERE k.list = ${`${listing.kind}.${keys?.name ?? column}`} AND k.place = ${placeOf(branch)}
-       AND ${join(bounded, ' AND ')}
+     WHERE k.list = ${`${listing.kind}.${keys?.name ?? column}`} AND k.place = ${place} AND ${join(bounded, ' AND ')}
      ORDER BY k.value ${dir}, k.uid ${dir}`
 }
 
@@ -149,15 +182,20 @@ function bounds(branch: Branch, page: Page): Sql[] {
   return [sql`t.uid > ${low}`, ...(high === undefined ? [] : [sql`t.uid < ${high}`])]
 }
 
-function direction(page: Page): Sql {
+/** As the page sorts. */
+export function direction(page: Page): Sql {
   return page.order.desc ? sql`DESC` : sql`ASC`
 }
 
 function after(page: Page, key: Sql, uid: Sql): Sql {
+  if (!page.after || page.order.column !== 'uid') return afterKey(page, key, uid)
+  return sql`${uid} ${page.order.desc ? sql`<` : sql`>`} ${page.after.uid}`
+}
+
+/** Past the cursor, where `uid` breaks ties of `key`. */
+export function afterKey(page: Page, key: Sql, uid: Sql): Sql {
   if (!page.after) return sql`1 = 1`
-  const past = page.order.desc ? sql`<` : sql`>`
-  if (page.order.column === 'uid') return sql`${uid} ${past} ${page.after.uid}`
-  return sql`(${key}, ${uid}) ${past} (${page.after.value}, ${page.after.uid})`
+  return sql`(${key}, ${uid}) ${page.order.desc ? sql`<` : sql`>`} (${page.after.value}, ${page.after.uid})`
 }
 
 function placeOf(branch: { below: string } | { childrenOf: string }): string {
@@ -223,7 +261,8 @@ export async function countUpTo(
   return total
 }
 
-async function countAt(reader: Reader, kind: string, places: readonly string[]): Promise<number> {
+/** How many are listed from these places, taken together. */
+export async function countAt(reader: Reader, kind: string, places: readonly string[]): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT CAST(coalesce(sum(total), 0) AS BIGINT) AS total
       FROM list_counts WHERE kind = ${kind} AND place IN (${list(places)})`)

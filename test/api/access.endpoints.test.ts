@@ -13,6 +13,7 @@ import { capabilities } from '#domains/iam/capabilities.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import { iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
+import { seedLibraries } from '../support/libraries.ts'
 import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { openGrpc, type RawGrpc } from '../support/raw-grpc.ts'
 
@@ -22,6 +23,12 @@ const nameOf = (desc: DescMethod) => `${desc.parent.typeName}/${desc.name}`
 
 /** Unscoped in the contract, since an empty place or a built-in role is possible; with a place they ask for the same there. */
 const placeOfUnscoped: Record<string, string> = { CreateGroup: 'parent', GetRole: 'uid' }
+
+/** Lists whose request must say more than where; those of what belongs to one resource have tests of their own. */
+const pathsOfLists: Record<string, string | undefined> = {
+  ListArtifacts: '/libraries/v2/artifacts?ecosystems=ECOSYSTEM_PYTHON',
+  ListArtifactVersions: undefined,
+}
 
 /** It takes a credential of another kind, which its handler judges: an empty request gets the same answer from it always. */
 const decidesItself = { name: 'Exchange', code: 3 }
@@ -50,6 +57,7 @@ before(async () => {
   place = `${org.uid}/0123456789abcdef`
   await seed.repo(org.uid)
   await seed.role(org.uid, ['CAP_REPO_LIST'])
+  await seedLibraries(pinfold, 'python', { library: ['1.0'] })
 
   const member = async (name: 'console_viewer' | 'viewer' | 'editor' | 'owner'): Promise<Caller> => {
     const identity = await seed.member(org.uid, roleUids[name])
@@ -183,7 +191,8 @@ test('every list shows a stranger nothing, and its total counts nothing', async 
     return pinfold.withToken(callers.find((caller) => caller.name === name)!.token!)
   })
   for (const { desc } of lists) {
-    const { path } = restCalls(desc)[0]!
+    const path = desc.name in pathsOfLists ? pathsOfLists[desc.name] : restCalls(desc)[0]!.path
+    if (path === undefined) continue
     const items = desc.output.fields.find((field) => field.fieldKind === 'list')!.jsonName
     const [unseen, seen] = [await stranger!.get(path), await owner!.get(path)]
     assert.equal(unseen.status, 200, unseen.text)

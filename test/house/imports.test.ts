@@ -37,7 +37,7 @@ function roomOf(path: string): string {
   const [, top, domain, name] = path.split('/')
   if (top !== 'domains') return path.split('/').length === 2 ? `src/${top}` : top!
   if (name === 'domain.ts') return 'domain'
-  const role = /\.(model|store|service|v1|v2)\.ts$/.exec(name ?? '')?.[1]
+  const role = /\.(model|store|service|v1|v2|control)\.ts$/.exec(name ?? '')?.[1]
   return role ?? `${domain}/${name}`
 }
 
@@ -52,12 +52,13 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   lib: (_, to) => to === 'lib',
   db: (_, to) => to === 'db' || to === 'lib',
   model: (one, to) => to === 'lib' || (to === 'model' && sameDomain(one)),
-  store: (one, to) => to === 'lib' || to === 'db' || (to === 'model' && sameDomain(one)),
+  store: (one, to) => to === 'lib' || to === 'db' || (['model', 'store'].includes(to) && sameDomain(one)),
   service: (one, to) =>
     ['lib', 'service'].includes(to) || (sameDomain(one) && ['model', 'store'].includes(to)) || isRule(one.to),
   v2: (one, to) =>
-    to === 'gen' || to === 'lib' || (sameDomain(one) && (['service', 'model'].includes(to) || isRule(one.to))),
-  domain: (one, to) => to === 'gen' || (sameDomain(one) && ['v1', 'v2'].includes(to)),
+    to === 'gen' || to === 'lib' || (sameDomain(one) && (['service', 'model', 'v2'].includes(to) || isRule(one.to))),
+  control: (one, to) => allowed.v2!(one, to),
+  domain: (one, to) => to === 'gen' || (sameDomain(one) && ['v1', 'v2', 'control'].includes(to)),
   api: (one, to) => {
     if (['api', 'lib', 'gen', 'domain', 'issuer'].includes(to)) return true
     if (one.to === 'src/oci/door.ts') return one.from === 'src/api/server.ts'

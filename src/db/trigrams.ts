@@ -1,0 +1,87 @@
+// Search for a text anywhere in a name: case does not matter, and an index finds the candidates.
+//
+// `trigrams` holds, for each three characters that follow each other in a text, which rows have them; the end of a text
+// is filled up, so that one or two characters are found as the beginning of three. `trigram_counts` holds in how many
+// rows one, two or three characters occur, so that a search can tell beforehand what it will cost.
+
+import { insertsOf } from './bulk.ts'
+import { list, type Reader, type Sql, sql, type Tx } from './sql.ts'
+
+/** A row of any table with the texts that it is found by. */
+export type Searchable = { id: number; texts: readonly string[] }
+
+/** Where a search looks. */
+export type Candidates = {
+  /** Selects `id` of the candidates, each once: all the matches, and perhaps more. */
+  ids: Sql
+  /** How many candidates there are. */
+  total: number
+  /** Whether every candidate is a match. */
+  exact: boolean
+}
+
+/** Fills up the end of a text; it sorts before whatever can be asked for. */
+const filler = '\u0001'
+const afterAll = '\u{10ffff}'
+/** More would not make the choice of the rarest any better. */
+const maxGrams = 50
+
+/** Makes new rows findable. Call it in the transaction that inserts them; `kind` keeps tables, or parts of one, apart. */
+export async function addTexts(tx: Tx, kind: string, rows: readonly Searchable[]): Promise<void> {
+  const found = rows.flatMap(({ id, texts }) => [...postingsOf(texts)].map((gram) => sql`(${kind}, ${gram}, ${id})`))
+  for (const insert of insertsOf(sql`INSERT INTO trigrams (kind, gram, id)`, found)) await tx.run(insert)
+  await count(tx, kind, rows)
+}
+
+async function count(tx: Tx, kind: string, rows: readonly Searchable[]): Promise<void> {
+  const totals = new Map<string, number>()
+  for (const { texts } of rows) {
+    for (const gram of gramsOf(texts, [1, 2, 3])) totals.set(gram, (totals.get(gram) ?? 0) + 1)
+  }
+  const counted = [...totals].map(([gram, total]) => sql`(${kind}, ${gram}, ${tx.shard}, ${total})`)
+  const into = sql`INSERT INTO trigram_counts (kind, gram, shard, total)`
+  const add = sql`ON CONFLICT (kind, gram, shard) DO UPDATE SET total = trigram_counts.total + excluded.total`
+  for (const insert of insertsOf(into, counted, add)) await tx.run(insert)
+}
+
+/** Which rows may hold `text`, by the rarest of its parts; `text` must not be empty. */
+export async function candidatesOf(reader: Reader, kind: string, text: string): Promise<Candidates> {
+  const characters = [...text.toLowerCase()]
+  const short = characters.length < 3
+  const grams = short ? [characters.join('')] : [...gramsOf([text], [3])].slice(0, maxGrams)
+  const counted = await reader.all<{ gram: string; total: number }>(sql`
+    SELECT gram, CAST(sum(total) AS BIGINT) AS total
+      FROM trigram_counts WHERE kind = ${kind} AND gram IN (${list(grams)}) GROUP BY gram`)
+  const totals = new Map(counted.map(({ gram, total }) => [gram, total]))
+  const [rarest] = grams.map((gram) => ({ gram, total: totals.get(gram) ?? 0 })).sort((a, b) => a.total - b.total)
+  const { gram, total } = rarest!
+  const ids = short
+    ? sql`SELECT DISTINCT id FROM trigrams WHERE kind = ${kind} AND gram > ${gram} AND gram < ${gram + afterAll}`
+    : sql`SELECT id FROM trigrams WHERE kind = ${kind} AND gram = ${gram}`
+  return { ids, total, exact: characters.length <= 3 }
+}
+
+/** Whether `column`, which holds text in lower case, has `text` anywhere in it. */
+export function holds(column: Sql, text: string): Sql {
+  const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
+  return sql`${column} LIKE ${pattern} ESCAPE '\\'`
+}
+
+function postingsOf(texts: readonly string[]): Set<string> {
+  return gramsOf(
+    texts.map((text) => text + filler.repeat(2)),
+    [3],
+  )
+}
+
+/** Every run of that many characters in any of the texts, each once. */
+function gramsOf(texts: readonly string[], lengths: readonly number[]): Set<string> {
+  const grams = new Set<string>()
+  for (const text of texts) {
+    const characters = [...text.toLowerCase()]
+    for (const length of lengths) {
+      for (let at = 0; at + length <= characters.length; at++) grams.add(characters.slice(at, at + length).join(''))
+    }
+  }
+  return grams
+}

@@ -1,0 +1,47 @@
+// From where a library is listed: from its ecosystem, and from the part of it that each filter picks.
+import { localLabel } from '#lib/pep440.ts'
+import type { Ecosystem, VersionFacts } from './artifacts.model.ts'
+
+/** Which libraries of an ecosystem; what is left out does not matter. */
+export type Pick = { cuda?: string; remediated?: boolean }
+
+export function placeOf(ecosystem: Ecosystem, { cuda, remediated }: Pick): string {
+  return [ecosystem, ...(remediated ? ['remediated'] : []), ...(cuda ? ['cuda', cuda] : [])].join(' ')
+}
+
+/** Every place from which the library can be listed because of one of its versions, sorted. */
+export function placesOf(ecosystem: Ecosystem, name: string, versions: Iterable<VersionFacts>): string[] {
+  const ofName = ecosystem === 'python' ? cudaOfLabel(/-(cu\d+)$/.exec(name)?.[1] ?? '') : []
+  const places = new Set([placeOf(ecosystem, {})])
+  for (const { version, remediated } of versions) {
+    const cudas = [...ofName, ...(ecosystem === 'python' ? cudaOfVersion(version) : [])]
+    if (remediated) places.add(placeOf(ecosystem, { remediated }))
+    for (const cuda of cudas) {
+      places.add(placeOf(ecosystem, { cuda }))
+      if (remediated) places.add(placeOf(ecosystem, { cuda, remediated }))
+    }
+  }
+  return [...places].sort()
+}
+
+/** The version of CUDA that a caller asks for, `12` or `12.1`, also spelled `cu12` or `cu121`; undefined for no version. */
+export function readCuda(text: string): string | undefined {
+  const plain = /^(\d{1,2}(?:\.\d{1,2})?)$/.exec(text)?.[1]
+  return plain ?? cudaOfLabel(text.toLowerCase()).at(-1)
+}
+
+/** Builds for CUDA say so in the local label of the version: 2.1.0+cu121. */
+function cudaOfVersion(version: string): string[] {
+  return localLabel(version)
+    .split(/[-_.]/)
+    .flatMap((segment) => cudaOfLabel(segment))
+}
+
+/** `cu121` is CUDA 12.1 and thereby 12, `cu12` is 12 of any kind, and `cu92` is from the time of one digit. */
+function cudaOfLabel(label: string): string[] {
+  const digits = /^cu(\d{2,3})$/.exec(label)?.[1]
+  if (digits === undefined) return []
+  if (digits.length === 2 && digits < '40') return [digits]
+  const major = digits.slice(0, -1)
+  return [major, `${major}.${digits.at(-1)}`]
+}

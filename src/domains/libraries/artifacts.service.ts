@@ -1,0 +1,69 @@
+import type { Call } from '#app.ts'
+import { type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import { placeOf, readCuda } from './artifact-places.ts'
+import {
+  type Artifact,
+  type ArtifactVersion,
+  artifactType,
+  type Ecosystem,
+  maxNameLength,
+  plainName,
+} from './artifacts.model.ts'
+import * as store from './artifacts.store.ts'
+
+export type ArtifactFilter = {
+  ecosystems: readonly Ecosystem[]
+  query: string
+  /** Empty for any. */
+  cudaVersion: string
+  remediated: boolean
+}
+
+export async function listArtifacts(call: Call, page: Page, filter: ArtifactFilter): Promise<Listed<Artifact>> {
+  checkEcosystems(filter.ecosystems)
+  const cuda = filter.cudaVersion === '' ? undefined : readCuda(filter.cudaVersion)
+  if (filter.cudaVersion !== '' && !cuda) {
+    throw invalid({ field: 'cuda_version', description: 'must be a version such as 12 or 12.1' })
+  }
+  const query = filter.query.trim()
+  // No name is as long; and only Python has builds for CUDA.
+  const nothing = seesNone(call) || query.length > maxNameLength
+  const ecosystems = nothing ? [] : filter.ecosystems.filter((one) => !cuda || one === 'python')
+  const scopes = ecosystems.map((ecosystem) => ({
+    ecosystem,
+    place: placeOf(ecosystem, { ...(cuda ? { cuda } : {}), remediated: filter.remediated }),
+    text: plainName(ecosystem, query).toLowerCase(),
+  }))
+  const { rows, total } = await store.listArtifacts(call.app.db, scopes, page)
+  return toListed(call, page, rows, total)
+}
+
+export async function listArtifactVersions(call: Call, artifact: string, page: Page): Promise<Listed<ArtifactVersion>> {
+  const { db } = call.app
+  const found = seesNone(call) ? undefined : await store.findArtifact(db, artifact)
+  if (!found) throw notFound(artifactType, artifact)
+  return toListed(call, page, await store.listVersions(db, found, page), found.versionCount)
+}
+
+/** The number of libraries of each ecosystem, in the order asked for. */
+export async function countArtifacts(call: Call, ecosystems: readonly Ecosystem[]): Promise<[Ecosystem, number][]> {
+  checkEcosystems(ecosystems)
+  if (seesNone(call)) return ecosystems.map((one) => [one, 0])
+  return await Promise.all(
+    ecosystems.map(async (one): Promise<[Ecosystem, number]> => {
+      return [one, await store.countArtifacts(call.app.db, placeOf(one, {}))]
+    }),
+  )
+}
+
+/** Libraries belong to nobody: whoever holds the capability anywhere sees all, others see none. */
+function seesNone(call: Call): boolean {
+  return call.reach.length === 0
+}
+
+function checkEcosystems(ecosystems: readonly Ecosystem[]): void {
+  const missing: FieldViolation[] =
+    ecosystems.length === 0 ? [{ field: 'ecosystems', description: 'must name at least one ecosystem' }] : []
+  refuseIfAny(missing)
+}

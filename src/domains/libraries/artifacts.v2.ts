@@ -1,0 +1,84 @@
+import type { Handlers } from '#app.ts'
+import type {
+  Artifact as ArtifactMessage,
+  ArtifactsService,
+  ArtifactVersion as ArtifactVersionMessage,
+} from '#gen/pinfold/libraries/v2/artifacts_pb.ts'
+import { readPage } from '#lib/paging.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import {
+  type Artifact,
+  type ArtifactVersion,
+  artifactFields,
+  type Ecosystem,
+  versionFields,
+} from './artifacts.model.ts'
+import * as service from './artifacts.service.ts'
+import { ecosystemNumber, ecosystemOf } from './ecosystems.ts'
+
+export const artifacts: Handlers<typeof ArtifactsService> = {
+  async listArtifacts(call, request) {
+    const { query, cudaVersion = '', remediated } = request
+    const ecosystems = ecosystemsOf(request.ecosystems)
+    const filter = { ecosystems, query, cudaVersion, remediated }
+    const page = readPage(call, request, { fields: artifactFields, defaultOrder: 'name' }, filter)
+    const listed = await service.listArtifacts(call, page, filter)
+    return {
+      $typeName: 'pinfold.platform.libraries.v2.ListArtifactsResponse',
+      artifacts: listed.items.map(toMessage),
+      nextPageToken: listed.next,
+      totalCount: BigInt(listed.total),
+      skipped: request.skip,
+    }
+  },
+
+  async listArtifactVersions(call, request) {
+    const { artifactId } = request
+    const page = readPage(call, request, { fields: versionFields, defaultOrder: 'version desc' }, [artifactId])
+    const listed = await service.listArtifactVersions(call, artifactId, page)
+    return {
+      $typeName: 'pinfold.platform.libraries.v2.ListArtifactVersionsResponse',
+      artifactVersions: listed.items.map(toVersionMessage),
+      nextPageToken: listed.next,
+      totalCount: BigInt(listed.total),
+      skipped: request.skip,
+    }
+  },
+
+  async getArtifactCount(call, request) {
+    const counts = await service.countArtifacts(call, ecosystemsOf(request.ecosystems))
+    return {
+      $typeName: 'pinfold.platform.libraries.v2.GetArtifactCountResponse',
+      counts: counts.map(([ecosystem, total]) => ({
+        $typeName: 'pinfold.platform.libraries.v2.GetArtifactCountResponse.EcosystemCount',
+        ecosystem: ecosystemNumber(ecosystem),
+        totalCount: BigInt(total),
+      })),
+    }
+  },
+}
+
+/** Each once, in the order given; none is left to the service to refuse. */
+function ecosystemsOf(numbers: readonly number[]): Ecosystem[] {
+  return [...new Set(numbers)].map((number) => ecosystemOf(number, 'ecosystems'))
+}
+
+function toMessage({ ecosystem, createTime, updateTime, ...artifact }: Artifact): ArtifactMessage {
+  return {
+    $typeName: 'pinfold.platform.libraries.v2.Artifact',
+    ...artifact,
+    ecosystem: ecosystemNumber(ecosystem),
+    createTime: timestamp(createTime),
+    updateTime: timestamp(updateTime),
+  }
+}
+
+function toVersionMessage({ sizeBytes, createTime, updateTime, ...version }: ArtifactVersion): ArtifactVersionMessage {
+  return {
+    $typeName: 'pinfold.platform.libraries.v2.ArtifactVersion',
+    ...version,
+    sizeBytes: BigInt(sizeBytes),
+    createTime: timestamp(createTime),
+    updateTime: timestamp(updateTime),
+  }
+}

@@ -1,0 +1,17 @@
+// Ecosystems as the contract numbers them.
+import { invalid } from '#lib/errors.ts'
+import type { Ecosystem } from './artifacts.model.ts'
+
+/** The contract's Ecosystem. */
+const numbers = { java: 1, python: 2 } as const
+
+export function ecosystemNumber(ecosystem: Ecosystem): 1 | 2 {
+  return numbers[ecosystem]
+}
+
+/** Throws INVALID_ARGUMENT on `field` for a number that is none. */
+export function ecosystemOf(number: number, field: string): Ecosystem {
+  if (number === numbers.java) return 'java'
+  if (number === numbers.python) return 'python'
+  throw invalid({ field, description: 'must be ECOSYSTEM_JAVA or ECOSYSTEM_PYTHON' })
+}

@@ -1,0 +1,74 @@
+// The order of Python versions: https://packaging.python.org/en/latest/specifications/version-specifiers/
+import { numberKey } from './number-key.ts'
+
+const separator = '[-_.]?'
+const pattern = new RegExp(
+  [
+    '^v?(?:(?<epoch>\\d+)!)?(?<release>\\d+(?:\\.\\d+)*)',
+    `(?:${separator}(?<pre>alpha|a|beta|b|preview|pre|c|rc)${separator}(?<preNumber>\\d*))?`,
+    `(?<post>-(?<postBare>\\d+)|${separator}(?:post|rev|r)${separator}(?<postNumber>\\d*))?`,
+    `(?<dev>${separator}dev${separator}(?<devNumber>\\d*))?`,
+    '(?:\\+(?<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?$',
+  ].join(''),
+)
+
+/** `first` sorts before every other character that a key can have at its place, `last` after them. */
+const first = '!'
+const last = '~'
+
+type Parts = {
+  epoch?: string
+  release: string
+  pre?: string
+  preNumber?: string
+  post?: string
+  postBare?: string
+  postNumber?: string
+  dev?: string
+  devNumber?: string
+  local?: string
+}
+
+/**
+ * Text that sorts by bytes as PEP 440 orders the versions; equal for versions that are equal. What is no version of
+ * PEP 440 comes before all that are, in the order of its bytes.
+ */
+export function pep440Key(version: string): string {
+  const parts = pattern.exec(version.toLowerCase())?.groups as Parts | undefined
+  if (!parts) return first + version
+  return numberKey(parts.epoch ?? '0') + releaseKey(parts.release) + preKey(parts) + suffixKey(parts)
+}
+
+/** The local version label, such as `cu121` in `2.1.0+cu121`; empty when there is none. */
+export function localLabel(version: string): string {
+  return (pattern.exec(version.toLowerCase())?.groups as Parts | undefined)?.local ?? ''
+}
+
+/** Zeros at the end do not count: 1.0 is 1. */
+function releaseKey(release: string): string {
+  return (
+    release
+      .replace(/(?:\.0+)*$/, '')
+      .split('.')
+      .map(numberKey)
+      .join('') + first
+  )
+}
+
+function preKey({ pre, preNumber, post, dev }: Parts): string {
+  if (pre === undefined) return post === undefined && dev !== undefined ? first : last
+  const phase = /^p|c/.test(pre) ? 'c' : pre[0]! // c, rc, pre and preview are one
+  return phase + numberKey(preNumber || '0')
+}
+
+function suffixKey({ post, postBare, postNumber, dev, devNumber, local }: Parts): string {
+  const postKey = post === undefined ? first : numberKey(postBare ?? (postNumber || '0'))
+  const devKey = dev === undefined ? last : numberKey(devNumber || '0')
+  return postKey + devKey + (local ?? '').split(/[-_.]/).map(segmentKey).join('') + first
+}
+
+/** Words come before numbers; without a label there is one empty segment, which has no key. */
+function segmentKey(segment: string): string {
+  if (segment === '') return ''
+  return /^\d+$/.test(segment) ? `1${numberKey(segment)}` : `0${segment}${first}`
+}
