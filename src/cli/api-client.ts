@@ -31,7 +31,7 @@ export class ApiError extends CliError {
  * available now is tried three times. Throws ApiError, in whose message neither of the tokens can be.
  */
 export async function send(
-  method: 'GET' | 'POST',
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
   url: URL,
   token: string,
   { body, ownMachine = false }: SendOptions = {},

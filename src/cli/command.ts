@@ -29,6 +29,9 @@ export type OptionSpec = {
   choices?: readonly string[]
 }
 
+/** What stands after the command without a dash, such as `<image>`, `[tag]` or `<file...>`; it comes with the options, by its name. */
+export type ArgumentSpec = { name: string; summary: string }
+
 export const outputOption: OptionSpec = {
   flags: '-o, --output <format>',
   summary: 'table, or json for programs',
@@ -41,13 +44,14 @@ export type Command = {
   summary: string
   /** More for the command's own help, after its options. */
   details?: string
+  arguments?: readonly ArgumentSpec[]
   options: readonly OptionSpec[]
   /** Answers with the exit code. */
   run(terminal: Terminal, options: Options): Promise<number>
 }
 
-/** Commands of two words, such as `auth login`. */
-export type CommandGroup = { name: string; summary: string; commands: readonly Command[] }
+/** Commands of several words, such as `auth login`. */
+export type CommandGroup = { name: string; summary: string; commands: readonly (Command | CommandGroup)[] }
 
 export const exitCodes = { ok: 0, failed: 1, usage: 64, unavailable: 69, refused: 77, config: 78 } as const
 
@@ -107,17 +111,23 @@ export async function runProgram(
 
 type Run = (command: Command, options: Options) => Promise<void>
 
-function addCommand(parent: Program, command: Command | CommandGroup, run: Run): void {
+function addCommand(parent: Program, command: Command | CommandGroup, run: Run, before = ''): void {
   const sub = parent.command(command.name).description(command.summary)
-  const path = parent.parent ? `${parent.name()} ${command.name}` : command.name
+  const path = `${before}${command.name}`
   sub.showHelpAfterError(`(see pinfold ${path} --help)`)
   if ('commands' in command) {
-    for (const one of command.commands) addCommand(sub, one, run)
+    for (const one of command.commands) addCommand(sub, one, run, `${path} `)
     return
   }
   if (command.details) sub.addHelpText('after', `\n${command.details}`)
+  for (const { name, summary } of command.arguments ?? []) sub.argument(name, summary)
   for (const option of command.options) sub.addOption(optionOf(option))
-  sub.action((options: Options) => run(command, options))
+  sub.action(() => run(command, { ...argumentsOf(sub), ...sub.opts<Options>() }))
+}
+
+function argumentsOf(sub: Program): Options {
+  const named = sub.registeredArguments.map((argument, i) => [argument.name(), sub.processedArgs[i]] as const)
+  return Object.fromEntries(named)
 }
 
 function optionOf({ flags, summary, required, repeat, choices }: OptionSpec): Option {
