@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers'
 import { auth } from './cli/auth.ts'
 import { CliError, exitCodes, runProgram, type Terminal } from './cli/command.ts'
 import { config } from './cli/config.ts'
+import { dockerCredential } from './cli/docker-credential.ts'
 import { identities } from './cli/identities.ts'
 import { imports } from './cli/import.ts'
 import { migrate } from './cli/migrate.ts'
@@ -33,7 +34,12 @@ for (const stream of [process.stdout, process.stderr]) {
 
 async function main(): Promise<number> {
   try {
-    return await runProgram([serve, auth, identities, imports, token, migrate, config], version, terminal, process.argv)
+    return await runProgram(
+      [serve, auth, identities, imports, token, dockerCredential, migrate, config],
+      version,
+      terminal,
+      process.argv,
+    )
   } catch (error) {
     for (const line of messageOf(error).split('\n')) terminal.say(`pinfold: ${line}`)
     if (process.env.PINFOLD_LOG_LEVEL === 'debug') terminal.say(String((error as Error).stack))

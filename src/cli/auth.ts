@@ -11,8 +11,10 @@ import {
   outputOption,
   type Terminal,
 } from './command.ts'
+import { configureDocker } from './configure-docker.ts'
 import { ambientToken, readTokenFile } from './outside-token.ts'
 import { table } from './plain-text.ts'
+import { pullToken } from './pull-token.ts'
 import {
   accessToken,
   cachedToken,
@@ -139,7 +141,7 @@ const logout: Command = {
 export const auth: CommandGroup = {
   name: 'auth',
   summary: 'Sign in to a server with the token of a CI job, a pod or a cloud workload',
-  commands: [login, status, token, logout],
+  commands: [login, status, token, configureDocker, pullToken, logout],
 }
 
 type Who = Record<string, unknown>

@@ -58,6 +58,11 @@ export function sessionOf({ env }: Terminal, options: Options): Session {
   return { api: url, identity: identity?.value ?? '', identityToken, files }
 }
 
+/** The audience of the registry's tokens: it is served where the API is. */
+export function registryOf({ api }: Session): string {
+  return new URL(api).host
+}
+
 function pick(
   given: readonly (readonly [value: unknown, name: string])[],
 ): { value: string; name: string } | undefined {

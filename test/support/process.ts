@@ -59,12 +59,14 @@ export function cleanEnv(env: Env = {}): Env {
   return { ...(Object.fromEntries(kept) as Env), ...env }
 }
 
-/** Runs a command to its end. */
+/** Runs a command to its end; `input` is what it reads. */
 export async function run(
   args: readonly string[],
-  { env, cwd = project, command = program }: { env?: Env; cwd?: string; command?: string } = {},
+  { env, cwd = project, command = program, input }: { env?: Env; cwd?: string; command?: string; input?: string } = {},
 ): Promise<Run> {
-  const child = spawn(command, args, { cwd, env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(command, args, { cwd, env: cleanEnv(env), stdio: ['pipe', 'pipe', 'pipe'] })
+  // A command that reads nothing may be over before all is written.
+  child.stdin.on('error', () => {}).end(input)
   const output = collect(child)
   const [code] = (await once(child, 'close')) as [number | null]
   return { code, ...output }
