@@ -1,5 +1,5 @@
 // `npm run fuzz [--seconds N] [--seed N]`: mutated input against everything that reads what strangers send. Whatever comes
-// in, the only way out is a value or an AppError that does not blame us, and it never takes long.
+// in, the only way out is a value, an AppError that does not blame us or, of an image, Unreadable, and it never takes long.
 import { parseArgs } from 'node:util'
 import type { DescMessage, Message } from '@bufbuild/protobuf'
 import { resolveMask } from '#api/field-mask.ts'
@@ -9,6 +9,7 @@ import { buildEndpoints } from '#api/methods.ts'
 import { buildRoutes } from '#api/routes.ts'
 import { services } from '#api/services.ts'
 import { readRequest } from '#api/transcode.ts'
+import { Unreadable } from '#contents/packages.ts'
 import { problemOfReadme } from '#domains/registry/readme.ts'
 import { decodeBits } from '#lib/capability-set.ts'
 import { AppError } from '#lib/errors.ts'
@@ -16,6 +17,7 @@ import { readPage } from '#lib/paging.ts'
 import { createSealer } from '#lib/seal.ts'
 import { parseTimestamp } from '#lib/timestamp.ts'
 import { type Random, randomFrom } from '../support/random.ts'
+import { contentsTargets } from './contents.ts'
 import { mutate, oneOf } from './mutate.ts'
 import { tokenTargets } from './tokens.ts'
 
@@ -71,6 +73,7 @@ const readable = bodies.map((text) => {
 type Target = (random: Random) => unknown
 const targets: Record<string, Target> = {
   ...tokenTargets,
+  ...contentsTargets,
   body(random) {
     const { text, accepting } = oneOf(random, readable)
     const desc = oneOf(random, accepting)
@@ -135,7 +138,7 @@ for (let round = 0; performance.now() < until && failures < 20; round++) {
       count.runs++
       await target(random)
     } catch (error) {
-      if (error instanceof AppError && error.code !== 'INTERNAL') count.refused++
+      if ((error instanceof AppError && error.code !== 'INTERNAL') || error instanceof Unreadable) count.refused++
       else {
         failures++
         console.log(`FAIL ${name} in round ${round} of seed ${seed}`, error)

@@ -50,11 +50,14 @@ const everywhere = (one: Import): boolean => one.to === 'src/app.ts' || (one.typ
 
 const allowed: Record<string, (one: Import, to: string) => boolean> = {
   lib: (_, to) => to === 'lib',
+  contents: (_, to) => to === 'contents' || to === 'lib',
   db: (_, to) => to === 'db' || to === 'lib',
   model: (one, to) => to === 'lib' || (to === 'model' && sameDomain(one)),
   store: (one, to) => to === 'lib' || to === 'db' || (['model', 'store'].includes(to) && sameDomain(one)),
   service: (one, to) =>
-    ['lib', 'service'].includes(to) || (sameDomain(one) && ['model', 'store'].includes(to)) || isRule(one.to),
+    ['lib', 'service', 'contents'].includes(to) ||
+    (sameDomain(one) && ['model', 'store'].includes(to)) ||
+    isRule(one.to),
   v2: (one, to) =>
     to === 'gen' || to === 'lib' || (sameDomain(one) && (['service', 'model', 'v2'].includes(to) || isRule(one.to))),
   control: (one, to) => allowed.v2!(one, to),

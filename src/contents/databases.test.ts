@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fixture } from '../../test/support/fixtures.ts'
+import { readFiles } from './files.ts'
+import { readOsRelease } from './os-release.ts'
+import type { ImageContents, Package } from './packages.ts'
+
+const apk = 'lib/apk/db/installed'
+const dpkg = 'var/lib/dpkg/status'
+const contentsOf = (files: Record<string, Uint8Array | string>): ImageContents | undefined =>
+  readFiles(Object.entries(files).map(([path, content]) => ({ path, bytes: Buffer.from(content) })))
+const packagesIn = (files: Record<string, Uint8Array | string>): Package[] => contentsOf(files)!.packages
+const namesIn = (files: Record<string, Uint8Array | string>) => packagesIn(files).map(({ name }) => name)
+const damaged = { name: 'Unreadable', reason: 'DAMAGED' }
+
+test('an apk database gives name, version, origin and architecture of each package', () => {
+  const packages = packagesIn({ [apk]: fixture('contents/alpine-3.10/installed') })
+  assert.equal(packages.length, 14)
+  assert.deepEqual(
+    packages.find(({ name }) => name === 'ssl_client'),
+    {
+      kind: 'apk',
+      name: 'ssl_client',
+      version: '1.30.1-r3',
+      origin: 'busybox',
+      originVersion: '1.30.1-r3',
+      arch: 'x86_64',
+    },
+  )
+})
+
+test('every apk database of the fixtures is read in full', () => {
+  const counts = {
+    'alpine-2016': 15,
+    'alpine-3.11': 14,
+    'alpine-14-packages': 14,
+    'alpine-2-packages': 4,
+    'mixed-coverage': 2,
+  }
+  for (const [image, count] of Object.entries(counts)) {
+    assert.equal(packagesIn({ [apk]: fixture(`contents/${image}/installed`) }).length, count, image)
+  }
+})
+
+test('a database with a broken line is not read in part', () => {
+  assert.throws(() => contentsOf({ [apk]: fixture('contents/negative/apk-corrupt') }), damaged)
+  assert.throws(() => contentsOf({ [`${dpkg}.d/corrupt`]: fixture('contents/negative/dpkg-corrupt') }), damaged)
+  assert.throws(() => contentsOf({ [apk]: 'P:a\nV:1\n\n\0\0\0\0' }), damaged)
+})
+
+test('a record without a name or a version is left out', () => {
+  assert.deepEqual(namesIn({ [`${dpkg}.d/empty`]: fixture('contents/negative/dpkg-empty') }), [])
+  assert.deepEqual(namesIn({ [`${dpkg}.d/many`]: fixture('contents/dpkg-status-d/multiple') }), [
+    'tzdata',
+    'util-linux',
+  ])
+  assert.deepEqual(namesIn({ [apk]: 'P:a\n\nV:1\n\nP:b\nV:2\n' }), ['b'])
+})
+
+test('a dpkg database gives the source package too, with its version where that differs', () => {
+  const packages = packagesIn({ [dpkg]: fixture('contents/ubuntu-18.04/status') })
+  assert.equal(packages.length, 90)
+  const shown = (name: string) => packages.find((found) => found.name === name)
+  const bash = { kind: 'deb', name: 'bash', version: '4.4.18-2ubuntu1', origin: 'bash', arch: 'amd64' }
+  assert.deepEqual(shown('bash'), { ...bash, originVersion: bash.version })
+  const gcc = { kind: 'deb', name: 'libgcc1', version: '1:8-20180414-1ubuntu2', arch: 'amd64' }
+  assert.deepEqual(shown('libgcc1'), { ...gcc, origin: 'gcc-8', originVersion: '8-20180414-1ubuntu2' })
+  const pam = packagesIn({ [dpkg]: fixture('contents/debian-dpkg/status') })
+  assert.deepEqual(
+    pam.map(({ name, version, origin, originVersion, arch }) => [name, version, origin, originVersion, arch]),
+    [['libpam-runtime', '1.1.8-3.6', 'pam', '1.1.8-3.6', 'all']],
+  )
+})
+
+test('only what is installed counts, and a file of status.d that says no status is', () => {
+  const of = (name: string) => namesIn({ [`${dpkg}.d/${name}`]: fixture(`contents/dpkg-status-d/${name}`) })
+  assert.deepEqual(of('deinstall'), ['linux-image-6.14.0-1012-aws'])
+  assert.equal(of('coreutils-relationships').length, 9)
+  assert.ok(of('doc-examples').length > 0)
+  const distroless = { [`${dpkg}.d/libsqlite3-0`]: fixture('contents/distroless-deb/libsqlite3-0') }
+  assert.deepEqual(
+    packagesIn(distroless).map(({ name, version, origin, arch }) => [name, version, origin, arch]),
+    [['libsqlite3-0', '3.34.1-3', 'sqlite3', 'arm64']],
+  )
+})
+
+test('several databases of one image add up, and what two of them list is listed once', () => {
+  const text = 'P:b\nV:1\nA:x86_64\n\nP:a\nV:2\nA:x86_64\n'
+  const deb = 'Package: a\nVersion: 2\nStatus: install ok installed\n'
+  assert.deepEqual(namesIn({ [apk]: text, [`usr/${apk}`]: text, [dpkg]: deb, [`${dpkg}.d/a`]: deb }), ['a', 'b', 'a'])
+})
+
+test('without a database nothing is known; with an empty one nothing is installed', () => {
+  assert.equal(contentsOf({ 'etc/os-release': 'ID=alpine' }), undefined)
+  assert.equal(contentsOf({}), undefined)
+  assert.deepEqual(contentsOf({ [apk]: '', 'etc/os-release': 'ID=a\nVERSION_ID="1"' }), {
+    packages: [],
+    distribution: { id: 'a', version: '1' },
+  })
+})
+
+test('os-release gives id and version, quoted or not, and neither when it does not say', () => {
+  const of = (name: string) =>
+    Object.values(readOsRelease(fixture(`contents/os-release/${name}.os-release`).toString()))
+  assert.deepEqual(of('syft-wolfi'), ['wolfi', '20220914'])
+  assert.deepEqual(of('syft-ubuntu'), ['ubuntu', '20.04'])
+  assert.deepEqual(of('syft-photon'), ['photon', '2.0'])
+  assert.deepEqual(of('syft-debian-from-debian_version'), ['debian', ''])
+  assert.deepEqual(of('trivy-no-id'), ['', '3.15.4'])
+  assert.deepEqual(of('trivy-no-version'), ['alpine', ''])
+  assert.deepEqual(of('trivy-unknown'), ['unknown', '4.3.2'])
+  assert.deepEqual(Object.values(readOsRelease('ID=\'a b\'\nID="c\\"d"\nVERSION_ID=\n')), ['c"d', ''])
+})
+
+test('more packages or longer texts than any image has are refused', () => {
+  const many = Array.from({ length: 20_001 }, (_, i) => `P:p${i}\nV:1\n`).join('\n')
+  const limit = { name: 'Unreadable', reason: 'LIMIT_EXCEEDED' }
+  assert.throws(() => contentsOf({ [apk]: many }), limit)
+  const large = Array.from({ length: 10_000 }, (_, i) => `P:p${i}\nV:${'1'.repeat(500)}\n`).join('\n')
+  assert.throws(() => contentsOf({ [apk]: large }), limit)
+  assert.throws(() => contentsOf({ [apk]: `P:${'x'.repeat(513)}\nV:1\n` }), limit)
+})

@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { test } from 'node:test'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { fixture } from '../../test/support/fixtures.ts'
+import { type LayerEntries, tarOf } from '../../test/support/layers.ts'
+import { readFiles } from './files.ts'
+import { type Layer, type ScanLimits, scanLayers, scanLimits } from './layers.ts'
+
+const apk = 'lib/apk/db/installed'
+const folder = 'var/lib/dpkg/status.d'
+const stored = (...chunks: Uint8Array[]): Layer => {
+  return async () => Readable.from(chunks) as AsyncIterable<Uint8Array>
+}
+const scan = (layers: readonly Layer[], limits: Partial<ScanLimits> = {}, signal = new AbortController().signal) =>
+  scanLayers(layers, { ...scanLimits, ...limits }, signal)
+const scanTars = async (...layers: LayerEntries[]) => {
+  const archives = await Promise.all(layers.map(tarOf))
+  const files = await scan(archives.map((archive) => stored(archive)))
+  return Object.fromEntries(files.map(({ path, bytes }) => [path, Buffer.from(bytes).toString()]))
+}
+const unreadable = (reason: string) => ({ name: 'Unreadable', reason })
+
+test('the package database is found however the layer is compressed and however its name is written', async () => {
+  const database = fixture('contents/alpine-3.10/installed')
+  const files: LayerEntries = { 'bin/busybox': Buffer.alloc(200_000, 1), [apk]: database, 'etc/passwd': 'root' }
+  const archive = await tarOf(files)
+  const inPieces = [...Array(Math.ceil(archive.length / 777)).keys()].map((i) =>
+    archive.subarray(i * 777, i * 777 + 777),
+  )
+  for (const layer of [
+    stored(archive),
+    stored(gzipSync(archive)),
+    stored(zstdCompressSync(archive)),
+    stored(...inPieces),
+  ]) {
+    const found = await scan([layer])
+    assert.deepEqual(
+      found.map(({ path }) => path),
+      [apk],
+    )
+    assert.equal(readFiles(found)?.packages.length, 14)
+  }
+  for (const name of [`./${apk}`, `/${apk}`, `.//lib/./apk/db//installed`]) {
+    assert.deepEqual(await scanTars({ [name]: 'P:a\n' }), { [apk]: 'P:a\n' }, name)
+  }
+})
+
+test('only the files at the root of the image count', async () => {
+  const database = fixture('contents/mixed-coverage/installed')
+  const found = await scanTars({
+    [`pkgs/${apk}`]: 'P:b\n',
+    'pkgs/var/lib/dpkg/status': 'x',
+    [apk]: database,
+    'lib/apk/db': undefined,
+  })
+  assert.deepEqual(found, { [apk]: database.toString() })
+})
+
+test('an upper layer replaces the files of a lower one', async () => {
+  const lower = { [apk]: 'old', 'etc/os-release': 'ID=a', [`${folder}/a`]: 'a', [`${folder}/a.md5sums`]: 'no' }
+  const found = await scanTars(lower, { [apk]: 'new', [`${folder}/b`]: 'b' }, {})
+  assert.deepEqual(found, { [apk]: 'new', 'etc/os-release': 'ID=a', [`${folder}/a`]: 'a', [`${folder}/b`]: 'b' })
+})
+
+test('a whiteout hides a file or a folder of the layers below, and nothing of its own layer', async () => {
+  const lower = { [apk]: 'old', [`${folder}/a`]: 'a', [`${folder}/b`]: 'b' }
+  assert.deepEqual(await scanTars(lower, { [`${folder}/.wh.a`]: '' }), { [apk]: 'old', [`${folder}/b`]: 'b' })
+  assert.deepEqual(await scanTars(lower, { 'var/lib/.wh.dpkg': '' }), { [apk]: 'old' })
+  assert.deepEqual(await scanTars(lower, { '.wh.lib': '', '.wh.var': '' }), {})
+  const readded = { [`${folder}/a`]: 'mine', 'var/lib/.wh.dpkg': '', [`${folder}/c`]: 'c' }
+  assert.deepEqual(await scanTars(lower, readded), { [apk]: 'old', [`${folder}/a`]: 'mine', [`${folder}/c`]: 'c' })
+})
+
+test('an opaque whiteout hides what is below its folder, wherever in the layer it stands', async () => {
+  const lower = { [apk]: 'old', [`${folder}/a`]: 'a' }
+  const upper = { [`${folder}/b`]: 'b', [`${folder}/.wh..wh..opq`]: '' }
+  assert.deepEqual(await scanTars(lower, upper), { [apk]: 'old', [`${folder}/b`]: 'b' })
+  assert.deepEqual(await scanTars(lower, { '.wh..wh..opq': '', [`${folder}/b`]: 'b' }), { [`${folder}/b`]: 'b' })
+  assert.deepEqual(await scanTars(lower, { 'lib/apk/.wh..wh..opq': '' }, {}), { [`${folder}/a`]: 'a' })
+})
+
+test('whatever takes the place of a file or of one of its folders hides it', async () => {
+  const lower = { [apk]: 'old' }
+  for (const type of ['symlink', 'link', 'fifo', 'character-device', 'block-device'] as const) {
+    assert.deepEqual(await scanTars(lower, { [apk]: { type, linkname: 'etc/passwd' } }), {}, type)
+    assert.deepEqual(await scanTars(lower, { lib: { type, linkname: 'usr/lib' } }), {}, type)
+  }
+  assert.deepEqual(await scanTars(lower, { [apk]: undefined }), {})
+  assert.deepEqual(await scanTars(lower, { lib: 'a file now' }), {})
+  assert.deepEqual(await scanTars(lower, { lib: undefined, 'lib/apk': undefined }), lower)
+})
+
+test('links are never followed and names never lead out', async () => {
+  const target = { 'x/installed': 'P:a\n', [apk]: { type: 'link', linkname: 'x/installed' } } as const
+  assert.deepEqual(await scanTars(target), {})
+  assert.deepEqual(await scanTars({ lib: { type: 'symlink', linkname: '/etc' }, 'etc/apk/db/installed': 'P:a\n' }), {})
+  const names = [
+    `../${apk}`,
+    `x/../${apk}`,
+    `lib/apk/db/..`,
+    `/../../${apk}`,
+    `${apk}/..`,
+    'lib/apk/db/.wh...',
+    '.wh.',
+    '.wh...',
+  ]
+  assert.deepEqual(await scanTars({ [apk]: 'mine' }, Object.fromEntries(names.map((name) => [name, 'P:evil\n']))), {
+    [apk]: 'mine',
+  })
+})
+
+test('a path of any length that pax headers give is the path', async () => {
+  const long = `${'x/'.repeat(2000)}end`
+  assert.deepEqual(await scanTars({ [long]: 'y', [apk]: 'P:a\n' }), { [apk]: 'P:a\n' })
+  const renamed = { x: { pax: { path: apk } } } as unknown as LayerEntries
+  assert.deepEqual(await scanTars(renamed), { [apk]: '' })
+})
+
+test('every limit ends the reading with its reason', async () => {
+  const archive = await tarOf({ a: 'x'.repeat(5000), b: 'y', [apk]: 'P:a\n'.repeat(300) })
+  const limit = unreadable('LIMIT_EXCEEDED')
+  const cases: Partial<ScanLimits>[] = [
+    { bytes: 4000 },
+    { entries: 2 },
+    { fileBytes: 1000 },
+    { bytesBetween: 300 },
+    { keptBytes: 1000 },
+    { keptFiles: 0 },
+  ]
+  for (const limits of cases) await assert.rejects(scan([stored(archive)], limits), limit, JSON.stringify(limits))
+  await assert.rejects(scan([stored(archive), stored(archive)], { layers: 1 }), limit)
+  await assert.rejects(scan([stored(archive), stored(archive)], { entries: 5 }), limit)
+  const bounds = { bytes: 4 * archive.length, entries: 6, fileBytes: 1200, keptBytes: 1200, keptFiles: 1, layers: 2 }
+  assert.equal((await scan([stored(archive), stored(archive)], bounds)).length, 1)
+})
+
+test('bombs are cut off at the limit, in whatever they pack their bytes', async () => {
+  const zeros = Buffer.alloc(64 * 2 ** 20)
+  const inFile = await tarOf({ zeros })
+  const limits = { bytes: 2 ** 20 }
+  const bombs = [gzipSync(inFile), zstdCompressSync(inFile), gzipSync(zeros), zstdCompressSync(zeros)]
+  for (const bomb of bombs) {
+    assert.ok(bomb.length < 2 ** 20)
+    await assert.rejects(scan([stored(bomb)], limits), unreadable('LIMIT_EXCEEDED'))
+  }
+  const emptyMembers = Buffer.concat(Array<Buffer>(60_000).fill(gzipSync('')))
+  await assert.rejects(scan([stored(emptyMembers)], limits), unreadable('LIMIT_EXCEEDED'))
+})
+
+test('a stream without end is cut off too, and closed', async () => {
+  let closed = false
+  async function* endless() {
+    try {
+      for (;;) yield Buffer.alloc(65_536)
+    } finally {
+      closed = true
+    }
+  }
+  await assert.rejects(scan([async () => endless()], { bytes: 2 ** 24 }), unreadable('LIMIT_EXCEEDED'))
+  assert.ok(closed)
+})
+
+test('a header that announces more than follows, or more than there can be, is refused', async () => {
+  const archive = await tarOf({ [apk]: 'P:a\n'.repeat(1000) })
+  const damaged = unreadable('DAMAGED')
+  await assert.rejects(scan([stored(archive.subarray(0, 700))]), damaged)
+  await assert.rejects(scan([stored(archive.subarray(0, 100))]), damaged)
+  await assert.rejects(scan([stored(gzipSync(archive).subarray(0, 60))]), damaged)
+  await assert.rejects(scan([stored(zstdCompressSync(archive).subarray(0, 30))]), damaged)
+  await assert.rejects(scan([stored(Buffer.from('not an archive, but longer than a header'.repeat(30)))]), damaged)
+  const huge = await tarOf({ x: { pax: { size: '99999999999999999999' } } as never })
+  await assert.rejects(scan([stored(huge)]), damaged)
+  const sizeless = Buffer.from(archive)
+  sizeless[124] = 0xda
+  await assert.rejects(scan([stored(withChecksum(sizeless))]), damaged)
+  const paxOfGigabytes = Buffer.from(huge)
+  paxOfGigabytes.write('77777777777', 124)
+  await assert.rejects(scan([stored(withChecksum(paxOfGigabytes))]), damaged)
+})
+
+function withChecksum(archive: Buffer): Buffer {
+  archive.fill(' ', 148, 156)
+  const sum = archive.subarray(0, 512).reduce((total, byte) => total + byte, 0)
+  archive.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148)
+  return archive
+}
+
+test('a layer without bytes is an empty layer', async () => {
+  assert.deepEqual(await scan([stored(), stored(Buffer.alloc(1024)), stored(gzipSync(Buffer.alloc(1024)))]), [])
+  assert.deepEqual(await scan([]), [])
+})
+
+test('a store that fails is not the fault of the image', async () => {
+  const failing = new Error('disk')
+  async function* broken() {
+    yield gzipSync('x').subarray(0, 8)
+    throw failing
+  }
+  await assert.rejects(scan([async () => broken()]), failing)
+  await assert.rejects(scan([() => Promise.reject(failing)]), failing)
+})
+
+test('a store that stalls ends at the time limit or when the caller gives up', async () => {
+  const never = new Promise<never>(() => {})
+  async function* stalled() {
+    yield Buffer.alloc(512)
+    await never
+  }
+  for (const layer of [
+    async () => stalled(),
+    () => never,
+    async () => ({ [Symbol.asyncIterator]: () => ({ next: () => never }) }),
+  ]) {
+    await assert.rejects(scan([layer], { ms: 20 }), unreadable('TIMED_OUT'))
+    const stop = new AbortController()
+    const scanned = scan([layer], {}, stop.signal)
+    stop.abort(new Error('closing'))
+    await assert.rejects(scanned, { message: 'closing' })
+  }
+})

@@ -1,0 +1,227 @@
+// Reads some files out of the layers of an image without unpacking them: nothing is written, no link is followed, and
+// every quantity that a hostile archive could drive up has a limit.
+import { pipeline } from 'node:stream/promises'
+import { setImmediate } from 'node:timers/promises'
+import { createGunzip, createZstdDecompress } from 'node:zlib'
+import { type Extract, extract } from 'tar-stream'
+import { type Files, LayerChange } from './layer-change.ts'
+import { type ImageFile, Unreadable } from './packages.ts'
+
+/** Opens the stored bytes of one layer. */
+export type Layer = (signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>
+
+/** What one image may cost, all its layers together. */
+export const scanLimits = {
+  layers: 500,
+  /** Of what is stored and of what it decompresses to. */
+  bytes: 16 * 2 ** 30,
+  entries: 1_000_000,
+  /** Between the end of one entry and the next: headers, and the zeros at the end of an archive. */
+  bytesBetween: 16 * 2 ** 20,
+  /** Of one file that is kept, and of all that are kept at a time. */
+  fileBytes: 32 * 2 ** 20,
+  keptBytes: 64 * 2 ** 20,
+  keptFiles: 10_000,
+  ms: 5 * 60_000,
+}
+export type ScanLimits = typeof scanLimits
+
+/** The watched files as the uppermost layer leaves them. Throws Unreadable when the fault is in the image. */
+export async function scanLayers(layers: readonly Layer[], limits: ScanLimits, signal: AbortSignal) {
+  const budget = new Budget(limits)
+  budget.spend('layers', layers.length)
+  const timeout = AbortSignal.timeout(limits.ms)
+  const either = AbortSignal.any([signal, timeout])
+  let files: Files = new Map()
+  for (const layer of layers) {
+    try {
+      files = await applyLayer(layer, files, budget, either)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (timeout.aborted) throw new Unreadable('TIMED_OUT', `reading takes longer than ${limits.ms / 1000} seconds`)
+      throw error
+    }
+  }
+  return [...files].map(([path, bytes]): ImageFile => ({ path, bytes }))
+}
+
+const counted = { layers: 'layers', bytes: 'bytes', entries: 'entries' }
+
+/** What has been used up of the limits. */
+class Budget {
+  readonly limits: ScanLimits
+  readonly #spent = { layers: 0, bytes: 0, entries: 0 }
+
+  constructor(limits: ScanLimits) {
+    this.limits = limits
+  }
+
+  spend(what: keyof typeof counted, amount: number): void {
+    this.#spent[what] += amount
+    if (this.#spent[what] > this.limits[what]) {
+      throw new Unreadable('LIMIT_EXCEEDED', `more than ${this.limits[what]} ${counted[what]}`)
+    }
+  }
+}
+
+/** How far the archive of one layer has been read, to notice when no entry comes. */
+class Progress {
+  readonly #limit: number
+  #read = 0
+  #entryEnd = 0
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  entry(size: number): void {
+    this.#entryEnd = this.#read + size
+  }
+
+  read(bytes: number): void {
+    this.#read += bytes
+    if (this.#read - this.#entryEnd > this.#limit) {
+      throw new Unreadable('LIMIT_EXCEEDED', `more than ${this.#limit} bytes without an entry`)
+    }
+  }
+}
+
+/** Archives from before the format had a name, too. */
+const anyFormat: object = { allowUnknownFormat: true }
+
+async function applyLayer(layer: Layer, below: Files, budget: Budget, signal: AbortSignal): Promise<Files> {
+  const stored = new Stored(await unlessAborted(layer(signal), signal), signal)
+  const change = new LayerChange(below, budget.limits)
+  const progress = new Progress(budget.limits.bytesBetween)
+  const tar = extract(anyFormat)
+  const done = await Promise.allSettled([
+    visit(tar, change, budget, progress),
+    feed(stored, tar, budget, progress, signal),
+  ])
+  signal.throwIfAborted()
+  const errors = done.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
+  if (errors.length === 0) return change.files
+  if (stored.failure) throw stored.failure.error
+  // One of the two noticed, the other was cut off; of the limits only the first knows.
+  throw (
+    errors.find((error) => error instanceof Unreadable) ?? new Unreadable('DAMAGED', 'a layer is not a whole archive')
+  )
+}
+
+/** The stored bytes, and whether reading them failed, which is the store's fault and not the image's. */
+class Stored {
+  readonly #iterator: AsyncIterator<Uint8Array>
+  readonly #signal: AbortSignal
+  failure: { error: unknown } | undefined
+
+  constructor(source: AsyncIterable<Uint8Array>, signal: AbortSignal) {
+    this.#iterator = source[Symbol.asyncIterator]()
+    this.#signal = signal
+  }
+
+  /** Undefined at the end. */
+  async next(): Promise<Uint8Array | undefined> {
+    try {
+      const next = await unlessAborted(this.#iterator.next(), this.#signal)
+      return next.done ? undefined : next.value
+    } catch (error) {
+      this.failure = { error }
+      throw error
+    }
+  }
+
+  /** Nobody waits for it: a source that stalls stalls here too. */
+  close(): void {
+    this.#iterator.return?.().catch(() => {})
+  }
+}
+
+const gzipMagic = Buffer.from([0x1f, 0x8b])
+const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
+
+/** The first bytes decide how a layer is compressed; the media types of manifests are often wrong about it. */
+async function feed(
+  stored: Stored,
+  tar: Extract,
+  budget: Budget,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    let head = Buffer.alloc(0)
+    while (head.length < zstdMagic.length) {
+      const chunk = await stored.next()
+      if (!chunk) break
+      head = Buffer.concat([head, chunk])
+    }
+    const source = rest(head, stored, budget)
+    const pieces = (chunks: AsyncIterable<Uint8Array>) => inPieces(chunks, budget, progress)
+    if (head.subarray(0, 2).equals(gzipMagic)) await pipeline(source, createGunzip(), pieces, tar, { signal })
+    else if (head.subarray(0, 4).equals(zstdMagic))
+      await pipeline(source, createZstdDecompress(), pieces, tar, { signal })
+    else await pipeline(source, pieces, tar, { signal })
+  } catch (error) {
+    tar.destroy(error as Error)
+    throw error
+  }
+}
+
+async function* rest(head: Buffer, stored: Stored, budget: Budget): AsyncGenerator<Uint8Array> {
+  try {
+    for (let chunk: Uint8Array | undefined = head; chunk; chunk = await stored.next()) {
+      budget.spend('bytes', chunk.length)
+      yield chunk
+    }
+  } finally {
+    stored.close()
+  }
+}
+
+/** Small enough that the archive reader, which works through the headers of a piece without pause, holds nobody up. */
+const pieceBytes = 64 * 1024
+
+async function* inPieces(
+  chunks: AsyncIterable<Uint8Array>,
+  budget: Budget,
+  progress: Progress,
+): AsyncGenerator<Uint8Array> {
+  let unpaused = 0
+  for await (const chunk of chunks) {
+    budget.spend('bytes', chunk.length)
+    for (let at = 0; at < chunk.length; at += pieceBytes) {
+      const piece = chunk.subarray(at, at + pieceBytes)
+      progress.read(piece.length)
+      yield piece
+      unpaused += piece.length
+      if (unpaused < pieceBytes) continue
+      await setImmediate()
+      unpaused = 0
+    }
+  }
+}
+
+async function visit(tar: Extract, change: LayerChange, budget: Budget, progress: Progress): Promise<void> {
+  for await (const entry of tar) {
+    budget.spend('entries', 1)
+    const { name, type, size } = entry.header
+    // The archive reader would wait for ever for the end of an entry whose size it cannot read.
+    if (!Number.isSafeInteger(size)) throw new Unreadable('DAMAGED', 'a layer has an entry without a size')
+    progress.entry(size)
+    if (change.wants(name, type, size)) change.keep(name, await contentOf(entry))
+    else entry.resume()
+  }
+}
+
+async function contentOf(entry: AsyncIterable<unknown>): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of entry) chunks.push(chunk as Uint8Array)
+  return Buffer.concat(chunks)
+}
+
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const abort = () => reject(signal.reason)
+  signal.throwIfAborted()
+  signal.addEventListener('abort', abort)
+  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', abort))
+}

@@ -1,0 +1,17 @@
+import type { ImageContents } from './packages.ts'
+
+/** `ID` and `VERSION_ID` as in os-release(5), the last assignment of each; empty where there is none. */
+export function readOsRelease(text: string): ImageContents['distribution'] {
+  const lastOf = (name: string): string => {
+    const given = [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].at(-1)?.[1]?.trim() ?? ''
+    return unquoted(given).slice(0, 128)
+  }
+  return { id: lastOf('ID'), version: lastOf('VERSION_ID') }
+}
+
+function unquoted(value: string): string {
+  const quote = value[0]
+  if ((quote !== '"' && quote !== "'") || value.length < 2 || value.at(-1) !== quote) return value
+  const inner = value.slice(1, -1)
+  return quote === '"' ? inner.replace(/\\(["$`\\])/g, '$1') : inner
+}
