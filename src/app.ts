@@ -11,6 +11,7 @@ import type { Keyring } from './issuer/keyring.ts'
 import type { OutsideIssuers } from './issuer/outside-issuers.ts'
 import type { Limits } from './lib/limits.ts'
 import type { Logger } from './lib/log.ts'
+import type { Outgoing } from './lib/outgoing.ts'
 import type { Sealer } from './lib/seal.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -31,6 +32,8 @@ export type App = {
   paths: PathCache
   /** How often the doors that need no token of ours may be knocked at. */
   limits: Limits
+  /** The one way to ask a server that somebody else named. */
+  outgoing: Outgoing
   /** The keys of the issuers whose tokens identities trust. */
   outsideIssuers: OutsideIssuers
   clock: () => Date

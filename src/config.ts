@@ -93,6 +93,24 @@ const networks = (value: string, name: string): readonly string[] => {
   return listed
 }
 
+/** A JSON array of objects, each with exactly these members, all of them texts that say something. */
+const records =
+  <K extends string>(...members: K[]) =>
+  (value: string, name: string): readonly Record<K, string>[] => {
+    const isRecord = (one: unknown): boolean => {
+      if (one === null || typeof one !== 'object') return false
+      const texts = Object.values(one).every((text) => typeof text === 'string' && text !== '')
+      return texts && Object.keys(one).sort().join() === [...members].sort().join()
+    }
+    try {
+      const parsed: unknown = value === '' ? [] : JSON.parse(value)
+      if (Array.isArray(parsed) && parsed.every(isRecord)) return parsed as Record<K, string>[]
+    } catch {
+      // Said below.
+    }
+    throw new ConfigError(`${name} must be a JSON array of objects with ${members.join(', ')}`)
+  }
+
 /** Every setting there is. `docs/config.md` and `pinfold config` are made from this table. */
 export const settings = {
   listen: setting({
@@ -146,6 +164,12 @@ export const settings = {
     parse: onOff,
     default: 'off',
     doc: '`on` lets every authenticated caller create organisations; otherwise only the operator does.',
+  }),
+  peopleIssuers: setting({
+    env: 'PINFOLD_PEOPLE_ISSUERS',
+    parse: records('issuer', 'audience'),
+    default: '',
+    doc: 'The sign-in providers whose tokens people may register with, as JSON: `[{"issuer": "https://…", "audience": "…"}]`. `audience` is the client id that their tokens must be meant for. Default: nobody can register.',
   }),
   logLevel: setting({
     env: 'PINFOLD_LOG_LEVEL',

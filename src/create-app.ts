@@ -55,6 +55,7 @@ export async function createApp(
     lastSeen,
     paths: createPathCache(db, monotonic),
     limits: createLimits(perMinute, monotonic),
+    outgoing,
     outsideIssuers: createOutsideIssuers(outgoing, () => clock().getTime()),
     clock,
     close: () => done.disposeAsync(),

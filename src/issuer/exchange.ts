@@ -6,10 +6,11 @@ import { findIdentityForExchange } from '#domains/iam/identities.service.ts'
 import { canonicalIssuer, personUid } from '#domains/iam/people.ts'
 import { AppError, type Detail, invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { readKeySet } from '#lib/key-set.ts'
-import { isUid } from '#lib/uid.ts'
+import { isUid, parentOf, top } from '#lib/uid.ts'
 import { maxLifetime, signAccessToken } from './access-token.ts'
 import { narrow } from './narrowing.ts'
 import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutsideToken } from './outside-token.ts'
+import { peopleAudiences } from './register.ts'
 
 /** Servers and proxies refuse headers not much longer than this. */
 const maxIssuedLength = 12 * 1024
@@ -130,7 +131,7 @@ async function prove(
   now: Date,
 ): Promise<boolean> {
   const { claimMatch, staticKeys } = identity ?? {}
-  const ours = defaultAudiences(issuer)
+  const ours = acceptedAudiences(app, issuer, identity, token)
   if (staticKeys && canonicalIssuer(staticKeys.issuer ?? '') === token.issuer && staticKeys.subject === token.subject) {
     await verifyOutsideToken(token, readKeySet(JSON.parse(staticKeys.issuerKeys ?? '{}')) ?? { keys: [] })
     // Whoever makes the identity says what its issuer is called, so it has a limit of its own.
@@ -153,6 +154,13 @@ async function prove(
   if (failed.every(({ claim }) => claim === 'aud')) throw refused('the audience')
   checkAudience(token, ours)
   return false
+}
+
+/** What the token may be meant for when the identity does not say: us, or for a person what the settings say of the issuer. */
+function acceptedAudiences(app: App, issuer: string, identity: Found | undefined, token: OutsideToken): string[] {
+  const isPerson = identity && parentOf(identity.uid) === top
+  const listed = peopleAudiences(app.config.peopleIssuers, token.issuer)
+  return isPerson ? listed : [...defaultAudiences(issuer), ...(identity ? [] : listed)]
 }
 
 function checkAudience(token: OutsideToken, accepted: readonly string[]): void {

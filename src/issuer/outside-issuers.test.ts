@@ -24,7 +24,7 @@ const goodDocuments = () =>
 /** Issuers on a clock that stands still. A document may be a promise: an answer that takes its time. */
 function start(documents = goodDocuments()) {
   const state = { now: Date.parse('2026-08-01T12:00:00.000Z'), asked: [] as string[], down: false }
-  const outgoing: Outgoing = {
+  const outgoing: Pick<Outgoing, 'getJson'> = {
     async getJson(url) {
       state.asked.push(url)
       const document = state.down ? undefined : await documents.get(url)

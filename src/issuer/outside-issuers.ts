@@ -42,7 +42,7 @@ type Entry = {
 }
 
 /** `now` gives milliseconds since 1970. */
-export function createOutsideIssuers(outgoing: Outgoing, now: () => number): OutsideIssuers {
+export function createOutsideIssuers(outgoing: Pick<Outgoing, 'getJson'>, now: () => number): OutsideIssuers {
   const entries = new Map<string, Entry>()
   const isWithin = (time: number | undefined, span: number) => time !== undefined && now() - time < span
   const isServed = ({ keys }: Entry) => isWithin(keys?.time, servedFor)
@@ -120,7 +120,7 @@ function isIssuer(text: string): boolean {
 }
 
 /** OpenID Connect Discovery 1.0, sections 4.1 and 4.3. */
-async function fetchKeys(outgoing: Outgoing, issuer: string): Promise<KeySet> {
+async function fetchKeys(outgoing: Pick<Outgoing, 'getJson'>, issuer: string): Promise<KeySet> {
   const document = await outgoing.getJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
   const metadata = (document ?? {}) as { issuer?: unknown; jwks_uri?: unknown }
   if (metadata.issuer !== issuer) throw new Error('the discovery document is of another issuer')

@@ -2,8 +2,10 @@ import type { Handlers } from '#app.ts'
 import { builtInRoles } from '#domains/iam/built-in-roles.ts'
 import { capabilities, maskOf } from '#domains/iam/capabilities.ts'
 import { findGroupName } from '#domains/iam/groups.service.ts'
+import { findIdentityForExchange } from '#domains/iam/identities.service.ts'
 import type { Auth, WhoAmI_Capability } from '#gen/pinfold/auth/v1/auth_pb.ts'
 import { timestamp } from '#lib/timestamp.ts'
+import { register } from './register.ts'
 
 const rolesByMask = new Map(builtInRoles.map((role) => [maskOf(role.capabilities), role]))
 
@@ -24,8 +26,12 @@ export const auth: Handlers<typeof Auth> = {
       expiry: seconds(token?.expiry),
       issuedAt: seconds(token?.issuedAt),
       capabilities: held,
-      email: '',
+      email: (await findIdentityForExchange(call.app.db, uid))?.email ?? '',
     }
+  },
+
+  async register(call, request) {
+    return { $typeName: 'pinfold.platform.auth.Session', ...(await register(call, request)) }
   },
 }
 

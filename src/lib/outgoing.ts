@@ -39,8 +39,13 @@ export type Lookup = (
 
 export type Outgoing = {
   /** Rejects with an OutgoingError, whatever the other side does; by default within 5 s and having read 512 KiB. */
-  getJson(url: string, limits?: { timeoutMs?: number; maxBytes?: number }): Promise<unknown>
+  getJson(url: string, limits?: OutgoingLimits): Promise<unknown>
+  /** Whatever the other side answers, also with a status that is no success; follows no redirect, otherwise like `getJson`. */
+  post(url: string, request: OutgoingPost, limits?: OutgoingLimits): Promise<{ status: number; body: string }>
 }
+
+export type OutgoingLimits = { timeoutMs?: number; maxBytes?: number }
+export type OutgoingPost = { headers: Record<string, string>; body: string }
 
 const maxRedirects = 3
 const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'pinfold' }
@@ -73,24 +78,31 @@ export function createOutgoing(options: { allowPrivate: boolean; allowHttp: bool
     })
   }
 
-  const get = (url: URL, signal: AbortSignal): Promise<IncomingMessage> => {
+  const send = (url: URL, signal: AbortSignal, post?: OutgoingPost): Promise<IncomingMessage> => {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     const request = url.protocol === 'https:' ? httpsRequest : httpRequest
     // No agent: a connection that is kept, or a proxy, would be one whose address nobody judged.
-    const sent = request(url, { agent: false, lookup: checkedLookup, signal, headers })
+    const method = post ? 'POST' : 'GET'
+    const sent = request(url, {
+      agent: false,
+      lookup: checkedLookup,
+      signal,
+      method,
+      headers: { ...headers, ...post?.headers },
+    })
     // After an answer of 101 there is no error, only the end.
     sent
       .on('response', resolve)
       .on('error', reject)
       .on('close', () => reject(new Error('the connection was closed')))
-    sent.end()
+    sent.end(post?.body)
     return promise
   }
 
   const follow = async (start: URL, signal: AbortSignal): Promise<IncomingMessage> => {
     let url = start
     for (let redirects = 0; redirects <= maxRedirects; redirects++) {
-      const answer = await get(url, signal)
+      const answer = await send(url, signal)
       if (answer.statusCode === 200) return answer
       answer.destroy()
       if (![301, 302, 303, 307, 308].includes(answer.statusCode ?? 0)) throw new OutgoingError('status')
@@ -102,29 +114,34 @@ export function createOutgoing(options: { allowPrivate: boolean; allowHttp: bool
     throw new OutgoingError('redirect')
   }
 
-  const read = async (url: string, maxBytes: number, signal: AbortSignal): Promise<unknown> =>
-    parseJson(await readBody(await follow(parse(url), signal), maxBytes))
+  const within = async <T>(work: (signal: AbortSignal) => Promise<T>, timeoutMs = 5000): Promise<T> => {
+    const deadline = new AbortController()
+    const late = Promise.withResolvers<never>()
+    const timer = setTimeout(() => {
+      late.reject(new OutgoingError('timeout'))
+      deadline.abort()
+    }, timeoutMs)
+    try {
+      return await Promise.race([work(deadline.signal), late.promise])
+    } catch (error) {
+      throw error instanceof OutgoingError ? error : new OutgoingError('unreachable', error)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
 
   return {
-    async getJson(url, { timeoutMs = 5000, maxBytes = 512 * 1024 } = {}) {
-      const deadline = new AbortController()
-      const late = Promise.withResolvers<never>()
-      const timer = setTimeout(() => {
-        late.reject(new OutgoingError('timeout'))
-        deadline.abort()
-      }, timeoutMs)
-      try {
-        return await Promise.race([read(url, maxBytes, deadline.signal), late.promise])
-      } catch (error) {
-        throw error instanceof OutgoingError ? error : new OutgoingError('unreachable', error)
-      } finally {
-        clearTimeout(timer)
-      }
-    },
+    getJson: (url, { timeoutMs, maxBytes } = {}) =>
+      within(async (signal) => parseJson(await readBody(await follow(parse(url), signal), maxBytes)), timeoutMs),
+    post: (url, request, { timeoutMs, maxBytes } = {}) =>
+      within(async (signal) => {
+        const answer = await send(parse(url), signal, request)
+        return { status: answer.statusCode ?? 0, body: (await readBody(answer, maxBytes)).toString('utf8') }
+      }, timeoutMs),
   }
 }
 
-async function readBody(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
+async function readBody(answer: IncomingMessage, maxBytes = 512 * 1024): Promise<Buffer> {
   const { 'content-encoding': encoding = 'identity', 'content-length': length = '0' } = answer.headers
   const refuse = (reason: OutgoingReason): never => {
     answer.destroy()

@@ -6,9 +6,9 @@ import { startServer } from '#api/server.ts'
 import { ident, sql } from '#db/sql.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { createApp } from '../../src/create-app.ts'
-import { type Client, clientOf, onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { checkLists } from '../support/check-lists.ts'
+import { type Client, clientOf, onPostgres, startPinfold } from '../support/pinfold.ts'
 import { type Random, randomFrom } from '../support/random.ts'
-import { auditKind, kinds, nodesOf } from '../support/tree.ts'
 
 const operations = 400
 const inFlight = 16
@@ -45,45 +45,6 @@ async function storm(clients: readonly Client[], random: Random): Promise<Record
   }
   await Promise.all(Array.from({ length: inFlight }, (_, i) => lane(i)))
   return answers
-}
-
-/** Everything, each node above, and the parent's own children: the places of `src/db/listing.ts`, spelled once more. */
-function placesOf(uid: string): string[] {
-  const segments = uid.split('/')
-  const above = segments.slice(0, -1).map((_, i) => segments.slice(0, i + 1).join('/'))
-  return ['/', ...above, `${above.at(-1) ?? '/'}:`]
-}
-
-async function checkLists({ app }: Pinfold): Promise<void> {
-  const [keys, totals] = [new Set<string>(), new Map<string, number>()]
-  const groups = new Set<string>()
-  for (const kind of [...kinds, auditKind]) {
-    for (const node of await nodesOf({ app } as Pinfold, kind)) {
-      if (kind.table === 'groups') groups.add(node.uid)
-      const outlives = kind === auditKind || kind.table === 'groups'
-      assert.ok(outlives || !node.uid.includes('/') || groups.has(node.parent_uid!), 'has no parent')
-      for (const place of placesOf(node.uid)) {
-        totals.set(`${kind.table} ${place}`, (totals.get(`${kind.table} ${place}`) ?? 0) + 1)
-        for (const column of Object.values(kind.orders)) {
-          if (column === 'uid') continue
-          keys.add(JSON.stringify([`${kind.table}.${column}`, place, node[column], node.uid, Number(node.id)]))
-        }
-      }
-    }
-  }
-  for (const uid of groups)
-    assert.ok(!uid.includes('/') || groups.has(uid.slice(0, uid.lastIndexOf('/'))), 'is orphaned')
-
-  type Key = { list: string; place: string; value: string; uid: string; id: number }
-  const keyed = await app.db.all<Key>(sql`SELECT * FROM list_keys WHERE list NOT LIKE 'audit_log.by %'`)
-  const found = keyed.map(({ list, place, value, uid, id }) => JSON.stringify([list, place, value, uid, Number(id)]))
-  assert.deepEqual([...found].sort(), [...keys].sort())
-
-  type Count = { kind: string; place: string; total: number }
-  const counted = await app.db.all<Count>(sql`
-    SELECT kind, place, CAST(sum(total) AS INTEGER) AS total FROM list_counts GROUP BY kind, place`)
-  const entries = counted.map(({ kind, place, total }) => [`${kind} ${place}`, total] as const)
-  assert.deepEqual(new Map(entries.filter(([, total]) => total !== 0)), totals)
 }
 
 test('after any mix of concurrent changes the counters and keys say what the tables say', async () => {

@@ -3,10 +3,16 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
+import { groupMappingFields } from '#domains/iam/external-group-role-mappings.model.ts'
+import { countMappings, listMappings } from '#domains/iam/external-group-role-mappings.store.ts'
+import { groupInviteFields } from '#domains/iam/group-invites.model.ts'
+import { countInvites, listInvites } from '#domains/iam/group-invites.store.ts'
 import { groupFields } from '#domains/iam/groups.model.ts'
 import { countGroups, listGroups } from '#domains/iam/groups.store.ts'
 import { identityFields } from '#domains/iam/identities.model.ts'
 import { countIdentities, listIdentities } from '#domains/iam/identities.store.ts'
+import { identityProviderFields } from '#domains/iam/identity-providers.model.ts'
+import { countProviders, listProviders } from '#domains/iam/identity-providers.store.ts'
 import { roleBindingFields } from '#domains/iam/role-bindings.model.ts'
 import { countBindings, listBindings } from '#domains/iam/role-bindings.store.ts'
 import { roleFields } from '#domains/iam/roles.model.ts'
@@ -72,6 +78,23 @@ const lists: List[] = [
       { filter: { identity: uid, group: uid, role: uid }, by: ['identity_uid', 'role_uid'] },
     ],
   },
+  { table: 'identity_providers', fields: identityProviderFields, list: listProviders, count: countProviders, ...names },
+  {
+    table: 'external_group_role_mappings',
+    fields: groupMappingFields,
+    list: listMappings,
+    count: countMappings,
+    none: { provider: '' },
+    filters: [{ filter: { provider: uid }, by: ['parent_uid'] }],
+  },
+  {
+    table: 'group_invites',
+    fields: groupInviteFields,
+    list: listInvites,
+    count: countInvites,
+    none: { keyId: '' },
+    filters: [{ filter: { keyId: 'k' }, by: ['key_id'] }],
+  },
   {
     table: 'repos',
     fields: repoFields,
@@ -119,8 +142,8 @@ function searchedBy({ by }: Filter, table: string, scope: Branch): RegExp[] {
   const search = onPostgres ? 'Index Cond: .*' : 'SEARCH t USING (COVERING )?INDEX \\w+ \\([^)]*'
   const equals = onPostgres ? ' =' : '=\\?'
   if (onPostgres) return [new RegExp(`${search}\\b(${by.join('|')}|parent_uid)${equals}`)]
-  // One identity has few bindings, and two filters leave few rows.
-  const few = by.length > 1 || (table === 'role_bindings' && by[0] !== 'role_uid')
+  // A key verifies one invite, one identity has few bindings, and two filters leave few rows.
+  const few = by.length > 1 || by[0] === 'key_id' || (table === 'role_bindings' && by[0] !== 'role_uid')
   const parent = 'childrenOf' in scope && !few ? ['parent_uid'] : []
   return [...by, ...parent].map((column) => new RegExp(`${search}\\b${column}${equals}`))
 }

@@ -10,6 +10,7 @@ type Key = { kid: string; privateKey: CryptoKey; jwk: JWK }
 /** `alg` is what the issuer signs with; `path` is that of its URL, for platforms that have many issuers on one host. */
 export async function startIssuer(alg = 'RS256', path = '') {
   const requests: string[] = []
+  const metadata: Record<string, unknown> = {}
   let keys: Key[] = [await newKey(alg, 'key-1')]
   const published: JWK[] = []
   let url = ''
@@ -17,7 +18,13 @@ export async function startIssuer(alg = 'RS256', path = '') {
     requests.push(req.url!)
     const base = path.replace(/\/$/, '')
     const documents: Record<string, object> = {
-      [`${base}/.well-known/openid-configuration`]: { issuer: url, jwks_uri: new URL('/keys', url).href },
+      [`${base}/.well-known/openid-configuration`]: {
+        issuer: url,
+        jwks_uri: new URL('/keys', url).href,
+        authorization_endpoint: new URL('/authorize', url).href,
+        token_endpoint: new URL('/token', url).href,
+        ...metadata,
+      },
       '/keys': { keys: [...published, ...keys.map(({ jwk }) => jwk)] },
     }
     const found = documents[req.url!]
@@ -31,6 +38,8 @@ export async function startIssuer(alg = 'RS256', path = '') {
     url,
     /** The paths that were asked for. */
     requests,
+    /** What is put over the discovery document. */
+    metadata,
     jwks: () => ({ keys: keys.map(({ jwk }) => jwk) }),
     /** A token with sensible times; `claims` and `header` are put over what it would say. */
     async token(claims: Record<string, unknown>, header: Record<string, unknown> = {}): Promise<string> {

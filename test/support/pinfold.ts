@@ -148,6 +148,25 @@ function seedsOf(operator: Client) {
     binding: (group: string, identityUid: string, roleUid: string) =>
       made(`/iam/v2/roleBindings/${group}`, { identityUid, roleUid }),
     repo: (parent: string, body: Json = {}) => made(`/registry/v2/repos/${parent}`, { name: unique('repo'), ...body }),
+    /** An identity provider of the organisation; its issuer has to answer. */
+    provider: (org: string, issuer: string, body: Json = {}) => {
+      const oidc = { issuer, clientId: 'pinfold', clientSecret: 'hidden words' }
+      return made(`/iam/v2/identityProviders/${org}`, {
+        name: unique('provider'),
+        defaultRole: roleUids.viewer,
+        oidc,
+        ...body,
+      })
+    },
+    mapping: (provider: string, roleUid: string, externalGroupId = unique('external')) =>
+      made(`/iam/v2/externalGroupRoleMappings/${provider}`, {
+        externalGroupId,
+        roleUid,
+        scope: provider.slice(0, 40),
+      }),
+    /** With its code. */
+    invite: (group: string, roleUid: string, body: Json = {}) =>
+      made(`/iam/v2/groupInvites/${group}`, { roleUid, ttl: '3600s', ...body }),
     /** An identity that lives in `group` and has the role on it. */
     async member(group: string, role: string): Promise<Json> {
       const identity = await this.identity(group)

@@ -25,6 +25,21 @@ export const auditKind: Kind = {
   orders: { created_at: 'create_time' },
 }
 
+const provided = '/iam/v2/identityProviders'
+const unchanging = { uid: 'uid', created_at: 'create_time', updated_at: 'create_time' }
+
+/** The lists whose nodes stand in a few groups only, or below something else than a group. */
+export const rareKinds: readonly Kind[] = [
+  { plural: 'identityProviders', path: provided, table: 'identity_providers', orders: named },
+  {
+    plural: 'externalGroupRoleMappings',
+    path: '/iam/v2/externalGroupRoleMappings',
+    table: 'external_group_role_mappings',
+    orders: unchanging,
+  },
+  { plural: 'groupInvites', path: '/iam/v2/groupInvites', table: 'group_invites', orders: unchanging },
+]
+
 export type Node = Record<string, string> & { uid: string }
 
 /** All nodes of a kind, in no particular order. */

@@ -5,8 +5,9 @@ import { migration as events } from './0003-events.ts'
 import { migration as repos } from './0004-repos.ts'
 import { migration as facts } from './0005-facts.ts'
 import { migration as registry } from './0006-registry.ts'
+import { migration as iamMore } from './0007-iam-more.ts'
 import { migration as libraries } from './0009-libraries.ts'
 import { migration as audit } from './0011-audit.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
-export const migrations: readonly Migration[] = [lists, iam, events, repos, facts, registry, libraries, audit]
+export const migrations: readonly Migration[] = [lists, iam, events, repos, facts, registry, iamMore, libraries, audit]

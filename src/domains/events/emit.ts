@@ -13,13 +13,15 @@ export type EventInput = {
   group: string
   /** The JSON shape of the event's body: the resource, or for a deletion the request. */
   body: object
+  /** Who caused it, where the method itself finds that out; otherwise the caller. */
+  actor?: string
 }
 
 /**
  * Queues the event of the current method inside the caller's transaction, and writes it into the audit log if it is about
  * access: the change, its event and its entry commit together.
  */
-export async function emit(tx: Tx, call: Call, { subject, group, body }: EventInput): Promise<void> {
+export async function emit(tx: Tx, call: Call, { subject, group, body, actor }: EventInput): Promise<void> {
   const rule = call.method.event
   if (!rule) throw new Error(`${call.method.fullName} declares no event`)
   const event: OutboxEvent = {
@@ -29,7 +31,7 @@ export async function emit(tx: Tx, call: Call, { subject, group, body }: EventIn
     source: rule.source,
     subject,
     group,
-    actor: JSON.stringify({ subject: call.caller.uid }),
+    actor: JSON.stringify({ subject: actor ?? call.caller.uid }),
     bodyType: rule.bodyType,
     body: rule.render(body),
     createTime: call.now,

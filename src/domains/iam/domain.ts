@@ -8,8 +8,11 @@ import { IdentityProvidersService } from '#gen/pinfold/iam/v2/identity_providers
 import { RoleBindingsService } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
 import { RolesService } from '#gen/pinfold/iam/v2/roles_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
+import { externalGroupRoleMappings } from './external-group-role-mappings.v2.ts'
+import { groupInvites } from './group-invites.v2.ts'
 import { groups } from './groups.v2.ts'
 import { identities } from './identities.v2.ts'
+import { identityProviders } from './identity-providers.v2.ts'
 import { roleBindings } from './role-bindings.v2.ts'
 import { roles } from './roles.v2.ts'
 
@@ -18,9 +21,9 @@ export const services: readonly Service[] = [
   { desc: IdentitiesService, handlers: identities },
   { desc: RolesService, handlers: roles },
   { desc: RoleBindingsService, handlers: roleBindings },
-  { desc: IdentityProvidersService, handlers: {} },
-  { desc: ExternalGroupRoleMappingsService, handlers: {} },
-  { desc: GroupInvitesService, handlers: {} },
+  { desc: IdentityProvidersService, handlers: identityProviders },
+  { desc: ExternalGroupRoleMappingsService, handlers: externalGroupRoleMappings },
+  { desc: GroupInvitesService, handlers: groupInvites },
   { desc: AccountAssociationsService, handlers: {} },
   { desc: TermsService, handlers: {} },
 ]

@@ -14,6 +14,7 @@ import {
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import { type Branch, type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isUid, lineage, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
+import { deleteInvitesOfGroup } from './group-invites.store.ts'
 import { domainPattern, type Group, groupFields, groupType, maxGroupDepth, ready } from './groups.model.ts'
 import * as store from './groups.store.ts'
 import { listScope, type ScopeRules, type UidpFilter } from './list-scope.ts'
@@ -139,6 +140,7 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
     const [first, ...more] = violations
     if (first) throw failedPrecondition(first, ...more)
     await unbindGroup(tx, uid)
+    await deleteInvitesOfGroup(tx, uid)
     await store.deleteGroup(tx, group)
     await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
   })

@@ -58,15 +58,19 @@ function conditions(filter: IdentityFilter): Sql[] {
   return found
 }
 
-export async function insertIdentity(tx: Tx, identity: Identity): Promise<void> {
+/** `false` when there is one of this uid, which only a person's can be. */
+export async function insertIdentity(tx: Tx, identity: Identity): Promise<boolean> {
   const row = await tx.get<{ id: number }>(sql`
     INSERT INTO identities (uid, parent_uid, name, description, company, email, email_unverified,
                             relationship_type, relationship, last_seen_time, create_time, update_time)
     VALUES (${identity.uid}, ${parentOf(identity.uid)}, ${identity.name}, ${identity.description}, ${identity.company},
             ${identity.email}, ${identity.emailUnverified}, ${typeOf(identity)}, ${relationshipText(identity)},
             ${identity.lastSeenTime}, ${identity.createTime}, ${identity.updateTime})
+        ON CONFLICT (uid) DO NOTHING
     RETURNING id`)
-  await addToLists(tx, kind, identity.uid, row!.id, keysOf(identity))
+  if (!row) return false
+  await addToLists(tx, kind, identity.uid, row.id, keysOf(identity))
+  return true
 }
 
 export async function patchIdentity(tx: Tx, before: Identity, after: Identity): Promise<void> {

@@ -1,7 +1,17 @@
 import { ident, join, type Reader, sql } from '#db/sql.ts'
 
 /** Where nodes are stored: one table for each kind. */
-const tables = ['groups', 'repos', 'identities', 'roles', 'role_bindings', 'audit_log']
+const tables = [
+  'groups',
+  'repos',
+  'identities',
+  'roles',
+  'role_bindings',
+  'identity_providers',
+  'external_group_role_mappings',
+  'group_invites',
+  'audit_log',
+]
 
 /** Whether there is a node of this uid, whatever its kind. */
 export async function nodeExists(reader: Reader, uid: string): Promise<boolean> {

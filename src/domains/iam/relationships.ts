@@ -74,7 +74,7 @@ function checkClaimMatch(match: ClaimMatch): FieldViolation[] {
       ),
     ]),
   ]
-  if (match.issuer && !isIssuer(match.issuer)) {
+  if (match.issuer && !isIssuerUrl(match.issuer)) {
     problems.push({ field: at('issuer'), description: 'must be an https URL without query or fragment' })
   }
   return problems
@@ -133,8 +133,8 @@ function patterns(
   })
 }
 
-/** Plain http only where it cannot leave the machine. One large issuer still writes its name without a scheme. */
-function isIssuer(text: string): boolean {
+/** Whether a text can be an issuer. Plain http only where it cannot leave the machine. One large issuer still writes its name without a scheme. */
+export function isIssuerUrl(text: string): boolean {
   const url = URL.parse(canonicalIssuer(text))
   if (url?.search !== '' || url.hash !== '' || url.username !== '') return false
   return (

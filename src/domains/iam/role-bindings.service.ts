@@ -1,19 +1,10 @@
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/emit.ts'
-import {
-  type AppError,
-  alreadyExists,
-  type FieldViolation,
-  invalid,
-  notFound,
-  permissionDenied,
-  refuseIfAny,
-} from '#lib/errors.ts'
+import { type AppError, alreadyExists, type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
 import { applyPatch, type Patch } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
-import { operatorRole } from './built-in-roles.ts'
 import { groupParents, requireGroup } from './groups.service.ts'
 import { identityType } from './identities.model.ts'
 import { identityExists } from './identities.service.ts'
@@ -27,7 +18,7 @@ import {
   roleBindingType,
 } from './role-bindings.model.ts'
 import * as store from './role-bindings.store.ts'
-import { requireUsableRole } from './roles.service.ts'
+import { requireGrantableRole } from './roles.service.ts'
 
 export type NewBinding = Pick<RoleBinding, 'identityUid' | 'roleUid'>
 
@@ -149,12 +140,7 @@ function checkInput(group: string, { identityUid, roleUid }: NewBinding, at = ''
 }
 
 async function checkGrantable(tx: Tx, call: Call, group: string, { identityUid, roleUid }: NewBinding): Promise<void> {
-  const role = await requireUsableRole(tx, roleUid, group)
-  if (role.uid === operatorRole.uid && !call.caller.operator)
-    throw permissionDenied('only the operator binds this role')
-  if (!call.caller.rights.holds(group, role.capabilities)) {
-    throw permissionDenied('the caller does not hold every capability of the role here')
-  }
+  await requireGrantableRole(tx, call, roleUid, group)
   // A person may be bound before they sign up; such an identity is a root and its uid is known in advance.
   if (parentOf(identityUid) === top) return
   if (!(await identityExists(tx, identityUid))) throw notFound(identityType, identityUid)

@@ -13,9 +13,12 @@ import {
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
-import { builtInRoles } from './built-in-roles.ts'
+import { builtInRoles, operatorRole } from './built-in-roles.ts'
 import { capabilities, capabilityNumber } from './capabilities.ts'
+import { isRoleMapped } from './external-group-role-mappings.store.ts'
+import { isRoleOffered } from './group-invites.store.ts'
 import { groupParents, requireGroup } from './groups.service.ts'
+import { isDefaultRole } from './identity-providers.store.ts'
 import { listScope, type UidpFilter } from './list-scope.ts'
 import { type Role, roleFields, roleType } from './roles.model.ts'
 import * as store from './roles.store.ts'
@@ -89,19 +92,38 @@ export async function deleteRole(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const role = await store.findRole(tx, uid)
     if (!role) throw notFound(roleType, uid)
-    if (await store.isRoleBound(tx, uid)) {
-      throw failedPrecondition({ type: 'RESOURCE_IN_USE', subject: uid, description: 'the role is still bound' })
-    }
+    const use = await useOf(tx, uid, call.now)
+    if (use) throw failedPrecondition({ type: 'RESOURCE_IN_USE', subject: uid, description: use })
     await store.deleteRole(tx, role)
     await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
   })
   call.log.info('role deleted', { uid })
 }
 
+/** What still needs the role. An invite that has expired gives it to nobody any more. */
+async function useOf(reader: Reader, uid: string, now: string): Promise<string | undefined> {
+  if (await store.isRoleBound(reader, uid)) return 'the role is still bound'
+  if (await isRoleOffered(reader, uid, now)) return 'an invite still offers the role'
+  if (await isDefaultRole(reader, uid)) return 'an identity provider still gives the role to new people'
+  return (await isRoleMapped(reader, uid)) ? 'an external group is still mapped to the role' : undefined
+}
+
 /** The role, when it exists and serves at `group`: built-in, or of the group or one above it. */
 export async function requireUsableRole(reader: Reader, uid: string, group: string): Promise<Role> {
   const role = await store.findRole(reader, uid)
   if (!role || !isAtOrBelow(group, parentOf(uid))) throw notFound(roleType, uid)
+  return role
+}
+
+/** The role, when it serves at `group` and the caller may give it to somebody there: nobody grants what they do not hold. */
+export async function requireGrantableRole(reader: Reader, call: Call, uid: string, group: string): Promise<Role> {
+  const role = await requireUsableRole(reader, uid, group)
+  if (role.uid === operatorRole.uid && !call.caller.operator) {
+    throw permissionDenied('only the operator binds this role')
+  }
+  if (!call.caller.rights.holds(group, role.capabilities)) {
+    throw permissionDenied('the caller does not hold every capability of the role here')
+  }
   return role
 }
 

@@ -219,7 +219,8 @@ export type IdentityProvider_OIDC = Message<"pinfold.platform.iam.v2.IdentityPro
 
   /**
    * The client secret. Only written, never returned. Needed unless `pkce_enabled`. Empty on update keeps the stored
-   * one, unless the mask names `oidc.client_secret`, which clears it.
+   * one, unless the mask names `oidc.client_secret`, which clears it. A new issuer needs the secret again, since the
+   * stored one would be sent there.
    *
    * @generated from field: string client_secret = 3;
    */

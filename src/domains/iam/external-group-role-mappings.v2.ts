@@ -1,0 +1,64 @@
+import type { Handlers } from '#app.ts'
+import type {
+  ExternalGroupRoleMappingsService,
+  ExternalGroupRoleMapping as MappingMessage,
+} from '#gen/pinfold/iam/v2/external_group_role_mappings_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { readPage } from '#lib/paging.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { parentOf } from '#lib/uid.ts'
+import { empty } from '#lib/wire.ts'
+import { type GroupMapping, groupMappingFields } from './external-group-role-mappings.model.ts'
+import * as service from './external-group-role-mappings.service.ts'
+
+export const externalGroupRoleMappings: Handlers<typeof ExternalGroupRoleMappingsService> = {
+  async getExternalGroupRoleMapping(call, { uid }) {
+    return toMessage(await service.getGroupMapping(call, uid))
+  },
+
+  async listExternalGroupRoleMappings(call, request) {
+    const { uidp, identityProviderUid: provider } = request
+    const page = readPage(call, request, { fields: groupMappingFields, defaultOrder: 'uid' }, [uidp, provider])
+    const listed = await service.listGroupMappings(call, uidp, page, { provider })
+    return {
+      $typeName: 'pinfold.platform.iam.v2.ListExternalGroupRoleMappingsResponse',
+      externalGroupRoleMappings: listed.items.map(toMessage),
+      nextPageToken: listed.next,
+      totalCount: BigInt(listed.total),
+      skipped: request.skip,
+    }
+  },
+
+  async createExternalGroupRoleMapping(call, { parent, externalGroupRoleMapping: mapping }) {
+    if (!mapping) throw invalid({ field: 'external_group_role_mapping', description: 'is required' })
+    const { externalGroupId, roleUid, scope } = mapping
+    return toMessage(await service.createGroupMapping(call, parent, { externalGroupId, roleUid, scope }))
+  },
+
+  async deleteExternalGroupRoleMapping(call, { uid }) {
+    await service.deleteGroupMapping(call, uid)
+    return empty
+  },
+
+  async batchDeleteExternalGroupRoleMappings(call, { parent, names }) {
+    const deleted = await service.deleteGroupMappings(call, parent, names)
+    return {
+      $typeName: 'pinfold.platform.iam.v2.BatchDeleteExternalGroupRoleMappingsResponse',
+      parent,
+      externalGroupRoleMappings: deleted.map(toMessage),
+    }
+  },
+}
+
+function toMessage(mapping: GroupMapping): MappingMessage {
+  return {
+    $typeName: 'pinfold.platform.iam.v2.ExternalGroupRoleMapping',
+    uid: mapping.uid,
+    identityProviderUid: parentOf(mapping.uid),
+    externalGroupId: mapping.externalGroupId,
+    roleUid: mapping.roleUid,
+    scope: mapping.scope,
+    createTime: timestamp(mapping.createTime),
+    updateTime: timestamp(mapping.createTime),
+  }
+}

@@ -1,0 +1,66 @@
+import type { Handlers } from '#app.ts'
+import type {
+  GroupInviteRole,
+  GroupInvitesService,
+  GroupInvite as InviteMessage,
+} from '#gen/pinfold/iam/v2/group_invites_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { readPage } from '#lib/paging.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { empty } from '#lib/wire.ts'
+import { groupInviteFields, type HydratedInvite } from './group-invites.model.ts'
+import * as service from './group-invites.service.ts'
+
+export const groupInvites: Handlers<typeof GroupInvitesService> = {
+  async getGroupInvite(call, { uid }) {
+    return toMessage(await service.getGroupInvite(call, uid))
+  },
+
+  async listGroupInvites(call, request) {
+    const { uidp, keyId } = request
+    const rules = { fields: groupInviteFields, defaultOrder: 'created_at desc' }
+    const page = readPage(call, request, rules, [uidp, keyId])
+    const listed = await service.listGroupInvites(call, uidp, page, { keyId })
+    return {
+      $typeName: 'pinfold.platform.iam.v2.ListGroupInvitesResponse',
+      groupInvites: listed.items.map((invite) => toMessage(invite)),
+      nextPageToken: listed.next,
+      totalCount: BigInt(listed.total),
+      skipped: request.skip,
+    }
+  },
+
+  async createGroupInvite(call, { parent, groupInvite }) {
+    if (!groupInvite) throw invalid({ field: 'group_invite', description: 'is required' })
+    const { roleUid, email, singleUse, ttl } = groupInvite
+    const life = ttl && Number(ttl.seconds) * 1000 + Math.floor(ttl.nanos / 1_000_000)
+    const { invite, code } = await service.createGroupInvite(call, parent, { roleUid, email, singleUse, life })
+    return toMessage(invite, code)
+  },
+
+  async deleteGroupInvite(call, { uid }) {
+    await service.deleteGroupInvite(call, uid)
+    return empty
+  },
+}
+
+/** Only the answer of a create has the code. */
+function toMessage(invite: HydratedInvite, code = ''): InviteMessage {
+  return {
+    $typeName: 'pinfold.platform.iam.v2.GroupInvite',
+    uid: invite.uid,
+    roleUid: invite.roleUid,
+    role: invite.role && {
+      $typeName: 'pinfold.platform.iam.v2.GroupInviteRole',
+      ...invite.role,
+      capabilities: invite.role.capabilities as GroupInviteRole['capabilities'],
+    },
+    email: invite.email,
+    expirationTime: timestamp(invite.expirationTime),
+    singleUse: invite.singleUse,
+    code,
+    keyId: invite.keyId,
+    createTime: timestamp(invite.createTime),
+    updateTime: timestamp(invite.createTime),
+  }
+}

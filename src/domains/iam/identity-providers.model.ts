@@ -1,0 +1,51 @@
+import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
+
+export type Oidc = {
+  issuer: string
+  clientId: string
+  /** Scopes to ask for besides `openid`. */
+  additionalScopes: string[]
+  /** The claim that lists a person's external groups; empty: group mappings are off. */
+  groupsClaim: string
+  /** The contract's CorrelationRule. */
+  correlationRule: number
+  pkceEnabled: boolean
+}
+
+/** The sign-in of an organisation. Its client secret is stored beside it and leaves through no door. */
+export type IdentityProvider = {
+  uid: string
+  name: string
+  description: string
+  /** What a new person is bound to at the first sign-in. */
+  defaultRole: string
+  oidc: Oidc
+  createTime: string
+  updateTime: string
+}
+
+/** As a client writes it: the configuration may be missing, and may hold a secret. */
+export type ProviderInput = Pick<IdentityProvider, 'name' | 'description' | 'defaultRole'> & {
+  oidc?: (Oidc & { clientSecret?: string }) | undefined
+}
+
+export const identityProviderType = 'iam.pinfold.dev/IdentityProvider'
+
+export const identityProviderFields = {
+  uid: { column: 'uid', sort: true },
+  name: { column: 'name', sort: true, update: true, required: true, pattern: namePattern, maxLength: maxNameLength },
+  description: { column: 'description', update: true, pattern: descriptionPattern },
+  defaultRole: { column: 'default_role', update: true, required: true },
+  oidc: { column: 'oidc', update: true },
+  createTime: { column: 'create_time', sort: true },
+  updateTime: { column: 'update_time', sort: true },
+} as const satisfies Fields<IdentityProvider>
+
+/** CorrelationRule SUB_EQUALS_EXTERNAL_ID, which an unset one means. */
+export const subjectRule = 1
+
+/** The longest issuer, client id and name of a claim or scope; the longest secret; how many scopes. */
+export const providerLimits = { issuer: 1024, text: 255, secret: 4096, scopes: 50 }
+
+/** A scope as OAuth 2.0 spells it (RFC 6749, section 3.3). */
+export const scopePattern = /^[\x21\x23-\x5b\x5d-\x7e]+$/

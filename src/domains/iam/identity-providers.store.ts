@@ -1,0 +1,106 @@
+import { addToLists, countNodes, type Keys, type Listing, listPage, moveInLists, removeFromLists } from '#db/listing.ts'
+import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import type { Branch, Page } from '#lib/paging.ts'
+import { parentOf } from '#lib/uid.ts'
+import type { IdentityProvider, Oidc } from './identity-providers.model.ts'
+
+type Row = Omit<IdentityProvider, 'oidc'> & { oidc: string }
+
+const columns = sql`
+  t.uid, t.name, t.description, t.default_role AS "defaultRole", t.oidc,
+  t.create_time AS "createTime", t.update_time AS "updateTime"`
+const kind = 'identity_providers'
+const listing: Listing = { kind, table: 'identity_providers', columns }
+
+function fromRow(row: Row): IdentityProvider {
+  return {
+    uid: row.uid,
+    name: row.name,
+    description: row.description,
+    defaultRole: row.defaultRole,
+    oidc: JSON.parse(row.oidc) as Oidc,
+    createTime: row.createTime,
+    updateTime: row.updateTime,
+  }
+}
+
+const keysOf = ({ name, createTime, updateTime }: IdentityProvider): Keys => ({
+  name,
+  create_time: createTime,
+  update_time: updateTime,
+})
+
+export async function findProvider(reader: Reader, uid: string): Promise<IdentityProvider | undefined> {
+  const row = await reader.get<Row>(sql`SELECT ${columns} FROM identity_providers t WHERE t.uid = ${uid}`)
+  return row && fromRow(row)
+}
+
+/** The sealed client secret; empty when the provider has none. */
+export async function sealedSecretOf(reader: Reader, uid: string): Promise<Uint8Array> {
+  const row = await reader.get<{ secret: Uint8Array }>(
+    sql`SELECT client_secret AS secret FROM identity_providers WHERE uid = ${uid}`,
+  )
+  return row?.secret ?? new Uint8Array()
+}
+
+export type ProviderFilter = { name: string }
+
+/** One row more than the page has room for. */
+export async function listProviders(reader: Reader, branches: readonly Branch[], page: Page, filter: ProviderFilter) {
+  const rows = await listPage<Row>(reader, listing, branches, page, conditions(filter))
+  return rows.map(fromRow)
+}
+
+export function countProviders(reader: Reader, branches: readonly Branch[], filter: ProviderFilter): Promise<number> {
+  return countNodes(reader, listing, branches, conditions(filter))
+}
+
+function conditions(filter: ProviderFilter): Sql[] {
+  return filter.name === '' ? [] : [sql`t.name = ${filter.name}`]
+}
+
+/** `false` when another provider of the organisation has the name. */
+export async function insertProvider(tx: Tx, provider: IdentityProvider, secret: Uint8Array): Promise<boolean> {
+  const { uid, name, description, defaultRole, oidc, createTime, updateTime } = provider
+  const row = await tx.get<{ id: number }>(sql`
+    INSERT INTO identity_providers (uid, parent_uid, name, description, default_role, oidc, client_secret,
+                                    create_time, update_time)
+    VALUES (${uid}, ${parentOf(uid)}, ${name}, ${description}, ${defaultRole}, ${JSON.stringify(oidc)}, ${secret},
+            ${createTime}, ${updateTime})
+        ON CONFLICT (parent_uid, name) DO NOTHING
+    RETURNING id`)
+  if (!row) return false
+  await addToLists(tx, kind, uid, row.id, keysOf(provider))
+  return true
+}
+
+/** `false` when another provider of the organisation has the new name. */
+export async function patchProvider(
+  tx: Tx,
+  before: IdentityProvider,
+  after: IdentityProvider,
+  secret: Uint8Array,
+): Promise<boolean> {
+  if (before.name !== after.name) {
+    const taken = await tx.get(sql`
+      SELECT 1 AS found FROM identity_providers WHERE parent_uid = ${parentOf(before.uid)} AND name = ${after.name}`)
+    if (taken) return false
+  }
+  await tx.run(sql`
+    UPDATE identity_providers
+       SET name = ${after.name}, description = ${after.description}, default_role = ${after.defaultRole},
+           oidc = ${JSON.stringify(after.oidc)}, client_secret = ${secret}, update_time = ${after.updateTime}
+     WHERE uid = ${before.uid}`)
+  await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
+  return true
+}
+
+export async function deleteProvider(tx: Tx, provider: IdentityProvider): Promise<void> {
+  await tx.run(sql`DELETE FROM identity_providers WHERE uid = ${provider.uid}`)
+  await removeFromLists(tx, kind, provider.uid, keysOf(provider))
+}
+
+export async function isDefaultRole(reader: Reader, role: string): Promise<boolean> {
+  const row = await reader.get(sql`SELECT 1 AS found FROM identity_providers WHERE default_role = ${role} LIMIT 1`)
+  return row !== undefined
+}

@@ -1,0 +1,58 @@
+// How a person gets an account: the token of a sign-in provider that the settings trust with people.
+import type { Call } from '#app.ts'
+import { canonicalIssuer, personUid } from '#domains/iam/people.ts'
+import { type Person, registerPerson } from '#domains/iam/registration.service.ts'
+import { AppError, invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
+import { isUid } from '#lib/uid.ts'
+import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutsideToken } from './outside-token.ts'
+
+export type PeopleIssuer = { issuer: string; audience: string }
+
+/** What the tokens of an issuer must be meant for to be a person's; nothing when it is not trusted with people. */
+export function peopleAudiences(trusted: readonly PeopleIssuer[], issuer: string): string[] {
+  return trusted.flatMap((one) => (canonicalIssuer(one.issuer) === issuer ? [one.audience] : []))
+}
+
+/** Nobody can register on a server whose settings trust no issuer with people; everybody gets the same answer there. */
+export async function register(
+  call: Call,
+  { code, identityId }: { code: string; identityId: string },
+): Promise<{ identity: string; group: string }> {
+  const { config, limits, outsideIssuers, clock } = call.app
+  limits.check('source', call.source)
+  if (config.peopleIssuers.length === 0) {
+    throw new AppError('PERMISSION_DENIED', 'nobody can register on this server', { reason: 'REGISTRATION_CLOSED' })
+  }
+  if (call.credential === undefined) throw unauthenticated('a bearer token of a sign-in provider is required')
+  const token = readOutsideToken(call.credential)
+  checkTimes(token, clock())
+  const audiences = peopleAudiences(config.peopleIssuers, token.issuer)
+  if (audiences.length === 0) throw refused('the issuer')
+  await verifyOutsideToken(token, await outsideIssuers.keysOf(token.issuer, token.kid))
+  limits.check('issuer', token.issuer)
+  if (!token.audience.some((audience) => audiences.includes(audience))) throw refused('the audience')
+
+  checkIdentity(identityId, token)
+  return registerPerson(call, personOf(token), code)
+}
+
+function checkIdentity(identityId: string, { issuer, subject }: OutsideToken): void {
+  if (identityId === '') return
+  if (!isUid(identityId)) throw invalid({ field: 'identity_id', description: 'is not a uid' })
+  if (identityId !== personUid(issuer, subject)) throw permissionDenied('the token is not that of this person')
+}
+
+const maxText = 254
+
+/** Only the provider's own word makes an address verified; some write it as a text. */
+function personOf({ issuer, subject, claims }: OutsideToken): Person {
+  const email = text(claims.email)
+  const emailVerified = claims.email_verified === true || claims.email_verified === 'true'
+  return { issuer, subject, name: text(claims.name) || email || subject.slice(0, maxText), email, emailVerified }
+}
+
+/** What can be stored and shown; nothing for what is not such a text. */
+function text(value: unknown): string {
+  if (typeof value !== 'string' || value.length > maxText || !value.isWellFormed()) return ''
+  return /^\P{Cc}*$/u.test(value) ? value : ''
+}

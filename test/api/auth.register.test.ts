@@ -1,0 +1,316 @@
+// How people get an account: the token of a trusted sign-in provider, with or without the code of an invite.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { personUid } from '#domains/iam/people.ts'
+import { refusalOf } from '../support/answers.ts'
+import { checkLists } from '../support/check-lists.ts'
+import { assertError, assertInvalid, eventsOf, ok } from '../support/expect.ts'
+import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
+import { type Answer, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+
+const audience = 'client-id-of-pinfold'
+
+let pinfold: Pinfold
+let issuer: FakeIssuer
+let org: string
+let time = Date.now()
+let made = 0
+
+before(async () => {
+  issuer = await startIssuer()
+  pinfold = await startPinfold({
+    allowInsecureIssuers: true,
+    allowPrivateAddresses: true,
+    peopleIssuers: [{ issuer: issuer.url, audience }],
+    clock: () => new Date(time),
+  })
+  org = (await pinfold.seed.group()).uid
+})
+after(async () => {
+  await pinfold[Symbol.asyncDispose]()
+  await issuer[Symbol.asyncDispose]()
+})
+
+type Somebody = { subject: string; uid: string; register(body?: Json, claims?: Json): Promise<Answer> }
+
+function somebody(defaults: Json = {}): Somebody {
+  const subject = `person-${made++}`
+  return {
+    subject,
+    uid: personUid(issuer.url, subject),
+    async register(body = {}, claims = {}) {
+      const token = await issuer.token({ sub: subject, aud: audience, ...defaults, ...claims })
+      return pinfold.withToken(token).post('/auth/v1/register', body)
+    },
+  }
+}
+
+const seenBy = async (uid: string) => ok(await pinfold.operator.get(`/iam/v2/identities/${uid}`))
+const bindingsOf = async (uid: string) => {
+  return ok(await pinfold.operator.get(`/iam/v2/roleBindings?identity=${uid}`)).roleBindings as Json[]
+}
+const inviteOf = async (body: Json = {}) => pinfold.seed.invite(org, roleUids.viewer, body)
+
+function assertRefused(answer: Answer, reason: string): void {
+  assertError(answer, 403, 7, reason)
+}
+
+test('a server without the setting lets nobody register, whatever they show', async () => {
+  await using closed = await startPinfold({ allowInsecureIssuers: true, allowPrivateAddresses: true })
+  const asked = issuer.requests.length
+  const good = await issuer.token({ sub: 'x', aud: closed.url, email_verified: true })
+  for (const client of [closed.anonymous, closed.withToken('x'), closed.withToken(good), closed.operator]) {
+    assertRefused(await client.post('/auth/v1/register', {}), 'REGISTRATION_CLOSED')
+  }
+  assert.equal(issuer.requests.length, asked)
+})
+
+test('a person registers, has the uid that was known before, and can sign in', async () => {
+  const jane = somebody({ name: 'Jane Doe', email: 'Jane@example.com', email_verified: true })
+  const looked = ok(
+    await pinfold.operator.get(`/iam/v2/identities:lookupIdentity?issuer=${issuer.url}&subject=${jane.subject}`),
+  )
+  assert.equal(looked.uid, jane.uid)
+  const before = await exchange(jane)
+  assert.equal(refusalOf(before).code, 5)
+
+  await pinfold.seed.binding(org, jane.uid, roleUids.viewer)
+  assert.deepEqual(ok(await jane.register()), { identity: jane.uid, group: '' })
+  assert.partialDeepStrictEqual(await seenBy(jane.uid), {
+    name: 'Jane Doe',
+    email: 'Jane@example.com',
+    emailUnverified: '',
+    claimMatch: { issuer: issuer.url, subject: jane.subject },
+  })
+  const [binding] = await bindingsOf(jane.uid)
+  assert.partialDeepStrictEqual(binding!.identity, {
+    issuer: issuer.url,
+    subject: jane.subject,
+    email: 'Jane@example.com',
+  })
+
+  const { token } = ok(await exchange(jane))
+  const me = ok(await pinfold.withToken(token).get('/auth/v1/ok'))
+  assert.deepEqual([me.subject, me.email, me.capabilities.length], [jane.uid, 'Jane@example.com', 1])
+})
+
+async function exchange(person: Somebody, claims: Json = {}): Promise<Answer> {
+  const token = await issuer.token({ sub: person.subject, aud: audience, ...claims })
+  return pinfold.withToken(token).call('POST', `/sts/exchange?aud=${pinfold.url}`)
+}
+
+test("a person's token must be meant for the audience of the setting, at each sign-in", async () => {
+  const person = somebody()
+  ok(await person.register())
+  ok(await exchange(person, { aud: ['other', audience] }))
+  for (const aud of [pinfold.url, new URL(pinfold.url).host, 'other']) {
+    assert.equal(refusalOf(await exchange(person, { aud })).code, 16)
+    assert.equal(refusalOf(await somebody().register({}, { aud })).code, 16)
+  }
+})
+
+test('an address counts only when the provider says that it is verified', async () => {
+  for (const [email_verified, verified] of [
+    [true, true],
+    ['true', true],
+    [false, false],
+    ['false', false],
+    [1, false],
+    ['yes', false],
+    [undefined, false],
+  ] as const) {
+    const person = somebody({ email: 'joe@example.com', email_verified })
+    ok(await person.register())
+    const { email, emailUnverified } = await seenBy(person.uid)
+    assert.deepEqual([email, emailUnverified], verified ? ['joe@example.com', ''] : ['', 'joe@example.com'])
+  }
+  const odd = somebody({ name: 'a\u0000b', email: ['x@example.com'], email_verified: true })
+  ok(await odd.register())
+  assert.partialDeepStrictEqual(await seenBy(odd.uid), { name: odd.subject, email: '', emailUnverified: '' })
+})
+
+test('only a good token of a trusted issuer is taken', async () => {
+  await using stranger = await startIssuer()
+  const person = somebody()
+  const register = (token: string) => pinfold.withToken(token).post('/auth/v1/register', {})
+  const claims = { sub: person.subject, aud: audience }
+  const good = await issuer.token(claims)
+  const now = Math.floor(Date.now() / 1000)
+  for (const token of [
+    'x',
+    await stranger.token(claims),
+    await stranger.token({ ...claims, iss: issuer.url }),
+    `${good.slice(0, -8)}AAAAAAAA`,
+    await issuer.token({ ...claims, exp: now - 3600 }),
+    await issuer.token({ ...claims, nbf: now + 3600 }),
+    await issuer.token({ ...claims, iss: `${issuer.url}/` }),
+    pinfold.operator.token!,
+  ]) {
+    assertError(await register(token), 401, 16, 'UNAUTHENTICATED')
+  }
+  assert.equal(refusalOf(await pinfold.anonymous.post('/auth/v1/register', {})).code, 16)
+  assert.deepEqual(stranger.requests, [])
+  assert.equal((await pinfold.operator.get(`/iam/v2/identities/${person.uid}`)).status, 404)
+})
+
+test('a uid that is given must be that of the person', async () => {
+  const [person, other] = [somebody(), somebody()]
+  assertInvalid(await person.register({ identityId: 'x' }), 'identity_id')
+  assertRefused(await person.register({ identityId: other.uid }), 'PERMISSION_DENIED')
+  assert.equal(ok(await person.register({ identityId: person.uid })).identity, person.uid)
+})
+
+test('a code creates the account and the binding, with one event', async () => {
+  const invite = await inviteOf()
+  const person = somebody()
+  const events = await eventsOf(pinfold, async () => {
+    assert.deepEqual(ok(await person.register({ code: invite.code })), { identity: person.uid, group: org })
+    assert.deepEqual(ok(await person.register({ code: invite.code })), { identity: person.uid, group: org })
+    ok(await person.register())
+  })
+  assert.deepEqual(events, [
+    {
+      type: 'dev.pinfold.api.auth.registered.v1',
+      subject: person.uid,
+      group: org,
+      audience: 'CUSTOMER',
+      actor: person.uid,
+      bodyType: 'pinfold.platform.auth.Session',
+      body: { identity: person.uid, group: org },
+    },
+  ])
+  const bindings = await bindingsOf(person.uid)
+  assert.deepEqual(
+    bindings.map((one) => [one.group.uid, one.roleUid]),
+    [[org, roleUids.viewer]],
+  )
+  const member = await pinfold.as(person.uid)
+  assert.equal((await member.get(`/iam/v2/groups/${org}`)).status, 200)
+  // One for several people, until it expires.
+  assert.equal(ok(await somebody().register({ code: invite.code })).group, org)
+  await checkLists(pinfold)
+})
+
+test('an account that exists joins more groups', async () => {
+  const person = somebody()
+  const alone = await eventsOf(pinfold, async () => ok(await person.register()))
+  assert.deepEqual(
+    alone.map((one) => [one.subject, one.group]),
+    [[person.uid, '/']],
+  )
+  const folder = (await pinfold.seed.group(org)).uid
+  const invite = await pinfold.seed.invite(folder, roleUids.editor)
+  ok(await person.register({ code: invite.code }))
+  ok(await person.register({ code: (await inviteOf()).code }))
+  assert.deepEqual(new Set((await bindingsOf(person.uid)).map((one) => one.group.uid)), new Set([folder, org]))
+})
+
+test('a single-use invite lets in one person, also when several try at once', async () => {
+  const invite = await inviteOf({ singleUse: true })
+  const people = Array.from({ length: 6 }, () => somebody())
+  const answers = await Promise.all(people.map((person) => person.register({ code: invite.code })))
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+  for (const answer of answers.filter(({ status }) => status !== 200)) assertRefused(answer, 'INVITE_INVALID')
+  assert.equal((await pinfold.operator.get(`/iam/v2/groupInvites/${invite.uid}`)).status, 404)
+  // Who was not let in has no account either.
+  const accounts = await pinfold.app.db.all<Json>(sql`SELECT uid FROM identities WHERE parent_uid = '/'`)
+  const known = new Set(accounts.map(({ uid }) => uid))
+  assert.equal(people.filter(({ uid }) => known.has(uid)).length, 1)
+})
+
+test('a member who shows a single-use code again does not use it up', async () => {
+  const member = somebody()
+  ok(await member.register({ code: (await inviteOf()).code }))
+  const invite = await inviteOf({ singleUse: true })
+  assert.equal(ok(await member.register({ code: invite.code })).group, org)
+  assert.equal((await bindingsOf(member.uid)).length, 1)
+  ok(await somebody().register({ code: invite.code }))
+})
+
+test('an invite for an address is redeemed with that verified address only', async () => {
+  const { code } = await inviteOf({ email: 'Jane@Example.com' })
+  for (const claims of [
+    {},
+    { email: 'jane@example.com' },
+    { email: 'jane@example.com', email_verified: false },
+    { email: 'joe@example.com', email_verified: true },
+    { email: 'jane@example.co\u212a', email_verified: true },
+  ]) {
+    assertRefused(await somebody(claims).register({ code }), 'INVITE_EMAIL_MISMATCH')
+  }
+  const jane = somebody({ email: 'jane@example.com', email_verified: true })
+  assert.equal(ok(await jane.register({ code })).group, org)
+})
+
+test('a code that was changed, withdrawn or never given is refused, and a malformed one is named', async () => {
+  const { code, uid } = await inviteOf()
+  const says = JSON.parse(Buffer.from(code, 'base64').toString()) as Json
+  const forged = (change: Json) => Buffer.from(JSON.stringify({ ...says, ...change })).toString('base64')
+  const other = JSON.parse(Buffer.from((await inviteOf()).code, 'base64').toString()) as Json
+  for (const change of [
+    { role: roleUids.owner },
+    { grp: (await pinfold.seed.group()).uid },
+    { exp: says.exp + 1 },
+    { sig: '' },
+    { sig: other.sig },
+    { kid: other.kid },
+    { kid: 'x' },
+    { jti: other.jti },
+  ]) {
+    assertRefused(await somebody().register({ code: forged(change) }), 'INVITE_INVALID')
+  }
+  for (const text of [
+    'x',
+    '!',
+    'e30=',
+    code.slice(0, 20),
+    forged({ exp: 'x' }),
+    'A'.repeat(5000),
+    'bnVsbA==',
+    forged({ kid: 1 }),
+  ]) {
+    assertInvalid(await somebody().register({ code: text }), 'code')
+  }
+  ok(await somebody().register({ code: code.replace(/=+$/, '') }))
+  ok(await pinfold.operator.delete(`/iam/v2/groupInvites/${uid}`))
+  assertRefused(await somebody().register({ code }), 'INVITE_INVALID')
+})
+
+test('registrations are counted by address and by issuer', async () => {
+  await using limited = await startPinfold({
+    allowInsecureIssuers: true,
+    allowPrivateAddresses: true,
+    peopleIssuers: [{ issuer: issuer.url, audience }],
+    exchangesPerSource: 4,
+    exchangesPerIssuer: 2,
+  })
+  const register = async () => {
+    const token = await issuer.token({ sub: `limited-${made++}`, aud: audience })
+    return limited.withToken(token).post('/auth/v1/register', {})
+  }
+  const codes: number[] = []
+  for (let i = 0; i < 3; i++) codes.push((await register()).status)
+  assert.deepEqual(codes, [200, 200, 429])
+  assert.equal((await limited.anonymous.post('/auth/v1/register', {})).status, 401)
+  assert.equal((await limited.anonymous.post('/auth/v1/register', {})).status, 429)
+})
+
+test('an expired invite lets nobody in', async () => {
+  const { code } = await inviteOf({ ttl: '60s' })
+  time += 60_000
+  assertRefused(await somebody().register({ code }), 'INVITE_EXPIRED')
+})
+
+test('people of an issuer that is no longer trusted can no longer sign in', async () => {
+  const person = somebody()
+  ok(await person.register())
+  const trusted = pinfold.app.config.peopleIssuers
+  pinfold.app.config.peopleIssuers = []
+  try {
+    for (const aud of [audience, pinfold.url]) assert.equal(refusalOf(await exchange(person, { aud })).code, 16)
+  } finally {
+    pinfold.app.config.peopleIssuers = trusted
+  }
+  ok(await exchange(person))
+})

@@ -1,0 +1,47 @@
+// What lists rest on, the counters and the sorted keys, against the tables that they are about.
+import assert from 'node:assert/strict'
+import { sql } from '#db/sql.ts'
+import type { Pinfold } from './pinfold.ts'
+import { auditKind, kinds, nodesOf, rareKinds } from './tree.ts'
+
+/** Everything, each node above, and the parent's own children: the places of `src/db/listing.ts`, spelled once more. */
+function placesOf(uid: string): string[] {
+  const segments = uid.split('/')
+  const above = segments.slice(0, -1).map((_, i) => segments.slice(0, i + 1).join('/'))
+  return ['/', ...above, `${above.at(-1) ?? '/'}:`]
+}
+
+/** Fails unless the counters and the sorted keys of every list say what its table says. */
+export async function checkLists({ app }: Pinfold): Promise<void> {
+  const [keys, totals] = [new Set<string>(), new Map<string, number>()]
+  const groups = new Set<string>()
+  const parents = new Set<string>()
+  for (const kind of [...kinds, ...rareKinds, auditKind]) {
+    for (const node of await nodesOf({ app } as Pinfold, kind)) {
+      if (kind.table === 'groups') groups.add(node.uid)
+      if (['groups', 'identity_providers'].includes(kind.table)) parents.add(node.uid)
+      const outlives = kind === auditKind || kind.table === 'groups'
+      assert.ok(outlives || !node.uid.includes('/') || parents.has(node.parent_uid!), 'has no parent')
+      for (const place of placesOf(node.uid)) {
+        totals.set(`${kind.table} ${place}`, (totals.get(`${kind.table} ${place}`) ?? 0) + 1)
+        for (const column of new Set(Object.values(kind.orders))) {
+          if (column === 'uid') continue
+          keys.add(JSON.stringify([`${kind.table}.${column}`, place, node[column], node.uid, Number(node.id)]))
+        }
+      }
+    }
+  }
+  for (const uid of groups)
+    assert.ok(!uid.includes('/') || groups.has(uid.slice(0, uid.lastIndexOf('/'))), 'is orphaned')
+
+  type Key = { list: string; place: string; value: string; uid: string; id: number }
+  const keyed = await app.db.all<Key>(sql`SELECT * FROM list_keys WHERE list NOT LIKE 'audit_log.by %'`)
+  const found = keyed.map(({ list, place, value, uid, id }) => JSON.stringify([list, place, value, uid, Number(id)]))
+  assert.deepEqual([...found].sort(), [...keys].sort())
+
+  type Count = { kind: string; place: string; total: number }
+  const counted = await app.db.all<Count>(sql`
+    SELECT kind, place, CAST(sum(total) AS INTEGER) AS total FROM list_counts GROUP BY kind, place`)
+  const entries = counted.map(({ kind, place, total }) => [`${kind} ${place}`, total] as const)
+  assert.deepEqual(new Map(entries.filter(([, total]) => total !== 0)), totals)
+}
