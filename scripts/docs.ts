@@ -43,10 +43,11 @@ Two cases use a more exact HTTP status: 405 (with \`Allow\`) when a path has no 
 
 | Detail | With | What it says |
 | --- | --- | --- |
-| \`ErrorInfo\` | every error | \`reason\`: the code's name, or for \`RESOURCE_EXHAUSTED\` also \`RESOURCE_LIMIT_EXCEEDED\` or \`RATE_LIMITED\`, and for \`PERMISSION_DENIED\` of a registration \`REGISTRATION_CLOSED\`, \`INVITE_INVALID\`, \`INVITE_EXPIRED\` or \`INVITE_EMAIL_MISMATCH\` |
+| \`ErrorInfo\` | every error | \`reason\`: the code's name, or for \`RESOURCE_EXHAUSTED\` also \`RESOURCE_LIMIT_EXCEEDED\` or \`RATE_LIMITED\`, and for \`PERMISSION_DENIED\` of a registration \`REGISTRATION_CLOSED\`, \`INVITE_INVALID\`, \`INVITE_EXPIRED\` or \`INVITE_EMAIL_MISMATCH\`, for \`FAILED_PRECONDITION\` also \`TERMS_NOT_ACCEPTED\` |
 | \`BadRequest\` | \`INVALID_ARGUMENT\` | every field that is wrong, in the spelling of the contract |
 | \`ResourceInfo\` | \`NOT_FOUND\`, \`ALREADY_EXISTS\` | type and uid or name of the resource |
 | \`PreconditionFailure\` | \`FAILED_PRECONDITION\` | violations: \`RESOURCE_NOT_EMPTY\`, \`RESOURCE_IN_USE\`, \`LAST_OWNER\`, \`BUILT_IN\`, \`VERIFIED_NAME\`, \`CUSTOM_ASSEMBLY_DISABLED\` |
+| \`TermsNotAcceptedDetail\` | \`TERMS_NOT_ACCEPTED\` | the documents that the organisation has to accept first |
 | \`RetryInfo\` | \`UNAVAILABLE\`, \`RATE_LIMITED\` | after how long to try again; over REST the \`Retry-After\` header too |
 
 Permission is decided before anything is looked up: a caller without the capability gets \`PERMISSION_DENIED\` whether or not

@@ -1,10 +1,12 @@
 // The types of the application and of one request; no code, so that anyone may import them.
 import type { DescMethod, Message, MessageShape } from '@bufbuild/protobuf'
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2'
+import type { CloudAccount, CloudAnswer } from './clouds/cloud-account.ts'
 import type { Config } from './config.ts'
 import type { Db } from './db/sql.ts'
 import type { GrantCache } from './domains/iam/grants.ts'
 import type { LastSeen } from './domains/iam/last-seen.ts'
+import type { TermsGate } from './domains/iam/terms-gate.ts'
 import type { PathCache } from './domains/registry/paths.service.ts'
 import type { AccessToken } from './issuer/access-token.ts'
 import type { Keyring } from './issuer/keyring.ts'
@@ -36,6 +38,10 @@ export type App = {
   outgoing: Outgoing
   /** The keys of the issuers whose tokens identities trust. */
   outsideIssuers: OutsideIssuers
+  /** Tries to get credentials from a cloud for a group; `issuer` is what clients call us. */
+  checkCloud(issuer: string, group: string, account: CloudAccount): Promise<CloudAnswer>
+  /** Which methods wait until an organisation has accepted the terms. */
+  terms: TermsGate
   clock: () => Date
 }
 

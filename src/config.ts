@@ -111,6 +111,18 @@ const records =
     throw new ConfigError(`${name} must be a JSON array of objects with ${members.join(', ')}`)
   }
 
+/** The documents of the terms; two of one id would leave it open which one was accepted. */
+const documents = (value: string, name: string): readonly Record<'id' | 'label' | 'url', string>[] => {
+  const listed = records('id', 'label', 'url')(value, name)
+  if (new Set(listed.map(({ id }) => id)).size === listed.length) return listed
+  throw new ConfigError(`${name} must be documents with different ids`)
+}
+const methodNames = (value: string, name: string): readonly string[] => {
+  const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
+  if (listed.every((one) => /^[\w.]+\/\w+$/.test(one))) return listed
+  throw new ConfigError(`${name} must be full names of methods, with commas`)
+}
+
 /** Every setting there is. `docs/config.md` and `pinfold config` are made from this table. */
 export const settings = {
   listen: setting({
@@ -170,6 +182,42 @@ export const settings = {
     parse: records('issuer', 'audience'),
     default: '',
     doc: 'The sign-in providers whose tokens people may register with, as JSON: `[{"issuer": "https://…", "audience": "…"}]`. `audience` is the client id that their tokens must be meant for. Default: nobody can register.',
+  }),
+  termsDocuments: setting({
+    env: 'PINFOLD_TERMS_DOCUMENTS',
+    parse: documents,
+    default: '',
+    doc: 'The documents that organisations can accept, as JSON: `[{"id": "terms-of-service.v1", "label": "…", "url": "https://…"}]`.',
+  }),
+  termsMethods: setting({
+    env: 'PINFOLD_TERMS_METHODS',
+    parse: methodNames,
+    default: '',
+    doc: 'Methods that wait until all of these documents are accepted, by full name, with commas, such as `pinfold.platform.registry.v2.ReposService/CreateRepo`. Default: none.',
+  }),
+  awsStsUrl: setting({
+    env: 'PINFOLD_AWS_STS_URL',
+    parse: baseUrl,
+    default: 'https://sts.amazonaws.com',
+    doc: 'Where AWS gives credentials, for checks of account associations.',
+  }),
+  googleStsUrl: setting({
+    env: 'PINFOLD_GOOGLE_STS_URL',
+    parse: baseUrl,
+    default: 'https://sts.googleapis.com',
+    doc: 'Where Google Cloud exchanges tokens, for the same.',
+  }),
+  googleIamUrl: setting({
+    env: 'PINFOLD_GOOGLE_IAM_URL',
+    parse: baseUrl,
+    default: 'https://iamcredentials.googleapis.com',
+    doc: 'Where Google Cloud gives credentials of service accounts, for the same.',
+  }),
+  azureLoginUrl: setting({
+    env: 'PINFOLD_AZURE_LOGIN_URL',
+    parse: baseUrl,
+    default: 'https://login.microsoftonline.com',
+    doc: 'Where Azure signs in applications, for the same.',
   }),
   logLevel: setting({
     env: 'PINFOLD_LOG_LEVEL',
@@ -294,6 +342,9 @@ export function readConfig(
   const read = config as Config
   if (problems.length === 0 && read.database !== '' && read.masterKey === '') {
     problems.push('a database URL needs PINFOLD_MASTER_KEY, 32 bytes as base64 or hex')
+  }
+  if (problems.length === 0 && read.termsMethods.length > 0 && read.termsDocuments.length === 0) {
+    problems.push('PINFOLD_TERMS_METHODS needs PINFOLD_TERMS_DOCUMENTS, which say what is to be accepted')
   }
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   return read

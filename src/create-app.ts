@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import type { App } from './app.ts'
+import { createClouds } from './clouds/clouds.ts'
 import type { Config } from './config.ts'
 import { migrate } from './db/migrate.ts'
 import { migrations } from './db/migrations/all.ts'
@@ -8,7 +9,9 @@ import { openDb } from './db/open.ts'
 import { createGrantCache } from './domains/iam/grants.ts'
 import { createLastSeen } from './domains/iam/last-seen.ts'
 import { installBuiltInRoles } from './domains/iam/roles.service.ts'
+import { createTermsGate } from './domains/iam/terms-gate.ts'
 import { createPathCache } from './domains/registry/paths.service.ts'
+import { signCloudAssertion } from './issuer/cloud-assertion.ts'
 import { openKeyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
 import { createLimits } from './lib/limits.ts'
@@ -43,6 +46,13 @@ export async function createApp(
   })
   const perMinute = { source: config.exchangesPerSource, issuer: config.exchangesPerIssuer }
 
+  const clouds = createClouds(outgoing, {
+    amazonSts: config.awsStsUrl,
+    googleSts: config.googleStsUrl,
+    googleIam: config.googleIamUrl,
+    azureLogin: config.azureLoginUrl,
+  })
+
   const done = opening.move()
   return {
     config,
@@ -57,6 +67,9 @@ export async function createApp(
     limits: createLimits(perMinute, monotonic),
     outgoing,
     outsideIssuers: createOutsideIssuers(outgoing, () => clock().getTime()),
+    checkCloud: (issuer, group, account) =>
+      clouds.check(account, group, (says) => signCloudAssertion(keyring, { ...says, issuer, now: clock() })),
+    terms: createTermsGate(db, config.termsDocuments, config.termsMethods),
     clock,
     close: () => done.disposeAsync(),
   }

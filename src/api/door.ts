@@ -50,7 +50,11 @@ export async function invoke(
   passage: Passage,
 ): Promise<Message> {
   const { method, handler } = endpoint
-  if (method.access.mode === 'scoped') permitAt(method.access, caller, scopeOf(request, method.access.scope))
+  if (method.access.mode === 'scoped') {
+    const scope = scopeOf(request, method.access.scope)
+    permitAt(method.access, caller, scope)
+    if (door.app.terms.guards(method.fullName)) await door.app.terms.requireAccepted(scope)
+  }
   if (method.access.mode === 'everywhere') permitEverywhere(method.access, caller)
   resolveMask(endpoint.desc, request, bodyKeys)
   if (!handler) throw unimplemented(`${method.name} is not served by this version`)

@@ -11,6 +11,7 @@ import {
   RetryInfoSchema,
 } from '#gen/google/rpc/error_details_pb.ts'
 import { StatusSchema } from '#gen/google/rpc/status_pb.ts'
+import { TermsNotAcceptedDetailSchema } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { AppError, type Code, codes, type Detail } from '#lib/errors.ts'
 import { jsonText } from './json-write.ts'
 
@@ -67,6 +68,12 @@ function detailMessage(detail: Detail): { desc: DescMessage; message: Message } 
     case 'RetryInfo': {
       const retryDelay = { $typeName: 'google.protobuf.Duration', seconds: BigInt(detail.retryDelaySeconds), nanos: 0 }
       return pair(RetryInfoSchema, { retryDelay })
+    }
+    case 'TermsNotAccepted': {
+      const missing = detail.missing.map((document) => {
+        return { $typeName: 'pinfold.platform.iam.v2.MissingDocument', ...document }
+      })
+      return pair(TermsNotAcceptedDetailSchema, { missing })
     }
   }
 }

@@ -1,10 +1,11 @@
 import type { AddressInfo } from 'node:net'
 import type { App } from '#app.ts'
+import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { createRegistry } from '#oci/door.ts'
 import { createDocuments } from './documents.ts'
 import { openDoor } from './door.ts'
 import { createGrpcServer } from './grpc.ts'
-import { buildEndpoints } from './methods.ts'
+import { buildEndpoints, type Endpoint } from './methods.ts'
 import { createOAuth } from './oauth.ts'
 import { createOnePort } from './one-port.ts'
 import { createRest } from './rest.ts'
@@ -25,10 +26,21 @@ const onThisMachine: Record<string, string> = { '0.0.0.0': '127.0.0.1', '[::]': 
 
 const maxHeaderBytes = 16 * 1024
 
+/** A name that guards nothing would leave open what somebody wanted closed. */
+function checkGuarded(endpoints: readonly Endpoint[], names: readonly string[]): void {
+  for (const name of names) {
+    const method = endpoints.find((endpoint) => endpoint.method.fullName === name)?.method
+    // Nobody could get past a gate before the acceptance itself.
+    if (method?.access.mode === 'scoped' && method.desc.parent.typeName !== TermsService.typeName) continue
+    throw new Error(`PINFOLD_TERMS_METHODS: ${name} is not a method that can wait for the terms of a group`)
+  }
+}
+
 /** Listens for REST and gRPC on one port; resolves once it serves. */
 export async function startServer(app: App): Promise<Server> {
   const { config } = app
   const endpoints = buildEndpoints(services)
+  checkGuarded(endpoints, config.termsMethods)
   let draining = false
   let onRequest: Parameters<typeof createOnePort>[0]['onRequest'] = (_req, res) => res.destroy()
   let accept: Parameters<typeof createOnePort>[0]['onHttp2'] = (socket) => socket.destroy()

@@ -22,12 +22,13 @@ export type Code = keyof typeof codes
 export type FieldViolation = { field: string; description: string }
 export type PreconditionViolation = { type: string; subject?: string; description: string }
 
-/** The typed details of google.rpc that a caller can get, besides the ErrorInfo that the door adds to every error. */
+/** The typed details that a caller can get: those of google.rpc and one of ours, besides the ErrorInfo that the door adds to every error. */
 export type Detail =
   | { type: 'BadRequest'; fieldViolations: FieldViolation[] }
   | { type: 'ResourceInfo'; resourceType: string; resourceName: string; description?: string }
   | { type: 'PreconditionFailure'; violations: PreconditionViolation[] }
   | { type: 'RetryInfo'; retryDelaySeconds: number }
+  | { type: 'TermsNotAccepted'; missing: { id: string; label: string; url: string }[] }
 
 export type ErrorOptions = { details?: readonly Detail[]; reason?: string; http?: number; cause?: unknown }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { invalid } from './errors.ts'
-import type { Field } from './fields.ts'
+import { type Field, snakeCase } from './fields.ts'
 import type { Sealer } from './seal.ts'
 
 /** What every list request carries. */
@@ -37,6 +37,7 @@ const tokenPurpose = 'page-token'
 const tokenVersion = 1
 
 const synonyms: Record<string, string> = {
+  doc_id: 'docId',
   created_at: 'createTime',
   create_time: 'createTime',
   createTime: 'createTime',
@@ -79,7 +80,7 @@ function readOrder(orderBy: string, fields: Readonly<Record<string, Field>>): Pa
   const key = synonyms[name] ?? name
   const field = Object.hasOwn(fields, key) ? fields[key] : undefined
   if (!field?.sort) {
-    const known = Object.values(fields).flatMap((f) => (f.sort ? [f.column] : []))
+    const known = Object.entries(fields).flatMap(([member, { sort }]) => (sort ? [snakeCase(member)] : []))
     throw invalid({ field: 'order_by', description: `must name one of: ${known.join(', ')}` })
   }
   return { field: key, column: field.column, desc: direction === 'desc' }

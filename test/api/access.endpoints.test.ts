@@ -64,6 +64,7 @@ before(async () => {
   const provider = await seed.provider(org.uid, issuer.url)
   await seed.mapping(provider.uid, roleUids.viewer)
   await seed.invite(org.uid, roleUids.viewer)
+  await seed.association(org.uid)
 
   const member = async (name: 'console_viewer' | 'viewer' | 'editor' | 'owner'): Promise<Caller> => {
     const identity = await seed.member(org.uid, roleUids[name])

@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
+import { accountAssociationFields } from '#domains/iam/account-associations.model.ts'
+import { countAssociations, listAssociations } from '#domains/iam/account-associations.store.ts'
 import { groupMappingFields } from '#domains/iam/external-group-role-mappings.model.ts'
 import { countMappings, listMappings } from '#domains/iam/external-group-role-mappings.store.ts'
 import { groupInviteFields } from '#domains/iam/group-invites.model.ts'
@@ -88,6 +90,13 @@ const lists: List[] = [
     filters: [{ filter: { provider: uid }, by: ['parent_uid'] }],
   },
   {
+    table: 'account_associations',
+    fields: accountAssociationFields,
+    list: listAssociations,
+    count: countAssociations,
+    ...names,
+  },
+  {
     table: 'group_invites',
     fields: groupInviteFields,
     list: listInvites,
@@ -157,7 +166,7 @@ for (const { table, fields, list, count, none, filters } of lists) {
             const page = pageOf(field, rules, desc, cursor)
             const [query] = await queriesOf((reader) => list(reader, [scope], page, none as never))
             const what = `${table} ${name} by ${field}${desc ? ' desc' : ''}${cursor ? ' from a cursor' : ''}`
-            const wanted = field === 'uid' ? [tableIndex(table, scope)] : keyIndex(desc, cursor)
+            const wanted = rules.column === 'uid' ? [tableIndex(table, scope)] : keyIndex(desc, cursor)
             await checkPlan(query!, what, wanted)
             const text = compile(query!, '?')
             assert.ok((text.match(/t\.uid >/g) ?? []).length <= 1 && (text.match(/t\.uid </g) ?? []).length <= 1, text)

@@ -167,6 +167,8 @@ function seedsOf(operator: Client) {
     /** With its code. */
     invite: (group: string, roleUid: string, body: Json = {}) =>
       made(`/iam/v2/groupInvites/${group}`, { roleUid, ttl: '3600s', ...body }),
+    association: (group: string, body: Json = {}) =>
+      made(`/iam/v2/accountAssociations/${group}`, { name: unique('association'), ...body }),
     /** An identity that lives in `group` and has the role on it. */
     async member(group: string, role: string): Promise<Json> {
       const identity = await this.identity(group)

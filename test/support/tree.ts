@@ -38,6 +38,7 @@ export const rareKinds: readonly Kind[] = [
     orders: unchanging,
   },
   { plural: 'groupInvites', path: '/iam/v2/groupInvites', table: 'group_invites', orders: unchanging },
+  { plural: 'accountAssociations', path: '/iam/v2/accountAssociations', table: 'account_associations', orders: named },
 ]
 
 export type Node = Record<string, string> & { uid: string }

@@ -11,8 +11,8 @@ export type EventInput = {
   subject: string
   /** The group whose subscriptions receive the event. */
   group: string
-  /** The JSON shape of the event's body: the resource, or for a deletion the request. */
-  body: object
+  /** The JSON shape of the event's body: the resource, or for a deletion the request; null where there is nothing to say. */
+  body: object | null
   /** Who caused it, where the method itself finds that out; otherwise the caller. */
   actor?: string
 }
@@ -33,7 +33,7 @@ export async function emit(tx: Tx, call: Call, { subject, group, body, actor }: 
     group,
     actor: JSON.stringify({ subject: actor ?? call.caller.uid }),
     bodyType: rule.bodyType,
-    body: rule.render(body),
+    body: body === null ? 'null' : rule.render(body),
     createTime: call.now,
   }
   await insertEvent(tx, event)

@@ -8,6 +8,7 @@ import { IdentityProvidersService } from '#gen/pinfold/iam/v2/identity_providers
 import { RoleBindingsService } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
 import { RolesService } from '#gen/pinfold/iam/v2/roles_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
+import { accountAssociations } from './account-associations.v2.ts'
 import { externalGroupRoleMappings } from './external-group-role-mappings.v2.ts'
 import { groupInvites } from './group-invites.v2.ts'
 import { groups } from './groups.v2.ts'
@@ -15,6 +16,7 @@ import { identities } from './identities.v2.ts'
 import { identityProviders } from './identity-providers.v2.ts'
 import { roleBindings } from './role-bindings.v2.ts'
 import { roles } from './roles.v2.ts'
+import { terms } from './terms.v2.ts'
 
 export const services: readonly Service[] = [
   { desc: GroupsService, handlers: groups },
@@ -24,6 +26,6 @@ export const services: readonly Service[] = [
   { desc: IdentityProvidersService, handlers: identityProviders },
   { desc: ExternalGroupRoleMappingsService, handlers: externalGroupRoleMappings },
   { desc: GroupInvitesService, handlers: groupInvites },
-  { desc: AccountAssociationsService, handlers: {} },
-  { desc: TermsService, handlers: {} },
+  { desc: AccountAssociationsService, handlers: accountAssociations },
+  { desc: TermsService, handlers: terms },
 ]

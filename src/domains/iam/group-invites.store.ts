@@ -55,7 +55,7 @@ export type InviteFilter = { keyId: string }
 /** One row more than the page has room for. */
 export async function listInvites(reader: Reader, branches: readonly Branch[], page: Page, filter: InviteFilter) {
   const rows = await listPage<Row>(reader, listing, branches, page, conditions(filter))
-  return rows.map((row) => ({ ...fromRow(row), updateTime: row.createTime }))
+  return rows.map(fromRow)
 }
 
 export function countInvites(reader: Reader, branches: readonly Branch[], filter: InviteFilter): Promise<number> {

@@ -14,11 +14,13 @@ import {
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import { type Branch, type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isUid, lineage, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
+import { findAssociation } from './account-associations.store.ts'
 import { deleteInvitesOfGroup } from './group-invites.store.ts'
 import { domainPattern, type Group, groupFields, groupType, maxGroupDepth, ready } from './groups.model.ts'
 import * as store from './groups.store.ts'
 import { listScope, type ScopeRules, type UidpFilter } from './list-scope.ts'
 import { bindOwner, unbindGroup } from './owners.service.ts'
+import { deleteAcceptances } from './terms.store.ts'
 
 export type NewGroup = Pick<Group, 'name' | 'description' | 'verified' | 'kind'>
 
@@ -128,12 +130,14 @@ export async function updateGroup(call: Call, uid: string, patch: Patch<Group>):
   return group
 }
 
-/** Refused while anything but bindings and invites lives below; those of the group itself go with it. */
+/** Refused while anything but bindings, invites and accepted terms is left; those of the group itself go with it. */
 export async function deleteGroup(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const group = await store.findGroup(tx, uid)
     if (!group) throw notFound(groupType, uid)
-    const violations = (await store.kindsBelow(tx, uid, blockers)).map((kind): PreconditionViolation => {
+    const kinds = new Set(await store.kindsBelow(tx, uid, blockers))
+    if (await findAssociation(tx, uid)) kinds.add('account_associations')
+    const violations = [...kinds].map((kind): PreconditionViolation => {
       const description = `the group still has ${kind.replaceAll('_', ' ')} below it`
       return { type: 'RESOURCE_NOT_EMPTY', subject: uid, description }
     })
@@ -141,6 +145,7 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
     if (first) throw failedPrecondition(first, ...more)
     await unbindGroup(tx, uid)
     await deleteInvitesOfGroup(tx, uid)
+    await deleteAcceptances(tx, uid)
     await store.deleteGroup(tx, group)
     await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
   })

@@ -1,5 +1,5 @@
 import type { Call } from '#app.ts'
-import type { Reader, Tx } from '#db/sql.ts'
+import type { Reader } from '#db/sql.ts'
 import { emit } from '#domains/events/emit.ts'
 import { AppError, alreadyExists, type FieldViolation, invalid, notFound } from '#lib/errors.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
@@ -201,7 +201,7 @@ function checkProvider(provider: IdentityProvider, secret: string): void {
   checkFields<IdentityProvider>(identityProviderFields, provider, problems)
 }
 
-async function checkLimit(reader: Reader | Tx, parent: string): Promise<void> {
+async function checkLimit(reader: Reader, parent: string): Promise<void> {
   const limit = (await requireGroup(reader, parent)).resourceLimits.idps
   if (limit === undefined || (await store.countProviders(reader, [{ childrenOf: parent }], { name: '' })) < limit)
     return

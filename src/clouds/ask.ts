@@ -1,0 +1,78 @@
+import { type Outgoing, OutgoingError } from '#lib/outgoing.ts'
+import type { Assert, CloudAnswer, CloudEndpoints, CloudReason } from './cloud-account.ts'
+
+/** What a check has at hand. */
+export type Asking = { outgoing: Pick<Outgoing, 'post'>; endpoints: CloudEndpoints; place: string; assert: Assert }
+
+type Sent = { url: string; headers: Record<string, string>; body: string }
+type Answered = { status: number; body: string }
+
+/** A refusal of the cloud on the way to the credentials. */
+export class Refusal extends Error {
+  override name = 'Refusal'
+  readonly reason: CloudReason
+
+  constructor(reason: CloudReason, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+/** The body of a success; throws a Refusal, in the words that `explain` finds in the answer, for everything else. */
+export async function ask(
+  { outgoing }: Asking,
+  name: string,
+  { url, headers, body }: Sent,
+  explain: (body: string) => string | undefined,
+): Promise<string> {
+  let answer: Answered
+  try {
+    answer = await outgoing.post(url, { headers, body })
+  } catch (error) {
+    if (!(error instanceof OutgoingError)) throw error
+    throw new Refusal('UNREACHABLE', `${name} cannot be asked: ${error.message}`)
+  }
+  if (answer.status === 200) return answer.body
+  const words = plain(explain(answer.body) ?? 'no explanation')
+  throw new Refusal(answer.status >= 500 ? 'UNREACHABLE' : 'REFUSED', `${name} answered ${answer.status}: ${words}`)
+}
+
+/** The answer of a check: ready when nothing refused. */
+export async function answerOf(check: () => Promise<void>): Promise<CloudAnswer> {
+  try {
+    await check()
+    return { ready: true }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return { ready: false, reason: error.reason, message: error.message }
+  }
+}
+
+/** Throws a Refusal unless a success holds what it should. */
+export function requireText(value: unknown, name: string, what: string): string {
+  if (typeof value === 'string' && value !== '') return value
+  throw new Refusal('REFUSED', `${name} answered without ${what}`)
+}
+
+/** A member of a JSON object, wherever the path leads; nothing for what is not there or is no JSON. */
+export function memberOf(json: string, ...path: string[]): unknown {
+  try {
+    let at: unknown = JSON.parse(json)
+    for (const name of path) at = (at as Record<string, unknown> | null | undefined)?.[name]
+    return at
+  } catch {
+    return undefined
+  }
+}
+
+/** One bounded line, whatever the cloud wrote. */
+function plain(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/\p{Cc}+/gu, ' ')
+    .slice(0, 500)
+    .toWellFormed()
+}
+
+export const form = { 'content-type': 'application/x-www-form-urlencoded' }
+export const json = { 'content-type': 'application/json' }

@@ -1,0 +1,19 @@
+// What a check of an account is told, and what it answers.
+export type CloudAccount =
+  | { cloud: 'amazon'; account: string }
+  | { cloud: 'google'; projectId: string; projectNumber: string }
+  /** Application ids by the component that uses them. */
+  | { cloud: 'azure'; tenantId: string; clientIds: Record<string, string> }
+
+/** A cloud that refuses is an answer like any other: `reason` is a word for programs, `message` for people. */
+export type CloudAnswer = { ready: true } | { ready: false; reason: CloudReason; message: string }
+export type CloudReason = 'UNREACHABLE' | 'REFUSED'
+
+/** A signed token that says who asks, for one cloud. */
+export type Assert = (claims: { subject: string; audience: string }) => Promise<string>
+
+/** Where the clouds are: origins, without a path. */
+export type CloudEndpoints = { googleSts: string; googleIam: string; amazonSts: string; azureLogin: string }
+
+/** The component on whose behalf an account is checked, as the cloud knows it. */
+export const checker = 'canary'

@@ -1,0 +1,28 @@
+// Whether an account in a cloud trusts us: one attempt to get credentials there, the way the cloud documents it, with a
+// token that we sign. What is obtained is thrown away.
+import type { Outgoing } from '#lib/outgoing.ts'
+import { checkAmazon } from './amazon.ts'
+import { checkAzure } from './azure.ts'
+import type { Assert, CloudAccount, CloudAnswer, CloudEndpoints } from './cloud-account.ts'
+import { checkGoogle } from './google.ts'
+
+export type Clouds = {
+  /** `place` is the group that asks, and the subject of what we sign. Never rejects for what a cloud does. */
+  check(account: CloudAccount, place: string, assert: Assert): Promise<CloudAnswer>
+}
+
+export function createClouds(outgoing: Pick<Outgoing, 'post'>, endpoints: CloudEndpoints): Clouds {
+  return {
+    check(account, place, assert) {
+      const asking = { outgoing, endpoints, place, assert }
+      switch (account.cloud) {
+        case 'amazon':
+          return checkAmazon(asking, account)
+        case 'google':
+          return checkGoogle(asking, account)
+        case 'azure':
+          return checkAzure(asking, account)
+      }
+    },
+  }
+}

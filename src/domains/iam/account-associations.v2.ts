@@ -1,0 +1,122 @@
+import type { Handlers } from '#app.ts'
+import {
+  type AccountAssociationsService,
+  AccountProviderType,
+  type AccountAssociation as AssociationMessage,
+  CheckStatus,
+} from '#gen/pinfold/iam/v2/account_associations_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { readPage } from '#lib/paging.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { empty } from '#lib/wire.ts'
+import { type AccountAssociation, type Accounts, accountAssociationFields } from './account-associations.model.ts'
+import * as service from './account-associations.service.ts'
+
+export const accountAssociations: Handlers<typeof AccountAssociationsService> = {
+  async getAccountAssociation(call, { uid }) {
+    return toMessage(await service.getAccountAssociation(call, uid))
+  },
+
+  async listAccountAssociations(call, request) {
+    const { uidp, name } = request
+    const page = readPage(call, request, { fields: accountAssociationFields, defaultOrder: 'group' }, [uidp, name])
+    const listed = await service.listAccountAssociations(call, uidp, page, { name })
+    return {
+      $typeName: 'pinfold.platform.iam.v2.ListAccountAssociationsResponse',
+      accountAssociations: listed.items.map(toMessage),
+      nextPageToken: listed.next,
+      totalCount: BigInt(listed.total),
+      skipped: request.skip,
+    }
+  },
+
+  async createAccountAssociation(call, { parent, accountAssociation }) {
+    return toMessage(await service.createAccountAssociation(call, parent, fromMessage(accountAssociation)))
+  },
+
+  async updateAccountAssociation(call, { accountAssociation, updateMask }) {
+    const patch = { paths: updateMask?.paths ?? [], value: fromMessage(accountAssociation) }
+    return toMessage(await service.updateAccountAssociation(call, accountAssociation?.uid ?? '', patch))
+  },
+
+  async deleteAccountAssociation(call, { uid }) {
+    await service.deleteAccountAssociation(call, uid)
+    return empty
+  },
+
+  async checkAccountAssociation(call, { uid, providerType }) {
+    const checked = await service.checkAccountAssociation(call, uid, cloudOf(providerType))
+    return {
+      $typeName: 'pinfold.platform.iam.v2.CheckAccountAssociationResponse',
+      status: checked.ready ? CheckStatus.READY : CheckStatus.NOT_READY,
+      reason: checked.ready ? '' : checked.reason,
+      message: checked.ready ? '' : checked.message,
+    }
+  },
+}
+
+function cloudOf(type: AccountProviderType): 'amazon' | 'google' | 'azure' {
+  if (type === AccountProviderType.AMAZON) return 'amazon'
+  if (type === AccountProviderType.GOOGLE) return 'google'
+  if (type === AccountProviderType.AZURE) return 'azure'
+  throw invalid({ field: 'provider_type', description: 'must name a cloud' })
+}
+
+function fromMessage(association: AssociationMessage | undefined): Accounts & { name: string; description: string } {
+  if (!association) throw invalid({ field: 'account_association', description: 'is required' })
+  const { name, description, amazon, google, azure, github, pinfold } = association
+  return {
+    name,
+    description,
+    amazon: amazon && { account: amazon.account },
+    google: google && { projectId: google.projectId, projectNumber: google.projectNumber },
+    azure: azure && { tenantId: azure.tenantId, clientIds: azure.clientIds },
+    github: github && { appInstallations: installationsOf(github.appInstallations) },
+    pinfold: pinfold && { serviceBindings: pinfold.serviceBindings },
+  }
+}
+
+type Apps = NonNullable<AssociationMessage['github']>['appInstallations']
+type StoredApps = NonNullable<Accounts['github']>['appInstallations']
+
+/** Ids as texts, since JSON numbers lose digits. */
+function installationsOf(apps: Apps): StoredApps {
+  const entries = Object.entries(apps).map(([app, { installations }]) => {
+    const texts = installations.map(({ installationId, name }) => ({ installationId: String(installationId), name }))
+    return [app, { installations: texts }] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+function toMessage(association: AccountAssociation): AssociationMessage {
+  const { uid, name, description, amazon, google, azure, github, pinfold } = association
+  return {
+    $typeName: 'pinfold.platform.iam.v2.AccountAssociation',
+    uid,
+    name,
+    description,
+    amazon: amazon && { $typeName: 'pinfold.platform.iam.v2.AccountAssociation.Amazon', ...amazon },
+    google: google && { $typeName: 'pinfold.platform.iam.v2.AccountAssociation.Google', ...google },
+    azure: azure && { $typeName: 'pinfold.platform.iam.v2.AccountAssociation.Azure', ...azure },
+    github: github && {
+      $typeName: 'pinfold.platform.iam.v2.AccountAssociation.GitHub',
+      appInstallations: appsOf(github.appInstallations),
+    },
+    pinfold: pinfold && { $typeName: 'pinfold.platform.iam.v2.AccountAssociation.Vendor', ...pinfold },
+    createTime: timestamp(association.createTime),
+    updateTime: timestamp(association.updateTime),
+  }
+}
+
+function appsOf(apps: StoredApps): Apps {
+  const entries = Object.entries(apps).map(([app, { installations }]) => {
+    const messages = installations.map(({ installationId, name }) => ({
+      $typeName: 'pinfold.platform.iam.v2.AccountAssociation.GitHubInstallation' as const,
+      installationId: BigInt(installationId),
+      name,
+    }))
+    const $typeName = 'pinfold.platform.iam.v2.AccountAssociation.GitHubAppInstallations' as const
+    return [app, { $typeName, installations: messages }] as const
+  })
+  return Object.fromEntries(entries)
+}

@@ -1,0 +1,19 @@
+import type { Fields } from '#lib/fields.ts'
+
+/** A legal text that the settings name. */
+export type TermsDocument = { id: string; label: string; url: string }
+
+/** One document, accepted for a group and everything below it. */
+export type TermsAcceptance = {
+  /** Group and document; pages are told apart by it, and nobody sees it. */
+  uid: string
+  docId: string
+  acceptedBy: string
+  orgUid: string
+  createTime: string
+}
+
+export const termsFields = {
+  docId: { column: 'doc_id', sort: true },
+  createTime: { column: 'create_time', sort: true },
+} as const satisfies Fields<TermsAcceptance>

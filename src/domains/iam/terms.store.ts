@@ -1,0 +1,53 @@
+import { ident, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import type { Page } from '#lib/paging.ts'
+import type { TermsAcceptance } from './terms.model.ts'
+
+const uid = sql`(t.group_uid || ' ' || t.doc_id)`
+const columns = sql`
+  ${uid} AS uid, t.doc_id AS "docId", t.accepted_by AS "acceptedBy", t.group_uid AS "orgUid", t.create_time AS "createTime"`
+
+/**
+ * One row more than the page has room for, of the acceptances of these groups. There are few: a group nests no deeper than
+ * ten levels, and has one for each document that was ever configured.
+ */
+export function listAcceptances(reader: Reader, groups: readonly string[], page: Page): Promise<TermsAcceptance[]> {
+  const column = ident(`t.${page.order.column}`)
+  const dir = page.order.desc ? sql`DESC` : sql`ASC`
+  return reader.all(sql`
+    SELECT ${columns} FROM terms_acceptances t
+     WHERE t.group_uid IN (${list(groups)}) AND ${after(page, column)}
+     ORDER BY ${column} ${dir}, ${uid} ${dir}
+     LIMIT ${page.size + 1} OFFSET ${page.skip}`)
+}
+
+function after({ order, after: last }: Page, column: Sql): Sql {
+  if (!last) return sql`1 = 1`
+  return sql`(${column}, ${uid}) ${order.desc ? sql`<` : sql`>`} (${last.value}, ${last.uid})`
+}
+
+export async function countAcceptances(reader: Reader, groups: readonly string[]): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM terms_acceptances t WHERE t.group_uid IN (${list(groups)})`)
+  return row?.total ?? 0
+}
+
+/** The ids of the documents that were accepted for any of the groups. */
+export async function acceptedDocuments(reader: Reader, groups: readonly string[]): Promise<Set<string>> {
+  const rows = await reader.all<{ docId: string }>(sql`
+    SELECT t.doc_id AS "docId" FROM terms_acceptances t WHERE t.group_uid IN (${list(groups)})`)
+  return new Set(rows.map(({ docId }) => docId))
+}
+
+/** `false` when the document was accepted for this very group before; then that acceptance stays as it was. */
+export async function insertAcceptance(tx: Tx, acceptance: Omit<TermsAcceptance, 'uid'>): Promise<boolean> {
+  const { orgUid, docId, acceptedBy, createTime } = acceptance
+  const inserted = await tx.run(sql`
+    INSERT INTO terms_acceptances (group_uid, doc_id, accepted_by, create_time)
+    VALUES (${orgUid}, ${docId}, ${acceptedBy}, ${createTime})
+        ON CONFLICT (group_uid, doc_id) DO NOTHING`)
+  return inserted > 0
+}
+
+export async function deleteAcceptances(tx: Tx, group: string): Promise<void> {
+  await tx.run(sql`DELETE FROM terms_acceptances WHERE group_uid = ${group}`)
+}

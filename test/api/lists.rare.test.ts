@@ -1,0 +1,133 @@
+// The lists whose nodes stand in a few groups only, or below something else than a group: the same promises as all lists.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { checkLists } from '../support/check-lists.ts'
+import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
+import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
+import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Kind, type Node, nodesOf, rareKinds, sorted, walk } from '../support/tree.ts'
+
+const byGroup = new Map(rareKinds.map((kind) => [kind.plural, kind]))
+const associations = byGroup.get('accountAssociations')!
+
+let pinfold: Pinfold
+let issuer: FakeIssuer
+let places: Record<string, string>
+/** Moves in steps that several nodes share, so that orders by time have ties. */
+let ticks = 0
+const clock = () => new Date(Date.parse('2026-03-01T12:00:00.000Z') + 1000 * Math.floor(ticks++ / 20))
+
+before(async () => {
+  issuer = await startIssuer()
+  pinfold = await startPinfold({ allowInsecureIssuers: true, allowPrivateAddresses: true, clock })
+  const { seed, operator } = pinfold
+  places = {}
+  for (const path of ['a', 'b', 'a/one', 'a/two', 'a/one/deep']) {
+    const above = path.includes('/') ? places[path.slice(0, path.lastIndexOf('/'))]! : ''
+    const group = (await seed.group(above)).uid as string
+    places[path] = group
+    await seed.association(group, { name: `name ${path.length % 3}` })
+    for (let i = 0; i < 4; i++) await seed.invite(group, roleUids.viewer)
+    if (above !== '') continue
+    for (let i = 0; i < 5; i++) {
+      const provider = await seed.provider(group, issuer.url, { name: `name ${i}` })
+      for (let j = 0; j < 3; j++) await seed.mapping(provider.uid, roleUids.viewer)
+    }
+  }
+  for (const path of ['a', 'a/two'])
+    await operator.patch(`${associations.path}/${places[path]}`, { description: 'later' })
+})
+after(async () => {
+  await pinfold[Symbol.asyncDispose]()
+  await issuer[Symbol.asyncDispose]()
+})
+
+const parentOf = (uid: string) => uid.slice(0, Math.max(uid.lastIndexOf('/'), 0))
+const isBelow = (uid: string, place: string) => uid.startsWith(`${place}/`)
+const uidsOf = (nodes: readonly Node[], column = 'uid', desc = false) =>
+  sorted(nodes, column, desc).map(({ uid }) => uid)
+
+async function memberOf(...groups: string[]): Promise<Client> {
+  const person = randomBytes(20).toString('hex')
+  for (const group of groups) await pinfold.seed.binding(group, person, roleUids.viewer)
+  return pinfold.as(person)
+}
+
+/** What a member of the groups sees: what is below them, and of what has the uid of a group also the groups' own. */
+const isSeen = (kind: Kind, uid: string, groups: readonly string[]) =>
+  groups.some((group) => isBelow(uid, group) || (kind === associations && uid === group))
+
+test('walking all pages gives every order exactly, everywhere and below a place', async () => {
+  const { a, b } = places as { a: string; b: string }
+  for (const kind of rareKinds) {
+    const nodes = await nodesOf(pinfold, kind)
+    assert.ok(nodes.length >= 5, kind.plural)
+    for (const [scope, isIn] of [
+      ['', () => true],
+      [`uidp.descendants_of=${a}`, (uid: string) => isBelow(uid, a)],
+      [`uidp.children_of=${b}`, (uid: string) => parentOf(uid) === b],
+    ] as const) {
+      const inScope = nodes.filter(({ uid }) => isIn(uid))
+      for (const [order, column] of Object.entries(kind.orders)) {
+        for (const desc of [false, true]) {
+          const query = `${scope}&order_by=${order}${desc ? ' desc' : ''}&page_size=4`
+          const walked = await walk(pinfold.operator, kind, query)
+          assert.deepEqual(walked.uids, uidsOf(inScope, column, desc), `${kind.plural} ${query}`)
+          assert.deepEqual(new Set(walked.totals), new Set([String(inScope.length)]))
+        }
+      }
+    }
+  }
+})
+
+test('a caller sees what is below their places, merged into one order', async () => {
+  const groups = [places['a/one']!, places['a/two']!, places.b!]
+  const member = await memberOf(...groups)
+  for (const kind of rareKinds) {
+    const visible = (await nodesOf(pinfold, kind)).filter(({ uid }) => isSeen(kind, uid, groups))
+    for (const [order, column] of Object.entries(kind.orders)) {
+      const walked = await walk(member, kind, `order_by=${order} desc&page_size=3`)
+      assert.deepEqual(walked.uids, uidsOf(visible, column, true), `${kind.plural} ${order}`)
+      assert.deepEqual(new Set(walked.totals), new Set([String(visible.length)]))
+    }
+    for (const { uid } of await nodesOf(pinfold, kind)) {
+      const listed = ok(await member.get(`${kind.path}?uidp.ids=${uid}`))[kind.plural] as Json[]
+      assert.equal(listed.length, isSeen(kind, uid, groups) ? 1 : 0, `${kind.plural} ${uid}`)
+    }
+    assertDenied(await member.get(`${kind.path}?uidp.children_of=${places.a}`))
+    assertDenied(await member.get(`${kind.path}?uidp.descendants_of=${places.a}/${'0'.repeat(16)}`))
+    const missing = `${places.b}/${'0'.repeat(16)}`
+    assertNotFound(await member.get(`${kind.path}?uidp.descendants_of=${missing}`), 'iam.pinfold.dev/Group', missing)
+    assertInvalid(await member.get(`${kind.path}?uidp.descendants_of=x`), 'uidp.descendants_of')
+  }
+})
+
+test('a token of one list, order or filter is none of another', async () => {
+  for (const kind of rareKinds) {
+    const { nextPageToken } = ok(await pinfold.operator.get(`${kind.path}?page_size=2`))
+    const follow = (query: string) => pinfold.operator.get(`${kind.path}?page_token=${nextPageToken}&${query}`)
+    ok(await follow('page_size=2'))
+    assertInvalid(await follow('order_by=created_at asc'), 'page_token')
+    assertInvalid(await follow(`uidp.descendants_of=${places.a}`), 'page_token')
+    assertInvalid(await pinfold.operator.get(`${kind.path}?page_size=-1`), 'page_size')
+    const skipped = ok(await pinfold.operator.get(`${kind.path}?skip=3&order_by=uid`))
+    assert.deepEqual(
+      (skipped[kind.plural] as Json[]).map(({ uid }) => uid),
+      uidsOf(await nodesOf(pinfold, kind)).slice(3, 53),
+    )
+  }
+})
+
+test('any node is a place whose ancestors can be asked for', async () => {
+  for (const kind of rareKinds.filter((one) => one !== associations)) {
+    const { uid } = (await nodesOf(pinfold, kind)).find((node) => isBelow(node.uid, places.b!))!
+    const { groups } = ok(await pinfold.operator.get(`/iam/v2/groups?uidp.ancestors_of=${uid}`))
+    assert.deepEqual(
+      (groups as Json[]).map((group) => group.uid),
+      [places.b],
+      kind.plural,
+    )
+  }
+  await checkLists(pinfold)
+})
