@@ -9,8 +9,11 @@ import { lineage, parentOf, top } from '#lib/uid.ts'
 import { insertsOf } from './bulk.ts'
 import { ident, join, list, quoted, type Reader, type Sql, sql, type Tx } from './sql.ts'
 
-/** How a kind of node is stored. `columns` selects the row that the store wants, its members named as in the model, `join` adds the tables it needs. */
-export type Listing = { kind: string; table: string; columns: Sql; join?: Sql; keys?: KeyRange }
+/**
+ * How a kind of node is stored. `columns` selects the row that the store wants, its members named as in the model, `join`
+ * adds the tables it needs. Where several kinds share a table, `only` says which rows are of this one.
+ */
+export type Listing = { kind: string; table: string; columns: Sql; join?: Sql; only?: Sql; keys?: KeyRange }
 
 /** Keys that serve a filter which many nodes share: those named `name`, from `from` on and before `before` where these are given. */
 export type KeyRange = { name: string; from?: string; before?: string }
@@ -26,6 +29,11 @@ function placesOf(uid: string): string[] {
   const parent = parentOf(uid)
   const above = parent === top ? [] : lineage(parent)
   return [top, ...above, childrenPlace(parent)]
+}
+
+/** The same for nodes that have none below them, whose parent is therefore one place and not two. */
+export function placesOfLeaf(uid: string): string[] {
+  return [top, ...lineage(parentOf(uid))]
 }
 
 const childrenPlace = (uid: string): string => `${uid}:`
@@ -71,8 +79,13 @@ export async function moveInLists(
 }
 
 /** Forgets a node that is being deleted. */
-export async function removeFromLists(tx: Tx, kind: string, uid: string, keys: Keys): Promise<void> {
-  const places = placesOf(uid)
+export async function removeFromLists(
+  tx: Tx,
+  kind: string,
+  uid: string,
+  keys: Keys,
+  places: readonly string[] = placesOf(uid),
+): Promise<void> {
   for (const [key, value] of Object.entries(keys)) {
     await tx.run(sql`
       DELETE FROM list_keys
@@ -81,7 +94,23 @@ export async function removeFromLists(tx: Tx, kind: string, uid: string, keys: K
   await count(tx, kind, places, -1)
 }
 
-async function count(tx: Tx, kind: string, places: readonly string[], by: 1 | -1): Promise<void> {
+/** Nodes of one kind that are being deleted together, listed from the same places: the rows of `table t` that `where` picks. */
+export type Many = { kind: string; places: readonly string[]; table: string; where: Sql; total: number }
+
+/** Forgets many nodes at once, while their rows are still there. `columns` are those that the kind can be ordered by. */
+export async function removeManyFromLists(tx: Tx, many: Many, columns: readonly string[]): Promise<void> {
+  for (const column of columns) {
+    const gone = sql`SELECT ${ident(`t.${column}`)}, t.uid FROM ${ident(many.table)} t WHERE ${many.where}`
+    for (const place of many.places) {
+      await tx.run(sql`
+        DELETE FROM list_keys
+         WHERE list = ${`${many.kind}.${column}`} AND place = ${place} AND (value, uid) IN (${gone})`)
+    }
+  }
+  await count(tx, many.kind, many.places, -many.total)
+}
+
+async function count(tx: Tx, kind: string, places: readonly string[], by: number): Promise<void> {
   const totals = new Map<string, number>()
   for (const place of places) totals.set(place, (totals.get(place) ?? 0) + by)
   const rows = [...totals].map(([place, total]) => sql`(${kind}, ${place}, ${tx.shard}, ${total})`)
@@ -90,23 +119,18 @@ async function count(tx: Tx, kind: string, places: readonly string[], by: 1 | -1
   for (const insert of insertsOf(into, rows, add)) await tx.run(insert)
 }
 
-/** One page and one row more, which tells whether another page follows. */
+/** One page and one row more, which tells whether another page follows. Several listings are read as one list. */
 export async function listPage<T>(
   reader: Reader,
-  listing: Listing,
+  listings: Listing | readonly Listing[],
   branches: readonly Branch[],
   page: Page,
   filters: readonly Sql[] = [],
 ): Promise<T[]> {
-  if (branches.length === 0) return []
-  return reader.all<T>(pageQuery(listing, branches, page, filters))
-}
-
-function pageQuery(listing: Listing, branches: readonly Branch[], page: Page, filters: readonly Sql[]): Sql {
-  return mergedPage(
-    branches.map((branch) => branchQuery(listing, branch, page, filters)),
-    page,
-  )
+  const queries = [listings].flat().flatMap((listing) => {
+    return branches.map((branch) => branchQuery(listing, branch, page, filters))
+  })
+  return queries.length === 0 ? [] : reader.all<T>(mergedPage(queries, page))
 }
 
 /** A page of what several queries select, each of them in the order of the page and from its cursor on. */
@@ -166,8 +190,12 @@ function tableQuery(listing: Listing, branch: Branch, page: Page, filters: reado
   return sql`
     SELECT ${listing.columns}
       FROM ${ident(listing.table)} t ${listing.join ?? sql``}
-     WHERE ${join([...bounds(branch, page), ...filters], ' AND ')}
+     WHERE ${join([...bounds(branch, page), ...ofKind(listing), ...filters], ' AND ')}
      ORDER BY ${order}`
+}
+
+function ofKind({ only }: Pick<Listing, 'only'>): Sql[] {
+  return only ? [only] : []
 }
 
 /** In the order of the uid, place and cursor become one range: of two lower bounds SQLite would search by the first only. */
@@ -209,25 +237,29 @@ function within(branch: Branch): Sql {
   return branch.below === top ? sql`1 = 1` : sql`t.uid > ${`${branch.below}/`} AND t.uid < ${`${branch.below}0`}`
 }
 
+type Counted = Pick<Listing, 'kind' | 'table' | 'only'>
+
 /** How many nodes the branches hold in all: from the counters, or from index entries where there is a filter. */
 export async function countNodes(
   reader: Reader,
-  listing: Pick<Listing, 'kind' | 'table'>,
+  listings: Counted | readonly Counted[],
   branches: readonly Branch[],
   filters: readonly Sql[] = [],
 ): Promise<number> {
-  const places: string[] = []
-  let total = 0
-  for (const branch of branches) {
-    if (!('uids' in branch) && filters.length === 0) {
-      places.push(placeOf(branch))
-      continue
+  const kinds = [listings].flat()
+  const searched = filters.length > 0 ? branches : branches.filter((branch) => 'uids' in branch)
+  const places = filters.length > 0 ? [] : branches.flatMap((branch) => ('uids' in branch ? [] : [placeOf(branch)]))
+  const names = kinds.map(({ kind }) => kind)
+  let total = places.length > 0 ? await countAt(reader, names, places) : 0
+  for (const kind of kinds) {
+    for (const branch of searched) {
+      const where = join([within(branch), ...ofKind(kind), ...filters], ' AND ')
+      const row = await reader.get<{ total: number }>(sql`
+        SELECT count(*) AS total FROM ${ident(kind.table)} t WHERE ${where}`)
+      total += row?.total ?? 0
     }
-    const row = await reader.get<{ total: number }>(sql`
-      SELECT count(*) AS total FROM ${ident(listing.table)} t WHERE ${join([within(branch), ...filters], ' AND ')}`)
-    total += row?.total ?? 0
   }
-  return places.length === 0 ? total : total + (await countAt(reader, listing.kind, places))
+  return total
 }
 
 /** The same for filters that may fit any number of nodes: counts no further than `most`, and answers `undefined` beyond. */
@@ -262,10 +294,14 @@ export async function countUpTo(
 }
 
 /** How many are listed from these places, taken together. */
-export async function countAt(reader: Reader, kind: string, places: readonly string[]): Promise<number> {
+export async function countAt(
+  reader: Reader,
+  kinds: string | readonly string[],
+  places: readonly string[],
+): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT CAST(coalesce(sum(total), 0) AS BIGINT) AS total
-      FROM list_counts WHERE kind = ${kind} AND place IN (${list(places)})`)
+      FROM list_counts WHERE kind IN (${list([kinds].flat())}) AND place IN (${list(places)})`)
   return row?.total ?? 0
 }
 

@@ -9,6 +9,7 @@ import { createApp } from '../../src/create-app.ts'
 import { checkLists } from '../support/check-lists.ts'
 import { type Client, clientOf, onPostgres, startPinfold } from '../support/pinfold.ts'
 import { type Random, randomFrom } from '../support/random.ts'
+import { plantManifest } from '../support/tags.ts'
 
 const operations = 400
 const inFlight = 16
@@ -54,6 +55,45 @@ test('after any mix of concurrent changes the counters and keys say what the tab
   const done = (what: string) => answers[`${what} 200`] ?? 0
   const enough = ['group', 'repo', 'rename', 'describe', 'drop repo', 'drop group'].every((what) => done(what) > 0)
   assert.ok(enough && (answers['repo 409'] ?? 0) > 0, `seed ${seed}: ${JSON.stringify(answers)}`)
+  await checkLists(pinfold)
+})
+
+test('the same holds for tags, whatever their names hide', async () => {
+  await using pinfold = await startPinfold()
+  const { seed, operator, app } = pinfold
+  const seeded = randomInt(2 ** 31)
+  const random = randomFrom(seeded)
+  const folder = (await seed.group((await seed.group()).uid)).uid
+  const repos: string[] = await Promise.all(Array.from({ length: 4 }, async () => (await seed.repo(folder)).uid))
+  const digests = new Map<string, string[]>()
+  for (const repo of repos)
+    digests.set(repo, [await plantManifest(pinfold, repo, 'a'), await plantManifest(pinfold, repo, 'b')])
+  const names = ['latest', '1.0', '1.0-r0', '1.0-20260101', 'sha256-0', 'sha256-0-r1']
+  const tags: string[] = []
+  const done: Record<string, number> = {}
+
+  let left = operations
+  const lane = async () => {
+    while (left-- > 0) {
+      const repo = repos[random.below(repos.length)]!
+      const remove = tags.length > 0 && random.below(100) < 30
+      const tag = { name: names[random.below(names.length)], digest: digests.get(repo)![random.below(2)] }
+      const answer = remove
+        ? await operator.delete(`/registry/v2/tags/${tags[random.below(tags.length)]}`)
+        : await operator.post(`/registry/v2/tags/${repo}`, { ...tag, deprecated: random.below(3) === 0 })
+      assert.ok(answer.status < 500, answer.text)
+      if (!remove && answer.status === 200) tags.push(answer.body.uid)
+      done[`${remove} ${answer.status}`] = (done[`${remove} ${answer.status}`] ?? 0) + 1
+    }
+  }
+  await Promise.all(Array.from({ length: inFlight }, lane))
+  assert.ok(done['true 200']! > 20 && done['false 200']! > 100, `seed ${seeded}: ${JSON.stringify(done)}`)
+  await checkLists(pinfold)
+
+  await app.db.tx(async (tx) => {
+    await tx.run(sql`DELETE FROM manifests WHERE repo_id = (SELECT id FROM repos WHERE uid = ${repos[0]!})`)
+  })
+  assert.equal((await operator.delete(`/registry/v2/repos/${repos[0]}`)).status, 200)
   await checkLists(pinfold)
 })
 

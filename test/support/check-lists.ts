@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { sql } from '#db/sql.ts'
 import type { Pinfold } from './pinfold.ts'
-import { auditKind, kinds, nodesOf, rareKinds } from './tree.ts'
+import { auditKind, kinds, type Node, nodesOf, rareKinds } from './tree.ts'
 
 /** Everything, each node above, and the parent's own children: the places of `src/db/listing.ts`, spelled once more. */
 function placesOf(uid: string): string[] {
@@ -28,6 +28,16 @@ export async function checkLists({ app }: Pinfold): Promise<void> {
           if (column === 'uid') continue
           keys.add(JSON.stringify([`${kind.table}.${column}`, place, node[column], node.uid, Number(node.id)]))
         }
+      }
+    }
+  }
+  for (const tag of await app.db.all<Node & { id: number; shape: number }>(sql`SELECT * FROM tags`)) {
+    const kind = `tags.${tag.shape}`
+    // Nothing is below a tag, so its repo is one place.
+    for (const place of placesOf(tag.uid).filter((one) => !one.endsWith(':'))) {
+      totals.set(`${kind} ${place}`, (totals.get(`${kind} ${place}`) ?? 0) + 1)
+      for (const column of ['name', 'digest', 'create_time', 'update_time']) {
+        keys.add(JSON.stringify([`${kind}.${column}`, place, tag[column], tag.uid, Number(tag.id)]))
       }
     }
   }

@@ -53,23 +53,27 @@ export const migration: Migration = {
      )${t.withoutRowid}`,
     `CREATE INDEX manifest_links_by_manifest ON manifest_links (repo_id, manifest, digest)`,
 
+    // `shape` is the kind of name, which lists hide by; `assign_time` is when the tag took its digest.
     `CREATE TABLE tags (
        id          ${t.id},
        uid         ${t.text} NOT NULL UNIQUE,
-       parent_uid  ${t.text} NOT NULL REFERENCES repos (uid),
+       repo_id     ${t.int} NOT NULL REFERENCES repos (id),
        name        ${t.text} NOT NULL,
        digest      ${t.text} NOT NULL,
        shape       ${t.int} NOT NULL,
-       deprecated  ${t.bool} NOT NULL DEFAULT 0,
-       bundles     ${t.text} NOT NULL DEFAULT '[]',
+       deprecated  ${t.bool} NOT NULL,
+       bundles     ${t.text} NOT NULL,
        create_time ${t.text} NOT NULL,
        update_time ${t.text} NOT NULL,
-       UNIQUE (parent_uid, name)
+       assign_time ${t.text} NOT NULL,
+       UNIQUE (repo_id, name)
      )${t.strict}`,
-    `CREATE INDEX tags_by_parent ON tags (parent_uid, uid)`,
-    `CREATE INDEX tags_by_digest ON tags (parent_uid, digest, name)`,
+    `CREATE INDEX tags_by_shape ON tags (shape, uid)`,
+    `CREATE INDEX tags_by_name ON tags (name, uid)`,
+    `CREATE INDEX tags_by_digest ON tags (digest, uid)`,
 
-    // The ledger: one row for every move of every tag. Rows are added and never changed.
+    // The ledger: one row for every assignment, move and deletion of every tag. Rows are added and never changed. Media
+    // type and size are those of the manifest at that time, since it may be gone when the row is read.
     `CREATE TABLE tag_history (
        repo_id         ${t.int} NOT NULL REFERENCES repos (id),
        tag             ${t.text} NOT NULL,
@@ -77,10 +81,12 @@ export const migration: Migration = {
        event           ${t.int} NOT NULL,
        digest          ${t.text} NOT NULL,
        previous_digest ${t.text} NOT NULL,
+       media_type      ${t.text} NOT NULL,
+       size            ${t.int} NOT NULL,
        actor           ${t.text} NOT NULL,
        source          ${t.int} NOT NULL,
        PRIMARY KEY (repo_id, tag, time)
      )${t.withoutRowid}`,
-    `CREATE INDEX tag_history_by_digest ON tag_history (repo_id, digest, time, tag)`,
+    `CREATE INDEX tag_history_by_digest ON tag_history (repo_id, digest, tag, time)`,
   ],
 }

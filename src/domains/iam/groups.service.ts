@@ -46,6 +46,10 @@ export function groupParents(reader: Reader): Pick<ScopeRules, 'parentType' | 'p
   return { parentType: groupType, parentExists: (uid) => store.groupExists(reader, uid) }
 }
 
+export async function groupExists(reader: Reader, uid: string): Promise<boolean> {
+  return store.groupExists(reader, uid)
+}
+
 /** Throws NOT_FOUND unless the group exists; call it in the transaction that adds something to it. */
 export async function requireGroup(reader: Reader, uid: string): Promise<Group> {
   const group = await store.findGroup(reader, uid)

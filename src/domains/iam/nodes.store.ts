@@ -4,6 +4,7 @@ import { ident, join, type Reader, sql } from '#db/sql.ts'
 const tables = [
   'groups',
   'repos',
+  'tags',
   'identities',
   'roles',
   'role_bindings',

@@ -3,9 +3,10 @@ import { ImagesService } from '#gen/pinfold/registry/v2/images_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
 import { repos } from './repos.v2.ts'
+import { tags } from './tags.v2.ts'
 
 export const services: readonly Service[] = [
   { desc: ReposService, handlers: repos },
-  { desc: TagsService, handlers: {} },
+  { desc: TagsService, handlers: tags },
   { desc: ImagesService, handlers: {} },
 ]

@@ -10,6 +10,7 @@ import { newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { problemOfReadme } from './readme.ts'
 import { adminFields, maxListed, type Repo, type RepoReadme, repoFields, repoType } from './repos.model.ts'
 import * as store from './repos.store.ts'
+import { forgetTags } from './tags.service.ts'
 
 export type NewRepo = Omit<Repo, 'uid' | 'createTime' | 'updateTime'>
 
@@ -80,6 +81,7 @@ export async function deleteRepo(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const repo = await store.findRepo(tx, uid)
     if (!repo) throw notFound(repoType, uid)
+    await forgetTags(tx, uid)
     await store.deleteRepo(tx, repo)
     await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
   })

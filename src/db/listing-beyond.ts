@@ -1,0 +1,55 @@
+// Lists of what comes after a value in one order, such as what changed since a time, in whatever order they are asked for.
+import type { Page } from '#lib/paging.ts'
+import { afterKey, direction, type Listing, mergedPage } from './listing.ts'
+import { ident, list, type Reader, type Sql, sql } from './sql.ts'
+
+/** Only nodes that come after `value` in the order of `column`, for which there are keys. */
+export type Beyond = { column: string; value: string }
+
+/** One page and one row more, from some places. What lies beyond is found by its keys, and sorted where the order is another. */
+export async function listBeyond<T>(
+  reader: Reader,
+  listings: readonly Listing[],
+  places: readonly string[],
+  page: Page,
+  beyond: Beyond,
+): Promise<T[]> {
+  const queries = listings.flatMap((listing) => places.map((place) => beyondQuery(listing, place, page, beyond)))
+  return queries.length === 0 ? [] : reader.all<T>(mergedPage(queries, page))
+}
+
+function beyondQuery(listing: Listing, place: string, page: Page, { column, value }: Beyond): Sql {
+  const dir = direction(page)
+  const inPlace = sql`k.list = ${`${listing.kind}.${column}`} AND k.place = ${place} AND k.value > ${value}`
+  if (page.order.column === 'uid') {
+    // The keys alone tell the order, so that only the rows of the page are looked up.
+    const past = page.after ? sql`k.uid ${page.order.desc ? sql`<` : sql`>`} ${page.after.uid}` : sql`1 = 1`
+    const ids = sql`
+      SELECT k.id FROM list_keys k
+       WHERE ${inPlace} AND ${past} ORDER BY k.uid ${dir} LIMIT ${page.skip + page.size + 1}`
+    return sql`
+      SELECT ${listing.columns}
+        FROM (${ids}) f JOIN ${ident(listing.table)} t ON t.id = f.id ${listing.join ?? sql``}
+       ORDER BY t.uid ${dir}`
+  }
+  const order = page.order.column === column ? sql`k.value` : ident(`t.${page.order.column}`)
+  return sql`
+    SELECT ${listing.columns}
+      FROM list_keys k JOIN ${ident(listing.table)} t ON t.id = k.id ${listing.join ?? sql``}
+     WHERE ${inPlace} AND ${afterKey(page, order, sql`k.uid`)}
+     ORDER BY ${order} ${dir}, k.uid ${dir}`
+}
+
+/** How many there are in all. */
+export async function countBeyond(
+  reader: Reader,
+  listings: readonly Pick<Listing, 'kind'>[],
+  places: readonly string[],
+  { column, value }: Beyond,
+): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM list_keys
+     WHERE list IN (${list(listings.map(({ kind }) => `${kind}.${column}`))}) AND place IN (${list(places)})
+       AND value > ${value}`)
+  return row?.total ?? 0
+}

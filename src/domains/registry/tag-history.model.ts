@@ -1,0 +1,25 @@
+import type { Source } from './tags.model.ts'
+
+/** `created` starts a tag, `moved` gives it another digest, `deleted` ends it. */
+export type TagEvent = 'created' | 'moved' | 'deleted'
+
+/** One row of the ledger. A deletion names the digest that the tag had until then. */
+export type HistoryRecord = {
+  tag: string
+  time: string
+  event: TagEvent
+  digest: string
+  /** Empty when the tag had none. */
+  previousDigest: string
+  actor: string
+  source: Source
+}
+
+// The numbers are stored; they keep their meaning for good.
+export const eventNumbers = { created: 1, moved: 2, deleted: 3 } as const satisfies Record<TagEvent, number>
+export const sourceNumbers = { oci: 1, api: 2, import: 3 } as const satisfies Record<Source, number>
+
+/** `now`, or the first millisecond after `last` when the clock has not passed it: the times of a tag only ever grow. */
+export function timeAfter(now: string, last: string): string {
+  return now > last ? now : new Date(Date.parse(last) + 1).toISOString()
+}

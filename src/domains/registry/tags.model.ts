@@ -1,0 +1,61 @@
+import type { Fields } from '#lib/fields.ts'
+
+/** A name in a repo that points to an image. */
+export type Tag = {
+  uid: string
+  name: string
+  digest: string
+  /** It has reached its end of life. */
+  deprecated: boolean
+  bundles: string[]
+  createTime: string
+  updateTime: string
+  /** When it took its present digest. */
+  assignTime: string
+}
+
+export const tagType = 'registry.pinfold.dev/Tag'
+
+/** The repo of a tag, by its number and its uid. */
+export type TagRepo = { id: number; uid: string }
+
+/** Who moves a tag, by which door, and when as far as the server's clock knows. */
+export type Mover = { now: string; actor: string; source: Source }
+export type Source = 'oci' | 'api' | 'import'
+
+/** The contents that a tag can point to; clients of the registry may push by sha512 too. */
+export const digestPattern = /^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/
+
+/** What a client may set, sort by and filter on. */
+export const tagFields = {
+  uid: { column: 'uid', sort: true },
+  name: { column: 'name', sort: true, required: true, pattern: /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/ },
+  digest: { column: 'digest', sort: true, required: true, pattern: digestPattern },
+  bundles: {
+    column: 'bundles',
+    pattern: /^(?:application|base|byol|ai|ai-gpu|featured|fips|commercial|emeritoss)$/,
+  },
+  createTime: { column: 'create_time', sort: true },
+  updateTime: { column: 'update_time', sort: true },
+} as const satisfies Fields<Tag>
+
+/** How many bundles one tag may have. */
+export const maxBundles = 1000
+
+/** The kinds of names that lists hide unless asked for (behaviour 8.4), as bits: a name can be of several kinds. */
+export const shapes = { referrers: 1, dates: 2, epochs: 4 } as const
+
+const dated = /-20\d{6}(?:\d{2}|\d{4}|\d{6})?$/
+
+export function shapeOf(name: string): number {
+  return (
+    (name.startsWith('sha256-') ? shapes.referrers : 0) |
+    (dated.test(name) ? shapes.dates : 0) |
+    (/-r[0-9]+$/.test(name) ? shapes.epochs : 0)
+  )
+}
+
+/** The shapes that a list shows which asks for the kinds of `asked`. */
+export function visibleShapes(asked: number): number[] {
+  return Array.from({ length: 8 }, (_, shape) => shape).filter((shape) => (shape & ~asked) === 0)
+}

@@ -1,0 +1,153 @@
+import {
+  addToPlaces,
+  countNodes,
+  type Keys,
+  type Listing,
+  listPage,
+  moveInLists,
+  placesOfLeaf,
+  removeFromLists,
+  removeManyFromLists,
+} from '#db/listing.ts'
+import { type Beyond, countBeyond, listBeyond } from '#db/listing-beyond.ts'
+import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import type { Page } from '#lib/paging.ts'
+import { shapeOf, type Tag, type TagRepo, visibleShapes } from './tags.model.ts'
+
+type Row = Omit<Tag, 'deprecated' | 'bundles'> & { deprecated: number; bundles: string }
+
+const columns = sql`
+  t.uid, t.name, t.digest, t.deprecated, t.bundles,
+  t.create_time AS "createTime", t.update_time AS "updateTime", t.assign_time AS "assignTime"`
+
+// A kind for each shape of names, so that hidden tags cost nothing and are not counted, however many there are.
+const kindOf = (shape: number): string => `tags.${shape}`
+const listingOf = (shape: number): Listing => ({
+  kind: kindOf(shape),
+  table: 'tags',
+  columns,
+  only: sql`t.shape = ${shape}`,
+})
+const keyColumns = ['name', 'digest', 'create_time', 'update_time']
+const keysOf = (tag: Tag): Keys => ({
+  name: tag.name,
+  digest: tag.digest,
+  create_time: tag.createTime,
+  update_time: tag.updateTime,
+})
+
+function fromRow(row: Row): Tag {
+  return { ...row, deprecated: row.deprecated === 1, bundles: JSON.parse(row.bundles) as string[] }
+}
+
+export async function findTag(reader: Reader, uid: string): Promise<Tag | undefined> {
+  const row = await reader.get<Row>(sql`SELECT ${columns} FROM tags t WHERE t.uid = ${uid}`)
+  return row && fromRow(row)
+}
+
+export async function findTagNamed(reader: Reader, repo: number, name: string): Promise<Tag | undefined> {
+  const row = await reader.get<Row>(sql`SELECT ${columns} FROM tags t WHERE t.repo_id = ${repo} AND t.name = ${name}`)
+  return row && fromRow(row)
+}
+
+/** What a pull needs of a tag. */
+export async function digestOf(reader: Reader, repo: number, name: string) {
+  return reader.get<{ digest: string; since: string }>(sql`
+    SELECT digest, assign_time AS since FROM tags WHERE repo_id = ${repo} AND name = ${name}`)
+}
+
+export async function findRepoOfTags(reader: Reader, uid: string): Promise<TagRepo | undefined> {
+  return reader.get<TagRepo>(sql`SELECT id, uid FROM repos WHERE uid = ${uid}`)
+}
+
+export async function hasManifest(reader: Reader, repo: number, digest: string): Promise<boolean> {
+  const row = await reader.get(sql`SELECT 1 AS found FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}`)
+  return row !== undefined
+}
+
+/** `asked` are the shapes that are not to be hidden. */
+export type TagFilter = { name: string; digest: string; updatedSince: string; asked: number }
+
+/** What a list of tags covers: what is below a group or a repo, or certain tags. */
+export type TagBranch = { below: string } | { uids: readonly string[] }
+
+/** One row more than the page has room for. */
+export async function listTags(reader: Reader, branches: readonly TagBranch[], page: Page, filter: TagFilter) {
+  const { listings, conditions, places, beyond } = planOf(branches, filter)
+  const rows = beyond
+    ? listBeyond<Row>(reader, listings, places, page, beyond)
+    : listPage<Row>(reader, listings, branches, page, conditions)
+  return (await rows).map(fromRow)
+}
+
+export function countTags(reader: Reader, branches: readonly TagBranch[], filter: TagFilter): Promise<number> {
+  const { listings, conditions, places, beyond } = planOf(branches, filter)
+  return beyond ? countBeyond(reader, listings, places, beyond) : countNodes(reader, listings, branches, conditions)
+}
+
+type Plan = { listings: Listing[]; conditions: Sql[]; places: string[]; beyond?: Beyond }
+
+function planOf(branches: readonly TagBranch[], { name, digest, updatedSince, asked }: TagFilter): Plan {
+  const shapes = visibleShapes(asked)
+  const places = branches.flatMap((branch) => ('below' in branch ? [branch.below] : []))
+  const conditions: Sql[] = []
+  if (name !== '') conditions.push(sql`t.name = ${name}`)
+  if (digest !== '') conditions.push(sql`t.digest = ${digest}`)
+  if (conditions.length === 0 && places.length === branches.length) {
+    const listings = shapes.map(listingOf)
+    const beyond = updatedSince === '' ? {} : { beyond: { column: 'update_time', value: updatedSince } }
+    return { listings, conditions, places, ...beyond }
+  }
+  // These pick few tags, which are searched once, not once for each shape; the plus keeps SQLite from searching by shape.
+  if (updatedSince !== '') conditions.push(sql`t.update_time > ${updatedSince}`)
+  return { listings: [{ ...listingOf(0), only: sql`+t.shape IN (${list(shapes)})` }], conditions, places }
+}
+
+export async function insertTag(tx: Tx, repo: TagRepo, tag: Tag): Promise<void> {
+  const shape = shapeOf(tag.name)
+  const row = await tx.get<{ id: number }>(sql`
+    INSERT INTO tags
+           (uid, repo_id, name, digest, shape, deprecated, bundles, create_time, update_time, assign_time)
+    VALUES (${tag.uid}, ${repo.id}, ${tag.name}, ${tag.digest}, ${shape}, ${Number(tag.deprecated)},
+            ${JSON.stringify(tag.bundles)}, ${tag.createTime}, ${tag.updateTime}, ${tag.assignTime})
+    RETURNING id`)
+  const entry = { uid: tag.uid, id: row!.id, keys: keysOf(tag), places: placesOfLeaf(tag.uid) }
+  await addToPlaces(tx, kindOf(shape), [entry])
+}
+
+export async function patchTag(tx: Tx, before: Tag, after: Tag): Promise<void> {
+  await tx.run(sql`
+    UPDATE tags
+       SET digest = ${after.digest}, deprecated = ${Number(after.deprecated)}, bundles = ${JSON.stringify(after.bundles)},
+           update_time = ${after.updateTime}, assign_time = ${after.assignTime}
+     WHERE uid = ${before.uid}`)
+  const { name, uid } = before
+  await moveInLists(tx, kindOf(shapeOf(name)), uid, keysOf(before), keysOf(after), placesOfLeaf(uid))
+}
+
+export async function deleteTag(tx: Tx, tag: Tag): Promise<void> {
+  await tx.run(sql`DELETE FROM tags WHERE uid = ${tag.uid}`)
+  await removeFromLists(tx, kindOf(shapeOf(tag.name)), tag.uid, keysOf(tag), placesOfLeaf(tag.uid))
+}
+
+/** All tags of a repo, or those that point to one digest. */
+export function ofRepo(repo: TagRepo, digest?: string): Sql {
+  if (digest === undefined) return sql`t.repo_id = ${repo.id}`
+  return sql`t.digest = ${digest} AND t.uid > ${`${repo.uid}/`} AND t.uid < ${`${repo.uid}0`}`
+}
+
+export async function tagsWhere(reader: Reader, where: Sql): Promise<Tag[]> {
+  return (await reader.all<Row>(sql`SELECT ${columns} FROM tags t WHERE ${where} ORDER BY t.uid`)).map(fromRow)
+}
+
+/** Deletes all the tags of a repo that `where` picks, in a few statements however many there are. */
+export async function deleteTagsWhere(tx: Tx, repo: TagRepo, where: Sql): Promise<void> {
+  const found = await tx.all<{ shape: number; total: number }>(sql`
+    SELECT t.shape AS shape, count(*) AS total FROM tags t WHERE ${where} GROUP BY t.shape`)
+  for (const { shape, total } of found) {
+    const ofShape = found.length === 1 ? where : sql`${where} AND t.shape = ${shape}`
+    const many = { kind: kindOf(shape), places: placesOfLeaf(`${repo.uid}/`), table: 'tags', where: ofShape, total }
+    await removeManyFromLists(tx, many, keyColumns)
+  }
+  await tx.run(sql`DELETE FROM tags WHERE id IN (SELECT t.id FROM tags t WHERE ${where})`)
+}

@@ -1,0 +1,160 @@
+// Tags are listed, counted, pulled and looked up in the ledger from an index in the order that is asked for, whatever the
+// names hide: a list of several kinds of names reads each from its own keys and merges a page of each.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { compile, type Reader, type Sql } from '#db/sql.ts'
+import * as history from '#domains/registry/tag-history.store.ts'
+import { tagFields } from '#domains/registry/tags.model.ts'
+import {
+  countTags,
+  digestOf,
+  findTagNamed,
+  listTags,
+  ofRepo,
+  type TagBranch,
+  type TagFilter,
+  tagsWhere,
+} from '#domains/registry/tags.store.ts'
+import type { Field } from '#lib/fields.ts'
+import type { Page } from '#lib/paging.ts'
+import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
+
+let pinfold: Pinfold
+before(async () => {
+  pinfold = await startPinfold()
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+const repo = `${'a'.repeat(40)}/${'b'.repeat(16)}`
+const digest = `sha256:${'c'.repeat(64)}`
+const none: TagFilter = { name: '', digest: '', updatedSince: '', asked: 0 }
+const scopes: Record<string, TagBranch> = { everything: { below: '/' }, 'one repo': { below: repo } }
+
+/** What a function of a store asks the database. */
+async function queriesOf(ask: (reader: Reader) => Promise<unknown>): Promise<Sql[]> {
+  const queries: Sql[] = []
+  const note = async <T>(query: Sql, answer: T): Promise<T> => {
+    queries.push(query)
+    return answer
+  }
+  await ask({ all: (query) => note(query, []), get: (query) => note(query, undefined) })
+  return queries
+}
+
+const bad = onPostgres ? /\bSeq Scan\b|\bSort\b/ : /\bSCAN (?!.* USING (?:COVERING )?INDEX)|TEMP B-TREE|AUTOMATIC/
+
+async function planOf(query: Sql): Promise<{ plan: string; shown: string }> {
+  const plan = await pinfold.app.db.plan(query)
+  return { plan, shown: `${compile(query, '?')}\n${plan}` }
+}
+
+async function checkPlan(query: Sql, ...wanted: RegExp[]): Promise<void> {
+  const { plan, shown } = await planOf(query)
+  assert.doesNotMatch(plan, bad, shown)
+  for (const part of wanted) assert.match(plan, part, shown)
+}
+
+function pagesOf(fields: Record<string, Field>): Page[] {
+  const afterRow = { value: 'm', uid: `${repo}/5` }
+  return Object.entries(fields)
+    .filter(([, { sort }]) => sort)
+    .flatMap(([field, { column }]) => {
+      return [false, true].flatMap((desc) => {
+        return [undefined, { ...afterRow, value: column === 'uid' ? afterRow.uid : 'm' }].map((cursor): Page => {
+          return { order: { field, column, desc }, after: cursor, size: 50, skip: 0, binding: '' }
+        })
+      })
+    })
+}
+
+const keys = onPostgres ? /list_keys_pkey/ : /SEARCH k USING PRIMARY KEY \(list=\? AND place=\?/
+const shape = onPostgres ? /tags_by_shape/ : /tags_by_shape \(shape=\?/
+
+test('tags are listed in every order from an index', async () => {
+  for (const branch of Object.values(scopes)) {
+    for (const page of pagesOf(tagFields)) {
+      const [query] = await queriesOf((reader) => listTags(reader, [branch], page, none))
+      await checkPlan(query!, page.order.column === 'uid' ? shape : keys)
+    }
+  }
+})
+
+test('a list of several kinds of names reads a page of each', async () => {
+  for (const branch of Object.values(scopes)) {
+    for (const page of pagesOf(tagFields)) {
+      const [query] = await queriesOf((reader) => listTags(reader, [branch], page, { ...none, asked: 7 }))
+      const { plan, shown } = await planOf(query!)
+      const search =
+        page.order.column === 'uid' ? /tags_by_shape/g : onPostgres ? /list_keys_pkey/g : /SEARCH k USING PRIMARY KEY/g
+      assert.equal(plan.match(search)?.length, 8, shown)
+      // Only what a page of each has left may be sorted.
+      if (!onPostgres) assert.doesNotMatch(plan, /SEARCH [^\n]*\n\s*USE TEMP B-TREE/, shown)
+      assert.doesNotMatch(plan, /\bSeq Scan\b|\bSCAN t\b(?!.*INDEX)/, shown)
+    }
+  }
+})
+
+test('tags are filtered from an index', async () => {
+  const byUid = pagesOf({ uid: tagFields.uid })
+  for (const branch of Object.values(scopes)) {
+    for (const filter of [
+      { ...none, name: 'latest' },
+      { ...none, digest },
+      { ...none, name: 'latest', digest },
+    ]) {
+      const index =
+        filter.digest === '' ? /tags_by_name/ : filter.name === '' ? /tags_by_digest/ : /tags_by_(name|digest)/
+      for (const page of byUid) {
+        const [query] = await queriesOf((reader) => listTags(reader, [branch], page, filter))
+        await checkPlan(query!, index)
+      }
+      const [count] = await queriesOf((reader) => countTags(reader, [branch], filter))
+      await checkPlan(count!, index)
+    }
+  }
+})
+
+test('what changed since a time is found by that time, in whatever order it is listed', async () => {
+  const since = { ...none, updatedSince: '2026-01-01T00:00:00.000Z' }
+  const range = onPostgres
+    ? /list_keys_pkey/
+    : /PRIMARY KEY \(list=\? AND place=\? AND (value>\?|\(value,uid\)[<>]\(\?,\?\))/
+  for (const branch of Object.values(scopes)) {
+    for (const page of pagesOf(tagFields)) {
+      const [query] = await queriesOf((reader) => listTags(reader, [branch], page, since))
+      const { plan, shown } = await planOf(query!)
+      assert.match(plan, range, shown)
+      if (page.order.column === 'update_time') assert.doesNotMatch(plan, bad, shown)
+    }
+    const [count] = await queriesOf((reader) => countTags(reader, [branch], since))
+    await checkPlan(count!, range)
+  }
+})
+
+test('tags are counted from the counters', async () => {
+  for (const branch of Object.values(scopes)) {
+    const [count, ...more] = await queriesOf((reader) => countTags(reader, [branch], { ...none, asked: 7 }))
+    assert.equal(more.length, 0)
+    await checkPlan(count!, onPostgres ? /list_counts_pkey/ : /SEARCH list_counts USING PRIMARY KEY/)
+  }
+})
+
+test('a pull, a move and a look into the ledger are one search each', async () => {
+  const tagKey = onPostgres
+    ? /tags_repo_id_name_key/
+    : /SEARCH \w+ USING (COVERING )?INDEX \w+ \(repo_id=\? AND name=\?\)/
+  const ledgerKey = onPostgres ? /tag_history_pkey/ : /PRIMARY KEY \(repo_id=\? AND tag=\?/
+  const reverse = onPostgres ? /tag_history_by_digest/ : /tag_history_by_digest \(repo_id=\? AND digest=\? AND tag=\?\)/
+  const asked: [ask: (reader: Reader) => Promise<unknown>, index: RegExp][] = [
+    [(reader) => digestOf(reader, 1, 'latest'), tagKey],
+    [(reader) => findTagNamed(reader, 1, 'latest'), tagKey],
+    [(reader) => tagsWhere(reader, ofRepo({ id: 1, uid: repo }, digest)), /tags_by_digest/],
+    [(reader) => history.lastTime(reader, 1, 'latest'), ledgerKey],
+    [(reader) => history.wasEverTagged(reader, 1, digest, ['latest', 'latest-dev']), reverse],
+  ]
+  for (const [ask, index] of asked) {
+    const [query, ...more] = await queriesOf(ask)
+    assert.equal(more.length, 0)
+    await checkPlan(query!, index)
+  }
+})

@@ -1,0 +1,56 @@
+// Images and tags to test with, and what is in the ledger, read straight from the table.
+import { createHash } from 'node:crypto'
+import { sql } from '#db/sql.ts'
+import type { Json, Pinfold } from './pinfold.ts'
+
+export const digestOf = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`
+
+export const manifestType = 'application/vnd.oci.image.manifest.v1+json'
+
+/** Puts a manifest into a repo as a push would, and answers with its digest. */
+export async function plantManifest(
+  { app }: Pinfold,
+  repo: string,
+  content: Json | string,
+  mediaType = manifestType,
+): Promise<string> {
+  const text = typeof content === 'string' ? content : JSON.stringify(content)
+  const digest = digestOf(text)
+  await app.db.tx(async (tx) => {
+    await tx.run(sql`
+      INSERT INTO manifests
+             (repo_id, digest, media_type, artifact_type, subject, size, annotations, create_time, content)
+      SELECT id, ${digest}, ${mediaType}, '', '', CAST(${text.length} AS BIGINT), '{}', ${app.clock().toISOString()},
+             ${Buffer.from(text)}
+        FROM repos WHERE uid = ${repo}
+          ON CONFLICT (repo_id, digest) DO NOTHING`)
+  })
+  return digest
+}
+
+/** Points a tag to a manifest of its own through the API, and answers with the tag. */
+export async function plantTag(pinfold: Pinfold, repo: string, name: string, image = name): Promise<Json> {
+  const digest = await plantManifest(pinfold, repo, image)
+  const answer = await pinfold.operator.post(`/registry/v2/tags/${repo}`, { name, digest })
+  if (answer.status !== 200) throw new Error(`tag ${name} failed: ${answer.text}`)
+  return answer.body
+}
+
+export type LedgerRow = {
+  tag: string
+  time: string
+  event: number
+  digest: string
+  previous: string
+  actor: string
+  source: number
+  type: string
+  size: number
+}
+
+/** Every row that the ledger has for a repo, tag by tag, oldest first. */
+export function ledgerOf({ app }: Pinfold, repo: string): Promise<LedgerRow[]> {
+  return app.db.all<LedgerRow>(sql`
+    SELECT tag, time, event, digest, previous_digest AS previous, actor, source, media_type AS type, size
+      FROM tag_history WHERE repo_id = (SELECT id FROM repos WHERE uid = ${repo}) ORDER BY tag, time`)
+}
