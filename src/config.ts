@@ -165,6 +165,12 @@ export const settings = {
     default: 'public',
     doc: 'Name of the organisation whose images anybody may pull.',
   }),
+  ociTagHistory606: setting({
+    env: 'PINFOLD_OCI_TAG_HISTORY_606',
+    parse: onOff,
+    default: 'on',
+    doc: 'Serve `/v2/<name>/_oci/tag-history/<tag>` as pull request 606 of the OCI distribution specification drafts it.',
+  }),
   errorDomain: setting({
     env: 'PINFOLD_ERROR_DOMAIN',
     parse: domain,

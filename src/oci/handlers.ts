@@ -1,4 +1,6 @@
+import { tagHistory, tagHistoryDraft } from './history.ts'
 import type { Route } from './routes.ts'
+import { listTagNames } from './tags.ts'
 import type { Visit } from './visit.ts'
 
 /** Decides by `allow` first, then does the work and writes the response. */
@@ -11,10 +13,10 @@ export const handlers: Record<Route['kind'], Record<string, Handler>> = {
   blob: {},
   uploads: {},
   upload: {},
-  tags: {},
+  tags: { GET: listTagNames, HEAD: listTagNames },
   referrers: {},
-  history: {},
-  'tag-history': {},
+  history: { GET: tagHistory, HEAD: tagHistory },
+  'tag-history': { GET: tagHistoryDraft, HEAD: tagHistoryDraft },
 }
 
 /** That there is a registry, and that the token is good. */

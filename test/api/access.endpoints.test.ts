@@ -17,6 +17,7 @@ import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { seedLibraries } from '../support/libraries.ts'
 import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { openGrpc, type RawGrpc } from '../support/raw-grpc.ts'
+import { plantTag } from '../support/tags.ts'
 
 const endpoints = buildEndpoints(services)
 const methods = endpoints.map(({ desc }) => desc)
@@ -58,7 +59,7 @@ before(async () => {
   const org = await seed.group()
   const other = await seed.group()
   place = `${org.uid}/0123456789abcdef`
-  await seed.repo(org.uid)
+  await plantTag(pinfold, (await seed.repo(org.uid)).uid, 'latest')
   await seed.role(org.uid, ['CAP_REPO_LIST'])
   await seedLibraries(pinfold, 'python', { library: ['1.0'] })
   const provider = await seed.provider(org.uid, issuer.url)

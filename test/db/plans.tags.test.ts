@@ -140,8 +140,9 @@ test('tags are counted from the counters', async () => {
 })
 
 test('a pull, a move and a look into the ledger are one search each', async () => {
+  // Without statistics PostgreSQL takes a name to be as rare as a name in a repo.
   const tagKey = onPostgres
-    ? /tags_repo_id_name_key/
+    ? /tags_(repo_id_name_key|by_name)/
     : /SEARCH \w+ USING (COVERING )?INDEX \w+ \(repo_id=\? AND name=\?\)/
   const ledgerKey = onPostgres ? /tag_history_pkey/ : /PRIMARY KEY \(repo_id=\? AND tag=\?/
   const reverse = onPostgres ? /tag_history_by_digest/ : /tag_history_by_digest \(repo_id=\? AND digest=\? AND tag=\?\)/

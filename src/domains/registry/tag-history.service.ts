@@ -11,3 +11,30 @@ export async function wasEverTagged(
 ): Promise<boolean> {
   return store.wasEverTagged(reader, repo.id, digest, tags)
 }
+
+/** Whether the tag is there or ever was. */
+export async function isInHistory(reader: Reader, repo: TagRepo, tag: string): Promise<boolean> {
+  return (await store.lastTime(reader, repo.id, tag)) !== ''
+}
+
+/** What the tag pointed to in a window, as the members of a JSON list, oldest first; empty for nothing. */
+export async function historyText(
+  reader: Reader,
+  repo: TagRepo,
+  tag: string,
+  window: store.Window,
+  limit: number,
+): Promise<string> {
+  return store.historyText(reader, repo.id, tag, window, limit)
+}
+
+/** The rows of a tag in a window, deletions too, newest first. */
+export async function listHistory(
+  reader: Reader,
+  repo: TagRepo,
+  tag: string,
+  window: store.Window,
+  limit: number,
+): Promise<store.DescribedRecord[]> {
+  return store.listHistory(reader, repo.id, tag, window, limit)
+}

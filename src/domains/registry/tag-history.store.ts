@@ -1,4 +1,4 @@
-import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { eventNumbers, type HistoryRecord, sourceNumbers } from './tag-history.model.ts'
 
 /** Adds one row to the ledger. Nothing changes or takes away a row, but the deletion of the whole repo. */
@@ -35,6 +35,56 @@ export async function insertDeletions(
       FROM tags t
       JOIN tag_history h ON h.repo_id = ${repo} AND h.tag = t.name AND h.time = t.assign_time
      WHERE ${where}`)
+}
+
+/** Both bounds are optional: `from` is inclusive, `after` and `before` are exclusive. */
+export type Window = {
+  from?: string | undefined
+  after?: string | undefined
+  before?: string | undefined
+  digest?: string | undefined
+}
+
+function within({ from, after, before, digest }: Window): Sql {
+  const bounds = [
+    ...(digest === undefined ? [] : [sql`digest = ${digest}`]),
+    ...(from === undefined ? [] : [sql`time >= ${from}`]),
+    ...(after === undefined ? [] : [sql`time > ${after}`]),
+    ...(before === undefined ? [] : [sql`time < ${before}`]),
+  ]
+  return bounds.length === 0 ? sql`1 = 1` : join(bounds, ' AND ')
+}
+
+/** The assignments of a window as the members of a JSON list, oldest first: text, since it may be a thousand of them. */
+export async function historyText(reader: Reader, repo: number, tag: string, window: Window, limit: number) {
+  const row = await reader.get<{ text: string | null }>(sql`
+    SELECT string_agg('{"updateTimestamp":"' || time || '","digest":"' || digest || '"}', ',' ORDER BY time) AS text
+      FROM (SELECT time, digest FROM tag_history
+             WHERE repo_id = ${repo} AND tag = ${tag} AND event <> ${eventNumbers.deleted} AND ${within(window)}
+             ORDER BY time LIMIT ${limit}) AS records`)
+  return row?.text ?? ''
+}
+
+type Row = Omit<HistoryRecord, 'event' | 'source'> & { event: number; source: number; mediaType: string; size: number }
+export type DescribedRecord = HistoryRecord & { mediaType: string; size: number }
+
+const columns = sql`
+  tag, time, event, digest, previous_digest AS "previousDigest", media_type AS "mediaType", size, actor, source`
+
+function fromRow(row: Row): DescribedRecord {
+  return { ...row, event: nameOf(eventNumbers, row.event), source: nameOf(sourceNumbers, row.source) }
+}
+
+function nameOf<N extends string>(numbers: Record<N, number>, number: number): N {
+  return (Object.keys(numbers) as N[]).find((name) => numbers[name] === number)!
+}
+
+/** The rows of a tag, newest first. */
+export async function listHistory(reader: Reader, repo: number, tag: string, window: Window, limit: number) {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM tag_history
+     WHERE repo_id = ${repo} AND tag = ${tag} AND ${within(window)} ORDER BY time DESC LIMIT ${limit}`)
+  return rows.map(fromRow)
 }
 
 /** The time of the latest row of a tag; empty when the ledger has none. */

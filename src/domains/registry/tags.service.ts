@@ -140,6 +140,17 @@ export async function tagForPull(
   return store.digestOf(reader, repo.id, name)
 }
 
+/** The names of a repo's tags after `last`, in the order of their bytes; with `among`, only these. */
+export async function tagNames(
+  reader: Reader,
+  repo: TagRepo,
+  last: string,
+  limit: number,
+  among?: readonly string[],
+): Promise<string[]> {
+  return store.tagNames(reader, repo.id, last, limit, among)
+}
+
 async function put(tx: Tx, to: Assignment, also: Partial<Pick<Tag, 'deprecated' | 'bundles'>>): Promise<Assigned> {
   const { repo, name, digest, now, actor, source } = to
   const before = await store.findTagNamed(tx, repo.id, name)

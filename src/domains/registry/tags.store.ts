@@ -56,6 +56,20 @@ export async function digestOf(reader: Reader, repo: number, name: string) {
     SELECT digest, assign_time AS since FROM tags WHERE repo_id = ${repo} AND name = ${name}`)
 }
 
+/** The names after `last`, in the order of their bytes; with `among`, only these. */
+export async function tagNames(
+  reader: Reader,
+  repo: number,
+  last: string,
+  limit: number,
+  among?: readonly string[],
+): Promise<string[]> {
+  const only = among ? sql`AND name IN (${list(among)})` : sql``
+  const rows = await reader.all<{ name: string }>(sql`
+    SELECT name FROM tags WHERE repo_id = ${repo} AND name > ${last} ${only} ORDER BY name LIMIT ${limit}`)
+  return rows.map((row) => row.name)
+}
+
 export async function findRepoOfTags(reader: Reader, uid: string): Promise<TagRepo | undefined> {
   return reader.get<TagRepo>(sql`SELECT id, uid FROM repos WHERE uid = ${uid}`)
 }

@@ -1,0 +1,18 @@
+import { hash } from 'node:crypto'
+
+/** The algorithms that content may be named by (image specification, "Digests"). */
+export type Algorithm = 'sha256' | 'sha512'
+
+const pattern = /^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/
+
+export function isDigest(text: string): boolean {
+  return pattern.test(text)
+}
+
+export function algorithmOf(digest: string): Algorithm {
+  return digest.startsWith('sha512:') ? 'sha512' : 'sha256'
+}
+
+export function digestOf(algorithm: Algorithm, bytes: Uint8Array): string {
+  return `${algorithm}:${hash(algorithm, bytes, 'hex')}`
+}

@@ -1,0 +1,79 @@
+// How a tag moved, at two addresses: ours (behaviour 9.6), and the draft of pull request 606 of the distribution
+// specification, which shows deletions too.
+import { hash } from 'node:crypto'
+import type { RepoRef } from '#domains/registry/repos.model.ts'
+import { historyText, isInHistory, listHistory } from '#domains/registry/tag-history.service.ts'
+import { allow, isPublic } from './access.ts'
+import { OciError } from './errors.ts'
+import { digestOf, nextLink, numberOf, timeOf } from './parameters.ts'
+import type { Visit } from './visit.ts'
+
+const maxRecords = 1000
+
+/** `/v2/<name>/_svc/history/<tag>`: oldest first, at most a thousand records of the window. */
+export async function tagHistory(visit: Visit, tag: string): Promise<void> {
+  const repo = await allow(visit, 'history.read', { tag })
+  const { db } = visit.call.app
+  const window = { from: timeOf(visit, 'start', 'up'), before: timeOf(visit, 'end', 'up') }
+  const records = await historyText(db, repo, tag, window, maxRecords)
+  if (records === '' && !(await isInHistory(db, repo, tag))) {
+    throw new OciError('MANIFEST_UNKNOWN', 'the repository never had this tag', { detail: { tag } })
+  }
+  send(visit, 'application/json', `{"history":[${records}]}`)
+}
+
+const indexType = 'application/vnd.oci.image.index.v1+json'
+const defaultEntries = 100
+const annotation = 'org.opencontainers.distribution.tag'
+
+/** `/v2/<name>/_oci/tag-history/<tag>`: newest first, an index whose descriptors say when and what happened. */
+export async function tagHistoryDraft(visit: Visit, tag: string): Promise<void> {
+  const { app } = visit.call
+  if (!app.config.ociTagHistory606) {
+    throw new OciError('UNSUPPORTED', 'this extension is not served here', { status: 404 })
+  }
+  const repo = await allow(visit, 'history.read', { tag }).catch(nothingWhenUnknown)
+  const size = Math.min(numberOf(visit, 'n') ?? defaultEntries, maxRecords)
+  const window = {
+    after: timeOf(visit, 'since', 'down'),
+    before: timeOf(visit, 'before', 'up'),
+    digest: digestOf(visit),
+  }
+  const found = repo && size > 0 ? await listHistory(app.db, repo, tag, window, size + 1) : []
+
+  const entries = found.slice(0, size).map(({ mediaType, size: bytes, digest, time, event }) => ({
+    // Of an image that was only imported as history, nothing but the digest is known.
+    mediaType: mediaType || 'application/octet-stream',
+    size: bytes,
+    digest,
+    annotations: {
+      [`${annotation}.timestamp`]: time,
+      [`${annotation}.event`]: event === 'deleted' ? 'deleted' : 'created',
+    },
+  }))
+  const path = `/v2/${visit.name}/_oci/tag-history/${encodeURIComponent(tag)}`
+  const more = found.length > size && size > 0
+  const link = more ? nextLink(visit, path, { n: String(size), before: found[size - 1]!.time }) : undefined
+  send(visit, indexType, JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests: entries }), link)
+}
+
+/** The draft answers 404 only where it is not served: a repository that is not there has an empty history. */
+function nothingWhenUnknown(error: unknown): RepoRef | undefined {
+  if (error instanceof OciError && error.code === 'NAME_UNKNOWN') return undefined
+  throw error
+}
+
+/** What anybody may read can be kept and asked for again; the rest is not for caches. */
+function send(visit: Visit, type: string, text: string, link?: string): void {
+  const { req, res, call } = visit
+  const etag = isPublic(visit) ? `"${hash('sha256', text, 'base64url')}"` : undefined
+  const headers = {
+    'content-type': type,
+    'x-request-id': call.requestId,
+    ...(etag === undefined ? { 'cache-control': 'no-store' } : { 'cache-control': 'no-cache', etag }),
+    ...(link === undefined ? {} : { link }),
+  }
+  const known = etag !== undefined && (req.headers['if-none-match'] ?? '').split(/, */).includes(etag)
+  res.writeHead(known ? 304 : 200, known ? headers : { ...headers, 'content-length': Buffer.byteLength(text) })
+  res.end(known || req.method === 'HEAD' ? undefined : text)
+}
