@@ -1,12 +1,15 @@
 // The types of the application and of one request; no code, so that anyone may import them.
 import type { DescMethod, Message, MessageShape } from '@bufbuild/protobuf'
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2'
+import type { Blobs } from './blobs/blobs.ts'
 import type { CloudAccount, CloudAnswer } from './clouds/cloud-account.ts'
 import type { Config } from './config.ts'
 import type { Db } from './db/sql.ts'
+import type { RegistryEvents } from './domains/events/emit-registry.ts'
 import type { GrantCache } from './domains/iam/grants.ts'
 import type { LastSeen } from './domains/iam/last-seen.ts'
 import type { TermsGate } from './domains/iam/terms-gate.ts'
+import type { ManifestCache } from './domains/registry/manifest-cache.ts'
 import type { PathCache } from './domains/registry/paths.service.ts'
 import type { AccessToken } from './issuer/access-token.ts'
 import type { Keyring } from './issuer/keyring.ts'
@@ -30,6 +33,12 @@ export type App = {
   /** Who is bound to what, at most half a second old. */
   grants: GrantCache
   lastSeen: LastSeen
+  /** Where the content of blobs is. */
+  blobs: Blobs
+  /** Manifests that were read lately. */
+  manifests: ManifestCache
+  /** Pulls, and pushes that were refused, on their way to the outbox. */
+  registryEvents: RegistryEvents
   /** Which repo a path in the registry stands for, at most half a second old. */
   paths: PathCache
   /** How often the doors that need no token of ours may be knocked at. */

@@ -81,6 +81,17 @@ const domain = (value: string, name: string): string => {
   return value
 }
 
+/** Where blobs are kept: a folder, as a path or a URL, or nothing for the one in the data folder. */
+const blobStore = (value: string, name: string): string => {
+  if (/^s3:/i.test(value)) throw new ConfigError(`${name} cannot be an s3:// URL yet; give a folder`)
+  if (!/^[a-z][a-z0-9+.-]+:/i.test(value)) return value
+  const url = URL.parse(value)
+  if (url?.protocol !== 'file:' || url.host !== '' || url.search !== '' || url.hash !== '') {
+    throw new ConfigError(`${name} must be a folder, as a path or a file:// URL`)
+  }
+  return value
+}
+
 const networks = (value: string, name: string): readonly string[] => {
   const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
   for (const one of listed) {
@@ -158,6 +169,25 @@ export const settings = {
     parse: masterKey,
     default: '',
     doc: '32 bytes as base64 or hex that encrypt every stored secret. Required with a database URL. Default: `master.key` in the data folder, made on the first start.',
+  }),
+  blobs: setting({
+    env: 'PINFOLD_BLOBS',
+    flag: '--blobs',
+    parse: blobStore,
+    default: '',
+    doc: 'Folder of the blobs, as a path or a `file://` URL. Several servers must share it. Default: `blobs` in the data folder.',
+  }),
+  sparse: setting({
+    env: 'PINFOLD_SPARSE',
+    parse: oneOf('off', 'indexes', 'all'),
+    default: 'off',
+    doc: 'Which manifests may be pushed although content that they list is missing: none (`off`), `indexes`, or `all`.',
+  }),
+  blobGraceSeconds: setting({
+    env: 'PINFOLD_BLOB_GRACE_SECONDS',
+    parse: whole(1, 365 * 86_400),
+    default: '86400',
+    doc: 'How long a blob that no manifest uses, or an upload that nobody continues, is kept after a push last touched it.',
   }),
   publicOrg: setting({
     env: 'PINFOLD_PUBLIC_ORG',

@@ -1,15 +1,18 @@
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import type { App } from './app.ts'
+import { openBlobs } from './blobs/open.ts'
 import { createClouds } from './clouds/clouds.ts'
 import type { Config } from './config.ts'
 import { migrate } from './db/migrate.ts'
 import { migrations } from './db/migrations/all.ts'
 import { openDb } from './db/open.ts'
+import { createRegistryEvents } from './domains/events/emit-registry.ts'
 import { createGrantCache } from './domains/iam/grants.ts'
 import { createLastSeen } from './domains/iam/last-seen.ts'
 import { installBuiltInRoles } from './domains/iam/roles.service.ts'
 import { createTermsGate } from './domains/iam/terms-gate.ts'
+import { createManifestCache } from './domains/registry/manifest-cache.ts'
 import { createPathCache } from './domains/registry/paths.service.ts'
 import { signCloudAssertion } from './issuer/cloud-assertion.ts'
 import { openKeyring } from './issuer/keyring.ts'
@@ -40,6 +43,12 @@ export async function createApp(
   const grants = createGrantCache(db, monotonic)
   const onError = (error: unknown) => log.error('last use of identities could not be written', { error })
   const lastSeen = opening.adopt(createLastSeen(db, onError), (open) => open.close())
+  const blobs = await openBlobs(config.blobs, config.data)
+  const events = createRegistryEvents(db, {
+    failed: (error) => log.error('registry events could not be written', { error }),
+    dropped: (count) => log.error('registry events dropped', { count }),
+  })
+  const registryEvents = opening.adopt(events, (open) => open.close())
   const outgoing = createOutgoing({
     allowPrivate: config.allowPrivateAddresses,
     allowHttp: config.allowInsecureIssuers,
@@ -63,6 +72,9 @@ export async function createApp(
     keyring,
     grants,
     lastSeen,
+    blobs,
+    manifests: createManifestCache(monotonic),
+    registryEvents,
     paths: createPathCache(db, monotonic),
     limits: createLimits(perMinute, monotonic),
     outgoing,

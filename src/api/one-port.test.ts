@@ -27,8 +27,10 @@ async function startEcho(options: http.ServerOptions = {}) {
   }
   const h2 = http2.createServer((req, res) => void onRequest(req as never, res as never))
   const onePort = createOnePort({
+    isUpload: () => false,
     ...patient,
     ...options,
+    requestTimeout: options.requestTimeout ?? patient.requestTimeout,
     onRequest: (req, res) => void onRequest(req, res).catch(() => res.destroy()),
     onHttp2: (socket) => h2.emit('connection', socket),
   })

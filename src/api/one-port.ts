@@ -2,10 +2,17 @@
 // only its `connection` listener is replaced by one that looks at the first bytes.
 import http from 'node:http'
 import type { Socket } from 'node:net'
+import { limitBodies } from './slow-bodies.ts'
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 
-export type OnePortOptions = http.ServerOptions & { onRequest: http.RequestListener; onHttp2: (socket: Socket) => void }
+export type OnePortOptions = http.ServerOptions & {
+  /** How long a client may take to send a whole request, in milliseconds, unless its path is that of an upload. */
+  requestTimeout: number
+  isUpload: (path: string) => boolean
+  onRequest: http.RequestListener
+  onHttp2: (socket: Socket) => void
+}
 
 export type OnePort = {
   server: http.Server
@@ -13,10 +20,15 @@ export type OnePort = {
   drain(graceMs: number): Promise<void>
 }
 
-export function createOnePort({ onRequest, onHttp2, ...options }: OnePortOptions): OnePort {
+export function createOnePort({ onRequest, onHttp2, isUpload, requestTimeout, ...options }: OnePortOptions): OnePort {
   const open = new Set<Socket>()
   const undecided = new Set<Socket>()
-  const server = http.createServer(options, onRequest)
+  const bodies = limitBodies(requestTimeout, isUpload)
+  const server = http.createServer({ ...options, requestTimeout: 0 }, (req, res) => {
+    bodies.watch(req, res)
+    onRequest(req, res)
+  })
+  server.once('close', () => bodies.stop())
   const [onHttp1] = server.listeners('connection') as ((socket: Socket) => void)[]
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {

@@ -18,7 +18,7 @@ export const serve: Command = {
 SIGTERM or SIGINT lets requests in flight finish, for PINFOLD_DRAIN_MS at most, and then ends it.
 Every setting that has no option here is an environment variable; see pinfold config.`,
   options: [
-    ...settingOptions('listen', 'url', 'data', 'database'),
+    ...settingOptions('listen', 'url', 'data', 'database', 'blobs'),
     { flags: '--demo', summary: 'Fill an empty server with an example company' },
   ],
   async run(terminal, options) {

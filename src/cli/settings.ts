@@ -2,7 +2,13 @@
 import { type Config, readConfig, settings } from '#config.ts'
 import type { Options } from './command.ts'
 
-const placeholders: Record<string, string> = { listen: 'host:port', url: 'url', data: 'dir', database: 'url' }
+const placeholders: Record<string, string> = {
+  listen: 'host:port',
+  url: 'url',
+  data: 'dir',
+  database: 'url',
+  blobs: 'dir',
+}
 
 /** The options of the given settings, as a command declares them. */
 export function settingOptions(...keys: (keyof typeof settings)[]): { flags: string; summary: string }[] {

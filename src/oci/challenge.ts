@@ -7,12 +7,25 @@ const wanted: Record<string, string> = { pull: 'pull', push: 'pull,push', delete
 
 /**
  * 401 with where to get a token that would do (RFC 6750; the scopes are those of the token authentication that clients of
- * registries follow).
+ * registries follow). A mount reads another repository too.
+ * `further` are scopes that the client should ask for as well.
  */
-export function challenge(visit: Visit, action?: string, error?: 'insufficient_scope' | 'invalid_token'): OciError {
+export function challenge(
+  visit: Visit,
+  action?: string,
+  error?: 'insufficient_scope' | 'invalid_token',
+  further: readonly string[] = [],
+): OciError {
   const { registry, name } = visit
+  const from = visit.query.get('from') ?? ''
+  const mounts = action === 'push' && visit.query.has('mount') && isRepoPath(from)
+  const scopes = [
+    `repository:${name}:${wanted[action ?? '']}`,
+    ...(mounts ? [`repository:${from}:pull`] : []),
+    ...further,
+  ]
   const parts = [`realm="${registry.url}/token"`, `service="${registry.host}"`]
-  if (action !== undefined && isRepoPath(name)) parts.push(`scope="repository:${name}:${wanted[action]}"`)
+  if (action !== undefined && isRepoPath(name)) parts.push(`scope="${[...new Set(scopes)].join(' ')}"`)
   if (error !== undefined) parts.push(`error="${error}"`)
   return new OciError('UNAUTHORIZED', 'authentication is required', {
     headers: { 'www-authenticate': `Bearer ${parts.join(',')}` },

@@ -9,6 +9,7 @@ import { challenge } from './challenge.ts'
 import { readBasic, readBearer, type Shown } from './credentials.ts'
 import { OciError, ociErrorJson, toOciError } from './errors.ts'
 import { type Handler, handlers } from './handlers.ts'
+import { linger } from './receive.ts'
 import { type Route, routeOf } from './routes.ts'
 import { issueToken } from './token.ts'
 import { type Registry, type Visit, VisitCall } from './visit.ts'
@@ -65,6 +66,7 @@ async function serve(registry: Registry, verify: Verifier, proxies: TrustedProxi
     if (!route) await tokenOrRefuse(visit)
     else await handlerOf(route, visit)(visit, route.reference)
   } catch (error) {
+    await linger(req)
     refuse(arrival, error)
   } finally {
     app.metrics.inFlight.dec()

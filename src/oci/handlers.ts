@@ -1,6 +1,10 @@
+import { deleteBlob, getBlob } from './blobs.ts'
 import { tagHistory, tagHistoryDraft } from './history.ts'
+import { deleteManifest, getManifest, putManifest } from './manifests.ts'
+import { getReferrers } from './referrers.ts'
 import type { Route } from './routes.ts'
 import { listTagNames } from './tags.ts'
+import { deleteUpload, getUpload, patchUpload, postUpload, putUpload } from './uploads.ts'
 import type { Visit } from './visit.ts'
 
 /** Decides by `allow` first, then does the work and writes the response. */
@@ -9,12 +13,12 @@ export type Handler = (visit: Visit, reference: string) => Promise<void>
 /** What the registry serves, by what the path is about and the HTTP method. */
 export const handlers: Record<Route['kind'], Record<string, Handler>> = {
   base: { GET: base, HEAD: base },
-  manifest: {},
-  blob: {},
-  uploads: {},
-  upload: {},
+  manifest: { GET: getManifest, HEAD: getManifest, PUT: putManifest, DELETE: deleteManifest },
+  blob: { GET: getBlob, HEAD: getBlob, DELETE: deleteBlob },
+  uploads: { POST: postUpload },
+  upload: { GET: getUpload, PATCH: patchUpload, PUT: putUpload, DELETE: deleteUpload },
   tags: { GET: listTagNames, HEAD: listTagNames },
-  referrers: {},
+  referrers: { GET: getReferrers, HEAD: getReferrers },
   history: { GET: tagHistory, HEAD: tagHistory },
   'tag-history': { GET: tagHistoryDraft, HEAD: tagHistoryDraft },
 }

@@ -84,3 +84,8 @@ export class VisitCall implements Call {
     return controller.signal
   }
 }
+
+/** Ends the request when nothing comes or goes for as long as a call to the API may take; its whole time is not limited. */
+export function idleLimit({ req, registry }: Visit): void {
+  req.setTimeout(registry.app.config.requestTimeoutMs, () => req.destroy())
+}

@@ -55,7 +55,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   model: (one, to) => to === 'lib' || (to === 'model' && sameDomain(one)),
   store: (one, to) => to === 'lib' || to === 'db' || (['model', 'store'].includes(to) && sameDomain(one)),
   service: (one, to) =>
-    ['lib', 'service', 'contents'].includes(to) ||
+    ['lib', 'service', 'blobs', 'contents'].includes(to) ||
     (sameDomain(one) && ['model', 'store'].includes(to)) ||
     isRule(one.to),
   v2: (one, to) =>

@@ -28,6 +28,15 @@ export const migration: Migration = {
      )${t.withoutRowid}`,
     `CREATE INDEX uploads_by_repo ON uploads (repo_id, uid)`,
     `CREATE INDEX uploads_by_update_time ON uploads (update_time, uid)`,
+    // Each request that sends a piece writes a file of its own, and the first to commit wins.
+    `CREATE TABLE upload_parts (
+       upload_uid ${t.text} NOT NULL REFERENCES uploads (uid),
+       start      ${t.int} NOT NULL,
+       size       ${t.int} NOT NULL,
+       location   ${t.text} NOT NULL UNIQUE,
+       digest     ${t.text} NOT NULL,
+       PRIMARY KEY (upload_uid, start)
+     )${t.withoutRowid}`,
 
     `CREATE TABLE manifests (
        id            ${t.id},
@@ -43,6 +52,7 @@ export const migration: Migration = {
        UNIQUE (repo_id, digest)
      )${t.strict}`,
     `CREATE INDEX manifests_by_subject ON manifests (repo_id, subject, digest) WHERE subject <> ''`,
+    `CREATE INDEX manifests_by_artifact_type ON manifests (repo_id, subject, artifact_type, digest) WHERE subject <> ''`,
     // What a manifest needs in its repo: blobs (kind 0) and, for an index, manifests (kind 1).
     `CREATE TABLE manifest_links (
        repo_id  ${t.int} NOT NULL REFERENCES repos (id),

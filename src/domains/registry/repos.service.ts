@@ -7,6 +7,8 @@ import { AppError, alreadyExists, type FieldViolation, invalid, notFound, permis
 import { applyPatch, checkFields, type Patch, snakeCase } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
+import { forgetBlobs } from './blobs.service.ts'
+import { forgetManifests } from './manifests.service.ts'
 import { problemOfReadme } from './readme.ts'
 import { adminFields, maxListed, type Repo, type RepoReadme, repoFields, repoType } from './repos.model.ts'
 import * as store from './repos.store.ts'
@@ -81,11 +83,15 @@ export async function deleteRepo(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const repo = await store.findRepo(tx, uid)
     if (!repo) throw notFound(repoType, uid)
+    const { id } = (await store.findRepoRow(tx, { uid }))!
     await forgetTags(tx, uid)
+    await forgetManifests(tx, id)
+    await forgetBlobs(tx, id)
     await store.deleteRepo(tx, repo)
     await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
   })
   call.app.paths.clear()
+  call.app.manifests.clear()
   call.log.info('repo deleted', { uid })
 }
 

@@ -1,0 +1,47 @@
+import type { Readable } from 'node:stream'
+
+/** Where the content of blobs is kept. A location names one content that is never written again. */
+export type Blobs = {
+  /** Starts a new content under a temporary name. */
+  begin(): Promise<Part>
+  /** Makes a finished part last under its own name, so that it is there after a crash. */
+  hold(part: string): Promise<void>
+  /** Gives a finished part its lasting location, which no other content ever had or will have. */
+  keep(part: string, digest: string): Promise<string>
+  /** Undoes `keep`. */
+  release(location: string, part: string): Promise<void>
+  /** Rejects with ContentMissing when there is nothing. `end` is the last byte that is read. */
+  read(location: string, range?: { start: number; end: number }): Promise<Readable>
+  /** Does nothing when it is gone already. */
+  remove(location: string): Promise<void>
+  /** Everything that is there, temporary parts too. */
+  list(): AsyncIterable<Stored>
+}
+
+export type Stored = {
+  location: string
+  size: number
+  /** Milliseconds since 1970: when it was last written, or kept. */
+  changed: number
+}
+
+/** A content while it is written, front to back. */
+export type Part = {
+  readonly name: string
+  /** One write at a time. Rejects with StoreFull when there is no room. */
+  write(chunks: readonly Buffer[]): Promise<void>
+  /** When it resolves, every byte is on disk. */
+  finish(): Promise<void>
+  /** Closes and removes it; never rejects. */
+  discard(): Promise<void>
+}
+
+/** There is no content at this location. */
+export class ContentMissing extends Error {
+  override name = 'ContentMissing'
+}
+
+/** The store has no room for more. */
+export class StoreFull extends Error {
+  override name = 'StoreFull'
+}

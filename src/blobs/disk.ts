@@ -1,0 +1,153 @@
+// Blobs as files of a folder: `uploads/` holds what is not finished, `sha256/` and `sha512/` what is kept, by digest.
+import { randomBytes } from 'node:crypto'
+import { type FileHandle, mkdir, open, opendir, rename, rm, stat, utimes } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type Blobs, ContentMissing, type Part, type Stored, StoreFull } from './blobs.ts'
+
+/** Larger reads are as fast as the disk is (measured), smaller ones are not. */
+const readBytes = 1 << 20
+
+const uploads = 'uploads'
+const kept = ['sha256', 'sha512'] as const
+
+/** The folder is made when it is missing. */
+export async function openDisk(folder: string): Promise<Blobs> {
+  for (const name of [uploads, ...kept]) await mkdir(join(folder, name), { recursive: true, mode: 0o700 })
+  await syncFolder(folder)
+
+  const place = async (from: string, to: string): Promise<void> => {
+    try {
+      await rename(join(folder, from), join(folder, to))
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error
+      await mkdir(dirname(join(folder, to)), { mode: 0o700 }).catch(ignore('EEXIST'))
+      await syncFolder(dirname(dirname(join(folder, to))))
+      await rename(join(folder, from), join(folder, to))
+    }
+  }
+
+  return {
+    async begin() {
+      const name = `${uploads}/${randomBytes(16).toString('hex')}`
+      try {
+        return partOf(name, join(folder, name), await open(join(folder, name), 'wx', 0o600))
+      } catch (error) {
+        throw explain(error)
+      }
+    },
+
+    hold: () => syncFolder(join(folder, uploads)),
+
+    async keep(part, digest) {
+      const [algorithm = '', hex = ''] = digest.split(':')
+      const location = `${algorithm}/${hex.slice(0, 2)}/${hex}-${randomBytes(8).toString('hex')}`
+      try {
+        // It counts as new from now on, also for the sweep of what nobody knows.
+        const now = new Date()
+        await utimes(join(folder, part), now, now)
+        await place(part, location)
+        await syncFolder(dirname(join(folder, location)))
+        return location
+      } catch (error) {
+        throw codeOf(error) === 'ENOENT' ? new ContentMissing(part, { cause: error }) : explain(error)
+      }
+    },
+
+    release: (location, part) => rename(join(folder, location), join(folder, part)),
+
+    async read(location, range) {
+      try {
+        const file = await open(join(folder, location), 'r')
+        return file.createReadStream({ highWaterMark: readBytes, ...range })
+      } catch (error) {
+        throw codeOf(error) === 'ENOENT' ? new ContentMissing(location, { cause: error }) : error
+      }
+    },
+
+    remove: (location) => rm(join(folder, location), { force: true }),
+
+    async *list() {
+      yield* filesOf(folder, uploads)
+      for (const algorithm of kept) {
+        for await (const shard of await opendir(join(folder, algorithm))) {
+          if (shard.isDirectory()) yield* filesOf(folder, `${algorithm}/${shard.name}`)
+        }
+      }
+    },
+  }
+}
+
+function partOf(name: string, path: string, file: FileHandle): Part {
+  return {
+    name,
+    async write(chunks) {
+      try {
+        let rest = chunks
+        while (rest.length > 0) {
+          const { bytesWritten } = await file.writev(rest)
+          rest = after(rest, bytesWritten)
+        }
+      } catch (error) {
+        throw explain(error)
+      }
+    },
+    async finish() {
+      try {
+        await file.sync()
+      } catch (error) {
+        throw explain(error)
+      } finally {
+        await file.close()
+      }
+    },
+    async discard() {
+      await file.close().catch(() => {})
+      await rm(path, { force: true }).catch(() => {})
+    },
+  }
+}
+
+/** A write may stop short, such as at the end of a disk that then turns out to be full. */
+function after(chunks: readonly Buffer[], written: number): readonly Buffer[] {
+  let left = written
+  for (const [i, chunk] of chunks.entries()) {
+    if (left < chunk.length) return [chunk.subarray(left), ...chunks.slice(i + 1)]
+    left -= chunk.length
+  }
+  return []
+}
+
+async function* filesOf(folder: string, name: string): AsyncIterable<Stored> {
+  for await (const entry of await opendir(join(folder, name))) {
+    if (!entry.isFile()) continue
+    const location = `${name}/${entry.name}`
+    const found = await stat(join(folder, location)).catch(ignore('ENOENT'))
+    if (found) yield { location, size: found.size, changed: found.mtimeMs }
+  }
+}
+
+/** A new name is on disk once its folder is. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as NodeJS.ErrnoException).code
+}
+
+function explain(error: unknown): unknown {
+  const full = ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(String(codeOf(error)))
+  return full ? new StoreFull('there is no room for more blobs', { cause: error }) : error
+}
+
+function ignore(code: string): (error: unknown) => undefined {
+  return (error) => {
+    if (codeOf(error) !== code) throw error
+    return undefined
+  }
+}

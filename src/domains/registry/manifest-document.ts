@@ -1,0 +1,116 @@
+// What a manifest says, as far as the registry has to know it.
+import { isDigest } from '#lib/digest.ts'
+import { parseUniqueJson } from '#lib/unique-json.ts'
+import { type ManifestDocument, manifestTypes, maxListed } from './manifests.model.ts'
+
+/** Why a manifest is refused; `unsupported` when it is of a kind that we do not take. */
+export class ManifestProblem extends Error {
+  override name = 'ManifestProblem'
+  readonly unsupported: boolean
+  constructor(message: string, unsupported = false) {
+    super(message)
+    this.unsupported = unsupported
+  }
+}
+
+/** Such layers stay where their URLs say, and are not pushed (image specification, "Non-Distributable Layers"). */
+const staysElsewhere = /\.nondistributable\.|^application\/vnd\.docker\.image\.rootfs\.foreign\./
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Reads and checks a manifest; `contentType` is what the client calls it. Throws ManifestProblem. */
+export function readManifest(content: Uint8Array, contentType: string | undefined): ManifestDocument {
+  const document = parse(content)
+  const declared = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase()
+  const own = text(document.mediaType, 'mediaType')
+  if (own !== '' && declared !== '' && own.toLowerCase() !== declared) {
+    throw new ManifestProblem(`the content type is ${declared}, and the manifest says that it is ${own}`)
+  }
+  const mediaType = declared || own
+  if (mediaType === '') throw new ManifestProblem('a content type is required')
+  const kind = Object.hasOwn(manifestTypes, mediaType) ? manifestTypes[mediaType]! : undefined
+  if (!kind) throw new ManifestProblem(`manifests of the type ${mediaType.slice(0, 200)} are not supported`, true)
+  if (document.schemaVersion !== 2) throw new ManifestProblem('schemaVersion must be 2')
+  checkKind(document, kind)
+
+  const config = kind === 'image' ? descriptor(document.config, 'config') : undefined
+  const listed = list(
+    kind === 'image' ? document.layers : document.manifests,
+    kind === 'image' ? 'layers' : 'manifests',
+  )
+  const needed = unique(listed.filter(({ mediaType: type }) => !staysElsewhere.test(type)).map(({ digest }) => digest))
+  return {
+    mediaType,
+    kind,
+    artifactType: text(document.artifactType, 'artifactType') || (config?.mediaType ?? ''),
+    annotations: annotationsOf(document.annotations),
+    subject: document.subject === undefined ? '' : descriptor(document.subject, 'subject').digest,
+    blobs: config ? unique([config.digest, ...needed]) : [],
+    manifests: kind === 'index' ? needed : [],
+  }
+}
+
+type Members = Record<string, unknown>
+
+function parse(content: Uint8Array): Members {
+  let value: unknown
+  try {
+    // Twice the same member, and readers would disagree on what was pushed.
+    value = parseUniqueJson(utf8.decode(content))
+  } catch (error) {
+    throw new ManifestProblem(`the manifest is not valid JSON: ${(error as Error).message.slice(0, 200)}`)
+  }
+  if (!isObject(value)) throw new ManifestProblem('the manifest is not a JSON object')
+  return value
+}
+
+/** A document that is an image to one reader and an index to another is refused (CVE-2021-41190). */
+function checkKind(document: Members, kind: 'image' | 'index'): void {
+  const foreign = kind === 'image' ? ['manifests'] : ['config', 'layers']
+  const found = [...foreign, 'fsLayers'].find((name) => document[name] !== undefined)
+  if (found) throw new ManifestProblem(`an ${kind} cannot have ${found}`)
+}
+
+function list(value: unknown, name: string): { digest: string; mediaType: string }[] {
+  if (!Array.isArray(value)) throw new ManifestProblem(`${name} must be a list`)
+  if (value.length > maxListed) throw new ManifestProblem(`${name} must hold at most ${maxListed} entries`)
+  return value.map((entry, i) => descriptor(entry, `${name}[${i}]`))
+}
+
+function descriptor(value: unknown, name: string): { digest: string; mediaType: string } {
+  if (!isObject(value)) throw new ManifestProblem(`${name} must be a descriptor`)
+  const { digest, size } = value
+  const mediaType = text(value.mediaType, `${name}.mediaType`)
+  if (mediaType === '') throw new ManifestProblem(`${name}.mediaType is required`)
+  if (typeof digest !== 'string' || !isDigest(digest)) {
+    throw new ManifestProblem(`${name}.digest must be a sha256 or sha512 digest`)
+  }
+  if (!Number.isSafeInteger(size) || (size as number) < 0) {
+    throw new ManifestProblem(`${name}.size must be a number of bytes`)
+  }
+  return { digest, mediaType }
+}
+
+function annotationsOf(value: unknown): Record<string, string> {
+  if (value === undefined || value === null) return {}
+  if (!isObject(value) || Object.values(value).some((one) => typeof one !== 'string')) {
+    throw new ManifestProblem('annotations must be texts by their names')
+  }
+  return value as Record<string, string>
+}
+
+function text(value: unknown, name: string): string {
+  if (value === undefined) return ''
+  if (typeof value !== 'string' || value.length > 255 || value.includes('\0')) {
+    throw new ManifestProblem(`${name} must be a text of at most 255 characters`)
+  }
+  return value
+}
+
+function unique(digests: readonly string[]): string[] {
+  return [...new Set(digests)]
+}
+
+function isObject(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

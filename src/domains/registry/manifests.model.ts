@@ -1,0 +1,46 @@
+/** A manifest as it was pushed; its content never changes. */
+export type Manifest = { digest: string; mediaType: string; content: Uint8Array }
+
+/** What a manifest says, as far as the registry has to know it. */
+export type ManifestDocument = {
+  mediaType: string
+  kind: 'image' | 'index'
+  /** What referrers are filtered by: the artifact's own type, else that of an image's config. */
+  artifactType: string
+  annotations: Record<string, string>
+  /** The digest of the manifest that this one is about; empty without one. */
+  subject: string
+  /** The content that must be there for the manifest to be of use. */
+  blobs: readonly string[]
+  manifests: readonly string[]
+}
+
+/** What manifests may be, and whether they list other manifests (image specification, and Docker's version 2). */
+export const manifestTypes: Readonly<Record<string, 'image' | 'index'>> = {
+  'application/vnd.oci.image.manifest.v1+json': 'image',
+  'application/vnd.oci.image.index.v1+json': 'index',
+  'application/vnd.docker.distribution.manifest.v2+json': 'image',
+  'application/vnd.docker.distribution.manifest.list.v2+json': 'index',
+}
+
+export const indexType = 'application/vnd.oci.image.index.v1+json'
+
+/** Larger ones are refused (distribution specification, "Pushing manifests"). */
+export const maxManifestBytes = 4 * 1024 * 1024
+
+/** How many layers an image may have, and how many manifests an index. */
+export const maxListed = 1000
+
+/** How many tags one push may set. */
+export const maxTagsAtOnce = 100
+
+export const tagNamePattern = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/
+
+/** One of the manifests that name another as their subject. */
+export type Referrer = {
+  digest: string
+  mediaType: string
+  size: number
+  artifactType: string
+  annotations: Record<string, string>
+}

@@ -1,0 +1,84 @@
+// /v2/<name>/blobs/<digest> (distribution specification, "Pulling blobs", "Deleting Blobs").
+import { pipeline } from 'node:stream/promises'
+import type { Blob } from '#domains/registry/blobs.model.ts'
+import * as service from '#domains/registry/blobs.service.ts'
+import { allow } from './access.ts'
+import { OciError } from './errors.ts'
+import { observePull } from './observe.ts'
+import { type Range, rangeOf } from './range.ts'
+import { answer, type Headers, isUnchanged, requireDigest } from './respond.ts'
+import { idleLimit, type Visit } from './visit.ts'
+
+/** GET and HEAD. */
+export async function getBlob(visit: Visit, reference: string): Promise<void> {
+  const digest = requireDigest(reference)
+  await observePull(visit, { type: 'blob', digest }, async () => {
+    const repo = await allow(visit, 'blob.read', { digest })
+    const isHead = visit.req.method === 'HEAD'
+    // A client that asks whether the blob is there will not push it again.
+    const blob = await (isHead ? service.relyOnBlob : service.findBlob)(visit.call, repo, digest)
+    if (!blob) throw unknownBlob(digest)
+    const etag = `"${digest}"`
+    const headers: Headers = {
+      'docker-content-digest': digest,
+      etag,
+      'accept-ranges': 'bytes',
+      'x-request-id': visit.call.requestId,
+    }
+    if (isUnchanged(visit, etag)) {
+      visit.res.writeHead(304, headers)
+      visit.res.end()
+      return { repo, digest }
+    }
+    headers['content-type'] = 'application/octet-stream'
+    const range = rangeOf(visit.req, blob.size, etag)
+    const content = isHead || blob.size === 0 ? undefined : await service.readBlob(visit.call, repo, blob, range)
+    if (!isHead && blob.size > 0 && !content) throw unknownBlob(digest)
+    writeHead(visit, blob, range, headers)
+    if (content) return { repo, digest, send: () => send(visit, content) }
+    visit.res.end()
+    return { repo, digest }
+  })
+}
+
+function writeHead({ res }: Visit, { size }: Blob, range: Range | undefined, headers: Headers): void {
+  if (!range) {
+    res.writeHead(200, { ...headers, 'content-length': size })
+    return
+  }
+  const { start, end } = range
+  res.writeHead(206, {
+    ...headers,
+    'content-length': end - start + 1,
+    'content-range': `bytes ${start}-${end}/${size}`,
+  })
+}
+
+async function send(visit: Visit, content: NodeJS.ReadableStream): Promise<void> {
+  idleLimit(visit)
+  try {
+    await pipeline(content, visit.res)
+  } catch (error) {
+    // A client may go away at any time.
+    if (!visit.res.destroyed && !visit.req.destroyed) throw error
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
+  }
+}
+
+export async function deleteBlob(visit: Visit, reference: string): Promise<void> {
+  const digest = requireDigest(reference)
+  const repo = await allow(visit, 'blob.delete', { digest })
+  const result = await service.deleteBlob(visit.call, repo, digest)
+  if (result === 'unknown') throw unknownBlob(digest)
+  if (result.usedBy.length > 0) {
+    throw new OciError('DENIED', 'manifests of the repository need the blob; delete them first', {
+      status: 409,
+      detail: { manifests: result.usedBy },
+    })
+  }
+  answer(visit, 202)
+}
+
+function unknownBlob(digest: string): OciError {
+  return new OciError('BLOB_UNKNOWN', 'the repository has no such blob', { detail: { digest } })
+}

@@ -1,0 +1,136 @@
+// /v2/<name>/manifests/<reference> (distribution specification, "Pulling manifests", "Pushing Manifests", "Deleting").
+import { ManifestProblem, readManifest } from '#domains/registry/manifest-document.ts'
+import { type Manifest, maxManifestBytes, maxTagsAtOnce, tagNamePattern } from '#domains/registry/manifests.model.ts'
+import * as service from '#domains/registry/manifests.service.ts'
+import type { RepoRef } from '#domains/registry/repos.model.ts'
+import { type Algorithm, algorithmOf, digestOf, isDigest } from '#lib/digest.ts'
+import { allow, checkMayTag } from './access.ts'
+import { OciError } from './errors.ts'
+import { observePull, observePush, type Served } from './observe.ts'
+import { receiveSmall } from './receive.ts'
+import { answer, type Headers, isUnchanged, originOf, requireDigest } from './respond.ts'
+import type { Visit } from './visit.ts'
+
+/** A tag can have no colon, and every digest has one. */
+function targetOf(reference: string): { digest: string } | { tag: string } {
+  return reference.includes(':') ? { digest: requireDigest(reference) } : { tag: reference }
+}
+
+/** GET and HEAD. */
+export async function getManifest(visit: Visit, reference: string): Promise<void> {
+  const target = targetOf(reference)
+  await observePull(visit, { type: 'manifest', digest: '', ...target }, async () => {
+    const repo = await allow(visit, 'manifest.read', target)
+    const pulled =
+      'tag' in target
+        ? tagNamePattern.test(target.tag) && (await service.pullTag(visit.call, repo, target.tag))
+        : await service.pullDigest(visit.call, repo, target.digest)
+    if (!pulled) throw unknownManifest(reference)
+    return serve(visit, repo, pulled)
+  })
+}
+
+function serve(visit: Visit, repo: RepoRef, { manifest, since }: service.Pulled): Served {
+  const { digest, mediaType, content } = manifest
+  const etag = `"${digest}"`
+  const headers: Headers = { 'docker-content-digest': digest, etag, 'x-request-id': visit.call.requestId }
+  // When this digest became this tag, so that clients can wait until it has been there for a while.
+  if (since !== undefined) headers['last-modified'] = new Date(since).toUTCString()
+  const served = { repo, digest, mediaType }
+  if (isUnchanged(visit, etag, since)) {
+    visit.res.writeHead(304, headers)
+    visit.res.end()
+    return served
+  }
+  headers['content-type'] = mediaType
+  headers['content-length'] = content.length
+  headers['docker-distribution-api-version'] = 'registry/2.0'
+  visit.res.writeHead(200, headers)
+  visit.res.end(visit.req.method === 'HEAD' ? undefined : content)
+  return served
+}
+
+export async function putManifest(visit: Visit, reference: string): Promise<void> {
+  const target = targetOf(reference)
+  await observePush(visit, { type: 'manifest', digest: '', ...target }, async () => {
+    const tags = tagsOf(visit, target)
+    const repo = await allow(visit, 'push')
+    const content = await receiveSmall(visit, maxManifestBytes)
+    const manifest = verified(content, target)
+    const document = documentOf(visit, content)
+    const result = await service.pushManifest(visit.call, {
+      repo,
+      manifest: { ...manifest, mediaType: document.mediaType },
+      document,
+      tags,
+      checkTag: (exists) => checkMayTag(visit, repo, exists),
+      origin: originOf(visit),
+    })
+    if (result === 'no repo') throw new OciError('NAME_UNKNOWN', 'there is no such repository')
+    if (result !== 'stored') throw missing(result.missing)
+    answer(visit, 201, {
+      location: `/v2/${visit.name}/manifests/${manifest.digest}`,
+      'docker-content-digest': manifest.digest,
+      ...(document.subject === '' ? {} : { 'oci-subject': document.subject }),
+      ...('digest' in target && tags.length > 0 ? { 'oci-tag': tags } : {}),
+    })
+  })
+}
+
+/** The tag of the path, or those of the parameters of a push by digest. */
+function tagsOf({ query }: Visit, target: { digest: string } | { tag: string }): string[] {
+  const tags = 'tag' in target ? [target.tag] : [...new Set(query.getAll('tag'))]
+  if (tags.length > maxTagsAtOnce) {
+    throw new OciError('MANIFEST_INVALID', `one push sets at most ${maxTagsAtOnce} tags`, { status: 414 })
+  }
+  const bad = tags.find((tag) => !tagNamePattern.test(tag))
+  if (bad === undefined) return tags
+  throw new OciError('MANIFEST_INVALID', `a tag must match ${tagNamePattern.source}`, {
+    detail: { tag: bad.slice(0, 200) },
+  })
+}
+
+function verified(content: Buffer, target: { digest: string } | { tag: string }): Omit<Manifest, 'mediaType'> {
+  const algorithm: Algorithm = 'digest' in target ? algorithmOf(target.digest) : 'sha256'
+  const digest = digestOf(algorithm, content)
+  if ('digest' in target && target.digest !== digest) {
+    throw new OciError('DIGEST_INVALID', 'the content does not have this digest', { detail: { digest } })
+  }
+  return { digest, content }
+}
+
+function documentOf({ req }: Visit, content: Buffer) {
+  try {
+    return readManifest(content, req.headers['content-type'])
+  } catch (error) {
+    if (!(error instanceof ManifestProblem)) throw error
+    throw new OciError('MANIFEST_INVALID', error.message, error.unsupported ? { status: 415 } : {})
+  }
+}
+
+const maxNamed = 20
+
+function missing({ blobs, manifests }: { blobs: string[]; manifests: string[] }): OciError {
+  const what = blobs.length > 0 ? 'blobs' : 'manifests'
+  return new OciError('MANIFEST_BLOB_UNKNOWN', `the repository lacks ${what} that the manifest lists`, {
+    detail: { blobs: blobs.slice(0, maxNamed), manifests: manifests.slice(0, maxNamed) },
+  })
+}
+
+export async function deleteManifest(visit: Visit, reference: string): Promise<void> {
+  const target = targetOf(reference)
+  const repo = await allow(visit, 'digest' in target ? 'manifest.delete' : 'tag.delete', target)
+  const deleted =
+    'digest' in target
+      ? await service.deleteManifest(visit.call, repo, target.digest)
+      : tagNamePattern.test(target.tag) && (await service.deleteTagNamed(visit.call, repo, target.tag))
+  if (!deleted) throw unknownManifest(reference)
+  answer(visit, 202)
+}
+
+function unknownManifest(reference: string): OciError {
+  const what = isDigest(reference) ? 'manifest' : 'tag'
+  return new OciError('MANIFEST_UNKNOWN', `the repository has no such ${what}`, {
+    detail: { [isDigest(reference) ? 'digest' : 'tag']: reference.slice(0, 200) },
+  })
+}

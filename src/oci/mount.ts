@@ -1,0 +1,46 @@
+// Mounting: a push that finds the blob in another repository need not send it (distribution specification, "Mounting a
+// blob from another repository").
+import { mountBlob, reposWithBlob } from '#domains/registry/blobs.service.ts'
+import type { RepoRef } from '#domains/registry/repos.model.ts'
+import { allow } from './access.ts'
+import { challenge } from './challenge.ts'
+import { OciError } from './errors.ts'
+import { originOf } from './respond.ts'
+import type { Visit } from './visit.ts'
+
+/** How many repositories are tried for a client that names none. */
+const maxTried = 20
+
+/**
+ * `false` when the client has to upload the blob. Throws a challenge when the caller may read it where it is, but this
+ * token is not good for that place: with one that is, the mount succeeds.
+ */
+export async function mount(visit: Visit, repo: RepoRef, digest: string, from: string | null): Promise<boolean> {
+  const names = from === null || from === '' ? await placesOf(visit, digest) : [from]
+  let elsewhere: string | undefined
+  for (const name of names) {
+    const source = await sourceAt({ ...visit, name }, digest)
+    if (source === 'needs a token') elsewhere ??= name
+    else if (source && (await mountBlob(visit.call, { repo, from: source.id, digest }, originOf(visit)))) return true
+  }
+  if (elsewhere !== undefined) throw challenge(visit, 'push', 'insufficient_scope', [`repository:${elsewhere}:pull`])
+  return false
+}
+
+async function placesOf({ call, registry: { app } }: Visit, digest: string): Promise<string[]> {
+  const names: string[] = []
+  for (const uid of (await reposWithBlob(call, digest)).slice(0, maxTried)) {
+    const { repo } = await app.paths.find(uid)
+    if (repo) names.push(repo.path)
+  }
+  return names
+}
+
+async function sourceAt(visit: Visit, digest: string): Promise<RepoRef | 'needs a token' | undefined> {
+  try {
+    return await allow(visit, 'blob.read', { digest })
+  } catch (error) {
+    if (!(error instanceof OciError)) throw error
+    return error.code === 'UNAUTHORIZED' && !visit.anonymous ? 'needs a token' : undefined
+  }
+}

@@ -1,0 +1,54 @@
+// Pulls and refused pushes become events; those of a push that succeeds are written with it.
+import type { Pulled, Pushed } from '#domains/events/emit-registry.ts'
+import { isRepoPath } from '#domains/registry/paths.service.ts'
+import type { RepoRef } from '#domains/registry/repos.model.ts'
+import { toOciError } from './errors.ts'
+import { originOf } from './respond.ts'
+import type { Visit } from './visit.ts'
+
+type What = { type: 'manifest' | 'blob'; digest: string; tag?: string }
+
+/** What is served, as far as it was not known before; `send` does what takes long. */
+export type Served = { repo: RepoRef; digest: string; mediaType?: string; send?: () => Promise<void> }
+
+/** Runs a pull and notes it, also when it is refused. */
+export async function observePull(visit: Visit, what: What, work: () => Promise<Served>): Promise<void> {
+  const method = visit.req.method === 'HEAD' ? 'HEAD' : 'GET'
+  const note = (repo: RepoRef, pulled: Pulled) => {
+    visit.registry.app.registryEvents.pulled(visit.call, repo, originOf(visit), pulled)
+  }
+  let sending: Served['send']
+  try {
+    const { repo, send, ...served } = await work()
+    note(repo, { ...what, ...served, method })
+    sending = send
+  } catch (error) {
+    await onRefusal(visit, error, (repo, refusal) => note(repo, { ...what, method, error: refusal }))
+    throw error
+  }
+  await sending?.()
+}
+
+/** Runs a push and notes when it is refused. */
+export async function observePush(visit: Visit, what: What, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    await onRefusal(visit, error, (repo, refusal) => {
+      visit.registry.app.registryEvents.refused(visit.call, repo, originOf(visit), { ...what, error: refusal })
+    })
+    throw error
+  }
+}
+
+async function onRefusal(
+  { name, registry: { app } }: Visit,
+  thrown: unknown,
+  note: (repo: RepoRef, error: NonNullable<Pushed['error']>) => void,
+): Promise<void> {
+  const { status, code, message } = toOciError(thrown)
+  // Clients begin without a token, to hear where to get one. Where the database is away, nothing can be looked up.
+  if (status === 401 || status >= 500 || !isRepoPath(name)) return
+  const { repo } = await app.paths.find(name)
+  if (repo) note(repo, { status, code, message })
+}

@@ -1,0 +1,110 @@
+// Bodies of uploads: written as they come, in memory that does not grow with them.
+import type { Hash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Part } from '#blobs/blobs.ts'
+import { StoreFull } from '#blobs/blobs.ts'
+import { OciError } from './errors.ts'
+import type { Visit } from './visit.ts'
+
+/** Larger writes are not faster (measured). One is under way while the next is collected. */
+const writeBytes = 1 << 20
+
+/** `cut` tells that the client went away before the end of its body; what came until then has been written. */
+export type Receipt = { size: number; cut: boolean }
+
+/** Writes the body of the request to `part`. Resolves when all of it is written, though not yet on disk. */
+export async function receive({ req }: Visit, part: Part, hash: Hash | undefined): Promise<Receipt> {
+  let size = 0
+  let batch: Buffer[] = []
+  let collected = 0
+  let writing: Promise<void> = Promise.resolve()
+  let cut = false
+  const write = (): Promise<void> => {
+    const chunks = batch
+    batch = []
+    collected = 0
+    const written = part.write(chunks)
+    // Looked at before the next write; without this it would count as unhandled until then.
+    written.catch(() => {})
+    return written
+  }
+  // The default would cut the connection when a write fails, and the client would not learn why.
+  const body = req.iterator({ destroyOnReturn: false })
+  try {
+    for (;;) {
+      const next = await body.next().catch(() => {
+        cut = true
+        return { done: true, value: undefined } as const
+      })
+      if (next.done) break
+      const chunk = next.value as Buffer
+      hash?.update(chunk)
+      batch.push(chunk)
+      size += chunk.length
+      collected += chunk.length
+      if (collected < writeBytes) continue
+      await writing
+      writing = write()
+    }
+  } finally {
+    await body.return?.()
+  }
+  await writing
+  if (batch.length > 0) await write()
+  return { size, cut }
+}
+
+/** Reads a body that must fit into memory. Throws SIZE_INVALID when it is larger. */
+export async function receiveSmall({ req }: Visit, maxBytes: number): Promise<Buffer> {
+  const tooLarge = () => new OciError('SIZE_INVALID', `the body is larger than ${maxBytes} bytes`)
+  if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > maxBytes) throw tooLarge()
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    if (error instanceof OciError) throw error
+    throw new OciError('SIZE_INVALID', 'the body ended early', { status: 400 })
+  }
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
+}
+
+/** Whether the request has a body at all. */
+export function hasBody({ req }: Visit): boolean {
+  return req.headers['transfer-encoding'] !== undefined || (req.headers['content-length'] ?? '0') !== '0'
+}
+
+/** What the client is told when a body could not be stored. */
+export function storeProblem(error: unknown): unknown {
+  if (!(error instanceof StoreFull)) return error
+  return new OciError('UNAVAILABLE', 'there is no room for more blobs', { status: 507, cause: error })
+}
+
+const lingerMs = 1000
+const lingerBytes = 32 * 1024 * 1024
+
+/**
+ * Reads on for a moment what a refused client still sends. With unread bytes the connection would be reset, and the client
+ * would not get to read why.
+ */
+export async function linger(req: IncomingMessage): Promise<void> {
+  if (req.complete || req.destroyed || req.httpVersionMajor === 2 || req.headers.expect !== undefined) return
+  await new Promise<void>((resolve) => {
+    let bytes = 0
+    const take = (chunk: Buffer): void => {
+      bytes += chunk.length
+      if (bytes > lingerBytes) done()
+    }
+    const timer = setTimeout(() => done(), lingerMs)
+    const done = (): void => {
+      clearTimeout(timer)
+      req.off('data', take).off('end', done).off('close', done)
+      resolve()
+    }
+    req.on('data', take).once('end', done).once('close', done)
+  })
+}

@@ -1,0 +1,39 @@
+// /v2/<name>/referrers/<digest> (distribution specification, "Listing Referrers").
+import { indexType } from '#domains/registry/manifests.model.ts'
+import { listReferrers } from '#domains/registry/manifests.service.ts'
+import { allow } from './access.ts'
+import { requireDigest } from './respond.ts'
+import type { Visit } from './visit.ts'
+
+/** An index of the manifests whose subject is the digest; a long one goes on where the Link header says. */
+export async function getReferrers(visit: Visit, reference: string): Promise<void> {
+  const subject = requireDigest(reference)
+  const repo = await allow(visit, 'referrers.read', { digest: subject })
+  const { query, res, req } = visit
+  const last = query.get('last') ?? ''
+  const artifactType = query.get('artifactType') ?? undefined
+  const filter = { subject, artifactType, after: last === '' ? '' : requireDigest(last) }
+  const { referrers, more } = await listReferrers(visit.call, repo, filter)
+  const manifests = referrers.map(({ mediaType, digest, size, artifactType: type, annotations }) => ({
+    mediaType,
+    digest,
+    size,
+    ...(type === '' ? {} : { artifactType: type }),
+    ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+  }))
+  const text = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests }))
+  res.writeHead(200, {
+    'content-type': indexType,
+    'content-length': text.length,
+    'x-request-id': visit.call.requestId,
+    ...(artifactType === undefined ? {} : { 'oci-filters-applied': 'artifactType' }),
+    ...(more ? { link: `<${nextOf(visit, reference, manifests.at(-1)!.digest)}>; rel="next"` } : {}),
+  })
+  res.end(req.method === 'HEAD' ? undefined : text)
+}
+
+function nextOf({ name, query }: Visit, subject: string, last: string): string {
+  const next = new URLSearchParams(query)
+  next.set('last', last)
+  return `/v2/${name}/referrers/${subject}?${next}`
+}

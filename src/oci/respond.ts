@@ -1,0 +1,44 @@
+import type { Origin } from '#domains/events/emit-registry.ts'
+import { isDigest } from '#lib/digest.ts'
+import { OciError } from './errors.ts'
+import type { Visit } from './visit.ts'
+
+export type Headers = Record<string, string | number | string[]>
+
+/** Answers without a body. */
+export function answer({ res, call }: Visit, status: number, headers: Headers = {}): void {
+  res.writeHead(status, {
+    'content-length': 0,
+    'x-request-id': call.requestId,
+    'docker-distribution-api-version': 'registry/2.0',
+    ...headers,
+  })
+  res.end()
+}
+
+/** Throws DIGEST_INVALID unless it is a digest that we can check. */
+export function requireDigest(text: string): string {
+  if (isDigest(text)) return text
+  throw new OciError('DIGEST_INVALID', 'the digest must be sha256 or sha512, in lower-case hex', {
+    detail: { digest: text.slice(0, 200) },
+  })
+}
+
+/** How events name the client. */
+export function originOf({ registry, name, req, call }: Visit): Origin {
+  const userAgent = req.headers['user-agent'] ?? ''
+  return { host: registry.host, repository: name, userAgent, remoteAddress: call.source }
+}
+
+/**
+ * Whether the client has what it asks for already (RFC 9110, 13.1.2 and 13.1.3). `etag` is quoted; `changed` is a time of
+ * ours, and counts only where the client sends no etag.
+ */
+export function isUnchanged({ req: { headers } }: Visit, etag: string, changed?: string): boolean {
+  const match = headers['if-none-match']
+  if (match !== undefined) {
+    return match === '*' || match.split(',').some((one) => one.trim().replace(/^W\//, '') === etag)
+  }
+  const since = Date.parse(headers['if-modified-since'] ?? '')
+  return changed !== undefined && Math.floor(Date.parse(changed) / 1000) * 1000 <= since
+}

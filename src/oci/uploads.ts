@@ -1,0 +1,191 @@
+// /v2/<name>/blobs/uploads/… (distribution specification, "Pushing blobs").
+import { createHash } from 'node:crypto'
+import type { Part } from '#blobs/blobs.ts'
+import type { Upload } from '#domains/registry/blobs.model.ts'
+import type { RepoRef } from '#domains/registry/repos.model.ts'
+import * as service from '#domains/registry/uploads.service.ts'
+import { type Algorithm, algorithmOf, digestOf } from '#lib/digest.ts'
+import { allow } from './access.ts'
+import { OciError } from './errors.ts'
+import { mount } from './mount.ts'
+import { observePush } from './observe.ts'
+import { hasBody, receive, storeProblem } from './receive.ts'
+import { answer, originOf, requireDigest } from './respond.ts'
+import { idleLimit, type Visit } from './visit.ts'
+
+/** Starts an upload; mounts a blob instead, or takes all of it at once, where the client asks for that. */
+export async function postUpload(visit: Visit): Promise<void> {
+  const { query } = visit
+  const mountDigest = query.get('mount')
+  const digest = query.get('digest')
+  if (mountDigest !== null) {
+    requireDigest(mountDigest)
+    const repo = await allow(visit, 'push')
+    if (await mount(visit, repo, mountDigest, query.get('from'))) return created(visit, mountDigest)
+    return start(visit, repo)
+  }
+  if (digest !== null) {
+    requireDigest(digest)
+    const isEmpty = digest === digestOf(algorithmOf(digest), new Uint8Array())
+    if (hasBody(visit) || isEmpty) return observePush(visit, { type: 'blob', digest }, () => postWhole(visit, digest))
+  }
+  return start(visit, await allow(visit, 'push'))
+}
+
+async function start(visit: Visit, repo: RepoRef): Promise<void> {
+  const upload = await service.startUpload(visit.call, repo)
+  if (!upload) throw new OciError('NAME_UNKNOWN', 'there is no such repository')
+  answer(visit, 202, whereabouts(visit, upload))
+}
+
+async function postWhole(visit: Visit, digest: string): Promise<void> {
+  const repo = await allow(visit, 'push')
+  const received = await take(visit, algorithmOf(digest))
+  if (!received) return
+  await keep(visit, repo, digest, received)
+}
+
+type Received = { part: Part; size: number; digest: string }
+
+/** The body, hashed while it is written. Nothing when the client went away before its end. */
+async function take(visit: Visit, algorithm: Algorithm): Promise<Received | undefined> {
+  idleLimit(visit)
+  const hash = createHash(algorithm)
+  const part = await visit.registry.app.blobs.begin().catch(explain)
+  try {
+    const { size, cut } = await receive(visit, part, hash)
+    if (!cut) return { part, size, digest: `${algorithm}:${hash.digest('hex')}` }
+  } catch (error) {
+    await part.discard()
+    return explain(error)
+  }
+  await part.discard()
+  return undefined
+}
+
+/** Checks what has come together, and makes it a blob of the repo. */
+async function keep(
+  visit: Visit,
+  repo: RepoRef,
+  digest: string,
+  content: service.Content,
+  upload?: Upload,
+): Promise<void> {
+  if (content.digest !== digest) {
+    if (typeof content.part !== 'string') await content.part.discard()
+    if (upload) await service.cancelUpload(visit.call, upload)
+    throw new OciError('DIGEST_INVALID', 'the content does not have this digest', {
+      detail: { digest: content.digest },
+    })
+  }
+  if (!(await service.keepBlob(visit.call, repo, content, originOf(visit), upload).catch(explain))) {
+    throw new OciError('NAME_UNKNOWN', 'there is no such repository')
+  }
+  created(visit, digest)
+}
+
+/** The next piece of an upload, of a known length or not. */
+export async function patchUpload(visit: Visit, uid: string): Promise<void> {
+  const { repo, upload } = await find(visit, uid)
+  checkPlace(visit, upload)
+  idleLimit(visit)
+  const isFirst = upload.size === 0
+  const hash = isFirst ? createHash('sha256') : undefined
+  const part = await visit.registry.app.blobs.begin().catch(explain)
+  let size = 0
+  let cut = false
+  try {
+    ;({ size, cut } = await receive(visit, part, hash))
+    // What has come before a client went away counts, and the client can go on from there.
+    if (size > 0) {
+      await part.finish()
+      await visit.registry.app.blobs.hold(part.name)
+      const digest = hash ? `sha256:${hash.digest('hex')}` : ''
+      const added = { start: upload.size, size, location: part.name, digest }
+      if (!(await service.addPart(visit.call, upload, added))) throw await overtaken(visit, repo, uid)
+    } else await part.discard()
+  } catch (error) {
+    await part.discard()
+    return explain(error)
+  }
+  if (!cut) answer(visit, 202, whereabouts(visit, { uid, size: upload.size + size }))
+}
+
+/** Closes the upload, with a last piece where the request has a body. */
+export async function putUpload(visit: Visit, uid: string): Promise<void> {
+  const digest = requireDigest(visit.query.get('digest') ?? '')
+  await observePush(visit, { type: 'blob', digest }, async () => {
+    const { repo, upload } = await find(visit, uid)
+    checkPlace(visit, upload)
+    const last = hasBody(visit) ? await take(visit, algorithmOf(digest)) : undefined
+    if (!last && hasBody(visit)) return
+    const content = await service.assemble(visit.call, upload, last, algorithmOf(digest)).catch(explain)
+    await keep(visit, repo, digest, content, upload)
+  })
+}
+
+/** How far the upload has come. */
+export async function getUpload(visit: Visit, uid: string): Promise<void> {
+  const { upload } = await find(visit, uid)
+  answer(visit, 204, whereabouts(visit, upload))
+}
+
+export async function deleteUpload(visit: Visit, uid: string): Promise<void> {
+  const { upload } = await find(visit, uid)
+  await service.cancelUpload(visit.call, upload)
+  answer(visit, 204)
+}
+
+async function find(visit: Visit, uid: string): Promise<{ repo: RepoRef; upload: Upload }> {
+  const repo = await allow(visit, 'push')
+  const upload = await service.findUpload(visit.call, repo, uid)
+  if (!upload) throw unknownUpload()
+  return { repo, upload }
+}
+
+function unknownUpload(): OciError {
+  return new OciError('BLOB_UPLOAD_UNKNOWN', 'there is no such upload; it may have been finished or cancelled')
+}
+
+/** A piece must begin where the last one has ended. */
+function checkPlace(visit: Visit, upload: Upload): void {
+  const given = visit.req.headers['content-range']
+  if (given === undefined) return
+  const match = /^(?:bytes )?(\d{1,15})-(\d{1,15})(?:\/(?:\d+|\*))?$/.exec(given)
+  if (!match) throw new OciError('BLOB_UPLOAD_INVALID', 'Content-Range must be two numbers, such as 0-1023')
+  const [start, end] = [Number(match[1]), Number(match[2])]
+  if (start !== upload.size || end < start) throw misplaced(visit, upload)
+  const length = visit.req.headers['content-length']
+  if (length !== undefined && Number(length) !== end - start + 1) {
+    throw new OciError('SIZE_INVALID', 'Content-Range and Content-Length do not agree', { status: 400 })
+  }
+}
+
+function misplaced(visit: Visit, upload: Upload): OciError {
+  return new OciError('BLOB_UPLOAD_INVALID', `the upload has ${upload.size} bytes, and goes on from there`, {
+    status: 416,
+    headers: whereabouts(visit, upload),
+  })
+}
+
+async function overtaken(visit: Visit, repo: RepoRef, uid: string): Promise<OciError> {
+  const upload = await service.findUpload(visit.call, repo, uid)
+  return upload ? misplaced(visit, upload) : unknownUpload()
+}
+
+/** The range of nothing is spelled like that of one byte. */
+function whereabouts({ name }: Visit, { uid, size }: Upload): Record<string, string> {
+  return {
+    location: `/v2/${name}/blobs/uploads/${uid}`,
+    range: `0-${Math.max(0, size - 1)}`,
+    'docker-upload-uuid': uid,
+  }
+}
+
+function created(visit: Visit, digest: string): void {
+  answer(visit, 201, { location: `/v2/${visit.name}/blobs/${digest}`, 'docker-content-digest': digest })
+}
+
+function explain(error: unknown): never {
+  throw storeProblem(error)
+}
