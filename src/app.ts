@@ -18,6 +18,7 @@ import type { Limits } from './lib/limits.ts'
 import type { Logger } from './lib/log.ts'
 import type { Outgoing } from './lib/outgoing.ts'
 import type { Sealer } from './lib/seal.ts'
+import type { Signal } from './lib/signal.ts'
 import type { Metrics } from './metrics.ts'
 
 /** What lives as long as the process. */
@@ -39,6 +40,8 @@ export type App = {
   manifests: ManifestCache
   /** Pulls, and pushes that were refused, on their way to the outbox. */
   registryEvents: RegistryEvents
+  /** `pushed`: there is something to read; `read`: what an image contains is known, or that it cannot be. */
+  images: { pushed: Signal; read: Signal }
   /** Which repo a path in the registry stands for, at most half a second old. */
   paths: PathCache
   /** How often the doors that need no token of ours may be knocked at. */

@@ -22,6 +22,7 @@ import { createLogger } from './lib/log.ts'
 import { openMasterKey, parseMasterKey } from './lib/master-key.ts'
 import { createOutgoing } from './lib/outgoing.ts'
 import { createSealer } from './lib/seal.ts'
+import { createSignal } from './lib/signal.ts'
 import { createMetrics } from './metrics.ts'
 
 /** Opens everything once, in order; `close` undoes it in reverse, also when a later step fails. */
@@ -75,6 +76,7 @@ export async function createApp(
     blobs,
     manifests: createManifestCache(monotonic),
     registryEvents,
+    images: { pushed: createSignal(), read: createSignal() },
     paths: createPathCache(db, monotonic),
     limits: createLimits(perMinute, monotonic),
     outgoing,

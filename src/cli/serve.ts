@@ -23,11 +23,12 @@ Every setting that has no option here is an environment variable; see pinfold co
   ],
   async run(terminal, options) {
     const config = configOf(terminal.env, options)
-    const [{ createApp }, { startServer }, { fillDemo }, { sweepAuditLog }] = await Promise.all([
+    const [{ createApp }, { startServer }, { fillDemo }, { sweepAuditLog }, { startImageReader }] = await Promise.all([
       import('../create-app.ts'),
       import('#api/server.ts'),
       import('./demo.ts'),
       import('#domains/events/audit.service.ts'),
+      import('#domains/registry/image-reader.ts'),
     ])
     // Before anything is opened: a newer version started by mistake must not migrate under the server that runs.
     using _alone = stayAlone(config)
@@ -51,6 +52,7 @@ Every setting that has no option here is an environment variable; see pinfold co
     }
     const sweeps = setInterval(sweep, sweepMs)
     sweep()
+    const imageReader = startImageReader(app)
 
     terminal.print(`ready ${server.url}`)
     app.log.info('serving', { url: server.url, engine: app.db.engine })
@@ -59,7 +61,7 @@ Every setting that has no option here is an environment variable; see pinfold co
     app.log.info('draining')
     clearInterval(keys)
     clearInterval(sweeps)
-    await server.close()
+    await Promise.all([server.close(), imageReader.close()])
     return exitCodes.ok
   },
 }

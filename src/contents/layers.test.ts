@@ -186,6 +186,22 @@ function withChecksum(archive: Buffer): Buffer {
   return archive
 }
 
+test('the signal of a layer is aborted when nobody reads it any more, however that came', async () => {
+  const archive = await tarOf({ [apk]: 'P:a\n' })
+  for (const bytes of [archive, Buffer.from('garbage'), Buffer.alloc(0), gzipSync(archive).subarray(0, 30)]) {
+    const signals: AbortSignal[] = []
+    const layer: Layer = async (signal) => {
+      signals.push(signal)
+      return Readable.from([bytes]) as AsyncIterable<Uint8Array>
+    }
+    await scan([layer]).catch(() => {})
+    assert.deepEqual(
+      signals.map(({ aborted }) => aborted),
+      [true],
+    )
+  }
+})
+
 test('a layer without bytes is an empty layer', async () => {
   assert.deepEqual(await scan([stored(), stored(Buffer.alloc(1024)), stored(gzipSync(Buffer.alloc(1024)))]), [])
   assert.deepEqual(await scan([]), [])

@@ -7,7 +7,7 @@ import { type Extract, extract } from 'tar-stream'
 import { type Files, LayerChange } from './layer-change.ts'
 import { type ImageFile, Unreadable } from './packages.ts'
 
-/** Opens the stored bytes of one layer. */
+/** Opens the stored bytes of one layer. Nobody reads them any more once the signal is aborted, which it always is. */
 export type Layer = (signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>
 
 /** What one image may cost, all its layers together. */
@@ -90,6 +90,15 @@ class Progress {
 const anyFormat: object = { allowUnknownFormat: true }
 
 async function applyLayer(layer: Layer, below: Files, budget: Budget, signal: AbortSignal): Promise<Files> {
+  const over = new AbortController()
+  try {
+    return await readLayer(layer, below, budget, AbortSignal.any([signal, over.signal]))
+  } finally {
+    over.abort()
+  }
+}
+
+async function readLayer(layer: Layer, below: Files, budget: Budget, signal: AbortSignal): Promise<Files> {
   const stored = new Stored(await unlessAborted(layer(signal), signal), signal)
   const change = new LayerChange(below, budget.limits)
   const progress = new Progress(budget.limits.bytesBetween)
@@ -103,9 +112,8 @@ async function applyLayer(layer: Layer, below: Files, budget: Budget, signal: Ab
   if (errors.length === 0) return change.files
   if (stored.failure) throw stored.failure.error
   // One of the two noticed, the other was cut off; of the limits only the first knows.
-  throw (
-    errors.find((error) => error instanceof Unreadable) ?? new Unreadable('DAMAGED', 'a layer is not a whole archive')
-  )
+  const noticed = errors.find((error) => error instanceof Unreadable)
+  throw noticed ?? new Unreadable('DAMAGED', 'a layer is not a whole archive')
 }
 
 /** The stored bytes, and whether reading them failed, which is the store's fault and not the image's. */

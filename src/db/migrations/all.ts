@@ -8,6 +8,18 @@ import { migration as registry } from './0006-registry.ts'
 import { migration as iamMore } from './0007-iam-more.ts'
 import { migration as libraries } from './0009-libraries.ts'
 import { migration as audit } from './0011-audit.ts'
+import { migration as imageContents } from './0012-image-contents.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
-export const migrations: readonly Migration[] = [lists, iam, events, repos, facts, registry, iamMore, libraries, audit]
+export const migrations: readonly Migration[] = [
+  lists,
+  iam,
+  events,
+  repos,
+  facts,
+  registry,
+  iamMore,
+  libraries,
+  audit,
+  imageContents,
+]

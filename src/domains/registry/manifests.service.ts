@@ -3,6 +3,7 @@ import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitPush, type Origin } from '#domains/events/emit-registry.ts'
 import { repoExists } from './blobs.store.ts'
+import { queueContents } from './image-contents.service.ts'
 import type { Manifest, ManifestDocument, Referrer } from './manifests.model.ts'
 import * as store from './manifests.store.ts'
 import type { RepoRef } from './repos.model.ts'
@@ -31,6 +32,7 @@ export async function pushManifest(call: Call, push: ManifestPush): Promise<Push
       await store.insertManifest(tx, repo.id, manifest, document, call.now)
       await store.insertLinks(tx, repo.id, manifest.digest, 0, document.blobs)
       await store.insertLinks(tx, repo.id, manifest.digest, 1, document.manifests)
+      await queueContents(tx, repo.id, manifest.digest, document, call.now)
     }
     if (tags.length === 0) await emitOf(tx, call, push)
     for (const name of tags) {
@@ -41,6 +43,7 @@ export async function pushManifest(call: Call, push: ManifestPush): Promise<Push
     }
     return 'stored'
   })
+  call.app.images.pushed.notify()
   return result
 }
 

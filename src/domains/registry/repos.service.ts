@@ -8,6 +8,7 @@ import { applyPatch, checkFields, type Patch, snakeCase } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { forgetBlobs } from './blobs.service.ts'
+import { forgetContents } from './image-contents.service.ts'
 import { forgetManifests } from './manifests.service.ts'
 import { problemOfReadme } from './readme.ts'
 import { adminFields, maxListed, type Repo, type RepoReadme, repoFields, repoType } from './repos.model.ts'
@@ -85,6 +86,7 @@ export async function deleteRepo(call: Call, uid: string): Promise<void> {
     if (!repo) throw notFound(repoType, uid)
     const { id } = (await store.findRepoRow(tx, { uid }))!
     await forgetTags(tx, uid)
+    await forgetContents(tx, id)
     await forgetManifests(tx, id)
     await forgetBlobs(tx, id)
     await store.deleteRepo(tx, repo)

@@ -2,6 +2,28 @@ import type { Reader } from '#db/sql.ts'
 import * as store from './tag-history.store.ts'
 import type { TagRepo } from './tags.model.ts'
 
+export type TagMove = store.TagMove
+
+/** Where a tag came to point between two times, both included, the oldest first; `most` of them. */
+export async function movesBetween(
+  reader: Reader,
+  repo: TagRepo,
+  tag: string,
+  range: { from: string; to: string; most: number },
+): Promise<TagMove[]> {
+  return store.movesBetween(reader, repo.id, tag, range)
+}
+
+/** Where a tag came to point before a time, the newest first; `most` of them. */
+export async function movesBefore(
+  reader: Reader,
+  repo: TagRepo,
+  tag: string,
+  range: { before: string; most: number },
+): Promise<TagMove[]> {
+  return store.movesBefore(reader, repo.id, tag, range)
+}
+
 /** Whether one of these tags ever pointed to the digest, no matter when and where they point now. */
 export async function wasEverTagged(
   reader: Reader,

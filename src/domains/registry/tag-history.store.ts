@@ -94,6 +94,32 @@ export async function lastTime(reader: Reader, repo: number, tag: string): Promi
   return row?.time ?? ''
 }
 
+export type TagMove = { time: string; digest: string }
+
+export function movesBetween(
+  reader: Reader,
+  repo: number,
+  tag: string,
+  { from, to, most }: { from: string; to: string; most: number },
+): Promise<TagMove[]> {
+  return reader.all(sql`
+    SELECT time, digest FROM tag_history
+     WHERE repo_id = ${repo} AND tag = ${tag} AND time >= ${from} AND time <= ${to} AND event <> ${eventNumbers.deleted}
+     ORDER BY time LIMIT ${most}`)
+}
+
+export function movesBefore(
+  reader: Reader,
+  repo: number,
+  tag: string,
+  { before, most }: { before: string; most: number },
+): Promise<TagMove[]> {
+  return reader.all(sql`
+    SELECT time, digest FROM tag_history
+     WHERE repo_id = ${repo} AND tag = ${tag} AND time < ${before} AND event <> ${eventNumbers.deleted}
+     ORDER BY time DESC LIMIT ${most}`)
+}
+
 export async function wasEverTagged(reader: Reader, repo: number, digest: string, tags: readonly string[]) {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM tag_history

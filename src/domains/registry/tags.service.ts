@@ -131,6 +131,11 @@ export async function forgetTags(tx: Tx, uid: string): Promise<void> {
   await history.deleteHistory(tx, repo.id)
 }
 
+/** Whether a tag can have this name. */
+export function isTagName(name: string): boolean {
+  return tagFields.name.pattern.test(name)
+}
+
 /** Where the tag points, and since when; one read of one index. */
 export async function tagForPull(
   reader: Reader,

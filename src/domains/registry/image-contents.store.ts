@@ -1,0 +1,135 @@
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { type ContentsRecord, contentsSources, contentsStates, maxSboms } from './image-contents.model.ts'
+
+type Row = Omit<ContentsRecord, 'state' | 'source' | 'distribution'> & {
+  state: number
+  source: number
+  distribution: string
+  distributionVersion: string
+}
+
+const columns = sql`
+  c.digest, c.state, c.source, c.packages, c.distribution, c.distribution_version AS "distributionVersion",
+  c.reason, c.message`
+
+const nameOf = <K extends string>(numbers: Record<K, number>, wanted: number): K =>
+  (Object.keys(numbers) as K[]).find((name) => numbers[name] === wanted)!
+
+function fromRow({ state, source, distribution, distributionVersion, ...row }: Row): ContentsRecord {
+  return {
+    ...row,
+    state: nameOf(contentsStates, state),
+    source: nameOf(contentsSources, source),
+    distribution: { id: distribution, version: distributionVersion },
+  }
+}
+
+/** In no particular order; of a digest that was not read there is none. */
+export async function findContents(
+  reader: Reader,
+  repo: number,
+  digests: readonly string[],
+): Promise<ContentsRecord[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM image_contents c WHERE c.repo_id = ${repo} AND c.digest IN (${list(digests)})`)
+  return rows.map(fromRow)
+}
+
+export async function saveContents(tx: Tx, repo: number, found: ContentsRecord, now: string): Promise<void> {
+  const { state, source, distribution } = found
+  await tx.run(sql`
+    INSERT INTO image_contents (repo_id, digest, state, source, packages, distribution, distribution_version, reason,
+           message, read_time)
+    VALUES (${repo}, ${found.digest}, ${contentsStates[state]}, ${contentsSources[source]}, ${found.packages},
+            ${distribution.id}, ${distribution.version}, ${found.reason}, ${found.message}, ${now})
+        ON CONFLICT (repo_id, digest) DO UPDATE SET state = excluded.state, source = excluded.source,
+           packages = excluded.packages, distribution = excluded.distribution,
+           distribution_version = excluded.distribution_version, reason = excluded.reason,
+           message = excluded.message, read_time = excluded.read_time`)
+}
+
+export async function savePackages(tx: Tx, hash: string, packages: string): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO package_lists (hash, packages) VALUES (${hash}, ${packages}) ON CONFLICT (hash) DO NOTHING`)
+}
+
+export async function findPackages(reader: Reader, hash: string): Promise<string | undefined> {
+  const row = await reader.get<{ packages: string }>(sql`SELECT packages FROM package_lists WHERE hash = ${hash}`)
+  return row?.packages
+}
+
+/** Puts the image into the queue, or to its front when it is there; whoever reads it now will not be believed. */
+export async function queueRead(tx: Tx, repo: number, digest: string, dueTime: string): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO image_reads (repo_id, digest, due_time, attempts) VALUES (${repo}, ${digest}, ${dueTime}, 0)
+        ON CONFLICT (repo_id, digest) DO UPDATE SET due_time = excluded.due_time, attempts = 0`)
+}
+
+/** The same for every index of the repo that lists the manifest. */
+export async function queueIndexesWith(tx: Tx, repo: number, digest: string, dueTime: string): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO image_reads (repo_id, digest, due_time, attempts)
+    SELECT l.repo_id, l.manifest, CAST(${dueTime} AS TEXT), CAST(0 AS BIGINT)
+      FROM manifest_links l WHERE l.repo_id = ${repo} AND l.digest = ${digest} AND l.kind = 1
+        ON CONFLICT (repo_id, digest) DO UPDATE SET due_time = excluded.due_time, attempts = 0`)
+}
+
+export type DueRead = { repo: number; digest: string; dueTime: string; attempts: number }
+
+/** The first that is due, now or later. */
+export async function nextRead(reader: Reader): Promise<DueRead | undefined> {
+  return reader.get<DueRead>(sql`
+    SELECT repo_id AS repo, digest, due_time AS "dueTime", attempts FROM image_reads
+     ORDER BY due_time, repo_id, digest LIMIT 1`)
+}
+
+/** `false` when its due time is not `from` any more: somebody else reads it, or it was queued again. */
+export async function moveRead(tx: Tx, read: DueRead, to: { dueTime: string; attempts: number }): Promise<boolean> {
+  const { repo, digest, dueTime } = read
+  const moved = await tx.run(sql`
+    UPDATE image_reads SET due_time = ${to.dueTime}, attempts = ${to.attempts}
+     WHERE repo_id = ${repo} AND digest = ${digest} AND due_time = ${dueTime}`)
+  return moved === 1
+}
+
+/** `false` when it was queued again. */
+export async function endRead(tx: Tx, { repo, digest, dueTime }: DueRead): Promise<boolean> {
+  const ended = await tx.run(sql`
+    DELETE FROM image_reads WHERE repo_id = ${repo} AND digest = ${digest} AND due_time = ${dueTime}`)
+  return ended === 1
+}
+
+/** Whether one of the images waits or is being read. */
+export async function isQueued(reader: Reader, repo: number, digests: readonly string[]): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found FROM image_reads WHERE repo_id = ${repo} AND digest IN (${list(digests)}) LIMIT 1`)
+  return row !== undefined
+}
+
+/** What a manifest is; `undefined` when the repo does not have it. */
+export async function typesOf(reader: Reader, repo: number, digest: string) {
+  return reader.get<{ mediaType: string; artifactType: string }>(sql`
+    SELECT media_type AS "mediaType", artifact_type AS "artifactType"
+      FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}`)
+}
+
+/** The types of `sbomTypes`, in the very words of the index, without which it would not be used. */
+const isSbom = sql`artifact_type IN ('application/spdx+json', 'text/spdx+json', 'application/vnd.cyclonedx+json')`
+
+/** The manifests of SBOMs that refer to the image, the newest first. */
+export async function listSboms(reader: Reader, repo: number, subject: string): Promise<{ content: Uint8Array }[]> {
+  return reader.all(sql`
+    SELECT content FROM manifests
+     WHERE repo_id = ${repo} AND subject = ${subject} AND ${isSbom} ORDER BY id DESC LIMIT ${maxSboms}`)
+}
+
+/** With their repo. Lists of packages go when no other repo has an image with the same. */
+export async function deleteContents(tx: Tx, repo: number): Promise<void> {
+  await tx.run(sql`DELETE FROM image_reads WHERE repo_id = ${repo}`)
+  await tx.run(sql`
+    DELETE FROM package_lists
+     WHERE hash IN (SELECT packages FROM image_contents WHERE repo_id = ${repo} AND packages <> '')
+       AND NOT EXISTS (SELECT 1 FROM image_contents o
+                        WHERE o.packages = package_lists.hash AND o.packages <> '' AND o.repo_id <> ${repo})`)
+  await tx.run(sql`DELETE FROM image_contents WHERE repo_id = ${repo}`)
+}

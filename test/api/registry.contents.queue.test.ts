@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { startImageReader } from '#domains/registry/image-reader.ts'
+import { allRead, alpine, pushLayers } from '../support/images.ts'
+import type { Json } from '../support/pinfold.ts'
+import { imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
+
+let registry: TestRegistry
+let now = new Date('2026-03-01T00:00:00.000Z')
+const later = (ms: number) => {
+  now = new Date(now.getTime() + ms)
+}
+before(async () => {
+  registry = await startRegistry({ sparse: 'all', clock: () => now })
+})
+after(() => registry[Symbol.asyncDispose]())
+
+let count = 0
+const newName = () => `acme/image-${count++}`
+const queue = () => registry.app.db.all<Json>(sql`SELECT digest, due_time AS due, attempts FROM image_reads`)
+const stateOf = async (digest: string) => {
+  const row = await registry.app.db.get<Json>(sql`SELECT state, reason FROM image_contents WHERE digest = ${digest}`)
+  return row && [row.state, row.reason]
+}
+const [known, unreadable] = [1, 3]
+
+/** Lets a reader try once. */
+async function tryOnce(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const stop = registry.app.images.read.subscribe(resolve)
+  const reader = startImageReader(registry.app)
+  await promise
+  stop()
+  await reader.close()
+}
+
+test('what was pushed while nobody read is read by the next server', async () => {
+  const pushed = [await push(), await push(), await push()]
+  assert.equal((await queue()).length, 3)
+  const reader = startImageReader(registry.app)
+  await allRead(registry)
+  await reader.close()
+  for (const digest of pushed) assert.deepEqual(await stateOf(digest), [known, ''])
+})
+
+const push = async () => (await pushLayers(registry.pusher, newName(), [alpine('alpine-3.10')])).digest
+
+test('two servers share the queue, and each image is read', async () => {
+  const pushed = []
+  for (let i = 0; i < 6; i++) pushed.push(await push())
+  const readers = [startImageReader(registry.app), startImageReader(registry.app)]
+  await allRead(registry)
+  for (const reader of readers) await reader.close()
+  for (const digest of pushed) assert.deepEqual(await stateOf(digest), [known, ''])
+})
+
+test('an image that a server took and never finished is read when its time has run out', async () => {
+  const digest = await push()
+  const until = new Date(now.getTime() + 60_000).toISOString()
+  await registry.app.db.tx((tx) => tx.run(sql`UPDATE image_reads SET due_time = ${until}, attempts = 1`))
+  const reader = startImageReader(registry.app)
+  assert.equal(await stateOf(digest), undefined)
+  later(60_001)
+  registry.app.images.pushed.notify()
+  await allRead(registry)
+  await reader.close()
+  assert.deepEqual(await stateOf(digest), [known, ''])
+})
+
+test('content that comes late makes the image readable', async () => {
+  const [name, other] = [newName(), newName()]
+  const config = await registry.pusher.pushBlob(name, '{}', types.config)
+  const image = await pushLayers(registry.pusher, other, [alpine('alpine-3.11')])
+  const manifest = await registry.pusher.ok(200, 'GET', `${other}/manifests/${image.digest}`)
+  const late = await registry.pusher.pushManifest(name, imageOf(config, manifest.body.layers))
+  await tryOnce()
+  await tryOnce()
+  assert.deepEqual([await stateOf(image.digest), await stateOf(late.digest)], [[known, ''], undefined])
+  const layer = await registry.pusher.ok(200, 'GET', `${other}/blobs/${manifest.body.layers[0].digest}`)
+  await registry.pusher.pushBlob(name, layer.bytes)
+  later(10_000)
+  await tryOnce()
+  assert.deepEqual([await queue(), await stateOf(late.digest)], [[], [known, '']])
+})
+
+test('a store that fails is tried again, and a reader that stops gives the image back at once', async () => {
+  const digest = await push()
+  const { read } = registry.app.blobs
+  registry.app.blobs.read = () => Promise.reject(new Error('the disk is away'))
+  await tryOnce()
+  assert.deepEqual(
+    (await queue()).map(({ attempts }) => attempts),
+    [1],
+  )
+  later(10_000)
+
+  const opened = Promise.withResolvers<void>()
+  registry.app.blobs.read = () => {
+    opened.resolve()
+    return new Promise(() => {})
+  }
+  const reader = startImageReader(registry.app)
+  await opened.promise
+  await reader.close()
+  assert.deepEqual(
+    (await queue()).map(({ attempts, due }) => [attempts, due]),
+    [[1, now.toISOString()]],
+  )
+
+  registry.app.blobs.read = read
+  await tryOnce()
+  assert.deepEqual([await queue(), await stateOf(digest)], [[], [known, '']])
+})
+
+test('an image that is deleted before it was read is forgotten', async () => {
+  const name = newName()
+  const image = await pushLayers(registry.pusher, name, [alpine('alpine-3.10'), { x: name }])
+  await registry.registryOperator.ok(202, 'DELETE', `${name}/manifests/${image.digest}`)
+  await tryOnce()
+  assert.deepEqual([await queue(), await stateOf(image.digest)], [[], undefined])
+})
+
+// Last, since the clock is a day later then and tokens are over.
+test('missing content is waited for, longer each time, and in the end the image is unreadable', async () => {
+  const name = newName()
+  const config = await registry.pusher.pushBlob(name, '{}', types.config)
+  const layer = { mediaType: types.layer, size: 10, digest: `sha256:${'0'.repeat(64)}` }
+  const { digest } = await registry.pusher.pushManifest(name, imageOf(config, [layer]))
+  const waits = []
+  for (let attempt = 1; attempt < 10; attempt++) {
+    await tryOnce()
+    const [left] = await queue()
+    assert.equal(left?.attempts, attempt)
+    waits.push((Date.parse(left?.due) - now.getTime()) / 1000)
+    later(waits.at(-1)! * 1000)
+  }
+  assert.deepEqual(waits, [10, 40, 160, 640, 2560, 10_240, 21_600, 21_600, 21_600])
+  assert.equal(await stateOf(digest), undefined)
+  await tryOnce()
+  assert.deepEqual([await queue(), await stateOf(digest)], [[], [unreadable, 'BLOB_MISSING']])
+})

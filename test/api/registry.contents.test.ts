@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { sql } from '#db/sql.ts'
+import { type ImageReader, startImageReader } from '#domains/registry/image-reader.ts'
+import { fixture } from '../support/fixtures.ts'
+import { allRead, alpine, pushLayers, pushSbom } from '../support/images.ts'
+import { tarOf } from '../support/layers.ts'
+import type { Json } from '../support/pinfold.ts'
+import { digestOf, indexOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
+
+let registry: TestRegistry
+let reader: ImageReader
+before(async () => {
+  registry = await startRegistry()
+  reader = startImageReader(registry.app)
+})
+after(async () => {
+  await reader.close()
+  await registry[Symbol.asyncDispose]()
+})
+
+const apk = 'lib/apk/db/installed'
+let count = 0
+const newName = () => `acme/image-${count++}`
+
+/** What is stored of an image, by its digest. */
+async function contentsOf(digest: string): Promise<Json | undefined> {
+  await allRead(registry)
+  return registry.app.db.get<Json>(sql`
+    SELECT c.state, c.source, c.reason, c.distribution, p.packages
+      FROM image_contents c LEFT JOIN package_lists p ON p.hash = c.packages WHERE c.digest = ${digest}`)
+}
+const known = 1
+const unknown = 2
+const unreadable = 3
+const [sbom, layers, images] = [1, 2, 3]
+const namesIn = (found: Json | undefined): string[] => (JSON.parse(found?.packages) as Json[]).map((one) => one[1])
+
+test('after a push it is known which packages the layers of the image contain', async () => {
+  const name = newName()
+  const image = await pushLayers(registry.pusher, name, [alpine('alpine-3.10'), { 'etc/motd': 'hello' }], 'latest')
+  const found = await contentsOf(image.digest)
+  assert.deepEqual([found?.state, found?.source, found?.distribution], [known, layers, 'alpine'])
+  assert.equal(namesIn(found).length, 14)
+  assert.ok(namesIn(found).includes('ssl_client'))
+})
+
+test('layers are read whatever compresses them and in their order', async () => {
+  const name = newName()
+  const upper = zstdCompressSync(await tarOf({ [apk]: 'P:only\nV:1-r0\nA:x86_64\n' }))
+  const image = await pushLayers(registry.pusher, name, [await tarOf(alpine('alpine-3.11')), upper])
+  assert.deepEqual(namesIn(await contentsOf(image.digest)), ['only'])
+})
+
+test('an SBOM that refers to the image is believed before its layers, also when it comes later', async () => {
+  const name = newName()
+  const image = await pushLayers(registry.pusher, name, [alpine('alpine-3.10')])
+  assert.equal((await contentsOf(image.digest))?.source, layers)
+  await pushSbom(registry.pusher, name, image, fixture('contents/sboms/alpine-3.10.syft.spdx.json'))
+  const found = await contentsOf(image.digest)
+  assert.deepEqual([found?.source, namesIn(found)], [sbom, ['busybox', 'libssl1.1', 'ssl_client']])
+
+  const bom = fixture('contents/sboms/bom-alpine-app.cdx.json')
+  await pushSbom(registry.pusher, name, image, bom, 'application/vnd.cyclonedx+json')
+  assert.deepEqual(namesIn(await contentsOf(image.digest)), ['musl'])
+})
+
+test('an SBOM that is broken, or says nothing of the packages of a distribution, is passed over', async () => {
+  const name = newName()
+  const image = await pushLayers(registry.pusher, name, [alpine('alpine-3.10')])
+  await pushSbom(registry.pusher, name, image, '{"spdxVersion":')
+  await pushSbom(registry.pusher, name, image, fixture('contents/sboms/identify-spdx-2.3.json'))
+  await pushSbom(registry.pusher, name, image, 'x', 'application/vnd.cyclonedx+json')
+  const found = await contentsOf(image.digest)
+  assert.deepEqual([found?.state, found?.source, namesIn(found).length], [known, layers, 14])
+})
+
+test('an SBOM in one repo says nothing of the same image in another', async () => {
+  const [one, other] = [newName(), newName()]
+  const image = await pushLayers(registry.pusher, one, [alpine('alpine-2016')])
+  await pushLayers(registry.pusher, other, [alpine('alpine-2016')])
+  await pushSbom(registry.pusher, one, image, fixture('contents/sboms/alpine-3.10.syft.spdx.json'))
+  await allRead(registry)
+  const rows = await registry.app.db.all<Json>(
+    sql`SELECT source FROM image_contents WHERE digest = ${image.digest} ORDER BY source`,
+  )
+  assert.deepEqual(
+    rows.map(({ source }) => source),
+    [sbom, layers],
+  )
+})
+
+test('without a database of packages the contents are unknown, which is not the same as empty', async () => {
+  const scratch = await pushLayers(registry.pusher, newName(), [{ 'app/server': 'binary' }])
+  assert.deepEqual((await contentsOf(scratch.digest))?.state, unknown)
+  const empty = await pushLayers(registry.pusher, newName(), [{ [apk]: '' }])
+  assert.deepEqual(namesIn(await contentsOf(empty.digest)), [])
+})
+
+test('an image that cannot be read is recorded with the reason and not read again', async () => {
+  const damaged = await pushLayers(registry.pusher, newName(), [
+    gzipSync('not an archive at all, but long enough'.repeat(50)),
+  ])
+  const corrupt = await pushLayers(registry.pusher, newName(), [{ [apk]: fixture('contents/negative/apk-corrupt') }])
+  const bomb = await pushLayers(registry.pusher, newName(), [gzipSync(Buffer.alloc(40 * 2 ** 20))])
+  const foreign = {
+    mediaType: 'application/vnd.docker.image.rootfs.foreign.diff.tar.gzip',
+    size: 1,
+    digest: digestOf('x'),
+  }
+  const config = await registry.pusher.pushBlob('acme/windows', '{}', types.config)
+  const manifest = { schemaVersion: 2, mediaType: types.image, config, layers: [foreign] }
+  const windows = await registry.pusher.pushManifest('acme/windows', manifest)
+  const reasons = []
+  for (const { digest } of [damaged, corrupt, bomb, windows]) {
+    const found = await contentsOf(digest)
+    reasons.push([found?.state, found?.reason])
+  }
+  assert.deepEqual(reasons, [
+    [unreadable, 'DAMAGED'],
+    [unreadable, 'DAMAGED'],
+    [unreadable, 'LIMIT_EXCEEDED'],
+    [unreadable, 'BLOB_MISSING'],
+  ])
+})
+
+test('an index contains what its images contain together, whichever comes first', async () => {
+  const name = newName()
+  const amd = await pushLayers(registry.pusher, name, [{ [apk]: 'P:a\nV:1-r0\nA:x86_64\n' }])
+  const arm = await pushLayers(registry.pusher, name, [{ [apk]: 'P:a\nV:1-r0\nA:aarch64\n\nP:b\nV:1\nA:aarch64\n' }])
+  const attestation = await pushLayers(registry.pusher, name, [Buffer.from('not a layer but a statement')])
+  const index = await registry.pusher.pushManifest(
+    name,
+    indexOf([
+      { ...amd, platform: { architecture: 'amd64', os: 'linux' } },
+      { ...arm, platform: { architecture: 'arm64', os: 'linux' } },
+      { ...attestation, platform: { architecture: 'unknown', os: 'unknown' } },
+    ]),
+    'latest',
+  )
+  const found = await contentsOf(index.digest)
+  assert.deepEqual([found?.state, found?.source, namesIn(found)], [known, images, ['a', 'a', 'b']])
+
+  const nested = await registry.pusher.pushManifest(name, indexOf([index]))
+  assert.deepEqual(namesIn(await contentsOf(nested.digest)), ['a', 'a', 'b'])
+  await pushSbom(registry.pusher, name, amd, fixture('contents/sboms/bom.spdx.json'))
+  assert.deepEqual(namesIn(await contentsOf(nested.digest)), ['a', 'b', 'musl'])
+})
+
+test('an index with an image that cannot be read is unreadable, one without packages does not count', async () => {
+  const name = newName()
+  const good = await pushLayers(registry.pusher, name, [{ [apk]: 'P:a\nV:1-r0\n' }])
+  const scratch = await pushLayers(registry.pusher, name, [{ x: 'y' }])
+  const bad = await pushLayers(registry.pusher, name, [Buffer.from('no archive'.repeat(100))])
+  const of = async (...children: Json[]) => {
+    const { digest } = await registry.pusher.pushManifest(name, indexOf(children as never))
+    return (await contentsOf(digest))?.state
+  }
+  assert.deepEqual([await of(good, scratch), await of(scratch), await of(good, bad)], [known, unknown, unreadable])
+})
+
+test('what is no image is not read', async () => {
+  const name = newName()
+  const config = await registry.pusher.pushBlob(name, '{}', 'application/vnd.cncf.helm.config.v1+json')
+  const chart = await registry.pusher.pushBlob(name, 'chart', 'application/vnd.cncf.helm.chart.content.v1.tar+gzip')
+  const manifest = { schemaVersion: 2, mediaType: types.image, config, layers: [chart] }
+  const { digest } = await registry.pusher.pushManifest(name, manifest)
+  assert.equal(await contentsOf(digest), undefined)
+})
+
+test('equal lists of packages are stored once, and go with the last repo that has them', async () => {
+  const names = [newName(), newName()]
+  const layer = { [apk]: 'P:shared-list\nV:7\n' }
+  const first = await pushLayers(registry.pusher, names[0]!, [layer, { one: '1' }])
+  const second = await pushLayers(registry.pusher, names[1]!, [layer, { two: '2' }])
+  assert.deepEqual((await contentsOf(first.digest))?.packages, (await contentsOf(second.digest))?.packages)
+  const lists = () => registry.app.db.all(sql`SELECT 1 AS one FROM package_lists WHERE packages LIKE '%shared-list%'`)
+  for (const [i, left] of [1, 0].entries()) {
+    assert.equal((await lists()).length, 1)
+    const { body } = await registry.operator.get(`/registry/v2/repos?name=${names[i]!.split('/')[1]}`)
+    assert.equal((await registry.operator.delete(`/registry/v2/repos/${body.repos[0].uid}`)).status, 200)
+    assert.equal((await lists()).length, left)
+  }
+  assert.equal(await contentsOf(first.digest), undefined)
+})

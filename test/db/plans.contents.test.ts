@@ -1,0 +1,55 @@
+// What images contain, what waits to be read and what advisories say of a package is found from an index, however much of
+// it there is.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { compile, type Reader, type Sql, type Tx } from '#db/sql.ts'
+import * as contents from '#domains/registry/image-contents.store.ts'
+import * as history from '#domains/registry/tag-history.store.ts'
+import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
+
+let pinfold: Pinfold
+before(async () => {
+  pinfold = await startPinfold()
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+const digest = `sha256:${'c'.repeat(64)}`
+const time = '2026-03-01T00:00:00.000Z'
+const read = { repo: 1, digest, dueTime: time, attempts: 1 }
+
+async function queriesOf(ask: (tx: Tx) => Promise<unknown>): Promise<Sql[]> {
+  const queries: Sql[] = []
+  const note = async <T>(query: Sql, answer: T): Promise<T> => {
+    queries.push(query)
+    return answer
+  }
+  const reader: Reader = { all: (query) => note(query, []), get: (query) => note(query, undefined) }
+  await ask({ ...reader, run: (query) => note(query, 0), shard: 0 })
+  return queries
+}
+
+const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
+  findContents: (tx) => contents.findContents(tx, 1, [digest, 'x']),
+  findPackages: (tx) => contents.findPackages(tx, 'x'),
+  nextRead: (tx) => contents.nextRead(tx),
+  moveRead: (tx) => contents.moveRead(tx, read, { dueTime: time, attempts: 2 }),
+  endRead: (tx) => contents.endRead(tx, read),
+  isQueued: (tx) => contents.isQueued(tx, 1, [digest, 'x']),
+  typesOf: (tx) => contents.typesOf(tx, 1, digest),
+  listSboms: (tx) => contents.listSboms(tx, 1, digest),
+  queueIndexesWith: (tx) => contents.queueIndexesWith(tx, 1, digest, time),
+  deleteContents: (tx) => contents.deleteContents(tx, 1),
+  movesBetween: (tx) => history.movesBetween(tx, 1, 'latest', { from: time, to: time, most: 10 }),
+  movesBefore: (tx) => history.movesBefore(tx, 1, 'latest', { before: time, most: 10 }),
+}
+
+const bad = onPostgres ? /\bSeq Scan\b/ : /\bSCAN (?!.* USING (?:COVERING )?INDEX)|TEMP B-TREE|AUTOMATIC/
+
+for (const [name, ask] of Object.entries(asked)) {
+  test(`${name} reads from an index`, async () => {
+    for (const query of await queriesOf(ask)) {
+      const plan = await pinfold.app.db.plan(query)
+      assert.doesNotMatch(plan, bad, `${compile(query, '?')}\n${plan}`)
+    }
+  })
+}
