@@ -10,6 +10,7 @@ import { buildRoutes } from '#api/routes.ts'
 import { services } from '#api/services.ts'
 import { readRequest } from '#api/transcode.ts'
 import { Unreadable } from '#contents/packages.ts'
+import { isSignedBy, readInviteCode, writeInviteCode } from '#domains/iam/invite-code.ts'
 import { problemOfReadme } from '#domains/registry/readme.ts'
 import { decodeBits } from '#lib/capability-set.ts'
 import { AppError } from '#lib/errors.ts'
@@ -53,6 +54,9 @@ const paths = [
   `/registry/v2/repos/${uid}/digests/sha256:00/size`,
   '/iam/v2/roleBindings:batchCreate',
 ]
+
+const invite = writeInviteCode({ grp: uid, role: uid, exp: 1_800_000_000, jti: '0123456789abcdef' })
+const inviteSays = Buffer.from(invite.code, 'base64').toString()
 
 /** Each body with the messages that it is a faultless example of. */
 const messages = new Set(
@@ -117,6 +121,19 @@ const targets: Record<string, Target> = {
       skip: random.below(9) - 2,
     }
     return readPage(paging, request, { fields, defaultOrder: 'uid' }, null)
+  },
+  invite(random) {
+    const text = random.below(2)
+      ? mutate(random, invite.code)
+      : Buffer.from(mutate(random, inviteSays)).toString('base64')
+    const code = readInviteCode(text)
+    if (!code || !isSignedBy(code, invite.publicKey)) return undefined
+    // Another spelling of the signature may be the same; what it signs may not differ.
+    const { sig, ...says } = JSON.parse(inviteSays) as typeof code
+    if (Object.entries(says).some(([name, value]) => code[name as keyof typeof code] !== value)) {
+      throw new Error(`a changed invite is taken for a genuine one: ${text}`)
+    }
+    return code
   },
   claim: (random) => decodeBits(mutate(random, 'AAAAAAAAAEMAAAAAAAAACAAAAAAAAAAE')),
   time: (random) => parseTimestamp(mutate(random, '2026-01-02T03:04:05.678901234+05:30')),
