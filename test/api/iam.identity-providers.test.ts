@@ -151,6 +151,25 @@ test('an empty secret keeps the stored one, unless the mask names it', async () 
   assert.equal(await storedSecret(provider.uid), 'second')
 })
 
+test('a member that the mask names and the body leaves out is cleared', async () => {
+  const full = { additionalScopes: ['email'], groupsClaim: 'groups', pkceEnabled: true }
+  const provider = ok(await create({ oidc: oidc(full) }))
+  const path = pathOf(provider)
+  for (const [member, empty] of [
+    ['groups_claim', { groupsClaim: '' }],
+    ['additional_scopes', { additionalScopes: [] }],
+    ['pkce_enabled', { pkceEnabled: false }],
+    ['correlation_rule', {}],
+  ] as const) {
+    const changed = ok(await owner.patch(`${path}?updateMask=oidc.${member}`, {}))
+    assert.partialDeepStrictEqual(changed.oidc, empty)
+    assert.deepEqual(ok(await owner.get(path)).oidc, changed.oidc)
+  }
+  assertInvalid(await owner.patch(`${path}?updateMask=oidc.issuer`, {}), 'oidc.issuer')
+  assertInvalid(await owner.patch(`${path}?updateMask=oidc.client_id`, {}), 'oidc.client_id')
+  assert.equal(await storedSecret(provider.uid), 'first secret')
+})
+
 test('a stored secret is not sent to another issuer', async () => {
   await using other = await startIssuer()
   const provider = ok(await create())

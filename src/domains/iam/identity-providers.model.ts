@@ -41,6 +41,16 @@ export const identityProviderFields = {
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<IdentityProvider>
 
+/** What a member is when a mask names it and the body leaves it out. */
+export const emptyOidc: Oidc = {
+  issuer: '',
+  clientId: '',
+  additionalScopes: [],
+  groupsClaim: '',
+  correlationRule: 0,
+  pkceEnabled: false,
+}
+
 /** CorrelationRule SUB_EQUALS_EXTERNAL_ID, which an unset one means. */
 export const subjectRule = 1
 

@@ -8,6 +8,7 @@ import { isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { deleteMapping, mappingsOfProvider } from './external-group-role-mappings.store.ts'
 import { groupParents, requireGroup } from './groups.service.ts'
 import {
+  emptyOidc,
   type IdentityProvider,
   identityProviderFields,
   identityProviderType,
@@ -163,7 +164,7 @@ function readOidc(
   paths: readonly string[],
 ): { oidc: Oidc; secret: string | undefined } {
   if (!given) throw invalid({ field: 'oidc', description: 'is required' })
-  const { clientSecret = '', ...oidc } = given
+  const { clientSecret = '', ...oidc } = { ...emptyOidc, ...given }
   const rule = oidc.correlationRule || (before?.correlationRule ?? subjectRule)
   if (before && rule !== before.correlationRule) {
     throw invalid({ field: 'oidc.correlation_rule', description: 'cannot be changed' })
