@@ -9,6 +9,7 @@ import type { RegistryEvents } from './domains/events/emit-registry.ts'
 import type { GrantCache } from './domains/iam/grants.ts'
 import type { LastSeen } from './domains/iam/last-seen.ts'
 import type { TermsGate } from './domains/iam/terms-gate.ts'
+import type { Collector } from './domains/registry/collection.service.ts'
 import type { ManifestCache } from './domains/registry/manifest-cache.ts'
 import type { PathCache } from './domains/registry/paths.service.ts'
 import type { AccessToken } from './issuer/access-token.ts'
@@ -36,6 +37,8 @@ export type App = {
   lastSeen: LastSeen
   /** Where the content of blobs is. */
   blobs: Blobs
+  /** Removes blobs that nothing needs. */
+  collector: Collector
   /** Manifests that were read lately. */
   manifests: ManifestCache
   /** Pulls, and pushes that were refused, on their way to the outbox. */

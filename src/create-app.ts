@@ -12,6 +12,7 @@ import { createGrantCache } from './domains/iam/grants.ts'
 import { createLastSeen } from './domains/iam/last-seen.ts'
 import { installBuiltInRoles } from './domains/iam/roles.service.ts'
 import { createTermsGate } from './domains/iam/terms-gate.ts'
+import { createCollector } from './domains/registry/collection.service.ts'
 import { createManifestCache } from './domains/registry/manifest-cache.ts'
 import { createPathCache } from './domains/registry/paths.service.ts'
 import { signCloudAssertion } from './issuer/cloud-assertion.ts'
@@ -50,6 +51,8 @@ export async function createApp(
     dropped: (count) => log.error('registry events dropped', { count }),
   })
   const registryEvents = opening.adopt(events, (open) => open.close())
+  const graceSeconds = config.blobGraceSeconds
+  const collector = opening.adopt(createCollector({ db, blobs, clock, log, graceSeconds }), (open) => open.close())
   const outgoing = createOutgoing({
     allowPrivate: config.allowPrivateAddresses,
     allowHttp: config.allowInsecureIssuers,
@@ -74,6 +77,7 @@ export async function createApp(
     grants,
     lastSeen,
     blobs,
+    collector,
     manifests: createManifestCache(monotonic),
     registryEvents,
     images: { pushed: createSignal(), read: createSignal() },

@@ -4,6 +4,7 @@ import { auth } from './cli/auth.ts'
 import { CliError, exitCodes, runProgram, type Terminal } from './cli/command.ts'
 import { config } from './cli/config.ts'
 import { dockerCredential } from './cli/docker-credential.ts'
+import { gc } from './cli/gc.ts'
 import { identities } from './cli/identities.ts'
 import { imports } from './cli/import.ts'
 import { migrate } from './cli/migrate.ts'
@@ -35,7 +36,7 @@ for (const stream of [process.stdout, process.stderr]) {
 async function main(): Promise<number> {
   try {
     return await runProgram(
-      [serve, auth, identities, imports, token, dockerCredential, migrate, config],
+      [serve, auth, identities, imports, gc, token, dockerCredential, migrate, config],
       version,
       terminal,
       process.argv,

@@ -6,10 +6,11 @@ export type Blobs = {
   begin(): Promise<Part>
   /** Makes a finished part last under its own name, so that it is there after a crash. */
   hold(part: string): Promise<void>
-  /** Gives a finished part its lasting location, which no other content ever had or will have. */
+  /**
+   * Gives a finished part its lasting location, which no other content ever had or will have. The part itself stays until
+   * it is removed, since it may still be needed when what follows fails.
+   */
   keep(part: string, digest: string): Promise<string>
-  /** Undoes `keep`. */
-  release(location: string, part: string): Promise<void>
   /** Rejects with ContentMissing when there is nothing. `end` is the last byte that is read. */
   read(location: string, range?: { start: number; end: number }): Promise<Readable>
   /** Does nothing when it is gone already. */

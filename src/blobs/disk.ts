@@ -1,6 +1,6 @@
 // Blobs as files of a folder: `uploads/` holds what is not finished, `sha256/` and `sha512/` what is kept, by digest.
 import { randomBytes } from 'node:crypto'
-import { type FileHandle, mkdir, open, opendir, rename, rm, stat, utimes } from 'node:fs/promises'
+import { constants, copyFile, type FileHandle, link, mkdir, open, opendir, rm, stat, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Blobs, ContentMissing, type Part, type Stored, StoreFull } from './blobs.ts'
 
@@ -16,13 +16,14 @@ export async function openDisk(folder: string): Promise<Blobs> {
   await syncFolder(folder)
 
   const place = async (from: string, to: string): Promise<void> => {
+    const [source, target] = [join(folder, from), join(folder, to)]
     try {
-      await rename(join(folder, from), join(folder, to))
+      await linkOrCopy(source, target)
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') throw error
-      await mkdir(dirname(join(folder, to)), { mode: 0o700 }).catch(ignore('EEXIST'))
-      await syncFolder(dirname(dirname(join(folder, to))))
-      await rename(join(folder, from), join(folder, to))
+      await mkdir(dirname(target), { mode: 0o700 }).catch(ignore('EEXIST'))
+      await syncFolder(dirname(dirname(target)))
+      await linkOrCopy(source, target)
     }
   }
 
@@ -52,8 +53,6 @@ export async function openDisk(folder: string): Promise<Blobs> {
         throw codeOf(error) === 'ENOENT' ? new ContentMissing(part, { cause: error }) : explain(error)
       }
     },
-
-    release: (location, part) => rename(join(folder, location), join(folder, part)),
 
     async read(location, range) {
       try {
@@ -123,6 +122,18 @@ async function* filesOf(folder: string, name: string): AsyncIterable<Stored> {
     const location = `${name}/${entry.name}`
     const found = await stat(join(folder, location)).catch(ignore('ENOENT'))
     if (found) yield { location, size: found.size, changed: found.mtimeMs }
+  }
+}
+
+/** A second name for the same file; a copy where the file system has no such thing. */
+async function linkOrCopy(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to)
+  } catch (error) {
+    if (!['EPERM', 'ENOTSUP', 'EMLINK', 'ENOSYS'].includes(String(codeOf(error)))) throw error
+    await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
+    const file = await open(to, 'r')
+    await file.sync().finally(() => file.close())
   }
 }
 

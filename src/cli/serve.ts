@@ -9,6 +9,9 @@ import { configOf, settingOptions } from './settings.ts'
 
 /** How often signing keys are looked at; they are announced a day before they are used. */
 const keyCheckMs = 60_000
+
+/** How often blobs that nothing needs are looked for. */
+const collectMs = 3600_000
 const sweepMs = 60 * 60_000
 
 export const serve: Command = {
@@ -54,12 +57,21 @@ Every setting that has no option here is an environment variable; see pinfold co
     sweep()
     const imageReader = startImageReader(app)
 
+    const collect = (): void => {
+      app.collector
+        .start(false)
+        .done.catch((error: unknown) => app.log.error('blobs could not be collected', { error }))
+    }
+    // Often enough that what is due does not wait for long, whatever the grace is.
+    const collections = setInterval(collect, Math.min(collectMs, config.blobGraceSeconds * 250))
+
     terminal.print(`ready ${server.url}`)
     app.log.info('serving', { url: server.url, engine: app.db.engine })
     if (isFirst) terminal.print(firstSteps(server.url, config, filled))
     await terminal.untilAsked()
     app.log.info('draining')
     clearInterval(keys)
+    clearInterval(collections)
     clearInterval(sweeps)
     await Promise.all([server.close(), imageReader.close()])
     return exitCodes.ok

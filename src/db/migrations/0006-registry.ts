@@ -8,7 +8,7 @@ export const migration: Migration = {
     `CREATE TABLE blobs (
        digest      ${t.text} PRIMARY KEY,
        size        ${t.int} NOT NULL,
-       location    ${t.text} NOT NULL,
+       location    ${t.text} NOT NULL UNIQUE,
        create_time ${t.text} NOT NULL
      )${t.withoutRowid}`,
     // A repo serves only the blobs that it has. `touch_time` is when a push last relied on it.

@@ -1,7 +1,9 @@
 import type { Service } from '#app.ts'
+import { BlobControlService } from '#gen/pinfold/control/registry/v1/blobs_pb.ts'
 import { ImagesService } from '#gen/pinfold/registry/v2/images_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
+import { collection } from './collection.control.ts'
 import { repos } from './repos.v2.ts'
 import { tags } from './tags.v2.ts'
 
@@ -9,4 +11,5 @@ export const services: readonly Service[] = [
   { desc: ReposService, handlers: repos },
   { desc: TagsService, handlers: tags },
   { desc: ImagesService, handlers: {} },
+  { desc: BlobControlService, handlers: collection },
 ]

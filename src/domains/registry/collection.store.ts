@@ -1,0 +1,73 @@
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+
+type Link = { repo: number; digest: string }
+
+/** A page of what repos have, from an index, with whether it must stay. */
+export async function pageOfLinks(reader: Reader, after: Link, cutoff: string, most: number) {
+  return reader.all<Link & { kept: number }>(sql`
+    SELECT r.repo_id AS repo, r.digest,
+           CASE WHEN ${linkIsKept(cutoff)} THEN 1 ELSE 0 END AS kept
+      FROM repo_blobs r
+     WHERE (r.repo_id, r.digest) > (${after.repo}, ${after.digest})
+     ORDER BY r.repo_id, r.digest LIMIT ${most}`)
+}
+
+/** `false` when it must stay after all. */
+export async function deleteLooseLink(tx: Tx, { repo, digest }: Link, cutoff: string): Promise<boolean> {
+  const deleted = await tx.run(sql`
+    DELETE FROM repo_blobs AS r WHERE r.repo_id = ${repo} AND r.digest = ${digest} AND NOT (${linkIsKept(cutoff)})`)
+  return deleted === 1
+}
+
+/** A manifest of the repo needs it, or a push relied on it lately. */
+function linkIsKept(cutoff: string) {
+  return sql`r.touch_time >= ${cutoff} OR EXISTS (
+    SELECT 1 FROM manifest_links l WHERE l.repo_id = r.repo_id AND l.digest = r.digest AND l.kind = 0)`
+}
+
+type Stored = { digest: string; size: number; location: string }
+
+/** A page of all blobs, with whether a repo will still have them once loose links are gone. */
+export async function pageOfBlobs(reader: Reader, after: string, cutoff: string, most: number) {
+  return reader.all<Stored & { kept: number }>(sql`
+    SELECT b.digest, b.size, b.location,
+           CASE WHEN EXISTS (SELECT 1 FROM repo_blobs r WHERE r.digest = b.digest AND (${linkIsKept(cutoff)}))
+                THEN 1 ELSE 0 END AS kept
+      FROM blobs b
+     WHERE b.digest > ${after}
+     ORDER BY b.digest LIMIT ${most}`)
+}
+
+/** `false` when a repo has it again. */
+export async function deleteUnlinkedBlob(tx: Tx, { digest, location }: Stored): Promise<boolean> {
+  const deleted = await tx.run(sql`
+    DELETE FROM blobs WHERE digest = ${digest} AND location = ${location}
+       AND NOT EXISTS (SELECT 1 FROM repo_blobs r WHERE r.digest = ${digest})`)
+  return deleted === 1
+}
+
+/** Uploads that nobody has continued since, the oldest first. */
+export async function staleUploads(
+  reader: Reader,
+  cutoff: string,
+  after: string,
+  most: number,
+): Promise<{ uid: string }[]> {
+  return reader.all(sql`
+    SELECT uid FROM uploads WHERE update_time < ${cutoff} AND uid > ${after}
+     ORDER BY uid LIMIT ${most}`)
+}
+
+export async function isStale(reader: Reader, upload: string, cutoff: string): Promise<boolean> {
+  const row = await reader.get(sql`SELECT 1 AS found FROM uploads WHERE uid = ${upload} AND update_time < ${cutoff}`)
+  return row !== undefined
+}
+
+/** Of the locations, those that a row names. */
+export async function knownLocations(reader: Reader, locations: readonly string[]): Promise<Set<string>> {
+  const rows = await reader.all<{ location: string }>(sql`
+    SELECT location FROM blobs WHERE location IN (${list(locations)})
+     UNION ALL
+    SELECT location FROM upload_parts WHERE location IN (${list(locations)})`)
+  return new Set(rows.map(({ location }) => location))
+}

@@ -1,0 +1,12 @@
+// The short form of test/fuzz/pushes.ts.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makePlace } from '../support/process.ts'
+import { killPushes } from '../support/pushes.ts'
+
+test('a server that is killed while images are pushed has lost nothing, and nothing is half there', async () => {
+  await using place = await makePlace()
+  const tally = await killPushes(place, 2, 40)
+  assert.equal(tally.sent, 80)
+  assert.ok(tally.acknowledged >= 8, `only ${tally.acknowledged} pushes were acknowledged`)
+})

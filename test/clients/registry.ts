@@ -1,0 +1,168 @@
+// Clients of registries that we did not write, against the real server: skopeo, umoci, crane and oras, which have to be on
+// the PATH (`go.mod` beside this file pins the latter two).
+import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { clientOf, roleUids } from '../support/pinfold.ts'
+import { cleanEnv, makePlace, startProcess, tokenOf } from '../support/process.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'pinfold-registry-clients-'))
+let passed = 0
+let failed = 0
+
+type Done = { code: number; out: string; all: string }
+
+function sh(command: string, args: readonly string[], env: Record<string, string> = {}): Done {
+  const options = { cwd: folder, env: { ...cleanEnv(), ...env }, encoding: 'utf8', maxBuffer: 64 << 20 } as const
+  const done = spawnSync(command, args, options)
+  if (done.error) throw done.error
+  return { code: done.status ?? 1, out: done.stdout.trim(), all: done.stdout + done.stderr }
+}
+
+/** Counts one thing that a client does; `holds` looks at what it printed. */
+function expect(name: string, { code, out, all }: Done, holds: (out: string) => boolean = () => true): string {
+  const ok = code === 0 && holds(out)
+  if (ok) passed++
+  else failed++
+  console.log(`${ok ? 'ok  ' : 'FAIL'} ${name}${ok ? '' : `\n${all.slice(-4000)}`}`)
+  return out
+}
+
+function expectRefusal(name: string, { code, out, all }: Done): void {
+  expect(name, { code: code === 0 ? 1 : 0, out, all })
+}
+
+function write(name: string, content: string | Buffer): string {
+  writeFileSync(join(folder, name), content)
+  return name
+}
+
+/** The credentials as Docker's clients keep them. */
+function login(host: string, name: string, token: string): Record<string, string> {
+  const auth = Buffer.from(`_token:${token}`).toString('base64')
+  mkdirSync(join(folder, name))
+  write(`${name}/config.json`, JSON.stringify({ auths: { [host]: { auth } } }))
+  return { DOCKER_CONFIG: join(folder, name) }
+}
+
+function trySkopeo(host: string, env: Record<string, string>): void {
+  const policy = write('policy.json', JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }))
+  const skopeo = (command: string, ...args: string[]) =>
+    sh('skopeo', ['--policy', policy, command, '--authfile', join(env.DOCKER_CONFIG!, 'config.json'), ...args])
+  const insecure = ['--src-tls-verify=false', '--dest-tls-verify=false']
+  write('file.txt', randomBytes(300_000))
+  for (const args of [
+    ['init', '--layout', 'lay'],
+    ['new', '--image', 'lay:v1'],
+    ['insert', '--image', 'lay:v1', 'file.txt', '/f'],
+  ]) {
+    expect(`umoci ${args[0]}`, sh('umoci', args))
+  }
+  const app = `docker://${host}/acme/skopeo/app`
+  expect('skopeo pushes an image', skopeo('copy', ...insecure, 'oci:lay:v1', `${app}:v1`))
+  const digest = expect(
+    'skopeo inspects it',
+    skopeo('inspect', '--tls-verify=false', '--format', '{{.Digest}}', `${app}:v1`),
+    (out) => out.startsWith('sha256:'),
+  )
+  expect('skopeo pulls it', skopeo('copy', ...insecure, `${app}@${digest}`, 'oci:back:v1'))
+  expect(
+    'what came back is the same',
+    sh('cmp', [`lay/blobs/sha256/${digest.slice(7)}`, `back/blobs/sha256/${digest.slice(7)}`]),
+  )
+  expect(
+    'skopeo copies to another repository',
+    skopeo('copy', ...insecure, `${app}:v1`, `${app.replace('/app', '/copy')}:v1`),
+  )
+  expect('skopeo pushes as Docker does', skopeo('copy', ...insecure, '--format', 'v2s2', 'oci:lay:v1', `${app}:docker`))
+  expect('skopeo pushes again', skopeo('copy', ...insecure, 'oci:lay:v1', `${app}:v2`))
+  expect('skopeo lists tags', skopeo('list-tags', '--tls-verify=false', app), (out) =>
+    /"docker",\s+"v1",\s+"v2"/.test(out),
+  )
+  expect('skopeo deletes', skopeo('delete', '--tls-verify=false', `${app}:docker`))
+  expectRefusal('what was deleted is gone', skopeo('inspect', '--tls-verify=false', `${app}:docker`))
+}
+
+function tryCrane(host: string, env: Record<string, string>, reader: Record<string, string>): void {
+  const crane = (...args: string[]) => sh('crane', args, env)
+  write('layer.txt', randomBytes(200_000))
+  sh('tar', ['-cf', 'layer.tar', 'layer.txt'])
+  const app = `${host}/acme/crane/app`
+  expect('crane makes an image', crane('append', '--oci-empty-base', '-f', 'layer.tar', '-t', `${app}:v1`))
+  const digest = expect('crane reads its digest', crane('digest', `${app}:v1`), (out) => out.startsWith('sha256:'))
+  expect('crane validates it', crane('validate', '--remote', `${app}:v1`))
+  expect('crane tags it', crane('tag', `${app}:v1`, 'stable'))
+  expect('crane copies it', crane('cp', `${app}:v1`, `${host}/acme/crane/copy:v1`))
+  expect('the copy is the same', crane('digest', `${host}/acme/crane/copy:v1`), (out) => out === digest)
+  expect('crane makes an index', crane('index', 'append', '-m', `${app}:v1`, '-t', `${app}:multi`))
+  expect('crane lists tags', crane('ls', app), (out) => out.split('\n').sort().join() === 'multi,stable,v1')
+  expect('crane pulls', crane('pull', `${app}@${digest}`, 'crane.tar'))
+  expectRefusal('somebody who may only pull does not push', sh('crane', ['tag', `${app}:v1`, 'mine'], reader))
+  expect('but pulls', sh('crane', ['manifest', `${app}:v1`], reader), (out) => out.includes('schemaVersion'))
+  expect('crane deletes', crane('delete', `${app}@${digest}`))
+  expectRefusal('its tags are gone with it', crane('digest', `${app}:stable`))
+}
+
+function tryOras(host: string, env: Record<string, string>): void {
+  const oras = (...args: string[]) => sh('oras', [...args, '--plain-http'], env)
+  write('sbom.json', '{"packages":[]}')
+  write('data.bin', randomBytes(500_000))
+  const app = `${host}/acme/oras/app`
+  expect(
+    'oras pushes an artifact',
+    oras('push', `${app}:v1,latest`, '--artifact-type', 'application/x-data', 'data.bin:application/x-bin'),
+  )
+  expect(
+    'oras attaches another',
+    oras('attach', `${app}:v1`, '--artifact-type', 'application/x-sbom', 'sbom.json:application/json'),
+  )
+  const found = expect(
+    'oras discovers it',
+    oras('discover', `${app}:v1`, '--artifact-type', 'application/x-sbom', '--format', 'json'),
+    (out) => out.includes('application/x-sbom'),
+  )
+  expect('and its digest', { code: 0, out: found, all: found }, (out) => /sha256:[0-9a-f]{64}/.test(out))
+  mkdirSync(join(folder, 'pulled'))
+  expect('oras pulls', oras('pull', `${app}:latest`, '-o', 'pulled'))
+  const same = readFileSync(join(folder, 'pulled/data.bin')).equals(readFileSync(join(folder, 'data.bin')))
+  expect('what came back is the same', { code: same ? 0 : 1, out: '', all: 'it differs' })
+  expect(
+    'oras copies with all that refers to it',
+    sh('oras', ['copy', '-r', '--from-plain-http', '--to-plain-http', `${app}:v1`, `${host}/acme/oras/copy:v1`], env),
+  )
+  expect('and it is found there', oras('discover', `${host}/acme/oras/copy:v1`), (out) =>
+    out.includes('application/x-sbom'),
+  )
+  expect('oras tags', oras('tag', `${app}:v1`, 'v1.0'))
+  expect('oras lists tags', oras('repo', 'tags', app), (out) => out.split('\n').sort().join() === 'latest,v1,v1.0')
+  expect('oras pushes a blob', oras('blob', 'push', app, 'sbom.json'))
+  expect('oras deletes', oras('manifest', 'delete', '--force', `${app}:v1.0`))
+}
+
+await using place = await makePlace()
+await using server = await startProcess(place, { env: { PINFOLD_LOG_LEVEL: 'error' } })
+try {
+  const operator = clientOf(server.url, await tokenOf(place))
+  const made = async (path: string, body: object) => (await operator.post(path, body)).body.uid as string
+  const org = await made('/iam/v2/groups/', { name: 'acme' })
+  const member = async (name: string, role: string) => {
+    const claimMatch = { issuer: 'https://issuer.example.com', subject: name }
+    const uid = await made(`/iam/v2/identities/${org}`, { name, claimMatch })
+    await made(`/iam/v2/roleBindings/${org}`, { identityUid: uid, roleUid: role })
+    return tokenOf(place, ['--audience', 'registry', '--identity', uid])
+  }
+  const { host } = new URL(server.url)
+  const pusher = login(host, 'pusher', await member('pusher', roleUids.push))
+  const reader = login(host, 'reader', await member('reader', roleUids.pull))
+  const stranger = login(host, 'stranger', 'no-token')
+  trySkopeo(host, pusher)
+  tryCrane(host, pusher, reader)
+  tryOras(host, pusher)
+  expectRefusal('a wrong password is refused', sh('crane', ['ls', `${host}/acme/crane/app`], stranger))
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+console.log(`${passed} passed, ${failed} failed`)
+process.exitCode = failed > 0 ? 1 : 0

@@ -1,0 +1,44 @@
+// What the registry asks for each request, and what the collection reads page by page, comes from an index.
+import { after, before, test } from 'node:test'
+import type { Reader } from '#db/sql.ts'
+import * as blobs from '#domains/registry/blobs.store.ts'
+import * as collection from '#domains/registry/collection.store.ts'
+import * as manifests from '#domains/registry/manifests.store.ts'
+import * as uploads from '#domains/registry/uploads.store.ts'
+import { type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { checkPlanOf, queriesOf } from '../support/plans.ts'
+
+let pinfold: Pinfold
+before(async () => {
+  pinfold = await startPinfold()
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+const digest = `sha256:${'a'.repeat(64)}`
+const cutoff = '2026-01-01T00:00:00.000Z'
+const subject = { subject: digest, after: '', artifactType: undefined }
+
+const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
+  'a blob of a repo': (reader) => blobs.findRepoBlob(reader, 1, digest),
+  'a blob': (reader) => blobs.findBlob(reader, digest),
+  'the manifests that need a blob': (reader) => blobs.manifestsWithBlob(reader, 1, digest, 10),
+  'the repos that have a blob': (reader) => blobs.reposWithBlob(reader, digest, 10),
+  'an upload': (reader) => uploads.findUpload(reader, 1, 'a'),
+  'the parts of an upload': (reader) => uploads.partsOf(reader, 'a'),
+  'a manifest': (reader) => manifests.findManifest(reader, 1, digest),
+  'blobs that are missing': (reader) => manifests.missingBlobs(reader, 1, [digest, digest]),
+  'manifests that are missing': (reader) => manifests.missingManifests(reader, 1, [digest, digest]),
+  referrers: (reader) => manifests.listReferrers(reader, 1, subject, 500),
+  'referrers of a type': (reader) => manifests.listReferrers(reader, 1, { ...subject, artifactType: 'a/b' }, 500),
+  'what referrers say': (reader) => manifests.readReferrers(reader, 1, [digest, digest]),
+  'a page of links': (reader) => collection.pageOfLinks(reader, { repo: 1, digest }, cutoff, 500),
+  'a page of blobs': (reader) => collection.pageOfBlobs(reader, digest, cutoff, 500),
+  'stale uploads': (reader) => collection.staleUploads(reader, cutoff, '', 500),
+  'known locations': (reader) => collection.knownLocations(reader, ['a', 'b']),
+}
+
+for (const [what, ask] of Object.entries(asked)) {
+  test(`${what}: from an index`, async () => {
+    for (const query of await queriesOf(ask)) await checkPlanOf(pinfold, query, what)
+  })
+}

@@ -1,0 +1,19 @@
+// Kills a server in the middle of concurrent pushes, again and again, and checks that nothing acknowledged is lost and
+// nothing is half there. By hand: bin/pinfold-node test/fuzz/pushes.ts --rounds 20 --pushes 200. On PostgreSQL when
+// PINFOLD_TEST_DATABASE names one.
+import { parseArgs } from 'node:util'
+import { makePlace } from '../support/process.ts'
+import { killPushes, type PushTally } from '../support/pushes.ts'
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '20' }, pushes: { type: 'string', default: '200' } },
+})
+const line = ({ sent, acknowledged, cut, happened, blobs }: PushTally) =>
+  `${sent} sent, ${acknowledged} acknowledged, ${cut} cut off of which ${happened} had happened, ${blobs} blobs`
+
+await using place = await makePlace()
+console.log(place.database ? 'PostgreSQL' : 'SQLite')
+const sum = await killPushes(place, Number(values.rounds), Number(values.pushes), (round, tally) =>
+  console.log(`round ${round}: ${line(tally)}`),
+)
+console.log(`nothing lost in ${values.rounds} rounds: ${line(sum)}`)

@@ -1,0 +1,163 @@
+// What nothing needs any more goes, and only that.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { digestOf, imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
+
+const name = 'acme/app'
+const day = 86_400_000
+
+async function scene() {
+  const clock = { now: Date.parse('2026-03-01T00:00:00Z') }
+  const registry = await startRegistry({ clock: () => new Date(clock.now) })
+  // Tokens do not last as long as the days that pass here.
+  const client = () => registry.registryAs(registry.pusher.uid)
+  return { registry, clock, client, [Symbol.asyncDispose]: () => registry[Symbol.asyncDispose]() }
+}
+
+function files({ app }: TestRegistry): string[] {
+  const folder = join(app.config.data, 'blobs')
+  return readdirSync(folder, { recursive: true })
+    .map(String)
+    .filter((file) => statSync(join(folder, file)).isFile())
+}
+
+async function collect({ operator }: { operator: TestRegistry['operator'] }, dryRun = false) {
+  const { status, text, body } = await operator.call('POST', '/control/v1/blobs:collect', { dryRun })
+  assert.equal(status, 200, text)
+  assert.equal(body.finished, true)
+  const { id: _, finished: __, ...counts } = body
+  return Object.fromEntries(Object.entries(counts).map(([key, count]) => [key, Number(count)]))
+}
+
+const nothing = { links: 0, blobs: 0, bytes: 0, uploads: 0, files: 0, fileBytes: 0 }
+
+test('a blob goes when no manifest needs it and its time of grace is over', async () => {
+  await using place = await scene()
+  const { registry, clock, client } = place
+  const pusher = await client()
+  const used = await pusher.pushImage(name, 'v1')
+  const gone = await pusher.pushImage(name, 'v2')
+  const loose = await pusher.pushBlob(name, randomBytes(100))
+  await pusher.ok(202, 'DELETE', `${name}/manifests/${gone.digest}`)
+  assert.deepEqual(await collect(registry), nothing)
+  const before = files(registry)
+
+  clock.now += 2 * day
+  const later = { operator: await registry.as((await import('#issuer/access-token.ts')).operatorUid) }
+  // The config of the two images is the same, and needed by one of them.
+  const expected = { ...nothing, links: 2, blobs: 2, bytes: 164 }
+  assert.deepEqual(await collect(later, true), expected)
+  assert.deepEqual(files(registry), before)
+  const again = await client()
+  await again.ok(200, 'GET', `${name}/blobs/${loose.digest}`)
+  assert.deepEqual(await collect(later), expected)
+  assert.equal(files(registry).length, 2)
+  await again.ok(404, 'GET', `${name}/blobs/${loose.digest}`)
+  const manifest = await again.ok(200, 'GET', `${name}/manifests/${used.digest}`)
+  for (const { digest } of [manifest.body.config, ...manifest.body.layers]) {
+    await again.ok(200, 'GET', `${name}/blobs/${digest}`)
+  }
+  assert.deepEqual(await collect(later), nothing)
+})
+
+test('what a push in flight relies on stays', async () => {
+  await using place = await scene()
+  const { registry, clock, client } = place
+  const first = await client()
+  const blobs = await Promise.all(['head', 'mount', 'again', 'lost'].map((text) => first.pushBlob(name, text)))
+  clock.now += day - 1000
+  const pusher = await client()
+  await pusher.ok(200, 'HEAD', `${name}/blobs/${blobs[0]!.digest}`)
+  await pusher.ok(201, 'POST', `${name}/blobs/uploads/?mount=${blobs[1]!.digest}&from=${name}`)
+  await pusher.pushBlob(name, 'again')
+  clock.now += day - 1000
+  const operator = await registry.as((await import('#issuer/access-token.ts')).operatorUid)
+  assert.deepEqual(await collect({ operator }), { ...nothing, links: 1, blobs: 1, bytes: 4 })
+  const late = await client()
+  const refused = await late.call('PUT', `${name}/manifests/v1`, {
+    body: JSON.stringify(imageOf(blobs[3]!, [])),
+    headers: { 'content-type': types.image },
+  })
+  assert.equal(refused.status, 404)
+  await late.pushManifest(name, imageOf(blobs[0]!, [blobs[1]!, blobs[2]!]), 'v1')
+  clock.now += 10 * day
+  assert.deepEqual(
+    await collect({ operator: await registry.as((await import('#issuer/access-token.ts')).operatorUid) }),
+    nothing,
+  )
+})
+
+test('a blob that another repository needs stays for it alone', async () => {
+  await using place = await scene()
+  const { registry, clock, client } = place
+  const pusher = await client()
+  const layer = await pusher.pushBlob(name, 'shared')
+  await pusher.pushBlob('acme/other', 'shared')
+  await pusher.pushManifest(
+    'acme/other',
+    imageOf(await pusher.pushBlob('acme/other', '{}', types.empty), [layer]),
+    'v1',
+  )
+  clock.now += 2 * day
+  const operator = await registry.as((await import('#issuer/access-token.ts')).operatorUid)
+  assert.deepEqual(await collect({ operator }), { ...nothing, links: 1 })
+  const late = await client()
+  await late.ok(404, 'GET', `${name}/blobs/${layer.digest}`)
+  await late.ok(200, 'GET', `acme/other/blobs/${layer.digest}`)
+})
+
+test('uploads that nobody went on with go, and files that belong to nothing', async () => {
+  await using place = await scene()
+  const { registry, clock, client } = place
+  const pusher = await client()
+  const locations: string[] = []
+  for (const body of ['stale', 'fresh']) {
+    const { headers } = await pusher.ok(202, 'POST', `${name}/blobs/uploads/`)
+    await pusher.ok(202, 'PATCH', String(headers.location), { body })
+    locations.push(String(headers.location))
+  }
+  const folder = join(registry.app.config.data, 'blobs')
+  const stray = join(folder, 'uploads', 'a'.repeat(32))
+  const young = join(folder, 'uploads', 'b'.repeat(32))
+  for (const file of [stray, young]) writeFileSync(file, 'abc')
+  clock.now += 2 * day
+  const late = await client()
+  await late.ok(202, 'PATCH', locations[1]!, { body: '!' })
+  const old = new Date(clock.now - 2 * day)
+  utimesSync(stray, old, old)
+  for (const file of [young]) utimesSync(file, new Date(clock.now), new Date(clock.now))
+
+  const operator = await registry.as((await import('#issuer/access-token.ts')).operatorUid)
+  assert.deepEqual(await collect({ operator }), { ...nothing, uploads: 1, files: 1, fileBytes: 3 })
+  await late.ok(404, 'GET', locations[0]!)
+  await late.ok(201, 'PUT', `${locations[1]}?digest=${digestOf('fresh!')}`)
+  assert.equal(files(registry).length, 2)
+})
+
+test('pushes, mounts and deletes go on while blobs are collected', async () => {
+  await using registry = await startRegistry({ blobGraceSeconds: 3600 })
+  const { pusher, app } = registry
+  let failures = 0
+  let over = false
+  const collecting = (async () => {
+    while (!over) await app.collector.start(false).done
+  })()
+  await Promise.all(
+    Array.from({ length: 8 }, async (_, i) => {
+      for (let round = 0; round < 5; round++) {
+        const image = await pusher.pushImage(`acme/app-${i % 3}`, `v${round % 2}`)
+        const pulled = await pusher.ok(200, 'GET', `acme/app-${i % 3}/manifests/${image.digest}`)
+        for (const { digest } of pulled.body.layers) {
+          const got = await pusher.call('GET', `acme/app-${i % 3}/blobs/${digest}`)
+          if (digestOf(got.bytes) !== digest) failures++
+        }
+      }
+    }),
+  )
+  over = true
+  await collecting
+  assert.equal(failures, 0)
+})
