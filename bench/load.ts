@@ -10,9 +10,10 @@ function output(command: string, args: readonly string[]): string {
   return done.stdout
 }
 
-/** Requests a second over HTTP/1.1 keep-alive, by wrk. Any answer but 2xx fails the run. */
-export function wrk(url: string, token: string, seconds = 2): number {
-  const text = output('wrk', ['-t1', '-c32', `-d${seconds}s`, '-H', `authorization: Bearer ${token}`, url])
+/** Requests a second over HTTP/1.1 keep-alive, by wrk, with a script of its own for other requests than one GET. */
+export function wrk(url: string, token: string, seconds = 2, more: readonly string[] = []): number {
+  const headers = ['-H', `authorization: Bearer ${token}`]
+  const text = output('wrk', ['-t1', '-c32', `-d${seconds}s`, ...headers, ...more, url])
   if (text.includes('Non-2xx')) throw new Error(`${url} answered with errors\n${text}`)
   return Number(/Requests\/sec:\s+([\d.]+)/.exec(text)![1])
 }

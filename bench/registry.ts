@@ -1,0 +1,293 @@
+// `bin/pinfold-node bench/registry.ts`: the registry as `npm start` ships it, with authentication, beside CNCF distribution
+// without, in the same rounds. Needs wrk, curl, nginx, sha256sum, taskset, and `registry` (github.com/distribution/
+// distribution/v3/cmd/registry) on the PATH. Defaults: `--rounds 7 --tags 100000 --records 1000000 --mib 1024`.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { appendFileSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { interleave, median, serverCore, wrk } from './load.ts'
+import { seedHistory } from './seed-history.ts'
+
+const root = join(import.meta.dirname, '..')
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '7' },
+    tags: { type: 'string', default: '100000' },
+    records: { type: 'string', default: '1000000' },
+    mib: { type: 'string', default: '1024' },
+  },
+})
+const rounds = Number(values.rounds)
+const tags = Number(values.tags)
+const folder = mkdtempSync(join(tmpdir(), 'pinfold-bench-'))
+const children: ChildProcess[] = []
+const ports = { distribution: 18_101, nginx: 18_102 }
+const manifestType = 'application/vnd.oci.image.manifest.v1+json'
+
+type Target = { url: string; token: string; pid: number }
+
+async function start(command: string[], ready: () => Promise<boolean> | boolean): Promise<ChildProcess> {
+  const log = openSync(join(folder, 'server.log'), 'a')
+  const child = spawn('taskset', ['-c', serverCore, ...command], { cwd: root, stdio: ['ignore', log, log] })
+  children.push(child)
+  for (let tries = 0; !(await ready()); tries++) {
+    if (tries > 200)
+      throw new Error(`${command[0]} did not start:\n${readFileSync(join(folder, 'server.log'), 'utf8')}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  return child
+}
+
+const answers = (url: string) => async () => {
+  try {
+    return (await fetch(url)).status < 500
+  } catch {
+    return false
+  }
+}
+
+async function startPinfold(): Promise<Target> {
+  const data = join(folder, 'pinfold')
+  await seedHistory(data, Number(values.records))
+  const url = 'http://127.0.0.1:18100'
+  const command = [join(root, 'bin/pinfold'), 'serve', '--data', data, '--listen', '127.0.0.1:18100']
+  const child = await start(command, answers(`${url}/readyz`))
+  const args = ['token', '--data', data, '--audience', 'registry']
+  const token = spawnSync(join(root, 'bin/pinfold'), args, { encoding: 'utf8' }).stdout.trim()
+  return { url, token, pid: child.pid! }
+}
+
+async function startDistribution(): Promise<Target> {
+  const file = join(folder, 'distribution.yml')
+  writeFileSync(
+    file,
+    `version: 0.1
+log: {level: info}
+storage:
+  filesystem: {rootdirectory: ${join(folder, 'distribution')}}
+  delete: {enabled: true}
+http: {addr: 127.0.0.1:${ports.distribution}, secret: bench}
+`,
+  )
+  const url = `http://127.0.0.1:${ports.distribution}`
+  const child = await start(['registry', 'serve', file], answers(`${url}/v2/`))
+  return { url, token: 'none', pid: child.pid! }
+}
+
+async function startNginx(): Promise<string> {
+  const file = join(folder, 'nginx.conf')
+  mkdirSync(join(folder, 'static'))
+  writeFileSync(
+    file,
+    `daemon off; pid ${folder}/nginx.pid; error_log ${folder}/nginx.log; user root;
+events {}
+http { access_log off; sendfile on; server { listen 127.0.0.1:${ports.nginx}; root ${folder}/static; } }
+`,
+  )
+  const url = `http://127.0.0.1:${ports.nginx}`
+  await start(['nginx', '-c', file, '-p', folder], answers(url))
+  return url
+}
+
+async function put(target: Target, path: string, body: Buffer | string, type: string): Promise<void> {
+  const headers = { authorization: `Bearer ${target.token}`, 'content-type': type }
+  const res = await fetch(target.url + path, { method: 'PUT', headers, body: body as string })
+  if (!res.ok) throw new Error(`${path}: ${res.status} ${await res.text()}`)
+  await res.arrayBuffer()
+}
+
+async function startUpload(target: Target, repo: string): Promise<string> {
+  const headers = { authorization: `Bearer ${target.token}` }
+  const res = await fetch(`${target.url}/v2/${repo}/blobs/uploads/`, { method: 'POST', headers })
+  if (res.status !== 202) throw new Error(await res.text())
+  return new URL(res.headers.get('location')!, target.url).href
+}
+
+const digestOf = (content: Buffer | string) => `sha256:${createHash('sha256').update(content).digest('hex')}`
+
+/** The same image for both: a configuration, one small layer, and two manifests that differ in an annotation. */
+function image(): { blobs: Buffer[]; manifests: string[] } {
+  const config = Buffer.from('{"architecture":"amd64","os":"linux","rootfs":{"type":"layers","diff_ids":[]}}')
+  const layer = Buffer.alloc(4096, 7)
+  const of = (mediaType: string, content: Buffer) => ({ mediaType, digest: digestOf(content), size: content.length })
+  const manifests = ['one', 'two'].map((title) =>
+    JSON.stringify({
+      schemaVersion: 2,
+      mediaType: manifestType,
+      config: of('application/vnd.oci.image.config.v1+json', config),
+      layers: [of('application/vnd.oci.image.layer.v1.tar', layer)],
+      annotations: { 'org.opencontainers.image.title': title },
+    }),
+  )
+  return { blobs: [config, layer], manifests }
+}
+
+async function fill(target: Target): Promise<void> {
+  const { blobs, manifests } = image()
+  for (const blob of blobs) {
+    const location = await startUpload(target, 'bench/app')
+    const url = new URL(location)
+    url.searchParams.set('digest', digestOf(blob))
+    await put(target, url.pathname + url.search, blob, 'application/octet-stream')
+  }
+  let next = 0
+  const client = async () => {
+    for (let i = next++; i < tags; i = next++) {
+      await put(target, `/v2/bench/app/manifests/t${String(i).padStart(7, '0')}`, manifests[0]!, manifestType)
+    }
+  }
+  await Promise.all(Array.from({ length: 16 }, client))
+}
+
+/** Pushes the two manifests in turn to 64 tags, so that nearly every push moves a tag. */
+function moveScript(): string {
+  const file = join(folder, 'move.lua')
+  const [one, two] = image().manifests
+  writeFileSync(
+    file,
+    `local bodies = {[==[${one}]==], [==[${two}]==]}
+local n = 0
+request = function()
+  n = n + 1
+  return wrk.format("PUT", "/v2/bench/app/manifests/moving" .. (n % 64), {["content-type"]="${manifestType}"}, bodies[math.floor(n / 64) % 2 + 1])
+end
+`,
+  )
+  return file
+}
+
+/** wrk does not send its own -H headers with requests of a script that gives headers. */
+function withToken(file: string, token: string): string {
+  const own = `${file}.${token.slice(-6)}.lua`
+  const text = readFileSync(file, 'utf8').replace(
+    '{["content-type"]',
+    `{["authorization"]="Bearer ${token}",["content-type"]`,
+  )
+  writeFileSync(own, text)
+  return own
+}
+
+function curl(args: readonly string[]): Promise<number> {
+  const began = performance.now()
+  const child = spawn('taskset', ['-c', '1', 'curl', '-sS', '--fail', '-o', '/dev/null', ...args], { stdio: 'inherit' })
+  return new Promise((resolve, reject) => {
+    child.once('exit', (code) => (code === 0 ? resolve((performance.now() - began) / 1000) : reject(new Error('curl'))))
+  })
+}
+
+async function push(target: Target, file: string, digest: string, repo: string): Promise<number> {
+  const url = new URL(await startUpload(target, repo))
+  url.searchParams.set('digest', digest)
+  const auth = ['-H', `authorization: Bearer ${target.token}`, '-H', 'content-type: application/octet-stream']
+  return curl(['-T', file, ...auth, url.href])
+}
+
+function residentMiB(pid: number, what: 'VmRSS' | 'VmHWM'): number {
+  return Number(new RegExp(`${what}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
+}
+
+function bigFile(name: string, mib: number): { file: string; digest: string } {
+  const file = join(folder, name)
+  writeFileSync(file, '')
+  const hash = createHash('sha256')
+  for (let i = 0; i < mib; i++) {
+    const chunk = randomBytes(1 << 20)
+    hash.update(chunk)
+    appendFileSync(file, chunk)
+  }
+  return { file, digest: `sha256:${hash.digest('hex')}` }
+}
+
+function sha256sum(file: string): number {
+  const began = performance.now()
+  spawnSync('taskset', ['-c', '1', 'sha256sum', file])
+  return (performance.now() - began) / 1000
+}
+
+try {
+  const ours = await startPinfold()
+  const theirs = await startDistribution()
+  const nginx = await startNginx()
+  await fill(ours)
+  await fill(theirs)
+  const { manifests } = image()
+  const tag = `t${String(Math.floor(tags / 2)).padStart(7, '0')}`
+  const byTag = (target: Target) => wrk(`${target.url}/v2/bench/app/manifests/${tag}`, target.token)
+  const byDigest = (target: Target) =>
+    wrk(`${target.url}/v2/bench/app/manifests/${digestOf(manifests[0]!)}`, target.token)
+  const list = (target: Target) => wrk(`${target.url}/v2/bench/app/tags/list?n=100&last=${tag}`, target.token)
+  const script = moveScript()
+  const move = (target: Target) => wrk(target.url, target.token, 2, ['-s', withToken(script, target.token)])
+  const window = (name: string) => {
+    const [start, end] = ['2025-01-01T00:00:00.000Z', '2025-01-01T00:16:40.000Z']
+    return wrk(`${ours.url}/v2/bench/history/_svc/history/${name}?start=${start}&end=${end}`, ours.token)
+  }
+  const rates = await interleave(rounds, {
+    tag: () => byTag(ours),
+    tagTheirs: () => byTag(theirs),
+    digest: () => byDigest(ours),
+    digestTheirs: () => byDigest(theirs),
+    list: () => list(ours),
+    listTheirs: () => list(theirs),
+    move: () => move(ours),
+    moveTheirs: () => move(theirs),
+    windowLong: () => window('long'),
+    windowShort: () => window('short'),
+  })
+
+  const mib = Number(values.mib)
+  const times = {
+    sum: [] as number[],
+    push: [] as number[],
+    pushTheirs: [] as number[],
+    pull: [] as number[],
+    pullNginx: [] as number[],
+  }
+  for (let round = 0; round < Math.min(rounds, 5); round++) {
+    const { file, digest } = bigFile('big', mib)
+    times.sum.push(sha256sum(file))
+    times.push.push(await push(ours, file, digest, 'bench/app'))
+    times.pushTheirs.push(await push(theirs, file, digest, 'bench/app'))
+    spawnSync('cp', [file, join(folder, 'static/big')])
+    const auth = ['-H', `authorization: Bearer ${ours.token}`]
+    await curl([...auth, `${ours.url}/v2/bench/app/blobs/${digest}`])
+    await curl([`${nginx}/big`])
+    times.pull.push(await curl([...auth, `${ours.url}/v2/bench/app/blobs/${digest}`]))
+    times.pullNginx.push(await curl([`${nginx}/big`]))
+  }
+  const before = residentMiB(ours.pid, 'VmRSS')
+  writeFileSync(`/proc/${ours.pid}/clear_refs`, '5')
+  const eight = Array.from({ length: 8 }, (_, i) => bigFile(`client-${i}`, mib))
+  await Promise.all(eight.map(({ file, digest }) => push(ours, file, digest, 'bench/app')))
+  const growth = residentMiB(ours.pid, 'VmHWM') - before
+
+  const rate = (value: number) => Math.round(value).toLocaleString('en')
+  const share = (a: number, b: number) => (a / b).toFixed(2)
+  const speed = (seconds: readonly number[]) => `${Math.round(mib / median(seconds))} MiB/s`
+  const compared = (what: string, us: number, them: number, expected: number) =>
+    `| ${what} | ${rate(us)} | ${rate(them)} | **${share(us, them)}** | ${expected} |`
+  console.log(`
+| What, a second | Pinfold | distribution | share | expected |
+| --- | --- | --- | --- | --- |
+${compared('manifest by tag', rates.tag, rates.tagTheirs, 2)}
+${compared('manifest by digest', rates.digest, rates.digestTheirs, 1)}
+${compared('tag moves', rates.move, rates.moveTheirs, 2)}
+${compared(`tags/list n=100 in the middle of ${rate(tags)}`, rates.list, rates.listTheirs, 5)}
+| history window of 1,000 of ${rate(Number(values.records))} records | ${rate(rates.windowLong)} | ${rate(rates.windowShort)} (of 1,000) | ${share(rates.windowLong, rates.windowShort)} | |
+
+| ${mib} MiB blob | speed | share | of | expected |
+| --- | --- | --- | --- | --- |
+| sha256sum | ${speed(times.sum)} | | | |
+| push | ${speed(times.push)} | **${share(median(times.sum), median(times.push))}** | sha256sum | 0.8 |
+| push to distribution | ${speed(times.pushTheirs)} | ${share(median(times.pushTheirs), median(times.push))} | ours by theirs | |
+| nginx | ${speed(times.pullNginx)} | | | |
+| pull | ${speed(times.pull)} | **${share(median(times.pullNginx), median(times.pull))}** | nginx | 0.6 |
+
+Memory grew by ${Math.round(growth)} MiB while eight clients pushed ${mib} MiB each (expected at most 100).
+`)
+} finally {
+  for (const child of children) child.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+}
