@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { makeHome } from '../support/fake-sts.ts'
 import { cleanEnv, type Env, makePlace, type Place, project, run, startProcess } from '../support/process.ts'
 
 const readme = readFileSync(join(project, 'README.md'), 'utf8')
@@ -18,16 +19,17 @@ function blocksOf(section: string): string[] {
  * Runs blocks as they are written, and answers with the lines that each printed. Only what differs from `npm start` is
  * replaced: the hosts, and where the data is.
  */
-async function paste(blocks: readonly string[], place: Place, hosts: Env): Promise<string[][]> {
+async function paste(blocks: readonly string[], place: Place, hosts: Env, home?: Env): Promise<string[][]> {
   const script = Object.entries(hosts).reduce(
     (text, [written, real]) => text.replaceAll(written, real),
     blocks.map((block) => `${block}echo --- >&2; echo ---\n`).join(''),
   )
-  const env = { ...place.env, ...(place.database ? { PINFOLD_DATABASE: place.database } : {}) }
+  const env = { ...place.env, ...(place.database ? { PINFOLD_DATABASE: place.database } : {}), ...home }
   const args = ['-euc', script.replaceAll('--data data', `--data ${place.data}`)]
   const { code, stdout, stderr } = await run(args, { command: 'sh', env })
-  assert.equal(code, 0, stderr)
-  assert.equal(stderr.replaceAll('---\n', ''), '')
+  assert.equal(code, 0, stdout + stderr)
+  // The clients of registries say there what they are doing.
+  if (!home) assert.equal(stderr.replaceAll('---\n', ''), '')
   return stdout.split('---\n').map((output) => output.trim().split('\n').filter(Boolean))
 }
 
@@ -102,4 +104,37 @@ test('a job without a secret reads until its binding goes, as the README says', 
   assert.equal(refused.code, 7)
   assert.deepEqual(me.capabilities, [])
   assert.ok(Date.parse(me.expiry) > Date.now())
+})
+
+test('images are pushed, pulled and looked back at with the clients of others, as the README says', async (t) => {
+  const missing = (await run(['-c', 'command -v crane && command -v skopeo && command -v oras'], { command: 'sh' }))
+    .code
+  if (missing !== 0) return t.skip('crane, skopeo and oras must be on the PATH')
+  const [start, platform, ...blocks] = blocksOf('Push, pull, and look back')
+  const settings = start!.trim().split(' ').slice(0, -2)
+  await using place = await makePlace()
+  await using server = await startProcess(place, { env: Object.fromEntries(settings.map((text) => text.split('='))) })
+  await using example = await startExample(platform!)
+  using home = makeHome()
+
+  const hosts = { '127.0.0.1:8080': new URL(server.url).host, '127.0.0.1:9090': example.host }
+  const [bound, signedIn, pushed, looked, pulled, attached, open] = await paste(blocks, place, hosts, home.env)
+  assert.equal(JSON.parse(bound![0]!).role.name, 'registry.push')
+  assert.match(signedIn!.join('\n'), /^may +registry\.push in shipyard$/m)
+  const digests = pushed!.flatMap((line) => /@(sha256:[0-9a-f]{64})$/.exec(line)?.[1] ?? [])
+  assert.equal(new Set(digests).size, 5)
+  const { history } = JSON.parse(looked![0]!)
+  assert.deepEqual(
+    history.map((record: { digest: string }) => record.digest),
+    digests,
+  )
+  const { manifests } = JSON.parse(looked![1]!)
+  assert.deepEqual(
+    manifests.map((record: { digest: string }) => record.digest),
+    digests.slice(-2).reverse(),
+  )
+  for (const digest of digests) assert.match(looked!.slice(2).join('\n'), new RegExp(digest))
+  assert.deepEqual(pulled, ['release 1', 'refused'])
+  assert.match(attached!.join('\n'), /application\/vnd\.cyclonedx\+json/)
+  assert.equal(open!.at(-1), 'release 5')
 })
