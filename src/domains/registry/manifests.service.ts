@@ -37,8 +37,9 @@ export async function pushManifest(call: Call, push: ManifestPush): Promise<Push
     if (tags.length === 0) await emitOf(tx, call, push)
     for (const name of tags) {
       const mover = { now: call.now, actor: call.caller.uid, source: 'oci' } as const
-      const { previousDigest } = await assignTag(tx, { ...mover, repo, name, digest: manifest.digest })
-      push.checkTag(previousDigest !== '')
+      const { previousDigest, changed } = await assignTag(tx, { ...mover, repo, name, digest: manifest.digest })
+      // A repetition changes nothing, so it takes no right of its own.
+      if (changed) push.checkTag(previousDigest !== '')
       await emitOf(tx, call, push, { tag: name, previousDigest })
     }
     return 'stored'

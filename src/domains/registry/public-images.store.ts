@@ -1,13 +1,5 @@
 import { list, type Reader, sql } from '#db/sql.ts'
 
-/** Whether one of the tags ever pointed to the digest. */
-export async function wasTagged(reader: Reader, repo: number, digest: string, tags: readonly string[]) {
-  const row = await reader.get(sql`
-    SELECT 1 AS found FROM tag_history
-     WHERE repo_id = ${repo} AND digest = ${digest} AND tag IN (${list(tags)}) LIMIT 1`)
-  return row !== undefined
-}
-
 /** Whether one of the tags ever pointed to an image or an index that needs the digest, however deep inside. */
 export async function wasNeeded(reader: Reader, repo: number, digest: string, tags: readonly string[]) {
   const row = await reader.get(sql`

@@ -1,0 +1,199 @@
+// Who may do what at a path of the registry, with which token.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { roleUids } from '../support/pinfold.ts'
+import {
+  codeOf,
+  imageOf,
+  indexOf,
+  type Reply,
+  registryClient,
+  startRegistry,
+  type TestRegistry,
+  types,
+} from '../support/registry.ts'
+
+/** Status and code of a refusal, or only the status of what is not one. */
+const told = (reply: Reply) => (reply.status < 400 ? [reply.status] : [reply.status, codeOf(reply)])
+
+/** A client with the token that the token endpoint gives for a scope; nobody's without credentials. */
+async function withScope(registry: TestRegistry, scope: string, token?: string) {
+  const reply = await registryClient(registry.nobody.origin, token).ok(200, 'GET', `/token?scope=${scope}`)
+  return registryClient(registry.nobody.origin, reply.body.token)
+}
+
+test('anybody pulls what the free tags of a public image are and were, and nothing else', async () => {
+  await using registry = await startRegistry()
+  await registry.seed.group('', { name: 'public' })
+  const owner = registry.registryOperator
+  const name = 'public/web'
+  const image = async (text: string) => {
+    const layer = await owner.pushBlob(name, text)
+    const config = await owner.pushBlob(name, JSON.stringify({ architecture: 'amd64', text }), types.config)
+    return { layer, config, ...(await owner.pushManifest(name, imageOf(config, [layer]))) }
+  }
+  const plain = ({ mediaType, digest, size }: Awaited<ReturnType<typeof image>>) => ({ mediaType, digest, size })
+  const [old, child, next, secret] = [
+    await image('old'),
+    await image('child'),
+    await image('next'),
+    await image('secret'),
+  ]
+  const put = (reference: string, of: { mediaType: string }, body: string) =>
+    owner.ok(201, 'PUT', `${name}/manifests/${reference}`, { body, headers: { 'content-type': of.mediaType } })
+  const content = async (digest: string) => (await owner.ok(200, 'GET', `${name}/manifests/${digest}`)).bytes.toString()
+  const index = JSON.stringify(indexOf([plain(child)]))
+  await put('latest', old, await content(old.digest))
+  await put('latest', { mediaType: types.index }, index)
+  await put('latest-dev', next, await content(next.digest))
+  await put('v1', secret, await content(secret.digest))
+
+  const nobody = await withScope(registry, `repository:${name}:pull`)
+  for (const reference of ['latest', 'latest-dev', old.digest, child.digest, next.digest]) {
+    await nobody.ok(200, 'GET', `${name}/manifests/${reference}`)
+  }
+  for (const { layer, config } of [old, child, next]) {
+    await nobody.ok(200, 'GET', `${name}/blobs/${layer.digest}`)
+    await nobody.ok(200, 'HEAD', `${name}/blobs/${config.digest}`)
+  }
+  const refused = [
+    await nobody.call('GET', `${name}/manifests/v1`),
+    await nobody.call('GET', `${name}/manifests/${secret.digest}`),
+    await nobody.call('GET', `${name}/blobs/${secret.layer.digest}`),
+    await nobody.call('GET', `${name}/referrers/${old.digest}`),
+    await nobody.call('GET', `${name}/_svc/history/v1`),
+    await nobody.call('POST', `${name}/blobs/uploads/`),
+    await nobody.call('DELETE', `${name}/manifests/latest`),
+    await nobody.call('GET', 'acme/app/manifests/latest'),
+    await registry.nobody.call('GET', `${name}/manifests/latest`),
+  ]
+  for (const reply of refused) {
+    assert.deepEqual(told(reply), [401, 'UNAUTHORIZED'])
+    assert.match(String(reply.headers['www-authenticate']), /^Bearer realm=/)
+  }
+  assert.deepEqual(told(await nobody.call('GET', 'public/none/manifests/latest')), [404, 'NAME_UNKNOWN'])
+
+  // Whoever is somebody elsewhere may as much as anybody, and no more.
+  await registry.puller.ok(200, 'GET', `${name}/manifests/latest`)
+  assert.deepEqual(told(await registry.puller.call('GET', `${name}/manifests/v1`)), [403, 'DENIED'])
+})
+
+test('a stranger cannot tell a private image from one that does not exist', async () => {
+  await using registry = await startRegistry()
+  await registry.pusher.pushImage('acme/app', 'v1')
+  const other = await registry.seed.group('', { name: 'other' })
+  const stranger = await registry.registryAs((await registry.seed.member(other.uid, roleUids.owner)).uid)
+  const replies = [
+    await stranger.call('GET', 'acme/app/manifests/v1'),
+    await stranger.call('GET', 'acme/none/manifests/v1'),
+    await stranger.call('GET', 'nobody/none/manifests/v1'),
+    await stranger.call('POST', 'acme/new/blobs/uploads/'),
+    await stranger.call('POST', 'nobody/new/blobs/uploads/'),
+    await stranger.call('GET', 'acme/app/tags/list'),
+  ]
+  const [first, ...rest] = replies.map(({ status, bytes }) => [status, bytes.toString()])
+  assert.equal(first![0], 403)
+  for (const reply of rest.slice(0, 4)) assert.deepEqual(reply, first)
+})
+
+test('a token of the endpoint is good for the repositories and actions that it names', async () => {
+  await using registry = await startRegistry()
+  await registry.pusher.pushImage('acme/one', 'v1')
+  await registry.pusher.pushImage('acme/two', 'v1')
+  const pull = await withScope(registry, 'repository:acme/one:pull', registry.pusher.token)
+  await pull.ok(200, 'GET', 'acme/one/manifests/v1')
+  await pull.ok(200, 'GET', 'acme/one/_svc/history/v1')
+  const elsewhere = [
+    await pull.call('GET', 'acme/two/manifests/v1'),
+    await pull.call('GET', 'acme/two/_svc/history/v1'),
+    await pull.call('POST', 'acme/one/blobs/uploads/'),
+    await pull.call('DELETE', 'acme/one/manifests/v1'),
+  ]
+  for (const reply of elsewhere) {
+    assert.deepEqual(told(reply), [401, 'UNAUTHORIZED'])
+    assert.match(String(reply.headers['www-authenticate']), /error="insufficient_scope"/)
+  }
+  assert.match(String(elsewhere[2]!.headers['www-authenticate']), /scope="repository:acme\/one:pull,push"/)
+  const push = await withScope(registry, 'repository:acme/one:pull,push', registry.pusher.token)
+  await push.ok(202, 'POST', 'acme/one/blobs/uploads/')
+})
+
+test('rights are looked at for each request, whatever the token said when it was made', async () => {
+  await using registry = await startRegistry()
+  await registry.pusher.pushImage('acme/app', 'v1')
+  const identity = await registry.seed.identity(registry.org.uid)
+  const binding = await registry.seed.binding(registry.org.uid, identity.uid, roleUids.pull)
+  const direct = await registry.registryAs(identity.uid)
+  const traded = await withScope(registry, 'repository:acme/app:pull', direct.token)
+  for (const client of [direct, traded]) await client.ok(200, 'GET', 'acme/app/manifests/v1')
+  await registry.operator.delete(`/iam/v2/roleBindings/${binding.uid}`)
+  for (const client of [direct, traded]) {
+    assert.deepEqual(told(await client.call('GET', 'acme/app/manifests/v1')), [403, 'DENIED'])
+  }
+})
+
+test('a viewer of the console looks, but pulls no blob', async () => {
+  await using registry = await startRegistry()
+  const layer = await registry.pusher.pushBlob('acme/app', 'layer')
+  const config = await registry.pusher.pushBlob('acme/app', '{}', types.config)
+  await registry.pusher.pushManifest('acme/app', imageOf(config, [layer]), 'v1')
+  const viewer = await registry.registryAs((await registry.seed.member(registry.org.uid, roleUids.console_viewer)).uid)
+  await viewer.ok(200, 'GET', 'acme/app/manifests/v1')
+  await viewer.ok(200, 'GET', 'acme/app/tags/list')
+  assert.deepEqual(told(await viewer.call('GET', `acme/app/blobs/${layer.digest}`)), [403, 'DENIED'])
+})
+
+test('creating tags is one right, moving them another', async () => {
+  await using registry = await startRegistry()
+  const { uid } = registry.org
+  const role = await registry.seed.role(uid, ['CAP_MANIFEST_CREATE', 'CAP_TAG_CREATE'])
+  await registry.pusher.pushImage('acme/app', 'other')
+  const creator = await registry.registryAs((await registry.seed.member(uid, role.uid)).uid)
+  const layer = await creator.pushBlob('acme/app', 'layer')
+  const config = await creator.pushBlob('acme/app', '{}', types.config)
+  const [one, two] = ['one', 'two'].map((title) => imageOf(config, [layer], { annotations: { title } }))
+  await creator.pushManifest('acme/app', one!, 'v1')
+  await creator.pushManifest('acme/app', one!, 'v1')
+  const move = { body: JSON.stringify(two), headers: { 'content-type': types.image } }
+  assert.deepEqual(told(await creator.call('PUT', 'acme/app/manifests/v1', move)), [403, 'DENIED'])
+  const { history } = (await registry.puller.ok(200, 'GET', 'acme/app/_svc/history/v1')).body
+  assert.equal(history.length, 1)
+})
+
+test('the first push makes folders and repository, for those who may, with their events', async () => {
+  await using registry = await startRegistry()
+  const { pusher, puller, org } = registry
+  const before = (await registry.events()).length
+  await Promise.all([1, 2, 3].map(() => pusher.ok(202, 'POST', 'acme/a/b/app/blobs/uploads/')))
+  const made = (await registry.events()).slice(before).map((type) => type.replace(/^dev\.pinfold\.api\./, ''))
+  assert.deepEqual(made.sort(), ['iam.group.created.v1', 'iam.group.created.v1', 'platform.registry.repo.created.v1'])
+  const { repos } = (await registry.operator.get(`/registry/v2/repos?uidp.descendants_of=${org.uid}`)).body
+  // The same repo by its uid, which nobody can take for a name.
+  await pusher.ok(202, 'POST', `${repos[0].uid}/blobs/uploads/`)
+  assert.deepEqual(told(await puller.call('POST', 'acme/a/new/blobs/uploads/')), [403, 'DENIED'])
+  assert.deepEqual(told(await pusher.call('GET', 'acme/a/none/manifests/v1')), [404, 'NAME_UNKNOWN'])
+
+  const role = await registry.seed.role(org.uid, ['CAP_MANIFEST_CREATE', 'CAP_REPO_CREATE'])
+  const noFolders = await registry.registryAs((await registry.seed.member(org.uid, role.uid)).uid)
+  await noFolders.ok(202, 'POST', 'acme/a/other/blobs/uploads/')
+  assert.deepEqual(told(await noFolders.call('POST', 'acme/c/other/blobs/uploads/')), [403, 'DENIED'])
+  assert.deepEqual(told(await registry.registryOperator.call('POST', 'nobody/app/blobs/uploads/')), [403, 'DENIED'])
+})
+
+test('names that no repository can have are refused as such', async () => {
+  await using registry = await startRegistry()
+  for (const name of [
+    'acme',
+    'Acme/app',
+    'acme/-app',
+    'acme/app/',
+    'acme//app',
+    `acme/${'a'.repeat(300)}`,
+    'acme/_svc/app',
+  ]) {
+    const reply = await registry.pusher.call('GET', `${name}/manifests/v1`)
+    assert.deepEqual(told(reply), [400, 'NAME_INVALID'], name)
+  }
+  assert.deepEqual(told(await registry.pusher.call('GET', 'acme/app/nothing')), [404, 'NAME_UNKNOWN'])
+  assert.deepEqual(told(await registry.pusher.call('POST', 'acme/app/manifests/v1')), [405, 'UNSUPPORTED'])
+})
