@@ -20,6 +20,7 @@ import type { Logger } from './lib/log.ts'
 import type { Outgoing } from './lib/outgoing.ts'
 import type { Sealer } from './lib/seal.ts'
 import type { Signal } from './lib/signal.ts'
+import type { SinkClient } from './lib/sink-client.ts'
 import type { Metrics } from './metrics.ts'
 
 /** What lives as long as the process. */
@@ -57,6 +58,13 @@ export type App = {
   checkCloud(issuer: string, group: string, account: CloudAccount): Promise<CloudAnswer>
   /** Which methods wait until an organisation has accepted the terms. */
   terms: TermsGate
+  /**
+   * `written`: an event is in the outbox, or will be with the next commit. `routed`: events have got their position.
+   * `queued`: deliveries were added or taken away by other means than routing.
+   */
+  events: { written: Signal; routed: Signal; queued: Signal }
+  /** Posts to addresses that subscribers have named. */
+  sinks: SinkClient
   clock: () => Date
 }
 

@@ -1,137 +1,29 @@
 import { readFileSync } from 'node:fs'
-import { isIP } from 'node:net'
-import { parseMasterKey } from './lib/master-key.ts'
+import {
+  address,
+  baseUrl,
+  blobStore,
+  ConfigError,
+  databaseUrl,
+  documents,
+  domain,
+  folder,
+  masterKey,
+  methodNames,
+  networks,
+  oneOf,
+  onOff,
+  organisation,
+  records,
+  whole,
+} from './config-values.ts'
+
+export { baseUrl, ConfigError }
 
 type Setting<T> = { env: string; flag?: string; parse: (text: string, name: string) => T; default: string; doc: string }
 
 function setting<T>(of: Setting<T>): Setting<T> {
   return of
-}
-
-/** A setting that cannot be used; the message lists every one that is wrong. */
-export class ConfigError extends Error {
-  override name = 'ConfigError'
-}
-
-const folder = (value: string, name: string): string => {
-  if (value === '') throw new ConfigError(`${name} must name a folder`)
-  return value
-}
-const onOff = (value: string, name: string): boolean => {
-  if (value === 'on' || value === 'off') return value === 'on'
-  throw new ConfigError(`${name} must be on or off`)
-}
-const oneOf =
-  <T extends string>(...words: T[]) =>
-  (value: string, name: string): T => {
-    const found = words.find((word) => word === value)
-    if (found === undefined) throw new ConfigError(`${name} must be one of: ${words.join(', ')}`)
-    return found
-  }
-const whole =
-  (min: number, max: number) =>
-  (value: string, name: string): number => {
-    const number = Number(value)
-    if (!Number.isInteger(number) || number < min || number > max) {
-      throw new ConfigError(`${name} must be a whole number from ${min} to ${max}`)
-    }
-    return number
-  }
-const address = (value: string, name: string): { host: string; port: number } => {
-  const match = /^(?<host>\[[0-9a-fA-F:.]+\]|[^:[\]]+):(?<port>\d{1,5})$/.exec(value)
-  const port = Number(match?.groups?.port)
-  if (!match?.groups || port > 65_535) throw new ConfigError(`${name} must be HOST:PORT`)
-  return { host: match.groups.host!.replace(/^\[|\]$/g, ''), port }
-}
-/** The origin of an http or https URL; nothing for nothing. */
-export const baseUrl = (value: string, name: string): string => {
-  if (value === '') return ''
-  const url = URL.parse(value)
-  if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search !== '' || url.hash !== '') {
-    throw new ConfigError(`${name} must be an http or https URL without a path`)
-  }
-  return url.origin
-}
-const databaseUrl = (value: string, name: string): string => {
-  if (value === '') return ''
-  const url = URL.parse(value)
-  if (!url || !/^postgres(?:ql)?:$/.test(url.protocol)) throw new ConfigError(`${name} must be a postgres:// URL`)
-  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(url.searchParams.get('schema') ?? 'public')) {
-    throw new ConfigError(`${name} must name the schema in lower case`)
-  }
-  return value
-}
-const masterKey = (value: string, name: string): string => {
-  try {
-    if (value !== '') parseMasterKey(value)
-    return value
-  } catch {
-    throw new ConfigError(`${name} must be 32 bytes, as base64 or hex`)
-  }
-}
-/** It is the first part of an image's name, so what a registry allows there. */
-const organisation = (value: string, name: string): string => {
-  if (!/^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/.test(value) || value.length > 255) {
-    throw new ConfigError(`${name} must be lower-case letters and digits, joined by dots, dashes or underscores`)
-  }
-  return value
-}
-const domain = (value: string, name: string): string => {
-  if (!/^[a-z0-9][a-z0-9.-]*$/.test(value)) throw new ConfigError(`${name} must be a host name`)
-  return value
-}
-
-/** Where blobs are kept: a folder, as a path or a URL, or nothing for the one in the data folder. */
-const blobStore = (value: string, name: string): string => {
-  if (/^s3:/i.test(value)) throw new ConfigError(`${name} cannot be an s3:// URL yet; give a folder`)
-  if (!/^[a-z][a-z0-9+.-]+:/i.test(value)) return value
-  const url = URL.parse(value)
-  if (url?.protocol !== 'file:' || url.host !== '' || url.search !== '' || url.hash !== '') {
-    throw new ConfigError(`${name} must be a folder, as a path or a file:// URL`)
-  }
-  return value
-}
-
-const networks = (value: string, name: string): readonly string[] => {
-  const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
-  for (const one of listed) {
-    const [address = '', bits = '0', more] = one.split('/')
-    const most = isIP(address) === 6 ? 128 : 32
-    if (isIP(address) === 0 || more !== undefined || !/^\d{1,3}$/.test(bits) || Number(bits) > most) {
-      throw new ConfigError(`${name} must be addresses or CIDR ranges, with commas`)
-    }
-  }
-  return listed
-}
-
-/** A JSON array of objects, each with exactly these members, all of them texts that say something. */
-const records =
-  <K extends string>(...members: K[]) =>
-  (value: string, name: string): readonly Record<K, string>[] => {
-    const isRecord = (one: unknown): boolean => {
-      if (one === null || typeof one !== 'object') return false
-      const texts = Object.values(one).every((text) => typeof text === 'string' && text !== '')
-      return texts && Object.keys(one).sort().join() === [...members].sort().join()
-    }
-    try {
-      const parsed: unknown = value === '' ? [] : JSON.parse(value)
-      if (Array.isArray(parsed) && parsed.every(isRecord)) return parsed as Record<K, string>[]
-    } catch {
-      // Said below.
-    }
-    throw new ConfigError(`${name} must be a JSON array of objects with ${members.join(', ')}`)
-  }
-
-/** The documents of the terms; two of one id would leave it open which one was accepted. */
-const documents = (value: string, name: string): readonly Record<'id' | 'label' | 'url', string>[] => {
-  const listed = records('id', 'label', 'url')(value, name)
-  if (new Set(listed.map(({ id }) => id)).size === listed.length) return listed
-  throw new ConfigError(`${name} must be documents with different ids`)
-}
-const methodNames = (value: string, name: string): readonly string[] => {
-  const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
-  if (listed.every((one) => /^[\w.]+\/\w+$/.test(one))) return listed
-  throw new ConfigError(`${name} must be full names of methods, with commas`)
 }
 
 /** Every setting there is. `docs/config.md` and `pinfold config` are made from this table. */
@@ -284,6 +176,48 @@ export const settings = {
     parse: onOff,
     default: 'off',
     doc: '`on` lets the issuers of identities be `http://` URLs. Whoever can alter that traffic can then be any of their identities.',
+  }),
+  allowInsecureSinks: setting({
+    env: 'PINFOLD_ALLOW_INSECURE_SINKS',
+    parse: onOff,
+    default: 'off',
+    doc: '`on` lets the sinks of subscriptions be `http://` URLs. Whoever sees that traffic reads the events.',
+  }),
+  deliveryTimeoutMs: setting({
+    env: 'PINFOLD_DELIVERY_TIMEOUT_MS',
+    parse: whole(50, 120_000),
+    default: '10000',
+    doc: 'How long a sink may take to answer. When a server dies, another takes over its deliveries after twice that.',
+  }),
+  deliveriesInFlight: setting({
+    env: 'PINFOLD_DELIVERIES_IN_FLIGHT',
+    parse: whole(1, 1000),
+    default: '32',
+    doc: 'How many deliveries may be on their way to one sink at once.',
+  }),
+  deliveryRetryFirstMs: setting({
+    env: 'PINFOLD_DELIVERY_RETRY_FIRST_MS',
+    parse: whole(1, 3_600_000),
+    default: '1000',
+    doc: 'How long to wait after a delivery has failed once; each further failure doubles it. A random part is taken off.',
+  }),
+  deliveryRetryMostMs: setting({
+    env: 'PINFOLD_DELIVERY_RETRY_MOST_MS',
+    parse: whole(1, 86_400_000),
+    default: '3600000',
+    doc: 'The longest wait between two attempts.',
+  }),
+  deliveryGiveUpMs: setting({
+    env: 'PINFOLD_DELIVERY_GIVE_UP_MS',
+    parse: whole(1, 30 * 86_400_000),
+    default: '259200000',
+    doc: 'How old an event is when a failure to deliver it is the last: three days.',
+  }),
+  eventRetentionDays: setting({
+    env: 'PINFOLD_EVENT_RETENTION_DAYS',
+    parse: whole(1, 3650),
+    default: '30',
+    doc: 'How long events and their deliveries are kept, so that they can be replayed.',
   }),
   keyRotationDays: setting({
     env: 'PINFOLD_KEY_ROTATION_DAYS',

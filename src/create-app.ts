@@ -24,6 +24,7 @@ import { openMasterKey, parseMasterKey } from './lib/master-key.ts'
 import { createOutgoing } from './lib/outgoing.ts'
 import { createSealer } from './lib/seal.ts'
 import { createSignal } from './lib/signal.ts'
+import { createSinkClient } from './lib/sink-client.ts'
 import { createMetrics } from './metrics.ts'
 
 /** Opens everything once, in order; `close` undoes it in reverse, also when a later step fails. */
@@ -46,17 +47,22 @@ export async function createApp(
   const onError = (error: unknown) => log.error('last use of identities could not be written', { error })
   const lastSeen = opening.adopt(createLastSeen(db, onError), (open) => open.close())
   const blobs = await openBlobs(config.blobs, config.data)
-  const events = createRegistryEvents(db, {
-    failed: (error) => log.error('registry events could not be written', { error }),
-    dropped: (count) => log.error('registry events dropped', { count }),
-  })
-  const registryEvents = opening.adopt(events, (open) => open.close())
+  const events = { written: createSignal(), routed: createSignal(), queued: createSignal() }
+  const report = {
+    failed: (error: unknown) => log.error('registry events could not be written', { error }),
+    dropped: (count: number) => log.error('registry events dropped', { count }),
+  }
+  const registryEvents = opening.adopt(createRegistryEvents({ db, events }, report), (open) => open.close())
   const graceSeconds = config.blobGraceSeconds
   const collector = opening.adopt(createCollector({ db, blobs, clock, log, graceSeconds }), (open) => open.close())
   const outgoing = createOutgoing({
     allowPrivate: config.allowPrivateAddresses,
     allowHttp: config.allowInsecureIssuers,
   })
+  const sinks = opening.adopt(
+    createSinkClient({ allowPrivate: config.allowPrivateAddresses, allowHttp: config.allowInsecureSinks }),
+    (client) => client.close(),
+  )
   const perMinute = { source: config.exchangesPerSource, issuer: config.exchangesPerIssuer }
 
   const clouds = createClouds(outgoing, {
@@ -88,6 +94,8 @@ export async function createApp(
     checkCloud: (issuer, group, account) =>
       clouds.check(account, group, (says) => signCloudAssertion(keyring, { ...says, issuer, now: clock() })),
     terms: createTermsGate(db, config.termsDocuments, config.termsMethods),
+    events,
+    sinks,
     clock,
     close: () => done.disposeAsync(),
   }

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Db } from './db/sql.ts'
+import { type QueueDepth, readDepth } from './domains/events/depth.store.ts'
 
 /** What `/metrics` shows. Labels never hold names, uids or other data of users. */
 export type Metrics = {
@@ -7,6 +8,9 @@ export type Metrics = {
   /** In seconds, by transport (rest, grpc), method of the contract and code of google.rpc. */
   requests: Histogram<'transport' | 'method' | 'code'>
   inFlight: Gauge
+  deliveryAttempts: Counter<'result'>
+  /** In seconds, from the event to the first attempt. */
+  deliveryLatency: Histogram
 }
 
 export function createMetrics(db: Db): Metrics {
@@ -36,6 +40,38 @@ export function createMetrics(db: Db): Metrics {
     inFlight: new Gauge({
       name: 'pinfold_requests_in_flight',
       help: 'Requests of the management API that are being answered now',
+      registers: [registry],
+    }),
+    ...deliveryMetrics(db, registry),
+  }
+}
+
+function deliveryMetrics(db: Db, registry: Registry): Pick<Metrics, 'deliveryAttempts' | 'deliveryLatency'> {
+  const depth = {
+    waiting:
+      'Deliveries that wait, by why: nothing (ready), their sink fails (blocked), or their subscription is paused',
+    oldest: 'Age of the oldest of them',
+  }
+  const gauge = (name: string, help: string, value: (one: QueueDepth) => number): void => {
+    const collect = async function (this: Gauge<'state'>): Promise<void> {
+      const depths = await readDepth(db, Date.now())
+      for (const [state, one] of Object.entries(depths)) this.set({ state }, value(one))
+    }
+    new Gauge({ name, help, labelNames: ['state'], registers: [registry], collect })
+  }
+  gauge('pinfold_deliveries_waiting', depth.waiting, ({ count }) => count)
+  gauge('pinfold_deliveries_oldest_seconds', depth.oldest, ({ ageSeconds }) => ageSeconds)
+  return {
+    deliveryAttempts: new Counter({
+      name: 'pinfold_delivery_attempts_total',
+      help: 'Attempts to deliver an event, by how they ended',
+      labelNames: ['result'],
+      registers: [registry],
+    }),
+    deliveryLatency: new Histogram({
+      name: 'pinfold_delivery_latency_seconds',
+      help: 'How long after an event its delivery was tried first',
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3600],
       registers: [registry],
     }),
   }

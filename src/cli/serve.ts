@@ -26,13 +26,15 @@ Every setting that has no option here is an environment variable; see pinfold co
   ],
   async run(terminal, options) {
     const config = configOf(terminal.env, options)
-    const [{ createApp }, { startServer }, { fillDemo }, { sweepAuditLog }, { startImageReader }] = await Promise.all([
-      import('../create-app.ts'),
-      import('#api/server.ts'),
-      import('./demo.ts'),
-      import('#domains/events/audit.service.ts'),
-      import('#domains/registry/image-reader.ts'),
-    ])
+    const [{ createApp }, { startServer }, { fillDemo }, { sweepAuditLog }, { startImageReader }, { startDeliveries }] =
+      await Promise.all([
+        import('../create-app.ts'),
+        import('#api/server.ts'),
+        import('./demo.ts'),
+        import('#domains/events/audit.service.ts'),
+        import('#domains/registry/image-reader.ts'),
+        import('#domains/events/deliver.ts'),
+      ])
     // Before anything is opened: a newer version started by mistake must not migrate under the server that runs.
     using _alone = stayAlone(config)
     const app = await createApp(config)
@@ -45,6 +47,7 @@ Every setting that has no option here is an environment variable; see pinfold co
       await writeFact(tx, 'url', server.url)
       await writeFact(tx, 'local_url', server.localUrl)
     })
+    const deliveries = await startDeliveries(app, server.url)
     const filled = options.demo === true && (await fillDemo(app, server))
     if (options.demo && !filled) terminal.say('pinfold: there are organisations already, so the demo was not added')
     const keys = setInterval(() => {
@@ -73,7 +76,7 @@ Every setting that has no option here is an environment variable; see pinfold co
     clearInterval(keys)
     clearInterval(collections)
     clearInterval(sweeps)
-    await Promise.all([server.close(), imageReader.close()])
+    await Promise.all([server.close(), imageReader.close(), deliveries.close()])
     return exitCodes.ok
   },
 }

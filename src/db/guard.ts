@@ -6,7 +6,9 @@ import type { Sql, Tx } from './sql.ts'
 export type Steps = { all<T>(query: Sql): Promise<T[]>; run(query: Sql): Promise<number> }
 
 /** `stepError` is the first error of a statement; the work may have wrapped it, or swallowed it. */
-export type Outcome<T> = { ok: true; value: T } | { ok: false; error: unknown; stepError: unknown }
+export type Outcome<T> =
+  | { ok: true; value: T; after: readonly (() => void)[] }
+  | { ok: false; error: unknown; stepError: unknown }
 
 export type Guard = {
   /** Throws when called from inside a work, where `db` would wait for itself or miss the work's own writes. */
@@ -23,14 +25,14 @@ export function createGuard(): Guard {
     },
 
     async run(steps, shard, work, limitMs) {
-      const state: State = { open: true, failed: false, stepError: undefined }
+      const state: State = { open: true, failed: false, stepError: undefined, after: [] }
       const tx = openTx(steps, shard, state)
       let timer: NodeJS.Timeout | undefined
       try {
         const working = running.run(state, work, tx)
         const value = limitMs === undefined ? await working : await Promise.race([working, expiry(limitMs)])
         // A caught error has left the transaction half done, and PostgreSQL would roll it back without a word.
-        return state.failed ? failure(state.stepError) : { ok: true, value }
+        return state.failed ? failure(state.stepError) : { ok: true, value, after: state.after }
       } catch (error) {
         return failure(error)
       } finally {
@@ -50,7 +52,7 @@ export function createGuard(): Guard {
   }
 }
 
-type State = { open: boolean; failed: boolean; stepError: unknown }
+type State = { open: boolean; failed: boolean; stepError: unknown; after: (() => void)[] }
 
 function openTx(steps: Steps, shard: number, state: State): Tx {
   async function step<T>(run: (query: Sql) => Promise<T>, query: Sql): Promise<T> {
@@ -68,5 +70,6 @@ function openTx(steps: Steps, shard: number, state: State): Tx {
     all: <T>(query: Sql) => step(steps.all<T>, query),
     get: async <T>(query: Sql) => (await step(steps.all<T>, query))[0],
     run: (query) => step(steps.run, query),
+    after: (callback) => void state.after.push(callback),
   }
 }

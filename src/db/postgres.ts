@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { createGuard, type Outcome } from './guard.ts'
 import { poolConfig } from './postgres-config.ts'
-import { compile, type Db, type Sql, sql, type Tx } from './sql.ts'
+import { compile, type Db, type Sql, sql, type Tx, type TxOptions } from './sql.ts'
 
 const conflictRetries = 12
 const constraintRetries = 3
@@ -13,6 +13,7 @@ const maxNames = 500
 
 type Queries = { query(config: pg.QueryConfig): Promise<pg.QueryResult> }
 type Send = (config: pg.QueryConfig) => Promise<pg.QueryResult>
+type Work<T> = (tx: Tx) => Promise<T>
 
 /** Connects when first used. The URL may name a schema, as in `?schema=name`, which `migrate` creates if it is missing. */
 export function openPostgres(url: string, options: { poolSize?: number } = {}): Db {
@@ -37,13 +38,13 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
     return (await send(pool, toQuery(query))).rows
   }
 
-  async function attempt<T>(client: pg.PoolClient, work: (tx: Tx) => Promise<T>): Promise<Outcome<T>> {
+  async function attempt<T>(client: pg.PoolClient, work: Work<T>, level: string): Promise<Outcome<T>> {
     const one = oneAtATime(client)
     const steps = {
       all: async <R>(query: Sql): Promise<R[]> => (await one(toQuery(query))).rows,
       run: async (query: Sql) => (await one(toQuery(query))).rowCount ?? 0,
     }
-    await one({ text: 'BEGIN ISOLATION LEVEL SERIALIZABLE' })
+    await one({ text: `BEGIN ISOLATION LEVEL ${level}` })
     let outcome = await guard.run(steps, shardOf(client), work)
     if (outcome.ok) {
       try {
@@ -59,16 +60,18 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
     return outcome
   }
 
-  async function attempts<T>(client: pg.PoolClient, work: (tx: Tx) => Promise<T>): Promise<T> {
+  async function attempts<T>(client: pg.PoolClient, work: Work<T>, { isolation }: TxOptions): Promise<T> {
+    const level = isolation === 'rowLocks' ? 'READ COMMITTED' : 'SERIALIZABLE'
     let constraints = 0
     let giveBack: (() => void) | undefined
     try {
       for (let retries = 0; ; retries++) {
         if (retries === patience) giveBack = await turns.take()
         else if (!giveBack) await turns.open()
-        const outcome = await attempt(client, work)
+        const outcome = await attempt(client, work, level)
         if (outcome.ok) {
           counts.commits++
+          for (const callback of outcome.after) callback()
           return outcome.value
         }
         // The work may have wrapped the conflict in an error of its own; a broken constraint it may have meant.
@@ -101,13 +104,14 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
 
   return {
     engine: 'postgres',
+    shared: true,
     all: (query) => read('all', query),
     get: async <T>(query: Sql) => (await read<T>('get', query))[0],
 
-    async tx(work) {
+    async tx(work, options = {}) {
       guard.outside('tx')
       counts.transactions++
-      return await withClient((client) => attempts(client, work))
+      return await withClient((client) => attempts(client, work, options))
     },
 
     async plan(query) {

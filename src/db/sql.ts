@@ -19,12 +19,22 @@ export type Tx = Reader & {
   run(query: Sql): Promise<number>
   /** Which counter shard this connection writes, 0..63, so that concurrent writers do not meet in one row. */
   readonly shard: number
+  /**
+   * Calls back when this work has succeeded: on SQLite before its commit, so that a transaction asked for now shares it,
+   * on PostgreSQL after. The callback must not throw.
+   */
+  after(callback: () => void): void
 }
+
+/** `rowLocks` gives up serializability, for works that meet only in rows which they lock; such a work never conflicts. */
+export type TxOptions = { isolation?: 'rowLocks' }
 
 export type Db = Reader & {
   readonly engine: 'sqlite' | 'postgres'
+  /** Whether other processes may serve from the same database. */
+  readonly shared: boolean
   /** Resolves once the work is on disk. The work may run more than once, so it must do nothing but use its `tx`. */
-  tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  tx<T>(work: (tx: Tx) => Promise<T>, options?: TxOptions): Promise<T>
   /** The engine's plan as text, one step a line, for tests that insist on an index. */
   plan(query: Sql): Promise<string>
   /** Rejects unless the engine answers. */

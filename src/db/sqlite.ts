@@ -69,6 +69,7 @@ export function openSqlite(file: string): Db {
 
   return {
     engine: 'sqlite',
+    shared: false,
 
     async all<T>(query: Sql) {
       guard.outside('all')
@@ -119,6 +120,7 @@ async function attempt(writer: Connection, job: Job): Promise<Outcome<unknown>> 
   if (!writer.inTransaction) throw outcome.ok ? new Error('the transaction was rolled back by SQLite') : outcome.error
   if (!outcome.ok) writer.control('ROLLBACK TO work')
   writer.control('RELEASE work')
+  if (outcome.ok) for (const callback of outcome.after) callback()
   return outcome
 }
 

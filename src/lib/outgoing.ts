@@ -50,10 +50,11 @@ export type OutgoingPost = { headers: Record<string, string>; body: string }
 const maxRedirects = 3
 const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'pinfold' }
 
-/** `allowPrivate` lets requests go to private addresses, `allowHttp` lets them go unencrypted. */
-export function createOutgoing(options: { allowPrivate: boolean; allowHttp: boolean; lookup?: Lookup }): Outgoing {
-  const { allowPrivate, allowHttp, lookup = systemLookup } = options
+export type OutgoingOptions = { allowPrivate: boolean; allowHttp: boolean; lookup?: Lookup }
 
+/** What stands before every request: the URL is judged as it is read, and the address as the connection is made. */
+export function createGate({ allowPrivate, allowHttp, lookup = systemLookup }: OutgoingOptions) {
+  /** Throws an OutgoingError for a URL that may not be asked. */
   const parse = (text: string): URL => {
     const url = URL.parse(text)
     if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
@@ -77,6 +78,12 @@ export function createOutgoing(options: { allowPrivate: boolean; allowHttp: bool
       return all ? callback(null, addresses) : callback(null, first.address, first.family)
     })
   }
+  return { parse, checkedLookup }
+}
+
+/** `allowPrivate` lets requests go to private addresses, `allowHttp` lets them go unencrypted. */
+export function createOutgoing(options: OutgoingOptions): Outgoing {
+  const { parse, checkedLookup } = createGate(options)
 
   const send = (url: URL, signal: AbortSignal, post?: OutgoingPost): Promise<IncomingMessage> => {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()

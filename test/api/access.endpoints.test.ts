@@ -66,6 +66,7 @@ before(async () => {
   await seed.mapping(provider.uid, roleUids.viewer)
   await seed.invite(org.uid, roleUids.viewer)
   await seed.association(org.uid)
+  await seed.subscription(org.uid)
 
   const member = async (name: 'console_viewer' | 'viewer' | 'editor' | 'owner'): Promise<Caller> => {
     const identity = await seed.member(org.uid, roleUids[name])

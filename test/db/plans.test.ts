@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
+import { subscriptionFields } from '#domains/events/subscriptions.model.ts'
+import { countSubscriptions, listSubscriptions } from '#domains/events/subscriptions.store.ts'
 import { accountAssociationFields } from '#domains/iam/account-associations.model.ts'
 import { countAssociations, listAssociations } from '#domains/iam/account-associations.store.ts'
 import { groupMappingFields } from '#domains/iam/external-group-role-mappings.model.ts'
@@ -111,6 +113,14 @@ const lists: List[] = [
     count: countRepos,
     none: { name: undefined },
     filters: ['node1', ''].map((name) => ({ filter: { name }, by: ['name'] })),
+  },
+  {
+    table: 'subscriptions',
+    fields: subscriptionFields,
+    list: listSubscriptions,
+    count: countSubscriptions,
+    none: {},
+    filters: [],
   },
 ]
 

@@ -90,7 +90,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   cli: (one, to) => {
     if (['cli', 'lib', 'src/config.ts', 'src/create-app.ts'].includes(to)) return true
     if (one.from === 'src/cli/identities-check.ts' && to === 'iam/claims.ts') return true
-    if (one.from === 'src/cli/serve.ts' && to === 'registry/image-reader.ts') return true
+    if (one.from === 'src/cli/serve.ts' && ['registry/image-reader.ts', 'events/deliver.ts'].includes(to)) return true
     const operators = ['serve', 'token', 'migrate', 'demo', 'operator'].some(
       (name) => one.from === `src/cli/${name}.ts`,
     )

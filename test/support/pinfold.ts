@@ -7,6 +7,7 @@ import pg from 'pg'
 import { startServer } from '#api/server.ts'
 import { type Config, readConfig } from '#config.ts'
 import { sql } from '#db/sql.ts'
+import { startDeliveries } from '#domains/events/deliver.ts'
 import { maskOf } from '#domains/iam/capabilities.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { createApp } from '../../src/create-app.ts'
@@ -42,8 +43,9 @@ export const roleUids = {
 
 export const onPostgres = Boolean(process.env.PINFOLD_TEST_DATABASE)
 
-export async function startPinfold(overrides: Partial<Config> & { clock?: () => Date } = {}) {
-  const { clock, ...settings } = overrides
+/** With `deliver`, events are sent to whoever has subscribed; otherwise they only wait. */
+export async function startPinfold(overrides: Partial<Config> & { clock?: () => Date; deliver?: boolean } = {}) {
+  const { clock, deliver, ...settings } = overrides
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
   const schema = `t_${randomBytes(8).toString('hex')}`
   const database = onPostgres ? withSchema(process.env.PINFOLD_TEST_DATABASE!, schema) : ''
@@ -60,6 +62,7 @@ export async function startPinfold(overrides: Partial<Config> & { clock?: () => 
   const app = await createApp(config, clock)
   const server = await startServer(app)
   const { url } = server
+  const deliveries = deliver ? await startDeliveries(app, url) : undefined
   const port = Number(new URL(url).port) || config.listen.port
 
   const tokenFor = (subject: string, options: TokenOptions = {}) => {
@@ -93,8 +96,12 @@ export async function startPinfold(overrides: Partial<Config> & { clock?: () => 
       const rows = await app.db.all<{ type: string }>(sql`SELECT type FROM events_outbox ORDER BY id`)
       return rows.map((row) => row.type)
     },
+    /** Changes where a subscription leads, which the API never does. */
+    async point(subscription: string, sink: string): Promise<void> {
+      await app.db.tx((tx) => tx.run(sql`UPDATE subscriptions SET sink = ${sink} WHERE uid = ${subscription}`))
+    },
     async [Symbol.asyncDispose]() {
-      await server.close()
+      await Promise.all([server.close(), deliveries?.close()])
       await app.close()
       if (onPostgres) await dropSchema(schema)
       rmSync(folder, { recursive: true, force: true })
@@ -169,6 +176,8 @@ function seedsOf(operator: Client) {
       made(`/iam/v2/groupInvites/${group}`, { roleUid, ttl: '3600s', ...body }),
     association: (group: string, body: Json = {}) =>
       made(`/iam/v2/accountAssociations/${group}`, { name: unique('association'), ...body }),
+    subscription: (group: string, sink = 'https://hooks.example.com/') =>
+      made(`/events/v2/subscriptions/${group}`, { sink }),
     /** An identity that lives in `group` and has the role on it. */
     async member(group: string, role: string): Promise<Json> {
       const identity = await this.identity(group)

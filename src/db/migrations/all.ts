@@ -7,6 +7,7 @@ import { migration as facts } from './0005-facts.ts'
 import { migration as registry } from './0006-registry.ts'
 import { migration as iamMore } from './0007-iam-more.ts'
 import { migration as libraries } from './0009-libraries.ts'
+import { migration as deliveries } from './0010-deliveries.ts'
 import { migration as audit } from './0011-audit.ts'
 import { migration as imageContents } from './0012-image-contents.ts'
 
@@ -20,6 +21,7 @@ export const migrations: readonly Migration[] = [
   registry,
   iamMore,
   libraries,
+  deliveries,
   audit,
   imageContents,
 ]

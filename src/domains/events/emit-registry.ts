@@ -1,8 +1,8 @@
 // Events of the registry's own protocol: what was pushed and pulled, by whom, and what was refused.
-import { randomUUID } from 'node:crypto'
-import type { Call } from '#app.ts'
-import type { Db, Tx } from '#db/sql.ts'
-import { insertEvents, type OutboxEvent } from './outbox.store.ts'
+import type { App, Call } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { queueEvents } from './emit.ts'
+import type { OutboxEvent } from './outbox.store.ts'
 
 /** How the client named the repository, and who it was. */
 export type Origin = { host: string; repository: string; userAgent: string; remoteAddress: string }
@@ -19,12 +19,12 @@ export type Pulled = Content & { method: 'GET' | 'HEAD' }
 /** Queues the event of a push inside the transaction that stores what was pushed. */
 export async function emitPush(
   tx: Tx,
-  call: Pick<Call, 'caller' | 'now'>,
+  call: Pick<Call, 'app' | 'caller' | 'now'>,
   repo: EventRepo,
   origin: Origin,
   pushed: Pushed,
 ): Promise<void> {
-  await insertEvents(tx, [pushEvent({ actor: call.caller.uid, time: call.now, repo, origin }, pushed)])
+  await queueEvents(tx, call.app, pushEvent({ actor: call.caller.uid, time: call.now, repo, origin }, pushed))
 }
 
 /** Events that belong to no transaction. Noting one costs next to nothing; they are written together, a little later. */
@@ -41,16 +41,18 @@ const batch = 100
 /** With more than these waiting, the database does not keep up, and pulls are not made to wait for it. */
 const maxWaiting = 20_000
 
+type NewEvent = Omit<OutboxEvent, 'uuid'>
+
 /** `report` hears of events that could not be written, and of how many were dropped. */
 export function createRegistryEvents(
-  db: Db,
+  { db, events: signals }: Pick<App, 'db' | 'events'>,
   report: { failed(error: unknown): void; dropped(count: number): void },
 ): RegistryEvents {
-  let waiting: (() => OutboxEvent)[] = []
+  let waiting: (() => NewEvent)[] = []
   let dropped = 0
   let writing: Promise<void> | undefined
 
-  const note = (make: () => OutboxEvent): void => {
+  const note = (make: () => NewEvent): void => {
     if (waiting.length < maxWaiting) waiting.push(make)
     else dropped++
   }
@@ -59,7 +61,7 @@ export function createRegistryEvents(
     dropped = 0
     while (waiting.length > 0) {
       const events = waiting.slice(0, batch).map((make) => make())
-      await db.tx((tx) => insertEvents(tx, events))
+      await db.tx((tx) => queueEvents(tx, { events: signals }, ...events))
       waiting = waiting.slice(events.length)
     }
   }
@@ -94,7 +96,7 @@ export function createRegistryEvents(
 
 type Who = { actor: string; time: string; repo: EventRepo; origin: Origin }
 
-function pushEvent(who: Who, pushed: Pushed): OutboxEvent {
+function pushEvent(who: Who, pushed: Pushed): NewEvent {
   const { repo, origin } = who
   const own = {
     ...(origin.repository === repo.path ? {} : { display_name: repo.path }),
@@ -103,11 +105,11 @@ function pushEvent(who: Who, pushed: Pushed): OutboxEvent {
   return eventOf('push', who, pushed, own)
 }
 
-function pullEvent(who: Who, pulled: Pulled): OutboxEvent {
+function pullEvent(who: Who, pulled: Pulled): NewEvent {
   return eventOf('pull', who, pulled, { method: pulled.method })
 }
 
-function eventOf(kind: 'push' | 'pull', { actor, time, repo, origin }: Who, what: Content, own: object): OutboxEvent {
+function eventOf(kind: 'push' | 'pull', { actor, time, repo, origin }: Who, what: Content, own: object): NewEvent {
   const body = {
     repository: origin.repository,
     repo_id: repo.uid,
@@ -123,7 +125,6 @@ function eventOf(kind: 'push' | 'pull', { actor, time, repo, origin }: Who, what
     ...own,
   }
   return {
-    uuid: randomUUID(),
     type: `dev.pinfold.registry.${kind}.v1`,
     audience: 'CUSTOMER',
     source: origin.host,
@@ -132,6 +133,11 @@ function eventOf(kind: 'push' | 'pull', { actor, time, repo, origin }: Who, what
     actor: JSON.stringify({ subject: actor }),
     bodyType: kind === 'push' ? 'pinfold.registry.PushEvent' : 'pinfold.registry.PullEvent',
     body: JSON.stringify(body),
+    extensions: {
+      image: `${origin.host}/${origin.repository}${what.tag === undefined ? '' : `:${what.tag}`}`,
+      digest: what.digest,
+      ...(what.mediaType === undefined ? {} : { mediatype: what.mediaType }),
+    },
     createTime: time,
   }
 }

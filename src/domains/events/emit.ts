@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { Call } from '#app.ts'
+import type { App, Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { newUid } from '#lib/uid.ts'
 import { isAudited, maxUserAgent } from './audit.model.ts'
 import { insertEntry } from './audit.store.ts'
-import { insertEvent, type OutboxEvent } from './outbox.store.ts'
+import { insertEvents, type OutboxEvent } from './outbox.store.ts'
 
 export type EventInput = {
   /** The uid of the resource. */
@@ -15,17 +15,21 @@ export type EventInput = {
   body: object | null
   /** Who caused it, where the method itself finds that out; otherwise the caller. */
   actor?: string
+  /** CloudEvents extension attributes that only this kind of event has, by their lower-case names. */
+  extensions?: Readonly<Record<string, string>>
 }
 
 /**
  * Queues the event of the current method inside the caller's transaction, and writes it into the audit log if it is about
  * access: the change, its event and its entry commit together.
  */
-export async function emit(tx: Tx, call: Call, { subject, group, body, actor }: EventInput): Promise<void> {
+export async function emit(tx: Tx, call: Call, { subject, group, body, actor, extensions }: EventInput): Promise<void> {
   const rule = call.method.event
   if (!rule) throw new Error(`${call.method.fullName} declares no event`)
-  const event: OutboxEvent = {
-    uuid: randomUUID(),
+  // The group has a column of its own.
+  const missing = rule.extensions.find((name) => name !== 'group' && extensions?.[name] === undefined)
+  if (missing) throw new Error(`${call.method.fullName} declares the extension ${missing} for its event`)
+  const event: Omit<OutboxEvent, 'uuid'> = {
     type: rule.type,
     audience: rule.audience,
     source: rule.source,
@@ -34,13 +38,16 @@ export async function emit(tx: Tx, call: Call, { subject, group, body, actor }: 
     actor: JSON.stringify({ subject: actor ?? call.caller.uid }),
     bodyType: rule.bodyType,
     body: body === null ? 'null' : rule.render(body),
+    ...(extensions ? { extensions } : {}),
     createTime: call.now,
   }
-  await insertEvent(tx, event)
+  await queueEvents(tx, call.app, event)
   if (isAudited(event.type)) await audit(tx, call, event)
 }
 
-async function audit(tx: Tx, call: Call, { type, subject, group, actor, bodyType, body }: OutboxEvent): Promise<void> {
+type Audited = Omit<OutboxEvent, 'uuid'>
+
+async function audit(tx: Tx, call: Call, { type, subject, group, actor, bodyType, body }: Audited): Promise<void> {
   const who = JSON.parse(actor) as { subject: string; act?: object }
   await insertEntry(tx, {
     uid: newUid(group),
@@ -55,4 +62,17 @@ async function audit(tx: Tx, call: Call, { type, subject, group, actor, bodyType
     body,
     createTime: call.now,
   })
+}
+
+/** Queues events that no method of the contract declares, such as those of the registry's own protocol. */
+export async function queueEvents(
+  tx: Tx,
+  app: Pick<App, 'events'>,
+  ...events: Omit<OutboxEvent, 'uuid'>[]
+): Promise<void> {
+  await insertEvents(
+    tx,
+    events.map((event) => ({ uuid: randomUUID(), ...event })),
+  )
+  tx.after(() => app.events.written.notify())
 }

@@ -1,4 +1,4 @@
-import { join, sql, type Tx } from '#db/sql.ts'
+import { join, type Sql, sql, type Tx } from '#db/sql.ts'
 
 /** An event that waits for delivery. */
 export type OutboxEvent = {
@@ -6,6 +6,7 @@ export type OutboxEvent = {
   uuid: string
   type: string
   audience: string
+  /** A path below our URL, or a source of its own. */
   source: string
   subject: string
   group: string
@@ -14,24 +15,33 @@ export type OutboxEvent = {
   bodyType: string
   /** JSON in the spelling that is delivered. */
   body: string
+  /** CloudEvents extension attributes by their lower-case names. */
+  extensions?: Readonly<Record<string, string>>
   createTime: string
 }
 
-export async function insertEvent(tx: Tx, event: OutboxEvent): Promise<void> {
-  await tx.run(sql`
-    INSERT INTO events_outbox (uuid, type, audience, source, subject, event_group, actor, body_type, body, create_time)
-    VALUES (${event.uuid}, ${event.type}, ${event.audience}, ${event.source}, ${event.subject}, ${event.group},
-            ${event.actor}, ${event.bodyType}, ${event.body}, ${event.createTime})`)
+/**
+ * Several in one statement. They are routed to the subscriptions after the commit; `tx.after` should tell
+ * `app.events.written`.
+ */
+export async function insertEvents(tx: Tx, events: readonly OutboxEvent[]): Promise<void> {
+  if (events.length > 0) await tx.run(insertion(events, 0))
 }
 
-/** Several in one statement, for events that are written together. */
-export async function insertEvents(tx: Tx, events: readonly OutboxEvent[]): Promise<void> {
+/** For an event that is nobody's but its one receiver's: it is in no order, and never routed. Answers with its number. */
+export async function insertSentEvent(tx: Tx, event: OutboxEvent): Promise<number> {
+  const row = await tx.get<{ id: number }>(sql`${insertion([event], -1)} RETURNING id`)
+  return row!.id
+}
+
+function insertion(events: readonly OutboxEvent[], position: number): Sql {
   const rows = events.map((event) => {
+    const extensions = event.extensions ? JSON.stringify(event.extensions) : ''
     return sql`(${event.uuid}, ${event.type}, ${event.audience}, ${event.source}, ${event.subject}, ${event.group},
-                ${event.actor}, ${event.bodyType}, ${event.body}, ${event.createTime})`
+                ${event.actor}, ${event.bodyType}, ${event.body}, ${extensions}, ${position}, ${event.createTime})`
   })
-  if (rows.length === 0) return
-  await tx.run(sql`
-    INSERT INTO events_outbox (uuid, type, audience, source, subject, event_group, actor, body_type, body, create_time)
-    VALUES ${join(rows, ', ')}`)
+  return sql`
+    INSERT INTO events_outbox (uuid, type, audience, source, subject, event_group, actor, body_type, body, extensions,
+                               position, create_time)
+    VALUES ${join(rows, ', ')}`
 }

@@ -56,7 +56,8 @@ export async function createGroupMapping(call: Call, parent: string, input: NewM
     if (!(await store.insertMapping(tx, mapping))) {
       throw alreadyExists(groupMappingType, mapping.externalGroupId, 'the external group has this role already')
     }
-    await emit(tx, call, { subject: mapping.uid, group: rootOf(parent), body: shown(mapping) })
+    const extensions = { identityprovider: parent }
+    await emit(tx, call, { subject: mapping.uid, group: rootOf(parent), body: shown(mapping), extensions })
   })
   call.log.info('group mapping created', { uid: mapping.uid })
   return mapping
@@ -67,7 +68,8 @@ export async function deleteGroupMapping(call: Call, uid: string): Promise<void>
     const mapping = await store.findMapping(tx, uid)
     if (!mapping) throw notFound(groupMappingType, uid)
     await store.deleteMapping(tx, mapping)
-    await emit(tx, call, { subject: uid, group: rootOf(uid), body: { uid } })
+    const extensions = { identityprovider: parentOf(uid) }
+    await emit(tx, call, { subject: uid, group: rootOf(uid), body: { uid }, extensions })
   })
   call.log.info('group mapping deleted', { uid })
 }
@@ -91,7 +93,8 @@ export async function deleteGroupMappings(
     for (const mapping of found) await store.deleteMapping(tx, mapping)
     if (found.length > 0) {
       const body = { parent, externalGroupRoleMappings: found.map(shown) }
-      await emit(tx, call, { subject: parent, group: rootOf(parent), body })
+      const extensions = { identityprovider: parent }
+      await emit(tx, call, { subject: parent, group: rootOf(parent), body, extensions })
     }
     return found
   })

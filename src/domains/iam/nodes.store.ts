@@ -11,6 +11,7 @@ const tables = [
   'identity_providers',
   'external_group_role_mappings',
   'group_invites',
+  'subscriptions',
   'audit_log',
 ]
 

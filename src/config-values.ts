@@ -1,0 +1,130 @@
+// What the values of settings may be: each takes a text and the setting's name, and throws a ConfigError.
+import { isIP } from 'node:net'
+import { parseMasterKey } from './lib/master-key.ts'
+
+/** A setting that cannot be used; the message lists every one that is wrong. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+}
+
+export const folder = (value: string, name: string): string => {
+  if (value === '') throw new ConfigError(`${name} must name a folder`)
+  return value
+}
+export const onOff = (value: string, name: string): boolean => {
+  if (value === 'on' || value === 'off') return value === 'on'
+  throw new ConfigError(`${name} must be on or off`)
+}
+export const oneOf =
+  <T extends string>(...words: T[]) =>
+  (value: string, name: string): T => {
+    const found = words.find((word) => word === value)
+    if (found === undefined) throw new ConfigError(`${name} must be one of: ${words.join(', ')}`)
+    return found
+  }
+export const whole =
+  (min: number, max: number) =>
+  (value: string, name: string): number => {
+    const number = Number(value)
+    if (!Number.isInteger(number) || number < min || number > max) {
+      throw new ConfigError(`${name} must be a whole number from ${min} to ${max}`)
+    }
+    return number
+  }
+export const address = (value: string, name: string): { host: string; port: number } => {
+  const match = /^(?<host>\[[0-9a-fA-F:.]+\]|[^:[\]]+):(?<port>\d{1,5})$/.exec(value)
+  const port = Number(match?.groups?.port)
+  if (!match?.groups || port > 65_535) throw new ConfigError(`${name} must be HOST:PORT`)
+  return { host: match.groups.host!.replace(/^\[|\]$/g, ''), port }
+}
+/** The origin of an http or https URL; nothing for nothing. */
+export const baseUrl = (value: string, name: string): string => {
+  if (value === '') return ''
+  const url = URL.parse(value)
+  if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search !== '' || url.hash !== '') {
+    throw new ConfigError(`${name} must be an http or https URL without a path`)
+  }
+  return url.origin
+}
+export const databaseUrl = (value: string, name: string): string => {
+  if (value === '') return ''
+  const url = URL.parse(value)
+  if (!url || !/^postgres(?:ql)?:$/.test(url.protocol)) throw new ConfigError(`${name} must be a postgres:// URL`)
+  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(url.searchParams.get('schema') ?? 'public')) {
+    throw new ConfigError(`${name} must name the schema in lower case`)
+  }
+  return value
+}
+export const masterKey = (value: string, name: string): string => {
+  try {
+    if (value !== '') parseMasterKey(value)
+    return value
+  } catch {
+    throw new ConfigError(`${name} must be 32 bytes, as base64 or hex`)
+  }
+}
+/** It is the first part of an image's name, so what a registry allows there. */
+export const organisation = (value: string, name: string): string => {
+  if (!/^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/.test(value) || value.length > 255) {
+    throw new ConfigError(`${name} must be lower-case letters and digits, joined by dots, dashes or underscores`)
+  }
+  return value
+}
+export const domain = (value: string, name: string): string => {
+  if (!/^[a-z0-9][a-z0-9.-]*$/.test(value)) throw new ConfigError(`${name} must be a host name`)
+  return value
+}
+
+/** Where blobs are kept: a folder, as a path or a URL, or nothing for the one in the data folder. */
+export const blobStore = (value: string, name: string): string => {
+  if (/^s3:/i.test(value)) throw new ConfigError(`${name} cannot be an s3:// URL yet; give a folder`)
+  if (!/^[a-z][a-z0-9+.-]+:/i.test(value)) return value
+  const url = URL.parse(value)
+  if (url?.protocol !== 'file:' || url.host !== '' || url.search !== '' || url.hash !== '') {
+    throw new ConfigError(`${name} must be a folder, as a path or a file:// URL`)
+  }
+  return value
+}
+
+export const networks = (value: string, name: string): readonly string[] => {
+  const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
+  for (const one of listed) {
+    const [address = '', bits = '0', more] = one.split('/')
+    const most = isIP(address) === 6 ? 128 : 32
+    if (isIP(address) === 0 || more !== undefined || !/^\d{1,3}$/.test(bits) || Number(bits) > most) {
+      throw new ConfigError(`${name} must be addresses or CIDR ranges, with commas`)
+    }
+  }
+  return listed
+}
+
+/** A JSON array of objects, each with exactly these members, all of them texts that say something. */
+export const records =
+  <K extends string>(...members: K[]) =>
+  (value: string, name: string): readonly Record<K, string>[] => {
+    const isRecord = (one: unknown): boolean => {
+      if (one === null || typeof one !== 'object') return false
+      const texts = Object.values(one).every((text) => typeof text === 'string' && text !== '')
+      return texts && Object.keys(one).sort().join() === [...members].sort().join()
+    }
+    try {
+      const parsed: unknown = value === '' ? [] : JSON.parse(value)
+      if (Array.isArray(parsed) && parsed.every(isRecord)) return parsed as Record<K, string>[]
+    } catch {
+      // Said below.
+    }
+    throw new ConfigError(`${name} must be a JSON array of objects with ${members.join(', ')}`)
+  }
+
+/** The documents of the terms; two of one id would leave it open which one was accepted. */
+export const documents = (value: string, name: string): readonly Record<'id' | 'label' | 'url', string>[] => {
+  const listed = records('id', 'label', 'url')(value, name)
+  if (new Set(listed.map(({ id }) => id)).size === listed.length) return listed
+  throw new ConfigError(`${name} must be documents with different ids`)
+}
+/** Full names of methods, with commas. */
+export const methodNames = (value: string, name: string): readonly string[] => {
+  const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
+  if (listed.every((one) => /^[\w.]+\/\w+$/.test(one))) return listed
+  throw new ConfigError(`${name} must be full names of methods, with commas`)
+}

@@ -1,0 +1,81 @@
+import type { Fields } from '#lib/fields.ts'
+
+/** What became of a delivery, as its row has it. */
+export const deliveryStates = { waiting: 0, delivered: 1, givenUp: 2 } as const
+export type DeliveryState = (typeof deliveryStates)[keyof typeof deliveryStates]
+
+/** How an attempt ended: `delivered`, `refused` by a status, or what kept it from getting one. */
+export type AttemptResult =
+  | 'delivered'
+  | 'refused'
+  | 'gone'
+  | 'slowed'
+  | 'timeout'
+  | 'unreachable'
+  | 'private-address'
+  | 'insecure'
+  | 'bad-url'
+
+/** A delivery that waits, as whoever sends it needs it. `nextTime` is empty, or when to try again. */
+export type Waiting = {
+  id: number
+  event: number
+  subject: string
+  attempts: number
+  nextTime: string
+  createTime: string
+}
+
+/** How a subscription is served. Times are empty where there is none. */
+export type Settings = {
+  uid: string
+  types: readonly string[]
+  paused: boolean
+  pauseReason: string
+  waiting: number
+  givenUp: number
+  failures: number
+  blockedUntil: string
+  oldSecretExpireTime: string
+}
+
+/** One event for one subscription, as its owner sees it. */
+export type Delivery = {
+  /** The uid of the subscription, a slash and its number in 16 hex digits. */
+  uid: string
+  /** The number of the event. */
+  event: number
+  state: DeliveryState
+  /** Empty, like the type, when the event is not kept any more. */
+  eventId: string
+  type: string
+  subject: string
+  attemptCount: number
+  /** Empty when it does not wait for a time. */
+  nextAttemptTime: string
+  lastAttempt: DeliveryAttempt | undefined
+  createTime: string
+}
+
+export type DeliveryAttempt = { result: AttemptResult; status: number; durationMs: number; createTime: string }
+
+export const deliveryType = 'events.pinfold.dev/Delivery'
+export const deliveryFields = { uid: { column: 'uid', sort: true } } as const satisfies Fields<Delivery>
+
+export const maxTypes = 20
+export const maxTypeLength = 200
+export const maxRedeliveries = 100
+export const maxAttemptsShown = 100
+export const defaultOverlapMs = 24 * 60 * 60 * 1000
+export const maxOverlapMs = 7 * defaultOverlapMs
+
+export function deliveryUid(subscription: string, id: number): string {
+  return `${subscription}/${id.toString(16).padStart(16, '0')}`
+}
+
+/** The subscription and number that a delivery's uid names; `undefined` for one that cannot be. */
+export function readDeliveryUid(uid: string): { subscription: string; id: number } | undefined {
+  const slash = uid.lastIndexOf('/')
+  const id = Number.parseInt(uid.slice(slash + 1), 16)
+  return slash > 0 && Number.isSafeInteger(id) ? { subscription: uid.slice(0, slash), id } : undefined
+}

@@ -1,0 +1,128 @@
+import type { Handlers } from '#app.ts'
+import {
+  type DeliveriesService,
+  Delivery_State,
+  type DeliveryAttempt as DeliveryAttemptMessage,
+  type Delivery as DeliveryMessage,
+  type SubscriptionSettings,
+} from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { readPage } from '#lib/paging.ts'
+import { timestamp, toIso } from '#lib/timestamp.ts'
+import {
+  type Delivery,
+  type DeliveryAttempt,
+  type DeliveryState,
+  deliveryFields,
+  deliveryStates,
+  type Settings,
+} from './deliveries.model.ts'
+import * as service from './deliveries.service.ts'
+
+export const deliveries: Handlers<typeof DeliveriesService> = {
+  async getSubscriptionSettings(call, { uid }) {
+    return toSettings(await service.getSettings(call, uid))
+  },
+
+  async updateSubscriptionSettings(call, { settings, updateMask }) {
+    const patch = { paths: updateMask?.paths ?? [], value: { types: settings?.types ?? [] } }
+    return toSettings(await service.updateSettings(call, settings?.uid ?? '', patch))
+  },
+
+  async pauseSubscription(call, { uid, reason }) {
+    return toSettings(await service.pauseSubscription(call, uid, reason))
+  },
+
+  async resumeSubscription(call, { uid }) {
+    return toSettings(await service.resumeSubscription(call, uid))
+  },
+
+  async rotateSubscriptionSecret(call, { uid, overlap }) {
+    const overlapMs = overlap && Number(overlap.seconds) * 1000 + overlap.nanos / 1e6
+    const { secret, settings } = await service.rotateSecret(call, uid, overlapMs)
+    return {
+      $typeName: 'pinfold.control.events.v1.RotateSubscriptionSecretResponse',
+      secret,
+      settings: toSettings(settings),
+    }
+  },
+
+  async sendTestEvent(call, { uid }) {
+    return toMessage(await service.sendTestEvent(call, uid))
+  },
+
+  async listDeliveries(call, request) {
+    const { uid, state } = request
+    const page = readPage(call, request, { fields: deliveryFields, defaultOrder: 'uid desc' }, [uid, state])
+    const listed = await service.listDeliveries(call, uid, page, readState(state))
+    return {
+      $typeName: 'pinfold.control.events.v1.ListDeliveriesResponse',
+      deliveries: listed.items.map(toMessage),
+      nextPageToken: listed.next,
+      totalCount: BigInt(listed.total),
+      skipped: request.skip,
+    }
+  },
+
+  async getDelivery(call, { uid }) {
+    return toMessage(await service.getDelivery(call, uid))
+  },
+
+  async redeliver(call, { uid, deliveryUids }) {
+    const made = await service.redeliver(call, uid, deliveryUids)
+    return { $typeName: 'pinfold.control.events.v1.RedeliverResponse', deliveries: made.map(toMessage) }
+  },
+
+  async replayEvents(call, { uid, startTime, endTime }) {
+    if (!startTime) throw invalid({ field: 'start_time', description: 'is required' })
+    const count = await service.replayEvents(call, uid, toIso(startTime), endTime ? toIso(endTime) : call.now)
+    return { $typeName: 'pinfold.control.events.v1.ReplayEventsResponse', eventCount: BigInt(count) }
+  },
+}
+
+const states: readonly (readonly [DeliveryState, Delivery_State])[] = [
+  [deliveryStates.waiting, Delivery_State.WAITING],
+  [deliveryStates.delivered, Delivery_State.DELIVERED],
+  [deliveryStates.givenUp, Delivery_State.GIVEN_UP],
+]
+
+function readState(state: Delivery_State): DeliveryState | undefined {
+  if (state === Delivery_State.STATE_UNSPECIFIED) return undefined
+  const found = states.find(([, message]) => message === state)
+  if (!found) throw invalid({ field: 'state', description: 'is not a state of deliveries' })
+  return found[0]
+}
+
+function toSettings(settings: Settings): SubscriptionSettings {
+  const { waiting, givenUp, blockedUntil, oldSecretExpireTime, types, ...plain } = settings
+  return {
+    $typeName: 'pinfold.control.events.v1.SubscriptionSettings',
+    ...plain,
+    types: [...types],
+    waiting: BigInt(waiting),
+    givenUp: BigInt(givenUp),
+    ...(blockedUntil === '' ? {} : { blockedUntil: timestamp(blockedUntil) }),
+    ...(oldSecretExpireTime === '' ? {} : { oldSecretExpireTime: timestamp(oldSecretExpireTime) }),
+  }
+}
+
+function toMessage(delivery: Delivery & { attempts?: readonly DeliveryAttempt[] }): DeliveryMessage {
+  const { event: _, nextAttemptTime, lastAttempt, attempts = [], createTime, state, ...plain } = delivery
+  return {
+    $typeName: 'pinfold.control.events.v1.Delivery',
+    ...plain,
+    state: states.find(([ours]) => ours === state)![1],
+    ...(nextAttemptTime === '' ? {} : { nextAttemptTime: timestamp(nextAttemptTime) }),
+    ...(lastAttempt ? { lastAttempt: toAttempt(lastAttempt) } : {}),
+    attempts: attempts.map(toAttempt),
+    createTime: timestamp(createTime),
+  }
+}
+
+function toAttempt({ createTime, ...plain }: DeliveryAttempt): DeliveryAttemptMessage {
+  return {
+    $typeName: 'pinfold.control.events.v1.DeliveryAttempt',
+    ...plain,
+    createTime: timestamp(createTime),
+  }
+}

@@ -1,0 +1,41 @@
+import { list, sql, type Tx } from '#db/sql.ts'
+
+/** Answers with how many events went, at most `limit`. The newest stays, for SQLite gives out its number again. */
+export async function sweepEvents(tx: Tx, before: string, limit: number): Promise<number> {
+  return tx.run(sql`
+    DELETE FROM events_outbox WHERE id IN (
+      SELECT id FROM events_outbox WHERE create_time < ${before} AND position <> 0
+         AND id < (SELECT max(id) FROM events_outbox) ORDER BY create_time, id LIMIT ${limit})`)
+}
+
+/** The oldest rows have the lowest ids, so only so many of them are looked at. */
+export async function sweepDeliveries(tx: Tx, before: string, limit: number): Promise<number> {
+  const rows = await tx.all<{ id: number; createTime: string }>(sql`
+    SELECT id, create_time AS "createTime" FROM deliveries ORDER BY id LIMIT ${limit}`)
+  return remove(
+    tx,
+    rows.filter(({ createTime }) => createTime < before).map(({ id }) => id),
+  )
+}
+
+/** What waits for subscriptions that were deleted, and in the end their queues. */
+export async function sweepDeleted(tx: Tx, limit: number): Promise<number> {
+  const queue = await tx.get<{ subscription: number }>(sql`
+    SELECT subscription_id AS "subscription" FROM delivery_queues WHERE deleted = 1 ORDER BY subscription_id LIMIT 1`)
+  if (!queue) return 0
+  const { subscription } = queue
+  const rows = await tx.all<{ id: number }>(sql`
+    SELECT id FROM deliveries WHERE subscription_id = ${subscription} ORDER BY id LIMIT ${limit}`)
+  if (rows.length > 0)
+    return remove(
+      tx,
+      rows.map(({ id }) => id),
+    )
+  return tx.run(sql`DELETE FROM delivery_queues WHERE subscription_id = ${subscription}`)
+}
+
+async function remove(tx: Tx, ids: readonly number[]): Promise<number> {
+  if (ids.length === 0) return 0
+  await tx.run(sql`DELETE FROM delivery_attempts WHERE delivery_id IN (${list(ids)})`)
+  return tx.run(sql`DELETE FROM deliveries WHERE id IN (${list(ids)})`)
+}

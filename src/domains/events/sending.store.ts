@@ -1,0 +1,107 @@
+// What the node that owns a queue reads to send, and writes about what came of it.
+import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
+import type { AttemptResult, DeliveryState, Waiting } from './deliveries.model.ts'
+
+const waiting = sql`
+  id, event_id AS "event", subject, attempts, next_time AS "nextTime", create_time AS "createTime"`
+
+/** What waits behind `after`, in order. */
+export function scanWaiting(reader: Reader, subscription: number, after: number, limit: number): Promise<Waiting[]> {
+  return reader.all<Waiting>(sql`
+    SELECT ${waiting} FROM deliveries
+     WHERE subscription_id = ${subscription} AND state = 0 AND id > ${after} ORDER BY id LIMIT ${limit}`)
+}
+
+/** The same for one subject, no further than `upTo`. */
+export function scanSubject(
+  reader: Reader,
+  { subscription, subject, after, upTo }: { subscription: number; subject: string; after: number; upTo: number },
+  limit: number,
+): Promise<Waiting[]> {
+  return reader.all<Waiting>(sql`
+    SELECT ${waiting} FROM deliveries
+     WHERE subscription_id = ${subscription} AND subject = ${subject} AND state = 0 AND id > ${after} AND id <= ${upTo}
+     ORDER BY id LIMIT ${limit}`)
+}
+
+export type Target = {
+  uid: string
+  group: string
+  sink: string
+  /** As JSON. */
+  types: string
+  secret: Uint8Array
+  oldSecret: Uint8Array | null
+  /** Until when the old secret signs too. */
+  oldSecretTime: string
+}
+
+const target = sql`
+  s.uid, s.parent_uid AS "group", s.sink, s.types, s.secret, s.old_secret AS "oldSecret", s.old_secret_time AS "oldSecretTime"`
+
+/** Where to send; `undefined` when the queue is not the node's any more, or is paused. */
+export function findTarget(reader: Reader, subscription: number, node: string): Promise<Target | undefined> {
+  return reader.get<Target>(sql`
+    SELECT ${target} FROM delivery_queues q JOIN subscriptions s ON s.id = q.subscription_id
+     WHERE q.subscription_id = ${subscription} AND q.owner = ${node} AND q.paused = 0`)
+}
+
+export type Payload = {
+  id: number
+  uuid: string
+  type: string
+  audience: string
+  source: string
+  subject: string
+  group: string
+  actor: string
+  bodyType: string
+  body: string
+  extensions: string
+  createTime: string
+}
+
+/** The events of these ids; those that are not kept any more are missing. */
+export function findPayloads(reader: Reader, events: readonly number[]): Promise<Payload[]> {
+  return reader.all<Payload>(sql`
+    SELECT id, uuid, type, audience, source, subject, event_group AS "group", actor, body_type AS "bodyType", body,
+           extensions, create_time AS "createTime"
+      FROM events_outbox WHERE id IN (${list(events)})`)
+}
+
+export async function markDelivered(tx: Tx, ids: readonly number[]): Promise<void> {
+  await tx.run(sql`
+    UPDATE deliveries SET state = 1, attempts = attempts + 1, next_time = '' WHERE id IN (${list(ids)})`)
+}
+
+export async function markFailed(tx: Tx, id: number, state: DeliveryState, nextTime: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE deliveries SET state = ${state}, attempts = attempts + 1, next_time = ${nextTime}
+     WHERE id = ${id} AND state = 0`)
+}
+
+/** Gives up what was not tried because its sink failed, some of the oldest at a time. Answers with how many. */
+export async function giveUpOlderThan(tx: Tx, subscription: number, time: string, limit: number): Promise<number> {
+  return tx.run(sql`
+    UPDATE deliveries SET state = 2, next_time = ''
+     WHERE id IN (SELECT id FROM (
+       SELECT id, create_time FROM deliveries
+        WHERE subscription_id = ${subscription} AND state = 0 ORDER BY id LIMIT ${limit}) AS oldest
+        WHERE create_time <= ${time})`)
+}
+
+export type NewAttempt = {
+  delivery: number
+  result: AttemptResult
+  status: number
+  durationMs: number
+  createTime: string
+}
+
+export async function insertAttempts(tx: Tx, attempts: readonly NewAttempt[]): Promise<void> {
+  const rows = attempts.map(({ delivery, result, status, durationMs, createTime }) => {
+    return sql`(${delivery}, ${result}, ${status}, ${durationMs}, ${createTime})`
+  })
+  await tx.run(sql`
+    INSERT INTO delivery_attempts (delivery_id, result, status, duration_ms, create_time) VALUES ${join(rows, ', ')}`)
+}

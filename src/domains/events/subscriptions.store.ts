@@ -1,0 +1,46 @@
+import { addToLists, countNodes, type Keys, type Listing, listPage, removeFromLists } from '#db/listing.ts'
+import { type Reader, sql, type Tx } from '#db/sql.ts'
+import type { Branch, Page } from '#lib/paging.ts'
+import { parentOf } from '#lib/uid.ts'
+import type { Subscription } from './subscriptions.model.ts'
+
+const columns = sql`t.uid, t.sink, t.create_time AS "createTime", t.update_time AS "updateTime"`
+const kind = 'subscriptions'
+const listing: Listing = { kind, table: 'subscriptions', columns }
+
+const keysOf = (one: Subscription): Keys => ({ create_time: one.createTime, update_time: one.updateTime })
+
+export async function findSubscription(reader: Reader, uid: string): Promise<Subscription | undefined> {
+  return reader.get<Subscription>(sql`SELECT ${columns} FROM subscriptions t WHERE t.uid = ${uid}`)
+}
+
+/** One row more than the page has room for. */
+export function listSubscriptions(reader: Reader, branches: readonly Branch[], page: Page): Promise<Subscription[]> {
+  return listPage<Subscription>(reader, listing, branches, page)
+}
+
+export function countSubscriptions(reader: Reader, branches: readonly Branch[]): Promise<number> {
+  return countNodes(reader, listing, branches)
+}
+
+/** `secret` is sealed. Call `lockRouting` first. */
+export async function insertSubscription(tx: Tx, one: Subscription, secret: Uint8Array): Promise<void> {
+  const row = await tx.get<{ id: number }>(sql`
+    UPDATE events_router SET subscriptions = subscriptions + 1 WHERE id = 1 RETURNING subscriptions AS id`)
+  const { id } = row!
+  await tx.run(sql`
+    INSERT INTO subscriptions (id, uid, parent_uid, sink, secret, create_time, update_time)
+    VALUES (${id}, ${one.uid}, ${parentOf(one.uid)}, ${one.sink}, ${secret}, ${one.createTime}, ${one.updateTime})`)
+  await tx.run(sql`INSERT INTO delivery_queues (subscription_id) VALUES (${id})`)
+  await addToLists(tx, kind, one.uid, id, keysOf(one))
+}
+
+/** Its deliveries stay behind, for nobody to send, until they are swept. False when somebody else was quicker. */
+export async function deleteSubscription(tx: Tx, one: Subscription): Promise<boolean> {
+  await tx.run(sql`
+    UPDATE delivery_queues SET deleted = 1, served = generation, owner = ''
+     WHERE subscription_id IN (SELECT id FROM subscriptions WHERE uid = ${one.uid})`)
+  if ((await tx.run(sql`DELETE FROM subscriptions WHERE uid = ${one.uid}`)) === 0) return false
+  await removeFromLists(tx, kind, one.uid, keysOf(one))
+  return true
+}

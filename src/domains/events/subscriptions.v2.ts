@@ -1,0 +1,50 @@
+import type { Handlers } from '#app.ts'
+import type {
+  Subscription as SubscriptionMessage,
+  SubscriptionsService,
+} from '#gen/pinfold/events/v2/subscriptions_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { readPage } from '#lib/paging.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { empty } from '#lib/wire.ts'
+import { type Subscription, subscriptionFields } from './subscriptions.model.ts'
+import * as service from './subscriptions.service.ts'
+
+export const subscriptions: Handlers<typeof SubscriptionsService> = {
+  async getSubscription(call, { uid }) {
+    return toMessage(await service.getSubscription(call, uid))
+  },
+
+  async listSubscriptions(call, request) {
+    const { uidp } = request
+    const page = readPage(call, request, { fields: subscriptionFields, defaultOrder: 'uid' }, [uidp])
+    const listed = await service.listSubscriptions(call, uidp, page)
+    return {
+      $typeName: 'pinfold.platform.events.v2.ListSubscriptionsResponse',
+      subscriptions: listed.items.map(toMessage),
+      nextPageToken: listed.next,
+      totalCount: BigInt(listed.total),
+      skipped: request.skip,
+    }
+  },
+
+  async createSubscription(call, { parent, subscription }) {
+    if (!subscription) throw invalid({ field: 'subscription', description: 'is required' })
+    return toMessage(await service.createSubscription(call, parent, subscription.sink))
+  },
+
+  async deleteSubscription(call, { uid }) {
+    await service.deleteSubscription(call, uid)
+    return empty
+  },
+}
+
+function toMessage({ uid, sink, createTime, updateTime }: Subscription): SubscriptionMessage {
+  return {
+    $typeName: 'pinfold.platform.events.v2.Subscription',
+    uid,
+    sink,
+    createTime: timestamp(createTime),
+    updateTime: timestamp(updateTime),
+  }
+}

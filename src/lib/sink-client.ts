@@ -1,0 +1,105 @@
+// Posts to addresses that subscribers have named, thousands of times. Unlike other outgoing requests these keep their
+// connections; each of them was judged when it was made, and none leads anywhere else.
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { createGate, OutgoingError, type OutgoingOptions, type OutgoingReason } from './outgoing.ts'
+
+export type SinkAnswer = {
+  status: number
+  /** The value of Retry-After; empty without one. */
+  retryAfter: string
+}
+
+export type SinkClient = {
+  /** Why nothing would ever be sent to this URL; `undefined` when it may be tried. */
+  problemOf(url: string): OutgoingReason | undefined
+  /** Whatever is answered, redirects included; nothing of the answer's body is kept. Rejects with an OutgoingError. */
+  post(url: string, headers: Record<string, string>, body: string, timeoutMs: number): Promise<SinkAnswer>
+  /** Closes the connections that are idle. */
+  close(): void
+}
+
+/** What an answer may have; the connection of a longer one is closed. */
+const maxAnswerBytes = 64 * 1024
+const idleMs = 30_000
+
+export function createSinkClient(options: OutgoingOptions): SinkClient {
+  const { parse, checkedLookup } = createGate(options)
+  const kept = { keepAlive: true, maxFreeSockets: 64, timeout: idleMs }
+  const agents = { 'http:': new HttpAgent(kept), 'https:': new HttpsAgent(kept) }
+
+  const send = (url: URL, headers: Record<string, string>, body: string, timeoutMs: number): Promise<SinkAnswer> => {
+    const { promise, resolve, reject } = Promise.withResolvers<SinkAnswer>()
+    const secure = url.protocol === 'https:'
+    const agent = agents[secure ? 'https:' : 'http:']
+    const options = { method: 'POST', agent, lookup: checkedLookup, headers }
+    const sent = (secure ? httpsRequest : httpRequest)(url, options)
+    let answered: SinkAnswer | undefined
+    const timer = setTimeout(() => {
+      settle(new OutgoingError('timeout'))
+      sent.destroy()
+    }, timeoutMs)
+    // Once there is a status, nothing that happens to the rest of the answer changes what it said.
+    const settle = (error: unknown): void => {
+      clearTimeout(timer)
+      if (answered) resolve(answered)
+      else reject(error)
+    }
+    sent.on('response', (answer) => {
+      answered = { status: answer.statusCode ?? 0, retryAfter: answer.headers['retry-after'] ?? '' }
+      drain(answer, () => settle(undefined))
+    })
+    sent.on('error', (error) => settle(Object.assign(error, { reused: sent.reusedSocket })))
+    sent.on('close', () => settle(new Error('the connection was closed')))
+    sent.end(body)
+    return promise
+  }
+
+  return {
+    problemOf(url) {
+      try {
+        const { hostname } = parse(url)
+        const own = hostname === 'localhost' || hostname.endsWith('.localhost')
+        return own && !options.allowPrivate ? 'private-address' : undefined
+      } catch (error) {
+        return (error as OutgoingError).reason
+      }
+    },
+
+    async post(url, headers, body, timeoutMs) {
+      const parsed = parse(url)
+      const all = { ...headers, 'Content-Length': String(Buffer.byteLength(body)) }
+      for (let again = false; ; again = true) {
+        try {
+          return await send(parsed, all, body, timeoutMs)
+        } catch (error) {
+          if (error instanceof OutgoingError) throw error
+          // The other side may close an idle connection at the moment that we use it; that says nothing about it.
+          if (!again && wasReused(error)) continue
+          throw new OutgoingError('unreachable', error)
+        }
+      }
+    },
+
+    close() {
+      for (const agent of Object.values(agents)) agent.destroy()
+    },
+  }
+}
+
+function wasReused(error: unknown): boolean {
+  const { code, reused } = error as { code?: unknown; reused?: unknown }
+  return reused === true && (code === 'ECONNRESET' || code === 'EPIPE')
+}
+
+/** Reads the answer to its end, so that the connection can be used again, unless it is too long. */
+function drain(answer: IncomingMessage, done: () => void): void {
+  let size = 0
+  answer.on('data', (chunk: Buffer) => {
+    size += chunk.length
+    if (size > maxAnswerBytes) answer.destroy()
+  })
+  answer.on('end', done)
+  answer.on('close', done)
+  answer.on('error', done)
+}

@@ -1,0 +1,170 @@
+// What receivers can do wrong, and what must never be sent to.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { type Answer, eventually, localSinks, startReceiver } from '../support/receiver.ts'
+
+const settings = (pinfold: Pinfold, uid: string): Promise<Json> =>
+  pinfold.operator.get(`/events/v2/subscriptions/${uid}/settings`).then(({ body }) => body)
+const deliveries = (pinfold: Pinfold, uid: string, query = ''): Promise<Json[]> =>
+  pinfold.operator.get(`/events/v2/subscriptions/${uid}/deliveries?${query}`).then(({ body }) => body.deliveries)
+
+test('a sink that is gone for good is paused with the reason, and the others are told', async () => {
+  await using pinfold = await startPinfold(localSinks)
+  await using gone = await startReceiver(() => ({ status: 410 }))
+  await using other = await startReceiver()
+  const { seed, operator } = pinfold
+  const org = await seed.group()
+  const { uid } = await seed.subscription(org.uid, gone.url)
+  await seed.subscription(org.uid, other.url)
+  await other.until((got) => got.some(({ type }) => type.endsWith('subscription.updated.v1')))
+  const told = other.got.find(({ type }) => type.endsWith('subscription.updated.v1'))!
+  assert.deepEqual(told.json.body, { uid, types: [], paused: true, pause_reason: 'the sink answered 410 Gone' })
+  assert.equal(told.headers['ce-bodytype'], 'pinfold.control.events.v1.SubscriptionSettings')
+  const paused = await settings(pinfold, uid)
+  assert.deepEqual([paused.paused, paused.pauseReason, paused.waiting], [true, 'the sink answered 410 Gone', '1'])
+
+  const repo = await seed.repo(org.uid)
+  await other.until((got) => got.some(({ subject }) => subject === repo.uid))
+  assert.equal(gone.got.length, 1)
+  gone.answer(() => undefined)
+  assert.equal((await operator.post(`/events/v2/subscriptions/${uid}:resume`)).status, 200)
+  await gone.until(() => gone.accepted().length >= 2)
+  assert.deepEqual(gone.accepted()[0]!.id, gone.got[0]!.id)
+})
+
+test('a sink that asks to wait is left alone for as long as it asks', async () => {
+  await using pinfold = await startPinfold(localSinks)
+  const org = await pinfold.seed.group()
+  for (const answer of [
+    { status: 429, headers: { 'retry-after': '3600' } },
+    { status: 503, headers: { 'retry-after': new Date(Date.now() + 3600_000).toUTCString() } },
+  ] satisfies Answer[]) {
+    await using receiver = await startReceiver(() => answer)
+    const folder = await pinfold.seed.group(org.uid)
+    const { uid } = await pinfold.seed.subscription(folder.uid, receiver.url)
+    await pinfold.seed.repo(folder.uid)
+    const blocked = await eventually(
+      () => settings(pinfold, uid),
+      ({ blockedUntil }) => blockedUntil,
+    )
+    const wait = Date.parse(blocked.blockedUntil) - Date.now()
+    assert.ok(wait > 3_500_000 && wait <= 3_600_000, String(wait))
+    assert.equal(blocked.failures, 1)
+    await pinfold.seed.repo(folder.uid)
+    await eventually(
+      () => settings(pinfold, uid),
+      ({ waiting }) => waiting === '2',
+    )
+    assert.equal(receiver.got.length, 1)
+
+    // Whoever has repaired the sink need not wait.
+    receiver.answer(() => undefined)
+    await pinfold.operator.post(`/events/v2/subscriptions/${uid}:resume`)
+    await receiver.until(() => receiver.accepted().length === 2)
+  }
+})
+
+test('a redirect is not followed, and whatever else fails is tried again with the same id', async () => {
+  await using pinfold = await startPinfold({ ...localSinks, deliveryTimeoutMs: 1000 })
+  await using elsewhere = await startReceiver()
+  const answers: Answer[] = [
+    'cut',
+    { status: 307, headers: { location: elsewhere.url } },
+    { status: 400 },
+    { status: 404 },
+    { status: 500 },
+    'nothing',
+  ]
+  await using receiver = await startReceiver((_, times) => answers[times - 1])
+  const org = await pinfold.seed.group()
+  const { uid } = await pinfold.seed.subscription(org.uid, receiver.url)
+  await pinfold.seed.repo(org.uid)
+  await receiver.until(() => receiver.accepted().length === 1)
+  assert.equal(new Set(receiver.got.map(({ id }) => id)).size, 1)
+  assert.equal(receiver.got.length, 7)
+  assert.equal(elsewhere.got.length, 0)
+  const [delivery] = await eventually(
+    () => deliveries(pinfold, uid),
+    ([one]) => one?.state === 'DELIVERED',
+  )
+  const read = (await pinfold.operator.get(`/events/v2/deliveries/${delivery!.uid}`)).body
+  assert.deepEqual(
+    read.attempts.map(({ result, status }: Json) => [result, status]),
+    [
+      ['unreachable', 0],
+      ['refused', 307],
+      ['refused', 400],
+      ['refused', 404],
+      ['refused', 500],
+      ['timeout', 0],
+      ['delivered', 200],
+    ],
+  )
+  const times = read.attempts.map(({ createTime }: Json) => Date.parse(createTime)) as number[]
+  const waits = times.slice(1).map((time, i) => time - times[i]!)
+  for (const [i, least] of [10, 20, 40, 50, 50].entries()) assert.ok(waits[i]! >= least, waits.join())
+})
+
+test('after its time a delivery is given up, stays in the list, and lets the next of its subject go', async () => {
+  await using pinfold = await startPinfold({ ...localSinks, deliveryGiveUpMs: 1 })
+  const { seed, operator } = pinfold
+  await using receiver = await startReceiver(({ json }) =>
+    json.body.description === 'bad' ? { status: 400 } : undefined,
+  )
+  const org = await seed.group()
+  const repo = await seed.repo(org.uid)
+  const { uid } = await seed.subscription(org.uid, receiver.url)
+  for (const description of ['bad', 'good']) await operator.patch(`/registry/v2/repos/${repo.uid}`, { description })
+  await receiver.until(() => receiver.accepted().length === 1)
+  assert.equal(receiver.accepted()[0]!.json.body.description, 'good')
+  const [dead] = await eventually(
+    () => deliveries(pinfold, uid, 'state=GIVEN_UP'),
+    (some) => some.length === 1,
+  )
+  assert.deepEqual([dead!.subject, dead!.attemptCount, dead!.lastAttempt.status], [repo.uid, 1, 400])
+  assert.equal((await settings(pinfold, uid)).givenUp, '1')
+
+  receiver.answer(() => undefined)
+  const again = await operator.post(`/events/v2/subscriptions/${uid}:redeliver`, { deliveryUids: [dead!.uid] })
+  assert.equal(again.status, 200, again.text)
+  assert.equal(again.body.deliveries[0].eventId, dead!.eventId)
+  await receiver.until(() => receiver.accepted().length === 2)
+  assert.deepEqual(receiver.accepted()[1]!.id, dead!.eventId)
+})
+
+test('no more deliveries are on their way to one sink than the setting says, also with two subscriptions', async () => {
+  await using pinfold = await startPinfold({ ...localSinks, deliveriesInFlight: 4 })
+  await using receiver = await startReceiver()
+  const { seed } = pinfold
+  const org = await seed.group()
+  await seed.subscription(org.uid, receiver.url)
+  await seed.subscription(org.uid, receiver.url)
+  // Answers only in fours, which takes as many to be on their way at once.
+  const held: (() => void)[] = []
+  receiver.hold((release) => {
+    held.push(release)
+    if (held.length === 4) for (const one of held.splice(0)) one()
+  })
+  await Promise.all(Array.from({ length: 20 }, () => seed.repo(org.uid)))
+  await receiver.until((got) => got.length >= 36)
+  assert.equal(receiver.mostInFlight(), 4)
+})
+
+test('addresses of this machine are not connected to unless a setting allows it, whatever a name said before', async () => {
+  await using receiver = await startReceiver()
+  await using pinfold = await startPinfold({ ...localSinks, allowPrivateAddresses: false })
+  const org = await pinfold.seed.group()
+  // A name that means something else by the time that it is connected to: the row is changed behind the check.
+  const { uid } = await pinfold.seed.subscription(org.uid, 'https://hooks.example.com/')
+  await pinfold.operator.post(`/events/v2/subscriptions/${uid}:pause`)
+  await pinfold.point(uid, receiver.url)
+  await pinfold.seed.repo(org.uid)
+  await pinfold.operator.post(`/events/v2/subscriptions/${uid}:resume`)
+  const [tried] = await eventually(
+    () => deliveries(pinfold, uid),
+    ([one]) => one?.lastAttempt !== undefined,
+  )
+  assert.deepEqual([tried!.state, tried!.lastAttempt.result], ['WAITING', 'private-address'])
+  assert.equal(receiver.got.length, 0)
+})

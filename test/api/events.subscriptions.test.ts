@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { assertDenied, assertInvalid, assertNotFound } from '../support/expect.ts'
+import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+
+const path = '/events/v2/subscriptions'
+const type = 'events.pinfold.dev/Subscription'
+const sink = 'https://hooks.example.com/pinfold?team=security'
+
+let pinfold: Pinfold
+let owner: Client
+let org: string
+
+before(async () => {
+  pinfold = await startPinfold()
+  org = (await pinfold.seed.group()).uid
+  owner = await pinfold.as((await pinfold.seed.member(org, roleUids.owner)).uid)
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+test('a subscription is created, read, listed and deleted', async () => {
+  const created = await owner.post(`${path}/${org}`, { sink })
+  assert.equal(created.status, 200, created.text)
+  const { uid, createTime } = created.body
+  assert.match(uid, new RegExp(`^${org}/[0-9a-f]{16}$`))
+  assert.deepEqual(created.body, { uid, sink, createTime, updateTime: createTime })
+  assert.deepEqual((await owner.get(`${path}/${uid}`)).body, created.body)
+
+  const again = await owner.post(`${path}/${org}`, { sink })
+  assert.notEqual(again.body.uid, uid)
+  const listed = await owner.get(`${path}?uidp.children_of=${org}&order_by=created_at desc`)
+  assert.deepEqual(listed.body.totalCount, '2')
+  assert.deepEqual(listed.body.subscriptions.map((one: Json) => one.uid).sort(), [uid, again.body.uid].sort())
+  const paged = await owner.get(`${path}?page_size=1`)
+  const next = await owner.get(`${path}?page_size=1&page_token=${paged.body.nextPageToken}`)
+  assert.deepEqual(
+    [...paged.body.subscriptions, ...next.body.subscriptions].map((one: Json) => one.uid),
+    [uid, again.body.uid].sort(),
+  )
+
+  const deleted = await owner.delete(`${path}/${uid}`)
+  assert.deepEqual([deleted.status, deleted.text], [200, ''])
+  assertNotFound(await owner.get(`${path}/${uid}`), type, uid)
+  assertNotFound(await owner.delete(`${path}/${uid}`), type, uid)
+  assert.equal((await owner.get(path)).body.totalCount, '1')
+  const events = (await pinfold.events()).filter((one) => one.includes('.subscription.'))
+  const prefix = 'dev.pinfold.api.events.subscription'
+  assert.deepEqual(events, [`${prefix}.created.v1`, `${prefix}.created.v1`, `${prefix}.deleted.v1`])
+})
+
+test('a sink must be an absolute https URL of a public host', async () => {
+  const bad = [
+    '',
+    'hooks.example.com',
+    '/hook',
+    'http://hooks.example.com/',
+    'ftp://hooks.example.com/',
+    'https://',
+    'https://user:pass@hooks.example.com/',
+    'https://localhost/',
+    'https://a.localhost:8443/',
+    'https://127.0.0.1/',
+    'https://2130706433/',
+    'https://[::1]/',
+    'https://[::ffff:10.0.0.1]/',
+    'https://10.1.2.3/',
+    'https://169.254.169.254/latest/meta-data',
+    'https://192.168.0.1:8443/',
+    `https://hooks.example.com/${'x'.repeat(2048)}`,
+  ]
+  for (const one of bad) {
+    const answer = await owner.post(`${path}/${org}`, { sink: one })
+    assertInvalid(answer, 'sink')
+    assert.ok(!answer.text.includes('pass@'), answer.text)
+  }
+  assertInvalid(await owner.post(`${path}/${org}`, {}), 'sink')
+})
+
+test('only who may do so at the group sees, creates and deletes its subscriptions', async () => {
+  const { uid } = await pinfold.seed.subscription(org)
+  const viewer = await pinfold.as((await pinfold.seed.member(org, roleUids.viewer)).uid)
+  const stranger = await pinfold.as((await pinfold.seed.member((await pinfold.seed.group()).uid, roleUids.owner)).uid)
+  assert.equal((await viewer.get(`${path}/${uid}`)).status, 200)
+  assertDenied(await viewer.post(`${path}/${org}`, { sink }))
+  assertDenied(await viewer.delete(`${path}/${uid}`))
+  for (const one of [uid, `${org}/0123456789abcdef`]) {
+    assertDenied(await stranger.get(`${path}/${one}`))
+    assertDenied(await stranger.delete(`${path}/${one}`))
+  }
+  assertDenied(await stranger.post(`${path}/${org}`, { sink }))
+  assert.equal((await stranger.get(path)).body.totalCount, '0')
+})
+
+test('a group with subscriptions stays, and none is made in a group that is gone', async () => {
+  const group = (await pinfold.seed.group(org)).uid
+  const { uid } = await pinfold.seed.subscription(group)
+  const blocked = await owner.delete(`/iam/v2/groups/${group}`)
+  assert.equal(blocked.body.details[1].violations[0].type, 'RESOURCE_NOT_EMPTY')
+  await owner.delete(`${path}/${uid}`)
+  assert.equal((await owner.delete(`/iam/v2/groups/${group}`)).status, 200)
+  assertNotFound(await owner.post(`${path}/${group}`, { sink }), 'iam.pinfold.dev/Group', group)
+})
+
+test('of two deletions at once only one deletes', async () => {
+  const { uid } = await pinfold.seed.subscription(org)
+  const before = Number((await owner.get(path)).body.totalCount)
+  const answers = await Promise.all(Array.from({ length: 4 }, () => owner.delete(`${path}/${uid}`)))
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 404, 404, 404])
+  assert.equal(Number((await owner.get(path)).body.totalCount), before - 1)
+})
+
+test('the secret of a subscription is not in the database as it is', async () => {
+  await pinfold.seed.subscription(org)
+  const rows = await pinfold.app.db.all<{ secret: Uint8Array }>(sql`SELECT secret FROM subscriptions`)
+  for (const { secret } of rows) {
+    assert.equal(secret.length, 32 + 12 + 16)
+    assert.equal(pinfold.app.sealer.open('subscription-secret', secret)?.length, 32)
+  }
+})

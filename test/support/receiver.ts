@@ -1,0 +1,149 @@
+// A receiver of events as somebody else would write it: checks what it gets with the keys that the issuer publishes, and
+// does as a test says.
+import { createHash } from 'node:crypto'
+import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createRemoteJWKSet, jwtVerify } from 'jose'
+import type { Json } from './pinfold.ts'
+
+export type Received = {
+  id: string
+  type: string
+  subject: string
+  headers: IncomingHttpHeaders
+  text: string
+  json: Json
+  /** What the receiver answered. */
+  status: number
+}
+export type Answer = { status: number; headers?: Record<string, string> } | 'nothing' | 'cut'
+
+/** `answer` decides, by what came; 200 unless it says otherwise. */
+export async function startReceiver(answer: (got: Received, times: number) => Answer | undefined = () => undefined) {
+  const got: Received[] = []
+  const times = new Map<string, number>()
+  const waiters = new Set<() => void>()
+  let decide = answer
+  let holder: ((release: () => void) => void) | undefined
+  let inFlight = 0
+  let mostInFlight = 0
+
+  const handler: RequestListener = (req, res) => {
+    inFlight++
+    mostInFlight = Math.max(mostInFlight, inFlight)
+    res.on('close', () => inFlight--)
+    const chunks: Buffer[] = []
+    req.on('data', (chunk: Buffer) => chunks.push(chunk))
+    req.on('end', () => {
+      const text = Buffer.concat(chunks).toString()
+      const { headers } = req as { headers: IncomingHttpHeaders }
+      const one: Received = {
+        id: String(headers['ce-id']),
+        type: String(headers['ce-type']),
+        subject: String(headers['ce-subject']),
+        headers,
+        text,
+        json: JSON.parse(text) as Json,
+        status: 200,
+      }
+      const count = (times.get(one.id) ?? 0) + 1
+      times.set(one.id, count)
+      const said = decide(one, count) ?? { status: 200 }
+      one.status = typeof said === 'string' ? 0 : said.status
+      got.push(one)
+      if (said === 'cut') req.socket.destroy()
+      else if (said !== 'nothing') {
+        const release = () => void res.writeHead(said.status, said.headers ?? {}).end()
+        if (holder) holder(release)
+        else release()
+      }
+      for (const look of waiters) look()
+    })
+  }
+  let server = createServer(handler)
+  await listen(server, 0)
+  const { port } = server.address() as AddressInfo
+
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    port,
+    got,
+    /** Those that were answered with success, each once, in the order in which they came first. */
+    accepted: (): Received[] => {
+      const seen = new Set<string>()
+      return got.filter(({ id, status }) => status >= 200 && status < 300 && !seen.has(id) && seen.add(id))
+    },
+    mostInFlight: () => mostInFlight,
+    answer(next: typeof answer) {
+      decide = next
+    },
+    /** Answers are given to `next` instead of being sent. */
+    hold(next: (release: () => void) => void) {
+      holder = next
+    },
+    /** Resolves as soon as `enough` of what has come. */
+    until(enough: (got: Received[]) => boolean): Promise<void> {
+      return new Promise((resolve) => {
+        const look = () => {
+          if (!enough(got)) return
+          waiters.delete(look)
+          resolve()
+        }
+        waiters.add(look)
+        look()
+      })
+    },
+    /** Refuses connections until `open`. */
+    async shut() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+    async open() {
+      server = createServer(handler)
+      await listen(server, port)
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', () => resolve())
+  })
+}
+
+/** Throws unless the delivery was signed by this issuer for a subscription of this group. */
+export async function verifyDelivery(one: Received, issuer: string, group: string): Promise<void> {
+  const keys = createRemoteJWKSet(new URL(`${issuer}/.well-known/jwks.json`))
+  const [scheme, token = ''] = (one.headers.authorization ?? '').split(' ')
+  if (scheme !== 'Bearer') throw new Error('no bearer')
+  const { payload } = await jwtVerify(token, keys, { issuer, audience: 'customer', subject: `webhook:${group}` })
+  const { digest } = payload.webhook as { digest: string }
+  const wanted = `sha256:${createHash('sha256').update(one.text).digest('hex')}`
+  if (digest !== wanted) throw new Error(`the digest is ${digest}, the body has ${wanted}`)
+  if ((payload.exp ?? 0) - (payload.iat ?? 0) > 3600) throw new Error('the token lives for too long')
+}
+
+/** Sinks on this machine, and intervals that a test can wait for. */
+export const localSinks = {
+  deliver: true,
+  allowPrivateAddresses: true,
+  allowInsecureSinks: true,
+  deliveryRetryFirstMs: 20,
+  deliveryRetryMostMs: 100,
+  deliveryTimeoutMs: 10_000,
+} as const
+
+/** Asks until the answer is as wanted. */
+export async function eventually<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
+  for (;;) {
+    const value = await ask()
+    if (wanted(value)) return value
+    await sleep(10)
+  }
+}
