@@ -6,6 +6,7 @@ import { config } from './cli/config.ts'
 import { dockerCredential } from './cli/docker-credential.ts'
 import { gc } from './cli/gc.ts'
 import { identities } from './cli/identities.ts'
+import { images } from './cli/images.ts'
 import { imports } from './cli/import.ts'
 import { migrate } from './cli/migrate.ts'
 import { serve } from './cli/serve.ts'
@@ -36,7 +37,7 @@ for (const stream of [process.stdout, process.stderr]) {
 async function main(): Promise<number> {
   try {
     return await runProgram(
-      [serve, auth, identities, imports, gc, token, dockerCredential, migrate, config],
+      [serve, auth, identities, images, imports, gc, token, dockerCredential, migrate, config],
       version,
       terminal,
       process.argv,

@@ -1,15 +1,18 @@
 import type { Service } from '#app.ts'
 import { BlobControlService } from '#gen/pinfold/control/registry/v1/blobs_pb.ts'
+import { TagHistoryService } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
 import { ImagesService } from '#gen/pinfold/registry/v2/images_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
 import { collection } from './collection.control.ts'
 import { repos } from './repos.v2.ts'
+import { tagHistory } from './tag-history.control.ts'
 import { tags } from './tags.v2.ts'
 
 export const services: readonly Service[] = [
   { desc: ReposService, handlers: repos },
   { desc: TagsService, handlers: tags },
+  { desc: TagHistoryService, handlers: tagHistory },
   { desc: ImagesService, handlers: {} },
   { desc: BlobControlService, handlers: collection },
 ]

@@ -1,3 +1,4 @@
+import type { Fields } from '#lib/fields.ts'
 import type { Source } from './tags.model.ts'
 
 /** `created` starts a tag, `moved` gives it another digest, `deleted` ends it. */
@@ -23,3 +24,6 @@ export const sourceNumbers = { oci: 1, api: 2, import: 3 } as const satisfies Re
 export function timeAfter(now: string, last: string): string {
   return now > last ? now : new Date(Date.parse(last) + 1).toISOString()
 }
+
+/** What lists of records are ordered by: always this. */
+export const historyFields = { time: { column: 'time', sort: true } } as const satisfies Fields<HistoryRecord>

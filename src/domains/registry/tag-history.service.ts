@@ -1,6 +1,14 @@
+import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
+import { type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import { type Page, toListed } from '#lib/paging.ts'
+import { repoType } from './repos.model.ts'
 import * as store from './tag-history.store.ts'
-import type { TagRepo } from './tags.model.ts'
+import { digestPattern, type TagRepo } from './tags.model.ts'
+import { findRepoOfTags } from './tags.store.ts'
+
+export type { EndedRecord } from './tag-history.store.ts'
+export type RecordFilter = { tag: string; digest: string; from: string | undefined; before: string | undefined }
 
 export type TagMove = store.TagMove
 
@@ -59,4 +67,26 @@ export async function listHistory(
   limit: number,
 ): Promise<store.DescribedRecord[]> {
   return store.listHistory(reader, repo.id, tag, window, limit)
+}
+
+/** A page of the rows of a tag, or of a digest: which tags it has carried, and from when to when. */
+export async function listRecords(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
+  const { tag, digest, from, before } = filter
+  if (tag === '' && digest === '') throw invalid({ field: 'tag', description: 'is required unless digest is given' })
+  const malformed: FieldViolation = { field: 'digest', description: `digest must match "${digestPattern.source}"` }
+  refuseIfAny(digest === '' || digestPattern.test(digest) ? [] : [malformed])
+  const { db } = call.app
+  const repo = await findRepoOfTags(db, repoUid)
+  if (!repo) throw notFound(repoType, repoUid)
+
+  const window = { from, before, digest: digest || undefined }
+  const after = page.after && { tag: page.after.uid, time: page.after.value }
+  const rows = await store.listRecords(db, repo.id, tag || undefined, window, after, page.size + 1)
+  // The place of a record in the list is its tag and its time.
+  return toListed(
+    call,
+    page,
+    rows.map((row) => ({ ...row, uid: row.tag })),
+    rows.length,
+  )
 }

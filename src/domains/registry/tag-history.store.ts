@@ -1,15 +1,13 @@
+import { insertsOf } from '#db/bulk.ts'
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { eventNumbers, type HistoryRecord, sourceNumbers } from './tag-history.model.ts'
 
+const into = sql`
+  INSERT INTO tag_history (repo_id, tag, time, event, digest, previous_digest, media_type, size, actor, source)`
+
 /** Adds one row to the ledger. Nothing changes or takes away a row, but the deletion of the whole repo. */
 export async function insertRecord(tx: Tx, repo: number, record: HistoryRecord): Promise<void> {
-  const { tag, digest } = record
-  await tx.run(sql`
-    INSERT INTO tag_history
-           (repo_id, tag, time, event, digest, previous_digest, media_type, size, actor, source)
-    VALUES (${repo}, ${tag}, ${record.time}, ${eventNumbers[record.event]}, ${digest}, ${record.previousDigest},
-            ${described(repo, tag, digest, sql`media_type`, sql`''`)}, ${described(repo, tag, digest, sql`size`, sql`0`)},
-            ${record.actor}, ${sourceNumbers[record.source]})`)
+  await insertRecords(tx, repo, [record])
 }
 
 /** What the manifest says of itself, or once it is gone, what it said when the tag took it. */
@@ -20,6 +18,17 @@ function described(repo: number, tag: string, digest: string, column: Sql, other
       ORDER BY time DESC LIMIT 1), ${otherwise})`
 }
 
+/** Adds rows of images that may not be here; what of them is tells the media type and the size. */
+export async function insertRecords(tx: Tx, repo: number, records: readonly HistoryRecord[]): Promise<void> {
+  const rows = records.map((record) => {
+    const { tag, digest } = record
+    return sql`(${repo}, ${tag}, ${record.time}, ${eventNumbers[record.event]}, ${digest}, ${record.previousDigest},
+      ${described(repo, tag, digest, sql`media_type`, sql`''`)}, ${described(repo, tag, digest, sql`size`, sql`0`)},
+      ${record.actor}, ${sourceNumbers[record.source]})`
+  })
+  for (const insert of insertsOf(into, rows)) await tx.run(insert)
+}
+
 /** The deletion of every tag that `where` picks of the tags `t`, all at one time, which must be later than any of theirs. */
 export async function insertDeletions(
   tx: Tx,
@@ -28,8 +37,7 @@ export async function insertDeletions(
   { time, actor, source }: Pick<HistoryRecord, 'time' | 'actor' | 'source'>,
 ): Promise<void> {
   await tx.run(sql`
-    INSERT INTO tag_history
-           (repo_id, tag, time, event, digest, previous_digest, media_type, size, actor, source)
+    ${into}
     SELECT t.repo_id, t.name, CAST(${time} AS TEXT), CAST(${eventNumbers.deleted} AS BIGINT), t.digest, t.digest,
            h.media_type, h.size, CAST(${actor} AS TEXT), CAST(${sourceNumbers[source]} AS BIGINT)
       FROM tags t
@@ -85,6 +93,44 @@ export async function listHistory(reader: Reader, repo: number, tag: string, win
     SELECT ${columns} FROM tag_history
      WHERE repo_id = ${repo} AND tag = ${tag} AND ${within(window)} ORDER BY time DESC LIMIT ${limit}`)
   return rows.map(fromRow)
+}
+
+/** Where a page of records goes on: after this record. */
+export type HistoryCursor = { tag: string; time: string }
+export type EndedRecord = HistoryRecord & { endTime: string }
+
+/**
+ * The rows of a tag, newest first, or of a digest, by tag and then oldest first; each with the time of its tag's next row,
+ * empty for the last.
+ */
+export async function listRecords(
+  reader: Reader,
+  repo: number,
+  tag: string | undefined,
+  window: Window,
+  after: HistoryCursor | undefined,
+  limit: number,
+): Promise<EndedRecord[]> {
+  const next = sql`
+    (SELECT n.time FROM tag_history n
+      WHERE n.repo_id = h.repo_id AND n.tag = h.tag AND n.time > h.time ORDER BY n.time LIMIT 1)`
+  const ofTag = tag === undefined ? sql`1 = 1` : sql`tag = ${tag}`
+  const older = sql`time < ${after?.time ?? ''}`
+  const further = sql`(tag, time) > (${after?.tag ?? ''}, ${after?.time ?? ''})`
+  const past = after === undefined ? sql`1 = 1` : tag === undefined ? further : older
+  const rows = await reader.all<Row & { endTime: string }>(sql`
+    SELECT ${columns}, coalesce(${next}, '') AS "endTime" FROM tag_history h
+     WHERE repo_id = ${repo} AND ${ofTag} AND ${within(window)} AND ${past}
+     ORDER BY ${tag === undefined ? sql`tag, time` : sql`time DESC`} LIMIT ${limit}`)
+  return rows.map((row) => ({ ...fromRow(row), endTime: row.endTime }))
+}
+
+/** What the tag pointed to at a time; empty when there was no such tag then. */
+export async function digestAt(reader: Reader, repo: number, tag: string, time: string): Promise<string> {
+  const row = await reader.get<{ event: number; digest: string }>(sql`
+    SELECT event, digest FROM tag_history
+     WHERE repo_id = ${repo} AND tag = ${tag} AND time <= ${time} ORDER BY time DESC LIMIT 1`)
+  return row === undefined || row.event === eventNumbers.deleted ? '' : row.digest
 }
 
 /** The time of the latest row of a tag; empty when the ledger has none. */

@@ -1,0 +1,68 @@
+import type { Handlers } from '#app.ts'
+import {
+  type ImportedTag,
+  type TagHistoryRecord,
+  TagHistoryRecord_Event,
+  TagHistoryRecord_Source,
+  type TagHistoryService,
+} from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
+import { readPage } from '#lib/paging.ts'
+import { type Instant, timestamp, toIso } from '#lib/timestamp.ts'
+import { historyFields } from './tag-history.model.ts'
+import * as service from './tag-history.service.ts'
+import { importTagHistory } from './tag-imports.service.ts'
+
+export const tagHistory: Handlers<typeof TagHistoryService> = {
+  async listTagHistory(call, request) {
+    const { repoUid, tag, digest } = request
+    const [from, before] = [isoOf(request.startTime), isoOf(request.endTime)]
+    const filter = { tag, digest, from, before }
+    const asked = { pageSize: request.pageSize, pageToken: request.pageToken, orderBy: '', skip: 0 }
+    const page = readPage(call, asked, { fields: historyFields, defaultOrder: 'time desc' }, [repoUid, filter])
+    const { items, next } = await service.listRecords(call, repoUid, page, filter)
+    return {
+      $typeName: 'pinfold.control.registry.v1.ListTagHistoryResponse',
+      records: items.map(toMessage),
+      nextPageToken: next,
+    }
+  },
+
+  async importTagHistory(call, { repoUid, tags }) {
+    const counts = await importTagHistory(call, repoUid, tags.map(fromMessage))
+    return { $typeName: 'pinfold.control.registry.v1.ImportTagHistoryResponse', ...counts }
+  },
+}
+
+const events = {
+  created: TagHistoryRecord_Event.CREATED,
+  moved: TagHistoryRecord_Event.MOVED,
+  deleted: TagHistoryRecord_Event.DELETED,
+}
+const sources = {
+  oci: TagHistoryRecord_Source.OCI,
+  api: TagHistoryRecord_Source.API,
+  import: TagHistoryRecord_Source.IMPORT,
+}
+
+function toMessage(record: service.EndedRecord): TagHistoryRecord {
+  const { tag, digest, previousDigest, actor, time, endTime } = record
+  return {
+    $typeName: 'pinfold.control.registry.v1.TagHistoryRecord',
+    tag,
+    time: timestamp(time),
+    ...(endTime === '' ? {} : { endTime: timestamp(endTime) }),
+    event: events[record.event],
+    digest,
+    previousDigest,
+    actor,
+    source: sources[record.source],
+  }
+}
+
+function fromMessage({ name, deprecated, records }: ImportedTag) {
+  return { name, deprecated, records: records.map(({ time, digest }) => ({ time: isoOf(time) ?? '', digest })) }
+}
+
+function isoOf(time: Instant | undefined): string | undefined {
+  return time && toIso(time)
+}

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
+import { digestOf, plantTag } from '../support/tags.ts'
+
+const start = Date.parse('2026-05-01T10:00:00.000Z')
+const minute = (i: number): string => new Date(start + i * 60_000).toISOString()
+
+/** `acme/team/app`, whose latest had the images x, y and x again, a minute each, and whose 1.0 has x. */
+async function plantImage(pinfold: Pinfold, at: (i: number) => void) {
+  const org = (await pinfold.seed.group('', { name: 'acme' })).uid
+  const team = (await pinfold.seed.group(org, { name: 'team' })).uid
+  const repo = (await pinfold.seed.repo(team, { name: 'app', description: 'The shop' })).uid
+  await pinfold.seed.repo(org, { name: 'app', description: 'Another' })
+  for (const [i, [tag, image]] of [
+    ['latest', 'x'],
+    ['latest', 'y'],
+    ['latest', 'x'],
+    ['1.0', 'x'],
+    ['1.0-r0', 'x'],
+  ].entries()) {
+    at(i)
+    await plantTag(pinfold, repo, tag!, image)
+  }
+  return { org, team, repo }
+}
+
+async function scene() {
+  let now = start
+  const pinfold = await startPinfold({ clock: () => new Date(now) })
+  const planted = await plantImage(pinfold, (i) => {
+    now = start + i * 60_000
+  })
+  const reader = await pinfold.seed.member(planted.team, roleUids.viewer)
+  const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: await pinfold.tokenFor(reader.uid) }
+  const cli = (...args: string[]) => run(['images', ...args], { env })
+  return { pinfold, ...planted, host: new URL(pinfold.url).host, cli, env }
+}
+
+const rowsOf = (stdout: string): string[][] =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split(/ {2,}/))
+
+test('images list shows what the caller can see, by the name to pull it by', async () => {
+  const { pinfold, org, host, cli, env, repo } = await scene()
+  await using _ = pinfold
+  const seen = await cli('list')
+  const hidden = org.slice(org.lastIndexOf('/') + 1)
+  assert.deepEqual(rowsOf(seen.stdout), [
+    ['IMAGE', 'UPDATED', 'ABOUT'],
+    [`${host}/${hidden}/team/app`, minute(0), 'The shop'],
+  ])
+  const all = await run(['images', 'list', '-o', 'json'], { env: { ...env, PINFOLD_TOKEN: pinfold.operator.token! } })
+  const { items } = JSON.parse(all.stdout)
+  assert.deepEqual(
+    items.map(({ image, uid }: Json) => [image, uid === repo]),
+    [
+      [`${host}/acme/app`, false],
+      [`${host}/acme/team/app`, true],
+    ],
+  )
+  const none = await run(['images', 'list'], { env: { PINFOLD_API: pinfold.url } })
+  assert.deepEqual([none.code, none.stdout], [77, ''])
+})
+
+test('images tags lists the latest first, and hides what it is not asked for', async () => {
+  const { pinfold, repo, env } = await scene()
+  await using _ = pinfold
+  const cli = (...args: string[]) =>
+    run(['images', 'tags', ...args], { env: { ...env, PINFOLD_TOKEN: pinfold.operator.token! } })
+  const x = digestOf('x')
+  assert.deepEqual(rowsOf((await cli('acme/team/app')).stdout), [
+    ['TAG', 'DIGEST', 'UPDATED'],
+    ['1.0', x, minute(3)],
+    ['latest', x, minute(2)],
+  ])
+  const { items } = JSON.parse((await cli(repo, '--show-epochs', '-o', 'json')).stdout)
+  assert.deepEqual(
+    items.map(({ name }: Json) => name),
+    ['1.0-r0', '1.0', 'latest'],
+  )
+  assert.deepEqual(rowsOf((await cli('acme/team/app', '--digest', digestOf('y'))).stdout), [
+    ['TAG', 'DIGEST', 'UPDATED'],
+  ])
+  const some = await cli('acme/team/app', '--limit', '1')
+  assert.equal(rowsOf(some.stdout).length, 2)
+  assert.match(some.stderr, /there is more/)
+  assert.deepEqual(rowsOf((await cli('acme/team/app', '--updated-within', '1m')).stdout).length, 1)
+})
+
+test('images history follows a tag, looks at one moment, and tells where a digest has been', async () => {
+  // Somebody who cannot see the organisation names the image by the same path.
+  const { pinfold, cli: images, host } = await scene()
+  await using _ = pinfold
+  const cli = (...args: string[]) => images('history', ...args)
+  const [x, y] = [digestOf('x'), digestOf('y')]
+  const shown = rowsOf((await cli('acme/team/app')).stdout).map((row) => row.slice(0, 3))
+  assert.deepEqual(shown, [
+    ['TIME', 'EVENT', 'DIGEST'],
+    [minute(2), 'moved', x],
+    [minute(1), 'moved', y],
+    [minute(0), 'created', x],
+  ])
+  const window = await cli(`${host}/acme/team/app:latest`, '--start', minute(1), '--end', minute(2), '-o', 'json')
+  assert.deepEqual(
+    JSON.parse(window.stdout).map(({ digest }: Json) => digest),
+    [y],
+  )
+  const asOf = async (time: string) => {
+    const { code, stdout } = await cli('acme/team/app:latest', '--as-of', time, '-o', 'json')
+    return code === 0 ? JSON.parse(stdout)[0].digest : code
+  }
+  assert.deepEqual([await asOf(minute(1)), await asOf('2026-05-01T10:01:59.999Z'), await asOf(minute(9))], [y, y, x])
+  assert.equal(await asOf('2026-04-30'), 1)
+  assert.deepEqual(rowsOf((await cli('acme/team/app', '--digest', x)).stdout), [
+    ['TAG', 'EVENT', 'FROM', 'UNTIL'],
+    ['1.0-r0', 'created', minute(4), 'now'],
+    ['1.0', 'created', minute(3), 'now'],
+    ['latest', 'moved', minute(2), 'now'],
+    ['latest', 'created', minute(0), minute(1)],
+  ])
+})
+
+test('what cannot be understood or found is one line', async () => {
+  const { pinfold, cli } = await scene()
+  await using _ = pinfold
+  const wrong: [args: string[], code: number, message: RegExp][] = [
+    [['tags', 'app'], 64, /app is no image/],
+    [['tags', 'acme/missing'], 1, /there is no image acme\/missing/],
+    [['tags', 'acme/team/app', '--limit', '0'], 64, /--limit/],
+    [['tags', 'acme/team/app', '--updated-within', 'long'], 64, /--updated-within/],
+    [['history', 'acme/team/app', '--start', 'then'], 64, /--start/],
+    [['history', 'acme/team/app', '--as-of', '2026-05-01', '--end', '2026-05-02'], 64, /--as-of/],
+  ]
+  for (const [args, code, message] of wrong) {
+    const answer = await cli(...args)
+    assert.deepEqual([answer.code, answer.stdout], [code, ''], answer.stderr)
+    assert.match(answer.stderr, message)
+  }
+})
+
+test('an import fills a server that runs, says what it did, and does nothing the second time', async () => {
+  await using place = await makePlace()
+  const file = join(place.data, 'histories.json.gz')
+  const history = (...digests: string[]) =>
+    digests.map((text, i) => ({ updateTimestamp: minute(i), digest: digestOf(text) }))
+  const tags = [
+    { image: 'registry.example.com/base', tag: 'latest', listedAtEnd: true, history: history('a', 'b') },
+    { image: 'registry.example.com/base', tag: '1.0', listedAtEnd: false, history: history('a') },
+    { image: 'Not-A-Name', tag: 'latest', history: history('a') },
+  ]
+  writeFileSync(file, gzipSync(JSON.stringify({ tags })))
+  await using server = await startProcess(place)
+  const env = { ...place.env, PINFOLD_API: server.url }
+  const load = () => run(['import', 'tag-history', file, ...place.args, '-o', 'json'], { env })
+  const first = await load()
+  assert.equal(first.code, 1, first.stderr)
+  assert.match(first.stderr, /^pinfold: Not-A-Name: Invalid argument: name/m)
+  const counts = { images: 2, imagesCreated: 1, tagsCreated: 2, recordsCreated: 3, recordsUnchanged: 0 }
+  assert.partialDeepStrictEqual(JSON.parse(first.stdout), counts)
+  const again = { images: 2, imagesCreated: 0, tagsCreated: 0, recordsCreated: 0, recordsUnchanged: 3 }
+  assert.partialDeepStrictEqual(JSON.parse((await load()).stdout), again)
+
+  const token = await tokenOf(place)
+  const shown = await run(['images', 'history', 'public/base', '-o', 'json'], { env: { ...env, PINFOLD_TOKEN: token } })
+  assert.deepEqual(
+    JSON.parse(shown.stdout).map(({ time, digest, source }: Json) => [time, digest, source]),
+    [
+      [minute(1), digestOf('b'), 'SOURCE_IMPORT'],
+      [minute(0), digestOf('a'), 'SOURCE_IMPORT'],
+    ],
+  )
+  const listed = await fetch(`${server.url}/registry/v2/tags?name=1.0`, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  assert.equal(((await listed.json()) as Json).tags[0].deprecated, true)
+  for (const text of ['', '{}', '{"tags":[{}]}']) {
+    writeFileSync(file, gzipSync(text))
+    const bad = await run(['import', 'tag-history', file, ...place.args], { env: place.env })
+    assert.equal(bad.code, 1, bad.stderr)
+    assert.match(bad.stderr, /histories\.json\.gz: /)
+  }
+})
