@@ -9,14 +9,14 @@ import * as store from './blobs.store.ts'
 import type { RepoRef } from './repos.model.ts'
 import { deleteUploadsOf } from './uploads.store.ts'
 
-export async function findBlob(call: Call, repo: RepoRef, digest: string): Promise<Blob | undefined> {
+export async function findBlob(call: Call, repo: Pick<RepoRef, 'id'>, digest: string): Promise<Blob | undefined> {
   return store.findRepoBlob(call.app.db, repo.id, digest)
 }
 
 /** The content of a blob; `undefined` when the repo does not have it (any more). */
 export async function readBlob(
   call: Call,
-  repo: RepoRef,
+  repo: Pick<RepoRef, 'id'>,
   blob: Blob,
   range?: { start: number; end: number },
 ): Promise<Readable | undefined> {

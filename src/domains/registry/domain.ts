@@ -5,6 +5,7 @@ import { ImagesService } from '#gen/pinfold/registry/v2/images_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
 import { collection } from './collection.control.ts'
+import { images } from './images.v2.ts'
 import { repos } from './repos.v2.ts'
 import { tagHistory } from './tag-history.control.ts'
 import { tags } from './tags.v2.ts'
@@ -13,6 +14,6 @@ export const services: readonly Service[] = [
   { desc: ReposService, handlers: repos },
   { desc: TagsService, handlers: tags },
   { desc: TagHistoryService, handlers: tagHistory },
-  { desc: ImagesService, handlers: {} },
   { desc: BlobControlService, handlers: collection },
+  { desc: ImagesService, handlers: images },
 ]

@@ -3,9 +3,9 @@ import type { Reader } from '#db/sql.ts'
 import { type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
 import { type Page, toListed } from '#lib/paging.ts'
 import { repoType } from './repos.model.ts'
+import { findRepoRow } from './repos.store.ts'
 import * as store from './tag-history.store.ts'
 import { digestPattern, type TagRepo } from './tags.model.ts'
-import { findRepoOfTags } from './tags.store.ts'
 
 export type { EndedRecord } from './tag-history.store.ts'
 export type RecordFilter = { tag: string; digest: string; from: string | undefined; before: string | undefined }
@@ -76,7 +76,7 @@ export async function listRecords(call: Call, repoUid: string, page: Page, filte
   const malformed: FieldViolation = { field: 'digest', description: `digest must match "${digestPattern.source}"` }
   refuseIfAny(digest === '' || digestPattern.test(digest) ? [] : [malformed])
   const { db } = call.app
-  const repo = await findRepoOfTags(db, repoUid)
+  const repo = await findRepoRow(db, { uid: repoUid })
   if (!repo) throw notFound(repoType, repoUid)
 
   const window = { from, before, digest: digest || undefined }

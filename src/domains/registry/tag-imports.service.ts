@@ -4,6 +4,7 @@ import type { Tx } from '#db/sql.ts'
 import { type FieldViolation, failedPrecondition, notFound, refuseIfAny } from '#lib/errors.ts'
 import { newUid } from '#lib/uid.ts'
 import { repoType } from './repos.model.ts'
+import { findRepoRow } from './repos.store.ts'
 import type { HistoryRecord } from './tag-history.model.ts'
 import * as history from './tag-history.store.ts'
 import { digestPattern, type Tag, type TagRepo, tagFields } from './tags.model.ts'
@@ -21,7 +22,7 @@ const maxRecords = 10_000
 export async function importTagHistory(call: Call, uid: string, tags: readonly ImportedTag[]): Promise<ImportCounts> {
   checkTags(tags, call.now)
   const counts = await call.app.db.tx(async (tx) => {
-    const repo = await store.findRepoOfTags(tx, uid)
+    const repo = await findRepoRow(tx, { uid })
     if (!repo) throw notFound(repoType, uid)
     const total: ImportCounts = { tagsCreated: 0, recordsCreated: 0, recordsUnchanged: 0 }
     for (const tag of tags) {

@@ -8,7 +8,9 @@ import { failedPrecondition, invalid, notFound } from '#lib/errors.ts'
 import { checkFields } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
+import { hasManifest } from './manifests.store.ts'
 import { repoType } from './repos.model.ts'
+import { findRepoRow } from './repos.store.ts'
 import { timeAfter } from './tag-history.model.ts'
 import * as history from './tag-history.store.ts'
 import {
@@ -45,7 +47,7 @@ export async function listTags(
   if (filter.digest !== '' && !digestPattern.test(filter.digest)) {
     throw invalid({ field: 'digest', description: `digest must match "${digestPattern.source}"` })
   }
-  const isRepo = async (uid: string) => (await store.findRepoOfTags(db, uid)) !== undefined
+  const isRepo = async (uid: string) => (await findRepoRow(db, { uid })) !== undefined
   const parentExists = async (uid: string) => (await isRepo(uid)) || (await groupExists(db, uid))
   const scope = await listScope(call, uidp, { parentType: repoType, parentExists })
 
@@ -72,7 +74,7 @@ export async function createTag(call: Call, parent: string, input: NewTag): Prom
 
   const { tag, changed } = await call.app.db.tx(async (tx) => {
     const repo = await requireRepo(tx, parent)
-    if (!(await store.hasManifest(tx, repo.id, input.digest))) {
+    if (!(await hasManifest(tx, repo.id, input.digest))) {
       throw failedPrecondition({
         type: 'MANIFEST_NOT_FOUND',
         subject: input.digest,
@@ -91,7 +93,7 @@ export async function createTag(call: Call, parent: string, input: NewTag): Prom
 export async function deleteTag(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const tag = await store.findTag(tx, uid)
-    const repo = tag && (await store.findRepoOfTags(tx, parentOf(uid)))
+    const repo = tag && (await findRepoRow(tx, { uid: parentOf(uid) }))
     if (!tag || !repo) throw notFound(tagType, uid)
     await remove(tx, repo, tag, { now: call.now, actor: call.caller.uid, source: 'api' })
     await emit(tx, call, { subject: uid, group: rootOf(uid), body: { uid } })
@@ -195,7 +197,7 @@ async function remove(tx: Tx, repo: TagRepo, tag: Tag, { now, actor, source }: M
 }
 
 async function requireRepo(tx: Tx, uid: string): Promise<TagRepo> {
-  const repo = await store.findRepoOfTags(tx, uid)
+  const repo = await findRepoRow(tx, { uid })
   if (repo) return repo
   if (await groupExists(tx, uid)) throw invalid({ field: 'parent', description: 'is not a repo' })
   throw notFound(repoType, uid)

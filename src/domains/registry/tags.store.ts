@@ -70,15 +70,6 @@ export async function tagNames(
   return rows.map((row) => row.name)
 }
 
-export async function findRepoOfTags(reader: Reader, uid: string): Promise<TagRepo | undefined> {
-  return reader.get<TagRepo>(sql`SELECT id, uid FROM repos WHERE uid = ${uid}`)
-}
-
-export async function hasManifest(reader: Reader, repo: number, digest: string): Promise<boolean> {
-  const row = await reader.get(sql`SELECT 1 AS found FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}`)
-  return row !== undefined
-}
-
 /** `asked` are the shapes that are not to be hidden. */
 export type TagFilter = { name: string; digest: string; updatedSince: string; asked: number }
 
