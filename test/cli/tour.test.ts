@@ -85,6 +85,42 @@ test('the tour of the README works as it is written', async (t) => {
   }
 })
 
+test('a tag remembers what it was, and tells it in three ways, as the README says', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const token = 'TOKEN=$(bin/pinfold token --data data)\nexport PINFOLD_API=http://127.0.0.1:8080\n'
+  const [first, ...more] = blocksOf('What a tag was, and when')
+  const hosts = { '127.0.0.1:8080': new URL(server.url).host }
+  const [taken, records, drafted, shown] = await paste([token + first, ...more], place, hosts)
+  assert.match(taken!.at(-1)!, /^records +3 were added/)
+  const [one, two] = ['1', '2'].map((digit) => `sha256:${digit.repeat(64)}`)
+  assert.deepEqual(
+    JSON.parse(records![0]!).history.map(({ digest }: { digest: string }) => digest),
+    [two, one],
+  )
+  assert.deepEqual(
+    JSON.parse(drafted![0]!).manifests.map(({ digest }: { digest: string }) => digest),
+    [one, two],
+  )
+  const columns = shown!.map((line) => line.split(/ {2,}/))
+  assert.deepEqual(
+    columns.slice(1, 4).map(([time, event, digest]) => [time, event, digest]),
+    [
+      ['2026-01-14T16:30:00.000Z', 'moved', one],
+      ['2026-01-12T08:00:00.000Z', 'moved', two],
+      ['2026-01-05T08:00:00.000Z', 'created', one],
+    ],
+  )
+  assert.equal(columns[5]![2], two)
+  assert.deepEqual(
+    columns.slice(7).map(([tag, , from, until]) => [tag, from, until]),
+    [
+      ['latest', '2026-01-14T16:30:00.000Z', 'now'],
+      ['latest', '2026-01-05T08:00:00.000Z', '2026-01-12T08:00:00.000Z'],
+    ],
+  )
+})
+
 test('a job without a secret reads until its binding goes, as the README says', async () => {
   const [start, platform, ...blocks] = blocksOf('CI without a secret')
   const settings = start!.trim().split(' ')
