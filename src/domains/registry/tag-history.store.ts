@@ -5,25 +5,13 @@ import { eventNumbers, type HistoryRecord, sourceNumbers } from './tag-history.m
 const into = sql`
   INSERT INTO tag_history (repo_id, tag, time, event, digest, previous_digest, media_type, size, actor, source)`
 
-/** Adds one row to the ledger. Nothing changes or takes away a row, but the deletion of the whole repo. */
-export async function insertRecord(tx: Tx, repo: number, record: HistoryRecord): Promise<void> {
-  await insertRecords(tx, repo, [record])
-}
-
-/** What the manifest says of itself, or once it is gone, what it said when the tag took it. */
-function described(repo: number, tag: string, digest: string, column: Sql, otherwise: Sql): Sql {
-  return sql`coalesce(
-    (SELECT ${column} FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}),
-    (SELECT ${column} FROM tag_history WHERE repo_id = ${repo} AND digest = ${digest} AND tag = ${tag}
-      ORDER BY time DESC LIMIT 1), ${otherwise})`
-}
-
-/** Adds rows of images that may not be here; what of them is tells the media type and the size. */
+/** Adds to the ledger, with what the manifests say of themselves, where they are here. Nothing changes a row. */
 export async function insertRecords(tx: Tx, repo: number, records: readonly HistoryRecord[]): Promise<void> {
   const rows = records.map((record) => {
-    const { tag, digest } = record
-    return sql`(${repo}, ${tag}, ${record.time}, ${eventNumbers[record.event]}, ${digest}, ${record.previousDigest},
-      ${described(repo, tag, digest, sql`media_type`, sql`''`)}, ${described(repo, tag, digest, sql`size`, sql`0`)},
+    const { digest } = record
+    const told = (column: Sql) => sql`(SELECT ${column} FROM manifests WHERE repo_id = ${repo} AND digest = ${digest})`
+    return sql`(${repo}, ${record.tag}, ${record.time}, ${eventNumbers[record.event]}, ${digest},
+      ${record.previousDigest}, coalesce(${told(sql`media_type`)}, ''), coalesce(${told(sql`size`)}, 0),
       ${record.actor}, ${sourceNumbers[record.source]})`
   })
   for (const insert of insertsOf(into, rows)) await tx.run(insert)
@@ -77,7 +65,8 @@ type Row = Omit<HistoryRecord, 'event' | 'source'> & { event: number; source: nu
 export type DescribedRecord = HistoryRecord & { mediaType: string; size: number }
 
 const columns = sql`
-  tag, time, event, digest, previous_digest AS "previousDigest", media_type AS "mediaType", size, actor, source`
+  h.tag, h.time, h.event, h.digest, h.previous_digest AS "previousDigest", h.media_type AS "mediaType", h.size, h.actor,
+  h.source`
 
 function fromRow(row: Row): DescribedRecord {
   return { ...row, event: nameOf(eventNumbers, row.event), source: nameOf(sourceNumbers, row.source) }
@@ -87,12 +76,26 @@ function nameOf<N extends string>(numbers: Record<N, number>, number: number): N
   return (Object.keys(numbers) as N[]).find((name) => numbers[name] === number)!
 }
 
+/**
+ * The rows that `where` picks, in an order of tag and time. Those of a digest are first looked for in its index alone: for
+ * whole rows SQLite would rather read all of the tag.
+ */
+function selectRows(repo: number, where: Sql, order: (row: Sql) => Sql, limit: number, more: Sql = sql``): Sql {
+  return sql`
+    SELECT ${columns} ${more}
+      FROM (SELECT tag, time FROM tag_history WHERE repo_id = ${repo} AND ${where}
+             ORDER BY ${order(sql`tag_history`)} LIMIT ${limit}) AS found
+      JOIN tag_history h ON h.repo_id = ${repo} AND h.tag = found.tag AND h.time = found.time
+     ORDER BY ${order(sql`found`)}`
+}
+
+const newestFirst = (row: Sql) => sql`${row}.time DESC`
+const byTag = (row: Sql) => sql`${row}.tag, ${row}.time`
+
 /** The rows of a tag, newest first. */
 export async function listHistory(reader: Reader, repo: number, tag: string, window: Window, limit: number) {
-  const rows = await reader.all<Row>(sql`
-    SELECT ${columns} FROM tag_history
-     WHERE repo_id = ${repo} AND tag = ${tag} AND ${within(window)} ORDER BY time DESC LIMIT ${limit}`)
-  return rows.map(fromRow)
+  const where = sql`tag = ${tag} AND ${within(window)}`
+  return (await reader.all<Row>(selectRows(repo, where, newestFirst, limit))).map(fromRow)
 }
 
 /** Where a page of records goes on: after this record. */
@@ -118,10 +121,10 @@ export async function listRecords(
   const older = sql`time < ${after?.time ?? ''}`
   const further = sql`(tag, time) > (${after?.tag ?? ''}, ${after?.time ?? ''})`
   const past = after === undefined ? sql`1 = 1` : tag === undefined ? further : older
-  const rows = await reader.all<Row & { endTime: string }>(sql`
-    SELECT ${columns}, coalesce(${next}, '') AS "endTime" FROM tag_history h
-     WHERE repo_id = ${repo} AND ${ofTag} AND ${within(window)} AND ${past}
-     ORDER BY ${tag === undefined ? sql`tag, time` : sql`time DESC`} LIMIT ${limit}`)
+  const where = sql`${ofTag} AND ${within(window)} AND ${past}`
+  const order = tag === undefined ? byTag : newestFirst
+  const ended = sql`, coalesce(${next}, '') AS "endTime"`
+  const rows = await reader.all<Row & { endTime: string }>(selectRows(repo, where, order, limit, ended))
   return rows.map((row) => ({ ...fromRow(row), endTime: row.endTime }))
 }
 

@@ -183,16 +183,15 @@ async function put(tx: Tx, to: Assignment, also: Partial<Pick<Tag, 'deprecated' 
   else await store.insertTag(tx, repo, tag)
   const event = before ? 'moved' : 'created'
   if (changed) {
-    await history.insertRecord(tx, repo.id, { tag: name, time, event, digest, previousDigest, actor, source })
+    const record = { tag: name, time, event, digest, previousDigest, actor, source } as const
+    await history.insertRecords(tx, repo.id, [record])
   }
   return { tag, previousDigest, changed }
 }
 
 async function remove(tx: Tx, repo: TagRepo, tag: Tag, { now, actor, source }: Mover): Promise<void> {
-  const { name, digest } = tag
   const time = timeAfter(now, tag.updateTime)
-  const record = { tag: name, time, event: 'deleted', digest, previousDigest: digest, actor, source } as const
-  await history.insertRecord(tx, repo.id, record)
+  await history.insertDeletions(tx, repo.id, store.ofUid(tag.uid), { time, actor, source })
   await store.deleteTag(tx, tag)
 }
 

@@ -141,6 +141,10 @@ export function ofRepo(repo: TagRepo, digest?: string): Sql {
   return sql`t.digest = ${digest} AND t.uid > ${`${repo.uid}/`} AND t.uid < ${`${repo.uid}0`}`
 }
 
+export function ofUid(uid: string): Sql {
+  return sql`t.uid = ${uid}`
+}
+
 export async function tagsWhere(reader: Reader, where: Sql): Promise<Tag[]> {
   return (await reader.all<Row>(sql`SELECT ${columns} FROM tags t WHERE ${where} ORDER BY t.uid`)).map(fromRow)
 }
