@@ -18,6 +18,7 @@ import type { OutsideIssuers } from './issuer/outside-issuers.ts'
 import type { Limits } from './lib/limits.ts'
 import type { Logger } from './lib/log.ts'
 import type { Outgoing } from './lib/outgoing.ts'
+import type { Remembered } from './lib/remembered.ts'
 import type { Sealer } from './lib/seal.ts'
 import type { Signal } from './lib/signal.ts'
 import type { SinkClient } from './lib/sink-client.ts'
@@ -48,6 +49,8 @@ export type App = {
   images: { pushed: Signal; read: Signal }
   /** Which repo a path in the registry stands for, at most half a second old. */
   paths: PathCache
+  /** Totals of searches that had to be counted one by one. */
+  searchTotals: Remembered<number>
   /** How often the doors that need no token of ours may be knocked at. */
   limits: Limits
   /** The one way to ask a server that somebody else named. */

@@ -22,6 +22,7 @@ import { createLimits } from './lib/limits.ts'
 import { createLogger } from './lib/log.ts'
 import { openMasterKey, parseMasterKey } from './lib/master-key.ts'
 import { createOutgoing } from './lib/outgoing.ts'
+import { createRemembered } from './lib/remembered.ts'
 import { createSealer } from './lib/seal.ts'
 import { createSignal } from './lib/signal.ts'
 import { createSinkClient } from './lib/sink-client.ts'
@@ -88,6 +89,7 @@ export async function createApp(
     registryEvents,
     images: { pushed: createSignal(), read: createSignal() },
     paths: createPathCache(db, monotonic),
+    searchTotals: createRemembered(1000),
     limits: createLimits(perMinute, monotonic),
     outgoing,
     outsideIssuers: createOutsideIssuers(outgoing, () => clock().getTime()),

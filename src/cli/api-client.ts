@@ -20,9 +20,12 @@ type Violation = { field?: unknown; description?: unknown }
 export class ApiError extends CliError {
   override name = 'ApiError'
   readonly code: number
-  constructor(code: number, message: string, cause?: unknown) {
+  /** The fields that the server named, with what is wrong. */
+  readonly violations: readonly { field: string; description: string }[]
+  constructor(code: number, message: string, cause?: unknown, violations: ApiError['violations'] = []) {
     super(exitCodeOf(code), message, cause)
     this.code = code
+    this.violations = violations
   }
 }
 
@@ -110,11 +113,15 @@ function errorOf(status: number, body: Body | undefined, where: string, token: s
   const retry = details.find((one) => one?.retryDelay)?.retryDelay
 
   const violations = details.flatMap((one) => (Array.isArray(one?.fieldViolations) ? one.fieldViolations : []))
-  const fields = (violations as (Violation | null)[])
-    .map((one) => safe(`${one?.field}: ${one?.description}`))
+  const named = (violations as (Violation | null)[]).map((one) => {
+    return { field: safe(one?.field), description: safe(one?.description) }
+  })
+  const fields = named
+    .map(({ field, description }) => `${field}: ${description}`)
     .filter((line) => !message.includes(line))
   const hints = [retry && `try again in ${safe(retry)}`, requestId && `request id ${safe(requestId)}`].filter(Boolean)
-  return new ApiError(code, [`${message}${hints.length > 0 ? ` (${hints.join(', ')})` : ''}`, ...fields].join('\n'))
+  const lines = [`${message}${hints.length > 0 ? ` (${hints.join(', ')})` : ''}`, ...fields]
+  return new ApiError(code, lines.join('\n'), undefined, named)
 }
 
 function codeOfStatus(status: number): number {

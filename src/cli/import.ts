@@ -1,8 +1,10 @@
 import type { CommandGroup } from './command.ts'
+import { importAdvisories } from './import-advisories.ts'
+import { importOsv } from './import-osv.ts'
 import { importTagHistory } from './import-tag-history.ts'
 
 export const imports: CommandGroup = {
   name: 'import',
   summary: 'Fill the server from files',
-  commands: [importTagHistory],
+  commands: [importAdvisories, importOsv, importTagHistory],
 }

@@ -25,7 +25,7 @@ export type Keys = Record<string, string>
 export type Entry = { uid: string; id: number; keys: Keys; places: readonly string[] }
 
 /** Every place that a node can be listed from: everything, each node above it, and its parent's own children. */
-function placesOf(uid: string): string[] {
+export function placesOf(uid: string): string[] {
   const parent = parentOf(uid)
   const above = parent === top ? [] : lineage(parent)
   return [top, ...above, childrenPlace(parent)]
@@ -45,10 +45,15 @@ export async function addToLists(tx: Tx, kind: string, uid: string, id: number, 
 
 /** The same for many at once, each in its own places. */
 export async function addToPlaces(tx: Tx, kind: string, entries: readonly Entry[]): Promise<void> {
-  const rows = entries.flatMap(({ uid, id, keys, places }) =>
-    places.flatMap((place) =>
-      Object.entries(keys).map(([key, value]) => sql`(${`${kind}.${key}`}, ${place}, ${value}, ${uid}, ${id})`),
-    ),
+  const found = entries.flatMap(({ uid, id, keys, places }) =>
+    places.flatMap((place) => Object.entries(keys).map(([key, value]) => ({ key, place, value, uid, id }))),
+  )
+  // What lies together is written together.
+  if (entries.length > 1) {
+    found.sort((a, b) => compare(a.key, b.key) || compare(a.place, b.place) || compare(a.value, b.value))
+  }
+  const rows = found.map(
+    ({ key, place, value, uid, id }) => sql`(${`${kind}.${key}`}, ${place}, ${value}, ${uid}, ${id})`,
   )
   const into = sql`INSERT INTO list_keys (list, place, value, uid, id)`
   for (const insert of insertsOf(into, rows)) await tx.run(insert)
@@ -58,6 +63,10 @@ export async function addToPlaces(tx: Tx, kind: string, entries: readonly Entry[
     entries.flatMap(({ places }) => places),
     1,
   )
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }
 
 /** Moves a node within the orders whose value differs between `before` and `after`. */
@@ -119,16 +128,20 @@ async function count(tx: Tx, kind: string, places: readonly string[], by: number
   for (const insert of insertsOf(into, rows, add)) await tx.run(insert)
 }
 
-/** One page and one row more, which tells whether another page follows. Several listings are read as one list. */
+/**
+ * One page and one row more, which tells whether another page follows. Several listings are read as one list. With `walk`
+ * the filters, which many nodes meet, are tried on one node after the other in the order of the list.
+ */
 export async function listPage<T>(
   reader: Reader,
   listings: Listing | readonly Listing[],
   branches: readonly Branch[],
   page: Page,
   filters: readonly Sql[] = [],
+  walk = false,
 ): Promise<T[]> {
   const queries = [listings].flat().flatMap((listing) => {
-    return branches.map((branch) => branchQuery(listing, branch, page, filters))
+    return branches.map((branch) => branchQuery(listing, branch, page, filters, walk))
   })
   return queries.length === 0 ? [] : reader.all<T>(mergedPage(queries, page))
 }
@@ -149,15 +162,15 @@ export function mergedPage(queries: readonly Sql[], page: Page): Sql {
 }
 
 /** SQLite puts no more than 500 SELECTs together at once, and a caller may be bound in more places than that. */
-function union(arms: readonly Sql[]): Sql {
+export function union(arms: readonly Sql[]): Sql {
   if (arms.length <= 400) return join(arms, ' UNION ALL ')
   const some = Array.from({ length: Math.ceil(arms.length / 400) }, (_, i) => arms.slice(i * 400, (i + 1) * 400))
   return union(some.map((part, i) => sql`SELECT * FROM (${join(part, ' UNION ALL ')}) AS ${ident(`u${i}`)}`))
 }
 
-function branchQuery(listing: Listing, branch: Branch, page: Page, filters: readonly Sql[]): Sql {
+function branchQuery(listing: Listing, branch: Branch, page: Page, filters: readonly Sql[], walk: boolean): Sql {
   const { keys } = listing
-  const byTable = 'uids' in branch || (!keys && (filters.length > 0 || page.order.column === 'uid'))
+  const byTable = 'uids' in branch || (!keys && ((filters.length > 0 && !walk) || page.order.column === 'uid'))
   return byTable ? tableQuery(listing, branch, page, filters) : placeQuery(listing, placeOf(branch), page, filters)
 }
 
@@ -198,8 +211,8 @@ function ofKind({ only }: Pick<Listing, 'only'>): Sql[] {
   return only ? [only] : []
 }
 
-/** In the order of the uid, place and cursor become one range: of two lower bounds SQLite would search by the first only. */
-function bounds(branch: Branch, page: Page): Sql[] {
+/** Where a branch is to be read from. In the order of the uid, place and cursor become one range: of two lower bounds SQLite would search by the first only. */
+export function bounds(branch: Branch, page: Page): Sql[] {
   if (!('below' in branch) || page.order.column !== 'uid' || !page.after) {
     return [within(branch), after(page, ident(`t.${page.order.column}`), sql`t.uid`)]
   }
@@ -215,7 +228,7 @@ export function direction(page: Page): Sql {
   return page.order.desc ? sql`DESC` : sql`ASC`
 }
 
-function after(page: Page, key: Sql, uid: Sql): Sql {
+export function after(page: Page, key: Sql, uid: Sql): Sql {
   if (!page.after || page.order.column !== 'uid') return afterKey(page, key, uid)
   return sql`${uid} ${page.order.desc ? sql`<` : sql`>`} ${page.after.uid}`
 }
@@ -226,7 +239,7 @@ export function afterKey(page: Page, key: Sql, uid: Sql): Sql {
   return sql`(${key}, ${uid}) ${page.order.desc ? sql`<` : sql`>`} (${page.after.value}, ${page.after.uid})`
 }
 
-function placeOf(branch: { below: string } | { childrenOf: string }): string {
+export function placeOf(branch: { below: string } | { childrenOf: string }): string {
   return 'below' in branch ? branch.below : childrenPlace(branch.childrenOf)
 }
 

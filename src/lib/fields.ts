@@ -41,7 +41,8 @@ export function checkFields<T extends object>(
   refuseIfAny([...violationsOf(fields, value), ...extra])
 }
 
-function violationsOf<T extends object>(fields: Fields<T>, value: T): FieldViolation[] {
+/** Every field of `value` that breaks its rule. */
+export function violationsOf<T extends object>(fields: Fields<T>, value: T): FieldViolation[] {
   const violations: FieldViolation[] = []
   for (const [name, field] of Object.entries(fields) as [keyof T & string, Field][]) {
     const given = value[name]

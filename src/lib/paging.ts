@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { invalid } from './errors.ts'
-import { type Field, snakeCase } from './fields.ts'
+import { camelCase, type Field, snakeCase } from './fields.ts'
 import type { Sealer } from './seal.ts'
 
 /** What every list request carries. */
@@ -36,15 +36,7 @@ const tokenLifetime = 3 * 24 * 60 * 60 * 1000
 const tokenPurpose = 'page-token'
 const tokenVersion = 1
 
-const synonyms: Record<string, string> = {
-  doc_id: 'docId',
-  created_at: 'createTime',
-  create_time: 'createTime',
-  createTime: 'createTime',
-  updated_at: 'updateTime',
-  update_time: 'updateTime',
-  updateTime: 'updateTime',
-}
+const synonyms: Record<string, string> = { created_at: 'createTime', updated_at: 'updateTime' }
 
 type Token = { v: number; b: string; k: string; u: string; t: number }
 
@@ -77,7 +69,7 @@ function readOrder(orderBy: string, fields: Readonly<Record<string, Field>>): Pa
   if (more.length > 0 || (direction !== 'asc' && direction !== 'desc')) {
     throw invalid({ field: 'order_by', description: 'must be one field, optionally followed by asc or desc' })
   }
-  const key = synonyms[name] ?? name
+  const key = synonyms[name] ?? camelCase(name)
   const field = Object.hasOwn(fields, key) ? fields[key] : undefined
   if (!field?.sort) {
     const known = Object.entries(fields).flatMap(([member, { sort }]) => (sort ? [snakeCase(member)] : []))

@@ -13,9 +13,11 @@ import { capabilities } from '#domains/iam/capabilities.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import { iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
+import { importSamples, sampleAdvisory } from '../support/advisories.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { seedLibraries } from '../support/libraries.ts'
 import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { randomFrom } from '../support/random.ts'
 import { openGrpc, type RawGrpc } from '../support/raw-grpc.ts'
 import { plantTag } from '../support/tags.ts'
 
@@ -67,6 +69,7 @@ before(async () => {
   await seed.invite(org.uid, roleUids.viewer)
   await seed.association(org.uid)
   await seed.subscription(org.uid)
+  await importSamples(pinfold, org.uid, [sampleAdvisory(randomFrom(1), 1)])
 
   const member = async (name: 'console_viewer' | 'viewer' | 'editor' | 'owner'): Promise<Caller> => {
     const identity = await seed.member(org.uid, roleUids[name])

@@ -173,3 +173,26 @@ test('images are pushed, pulled and looked back at with the clients of others, a
   assert.match(attached!.join('\n'), /application\/vnd\.cyclonedx\+json/)
   assert.equal(open!.at(-1), 'release 5')
 })
+
+test('advisories are imported, searched, reviewed and published, as the README says', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const blocks = blocksOf('Advisories and their review')
+  const [imports, search, review, open] = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host })
+  assert.deepEqual(imports, [
+    '174 advisories: 174 new, 0 changed, 0 as before',
+    '70 vulnerabilities: 70 new, 0 changed, 0 as before',
+    '174 advisories: 0 new, 0 changed, 174 as before',
+  ])
+  const [fixed, found] = search!.map((line) => JSON.parse(line))
+  assert.deepEqual([fixed.totalCount, fixed.advisories[0].severities[0].type], ['7', 'TYPE_CVSS_V3'])
+  assert.match(found.advisories[0].aliases[0], /^CVE-2024-34/)
+  const [approved, final] = review!.map((line) => JSON.parse(line))
+  assert.deepEqual([approved.reviewState, approved.reviewer], ['REVIEW_STATE_APPROVED', 'lead@example.com'])
+  assert.equal(final.code, 9)
+  const [documents, metadata] = open!.map((line) => JSON.parse(line))
+  assert.equal(documents.documents[0].id, 'prometheus')
+  const told = documents.documents[0].advisories.find(({ id }: { id: string }) => id === 'CGA-72wq-7j24-6mpm')
+  assert.equal(told.events.at(-1).falsePositiveDetermination.note, 'The decoder is never called.')
+  assert.match(metadata.vulnerabilityMetadata[0].severities[0].score, /^CVSS:3/)
+})

@@ -6,6 +6,7 @@ import { migration as repos } from './0004-repos.ts'
 import { migration as facts } from './0005-facts.ts'
 import { migration as registry } from './0006-registry.ts'
 import { migration as iamMore } from './0007-iam-more.ts'
+import { migration as advisories } from './0008-advisories.ts'
 import { migration as libraries } from './0009-libraries.ts'
 import { migration as deliveries } from './0010-deliveries.ts'
 import { migration as audit } from './0011-audit.ts'
@@ -20,6 +21,7 @@ export const migrations: readonly Migration[] = [
   facts,
   registry,
   iamMore,
+  advisories,
   libraries,
   deliveries,
   audit,

@@ -1,4 +1,11 @@
 import type { Service } from '#app.ts'
 import { SecurityAdvisoryService } from '#gen/pinfold/advisory/v2/security_advisory_pb.ts'
+import { VulnerabilityControlService } from '#gen/pinfold/control/advisory/v1/vulnerabilities_pb.ts'
+import { listDocuments } from './documents.v2.ts'
+import { vulnerabilityControl } from './vulnerabilities.control.ts'
+import { listVulnerabilityMetadata } from './vulnerabilities.v2.ts'
 
-export const services: readonly Service[] = [{ desc: SecurityAdvisoryService, handlers: {} }]
+export const services: readonly Service[] = [
+  { desc: SecurityAdvisoryService, handlers: { listDocuments, listVulnerabilityMetadata } },
+  { desc: VulnerabilityControlService, handlers: vulnerabilityControl },
+]

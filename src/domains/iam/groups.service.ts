@@ -33,6 +33,7 @@ const blockers = [
   'identity_providers',
   'subscriptions',
   'account_associations',
+  'advisories',
 ]
 
 export async function getGroup(call: Call, uid: string): Promise<Group> {
@@ -48,6 +49,11 @@ export function groupParents(reader: Reader): Pick<ScopeRules, 'parentType' | 'p
 
 export async function groupExists(reader: Reader, uid: string): Promise<boolean> {
   return store.groupExists(reader, uid)
+}
+
+/** The organisation of a name, if there is one. */
+export async function findOrganization(reader: Reader, name: string): Promise<Group | undefined> {
+  return (await store.findGroups(reader, [{ childrenOf: top }], { name }, 1))[0]
 }
 
 /** Throws NOT_FOUND unless the group exists; call it in the transaction that adds something to it. */

@@ -12,6 +12,7 @@ const tables = [
   'external_group_role_mappings',
   'group_invites',
   'subscriptions',
+  'advisories',
   'audit_log',
 ]
 

@@ -1,0 +1,111 @@
+// Reads OSV records (https://ossf.github.io/osv-schema): what the metadata of a vulnerability has a place for.
+import type { ImportRecord, Problem } from './import-batches.ts'
+
+/** By the id of the record: when its file was first and last changed where it comes from. */
+export type CommitTimes = Record<string, { firstCommitTime?: string; lastCommitTime?: string } | undefined>
+
+class Wrong extends Error {
+  readonly field: string
+  constructor(field: string, description: string) {
+    super(description)
+    this.field = field
+  }
+}
+
+type Json = Record<string, unknown>
+
+/** What OSV calls a score of a kind that the contract has no word for, such as a distribution's own, is left out. */
+const scoreTypes = new Set(['CVSS_V2', 'CVSS_V3', 'CVSS_V4'])
+
+/** A time that somebody fills in later. */
+const placeholder = /^0001-01-01T00:00:00(?:\.0+)?Z$/
+
+/** The records of a text and what is wrong with the others. `lines`: each line is a record; otherwise all of it is one. */
+export function readOsv(
+  file: string,
+  text: string,
+  lines: boolean,
+  times: CommitTimes,
+): { records: ImportRecord[]; problems: Problem[] } {
+  const records: ImportRecord[] = []
+  const problems: Problem[] = []
+  const texts = lines ? text.split('\n') : [text]
+  for (const [i, one] of texts.entries()) {
+    if (one.trim() === '') continue
+    const line = i + 1
+    try {
+      const body = bodyOf(parse(one), times)
+      records.push({ id: body.id, file, body, lineOf: () => line })
+    } catch (error) {
+      if (!(error instanceof Wrong)) throw error
+      problems.push({ file, line, field: error.field, description: error.message })
+    }
+  }
+  return { records, problems }
+}
+
+function parse(text: string): Json {
+  try {
+    return objectOf(JSON.parse(text), 'record')
+  } catch (error) {
+    if (error instanceof Wrong) throw error
+    throw new Wrong('', 'is not valid JSON')
+  }
+}
+
+function bodyOf(record: Json, times: CommitTimes) {
+  const id = textOf(record.id, 'id')
+  if (id === '') throw new Wrong('id', 'is required')
+  const affected = listOf(record.affected, 'affected').map((one, i) => objectOf(one, `affected[${i}]`))
+  const known = Object.hasOwn(times, id) ? times[id] : undefined
+  return {
+    id,
+    aliases: listOf(record.aliases, 'aliases').map((alias, i) => textOf(alias, `aliases[${i}]`)),
+    summary: textOf(record.summary, 'summary'),
+    details: textOf(record.details, 'details'),
+    references: listOf(record.references, 'references').map((one, i) => referenceOf(one, `references[${i}]`)),
+    severities: [
+      ...scoresOf(record.severity, 'severity'),
+      ...affected.flatMap((one, i) => scoresOf(one.severity, `affected[${i}].severity`)),
+    ],
+    ...timeOf('publishTime', textOf(record.published, 'published'), known?.firstCommitTime),
+    ...timeOf('modifyTime', textOf(record.modified, 'modified'), known?.lastCommitTime),
+  }
+}
+
+function timeOf(member: string, given: string, instead: string | undefined): Json {
+  const time = given === '' || placeholder.test(given) ? instead : given
+  return time === undefined ? {} : { [member]: time }
+}
+
+function referenceOf(value: unknown, path: string): Json {
+  const { type, url } = objectOf(value, path)
+  return { type: `TYPE_${textOf(type, `${path}.type`)}`, url: textOf(url, `${path}.url`) }
+}
+
+function scoresOf(value: unknown, path: string): Json[] {
+  return listOf(value, path).flatMap((one, i) => {
+    const { type, score } = objectOf(one, `${path}[${i}]`)
+    if (!scoreTypes.has(textOf(type, `${path}[${i}].type`))) return []
+    return [{ type: `TYPE_${type}`, score: textOf(score, `${path}[${i}].score`) }]
+  })
+}
+
+/** Absent is empty. */
+function textOf(value: unknown, path: string): string {
+  if (value === undefined) return ''
+  if (typeof value !== 'string') throw new Wrong(path, 'must be a text')
+  return value
+}
+
+/** Absent and null are empty, as writers of OSV have both. */
+function listOf(value: unknown, path: string): unknown[] {
+  if (value === undefined || value === null) return []
+  if (!Array.isArray(value)) throw new Wrong(path, 'must be a list')
+  return value
+}
+
+function objectOf(value: unknown, path: string): Json {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Wrong(path, 'must be an object')
+  return value as Json
+}

@@ -1,0 +1,57 @@
+import { create } from '@bufbuild/protobuf'
+import type { Call } from '#app.ts'
+import {
+  type Document,
+  DocumentEventSchema,
+  type ListDocumentsRequest,
+  type ListDocumentsResponse,
+} from '#gen/pinfold/advisory/v2/security_advisory_pb.ts'
+import { readPage } from '#lib/paging.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { type Event, listDocuments as list, type Publication } from './documents.service.ts'
+
+const rules = { fields: { id: { column: 'id', sort: true } }, defaultOrder: 'id' } as const
+
+export async function listDocuments(call: Call, request: ListDocumentsRequest): Promise<ListDocumentsResponse> {
+  const { id, cves, skip } = request
+  const page = readPage(call, request, rules, [id, cves])
+  const listed = await list(call, page, { origin: id, aliases: [...new Set(cves)] })
+  return {
+    $typeName: 'pinfold.platform.advisory.v2.ListDocumentsResponse',
+    documents: listed.items.map(toMessage),
+    nextPageToken: listed.next,
+    totalCount: BigInt(listed.total),
+    skipped: skip,
+  }
+}
+
+function toMessage({ id, advisories }: Publication): Document {
+  return {
+    $typeName: 'pinfold.platform.advisory.v2.Document',
+    id,
+    advisories: advisories.map(({ advisoryId, aliases, events }) => ({
+      $typeName: 'pinfold.platform.advisory.v2.DocumentAdvisory',
+      id: advisoryId,
+      aliases,
+      // Nothing that we take in says it.
+      packageNamespace: '',
+      events: events.map(toEvent),
+    })),
+  }
+}
+
+function toEvent({ createTime, type, data }: Event) {
+  return create(DocumentEventSchema, {
+    timestamp: timestamp(createTime),
+    data: { case: type, value: type === 'detection' ? detectionOf(data) : data } as never,
+  })
+}
+
+/** Documents say of two members that they are names. */
+function detectionOf({ method, subpackage, component, ...rest }: Event['data']) {
+  const names = {
+    ...(subpackage === undefined ? {} : { subpackageName: subpackage }),
+    ...(component === undefined ? {} : { componentName: component }),
+  }
+  return { type: { case: method, value: { ...rest, ...names } } }
+}

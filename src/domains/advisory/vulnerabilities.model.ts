@@ -1,0 +1,41 @@
+import type { Fields } from '#lib/fields.ts'
+
+/** What is known of a vulnerability, whatever it is found in. */
+export type Vulnerability = {
+  id: string
+  /** Its ids elsewhere. */
+  aliases: string[]
+  summary: string
+  details: string
+  references: Reference[]
+  severities: Severity[]
+  /** Empty when it is not known. */
+  publishTime: string
+  modifyTime: string
+}
+
+/** `type` is the contract's Reference.Type. */
+export type Reference = { type: number; url: string }
+/** `type` is the contract's Severity.Type, which the advisories have too. */
+export type Severity = { type: number; score: string }
+
+const line = /^[^\p{Cc}]*$/u
+const prose = /^(?:[^\p{Cc}]|[\t\r\n])*$/u
+
+export const vulnerabilityFields = {
+  id: { column: 'id', sort: true, required: true, pattern: /^[\x21-\x7e]{1,128}$/ },
+  aliases: { column: 'aliases', pattern: /^[\x21-\x7e]{1,128}$/ },
+  summary: { column: 'summary', pattern: line, maxLength: 1024 },
+  details: { column: 'details', pattern: prose, maxLength: 256 * 1024 },
+} as const satisfies Fields<Vulnerability>
+
+export const referenceFields = {
+  url: { column: 'url', required: true, pattern: /^[^\p{Cc}\s]*$/u, maxLength: 2048 },
+} as const satisfies Fields<Reference>
+
+export const severityFields = {
+  score: { column: 'score', required: true, pattern: /^[\x21-\x7e]*$/, maxLength: 256 },
+} as const satisfies Fields<Severity>
+
+/** How many references, aliases or severities one vulnerability may have. */
+export const maxListed = 1000

@@ -1,0 +1,122 @@
+import { insertsOf } from '#db/bulk.ts'
+import { addToPlaces, type Keys, type Listing, moveInLists, placesOf } from '#db/listing.ts'
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { parentOf } from '#lib/uid.ts'
+import { type Advisory, type AdvisoryEvent, currentEvent, eventTypeNumber } from './advisories.model.ts'
+import { indexAdvisories } from './advisory-index.store.ts'
+import { searchText, termsOf } from './advisory-terms.model.ts'
+
+/** An advisory and what it was imported as. */
+export type Stored = { advisory: Advisory; id: number; sourceHash: string }
+export type Row = Omit<Advisory, 'aliases' | 'events'> & { aliases: string; events: string }
+type StoredRow = Row & { id: number; sourceHash: string }
+
+export const columns = sql`
+  t.uid, t.advisory_id AS "advisoryId", t.legacy_advisory_id AS "legacyAdvisoryId", t.origin, t.author,
+  t.artifact_name AS "artifactName", t.artifact_type AS "artifactType",
+  t.artifact_architecture AS "artifactArchitecture", t.component_name AS "componentName",
+  t.component_type AS "componentType", t.component_location AS "componentLocation", t.aliases, t.events,
+  t.create_time AS "createTime", t.update_time AS "updateTime"`
+export const listing: Listing = { kind: 'advisories', table: 'advisories', columns }
+
+export function fromRow({ aliases, events, ...row }: Row): Advisory {
+  return { ...row, aliases: JSON.parse(aliases) as string[], events: JSON.parse(events) as AdvisoryEvent[] }
+}
+
+function toStored({ id, sourceHash, ...row }: StoredRow): Stored {
+  return { advisory: fromRow(row), id: Number(id), sourceHash }
+}
+
+const keysOf = (advisory: Advisory): Keys => ({
+  advisory_id: advisory.advisoryId,
+  artifact_name: advisory.artifactName,
+  create_time: advisory.createTime,
+  update_time: advisory.updateTime,
+})
+
+export async function findAdvisory(reader: Reader, uid: string): Promise<Stored | undefined> {
+  const row = await reader.get<StoredRow>(sql`
+    SELECT ${columns}, t.id, t.source_hash AS "sourceHash" FROM advisories t WHERE t.uid = ${uid}`)
+  return row && toStored(row)
+}
+
+/** The advisories of a group that have one of the public ids, by these. */
+export async function findImported(
+  reader: Reader,
+  parent: string,
+  advisoryIds: readonly string[],
+): Promise<Map<string, Stored>> {
+  const rows = await reader.all<StoredRow>(sql`
+    SELECT ${columns}, t.id, t.source_hash AS "sourceHash"
+      FROM advisories t WHERE t.parent_uid = ${parent} AND t.advisory_id IN (${list(advisoryIds)})`)
+  return new Map(rows.map((row) => [row.advisoryId, toStored(row)]))
+}
+
+/** Adds and changes advisories, with all that they are listed, counted and found by. */
+export async function saveAdvisories(
+  tx: Tx,
+  saved: readonly { before: Stored | undefined; after: Advisory; sourceHash: string }[],
+): Promise<void> {
+  const ids = await insertAll(
+    tx,
+    saved.filter(({ before }) => !before),
+  )
+  for (const { before, after, sourceHash } of saved) if (before) await update(tx, before, after, sourceHash)
+  await indexAdvisories(
+    tx,
+    saved.map(({ before, after }) => ({
+      uid: after.uid,
+      id: before?.id ?? ids.get(after.uid)!,
+      text: searchText(after),
+      before: before ? termsOf(before.advisory) : [],
+      after: termsOf(after),
+    })),
+  )
+}
+
+async function insertAll(
+  tx: Tx,
+  added: readonly { after: Advisory; sourceHash: string }[],
+): Promise<ReadonlyMap<string, number>> {
+  const ids = new Map<string, number>()
+  const rows = added.map(
+    ({ after: one, sourceHash }) => sql`
+    (${one.uid}, ${parentOf(one.uid)}, ${one.advisoryId}, ${one.legacyAdvisoryId}, ${one.origin}, ${one.author},
+     ${one.artifactName}, ${one.artifactType}, ${one.artifactArchitecture}, ${one.componentName},
+     ${one.componentType}, ${one.componentLocation}, ${JSON.stringify(one.aliases)}, ${JSON.stringify(one.events)},
+     ${latestType(one)}, ${sourceHash}, ${one.createTime}, ${one.updateTime})`,
+  )
+  // Another transaction may be making the same; then PostgreSQL runs this one again.
+  const made = sql`ON CONFLICT (parent_uid, advisory_id) DO NOTHING RETURNING id, uid`
+  const into = sql`
+    INSERT INTO advisories (uid, parent_uid, advisory_id, legacy_advisory_id, origin, author, artifact_name,
+           artifact_type, artifact_architecture, component_name, component_type, component_location, aliases, events,
+           latest_event_type, source_hash, create_time, update_time)`
+  for (const insert of insertsOf(into, rows, made)) {
+    for (const { id, uid } of await tx.all<{ id: number; uid: string }>(insert)) ids.set(uid, Number(id))
+  }
+  const entries = added.map(({ after }) => {
+    return { uid: after.uid, id: ids.get(after.uid)!, keys: keysOf(after), places: placesOf(after.uid) }
+  })
+  await addToPlaces(tx, listing.kind, entries)
+  return ids
+}
+
+async function update(tx: Tx, before: Stored, after: Advisory, sourceHash: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE advisories
+       SET legacy_advisory_id = ${after.legacyAdvisoryId}, origin = ${after.origin}, author = ${after.author},
+           artifact_name = ${after.artifactName}, artifact_type = ${after.artifactType},
+           artifact_architecture = ${after.artifactArchitecture}, component_name = ${after.componentName},
+           component_type = ${after.componentType}, component_location = ${after.componentLocation},
+           aliases = ${JSON.stringify(after.aliases)}, events = ${JSON.stringify(after.events)},
+           latest_event_type = ${latestType(after)}, source_hash = ${sourceHash},
+           create_time = ${after.createTime}, update_time = ${after.updateTime}
+     WHERE id = ${before.id}`)
+  await moveInLists(tx, listing.kind, after.uid, keysOf(before.advisory), keysOf(after))
+}
+
+function latestType(advisory: Advisory): number {
+  const current = currentEvent(advisory)
+  return current ? eventTypeNumber(current.type) : 0
+}

@@ -1,0 +1,71 @@
+// Events as the contract has them; the control methods take and give the same.
+import { create } from '@bufbuild/protobuf'
+import {
+  AdvisoryEventSchema,
+  type AdvisoryEvent as EventMessage,
+  AdvisoryEvent_FalsePositiveDetermination_Type as FalsePositiveType,
+} from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { snakeCase } from '#lib/fields.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import type { AdvisoryEvent, EventData } from './advisories.model.ts'
+
+export function toEventMessage(event: AdvisoryEvent): EventMessage {
+  const { method, ...rest } = event.data
+  const value = event.type === 'detection' ? { type: { case: method, value: rest } } : event.data
+  return create(AdvisoryEventSchema, {
+    uid: event.uid,
+    createTime: timestamp(event.createTime),
+    author: event.author,
+    reviewer: event.reviewer,
+    reviewState: event.reviewState as EventMessage['reviewState'],
+    ...(event.issue === undefined ? {} : { issue: event.issue }),
+    findings: Buffer.from(event.findings, 'base64'),
+    type: { case: event.type, value } as never,
+  })
+}
+
+/** What a caller says of an event; `path` is where it stood, for errors. Throws INVALID_ARGUMENT for one without a type. */
+export function fromEventMessage(message: EventMessage, path = '') {
+  const { author, reviewer, issue, findings, type } = message
+  if (type.case === undefined) {
+    throw invalid({ field: join(path, 'type'), description: 'must be exactly one of the types of an event' })
+  }
+  if (
+    type.case === 'falsePositiveDetermination' &&
+    !Object.values<number>(FalsePositiveType).includes(type.value.type)
+  ) {
+    const field = join(path, `${snakeCase(type.case)}.type`)
+    throw invalid({ field, description: 'is not a known value of FalsePositiveDetermination.Type' })
+  }
+  return {
+    author,
+    reviewer,
+    ...(issue === undefined ? {} : { issue }),
+    findings: Buffer.from(findings).toString('base64'),
+    type: type.case,
+    data: type.case === 'detection' ? dataOfDetection(type.value, path) : membersOf(type.value),
+  }
+}
+
+function dataOfDetection(
+  { type }: Extract<EventMessage['type'], { case: 'detection' }>['value'],
+  path: string,
+): EventData {
+  if (type.case === undefined) {
+    throw invalid({ field: join(path, 'detection'), description: 'must say how it was made' })
+  }
+  return { method: type.case, ...membersOf(type.value) }
+}
+
+/** What differs from nothing; a message gives the rest by itself. */
+function membersOf(message: object): EventData {
+  const members = Object.entries(message as Record<string, unknown>).filter(([name, value]) => {
+    return !name.startsWith('$') && value !== '' && value !== 0 && !(Array.isArray(value) && value.length === 0)
+  })
+  return Object.fromEntries(members) as EventData
+}
+
+function join(path: string, field: string): string {
+  return path === '' ? field : `${path}.${field}`
+}

@@ -1,0 +1,129 @@
+// The index of the terms: which advisories have which, how many at each place, and which terms hold a text. Rows go in
+// in the order of their keys, since what lies together is written together.
+import { insertsOf } from '#db/bulk.ts'
+import { placesOf } from '#db/listing.ts'
+import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
+import { top } from '#lib/uid.ts'
+import { rare, searched, suffixesOf, type Term } from './advisory-terms.model.ts'
+
+/** An advisory of the index, with its terms before and after a change; a new one has none before. */
+export type Indexed = { uid: string; id: number; text: string; before: readonly Term[]; after: readonly Term[] }
+
+const valuesAtOnce = 200
+
+/** In place of a term, for the number of changes; terms count from 1. */
+const changes = 0
+
+/** Brings the index to what the advisories are now; in the transaction that changes them. */
+export async function indexAdvisories(tx: Tx, changed: readonly Indexed[]): Promise<void> {
+  const moves = changed.flatMap(({ uid, id, before, after }) => [
+    ...missingFrom(before, after).map((term) => ({ uid, id, key: keyOf(term), term, by: 1 })),
+    ...missingFrom(after, before).map((term) => ({ uid, id, key: keyOf(term), term, by: -1 })),
+  ])
+  const ids = await idsOf(tx, new Map(moves.map(({ key, term }) => [key, term])))
+  const added = moves.filter(({ by }) => by > 0)
+  await insertRows(
+    tx,
+    sql`INSERT INTO advisory_postings (term_id, uid, id)`,
+    added
+      .map(({ key, uid, id }) => ({ term: ids.get(key)!, uid, id }))
+      .sort((a, b) => a.term - b.term)
+      .map(({ term, uid, id }) => sql`(${term}, ${uid}, ${id})`),
+  )
+  for (const { key, uid } of moves.filter(({ by }) => by < 0)) {
+    await tx.run(sql`DELETE FROM advisory_postings WHERE term_id = ${ids.get(key)!} AND uid = ${uid}`)
+  }
+  await count(
+    tx,
+    moves.flatMap(({ key, term, uid, by }) => (rare.has(term.facet) ? [] : [{ term: ids.get(key)!, uid, by }])),
+  )
+  await insertRows(
+    tx,
+    sql`INSERT INTO advisory_texts (uid, text)`,
+    changed.map(({ uid, text }) => sql`(${uid}, ${text})`),
+    sql`ON CONFLICT (uid) DO UPDATE SET text = excluded.text`,
+  )
+}
+
+const keyOf = ({ facet, value }: Term): string => `${facet} ${value}`
+
+/** The terms of `all` that `some` does not have. */
+function missingFrom(some: readonly Term[], all: readonly Term[]): Term[] {
+  if (some.length === 0) return [...all]
+  const known = new Set(some.map(keyOf))
+  return all.filter((term) => !known.has(keyOf(term)))
+}
+
+/** The ids of terms by their keys; those that do not exist yet are made. */
+async function idsOf(tx: Tx, terms: ReadonlyMap<string, Term>): Promise<Map<string, number>> {
+  const ids = new Map<string, number>()
+  const byFacet = Map.groupBy(terms.values(), ({ facet }) => facet)
+  for (const [facet, ofFacet] of byFacet) {
+    for (const some of chunks(ofFacet, valuesAtOnce)) {
+      const values = some.map(({ value }) => value)
+      for (const { id, value } of await findTerms(tx, facet, values)) ids.set(keyOf({ facet, value }), id)
+    }
+  }
+  const fresh = [...terms].filter(([key]) => !ids.has(key)).map(([, term]) => term)
+  // Another transaction may be making the same; then PostgreSQL runs this one again.
+  const added = sql`ON CONFLICT (facet, value) DO NOTHING RETURNING id, facet, value`
+  const rows = fresh.map(({ facet, value }) => sql`(${facet}, ${value})`)
+  for (const insert of insertsOf(sql`INSERT INTO advisory_terms (facet, value)`, rows, added)) {
+    for (const term of await tx.all<Term & { id: number }>(insert)) ids.set(keyOf(term), Number(term.id))
+  }
+  const suffixes = fresh
+    .filter(({ facet }) => searched.has(facet))
+    .flatMap((term) => suffixesOf(term.value).map((suffix) => ({ suffix, id: ids.get(keyOf(term))! })))
+    .sort((a, b) => (a.suffix < b.suffix ? -1 : a.suffix > b.suffix ? 1 : 0))
+  await insertRows(
+    tx,
+    sql`INSERT INTO advisory_suffixes (suffix, term_id)`,
+    suffixes.map(({ suffix, id }) => sql`(${suffix}, ${id})`),
+  )
+  return ids
+}
+
+/** Adds up first: an import changes the count of a type a hundred times, and a place has one row for it. */
+async function count(tx: Tx, moves: readonly { term: number; uid: string; by: number }[]): Promise<void> {
+  const totals = new Map<string, { term: number; place: string; by: number }>()
+  for (const { term, uid, by } of moves) {
+    for (const place of placesOf(uid)) {
+      const key = `${term} ${place}`
+      const total = totals.get(key)
+      if (total) total.by += by
+      else totals.set(key, { term, place, by })
+    }
+  }
+  totals.set('changes', { term: changes, place: top, by: 1 })
+  const rows = [...totals.values()].filter(({ by }) => by !== 0).sort((a, b) => a.term - b.term)
+  await insertRows(
+    tx,
+    sql`INSERT INTO advisory_term_counts (term_id, place, shard, total)`,
+    rows.map(({ term, place, by }) => sql`(${term}, ${place}, ${tx.shard}, ${by})`),
+    sql`ON CONFLICT (term_id, place, shard) DO UPDATE SET total = advisory_term_counts.total + excluded.total`,
+  )
+}
+
+/** Grows with every change of the index, on whichever server. */
+export async function changeCount(reader: Reader): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT CAST(coalesce(sum(total), 0) AS BIGINT) AS total
+      FROM advisory_term_counts WHERE term_id = ${changes} AND place = ${top}`)
+  return Number(row?.total ?? 0)
+}
+
+/** Those of the terms that some advisory has or had. */
+export async function findTerms(
+  reader: Reader,
+  facet: number,
+  values: readonly string[],
+): Promise<{ id: number; value: string }[]> {
+  const found = await reader.all<{ id: number; value: string }>(sql`
+    SELECT id, value FROM advisory_terms WHERE facet = ${facet} AND value IN (${list(values)})`)
+  return found.map(({ id, value }) => ({ id: Number(id), value }))
+}
+
+async function insertRows(tx: Tx, into: Sql, rows: readonly Sql[], then?: Sql): Promise<void> {
+  for (const insert of insertsOf(into, rows, then)) await tx.run(insert)
+}

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createRemembered } from './remembered.ts'
+
+test('an answer is remembered for its version, and the longest unused is forgotten', async () => {
+  const remembered = createRemembered<string>(2)
+  const asked: string[] = []
+  const of = (key: string, version = 1) =>
+    remembered.of(key, version, async () => {
+      asked.push(`${key}${version}`)
+      return `${key}${version}`
+    })
+  for (const key of ['a', 'b', 'a', 'c', 'a', 'b']) assert.equal(await of(key), `${key}1`)
+  assert.deepEqual(asked, ['a1', 'b1', 'c1', 'b1'])
+  assert.equal(await of('a', 2), 'a2')
+  assert.equal(await of('a', 2), 'a2')
+  assert.deepEqual(asked.slice(4), ['a2'])
+})
+
+test('what fails is not remembered', async () => {
+  const remembered = createRemembered<number>(2)
+  await assert.rejects(remembered.of('a', 1, () => Promise.reject(new Error('no'))))
+  assert.equal(await remembered.of('a', 1, async () => 1), 1)
+})
