@@ -2,7 +2,7 @@ import { type DescField, type DescMethod, getOption, hasOption } from '@bufbuild
 import { http } from '#gen/google/api/annotations_pb.ts'
 import { FieldBehavior, field_behavior } from '#gen/google/api/field_behavior_pb.ts'
 import type { HttpRule } from '#gen/google/api/http_pb.ts'
-import { event, iam } from '#gen/pinfold/annotations/annotations_pb.ts'
+import { event, iam, query_form } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { CapabilitySchema, capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
 
 type Http = { httpMethod: string; path: string; body: string }
@@ -22,6 +22,11 @@ export function behaviourOf(field: DescField): { readOnly: boolean; writeOnly: b
     writeOnly: behaviours.includes(FieldBehavior.INPUT_ONLY),
     isRequired: behaviours.includes(FieldBehavior.REQUIRED),
   }
+}
+
+/** Whether an element of a repeated message can be written as a query parameter. */
+export function hasQueryForm(field: DescField): boolean {
+  return hasOption(field, query_form)
 }
 
 export function extensionsOf(method: DescMethod): Record<string, unknown> {

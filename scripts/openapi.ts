@@ -15,7 +15,7 @@ import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
 import { getComments } from '@bufbuild/protoplugin'
 import { services } from '#api/services.ts'
 import { version } from '#config.ts'
-import { behaviourOf, extensionsOf, httpOf } from './openapi-annotations.ts'
+import { behaviourOf, extensionsOf, hasQueryForm, httpOf } from './openapi-annotations.ts'
 
 type Schema = Record<string, unknown>
 
@@ -27,6 +27,8 @@ const wellKnown: Record<string, Schema> = {
   'google.protobuf.Empty': { type: 'object' },
   'google.protobuf.Any': { type: 'object', properties: { '@type': { type: 'string' } }, required: ['@type'] },
 }
+/** A message as the text of one query parameter; the description says what stands for what. */
+const formSchema: Schema = { type: 'string', pattern: '^[^:]+(:[^,]+(,[^,]+)*)?$' }
 const integers = new Set([ScalarType.INT32, ScalarType.SINT32, ScalarType.SFIXED32])
 const unsigned = new Set([ScalarType.UINT32, ScalarType.FIXED32])
 
@@ -91,10 +93,12 @@ export function openApi(file: string): Schema {
       if (prefix === '' && bound(field.name)) return []
       const isMessage = field.fieldKind === 'message' && !wellKnown[field.message.typeName]
       if (isMessage) return parametersOf(field.message, bound, `${prefix}${field.jsonName}.`)
-      if (field.fieldKind === 'list' && field.listKind === 'message') return []
+      const isMessages = field.fieldKind === 'list' && field.listKind === 'message'
+      if (isMessages && !hasQueryForm(field)) return []
       const { isRequired } = behaviourOf(field)
       const name = `${prefix}${field.jsonName}`
-      return [{ name, in: 'query', required: isRequired, schema: fieldSchema(field, ''), ...describe(field) }]
+      const schema = isMessages ? { type: 'array', items: formSchema } : fieldSchema(field, '')
+      return [{ name, in: 'query', required: isRequired, schema, ...describe(field) }]
     })
 
   const operationOf = (

@@ -1,7 +1,7 @@
 // Query parameters into the fields of a request, with the same strictness as JSON.
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf'
-import { getOption, ScalarType } from '@bufbuild/protobuf'
-import { comma_separated } from '#gen/pinfold/annotations/annotations_pb.ts'
+import { create, getOption, ScalarType } from '@bufbuild/protobuf'
+import { comma_separated, query_form } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { type AppError, invalid } from '#lib/errors.ts'
 import { readEnum, readScalar, textFormOf } from './json-scalars.ts'
 import {
@@ -77,10 +77,34 @@ function readValue(field: DescField, text: string, at: string): unknown {
     const read = textFormOf(field.message)
     if (read) return read(text, at)
   }
+  if (field.fieldKind === 'list' && field.listKind === 'message') {
+    const form = getOption(field, query_form)
+    if (form.head !== '') return readForm(field.message, form, text, at)
+  }
   if (field.message || field.fieldKind === 'map') throw wrong(at, 'cannot be given as a parameter as a whole')
   if (field.scalar !== ScalarType.BOOL) return readScalar(field.scalar as ScalarType, text, at)
   if (text !== 'true' && text !== 'false') throw wrong(at, 'must be true or false')
   return text === 'true'
+}
+
+/** A message in one text: a member, and after a colon the elements of another. */
+function readForm(
+  desc: DescMessage,
+  { head, list }: { head: string; list: string },
+  text: string,
+  at: string,
+): Message {
+  const colon = text.indexOf(':')
+  const first = colon < 0 ? text : text.slice(0, colon)
+  const elements = colon < 0 ? [] : text.slice(colon + 1).split(',')
+  if (first === '' || elements.includes('')) {
+    throw wrong(at, `must be <${head}>[:<${list}>], with commas between ${list}`)
+  }
+  const message = create(desc)
+  setField(message, fieldNamed(desc, head)!, readScalar(ScalarType.STRING, first, at), at)
+  const values = getField(message, fieldNamed(desc, list)!) as unknown[]
+  for (const element of elements) values.push(readScalar(ScalarType.STRING, element, at))
+  return message
 }
 
 function decode(text: string, at: string): string {

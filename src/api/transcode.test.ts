@@ -174,6 +174,15 @@ test('query parameters are read in both spellings, nested with dots', () => {
     ['GET /iam/v2/identities?relationshipType=2', { relationshipType: 2 }],
     ['GET /libraries/v2/artifacts/count?ecosystems=ECOSYSTEM_JAVA&ecosystems=2', { ecosystems: [1, 2] }],
     ['GET /vulnerabilities/v2/advisories?latest_event_type=0', { latestEventType: 0 }],
+    [
+      'GET /advisory/v2/images/resolvedVulns?imageRefs=acme/web&image_refs=a/b:1,2.0',
+      {
+        imageRefs: [
+          { repo: 'acme/web', tags: [] },
+          { repo: 'a/b', tags: ['1', '2.0'] },
+        ],
+      },
+    ],
   ])
 })
 
@@ -211,6 +220,7 @@ function filterWith(commas: boolean): DescMessage {
 
 test('a parameter that cannot be meant is refused by name', () => {
   const integer = 'page_size: must be an integer'
+  const form = 'must be <repo>[:<tags>], with commas between tags'
   refuses([
     ['GET /registry/v2/repos?foo=1', 'foo: is not a known parameter'],
     ['GET /registry/v2/repos?uidp.foo=1', 'uidp.foo: is not a known parameter'],
@@ -223,7 +233,10 @@ test('a parameter that cannot be meant is refused by name', () => {
     ['GET /registry/v2/repos?constructor=1', 'constructor: is not a known parameter'],
     ['GET /registry/v2/repos?$typeName=1', '$typeName: is not a known parameter'],
     ['GET /registry/v2/repos?uidp=x', 'uidp: cannot be given as a parameter as a whole'],
-    ['GET /advisory/v2/images/resolvedVulns?imageRefs=x', 'image_refs: cannot be given as a parameter as a whole'],
+    ['GET /advisory/v2/images/resolvedVulns?imageRefs=', `image_refs: ${form}`],
+    ['GET /advisory/v2/images/resolvedVulns?imageRefs=:x', `image_refs: ${form}`],
+    ['GET /advisory/v2/images/resolvedVulns?imageRefs=a:', `image_refs: ${form}`],
+    ['GET /advisory/v2/images/resolvedVulns?imageRefs=a:b,,c', `image_refs: ${form}`],
     ['GET /advisory/v2/images/resolvedVulns?imageRefs.repo=x', 'imageRefs.repo: is not a known parameter'],
     ['GET /registry/v2/tags?updated_since.seconds=1', 'updated_since.seconds: is not a known parameter'],
     ['GET /registry/v2/repos?page_size=1&pageSize=2', 'page_size: is given more than once'],

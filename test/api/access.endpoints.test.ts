@@ -32,6 +32,8 @@ const placeOfUnscoped: Record<string, string> = { CreateGroup: 'parent', GetRole
 const pathsOfLists: Record<string, string | undefined> = {
   ListArtifacts: '/libraries/v2/artifacts?ecosystems=ECOSYSTEM_PYTHON',
   ListArtifactVersions: undefined,
+  // A day is there for everybody; what of it nobody else sees is tested where the reports are.
+  ListResolvedVulnsReports: undefined,
 }
 
 /** They take a credential of another kind, which their handlers judge: an empty request gets the same answer always. */

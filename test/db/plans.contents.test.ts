@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql, type Tx } from '#db/sql.ts'
 import * as contents from '#domains/registry/image-contents.store.ts'
 import * as history from '#domains/registry/tag-history.store.ts'
+import { listAbout } from '#domains/vulnerabilities/publication.store.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
 
 let pinfold: Pinfold
@@ -41,6 +42,7 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   deleteContents: (tx) => contents.deleteContents(tx, 1),
   movesBetween: (tx) => history.movesBetween(tx, 1, 'latest', { from: time, to: time, most: 10 }),
   movesBefore: (tx) => history.movesBefore(tx, 1, 'latest', { before: time, most: 10 }),
+  listAbout: (tx) => listAbout(tx, ['a'.repeat(40), 'b'.repeat(40)], ['busybox', 'zlib']),
 }
 
 const bad = onPostgres ? /\bSeq Scan\b/ : /\bSCAN (?!.* USING (?:COVERING )?INDEX)|TEMP B-TREE|AUTOMATIC/

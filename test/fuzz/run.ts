@@ -46,6 +46,7 @@ const searches = [
   'uidp.inRoot=true&pageToken=abc&name=%E2%82%AC',
   'updateMask=name,description,claim_match.subject',
   'artifactNames=a&artifactNames=b,c&latest_event_type=2&query=+',
+  'imageRefs=acme/web:latest,1.0&image_refs=a/b&start_time=2026-01-02T03:04:05Z',
 ]
 const paths = [
   `/registry/v2/repos/${uid}/readme`,
@@ -102,7 +103,12 @@ const targets: Record<string, Target> = {
   query(random) {
     const found = routes.match(
       'GET',
-      oneOf(random, ['/registry/v2/repos', '/vulnerabilities/v2/advisories', '/iam/v2/identities']),
+      oneOf(random, [
+        '/registry/v2/repos',
+        '/vulnerabilities/v2/advisories',
+        '/iam/v2/identities',
+        '/advisory/v2/images/resolvedVulns',
+      ]),
     )
     if (!found || 'allowed' in found) throw new Error('the path is gone')
     return readRequest(found.entry, found.binding, [], mutate(random, oneOf(random, searches)), undefined)

@@ -17,7 +17,35 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file pinfold/annotations/annotations.proto.
  */
 export const file_pinfold_annotations_annotations: GenFile = /*@__PURE__*/
-  fileDesc("CiVwaW5mb2xkL2Fubm90YXRpb25zL2Fubm90YXRpb25zLnByb3RvEhNwaW5mb2xkLmFubm90YXRpb25zItoBCgNJQU0SNQoIZGlzYWJsZWQYASABKAsyIS5waW5mb2xkLmFubm90YXRpb25zLklBTS5EaXNhYmxlZEgAEjMKB2VuYWJsZWQYAiABKAsyIC5waW5mb2xkLmFubm90YXRpb25zLklBTS5FbmFibGVkSAAaCgoIRGlzYWJsZWQaUwoHRW5hYmxlZBI2CgxjYXBhYmlsaXRpZXMYASADKA4yIC5waW5mb2xkLmNhcGFiaWxpdGllcy5DYXBhYmlsaXR5EhAKCHVuc2NvcGVkGAIgASgIQgYKBG1vZGUiogEKBUV2ZW50EgwKBHR5cGUYASABKAkSEgoKZXh0ZW5zaW9ucxgCIAMoCRI1CghhdWRpZW5jZRgDIAEoDjIjLnBpbmZvbGQuYW5ub3RhdGlvbnMuRXZlbnQuQXVkaWVuY2UiQAoIQXVkaWVuY2USGAoUQVVESUVOQ0VfVU5TUEVDSUZJRUQQABIMCghDVVNUT01FUhABEgwKCElOVEVSTkFMEAIiywEKBFRvb2wSEwoLZGVzY3JpcHRpb24YASABKAkSDgoGaGlkZGVuGAIgASgIEhYKCXJlYWRfb25seRgDIAEoCEgAiAEBEhgKC2Rlc3RydWN0aXZlGAQgASgISAGIAQESFwoKaWRlbXBvdGVudBgFIAEoCEgCiAEBEhcKCm9wZW5fd29ybGQYBiABKAhIA4gBAUIMCgpfcmVhZF9vbmx5Qg4KDF9kZXN0cnVjdGl2ZUINCgtfaWRlbXBvdGVudEINCgtfb3Blbl93b3JsZDpMCgNpYW0SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgLMhgucGluZm9sZC5hbm5vdGF0aW9ucy5JQU1SA2lhbTpSCgVldmVudBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAsyGi5waW5mb2xkLmFubm90YXRpb25zLkV2ZW50UgVldmVudDpPCgR0b29sEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY04YDIAEoCzIZLnBpbmZvbGQuYW5ub3RhdGlvbnMuVG9vbFIEdG9vbDo8CglpYW1fc2NvcGUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNSGAyABKAhSCGlhbVNjb3BlOkgKD2NvbW1hX3NlcGFyYXRlZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1YYDIAEoCFIOY29tbWFTZXBhcmF0ZWRiBnByb3RvMw", [file_google_protobuf_descriptor, file_pinfold_capabilities_capabilities]);
+  fileDesc("CiVwaW5mb2xkL2Fubm90YXRpb25zL2Fubm90YXRpb25zLnByb3RvEhNwaW5mb2xkLmFubm90YXRpb25zIicKCVF1ZXJ5Rm9ybRIMCgRoZWFkGAEgASgJEgwKBGxpc3QYAiABKAki2gEKA0lBTRI1CghkaXNhYmxlZBgBIAEoCzIhLnBpbmZvbGQuYW5ub3RhdGlvbnMuSUFNLkRpc2FibGVkSAASMwoHZW5hYmxlZBgCIAEoCzIgLnBpbmZvbGQuYW5ub3RhdGlvbnMuSUFNLkVuYWJsZWRIABoKCghEaXNhYmxlZBpTCgdFbmFibGVkEjYKDGNhcGFiaWxpdGllcxgBIAMoDjIgLnBpbmZvbGQuY2FwYWJpbGl0aWVzLkNhcGFiaWxpdHkSEAoIdW5zY29wZWQYAiABKAhCBgoEbW9kZSKiAQoFRXZlbnQSDAoEdHlwZRgBIAEoCRISCgpleHRlbnNpb25zGAIgAygJEjUKCGF1ZGllbmNlGAMgASgOMiMucGluZm9sZC5hbm5vdGF0aW9ucy5FdmVudC5BdWRpZW5jZSJACghBdWRpZW5jZRIYChRBVURJRU5DRV9VTlNQRUNJRklFRBAAEgwKCENVU1RPTUVSEAESDAoISU5URVJOQUwQAiLLAQoEVG9vbBITCgtkZXNjcmlwdGlvbhgBIAEoCRIOCgZoaWRkZW4YAiABKAgSFgoJcmVhZF9vbmx5GAMgASgISACIAQESGAoLZGVzdHJ1Y3RpdmUYBCABKAhIAYgBARIXCgppZGVtcG90ZW50GAUgASgISAKIAQESFwoKb3Blbl93b3JsZBgGIAEoCEgDiAEBQgwKCl9yZWFkX29ubHlCDgoMX2Rlc3RydWN0aXZlQg0KC19pZGVtcG90ZW50Qg0KC19vcGVuX3dvcmxkOkwKA2lhbRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyGC5waW5mb2xkLmFubm90YXRpb25zLklBTVIDaWFtOlIKBWV2ZW50Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoCzIaLnBpbmZvbGQuYW5ub3RhdGlvbnMuRXZlbnRSBWV2ZW50Ok8KBHRvb2wSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjThgMgASgLMhkucGluZm9sZC5hbm5vdGF0aW9ucy5Ub29sUgR0b29sOjwKCWlhbV9zY29wZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1IYDIAEoCFIIaWFtU2NvcGU6SAoPY29tbWFfc2VwYXJhdGVkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgIUg5jb21tYVNlcGFyYXRlZDpeCgpxdWVyeV9mb3JtEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgLMh4ucGluZm9sZC5hbm5vdGF0aW9ucy5RdWVyeUZvcm1SCXF1ZXJ5Rm9ybWIGcHJvdG8z", [file_google_protobuf_descriptor, file_pinfold_capabilities_capabilities]);
+
+/**
+ * A message as one text: `<head>`, or `<head>:<element of list>[,<element of list>...]`.
+ *
+ * @generated from message pinfold.annotations.QueryForm
+ */
+export type QueryForm = Message<"pinfold.annotations.QueryForm"> & {
+  /**
+   * The text field before the colon, which holds none itself.
+   *
+   * @generated from field: string head = 1;
+   */
+  head: string;
+
+  /**
+   * The repeated text field after the colon, whose elements hold no comma.
+   *
+   * @generated from field: string list = 2;
+   */
+  list: string;
+};
+
+/**
+ * Describes the message pinfold.annotations.QueryForm.
+ * Use `create(QueryFormSchema)` to create a new message.
+ */
+export const QueryFormSchema: GenMessage<QueryForm> = /*@__PURE__*/
+  messageDesc(file_pinfold_annotations_annotations, 0);
 
 /**
  * Exactly one mode.
@@ -54,7 +82,7 @@ export type IAM = Message<"pinfold.annotations.IAM"> & {
  * Use `create(IAMSchema)` to create a new message.
  */
 export const IAMSchema: GenMessage<IAM> = /*@__PURE__*/
-  messageDesc(file_pinfold_annotations_annotations, 0);
+  messageDesc(file_pinfold_annotations_annotations, 1);
 
 /**
  * No credential is looked at.
@@ -69,7 +97,7 @@ export type IAM_Disabled = Message<"pinfold.annotations.IAM.Disabled"> & {
  * Use `create(IAM_DisabledSchema)` to create a new message.
  */
 export const IAM_DisabledSchema: GenMessage<IAM_Disabled> = /*@__PURE__*/
-  messageDesc(file_pinfold_annotations_annotations, 0, 0);
+  messageDesc(file_pinfold_annotations_annotations, 1, 0);
 
 /**
  * A valid bearer token of the API's audience is needed.
@@ -97,7 +125,7 @@ export type IAM_Enabled = Message<"pinfold.annotations.IAM.Enabled"> & {
  * Use `create(IAM_EnabledSchema)` to create a new message.
  */
 export const IAM_EnabledSchema: GenMessage<IAM_Enabled> = /*@__PURE__*/
-  messageDesc(file_pinfold_annotations_annotations, 0, 1);
+  messageDesc(file_pinfold_annotations_annotations, 1, 1);
 
 /**
  * What a method writes to the outbox.
@@ -132,7 +160,7 @@ export type Event = Message<"pinfold.annotations.Event"> & {
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema: GenMessage<Event> = /*@__PURE__*/
-  messageDesc(file_pinfold_annotations_annotations, 1);
+  messageDesc(file_pinfold_annotations_annotations, 2);
 
 /**
  * Who may receive an event.
@@ -173,7 +201,7 @@ export type Event_Audience = (typeof Event_Audience)[keyof typeof Event_Audience
  * Describes the enum pinfold.annotations.Event.Audience.
  */
 export const Event_AudienceSchema: GenEnum<Event_Audience> = /*@__PURE__*/
-  enumDesc(file_pinfold_annotations_annotations, 1, 0);
+  enumDesc(file_pinfold_annotations_annotations, 2, 0);
 
 /**
  * An unset destructive or open_world counts as true.
@@ -229,7 +257,7 @@ export type Tool = Message<"pinfold.annotations.Tool"> & {
  * Use `create(ToolSchema)` to create a new message.
  */
 export const ToolSchema: GenMessage<Tool> = /*@__PURE__*/
-  messageDesc(file_pinfold_annotations_annotations, 2);
+  messageDesc(file_pinfold_annotations_annotations, 3);
 
 /**
  * Who may call. A method without this option is refused at start.
@@ -270,4 +298,12 @@ export const iam_scope: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  */
 export const comma_separated: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_pinfold_annotations_annotations, 4);
+
+/**
+ * How one element of a repeated message is written as a query parameter; without this it cannot be.
+ *
+ * @generated from extension: pinfold.annotations.QueryForm query_form = 50006;
+ */
+export const query_form: GenExtension<FieldOptions, QueryForm> = /*@__PURE__*/
+  extDesc(file_pinfold_annotations_annotations, 5);
 

@@ -1,7 +1,9 @@
-import type { Call } from '#app.ts'
+import { setImmediate } from 'node:timers/promises'
+import type { App, Call } from '#app.ts'
+import type { Reader } from '#db/sql.ts'
 import { findOrganization } from '#domains/iam/groups.service.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
-import { type Advisory, reviewStates } from './advisories.model.ts'
+import { type Advisory, type AdvisoryEvent, reviewStates } from './advisories.model.ts'
 import * as store from './publication.store.ts'
 
 export type { Advisory, AdvisoryEvent } from './advisories.model.ts'
@@ -40,6 +42,30 @@ export async function listPublications(
   return toListed(call, { ...page, size: shown.length }, items, total)
 }
 
+/** The group whose advisories anybody may read; undefined while there is none. */
+export async function publicPlace({ db, config }: App): Promise<string | undefined> {
+  return (await findOrganization(db, config.publicOrg))?.uid
+}
+
+const namesAtOnce = 20
+
+/** The advisories about artifacts of these names in some groups and below, each with its approved events only. */
+export async function advisoriesAbout(
+  reader: Reader,
+  places: readonly string[],
+  names: readonly string[],
+): Promise<Advisory[]> {
+  const found: Advisory[] = []
+  for (let done = 0; done < names.length && places.length > 0; done += namesAtOnce) {
+    found.push(...(await store.listAbout(reader, places, names.slice(done, done + namesAtOnce))))
+    // There may be thousands of them, and others want to be served too.
+    await setImmediate()
+  }
+  return found.map((advisory) => ({ ...advisory, events: advisory.events.filter(isApproved) }))
+}
+
+const isApproved = ({ reviewState }: AdvisoryEvent): boolean => reviewState === reviewStates.approved
+
 /** As many as hold few enough advisories together, and one at least. */
 function howMany(origins: readonly store.PublishedOrigin[]): number {
   let sum = 0
@@ -52,6 +78,6 @@ function howMany(origins: readonly store.PublishedOrigin[]): number {
 
 function withApproved(advisory: Advisory): Advisory {
   const { events } = advisory
-  const told = events.filter(({ reviewState, type }) => reviewState === reviewStates.approved && type !== 'patched')
+  const told = events.filter((event) => isApproved(event) && event.type !== 'patched')
   return { ...advisory, events: told }
 }

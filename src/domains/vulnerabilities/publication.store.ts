@@ -67,3 +67,19 @@ export async function listPublished(reader: Reader, group: string, terms: readon
      ORDER BY t.advisory_id, t.uid`)
   return rows.map(fromRow)
 }
+
+/** The advisories of some groups, and of what is below them, that are about artifacts of these names. */
+export async function listAbout(
+  reader: Reader,
+  places: readonly string[],
+  names: readonly string[],
+): Promise<Advisory[]> {
+  const below = places.map((place) => sql`(p.uid > ${`${place}/`} AND p.uid < ${`${place}0`})`)
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns}
+      FROM advisory_terms k
+      JOIN advisory_postings p ON p.term_id = k.id
+      JOIN advisories t ON t.id = p.id
+     WHERE k.facet = ${facets.artifactName} AND k.value IN (${list(names)}) AND (${join(below, ' OR ')})`)
+  return rows.map(fromRow)
+}
