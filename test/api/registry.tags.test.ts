@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { removeTagsOf } from '#domains/registry/tags.service.ts'
+import { assignTag, removeTagsOf } from '#domains/registry/tags.service.ts'
 import { operatorUid } from '#issuer/access-token.ts'
+import { checkLists } from '../support/check-lists.ts'
 import { assertBlocked, assertDenied, assertInvalid, assertNotFound, eventsOf, ok } from '../support/expect.ts'
 import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { digestOf, ledgerOf, manifestType, plantManifest, plantTag } from '../support/tags.ts'
@@ -229,15 +230,40 @@ test('deleting a repo takes its tags, their history and their place in every lis
   const names = ['latest', '1.0-r0', '1.0-20260101', 'sha256-abc.sig']
   const tags = await Promise.all(names.map((name) => plantTag(pinfold, repo, name)))
   const kept = await plantTag(pinfold, await newRepo(), 'latest')
-  // Until a push can be undone by the deletion itself, its manifests are taken away here.
-  await pinfold.app.db.tx(async (tx) => {
-    await tx.run(sql`DELETE FROM manifests WHERE repo_id = (SELECT id FROM repos WHERE uid = ${repo})`)
-  })
   ok(await operator.delete(`/registry/v2/repos/${repo}`))
   for (const tag of tags) assertNotFound(await operator.get(pathOf(tag)), tagType, tag.uid)
   const all = ok(await operator.get('/registry/v2/tags?include_referrers=true&include_dates=true&include_epochs=true'))
   assert.ok(!all.tags.some((tag: Json) => tag.uid.startsWith(repo)))
   assert.deepEqual(ok(await operator.get(pathOf(kept))), kept)
+})
+
+test('a manifest or a repo with very many tags loses them all, and the lists forget them', async () => {
+  const repo = await newRepo()
+  const kept = await plantTag(pinfold, repo, 'kept', 'other')
+  const digest = await plantManifest(pinfold, repo, 'shared by many')
+  const found = await pinfold.app.db.get<{ id: number }>(sql`SELECT id FROM repos WHERE uid = ${repo}`)
+  const shared = {
+    repo: { id: found!.id, uid: repo },
+    digest,
+    now: new Date(now).toISOString(),
+    actor: 'x',
+    source: 'oci',
+  } as const
+  const names = Array.from({ length: 150 }, (_, i) => (i % 3 === 0 ? `n${i}-r1` : `n${i}`))
+  const plant = () =>
+    pinfold.app.db.tx(async (tx) => {
+      for (const name of names) await assignTag(tx, { ...shared, name })
+    })
+  await plant()
+  await checkLists(pinfold)
+  assert.equal((await pinfold.app.db.tx((tx) => removeTagsOf(tx, shared))).length, names.length)
+  await checkLists(pinfold)
+  assert.equal((await ledgerOf(pinfold, repo)).filter(({ event }) => event === 3).length, names.length)
+  assert.deepEqual(ok(await operator.get(pathOf(kept))), kept)
+
+  await plant()
+  ok(await operator.delete(`/registry/v2/repos/${repo}`))
+  await checkLists(pinfold)
 })
 
 test('all tags of a manifest end together, each after its own last move', async () => {
