@@ -4,6 +4,7 @@ import { auth } from './cli/auth.ts'
 import { CliError, exitCodes, runProgram, type Terminal } from './cli/command.ts'
 import { config } from './cli/config.ts'
 import { dockerCredential } from './cli/docker-credential.ts'
+import { events } from './cli/events.ts'
 import { gc } from './cli/gc.ts'
 import { identities } from './cli/identities.ts'
 import { images } from './cli/images.ts'
@@ -37,7 +38,7 @@ for (const stream of [process.stdout, process.stderr]) {
 async function main(): Promise<number> {
   try {
     return await runProgram(
-      [serve, auth, identities, images, imports, gc, token, dockerCredential, migrate, config],
+      [serve, auth, identities, images, events, imports, gc, token, dockerCredential, migrate, config],
       version,
       terminal,
       process.argv,

@@ -168,13 +168,14 @@ function hoursOf(given: unknown): number {
   throw new CliError(exitCodes.usage, `--ttl must be hours such as 24h, from 1h to ${maxTtlHours}h`)
 }
 
-async function signedIn(terminal: Terminal, options: Options): Promise<{ session: Session; token: string }> {
+/** Who the command acts as, and their token. */
+export async function signedIn(terminal: Terminal, options: Options): Promise<{ session: Session; token: string }> {
   const session = sessionOf(terminal, options)
   return { session, token: await callerToken(terminal, session) }
 }
 
 /** A uid, the name of an organisation, or the organisation of whoever is signed in. */
-async function parentOf({ api }: Session, token: string, given: unknown): Promise<string> {
+export async function parentOf({ api }: Session, token: string, given: unknown): Promise<string> {
   if (given === undefined) {
     const subject = claimsOf(token)?.subject ?? ''
     if (subject.includes('/')) return rootOf(subject)

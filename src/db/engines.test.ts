@@ -313,6 +313,64 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await names(opened.db), [])
     })
 
+    test('who asked is called back after a work that succeeded, once, and a transaction from there sees it', async () => {
+      await using opened = await open()
+      const { db } = opened
+      const seen: Promise<string[]>[] = []
+      const look = () =>
+        void seen.push(
+          db.tx(async (tx) => (await tx.all<{ name: string }>(sql`SELECT name FROM items`)).map(({ name }) => name)),
+        )
+      await db.tx(async (tx) => {
+        tx.after(look)
+        await insert(tx, 'a')
+        assert.equal(seen.length, 0)
+      })
+      assert.deepEqual(await Promise.all(seen), [['a']])
+      await assert.rejects(
+        db.tx(async (tx) => {
+          tx.after(look)
+          throw new Error('no')
+        }),
+      )
+      // Works that have to run again ask again, and only the last of them counts.
+      await Promise.all(
+        Array.from({ length: 8 }, () =>
+          db.tx(async (tx) => {
+            tx.after(look)
+            const row = await tx.get<{ amount: number }>(sql`SELECT amount FROM items WHERE name = 'a'`)
+            await tx.run(sql`UPDATE items SET amount = ${row!.amount + 1} WHERE name = 'a'`)
+          }),
+        ),
+      )
+      assert.equal(seen.length, 9)
+    })
+
+    test('works that lock rows wait for each other and never conflict', async () => {
+      await using opened = await open()
+      const { db } = opened
+      await db.tx((tx) => insert(tx, 'counter'))
+      const retries = db.stats().retries
+      const numbers = await Promise.all(
+        Array.from({ length: 30 }, () =>
+          db.tx(
+            async (tx) => {
+              const row = await tx.get<{ amount: number }>(sql`
+                UPDATE items SET amount = amount + 1 WHERE name = 'counter' RETURNING amount`)
+              await insert(tx, `row ${row!.amount}`)
+              return row!.amount
+            },
+            { isolation: 'rowLocks' },
+          ),
+        ),
+      )
+      assert.deepEqual(
+        numbers.sort((a, b) => a - b),
+        Array.from({ length: 30 }, (_, i) => i + 1),
+      )
+      assert.equal(db.stats().retries, retries)
+    })
+
     test('a closed database refuses transactions', async () => {
       await using opened = await open()
       const last = opened.db.tx((tx) => insert(tx, 'a'))

@@ -1,10 +1,8 @@
 // Deliveries and the process that makes them: what a kill, a stop and another node do to them.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'node:test'
 import { clientOf, onPostgres } from '../support/pinfold.ts'
-import { makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { freeAddress, makePlace, startProcess, tokenOf } from '../support/process.ts'
 import { eventually, startReceiver } from '../support/receiver.ts'
 
 const env = {
@@ -14,14 +12,6 @@ const env = {
   PINFOLD_DELIVERY_RETRY_MOST_MS: '200',
   PINFOLD_DELIVERY_TIMEOUT_MS: '1000',
   PINFOLD_DELIVERIES_IN_FLIGHT: '8',
-}
-async function freeAddress(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return `127.0.0.1:${port}`
 }
 const times = (count: number) => Array.from({ length: count }, (_, i) => i)
 

@@ -19,8 +19,11 @@ export type Received = {
 }
 export type Answer = { status: number; headers?: Record<string, string> } | 'nothing' | 'cut'
 
-/** `answer` decides, by what came; 200 unless it says otherwise. */
-export async function startReceiver(answer: (got: Received, times: number) => Answer | undefined = () => undefined) {
+/** `answer` decides, by what came; 200 unless it says otherwise. With `lean` nothing long is kept. */
+export async function startReceiver(
+  answer: (got: Received, times: number) => Answer | undefined = () => undefined,
+  lean = false,
+) {
   const got: Received[] = []
   const times = new Map<string, number>()
   const waiters = new Set<() => void>()
@@ -51,7 +54,7 @@ export async function startReceiver(answer: (got: Received, times: number) => An
       times.set(one.id, count)
       const said = decide(one, count) ?? { status: 200 }
       one.status = typeof said === 'string' ? 0 : said.status
-      got.push(one)
+      got.push(lean ? { ...one, headers: {}, text: '', json: {} } : one)
       if (said === 'cut') req.socket.destroy()
       else if (said !== 'nothing') {
         const release = () => void res.writeHead(said.status, said.headers ?? {}).end()

@@ -55,7 +55,9 @@ export function createLanes() {
         }
         lane.rows.push(row)
         lane.last = row.id
-        if (lane.rows.length === 1) lane.dueAt = row.nextTime === '' ? 0 : Date.parse(row.nextTime)
+        // Only a first row changes where the lane stands; others would move it behind lanes that are younger.
+        if (lane.rows.length > 1) continue
+        lane.dueAt = row.nextTime === '' ? 0 : Date.parse(row.nextTime)
         place(lane, now)
       }
     },

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Waiting } from './deliveries.model.ts'
+import { createLanes, laneRows } from './lanes.ts'
+
+let lastId = 0
+const row = (subject: string, more: Partial<Waiting> = {}): Waiting => {
+  const id = ++lastId
+  return { id, event: id, subject, attempts: 0, nextTime: '', createTime: '', ...more }
+}
+const rows = (subject: string, count: number) => Array.from({ length: count }, () => row(subject))
+const ids = (taken: readonly { rows: Waiting[] }[]) => taken.map((lane) => lane.rows[0]!.id)
+
+test('each subject sends one at a time, in order, and subjects side by side', () => {
+  const lanes = createLanes()
+  const [a1, b1, a2] = [row('a'), row('b'), row('a')]
+  lanes.add([a1, b1, a2], 0)
+  const first = lanes.take(9, 0)
+  assert.deepEqual(ids(first), [a1.id, b1.id])
+  assert.deepEqual(lanes.take(9, 0), [])
+  lanes.done(first[0]!, 0)
+  assert.deepEqual(ids(lanes.take(9, 0)), [a2.id])
+})
+
+test('what failed comes again when it is due, and what is behind it waits', () => {
+  const lanes = createLanes()
+  const [bad, behind] = [row('a'), row('a')]
+  lanes.add([bad, behind, row('b', { nextTime: new Date(70).toISOString() })], 0)
+  const [lane] = lanes.take(9, 0)
+  lanes.retry(lane!, 50, 0)
+  assert.deepEqual(lanes.take(9, 49), [])
+  assert.equal(lanes.nextDue(), 50)
+  const [again] = lanes.take(9, 50)
+  assert.deepEqual([again!.rows[0]!.id, again!.rows[0]!.attempts], [bad.id, 1])
+  lanes.done(again!, 50)
+  assert.deepEqual(ids(lanes.take(9, 50)), [behind.id])
+  assert.equal(lanes.nextDue(), 70)
+  lanes.wake(51)
+  assert.equal(lanes.take(9, 51).length, 1)
+})
+
+test('of a long lane only the start is kept, and the rest is read again in order and once', () => {
+  const lanes = createLanes()
+  const all = rows('a', 2 * laneRows + 5)
+  lanes.add(all, 0)
+  const sent: number[] = []
+  for (let left = all.length; left > 0; left--) {
+    for (const lane of lanes.hungry()) {
+      const rest = all.filter(({ id }) => id > lane.last).slice(0, laneRows)
+      lanes.feed(lane, rest, rest.length === laneRows, 0)
+    }
+    const [lane] = lanes.take(9, 0)
+    sent.push(lane!.rows[0]!.id)
+    lanes.done(lane!, 0)
+  }
+  assert.deepEqual(
+    sent,
+    all.map(({ id }) => id),
+  )
+  assert.deepEqual([lanes.size, lanes.hungry(), lanes.nextDue()], [0, [], undefined])
+})
+
+test('a lane that turns out to be done is forgotten', () => {
+  const lanes = createLanes()
+  lanes.add(rows('a', laneRows + 1), 0)
+  for (let i = 0; i < laneRows; i++) lanes.done(lanes.take(1, 0)[0]!, 0)
+  const [hungry] = lanes.hungry()
+  lanes.feed(hungry!, [], false, 0)
+  assert.deepEqual([lanes.size, lanes.hungry()], [0, []])
+})
+
+test('a sink that fails is tried with what was tried least, due or not', () => {
+  const lanes = createLanes()
+  const [often, once, never] = [
+    row('a', { attempts: 5 }),
+    row('b', { attempts: 1, nextTime: new Date(1e6).toISOString() }),
+    row('c', { nextTime: new Date(1e6).toISOString() }),
+  ]
+  lanes.add([often, once, never], 0)
+  assert.deepEqual(
+    [...ids(lanes.takeProbe(0)), ...ids(lanes.takeProbe(0)), ...ids(lanes.takeProbe(0))],
+    [never.id, once.id, often.id],
+  )
+  assert.deepEqual(lanes.takeProbe(0), [])
+})

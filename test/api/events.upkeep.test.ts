@@ -1,0 +1,91 @@
+// What goes away with time, and what operators see of the rest.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { sweep } from '#domains/events/retention.ts'
+import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { eventually, localSinks, startReceiver } from '../support/receiver.ts'
+
+const base = '/events/v2/subscriptions'
+const day = 24 * 60 * 60 * 1000
+
+async function rows(pinfold: Pinfold): Promise<Json> {
+  const found = await pinfold.app.db.get<Json>(sql`
+    SELECT (SELECT count(*) FROM events_outbox) AS events, (SELECT count(*) FROM deliveries) AS deliveries,
+           (SELECT count(*) FROM delivery_attempts) AS attempts, (SELECT count(*) FROM delivery_queues) AS queues`)
+  return found!
+}
+
+test('events and deliveries are kept for thirty days', async () => {
+  await using pinfold = await startPinfold(localSinks)
+  await using receiver = await startReceiver()
+  const { seed, app, operator } = pinfold
+  const org = await seed.group()
+  const { uid } = await seed.subscription(org.uid, receiver.url)
+  for (let i = 0; i < 3; i++) await seed.repo(org.uid)
+  const list = () => operator.get(`${base}/${uid}/deliveries?state=DELIVERED`)
+  await eventually(list, ({ body }) => body.totalCount === '3')
+  const after = (days: number) => sweep({ ...app, clock: () => new Date(Date.now() + days * day) })
+  await after(29)
+  assert.deepEqual(await rows(pinfold), { events: 5, deliveries: 3, attempts: 3, queues: 1 })
+  await after(31)
+  // The newest event stays, whatever its age: its number must not be given out again.
+  assert.deepEqual(await rows(pinfold), { events: 1, deliveries: 0, attempts: 0, queues: 1 })
+  assert.equal((await list()).body.totalCount, '0')
+  const repo = await seed.repo(org.uid)
+  await receiver.until((got) => got.some(({ subject }) => subject === repo.uid))
+})
+
+test('what waits for a deleted subscription is cleaned up, and nothing of it is sent', async () => {
+  await using pinfold = await startPinfold(localSinks)
+  await using receiver = await startReceiver()
+  const { seed, operator } = pinfold
+  const org = await seed.group()
+  const { uid } = await seed.subscription(org.uid, receiver.url)
+  await operator.post(`${base}/${uid}:pause`)
+  await Promise.all(Array.from({ length: 250 }, () => seed.repo(org.uid)))
+  await eventually(
+    () => rows(pinfold),
+    ({ deliveries }) => deliveries === 250,
+  )
+  await operator.delete(`${base}/${uid}`)
+  await eventually(
+    () => rows(pinfold),
+    ({ deliveries, queues }) => deliveries === 0 && queues === 0,
+  )
+  assert.equal(receiver.got.length, 0)
+
+  // Another one is not taken for it.
+  const next = await seed.subscription(org.uid, receiver.url)
+  const repo = await seed.repo(org.uid)
+  await receiver.until((got) => got.length === 1)
+  assert.equal(receiver.got[0]!.subject, repo.uid)
+  assert.notEqual(next.uid, uid)
+})
+
+test('metrics show what waits and why, how old it is, and what came of attempts', async () => {
+  await using pinfold = await startPinfold(localSinks)
+  await using good = await startReceiver()
+  await using busy = await startReceiver(() => ({ status: 429, headers: { 'retry-after': '3600' } }))
+  const { seed, operator } = pinfold
+  const org = await seed.group()
+  const folder = async (sink: string): Promise<string> => {
+    const group = await seed.group(org.uid)
+    const { uid } = await seed.subscription(group.uid, sink)
+    if (sink === good.url) await operator.post(`${base}/${uid}:pause`)
+    await seed.repo(group.uid)
+    return uid
+  }
+  const paused = await folder(good.url)
+  const blocked = await folder(busy.url)
+  const read = async () => (await operator.get('/metrics')).text
+  const waiting = (state: string) => new RegExp(`^pinfold_deliveries_waiting\\{state="${state}"\\} 1$`, 'm')
+  const text = await eventually(read, (shown) => waiting('paused').test(shown) && waiting('blocked').test(shown))
+  assert.match(text, /^pinfold_deliveries_oldest_seconds\{state="blocked"\} \d/m)
+  assert.match(text, /^pinfold_delivery_attempts_total\{result="slowed"\} 1$/m)
+  await operator.post(`${base}/${paused}:resume`)
+  await eventually(read, (shown) => /^pinfold_delivery_attempts_total\{result="delivered"\} 1$/m.test(shown))
+  const last = await read()
+  assert.match(last, /^pinfold_delivery_latency_seconds_count 2$/m)
+  assert.ok(![org.uid, blocked, good.url].some((secret) => last.includes(secret)), 'labels hold nothing of users')
+})

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startPinfold } from '../support/pinfold.ts'
+import { run } from '../support/process.ts'
+import { localSinks, startReceiver } from '../support/receiver.ts'
+
+test('a subscription is made, tested, looked at, replayed and deleted from the command line', async () => {
+  await using pinfold = await startPinfold(localSinks)
+  await using receiver = await startReceiver()
+  const { seed, operator } = pinfold
+  const org = await seed.group('', { name: 'acme' })
+  const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: operator.token! }
+  const command = (...args: string[]) => run(['events', 'subscriptions', ...args], { env })
+  const json = async (...args: string[]) => {
+    const { code, stdout, stderr } = await command(...args, '-o', 'json')
+    assert.equal(code, 0, stderr)
+    return JSON.parse(stdout)
+  }
+
+  const made = await json('create', receiver.url, '--parent', 'acme', '--type', '*.repo.*', '--type', '*.deleted.v1')
+  assert.match(made.secret, /^whsec_/)
+  assert.deepEqual(made.types, ['*.repo.*', '*.deleted.v1'])
+  const { uid } = made
+  const listed = await command('list')
+  assert.match(listed.stdout, new RegExp(`${uid} +${receiver.url} +0 +0 +ok`))
+  assert.ok(!listed.stdout.includes('whsec_'))
+  assert.deepEqual((await json('list', '--parent', org.uid)).items[0].types, made.types)
+
+  const tested = await command('test', uid)
+  assert.deepEqual([tested.code, tested.stderr], [0, ''])
+  assert.match(tested.stdout, /^delivered \(200\) in \d+ ms\n$/)
+  receiver.answer(() => ({ status: 500 }))
+  assert.equal((await command('test', uid)).code, 1)
+  receiver.answer(() => undefined)
+
+  const repo = await seed.repo(org.uid)
+  await receiver.until((got) => got.length === 3)
+  const found = await command('deliveries', uid, '--state', 'delivered')
+  assert.match(found.stdout, /repo\.created\.v1 +DELIVERED +delivered \(200\)/)
+  assert.equal((await json('deliveries', uid, '--limit', '1')).items.length, 1)
+
+  const replayed = await command('replay', uid, '--since', repo.createTime)
+  assert.equal(replayed.stdout, '1 events will be sent once more\n')
+  await receiver.until((got) => got.length === 4)
+  assert.equal(receiver.got[3]!.id, receiver.got[2]!.id)
+
+  assert.equal((await command('delete', uid)).code, 0)
+  assert.equal((await command('delete', uid)).code, 1)
+  const wrong = [
+    ['create', 'http://user:secret@127.0.0.1/', '--parent', 'acme'],
+    ['delete', 'not-a-uid'],
+    ['deliveries', uid, '--limit', '0'],
+    ['replay', uid],
+  ]
+  for (const args of wrong) {
+    const { code, stderr } = await command(...args)
+    assert.ok(code !== 0 && stderr !== '' && !stderr.includes('secret@'), `${args}: ${code} ${stderr}`)
+  }
+})
