@@ -169,6 +169,7 @@ test('images are pushed, pulled and looked back at with the clients of others, a
     manifests.map((record: { digest: string }) => record.digest),
     digests.slice(-2).reverse(),
   )
+  for (const digest of digests) assert.match(looked!.slice(2).join('\n'), new RegExp(digest))
   assert.deepEqual(pulled, ['release 1', 'refused'])
   assert.match(attached!.join('\n'), /application\/vnd\.cyclonedx\+json/)
   assert.equal(open!.at(-1), 'release 5')
