@@ -160,6 +160,24 @@ test('an index with an image that cannot be read is unreadable, one without pack
   assert.deepEqual([await of(good, scratch), await of(scratch), await of(good, bad)], [known, unknown, unreadable])
 })
 
+test('what a signature or an attestation holds is not taken for a layer', async () => {
+  const name = newName()
+  const config = await registry.pusher.pushBlob(name, '{}', types.config)
+  const signature = await registry.pusher.pushBlob(
+    name,
+    '{"signed":1}',
+    'application/vnd.dev.cosign.simplesigning.v1+json',
+  )
+  const layer = await registry.pusher.pushBlob(name, await tarOf({ [apk]: 'P:a\nV:1\n' }), types.layer)
+  const of = async (...layers: Json[]) => {
+    const manifest = { schemaVersion: 2, mediaType: types.image, config, layers }
+    const found = await contentsOf((await registry.pusher.pushManifest(name, manifest)).digest)
+    return [found?.state, found?.reason]
+  }
+  assert.deepEqual(await of(signature), [unknown, ''])
+  assert.deepEqual(await of(layer, signature), [known, ''])
+})
+
 test('what is no image is not read', async () => {
   const name = newName()
   const config = await registry.pusher.pushBlob(name, '{}', 'application/vnd.cncf.helm.config.v1+json')

@@ -25,7 +25,9 @@ export async function readImage(app: App, repo: number, manifest: Manifest, sign
   const fromSbom = await readSboms(app, repo, manifest.digest, signal)
   if (fromSbom) return { contents: fromSbom, source: 'sbom' }
   const files = await scanLayers(
-    layersOf(manifest.content).map((layer) => opener(app, repo, layer)),
+    layersOf(manifest.content)
+      .filter(({ mediaType }) => isArchive.test(mediaType))
+      .map((layer) => opener(app, repo, layer)),
     scanLimits,
     signal,
   )
@@ -57,6 +59,8 @@ function layersOf(content: Uint8Array): Descriptor[] {
   return (JSON.parse(new TextDecoder().decode(content)) as { layers: Descriptor[] }).layers
 }
 
+/** Signatures and attestations pass for images by their config, but what they hold is no part of a file system. */
+const isArchive = /[.+]tar(?:[.+]|$)/i
 const staysElsewhere = /\.nondistributable\.|^application\/vnd\.docker\.image\.rootfs\.foreign\./
 
 function opener(app: App, repo: number, { digest, mediaType }: Descriptor): Layer {
