@@ -1,13 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { gunzipSync } from 'node:zlib'
 import { chunks } from '#lib/chunks.ts'
-import { isUid } from '#lib/uid.ts'
 import { ApiError } from './api-client.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from './command.ts'
+import { groupFor } from './import-advisories.ts'
+import { inputFiles } from './import-files.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from './operator.ts'
 import { plain } from './plain-text.ts'
 import { progressOf } from './progress.ts'
-import { configOf } from './settings.ts'
 
 type History = { tag: string; deprecated: boolean; records: { time: string; digest: string }[] }
 type Counts = { tagsCreated: number; recordsCreated: number; recordsUnchanged: number }
@@ -23,7 +21,7 @@ export const importTagHistory: Command = {
 not taken in: their tags are listed and remembered, but cannot be pulled. Running it again changes nothing.
 
 ${operatorDetails}`,
-  arguments: [{ name: '<file>', summary: 'A file of histories' }],
+  arguments: [{ name: '<file>', summary: 'A file of histories, or a folder or a tar archive of them' }],
   options: [
     ...operatorOptions,
     {
@@ -33,7 +31,7 @@ ${operatorDetails}`,
     outputOption,
   ],
   async run(terminal, options) {
-    const images = readHistories(String(options.file))
+    const images = await readHistories(String(options.file))
     const summary = await withOperator(terminal, options, (api) => importAll(terminal, options, api, images))
     const { refused, ...counts } = summary
     if (options.output === 'json') terminal.print(JSON.stringify(summary, undefined, 2))
@@ -53,7 +51,7 @@ async function importAll(
   api: OperatorApi,
   images: ReadonlyMap<string, readonly History[]>,
 ): Promise<Summary> {
-  const group = await groupOf(terminal, options, api)
+  const group = await groupFor(terminal, options, api)
   const total: Summary = {
     images: images.size,
     imagesCreated: 0,
@@ -94,41 +92,33 @@ async function repoOf(api: OperatorApi, group: string, name: string): Promise<{ 
   return { uid: String(uid), made: true }
 }
 
-async function groupOf(terminal: Terminal, options: Options, api: OperatorApi): Promise<string> {
-  if (typeof options.group === 'string') {
-    if (isUid(options.group)) return options.group
-    throw new CliError(exitCodes.usage, '--group must name a group by its uid')
-  }
-  const name = configOf(terminal.env, options).publicOrg
-  const query = new URLSearchParams({ name, 'uidp.in_root': 'true' })
-  const { groups = [] } = (await api.get(`/iam/v2/groups?${query}`)) as { groups?: { uid: string }[] }
-  return groups[0]?.uid ?? String((await api.post('/iam/v2/groups/', { name, description: 'Images for anybody' })).uid)
-}
-
 /** By the name that the repo of an image gets. */
-function readHistories(file: string): Map<string, History[]> {
-  const wrong = (why: string, cause?: unknown) => new CliError(exitCodes.failed, `${file}: ${why}`, cause)
-  let parsed: unknown
-  try {
-    const bytes = readFileSync(file)
-    parsed = JSON.parse(String(file.endsWith('.gz') ? gunzipSync(bytes) : bytes))
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw wrong(code === 'ENOENT' ? 'does not exist' : 'is not JSON that can be read', error)
-  }
-  const tags = (parsed as { tags?: unknown } | null)?.tags
-  if (!Array.isArray(tags)) throw wrong('has no list of tags')
+async function readHistories(path: string): Promise<Map<string, History[]>> {
   const images = new Map<string, History[]>()
-  for (const [i, one] of tags.entries()) {
-    const { image, tag, listedAtEnd, history } = (one ?? {}) as Record<string, unknown>
-    if (typeof image !== 'string' || typeof tag !== 'string' || !Array.isArray(history)) {
-      throw wrong(`tags[${i}] must have an image, a tag and a history`)
+  for await (const { name: file, text } of inputFiles(path, (name) => /\.json(?:\.gz)?$/.test(name))) {
+    for (const [i, one] of tagsOf(file, text).entries()) {
+      const { image, tag, listedAtEnd, history } = (one ?? {}) as Record<string, unknown>
+      if (typeof image !== 'string' || typeof tag !== 'string' || !Array.isArray(history)) {
+        throw new CliError(exitCodes.failed, `${file}: tags[${i}] must have an image, a tag and a history`)
+      }
+      const records = (history as ({ updateTimestamp?: unknown; digest?: unknown } | null)[]).map((record) => {
+        return { time: String(record?.updateTimestamp ?? ''), digest: String(record?.digest ?? '') }
+      })
+      const name = image.slice(image.lastIndexOf('/') + 1)
+      images.set(name, [...(images.get(name) ?? []), { tag, deprecated: listedAtEnd === false, records }])
     }
-    const records = (history as ({ updateTimestamp?: unknown; digest?: unknown } | null)[]).map((record) => {
-      return { time: String(record?.updateTimestamp ?? ''), digest: String(record?.digest ?? '') }
-    })
-    const name = image.slice(image.lastIndexOf('/') + 1)
-    images.set(name, [...(images.get(name) ?? []), { tag, deprecated: listedAtEnd === false, records }])
   }
   return images
+}
+
+function tagsOf(file: string, text: string): unknown[] {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch (error) {
+    throw new CliError(exitCodes.failed, `${file}: is not JSON`, error)
+  }
+  const tags = (parsed as { tags?: unknown } | null)?.tags
+  if (Array.isArray(tags)) return tags
+  throw new CliError(exitCodes.failed, `${file}: has no list of tags`)
 }
