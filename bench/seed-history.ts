@@ -38,11 +38,11 @@ export async function seedHistory(folder: string, records: number): Promise<void
       const rows = Array.from({ length: Math.min(1000, count - done) }, (_, k) => {
         const i = done + k
         const time = new Date(start + i * second).toISOString()
-        return sql`(${id}, ${tag}, ${time}, 2, ${digest(i + 1)}, ${digest(i)}, '', 1)`
+        return sql`(${id}, ${tag}, ${time}, 2, ${digest(i + 1)}, ${digest(i)}, '', 0, '', 1)`
       })
       await app.db.tx((tx) =>
         tx.run(sql`
-          INSERT INTO tag_history (repo_id, tag, time, event, digest, previous_digest, actor, source)
+          INSERT INTO tag_history (repo_id, tag, time, event, digest, previous_digest, media_type, size, actor, source)
           VALUES ${joined(rows, ', ')}`),
       )
     }
