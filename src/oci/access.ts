@@ -1,4 +1,5 @@
 // May the visitor do this here? Decided live for each request, before anything of the repository is looked at.
+import type { Call } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/capabilities.ts'
 import { createGroup } from '#domains/iam/groups.service.ts'
 import { type Found, isRepoPath } from '#domains/registry/paths.service.ts'
@@ -131,17 +132,26 @@ function mayMake({ call: { caller } }: Visit, { group, folders }: Missing): bool
 async function make(visit: Visit, missing: Missing): Promise<RepoRef> {
   if (missing.group === '' || !mayMake(visit, missing)) throw denied('the caller may not create the repository')
   let { group } = missing
+  const [makeGroup, makeRepo] = [visit.call.as('CreateGroup'), visit.call.as('CreateRepo')]
+  await requireTerms(missing.folders.length > 0 ? [makeGroup, makeRepo] : [makeRepo], group)
   try {
     for (const name of missing.folders) {
       const folder = { name, description: '', verified: false, kind: 0 }
-      group = (await createGroup(visit.call.as('CreateGroup'), group, folder)).uid
+      group = (await createGroup(makeGroup, group, folder)).uid
     }
     const repo = { name: missing.name, description: '', catalogTier: 0, bundles: [], aliases: [], activeTags: [] }
-    await createRepo(visit.call.as('CreateRepo'), group, repo)
+    await createRepo(makeRepo, group, repo)
   } catch (error) {
     // Another push makes the same at the same time.
     if (!(error instanceof AppError && error.code === 'ALREADY_EXISTS')) throw error
   }
   const found = await visit.registry.app.paths.find(visit.name)
   return found.repo ?? make(visit, found)
+}
+
+/** A push is no way around the terms that guard what it makes. */
+async function requireTerms(calls: readonly Call[], place: string): Promise<void> {
+  for (const { app, method } of calls) {
+    if (app.terms.guards(method.fullName)) await app.terms.requireAccepted(place)
+  }
 }

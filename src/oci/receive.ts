@@ -49,6 +49,8 @@ export async function receive({ req }: Visit, part: Part, hash: Hash | undefined
   } finally {
     await body.return?.()
   }
+  // From here on it is we who are silent.
+  req.setTimeout(0)
   await writing
   if (batch.length > 0) await write()
   return { size, cut }

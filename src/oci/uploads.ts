@@ -1,6 +1,6 @@
 // /v2/<name>/blobs/uploads/… (distribution specification, "Pushing blobs").
 import { createHash } from 'node:crypto'
-import type { Part } from '#blobs/blobs.ts'
+import { ContentMissing, type Part } from '#blobs/blobs.ts'
 import type { Upload } from '#domains/registry/blobs.model.ts'
 import type { RepoRef } from '#domains/registry/repos.model.ts'
 import * as service from '#domains/registry/uploads.service.ts'
@@ -119,7 +119,10 @@ export async function putUpload(visit: Visit, uid: string): Promise<void> {
     checkPlace(visit, upload)
     const last = hasBody(visit) ? await take(visit, algorithmOf(digest)) : undefined
     if (!last && hasBody(visit)) return
-    const content = await service.assemble(visit.call, upload, last, algorithmOf(digest)).catch(explain)
+    const content = await service.assemble(visit.call, upload, last, algorithmOf(digest)).catch(async (error) => {
+      await last?.part.discard()
+      return explain(error)
+    })
     await keep(visit, repo, digest, content, upload)
   })
 }
@@ -186,6 +189,7 @@ function created(visit: Visit, digest: string): void {
   answer(visit, 201, { location: `/v2/${visit.name}/blobs/${digest}`, 'docker-content-digest': digest })
 }
 
+/** The pieces are gone when another request has finished or cancelled the upload. */
 function explain(error: unknown): never {
-  throw storeProblem(error)
+  throw error instanceof ContentMissing ? unknownUpload() : storeProblem(error)
 }

@@ -197,3 +197,20 @@ test('names that no repository can have are refused as such', async () => {
   assert.deepEqual(told(await registry.pusher.call('GET', 'acme/app/nothing')), [404, 'NAME_UNKNOWN'])
   assert.deepEqual(told(await registry.pusher.call('POST', 'acme/app/manifests/v1')), [405, 'UNSUPPORTED'])
 })
+
+test('a push makes nothing where terms that guard it have not been accepted', async () => {
+  const id = 'terms-of-service.v1'
+  await using registry = await startRegistry({
+    termsDocuments: [{ id, label: 'Terms of service', url: 'https://example.com/terms' }],
+    termsMethods: ['pinfold.platform.registry.v2.ReposService/CreateRepo'],
+  })
+  const { pusher, operator, org } = registry
+  for (const name of ['acme/app', 'acme/team/app']) {
+    const refused = await pusher.call('POST', `${name}/blobs/uploads/`)
+    assert.deepEqual(told(refused), [403, 'DENIED'])
+    assert.match(refused.body.errors[0].message, /accept documents/)
+  }
+  assert.equal((await operator.get(`/iam/v2/groups?uidp.children_of=${org.uid}`)).body.totalCount, '0')
+  assert.equal((await operator.post(`/iam/v2/terms/${org.uid}`, { documentIds: [id] })).status, 200)
+  await pusher.ok(202, 'POST', 'acme/team/app/blobs/uploads/')
+})

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import type { Json } from '../support/pinfold.ts'
+import { type Json, roleUids } from '../support/pinfold.ts'
 import { startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
 const name = 'acme/app'
@@ -107,4 +107,25 @@ test('a refused attempt is an event with the error', async () => {
     ['dev.pinfold.registry.push.v1', puller.uid, 'v1', 403, 'DENIED'],
     ['dev.pinfold.registry.push.v1', pusher.uid, 'v1', 400, 'MANIFEST_INVALID'],
   ])
+})
+
+test('what a stranger sends makes no event grow', async () => {
+  await using registry = await startRegistry()
+  const { pusher, seed } = registry
+  await pusher.pushImage(name, 'v1')
+  const other = await seed.group('', { name: 'other' })
+  const { uid } = await seed.member(other.uid, roleUids.push)
+  const stranger = await registry.registryAs(uid)
+  const headers = { 'user-agent': 'a'.repeat(4000), 'content-type': types.image }
+  const tag = `%00${'%F0%9F%90%8B'.repeat(500)}`
+  await stranger.ok(403, 'GET', `${name}/manifests/${tag}`, { headers })
+  await stranger.ok(400, 'PUT', `${name}/manifests/${tag}`, { headers, body: '{}' })
+  await registry.app.registryEvents.flush()
+  const rows = await registry.app.db.all<{ body: string; extensions: string }>(sql`
+    SELECT body, extensions FROM events_outbox WHERE actor LIKE ${`%${uid}%`} AND subject <> ${uid} ORDER BY id`)
+  assert.equal(rows.length, 2)
+  for (const { body, extensions } of rows) {
+    assert.ok(body.length < 2000 && extensions.length < 1000)
+    assert.equal((JSON.parse(body) as Json).tag, '\0'.concat('\u{1F40B}'.repeat(63), '\uFFFD'))
+  }
 })

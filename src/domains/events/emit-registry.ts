@@ -1,6 +1,7 @@
 // Events of the registry's own protocol: what was pushed and pulled, by whom, and what was refused.
 import type { App, Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
+import { maxUserAgent } from './audit.model.ts'
 import { queueEvents } from './emit.ts'
 import type { OutboxEvent } from './outbox.store.ts'
 
@@ -109,18 +110,22 @@ function pullEvent(who: Who, pulled: Pulled): NewEvent {
   return eventOf('pull', who, pulled, { method: pulled.method })
 }
 
+/** Those of refused attempts may be anything, and the headers of a delivery must not grow with them. */
+const maxTag = 128
+
 function eventOf(kind: 'push' | 'pull', { actor, time, repo, origin }: Who, what: Content, own: object): NewEvent {
+  const tag = what.tag?.slice(0, maxTag).toWellFormed()
   const body = {
     repository: origin.repository,
     repo_id: repo.uid,
-    ...(what.tag === undefined ? {} : { tag: what.tag }),
+    ...(tag === undefined ? {} : { tag }),
     digest: what.digest,
     type: what.type,
     // A date and time without a zone, by convention UTC, with six digits after the second.
     when: `${time.slice(0, -1)}000`,
     location: '',
     remote_address: origin.remoteAddress,
-    user_agent: origin.userAgent,
+    user_agent: origin.userAgent.slice(0, maxUserAgent).toWellFormed(),
     ...(what.error ? { error: what.error } : {}),
     ...own,
   }
@@ -134,7 +139,7 @@ function eventOf(kind: 'push' | 'pull', { actor, time, repo, origin }: Who, what
     bodyType: kind === 'push' ? 'pinfold.registry.PushEvent' : 'pinfold.registry.PullEvent',
     body: JSON.stringify(body),
     extensions: {
-      image: `${origin.host}/${origin.repository}${what.tag === undefined ? '' : `:${what.tag}`}`,
+      image: `${origin.host}/${origin.repository}${tag === undefined ? '' : `:${tag}`}`,
       digest: what.digest,
       ...(what.mediaType === undefined ? {} : { mediatype: what.mediaType }),
     },

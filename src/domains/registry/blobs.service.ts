@@ -51,7 +51,7 @@ export async function mountBlob(
   origin: Origin,
 ): Promise<boolean> {
   return call.app.db.tx(async (tx) => {
-    if (!(await store.findRepoBlob(tx, from, digest)) || !(await store.repoExists(tx, repo.id))) return false
+    if (!(await store.findRepoBlob(tx, from, digest)) || !(await store.repoExists(tx, repo))) return false
     await store.linkBlob(tx, repo.id, digest, call.now)
     await emitPush(tx, call, repo, origin, { type: 'blob', digest })
     return true

@@ -1,5 +1,6 @@
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Blob } from './blobs.model.ts'
+import type { RepoRef } from './repos.model.ts'
 
 export type RepoBlob = Blob & { touchTime: string }
 
@@ -59,9 +60,9 @@ export async function reposWithBlob(reader: Reader, digest: string, most: number
   return rows.map((row) => row.uid)
 }
 
-/** The repo may be deleted while a client pushes to it. */
-export async function repoExists(reader: Reader, repo: number): Promise<boolean> {
-  return (await reader.get(sql`SELECT 1 AS found FROM repos WHERE id = ${repo}`)) !== undefined
+/** The repo may be deleted while a client pushes to it, and SQLite then gives its number to another one. */
+export async function repoExists(reader: Reader, { id, uid }: Pick<RepoRef, 'id' | 'uid'>): Promise<boolean> {
+  return (await reader.get(sql`SELECT 1 AS found FROM repos WHERE id = ${id} AND uid = ${uid}`)) !== undefined
 }
 
 export async function unlinkAll(tx: Tx, repo: number): Promise<void> {

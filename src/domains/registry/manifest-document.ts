@@ -24,7 +24,7 @@ export function readManifest(content: Uint8Array, contentType: string | undefine
   const declared = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase()
   const own = text(document.mediaType, 'mediaType')
   if (own !== '' && declared !== '' && own.toLowerCase() !== declared) {
-    throw new ManifestProblem(`the content type is ${declared}, and the manifest says that it is ${own}`)
+    throw new ManifestProblem(`the content type is ${declared.slice(0, 200)}, and the manifest says that it is ${own}`)
   }
   const mediaType = declared || own
   if (mediaType === '') throw new ManifestProblem('a content type is required')

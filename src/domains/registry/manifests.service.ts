@@ -25,7 +25,7 @@ export type PushResult = 'stored' | 'no repo' | { missing: { blobs: string[]; ma
 export async function pushManifest(call: Call, push: ManifestPush): Promise<PushResult> {
   const { repo, manifest, document, tags } = push
   const result = await call.app.db.tx(async (tx): Promise<PushResult> => {
-    if (!(await repoExists(tx, repo.id))) return 'no repo'
+    if (!(await repoExists(tx, repo))) return 'no repo'
     if (!(await store.hasManifest(tx, repo.id, manifest.digest))) {
       const missing = await missingOf(tx, call, push)
       if (missing.blobs.length + missing.manifests.length > 0) return { missing }

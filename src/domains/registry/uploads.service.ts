@@ -17,7 +17,7 @@ export type Content = { digest: string; size: number; part: Part | string }
 export async function startUpload(call: Call, repo: RepoRef): Promise<Upload | undefined> {
   const uid = randomBytes(16).toString('hex')
   return call.app.db.tx(async (tx) => {
-    if (!(await blobs.repoExists(tx, repo.id))) return undefined
+    if (!(await blobs.repoExists(tx, repo))) return undefined
     await store.insertUpload(tx, uid, repo.id, call.now)
     return { uid, size: 0 }
   })
@@ -29,7 +29,7 @@ export async function findUpload(call: Call, repo: RepoRef, uid: string): Promis
 
 /** Adds a piece whose bytes are on disk. `false` when another request was faster, or the upload is gone. */
 export async function addPart(call: Call, upload: Upload, part: UploadPart): Promise<boolean> {
-  return call.app.db.tx((tx) => store.appendPart(tx, upload.uid, part, call.now))
+  return call.app.db.tx((tx) => store.appendPart(tx, upload.uid, part, timeOf(call)))
 }
 
 /** Forgets the upload and removes what it had. */
@@ -65,7 +65,8 @@ export async function assemble(
     await last?.part.finish()
     const names = [...parts.map(({ location }) => location), ...(last ? [last.part.name] : [])]
     const digest = await join(call, names, algorithm, whole)
-    return { digest, size: upload.size + (last?.size ?? 0), part: whole }
+    // Not by `upload`: pieces may have come since it was read.
+    return { digest, size: parts.reduce((sum, { size }) => sum + size, last?.size ?? 0), part: whole }
   } catch (error) {
     await whole.discard()
     throw error
@@ -99,13 +100,14 @@ export async function keepBlob(
   upload?: Upload,
 ): Promise<boolean> {
   const { db, blobs: files } = call.app
-  const parts = upload ? await store.partsOf(db, upload.uid) : []
+  const now = timeOf(call)
   const link = async (tx: Tx): Promise<void> => {
-    await blobs.linkBlob(tx, repo.id, digest, call.now)
+    await blobs.linkBlob(tx, repo.id, digest, now)
     if (upload) await store.deleteUpload(tx, upload.uid)
     await emitPush(tx, call, repo, origin, { type: 'blob', digest })
   }
   try {
+    const parts = upload ? await store.partsOf(db, upload.uid) : []
     const linked = (await blobs.findBlob(db, digest)) && (await db.tx((tx) => linkStored(tx, repo, digest, link)))
     if (linked) {
       await removeAll(call, parts)
@@ -114,8 +116,8 @@ export async function keepBlob(
     if (typeof part !== 'string') await part.finish()
     const location = await files.keep(typeof part === 'string' ? part : part.name, digest)
     const stored = await db.tx(async (tx) => {
-      if (!(await blobs.repoExists(tx, repo.id))) return 'gone'
-      const inserted = await blobs.insertBlob(tx, { digest, size, location }, call.now)
+      if (!(await blobs.repoExists(tx, repo))) return 'gone'
+      const inserted = await blobs.insertBlob(tx, { digest, size, location }, now)
       await link(tx)
       return inserted ? 'stored' : 'had'
     })
@@ -134,10 +136,15 @@ async function linkStored(
   digest: string,
   link: (tx: Tx) => Promise<void>,
 ): Promise<'linked' | 'gone' | undefined> {
-  if (!(await blobs.repoExists(tx, repo.id))) return 'gone'
+  if (!(await blobs.repoExists(tx, repo))) return 'gone'
   if (!(await blobs.findBlob(tx, digest))) return undefined
   await link(tx)
   return 'linked'
+}
+
+/** An upload may take longer than what nobody uses is kept, so its time is when it has come, not when it began. */
+function timeOf({ app }: Call): string {
+  return app.clock().toISOString()
 }
 
 async function removeAll(call: Call, parts: readonly UploadPart[]): Promise<void> {

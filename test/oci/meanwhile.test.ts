@@ -1,0 +1,119 @@
+// What other requests do while the body of a push is still on its way.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readdirSync, rmSync } from 'node:fs'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startServer } from '#api/server.ts'
+import type { Blobs } from '#blobs/blobs.ts'
+import type { Config } from '#config.ts'
+import { codeOf, digestOf, registryClient, startRegistry, type TestRegistry } from '../support/registry.ts'
+
+const name = 'acme/app'
+const uploads = `/v2/${name}/blobs/uploads/`
+
+/** The same app with another store of blobs, and a way to send a body in two pieces. */
+async function serveWith(registry: TestRegistry, blobs: Partial<Blobs>, config: Partial<Config> = {}) {
+  const app = { ...registry.app, blobs: { ...registry.app.blobs, ...blobs } }
+  const server = await startServer({ ...app, config: { ...app.config, ...config, url: registry.url } })
+  const client = registryClient(`http://127.0.0.1:${server.port}`, registry.pusher.token)
+  return { client, port: server.port, [Symbol.asyncDispose]: () => server.close() }
+}
+
+/** Sends the first piece and waits until the server takes it; `end` sends the rest and answers with the status. */
+async function beginBody(registry: TestRegistry, method: string, path: string, first: string) {
+  const begun = Promise.withResolvers<void>()
+  const server = await serveWith(registry, {
+    async begin() {
+      begun.resolve()
+      return registry.app.blobs.begin()
+    },
+  })
+  const headers = { authorization: `Bearer ${registry.pusher.token}` }
+  const req = request({ host: '127.0.0.1', port: server.port, method, path, headers })
+  const answered = once(req, 'response')
+  req.write(first)
+  await begun.promise
+  return async (rest: string): Promise<number> => {
+    req.end(rest)
+    const [res] = await answered
+    res.resume()
+    await server[Symbol.asyncDispose]()
+    return res.statusCode
+  }
+}
+
+test('a piece that comes while the last one is sent counts in the size of the blob', async () => {
+  await using registry = await startRegistry()
+  const { pusher } = registry
+  const content = 'first half, second half'
+  const digest = digestOf(content)
+  const location = String((await pusher.ok(202, 'POST', uploads)).headers.location)
+  const end = await beginBody(registry, 'PUT', `${location}?digest=${digest}`, 'second')
+  await pusher.ok(202, 'PATCH', location, { body: 'first half, ' })
+  assert.equal(await end(' half'), 201)
+  // A wrong size would be served to everybody who has the same content.
+  await pusher.ok(201, 'POST', `/v2/acme/other/blobs/uploads/?mount=${digest}&from=${name}`)
+  assert.equal((await pusher.ok(200, 'GET', `acme/other/blobs/${digest}`)).bytes.toString(), content)
+})
+
+test('a push to a repo that is deleted meanwhile ends in no other repo', async () => {
+  await using registry = await startRegistry()
+  const { pusher, operator, org, seed } = registry
+  const own = await seed.repo(org.uid, { name: 'app' })
+  const content = 'not for others'
+  const end = await beginBody(registry, 'POST', `${uploads}?digest=${digestOf(content)}`, 'not for')
+  assert.equal((await operator.delete(`/registry/v2/repos/${own.uid}`)).status, 200)
+  // SQLite gives it the number of the one that is gone.
+  await seed.repo((await seed.group('', { name: 'secret' })).uid, { name: 'app' })
+  assert.equal(await end(' others'), 404)
+  await registry.registryOperator.ok(404, 'HEAD', `secret/app/blobs/${digestOf(content)}`)
+  assert.equal((await pusher.call('HEAD', `${name}/blobs/${digestOf(content)}`)).status, 404)
+})
+
+test('a blob counts as touched when it has come, however long that took', async () => {
+  let time = Date.parse('2026-03-01T12:00:00.000Z')
+  await using registry = await startRegistry({ clock: () => new Date(time), blobGraceSeconds: 600 })
+  const { pusher, app } = registry
+  const whole = await beginBody(registry, 'POST', `${uploads}?digest=${digestOf('a long push')}`, 'a long')
+  const location = String((await pusher.ok(202, 'POST', uploads)).headers.location)
+  const piece = await beginBody(registry, 'PATCH', location, 'a long')
+  time += 1200_000
+  assert.equal(await whole(' push'), 201)
+  assert.equal(await piece(' piece'), 202)
+  const run = app.collector.start(false)
+  await run.done
+  assert.deepEqual([run.collected.links, run.collected.uploads], [0, 0])
+})
+
+test('an upload whose pieces another request has taken is unknown', async () => {
+  await using registry = await startRegistry()
+  const { pusher, app } = registry
+  const location = String((await pusher.ok(202, 'POST', uploads)).headers.location)
+  await pusher.ok(202, 'PATCH', location, { body: 'first half, ' })
+  const folder = join(app.config.data, 'blobs', 'uploads')
+  for (const file of readdirSync(folder)) rmSync(join(folder, file))
+  for (const body of ['second half', undefined]) {
+    const digest = digestOf(`first half, ${body ?? ''}`)
+    const answer = await pusher.call('PUT', `${location}?digest=${digest}`, body === undefined ? {} : { body })
+    assert.equal(answer.status, 404)
+    assert.equal(codeOf(answer), 'BLOB_UPLOAD_UNKNOWN')
+    assert.deepEqual(readdirSync(folder), [])
+  }
+})
+
+test('a disk may take longer to sync than a client may be silent', async () => {
+  await using registry = await startRegistry()
+  const { begin } = registry.app.blobs
+  const slow = async () => {
+    const part = await begin()
+    return { ...part, finish: () => sleep(600).then(() => part.finish()) }
+  }
+  await using server = await serveWith(registry, { begin: slow }, { requestTimeoutMs: 150 })
+  const content = 'a few gigabytes'
+  await server.client.ok(201, 'POST', `${uploads}?digest=${digestOf(content)}`, { body: content })
+  const location = String((await server.client.ok(202, 'POST', uploads)).headers.location)
+  await server.client.ok(202, 'PATCH', location, { body: content })
+})
