@@ -49,7 +49,7 @@ export async function startServer(app: App): Promise<Server> {
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: Math.min(config.headersTimeoutMs, config.requestTimeoutMs),
     requestTimeout: config.requestTimeoutMs,
-    isUpload: (path) => path.startsWith('/v2/') && path.includes('/blobs/uploads/'),
+    isUpload: (target) => /^\/v2\/[^?]*\/blobs\/uploads\/[^/?]*(?:\?|$)/.test(target),
     keepAliveTimeout: config.keepAliveTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, config.headersTimeoutMs),
     onRequest: (req, res) => onRequest(req, res),

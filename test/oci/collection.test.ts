@@ -1,7 +1,7 @@
 // What nothing needs any more goes, and only that.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { digestOf, imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
@@ -135,6 +135,22 @@ test('uploads that nobody went on with go, and files that belong to nothing', as
   await late.ok(404, 'GET', locations[0]!)
   await late.ok(201, 'PUT', `${locations[1]}?digest=${digestOf('fresh!')}`)
   assert.equal(files(registry).length, 2)
+})
+
+test('blobs in a folder of another database are left alone', async () => {
+  await using place = await scene()
+  const { registry, clock, client } = place
+  const folder = join(registry.app.config.data, 'blobs')
+  const theirs = join('sha256', 'aa', `${'a'.repeat(64)}-${'b'.repeat(16)}`)
+  mkdirSync(join(folder, 'sha256', 'aa'))
+  for (const file of [theirs, join('uploads', 'a'.repeat(32))]) {
+    writeFileSync(join(folder, file), 'abc')
+    utimesSync(join(folder, file), new Date(clock.now - 2 * day), new Date(clock.now - 2 * day))
+  }
+  assert.deepEqual(await collect(registry), { ...nothing, files: 1, fileBytes: 3 })
+  assert.deepEqual(files(registry), [theirs])
+  await (await client()).pushBlob(name, 'ours')
+  assert.deepEqual(await collect(registry), { ...nothing, files: 1, fileBytes: 3 })
 })
 
 test('pushes, mounts and deletes go on while blobs are collected', async () => {

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startServer } from '#api/server.ts'
 import type { Blobs } from '#blobs/blobs.ts'
 import type { Config } from '#config.ts'
+import { connectRaw } from '../support/raw-http.ts'
 import { codeOf, digestOf, registryClient, startRegistry, type TestRegistry } from '../support/registry.ts'
 
 const name = 'acme/app'
@@ -101,6 +102,19 @@ test('an upload whose pieces another request has taken is unknown', async () => 
     assert.equal(answer.status, 404)
     assert.equal(codeOf(answer), 'BLOB_UPLOAD_UNKNOWN')
     assert.deepEqual(readdirSync(folder), [])
+  }
+})
+
+test('a manifest that comes too slowly is cut off, whatever its path looks like', async () => {
+  await using registry = await startRegistry()
+  await registry.pusher.pushImage(name, 'v1')
+  await using server = await serveWith(registry, {}, { requestTimeoutMs: 300 })
+  for (const path of [`${name}/manifests/v1?x=/blobs/uploads/`, `${name}/blobs/uploads/x/manifests/v1`]) {
+    const raw = await connectRaw(server.port)
+    const head = `authorization: Bearer ${registry.pusher.token}\r\ncontent-length: 100`
+    raw.write(`PUT /v2/${path} HTTP/1.1\r\nhost: a\r\n${head}\r\n\r\n{`)
+    await raw.closed
+    assert.match(raw.received(), /^(HTTP\/1.1 408 |$)/)
   }
 })
 

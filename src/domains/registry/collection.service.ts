@@ -119,14 +119,21 @@ async function collectUploads({ db, blobs, cutoff, dryRun, collected }: Run): Pr
   }
 }
 
-async function collectFiles({ db, blobs, clock, graceSeconds, dryRun, collected }: Run): Promise<void> {
+async function collectFiles({ db, blobs, clock, log, graceSeconds, dryRun, collected }: Run): Promise<void> {
   const before = clock().getTime() - Math.max(graceSeconds * 1000, leastFileAgeMs)
+  // A database without any blob is more likely the wrong one for this folder than right about all of it.
+  const isEmpty = (await store.pageOfBlobs(db, '', '', 1)).length === 0
+  let spared = 0
   const remove = async (files: readonly Stored[]): Promise<void> => {
     const known = await store.knownLocations(
       db,
       files.map(({ location }) => location),
     )
     for (const { location, size } of files.filter((file) => !known.has(file.location))) {
+      if (isEmpty && !location.startsWith('uploads/')) {
+        spared++
+        continue
+      }
       if (!dryRun) await blobs.remove(location)
       collected.files++
       collected.fileBytes += size
@@ -140,4 +147,5 @@ async function collectFiles({ db, blobs, clock, graceSeconds, dryRun, collected 
     old = []
   }
   if (old.length > 0) await remove(old)
+  if (spared > 0) log.warn('blobs left alone, since the database knows of none', { files: spared })
 }
