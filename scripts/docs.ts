@@ -18,7 +18,7 @@ a setting that it cannot use, and names every one that is wrong.
 | --- | --- | --- | --- |
 ${rows.join('\n')}
 
-The commands that call a server, \`pinfold auth\` and \`pinfold identities\`, read other variables:
+The commands that call a server, \`pinfold auth\`, \`identities\` and \`events\`, read other variables:
 
 | Variable | What it does |
 | --- | --- |

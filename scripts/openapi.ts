@@ -29,6 +29,14 @@ const wellKnown: Record<string, Schema> = {
 }
 /** A message as the text of one query parameter; the description says what stands for what. */
 const formSchema: Schema = { type: 'string', pattern: '^[^:]+(:[^,]+(,[^,]+)*)?$' }
+/** What a client of server-sent events sends when it comes back. */
+const lastEventId: Schema = {
+  name: 'Last-Event-ID',
+  in: 'header',
+  required: false,
+  description: 'The same as `after`, and counts before it.',
+  schema: { type: 'string' },
+}
 const integers = new Set([ScalarType.INT32, ScalarType.SINT32, ScalarType.SFIXED32])
 const unsigned = new Set([ScalarType.UINT32, ScalarType.FIXED32])
 
@@ -101,6 +109,16 @@ export function openApi(file: string): Schema {
       return [{ name, in: 'query', required: isRequired, schema, ...describe(field) }]
     })
 
+  const okOf = (method: DescMethod): Schema => {
+    if (method.output.typeName === 'google.protobuf.Empty') return { description: 'Done; the body is empty.' }
+    const schema = messageSchema(method.output)
+    if (method.methodKind === 'unary') return { description: 'Done.', content: { 'application/json': { schema } } }
+    return {
+      description: 'Server-sent events without an end; the data of each is one message, and of `status` an error.',
+      content: { 'text/event-stream': { schema } },
+    }
+  }
+
   const operationOf = (
     service: DescService,
     method: DescMethod,
@@ -117,10 +135,6 @@ export function openApi(file: string): Schema {
       body === '*'
         ? messageSchema(method.input, suffix)
         : bodyField?.message && messageSchema(bodyField.message, suffix)
-    const isEmpty = method.output.typeName === 'google.protobuf.Empty'
-    const ok = isEmpty
-      ? { description: 'Done; the body is empty.' }
-      : { description: 'Done.', content: { 'application/json': { schema: messageSchema(method.output) } } }
     return {
       operationId: `${service.name}_${method.name}`,
       tags: [service.name],
@@ -134,11 +148,12 @@ export function openApi(file: string): Schema {
           schema: { type: 'string' },
         })),
         ...parametersOf(method.input, bound),
+        ...(method.methodKind === 'server_streaming' ? [lastEventId] : []),
       ],
       ...(bodySchema
         ? { requestBody: { required: true, content: { 'application/json': { schema: bodySchema } } } }
         : {}),
-      responses: { 200: ok, default: { $ref: '#/components/responses/Error' } },
+      responses: { 200: okOf(method), default: { $ref: '#/components/responses/Error' } },
       ...extensionsOf(method),
     }
   }

@@ -6,6 +6,7 @@ import type { CloudAccount, CloudAnswer } from './clouds/cloud-account.ts'
 import type { Config } from './config.ts'
 import type { Db } from './db/sql.ts'
 import type { RegistryEvents } from './domains/events/emit-registry.ts'
+import type { Feed } from './domains/events/feed.ts'
 import type { GrantCache } from './domains/iam/grants.ts'
 import type { LastSeen } from './domains/iam/last-seen.ts'
 import type { TermsGate } from './domains/iam/terms-gate.ts'
@@ -66,6 +67,8 @@ export type App = {
    * `queued`: deliveries were added or taken away by other means than routing.
    */
   events: { written: Signal; routed: Signal; queued: Signal }
+  /** The newest events, for whoever follows them. */
+  feed: Feed
   /** Posts to addresses that subscribers have named. */
   sinks: SinkClient
   clock: () => Date
@@ -146,13 +149,24 @@ export type EventRule = {
 
 export type Handler = (call: Call, request: never) => Promise<Message>
 
+/** A call that may last for hours, so that what its caller may do can change meanwhile. */
+export type StreamCall = Call & {
+  /** The caller as they are now. Throws UNAUTHENTICATED once the token is over. */
+  callerNow(): Promise<Caller>
+}
+
+/** Yields messages as they come, no faster than the client takes them, until the signal of the call ends it. */
+export type StreamHandler = (call: StreamCall, request: never) => AsyncIterable<Message>
+
 /** The handlers of one service, by the method's name in lower camel case. A missing one answers UNIMPLEMENTED. */
 export type Handlers<S extends GenService<GenServiceMethods>> = {
-  [K in keyof S['method']]?: (
-    call: Call,
-    request: MessageShape<S['method'][K]['input']>,
-  ) => Promise<MessageShape<S['method'][K]['output']>>
+  [K in keyof S['method']]?: S['method'][K]['methodKind'] extends 'server_streaming'
+    ? (
+        call: StreamCall,
+        request: MessageShape<S['method'][K]['input']>,
+      ) => AsyncIterable<MessageShape<S['method'][K]['output']>>
+    : (call: Call, request: MessageShape<S['method'][K]['input']>) => Promise<MessageShape<S['method'][K]['output']>>
 }
 
 /** What a domain adds to the server: services, each with the handlers it has. */
-export type Service = { desc: GenService<GenServiceMethods>; handlers: Record<string, Handler> }
+export type Service = { desc: GenService<GenServiceMethods>; handlers: Record<string, Handler | StreamHandler> }

@@ -267,6 +267,18 @@ export const settings = {
     default: '65000',
     doc: 'How long an idle connection stays open.',
   }),
+  streamsPerCaller: setting({
+    env: 'PINFOLD_STREAMS_PER_CALLER',
+    parse: whole(1, 10_000),
+    default: '20',
+    doc: 'How many streams of events one caller may have open at once, on each server.',
+  }),
+  streamIdleMs: setting({
+    env: 'PINFOLD_STREAM_IDLE_MS',
+    parse: whole(10, 600_000),
+    default: '15000',
+    doc: 'How long a stream of events may be silent; then it says that it is still there.',
+  }),
   auditDays: setting({
     env: 'PINFOLD_AUDIT_DAYS',
     parse: whole(0, 36_500),

@@ -8,6 +8,7 @@ import { migrate } from './db/migrate.ts'
 import { migrations } from './db/migrations/all.ts'
 import { openDb } from './db/open.ts'
 import { createRegistryEvents } from './domains/events/emit-registry.ts'
+import { createFeed } from './domains/events/feed.ts'
 import { createGrantCache } from './domains/iam/grants.ts'
 import { createLastSeen } from './domains/iam/last-seen.ts'
 import { installBuiltInRoles } from './domains/iam/roles.service.ts'
@@ -64,6 +65,7 @@ export async function createApp(
     createSinkClient({ allowPrivate: config.allowPrivateAddresses, allowHttp: config.allowInsecureSinks }),
     (client) => client.close(),
   )
+  const feed = opening.adopt(createFeed({ db, log, events }, config.streamsPerCaller), (open) => open.close())
   const perMinute = { source: config.exchangesPerSource, issuer: config.exchangesPerIssuer }
 
   const clouds = createClouds(outgoing, {
@@ -97,6 +99,7 @@ export async function createApp(
       clouds.check(account, group, (says) => signCloudAssertion(keyring, { ...says, issuer, now: clock() })),
     terms: createTermsGate(db, config.termsDocuments, config.termsMethods),
     events,
+    feed,
     sinks,
     clock,
     close: () => done.disposeAsync(),

@@ -1,8 +1,8 @@
 // What REST and gRPC share: from a transcoded request to a response, or to one rendered error.
 import type { Message } from '@bufbuild/protobuf'
-import type { App, Call, Caller } from '#app.ts'
+import type { App, Call, Caller, Handler, StreamCall, StreamHandler } from '#app.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
-import { type AppError, unimplemented } from '#lib/errors.ts'
+import { AppError, unimplemented } from '#lib/errors.ts'
 import { type TrustedProxies, trustedProxies } from '#lib/source-address.ts'
 import { anonymous, authenticate, bearerOf } from './authenticate.ts'
 import { type Rendered, renderError, toAppError } from './errors.ts'
@@ -16,11 +16,13 @@ export type Door = {
   url: string
   verify: Verifier
   proxies: TrustedProxies
+  /** Ends the streams when the server is asked to stop; its reason is what their callers get to see. */
+  closing: AbortController
 }
 
 export function openDoor(app: App, url: string): Door {
   const proxies = trustedProxies(app.config.trustedProxies)
-  return { app, url, verify: createVerifier(app.keyring, url, url, app.clock), proxies }
+  return { app, url, verify: createVerifier(app.keyring, url, url, app.clock), proxies, closing: new AbortController() }
 }
 
 /** One request on its way through the door. */
@@ -49,16 +51,38 @@ export async function invoke(
   bodyKeys: string[] | undefined,
   passage: Passage,
 ): Promise<Message> {
-  const { method, handler } = endpoint
+  const handler = (await admit(door, endpoint, caller, request, bodyKeys)) as Handler
+  return handler(new RequestCall(door, endpoint, caller, passage), request as never)
+}
+
+/** The same for a method that answers with a stream; the handler may refuse with the first message. */
+export async function open(
+  door: Door,
+  endpoint: Endpoint,
+  caller: Caller,
+  request: Message,
+  passage: Passage,
+): Promise<AsyncIterable<Message>> {
+  const handler = (await admit(door, endpoint, caller, request, undefined)) as StreamHandler
+  return handler(new StreamingCall(door, endpoint, caller, passage), request as never)
+}
+
+async function admit(
+  door: Door,
+  { method, desc, handler }: Endpoint,
+  caller: Caller,
+  request: Message,
+  bodyKeys: string[] | undefined,
+): Promise<Handler | StreamHandler> {
   if (method.access.mode === 'scoped') {
     const scope = scopeOf(request, method.access.scope)
     permitAt(method.access, caller, scope)
     if (door.app.terms.guards(method.fullName)) await door.app.terms.requireAccepted(scope)
   }
   if (method.access.mode === 'everywhere') permitEverywhere(method.access, caller)
-  resolveMask(endpoint.desc, request, bodyKeys)
+  resolveMask(desc, request, bodyKeys)
   if (!handler) throw unimplemented(`${method.name} is not served by this version`)
-  return handler(new RequestCall(door, endpoint, caller, passage), request as never)
+  return handler
 }
 
 /** What only some handlers need is made when they ask for it. */
@@ -104,13 +128,39 @@ class RequestCall implements Call {
   }
 }
 
+class StreamingCall extends RequestCall implements StreamCall {
+  readonly callerNow: () => Promise<Caller>
+  readonly #signal: AbortSignal
+
+  constructor(door: Door, endpoint: Endpoint, caller: Caller, passage: Passage) {
+    super(door, endpoint, caller, passage)
+    this.callerNow = () => enter(door, endpoint, passage.authorization)
+    this.#signal = AbortSignal.any([passage.signal(), door.closing.signal])
+  }
+
+  override get signal(): AbortSignal {
+    return this.#signal
+  }
+}
+
 /** Turns whatever was thrown into what the caller sees, and logs what we have to look at. */
 export function fail(door: Door, error: unknown, passage: Passage): Rendered {
   const known = toAppError(error)
-  if (known.code === 'INTERNAL' || known.code === 'UNAVAILABLE' || known.code === 'UNKNOWN') {
+  const ours = known.code === 'INTERNAL' || known.code === 'UNAVAILABLE' || known.code === 'UNKNOWN'
+  if (ours && error !== door.closing.signal.reason) {
     door.app.log.error('request failed', { requestId: passage.requestId, error: rootCause(known) })
   }
   return renderError(known, passage.requestId, door.app.config.errorDomain)
+}
+
+/** What a call ends with when its client has hung up. Only the log gets to see it. */
+export function gone(): AppError {
+  return new AppError('CANCELLED', 'the client is gone')
+}
+
+/** What a stream ends with when nobody reads it, so that what is to be sent does not pile up. */
+export function tooSlow(): AppError {
+  return new AppError('RESOURCE_EXHAUSTED', 'the client does not read what it is sent')
 }
 
 function rootCause(error: AppError): unknown {

@@ -12,7 +12,7 @@ import {
 } from '#gen/google/rpc/error_details_pb.ts'
 import { StatusSchema } from '#gen/google/rpc/status_pb.ts'
 import { TermsNotAcceptedDetailSchema } from '#gen/pinfold/iam/v2/terms_pb.ts'
-import { AppError, type Code, codes, type Detail } from '#lib/errors.ts'
+import { AppError, type Code, codes, type Detail, unavailable } from '#lib/errors.ts'
 import { jsonText } from './json-write.ts'
 
 export type Rendered = {
@@ -27,10 +27,7 @@ export type Rendered = {
 /** A bug reaches the caller as INTERNAL without its text; the log has the cause under the same request id. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
-  if (isUnavailable(error)) {
-    const details: Detail[] = [{ type: 'RetryInfo', retryDelaySeconds: 1 }]
-    return new AppError('UNAVAILABLE', 'the database cannot be reached now', { details, cause: error })
-  }
+  if (isUnavailable(error)) return unavailable('the database cannot be reached now', error)
   return new AppError('INTERNAL', 'something went wrong on our side; the request id helps to find out what', {
     cause: error,
   })

@@ -7,14 +7,10 @@ import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import grpc from '@grpc/grpc-js'
 import { ReflectionService } from '@grpc/reflection'
 import { HealthImplementation } from 'grpc-health-check'
-import type { Caller } from '#app.ts'
 import { file_grpc_health_v1_health } from '#gen/grpc/health/v1/health_pb.ts'
-import { AppError, type Code, codes } from '#lib/errors.ts'
-import { newRequestId } from '#lib/request-id.ts'
-import { sourceAddress } from '#lib/source-address.ts'
-import { type Door, enter, fail, invoke, leave, type Passage } from './door.ts'
-import { errorStatus } from './errors.ts'
-import type { Endpoint } from './methods.ts'
+import type { Door } from './door.ts'
+import { streaming, streamTag, unary } from './grpc-calls.ts'
+import { type Endpoint, isStreaming } from './methods.ts'
 
 export type GrpcServer = {
   /** Takes over a connection whose client speaks HTTP/2. */
@@ -22,9 +18,6 @@ export type GrpcServer = {
   /** Tells clients to go elsewhere; calls in flight have `graceMs` to finish. */
   drain(graceMs: number): void
 }
-
-/** Trailers are headers: of much larger ones clients drop the connection, with all that goes over it. */
-const maxStatusBytes = 6 * 1024
 
 /** `onRest` gets what arrives over HTTP/2 without being gRPC, as behind some proxies. */
 export function createGrpcServer(
@@ -40,12 +33,16 @@ export function createGrpcServer(
     'grpc.max_concurrent_streams': 100,
     'grpc.max_connection_idle_ms': config.keepAliveTimeoutMs * 10,
   })
+  const streams = createStreams()
+  const streamPaths = new Set(endpoints.filter(isStreaming).map(({ method }) => `/${method.fullName}`))
   for (const [service, methods] of Map.groupBy(endpoints, ({ desc }) => desc.parent)) {
     const definition: Record<string, grpc.MethodDefinition<Message, Message>> = {}
-    const handlers: Record<string, grpc.handleUnaryCall<Message, Message>> = {}
+    const handlers: grpc.UntypedServiceImplementation = {}
     for (const endpoint of methods) {
       definition[endpoint.desc.localName] = definitionOf(service.typeName, endpoint.desc)
-      handlers[endpoint.desc.localName] = unary(door, endpoint)
+      handlers[endpoint.desc.localName] = isStreaming(endpoint)
+        ? streaming(door, endpoint, streams.cut)
+        : unary(door, endpoint)
     }
     server.addService(definition, handlers)
   }
@@ -54,7 +51,10 @@ export function createGrpcServer(
   if (config.reflection) new ReflectionService(packageOf(endpoints)).addToServer(server)
 
   const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure())
-  serveRestToo(server, onRest, config.requestTimeoutMs)
+  serveRestToo(server, onRest, (stream, headers) => {
+    if (streamPaths.has(headers[':path']!)) streams.add(stream, headers)
+    endInTime(stream, config.requestTimeoutMs)
+  })
   return {
     accept: (socket) => injector.injectConnection(socket),
     drain(graceMs) {
@@ -68,69 +68,12 @@ function definitionOf(service: string, desc: DescMethod): grpc.MethodDefinition<
   return {
     path: `/${service}/${desc.name}`,
     requestStream: false,
-    responseStream: false,
+    responseStream: isStreaming({ desc }),
     requestSerialize: (message) => Buffer.from(toBinary(desc.input, message)),
     requestDeserialize: (bytes) => fromBinary(desc.input, bytes),
     responseSerialize: (message) => Buffer.from(toBinary(desc.output, message)),
     responseDeserialize: (bytes) => fromBinary(desc.output, bytes),
   }
-}
-
-function unary(door: Door, endpoint: Endpoint): grpc.handleUnaryCall<Message, Message> {
-  const { metrics, config } = door.app
-  return async (call, callback) => {
-    const given = call.metadata.get('x-request-id')[0]
-    const forwardedFor = call.metadata.get('x-forwarded-for')[0]?.toString()
-    const passage: Passage = {
-      transport: 'grpc',
-      requestId: newRequestId(given?.toString()),
-      // The peer comes with its port, and without brackets where it is IPv6.
-      remoteAddress: sourceAddress(call.getPeer().replace(/:\d+$/, ''), forwardedFor, door.proxies),
-      userAgent: call.metadata.get('user-agent')[0]?.toString() ?? '',
-      authorization: call.metadata.get('authorization')[0]?.toString(),
-      startedAt: performance.now(),
-      signal: () => signalOf(call),
-    }
-    let caller: Caller | undefined
-    let code: Code | 'OK' | undefined
-    const answer = (response: Message): void => {
-      if (code) return
-      code = 'OK'
-      callback(null, response)
-    }
-    const refuse = (error: unknown): void => {
-      const rendered = fail(door, error, passage)
-      if (code) return
-      code = rendered.code
-      const metadata = new grpc.Metadata()
-      metadata.set('x-request-id', passage.requestId)
-      const status = Buffer.from(errorStatus(rendered))
-      if (status.length <= maxStatusBytes) metadata.set('grpc-status-details-bin', status)
-      // grpc-js throws on half of a surrogate pair, where nobody would catch it.
-      callback({ code: codes[code].number, details: rendered.message.slice(0, 1000).toWellFormed(), metadata })
-    }
-    metrics.inFlight.inc()
-    // What a handler does afterwards is thrown away.
-    const late = () => refuse(new AppError('DEADLINE_EXCEEDED', 'the request took too long'))
-    const deadline = setTimeout(late, config.requestTimeoutMs)
-    try {
-      caller = await enter(door, endpoint, passage.authorization)
-      answer(await invoke(door, endpoint, caller, call.request, undefined, passage))
-    } catch (error) {
-      refuse(error)
-    } finally {
-      clearTimeout(deadline)
-      metrics.inFlight.dec()
-      leave(door, endpoint, caller, code ?? 'UNKNOWN', passage)
-    }
-  }
-}
-
-function signalOf(call: grpc.ServerUnaryCall<Message, Message>): AbortSignal {
-  const controller = new AbortController()
-  if (call.cancelled) controller.abort()
-  else call.on('cancelled', () => controller.abort())
-  return controller.signal
 }
 
 /** What the reflection library reads of a package definition: every file, with those that it imports. */
@@ -151,7 +94,11 @@ function packageOf(endpoints: readonly Endpoint[]): ConstructorParameters<typeof
  * grpc-js answers 415 to anything but gRPC. Its `stream` listener is wrapped so that REST over HTTP/2 reaches the same
  * handler as over HTTP/1.1. This reads a private map of grpc-js; `one-port.test.ts` notices when that changes.
  */
-function serveRestToo(server: grpc.Server, onRest: (req: never, res: never) => void, requestMs: number): void {
+function serveRestToo(
+  server: grpc.Server,
+  onRest: (req: never, res: never) => void,
+  onGrpc: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void,
+): void {
   const servers = (server as unknown as { http2Servers: Map<Http2Server, unknown> }).http2Servers
   const inner = [...servers.keys()].at(-1)!
   type OnStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: string[]) => void
@@ -159,7 +106,7 @@ function serveRestToo(server: grpc.Server, onRest: (req: never, res: never) => v
   inner.removeAllListeners('stream')
   inner.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: string[]) => {
     if (headers['content-type']?.startsWith('application/grpc')) {
-      endInTime(stream, requestMs)
+      onGrpc(stream, headers)
       return onStream!.call(inner, stream, headers, flags, raw)
     }
     const req = new http2.Http2ServerRequest(stream, headers, {}, raw)
@@ -171,4 +118,19 @@ function serveRestToo(server: grpc.Server, onRest: (req: never, res: never) => v
 function endInTime(stream: ServerHttp2Stream, requestMs: number): void {
   const timer = setTimeout(() => stream.close(http2.constants.NGHTTP2_CANCEL), requestMs)
   for (const event of ['end', 'close']) stream.once(event, () => clearTimeout(timer))
+}
+
+/** grpc-js hides the streams of its calls, so each gets a tag among its metadata, by which it can be cut off. */
+function createStreams() {
+  const open = new Map<string, ServerHttp2Stream>()
+  let last = 0
+  return {
+    add(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+      const tag = String(++last)
+      headers[streamTag] = tag
+      open.set(tag, stream)
+      stream.once('close', () => open.delete(tag))
+    },
+    cut: (tag: string): void => open.get(tag)?.close(http2.constants.NGHTTP2_CANCEL),
+  }
 }

@@ -1,6 +1,6 @@
 // The contract as a table: every method with who may call it, the event it writes and the handler it has.
 import { type DescField, type DescMethod, getOption, hasOption, type Message } from '@bufbuild/protobuf'
-import type { Access, EventRule, Handler, Method, Service } from '#app.ts'
+import type { Access, EventRule, Handler, Method, Service, StreamHandler } from '#app.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import { Event_Audience, event, iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
@@ -9,13 +9,19 @@ import { readJson } from './json-read.ts'
 import { eventText } from './json-write.ts'
 
 /** `handler` is missing for what a later version brings. */
-export type Endpoint = { method: Method; desc: DescMethod; handler: Handler | undefined }
+export type Endpoint = { method: Method; desc: DescMethod; handler: Handler | StreamHandler | undefined }
+
+/** Whether the method answers with a stream of messages rather than with one. */
+export function isStreaming({ desc }: Pick<Endpoint, 'desc'>): boolean {
+  return desc.methodKind === 'server_streaming'
+}
 
 /** Throws at start for a method without a declared permission, or with a scope that its request does not have. */
 export function buildEndpoints(services: readonly Service[]): Endpoint[] {
   return services.flatMap(({ desc: service, handlers }) =>
     service.methods.map((desc): Endpoint => {
       const fullName = `${service.typeName}/${desc.name}`
+      if (desc.methodKind !== 'unary' && !isStreaming({ desc })) throw new Error(`${fullName} streams requests`)
       const method = { name: desc.name, fullName, desc, access: accessOf(desc, fullName), event: eventOf(desc) }
       return { method, desc, handler: handlers[desc.localName] }
     }),

@@ -5,15 +5,16 @@ import type { Caller } from '#app.ts'
 import { AppError, type Code } from '#lib/errors.ts'
 import { newRequestId } from '#lib/request-id.ts'
 import { sourceAddress } from '#lib/source-address.ts'
-import { type Door, enter, fail, invoke, leave, type Passage } from './door.ts'
+import { type Door, enter, fail, gone, invoke, leave, open, type Passage } from './door.ts'
 import { errorJson, type Rendered } from './errors.ts'
 import { jsonText } from './json-write.ts'
-import type { Endpoint } from './methods.ts'
+import { type Endpoint, isStreaming } from './methods.ts'
 import type { Variable } from './path-template.ts'
 import { permitAt, permitEverywhere } from './permit.ts'
 import { readBody } from './read-body.ts'
 import { buildRoutes, type Matched, type Routes } from './routes.ts'
-import { readRequest } from './transcode.ts'
+import { resumeFrom, sendMessages, statusEvent } from './server-sent-events.ts'
+import { readRequest, type Transcoded } from './transcode.ts'
 
 /** A form comes before anybody has shown a token of ours. */
 const maxFormBytes = 64 * 1024
@@ -33,6 +34,10 @@ export function createRest(door: Door, endpoints: readonly Endpoint[]): Rest {
       const rendered = fail(door, error, passage)
       if (code !== 'OK') return
       code = rendered.code
+      if (res.headersSent) {
+        if (!res.writableEnded) res.end(statusEvent(rendered))
+        return
+      }
       send(res, rendered.http, passage.requestId, errorJson(rendered), headersOf(error, rendered))
       // Over HTTP/2 an answer does not end a request whose body is still coming.
       if (!req.complete && req.httpVersionMajor === 2) (res as unknown as Http2ServerResponse).stream.close()
@@ -49,14 +54,19 @@ export function createRest(door: Door, endpoints: readonly Endpoint[]): Rest {
       caller = await enter(door, endpoint, passage.authorization)
       permitEarly(endpoint, caller, matched.variables)
 
-      const isForm = takesForm(matched, req)
-      const body =
-        matched.binding.body !== '' || isForm
-          ? await readBody(req, isForm ? maxFormBytes : config.maxBodyBytes)
-          : undefined
-      const inPath = query < 0 ? '' : url.slice(query + 1)
-      const search = isForm ? `${inPath}&${body?.toString('latin1')}` : inPath
-      const { request, bodyKeys } = readRequest(endpoint, matched.binding, matched.variables, search, body)
+      const { request, bodyKeys } = await requestOf(
+        matched,
+        req,
+        query < 0 ? '' : url.slice(query + 1),
+        config.maxBodyBytes,
+      )
+      if (isStreaming(endpoint)) {
+        resumeFrom(req, request)
+        const messages = await open(door, endpoint, caller, request, passage)
+        const onStart = () => clearTimeout(deadline)
+        const options = { requestId: passage.requestId, stallMs: config.requestTimeoutMs, onStart }
+        return await sendMessages(res, endpoint.desc.output, messages, options)
+      }
       const response = await invoke(door, endpoint, caller, request, bodyKeys, passage)
       send(res, 200, passage.requestId, isEmpty(endpoint) ? '' : jsonText(endpoint.desc.output, response))
     } catch (error) {
@@ -67,6 +77,19 @@ export function createRest(door: Door, endpoints: readonly Endpoint[]): Rest {
       leave(door, endpoint, caller, code, passage)
     }
   }
+}
+
+async function requestOf(
+  matched: Matched<Endpoint>,
+  req: IncomingMessage,
+  inPath: string,
+  maxBodyBytes: number,
+): Promise<Transcoded> {
+  const isForm = takesForm(matched, req)
+  const reads = matched.binding.body !== '' || isForm
+  const body = reads ? await readBody(req, isForm ? maxFormBytes : maxBodyBytes) : undefined
+  const search = isForm ? `${inPath}&${body?.toString('latin1')}` : inPath
+  return readRequest(matched.entry, matched.binding, matched.variables, search, body)
 }
 
 /** A method without a JSON body, such as the exchange, reads its parameters from a form as well. */
@@ -114,8 +137,8 @@ function passageOf(door: Door, req: IncomingMessage, res: ServerResponse): Passa
     startedAt: performance.now(),
     signal: () => {
       const controller = new AbortController()
-      if (res.destroyed) controller.abort()
-      else res.once('close', () => controller.abort())
+      if (res.destroyed) controller.abort(gone())
+      else res.once('close', () => controller.abort(gone()))
       return controller.signal
     },
   }

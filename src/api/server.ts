@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { App } from '#app.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
+import { unavailable } from '#lib/errors.ts'
 import { createRegistry } from '#oci/door.ts'
 import { createDocuments } from './documents.ts'
 import { openDoor } from './door.ts'
@@ -84,6 +85,7 @@ export async function startServer(app: App): Promise<Server> {
     port,
     async close() {
       draining = true
+      door.closing.abort(unavailable('the server is stopping'))
       grpc.drain(config.drainMs)
       await drain(config.drainMs)
     },

@@ -64,6 +64,43 @@ function checkDestination({ protocol, hostname, origin }: URL): void {
   throw new CliError(exitCodes.config, `tokens are sent over https only, and ${plain(origin)} is not`)
 }
 
+/**
+ * Opens a stream of server-sent events and answers with its text as it comes. Throws ApiError for an answer that is none;
+ * the text ends with an ApiError when the connection breaks.
+ */
+export async function* stream(
+  url: URL,
+  token: string,
+  { signal, headers }: { signal: AbortSignal; headers: Record<string, string> },
+): AsyncGenerator<string> {
+  checkDestination(url)
+  checkToken(token, 'the token')
+  const where = `${url.origin}${url.pathname}`
+  try {
+    const res = await fetch(url, {
+      headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream', ...headers },
+      redirect: 'manual',
+      signal,
+    })
+    const type = res.headers.get('content-type') ?? ''
+    if (!res.ok || !type.startsWith('text/event-stream')) {
+      const text = await res.text()
+      if (res.ok) throw new ApiError(codes.UNKNOWN.number, `${where} answered with something that is not a stream`)
+      throw errorOf(res.status, jsonOf(text), where, token)
+    }
+    for await (const text of res.body!.pipeThrough(new TextDecoderStream())) yield text
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    const { code, message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
+    throw new ApiError(codes.UNAVAILABLE.number, `${url.origin} cannot be reached: ${plain(code ?? message)}`, error)
+  }
+}
+
+/** The error that the last event of a stream says. */
+export function errorOfStatus(data: string, where: string, token: string): ApiError {
+  return errorOf(500, jsonOf(data), where, token)
+}
+
 async function sendOnce(method: string, url: URL, token: string, content?: object): Promise<Body> {
   const { ok, status, text } = await ask(method, url, token, content)
   // The body of an answer that says nothing is empty.

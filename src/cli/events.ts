@@ -1,4 +1,4 @@
-// Subscriptions: where events are sent, and what became of them.
+// Events, as others are told of them: subscriptions, with what became of what was sent, and the stream.
 import { isUid } from '#lib/uid.ts'
 import { type Body, send } from './api-client.ts'
 import {
@@ -12,6 +12,7 @@ import {
   outputOption,
   type Terminal,
 } from './command.ts'
+import { eventsListen } from './events-listen.ts'
 import { plain, table } from './plain-text.ts'
 import { parentOf, signedIn } from './pull-token.ts'
 import { sessionOptions } from './session.ts'
@@ -229,5 +230,5 @@ const subscriptions: CommandGroup = {
 export const events: CommandGroup = {
   name: 'events',
   summary: 'What happens on the server, as it is told to others',
-  commands: [subscriptions],
+  commands: [subscriptions, eventsListen],
 }

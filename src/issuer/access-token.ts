@@ -20,6 +20,8 @@ export type AccessToken = {
   expiry: number
   /** Capability masks by place; absent when the token does not narrow what its subject may do. */
   narrowing: ReadonlyMap<string, bigint> | undefined
+  /** The claims of the outside token that it was exchanged for: issuer, subject and audience. */
+  act?: object
   /** Of a token that the registry's token endpoint made: the repositories and actions it is good for. */
   access?: readonly RepositoryAccess[]
 }
@@ -141,6 +143,7 @@ async function verify(keyring: Keyring, expected: Expected, token: string, now: 
       issuedAt: payload.iat!,
       expiry: payload.exp!,
       narrowing: payload.cap === undefined ? undefined : readNarrowing(payload.cap),
+      ...(payload.act instanceof Object && { act: payload.act }),
       ...(ofRegistry && { access: readAccess(payload.access) }),
     }
   } catch (error) {

@@ -100,6 +100,11 @@ export function tooMany(message: string, retryDelaySeconds: number): AppError {
   })
 }
 
+/** The same call may succeed in a moment, here or on another server. */
+export function unavailable(message: string, cause?: unknown): AppError {
+  return new AppError('UNAVAILABLE', message, { details: [{ type: 'RetryInfo', retryDelaySeconds: 1 }], cause })
+}
+
 export function unauthenticated(message: string, cause?: unknown): AppError {
   return new AppError('UNAUTHENTICATED', message, { cause })
 }

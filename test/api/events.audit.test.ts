@@ -4,7 +4,7 @@ import { countUpTo } from '#db/listing.ts'
 import { sql } from '#db/sql.ts'
 import { sweepAuditLog } from '#domains/events/audit.service.ts'
 import { AuditService } from '#gen/pinfold/control/events/v1/audit_pb.ts'
-import { operatorUid } from '#issuer/access-token.ts'
+import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok, snake } from '../support/expect.ts'
 import { grpcClientOf } from '../support/grpc.ts'
 import { type Client, type Json, roleUids, startPinfold } from '../support/pinfold.ts'
@@ -57,6 +57,18 @@ test('a change to access is written down with who, what, when and from where', a
     [org, `${iam}.group.deleted.v1`, folder.uid, 'x'.repeat(256), { uid: folder.uid }],
   )
   assert.match(deleted.requestId, /^[0-9a-f-]{36}$/)
+})
+
+test('the log says by which outside token a build job had signed in', async () => {
+  await using pinfold = await startPinfold()
+  const org = (await pinfold.seed.group()).uid
+  const owner = await pinfold.seed.member(org, roleUids.owner)
+  const act = { iss: 'https://issuer.example.com', sub: 'repo:acme/web', aud: [pinfold.url] }
+  const issued = { issuer: pinfold.url, audience: pinfold.url, subject: owner.uid as string, now: new Date() }
+  const job = pinfold.withToken(await signAccessToken(pinfold.app.keyring, { ...issued, claims: { act } }))
+  ok(await job.post(`/iam/v2/groups/${org}`, { name: 'team' }))
+  const [entry] = (await list(job, 'page_size=1')).auditEntries
+  assert.deepEqual([entry.actor, JSON.parse(entry.act)], [owner.uid, act])
 })
 
 test('every change to access is in the log, and nothing else is', async () => {

@@ -2,9 +2,10 @@
 // time, in every place.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { compile } from '#db/sql.ts'
+import { compile, type Reader } from '#db/sql.ts'
 import type { AuditFilter } from '#domains/events/audit.model.ts'
 import { countEntries, deleteBefore, listEntries } from '#domains/events/audit.store.ts'
+import { eventIdAt, eventsAfter, positionOf } from '#domains/events/stream.store.ts'
 import type { Branch, Page } from '#lib/paging.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
@@ -99,4 +100,16 @@ test('the oldest entries are found from an index', async () => {
   const tx = { run: async () => 0, shard: 0, after() {} }
   const [query] = await queriesOf((reader) => deleteBefore({ ...reader, ...tx }, until, 10))
   await checkPlanOf(pinfold, query!, 'the sweep', [searched(false, true, 'none')])
+})
+
+test('the stream reads events in their order from an index, and finds one by its id', async () => {
+  const reads = [
+    [(reader: Reader) => eventsAfter(reader, 5, 10), /events_outbox_by_position/],
+    [(reader: Reader) => eventIdAt(reader, 5), /events_outbox_by_position/],
+    [(reader: Reader) => positionOf(reader, 'x'), /events_outbox_by_uuid/],
+  ] as const
+  for (const [read, index] of reads) {
+    const [query] = await queriesOf(read)
+    await checkPlanOf(pinfold, query!, 'the stream', [index])
+  }
 })

@@ -85,6 +85,8 @@ export async function startPinfold(overrides: Partial<Config> & { clock?: () => 
     app,
     url,
     port,
+    /** Where it listens, which is not in the URL when a test has put something in front. */
+    listenPort: server.port,
     operator,
     anonymous: clientOf(`http://127.0.0.1:${port}`, undefined),
     tokenFor,
@@ -118,7 +120,10 @@ export function clientOf(base: string, token: string | undefined): Client {
       headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
-    const text = await res.text()
+    // A stream has no end to wait for.
+    const isStream = res.headers.get('content-type') === 'text/event-stream'
+    const text = isStream ? '' : await res.text()
+    if (isStream) await res.body!.cancel()
     return {
       status: res.status,
       headers: res.headers,

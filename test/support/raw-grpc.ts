@@ -60,10 +60,37 @@ export function openGrpc(port: number): RawGrpc {
       })
     })
   }
+  /** The first message of a stream, which it then gives up. */
+  const begun = (
+    path: string,
+    desc: DescMethod,
+    request: Message,
+    { token }: GrpcOptions = {},
+  ): Promise<GrpcAnswer> => {
+    const sent = new grpc.Metadata()
+    if (token !== undefined) sent.set('authorization', `Bearer ${token}`)
+    return new Promise((resolve) => {
+      const call = client.makeServerStreamRequest<Buffer, Buffer>(
+        path,
+        (same) => same,
+        (same) => same,
+        Buffer.from(toBinary(desc.input, request)),
+        sent,
+      )
+      call.once('data', (bytes: Buffer) => {
+        resolve({ code: 0, message: '', response: fromBinary(desc.output, bytes), details: [], trailers: sent })
+        call.cancel()
+      })
+      call.on('error', ({ code, details: message, metadata: trailers }: grpc.ServiceError) => {
+        resolve({ code, message, response: undefined, details: detailsOf(trailers), trailers })
+      })
+    })
+  }
   return {
     send,
     async call(desc, request, options) {
       const path = `/${desc.parent.typeName}/${desc.name}`
+      if (desc.methodKind === 'server_streaming') return begun(path, desc, request, options)
       const { bytes, ...answer } = await send(path, Buffer.from(toBinary(desc.input, request)), options)
       return { ...answer, response: bytes && fromBinary(desc.output, bytes) }
     },

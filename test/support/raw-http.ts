@@ -11,6 +11,9 @@ export type RawConnection = {
   /** Resolves when the server has closed the connection. */
   closed: Promise<void>
   end(): void
+  /** Reads nothing more until `resume`. */
+  pause(): void
+  resume(): void
   [Symbol.dispose](): void
 }
 
@@ -57,6 +60,8 @@ export async function connectRaw(port: number): Promise<RawConnection> {
       }),
     closed,
     end: () => socket.end(),
+    pause: () => void socket.pause(),
+    resume: () => void socket.resume(),
     [Symbol.dispose]: () => socket.destroy(),
   }
 }

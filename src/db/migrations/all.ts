@@ -10,6 +10,7 @@ import { migration as advisories } from './0008-advisories.ts'
 import { migration as libraries } from './0009-libraries.ts'
 import { migration as deliveries } from './0010-deliveries.ts'
 import { migration as audit } from './0011-audit.ts'
+import { migration as stream } from './0011-stream.ts'
 import { migration as imageContents } from './0012-image-contents.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
@@ -25,5 +26,6 @@ export const migrations: readonly Migration[] = [
   libraries,
   deliveries,
   audit,
+  stream,
   imageContents,
 ]

@@ -2,8 +2,8 @@
 import type { App } from '#app.ts'
 import { OutgoingError } from '#lib/outgoing.ts'
 import { sinkRequest } from './cloud-event.ts'
-import type { AttemptResult } from './deliveries.model.ts'
-import type { Payload, Target } from './sending.store.ts'
+import type { AttemptResult, Payload } from './deliveries.model.ts'
+import type { Target } from './sending.store.ts'
 
 export type Outcome = {
   result: AttemptResult

@@ -1,10 +1,13 @@
 // One event as a signed HTTP request: CloudEvents 1.0 in binary mode, a token of ours for its receiver, and a signature as
 // Standard Webhooks has it.
-import { createHash, createHmac } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { SignJWT } from 'jose'
 import type { App } from '#app.ts'
+import { binaryHeaders } from '#lib/cloud-events.ts'
+import { signatureHeaders } from '#lib/standard-webhooks.ts'
+import type { Payload } from './deliveries.model.ts'
 import { openSecret } from './secrets.ts'
-import type { Payload, Target } from './sending.store.ts'
+import type { Target } from './sending.store.ts'
 
 const tokenLifetime = 30 * 60
 
@@ -18,48 +21,48 @@ export async function sinkRequest(
   event: Payload,
   now: number,
 ): Promise<SinkRequest> {
-  const body = `{"actor":${event.actor},"body":${event.body}}`
-  const seconds = Math.floor(now / 1000)
-  const attributes: Record<string, string> = {
-    Specversion: '1.0',
-    Id: event.uuid,
-    Type: event.type,
-    // What is no path below our URL is a source of its own.
-    Source: event.source.startsWith('/') ? url + event.source : event.source,
-    Subject: event.subject,
-    Time: event.createTime,
-    Audience: event.audience.toLowerCase(),
-    Group: event.group,
-    Bodytype: event.bodyType,
-    ...extensionsOf(event),
-  }
+  const body = bodyOf(event)
   const headers: Record<string, string> = {
     'Content-Type': 'application/json',
     'User-Agent': 'pinfold',
-    Authorization: `Bearer ${await tokenOf(app, url, target, body, seconds)}`,
-    'Webhook-Id': event.uuid,
-    'Webhook-Timestamp': String(seconds),
-    'Webhook-Signature': signaturesOf(app, target, `${event.uuid}.${seconds}.${body}`, now),
+    Authorization: `Bearer ${await tokenOf(app, url, target.group, body, now)}`,
+    ...signatureHeaders(secretsOf(app, target, now), { id: event.uuid, seconds: Math.floor(now / 1000), body }),
+    ...binaryHeaders(attributesOf(url, event)),
   }
-  for (const [name, value] of Object.entries(attributes)) if (value !== '') headers[`Ce-${name}`] = headerText(value)
   return { headers, body }
 }
 
-function extensionsOf({ extensions }: Payload): Record<string, string> {
-  if (extensions === '') return {}
-  const values = Object.entries(JSON.parse(extensions) as Record<string, string>)
-  return Object.fromEntries(values.map(([name, value]) => [name[0]!.toUpperCase() + name.slice(1), value]))
+export function bodyOf({ actor, body }: Payload): string {
+  return `{"actor":${actor},"body":${body}}`
+}
+
+/** The attributes of CloudEvents by their lower-case names; empty ones count as absent. */
+export function attributesOf(url: string, event: Payload): Record<string, string> {
+  return {
+    specversion: '1.0',
+    id: event.uuid,
+    type: event.type,
+    // What is no path below our URL is a source of its own.
+    source: event.source.startsWith('/') ? url + event.source : event.source,
+    subject: event.subject,
+    time: event.createTime,
+    audience: event.audience.toLowerCase(),
+    group: event.group,
+    bodytype: event.bodyType,
+    ...(event.extensions === '' ? {} : (JSON.parse(event.extensions) as Record<string, string>)),
+  }
 }
 
 /** Says who sends what to whom: the issuer, the group of the subscription, and the digest of the body. */
-async function tokenOf(
+export async function tokenOf(
   { keyring }: Pick<App, 'keyring'>,
   issuer: string,
-  { group }: Target,
+  group: string,
   body: string,
-  seconds: number,
+  now: number,
 ): Promise<string> {
   const { kid, key } = keyring.signer()
+  const seconds = Math.floor(now / 1000)
   const digest = `sha256:${createHash('sha256').update(body).digest('hex')}`
   // The claim under both readings of its dotted name.
   return new SignJWT({ webhook: { digest }, 'webhook.digest': digest })
@@ -72,19 +75,10 @@ async function tokenOf(
     .sign(key)
 }
 
-/** By the secret, and for some time after it was changed by the one before as well. */
-function signaturesOf({ sealer }: Pick<App, 'sealer'>, target: Target, signed: string, now: number): string {
+/** The secret, and for some time after it was changed the one before as well. */
+function secretsOf({ sealer }: Pick<App, 'sealer'>, target: Target, now: number): Buffer[] {
   const { secret, oldSecret, oldSecretTime } = target
   const secrets = [secret]
   if (oldSecret && Date.parse(oldSecretTime) > now) secrets.push(oldSecret)
-  return secrets
-    .map((sealed) => `v1,${createHmac('sha256', openSecret(sealer, sealed)).update(signed).digest('base64')}`)
-    .join(' ')
-}
-
-/** As the HTTP binding of CloudEvents wants it: visible ASCII, and everything else percent-encoded in UTF-8. */
-function headerText(value: string): string {
-  return value.toWellFormed().replace(/[^\x21\x23\x24\x26-\x7e]/gu, (character) => {
-    return [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
-  })
+  return secrets.map((sealed) => openSecret(sealer, sealed))
 }

@@ -79,3 +79,19 @@ export function readDeliveryUid(uid: string): { subscription: string; id: number
   const id = Number.parseInt(uid.slice(slash + 1), 16)
   return slash > 0 && Number.isSafeInteger(id) ? { subscription: uid.slice(0, slash), id } : undefined
 }
+
+/** An event as it is sent. */
+export type Payload = {
+  id: number
+  uuid: string
+  type: string
+  audience: string
+  source: string
+  subject: string
+  group: string
+  actor: string
+  bodyType: string
+  body: string
+  extensions: string
+  createTime: string
+}

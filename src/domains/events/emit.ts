@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { App, Call } from '#app.ts'
+import type { App, Call, Caller } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { newUid } from '#lib/uid.ts'
 import { isAudited, maxUserAgent } from './audit.model.ts'
@@ -35,7 +35,7 @@ export async function emit(tx: Tx, call: Call, { subject, group, body, actor, ex
     source: rule.source,
     subject,
     group,
-    actor: JSON.stringify({ subject: actor ?? call.caller.uid }),
+    actor: JSON.stringify(actor === undefined ? actorOf(call.caller) : { subject: actor }),
     bodyType: rule.bodyType,
     body: body === null ? 'null' : rule.render(body),
     ...(extensions ? { extensions } : {}),
@@ -43,6 +43,11 @@ export async function emit(tx: Tx, call: Call, { subject, group, body, actor, ex
   }
   await queueEvents(tx, call.app, event)
   if (isAudited(event.type)) await audit(tx, call, event)
+}
+
+/** Who it is, and by which claims of an outside token they had signed in. */
+function actorOf({ uid, token }: Caller): { subject: string; act?: object } {
+  return { subject: uid, ...(token?.act ? { act: token.act } : {}) }
 }
 
 type Audited = Omit<OutboxEvent, 'uuid'>

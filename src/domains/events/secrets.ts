@@ -1,6 +1,7 @@
 // The keys of the Standard Webhooks signature, one for each subscription, which only its owner gets to see, and once.
 import { randomBytes } from 'node:crypto'
 import type { Sealer } from '#lib/seal.ts'
+import { secretText as textOf } from '#lib/standard-webhooks.ts'
 
 const purpose = 'subscription-secret'
 const secretBytes = 32
@@ -19,5 +20,5 @@ export function openSecret(sealer: Sealer, sealed: Uint8Array): Buffer {
 
 /** As subscribers get it. */
 export function secretText(sealer: Sealer, sealed: Uint8Array): string {
-  return `whsec_${openSecret(sealer, sealed).toString('base64')}`
+  return textOf(openSecret(sealer, sealed))
 }

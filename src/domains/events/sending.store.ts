@@ -1,6 +1,6 @@
 // What the node that owns a queue reads to send, and writes about what came of it.
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
-import type { AttemptResult, DeliveryState, Waiting } from './deliveries.model.ts'
+import type { AttemptResult, DeliveryState, Payload, Waiting } from './deliveries.model.ts'
 
 const waiting = sql`
   id, event_id AS "event", subject, attempts, next_time AS "nextTime", create_time AS "createTime"`
@@ -44,21 +44,6 @@ export function findTarget(reader: Reader, subscription: number, node: string): 
   return reader.get<Target>(sql`
     SELECT ${target} FROM delivery_queues q JOIN subscriptions s ON s.id = q.subscription_id
      WHERE q.subscription_id = ${subscription} AND q.owner = ${node} AND q.paused = 0`)
-}
-
-export type Payload = {
-  id: number
-  uuid: string
-  type: string
-  audience: string
-  source: string
-  subject: string
-  group: string
-  actor: string
-  bodyType: string
-  body: string
-  extensions: string
-  createTime: string
 }
 
 /** The events of these ids; those that are not kept any more are missing. */

@@ -5,7 +5,7 @@
 // it asks for a pause; then one delivery at a time tries it, less and less often, and all the others wait for that one.
 import type { App } from '#app.ts'
 import { attempt, backoffMs, type Outcome } from './attempt.ts'
-import { deliveryStates } from './deliveries.model.ts'
+import { deliveryStates, type Payload } from './deliveries.model.ts'
 import { createLanes, type Lane, laneRows } from './lanes.ts'
 import type { Entry, Ledger } from './ledger.ts'
 import { findQueue, type OwnedQueue } from './queues.store.ts'
@@ -167,7 +167,7 @@ export class SinkQueue {
     const { app, node } = this.#deps
     this.#inFlight += lanes.length
     let target: store.Target | undefined
-    let payloads: Map<number, store.Payload>
+    let payloads: Map<number, Payload>
     try {
       const events = lanes.map((lane) => lane.rows[0]!.event)
       const [found, rows] = await Promise.all([
@@ -189,7 +189,7 @@ export class SinkQueue {
     for (const lane of lanes) void this.#send(lane, target, payloads.get(lane.rows[0]!.event))
   }
 
-  async #send(lane: Lane, target: store.Target, event: store.Payload | undefined): Promise<void> {
+  async #send(lane: Lane, target: store.Target, event: Payload | undefined): Promise<void> {
     const { app, url, ledger } = this.#deps
     const row = lane.rows[0]!
     const began = this.#now()

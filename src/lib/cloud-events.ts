@@ -1,0 +1,17 @@
+// The HTTP binding of CloudEvents 1.0, in binary mode.
+
+/** The headers of an event's attributes, which come by their lower-case names; those that are empty are left out. */
+export function binaryHeaders(attributes: Readonly<Record<string, string>>): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== '') headers[`Ce-${name[0]!.toUpperCase()}${name.slice(1)}`] = headerText(value)
+  }
+  return headers
+}
+
+/** Visible ASCII as it is, and everything else percent-encoded in UTF-8. */
+function headerText(value: string): string {
+  return value.toWellFormed().replace(/[^\x21\x23\x24\x26-\x7e]/gu, (character) => {
+    return [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
+  })
+}

@@ -1,0 +1,26 @@
+// Signatures as Standard Webhooks has them: HMAC-SHA256 of id, time and body, by a secret that both sides know.
+import { createHmac } from 'node:crypto'
+
+const prefix = 'whsec_'
+
+/** A secret as receivers are given it. */
+export function secretText(secret: Uint8Array): string {
+  return `${prefix}${Buffer.from(secret).toString('base64')}`
+}
+
+/** `undefined` for what is not such a text. */
+export function parseSecret(text: string): Buffer | undefined {
+  const encoded = text.startsWith(prefix) ? text.slice(prefix.length) : ''
+  const secret = Buffer.from(encoded, 'base64')
+  return secret.length > 0 && secret.toString('base64') === encoded ? secret : undefined
+}
+
+/** The three headers; with several secrets there is a signature by each. */
+export function signatureHeaders(
+  secrets: readonly Uint8Array[],
+  { id, seconds, body }: { id: string; seconds: number; body: string },
+): Record<string, string> {
+  const signed = `${id}.${seconds}.${body}`
+  const signatures = secrets.map((secret) => `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`)
+  return { 'Webhook-Id': id, 'Webhook-Timestamp': String(seconds), 'Webhook-Signature': signatures.join(' ') }
+}

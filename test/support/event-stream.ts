@@ -1,0 +1,104 @@
+// Follows the stream of events over REST, as a client of server-sent events would.
+import type { Json } from './pinfold.ts'
+
+export type StreamMessage = { id: string; attributes: Record<string, string>; data: string; token: string }
+export type EventStream = {
+  status: number
+  headers: Headers
+  /** The error of an answer that is no stream. */
+  error: Json
+  /** Those with an event, in order. */
+  events: StreamMessage[]
+  /** Every id that was sent, also those without an event. */
+  ids: string[]
+  /** The error that the stream ended with. */
+  ending(): Json | undefined
+  /** Resolves as soon as this is true. Fails when the stream ends before. */
+  until(isTrue: () => boolean): Promise<void>
+  /** Resolves when the server has ended the stream; false when it was torn off. */
+  ended: Promise<boolean>
+  close(): void
+  [Symbol.dispose](): void
+}
+
+type Options = { query?: string; headers?: Record<string, string> }
+
+/** Resolves with the head of the answer; on a stream after the first message, so that what happens then is not missed. */
+export async function openStream(
+  base: string,
+  token: string | undefined,
+  { query = '', headers = {} }: Options = {},
+): Promise<EventStream> {
+  const abort = new AbortController()
+  const res = await fetch(`${base}/events/v2/stream?${query}`, {
+    headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
+    signal: abort.signal,
+  })
+  const events: StreamMessage[] = []
+  const ids: string[] = []
+  const wakers = new Set<() => void>()
+  let ending: Json | undefined
+  const wake = () => {
+    for (const waker of wakers) waker()
+  }
+  const isStream = res.headers.get('content-type') === 'text/event-stream'
+  let over = !isStream
+  const error = isStream ? {} : (JSON.parse(await res.text()) as Json)
+
+  const take = (block: string): void => {
+    const lines = block.split('\n').filter((line) => !line.startsWith(':'))
+    const fields = Object.fromEntries(
+      lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
+    )
+    if (fields.event === 'status') ending = JSON.parse(fields.data!)
+    else {
+      ids.push(fields.id!)
+      if (fields.data !== undefined) events.push(JSON.parse(fields.data))
+    }
+  }
+  const read = async (): Promise<boolean> => {
+    if (!isStream) return true
+    let text = ''
+    try {
+      for await (const chunk of res.body!.pipeThrough(new TextDecoderStream())) {
+        text += chunk
+        const blocks = text.split('\n\n')
+        text = blocks.pop()!
+        for (const block of blocks) take(block)
+        wake()
+      }
+      return text === ''
+    } catch {
+      return false
+    } finally {
+      over = true
+      wake()
+    }
+  }
+  const ended = read()
+  const until = (isTrue: () => boolean) =>
+    new Promise<void>((resolve, reject) => {
+      const look = () => {
+        if (!isTrue() && !over) return
+        wakers.delete(look)
+        if (isTrue()) resolve()
+        else reject(new Error(`the stream ended with ${JSON.stringify(ending)} after ${events.length} events`))
+      }
+      wakers.add(look)
+      look()
+    })
+  if (isStream) await until(() => ids.length > 0)
+  const close = () => abort.abort()
+  return {
+    status: res.status,
+    headers: res.headers,
+    error,
+    events,
+    ids,
+    ending: () => ending,
+    until,
+    ended,
+    close,
+    [Symbol.dispose]: close,
+  }
+}
