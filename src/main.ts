@@ -9,6 +9,7 @@ import { gc } from './cli/gc.ts'
 import { identities } from './cli/identities.ts'
 import { images } from './cli/images.ts'
 import { imports } from './cli/import.ts'
+import { libraries } from './cli/libraries.ts'
 import { migrate } from './cli/migrate.ts'
 import { serve } from './cli/serve.ts'
 import { token } from './cli/token.ts'
@@ -38,7 +39,7 @@ for (const stream of [process.stdout, process.stderr]) {
 async function main(): Promise<number> {
   try {
     return await runProgram(
-      [serve, auth, identities, images, events, imports, gc, token, dockerCredential, migrate, config],
+      [serve, auth, identities, images, events, imports, libraries, gc, token, dockerCredential, migrate, config],
       version,
       terminal,
       process.argv,

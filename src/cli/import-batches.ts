@@ -20,13 +20,17 @@ export type Import = {
   request: (bodies: readonly object[]) => object
   /** The field of the request that holds the records, such as `advisories`. */
   member: string
+  /** More that the server counts, by the member of its answer, and what to call it. */
+  counts?: Readonly<Record<string, string>>
 }
+
+/** What has become of what was sent so far. */
+export type Outcome = { counts: Record<string, number>; refused: Problem[] }
 
 const batchRecords = 250
 const batchBytes = 1024 * 1024
+const maxRecordBytes = 3 * 1024 * 1024
 const maxShown = 20
-
-type Counts = { created: number; updated: number; unchanged: number }
 
 /** Sends everything that is fine, then says what was not. Answers with the exit code. */
 export async function sendRecords(
@@ -37,22 +41,37 @@ export async function sendRecords(
   { records, problems }: { records: readonly ImportRecord[]; problems: readonly Problem[] },
 ): Promise<number> {
   const { unique, repeated } = withoutRepeats(records)
-  const refused = [...problems, ...repeated]
-  const total: Counts = { created: 0, updated: 0, unchanged: 0 }
+  const outcome: Outcome = { counts: {}, refused: [...problems, ...repeated] }
   {
     using bar = progressOf(terminal, rules.what, unique.length)
     let done = 0
     bar.at(done)
-    for (const batch of batchesOf(unique)) {
-      const { counts, wrong } = await sendBatch(api, rules, batch)
-      refused.push(...wrong)
-      for (const key of ['created', 'updated', 'unchanged'] as const) total[key] += counts[key]
-      done += batch.length
+    await sendSome(api, rules, unique, outcome, (sent) => {
+      done += sent
       bar.at(done)
-    }
+    })
   }
-  report(terminal, options, rules, total, refused)
-  return refused.length > 0 ? exitCodes.failed : exitCodes.ok
+  return report(terminal, options, rules, outcome)
+}
+
+/** Sends records, and adds to `outcome` what becomes of them. */
+export async function sendSome(
+  api: OperatorApi,
+  rules: Import,
+  records: readonly ImportRecord[],
+  outcome: Outcome,
+  onSent: (sent: number) => void = () => {},
+): Promise<void> {
+  const fits = (record: ImportRecord) => JSON.stringify(record.body).length <= maxRecordBytes
+  for (const { file, lineOf } of records.filter((record) => !fits(record))) {
+    outcome.refused.push({ file, line: lineOf(''), field: '', description: 'is more than one request may hold' })
+  }
+  for (const batch of batchesOf(records.filter(fits))) {
+    const { counts, wrong } = await sendBatch(api, rules, batch)
+    outcome.refused.push(...wrong)
+    for (const [key, count] of Object.entries(counts)) outcome.counts[key] = (outcome.counts[key] ?? 0) + count
+    onSent(batch.length)
+  }
 }
 
 /** What the server refuses is left out, and the rest is sent again: a batch is taken in whole or not at all. */
@@ -60,7 +79,7 @@ async function sendBatch(
   api: OperatorApi,
   rules: Import,
   batch: readonly ImportRecord[],
-): Promise<{ counts: Counts; wrong: Problem[] }> {
+): Promise<{ counts: Record<string, number>; wrong: Problem[] }> {
   const wrong: Problem[] = []
   let left = batch
   while (left.length > 0) {
@@ -75,7 +94,7 @@ async function sendBatch(
       left = left.filter((_, index) => !bad.has(index))
     }
   }
-  return { counts: { created: 0, updated: 0, unchanged: 0 }, wrong }
+  return { counts: {}, wrong }
 }
 
 /** The server names a record by its place in the request. */
@@ -89,9 +108,8 @@ function problemsOf(member: string, batch: readonly ImportRecord[], { violations
   })
 }
 
-function countsOf(answer: Body): Counts {
-  const { created, updated, unchanged } = answer
-  return { created: Number(created ?? 0), updated: Number(updated ?? 0), unchanged: Number(unchanged ?? 0) }
+function countsOf(answer: Body): Record<string, number> {
+  return Object.fromEntries(Object.entries(answer).map(([key, count]) => [key, Number(count)]))
 }
 
 function withoutRepeats(records: readonly ImportRecord[]): { unique: ImportRecord[]; repeated: Problem[] } {
@@ -124,21 +142,35 @@ function* batchesOf(records: readonly ImportRecord[]): Generator<ImportRecord[]>
   if (batch.length > 0) yield batch
 }
 
-function report(
-  terminal: Terminal,
-  { output }: Options,
-  { what }: Import,
-  counts: Counts,
-  refused: readonly Problem[],
-): void {
+/** One line for each problem, as long as they are few enough to read. */
+export function sayRefused(terminal: Terminal, refused: readonly Problem[]): void {
   for (const { file, line, field, description } of refused.slice(0, maxShown)) {
-    terminal.say(`pinfold: ${plain(`${file}:${line}: ${field === '' ? '' : `${field}: `}${description}`)}`)
+    const place = line === 0 ? file : `${file}:${line}`
+    terminal.say(`pinfold: ${plain(`${place}: ${field === '' ? '' : `${field}: `}${description}`)}`)
   }
   if (refused.length > maxShown) terminal.say(`pinfold: and ${refused.length - maxShown} more like these`)
-  if (output === 'json') terminal.print(JSON.stringify({ ...counts, refused: refused.length }))
-  else {
-    const sum = counts.created + counts.updated + counts.unchanged
-    const told = `${counts.created} new, ${counts.updated} changed, ${counts.unchanged} as before`
-    terminal.print(`${sum} ${what}: ${told}${refused.length > 0 ? `; ${refused.length} problems, see above` : ''}`)
+}
+
+/** Says what was wrong, and how much was taken in. Answers with the exit code. */
+export function report(
+  terminal: Terminal,
+  { output }: Options,
+  { what, counts: more = {} }: Import,
+  { counts, refused }: Outcome,
+): number {
+  sayRefused(terminal, refused)
+  const { created = 0, updated = 0, unchanged = 0 } = counts
+  const others = Object.keys(more).map((key) => [key, counts[key] ?? 0] as const)
+  if (output === 'json') {
+    const all = { created, updated, unchanged, ...Object.fromEntries(others), refused: refused.length }
+    terminal.print(JSON.stringify(all))
+  } else {
+    const told = [`${created} new`, `${updated} changed`, `${unchanged} as before`]
+    const also = others.map(([key, count]) => `, ${count} ${more[key]}`)
+    const sum = created + updated + unchanged
+    terminal.print(
+      `${sum} ${what}: ${told.join(', ')}${also.join('')}${refused.length > 0 ? `; ${refused.length} problems, see above` : ''}`,
+    )
   }
+  return refused.length > 0 ? exitCodes.failed : exitCodes.ok
 }

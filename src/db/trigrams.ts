@@ -5,20 +5,23 @@
 // rows one, two or three characters occur, so that a search can tell beforehand what it will cost.
 
 import { insertsOf } from './bulk.ts'
-import { list, type Reader, type Sql, sql, type Tx } from './sql.ts'
+import { list, type Reader, raw, type Sql, sql, type Tx } from './sql.ts'
 
-/** A row of any table with the texts that it is found by. */
-export type Searchable = { id: number; texts: readonly string[] }
+/** A row of any table with the text that it is found by. */
+export type Searchable = { id: number; text: string }
 
 /** Where a search looks. */
 export type Candidates = {
   /** Selects `id` of the candidates, each once: all the matches, and perhaps more. */
-  ids: Sql
+  ids(range?: IdRange): Sql
   /** How many candidates there are. */
   total: number
   /** Whether every candidate is a match. */
   exact: boolean
 }
+
+/** Ids above `above` and up to `upTo`. */
+export type IdRange = { above: number; upTo: number }
 
 /** Fills up the end of a text; it sorts before whatever can be asked for. */
 const filler = '\u0001'
@@ -28,15 +31,17 @@ const maxGrams = 50
 
 /** Makes new rows findable. Call it in the transaction that inserts them; `kind` keeps tables, or parts of one, apart. */
 export async function addTexts(tx: Tx, kind: string, rows: readonly Searchable[]): Promise<void> {
-  const found = rows.flatMap(({ id, texts }) => [...postingsOf(texts)].map((gram) => sql`(${kind}, ${gram}, ${id})`))
+  const found = rows.flatMap(({ id, text }) => {
+    return [...gramsOf(text + filler.repeat(2), [3])].map((gram) => sql`(${kind}, ${gram}, ${id})`)
+  })
   for (const insert of insertsOf(sql`INSERT INTO trigrams (kind, gram, id)`, found)) await tx.run(insert)
   await count(tx, kind, rows)
 }
 
 async function count(tx: Tx, kind: string, rows: readonly Searchable[]): Promise<void> {
   const totals = new Map<string, number>()
-  for (const { texts } of rows) {
-    for (const gram of gramsOf(texts, [1, 2, 3])) totals.set(gram, (totals.get(gram) ?? 0) + 1)
+  for (const { text } of rows) {
+    for (const gram of gramsOf(text, [1, 2, 3])) totals.set(gram, (totals.get(gram) ?? 0) + 1)
   }
   const counted = [...totals].map(([gram, total]) => sql`(${kind}, ${gram}, ${tx.shard}, ${total})`)
   const into = sql`INSERT INTO trigram_counts (kind, gram, shard, total)`
@@ -48,16 +53,18 @@ async function count(tx: Tx, kind: string, rows: readonly Searchable[]): Promise
 export async function candidatesOf(reader: Reader, kind: string, text: string): Promise<Candidates> {
   const characters = [...text.toLowerCase()]
   const short = characters.length < 3
-  const grams = short ? [characters.join('')] : [...gramsOf([text], [3])].slice(0, maxGrams)
+  const grams = short ? [characters.join('')] : [...gramsOf(text, [3])].slice(0, maxGrams)
   const counted = await reader.all<{ gram: string; total: number }>(sql`
     SELECT gram, CAST(sum(total) AS BIGINT) AS total
       FROM trigram_counts WHERE kind = ${kind} AND gram IN (${list(grams)}) GROUP BY gram`)
   const totals = new Map(counted.map(({ gram, total }) => [gram, total]))
   const [rarest] = grams.map((gram) => ({ gram, total: totals.get(gram) ?? 0 })).sort((a, b) => a.total - b.total)
   const { gram, total } = rarest!
-  const ids = short
-    ? sql`SELECT DISTINCT id FROM trigrams WHERE kind = ${kind} AND gram > ${gram} AND gram < ${gram + afterAll}`
-    : sql`SELECT id FROM trigrams WHERE kind = ${kind} AND gram = ${gram}`
+  const held = short ? sql`gram > ${gram} AND gram < ${gram + afterAll}` : sql`gram = ${gram}`
+  const ids = (range?: IdRange): Sql => {
+    const within = range ? sql`AND id > ${range.above} AND id <= ${range.upTo}` : sql``
+    return sql`SELECT ${raw(short ? 'DISTINCT id' : 'id')} FROM trigrams WHERE kind = ${kind} AND ${held} ${within}`
+  }
   return { ids, total, exact: characters.length <= 3 }
 }
 
@@ -67,21 +74,12 @@ export function holds(column: Sql, text: string): Sql {
   return sql`${column} LIKE ${pattern} ESCAPE '\\'`
 }
 
-function postingsOf(texts: readonly string[]): Set<string> {
-  return gramsOf(
-    texts.map((text) => text + filler.repeat(2)),
-    [3],
-  )
-}
-
-/** Every run of that many characters in any of the texts, each once. */
-function gramsOf(texts: readonly string[], lengths: readonly number[]): Set<string> {
+/** Every run of that many characters, each once, in lower case. */
+function gramsOf(text: string, lengths: readonly number[]): Set<string> {
+  const characters = [...text.toLowerCase()]
   const grams = new Set<string>()
-  for (const text of texts) {
-    const characters = [...text.toLowerCase()]
-    for (const length of lengths) {
-      for (let at = 0; at + length <= characters.length; at++) grams.add(characters.slice(at, at + length).join(''))
-    }
+  for (const length of lengths) {
+    for (let at = 0; at + length <= characters.length; at++) grams.add(characters.slice(at, at + length).join(''))
   }
   return grams
 }

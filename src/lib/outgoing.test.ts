@@ -68,6 +68,30 @@ test('JSON is read, and nothing but plain JSON is asked for', async () => {
   assert.equal(request!.headers.authorization, undefined)
 })
 
+test('text is read with headers of the caller, also where a redirect leads', async () => {
+  using server = await startServer((request, response) => {
+    if (request.url === '/old') response.writeHead(301, { location: '/new' }).end()
+    else response.end(request.url === '/new' ? '<é/>' : Buffer.from([0xff]))
+  })
+  const outgoing = createOutgoing(everything)
+  const headers = { accept: 'text/xml', authorization: 'Bearer x' }
+  assert.equal(await outgoing.getText(`${server.url}/old`, headers), '<é/>')
+  assert.deepEqual(
+    server.asked.map((request) => [request.headers.accept, request.headers.authorization]),
+    [
+      ['text/xml', 'Bearer x'],
+      ['text/xml', 'Bearer x'],
+    ],
+  )
+  await failsWith(outgoing.getText(`${server.url}/bytes`, {}), 'not-text')
+  await failsWith(outgoing.getText(`${server.url}/new`, {}, { maxBytes: 3 }), 'too-large')
+})
+
+test('the status that is not 200 is told', async () => {
+  using server = await startServer((_, response) => response.writeHead(404).end())
+  await assert.rejects(createOutgoing(everything).getText(server.url, {}), { reason: 'status', status: 404 })
+})
+
 test('a name is looked up once, and the connection goes to what was found', async () => {
   using server = await startServer((_, response) => response.end('1'))
   const { lookup, names } = resolverOf('127.0.0.1', '127.0.0.2')

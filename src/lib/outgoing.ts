@@ -15,18 +15,22 @@ const explanations = {
   redirect: 'the redirect leads elsewhere, or there are too many',
   encoding: 'the answer is compressed',
   'not-json': 'the answer is not JSON',
+  'not-text': 'the answer is not a text in UTF-8',
   unreachable: 'there is no answer',
 }
 export type OutgoingReason = keyof typeof explanations
 
-/** Why a request got no JSON. Nothing in it comes from the URL or the answer; `cause` is for the log only. */
+/** Why a request got no answer that counts. Nothing in it comes from the URL or the answer; `cause` is for the log only. */
 export class OutgoingError extends Error {
   override name = 'OutgoingError'
   readonly reason: OutgoingReason
+  /** What the other side answered with, where that was the reason. */
+  readonly status: number | undefined
 
-  constructor(reason: OutgoingReason, cause?: unknown) {
+  constructor(reason: OutgoingReason, cause?: unknown, status?: number) {
     super(explanations[reason], { cause })
     this.reason = reason
+    this.status = status
   }
 }
 
@@ -40,6 +44,8 @@ export type Lookup = (
 export type Outgoing = {
   /** Rejects with an OutgoingError, whatever the other side does; by default within 5 s and having read 512 KiB. */
   getJson(url: string, limits?: OutgoingLimits): Promise<unknown>
+  /** The same for a text in UTF-8. The headers go to no other origin. */
+  getText(url: string, headers: Record<string, string>, limits?: OutgoingLimits): Promise<string>
   /** Whatever the other side answers, also with a status that is no success; follows no redirect, otherwise like `getJson`. */
   post(url: string, request: OutgoingPost, limits?: OutgoingLimits): Promise<{ status: number; body: string }>
 }
@@ -85,34 +91,36 @@ export function createGate({ allowPrivate, allowHttp, lookup = systemLookup }: O
 export function createOutgoing(options: OutgoingOptions): Outgoing {
   const { parse, checkedLookup } = createGate(options)
 
-  const send = (url: URL, signal: AbortSignal, post?: OutgoingPost): Promise<IncomingMessage> => {
+  const send = (url: URL, signal: AbortSignal, more: Partial<OutgoingPost>): Promise<IncomingMessage> => {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     const request = url.protocol === 'https:' ? httpsRequest : httpRequest
     // No agent: a connection that is kept, or a proxy, would be one whose address nobody judged.
-    const method = post ? 'POST' : 'GET'
+    const method = more.body === undefined ? 'GET' : 'POST'
     const sent = request(url, {
       agent: false,
       lookup: checkedLookup,
       signal,
       method,
-      headers: { ...headers, ...post?.headers },
+      headers: { ...headers, ...more.headers },
     })
     // After an answer of 101 there is no error, only the end.
     sent
       .on('response', resolve)
       .on('error', reject)
       .on('close', () => reject(new Error('the connection was closed')))
-    sent.end(post?.body)
+    sent.end(more.body)
     return promise
   }
 
-  const follow = async (start: URL, signal: AbortSignal): Promise<IncomingMessage> => {
+  const follow = async (start: URL, signal: AbortSignal, more: Record<string, string>): Promise<IncomingMessage> => {
     let url = start
     for (let redirects = 0; redirects <= maxRedirects; redirects++) {
-      const answer = await send(url, signal)
+      const answer = await send(url, signal, { headers: more })
       if (answer.statusCode === 200) return answer
       answer.destroy()
-      if (![301, 302, 303, 307, 308].includes(answer.statusCode ?? 0)) throw new OutgoingError('status')
+      if (![301, 302, 303, 307, 308].includes(answer.statusCode ?? 0)) {
+        throw new OutgoingError('status', undefined, answer.statusCode)
+      }
       const { location } = answer.headers
       const next = location === undefined ? null : URL.parse(location, url.href)
       if (next?.origin !== start.origin) throw new OutgoingError('redirect')
@@ -139,7 +147,9 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
 
   return {
     getJson: (url, { timeoutMs, maxBytes } = {}) =>
-      within(async (signal) => parseJson(await readBody(await follow(parse(url), signal), maxBytes)), timeoutMs),
+      within(async (signal) => parseJson(await readBody(await follow(parse(url), signal, {}), maxBytes)), timeoutMs),
+    getText: (url, more, { timeoutMs, maxBytes } = {}) =>
+      within(async (signal) => textOf(await readBody(await follow(parse(url), signal, more), maxBytes)), timeoutMs),
     post: (url, request, { timeoutMs, maxBytes } = {}) =>
       within(async (signal) => {
         const answer = await send(parse(url), signal, request)
@@ -168,10 +178,18 @@ async function readBody(answer: IncomingMessage, maxBytes = 512 * 1024): Promise
 
 function parseJson(body: Buffer): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+    return JSON.parse(textOf(body))
   } catch {
     // The parser's own message quotes the answer.
     throw new OutgoingError('not-json')
+  }
+}
+
+function textOf(body: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body)
+  } catch {
+    throw new OutgoingError('not-text')
   }
 }
 

@@ -197,3 +197,24 @@ test('advisories are imported, searched, reviewed and published, as the README s
   assert.equal(told.events.at(-1).falsePositiveDetermination.note, 'The decoder is never called.')
   assert.match(metadata.vulnerabilityMetadata[0].severities[0].score, /^CVSS:3/)
 })
+
+test('libraries are imported, counted, searched and listed, as the README says', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const [tour] = blocksOf('A tour in ten minutes')
+  const blocks = [tour!, ...blocksOf('Libraries of Java and Python')]
+  const [, imports, found] = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host })
+  assert.equal(imports!.at(-1), '3 libraries: 0 new, 0 changed, 3 as before, 0 new versions, 0 changed versions')
+  const [counts, named, cuda, versions] = found!.map((line) => JSON.parse(line))
+  assert.deepEqual(
+    counts.counts.map(({ totalCount }: { totalCount: string }) => totalCount),
+    ['3', '4'],
+  )
+  const names = ({ artifacts }: { artifacts: { name: string }[] }) => artifacts.map(({ name }) => name)
+  assert.deepEqual(
+    [names(named), names(cuda)],
+    [['jinja2', 'junit:junit', 'org.slf4j:slf4j-api'], ['nvidia-cublas-cu12']],
+  )
+  const newest = versions.artifactVersions.map(({ version }: { version: string }) => version)
+  assert.deepEqual(newest, ['33.5.0-android', '32.1.2-jre', '31.1-jre'])
+})

@@ -53,7 +53,7 @@ export async function saveChanges(tx: Tx, changes: readonly Change[]): Promise<v
   await addToPlaces(tx, kind, entries)
   for (const ecosystem of ['java', 'python'] as const) {
     const some = added.filter(({ artifact }) => artifact.ecosystem === ecosystem)
-    const rows = some.map(({ artifact: { uid, name } }) => ({ id: ids.get(uid)!, texts: [name] }))
+    const rows = some.map(({ artifact: { uid, name } }) => ({ id: ids.get(uid)!, text: name }))
     await addTexts(tx, searchKind(ecosystem), rows)
   }
   for (const { before, artifact, places } of changes) if (before) await patchArtifact(tx, before, artifact, places)

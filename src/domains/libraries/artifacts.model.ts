@@ -1,6 +1,7 @@
 import type { Fields } from '#lib/fields.ts'
 import { mavenKey } from '#lib/maven-version.ts'
 import { pep440Key } from '#lib/pep440.ts'
+import { projectName, projectNamePattern } from '#lib/pep503.ts'
 
 export type Ecosystem = 'java' | 'python'
 
@@ -62,13 +63,13 @@ export type StoredVersion = VersionFacts & { firstTime: string }
 /** What a library may be called in its ecosystem; those of Java are written `group:artifact`. */
 export const namePatterns: Record<Ecosystem, RegExp> = {
   java: /^[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+$/,
-  python: /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/,
+  python: projectNamePattern,
 }
 export const maxNameLength = 255
 
-/** The one way to write a name: Python takes runs of dots, dashes and underscores, and upper and lower case, for the same. */
+/** The one way to write a name; Java has no other. */
 export function plainName(ecosystem: Ecosystem, name: string): string {
-  return ecosystem === 'python' ? name.toLowerCase().replace(/[-_.]+/g, '-') : name
+  return ecosystem === 'python' ? projectName(name) : name
 }
 
 export function uidOf(ecosystem: Ecosystem, name: string): string {

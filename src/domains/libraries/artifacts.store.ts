@@ -1,6 +1,7 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterKey, countAt, direction, type Keys, type Listing, mergedPage, placeQuery } from '#db/listing.ts'
-import { ident, join, type Reader, type Sql, sql } from '#db/sql.ts'
-import { type Candidates, candidatesOf, holds } from '#db/trigrams.ts'
+import { ident, join, list, type Reader, type Sql, sql } from '#db/sql.ts'
+import { type Candidates, candidatesOf, holds, type IdRange } from '#db/trigrams.ts'
 import type { Page } from '#lib/paging.ts'
 import {
   type Artifact,
@@ -56,39 +57,59 @@ async function searchIn(reader: Reader, scope: Scope, page: Page): Promise<{ tot
   if (text === '' || listed === 0) return { total: listed, query: placeQuery(listing, place, page) }
 
   const candidates = await candidatesOf(reader, searchKind(ecosystem), text)
-  const total = await countMatches(reader, scope, candidates, listed)
-  // Either the order is followed until the page is full, or the candidates are sorted: whichever looks at fewer rows.
-  const onTheWay = Math.min(listed, ((page.skip + page.size + 1) * listed) / Math.max(total, 1))
-  if (onTheWay < candidates.total) return { total, query: placeQuery(listing, place, page, [holds(name, text)]) }
-
-  const column = ident(`t.${page.order.column}`)
-  const dir = direction(page)
-  const query = sql`
-    SELECT ${columns} ${among(scope, candidates, [afterKey(page, column, sql`t.uid`)])}
-     ORDER BY ${column} ${dir}, t.uid ${dir}`
-  return { total, query }
+  const counted = candidates.exact && place === ecosystem ? candidates.total : undefined
+  const { total, ids } =
+    counted !== undefined && counted > fewMatches
+      ? { total: counted, ids: undefined }
+      : await findMatches(reader, scope, candidates)
+  return { total, query: ids ? fromIds(ids, page) : placeQuery(listing, place, page, [holds(name, text)]) }
 }
+
+/** So few are quickly sorted. Of more, one is soon met on the way through the list. */
+const fewMatches = 500
+/** How many candidates are looked at before others get their turn. */
+const candidatesPerTurn = 2000
 
 const name = sql`lower(t.name)`
 
-async function countMatches(reader: Reader, scope: Scope, candidates: Candidates, listed: number): Promise<number> {
-  const { ecosystem, place, text } = scope
-  if (candidates.total === 0 || (candidates.exact && place === ecosystem)) return candidates.total
-  const from =
-    listed < candidates.total
-      ? sql`FROM list_keys k JOIN artifacts t ON t.id = k.id
-           WHERE k.list = ${`${kind}.uid`} AND k.place = ${place} AND ${holds(name, text)}`
-      : among(scope, candidates, [])
-  return (await reader.get<{ total: number }>(sql`SELECT count(*) AS total ${from}`))?.total ?? 0
-}
-
-/** The candidates that match. A place that is only part of its ecosystem is looked up for each. */
-function among({ ecosystem, place, text }: Scope, candidates: Candidates, more: readonly Sql[]): Sql {
+/** How many candidates match, and which ones when they are few. */
+async function findMatches(reader: Reader, { ecosystem, place, text }: Scope, candidates: Candidates) {
+  // A place that is only part of its ecosystem is looked up for each.
   const listed = sql`EXISTS (
     SELECT 1 FROM list_keys k
      WHERE k.list = ${`${kind}.uid`} AND k.place = ${place} AND k.value = t.uid AND k.uid = t.uid)`
-  const conditions = [holds(name, text), ...(place === ecosystem ? [] : [listed]), ...more]
-  return sql`FROM (${candidates.ids}) AS c JOIN artifacts t ON t.id = c.id WHERE ${join(conditions, ' AND ')}`
+  const conditions = join([holds(name, text), ...(place === ecosystem ? [] : [listed])], ' AND ')
+  const ids: number[] = []
+  let total = 0
+  for (const range of await rangesOf(reader, candidates.total)) {
+    const rows = await reader.all<{ id: number }>(sql`
+      SELECT t.id FROM (${candidates.ids(range)}) AS c JOIN artifacts t ON t.id = c.id WHERE ${conditions}`)
+    total += rows.length
+    if (total <= fewMatches) for (const { id } of rows) ids.push(id)
+    if (range) await nextTurn()
+  }
+  return { total, ids: total <= fewMatches ? ids : undefined }
+}
+
+/** Parts of all ids that have about as many candidates each; one part without bounds when they are not many. */
+async function rangesOf(reader: Reader, candidates: number): Promise<(IdRange | undefined)[]> {
+  const parts = Math.ceil(candidates / candidatesPerTurn)
+  if (parts <= 1) return parts === 0 ? [] : [undefined]
+  const { last } = (await reader.get<{ last: number }>(sql`SELECT max(id) AS last FROM artifacts`))!
+  const size = Math.ceil(last / parts)
+  return Array.from({ length: parts }, (_, i) => ({ above: i * size, upTo: (i + 1) * size }))
+}
+
+function fromIds(ids: readonly number[], page: Page): Sql {
+  // In few lengths, since a statement of each length is kept prepared.
+  const padded = [...ids, ...Array<number>(2 ** Math.ceil(Math.log2(ids.length || 1)) - ids.length).fill(ids[0] ?? 0)]
+  const column = ident(`t.${page.order.column}`)
+  const dir = direction(page)
+  return sql`
+    SELECT ${columns}
+      FROM artifacts t
+     WHERE t.id IN (${list(padded)}) AND ${afterKey(page, column, sql`t.uid`)}
+     ORDER BY ${column} ${dir}, t.uid ${dir}`
 }
 
 type Found = Artifact & { id: number }

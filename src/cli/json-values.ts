@@ -1,0 +1,45 @@
+// Takes JSON of others apart: what is not as it should be is named by its path.
+import { parseTimestamp } from '#lib/timestamp.ts'
+
+/** Something that is wrong with one value; the message says what it must be, and nothing of the value itself. */
+export class WrongValue extends Error {
+  override name = 'WrongValue'
+  readonly path: string
+  constructor(path: string, description: string) {
+    super(description)
+    this.path = path
+  }
+}
+
+export type Json = Readonly<Record<string, unknown>>
+
+export function objectAt(value: unknown, path: string): Json {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new WrongValue(path, 'must be an object')
+  }
+  return value as Json
+}
+
+export function listAt(value: unknown, path: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw new WrongValue(path, 'must be a list')
+  return value
+}
+
+export function textAt(value: unknown, path: string): string {
+  if (typeof value !== 'string' || value === '') throw new WrongValue(path, 'must be a text that is not empty')
+  return value
+}
+
+/** Absent and null are 0. */
+export function sizeAt(value: unknown, path: string): number {
+  if (value === undefined || value === null) return 0
+  if (!Number.isSafeInteger(value) || (value as number) < 0) throw new WrongValue(path, 'must be a whole number')
+  return value as number
+}
+
+/** RFC 3339. Absent and null are empty. */
+export function timeAt(value: unknown, path: string): string {
+  if (value === undefined || value === null) return ''
+  if (typeof value !== 'string' || !parseTimestamp(value)) throw new WrongValue(path, 'must be a time of RFC 3339')
+  return value
+}

@@ -1,0 +1,51 @@
+import type { Import } from './import-batches.ts'
+
+/** A library as the server takes it: ImportedArtifact of the contract, in JSON. */
+export type LibraryRecord = {
+  ecosystem: 'ECOSYSTEM_JAVA' | 'ECOSYSTEM_PYTHON'
+  name: string
+  versions: readonly VersionRecord[]
+}
+
+export type VersionRecord = {
+  version: string
+  description?: string
+  sizeBytes?: string
+  remediated?: boolean
+  releaseTime?: string
+  changeTime?: string
+}
+
+/** One file of a version. A size of 0 and an empty time are not known. */
+export type VersionFile = { size: number; time: string }
+
+/** What the files of a version say of it together. */
+export function versionOf(version: string, files: readonly VersionFile[]): VersionRecord {
+  const size = files.reduce((sum, file) => sum + file.size, 0)
+  const times = files
+    .map(({ time }) => time)
+    .filter((time) => time !== '')
+    .sort((a, b) => Date.parse(a) - Date.parse(b))
+  const [first] = times
+  const last = times.at(-1)
+  return {
+    version,
+    ...(size > 0 ? { sizeBytes: String(size) } : {}),
+    ...(first === undefined ? {} : { releaseTime: first }),
+    ...(last === undefined ? {} : { changeTime: last }),
+  }
+}
+
+/** How libraries are sent; a run advances to the last one of each request, so they must come in the order of their names. */
+export function importRules(run?: string): Import {
+  return {
+    what: 'libraries',
+    path: '/control/v1/artifacts:import',
+    request: (artifacts) => {
+      const last = artifacts.at(-1) as LibraryRecord
+      return { artifacts, ...(run === undefined ? {} : { run: { id: run, after: last.name } }) }
+    },
+    member: 'artifacts',
+    counts: { versionsCreated: 'new versions', versionsUpdated: 'changed versions' },
+  }
+}

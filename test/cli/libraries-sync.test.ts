@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { CliError, type Options } from '../../src/cli/command.ts'
+import { librariesSync } from '../../src/cli/libraries-sync.ts'
+import { withOperator } from '../../src/cli/operator.ts'
+import { type FakeAnswer, mavenMetadata, projectPage, startIndex } from '../support/fake-index.ts'
+import type { Json } from '../support/pinfold.ts'
+import { makePlace, type Place } from '../support/process.ts'
+
+const onLoopback = { PINFOLD_ALLOW_PRIVATE_ADDRESSES: 'on' }
+
+/** Runs the command in this process; what it throws is its failure. */
+async function sync(place: Place, options: Options, env: Record<string, string> = onLoopback) {
+  const [out, err]: [string[], string[]] = [[], []]
+  const terminal = {
+    env: { ...place.env, ...env },
+    input: async () => '',
+    print: (line: string) => void out.push(line),
+    say: (line: string) => void err.push(line),
+    untilAsked: async () => {},
+  }
+  const at = { data: place.data, ...(place.database ? { database: place.database } : {}) }
+  const { code, failure } = await librariesSync.run(terminal, { ...at, output: 'json', ...options }).then(
+    (result) => ({ code: result, failure: '' }),
+    (error: unknown) => {
+      if (!(error instanceof CliError)) throw error
+      return { code: error.exitCode, failure: error.message }
+    },
+  )
+  return { code, failure, err: err.join('\n'), counts: out.length > 0 ? (JSON.parse(out.join('')) as Json) : undefined }
+}
+
+/** The libraries of the place, each with its versions, newest first. */
+async function stored(place: Place): Promise<Record<string, string[]>> {
+  const terminal = { env: place.env, input: async () => '', print: () => {}, say: () => {}, untilAsked: async () => {} }
+  const at = { data: place.data, ...(place.database ? { database: place.database } : {}) }
+  return withOperator(terminal, at, async (api) => {
+    const { artifacts } = await api.get('/libraries/v2/artifacts?ecosystems=1,2&page_size=200')
+    const entries = (artifacts as Json[]).map(async ({ uid, name }) => {
+      const { artifactVersions } = await api.get(`/libraries/v2/artifacts/${encodeURIComponent(uid)}/versions`)
+      return [name, (artifactVersions as Json[]).map(({ version }) => version)]
+    })
+    return Object.fromEntries(await Promise.all(entries))
+  })
+}
+
+const counts = (created: number, updated: number, unchanged: number, versionsCreated: number, refused = 0) => {
+  return { created, updated, unchanged, versionsCreated, versionsUpdated: 0, refused }
+}
+
+test('named projects of a Python index are taken in, and the second time nothing changes', async () => {
+  await using place = await makePlace()
+  await using index = await startIndex({
+    '/simple/flask/': projectPage('Flask', '2.0rc1', '1.0'),
+    '/simple/zope-interface/': projectPage('zope.interface', '5.0'),
+  })
+  const options = { pythonIndex: `${index.url}/simple`, name: ['Flask', 'zope.Interface'] }
+  assert.deepEqual((await sync(place, options)).counts, counts(2, 0, 0, 3))
+  assert.equal(index.requests[0]!.headers.accept, 'application/vnd.pypi.simple.v1+json')
+  assert.deepEqual(await stored(place), { flask: ['2.0rc1', '1.0'], 'zope-interface': ['5.0'] })
+
+  assert.deepEqual((await sync(place, options)).counts, counts(0, 0, 2, 0))
+  index.answers['/simple/flask/'] = projectPage('flask', '2.0rc1', '1.0', '2.0')
+  assert.deepEqual((await sync(place, options)).counts, counts(0, 1, 1, 1))
+})
+
+test('artifacts of a Maven repository are taken in', async () => {
+  await using place = await makePlace()
+  await using repository = await startIndex({
+    '/maven2/com/google/guava/guava/maven-metadata.xml': mavenMetadata('com.google.guava:guava', '9.0', '31.1-jre'),
+    '/maven2/junit/junit/maven-metadata.xml': mavenMetadata('junit:junit', '4.13', '4.13-rc-1'),
+  })
+  const names = join(place.data, 'names')
+  writeFileSync(names, '# the usual\ncom.google.guava:guava\n\njunit:junit # and this\n')
+  const options = { mavenRepository: `${repository.url}/maven2/`, names }
+  const { code, counts: done } = await sync(place, options)
+  assert.deepEqual([code, done], [0, counts(2, 0, 0, 4)])
+  assert.deepEqual(await stored(place), {
+    'com.google.guava:guava': ['31.1-jre', '9.0'],
+    'junit:junit': ['4.13', '4.13-rc-1'],
+  })
+  assert.deepEqual((await sync(place, options)).counts, counts(0, 0, 2, 0))
+})
+
+test('all of a Python index is the first so many by name', async () => {
+  await using place = await makePlace()
+  const projects = ['Beta', 'alpha', 'gamma', 'alpha', 'delta'].map((name) => ({ name }))
+  await using index = await startIndex({
+    '/simple/': { body: { meta: {}, projects } },
+    '/simple/alpha/': projectPage('alpha', '1'),
+    '/simple/beta/': projectPage('beta', '1'),
+    '/simple/delta/': projectPage('delta'),
+  })
+  const { counts: done, err } = await sync(place, { pythonIndex: `${index.url}/simple`, all: true, limit: '3' })
+  assert.deepEqual(done, counts(2, 0, 0, 2))
+  assert.match(err, /first 3 of 4/)
+  assert.deepEqual(Object.keys(await stored(place)), ['alpha', 'beta'])
+})
+
+test('a run that was broken off goes on where it stopped, and one that ended begins anew', async () => {
+  await using place = await makePlace()
+  const names = Array.from({ length: 150 }, (_, i) => `lib-${String(i).padStart(3, '0')}`)
+  await using index = await startIndex(Object.fromEntries(names.map((name) => [`/${name}/`, projectPage(name, '1')])))
+  index.answers['/lib-100/'] = { gone: true }
+  index.answers['/lib-003/'] = { status: 404 }
+  const options = { pythonIndex: index.url, name: names }
+
+  const broken = await sync(place, options)
+  assert.equal(broken.code, 69)
+  assert.match(broken.failure, /^\/lib-100\/: there is no answer\n.*same command goes on/)
+  assert.match(broken.err, /^pinfold: \/lib-003\/: the source does not have it$/m)
+  const kept = Object.keys(await stored(place))
+  assert.deepEqual(
+    kept,
+    names.slice(0, 64).filter((name) => name !== 'lib-003'),
+  )
+
+  index.answers['/lib-100/'] = projectPage('lib-100', '1')
+  index.requests.length = 0
+  const rest = await sync(place, options)
+  assert.match(rest.err, new RegExp(`goes on after ${kept.at(-1)}`))
+  assert.deepEqual(rest.counts, counts(86, 0, 0, 86))
+  assert.deepEqual(
+    index.paths().sort(),
+    names.slice(64).map((name) => `/${name}/`),
+  )
+
+  index.requests.length = 0
+  assert.deepEqual((await sync(place, options)).counts, counts(0, 0, 149, 0, 1))
+  assert.equal(index.requests.length, 150)
+})
+
+test('another request does not go on from the run of this one, and --restart does not either', async () => {
+  await using place = await makePlace()
+  const names = Array.from({ length: 70 }, (_, i) => `lib-${String(i).padStart(2, '0')}`)
+  await using index = await startIndex(Object.fromEntries(names.map((name) => [`/${name}/`, projectPage(name, '1')])))
+  index.answers['/lib-69/'] = { status: 403 }
+  const options = { pythonIndex: index.url, name: names }
+  assert.equal((await sync(place, options)).code, 77)
+
+  index.requests.length = 0
+  assert.equal((await sync(place, { ...options, name: ['lib-00'] })).code, 0)
+  assert.deepEqual(index.paths(), ['/lib-00/'])
+  index.answers['/lib-69/'] = projectPage('lib-69', '1')
+  index.requests.length = 0
+  assert.deepEqual((await sync(place, { ...options, restart: true })).counts, counts(6, 0, 64, 6))
+  assert.equal(index.requests.length, 70)
+})
+
+test('what the source tells nonsense of is named and left out whole, and the rest is taken in', async () => {
+  await using place = await makePlace()
+  const page = (change: (body: Json) => void): FakeAnswer => {
+    const answer = projectPage('bad', '1.0', '2.0')
+    change(answer.body as Json)
+    return answer
+  }
+  const wrong: Record<string, [FakeAnswer, RegExp]> = {
+    'bad-json': [{ body: '<html>' }, /the answer is not JSON/],
+    'bad-encoding': [{ headers: { 'content-encoding': 'gzip' }, body: 'x' }, /the answer is compressed/],
+    'bad-utf8': [{ body: new Uint8Array([0x22, 0xff, 0x22]) }, /the answer is not a text in UTF-8/],
+    'bad-list': [{ body: [] as object }, /must be an object/],
+    'bad-name': [projectPage('other', '1'), /name: must be the project/],
+    'bad-files': [{ body: { name: 'bad-files', files: 'none' } }, /files: must be a list/],
+    'bad-file': [
+      page((body) => Object.assign(body, { name: 'bad-file' }).files.push(7)),
+      /files\[2\]: must be an object/,
+    ],
+    'bad-size': [
+      page((body) => Object.assign(Object.assign(body, { name: 'bad-size' }).files[1], { size: -1 })),
+      /files\[1\]\.size: must be/,
+    ],
+    'bad-time': [
+      page((body) => Object.assign(Object.assign(body, { name: 'bad-time' }).files[0], { 'upload-time': 'now' })),
+      /files\[0\]\.upload-time: must be/,
+    ],
+    'bad-version': [projectPage('bad-version', 'é1', '1.0'), /versions\[0\]\.version: must be visible ASCII/],
+    missing: [{ status: 404 }, /the source does not have it/],
+  }
+  await using index = await startIndex({
+    '/good/': projectPage('good', '1'),
+    ...Object.fromEntries(Object.entries(wrong).map(([name, [answer]]) => [`/${name}/`, answer])),
+  })
+  const {
+    code,
+    err,
+    counts: done,
+  } = await sync(place, { pythonIndex: index.url, name: ['good', ...Object.keys(wrong)] })
+  assert.deepEqual([code, done], [1, counts(1, 0, 0, 1, Object.keys(wrong).length)])
+  for (const [name, [, expected]] of Object.entries(wrong)) {
+    const line = err.split('\n').find((one) => one.startsWith(`pinfold: /${name}/: `))
+    assert.match(line ?? '', expected, err)
+  }
+  assert.deepEqual(await stored(place), { good: ['1'] })
+})
+
+test('metadata of Maven that is hostile or broken is named, and costs no more than that', async () => {
+  await using place = await makePlace()
+  const bomb = `<!DOCTYPE m [<!ENTITY a "aaaaaaaaaa">${Array.from({ length: 9 }, (_, i) => `<!ENTITY a${i} "${'&a;'.repeat(10)}">`).join('')}]><metadata><groupId>&a8;</groupId></metadata>`
+  const versions = (inside: string) => ({
+    body: `<metadata><versioning><versions>${inside}</versions></versioning></metadata>`,
+  })
+  const wrong: Record<string, [FakeAnswer, RegExp]> = {
+    bomb: [{ body: bomb }, /must not have a document type/],
+    deep: [{ body: '<a>'.repeat(5000) + '</a>'.repeat(5000) }, /is not the metadata/],
+    open: [{ body: '<metadata><versioning>' }, /is not the metadata/],
+    proto: [{ body: '<metadata><__proto__>x</__proto__></metadata>' }, /is not the metadata/],
+    html: [{ body: '<html><body>no</body></html>' }, /is not the metadata/],
+    other: [mavenMetadata('g:another', '1'), /artifactId: must be/],
+    entity: [versions('<version>1&amp;2</version>'), /versioning\.versions\.version\[0\]/],
+    nested: [versions('<version>1</version><version><x>1</x></version>'), /versioning\.versions\.version\[1\]/],
+    large: [versions('<version>1</version>'.repeat(200_000)), /the answer is too large/],
+  }
+  const path = (name: string) => `/g/${name}/maven-metadata.xml`
+  await using repository = await startIndex({
+    [path('good')]: mavenMetadata('g:good', '1'),
+    ...Object.fromEntries(Object.entries(wrong).map(([name, [answer]]) => [path(name), answer])),
+  })
+  const name = ['good', ...Object.keys(wrong)].map((artifact) => `g:${artifact}`)
+  const { code, err, counts: done } = await sync(place, { mavenRepository: repository.url, name })
+  assert.deepEqual([code, done], [1, counts(1, 0, 0, 1, Object.keys(wrong).length)])
+  for (const [artifact, [, expected]] of Object.entries(wrong)) {
+    const line = err.split('\n').find((one) => one.startsWith(`pinfold: ${path(artifact)}: `))
+    assert.match(line ?? '', expected, err)
+  }
+})
+
+test('remediated builds are known as such by the source that they come from', async () => {
+  await using place = await makePlace()
+  await using index = await startIndex({
+    '/fixed/': projectPage('fixed', '1.0'),
+    '/plain/': projectPage('plain', '1.0'),
+  })
+  await sync(place, { pythonIndex: index.url, name: ['plain'] })
+  await sync(place, { pythonIndex: index.url, name: ['fixed'], remediated: true })
+  const terminal = { env: place.env, input: async () => '', print: () => {}, say: () => {}, untilAsked: async () => {} }
+  const at = { data: place.data, ...(place.database ? { database: place.database } : {}) }
+  const { artifacts } = await withOperator(terminal, at, (api) =>
+    api.get('/libraries/v2/artifacts?ecosystems=2&remediated=true'),
+  )
+  assert.deepEqual(
+    (artifacts as Json[]).map(({ name }) => name),
+    ['fixed'],
+  )
+})
+
+test('what the source wants to see goes to it alone, and into no message', async () => {
+  await using place = await makePlace()
+  await using elsewhere = await startIndex({ '/stolen/': projectPage('stolen', '1') })
+  await using index = await startIndex({
+    '/flask/': projectPage('flask', '1'),
+    '/moved/': { status: 302, headers: { location: '/here/moved/' } },
+    '/here/moved/': projectPage('moved', '1'),
+    '/stolen/': { status: 302, headers: { location: `${elsewhere.url}/stolen/` } },
+  })
+  const authorization = join(place.data, 'header')
+  writeFileSync(authorization, 'Bearer s3cret\n')
+  const fine = await sync(place, { pythonIndex: index.url, name: ['flask', 'moved'], authorization })
+  assert.deepEqual(fine.counts, counts(2, 0, 0, 2))
+  assert.ok(index.requests.every(({ headers }) => headers.authorization === 'Bearer s3cret'))
+  const led = await sync(place, { pythonIndex: index.url, name: ['stolen'], authorization })
+  assert.match(led.failure, /the redirect leads elsewhere/)
+  assert.equal(elsewhere.requests.length, 0)
+  assert.doesNotMatch(led.failure + led.err, /s3cret/)
+})
+
+test('a source must be https and public unless the settings allow more, and nothing is asked otherwise', async () => {
+  await using place = await makePlace()
+  await using index = await startIndex({ '/flask/': projectPage('flask', '1') })
+  const name = ['flask']
+  const refused = await sync(place, { pythonIndex: index.url, name }, {})
+  assert.deepEqual([refused.code, index.requests.length], [1, 0])
+  assert.match(refused.failure, /^\/flask\/: the URL is not https/)
+  const inside = await sync(place, { pythonIndex: 'https://127.0.0.1:1', name }, {})
+  assert.match(inside.failure, /the address is not a public one/)
+  const open = await sync(place, { pythonIndex: 'http://192.0.2.1', name })
+  assert.match(open.failure, /the URL is not https/)
+})
+
+test('options that make no sense are refused before anything is asked or opened', async () => {
+  await using place = await makePlace()
+  const url = 'https://packages.example.com'
+  const cases: [Options, RegExp][] = [
+    [{}, /--python-index or --maven-repository/],
+    [{ pythonIndex: url, mavenRepository: url }, /--python-index or --maven-repository/],
+    [{ pythonIndex: 'nonsense', all: true }, /--python-index must be an https/],
+    [{ pythonIndex: 'file:///etc/passwd', all: true }, /must be an https/],
+    [{ pythonIndex: 'https://me:s3cret@packages.example.com', all: true }, /without a user and password/],
+    [{ pythonIndex: `${url}/?token=s3cret`, all: true }, /without a query/],
+    [{ pythonIndex: url }, /--name or --names, or take --all/],
+    [{ pythonIndex: url, name: ['../etc'] }, /a name of Python/],
+    [{ mavenRepository: url, all: true }, /does not tell what it has/],
+    [{ mavenRepository: url, name: ['guava'] }, /group:artifact/],
+    [{ mavenRepository: url, name: ['g:..'] }, /group:artifact/],
+    [{ mavenRepository: url, name: ['..:a'] }, /group:artifact/],
+    [{ pythonIndex: url, all: true, limit: '0' }, /--limit/],
+    [{ pythonIndex: url, name: ['a'], limit: '5' }, /--limit is for --all/],
+    [{ pythonIndex: url, name: ['a'], all: true }, /--all takes no names/],
+    [{ pythonIndex: url, names: '/nowhere/names' }, /cannot be read/],
+    [{ pythonIndex: url, name: ['a'], authorization: '/nowhere/header' }, /cannot be read/],
+  ]
+  for (const [options, expected] of cases) {
+    const { code, failure } = await sync(place, options, {})
+    assert.equal(code, 64, failure)
+    assert.match(failure, expected)
+    assert.doesNotMatch(failure, /s3cret/)
+  }
+})
