@@ -183,7 +183,7 @@ test('a text that stands several times in each of many terms is found in all of 
   const random = randomFrom(9)
   const samples = Array.from({ length: 300 }, (_, n) => {
     const sample = sampleAdvisory(random, n)
-    return { ...sample, advisory: { ...sample.advisory, componentName: `${'zq'.repeat(8)}-${n}` } }
+    return { ...sample, advisory: { ...sample.advisory, componentName: `zq${n + 100}`.repeat(8) } }
   })
   await importSamples(pinfold, uid, samples)
   const filter = { ...none, query: 'ZQ' }
