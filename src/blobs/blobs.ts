@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 
 /** Where the content of blobs is kept. A location names one content that is never written again. */
 export type Blobs = {
@@ -11,12 +11,19 @@ export type Blobs = {
    * it is removed, since it may still be needed when what follows fails.
    */
   keep(part: string, digest: string): Promise<string>
-  /** Rejects with ContentMissing when there is nothing. `end` is the last byte that is read. */
-  read(location: string, range?: { start: number; end: number }): Promise<Readable>
+  /** Rejects with ContentMissing when there is nothing. */
+  read(location: string): Promise<Content>
   /** Does nothing when it is gone already. */
   remove(location: string): Promise<void>
   /** Everything that is there, temporary parts too. */
   list(): AsyncIterable<Stored>
+}
+
+/** An open content, to be read once by either. */
+export type Content = {
+  stream(): Readable
+  /** Writes `size` bytes from `start` on, and ends the target. Rejects when the target closes before. */
+  sendTo(target: Writable, start: number, size: number): Promise<void>
 }
 
 export type Stored = {

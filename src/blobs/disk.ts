@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { constants, copyFile, type FileHandle, link, mkdir, open, opendir, rm, stat, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type Blobs, ContentMissing, type Part, type Stored, StoreFull } from './blobs.ts'
+import { type Blobs, type Content, ContentMissing, type Part, type Stored, StoreFull } from './blobs.ts'
+import { sendFile } from './send-file.ts'
 
 /** Larger reads are as fast as the disk is (measured), smaller ones are not. */
 const readBytes = 1 << 20
@@ -54,10 +55,9 @@ export async function openDisk(folder: string): Promise<Blobs> {
       }
     },
 
-    async read(location, range) {
+    async read(location) {
       try {
-        const file = await open(join(folder, location), 'r')
-        return file.createReadStream({ highWaterMark: readBytes, ...range })
+        return contentOf(await open(join(folder, location), 'r'))
       } catch (error) {
         throw codeOf(error) === 'ENOENT' ? new ContentMissing(location, { cause: error }) : error
       }
@@ -71,6 +71,19 @@ export async function openDisk(folder: string): Promise<Blobs> {
         for await (const shard of await opendir(join(folder, algorithm))) {
           if (shard.isDirectory()) yield* filesOf(folder, `${algorithm}/${shard.name}`)
         }
+      }
+    },
+  }
+}
+
+function contentOf(file: FileHandle): Content {
+  return {
+    stream: () => file.createReadStream({ highWaterMark: readBytes }),
+    async sendTo(target, start, size) {
+      try {
+        await sendFile(file, target, start, size)
+      } finally {
+        await file.close()
       }
     },
   }

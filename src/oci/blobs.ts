@@ -1,5 +1,5 @@
 // /v2/<name>/blobs/<digest> (distribution specification, "Pulling blobs", "Deleting Blobs").
-import { pipeline } from 'node:stream/promises'
+import type { Content } from '#blobs/blobs.ts'
 import type { Blob } from '#domains/registry/blobs.model.ts'
 import * as service from '#domains/registry/blobs.service.ts'
 import { allow } from './access.ts'
@@ -32,10 +32,10 @@ export async function getBlob(visit: Visit, reference: string): Promise<void> {
     }
     headers['content-type'] = 'application/octet-stream'
     const range = rangeOf(visit.req, blob.size, etag)
-    const content = isHead || blob.size === 0 ? undefined : await service.readBlob(visit.call, repo, blob, range)
+    const content = isHead || blob.size === 0 ? undefined : await service.openBlob(visit.call, repo, blob)
     if (!isHead && blob.size > 0 && !content) throw unknownBlob(digest)
     writeHead(visit, blob, range, headers)
-    if (content) return { repo, digest, send: () => send(visit, content) }
+    if (content) return { repo, digest, send: () => send(visit, content, range ?? { start: 0, end: blob.size - 1 }) }
     visit.res.end()
     return { repo, digest }
   })
@@ -54,14 +54,13 @@ function writeHead({ res }: Visit, { size }: Blob, range: Range | undefined, hea
   })
 }
 
-async function send(visit: Visit, content: NodeJS.ReadableStream): Promise<void> {
+async function send(visit: Visit, content: Content, { start, end }: Range): Promise<void> {
   idleLimit(visit)
   try {
-    await pipeline(content, visit.res)
+    await content.sendTo(visit.res, start, end - start + 1)
   } catch (error) {
     // A client may go away at any time.
-    if (!visit.res.destroyed && !visit.req.destroyed) throw error
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
+    if (!visit.res.destroyed) throw error
   }
 }
 

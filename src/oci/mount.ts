@@ -1,6 +1,6 @@
 // Mounting: a push that finds the blob in another repository need not send it (distribution specification, "Mounting a
 // blob from another repository").
-import { mountBlob, reposWithBlob } from '#domains/registry/blobs.service.ts'
+import { findBlob, mountBlob, reposWithBlob } from '#domains/registry/blobs.service.ts'
 import type { RepoRef } from '#domains/registry/repos.model.ts'
 import { allow } from './access.ts'
 import { challenge } from './challenge.ts'
@@ -41,6 +41,9 @@ async function sourceAt(visit: Visit, digest: string): Promise<RepoRef | 'needs 
     return await allow(visit, 'blob.read', { digest })
   } catch (error) {
     if (!(error instanceof OciError)) throw error
-    return error.code === 'UNAUTHORIZED' && !visit.anonymous ? 'needs a token' : undefined
+    if (error.code !== 'UNAUTHORIZED' || visit.anonymous) return undefined
+    // The caller may look there, so whether the blob is there is no secret; without it another token is of no use.
+    const { repo } = await visit.registry.app.paths.find(visit.name)
+    return repo && (await findBlob(visit.call, repo, digest)) ? 'needs a token' : undefined
   }
 }

@@ -2,18 +2,19 @@
 import { indexType } from '#domains/registry/manifests.model.ts'
 import { listReferrers } from '#domains/registry/manifests.service.ts'
 import { allow } from './access.ts'
+import { OciError } from './errors.ts'
 import { requireDigest } from './respond.ts'
 import type { Visit } from './visit.ts'
 
 /** An index of the manifests whose subject is the digest; a long one goes on where the Link header says. */
 export async function getReferrers(visit: Visit, reference: string): Promise<void> {
   const subject = requireDigest(reference)
-  const repo = await allow(visit, 'referrers.read', { digest: subject })
+  const repo = await allow(visit, 'referrers.read', { digest: subject }).catch(noRepo)
   const { query, res, req } = visit
   const last = query.get('last') ?? ''
   const artifactType = query.get('artifactType') ?? undefined
   const filter = { subject, artifactType, after: last === '' ? '' : requireDigest(last) }
-  const { referrers, more } = await listReferrers(visit.call, repo, filter)
+  const { referrers, more } = repo ? await listReferrers(visit.call, repo, filter) : { referrers: [], more: false }
   const manifests = referrers.map(({ mediaType, digest, size, artifactType: type, annotations }) => ({
     mediaType,
     digest,
@@ -30,6 +31,12 @@ export async function getReferrers(visit: Visit, reference: string): Promise<voi
     ...(more ? { link: `<${nextOf(visit, reference, manifests.at(-1)!.digest)}>; rel="next"` } : {}),
   })
   res.end(req.method === 'HEAD' ? undefined : text)
+}
+
+/** Clients take 404 to mean that there is no such endpoint, and look for referrers in tags. */
+function noRepo(error: unknown): undefined {
+  if (!(error instanceof OciError) || error.code !== 'NAME_UNKNOWN') throw error
+  return undefined
 }
 
 function nextOf({ name, query }: Visit, subject: string, last: string): string {

@@ -49,6 +49,9 @@ test('artifacts are found by the manifest that they are about, and by their type
   const none = await puller.ok(200, 'GET', `${name}/referrers/${digestOf('nothing refers to this')}`)
   assert.deepEqual(none.body.manifests, [])
   assert.equal(codeOf(await puller.call('GET', `${name}/referrers/v1`)), 'DIGEST_INVALID')
+  const nowhere = await puller.ok(200, 'GET', `acme/none/referrers/${subject.digest}`)
+  assert.deepEqual(nowhere.body.manifests, [])
+  assert.equal((await puller.call('GET', `other/none/referrers/${subject.digest}`)).status, 403)
 })
 
 test('a subject may come after what refers to it', async () => {

@@ -279,6 +279,8 @@ test('a token that is not good for the source of a mount is told which one would
     assert.equal((await (await asked(scope)).call('POST', `${uploads}?mount=${digest}${from}`)).status, 201)
     await pusher.ok(202, 'DELETE', `${name}/blobs/${digest}`)
   }
+  const absent = await narrow.call('POST', `${uploads}?mount=${digestOf('absent')}&from=acme/source`)
+  assert.equal(absent.status, 202, 'another token would not help')
   const first = await registry.nobody.call('POST', `${uploads}?mount=${digest}&from=acme/source`)
   assert.match(String(first.headers['www-authenticate']), /push repository:acme\/source:pull"/)
 })

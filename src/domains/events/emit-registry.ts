@@ -38,7 +38,8 @@ export type RegistryEvents = {
 }
 
 const flushMs = 1000
-const batch = 100
+/** On SQLite a commit stops everything while the disk syncs, so there are few of them. */
+const perCommit = 1000
 /** With more than these waiting, the database does not keep up, and pulls are not made to wait for it. */
 const maxWaiting = 20_000
 
@@ -61,7 +62,7 @@ export function createRegistryEvents(
     if (dropped > 0) report.dropped(dropped)
     dropped = 0
     while (waiting.length > 0) {
-      const events = waiting.slice(0, batch).map((make) => make())
+      const events = waiting.slice(0, perCommit).map((make) => make())
       await db.tx((tx) => queueEvents(tx, { events: signals }, ...events))
       waiting = waiting.slice(events.length)
     }

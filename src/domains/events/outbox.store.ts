@@ -1,4 +1,5 @@
 import { join, type Sql, sql, type Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
 
 /** An event that waits for delivery. */
 export type OutboxEvent = {
@@ -20,12 +21,15 @@ export type OutboxEvent = {
   createTime: string
 }
 
+/** A statement with more values takes SQLite longer for each of them. */
+const perStatement = 40
+
 /**
- * Several in one statement. They are routed to the subscriptions after the commit; `tx.after` should tell
+ * Several with few statements. They are routed to the subscriptions after the commit; `tx.after` should tell
  * `app.events.written`.
  */
 export async function insertEvents(tx: Tx, events: readonly OutboxEvent[]): Promise<void> {
-  if (events.length > 0) await tx.run(insertion(events, 0))
+  for (const some of chunks(events, perStatement)) await tx.run(insertion(some, 0))
 }
 
 /** For an event that is nobody's but its one receiver's: it is in no order, and never routed. Answers with its number. */

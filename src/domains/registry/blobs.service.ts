@@ -1,7 +1,6 @@
 // Blobs that a repo has: reading, relying on them while pushing, mounting from other repos, deleting.
-import type { Readable } from 'node:stream'
 import type { Call } from '#app.ts'
-import { ContentMissing } from '#blobs/blobs.ts'
+import { type Content, ContentMissing } from '#blobs/blobs.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitPush, type Origin } from '#domains/events/emit-registry.ts'
 import type { Blob } from './blobs.model.ts'
@@ -14,20 +13,15 @@ export async function findBlob(call: Call, repo: Pick<RepoRef, 'id'>, digest: st
 }
 
 /** The content of a blob; `undefined` when the repo does not have it (any more). */
-export async function readBlob(
-  call: Call,
-  repo: Pick<RepoRef, 'id'>,
-  blob: Blob,
-  range?: { start: number; end: number },
-): Promise<Readable | undefined> {
+export async function openBlob(call: Call, repo: Pick<RepoRef, 'id'>, blob: Blob): Promise<Content | undefined> {
   try {
-    return await call.app.blobs.read(blob.location, range)
+    return await call.app.blobs.read(blob.location)
   } catch (error) {
     if (!(error instanceof ContentMissing)) throw error
     // Collected and pushed again between the two look-ups, or gone.
     const now = await findBlob(call, repo, blob.digest)
     if (now?.location === blob.location) throw error
-    return now && (await call.app.blobs.read(now.location, range))
+    return now && (await call.app.blobs.read(now.location))
   }
 }
 

@@ -2,7 +2,7 @@
 import { buffer } from 'node:stream/consumers'
 import type { Call } from '#app.ts'
 import { invalid, notFound } from '#lib/errors.ts'
-import { findBlob, readBlob } from './blobs.service.ts'
+import { findBlob, openBlob } from './blobs.service.ts'
 import { type ImageVariant, imageType, maxConfigBytes, maxIndexDepth, sha256Pattern } from './images.model.ts'
 import { manifestTypes } from './manifests.model.ts'
 import { findManifest } from './manifests.store.ts'
@@ -76,9 +76,9 @@ async function readDocument(call: Call, repo: Repo, digest: string): Promise<Doc
 async function architectureOf(call: Call, repo: Repo, config: Descriptor | undefined): Promise<unknown> {
   const blob = config && (await findBlob(call, repo, config.digest))
   if (!blob || blob.size > maxConfigBytes) return undefined
-  const content = await readBlob(call, repo, blob)
+  const content = await openBlob(call, repo, blob)
   if (!content) return undefined
-  const text = String(await buffer(content))
+  const text = String(await buffer(content.stream()))
   try {
     return (JSON.parse(text) as { architecture?: unknown } | null)?.architecture
   } catch {

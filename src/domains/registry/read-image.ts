@@ -71,7 +71,7 @@ function opener(app: App, repo: number, { digest, mediaType }: Descriptor): Laye
       throw new BlobMissing(`the repo has no ${digest}`)
     }
     try {
-      const stream = await app.blobs.read(blob.location)
+      const stream = (await app.blobs.read(blob.location)).stream()
       if (signal.aborted) stream.destroy()
       signal.addEventListener('abort', () => stream.destroy(), { once: true })
       return stream

@@ -79,7 +79,7 @@ async function join(call: Call, names: readonly string[], algorithm: Algorithm, 
   const hash = createHash(algorithm)
   for (const name of names) {
     const content = await call.app.blobs.read(name)
-    for await (const chunk of content as AsyncIterable<Buffer>) {
+    for await (const chunk of content.stream() as AsyncIterable<Buffer>) {
       hash.update(chunk)
       await into?.write([chunk])
     }
