@@ -9,7 +9,7 @@ import { OciError } from './errors.ts'
 import { observePull, observePush, type Served } from './observe.ts'
 import { receiveSmall } from './receive.ts'
 import { answer, type Headers, isUnchanged, originOf, requireDigest } from './respond.ts'
-import type { Visit } from './visit.ts'
+import { idleLimit, type Visit } from './visit.ts'
 
 /** A tag can have no colon, and every digest has one. */
 function targetOf(reference: string): { digest: string } | { tag: string } {
@@ -55,6 +55,8 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
   await observePush(visit, { type: 'manifest', digest: '', ...target }, async () => {
     const tags = tagsOf(visit, target)
     const repo = await allow(visit, 'push')
+    // Over HTTP/1.1 the whole request has a limit.
+    if (visit.req.httpVersionMajor === 2) idleLimit(visit)
     const content = await receiveSmall(visit, maxManifestBytes)
     const manifest = verified(content, target)
     const document = documentOf(visit, content)

@@ -1,6 +1,7 @@
 // Bodies of uploads: written as they come, in memory that does not grow with them.
 import type { Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import type { ServerHttp2Stream } from 'node:http2'
 import type { Part } from '#blobs/blobs.ts'
 import { StoreFull } from '#blobs/blobs.ts'
 import { OciError } from './errors.ts'
@@ -49,6 +50,8 @@ export async function receive({ req }: Visit, part: Part, hash: Hash | undefined
   } finally {
     await body.return?.()
   }
+  // A stream of HTTP/2 that was reset ends like any other.
+  if ('stream' in req && (req.stream as ServerHttp2Stream).rstCode !== 0) cut = true
   // From here on it is we who are silent.
   req.setTimeout(0)
   await writing
@@ -72,11 +75,13 @@ export async function receiveSmall({ req }: Visit, maxBytes: number): Promise<Bu
     if (error instanceof OciError) throw error
     throw new OciError('SIZE_INVALID', 'the body ended early', { status: 400 })
   }
+  req.setTimeout(0)
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
 }
 
-/** Whether the request has a body at all. */
+/** Whether the request has a body at all; over HTTP/2 one may come without a length. */
 export function hasBody({ req }: Visit): boolean {
+  if ('stream' in req) return !(req.stream as ServerHttp2Stream).endAfterHeaders
   return req.headers['transfer-encoding'] !== undefined || (req.headers['content-length'] ?? '0') !== '0'
 }
 

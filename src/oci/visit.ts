@@ -1,5 +1,6 @@
 // One request at the registry's door, and who makes it.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import http2, { type ServerHttp2Stream } from 'node:http2'
 import type { App, Call, Caller, Method } from '#app.ts'
 import type { RepositoryAccess } from '#issuer/access-token.ts'
 
@@ -87,5 +88,10 @@ export class VisitCall implements Call {
 
 /** Ends the request when nothing comes or goes for as long as a call to the API may take; its whole time is not limited. */
 export function idleLimit({ req, registry }: Visit): void {
-  req.setTimeout(registry.app.config.requestTimeoutMs, () => req.destroy())
+  const cut = (): void => {
+    // Of HTTP/2 the request is only a view; the stream is what a client holds open.
+    if ('stream' in req) (req.stream as ServerHttp2Stream).close(http2.constants.NGHTTP2_CANCEL)
+    else req.destroy()
+  }
+  req.setTimeout(registry.app.config.requestTimeoutMs, cut)
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdirSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
+import http2 from 'node:http2'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -116,6 +117,30 @@ test('a manifest that comes too slowly is cut off, whatever its path looks like'
     await raw.closed
     assert.match(raw.received(), /^(HTTP\/1.1 408 |$)/)
   }
+})
+
+test('over HTTP/2 a body that has fallen silent is cut off', async () => {
+  await using registry = await startRegistry()
+  await registry.pusher.pushImage(name, 'v1')
+  const location = String((await registry.pusher.ok(202, 'POST', uploads)).headers.location)
+  await using server = await serveWith(registry, {}, { requestTimeoutMs: 300 })
+  const session = http2.connect(`http://127.0.0.1:${server.port}`)
+  const authorization = `Bearer ${registry.pusher.token}`
+  for (const [method, path] of [
+    ['PUT', `/v2/${name}/manifests/v1`],
+    ['PUT', `${location}?digest=${digestOf('abcdef')}`],
+    ['PATCH', location],
+  ]) {
+    const stream = session.request({ ':method': method, ':path': path, authorization }, { endStream: false })
+    stream.on('error', () => {}).resume()
+    stream.write('abc')
+    await once(stream, 'close')
+  }
+  session.destroy()
+  // What came before the silence counts, and the upload goes on from there.
+  const range = async () => (await registry.pusher.ok(204, 'GET', location)).headers.range
+  for (let tries = 0; (await range()) !== '0-2' && tries < 500; tries++) await sleep(10)
+  await registry.pusher.ok(201, 'PUT', `${location}?digest=${digestOf('abcdef')}`, { body: 'def' })
 })
 
 test('a disk may take longer to sync than a client may be silent', async () => {

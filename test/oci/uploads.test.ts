@@ -1,7 +1,9 @@
 // Pushing blobs in every way there is, and what is left behind when it goes wrong.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import http2 from 'node:http2'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startServer } from '#api/server.ts'
@@ -297,4 +299,27 @@ test('an upload goes on after the server was started again', async () => {
   await again.client.ok(201, 'PUT', `${location}?digest=${digest}`)
   const config = await again.client.pushBlob(name, '{}', types.empty)
   await again.client.pushManifest(name, imageOf(config, [{ mediaType: types.layer, digest, size: 23 }]), 'v1')
+})
+
+test('over HTTP/2 the last piece of an upload may come without a length', async () => {
+  await using registry = await startRegistry()
+  const { pusher } = registry
+  const session = http2.connect(`http://127.0.0.1:${registry.port}`)
+  const ask = async (method: string, path: string, body: string) => {
+    const authorization = `Bearer ${pusher.token}`
+    const stream = session.request({ ':method': method, ':path': path, authorization }, { endStream: false })
+    stream.end(body)
+    const [headers] = (await once(stream.resume(), 'response')) as [http2.IncomingHttpHeaders]
+    return headers[':status']
+  }
+  try {
+    const location = await begin(registry)
+    assert.equal(await ask('PATCH', location, 'first half, '), 202)
+    const digest = digestOf('first half, second half')
+    assert.equal(await ask('PUT', `${location}?digest=${digest}`, 'second half'), 201)
+    assert.equal(await ask('POST', `/v2/${uploads}?digest=${digestOf('whole')}`, 'whole'), 201)
+    await pusher.ok(200, 'HEAD', `${name}/blobs/${digestOf('whole')}`)
+  } finally {
+    session.destroy()
+  }
 })
