@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -61,8 +61,17 @@ async function startServer(): Promise<{ child: ChildProcess; url: string }> {
 }
 
 function operator(url: string): Client {
-  const { stdout } = spawnSync(join(root, 'bin/pinfold'), ['token', '--data', data], { encoding: 'utf8' })
+  const { stdout, stderr, status } = spawnSync(join(root, 'bin/pinfold'), ['token', '--data', data], {
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(`no token: ${stderr}`)
   return clientOf(url, stdout.trim())
+}
+
+/** What Linux says the process has used so far, in a hundredth of a second. */
+function cpuSeconds({ pid }: ChildProcess): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
 /** As if they had been committed by requests: each about one of a thousand subjects of the group. */
@@ -129,11 +138,14 @@ try {
   const routed = (count + queued) / ((performance.now() - routeBegan) / 1000)
 
   const before = sink.requests()
+  const cpuBefore = cpuSeconds(child)
   const began = performance.now()
-  await client.post(`/events/v2/subscriptions/${liveOne}:resume`)
+  const resumed = await client.post(`/events/v2/subscriptions/${liveOne}:resume`)
+  if (resumed.status !== 200) throw new Error(resumed.text)
   while (sink.requests() - before < count) await sleep(5)
   const delivered = count / ((performance.now() - began) / 1000)
   while ((await waiting(liveOne)) > 0) await sleep(50)
+  const cpuEach = ((cpuSeconds(child) - cpuBefore) * 1000) / count
 
   const committed = new Map<string, number>()
   const until = performance.now() + seconds * 1000
@@ -156,6 +168,7 @@ try {
 | What | figure | expected |
 | --- | --- | --- |
 | deliveries a second to one sink, ${rate(count)} events of 1,000 subjects | ${rate(delivered)} | 1,000 |
+| the server's processor time for each of them | ${cpuEach.toFixed(2)} ms | |
 | from commit to first attempt, ${rate(committed.size / seconds)} changes a second: median | ${at(0.5)} ms | |
 | p99 | ${at(0.99)} ms | 250 ms |
 | events routed a second, after a start with ${rate(count + queued)} | ${rate(routed)} | |
