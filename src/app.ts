@@ -16,6 +16,7 @@ import type { PathCache } from './domains/registry/paths.service.ts'
 import type { AccessToken } from './issuer/access-token.ts'
 import type { Keyring } from './issuer/keyring.ts'
 import type { OutsideIssuers } from './issuer/outside-issuers.ts'
+import type { Garbage } from './lib/garbage.ts'
 import type { Limits } from './lib/limits.ts'
 import type { Logger } from './lib/log.ts'
 import type { Outgoing } from './lib/outgoing.ts'
@@ -38,6 +39,8 @@ export type App = {
   /** Who is bound to what, at most half a second old. */
   grants: GrantCache
   lastSeen: LastSeen
+  /** Has the buffers of large bodies collected. */
+  garbage: Garbage
   /** Where the content of blobs is. */
   blobs: Blobs
   /** Removes blobs that nothing needs. */

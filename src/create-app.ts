@@ -19,6 +19,7 @@ import { createPathCache } from './domains/registry/paths.service.ts'
 import { signCloudAssertion } from './issuer/cloud-assertion.ts'
 import { openKeyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
+import { createGarbage } from './lib/garbage.ts'
 import { createLimits } from './lib/limits.ts'
 import { createLogger } from './lib/log.ts'
 import { openMasterKey, parseMasterKey } from './lib/master-key.ts'
@@ -85,6 +86,7 @@ export async function createApp(
     keyring,
     grants,
     lastSeen,
+    garbage: createGarbage(),
     blobs,
     collector,
     manifests: createManifestCache(monotonic),

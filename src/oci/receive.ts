@@ -14,7 +14,7 @@ const writeBytes = 1 << 20
 export type Receipt = { size: number; cut: boolean }
 
 /** Writes the body of the request to `part`. Resolves when all of it is written, though not yet on disk. */
-export async function receive({ req }: Visit, part: Part, hash: Hash | undefined): Promise<Receipt> {
+export async function receive({ req, registry }: Visit, part: Part, hash: Hash | undefined): Promise<Receipt> {
   let size = 0
   let batch: Buffer[] = []
   let collected = 0
@@ -40,6 +40,7 @@ export async function receive({ req }: Visit, part: Part, hash: Hash | undefined
       if (next.done) break
       const chunk = next.value as Buffer
       hash?.update(chunk)
+      registry.app.garbage.add(chunk.length)
       batch.push(chunk)
       size += chunk.length
       collected += chunk.length

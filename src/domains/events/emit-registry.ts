@@ -39,7 +39,7 @@ export type RegistryEvents = {
 
 const flushMs = 1000
 /** On SQLite a commit stops everything while the disk syncs, so there are few of them. */
-const perCommit = 1000
+const perCommit = 500
 /** With more than these waiting, the database does not keep up, and pulls are not made to wait for it. */
 const maxWaiting = 20_000
 
