@@ -78,7 +78,7 @@ export async function runProgram(
 ): Promise<number> {
   let code: number = exitCodes.ok
   const program = new Program('pinfold')
-    .description('A control plane for a container registry that you run yourself.')
+    .description('A container registry that remembers every move of every tag, and the control plane around it.')
     .version(version, '--version', 'Print the version')
     .helpOption('-h, --help', 'Show this help')
     .helpCommand('help [command]', 'Show the help of a command')
