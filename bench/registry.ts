@@ -214,9 +214,11 @@ try {
   await fill(theirs)
   const { manifests } = image()
   const tag = `t${String(Math.floor(tags / 2)).padStart(7, '0')}`
-  const byTag = (target: Target) => wrk(`${target.url}/v2/bench/app/manifests/${tag}`, target.token)
+  // distribution answers 404 to whoever does not name the type.
+  const accept = ['-H', `accept: ${manifestType}`]
+  const byTag = (target: Target) => wrk(`${target.url}/v2/bench/app/manifests/${tag}`, target.token, 2, accept)
   const byDigest = (target: Target) =>
-    wrk(`${target.url}/v2/bench/app/manifests/${digestOf(manifests[0]!)}`, target.token)
+    wrk(`${target.url}/v2/bench/app/manifests/${digestOf(manifests[0]!)}`, target.token, 2, accept)
   const list = (target: Target) => wrk(`${target.url}/v2/bench/app/tags/list?n=100&last=${tag}`, target.token)
   const script = moveScript()
   const move = (target: Target) => wrk(target.url, target.token, 2, ['-s', withToken(script, target.token)])
