@@ -24,12 +24,13 @@ const apk = 'lib/apk/db/installed'
 let count = 0
 const newName = () => `acme/image-${count++}`
 
-/** What is stored of an image, by its digest. */
+/** What is stored of an image, by its digest: in the newest repo, since several tests push the same image. */
 async function contentsOf(digest: string): Promise<Json | undefined> {
   await allRead(registry)
   return registry.app.db.get<Json>(sql`
     SELECT c.state, c.source, c.reason, c.distribution, p.packages
-      FROM image_contents c LEFT JOIN package_lists p ON p.hash = c.packages WHERE c.digest = ${digest}`)
+      FROM image_contents c LEFT JOIN package_lists p ON p.hash = c.packages WHERE c.digest = ${digest}
+     ORDER BY c.repo_id DESC LIMIT 1`)
 }
 const known = 1
 const unknown = 2
