@@ -44,7 +44,11 @@ test('what was pushed while nobody read is read by the next server', async () =>
   for (const digest of pushed) assert.deepEqual(await stateOf(digest), [known, ''])
 })
 
-const push = async () => (await pushLayers(registry.pusher, newName(), [alpine('alpine-3.10')])).digest
+/** An image that no other test has. */
+const push = async () => {
+  const name = newName()
+  return (await pushLayers(registry.pusher, name, [alpine('alpine-3.10'), { name }])).digest
+}
 
 test('two servers share the queue, and each image is read', async () => {
   const pushed = []
