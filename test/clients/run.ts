@@ -88,7 +88,11 @@ function tryCurl(url: string, token: string, org: string): void {
 function trySchemathesis(url: string, token: string, uids: Record<string, string>): void {
   const endpoints = buildEndpoints(services)
   const id = ({ desc }: (typeof endpoints)[number]) => `${desc.parent.name}_${desc.name}`
-  const absent = endpoints.filter((endpoint) => !endpoint.handler).map(id)
+  // A stream does not end by itself, and three methods would ask hosts that the tool makes up.
+  const asksOthers = ['CreateIdentityProvider', 'UpdateIdentityProvider', 'CheckAccountAssociation']
+  const isLeftOut = ({ desc, handler }: (typeof endpoints)[number]) =>
+    !handler || desc.methodKind === 'server_streaming' || asksOthers.includes(desc.name)
+  const absent = endpoints.filter(isLeftOut).map(id)
   const served = endpoints.filter((endpoint) => endpoint.handler)
   const examples = Math.ceil(Number(values.calls) / 2 / served.length)
   const checks = 'not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance'
@@ -99,6 +103,7 @@ function trySchemathesis(url: string, token: string, uids: Record<string, string
       `${url}/openapi.json`,
       ...['-H', `Authorization: Bearer ${token}`, '--checks', checks, '--phases', 'coverage,fuzzing'],
       ...['-n', String(examples), '--continue-on-failure', '--suppress-health-check', 'all', '--warnings', 'off'],
+      ...['--request-timeout', '30'],
       ...exclude.flatMap((operation) => ['--exclude-operation-id', operation]),
     ])
     const cases = /(\d+) generated/.exec(done.out)?.[1] ?? 'no'
