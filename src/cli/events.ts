@@ -1,6 +1,7 @@
 // Events, as others are told of them: subscriptions, with what became of what was sent, and the stream.
 import { isUid } from '#lib/uid.ts'
 import { type Body, send } from './api-client.ts'
+import { apiReader, parentOf, type Query } from './api-pages.ts'
 import {
   type ArgumentSpec,
   CliError,
@@ -14,7 +15,6 @@ import {
 } from './command.ts'
 import { eventsListen } from './events-listen.ts'
 import { plain, table } from './plain-text.ts'
-import { parentOf, signedIn } from './pull-token.ts'
 import { sessionOptions } from './session.ts'
 
 type Method = Parameters<typeof send>[0]
@@ -52,18 +52,29 @@ const parentOption: OptionSpec = {
 async function open(
   terminal: Terminal,
   options: Options,
-): Promise<{ call: Call; uid: string; parent(): Promise<string> }> {
+): Promise<{
+  call: Call
+  uid: string
+  parent(): Promise<string>
+  subscriptions(scope: Query): Promise<{ items: Subscription[] }>
+}> {
   const uid = String(options.uid ?? '')
   if (options.uid !== undefined && !isUid(uid)) {
     throw new CliError(exitCodes.usage, 'a subscription is named by its uid')
   }
-  const { session, token } = await signedIn(terminal, options)
+  const reader = await apiReader(terminal, options)
+  const { session, token } = reader
   const call: Call = (method, path, body, query = {}) => {
     const url = new URL(path, session.api)
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
     return send(method, url, token, { body })
   }
-  return { call, uid, parent: () => parentOf(session, token, options.parent) }
+  return {
+    call,
+    uid,
+    parent: () => parentOf(reader, options.parent),
+    subscriptions: (scope) => reader.list<Subscription>(base, 'subscriptions', scope),
+  }
 }
 
 function show(terminal: Terminal, options: Options, value: object, rows: readonly (readonly string[])[]): void {
@@ -113,20 +124,12 @@ const list: Command = {
   summary: 'List subscriptions, with what waits for each',
   options: [{ ...parentOption, summary: 'Only those of this group and below' }, ...common],
   async run(terminal, options) {
-    const { call, parent } = await open(terminal, options)
+    const { call, parent, subscriptions } = await open(terminal, options)
     const scope = options.parent === undefined ? {} : { 'uidp.descendants_of': await parent() }
+    const { items } = await subscriptions(scope)
     const found: (Subscription & Settings)[] = []
-    for (let token = ''; ; ) {
-      const query = { ...scope, page_size: '200', page_token: token }
-      const page = (await call('GET', base, undefined, query)) as {
-        subscriptions?: Subscription[]
-        nextPageToken?: string
-      }
-      for (const one of page.subscriptions ?? []) {
-        found.push({ ...((await call('GET', `${base}/${one.uid}/settings`)) as Settings), ...one })
-      }
-      token = page.nextPageToken ?? ''
-      if (token === '') break
+    for (const one of items) {
+      found.push({ ...((await call('GET', `${base}/${one.uid}/settings`)) as Settings), ...one })
     }
     const rows = found.map((one) => [one.uid, one.sink, one.waiting ?? '0', one.givenUp ?? '0', stateOf(one)])
     show(terminal, options, { items: found }, [['UID', 'SINK', 'WAITING', 'GIVEN UP', 'STATE'], ...rows])

@@ -1,9 +1,9 @@
 // Pull tokens: long-lived passwords for machines that cannot exchange a token. Each is an identity of its own with the
 // public half of a key that nobody keeps; the server never sees the token before it is used.
 import { randomBytes } from 'node:crypto'
-import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { isUid, rootOf } from '#lib/uid.ts'
+import { isUid } from '#lib/uid.ts'
 import { type Body, send } from './api-client.ts'
+import { type ApiReader, apiReader, parentOf } from './api-pages.ts'
 import {
   CliError,
   type Command,
@@ -15,7 +15,7 @@ import {
   type Terminal,
 } from './command.ts'
 import { table } from './plain-text.ts'
-import { callerToken, claimsOf, registryOf, type Session, sessionOf, sessionOptions } from './session.ts'
+import { registryOf, sessionOptions } from './session.ts'
 
 /** The issuer in the tokens, by which their identities are told from others with keys of their own. */
 const issuer = 'pinfold-pull-token'
@@ -76,10 +76,10 @@ const list: Command = {
     ...sessionOptions,
   ],
   async run(terminal, options) {
-    const { session, token } = await signedIn(terminal, options)
-    const parent = await parentOf(session, token, options.parent)
+    const api = await apiReader(terminal, options)
+    const parent = await parentOf(api, options.parent)
     const now = new Date().toISOString()
-    const found = (await pullTokens(session, token, parent)).filter(({ expiry }) => !options.expired || expiry <= now)
+    const found = (await pullTokens(api, parent)).filter(({ expiry }) => !options.expired || expiry <= now)
     if (options.output === 'json') {
       terminal.print(JSON.stringify({ items: found }, undefined, 2))
       return exitCodes.ok
@@ -101,7 +101,7 @@ const remove: Command = {
   arguments: [{ name: '<uid>', summary: 'Its identity, as list shows it' }],
   options: [...sessionOptions],
   async run(terminal, options) {
-    const { session, token } = await signedIn(terminal, options)
+    const { session, token } = await apiReader(terminal, options)
     const uid = String(options.uid)
     if (!isUid(uid)) throw new CliError(exitCodes.usage, 'a pull token is named by the uid of its identity')
     const identity = await send('GET', new URL(`/iam/v2/identities/${uid}`, session.api), token)
@@ -119,9 +119,11 @@ export const pullToken: CommandGroup = {
 
 /** Makes the identity, binds it, and signs the token with a key that is thrown away afterwards. */
 export async function createPullToken(terminal: Terminal, options: Options): Promise<PullToken> {
-  const { session, token } = await signedIn(terminal, options)
+  const api = await apiReader(terminal, options)
+  const { session, token } = api
   const expiry = new Date(Date.now() + hoursOf(options.ttl) * 3_600_000)
-  const parent = await parentOf(session, token, options.parent)
+  const parent = await parentOf(api, options.parent)
+  const { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } = await import('jose')
   const registry = registryOf(session)
   const { publicKey, privateKey } = await generateKeyPair('ES256')
   const jwk = await exportJWK(publicKey)
@@ -168,55 +170,18 @@ function hoursOf(given: unknown): number {
   throw new CliError(exitCodes.usage, `--ttl must be hours such as 24h, from 1h to ${maxTtlHours}h`)
 }
 
-/** Who the command acts as, and their token. */
-export async function signedIn(terminal: Terminal, options: Options): Promise<{ session: Session; token: string }> {
-  const session = sessionOf(terminal, options)
-  return { session, token: await callerToken(terminal, session) }
-}
-
-/** A uid, the name of an organisation, or the organisation of whoever is signed in. */
-export async function parentOf({ api }: Session, token: string, given: unknown): Promise<string> {
-  if (given === undefined) {
-    const subject = claimsOf(token)?.subject ?? ''
-    if (subject.includes('/')) return rootOf(subject)
-    throw new CliError(exitCodes.usage, '--parent must name a group, since you belong to none')
-  }
-  const name = String(given)
-  if (isUid(name)) return name
-  const url = new URL('/iam/v2/groups', api)
-  url.searchParams.set('name', name)
-  url.searchParams.set('uidp.in_root', 'true')
-  const { groups } = (await send('GET', url, token)) as { groups?: { uid: string }[] }
-  const [group] = groups ?? []
-  if (!group) throw new CliError(exitCodes.usage, `--parent: there is no organisation ${name} that you can see`)
-  return group.uid
-}
-
 type Listed = { identity: string; name: string; expiry: string; lastSeen: string }
 
-async function pullTokens({ api }: Session, token: string, parent: string): Promise<Listed[]> {
-  const found: Listed[] = []
-  let page = ''
-  do {
-    const url = new URL('/iam/v2/identities', api)
-    const query = { 'uidp.children_of': parent, relationship_type: 'RELATIONSHIP_TYPE_STATIC', page_size: '200' }
-    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-    if (page !== '') url.searchParams.set('page_token', page)
-    const answer = (await send('GET', url, token)) as { identities?: Body[]; nextPageToken?: string }
-    for (const one of answer.identities ?? []) {
-      const keys = keysOf(one)
-      if (keys?.issuer !== issuer) continue
-      const { uid, name, lastSeenTime } = one
-      found.push({
-        identity: String(uid),
-        name: String(name),
-        expiry: String(keys.expirationTime ?? ''),
-        lastSeen: String(lastSeenTime ?? ''),
-      })
-    }
-    page = answer.nextPageToken ?? ''
-  } while (page !== '')
-  return found
+async function pullTokens({ list }: ApiReader, parent: string): Promise<Listed[]> {
+  const query = { 'uidp.children_of': parent, relationship_type: 'RELATIONSHIP_TYPE_STATIC' }
+  const { items } = await list<Body>('/iam/v2/identities', 'identities', query)
+  return items.flatMap((one) => {
+    const keys = keysOf(one)
+    if (keys?.issuer !== issuer) return []
+    const { uid, name, lastSeenTime } = one
+    const expiry = String(keys.expirationTime ?? '')
+    return [{ identity: String(uid), name: String(name), expiry, lastSeen: String(lastSeenTime ?? '') }]
+  })
 }
 
 function keysOf(identity: Body): { issuer?: string; expirationTime?: string } | undefined {
