@@ -190,17 +190,16 @@ test('paths of nobody are nothing', () => {
   for (const path of paths) assert.equal(meaning(`GET ${path}`), 'nothing', path)
 })
 
-test('a long hostile path takes no time', () => {
-  const started = performance.now()
+// A matcher that backtracks would not come to an end here.
+test('a long hostile path is matched in linear time', () => {
   for (const part of ['/', '/digests', ':', '%', '/readme/', '/digests/x']) {
-    const path = `/registry/v2/repos/${part.repeat(100_000)}!`
+    const path = `/registry/v2/repos/${part.repeat(1_000_000)}!`
     try {
       routes.match('GET', path)
     } catch (error) {
       assert.ok(error instanceof AppError)
     }
   }
-  assert.ok(performance.now() - started < 1000)
 })
 
 test('two methods with one binding, and templates that cannot be served, are refused when the table is made', () => {

@@ -317,9 +317,7 @@ test('a compressed answer is refused', async () => {
 test('time runs out wherever the other side dawdles', async () => {
   const timeoutMs = 100
   const slow = async (url: string, lookup?: Lookup) => {
-    const start = performance.now()
     await failsWith(createOutgoing({ ...everything, ...(lookup && { lookup }) }).getJson(url, { timeoutMs }), 'timeout')
-    assert.ok(performance.now() - start < 2000)
   }
   await slow('http://issuer.test/', () => {})
 

@@ -80,12 +80,11 @@ test('our own tokens are never exchanged, even for an identity that trusts every
   assertError(answer, 401, 16, 'UNAUTHENTICATED')
 })
 
+// An engine that backtracks would not come to an end here.
 test('a pattern takes linear time', async () => {
   for (const subjectPattern of ['(a+)+$', '(a|a)*b', '(a|aa)+$', '(.*a){10}']) {
     const { uid } = await scene.identity({ claimMatch: { issuer: exact.issuer, subjectPattern } })
-    const began = performance.now()
     assertDenied(await scene.exchange(await scene.token({ sub: `${'a'.repeat(2000)}!` }), { identity: uid }))
-    assert.ok(performance.now() - began < 2000, subjectPattern)
   }
 })
 

@@ -40,9 +40,8 @@ test('an issuer is trusted by its exact name or by a pattern for all of it', () 
   assert.equal(trustsIssuer({ issuer: 'https://accounts.google.com' }, 'https://accounts.google.com'), true)
 })
 
+// With one for each value this would not come to an end.
 test('a list of many values costs one compilation of its pattern', () => {
-  const many = Array.from({ length: 3000 }, (_, i) => `v${i}`)
-  const started = performance.now()
+  const many = Array.from({ length: 300_000 }, (_, i) => `v${i}`)
   assert.deepEqual(failing({ ...match, claimPatterns: { many: 'x.{0,1000}' } }, { ...claims, many }), ['many'])
-  assert.ok(performance.now() - started < 3000)
 })
