@@ -30,7 +30,7 @@ test('a sink that is gone for good is paused with the reason, and the others are
   gone.answer(() => undefined)
   assert.equal((await operator.post(`/events/v2/subscriptions/${uid}:resume`)).status, 200)
   await gone.until(() => gone.accepted().length >= 2)
-  assert.deepEqual(gone.accepted()[0]!.id, gone.got[0]!.id)
+  assert.ok(gone.accepted().some(({ id }) => id === gone.got[0]!.id))
 })
 
 test('a sink that asks to wait is left alone for as long as it asks', async () => {

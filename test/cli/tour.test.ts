@@ -186,7 +186,11 @@ test('advisories are imported, searched, reviewed and published, as the README s
     '174 advisories: 0 new, 0 changed, 174 as before',
   ])
   const [fixed, found] = search!.map((line) => JSON.parse(line))
-  assert.deepEqual([fixed.totalCount, fixed.advisories[0].severities[0].type], ['7', 'TYPE_CVSS_V3'])
+  const [newest] = fixed.advisories
+  assert.deepEqual(
+    [fixed.totalCount, newest.advisoryId, newest.severities[0].type],
+    ['7', 'CGA-wq6g-r44g-x375', 'TYPE_CVSS_V3'],
+  )
   assert.match(found.advisories[0].aliases[0], /^CVE-2024-34/)
   const [approved, final] = review!.map((line) => JSON.parse(line))
   assert.deepEqual([approved.reviewState, approved.reviewer], ['REVIEW_STATE_APPROVED', 'lead@example.com'])
