@@ -4,7 +4,7 @@ import { suite, test } from 'node:test'
 import pg from 'pg'
 import { type Migration, migrate } from './migrate.ts'
 import { openPostgres } from './postgres.ts'
-import { raw, sql, type Tx } from './sql.ts'
+import { raw, sql, type Tx, type TxOptions } from './sql.ts'
 import { isUnavailable } from './unavailable.ts'
 
 const database = process.env.PINFOLD_TEST_DATABASE ?? ''
@@ -47,6 +47,14 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     await Promise.all([add(), add()])
     assert.deepEqual(await db.get(sql`SELECT amount FROM items`), { amount: 2 })
     assert.ok(db.stats().retries >= 1)
+  })
+
+  test('a work that may reach the disk later does not wait for it', async () => {
+    await using opened = await open()
+    const waits = (options?: TxOptions) =>
+      opened.db.tx(async (tx) => (await tx.get<{ value: string }>(setting))!.value, options)
+    const setting = sql`SELECT current_setting('synchronous_commit') AS value`
+    assert.deepEqual([await waits(), await waits({ durability: 'later' }), await waits()], ['on', 'off', 'on'])
   })
 
   test('a conflict is tried again even when the work hides it in an error of its own', async () => {

@@ -38,13 +38,13 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
     return (await send(pool, toQuery(query))).rows
   }
 
-  async function attempt<T>(client: pg.PoolClient, work: Work<T>, level: string): Promise<Outcome<T>> {
+  async function attempt<T>(client: pg.PoolClient, work: Work<T>, begin: string): Promise<Outcome<T>> {
     const one = oneAtATime(client)
     const steps = {
       all: async <R>(query: Sql): Promise<R[]> => (await one(toQuery(query))).rows,
       run: async (query: Sql) => (await one(toQuery(query))).rowCount ?? 0,
     }
-    await one({ text: `BEGIN ISOLATION LEVEL ${level}` })
+    await one({ text: begin })
     let outcome = await guard.run(steps, shardOf(client), work)
     if (outcome.ok) {
       try {
@@ -60,15 +60,15 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
     return outcome
   }
 
-  async function attempts<T>(client: pg.PoolClient, work: Work<T>, { isolation }: TxOptions): Promise<T> {
-    const level = isolation === 'rowLocks' ? 'READ COMMITTED' : 'SERIALIZABLE'
+  async function attempts<T>(client: pg.PoolClient, work: Work<T>, options: TxOptions): Promise<T> {
+    const begin = beginOf(options)
     let constraints = 0
     let giveBack: (() => void) | undefined
     try {
       for (let retries = 0; ; retries++) {
         if (retries === patience) giveBack = await turns.take()
         else if (!giveBack) await turns.open()
-        const outcome = await attempt(client, work, level)
+        const outcome = await attempt(client, work, begin)
         if (outcome.ok) {
           counts.commits++
           for (const callback of outcome.after) callback()
@@ -138,6 +138,11 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
 
 async function send(client: Queries, config: pg.QueryConfig): Promise<pg.QueryResult> {
   return await client.query(config).catch(rethrow)
+}
+
+function beginOf({ isolation, durability }: TxOptions): string {
+  const begin = `BEGIN ISOLATION LEVEL ${isolation === 'rowLocks' ? 'READ COMMITTED' : 'SERIALIZABLE'}`
+  return durability === 'later' ? `${begin}; SET LOCAL synchronous_commit = off` : begin
 }
 
 // pg wants one statement at a time, while a work may start several at once.

@@ -26,14 +26,21 @@ export type Tx = Reader & {
   after(callback: () => void): void
 }
 
-/** `rowLocks` gives up serializability, for works that meet only in rows which they lock; such a work never conflicts. */
-export type TxOptions = { isolation?: 'rowLocks' }
+export type TxOptions = {
+  /** `rowLocks` gives up serializability, for works that meet only in rows which they lock; such a work never conflicts. */
+  isolation?: 'rowLocks'
+  /**
+   * `later` does not wait for the disk, for what nobody was promised: a power cut may undo the last of such works, though
+   * none in part and none out of order; the end of the process undoes nothing. A later work that waits takes them along.
+   */
+  durability?: 'later'
+}
 
 export type Db = Reader & {
   readonly engine: 'sqlite' | 'postgres'
   /** Whether other processes may serve from the same database. */
   readonly shared: boolean
-  /** Resolves once the work is on disk. The work may run more than once, so it must do nothing but use its `tx`. */
+  /** Resolves once the work is on disk, unless `durability` says otherwise. The work may run more than once, so it must do nothing but use its `tx`. */
   tx<T>(work: (tx: Tx) => Promise<T>, options?: TxOptions): Promise<T>
   /** The engine's plan as text, one step a line, for tests that insist on an index. */
   plan(query: Sql): Promise<string>

@@ -7,6 +7,8 @@ export type Connection = {
   run(query: Sql): number
   /** Transaction control, without parameters or rows. */
   control(text: string): void
+  /** Whether commits from now on wait until they are on disk; they do at first. Not inside a transaction. */
+  waitForDisk(wait: boolean): void
   readonly inTransaction: boolean
   close(): void
 }
@@ -17,9 +19,19 @@ const maxPrepared = 500
 
 export function connect(file: string, options: { readOnly: boolean }): Connection {
   const db = new DatabaseSync(file, { timeout: 5000, readOnly: options.readOnly, enableForeignKeyConstraints: true })
-  if (!options.readOnly) db.exec('PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 67108864')
-  // FULL, because an answered request must survive a power cut: NORMAL syncs only at checkpoints.
-  db.exec('PRAGMA synchronous = FULL')
+  if (!options.readOnly) {
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 67108864')
+    // In pages, so 64 MiB as well: a thread has done most of it long before (checkpoints.ts).
+    db.exec('PRAGMA wal_autocheckpoint = 16384')
+  }
+  let waits: boolean | undefined
+  const waitForDisk = (wait: boolean): void => {
+    if (wait === waits) return
+    // FULL, because an answered request must survive a power cut: NORMAL syncs only at checkpoints.
+    db.exec(wait ? 'PRAGMA synchronous = FULL' : 'PRAGMA synchronous = NORMAL')
+    waits = wait
+  }
+  waitForDisk(true)
   db.exec('PRAGMA cache_size = -65536; PRAGMA mmap_size = 268435456')
   const kept = new Map<string, Prepared>()
 
@@ -51,6 +63,7 @@ export function connect(file: string, options: { readOnly: boolean }): Connectio
     },
     run: (query) => Number(prepare(compile(query, '?')).statement.run(...query.values.map(bound)).changes),
     control: (text) => void prepare(text).statement.run(),
+    waitForDisk,
     get inTransaction() {
       return db.isTransaction
     },

@@ -35,6 +35,40 @@ test('concurrent transactions share commits, and a batch has a bound', async () 
   assert.equal(await count(db), 600)
 })
 
+test('a work that may reach the disk later waits for it only with one that must', async () => {
+  await using opened = await open()
+  const { db } = opened
+  const waits = (durability?: 'later') =>
+    db.tx(async (tx) => (await tx.get<{ synchronous: number }>(raw('PRAGMA synchronous')))!.synchronous === 2, {
+      ...(durability && { durability }),
+    })
+  assert.equal(await waits(), true)
+  assert.deepEqual(await Promise.all([waits('later'), waits('later')]), [false, false])
+  assert.deepEqual(await Promise.all([waits('later'), waits()]), [true, true])
+  const joined = Promise.withResolvers<boolean>()
+  await db.tx(async (tx) => tx.after(() => joined.resolve(waits())), { durability: 'later' })
+  assert.equal(await joined.promise, true, 'it came when the others had begun, and gets a commit of its own')
+})
+
+test('the log of changes starts again while others read', async () => {
+  await using opened = await open()
+  const { db, file } = opened
+  await insert(db, 'a')
+  for (let i = 0; i < 120; i++) {
+    const [changed, looked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const change = db.tx(async (tx) => {
+      await tx.run(sql`UPDATE items SET body = ${Buffer.alloc(1_000_000, i)}`)
+      changed.resolve()
+      await looked.promise
+    })
+    await changed.promise
+    await count(db)
+    looked.resolve()
+    await change
+  }
+  assert.ok((await stat(`${file}-wal`)).size < 80_000_000)
+})
+
 test('nobody is told of success before the commit', async () => {
   await using opened = await open()
   const { db, file } = opened

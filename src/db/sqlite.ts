@@ -1,8 +1,9 @@
 // The embedded engine. Writers queue for one connection and share commits, because one fsync costs more than a
 // hundred statements; readers have a connection of their own and see only what is committed.
 import { AsyncResource } from 'node:async_hooks'
+import { createCheckpoints } from './checkpoints.ts'
 import { createGuard, type Outcome } from './guard.ts'
-import { type Db, raw, type Sql, sql, type Tx } from './sql.ts'
+import { type Db, raw, type Sql, sql, type Tx, type TxOptions } from './sql.ts'
 import { type Connection, connect } from './sqlite-connection.ts'
 
 const batchWorks = 256
@@ -10,13 +11,14 @@ const batchMs = 20
 const workMs = 5000
 
 /** One queued transaction: `run` does its work, `settle` tells the caller once the commit has or has not happened. */
-type Job = { run(): Promise<Outcome<unknown>>; settle(outcome: Outcome<unknown>): void }
+type Job = { durable: boolean; run(): Promise<Outcome<unknown>>; settle(outcome: Outcome<unknown>): void }
 
 /** Opens or creates the database in `file`, whose folder must exist. */
 export function openSqlite(file: string): Db {
   const writer = connect(file, { readOnly: false })
   const reader = connect(file, { readOnly: true })
   const snapshot = shareSnapshots(reader)
+  const checkpoints = createCheckpoints(file)
   const guard = createGuard()
   const counts = { transactions: 0, commits: 0, retries: 0 }
   const queue: Job[] = []
@@ -46,16 +48,22 @@ export function openSqlite(file: string): Db {
   async function flush(): Promise<void> {
     const begun: Job[] = []
     const outcomes: Outcome<unknown>[] = []
+    // Settled before the transaction begins, since SQLite does not change it inside one.
+    const durable = queue.some((job) => job.durable)
+    const isNext = (job: Job | undefined) => job && (durable || !job.durable)
     try {
+      writer.waitForDisk(durable)
       writer.control('BEGIN IMMEDIATE')
       const end = performance.now() + batchMs
-      while (queue.length > 0 && begun.length < batchWorks && performance.now() < end) {
+      while (isNext(queue[0]) && begun.length < batchWorks && performance.now() < end) {
         begun.push(queue.shift()!)
         outcomes.push(await attempt(writer, begun.at(-1)!))
       }
-      writer.control('COMMIT')
+      // A commit that is also a checkpoint could not finish that while a reader looks at what was before.
       snapshot.end()
+      writer.control('COMMIT')
       counts.commits++
+      checkpoints.note()
     } catch (error) {
       rollBack(writer)
       // Without a transaction nobody in the queue can be served; the next call tries again.
@@ -81,13 +89,14 @@ export function openSqlite(file: string): Db {
       return snapshot.all<T>(query)[0]
     },
 
-    async tx<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    async tx<T>(work: (tx: Tx) => Promise<T>, { durability }: TxOptions = {}): Promise<T> {
       guard.outside('tx')
       if (closed) throw new Error('the database is closed')
       // The batch runs in the context of whoever came first; each work must run in its own caller's.
       const caller = new AsyncResource('pinfold.tx')
       const outcome = await new Promise<Outcome<unknown>>((settle) => {
-        queue.push({ run: () => caller.runInAsyncScope(() => guard.run(steps, 0, work, workMs)), settle })
+        const run = () => caller.runInAsyncScope(() => guard.run(steps, 0, work, workMs))
+        queue.push({ durable: durability !== 'later', run, settle })
         flushing ??= flushAll()
       })
       if (!outcome.ok) throw outcome.error
@@ -106,6 +115,7 @@ export function openSqlite(file: string): Db {
       if (closed) return
       closed = true
       await flushing
+      await checkpoints.close()
       snapshot.end()
       reader.close()
       writer.close()

@@ -12,18 +12,17 @@ import type { Visit } from './visit.ts'
 const maxTried = 20
 
 /**
- * `false` when the client has to upload the blob. Throws a challenge when the caller may read it where it is, but this
- * token is not good for that place: with one that is, the mount succeeds.
+ * `false` when the client has to upload the blob. Throws a challenge when the caller may read it where the client says it
+ * is, but this token is not good for that place: with one that is, the mount succeeds. A client that does not say where
+ * cannot have asked for such a token, and many follow one challenge only, so without `from` there is none.
  */
 export async function mount(visit: Visit, repo: RepoRef, digest: string, from: string | null): Promise<boolean> {
-  const names = from === null || from === '' ? await placesOf(visit, digest) : [from]
-  let elsewhere: string | undefined
-  for (const name of names) {
+  for (const name of from ? [from] : await placesOf(visit, digest)) {
     const source = await sourceAt({ ...visit, name }, digest)
-    if (source === 'needs a token') elsewhere ??= name
-    else if (source && (await mountBlob(visit.call, { repo, from: source.id, digest }, originOf(visit)))) return true
+    if (source === 'needs a token') {
+      if (from) throw challenge(visit, 'push', 'insufficient_scope', [`repository:${from}:pull`])
+    } else if (source && (await mountBlob(visit.call, { repo, from: source.id, digest }, originOf(visit)))) return true
   }
-  if (elsewhere !== undefined) throw challenge(visit, 'push', 'insufficient_scope', [`repository:${elsewhere}:pull`])
   return false
 }
 

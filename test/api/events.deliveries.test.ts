@@ -29,7 +29,7 @@ test('a repo and a role binding arrive as signed CloudEvents in binary mode', as
   for (const one of receiver.got) await verifyDelivery(one, pinfold.url, org.uid)
   const created = receiver.got.find(({ subject }) => subject === repo.uid)!
   const { headers, json } = created
-  assert.match(created.id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  assert.match(created.id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   const ce = Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('ce-')))
   assert.deepEqual(ce, {
     'ce-specversion': '1.0',

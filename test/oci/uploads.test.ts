@@ -273,12 +273,15 @@ test('a token that is not good for the source of a mount is told which one would
     return registryClient(pusher.origin, answer.body.token as string)
   }
   const narrow = await asked(`repository:${name}:pull,push`)
+  const refused = await narrow.call('POST', `${uploads}?mount=${digest}&from=acme/source`)
+  assert.equal(refused.status, 401)
+  const scope = /scope="([^"]*)"/.exec(String(refused.headers['www-authenticate']))![1]!
+  assert.equal(scope, `repository:${name}:pull,push repository:acme/source:pull`)
+  const unnamed = await narrow.call('POST', `${uploads}?mount=${digest}`)
+  assert.equal(unnamed.status, 202, 'who does not say where it is uploads it')
+  const wide = await asked(scope)
   for (const from of ['&from=acme/source', '']) {
-    const refused = await narrow.call('POST', `${uploads}?mount=${digest}${from}`)
-    assert.equal(refused.status, 401)
-    const scope = /scope="([^"]*)"/.exec(String(refused.headers['www-authenticate']))![1]!
-    assert.equal(scope, `repository:${name}:pull,push repository:acme/source:pull`)
-    assert.equal((await (await asked(scope)).call('POST', `${uploads}?mount=${digest}${from}`)).status, 201)
+    assert.equal((await wide.call('POST', `${uploads}?mount=${digest}${from}`)).status, 201)
     await pusher.ok(202, 'DELETE', `${name}/blobs/${digest}`)
   }
   const absent = await narrow.call('POST', `${uploads}?mount=${digestOf('absent')}&from=acme/source`)

@@ -27,6 +27,8 @@ const longestTimer = 2 ** 31 - 1
 const maxOwned = 1000
 
 const rowLocks = { isolation: 'rowLocks' } as const
+/** What a power cut undoes is routed again. */
+const routes = { isolation: 'rowLocks', durability: 'later' } as const
 
 /** `url` is what clients call us. Resolves once it is at work. */
 export async function startDeliveries(app: App, url: string): Promise<Deliveries> {
@@ -76,7 +78,7 @@ export async function startDeliveries(app: App, url: string): Promise<Deliveries
       const work = db.tx((tx) => {
         begun()
         return route(tx, nowText(), taker())
-      }, rowLocks)
+      }, routes)
       const { events: routed, queues: mine } = await work
       for (const state of mine) open(state)
       if (routed > 0) events.routed.notify()

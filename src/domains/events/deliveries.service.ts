@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomUUIDv7 } from 'node:crypto'
 import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { type AppError, type FieldViolation, failedPrecondition, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
@@ -87,7 +87,7 @@ export async function sendTestEvent(call: Call, uid: string): Promise<model.Deli
   const target = await store.findTargetOf(db, subscriber.id)
   if (!target) throw notFound(subscriptionType, uid)
   const event = {
-    uuid: randomUUID(),
+    uuid: randomUUIDv7(),
     type: 'dev.pinfold.control.events.subscription.test.v1',
     audience: 'CUSTOMER',
     source: '/events/v2/subscriptions:sendTest',

@@ -38,7 +38,7 @@ export type RegistryEvents = {
 }
 
 const flushMs = 1000
-/** On SQLite a commit stops everything while the disk syncs, so there are few of them. */
+/** On SQLite a commit stops everything, so there are few of them, and none is long. */
 const perCommit = 500
 /** With more than these waiting, the database does not keep up, and pulls are not made to wait for it. */
 const maxWaiting = 20_000
@@ -63,7 +63,7 @@ export function createRegistryEvents(
     dropped = 0
     while (waiting.length > 0) {
       const events = waiting.slice(0, perCommit).map((make) => make())
-      await db.tx((tx) => queueEvents(tx, { events: signals }, ...events))
+      await db.tx((tx) => queueEvents(tx, { events: signals }, ...events), { durability: 'later' })
       waiting = waiting.slice(events.length)
     }
   }

@@ -27,7 +27,7 @@ export type Entry = {
 }
 
 export type Ledger = {
-  /** Resolves once it is on disk. */
+  /** Resolves once it is written. After a power cut the last deliveries may be sent again. */
   record(entry: Entry): Promise<void>
   /** Gives the queue back behind everything that was recorded; see `releaseQueue`. */
   release(queue: { subscription: number; generation: number }, dueTime: string | undefined): Promise<boolean>
@@ -56,7 +56,7 @@ export function createLedger(app: Pick<App, 'db' | 'log' | 'clock' | 'events'>, 
     const batch = waiting
     waiting = []
     try {
-      const values = await db.tx((tx) => writeBatch(tx, batch), { isolation: 'rowLocks' })
+      const values = await db.tx((tx) => writeBatch(tx, batch), { isolation: 'rowLocks', durability: 'later' })
       for (const [i, { resolve }] of batch.entries()) resolve(values[i])
       return true
     } catch (error) {

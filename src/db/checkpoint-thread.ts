@@ -1,0 +1,15 @@
+// Runs in a thread of its own. Started by `checkpoints.ts` only.
+import { DatabaseSync } from 'node:sqlite'
+import { parentPort, workerData } from 'node:worker_threads'
+
+const db = new DatabaseSync(workerData as string, { timeout: 0 })
+const checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
+
+parentPort?.on('message', (message: 'checkpoint' | 'end') => {
+  if (message === 'checkpoint') {
+    checkpoint.get()
+    return
+  }
+  db.close()
+  parentPort?.close()
+})
