@@ -236,13 +236,16 @@ try {
     const [start, end] = ['2025-01-01T00:00:00.000Z', '2025-01-01T00:16:40.000Z']
     return wrk(`${ours.url}/v2/bench/history/_svc/history/${name}?start=${start}&end=${end}`, ours.token)
   }
+  // Before any move: what a load generator cuts off there leaves a tag without a digest, and then no list succeeds.
+  const lists = await interleave(Math.min(rounds, 3), {
+    list: () => list(ours),
+    listTheirs: () => listOnce(theirs),
+  })
   const rates = await interleave(rounds, {
     tag: () => byTag(ours),
     tagTheirs: () => byTag(theirs),
     digest: () => byDigest(ours),
     digestTheirs: () => byDigest(theirs),
-    list: () => list(ours),
-    listTheirs: () => listOnce(theirs),
     move: () => move(ours),
     moveTheirs: () => move(theirs),
     windowLong: () => window('long'),
@@ -287,7 +290,7 @@ try {
 ${compared('manifest by tag', rates.tag, rates.tagTheirs, 2)}
 ${compared('manifest by digest', rates.digest, rates.digestTheirs, 1)}
 ${compared('tag moves', rates.move, rates.moveTheirs, 2)}
-${compared(`tags/list n=100 in the middle of ${rate(tags)}`, rates.list, rates.listTheirs, 5)}
+${compared(`tags/list n=100 in the middle of ${rate(tags)}`, lists.list, lists.listTheirs, 5)}
 | history window of 1,000 of ${rate(Number(values.records))} records | ${rate(rates.windowLong)} | ${rate(rates.windowShort)} (of 1,000) | ${share(rates.windowLong, rates.windowShort)} | |
 
 | ${mib} MiB blob | speed | share | of | expected |

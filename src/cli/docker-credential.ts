@@ -32,7 +32,8 @@ async function get(terminal: Terminal, options: Options, server: string): Promis
   try {
     const session = sessionOf(terminal, options)
     const registry = registryOf(session)
-    if (hostOf(server) !== registry) {
+    const host = hostOf(server)
+    if (host !== registry && !host.endsWith(`.${registry}`)) {
       terminal.print(nothingFound)
       return exitCodes.failed
     }

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { errors, jwtVerify, SignJWT } from 'jose'
+import { decodeJwt, errors, jwtVerify, SignJWT } from 'jose'
 import { decodeBits, encodeBits } from '#lib/capability-set.ts'
 import { AppError, unauthenticated } from '#lib/errors.ts'
 import { isUid, top } from '#lib/uid.ts'
@@ -26,7 +26,7 @@ export type AccessToken = {
   access?: readonly RepositoryAccess[]
 }
 
-/** `actions` are `pull`, `push` and `delete`; `name` is the path of the repository as the client writes it. */
+/** `actions` are `pull`, `push` and `delete`; `name` is the path of the repository. */
 export type RepositoryAccess = { name: string; actions: readonly string[] }
 
 /** How tokens of the registry's token endpoint are told from those of the exchange. Only the registry takes them. */
@@ -124,7 +124,7 @@ async function verify(keyring: Keyring, expected: Expected, token: string, now: 
       },
       {
         issuer: expected.issuer,
-        audience: expected.audience,
+        audience: acceptedBy(expected, token),
         algorithms: [signingAlgorithm],
         currentDate: now,
         requiredClaims: ['sub', 'iat', 'exp'],
@@ -149,6 +149,12 @@ async function verify(keyring: Keyring, expected: Expected, token: string, now: 
   } catch (error) {
     throw explain(error)
   }
+}
+
+/** The registry takes tokens for its sub-domains too. */
+function acceptedBy({ audience, registry }: Expected, token: string): string[] {
+  const named = registry ? [decodeJwt(token).aud ?? []].flat() : []
+  return [audience, ...named.filter((one) => one.endsWith(`.${audience}`))]
 }
 
 /** The `cap` claim: encoded capability sets by group. What cannot be read grants nothing. */

@@ -10,7 +10,7 @@ import { AppError } from '#lib/errors.ts'
 import { top } from '#lib/uid.ts'
 import { challenge } from './challenge.ts'
 import { denied, OciError } from './errors.ts'
-import type { Visit } from './visit.ts'
+import { pathOf, type Visit } from './visit.ts'
 
 const numbers = (...names: string[]): readonly number[] => names.map(capabilityNumber)
 
@@ -85,8 +85,9 @@ export function isPublic({ name, registry }: Visit): boolean {
 }
 
 async function find(visit: Visit): Promise<Found> {
-  if (!isRepoPath(visit.name)) throw new OciError('NAME_INVALID', 'the name of the repository is not valid')
-  return visit.registry.app.paths.find(visit.name)
+  const path = pathOf(visit)
+  if (!isRepoPath(path)) throw new OciError('NAME_INVALID', 'the name of the repository is not valid')
+  return visit.registry.app.paths.find(path)
 }
 
 /** Rights at what does not exist are those at the deepest group that does. */
@@ -111,8 +112,9 @@ async function holds(
 }
 
 /** A token of the token endpoint is good for what it names; one of the exchange says nothing of repositories. */
-function covers({ access, name }: Visit, action: TokenAction): boolean {
-  return access === undefined || access.some((one) => one.name === name && one.actions.includes(action))
+function covers(visit: Visit, action: TokenAction): boolean {
+  const { access } = visit
+  return access === undefined || access.some((one) => one.name === pathOf(visit) && one.actions.includes(action))
 }
 
 function unknown(visit: Visit): OciError {
@@ -145,7 +147,7 @@ async function make(visit: Visit, missing: Missing): Promise<RepoRef> {
     // Another push makes the same at the same time.
     if (!(error instanceof AppError && error.code === 'ALREADY_EXISTS')) throw error
   }
-  const found = await visit.registry.app.paths.find(visit.name)
+  const found = await visit.registry.app.paths.find(pathOf(visit))
   return found.repo ?? make(visit, found)
 }
 

@@ -86,6 +86,7 @@ async function enter(arrival: Arrival, verify: Verifier, route: Route | undefine
     req,
     res,
     name: route?.name ?? '',
+    subdomain: subdomainOf(registry, req),
     query: new URLSearchParams(search),
     anonymous: caller.uid === '',
     access: token?.access,
@@ -106,6 +107,12 @@ async function enter(arrival: Arrival, verify: Verifier, route: Route | undefine
     const { headers } = challenge(stranger(), route && tokenActionOf(route, req.method), 'invalid_token')
     throw new OciError('UNAUTHORIZED', error.message, { headers, cause: error.cause })
   }
+}
+
+/** In HTTP/2 the authority stands for the header, as Node shows it too. A host of anybody else's is as good as ours. */
+function subdomainOf({ host }: Registry, req: IncomingMessage): string {
+  const called = String(req.headers[':authority'] ?? req.headers.host ?? '').toLowerCase()
+  return called.endsWith(`.${host}`) ? called.slice(0, -host.length - 1) : ''
 }
 
 function tokenActionOf({ kind, name }: Route, method: string | undefined): string | undefined {

@@ -6,7 +6,7 @@ import { allow } from './access.ts'
 import { challenge } from './challenge.ts'
 import { OciError } from './errors.ts'
 import { originOf } from './respond.ts'
-import type { Visit } from './visit.ts'
+import { pathOf, type Visit } from './visit.ts'
 
 /** How many repositories are tried for a client that names none. */
 const maxTried = 20
@@ -17,8 +17,9 @@ const maxTried = 20
  * cannot have asked for such a token, and many follow one challenge only, so without `from` there is none.
  */
 export async function mount(visit: Visit, repo: RepoRef, digest: string, from: string | null): Promise<boolean> {
-  for (const name of from ? [from] : await placesOf(visit, digest)) {
-    const source = await sourceAt({ ...visit, name }, digest)
+  const places = from ? [{ ...visit, name: from }] : await placesOf(visit, digest)
+  for (const place of places) {
+    const source = await sourceAt(place, digest)
     if (source === 'needs a token') {
       if (from) throw challenge(visit, 'push', 'insufficient_scope', [`repository:${from}:pull`])
     } else if (source && (await mountBlob(visit.call, { repo, from: source.id, digest }, originOf(visit)))) return true
@@ -26,13 +27,13 @@ export async function mount(visit: Visit, repo: RepoRef, digest: string, from: s
   return false
 }
 
-async function placesOf({ call, registry: { app } }: Visit, digest: string): Promise<string[]> {
-  const names: string[] = []
-  for (const uid of (await reposWithBlob(call, digest)).slice(0, maxTried)) {
-    const { repo } = await app.paths.find(uid)
-    if (repo) names.push(repo.path)
+async function placesOf(visit: Visit, digest: string): Promise<Visit[]> {
+  const places: Visit[] = []
+  for (const uid of (await reposWithBlob(visit.call, digest)).slice(0, maxTried)) {
+    const { repo } = await visit.registry.app.paths.find(uid)
+    if (repo) places.push({ ...visit, name: repo.path, subdomain: '' })
   }
-  return names
+  return places
 }
 
 async function sourceAt(visit: Visit, digest: string): Promise<RepoRef | 'needs a token' | undefined> {
@@ -42,7 +43,7 @@ async function sourceAt(visit: Visit, digest: string): Promise<RepoRef | 'needs 
     if (!(error instanceof OciError)) throw error
     if (error.code !== 'UNAUTHORIZED' || visit.anonymous) return undefined
     // The caller may look there, so whether the blob is there is no secret; without it another token is of no use.
-    const { repo } = await visit.registry.app.paths.find(visit.name)
+    const { repo } = await visit.registry.app.paths.find(pathOf(visit))
     return repo && (await findBlob(visit.call, repo, digest)) ? 'needs a token' : undefined
   }
 }

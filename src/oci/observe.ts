@@ -4,7 +4,7 @@ import { isRepoPath } from '#domains/registry/paths.service.ts'
 import type { RepoRef } from '#domains/registry/repos.model.ts'
 import { toOciError } from './errors.ts'
 import { originOf } from './respond.ts'
-import type { Visit } from './visit.ts'
+import { pathOf, type Visit } from './visit.ts'
 
 type What = { type: 'manifest' | 'blob'; digest: string; tag?: string }
 
@@ -42,13 +42,14 @@ export async function observePush(visit: Visit, what: What, work: () => Promise<
 }
 
 async function onRefusal(
-  { name, registry: { app } }: Visit,
+  visit: Visit,
   thrown: unknown,
   note: (repo: RepoRef, error: NonNullable<Pushed['error']>) => void,
 ): Promise<void> {
   const { status, code, message } = toOciError(thrown)
+  const path = pathOf(visit)
   // Clients begin without a token, to hear where to get one. Where the database is away, nothing can be looked up.
-  if (status === 401 || status >= 500 || !isRepoPath(name)) return
-  const { repo } = await app.paths.find(name)
+  if (status === 401 || status >= 500 || !isRepoPath(path)) return
+  const { repo } = await visit.registry.app.paths.find(path)
   if (repo) note(repo, { status, code, message })
 }

@@ -25,9 +25,9 @@ export function requireDigest(text: string): string {
 }
 
 /** How events name the client. */
-export function originOf({ registry, name, req, call }: Visit): Origin {
+export function originOf({ registry, name, subdomain, req, call }: Visit): Origin {
   const userAgent = req.headers['user-agent'] ?? ''
-  return { host: registry.host, repository: name, userAgent, remoteAddress: call.source }
+  return { host: registry.host, subdomain, repository: name, userAgent, remoteAddress: call.source }
 }
 
 /**

@@ -7,7 +7,7 @@ import { type RepositoryAccess, signAccessToken } from '#issuer/access-token.ts'
 import { actionsAt, isPublic } from './access.ts'
 import { challenge } from './challenge.ts'
 import { OciError } from './errors.ts'
-import type { Visit } from './visit.ts'
+import { pathOf, type Visit } from './visit.ts'
 
 const lifetimeSeconds = 300
 const maxScopes = 32
@@ -24,7 +24,7 @@ export async function issueToken(visit: Visit): Promise<void> {
   for (const { scope, at } of visits) {
     const able = await actionsAt(at)
     const actions = able.filter((action) => scope.actions.includes(action) || scope.actions.includes('*'))
-    access.push({ name: scope.name, actions })
+    access.push({ name: pathOf(at), actions })
   }
 
   const now = registry.app.clock()

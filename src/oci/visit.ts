@@ -20,13 +20,20 @@ export type Visit = {
   call: VisitCall
   req: IncomingMessage
   res: ServerResponse
-  /** The repository's path as the client wrote it; empty for `/v2/` and `/token`. */
+  /** The repository's path as the client wrote it; empty for `/v2/` and `/token`. See `pathOf`. */
   name: string
+  /** Of the registry's host, as the client called it; else empty. It stands for a folder of each organisation. */
+  subdomain: string
   query: URLSearchParams
   /** The caller has shown no credential, only a token that anybody can get. */
   anonymous: boolean
   /** What the token is good for; absent for a token of the exchange, which says nothing of repositories. */
   access: readonly RepositoryAccess[] | undefined
+}
+
+/** Where the repository is: a sub-domain of the registry is the folder between its organisation and the rest. */
+export function pathOf({ name, subdomain }: Pick<Visit, 'name' | 'subdomain'>): string {
+  return subdomain === '' ? name : name.replace('/', `/${subdomain}/`)
 }
 
 type VisitCallInput = {

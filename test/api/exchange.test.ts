@@ -123,7 +123,8 @@ test('over gRPC it is the same exchange', async () => {
 test('an audience is required, and must be one of ours', async () => {
   const client = scene.pinfold.withToken(token)
   assertInvalid(await client.post(`/sts/exchange?identity=${uid}`), 'aud')
-  for (const aud of ['', 'https://other.example.com', `${url}/`, host.toUpperCase().concat('.'), [url, 'other']]) {
+  const near = [`${url}/`, host.toUpperCase().concat('.'), `.${host}`, `a/b.${host}`, `a.${host}.b`, `a${host}`]
+  for (const aud of ['', 'https://other.example.com', ...near, [url, 'other']]) {
     assertInvalid(await scene.exchange(token, { identity: uid, aud }), 'aud')
   }
   assertInvalid(await scene.exchange(undefined, { identity: uid, aud: 'other' }), 'aud')
@@ -134,6 +135,7 @@ test('one audience is a text in the token, several are a list', async () => {
     claimsOf(ok(await scene.exchange(token, { identity: uid, aud })).token).aud
   assert.equal(await audienceOf([url]), url)
   assert.equal(await audienceOf([host]), host)
+  assert.equal(await audienceOf([`team.${host}`]), `team.${host}`)
   assert.deepEqual(await audienceOf([host, url]), [host, url])
 })
 

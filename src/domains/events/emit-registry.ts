@@ -5,8 +5,14 @@ import { maxUserAgent } from './audit.model.ts'
 import { queueEvents } from './emit.ts'
 import type { OutboxEvent } from './outbox.store.ts'
 
-/** How the client named the repository, and who it was. */
-export type Origin = { host: string; repository: string; userAgent: string; remoteAddress: string }
+/** How the client named the repository, and who it was. `subdomain` is empty for the registry's own host. */
+export type Origin = {
+  host: string
+  subdomain: string
+  repository: string
+  userAgent: string
+  remoteAddress: string
+}
 
 /** The repo: its uid, the uid of its group, and its path in names. */
 export type EventRepo = { uid: string; group: string; path: string }
@@ -119,6 +125,7 @@ function eventOf(kind: 'push' | 'pull', { actor, time, repo, origin }: Who, what
   const body = {
     repository: origin.repository,
     repo_id: repo.uid,
+    ...(origin.subdomain === '' ? {} : { subdomain: origin.subdomain }),
     ...(tag === undefined ? {} : { tag }),
     digest: what.digest,
     type: what.type,
@@ -130,6 +137,7 @@ function eventOf(kind: 'push' | 'pull', { actor, time, repo, origin }: Who, what
     ...(what.error ? { error: what.error } : {}),
     ...own,
   }
+  const host = origin.subdomain === '' ? origin.host : `${origin.subdomain}.${origin.host}`
   return {
     type: `dev.pinfold.registry.${kind}.v1`,
     audience: 'CUSTOMER',
@@ -140,7 +148,7 @@ function eventOf(kind: 'push' | 'pull', { actor, time, repo, origin }: Who, what
     bodyType: kind === 'push' ? 'pinfold.registry.PushEvent' : 'pinfold.registry.PullEvent',
     body: JSON.stringify(body),
     extensions: {
-      image: `${origin.host}/${origin.repository}${tag === undefined ? '' : `:${tag}`}`,
+      image: `${host}/${origin.repository}${tag === undefined ? '' : `:${tag}`}`,
       digest: what.digest,
       ...(what.mediaType === undefined ? {} : { mediatype: what.mediaType }),
     },
