@@ -102,6 +102,16 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.deepEqual(await db.all(sql`SELECT name FROM items`), [])
   })
 
+  test('a statement that takes longer than it may is unavailable, and the connection goes on', async () => {
+    await using opened = await open()
+    const slow = opened.db.tx(async (tx) => {
+      await tx.run(sql`SET LOCAL statement_timeout = 20`)
+      await tx.all(sql`SELECT pg_sleep(20)`)
+    })
+    await assert.rejects(slow, (error) => isUnavailable(error))
+    assert.equal(await opened.db.tx(async () => 'on'), 'on')
+  })
+
   test('a work that nobody waits for cannot commit half', async () => {
     await using opened = await open()
     const { db } = opened
