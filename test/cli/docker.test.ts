@@ -58,7 +58,7 @@ test('docker is told a token for the registry, which is good as a password and a
   assert.equal(before.code, 77)
   assert.match(before.stdout, /^pinfold: not signed in/)
   await it.login()
-  for (const server of [it.registry, `https://${it.registry}/v2/`, `${it.registry}\n`]) {
+  for (const server of [it.registry, `https://${it.registry}/v2/`, `${it.registry}\n`, `team.${it.registry}`]) {
     const { code, stdout, stderr } = await it.helper('get', server)
     assert.deepEqual([code, stderr], [0, ''])
     const { ServerURL, Username, Secret } = JSON.parse(stdout)
@@ -71,8 +71,10 @@ test('docker is told a token for the registry, which is good as a password and a
 test('the helper knows no other registry, lists none, and stores nothing', async () => {
   await using it = await start()
   await it.login()
-  const other = await it.helper('get', 'registry.example.com')
-  assert.deepEqual([other.code, other.stdout], [1, 'credentials not found in native keychain\n'])
+  for (const server of ['registry.example.com', `x${it.registry}`, `${it.registry}.example.com`]) {
+    const other = await it.helper('get', server)
+    assert.deepEqual([other.code, other.stdout], [1, 'credentials not found in native keychain\n'])
+  }
   assert.deepEqual(await it.helper('list', ''), { code: 0, stdout: '{}\n', stderr: '' })
   const stored = JSON.stringify({ ServerURL: it.registry, Username: 'a', Secret: 'b' })
   assert.deepEqual(await it.helper('store', stored), { code: 0, stdout: '', stderr: '' })

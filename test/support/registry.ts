@@ -46,7 +46,7 @@ export function registryClient(origin: string, token: string | undefined) {
       const req = request(target, (res) => {
         const chunks: Buffer[] = []
         res.on('data', (chunk: Buffer) => chunks.push(chunk))
-        res.once('error', reject)
+        res.on('error', reject)
         res.once('end', () => {
           const bytes = Buffer.concat(chunks)
           const text = bytes.toString()
@@ -54,7 +54,8 @@ export function registryClient(origin: string, token: string | undefined) {
           resolve({ status: res.statusCode!, headers: res.headers, bytes, body: isJson ? JSON.parse(text) : {} })
         })
       })
-      req.once('error', reject)
+      // A connection that is cut may say so more than once.
+      req.on('error', reject)
       req.end(body)
     })
   }
