@@ -31,3 +31,10 @@ test('what was committed reaches the database itself while the connection that w
   await checkpoints.close()
   await rm(folder, { recursive: true })
 })
+
+test('a thread that fails is no trouble for whoever closes', async () => {
+  const checkpoints = createCheckpoints(join(tmpdir(), 'nowhere', 'a.db'), 1)
+  checkpoints.note()
+  await sleep(5)
+  await checkpoints.close()
+})

@@ -1,6 +1,5 @@
 // Moving what was committed from SQLite's log into its database waits for the disk several times. Done by a commit, that
 // would stop every request meanwhile, so a thread does it.
-import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 
 const everyMs = 5000
@@ -43,10 +42,11 @@ export function createCheckpoints(file: string, intervalMs = everyMs): Checkpoin
       const ending = thread
       thread = undefined
       if (!ending) return
-      const ended = once(ending, 'exit')
-      ending.ref()
-      ending.postMessage('end')
-      await ended
+      await new Promise<void>((resolve) => {
+        ending.once('exit', () => resolve())
+        ending.ref()
+        ending.postMessage('end')
+      })
     },
   }
 }
