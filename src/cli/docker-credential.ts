@@ -1,5 +1,7 @@
 // The protocol of docker's credential helpers: what to do is the argument, the registry or a document comes on standard
 // input, the answer goes to standard output, and so does what went wrong.
+
+import { subdomainOf } from '#lib/subdomain.ts'
 import { CliError, type Command, exitCodes, type Options, type Terminal } from './command.ts'
 import { accessToken, registryOf, sessionOf } from './session.ts'
 
@@ -33,7 +35,7 @@ async function get(terminal: Terminal, options: Options, server: string): Promis
     const session = sessionOf(terminal, options)
     const registry = registryOf(session)
     const host = hostOf(server)
-    if (host !== registry && !host.endsWith(`.${registry}`)) {
+    if (host !== registry && !subdomainOf(host, registry)) {
       terminal.print(nothingFound)
       return exitCodes.failed
     }

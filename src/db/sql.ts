@@ -40,7 +40,10 @@ export type Db = Reader & {
   readonly engine: 'sqlite' | 'postgres'
   /** Whether other processes may serve from the same database. */
   readonly shared: boolean
-  /** Resolves once the work is on disk, unless `durability` says otherwise. The work may run more than once, so it must do nothing but use its `tx`. */
+  /**
+   * Resolves once the work is on disk, unless `durability` says otherwise. The work may run more than once, so it must do
+   * nothing but use its `tx`.
+   */
   tx<T>(work: (tx: Tx) => Promise<T>, options?: TxOptions): Promise<T>
   /** The engine's plan as text, one step a line, for tests that insist on an index. */
   plan(query: Sql): Promise<string>

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { decodeJwt, errors, jwtVerify, SignJWT } from 'jose'
 import { decodeBits, encodeBits } from '#lib/capability-set.ts'
 import { AppError, unauthenticated } from '#lib/errors.ts'
+import { subdomainOf } from '#lib/subdomain.ts'
 import { isUid, top } from '#lib/uid.ts'
 import { type Keyring, signingAlgorithm } from './keyring.ts'
 
@@ -154,7 +155,7 @@ async function verify(keyring: Keyring, expected: Expected, token: string, now: 
 /** The registry takes tokens for its sub-domains too. */
 function acceptedBy({ audience, registry }: Expected, token: string): string[] {
   const named = registry ? [decodeJwt(token).aud ?? []].flat() : []
-  return [audience, ...named.filter((one) => one.endsWith(`.${audience}`))]
+  return [audience, ...named.filter((one) => subdomainOf(one, audience))]
 }
 
 /** The `cap` claim: encoded capability sets by group. What cannot be read grants nothing. */

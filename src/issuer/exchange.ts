@@ -6,6 +6,7 @@ import { findIdentityForExchange } from '#domains/iam/identities.service.ts'
 import { canonicalIssuer, personUid } from '#domains/iam/people.ts'
 import { AppError, type Detail, invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { readKeySet } from '#lib/key-set.ts'
+import { subdomainOf } from '#lib/subdomain.ts'
 import { isUid, parentOf, top } from '#lib/uid.ts'
 import { maxLifetime, signAccessToken } from './access-token.ts'
 import { narrow } from './narrowing.ts'
@@ -99,7 +100,7 @@ function checkInput(issuer: string, { audiences, scopes, capabilities, identity 
   }
   if (audiences.length === 0) throw invalid({ field: 'aud', description: 'an audience must be specified' })
   const known = knownAudiences(issuer)
-  if (!audiences.every((audience) => known.includes(audience) || isSubdomain(audience, new URL(issuer).host))) {
+  if (!audiences.every((audience) => known.includes(audience) || subdomainOf(audience, new URL(issuer).host))) {
     throw invalid({ field: 'aud', description: `must be one of ${known.join(', ')}` })
   }
   if (identity !== '' && !isUid(identity)) throw invalid({ field: 'identity', description: 'is not a uid' })
@@ -109,11 +110,6 @@ function checkInput(issuer: string, { audiences, scopes, capabilities, identity 
 /** The API, which is called by its URL, and the registry, which is called by its host. */
 function knownAudiences(issuer: string): string[] {
   return [issuer, new URL(issuer).host]
-}
-
-/** The registry is called by its sub-domains too. */
-function isSubdomain(audience: string, host: string): boolean {
-  return audience.endsWith(`.${host}`) && /^([a-z0-9-]+\.)+$/.test(audience.slice(0, -host.length))
 }
 
 /** What an outside token may be meant for when the identity says nothing about it. */

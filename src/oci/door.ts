@@ -5,6 +5,7 @@ import { noRights } from '#domains/iam/rights.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
 import { newRequestId } from '#lib/request-id.ts'
 import { sourceAddress, type TrustedProxies } from '#lib/source-address.ts'
+import { subdomainOf } from '#lib/subdomain.ts'
 import { challenge } from './challenge.ts'
 import { readBasic, readBearer, type Shown } from './credentials.ts'
 import { OciError, ociErrorJson, toOciError } from './errors.ts'
@@ -86,7 +87,7 @@ async function enter(arrival: Arrival, verify: Verifier, route: Route | undefine
     req,
     res,
     name: route?.name ?? '',
-    subdomain: subdomainOf(registry, req),
+    subdomain: calledAt(registry, req),
     query: new URLSearchParams(search),
     anonymous: caller.uid === '',
     access: token?.access,
@@ -109,10 +110,13 @@ async function enter(arrival: Arrival, verify: Verifier, route: Route | undefine
   }
 }
 
-/** In HTTP/2 the authority stands for the header, as Node shows it too. A host of anybody else's is as good as ours. */
-function subdomainOf({ host }: Registry, req: IncomingMessage): string {
+/** In HTTP/2 the authority stands for the header. A host of anybody else's is as good as ours, but not a bad one below it. */
+function calledAt({ host }: Registry, req: IncomingMessage): string {
   const called = String(req.headers[':authority'] ?? req.headers.host ?? '').toLowerCase()
-  return called.endsWith(`.${host}`) ? called.slice(0, -host.length - 1) : ''
+  if (!called.endsWith(`.${host}`)) return ''
+  const found = subdomainOf(called, host)
+  if (found !== undefined) return found
+  throw new OciError('NAME_INVALID', 'the sub-domain is not valid')
 }
 
 function tokenActionOf({ kind, name }: Route, method: string | undefined): string | undefined {

@@ -33,7 +33,7 @@ export type Visit = {
 
 /** Where the repository is: a sub-domain of the registry is the folder between its organisation and the rest. */
 export function pathOf({ name, subdomain }: Pick<Visit, 'name' | 'subdomain'>): string {
-  return subdomain === '' ? name : name.replace('/', `/${subdomain}/`)
+  return subdomain === '' ? name : name.replace('/', () => `/${subdomain}/`)
 }
 
 type VisitCallInput = {

@@ -41,10 +41,12 @@ test('what is pushed and pulled there lies in the folder, and answers speak as t
 
 test('a name that is no folder is refused', async () => {
   await using registry = await startRegistry()
-  for (const subdomain of ['-', 'a_', '..', 'a b', 'ä']) {
+  for (const subdomain of ['-', 'a_', '..', 'a b', 'ä', '', 'a/b', "$'", '$&', 'a"b']) {
     const host = `${Buffer.from(subdomain).toString('latin1')}.${hostOf(registry)}`
     const { status } = await registry.puller.call('GET', 'acme/app/manifests/v1', { headers: { host } })
     assert.ok([400, 404].includes(status), `${subdomain}: ${status}`)
+    const anonymous = await registry.nobody.call('GET', 'acme/app/manifests/v1', { headers: { host } })
+    assert.deepEqual([anonymous.status, codeOf(anonymous)], [400, 'NAME_INVALID'], subdomain)
   }
 })
 

@@ -1,0 +1,8 @@
+const labels = /^[a-z0-9]+(?:[.-]+[a-z0-9]+)*$/
+
+/** What stands before `.host` in `name`, in lower-case letters, digits, hyphens and dots; undefined when it is anything else. */
+export function subdomainOf(name: string, host: string): string | undefined {
+  if (!name.endsWith(`.${host}`)) return undefined
+  const before = name.slice(0, -host.length - 1)
+  return labels.test(before) ? before : undefined
+}
