@@ -1,7 +1,7 @@
 import { readConfig } from '#config.ts'
 import { join as joined, sql } from '#db/sql.ts'
-import { insertGroup } from '#domains/iam/groups.store.ts'
-import { findRepoRow, insertRepo } from '#domains/registry/repos.store.ts'
+import { insertGroup } from '#domains/iam/groups/groups.store.ts'
+import { findRepoRow, insertRepo } from '#domains/registry/repos/repos.store.ts'
 import { newUid } from '#lib/uid.ts'
 import { createApp } from '../src/create-app.ts'
 

@@ -1,7 +1,7 @@
 // Fills a data folder with repositories, through the store that the server uses.
 import { readConfig } from '#config.ts'
-import { insertGroup } from '#domains/iam/groups.store.ts'
-import { insertRepo } from '#domains/registry/repos.store.ts'
+import { insertGroup } from '#domains/iam/groups/groups.store.ts'
+import { insertRepo } from '#domains/registry/repos/repos.store.ts'
 import { newUid } from '#lib/uid.ts'
 import { createApp } from '../src/create-app.ts'
 

@@ -1,6 +1,6 @@
 // What the values of settings may be: each takes a text and the setting's name, and throws a ConfigError.
 import { isIP } from 'node:net'
-import { parseMasterKey } from './lib/master-key.ts'
+import { parseMasterKey } from './lib/crypto/master-key.ts'
 
 /** A setting that cannot be used; the message lists every one that is wrong. */
 export class ConfigError extends Error {

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Db } from './db/sql.ts'
-import { type QueueDepth, readDepth } from './domains/events/depth.store.ts'
+import { type QueueDepth, readDepth } from './domains/events/delivery/depth.store.ts'
 
 /** What `/metrics` shows. Labels never hold names, uids or other data of users. */
 export type Metrics = {

@@ -1,5 +1,5 @@
 import type { App, Caller } from '#app.ts'
-import { createRights, noRights } from '#domains/iam/rights.ts'
+import { createRights, noRights } from '#domains/iam/access/rights.ts'
 import { operatorUid, type Verifier } from '#issuer/access-token.ts'
 import { unauthenticated } from '#lib/errors.ts'
 

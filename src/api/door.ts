@@ -3,12 +3,12 @@ import type { Message } from '@bufbuild/protobuf'
 import type { App, Call, Caller, Handler, StreamCall, StreamHandler } from '#app.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
 import { AppError, unimplemented } from '#lib/errors.ts'
-import { type TrustedProxies, trustedProxies } from '#lib/source-address.ts'
+import { type TrustedProxies, trustedProxies } from '#lib/net/source-address.ts'
 import { anonymous, authenticate, bearerOf } from './authenticate.ts'
 import { type Rendered, renderError, toAppError } from './errors.ts'
-import { resolveMask } from './field-mask.ts'
 import { type Endpoint, scopeOf } from './methods.ts'
 import { permitAt, permitEverywhere, reachOf } from './permit.ts'
+import { resolveMask } from './transcoding/field-mask.ts'
 
 export type Door = {
   app: App

@@ -13,7 +13,7 @@ import {
 import { StatusSchema } from '#gen/google/rpc/status_pb.ts'
 import { TermsNotAcceptedDetailSchema } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { AppError, type Code, codes, type Detail, unavailable } from '#lib/errors.ts'
-import { jsonText } from './json-write.ts'
+import { jsonText } from './transcoding/json-write.ts'
 
 export type Rendered = {
   code: Code

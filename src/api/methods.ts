@@ -5,8 +5,8 @@ import { http } from '#gen/google/api/annotations_pb.ts'
 import { Event_Audience, event, iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
 import { camelCase } from '#lib/fields.ts'
-import { readJson } from './json-read.ts'
-import { eventText } from './json-write.ts'
+import { readJson } from './transcoding/json-read.ts'
+import { eventText } from './transcoding/json-write.ts'
 
 /** `handler` is missing for what a later version brings. */
 export type Endpoint = { method: Method; desc: DescMethod; handler: Handler | StreamHandler | undefined }

@@ -1,8 +1,8 @@
 // POST /oauth/token: the one path of the issuer that is neither in the contract nor a document.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tokenExchange } from '#issuer/oauth-token.ts'
+import { sourceAddress } from '#lib/net/source-address.ts'
 import { newRequestId } from '#lib/request-id.ts'
-import { sourceAddress } from '#lib/source-address.ts'
 import type { Door } from './door.ts'
 import { toAppError } from './errors.ts'
 import { readBody } from './read-body.ts'

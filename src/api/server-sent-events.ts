@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type DescMessage, isFieldSet, type Message } from '@bufbuild/protobuf'
 import { gone, tooSlow } from './door.ts'
 import { errorJson, type Rendered } from './errors.ts'
-import { jsonText } from './json-write.ts'
+import { jsonText } from './transcoding/json-write.ts'
 
 /** The field of the request that the `Last-Event-ID` header stands for. */
 const resumeField = 'after'

@@ -1,5 +1,4 @@
 import type { Service } from '#app.ts'
-import { services as advisory } from '#domains/advisory/domain.ts'
 import { services as events } from '#domains/events/domain.ts'
 import { services as iam } from '#domains/iam/domain.ts'
 import { services as libraries } from '#domains/libraries/domain.ts'
@@ -16,7 +15,6 @@ export const services: readonly Service[] = [
   ...iam,
   ...registry,
   ...vulnerabilities,
-  ...advisory,
   ...libraries,
   ...events,
   ...ping,

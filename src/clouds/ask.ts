@@ -1,4 +1,4 @@
-import { type Outgoing, OutgoingError } from '#lib/outgoing.ts'
+import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import type { Assert, CloudAnswer, CloudEndpoints, CloudReason } from './cloud-account.ts'
 
 /** What a check has at hand. */

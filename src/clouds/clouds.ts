@@ -1,6 +1,6 @@
 // Whether an account in a cloud trusts us: one attempt to get credentials there, the way the cloud documents it, with a
 // token that we sign. What is obtained is thrown away.
-import type { Outgoing } from '#lib/outgoing.ts'
+import type { Outgoing } from '#lib/net/outgoing.ts'
 import { checkAmazon } from './amazon.ts'
 import { checkAzure } from './azure.ts'
 import type { Assert, CloudAccount, CloudAnswer, CloudEndpoints } from './cloud-account.ts'

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { decodeJwt, errors, jwtVerify, SignJWT } from 'jose'
 import { decodeBits, encodeBits } from '#lib/capability-set.ts'
 import { AppError, unauthenticated } from '#lib/errors.ts'
-import { subdomainOf } from '#lib/subdomain.ts'
+import { subdomainOf } from '#lib/net/subdomain.ts'
 import { isUid, top } from '#lib/uid.ts'
 import { type Keyring, signingAlgorithm } from './keyring.ts'
 

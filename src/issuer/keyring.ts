@@ -1,7 +1,7 @@
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
 import type { Db } from '#db/sql.ts'
-import { currentSigningKeys, type NewKeyPair, type SigningKey } from '#domains/iam/signing-keys.service.ts'
-import type { Sealer } from '#lib/seal.ts'
+import { currentSigningKeys, type NewKeyPair, type SigningKey } from '#domains/iam/signing-keys/signing-keys.service.ts'
+import type { Sealer } from '#lib/crypto/seal.ts'
 
 export const signingAlgorithm = 'ES256'
 

@@ -1,4 +1,4 @@
-import { createRights, type Grants } from '#domains/iam/rights.ts'
+import { createRights, type Grants } from '#domains/iam/access/rights.ts'
 import { AppError } from '#lib/errors.ts'
 import { isAtOrBelow, lineage, top } from '#lib/uid.ts'
 

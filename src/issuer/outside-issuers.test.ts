@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { AppError } from '#lib/errors.ts'
-import { type Outgoing, OutgoingError } from '#lib/outgoing.ts'
+import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import { createOutsideIssuers } from './outside-issuers.ts'
 
 const issuer = 'https://issuer.test'

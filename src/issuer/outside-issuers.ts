@@ -12,9 +12,9 @@
 // One fetch per issuer runs at a time, and whoever needs one waits for it. The age of keys counts from its start.
 // At most 1,000 issuers are held: the one longest unasked goes first, those without keys before all others.
 import type { JSONWebKeySet } from 'jose'
+import { type KeySet, readKeySet } from '#lib/crypto/key-set.ts'
 import { type AppError, unauthenticated } from '#lib/errors.ts'
-import { type KeySet, readKeySet } from '#lib/key-set.ts'
-import type { Outgoing } from '#lib/outgoing.ts'
+import type { Outgoing } from '#lib/net/outgoing.ts'
 
 const seconds = 1000
 const freshFor = 5 * 60 * seconds

@@ -1,6 +1,6 @@
 // Tokens that other issuers signed: read without trust, then verified against keys that we looked up ourselves.
 import { compactVerify, type JSONWebKeySet, type JWK } from 'jose'
-import { canonicalIssuer } from '#domains/iam/people.ts'
+import { canonicalIssuer } from '#domains/iam/identities/people.ts'
 import { type AppError, unauthenticated } from '#lib/errors.ts'
 import { parseUniqueJson } from '#lib/unique-json.ts'
 

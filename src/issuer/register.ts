@@ -1,7 +1,7 @@
 // How a person gets an account: the token of a sign-in provider that the settings trust with people.
 import type { Call } from '#app.ts'
-import { canonicalIssuer, personUid } from '#domains/iam/people.ts'
-import { type Person, registerPerson } from '#domains/iam/registration.service.ts'
+import { canonicalIssuer, personUid } from '#domains/iam/identities/people.ts'
+import { type Person, registerPerson } from '#domains/iam/invites/registration.service.ts'
 import { AppError, invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
 import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutsideToken } from './outside-token.ts'

@@ -1,7 +1,7 @@
 // /v2/<name>/blobs/<digest> (distribution specification, "Pulling blobs", "Deleting Blobs").
 import type { Content } from '#blobs/blobs.ts'
-import type { Blob } from '#domains/registry/blobs.model.ts'
-import * as service from '#domains/registry/blobs.service.ts'
+import type { Blob } from '#domains/registry/blobs/blobs.model.ts'
+import * as service from '#domains/registry/blobs/blobs.service.ts'
 import { allow } from './access.ts'
 import { OciError } from './errors.ts'
 import { observePull } from './observe.ts'

@@ -1,6 +1,6 @@
 // Who a client of the registry is, from its Authorization header.
 import type { Caller } from '#app.ts'
-import { createRights, noRights } from '#domains/iam/rights.ts'
+import { createRights, noRights } from '#domains/iam/access/rights.ts'
 import { type AccessToken, operatorUid, type Verifier, WrongAudience } from '#issuer/access-token.ts'
 import { proveIdentity } from '#issuer/exchange.ts'
 import { AppError } from '#lib/errors.ts'

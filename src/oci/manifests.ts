@@ -1,8 +1,13 @@
 // /v2/<name>/manifests/<reference> (distribution specification, "Pulling manifests", "Pushing Manifests", "Deleting").
-import { ManifestProblem, readManifest } from '#domains/registry/manifest-document.ts'
-import { type Manifest, maxManifestBytes, maxTagsAtOnce, tagNamePattern } from '#domains/registry/manifests.model.ts'
-import * as service from '#domains/registry/manifests.service.ts'
-import type { RepoRef } from '#domains/registry/repos.model.ts'
+import { ManifestProblem, readManifest } from '#domains/registry/manifests/manifest-document.ts'
+import {
+  type Manifest,
+  maxManifestBytes,
+  maxTagsAtOnce,
+  tagNamePattern,
+} from '#domains/registry/manifests/manifests.model.ts'
+import * as service from '#domains/registry/manifests/manifests.service.ts'
+import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { type Algorithm, algorithmOf, digestOf, isDigest } from '#lib/digest.ts'
 import { allow, checkMayTag } from './access.ts'
 import { OciError } from './errors.ts'

@@ -1,7 +1,7 @@
 // Pulls and refused pushes become events; those of a push that succeeds are written with it.
-import type { Pulled, Pushed } from '#domains/events/emit-registry.ts'
-import { isRepoPath } from '#domains/registry/paths.service.ts'
-import type { RepoRef } from '#domains/registry/repos.model.ts'
+import type { Pulled, Pushed } from '#domains/events/outbox/emit-registry.ts'
+import { isRepoPath } from '#domains/registry/repos/paths.service.ts'
+import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { toOciError } from './errors.ts'
 import { originOf } from './respond.ts'
 import { pathOf, type Visit } from './visit.ts'

@@ -1,6 +1,6 @@
 // /v2/<name>/referrers/<digest> (distribution specification, "Listing Referrers").
-import { indexType } from '#domains/registry/manifests.model.ts'
-import { listReferrers } from '#domains/registry/manifests.service.ts'
+import { indexType } from '#domains/registry/manifests/manifests.model.ts'
+import { listReferrers } from '#domains/registry/manifests/manifests.service.ts'
 import { allow } from './access.ts'
 import { OciError } from './errors.ts'
 import { requireDigest } from './respond.ts'

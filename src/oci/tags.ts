@@ -1,7 +1,7 @@
 // /v2/<name>/tags/list (distribution specification, "Listing Tags").
 
-import { freeTags } from '#domains/registry/public-images.service.ts'
-import { tagNames } from '#domains/registry/tags.service.ts'
+import { freeTags } from '#domains/registry/repos/public-images.service.ts'
+import { tagNames } from '#domains/registry/tags/tags.service.ts'
 import { allow, seesOnlyFreeTags } from './access.ts'
 import { nextLink, numberOf } from './parameters.ts'
 import type { Visit } from './visit.ts'

@@ -1,9 +1,9 @@
 // /v2/<name>/blobs/uploads/… (distribution specification, "Pushing blobs").
 import { createHash } from 'node:crypto'
 import { ContentMissing, type Part } from '#blobs/blobs.ts'
-import type { Upload } from '#domains/registry/blobs.model.ts'
-import type { RepoRef } from '#domains/registry/repos.model.ts'
-import * as service from '#domains/registry/uploads.service.ts'
+import type { Upload } from '#domains/registry/blobs/blobs.model.ts'
+import * as service from '#domains/registry/blobs/uploads.service.ts'
+import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { type Algorithm, algorithmOf, digestOf } from '#lib/digest.ts'
 import { allow } from './access.ts'
 import { OciError } from './errors.ts'

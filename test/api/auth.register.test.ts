@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { personUid } from '#domains/iam/people.ts'
+import { personUid } from '#domains/iam/identities/people.ts'
 import { refusalOf } from '../support/answers.ts'
 import { checkLists } from '../support/check-lists.ts'
 import { assertError, assertInvalid, eventsOf, ok } from '../support/expect.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { sweep } from '#domains/events/retention.ts'
+import { sweep } from '#domains/events/outbox/retention.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { eventually, localSinks, startReceiver } from '../support/receiver.ts'
 

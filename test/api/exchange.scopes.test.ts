@@ -1,7 +1,7 @@
 // What a token may do where: the bindings of its identity, cut to the scopes and capabilities that were asked for.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { capabilities, maskOf } from '#domains/iam/capabilities.ts'
+import { capabilities, maskOf } from '#domains/iam/access/capabilities.ts'
 import { decodeBits } from '#lib/capability-set.ts'
 import { claimsOf, type Scene, startExchange } from '../support/exchange.ts'
 import { assertDenied, assertInvalid, ok } from '../support/expect.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { startImageReader } from '#domains/registry/image-reader.ts'
+import { startImageReader } from '#domains/registry/images/image-reader.ts'
 import { allRead, alpine, pushLayers } from '../support/images.ts'
 import type { Json } from '../support/pinfold.ts'
 import { imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { assignTag, removeTagsOf } from '#domains/registry/tags.service.ts'
+import { assignTag, removeTagsOf } from '#domains/registry/tags/tags.service.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { checkLists } from '../support/check-lists.ts'
 import { assertBlocked, assertDenied, assertInvalid, assertNotFound, eventsOf, ok } from '../support/expect.ts'

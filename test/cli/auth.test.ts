@@ -13,7 +13,7 @@ import {
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { ambientToken } from '../../src/cli/outside-token.ts'
+import { ambientToken } from '../../src/cli/iam/outside-token.ts'
 import { looseToken, makeHome, secondsFromNow, startFakeSts } from '../support/fake-sts.ts'
 import { roleUids, startPinfold } from '../support/pinfold.ts'
 import { type Env, program, type Run, run } from '../support/process.ts'

@@ -2,9 +2,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
-import { advisoryFields } from '#domains/vulnerabilities/advisories.model.ts'
-import { countAdvisories, type Limits, listAdvisories } from '#domains/vulnerabilities/advisory-search.store.ts'
-import { type AdvisoryFilter, facets } from '#domains/vulnerabilities/advisory-terms.model.ts'
+import { advisoryFields } from '#domains/vulnerabilities/advisories/advisories.model.ts'
+import {
+  countAdvisories,
+  type Limits,
+  listAdvisories,
+} from '#domains/vulnerabilities/advisories/advisory-search.store.ts'
+import { type AdvisoryFilter, facets } from '#domains/vulnerabilities/advisories/advisory-terms.model.ts'
 import type { Branch, Page } from '#lib/paging.ts'
 import { importSamples, sampleAdvisory } from '../support/advisories.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'

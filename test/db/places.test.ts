@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { listRepos } from '../../src/domains/registry/repos.store.ts'
+import { listRepos } from '../../src/domains/registry/repos/repos.store.ts'
 import { startPinfold } from '../support/pinfold.ts'
 
 test('a list reads any number of places', async () => {

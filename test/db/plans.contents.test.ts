@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql, type Tx } from '#db/sql.ts'
-import * as contents from '#domains/registry/image-contents.store.ts'
-import * as history from '#domains/registry/tag-history.store.ts'
-import { listAbout } from '#domains/vulnerabilities/publication.store.ts'
+import * as contents from '#domains/registry/images/image-contents.store.ts'
+import * as history from '#domains/registry/tags/tag-history.store.ts'
+import { listAbout } from '#domains/vulnerabilities/advisories/publication.store.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
 
 let pinfold: Pinfold

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql, type Tx } from '#db/sql.ts'
-import * as deliveries from '#domains/events/deliveries.store.ts'
-import * as queues from '#domains/events/queues.store.ts'
-import * as retention from '#domains/events/retention.store.ts'
-import * as routing from '#domains/events/routing.store.ts'
-import * as sending from '#domains/events/sending.store.ts'
+import * as deliveries from '#domains/events/delivery/deliveries.store.ts'
+import * as queues from '#domains/events/delivery/queues.store.ts'
+import * as routing from '#domains/events/delivery/routing.store.ts'
+import * as sending from '#domains/events/delivery/sending.store.ts'
+import * as retention from '#domains/events/outbox/retention.store.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
 
 let pinfold: Pinfold

@@ -1,10 +1,10 @@
 // What the registry asks for each request, and what the collection reads page by page, comes from an index.
 import { after, before, test } from 'node:test'
 import type { Reader } from '#db/sql.ts'
-import * as blobs from '#domains/registry/blobs.store.ts'
-import * as collection from '#domains/registry/collection.store.ts'
-import * as manifests from '#domains/registry/manifests.store.ts'
-import * as uploads from '#domains/registry/uploads.store.ts'
+import * as blobs from '#domains/registry/blobs/blobs.store.ts'
+import * as collection from '#domains/registry/blobs/collection.store.ts'
+import * as uploads from '#domains/registry/blobs/uploads.store.ts'
+import * as manifests from '#domains/registry/manifests/manifests.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
 

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
-import * as history from '#domains/registry/tag-history.store.ts'
-import { tagFields } from '#domains/registry/tags.model.ts'
+import * as history from '#domains/registry/tags/tag-history.store.ts'
+import { tagFields } from '#domains/registry/tags/tags.model.ts'
 import {
   countTags,
   digestOf,
@@ -14,7 +14,7 @@ import {
   type TagBranch,
   type TagFilter,
   tagsWhere,
-} from '#domains/registry/tags.store.ts'
+} from '#domains/registry/tags/tags.store.ts'
 import type { Field } from '#lib/fields.ts'
 import type { Page } from '#lib/paging.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'

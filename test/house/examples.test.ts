@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
 import { ConfigError, readConfig } from '#config.ts'
-import { parseMasterKey } from '#lib/master-key.ts'
+import { parseMasterKey } from '#lib/crypto/master-key.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const files = globSync('examples/*.env', { cwd: root })

@@ -34,7 +34,7 @@ test('SQL stands only in stores and in the database room', () => {
 
 test('nothing changes the ledger of tags, and it goes only with its repo', () => {
   const changing = /\b(?:UPDATE|DELETE\s+FROM|REPLACE\s+INTO|DROP\s+TABLE|ALTER\s+TABLE)\s+tag_history\b[^`$]*/g
-  const store = 'src/domains/registry/tag-history.store.ts'
+  const store = 'src/domains/registry/tags/tag-history.store.ts'
   const changes = sources.flatMap((file) => (read(file).match(changing) ?? []).map((text) => `${file}: ${text}`))
   assert.deepEqual(changes, [`${store}: DELETE FROM tag_history WHERE repo_id = `])
   assert.doesNotMatch(read(store), /DO UPDATE/)

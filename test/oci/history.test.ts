@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { assignTag } from '#domains/registry/tags.service.ts'
+import { assignTag } from '#domains/registry/tags/tags.service.ts'
 import { ok } from '../support/expect.ts'
 import { type Answer, type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { digestOf, ledgerOf, plantManifest, plantTag } from '../support/tags.ts'

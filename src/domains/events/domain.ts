@@ -3,10 +3,10 @@ import { AuditService } from '#gen/pinfold/control/events/v1/audit_pb.ts'
 import { DeliveriesService } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
 import { EventStreamService } from '#gen/pinfold/control/events/v1/stream_pb.ts'
 import { SubscriptionsService } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
-import { audit } from './audit.v2.ts'
-import { deliveries } from './deliveries.v2.ts'
-import { eventStream } from './stream.v2.ts'
-import { subscriptions } from './subscriptions.v2.ts'
+import { audit } from './audit/audit.v2.ts'
+import { deliveries } from './delivery/deliveries.v2.ts'
+import { eventStream } from './stream/stream.v2.ts'
+import { subscriptions } from './subscriptions/subscriptions.v2.ts'
 
 export const services: readonly Service[] = [
   { desc: SubscriptionsService, handlers: subscriptions },

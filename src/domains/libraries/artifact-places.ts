@@ -1,5 +1,5 @@
 // From where a library is listed: from its ecosystem, and from the part of it that each filter picks.
-import { localLabel } from '#lib/pep440.ts'
+import { localLabel } from '#versions/pep440.ts'
 import type { Ecosystem, VersionFacts } from './artifacts.model.ts'
 
 /** Which libraries of an ecosystem; what is left out does not matter. */

@@ -1,7 +1,7 @@
 import type { Fields } from '#lib/fields.ts'
-import { mavenKey } from '#lib/maven-version.ts'
-import { pep440Key } from '#lib/pep440.ts'
-import { projectName, projectNamePattern } from '#lib/pep503.ts'
+import { mavenKey } from '#versions/maven.ts'
+import { pep440Key } from '#versions/pep440.ts'
+import { projectName, projectNamePattern } from '#versions/pep503.ts'
 
 export type Ecosystem = 'java' | 'python'
 

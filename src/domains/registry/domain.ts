@@ -4,11 +4,11 @@ import { TagHistoryService } from '#gen/pinfold/control/registry/v1/tag_history_
 import { ImagesService } from '#gen/pinfold/registry/v2/images_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
-import { collection } from './collection.control.ts'
-import { images } from './images.v2.ts'
-import { repos } from './repos.v2.ts'
-import { tagHistory } from './tag-history.control.ts'
-import { tags } from './tags.v2.ts'
+import { collection } from './blobs/collection.control.ts'
+import { images } from './images/images.v2.ts'
+import { repos } from './repos/repos.v2.ts'
+import { tagHistory } from './tags/tag-history.control.ts'
+import { tags } from './tags/tags.v2.ts'
 
 export const services: readonly Service[] = [
   { desc: ReposService, handlers: repos },

@@ -1,0 +1,237 @@
+// Events, as others are told of them: subscriptions, with what became of what was sent, and the stream.
+import { isUid } from '#lib/uid.ts'
+import { type Body, send } from '../shape/api-client.ts'
+import { apiReader, parentOf, type Query } from '../shape/api-pages.ts'
+import {
+  type ArgumentSpec,
+  CliError,
+  type Command,
+  type CommandGroup,
+  exitCodes,
+  type OptionSpec,
+  type Options,
+  outputOption,
+  type Terminal,
+} from '../shape/command.ts'
+import { plain, table } from '../shape/plain-text.ts'
+import { sessionOptions } from '../shape/session.ts'
+import { eventsListen } from './events-listen.ts'
+
+type Method = Parameters<typeof send>[0]
+type Call = (method: Method, path: string, body?: object, query?: Record<string, string>) => Promise<Body>
+type Subscription = { uid: string; sink: string; createTime: string }
+type Settings = {
+  types?: string[]
+  paused?: boolean
+  pauseReason?: string
+  waiting?: string
+  givenUp?: string
+  blockedUntil?: string
+}
+type Attempt = { result: string; status: number; durationMs: number; createTime: string }
+type Delivery = {
+  uid: string
+  state: string
+  type?: string
+  subject: string
+  attemptCount?: number
+  nextAttemptTime?: string
+  lastAttempt?: Attempt
+  createTime: string
+}
+
+const base = '/events/v2/subscriptions'
+const common: readonly OptionSpec[] = [outputOption, ...sessionOptions]
+const uidArgument: ArgumentSpec = { name: '<uid>', summary: 'The subscription, as list shows it' }
+const parentOption: OptionSpec = {
+  flags: '--parent <group>',
+  summary: 'A group by uid or an organisation by name; your own unless given',
+}
+
+/** The session's API, and the uid that was given where the command takes one. */
+async function open(
+  terminal: Terminal,
+  options: Options,
+): Promise<{
+  call: Call
+  uid: string
+  parent(): Promise<string>
+  subscriptions(scope: Query): Promise<{ items: Subscription[] }>
+}> {
+  const uid = String(options.uid ?? '')
+  if (options.uid !== undefined && !isUid(uid)) {
+    throw new CliError(exitCodes.usage, 'a subscription is named by its uid')
+  }
+  const reader = await apiReader(terminal, options)
+  const { session, token } = reader
+  const call: Call = (method, path, body, query = {}) => {
+    const url = new URL(path, session.api)
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+    return send(method, url, token, { body })
+  }
+  return {
+    call,
+    uid,
+    parent: () => parentOf(reader, options.parent),
+    subscriptions: (scope) => reader.list<Subscription>(base, 'subscriptions', scope),
+  }
+}
+
+function show(terminal: Terminal, options: Options, value: object, rows: readonly (readonly string[])[]): void {
+  if (options.output === 'json') terminal.print(JSON.stringify(value, undefined, 2))
+  else for (const line of table(rows)) terminal.print(line)
+}
+
+const create: Command = {
+  name: 'create',
+  summary: 'Send the events of a group and all below it to an address',
+  details: `Prints the secret of the signatures, which cannot be read again. Deliveries are CloudEvents as HTTP POST, signed by the
+server's keys and, with the secret, as Standard Webhooks has it.`,
+  arguments: [{ name: '<sink>', summary: 'An https URL' }],
+  options: [
+    parentOption,
+    {
+      flags: '--type <pattern>',
+      summary: "Only events of this type, such as 'dev.pinfold.registry.*'; may be repeated",
+      repeat: true,
+    },
+    ...common,
+  ],
+  async run(terminal, options) {
+    const { call, parent } = await open(terminal, options)
+    const made = (await call('POST', `${base}/${await parent()}`, { sink: options.sink })) as Body & Subscription
+    const types = (options.type ?? []) as string[]
+    try {
+      if (types.length > 0) await call('PATCH', `${base}/${made.uid}/settings`, { types })
+    } catch (error) {
+      await call('DELETE', `${base}/${made.uid}`)
+      throw error
+    }
+    const { secret } = (await call('POST', `${base}/${made.uid}:rotateSecret`, {})) as { secret: string }
+    const rows = [
+      ['uid', made.uid],
+      ['sink', made.sink],
+      ['types', types.join(', ') || 'all'],
+    ]
+    show(terminal, options, { ...made, types, secret }, rows)
+    if (options.output !== 'json') terminal.print(`secret  ${secret}`)
+    return exitCodes.ok
+  },
+}
+
+const list: Command = {
+  name: 'list',
+  summary: 'List subscriptions, with what waits for each',
+  options: [{ ...parentOption, summary: 'Only those of this group and below' }, ...common],
+  async run(terminal, options) {
+    const { call, parent, subscriptions } = await open(terminal, options)
+    const scope = options.parent === undefined ? {} : { 'uidp.descendants_of': await parent() }
+    const { items } = await subscriptions(scope)
+    const found: (Subscription & Settings)[] = []
+    for (const one of items) {
+      found.push({ ...((await call('GET', `${base}/${one.uid}/settings`)) as Settings), ...one })
+    }
+    const rows = found.map((one) => [one.uid, one.sink, one.waiting ?? '0', one.givenUp ?? '0', stateOf(one)])
+    show(terminal, options, { items: found }, [['UID', 'SINK', 'WAITING', 'GIVEN UP', 'STATE'], ...rows])
+    return exitCodes.ok
+  },
+}
+
+function stateOf({ paused, pauseReason, blockedUntil }: Settings): string {
+  if (paused) return `paused: ${pauseReason || 'no reason given'}`
+  return blockedUntil ? `the sink fails; tried again at ${blockedUntil}` : 'ok'
+}
+
+const remove: Command = {
+  name: 'delete',
+  summary: 'Delete a subscription; what waits for it is not sent',
+  arguments: [uidArgument],
+  options: sessionOptions,
+  async run(terminal, options) {
+    const { call, uid } = await open(terminal, options)
+    await call('DELETE', `${base}/${uid}`)
+    return exitCodes.ok
+  },
+}
+
+const test: Command = {
+  name: 'test',
+  summary: 'Send one event of a test, now, and tell what came of it',
+  details: 'Ends with 1 when the receiver has not answered with success.',
+  arguments: [uidArgument],
+  options: common,
+  async run(terminal, options) {
+    const { call, uid } = await open(terminal, options)
+    const sent = (await call('POST', `${base}/${uid}:sendTest`, {})) as Body & Delivery
+    show(terminal, options, sent, [[resultOf(sent)]])
+    return sent.state === 'DELIVERED' ? exitCodes.ok : exitCodes.failed
+  },
+}
+
+const states = { waiting: 'WAITING', delivered: 'DELIVERED', 'given-up': 'GIVEN_UP' } as const
+
+const deliveries: Command = {
+  name: 'deliveries',
+  summary: 'List what was sent to a subscription, newest first',
+  arguments: [uidArgument],
+  options: [
+    { flags: '--state <state>', summary: 'Only these', choices: Object.keys(states) },
+    { flags: '--limit <count>', summary: 'How many: 50 unless given, 200 at most' },
+    ...common,
+  ],
+  async run(terminal, options) {
+    const { call, uid } = await open(terminal, options)
+    const limit = String(options.limit ?? 50)
+    if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > 200) {
+      throw new CliError(exitCodes.usage, '--limit must be a number from 1 to 200')
+    }
+    const state = options.state === undefined ? {} : { state: states[options.state as keyof typeof states] }
+    const query = { page_size: limit, ...state }
+    const page = (await call('GET', `${base}/${uid}/deliveries`, undefined, query)) as { deliveries?: Delivery[] }
+    const items = page.deliveries ?? []
+    const rows = items.map((one) => [one.uid, one.createTime, one.type || '(not kept)', one.state, resultOf(one)])
+    show(terminal, options, { items }, [['UID', 'TIME', 'TYPE', 'STATE', 'LAST ATTEMPT'], ...rows])
+    return exitCodes.ok
+  },
+}
+
+function resultOf({ lastAttempt, attemptCount, nextAttemptTime }: Delivery): string {
+  if (!lastAttempt) return 'not tried yet'
+  const { result, status, durationMs } = lastAttempt
+  const next = nextAttemptTime ? `, again at ${nextAttemptTime}` : ''
+  const count = (attemptCount ?? 1) > 1 ? `, attempt ${attemptCount}` : ''
+  return `${result}${status ? ` (${status})` : ''} in ${durationMs} ms${count}${next}`
+}
+
+const replay: Command = {
+  name: 'replay',
+  summary: 'Send the events of a time once more, in their order',
+  details: 'Times are RFC 3339, such as 2026-11-20T09:00:00Z. Each event has the id that it had before.',
+  arguments: [uidArgument],
+  options: [
+    { flags: '--since <time>', summary: 'From this time on', required: true },
+    { flags: '--until <time>', summary: 'Before this time; now unless given' },
+    ...common,
+  ],
+  async run(terminal, options) {
+    const { call, uid } = await open(terminal, options)
+    const endTime = options.until === undefined ? {} : { endTime: options.until }
+    const answer = (await call('POST', `${base}/${uid}:replay`, { startTime: options.since, ...endTime })) as {
+      eventCount: string
+    }
+    show(terminal, options, answer, [[`${plain(answer.eventCount)} events will be sent once more`]])
+    return exitCodes.ok
+  },
+}
+
+const subscriptions: CommandGroup = {
+  name: 'subscriptions',
+  summary: 'Where events are sent, and what became of them',
+  commands: [create, list, remove, test, deliveries, replay],
+}
+
+export const events: CommandGroup = {
+  name: 'events',
+  summary: 'What happens on the server, as it is told to others',
+  commands: [subscriptions, eventsListen],
+}

@@ -1,0 +1,37 @@
+// Whether an event is what the server said, in the way that a receiver of deliveries finds out.
+import { createHash } from 'node:crypto'
+import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { isAtOrBelow, isUid, top } from '#lib/uid.ts'
+import { CliError, exitCodes } from '../shape/command.ts'
+import { plain } from '../shape/plain-text.ts'
+import type { StreamedEvent } from './event-stream.ts'
+
+/** Throws unless the event was signed by the server's published keys, for this group, and with this body. */
+export type VerifyEvent = (event: StreamedEvent) => Promise<void>
+
+const prefix = 'webhook:'
+
+/** `group` is what the stream was asked for; without one, the token names a group above the event. */
+export function createEventVerifier(api: string, group: string): VerifyEvent {
+  const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', api))
+  return async ({ id, attributes, data, token }) => {
+    try {
+      const { payload } = await jwtVerify(token, keys, {
+        issuer: api,
+        audience: 'customer',
+        algorithms: ['ES256'],
+        requiredClaims: ['sub', 'exp'],
+      })
+      const { sub = '', webhook } = payload
+      const place = sub.startsWith(prefix) ? sub.slice(prefix.length) : ''
+      const meant = group === '' ? place === top || isUid(place) : place === group
+      if (!meant || !isAtOrBelow(attributes.group ?? '', place)) throw new Error('it is for somebody else')
+      const digest = `sha256:${createHash('sha256').update(data).digest('hex')}`
+      if ((webhook as { digest?: unknown } | undefined)?.digest !== digest) throw new Error('its body was changed')
+      if (attributes.id !== id) throw new Error('its id was changed')
+    } catch (error) {
+      const reason = plain((error as Error).message)
+      throw new CliError(exitCodes.failed, `the event ${plain(id)} is not what ${api} has signed: ${reason}`, error)
+    }
+  }
+}

@@ -1,0 +1,106 @@
+// Why a token of somebody else would become an identity of the server, or not, claim by claim.
+import { isUid } from '#lib/uid.ts'
+import { parseUniqueJson } from '#lib/unique-json.ts'
+import { send } from '../shape/api-client.ts'
+import { CliError, type Command, exitCodes, outputOption } from '../shape/command.ts'
+import { table } from '../shape/plain-text.ts'
+import { apiOption, callerToken, sessionOf } from '../shape/session.ts'
+import { readTokenFile } from './outside-token.ts'
+
+/** How far the clocks of an issuer and the server may be apart; the server allows as much. */
+const leewayMs = 60_000
+
+type Check = { claim: string; wanted: string; got: string; matches: boolean }
+type Claims = Record<string, unknown>
+type Match = Record<'issuer' | 'subject' | 'audience', string>
+type StaticKeys = { issuer?: string; subject?: string; audiences?: string[]; expirationTime?: string }
+
+export const identitiesCheck: Command = {
+  name: 'check',
+  summary: 'Explain claim by claim whether a token would become an identity',
+  details: `Ends with 0 when it would and with 1 when not. Nothing of the token is sent anywhere, and its signature is not
+checked: only an exchange does that. The caller, who must be allowed to see the identity, is PINFOLD_TOKEN or whoever has
+signed in with pinfold auth login.`,
+  options: [
+    { flags: '--token-file <file>', summary: 'The file with the token; - for standard input', required: true },
+    { flags: '--identity <uid>', summary: 'The identity that it is for', required: true },
+    apiOption,
+    outputOption,
+  ],
+  async run(terminal, { identity, tokenFile, output, api }) {
+    const uid = String(identity)
+    if (!isUid(uid)) throw new CliError(exitCodes.usage, '--identity must name an identity by its uid')
+    const claims = readClaims((await readTokenFile(terminal, String(tokenFile))).token)
+    const session = sessionOf(terminal, { api })
+    const found = await send(
+      'GET',
+      new URL(`/iam/v2/identities/${uid}`, session.api),
+      await callerToken(terminal, session),
+    )
+
+    const checks = [...(await matchChecks(found, claims, session.api)), ...timeChecks(claims, Date.now())]
+    const matches = checks.every((check) => check.matches)
+    if (output === 'json') {
+      terminal.print(JSON.stringify({ identity: uid, matches, checks }, undefined, 2))
+    } else {
+      const rows = checks.map((one) => [one.matches ? 'ok' : 'no', one.claim, one.got || '(none)', one.wanted])
+      for (const line of table([['', 'CLAIM', 'TOKEN HAS', 'IDENTITY WANTS'], ...rows])) terminal.print(line)
+      terminal.print(matches ? 'the token matches; its signature was not checked' : 'the token does not match')
+    }
+    return matches ? exitCodes.ok : exitCodes.failed
+  },
+}
+
+/** Says as little as the token is worth: nothing of what could not be read is shown. */
+function readClaims(token: string): Claims {
+  const parts = token.split('.')
+  try {
+    if (parts.length !== 3) throw new SyntaxError('not three parts')
+    const claims = parseUniqueJson(Buffer.from(parts[1]!, 'base64url').toString())
+    if (claims === null || typeof claims !== 'object' || Array.isArray(claims)) throw new SyntaxError('not an object')
+    // One large issuer still writes its name without a scheme; the server reads it like this too.
+    const { iss } = claims as Claims
+    return { ...claims, ...(iss === 'accounts.google.com' ? { iss: 'https://accounts.google.com' } : {}) }
+  } catch {
+    throw new CliError(exitCodes.failed, 'the token cannot be read: it is not a signed JSON Web Token')
+  }
+}
+
+async function matchChecks(identity: Record<string, unknown>, claims: Claims, api: string): Promise<Check[]> {
+  const { matchClaims } = await import('#domains/iam/identities/claims.ts')
+  const { host, hostname } = new URL(api)
+  const ours = [...new Set([api, host, hostname])]
+  const { claimMatch, staticKeys } = identity as { claimMatch?: Partial<Match>; staticKeys?: StaticKeys }
+  if (claimMatch) return matchClaims(claimMatch, claims, ours)
+  if (!staticKeys) {
+    throw new CliError(exitCodes.failed, 'the identity is matched by something else than the claims of a token')
+  }
+  const { issuer = '', subject = '', audiences = [], expirationTime = '' } = staticKeys
+  return [
+    ...matchClaims({ issuer, subject }, claims, audiences.length > 0 ? audiences : ours),
+    {
+      claim: 'keys',
+      wanted: 'not expired',
+      got: `until ${expirationTime}`,
+      matches: Date.parse(expirationTime) > Date.now(),
+    },
+  ]
+}
+
+function timeChecks({ exp, nbf, iat }: Claims, now: number): Check[] {
+  const at = new Date(now).toISOString()
+  const past = (claim: string, value: unknown): Check[] => {
+    if (value === undefined) return []
+    const matches = typeof value === 'number' && value * 1000 <= now + leewayMs
+    return [{ claim, wanted: `not after ${at}`, got: timeText(value), matches }]
+  }
+  const alive = typeof exp === 'number' && exp * 1000 > now - leewayMs
+  const expiry = { claim: 'exp', wanted: `after ${at}`, got: timeText(exp), matches: alive }
+  return [expiry, ...past('nbf', nbf), ...past('iat', iat)]
+}
+
+function timeText(value: unknown): string {
+  if (value === undefined) return ''
+  const date = new Date(typeof value === 'number' ? value * 1000 : Number.NaN)
+  return Number.isNaN(date.getTime()) ? 'not a time' : date.toISOString()
+}

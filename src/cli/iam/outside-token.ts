@@ -1,0 +1,80 @@
+// The token that somebody else signed, which is exchanged for one of ours: from a file, or from the platform we run on.
+import { readFileSync } from 'node:fs'
+import { send } from '../shape/api-client.ts'
+import { CliError, exitCodes, type Terminal } from '../shape/command.ts'
+
+/**
+ * Where the guide projects a service account token that is meant for us. Never the default one: it is for the cluster's
+ * own API, and whoever gets it could use it there.
+ */
+const kubernetesFiles = ['/var/run/secrets/tokens/pinfold']
+const maxBytes = 64 * 1024
+
+export type OutsideToken = { token: string; from: string }
+
+/** The token in a file; `-` is standard input. */
+export async function readTokenFile(terminal: Terminal, file: string): Promise<OutsideToken> {
+  const from = file === '-' ? 'standard input' : file
+  const token = (file === '-' ? await terminal.input() : readFile(file)).trim()
+  if (token === '') throw new CliError(exitCodes.failed, `there is no token in ${from}`)
+  if (token.length > maxBytes || !/^[\x21-\x7e]+$/.test(token)) {
+    throw new CliError(exitCodes.failed, `what is in ${from} is not a token`)
+  }
+  return { token, from }
+}
+
+/** The token of the platform we run on. Throws an error that says where it was looked for. */
+export async function ambientToken(
+  terminal: Terminal,
+  api: string,
+  files: readonly string[] = kubernetesFiles,
+): Promise<OutsideToken> {
+  const { ACTIONS_ID_TOKEN_REQUEST_URL: url, ACTIONS_ID_TOKEN_REQUEST_TOKEN: bearer } = terminal.env
+  if (url && bearer) return { token: await gitHubToken(url, bearer, new URL(api).host), from: 'GitHub Actions' }
+  const given = terminal.env.PINFOLD_ID_TOKEN?.trim()
+  if (given) return { token: given, from: 'PINFOLD_ID_TOKEN' }
+  for (const file of files) {
+    if (exists(file)) return readTokenFile(terminal, file)
+  }
+  throw new CliError(
+    exitCodes.refused,
+    [
+      'there is no token to sign in with; these were looked for:',
+      '  GitHub Actions: ACTIONS_ID_TOKEN_REQUEST_URL and ACTIONS_ID_TOKEN_REQUEST_TOKEN (permissions: id-token: write)',
+      '  GitLab: PINFOLD_ID_TOKEN (in the id_tokens of the job)',
+      ...files.map((file) => `  Kubernetes: ${file}`),
+      'or name a file: pinfold auth login --identity-token FILE',
+    ].join('\n'),
+  )
+}
+
+async function gitHubToken(requestUrl: string, bearer: string, audience: string): Promise<string> {
+  const url = URL.parse(requestUrl)
+  if (!url) throw new CliError(exitCodes.config, 'ACTIONS_ID_TOKEN_REQUEST_URL is not a URL')
+  url.searchParams.set('audience', audience)
+  try {
+    const { value } = await send('GET', url, bearer)
+    if (typeof value === 'string' && value !== '') return value
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    throw new CliError(error.exitCode, `GitHub Actions gave no token: ${error.message}`, error)
+  }
+  throw new CliError(exitCodes.failed, 'GitHub Actions gave no token')
+}
+
+function exists(file: string): boolean {
+  try {
+    return readFileSync(file).length > 0
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EACCES'
+  }
+}
+
+function readFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new CliError(exitCodes.failed, `the token file ${file} cannot be read: ${code ?? message}`, error)
+  }
+}

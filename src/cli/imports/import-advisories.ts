@@ -1,0 +1,66 @@
+import { type Command, type Options, outputOption, type Terminal } from '../shape/command.ts'
+import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import { configOf } from '../shape/settings.ts'
+import { readAdvisories } from './advisory-yaml.ts'
+import { type ImportRecord, type Problem, sendRecords } from './import-batches.ts'
+import { inputFiles } from './import-files.ts'
+
+export const importAdvisories: Command = {
+  name: 'advisories',
+  summary: 'Take in security advisories from YAML files',
+  details: `A file has the advisories of one package; a folder or a tar archive may have any number of *.advisories.yaml. Ids and
+times stay as they are, and the events count as approved. Running it again changes only what has changed in the files.
+A record that is wrong is left out and named with its file and line; the rest is taken in, and the exit code is 1.
+
+${operatorDetails}`,
+  arguments: [{ name: '<path...>', summary: 'Files, folders or tar archives' }],
+  options: [
+    ...operatorOptions,
+    {
+      flags: '--group <uid>',
+      summary: 'The group that they belong to; unless given, the public organisation, which is made if there is none',
+    },
+    { flags: '--author <name>', summary: 'Whom they and their events are by; import unless given' },
+    outputOption,
+  ],
+  async run(terminal, options) {
+    const author = (options.author as string | undefined) ?? 'import'
+    const read = await readAll(options.path as readonly string[], author)
+    return withOperator(terminal, options, async (api) => {
+      const parent = await groupFor(terminal, options, api)
+      const rules = {
+        what: 'advisories',
+        path: '/control/v1/advisories:import',
+        request: (advisories: readonly object[]) => ({ parent, advisories }),
+        member: 'advisories',
+      }
+      return sendRecords(terminal, options, api, rules, read)
+    })
+  },
+}
+
+async function readAll(paths: readonly string[], author: string) {
+  const records: ImportRecord[] = []
+  const problems: Problem[] = []
+  for (const path of paths) {
+    for await (const { name, text } of inputFiles(path, (file) => /\.advisories\.ya?ml(?:\.gz)?$/.test(file))) {
+      const file = readAdvisories(name, text, author)
+      records.push(...file.records)
+      problems.push(...file.problems)
+    }
+  }
+  return { records, problems }
+}
+
+type Groups = { groups?: { uid: string; name: string }[] }
+
+/** The public organisation is what anybody may see, so it is where published data goes unless somebody says otherwise. */
+export async function groupFor(terminal: Terminal, options: Options, api: OperatorApi): Promise<string> {
+  if (typeof options.group === 'string') return options.group
+  const name = configOf(terminal.env, options).publicOrg
+  const query = new URLSearchParams({ 'uidp.in_root': 'true', name })
+  const { groups } = (await api.get(`/iam/v2/groups?${query}`)) as Groups
+  if (groups?.[0]) return groups[0].uid
+  const description = 'What anybody may see'
+  return String((await api.post('/iam/v2/groups/', { name, description })).uid)
+}

@@ -1,0 +1,176 @@
+// Sends the records of an import to the server in batches that commit whole, and says what became of them.
+import type { Body } from '../shape/api-client.ts'
+import { ApiError } from '../shape/api-client.ts'
+import { exitCodes, type Options, type Terminal } from '../shape/command.ts'
+import type { OperatorApi } from '../shape/operator.ts'
+import { plain } from '../shape/plain-text.ts'
+import { progressOf } from '../shape/progress.ts'
+
+/** Something that cannot be taken in, and where it stands. `field` is a path in the record; empty for all of it. */
+export type Problem = { file: string; line: number; field: string; description: string }
+
+/** A record as the server takes it. `id` is what no other may have; `lineOf` finds a field of it in its file. */
+export type ImportRecord = { id: string; file: string; body: object; lineOf: (field: string) => number }
+
+export type Import = {
+  /** What the records are called. */
+  what: string
+  path: string
+  /** The request for some records. */
+  request: (bodies: readonly object[]) => object
+  /** The field of the request that holds the records, such as `advisories`. */
+  member: string
+  /** More that the server counts, by the member of its answer, and what to call it. */
+  counts?: Readonly<Record<string, string>>
+}
+
+/** What has become of what was sent so far. */
+export type Outcome = { counts: Record<string, number>; refused: Problem[] }
+
+const batchRecords = 250
+const batchBytes = 1024 * 1024
+const maxRecordBytes = 3 * 1024 * 1024
+const maxShown = 20
+
+/** Sends everything that is fine, then says what was not. Answers with the exit code. */
+export async function sendRecords(
+  terminal: Terminal,
+  options: Options,
+  api: OperatorApi,
+  rules: Import,
+  { records, problems }: { records: readonly ImportRecord[]; problems: readonly Problem[] },
+): Promise<number> {
+  const { unique, repeated } = withoutRepeats(records)
+  const outcome: Outcome = { counts: {}, refused: [...problems, ...repeated] }
+  {
+    using bar = progressOf(terminal, rules.what, unique.length)
+    let done = 0
+    bar.at(done)
+    await sendSome(api, rules, unique, outcome, (sent) => {
+      done += sent
+      bar.at(done)
+    })
+  }
+  return report(terminal, options, rules, outcome)
+}
+
+/** Sends records, and adds to `outcome` what becomes of them. */
+export async function sendSome(
+  api: OperatorApi,
+  rules: Import,
+  records: readonly ImportRecord[],
+  outcome: Outcome,
+  onSent: (sent: number) => void = () => {},
+): Promise<void> {
+  const fits = (record: ImportRecord) => JSON.stringify(record.body).length <= maxRecordBytes
+  for (const { file, lineOf } of records.filter((record) => !fits(record))) {
+    outcome.refused.push({ file, line: lineOf(''), field: '', description: 'is more than one request may hold' })
+  }
+  for (const batch of batchesOf(records.filter(fits))) {
+    const { counts, wrong } = await sendBatch(api, rules, batch)
+    outcome.refused.push(...wrong)
+    for (const [key, count] of Object.entries(counts)) outcome.counts[key] = (outcome.counts[key] ?? 0) + count
+    onSent(batch.length)
+  }
+}
+
+/** What the server refuses is left out, and the rest is sent again: a batch is taken in whole or not at all. */
+async function sendBatch(
+  api: OperatorApi,
+  rules: Import,
+  batch: readonly ImportRecord[],
+): Promise<{ counts: Record<string, number>; wrong: Problem[] }> {
+  const wrong: Problem[] = []
+  let left = batch
+  while (left.length > 0) {
+    try {
+      const answer = await api.post(rules.path, rules.request(left.map(({ body }) => body)))
+      return { counts: countsOf(answer), wrong }
+    } catch (error) {
+      const found = error instanceof ApiError ? problemsOf(rules.member, left, error) : []
+      if (found.length === 0) throw error
+      wrong.push(...found.map(({ problem }) => problem))
+      const bad = new Set(found.map(({ index }) => index))
+      left = left.filter((_, index) => !bad.has(index))
+    }
+  }
+  return { counts: {}, wrong }
+}
+
+/** The server names a record by its place in the request. */
+function problemsOf(member: string, batch: readonly ImportRecord[], { violations }: ApiError) {
+  return violations.flatMap(({ field, description }) => {
+    const [, place, rest = ''] = new RegExp(`^${member}\\[(\\d+)\\](?:\\.advisory)?(?:\\.(.*))?$`).exec(field) ?? []
+    const record = place === undefined ? undefined : batch[Number(place)]
+    if (!record) return []
+    const problem: Problem = { file: record.file, line: record.lineOf(rest), field: rest, description }
+    return [{ index: Number(place), problem }]
+  })
+}
+
+function countsOf(answer: Body): Record<string, number> {
+  return Object.fromEntries(Object.entries(answer).map(([key, count]) => [key, Number(count)]))
+}
+
+function withoutRepeats(records: readonly ImportRecord[]): { unique: ImportRecord[]; repeated: Problem[] } {
+  const first = new Map<string, ImportRecord>()
+  const repeated: Problem[] = []
+  for (const record of records) {
+    const before = first.get(record.id)
+    if (!before) first.set(record.id, record)
+    else {
+      const description = `${record.id} stands at ${before.file}:${before.lineOf('')} already`
+      repeated.push({ file: record.file, line: record.lineOf(''), field: 'id', description })
+    }
+  }
+  return { unique: [...first.values()], repeated }
+}
+
+function* batchesOf(records: readonly ImportRecord[]): Generator<ImportRecord[]> {
+  let batch: ImportRecord[] = []
+  let bytes = 0
+  for (const record of records) {
+    const size = JSON.stringify(record.body).length
+    if (batch.length > 0 && (batch.length === batchRecords || bytes + size > batchBytes)) {
+      yield batch
+      batch = []
+      bytes = 0
+    }
+    batch.push(record)
+    bytes += size
+  }
+  if (batch.length > 0) yield batch
+}
+
+/** One line for each problem, as long as they are few enough to read. */
+export function sayRefused(terminal: Terminal, refused: readonly Problem[]): void {
+  for (const { file, line, field, description } of refused.slice(0, maxShown)) {
+    const place = line === 0 ? file : `${file}:${line}`
+    terminal.say(`pinfold: ${plain(`${place}: ${field === '' ? '' : `${field}: `}${description}`)}`)
+  }
+  if (refused.length > maxShown) terminal.say(`pinfold: and ${refused.length - maxShown} more like these`)
+}
+
+/** Says what was wrong, and how much was taken in. Answers with the exit code. */
+export function report(
+  terminal: Terminal,
+  { output }: Options,
+  { what, counts: more = {} }: Import,
+  { counts, refused }: Outcome,
+): number {
+  sayRefused(terminal, refused)
+  const { created = 0, updated = 0, unchanged = 0 } = counts
+  const others = Object.keys(more).map((key) => [key, counts[key] ?? 0] as const)
+  if (output === 'json') {
+    const all = { created, updated, unchanged, ...Object.fromEntries(others), refused: refused.length }
+    terminal.print(JSON.stringify(all))
+  } else {
+    const told = [`${created} new`, `${updated} changed`, `${unchanged} as before`]
+    const also = others.map(([key, count]) => `, ${count} ${more[key]}`)
+    const sum = created + updated + unchanged
+    terminal.print(
+      `${sum} ${what}: ${told.join(', ')}${also.join('')}${refused.length > 0 ? `; ${refused.length} problems, see above` : ''}`,
+    )
+  }
+  return refused.length > 0 ? exitCodes.failed : exitCodes.ok
+}

@@ -1,0 +1,87 @@
+// What an import reads: a file, a folder with everything below it, or a tar archive; each compressed with gzip or not.
+import { createReadStream, type Dirent } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createGunzip } from 'node:zlib'
+import { extract } from 'tar-stream'
+import { CliError, exitCodes } from '../shape/command.ts'
+
+/** A text, under the name that errors call it by; `path` is the file on disk that it is in. */
+export type InputFile = { name: string; path: string; text: string }
+
+/** Far more than any data set that we know has in one file, and little enough to hold in memory. */
+const maxFileBytes = 256 * 1024 * 1024
+const archive = /\.(?:tar|tar\.gz|tgz)$/
+
+/**
+ * The files of a path that `wanted` takes by their name, in the order of the names; a file that is named itself is always
+ * taken. Throws CliError for what cannot be read.
+ */
+export async function* inputFiles(path: string, wanted: (name: string) => boolean): AsyncGenerator<InputFile> {
+  try {
+    const isFolder = (await stat(path)).isDirectory()
+    if (isFolder) yield* filesIn(path, wanted)
+    else if (archive.test(path)) yield* membersOf(path, wanted)
+    else yield await readFile(path)
+  } catch (error) {
+    if (error instanceof CliError) throw error
+    const { code, message } = error as NodeJS.ErrnoException
+    const reason = code === 'ENOENT' ? 'does not exist' : message
+    throw new CliError(exitCodes.failed, `${path}: ${reason}`, error)
+  }
+}
+
+async function* filesIn(folder: string, wanted: (name: string) => boolean): AsyncGenerator<InputFile> {
+  const inside = (one: Dirent) => join(one.parentPath, one.name)
+  const found = (await readdir(folder, { withFileTypes: true, recursive: true }))
+    .filter((one) => one.isFile())
+    .map(inside)
+    .sort()
+  for (const path of found) {
+    if (archive.test(path)) yield* membersOf(path, wanted)
+    else if (wanted(path)) yield await readFile(path)
+  }
+}
+
+async function* membersOf(path: string, wanted: (name: string) => boolean): AsyncGenerator<InputFile> {
+  const unpack = extract()
+  const packed = createReadStream(path)
+  const unzipped = path.endsWith('.tar') ? packed : packed.pipe(createGunzip())
+  for (const stream of new Set([packed, unzipped])) stream.once('error', (error: Error) => unpack.destroy(error))
+  unzipped.pipe(unpack)
+  for await (const entry of unpack) {
+    const { name, type, size } = entry.header
+    // The archive reader would wait for ever for the end of an entry whose size it cannot read.
+    if (!Number.isSafeInteger(size)) throw new CliError(exitCodes.failed, `${path}: is not a whole archive`)
+    if (type !== 'file' || !wanted(name)) {
+      entry.resume()
+      continue
+    }
+    const from = name.endsWith('.gz') ? entry.pipe(createGunzip()) : entry
+    yield { name: `${path}:${name}`, path, text: await textOf(from, `${path}:${name}`) }
+  }
+}
+
+async function readFile(path: string): Promise<InputFile> {
+  const packed = createReadStream(path)
+  if (!path.endsWith('.gz')) return { name: path, path, text: await textOf(packed, path) }
+  const unzipped = packed.pipe(createGunzip())
+  packed.once('error', (error) => unzipped.destroy(error))
+  return { name: path, path, text: await textOf(unzipped, path) }
+}
+
+/** Stops at the limit, so that a small file cannot fill the memory. */
+async function textOf(stream: AsyncIterable<unknown>, name: string): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of stream) {
+    bytes += (chunk as Buffer).length
+    if (bytes > maxFileBytes) throw new CliError(exitCodes.failed, `${name}: is larger than ${maxFileBytes} bytes`)
+    chunks.push(chunk as Buffer)
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+  } catch (error) {
+    throw new CliError(exitCodes.failed, `${name}: is not UTF-8`, error)
+  }
+}

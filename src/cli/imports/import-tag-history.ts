@@ -1,0 +1,124 @@
+import { chunks } from '#lib/chunks.ts'
+import { ApiError } from '../shape/api-client.ts'
+import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
+import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import { plain } from '../shape/plain-text.ts'
+import { progressOf } from '../shape/progress.ts'
+import { groupFor } from './import-advisories.ts'
+import { inputFiles } from './import-files.ts'
+
+type History = { tag: string; deprecated: boolean; records: { time: string; digest: string }[] }
+type Counts = { tagsCreated: number; recordsCreated: number; recordsUnchanged: number }
+type Summary = Counts & { images: number; imagesCreated: number; refused: { image: string; problem: string }[] }
+
+const tagsPerRequest = 100
+
+export const importTagHistory: Command = {
+  name: 'tag-history',
+  summary: 'Take in what tags pointed to elsewhere, with their times',
+  details: `The file is JSON, perhaps with gzip: {"tags": [{"image", "tag", "listedAtEnd", "history": [{"updateTimestamp",
+"digest"}]}]}, oldest first. An image becomes a repo of the group, by the last part of its name. The images themselves are
+not taken in: their tags are listed and remembered, but cannot be pulled. Running it again changes nothing.
+
+${operatorDetails}`,
+  arguments: [{ name: '<file>', summary: 'A file of histories, or a folder or a tar archive of them' }],
+  options: [
+    ...operatorOptions,
+    {
+      flags: '--group <uid>',
+      summary: 'The group of the images; unless given, the public organisation, which is made if there is none',
+    },
+    outputOption,
+  ],
+  async run(terminal, options) {
+    const images = await readHistories(String(options.file))
+    const summary = await withOperator(terminal, options, (api) => importAll(terminal, options, api, images))
+    const { refused, ...counts } = summary
+    if (options.output === 'json') terminal.print(JSON.stringify(summary, undefined, 2))
+    else {
+      terminal.print(`images   ${counts.images}, of which ${counts.imagesCreated} were made`)
+      terminal.print(`tags     ${counts.tagsCreated} were made`)
+      terminal.print(`records  ${counts.recordsCreated} were added, ${counts.recordsUnchanged} were there already`)
+    }
+    for (const { image, problem } of refused) terminal.say(`pinfold: ${plain(image)}: ${plain(problem)}`)
+    return refused.length > 0 ? exitCodes.failed : exitCodes.ok
+  },
+}
+
+async function importAll(
+  terminal: Terminal,
+  options: Options,
+  api: OperatorApi,
+  images: ReadonlyMap<string, readonly History[]>,
+): Promise<Summary> {
+  const group = await groupFor(terminal, options, api)
+  const total: Summary = {
+    images: images.size,
+    imagesCreated: 0,
+    tagsCreated: 0,
+    recordsCreated: 0,
+    recordsUnchanged: 0,
+    refused: [],
+  }
+  const all = [...images.values()].flat().reduce((sum, { records }) => sum + records.length, 0)
+  using bar = progressOf(terminal, 'records', all)
+  let done = 0
+  for (const [image, histories] of images) {
+    bar.at(done)
+    try {
+      const { uid, made } = await repoOf(api, group, image)
+      total.imagesCreated += made ? 1 : 0
+      for (const some of chunks(histories, tagsPerRequest)) {
+        const tags = some.map(({ tag, deprecated, records }) => ({ name: tag, deprecated, records }))
+        const counts = (await api.post('/control/v1/tagHistory:import', { repoUid: uid, tags })) as Counts
+        for (const key of ['tagsCreated', 'recordsCreated', 'recordsUnchanged'] as const) total[key] += counts[key]
+      }
+    } catch (error) {
+      // One image that does not fit does not keep the others out; a server that is away does.
+      if (!(error instanceof ApiError) || error.exitCode !== exitCodes.failed) throw error
+      total.refused.push({ image, problem: error.message })
+    }
+    done += histories.reduce((sum, { records }) => sum + records.length, 0)
+  }
+  bar.at(done)
+  return total
+}
+
+async function repoOf(api: OperatorApi, group: string, name: string): Promise<{ uid: string; made: boolean }> {
+  const query = new URLSearchParams({ name, 'uidp.children_of': group })
+  const { repos = [] } = (await api.get(`/registry/v2/repos?${query}`)) as { repos?: { uid: string }[] }
+  if (repos[0]) return { uid: repos[0].uid, made: false }
+  const { uid } = await api.post(`/registry/v2/repos/${group}`, { name })
+  return { uid: String(uid), made: true }
+}
+
+/** By the name that the repo of an image gets. */
+async function readHistories(path: string): Promise<Map<string, History[]>> {
+  const images = new Map<string, History[]>()
+  for await (const { name: file, text } of inputFiles(path, (name) => /\.json(?:\.gz)?$/.test(name))) {
+    for (const [i, one] of tagsOf(file, text).entries()) {
+      const { image, tag, listedAtEnd, history } = (one ?? {}) as Record<string, unknown>
+      if (typeof image !== 'string' || typeof tag !== 'string' || !Array.isArray(history)) {
+        throw new CliError(exitCodes.failed, `${file}: tags[${i}] must have an image, a tag and a history`)
+      }
+      const records = (history as ({ updateTimestamp?: unknown; digest?: unknown } | null)[]).map((record) => {
+        return { time: String(record?.updateTimestamp ?? ''), digest: String(record?.digest ?? '') }
+      })
+      const name = image.slice(image.lastIndexOf('/') + 1)
+      images.set(name, [...(images.get(name) ?? []), { tag, deprecated: listedAtEnd === false, records }])
+    }
+  }
+  return images
+}
+
+function tagsOf(file: string, text: string): unknown[] {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch (error) {
+    throw new CliError(exitCodes.failed, `${file}: is not JSON`, error)
+  }
+  const tags = (parsed as { tags?: unknown } | null)?.tags
+  if (Array.isArray(tags)) return tags
+  throw new CliError(exitCodes.failed, `${file}: has no list of tags`)
+}

@@ -1,0 +1,214 @@
+// Copies what an index says of libraries, name after name. What is copied is kept with how far the copy has come, so that
+// the same command goes on where it was broken off.
+import { hash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { chunks } from '#lib/chunks.ts'
+import { createOutgoing, OutgoingError } from '#lib/net/outgoing.ts'
+import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
+import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import { progressOf } from '../shape/progress.ts'
+import { configOf } from '../shape/settings.ts'
+import { type ImportRecord, type Outcome, type Problem, report, sayRefused, sendSome } from './import-batches.ts'
+import { importRules } from './library-record.ts'
+import { type LibrarySource, mavenRepository, mayPass, problemWith, pythonIndex, sourceUrl } from './library-sources.ts'
+
+const defaultLimit = 1000
+const atOnce = 8
+const namesPerBatch = 64
+const attempts = 3
+const pauseMs = 500
+
+export const librariesSync: Command = {
+  name: 'sync',
+  summary: 'Take in what an index of Python packages or a Maven repository says of libraries',
+  details: `Versions are added and never taken away, and running it again changes only what is new. When it is broken off, the same
+command goes on where it stopped. A library that the source does not have, or tells nonsense of, is left out and named;
+the exit code is 1 then. Only https is asked, and private addresses only with PINFOLD_ALLOW_PRIVATE_ADDRESSES=on.
+
+${operatorDetails}`,
+  options: [
+    ...operatorOptions,
+    {
+      flags: '--python-index <url>',
+      summary: 'An index that speaks PEP 691, such as https://packages.example.com/simple',
+    },
+    { flags: '--maven-repository <url>', summary: 'A repository, such as https://packages.example.com/maven2' },
+    { flags: '--name <name>', summary: 'A library, of Java group:artifact; may be repeated', repeat: true },
+    { flags: '--names <file>', summary: 'A file with a name on each line; what follows a # does not count' },
+    { flags: '--all', summary: 'All that the index of Python packages has' },
+    { flags: '--limit <number>', summary: `With --all: the first so many by name; ${defaultLimit} unless given` },
+    { flags: '--remediated', summary: 'What the source has are builds in which vulnerabilities were remedied' },
+    { flags: '--authorization <file>', summary: 'A file with the Authorization header that the source wants' },
+    { flags: '--restart', summary: 'Begin anew where an earlier run was broken off' },
+    outputOption,
+  ],
+  async run(terminal, options) {
+    const source = await sourceOf(terminal, options)
+    const names = await namesOf(terminal, options, source)
+    const asked = options.all === true ? ['all', limitOf(options)] : names
+    const id = hash('sha256', JSON.stringify([options.pythonIndex, options.mavenRepository, options.remediated, asked]))
+    return withOperator(terminal, options, (api) => sync(terminal, options, api, { source, names, id }))
+  },
+}
+
+type Sync = { source: LibrarySource; names: readonly string[]; id: string }
+
+async function sync(terminal: Terminal, options: Options, api: OperatorApi, { source, names, id }: Sync) {
+  const rules = importRules(id)
+  const run = options.restart === true ? {} : await api.get(`/control/v1/artifactImportRuns/${id}`)
+  const after = String(run.after ?? '')
+  if (after !== '') terminal.say(`goes on after ${after}, where an earlier run was broken off`)
+
+  const left = names.filter((name) => name > after)
+  const outcome: Outcome = { counts: {}, refused: [] }
+  {
+    using bar = progressOf(terminal, 'libraries', names.length)
+    let done = names.length - left.length
+    bar.at(done)
+    try {
+      for (const some of chunks(left, namesPerBatch)) {
+        const fetched = await fetchAll(source, some, options.remediated === true)
+        for (const one of fetched) if ('description' in one) outcome.refused.push(one)
+        const records = fetched.filter((one) => 'body' in one)
+        await sendSome(api, rules, records, outcome)
+        done += some.length
+        bar.at(done)
+      }
+      await api.post(rules.path, { run: { id, after: '' } })
+    } catch (error) {
+      sayRefused(terminal, outcome.refused)
+      throw error
+    }
+  }
+  return report(terminal, options, rules, outcome)
+}
+
+/** A record or a problem for each name, in the order of the names; nothing for a library that has no versions. */
+async function fetchAll(source: LibrarySource, names: readonly string[], remediated: boolean) {
+  const found: (ImportRecord | Problem | undefined)[] = []
+  const queue = names.entries()
+  let stopped = false
+  const lane = async () => {
+    for (const [i, name] of queue) {
+      if (stopped) return
+      try {
+        found[i] = await fetchOne(source, name, remediated)
+      } catch (error) {
+        stopped = true
+        throw error
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, lane))
+  return found.filter((one) => one !== undefined)
+}
+
+async function fetchOne(source: LibrarySource, name: string, remediated: boolean) {
+  const file = source.pathOf(name)
+  try {
+    const record = await patiently(() => source.fetch(name))
+    const versions = remediated ? record.versions.map((version) => ({ ...version, remediated })) : record.versions
+    if (versions.length === 0) return undefined
+    const one: ImportRecord = { id: name, file, body: { ...record, versions }, lineOf: () => 0 }
+    return one
+  } catch (error) {
+    const problem = problemWith(error)
+    if (problem) return { file, line: 0, ...problem } satisfies Problem
+    throw error instanceof OutgoingError ? brokenOff(error, file) : error
+  }
+}
+
+function brokenOff(error: OutgoingError, path: string): CliError {
+  const { reason, status } = error
+  const refused = reason === 'status' && (status === 401 || status === 403)
+  const told = reason === 'status' ? `the source answered ${status}` : error.message
+  const code = refused ? exitCodes.refused : mayPass(error) ? exitCodes.unavailable : exitCodes.failed
+  return new CliError(
+    code,
+    `${path}: ${told}\nwhat was taken in before stays, and the same command goes on from there`,
+    error,
+  )
+}
+
+async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (!mayPass(error) || attempt === attempts) throw error
+      await sleep(pauseMs * attempt)
+    }
+  }
+}
+
+async function sourceOf(terminal: Terminal, options: Options): Promise<LibrarySource> {
+  const { pythonIndex: python, mavenRepository: maven } = options as Record<string, string | undefined>
+  if ((python === undefined) === (maven === undefined)) {
+    throw new CliError(exitCodes.usage, 'give either --python-index or --maven-repository')
+  }
+  const base = sourceUrl(python ?? maven ?? '', python === undefined ? '--maven-repository' : '--python-index')
+  const { allowPrivateAddresses: allowPrivate } = configOf(terminal.env, options)
+  // What stays on this machine nobody else can read.
+  const stays = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(base.hostname)
+  const outgoing = createOutgoing({ allowPrivate, allowHttp: allowPrivate && stays })
+  const authorization = options.authorization === undefined ? '' : await headerIn(String(options.authorization))
+  return python === undefined
+    ? mavenRepository(base, outgoing, authorization)
+    : pythonIndex(base, outgoing, authorization)
+}
+
+async function namesOf(terminal: Terminal, options: Options, source: LibrarySource): Promise<string[]> {
+  const names = options.name !== undefined || options.names !== undefined
+  if (options.all === true ? names : options.limit !== undefined) {
+    throw new CliError(exitCodes.usage, '--all takes no names, and --limit is for --all')
+  }
+  if (options.all === true) return await allNames(terminal, limitOf(options), source)
+  const listed = options.names === undefined ? [] : (await textIn(String(options.names))).split('\n')
+  const given = [...((options.name as readonly string[] | undefined) ?? []), ...listed]
+  const written = given.map((line) => line.replace(/#.*/, '').trim()).filter((name) => name !== '')
+  if (written.length === 0) throw new CliError(exitCodes.usage, 'name libraries with --name or --names, or take --all')
+  return [...new Set(written.map((name) => source.nameOf(name)))].sort()
+}
+
+async function allNames(terminal: Terminal, limit: number, source: LibrarySource): Promise<string[]> {
+  if (!source.listNames)
+    throw new CliError(exitCodes.usage, 'a Maven repository does not tell what it has; name libraries')
+  try {
+    const all = (await patiently(source.listNames)).sort()
+    if (all.length > limit) terminal.say(`the first ${limit} of ${all.length} libraries; --limit takes more`)
+    return all.slice(0, limit)
+  } catch (error) {
+    const problem = problemWith(error)
+    if (problem) {
+      const { field, description } = problem
+      throw new CliError(
+        exitCodes.failed,
+        `the list of the index: ${field === '' ? '' : `${field}: `}${description}`,
+        error,
+      )
+    }
+    throw error instanceof OutgoingError ? brokenOff(error, 'the list of the index') : error
+  }
+}
+
+function limitOf({ limit }: Options): number {
+  const number = Number(limit ?? defaultLimit)
+  if (Number.isSafeInteger(number) && number > 0) return number
+  throw new CliError(exitCodes.usage, '--limit must be a whole number above 0')
+}
+
+async function headerIn(path: string): Promise<string> {
+  const header = (await textIn(path)).trim()
+  if (!/^[\x20-\x7e]+$/.test(header))
+    throw new CliError(exitCodes.usage, `${path}: must hold one line of plain characters`)
+  return header
+}
+
+async function textIn(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw new CliError(exitCodes.usage, `${path}: cannot be read`, error)
+  }
+}

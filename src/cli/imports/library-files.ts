@@ -1,0 +1,112 @@
+// Reads files of libraries: `ecosystem`, and `packages` with their versions. A version is its text, or an object with what
+// is known of it; of Java each file of a version may stand for itself.
+import { parseUniqueJson } from '#lib/unique-json.ts'
+import { lineIn, linesOf } from '../shape/json-lines.ts'
+import { type Json, listAt, objectAt, sizeAt, textAt, timeAt, WrongValue } from '../shape/json-values.ts'
+import type { ImportRecord, Problem } from './import-batches.ts'
+import { type LibraryRecord, type VersionFile, type VersionRecord, versionOf } from './library-record.ts'
+
+export type LibraryFile = {
+  records: ImportRecord[]
+  problems: Problem[]
+  /** What the file has, also of what is wrong. */
+  packages: number
+  versions: number
+}
+
+/** The place in the file of each version of a record. */
+type Read = { record: LibraryRecord; places: number[] }
+
+/** One package that is wrong is left out as a whole; a file that is none of libraries is one problem. */
+export function readLibraries(file: string, text: string): LibraryFile {
+  const found: LibraryFile = { records: [], problems: [], packages: 0, versions: 0 }
+  let lines: Map<string, number> | undefined
+  const lineAt = (path: string) => {
+    lines ??= linesOf(text)
+    return lineIn(lines, path)
+  }
+  const refuse = (line: number, field: string, description: string) =>
+    void found.problems.push({ file, line, field, description })
+
+  let document: Json
+  try {
+    document = objectAt(parseUniqueJson(text), '')
+  } catch (error) {
+    const [, line = 1] = /\(line (\d+) /.exec((error as Error).message) ?? []
+    refuse(Number(line), '', error instanceof WrongValue ? error.message : 'is not valid JSON')
+    return found
+  }
+  try {
+    const read = readerOf(document.ecosystem)
+    const packages = listAt(document.packages, 'packages')
+    found.packages = packages.length
+    for (const [i, one] of packages.entries()) {
+      const at = `packages[${i}]`
+      if (Array.isArray((one as Json | null)?.versions)) found.versions += ((one as Json).versions as []).length
+      try {
+        const { record, places } = read(objectAt(one, at), at)
+        const lineOf = (field: string) => lineAt(placeOf(record, at, places, field))
+        found.records.push({ id: `${file} ${at}`, file, body: record, lineOf })
+      } catch (error) {
+        if (!(error instanceof WrongValue)) throw error
+        refuse(lineAt(error.path), error.path, error.message)
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof WrongValue)) throw error
+    refuse(lineAt(error.path), error.path, error.message)
+  }
+  return found
+}
+
+function readerOf(ecosystem: unknown): (one: Json, at: string) => Read {
+  if (ecosystem === 'python') return readPython
+  if (ecosystem === 'java') return readJava
+  throw new WrongValue('ecosystem', 'must be java or python')
+}
+
+function readPython(one: Json, at: string): Read {
+  const name = textAt(one.name, `${at}.name`)
+  const versions = listAt(one.versions, `${at}.versions`).map((version, i) => {
+    const place = `${at}.versions[${i}]`
+    return typeof version === 'string' ? { version } : pythonVersion(objectAt(version, place), place)
+  })
+  return { record: { ecosystem: 'ECOSYSTEM_PYTHON', name, versions }, places: versions.map((_, i) => i) }
+}
+
+function pythonVersion(one: Json, at: string): VersionRecord {
+  const files = listAt(one.files ?? [], `${at}.files`).map((file, i): VersionFile => {
+    const { size, uploadTime } = objectAt(file, `${at}.files[${i}]`)
+    return { size: sizeAt(size, `${at}.files[${i}].size`), time: timeAt(uploadTime, `${at}.files[${i}].uploadTime`) }
+  })
+  const whole = { size: 0, time: timeAt(one.uploadTime, `${at}.uploadTime`) }
+  return versionOf(textAt(one.version, `${at}.version`), [...files, whole])
+}
+
+function readJava(one: Json, at: string): Read {
+  const name = `${textAt(one.groupId, `${at}.groupId`)}:${textAt(one.artifactId, `${at}.artifactId`)}`
+  const description = one.title === undefined ? {} : { description: textAt(one.title, `${at}.title`) }
+  const files = new Map<string, { place: number; files: VersionFile[] }>()
+  for (const [i, entry] of listAt(one.versions, `${at}.versions`).entries()) {
+    const place = `${at}.versions[${i}]`
+    const { version, size, releaseTime, firstSeenTime } = objectAt(entry, place)
+    const known = files.get(textAt(version, `${place}.version`)) ?? { place: i, files: [] }
+    const times = [timeAt(releaseTime, `${place}.releaseTime`), timeAt(firstSeenTime, `${place}.firstSeenTime`)]
+    known.files.push({ size: sizeAt(size, `${place}.size`), time: times.find((time) => time !== '') ?? '' })
+    files.set(version as string, known)
+  }
+  const versions = [...files].map(([version, known]) => ({ ...versionOf(version, known.files), ...description }))
+  return {
+    record: { ecosystem: 'ECOSYSTEM_JAVA', name, versions },
+    places: [...files.values()].map(({ place }) => place),
+  }
+}
+
+/** Where in the file a field of the record comes from. */
+function placeOf({ ecosystem }: LibraryRecord, at: string, places: readonly number[], field: string): string {
+  const [, index, member] = /^versions\[(\d+)\](?:\.(\w+))?/.exec(field) ?? []
+  if (member === 'description') return `${at}.title`
+  if (index !== undefined) return `${at}.versions[${places[Number(index)]}]${member === 'version' ? '.version' : ''}`
+  if (field === 'name') return `${at}.${ecosystem === 'ECOSYSTEM_JAVA' ? 'groupId' : 'name'}`
+  return field === '' ? at : `${at}.${field}`
+}

@@ -1,0 +1,101 @@
+// Where a copy of libraries comes from: one index of Python packages, or one Maven repository.
+import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
+import { projectName, projectNamePattern } from '#versions/pep503.ts'
+import { CliError, exitCodes } from '../shape/command.ts'
+import { WrongValue } from '../shape/json-values.ts'
+import type { LibraryRecord } from './library-record.ts'
+import { metadataPath, readMetadata } from './maven-repository.ts'
+import { indexFormat, readProject, readProjects } from './python-index.ts'
+
+export type LibrarySource = {
+  /** The one spelling of a name that was given; throws CliError for what is none. */
+  nameOf(given: string): string
+  /** Every name there is; undefined where the source does not tell. */
+  listNames: (() => Promise<string[]>) | undefined
+  /** The path that tells of a library, for messages. */
+  pathOf(name: string): string
+  /** Throws WrongValue or OutgoingError. */
+  fetch(name: string): Promise<LibraryRecord>
+}
+
+/** A list of all names is long, what is known of one library is not. */
+const listLimits = { timeoutMs: 120_000, maxBytes: 128 * 1024 * 1024 }
+const projectLimits = { timeoutMs: 30_000, maxBytes: 32 * 1024 * 1024 }
+const metadataLimits = { timeoutMs: 30_000, maxBytes: 2 * 1024 * 1024 }
+
+const groupAndArtifact = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*:[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$/
+
+/** The address of a source as options give it, with a slash at its end. */
+export function sourceUrl(text: string, option: string): URL {
+  const url = URL.parse(text)
+  const wrong = (description: string) => new CliError(exitCodes.usage, `${option} ${description}`)
+  if (!url || !/^https?:$/.test(url.protocol)) throw wrong('must be an https:// URL')
+  if (url.username !== '' || url.password !== '') {
+    throw wrong('must be without a user and password; --authorization takes them from a file')
+  }
+  if (url.search !== '' || url.hash !== '') throw wrong('must be without a query or fragment')
+  if (!url.pathname.endsWith('/')) url.pathname += '/'
+  return url
+}
+
+export function pythonIndex(base: URL, outgoing: Outgoing, authorization: string): LibrarySource {
+  const headers = { ...headersOf(authorization), accept: indexFormat }
+  const ask = async (url: URL, limits: { timeoutMs: number; maxBytes: number }) =>
+    jsonOf(await outgoing.getText(url.href, headers, limits))
+  const urlOf = (name: string) => new URL(`${encodeURIComponent(name)}/`, base)
+  return {
+    nameOf(given) {
+      if (!projectNamePattern.test(given))
+        throw new CliError(exitCodes.usage, 'a name of Python is letters, digits and . _ -')
+      return projectName(given)
+    },
+    listNames: async () => readProjects(await ask(base, listLimits)),
+    pathOf: (name) => urlOf(name).pathname,
+    fetch: async (name) => readProject(name, await ask(urlOf(name), projectLimits)),
+  }
+}
+
+export function mavenRepository(base: URL, outgoing: Outgoing, authorization: string): LibrarySource {
+  const headers = { ...headersOf(authorization), accept: 'application/xml, text/xml' }
+  const urlOf = (name: string) => new URL(metadataPath(name), base)
+  return {
+    nameOf(given) {
+      if (!groupAndArtifact.test(given)) throw new CliError(exitCodes.usage, 'a name of Java is group:artifact')
+      return given
+    },
+    listNames: undefined,
+    pathOf: (name) => urlOf(name).pathname,
+    fetch: async (name) => readMetadata(name, await outgoing.getText(urlOf(name).href, headers, metadataLimits)),
+  }
+}
+
+function headersOf(authorization: string): Record<string, string> {
+  return authorization === '' ? {} : { authorization }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // The parser's own message quotes the answer.
+    throw new OutgoingError('not-json')
+  }
+}
+
+/** What is wrong with one library and no reason to stop; undefined for what concerns all of the source. */
+export function problemWith(error: unknown): { field: string; description: string } | undefined {
+  if (error instanceof WrongValue) return { field: error.path, description: error.message }
+  if (!(error instanceof OutgoingError)) return undefined
+  if (error.reason === 'status' && [404, 410, 451].includes(error.status ?? 0)) {
+    return { field: '', description: 'the source does not have it' }
+  }
+  const ofTheAnswer = ['too-large', 'not-json', 'not-text', 'encoding'].includes(error.reason)
+  return ofTheAnswer ? { field: '', description: error.message } : undefined
+}
+
+/** Whether the same request may well succeed in a moment. */
+export function mayPass(error: unknown): boolean {
+  if (!(error instanceof OutgoingError)) return false
+  const { reason, status = 0 } = error
+  return reason === 'timeout' || reason === 'unreachable' || (reason === 'status' && (status === 429 || status >= 500))
+}

@@ -1,0 +1,58 @@
+// What a Maven repository says of the versions of an artifact: https://maven.apache.org/ref/current/maven-repository-metadata/
+import { XMLParser, XMLValidator } from 'fast-xml-parser'
+import { WrongValue } from '../shape/json-values.ts'
+import type { LibraryRecord } from './library-record.ts'
+
+const versionPath = 'metadata.versioning.versions.version'
+const maxDepth = 20
+
+// Nothing in the text stands for another text, so that a small one cannot become a large one.
+const parser = new XMLParser({
+  processEntities: false,
+  parseTagValue: false,
+  ignoreAttributes: true,
+  ignoreDeclaration: true,
+  ignorePiTags: true,
+  maxNestedTags: maxDepth,
+  isArray: (_, path) => path === versionPath,
+})
+
+/** Where the metadata of `group:artifact` stands below the address of the repository. */
+export function metadataPath(name: string): string {
+  const [group = '', artifact = ''] = name.split(':')
+  return [...group.split('.'), artifact, 'maven-metadata.xml'].map(encodeURIComponent).join('/')
+}
+
+/** The versions that `maven-metadata.xml` lists; sizes and times are not in it. */
+export function readMetadata(name: string, text: string): LibraryRecord {
+  const { groupId, artifactId, versioning } = metadataOf(text)
+  const [group, artifact] = name.split(':')
+  if (groupId !== undefined && groupId !== group)
+    throw new WrongValue('groupId', 'must be the group that was asked for')
+  if (artifactId !== undefined && artifactId !== artifact) {
+    throw new WrongValue('artifactId', 'must be the artifact that was asked for')
+  }
+  const versions = (versioning as Metadata | undefined)?.versions as { version?: unknown[] } | undefined
+  const listed = (versions?.version ?? []).map((version, i) => {
+    // No version has an ampersand, and we leave it at that what it begins.
+    if (typeof version !== 'string' || version === '' || version.includes('&')) {
+      throw new WrongValue(`versioning.versions.version[${i}]`, 'must be a version')
+    }
+    return { version }
+  })
+  return { ecosystem: 'ECOSYSTEM_JAVA', name, versions: listed }
+}
+
+type Metadata = Record<string, unknown>
+
+function metadataOf(text: string): Metadata {
+  if (/<!DOCTYPE/i.test(text)) throw new WrongValue('', 'must not have a document type')
+  let metadata: unknown
+  try {
+    if (XMLValidator.validate(text) === true) metadata = (parser.parse(text) as Metadata).metadata
+  } catch {
+    // The parser's own message quotes the text.
+  }
+  if (typeof metadata !== 'object' || metadata === null) throw new WrongValue('', 'is not the metadata of an artifact')
+  return metadata as Metadata
+}

@@ -1,8 +1,0 @@
-import type { CommandGroup } from './command.ts'
-import { librariesSync } from './libraries-sync.ts'
-
-export const libraries: CommandGroup = {
-  name: 'libraries',
-  summary: 'Libraries of Java and Python',
-  commands: [librariesSync],
-}

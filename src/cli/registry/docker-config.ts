@@ -1,0 +1,78 @@
+// The configuration file of docker, which podman, skopeo, crane and oras read as well.
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { CliError, exitCodes } from '../shape/command.ts'
+
+type DockerConfig = Record<string, unknown> & {
+  credHelpers?: Record<string, string>
+  auths?: Record<string, { auth?: string }>
+}
+
+export function dockerConfigFile(env: Record<string, string | undefined>): string {
+  return join(env.DOCKER_CONFIG || join(env.HOME || homedir(), '.docker'), 'config.json')
+}
+
+/** Has the helper `pinfold` answer for the registry; whatever else the file says stays. */
+export function useCredentialHelper(file: string, registry: string): void {
+  change(file, (config) => {
+    const { [registry]: _old, ...auths } = config.auths ?? {}
+    return { ...config, ...(config.auths && { auths }), credHelpers: { ...config.credHelpers, [registry]: 'pinfold' } }
+  })
+}
+
+/** Keeps a password for the registry in the file. A helper would come before it, so that is taken away. */
+export function savePassword(file: string, registry: string, user: string, password: string): void {
+  change(file, (config) => {
+    const { [registry]: _old, ...credHelpers } = config.credHelpers ?? {}
+    const auth = Buffer.from(`${user}:${password}`).toString('base64')
+    return { ...config, ...(config.credHelpers && { credHelpers }), auths: { ...config.auths, [registry]: { auth } } }
+  })
+}
+
+/** Whoever reads meanwhile gets the old file or the new one. */
+function change(file: string, edit: (config: DockerConfig) => DockerConfig): void {
+  const config = read(file)
+  const place = real(file)
+  const fresh = `${place}.${randomUUID()}`
+  try {
+    mkdirSync(dirname(place), { recursive: true, mode: 0o700 })
+    writeFileSync(fresh, `${JSON.stringify(edit(config), undefined, '\t')}\n`, { mode: 0o600, flag: 'wx', flush: true })
+    renameSync(fresh, place)
+  } catch (error) {
+    rmSync(fresh, { force: true })
+    throw problemWith(file, 'written', error)
+  }
+}
+
+/** People keep such files as links into a repository of their own. */
+function real(file: string): string {
+  try {
+    return realpathSync(file)
+  } catch {
+    return file
+  }
+}
+
+function read(file: string): DockerConfig {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    throw problemWith(file, 'read', error)
+  }
+  try {
+    const config: unknown = JSON.parse(text.trim() === '' ? '{}' : text)
+    if (config !== null && typeof config === 'object' && !Array.isArray(config)) return config as DockerConfig
+  } catch {
+    // Told below.
+  }
+  throw new CliError(exitCodes.config, `${file} is not a JSON object, so it was left as it is`)
+}
+
+function problemWith(file: string, what: string, error: unknown): CliError {
+  const { code, message } = error as NodeJS.ErrnoException
+  return new CliError(exitCodes.failed, `${file} cannot be ${what}: ${code ?? message}`, error)
+}

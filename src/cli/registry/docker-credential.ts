@@ -1,0 +1,55 @@
+// The protocol of docker's credential helpers: what to do is the argument, the registry or a document comes on standard
+// input, the answer goes to standard output, and so does what went wrong.
+
+import { subdomainOf } from '#lib/net/subdomain.ts'
+import { CliError, type Command, exitCodes, type Options, type Terminal } from '../shape/command.ts'
+import { accessToken, registryOf, sessionOf } from '../shape/session.ts'
+
+/** By this text docker knows that it may go on without a credential. */
+const nothingFound = 'credentials not found in native keychain'
+
+/** The longest document that docker may hand over. */
+const maxInput = 64 * 1024
+
+export const dockerCredential: Command = {
+  name: 'docker-credential',
+  summary: 'Answer docker, which runs this as docker-credential-pinfold',
+  details: `get prints a token for the registry, whose Secret is also good as a bearer token. store and erase do nothing, since no
+password is kept, and list prints no registry.`,
+  arguments: [{ name: '<action>', summary: 'get, list, store or erase' }],
+  options: [],
+  async run(terminal, options) {
+    if (options.action === 'list') {
+      terminal.print('{}')
+      return exitCodes.ok
+    }
+    const input = (await terminal.input()).slice(0, maxInput).trim()
+    if (options.action === 'store' || options.action === 'erase') return exitCodes.ok
+    if (options.action !== 'get') throw new CliError(exitCodes.usage, 'the action must be get, list, store or erase')
+    return get(terminal, options, input)
+  },
+}
+
+async function get(terminal: Terminal, options: Options, server: string): Promise<number> {
+  try {
+    const session = sessionOf(terminal, options)
+    const registry = registryOf(session)
+    const host = hostOf(server)
+    if (host !== registry && !subdomainOf(host, registry)) {
+      terminal.print(nothingFound)
+      return exitCodes.failed
+    }
+    const secret = await accessToken(terminal, session, registry)
+    terminal.print(JSON.stringify({ ServerURL: server, Username: '_token', Secret: secret }))
+    return exitCodes.ok
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    terminal.print(`pinfold: ${error.message}`)
+    return error.exitCode
+  }
+}
+
+/** Docker names a registry by its host, and some of its relatives by a URL. */
+function hostOf(server: string): string {
+  return server.includes('://') ? (URL.parse(server)?.host ?? '') : server.replace(/\/.*$/, '')
+}

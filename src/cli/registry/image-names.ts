@@ -1,0 +1,62 @@
+// Images by the names that people pull them by, found through the lists of the API.
+import { chunks } from '#lib/chunks.ts'
+import { isUid, lineage, parentOf } from '#lib/uid.ts'
+import type { ApiReader } from '../shape/api-pages.ts'
+import { CliError, exitCodes } from '../shape/command.ts'
+import { registryOf } from '../shape/session.ts'
+
+export type Repo = { uid: string; name: string; description: string; updateTime: string }
+export type ImageName = { path: string; tag: string | undefined }
+
+/** `[host/]acme/team/app[:tag]`, or a uid in the place of the path. */
+export function imageNameOf(text: string, registry: string): ImageName {
+  const plainPath = text.startsWith(`${registry}/`) ? text.slice(registry.length + 1) : text
+  const [, path = '', tag] = /^(.*?)(?::([^/:]*))?$/s.exec(plainPath) ?? []
+  if (!isUid(path) && !/^[a-z0-9._-]+(?:\/[a-z0-9._-]+)+$/.test(path)) {
+    throw new CliError(exitCodes.usage, `${text} is no image: name it as acme/app or acme/team/app, perhaps with :tag`)
+  }
+  return { path, tag }
+}
+
+const idsPerRequest = 50
+
+/** The parts of the paths of repos; a group that the caller may not see has no name. */
+async function partsOf(api: ApiReader, repos: readonly Repo[]): Promise<Map<string, (string | undefined)[]>> {
+  const groups = [...new Set(repos.flatMap(({ uid }) => lineage(parentOf(uid))))]
+  const names = new Map<string, string>()
+  for (const some of chunks(groups, idsPerRequest)) {
+    const found = await api.list<{ uid: string; name: string }>('/iam/v2/groups', 'groups', { 'uidp.ids': some })
+    for (const { uid, name } of found.items) names.set(uid, name)
+  }
+  return new Map(
+    repos.map(({ uid, name }) => {
+      const above = lineage(parentOf(uid)).reverse()
+      return [uid, [...above.map((group) => names.get(group)), name]]
+    }),
+  )
+}
+
+/** The paths of repos in names; in the place of one that the caller may not see stands its part of the uid, which works too. */
+export async function pathsOf(api: ApiReader, repos: readonly Repo[]): Promise<Map<string, string>> {
+  const parts = await partsOf(api, repos)
+  return new Map([...parts].map(([uid, names]) => [uid, names.map((name, i) => name ?? uid.split('/')[i]!).join('/')]))
+}
+
+/** The uid of the repo that a path names. Throws CliError when there is none, or not only one, that the caller may see. */
+export async function findImage(api: ApiReader, path: string): Promise<string> {
+  if (isUid(path)) return path
+  const wanted = path.split('/')
+  const { items } = await api.list<Repo>('/registry/v2/repos', 'repos', { name: wanted.at(-1)! })
+  const parts = await partsOf(api, items)
+  const fits = (uid: string) => {
+    const names = parts.get(uid)!
+    return names.length === wanted.length && names.every((name, i) => (name ?? wanted[i]) === wanted[i])
+  }
+  const [found, ...others] = items.filter(({ uid }) => fits(uid)).map(({ uid }) => uid)
+  if (found === undefined) {
+    throw new CliError(exitCodes.failed, `there is no image ${path} at ${registryOf(api.session)} that you can see`)
+  }
+  if (others.length === 0) return found
+  const uids = [found, ...others].join('\n')
+  throw new CliError(exitCodes.failed, `${path} may be any of these, whose organisations you cannot see:\n${uids}`)
+}

@@ -1,0 +1,60 @@
+// What the commands about images share.
+import { parseTimestamp, toIso } from '#lib/timestamp.ts'
+import { apiReader } from '../shape/api-pages.ts'
+import { CliError, exitCodes, type OptionSpec, type Options, outputOption, type Terminal } from '../shape/command.ts'
+import { table } from '../shape/plain-text.ts'
+import { registryOf, sessionOptions } from '../shape/session.ts'
+import { findImage, imageNameOf } from './image-names.ts'
+
+const limitOption: OptionSpec = { flags: '--limit <count>', summary: 'At most so many; 1000 unless given' }
+export const commonOptions: readonly OptionSpec[] = [limitOption, outputOption, ...sessionOptions]
+
+/** The repo that the argument names, and its tag. */
+export async function imageOf(terminal: Terminal, options: Options) {
+  const api = await apiReader(terminal, options)
+  const { path, tag } = imageNameOf(String(options.image), registryOf(api.session))
+  return { api, path, tag, repo: await findImage(api, path) }
+}
+
+/** `json` as it is, else rows under their headings; says on standard error that there is more. */
+export function show(
+  terminal: Terminal,
+  options: Options,
+  json: object,
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  more: boolean,
+): number {
+  if (options.output === 'json') terminal.print(JSON.stringify(json, undefined, 2))
+  else for (const line of table([head, ...rows])) terminal.print(line)
+  if (more) terminal.say('pinfold: there is more; --limit shows it')
+  return exitCodes.ok
+}
+
+export function limitOf({ limit }: Options): number {
+  const count = Number(limit ?? 1000)
+  if (Number.isInteger(count) && count > 0) return count
+  throw new CliError(exitCodes.usage, '--limit must be a whole number from 1 on')
+}
+
+const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+/** The beginning of the span that an option names. */
+export function sinceOf(within: Options[string]): string | undefined {
+  if (within === undefined) return undefined
+  const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(String(within)) ?? []
+  if (!unit) throw new CliError(exitCodes.usage, '--updated-within must be a time such as 30m, 12h, 7d or 2w')
+  return new Date(Date.now() - Number(count) * units[unit]!).toISOString()
+}
+
+/** A day, which stands for its beginning in UTC, or a time with its offset. */
+export function timeOf(options: Options, name: 'start' | 'end' | 'asOf', flag: string): string | undefined {
+  const text = options[name]
+  if (text === undefined) return undefined
+  const instant = parseTimestamp(/^\d{4}-\d{2}-\d{2}$/.test(String(text)) ? `${text}T00:00:00Z` : String(text))
+  if (instant) return toIso(instant)
+  throw new CliError(
+    exitCodes.usage,
+    `${flag} must be a day such as 2026-08-01, or a time such as 2026-08-01T12:00:00Z`,
+  )
+}

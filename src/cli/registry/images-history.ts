@@ -1,0 +1,69 @@
+import { CliError, type Command, exitCodes, type Options } from '../shape/command.ts'
+import { commonOptions, imageOf, limitOf, show, timeOf } from './image-options.ts'
+
+type Moved = {
+  tag: string
+  time: string
+  endTime?: string
+  event: string
+  digest: string
+  actor: string
+  source: string
+}
+
+export const imagesHistory: Command = {
+  name: 'history',
+  summary: 'Show what a tag has pointed to, or which tags a digest has carried',
+  details: `Newest first; the times are those of the server. Without a tag it is about latest, or with --digest about every tag. A
+deleted tag keeps its history.`,
+  arguments: [{ name: '<image>', summary: 'Such as acme/team/app:1.0' }],
+  options: [
+    { flags: '--digest <digest>', summary: 'When this digest was there, and under which tags' },
+    { flags: '--start <time>', summary: 'From this time on: 2026-08-01, or 2026-08-01T12:00:00Z' },
+    { flags: '--end <time>', summary: 'Before this time' },
+    {
+      flags: '--as-of <time>',
+      summary: 'Only what the tag pointed to at this time; ends with 1 when there was no such tag',
+    },
+    ...commonOptions,
+  ],
+  async run(terminal, options) {
+    const [start, end] = [timeOf(options, 'start', '--start'), timeOf(options, 'end', '--end')]
+    const asOf = timeOf(options, 'asOf', '--as-of')
+    if (asOf && (start || end || options.digest)) {
+      throw new CliError(exitCodes.usage, '--as-of stands alone: it is about one moment')
+    }
+    const limit = asOf ? 1 : limitOf(options)
+    const { api, repo, tag, path } = await imageOf(terminal, options)
+    const about = tag ?? (options.digest === undefined ? 'latest' : undefined)
+    // The end of a window is not part of it, and times have no more than milliseconds.
+    const before = asOf ? new Date(Date.parse(asOf) + 1).toISOString() : end
+    const query = { tag: about, digest: options.digest as string | undefined, start_time: start, end_time: before }
+    const at = `/registry/v2/repos/${repo}/tagHistory`
+    const { items, more } = await api.list<Moved>(at, 'records', query, limit)
+    if (asOf) {
+      const [last] = items
+      if (!last || last.event === 'EVENT_DELETED') {
+        throw new CliError(exitCodes.failed, `there was no tag ${about} of ${path} at ${asOf}`)
+      }
+    }
+    const newest = about === undefined ? [...items].sort((a, b) => (a.time < b.time ? 1 : -1)) : items
+    return show(terminal, options, newest, head(options), newest.map(rowOf(options)), more && !asOf)
+  },
+}
+
+const head = ({ digest }: Options): string[] =>
+  digest === undefined ? ['TIME', 'EVENT', 'DIGEST', 'BY'] : ['TAG', 'EVENT', 'FROM', 'UNTIL']
+
+function rowOf({ digest }: Options): (record: Moved) => string[] {
+  const word = (text: string) => text.slice(text.indexOf('_') + 1).toLowerCase()
+  if (digest === undefined) {
+    return ({ time, event, digest: held, source, actor }) => [time, word(event), held, `${word(source)} ${actor}`]
+  }
+  return ({ tag, time, event, endTime }) => [
+    tag,
+    word(event),
+    time,
+    event === 'EVENT_DELETED' ? '' : (endTime ?? 'now'),
+  ]
+}

@@ -1,0 +1,189 @@
+// Pull tokens: long-lived passwords for machines that cannot exchange a token. Each is an identity of its own with the
+// public half of a key that nobody keeps; the server never sees the token before it is used.
+import { randomBytes } from 'node:crypto'
+import { isUid } from '#lib/uid.ts'
+import { type Body, send } from '../shape/api-client.ts'
+import { type ApiReader, apiReader, parentOf } from '../shape/api-pages.ts'
+import {
+  CliError,
+  type Command,
+  type CommandGroup,
+  exitCodes,
+  type OptionSpec,
+  type Options,
+  outputOption,
+  type Terminal,
+} from '../shape/command.ts'
+import { table } from '../shape/plain-text.ts'
+import { registryOf, sessionOptions } from '../shape/session.ts'
+
+/** The issuer in the tokens, by which their identities are told from others with keys of their own. */
+const issuer = 'pinfold-pull-token'
+/** The built-in role `registry.pull`. */
+const pullRole = '902b87b2d467e207feddc9515e32fd39b33f05eb'
+const defaultTtl = '720h'
+const maxTtlHours = 8760
+
+export const createOptions: readonly OptionSpec[] = [
+  {
+    flags: '--parent <group>',
+    summary: 'What it may pull from: a group by uid or an organisation by name; your own unless given',
+  },
+  { flags: '--name <name>', summary: 'What the identity is called: pull-token unless given' },
+  {
+    flags: '--ttl <hours>',
+    summary: `How long it is good for, such as 24h: ${defaultTtl} unless given, ${maxTtlHours}h at most`,
+  },
+]
+
+export type PullToken = { identity: string; password: string; expiry: string; registry: string }
+
+const create: Command = {
+  name: 'create',
+  summary: 'Make a password that pulls images, and print it once',
+  details:
+    'The user name is the uid of an identity that is made for it. Deleting the pull token takes effect within a second.',
+  options: [
+    ...createOptions,
+    { flags: '--description <text>', summary: 'What it is for' },
+    outputOption,
+    ...sessionOptions,
+  ],
+  async run(terminal, options) {
+    const made = await createPullToken(terminal, options)
+    if (options.output === 'json') {
+      terminal.print(JSON.stringify(made, undefined, 2))
+      return exitCodes.ok
+    }
+    const rows = [
+      ['registry', made.registry],
+      ['user', made.identity],
+      ['expires', made.expiry],
+    ]
+    for (const line of table(rows)) terminal.print(line)
+    terminal.print(`password  ${made.password}`)
+    return exitCodes.ok
+  },
+}
+
+const list: Command = {
+  name: 'list',
+  summary: 'List the pull tokens of a group',
+  options: [
+    { flags: '--parent <group>', summary: 'A group by uid or an organisation by name; your own unless given' },
+    { flags: '--expired', summary: 'Only those that have expired' },
+    outputOption,
+    ...sessionOptions,
+  ],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const parent = await parentOf(api, options.parent)
+    const now = new Date().toISOString()
+    const found = (await pullTokens(api, parent)).filter(({ expiry }) => !options.expired || expiry <= now)
+    if (options.output === 'json') {
+      terminal.print(JSON.stringify({ items: found }, undefined, 2))
+      return exitCodes.ok
+    }
+    const rows = found.map(({ identity, name, expiry, lastSeen }) => [
+      identity,
+      name,
+      `${expiry <= now ? 'expired' : 'expires'} ${expiry}`,
+      `used ${lastSeen}`,
+    ])
+    for (const line of table(rows)) terminal.print(line)
+    return exitCodes.ok
+  },
+}
+
+const remove: Command = {
+  name: 'delete',
+  summary: 'Delete a pull token; within a second it pulls nothing',
+  arguments: [{ name: '<uid>', summary: 'Its identity, as list shows it' }],
+  options: [...sessionOptions],
+  async run(terminal, options) {
+    const { session, token } = await apiReader(terminal, options)
+    const uid = String(options.uid)
+    if (!isUid(uid)) throw new CliError(exitCodes.usage, 'a pull token is named by the uid of its identity')
+    const identity = await send('GET', new URL(`/iam/v2/identities/${uid}`, session.api), token)
+    if (keysOf(identity)?.issuer !== issuer) throw new CliError(exitCodes.usage, `${uid} is not a pull token`)
+    await send('DELETE', new URL(`/iam/v2/identities/${uid}`, session.api), token)
+    return exitCodes.ok
+  },
+}
+
+export const pullToken: CommandGroup = {
+  name: 'pull-token',
+  summary: 'Passwords for machines that can only pull with a password',
+  commands: [create, list, remove],
+}
+
+/** Makes the identity, binds it, and signs the token with a key that is thrown away afterwards. */
+export async function createPullToken(terminal: Terminal, options: Options): Promise<PullToken> {
+  const api = await apiReader(terminal, options)
+  const { session, token } = api
+  const expiry = new Date(Date.now() + hoursOf(options.ttl) * 3_600_000)
+  const parent = await parentOf(api, options.parent)
+  const { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } = await import('jose')
+  const registry = registryOf(session)
+  const { publicKey, privateKey } = await generateKeyPair('ES256')
+  const jwk = await exportJWK(publicKey)
+  const key = { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'ES256', use: 'sig' }
+  const subject = randomBytes(16).toString('hex')
+
+  const identity = await send('POST', new URL(`/iam/v2/identities/${parent}`, session.api), token, {
+    body: {
+      name: options.name ?? 'pull-token',
+      description: options.description ?? '',
+      staticKeys: {
+        issuer,
+        subject,
+        issuerKeys: JSON.stringify({ keys: [key] }),
+        expirationTime: expiry.toISOString(),
+        audiences: [registry],
+      },
+    },
+  })
+  const uid = String(identity.uid)
+  try {
+    const body = { identityUid: uid, roleUid: pullRole }
+    await send('POST', new URL(`/iam/v2/roleBindings/${parent}`, session.api), token, { body })
+  } catch (error) {
+    await send('DELETE', new URL(`/iam/v2/identities/${uid}`, session.api), token).catch(() => {
+      terminal.say(`pinfold: the identity ${uid} was made, but could not be bound or deleted`)
+    })
+    throw error
+  }
+  const password = await new SignJWT()
+    .setProtectedHeader({ alg: 'ES256', kid: key.kid, typ: 'JWT' })
+    .setIssuer(issuer)
+    .setSubject(subject)
+    .setAudience(registry)
+    .setIssuedAt()
+    .setExpirationTime(expiry)
+    .sign(privateKey)
+  return { identity: uid, password, expiry: expiry.toISOString(), registry }
+}
+
+function hoursOf(given: unknown): number {
+  const hours = Number(/^(\d{1,5})h$/.exec(String(given ?? defaultTtl))?.[1])
+  if (hours >= 1 && hours <= maxTtlHours) return hours
+  throw new CliError(exitCodes.usage, `--ttl must be hours such as 24h, from 1h to ${maxTtlHours}h`)
+}
+
+type Listed = { identity: string; name: string; expiry: string; lastSeen: string }
+
+async function pullTokens({ list }: ApiReader, parent: string): Promise<Listed[]> {
+  const query = { 'uidp.children_of': parent, relationship_type: 'RELATIONSHIP_TYPE_STATIC' }
+  const { items } = await list<Body>('/iam/v2/identities', 'identities', query)
+  return items.flatMap((one) => {
+    const keys = keysOf(one)
+    if (keys?.issuer !== issuer) return []
+    const { uid, name, lastSeenTime } = one
+    const expiry = String(keys.expirationTime ?? '')
+    return [{ identity: String(uid), name: String(name), expiry, lastSeen: String(lastSeenTime ?? '') }]
+  })
+}
+
+function keysOf(identity: Body): { issuer?: string; expirationTime?: string } | undefined {
+  return identity.staticKeys as { issuer?: string; expirationTime?: string } | undefined
+}

@@ -1,0 +1,15 @@
+import { settings } from '#config.ts'
+import { type Command, exitCodes } from '../shape/command.ts'
+
+export const config: Command = {
+  name: 'config',
+  summary: 'List every setting with its default and what it does',
+  options: [],
+  async run(terminal) {
+    for (const { env, flag, default: fallback, doc } of Object.values(settings)) {
+      terminal.print(`${env}${flag ? ` (${flag})` : ''}`)
+      terminal.print(`    ${doc.replaceAll('`', '')}${fallback === '' ? '' : ` Default: ${fallback}.`}`)
+    }
+    return exitCodes.ok
+  },
+}

@@ -1,0 +1,36 @@
+import type { Command } from '../shape/command.ts'
+import { operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+
+export const gc: Command = {
+  name: 'gc',
+  summary: 'Remove blobs that no manifest needs',
+  details: `The server does this on its own every hour. Pushes and pulls go on meanwhile, and what a push touched within
+PINFOLD_BLOB_GRACE_SECONDS stays.
+${operatorDetails}`,
+  options: [...operatorOptions, { flags: '--dry-run', summary: 'Only say what would go' }],
+  async run(terminal, options) {
+    const dryRun = options.dryRun === true
+    return withOperator(terminal, options, async (api) => {
+      let state = await api.post('/control/v1/blobs:collect', { dryRun })
+      while (!state.finished) {
+        terminal.status?.(`${state.blobs} blobs, ${size(state.bytes)} …`)
+        state = await api.post('/control/v1/blobs:collect', { dryRun, id: state.id })
+      }
+      const verb = dryRun ? 'would remove' : 'removed'
+      terminal.print(`${verb} ${state.blobs} blobs with ${size(state.bytes)}, ${state.uploads} unfinished uploads`)
+      terminal.print(
+        `${verb} ${state.links} links of repositories, ${state.files} stray files with ${size(state.fileBytes)}`,
+      )
+      return 0
+    })
+  },
+}
+
+/** In the largest unit that leaves a number above one. */
+function size(bytes: unknown): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
+  let value = Number(bytes)
+  let unit = 0
+  for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`
+}

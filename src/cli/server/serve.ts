@@ -1,0 +1,103 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config } from '#config.ts'
+import { readFact, writeFact } from '#db/facts.ts'
+import { takeServeLock } from '#db/serve-lock.ts'
+import { type Command, exitCodes } from '../shape/command.ts'
+import { configOf, settingOptions } from '../shape/settings.ts'
+import { firstSteps } from './first-steps.ts'
+
+/** How often signing keys are looked at; they are announced a day before they are used. */
+const keyCheckMs = 60_000
+
+/** How often blobs that nothing needs are looked for. */
+const collectMs = 3600_000
+const sweepMs = 60 * 60_000
+
+export const serve: Command = {
+  name: 'serve',
+  summary: 'Serve the API over REST and gRPC on one port',
+  details: `Prints "ready" and the URL once it serves; logs go to standard error as JSON lines.
+SIGTERM or SIGINT lets requests in flight finish, for PINFOLD_DRAIN_MS at most, and then ends it.
+Every setting that has no option here is an environment variable; see pinfold config.`,
+  options: [
+    ...settingOptions('listen', 'url', 'data', 'database', 'blobs'),
+    { flags: '--demo', summary: 'Fill an empty server with an example company' },
+  ],
+  async run(terminal, options) {
+    const config = configOf(terminal.env, options)
+    const [{ createApp }, { startServer }, { fillDemo }, { sweepAuditLog }, { startImageReader }, { startDeliveries }] =
+      await Promise.all([
+        import('#create-app.ts'),
+        import('#api/server.ts'),
+        import('./demo.ts'),
+        import('#domains/events/audit/audit.service.ts'),
+        import('#domains/registry/images/image-reader.ts'),
+        import('#domains/events/delivery/deliver.ts'),
+      ])
+    // Before anything is opened: a newer version started by mistake must not migrate under the server that runs.
+    using _alone = stayAlone(config)
+    const app = await createApp(config)
+    await using _closing = { [Symbol.asyncDispose]: () => app.close() }
+    const isFirst = (await readFact(app.db, 'url')) === undefined
+    const server = await startServer(app).catch((error: unknown) => {
+      throw explain(error, config.listen)
+    })
+    await app.db.tx(async (tx) => {
+      await writeFact(tx, 'url', server.url)
+      await writeFact(tx, 'local_url', server.localUrl)
+    })
+    const deliveries = await startDeliveries(app, server.url)
+    const filled = options.demo === true && (await fillDemo(app, server))
+    if (options.demo && !filled) terminal.say('pinfold: there are organisations already, so the demo was not added')
+    const keys = setInterval(() => {
+      app.keyring.refresh().catch((error: unknown) => app.log.error('signing keys could not be refreshed', { error }))
+    }, keyCheckMs)
+    const sweep = (): void => {
+      sweepAuditLog(app).catch((error: unknown) => app.log.error('audit log could not be swept', { error }))
+    }
+    const sweeps = setInterval(sweep, sweepMs)
+    sweep()
+    const imageReader = startImageReader(app)
+
+    const collect = (): void => {
+      app.collector
+        .start(false)
+        .done.catch((error: unknown) => app.log.error('blobs could not be collected', { error }))
+    }
+    // Often enough that what is due does not wait for long, whatever the grace is.
+    const collections = setInterval(collect, Math.min(collectMs, config.blobGraceSeconds * 250))
+
+    terminal.print(`ready ${server.url}`)
+    app.log.info('serving', { url: server.url, engine: app.db.engine })
+    if (isFirst) terminal.print(firstSteps(server.url, config, filled))
+    await terminal.untilAsked()
+    app.log.info('draining')
+    clearInterval(keys)
+    clearInterval(collections)
+    clearInterval(sweeps)
+    await Promise.all([server.close(), imageReader.close(), deliveries.close()])
+    return exitCodes.ok
+  },
+}
+
+/** Only one server may use a data folder; with PostgreSQL there may be several. */
+function stayAlone({ database, data }: Config): Disposable {
+  if (database !== '') return { [Symbol.dispose]: () => {} }
+  mkdirSync(data, { recursive: true, mode: 0o700 })
+  const lock = takeServeLock(join(data, 'serve.lock'))
+  if (!lock) throw new Error(`another server uses the data folder ${data}; several nodes need PostgreSQL`)
+  return { [Symbol.dispose]: () => lock.release() }
+}
+
+const problems: Record<string, string> = {
+  EADDRINUSE: 'something else listens there; choose another address with --listen',
+  EADDRNOTAVAIL: 'this machine does not have that address',
+  ENOTFOUND: 'this machine does not have that address',
+  EACCES: 'the system does not allow it, as is usual for ports below 1024',
+}
+
+function explain(error: unknown, { host, port }: { host: string; port: number }): unknown {
+  const problem = problems[(error as NodeJS.ErrnoException).code ?? '']
+  return problem ? new Error(`cannot listen on ${host}:${port}: ${problem}`, { cause: error }) : error
+}

@@ -1,0 +1,43 @@
+import { readFact } from '#db/facts.ts'
+import { isUid } from '#lib/uid.ts'
+import { type Command, exitCodes } from '../shape/command.ts'
+import { configOf, settingOptions } from '../shape/settings.ts'
+
+/** Where `npm start` serves, for a token that is made before the first start. */
+const defaultUrl = 'http://127.0.0.1:8080'
+
+export const token: Command = {
+  name: 'token',
+  summary: 'Print a bearer token for the operator or an identity, valid for an hour',
+  details: `Works beside a running server and before the first start. The token names the URL that was last served,
+or PINFOLD_URL where that is set. Whoever can run this can do everything, so guard the data folder and the master key.`,
+  options: [
+    ...settingOptions('data', 'database'),
+    { flags: '--identity <uid>', summary: 'The identity that the token is for; the operator unless given' },
+    {
+      flags: '--audience <audience>',
+      summary: "Who accepts the token; the API unless given, 'registry' for the registry",
+    },
+  ],
+  async run(terminal, options) {
+    const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
+    const [{ createApp }, { identityExists }, { maxLifetime, operatorUid, signAccessToken }] = await Promise.all([
+      import('#create-app.ts'),
+      import('#domains/iam/identities/identities.service.ts'),
+      import('#issuer/access-token.ts'),
+    ])
+    const app = await createApp(config)
+    await using _closing = { [Symbol.asyncDispose]: () => app.close() }
+    const identity = options.identity as string | undefined
+    if (identity !== undefined && !(isUid(identity) && (await identityExists(app.db, identity)))) {
+      terminal.say(`pinfold: there is no identity ${identity}`)
+      return exitCodes.failed
+    }
+    const issuer = config.url || ((await readFact(app.db, 'url')) ?? defaultUrl)
+    const asked = (options.audience as string | undefined) ?? issuer
+    const audience = asked === 'registry' ? new URL(issuer).host : asked
+    const input = { issuer, subject: identity ?? operatorUid, audience, now: app.clock(), lifetime: maxLifetime }
+    terminal.print(await signAccessToken(app.keyring, input))
+    return exitCodes.ok
+  },
+}

@@ -1,0 +1,95 @@
+// Commands of the operator that call a server: the one that runs, or else one in their own process, so that whatever a
+// command does has one way in. Whoever opens the data folder, or has the database URL and the master key, may.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { startServer } from '#api/server.ts'
+import type { App } from '#app.ts'
+import { baseUrl, type Config } from '#config.ts'
+import { createApp } from '#create-app.ts'
+import { readFact } from '#db/facts.ts'
+import { takeServeLock } from '#db/serve-lock.ts'
+import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
+import { codes } from '#lib/errors.ts'
+import { ApiError, type Body, send } from './api-client.ts'
+import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
+import { configOf, settingOptions } from './settings.ts'
+
+/** The options of a command that runs `withOperator`. */
+export const operatorOptions: readonly OptionSpec[] = settingOptions('data', 'database')
+
+/** For the command's own help. */
+export const operatorDetails = `Calls the server that runs on the data folder; when none runs, opens the folder itself. With a database URL it opens the
+database, or calls the server that PINFOLD_API names. Whoever can run this can do everything.`
+
+export type OperatorApi = {
+  /** The paths are those of the API; what comes back is the JSON of the response. Throws ApiError. */
+  get(path: string): Promise<Body>
+  post(path: string, body: object): Promise<Body>
+}
+
+/** A command may take longer than a token lasts. */
+const renewMs = 20 * 60_000
+
+type Target = { app: App; origin: string; audience: string; ownMachine: boolean }
+
+/** Runs `work` with the operator's rights; afterwards nothing of it is left open. */
+export async function withOperator<T>(
+  terminal: Terminal,
+  options: Options,
+  work: (api: OperatorApi) => Promise<T>,
+): Promise<T> {
+  // Each work is awaited, so that what it uses is open as long.
+  await using opened = new AsyncDisposableStack()
+  const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
+  const remote = config.database === '' ? '' : baseUrl(terminal.env.PINFOLD_API ?? '', 'PINFOLD_API')
+  const lock = config.database === '' ? lockOf(config) : undefined
+  if (lock) opened.defer(() => lock.release())
+  const app = opened.adopt(await createApp(config), (one) => one.close())
+
+  const serves = config.database === '' ? lock === undefined : remote !== ''
+  if (!serves) return await work(apiOf(await serveHere(app, opened)))
+  const url = await readFact(app.db, 'url')
+  const local = await readFact(app.db, 'local_url')
+  if (remote !== '') return await work(apiOf({ app, origin: remote, audience: url ?? remote, ownMachine: false }))
+  if (!url || !local) throw busy(config.data)
+  return await work(apiOf({ app, origin: local, audience: url, ownMachine: true }, () => busy(config.data)))
+}
+
+/** On a port of its own that only this machine can reach, and with a token that only this process has. */
+async function serveHere(app: App, opened: AsyncDisposableStack): Promise<Target> {
+  const config = { ...app.config, listen: { host: '127.0.0.1', port: 0 } }
+  const server = opened.adopt(await startServer({ ...app, config }), (one) => one.close())
+  return { app, origin: server.localUrl, audience: server.url, ownMachine: true }
+}
+
+function apiOf({ app, origin, audience, ownMachine }: Target, unreachable?: () => CliError): OperatorApi {
+  let token = { text: '', until: 0 }
+  const call = async (method: 'GET' | 'POST', path: string, body?: object) => {
+    const now = app.clock()
+    if (token.until <= now.getTime()) {
+      const text = await signAccessToken(app.keyring, { issuer: audience, subject: operatorUid, audience, now })
+      token = { text, until: now.getTime() + renewMs }
+    }
+    try {
+      return await send(method, new URL(path, origin), token.text, { body, ownMachine })
+    } catch (error) {
+      const away = unreachable && error instanceof ApiError && error.code === codes.UNAVAILABLE.number && error.cause
+      throw away ? unreachable() : error
+    }
+  }
+  return { get: (path) => call('GET', path), post: (path, body) => call('POST', path, body) }
+}
+
+/** Before anything is opened: while it is ours no server can start on the folder. `undefined` when one has it. */
+function lockOf({ data }: Config): { release(): void } | undefined {
+  mkdirSync(data, { recursive: true, mode: 0o700 })
+  return takeServeLock(join(data, 'serve.lock'))
+}
+
+/** Its holder does not answer: a server between start and ready, or another command such as this one. */
+function busy(data: string): CliError {
+  return new CliError(
+    exitCodes.unavailable,
+    `the data folder ${data} is in use, but no server answers on it; try again in a moment`,
+  )
+}

@@ -1,0 +1,167 @@
+// Who a command acts as: flag before environment before profile before default, and a token for it.
+import { baseUrl } from '#config.ts'
+import { isUid } from '#lib/uid.ts'
+import { ambientToken, type OutsideToken, readTokenFile } from '../iam/outside-token.ts'
+import { ApiError, checkToken, send } from './api-client.ts'
+import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
+import { plain } from './plain-text.ts'
+import { readProfile, readToken, type UserFiles, userFiles, writeToken } from './user-files.ts'
+
+/** Where `npm start` serves. */
+const defaultApi = 'http://127.0.0.1:8080'
+/** A token is exchanged anew this long before it expires, so that the next command can still use it. */
+const earlyMs = 5 * 60_000
+
+export const apiOption: OptionSpec = {
+  flags: '--api <url>',
+  summary: `The server (PINFOLD_API); that of the profile unless given, else ${defaultApi}`,
+}
+export const sessionOptions: readonly OptionSpec[] = [
+  apiOption,
+  { flags: '--identity <uid>', summary: 'The identity (PINFOLD_IDENTITY); that of the profile unless given' },
+]
+
+export type Session = {
+  api: string
+  /** Empty when nobody has said. */
+  identity: string
+  /** As in the profile. */
+  identityToken: string
+  files: UserFiles
+}
+
+/** What a token of ours says about itself; it is read, not verified, for it is our own. */
+export type TokenClaims = { issuer: string; subject: string; audience: string[]; expiry: Date }
+type Asked = { audiences: readonly string[]; scopes?: readonly string[]; capabilities?: readonly string[] }
+
+/** A profile counts for the server that it was made for, and its outside token for the identity that it was made for. */
+export function sessionOf({ env }: Terminal, options: Options): Session {
+  const files = userFiles(env)
+  const profile = readProfile(files)
+  const api = pick([
+    [options.api, '--api'],
+    [env.PINFOLD_API, 'PINFOLD_API'],
+    [profile?.api, files.profile],
+  ])
+  const url = api ? baseUrl(api.value, api.name) : defaultApi
+  const own = profile?.api === url ? profile : undefined
+  const identity = pick([
+    [options.identity, '--identity'],
+    [env.PINFOLD_IDENTITY, 'PINFOLD_IDENTITY'],
+    [own?.identity, files.profile],
+  ])
+  if (identity && !isUid(identity.value)) {
+    const code = identity.name === '--identity' ? exitCodes.usage : exitCodes.config
+    throw new CliError(code, `${identity.name} must name an identity by its uid`)
+  }
+  const identityToken = own?.identity === identity?.value ? (own?.identityToken ?? '') : ''
+  return { api: url, identity: identity?.value ?? '', identityToken, files }
+}
+
+/** The audience of the registry's tokens: it is served where the API is. */
+export function registryOf({ api }: Session): string {
+  return new URL(api).host
+}
+
+function pick(
+  given: readonly (readonly [value: unknown, name: string])[],
+): { value: string; name: string } | undefined {
+  const [value, name] = given.find(([one]) => typeof one === 'string' && one !== '') ?? []
+  return typeof value === 'string' && name !== undefined ? { value, name } : undefined
+}
+
+/** The outside token, once more from where it came from at login. */
+export async function outsideToken(terminal: Terminal, { api, identityToken }: Session): Promise<OutsideToken> {
+  if (identityToken === '') return ambientToken(terminal, api)
+  const again = 'run pinfold auth login again'
+  if (identityToken === '-') {
+    throw new CliError(exitCodes.refused, `the token to sign in with came from standard input: ${again}`)
+  }
+  return readTokenFile(terminal, identityToken).catch((error: Error) => {
+    throw new CliError(exitCodes.refused, `${error.message}; ${again}`, error)
+  })
+}
+
+/** Trades the outside token for one of ours. */
+export async function exchange({ api, identity }: Session, outside: OutsideToken, asked: Asked): Promise<string> {
+  if (identity === '') throw notSignedIn()
+  const url = new URL('/sts/exchange', api)
+  for (const audience of asked.audiences) url.searchParams.append('aud', audience)
+  for (const scope of asked.scopes ?? []) url.searchParams.append('scopes', scope)
+  for (const capability of asked.capabilities ?? []) url.searchParams.append('cap', capability)
+  url.searchParams.set('identity', identity)
+  const { token } = await send('POST', url, outside.token)
+  if (typeof token !== 'string' || !claimsOf(token)) {
+    throw new CliError(exitCodes.failed, `${api} answered the exchange without a token`)
+  }
+  return token
+}
+
+/**
+ * A token that nothing narrows, for one audience: the cached one until some minutes before it expires. One that is
+ * nearly over is still better than none, unless the server refuses.
+ */
+export async function accessToken(terminal: Terminal, session: Session, audience: string): Promise<string> {
+  if (session.identity === '') throw notSignedIn()
+  const cached = cachedToken(session, audience)
+  const left = cached ? cached.claims.expiry.getTime() - Date.now() : 0
+  if (cached && left > earlyMs) return cached.token
+  try {
+    const token = await exchange(session, await outsideToken(terminal, session), { audiences: [audience] })
+    keep(terminal, session.files, audience, token)
+    return token
+  } catch (error) {
+    const refused = error instanceof ApiError && error.exitCode === exitCodes.refused
+    if (cached && !refused) return cached.token
+    throw error
+  }
+}
+
+/** The cached token for an audience, when it is this session's and has not expired. */
+export function cachedToken(
+  { api, identity, files }: Session,
+  audience: string,
+): { token: string; claims: TokenClaims } | undefined {
+  const token = readToken(files, audience)
+  const claims = claimsOf(token ?? '')
+  if (token === undefined || !claims || claims.expiry.getTime() <= Date.now()) return undefined
+  const own = claims.issuer === api && claims.subject === identity && claims.audience.includes(audience)
+  return own ? { token, claims } : undefined
+}
+
+/** The token that a command calls the API with: PINFOLD_TOKEN, else the session's. */
+export async function callerToken(terminal: Terminal, session: Session): Promise<string> {
+  const given = terminal.env.PINFOLD_TOKEN
+  if (!given) return accessToken(terminal, session, session.api)
+  checkToken(given, 'PINFOLD_TOKEN')
+  return given
+}
+
+export function notSignedIn(): CliError {
+  return new CliError(
+    exitCodes.refused,
+    'not signed in: run pinfold auth login --identity UID, or set PINFOLD_IDENTITY where the platform gives a token',
+  )
+}
+
+export function claimsOf(token: string): TokenClaims | undefined {
+  try {
+    const text = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
+    const { iss, sub, aud, exp } = JSON.parse(text) as Record<string, unknown>
+    if (typeof iss !== 'string' || typeof sub !== 'string' || typeof exp !== 'number') return undefined
+    const audience = [aud].flat().filter((one) => typeof one === 'string')
+    const expiry = new Date(exp * 1000)
+    return Number.isNaN(expiry.getTime()) ? undefined : { issuer: iss, subject: sub, audience, expiry }
+  } catch {
+    return undefined
+  }
+}
+
+/** A cache that cannot be written makes the next command slower, and this one no less right. */
+function keep(terminal: Terminal, files: UserFiles, audience: string, token: string): void {
+  try {
+    writeToken(files, audience, token)
+  } catch (error) {
+    terminal.say(`pinfold: ${plain((error as Error).message)}`)
+  }
+}

@@ -1,0 +1,59 @@
+import type { App, Call } from '#app.ts'
+import { listScope, type UidpFilter } from '#domains/iam/access/list-scope.ts'
+import { groupParents } from '#domains/iam/groups/groups.service.ts'
+import { type FieldViolation, notFound, refuseIfAny } from '#lib/errors.ts'
+import { type Page, toListed } from '#lib/paging.ts'
+import { isUid } from '#lib/uid.ts'
+import { type AuditEntry, type AuditFilter, auditEntryType } from './audit.model.ts'
+import * as store from './audit.store.ts'
+
+/** `total` is missing when a filter fits more than are counted. */
+export type ListedEntries = { items: AuditEntry[]; total: number | undefined; next: string }
+
+const dayMs = 24 * 60 * 60 * 1000
+/** Small, so that other writers do not wait for the sweep. */
+const sweepBatch = 100
+
+export async function getAuditEntry(call: Call, uid: string): Promise<AuditEntry> {
+  const entry = await store.findEntry(call.app.db, uid)
+  if (!entry) throw notFound(auditEntryType, uid)
+  return entry
+}
+
+export async function listAuditEntries(
+  call: Call,
+  uidp: UidpFilter | undefined,
+  page: Page,
+  filter: AuditFilter,
+): Promise<ListedEntries> {
+  checkFilter(filter)
+  const { db } = call.app
+  const branches = await listScope(call, uidp, groupParents(db))
+  const [rows, total] = await Promise.all([
+    store.listEntries(db, branches, page, filter),
+    store.countEntries(db, branches, filter),
+  ])
+  return { ...toListed(call, page, rows, 0), total }
+}
+
+function checkFilter({ actor, subject, type }: AuditFilter): void {
+  const problems: FieldViolation[] = []
+  for (const [field, uid] of Object.entries({ actor, subject })) {
+    if (uid !== '' && !isUid(uid)) problems.push({ field, description: 'is not a uid' })
+  }
+  if (type !== '' && !/^[a-z0-9_.]{1,255}$/.test(type)) {
+    problems.push({ field: 'type', description: 'is not the type of an event' })
+  }
+  refuseIfAny(problems)
+}
+
+/** Forgets the entries that are older than the configuration says; none when they are kept for good. */
+export async function sweepAuditLog({ config, db, clock, log }: App): Promise<void> {
+  if (config.auditDays === 0) return
+  const before = new Date(clock().getTime() - config.auditDays * dayMs).toISOString()
+  let deleted = 0
+  for (let some = sweepBatch; some === sweepBatch; deleted += some) {
+    some = await db.tx((tx) => store.deleteBefore(tx, before, sweepBatch))
+  }
+  if (deleted > 0) log.info('old audit entries deleted', { deleted, before })
+}

@@ -1,0 +1,65 @@
+// One attempt to deliver, and what it means for the next.
+import type { App } from '#app.ts'
+import { OutgoingError } from '#lib/net/outgoing.ts'
+import { sinkRequest } from './cloud-event.ts'
+import type { AttemptResult, Payload } from './deliveries.model.ts'
+import type { Target } from './sending.store.ts'
+
+export type Outcome = {
+  result: AttemptResult
+  /** 0 when there was no answer. */
+  status: number
+  durationMs: number
+  /** What the sink asked us to wait, in milliseconds; 0 when it did not ask. */
+  waitMs: number
+}
+
+/** Nobody waits longer than this because a sink says so. */
+const longestWaitMs = 24 * 60 * 60 * 1000
+
+/** Never rejects for anything that a sink does. */
+export async function attempt(
+  app: Pick<App, 'keyring' | 'sealer' | 'sinks' | 'config' | 'clock'>,
+  url: string,
+  target: Target,
+  event: Payload,
+): Promise<Outcome> {
+  const now = app.clock().getTime()
+  const { headers, body } = await sinkRequest(app, url, target, event, now)
+  const began = performance.now()
+  const outcome = await app.sinks.post(target.sink, headers, body, app.config.deliveryTimeoutMs).then(
+    ({ status, retryAfter }) => judge(status, retryAfter, now),
+    (error: unknown) => ({ result: resultOf(error), status: 0, waitMs: 0 }),
+  )
+  return { ...outcome, durationMs: Math.round(performance.now() - began) }
+}
+
+function judge(status: number, retryAfter: string, now: number): Omit<Outcome, 'durationMs'> {
+  if (status >= 200 && status < 300) return { result: 'delivered', status, waitMs: 0 }
+  if (status === 410) return { result: 'gone', status, waitMs: 0 }
+  const asked = waitOf(retryAfter, now)
+  const slowed = status === 429 || (status === 503 && asked > 0)
+  return { result: slowed ? 'slowed' : 'refused', status, waitMs: slowed ? asked : 0 }
+}
+
+/** Retry-After is a number of seconds or a date. */
+function waitOf(text: string, now: number): number {
+  const wait = /^\d{1,9}$/.test(text.trim()) ? Number(text) * 1000 : Date.parse(text) - now
+  return Number.isNaN(wait) ? 0 : Math.min(Math.max(wait, 0), longestWaitMs)
+}
+
+function resultOf(error: unknown): AttemptResult {
+  if (!(error instanceof OutgoingError)) return 'unreachable'
+  const { reason } = error
+  const told = reason === 'timeout' || reason === 'private-address' || reason === 'insecure' || reason === 'bad-url'
+  return told ? reason : 'unreachable'
+}
+
+/** How long to wait after so many failures in a row: doubled each time, and a random part of up to half taken off. */
+export function backoffMs(
+  { deliveryRetryFirstMs, deliveryRetryMostMs }: Pick<App['config'], 'deliveryRetryFirstMs' | 'deliveryRetryMostMs'>,
+  failures: number,
+): number {
+  const wait = Math.min(deliveryRetryFirstMs * 2 ** Math.min(failures - 1, 40), deliveryRetryMostMs)
+  return wait * (1 - Math.random() / 2)
+}

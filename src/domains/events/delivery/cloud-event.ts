@@ -1,0 +1,84 @@
+// One event as a signed HTTP request: CloudEvents 1.0 in binary mode, a token of ours for its receiver, and a signature as
+// Standard Webhooks has it.
+import { createHash } from 'node:crypto'
+import { SignJWT } from 'jose'
+import type { App } from '#app.ts'
+import { binaryHeaders } from '#lib/cloud-events.ts'
+import { signatureHeaders } from '#lib/crypto/standard-webhooks.ts'
+import { openSecret } from '../subscriptions/secrets.ts'
+import type { Payload } from './deliveries.model.ts'
+import type { Target } from './sending.store.ts'
+
+const tokenLifetime = 30 * 60
+
+export type SinkRequest = { headers: Record<string, string>; body: string }
+
+/** `now` is in milliseconds. Each attempt has a request of its own, with the same id. */
+export async function sinkRequest(
+  app: Pick<App, 'keyring' | 'sealer'>,
+  url: string,
+  target: Target,
+  event: Payload,
+  now: number,
+): Promise<SinkRequest> {
+  const body = bodyOf(event)
+  const headers: Record<string, string> = {
+    'Content-Type': 'application/json',
+    'User-Agent': 'pinfold',
+    Authorization: `Bearer ${await tokenOf(app, url, target.group, body, now)}`,
+    ...signatureHeaders(secretsOf(app, target, now), { id: event.uuid, seconds: Math.floor(now / 1000), body }),
+    ...binaryHeaders(attributesOf(url, event)),
+  }
+  return { headers, body }
+}
+
+export function bodyOf({ actor, body }: Payload): string {
+  return `{"actor":${actor},"body":${body}}`
+}
+
+/** The attributes of CloudEvents by their lower-case names; empty ones count as absent. */
+export function attributesOf(url: string, event: Payload): Record<string, string> {
+  return {
+    specversion: '1.0',
+    id: event.uuid,
+    type: event.type,
+    // What is no path below our URL is a source of its own.
+    source: event.source.startsWith('/') ? url + event.source : event.source,
+    subject: event.subject,
+    time: event.createTime,
+    audience: event.audience.toLowerCase(),
+    group: event.group,
+    bodytype: event.bodyType,
+    ...(event.extensions === '' ? {} : (JSON.parse(event.extensions) as Record<string, string>)),
+  }
+}
+
+/** Says who sends what to whom: the issuer, the group of the subscription, and the digest of the body. */
+export async function tokenOf(
+  { keyring }: Pick<App, 'keyring'>,
+  issuer: string,
+  group: string,
+  body: string,
+  now: number,
+): Promise<string> {
+  const { kid, key } = keyring.signer()
+  const seconds = Math.floor(now / 1000)
+  const digest = `sha256:${createHash('sha256').update(body).digest('hex')}`
+  // The claim under both readings of its dotted name.
+  return new SignJWT({ webhook: { digest }, 'webhook.digest': digest })
+    .setProtectedHeader({ alg: 'ES256', kid, typ: 'JWT' })
+    .setIssuer(issuer)
+    .setAudience('customer')
+    .setSubject(`webhook:${group}`)
+    .setIssuedAt(seconds)
+    .setExpirationTime(seconds + tokenLifetime)
+    .sign(key)
+}
+
+/** The secret, and for some time after it was changed the one before as well. */
+function secretsOf({ sealer }: Pick<App, 'sealer'>, target: Target, now: number): Buffer[] {
+  const { secret, oldSecret, oldSecretTime } = target
+  const secrets = [secret]
+  if (oldSecret && Date.parse(oldSecretTime) > now) secrets.push(oldSecret)
+  return secrets.map((sealed) => openSecret(sealer, sealed))
+}

@@ -1,0 +1,253 @@
+import { randomUUIDv7 } from 'node:crypto'
+import type { Call } from '#app.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { type AppError, type FieldViolation, failedPrecondition, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import { descriptionPattern, type Patch } from '#lib/fields.ts'
+import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import { isAtOrBelow } from '#lib/uid.ts'
+import { emit } from '../outbox/emit.ts'
+import { insertSentEvent } from '../outbox/outbox.store.ts'
+import { newSecret, secretText } from '../subscriptions/secrets.ts'
+import { subscriptionType } from '../subscriptions/subscriptions.model.ts'
+import { matchesType } from '../subscriptions/type-patterns.ts'
+import { attempt } from './attempt.ts'
+import * as model from './deliveries.model.ts'
+import * as store from './deliveries.store.ts'
+import { bumpQueues, pauseQueue, resumeQueue } from './queues.store.ts'
+import { insertDeliveries, lockRouting, type NewDelivery } from './routing.store.ts'
+import { insertAttempts } from './sending.store.ts'
+
+/** Queues are worked at all the time; without serializability that only takes a moment of waiting. */
+const rowLocks = { isolation: 'rowLocks' } as const
+const eventsAtOnce = 500
+/** Longer than any request takes from its time to its commit. */
+const disorderMs = 2 * 60_000
+
+export async function getSettings(call: Call, uid: string): Promise<model.Settings> {
+  return (await requireSettings(call.app.db, uid)).settings
+}
+
+export async function updateSettings(
+  call: Call,
+  uid: string,
+  patch: Patch<Pick<model.Settings, 'types'>>,
+): Promise<model.Settings> {
+  const types = patch.paths.includes('types') ? [...new Set(patch.value.types ?? [])] : undefined
+  if (types) checkTypes(types)
+  return change(call, uid, async (tx, { id }) => {
+    if (types) await store.setTypes(tx, id, types)
+    return true
+  })
+}
+
+export async function pauseSubscription(call: Call, uid: string, reason: string): Promise<model.Settings> {
+  if (!descriptionPattern.test(reason)) {
+    throw invalid({ field: 'reason', description: 'must be one line of at most 512 characters' })
+  }
+  return change(call, uid, (tx, { id }) => pauseQueue(tx, id, reason))
+}
+
+export async function resumeSubscription(call: Call, uid: string): Promise<model.Settings> {
+  return change(call, uid, async (tx, { id }) => {
+    await lockRouting(tx)
+    await resumeQueue(tx, id)
+    return true
+  })
+}
+
+/** The answer is the only place where the secret is ever shown. */
+export async function rotateSecret(
+  call: Call,
+  uid: string,
+  overlapMs = model.defaultOverlapMs,
+): Promise<{ secret: string; settings: model.Settings }> {
+  if (overlapMs < 0 || overlapMs > model.maxOverlapMs) {
+    throw invalid({ field: 'overlap', description: 'must be from 0 to 7 days' })
+  }
+  const { sealer } = call.app
+  const secret = newSecret(sealer)
+  const until = new Date(Date.parse(call.now) + overlapMs).toISOString()
+  const settings = await change(
+    call,
+    uid,
+    async (tx, { id, secretShown }) => {
+      // Nobody can be using one that nobody has seen.
+      await store.setSecret(tx, id, secret, secretShown && overlapMs > 0 ? until : '')
+      return true
+    },
+    (body) => ({ settings: body }),
+  )
+  return { secret: secretText(sealer, secret), settings }
+}
+
+/** One request, now; what comes of it is written down like any other delivery. */
+export async function sendTestEvent(call: Call, uid: string): Promise<model.Delivery> {
+  const { db } = call.app
+  const { subscriber } = await requireSettings(db, uid)
+  const target = await store.findTargetOf(db, subscriber.id)
+  if (!target) throw notFound(subscriptionType, uid)
+  const event = {
+    uuid: randomUUIDv7(),
+    type: 'dev.pinfold.control.events.subscription.test.v1',
+    audience: 'CUSTOMER',
+    source: '/events/v2/subscriptions:sendTest',
+    subject: uid,
+    group: subscriber.group,
+    actor: JSON.stringify({ subject: call.caller.uid }),
+    bodyType: 'pinfold.control.events.v1.TestEvent',
+    body: JSON.stringify({ subscription: uid, message: 'a test, as you asked' }),
+    createTime: call.now,
+  }
+  const outcome = await attempt(call.app, call.url, target, { ...event, id: 0, extensions: '' })
+  const id = await db.tx(async (tx) => {
+    await lockRouting(tx)
+    const { id: subscription } = (await requireSettings(tx, uid)).subscriber
+    const eventId = await insertSentEvent(tx, event)
+    const first = await insertDeliveries(tx, [{ subscription, event: eventId, subject: uid, createTime: call.now }])
+    await insertAttempts(tx, [{ delivery: first, ...outcome, createTime: call.now }])
+    const { delivered, givenUp } = model.deliveryStates
+    await store.settleDelivery(tx, first, outcome.result === 'delivered' ? delivered : givenUp)
+    return first
+  }, rowLocks)
+  call.log.info('test event sent', { uid, result: outcome.result, status: outcome.status })
+  return getDelivery(call, model.deliveryUid(uid, id))
+}
+
+export async function listDeliveries(
+  call: Call,
+  uid: string,
+  page: Page,
+  state: model.DeliveryState | undefined,
+): Promise<Listed<model.Delivery>> {
+  const { db } = call.app
+  const { subscriber } = await requireSettings(db, uid)
+  const after = page.after && model.readDeliveryUid(page.after.uid)?.id
+  const [rows, total] = await Promise.all([
+    store.listDeliveries(db, subscriber, page, state, after),
+    store.countDeliveries(db, subscriber.id, state),
+  ])
+  return toListed(call, page, rows, total)
+}
+
+export async function getDelivery(
+  call: Call,
+  uid: string,
+): Promise<model.Delivery & { attempts: model.DeliveryAttempt[] }> {
+  const { db } = call.app
+  const named = model.readDeliveryUid(uid)
+  const found = named && (await store.findSettings(db, named.subscription))
+  const [delivery] = found ? await store.findDeliveries(db, found.subscriber, [named.id]) : []
+  if (!named || delivery?.uid !== uid) throw notFound(model.deliveryType, uid)
+  return { ...delivery, attempts: await store.attemptsOf(db, named.id, model.maxAttemptsShown) }
+}
+
+/** New deliveries of the same events, in the order given. */
+export async function redeliver(call: Call, uid: string, uids: readonly string[]): Promise<model.Delivery[]> {
+  if (uids.length === 0 || uids.length > model.maxRedeliveries) {
+    throw invalid({ field: 'delivery_uids', description: `must hold 1 to ${model.maxRedeliveries} uids` })
+  }
+  const made = await call.app.db.tx(async (tx) => {
+    await lockRouting(tx)
+    const { subscriber } = await requireSettings(tx, uid)
+    const numbers = uids.map((one) => model.readDeliveryUid(one)?.id ?? 0)
+    const found = new Map((await store.findDeliveries(tx, subscriber, numbers)).map((one) => [one.uid, one]))
+    const deliveries = uids.map((one): NewDelivery => {
+      const { event, subject } = redeliverable(found.get(one), one)
+      return { subscription: subscriber.id, event, subject, createTime: call.now }
+    })
+    const first = await insertDeliveries(tx, deliveries)
+    await bumpQueues(tx, [subscriber.id], '', call.now)
+    const ids = deliveries.map((_, i) => first + i)
+    return (await store.findDeliveries(tx, subscriber, ids)).sort((a, b) => (a.uid < b.uid ? -1 : 1))
+  }, rowLocks)
+  call.app.events.queued.notify()
+  call.log.info('events sent once more', { uid, count: made.length })
+  return made
+}
+
+function redeliverable(delivery: model.Delivery | undefined, uid: string): model.Delivery {
+  if (!delivery) throw notFound(model.deliveryType, uid)
+  const refuse = (type: string, description: string): AppError =>
+    failedPrecondition({ type, subject: uid, description })
+  if (delivery.state === model.deliveryStates.waiting) throw refuse('STILL_WAITING', 'the delivery still waits')
+  if (delivery.eventId === '') throw refuse('EVENT_NOT_KEPT', 'the event is not kept any more')
+  return delivery
+}
+
+/** In batches, each with a commit of its own: whoever asks again after a failure gets some of them twice. */
+export async function replayEvents(call: Call, uid: string, from: string, to: string): Promise<number> {
+  if (to <= from) throw invalid({ field: 'end_time', description: 'must be after start_time' })
+  const { db, events } = call.app
+  await requireSettings(db, uid)
+  const around = (time: string, ms: number) => new Date(Date.parse(time) + ms).toISOString()
+  const last = around(to, disorderMs)
+  let position = await store.positionBefore(db, around(from, -disorderMs))
+  let count = 0
+  for (let more = true; more; ) {
+    const some = await db.tx(async (tx) => {
+      await lockRouting(tx)
+      const { subscriber } = await requireSettings(tx, uid)
+      const batch = await store.eventsAfter(tx, position, eventsAtOnce)
+      const wanted = batch.filter((event) => {
+        const inTime = event.createTime >= from && event.createTime < to
+        return inTime && isFor(subscriber, event)
+      })
+      const toDelivery = ({ id, subject }: store.PlacedEvent): NewDelivery => {
+        return { subscription: subscriber.id, event: id, subject, createTime: call.now }
+      }
+      await insertDeliveries(tx, wanted.map(toDelivery))
+      if (wanted.length > 0) await bumpQueues(tx, [subscriber.id], '', call.now)
+      return { batch, count: wanted.length }
+    }, rowLocks)
+    count += some.count
+    position = some.batch.at(-1)?.position ?? position
+    more = some.batch.length === eventsAtOnce && some.batch.some(({ createTime }) => createTime < last)
+    if (some.count > 0) events.queued.notify()
+  }
+  call.log.info('events replayed', { uid, count })
+  return count
+}
+
+function isFor({ uid, group, types }: store.Subscriber, event: store.PlacedEvent): boolean {
+  const visible = event.audience === 'CUSTOMER' && isAtOrBelow(event.group, group)
+  return visible && event.subject !== uid && matchesType(types, event.type)
+}
+
+/** Emits the event when `work` has changed something. */
+async function change(
+  call: Call,
+  uid: string,
+  work: (tx: Tx, subscriber: store.Subscriber) => Promise<boolean>,
+  bodyOf: (settings: object) => object = (settings) => settings,
+): Promise<model.Settings> {
+  const settings = await call.app.db.tx(async (tx) => {
+    const { subscriber } = await requireSettings(tx, uid)
+    const changed = await work(tx, subscriber)
+    const after = (await requireSettings(tx, uid)).settings
+    const { types, paused, pauseReason } = after
+    const body = bodyOf({ uid, types, paused, pauseReason })
+    if (changed) await emit(tx, call, { subject: uid, group: subscriber.group, body })
+    return after
+  }, rowLocks)
+  call.app.events.queued.notify()
+  call.log.info('subscription settings changed', { uid, method: call.method.name })
+  return settings
+}
+
+async function requireSettings(reader: Reader, uid: string) {
+  const found = await store.findSettings(reader, uid)
+  if (!found) throw notFound(subscriptionType, uid)
+  return found
+}
+
+function checkTypes(types: readonly string[]): void {
+  const problems: FieldViolation[] = []
+  if (types.length > model.maxTypes) {
+    problems.push({ field: 'types', description: `must hold at most ${model.maxTypes} patterns` })
+  }
+  if (!types.every((one) => /^[a-z0-9._*-]+$/.test(one) && one.length <= model.maxTypeLength)) {
+    const description = `must be event types of at most ${model.maxTypeLength} characters, in which * stands for any text`
+    problems.push({ field: 'types', description })
+  }
+  refuseIfAny(problems)
+}

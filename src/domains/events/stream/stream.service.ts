@@ -1,0 +1,113 @@
+import type { Caller, StreamCall } from '#app.ts'
+import { requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { AppError, type FieldViolation, permissionDenied, refuseIfAny } from '#lib/errors.ts'
+import { isAtOrBelow, isUid, lineage, top } from '#lib/uid.ts'
+import { attributesOf, bodyOf, tokenOf } from '../delivery/cloud-event.ts'
+import { matchesType } from '../subscriptions/type-patterns.ts'
+import * as store from './stream.store.ts'
+
+export type StreamRequest = {
+  /** Only events of this group and below; empty for all that the caller may see. */
+  group: string
+  types: readonly string[]
+  /** The event after which to go on; `0` for the oldest, empty for what comes. */
+  after: string
+}
+
+/** Without a delivery it says no more than where the stream is. */
+export type Streamed = { id: string; delivery?: StreamedDelivery }
+export type StreamedDelivery = { attributes: Record<string, string>; data: string; token: string }
+
+/** The position before the first event. */
+const beginning = '0'
+const maxTypes = 100
+
+/** Sends what a subscription would get, in the order of all events. What the caller may see is decided for each event. */
+export async function* streamEvents(call: StreamCall, request: StreamRequest): AsyncGenerator<Streamed> {
+  const { app, signal } = call
+  checkRequest(request)
+  if (request.group !== '') {
+    if (!sees(call, call.caller, request.group)) throw permissionDenied()
+    await requireGroup(app.db, request.group)
+  }
+  using follower = app.feed.follow(call.caller.uid)
+  let at = await startOf(call, request.after, await follower.newest())
+  yield { id: at.id }
+
+  let said = performance.now()
+  for (;;) {
+    const left = Math.max(0, said + app.config.streamIdleMs - performance.now())
+    const { events, upTo } = await follower.after(at.position, left, signal)
+    for (const event of events) {
+      at = { position: event.position, id: event.uuid }
+      const place = placeOf(call, await call.callerNow(), request, event)
+      if (place === undefined) continue
+      yield { id: at.id, delivery: await deliveryOf(call, place, event) }
+      said = performance.now()
+    }
+    at.position = upTo
+    if (performance.now() - said < app.config.streamIdleMs) continue
+    requireSight(call, await call.callerNow(), request)
+    yield { id: at.id }
+    said = performance.now()
+  }
+}
+
+function checkRequest({ group, types, after }: StreamRequest): void {
+  const problems: FieldViolation[] = []
+  if (group !== '' && !isUid(group)) problems.push({ field: 'group', description: 'is not a uid' })
+  if (types.length > maxTypes) problems.push({ field: 'types', description: `must hold at most ${maxTypes} patterns` })
+  if (!types.every((type) => /^[a-z0-9_.*]{1,255}$/.test(type))) {
+    problems.push({ field: 'types', description: 'must be types of events, in which * stands for any text' })
+  }
+  if (after !== '' && after !== beginning && !/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(after)) {
+    problems.push({ field: 'after', description: 'is not the id of an event' })
+  }
+  refuseIfAny(problems)
+}
+
+async function startOf({ app }: StreamCall, after: string, newest: number): Promise<{ position: number; id: string }> {
+  if (after === beginning) return { position: 0, id: beginning }
+  // If even the newest event is not kept any more, whatever is kept later comes after it.
+  if (after === '') return { position: newest, id: (await store.eventIdAt(app.db, newest)) ?? beginning }
+  const position = await store.positionOf(app.db, after)
+  if (position === undefined) {
+    throw new AppError('OUT_OF_RANGE', 'this event is not kept any more, so others may be missing after it', {
+      reason: 'EVENT_NOT_KEPT',
+    })
+  }
+  return { position, id: after }
+}
+
+function sees({ method: { access } }: StreamCall, { rights }: Caller, group: string): boolean {
+  return access.mode === 'unscoped' && rights.holds(group, access.capabilities)
+}
+
+/** Whoever asked for a group and may not see it any more is told so. */
+function requireSight(call: StreamCall, caller: Caller, { group }: StreamRequest): void {
+  if (group !== '' && !sees(call, caller, group)) throw permissionDenied()
+}
+
+/** The place whose subscription would get the event; `undefined` when the caller is not to get it. */
+function placeOf(
+  call: StreamCall,
+  caller: Caller,
+  request: StreamRequest,
+  event: store.PlacedEvent,
+): string | undefined {
+  requireSight(call, caller, request)
+  if (event.audience !== 'CUSTOMER' || !matchesType(request.types, event.type)) return undefined
+  if (request.group !== '') return isAtOrBelow(event.group, request.group) ? request.group : undefined
+  const places = event.group === top ? [top] : [top, ...lineage(event.group).reverse()]
+  return places.find((place) => sees(call, caller, place))
+}
+
+async function deliveryOf(
+  { app, url }: StreamCall,
+  group: string,
+  event: store.PlacedEvent,
+): Promise<StreamedDelivery> {
+  const data = bodyOf(event)
+  const token = await tokenOf(app, url, group, data, app.clock().getTime())
+  return { attributes: attributesOf(url, event), data, token }
+}

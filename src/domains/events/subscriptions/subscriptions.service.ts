@@ -1,0 +1,87 @@
+import type { Call } from '#app.ts'
+import { listScope, type UidpFilter } from '#domains/iam/access/list-scope.ts'
+import { groupParents, requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { type FieldViolation, notFound } from '#lib/errors.ts'
+import { checkFields } from '#lib/fields.ts'
+import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import { newUid, parentOf } from '#lib/uid.ts'
+import { routeBacklog, routeEverything } from '../delivery/routing.ts'
+import { emit } from '../outbox/emit.ts'
+import { newSecret } from './secrets.ts'
+import { type Subscription, subscriptionFields, subscriptionType } from './subscriptions.model.ts'
+import * as store from './subscriptions.store.ts'
+
+export async function getSubscription(call: Call, uid: string): Promise<Subscription> {
+  const found = await store.findSubscription(call.app.db, uid)
+  if (!found) throw notFound(subscriptionType, uid)
+  return found
+}
+
+export async function listSubscriptions(
+  call: Call,
+  uidp: UidpFilter | undefined,
+  page: Page,
+): Promise<Listed<Subscription>> {
+  const { db } = call.app
+  const branches = await listScope(call, uidp, groupParents(db))
+  const [rows, total] = await Promise.all([
+    store.listSubscriptions(db, branches, page),
+    store.countSubscriptions(db, branches),
+  ])
+  return toListed(call, page, rows, total)
+}
+
+/** It gets what commits after it, and nothing from before. */
+export async function createSubscription(call: Call, parent: string, sink: string): Promise<Subscription> {
+  const { db, sealer } = call.app
+  const created: Subscription = { uid: newUid(parent), sink, createTime: call.now, updateTime: call.now }
+  checkSink(call, created)
+  const secret = newSecret(sealer)
+
+  await routeBacklog(call.app, call.now)
+  // Whoever routes holds the row that this waits for. Without serializability it is the reference to the group that
+  // keeps the group from being deleted meanwhile.
+  const work = db.tx(
+    async (tx) => {
+      await routeEverything(tx, call.now)
+      await requireGroup(tx, parent)
+      await store.insertSubscription(tx, created, secret)
+      await emit(tx, call, { subject: created.uid, group: parent, body: created })
+    },
+    { isolation: 'rowLocks' },
+  )
+  await work
+  call.log.info('subscription created', { uid: created.uid })
+  return created
+}
+
+/** What waits for it is not sent any more. */
+export async function deleteSubscription(call: Call, uid: string): Promise<void> {
+  const { db, events } = call.app
+  // Whoever serves the queue locks its row all the time, which without serializability only takes a moment of waiting.
+  const work = db.tx(
+    async (tx) => {
+      const found = await store.findSubscription(tx, uid)
+      if (!found || !(await store.deleteSubscription(tx, found))) throw notFound(subscriptionType, uid)
+      await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+    },
+    { isolation: 'rowLocks' },
+  )
+  await work
+  events.queued.notify()
+  call.log.info('subscription deleted', { uid })
+}
+
+const explanations: Record<string, string> = {
+  insecure: 'must be an https URL',
+  'private-address': 'must not be a private or loopback address',
+}
+
+/** Never repeats the sink, which may hold a secret. */
+function checkSink(call: Call, subscription: Subscription): void {
+  const { sink } = subscription
+  const reason = sink === '' ? undefined : call.app.sinks.problemOf(sink)
+  const description = 'must be an absolute https URL without user name and password'
+  const problems: FieldViolation[] = reason ? [{ field: 'sink', description: explanations[reason] ?? description }] : []
+  checkFields<Subscription>(subscriptionFields, subscription, problems)
+}

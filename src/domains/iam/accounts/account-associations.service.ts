@@ -1,0 +1,206 @@
+import type { Call } from '#app.ts'
+import type { Reader } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { alreadyExists, type FieldViolation, notFound } from '#lib/errors.ts'
+import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
+import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import { parentOf } from '#lib/uid.ts'
+import { listScope, type UidpFilter } from '../access/list-scope.ts'
+import { groupParents, requireGroup } from '../groups/groups.service.ts'
+import { findIdentity } from '../identities/identities.store.ts'
+import { servicePrincipalNamed } from '../identities/service-principals.ts'
+import {
+  type AccountAssociation,
+  type Accounts,
+  accountAssociationFields,
+  accountAssociationType,
+  accountPatterns,
+  emptyAccounts,
+  maxAccounts,
+} from './account-associations.model.ts'
+import * as store from './account-associations.store.ts'
+
+export type NewAssociation = Accounts & Pick<AccountAssociation, 'name' | 'description'>
+
+export async function getAccountAssociation(call: Call, group: string): Promise<AccountAssociation> {
+  return requireAssociation(call.app.db, group)
+}
+
+export async function listAccountAssociations(
+  call: Call,
+  uidp: UidpFilter | undefined,
+  page: Page,
+  filter: store.AssociationFilter,
+): Promise<Listed<AccountAssociation>> {
+  const { db } = call.app
+  // Its uid is that of a group, so it is listed where the group would be.
+  const branches = await listScope(call, uidp, { inclusive: true, ...groupParents(db) })
+  const [rows, total] = await Promise.all([
+    store.listAssociations(db, branches, page, filter),
+    store.countAssociations(db, branches, filter),
+  ])
+  return toListed(call, page, rows, total)
+}
+
+export async function createAccountAssociation(
+  call: Call,
+  group: string,
+  input: NewAssociation,
+): Promise<AccountAssociation> {
+  const created: AccountAssociation = { ...whole(input), uid: group, createTime: call.now, updateTime: call.now }
+  await call.app.db.tx(async (tx) => {
+    await requireGroup(tx, group)
+    await checkAssociation(tx, created)
+    if (!(await store.insertAssociation(tx, created))) {
+      throw alreadyExists(accountAssociationType, group, 'the group has an account association')
+    }
+    await emit(tx, call, { subject: group, group, body: created })
+  })
+  call.log.info('account association created', { group })
+  return created
+}
+
+export async function updateAccountAssociation(
+  call: Call,
+  group: string,
+  patch: Patch<AccountAssociation>,
+): Promise<AccountAssociation> {
+  const association = await call.app.db.tx(async (tx) => {
+    const before = await requireAssociation(tx, group)
+    const patched = applyPatch<AccountAssociation>(accountAssociationFields, before, patch)
+    const after = { ...whole(patched), updateTime: call.now }
+    await checkAssociation(tx, after)
+    await store.patchAssociation(tx, before, after)
+    await emit(tx, call, { subject: group, group, body: after })
+    return after
+  })
+  call.log.info('account association updated', { group, paths: patch.paths })
+  return association
+}
+
+/** Deleting one that does not exist succeeds and writes no event. */
+export async function deleteAccountAssociation(call: Call, group: string): Promise<void> {
+  const deleted = await call.app.db.tx(async (tx) => {
+    const association = await store.findAssociation(tx, group)
+    if (!association) return false
+    await store.deleteAssociation(tx, association)
+    await emit(tx, call, { subject: group, group, body: null })
+    return true
+  })
+  if (deleted) call.log.info('account association deleted', { group })
+}
+
+export type Checked = { ready: true } | { ready: false; reason: string; message: string }
+
+/** Asks the cloud for credentials, now. What the cloud answers is the answer, whatever it is. */
+export async function checkAccountAssociation(
+  call: Call,
+  group: string,
+  cloud: 'amazon' | 'google' | 'azure',
+): Promise<Checked> {
+  const { amazon, google, azure } = await requireAssociation(call.app.db, group)
+  const accounts = {
+    amazon: amazon && ({ cloud: 'amazon', ...amazon } as const),
+    google: google && ({ cloud: 'google', ...google } as const),
+    azure: azure && ({ cloud: 'azure', ...azure } as const),
+  }
+  const account = accounts[cloud]
+  if (!account) return { ready: false, reason: 'NOT_CONFIGURED', message: `the association has no ${cloud} block` }
+  const answer = await call.app.checkCloud(call.url, group, account)
+  call.log.info('account association checked', { group, cloud, ready: answer.ready })
+  return answer
+}
+
+async function requireAssociation(reader: Reader, group: string): Promise<AccountAssociation> {
+  const association = await store.findAssociation(reader, group)
+  if (!association) throw notFound(accountAssociationType, group)
+  return association
+}
+
+/** A patch may set one member of a block that was not there; the others are then empty. Absent blocks stay absent. */
+function whole<T extends Accounts>(given: T): Omit<T, keyof Accounts> & Accounts {
+  const { amazon, google, azure, github, pinfold, ...rest } = given
+  return {
+    ...rest,
+    ...(amazon && { amazon: { ...emptyAccounts.amazon, ...amazon } }),
+    ...(google && { google: { ...emptyAccounts.google, ...google } }),
+    ...(azure && { azure: { ...emptyAccounts.azure, ...azure } }),
+    ...(github && { github: { ...emptyAccounts.github, ...github } }),
+    ...(pinfold && { pinfold: { ...emptyAccounts.pinfold, ...pinfold } }),
+  }
+}
+
+async function checkAssociation(reader: Reader, association: AccountAssociation): Promise<void> {
+  const problems = [...problemsOf(association), ...(await checkServices(reader, association))]
+  const { name, description } = accountAssociationFields
+  checkFields<AccountAssociation>({ name, description }, association, problems)
+}
+
+/** A service assumes only an identity that stands in the group itself and is meant for that service. */
+async function checkServices(reader: Reader, { uid, pinfold }: AccountAssociation): Promise<FieldViolation[]> {
+  const bindings = Object.entries(pinfold?.serviceBindings ?? {})
+  const field = 'pinfold.service_bindings'
+  if (pinfold && bindings.length === 0) return [{ field, description: 'is required' }]
+  if (bindings.length > maxAccounts.services) return [tooMany(field, maxAccounts.services)]
+  const problems: FieldViolation[] = []
+  for (const [service, identityUid] of bindings) {
+    const principal = servicePrincipalNamed(service)
+    const identity = parentOf(identityUid) === uid ? await findIdentity(reader, identityUid) : undefined
+    const at = `${field}.${service.slice(0, 64).toWellFormed()}`
+    if (principal === undefined) problems.push({ field: at, description: 'is not a service principal' })
+    else if (identity?.servicePrincipal !== principal) {
+      problems.push({ field: at, description: 'must be an identity of that service that lives in the group itself' })
+    }
+  }
+  return problems
+}
+
+function problemsOf({ amazon, google, azure, github }: AccountAssociation): FieldViolation[] {
+  const problems: FieldViolation[] = []
+  const check = (field: string, text: string, pattern: RegExp) => {
+    if (text === '') problems.push({ field, description: 'is required' })
+    else if (!pattern.test(text)) {
+      problems.push({ field, description: `${field.split('.').at(-1)} must match "${pattern.source}"` })
+    }
+  }
+  if (amazon) check('amazon.account', amazon.account, accountPatterns.awsAccount)
+  if (google) {
+    check('google.project_id', google.projectId, accountPatterns.projectId)
+    check('google.project_number', google.projectNumber, accountPatterns.projectNumber)
+  }
+  if (azure) {
+    check('azure.tenant_id', azure.tenantId, accountPatterns.tenant)
+    problems.push(...problemsOfClients(azure.clientIds))
+  }
+  if (github) problems.push(...problemsOfApps(github.appInstallations))
+  return problems
+}
+
+function problemsOfClients(clientIds: Record<string, string>): FieldViolation[] {
+  const field = 'azure.client_ids'
+  const entries = Object.entries(clientIds)
+  if (entries.length === 0) return [{ field, description: 'is required' }]
+  if (entries.length > maxAccounts.clientIds) return [tooMany(field, maxAccounts.clientIds)]
+  return entries.flatMap(([component, id]) => {
+    if (!accountPatterns.component.test(component)) return [{ field, description: 'holds a key that is no component' }]
+    return accountPatterns.clientId.test(id) ? [] : [{ field, description: 'holds a text that is no application id' }]
+  })
+}
+
+function problemsOfApps(apps: Record<string, { installations: { installationId: string; name: string }[] }>) {
+  const field = 'github.app_installations'
+  const entries = Object.entries(apps)
+  if (entries.length > maxAccounts.apps) return [tooMany(field, maxAccounts.apps)]
+  return entries.flatMap(([app, { installations }]): FieldViolation[] => {
+    if (!accountPatterns.number.test(app)) return [{ field, description: 'holds a key that is no app id' }]
+    if (installations.length > maxAccounts.installations) return [tooMany(field, maxAccounts.installations)]
+    return installations.flatMap(({ installationId, name }) => {
+      if (!accountPatterns.number.test(installationId)) return [{ field, description: 'needs an installation_id' }]
+      return name.length <= 255 ? [] : [{ field, description: 'holds a name of more than 255 characters' }]
+    })
+  })
+}
+
+function tooMany(field: string, limit: number): FieldViolation {
+  return { field, description: `must hold at most ${limit} entries` }
+}

@@ -1,0 +1,228 @@
+import type { Call } from '#app.ts'
+import type { Reader } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import {
+  type AppError,
+  alreadyExists,
+  type FieldViolation,
+  failedPrecondition,
+  invalid,
+  notFound,
+  type PreconditionViolation,
+  permissionDenied,
+} from '#lib/errors.ts'
+import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
+import { type Branch, type Listed, type Page, toListed } from '#lib/paging.ts'
+import { isUid, lineage, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
+import { listScope, type ScopeRules, type UidpFilter } from '../access/list-scope.ts'
+import { findAssociation } from '../accounts/account-associations.store.ts'
+import { deleteInvitesOfGroup } from '../invites/group-invites.store.ts'
+import { deleteAcceptances } from '../terms/terms.store.ts'
+import { domainPattern, type Group, groupFields, groupType, maxGroupDepth, ready } from './groups.model.ts'
+import * as store from './groups.store.ts'
+import { bindOwner, unbindGroup } from './owners.service.ts'
+
+export type NewGroup = Pick<Group, 'name' | 'description' | 'verified' | 'kind'>
+
+/** What must be gone before a group can be, by the kind of list it is in. */
+const blockers = [
+  'groups',
+  'repos',
+  'identities',
+  'roles',
+  'identity_providers',
+  'subscriptions',
+  'account_associations',
+  'advisories',
+]
+
+export async function getGroup(call: Call, uid: string): Promise<Group> {
+  const group = await store.findGroup(call.app.db, uid)
+  if (!group) throw notFound(groupType, uid)
+  return group
+}
+
+/** Lets another list check the place that its filter names. */
+export function groupParents(reader: Reader): Pick<ScopeRules, 'parentType' | 'parentExists'> {
+  return { parentType: groupType, parentExists: (uid) => store.groupExists(reader, uid) }
+}
+
+export async function groupExists(reader: Reader, uid: string): Promise<boolean> {
+  return store.groupExists(reader, uid)
+}
+
+/** The organisation of a name, if there is one. */
+export async function findOrganization(reader: Reader, name: string): Promise<Group | undefined> {
+  return (await store.findGroups(reader, [{ childrenOf: top }], { name }, 1))[0]
+}
+
+/** Throws NOT_FOUND unless the group exists; call it in the transaction that adds something to it. */
+export async function requireGroup(reader: Reader, uid: string): Promise<Group> {
+  const group = await store.findGroup(reader, uid)
+  if (!group) throw notFound(groupType, uid)
+  return group
+}
+
+/** For finding what a path in names stands for. Nobody's rights are looked at. */
+export async function findGroupUid(reader: Reader, parent: string, name: string): Promise<string | undefined> {
+  return store.findGroupUid(reader, parent, name)
+}
+
+/** For telling a caller the names of the places that their token is for. */
+export async function findGroupName(reader: Reader, uid: string): Promise<string | undefined> {
+  return (await store.findGroup(reader, uid))?.name
+}
+
+export async function listGroups(
+  call: Call,
+  uidp: UidpFilter | undefined,
+  page: Page,
+  filter: store.GroupFilter,
+): Promise<Listed<Group>> {
+  const { db } = call.app
+  const branches = await listScope(call, uidp, { inclusive: true, ...groupParents(db) })
+  const [rows, total] = await Promise.all([
+    store.listGroups(db, branches, page, filter),
+    store.countGroups(db, branches, filter),
+  ])
+  return toListed(call, page, rows, total)
+}
+
+/** `parent` is empty for an organisation, else a uid, the tail of one, or the name of a group the caller can reach. */
+export async function createGroup(call: Call, parent: string, input: NewGroup): Promise<Group> {
+  const parentUid = await resolveParent(call, parent)
+  checkMayCreate(call, parentUid)
+  checkGroup(call, input, parentUid)
+
+  const group = await call.app.db.tx(async (tx) => {
+    if (parentUid !== top) await requireGroup(tx, parentUid)
+    const above = parentUid === top ? undefined : await requireGroup(tx, rootOf(parentUid))
+    const created: Group = {
+      ...input,
+      kind: above ? above.kind : input.kind,
+      uid: newUid(parentUid),
+      status: above ? above.status : ready,
+      resourceLimits: {},
+      createTime: call.now,
+      updateTime: call.now,
+    }
+    if (!(await store.insertGroup(tx, created))) throw nameTaken(input.name, parentUid)
+    if (parentUid === top && !call.caller.operator) await bindOwner(tx, call, created.uid)
+    await emit(tx, call, { subject: created.uid, group: created.uid, body: created })
+    return created
+  })
+  call.app.grants.clear()
+  call.log.info('group created', { uid: group.uid })
+  return group
+}
+
+/** Changes what `patch` names. A verified organisation cannot be renamed. */
+export async function updateGroup(call: Call, uid: string, patch: Patch<Group>): Promise<Group> {
+  const group = await call.app.db.tx(async (tx) => {
+    const before = await store.findGroup(tx, uid)
+    if (!before) throw notFound(groupType, uid)
+    const after = { ...applyPatch<Group>(groupFields, before, patch), updateTime: call.now }
+    checkGroup(call, after, parentOf(uid), before)
+    if (before.verified && before.name !== after.name) {
+      throw failedPrecondition({
+        type: 'VERIFIED_NAME',
+        subject: uid,
+        description: 'a verified organisation cannot be renamed',
+      })
+    }
+    if (!(await store.patchGroup(tx, before, after))) throw nameTaken(after.name, parentOf(uid))
+    if (before.kind !== after.kind) await store.setKindBelow(tx, uid, after.kind)
+    await emit(tx, call, { subject: uid, group: uid, body: after })
+    return after
+  })
+  call.app.paths.clear()
+  call.log.info('group updated', { uid, paths: patch.paths })
+  return group
+}
+
+/** Refused while anything but bindings, invites and accepted terms is left; those of the group itself go with it. */
+export async function deleteGroup(call: Call, uid: string): Promise<void> {
+  await call.app.db.tx(async (tx) => {
+    const group = await store.findGroup(tx, uid)
+    if (!group) throw notFound(groupType, uid)
+    const kinds = new Set(await store.kindsBelow(tx, uid, blockers))
+    if (await findAssociation(tx, uid)) kinds.add('account_associations')
+    const violations = [...kinds].map((kind): PreconditionViolation => {
+      const description = `the group still has ${kind.replaceAll('_', ' ')} below it`
+      return { type: 'RESOURCE_NOT_EMPTY', subject: uid, description }
+    })
+    const [first, ...more] = violations
+    if (first) throw failedPrecondition(first, ...more)
+    await unbindGroup(tx, uid)
+    await deleteInvitesOfGroup(tx, uid)
+    await deleteAcceptances(tx, uid)
+    await store.deleteGroup(tx, group)
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+  })
+  call.app.grants.clear()
+  call.app.paths.clear()
+  call.log.info('group deleted', { uid })
+}
+
+/** How many groups of one name or tail are looked at; more than one that fits is refused anyway. */
+const maxMatches = 100
+
+async function resolveParent(call: Call, parent: string): Promise<string> {
+  if (parent === '') return top
+  if (isUid(parent)) return parent
+  const reachable = call.reach.flatMap((place): Branch[] => [
+    { below: place },
+    ...(place === top ? [] : [{ uids: [place] }]),
+  ])
+  const find = (by: { tail: string } | { name: string }) => store.findGroups(call.app.db, reachable, by, maxMatches)
+  const byTail = /^[0-9a-f]{16}(?:\/[0-9a-f]{16})*$/.test(parent)
+    ? (await find({ tail: parent })).filter((group) => group.uid.endsWith(`/${parent}`))
+    : []
+  const matching = byTail.length > 0 ? byTail : await find({ name: parent })
+  const [only, another] = matching
+  if (another) throw invalid({ field: 'parent', description: 'names more than one group; give its uid' })
+  if (!only) throw notFound(groupType, parent)
+  return only.uid
+}
+
+function checkMayCreate(call: Call, parent: string): void {
+  const { access } = call.method
+  const needed = access.mode === 'open' ? [] : access.capabilities
+  if (call.caller.rights.holds(parent, needed)) return
+  if (parent !== top) throw permissionDenied()
+  if (!call.app.config.openOrganizations)
+    throw permissionDenied('only the operator creates organisations on this server')
+  // It would be bound to a group outside its own, which gives it nothing, and nobody would own the organisation.
+  if (parentOf(call.caller.uid) !== top) throw permissionDenied('an identity of a group cannot own an organisation')
+}
+
+function checkGroup(call: Call, group: NewGroup, parent: string, before?: Group): void {
+  const problems: FieldViolation[] = []
+  const staffOnly = group.verified !== (before?.verified ?? false) || group.kind !== (before?.kind ?? 0)
+  if (parent !== top) {
+    const field = group.verified ? 'verified' : 'kind'
+    if (staffOnly) problems.push({ field, description: 'belongs to organisations, not to folders' })
+    if (lineage(parent).length >= maxGroupDepth) {
+      problems.push({ field: 'parent', description: `groups nest at most ${maxGroupDepth} deep` })
+    }
+  } else {
+    if (staffOnly && !call.caller.operator) {
+      throw permissionDenied('only staff set verified and kind')
+    }
+    if (group.verified && !domainPattern.test(group.name)) {
+      problems.push({ field: 'name', description: 'of a verified organisation must be a domain' })
+    }
+    if (group.verified && !group.kind) {
+      problems.push({ field: 'kind', description: 'is required for a verified organisation' })
+    }
+  }
+  checkFields<NewGroup>({ name: groupFields.name, description: groupFields.description }, group, problems)
+}
+
+function nameTaken(name: string, parent: string): AppError {
+  return alreadyExists(
+    groupType,
+    name,
+    parent === top ? 'an organisation has this name' : `a group of ${parent} has this name`,
+  )
+}

@@ -1,0 +1,44 @@
+// Who owns an organisation, and that somebody always does.
+import type { Call } from '#app.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { failedPrecondition } from '#lib/errors.ts'
+import { newUid, parentOf, rootOf } from '#lib/uid.ts'
+import { ownerRole } from '../access/built-in-roles.ts'
+import type { RoleBinding } from '../roles/role-bindings.model.ts'
+import * as store from '../roles/role-bindings.store.ts'
+
+/** Makes the caller the owner of a group that the same transaction creates. */
+export async function bindOwner(tx: Tx, call: Call, group: string): Promise<void> {
+  await store.insertBinding(tx, {
+    uid: newUid(group),
+    identityUid: call.caller.uid,
+    roleUid: ownerRole.uid,
+    createTime: call.now,
+    updateTime: call.now,
+  })
+}
+
+/** Throws FAILED_PRECONDITION when without this binding nobody would own the organisation. */
+export async function keepAnOwner(reader: Reader, binding: RoleBinding): Promise<void> {
+  const group = parentOf(binding.uid)
+  if (binding.roleUid !== ownerRole.uid || group !== rootOf(group)) return
+  if (await store.anybodyElse(reader, group, ownerRole.uid, binding.identityUid)) return
+  throw failedPrecondition({
+    type: 'LAST_OWNER',
+    subject: group,
+    description: 'the last owner of an organisation cannot be removed; make somebody else an owner first',
+  })
+}
+
+/** Removes every binding on a group that is being deleted. */
+export async function unbindGroup(tx: Tx, group: string): Promise<void> {
+  for (const binding of await store.bindingsOfGroup(tx, group)) await store.deleteBinding(tx, binding)
+}
+
+/** Removes every binding of an identity that is being deleted; refused when it is an organisation's last owner. */
+export async function unbindIdentity(tx: Tx, identity: string): Promise<void> {
+  for (const binding of await store.bindingsOfIdentity(tx, identity)) {
+    await keepAnOwner(tx, binding)
+    await store.deleteBinding(tx, binding)
+  }
+}

@@ -1,0 +1,122 @@
+import type { Call } from '#app.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { invalid, notFound, permissionDenied } from '#lib/errors.ts'
+import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
+import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import { newUid, parentOf } from '#lib/uid.ts'
+import { capabilities } from '../access/capabilities.ts'
+import { listScope, type UidpFilter } from '../access/list-scope.ts'
+import { groupParents, requireGroup } from '../groups/groups.service.ts'
+import { unbindIdentity } from '../groups/owners.service.ts'
+import { listGrants } from '../roles/role-bindings.store.ts'
+import { type Identity, identityFields, identityType, type Relationship, relationshipKind } from './identities.model.ts'
+import * as store from './identities.store.ts'
+import { personUid } from './people.ts'
+import { checkRelationship, keepLatest, withDefaults } from './relationships.ts'
+
+export type NewIdentity = Relationship & Pick<Identity, 'name' | 'description' | 'company'>
+
+export async function getIdentity(call: Call, uid: string): Promise<Identity> {
+  const identity = await store.findIdentity(call.app.db, uid)
+  if (!identity) throw notFound(identityType, uid)
+  return identity
+}
+
+export async function identityExists(reader: Reader, uid: string): Promise<boolean> {
+  return (await store.findIdentity(reader, uid)) !== undefined
+}
+
+/** The identity that an exchange is for; unlike `getIdentity`, it is nobody's to see. */
+export async function findIdentityForExchange(reader: Reader, uid: string): Promise<Identity | undefined> {
+  return store.findIdentity(reader, uid)
+}
+
+export async function listIdentities(
+  call: Call,
+  uidp: UidpFilter | undefined,
+  page: Page,
+  filter: store.IdentityFilter,
+): Promise<Listed<Identity>> {
+  const { db } = call.app
+  const branches = await listScope(call, uidp, groupParents(db))
+  const [rows, total] = await Promise.all([
+    store.listIdentities(db, branches, page, filter),
+    store.countIdentities(db, branches, filter),
+  ])
+  return toListed(call, page, rows, total)
+}
+
+/** The uid of the person with this issuer and subject, the same whether or not they ever signed up. */
+export function lookupIdentity(issuer: string, subject: string): string {
+  if (issuer === '') throw invalid({ field: 'issuer', description: 'is required' })
+  if (subject === '') throw invalid({ field: 'subject', description: 'is required' })
+  // NUL separates the two; within one of them it could make one person out of two.
+  if (issuer.includes('\0')) throw invalid({ field: 'issuer', description: 'must not hold a NUL' })
+  return personUid(issuer, subject)
+}
+
+/** Never contacts the issuer: only an exchange does. */
+export async function createIdentity(call: Call, parent: string, input: NewIdentity): Promise<Identity> {
+  const times = { lastSeenTime: call.now, createTime: call.now, updateTime: call.now }
+  const addresses = { email: '', emailUnverified: '' }
+  const identity = withDefaults<Identity>({ ...input, ...addresses, ...times, uid: newUid(parent) }, call.now)
+  checkIdentity(identity)
+
+  await call.app.db.tx(async (tx) => {
+    await requireGroup(tx, parent)
+    await store.insertIdentity(tx, identity)
+    await emit(tx, call, { subject: identity.uid, group: parent, body: identity })
+  })
+  call.log.info('identity created', { uid: identity.uid })
+  return identity
+}
+
+/** The relationship may be edited but not replaced by one of another kind. */
+export async function updateIdentity(call: Call, uid: string, patch: Patch<Identity>): Promise<Identity> {
+  const identity = await call.app.db.tx(async (tx) => {
+    const before = await store.findIdentity(tx, uid)
+    if (!before) throw notFound(identityType, uid)
+    const patched = keepLatest(before, applyPatch<Identity>(identityFields, before, patch))
+    const kind = relationshipKind(before)
+    if (kind && relationshipKind({ ...patched, [kind]: undefined })) {
+      throw invalid({ field: 'relationship', description: 'cannot change its kind; create another identity instead' })
+    }
+    const after = withDefaults({ ...patched, updateTime: call.now }, before.createTime)
+    checkIdentity(after)
+    if (kind && JSON.stringify(before[kind]) !== JSON.stringify(after[kind])) await checkTakeover(tx, call, uid)
+    await store.patchIdentity(tx, before, after)
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: after })
+    return after
+  })
+  call.log.info('identity updated', { uid, paths: patch.paths })
+  return identity
+}
+
+/** Its bindings go with it. Tokens that it was given stay valid until they expire, but may do nothing any more. */
+export async function deleteIdentity(call: Call, uid: string): Promise<void> {
+  await call.app.db.tx(async (tx) => {
+    const identity = await store.findIdentity(tx, uid)
+    if (!identity) throw notFound(identityType, uid)
+    await unbindIdentity(tx, uid)
+    await store.deleteIdentity(tx, identity)
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+  })
+  call.app.grants.clear()
+  call.log.info('identity deleted', { uid })
+}
+
+function checkIdentity(identity: Identity): void {
+  const { name, description, company } = identityFields
+  checkFields<Identity>({ name, description, company }, identity, checkRelationship(identity))
+}
+
+/** Whoever changes what an identity matches can become it, so they must hold all that it is bound to. */
+async function checkTakeover(tx: Tx, call: Call, uid: string): Promise<void> {
+  for (const grant of await listGrants(tx, uid)) {
+    const numbers = (JSON.parse(grant.capabilities) as number[]).filter((number) => capabilities.has(number))
+    if (!call.caller.rights.holds(grant.place, numbers)) {
+      throw permissionDenied('the identity is bound to capabilities that the caller does not hold')
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import type { Call } from '#app.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { alreadyExists, type FieldViolation, invalid, notFound } from '#lib/errors.ts'
+import { checkFields } from '#lib/fields.ts'
+import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import { isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
+import { listScope, type UidpFilter } from '../access/list-scope.ts'
+import { groupParents } from '../groups/groups.service.ts'
+import { requireGrantableRole } from '../roles/roles.service.ts'
+import {
+  type GroupMapping,
+  groupMappingFields,
+  groupMappingType,
+  maxMappingBatch,
+} from './external-group-role-mappings.model.ts'
+import * as store from './external-group-role-mappings.store.ts'
+import { requireProvider } from './identity-providers.service.ts'
+import { findProvider } from './identity-providers.store.ts'
+
+export type NewMapping = Pick<GroupMapping, 'externalGroupId' | 'roleUid' | 'scope'>
+
+export async function getGroupMapping(call: Call, uid: string): Promise<GroupMapping> {
+  const mapping = await store.findMapping(call.app.db, uid)
+  if (!mapping) throw notFound(groupMappingType, uid)
+  return mapping
+}
+
+export async function listGroupMappings(
+  call: Call,
+  uidp: UidpFilter | undefined,
+  page: Page,
+  filter: store.MappingFilter,
+): Promise<Listed<GroupMapping>> {
+  if (filter.provider !== '' && !isUid(filter.provider)) {
+    throw invalid({ field: 'identity_provider_uid', description: 'is not a uid' })
+  }
+  const { db } = call.app
+  // Mappings lie below groups, and are the children of providers.
+  const { parentType, parentExists } = groupParents(db)
+  const isParent = async (uid: string) => (await parentExists(uid)) || (await findProvider(db, uid)) !== undefined
+  const branches = await listScope(call, uidp, { parentType, parentExists: isParent })
+  const [rows, total] = await Promise.all([
+    store.listMappings(db, branches, page, filter),
+    store.countMappings(db, branches, filter),
+  ])
+  return toListed(call, page, rows, total)
+}
+
+/** Nobody can map a group to a role that they do not hold. */
+export async function createGroupMapping(call: Call, parent: string, input: NewMapping): Promise<GroupMapping> {
+  const mapping: GroupMapping = { ...input, uid: newUid(parent), createTime: call.now }
+  checkMapping(mapping, rootOf(parent))
+  await call.app.db.tx(async (tx) => {
+    await requireProvider(tx, parent)
+    await requireGrantableRole(tx, call, mapping.roleUid, mapping.scope)
+    if (!(await store.insertMapping(tx, mapping))) {
+      throw alreadyExists(groupMappingType, mapping.externalGroupId, 'the external group has this role already')
+    }
+    const extensions = { identityprovider: parent }
+    await emit(tx, call, { subject: mapping.uid, group: rootOf(parent), body: shown(mapping), extensions })
+  })
+  call.log.info('group mapping created', { uid: mapping.uid })
+  return mapping
+}
+
+export async function deleteGroupMapping(call: Call, uid: string): Promise<void> {
+  await call.app.db.tx(async (tx) => {
+    const mapping = await store.findMapping(tx, uid)
+    if (!mapping) throw notFound(groupMappingType, uid)
+    await store.deleteMapping(tx, mapping)
+    const extensions = { identityprovider: parentOf(uid) }
+    await emit(tx, call, { subject: uid, group: rootOf(uid), body: { uid }, extensions })
+  })
+  call.log.info('group mapping deleted', { uid })
+}
+
+/** Those that were there, all gone or none. What is not there is passed over; then there is nothing to tell anybody. */
+export async function deleteGroupMappings(
+  call: Call,
+  parent: string,
+  uids: readonly string[],
+): Promise<GroupMapping[]> {
+  if (uids.length === 0 || uids.length > maxMappingBatch) {
+    throw invalid({ field: 'names', description: `must hold 1 to ${maxMappingBatch} uids` })
+  }
+  if (!uids.every(isUid)) throw invalid({ field: 'names', description: 'holds a text that is not a uid' })
+  if (!uids.every((uid) => parentOf(uid) === parent)) {
+    throw invalid({ field: 'names', description: 'holds a group mapping of another identity provider' })
+  }
+  const deleted = await call.app.db.tx(async (tx) => {
+    await requireProvider(tx, parent)
+    const found = await store.findMappings(tx, uids)
+    for (const mapping of found) await store.deleteMapping(tx, mapping)
+    if (found.length > 0) {
+      const body = { parent, externalGroupRoleMappings: found.map(shown) }
+      const extensions = { identityprovider: parent }
+      await emit(tx, call, { subject: parent, group: rootOf(parent), body, extensions })
+    }
+    return found
+  })
+  call.log.info('group mappings deleted', { parent, count: deleted.length })
+  return deleted
+}
+
+function checkMapping(mapping: GroupMapping, organisation: string): void {
+  const { roleUid, scope } = mapping
+  const problems: FieldViolation[] = []
+  if (roleUid !== '' && !isUid(roleUid)) problems.push({ field: 'role_uid', description: 'is not a uid' })
+  if (scope !== '' && scope !== organisation) {
+    problems.push({ field: 'scope', description: 'must be the organisation of the identity provider' })
+  }
+  checkFields<GroupMapping>(groupMappingFields, mapping, problems)
+}
+
+/** As an event shows it: what the caller got. */
+function shown(mapping: GroupMapping): object {
+  return { ...mapping, identityProviderUid: parentOf(mapping.uid), updateTime: mapping.createTime }
+}

@@ -1,0 +1,225 @@
+import type { Call } from '#app.ts'
+import type { Reader } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { AppError, alreadyExists, type FieldViolation, invalid, notFound } from '#lib/errors.ts'
+import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
+import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import { isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
+import { listScope, type UidpFilter } from '../access/list-scope.ts'
+import { groupParents, requireGroup } from '../groups/groups.service.ts'
+import { isIssuerUrl } from '../identities/relationships.ts'
+import { requireGrantableRole } from '../roles/roles.service.ts'
+import { deleteMapping, mappingsOfProvider } from './external-group-role-mappings.store.ts'
+import {
+  emptyOidc,
+  type IdentityProvider,
+  identityProviderFields,
+  identityProviderType,
+  type Oidc,
+  type ProviderInput,
+  providerLimits,
+  scopePattern,
+  subjectRule,
+} from './identity-providers.model.ts'
+import * as store from './identity-providers.store.ts'
+import { checkDiscovery } from './provider-discovery.ts'
+
+const secretPurpose = 'identity-provider-secret'
+
+export async function getIdentityProvider(call: Call, uid: string): Promise<IdentityProvider> {
+  return requireProvider(call.app.db, uid)
+}
+
+/** Throws NOT_FOUND unless the provider exists; call it in the transaction that adds something to it. */
+export async function requireProvider(reader: Reader, uid: string): Promise<IdentityProvider> {
+  const provider = await store.findProvider(reader, uid)
+  if (!provider) throw notFound(identityProviderType, uid)
+  return provider
+}
+
+export async function listIdentityProviders(
+  call: Call,
+  uidp: UidpFilter | undefined,
+  page: Page,
+  filter: store.ProviderFilter,
+): Promise<Listed<IdentityProvider>> {
+  const { db } = call.app
+  const branches = await listScope(call, uidp, groupParents(db))
+  const [rows, total] = await Promise.all([
+    store.listProviders(db, branches, page, filter),
+    store.countProviders(db, branches, filter),
+  ])
+  return toListed(call, page, rows, total)
+}
+
+/** Asks the provider what it offers, before anything is stored. */
+export async function createIdentityProvider(
+  call: Call,
+  parent: string,
+  input: ProviderInput,
+): Promise<IdentityProvider> {
+  if (parent !== rootOf(parent)) throw invalid({ field: 'parent', description: 'must be an organisation' })
+  const { oidc, secret } = readOidc(input.oidc, undefined, [])
+  const { name, description, defaultRole } = input
+  const times = { createTime: call.now, updateTime: call.now }
+  const provider: IdentityProvider = { uid: newUid(parent), name, description, defaultRole, oidc, ...times }
+  checkProvider(provider, secret ?? '')
+  const checkPlace = async (reader: Reader) => {
+    await checkLimit(reader, parent)
+    await requireGrantableRole(reader, call, defaultRole, parent)
+  }
+  await checkPlace(call.app.db)
+  await checkDiscovery(call.app.outgoing, oidc.issuer, oidc.pkceEnabled)
+
+  const sealed = seal(call, secret ?? '')
+  await call.app.db.tx(async (tx) => {
+    await checkPlace(tx)
+    if (!(await store.insertProvider(tx, provider, sealed))) throw nameTaken(name)
+    await emit(tx, call, { subject: provider.uid, group: parent, body: shown(provider) })
+  })
+  call.log.info('identity provider created', { uid: provider.uid })
+  return provider
+}
+
+/** The provider is asked again when its issuer changes or PKCE is turned on. */
+export async function updateIdentityProvider(
+  call: Call,
+  uid: string,
+  patch: Patch<ProviderInput>,
+): Promise<IdentityProvider> {
+  // The network cannot be awaited inside the transaction, so what was asked is compared with what is stored there.
+  const planned = await plan(call, call.app.db, uid, patch)
+  if (planned.asks) await checkDiscovery(call.app.outgoing, planned.after.oidc.issuer, planned.after.oidc.pkceEnabled)
+
+  const provider = await call.app.db.tx(async (tx) => {
+    const { before, after, sealed, asks } = await plan(call, tx, uid, patch)
+    if (asks && asks !== planned.asks) {
+      throw new AppError('ABORTED', 'the identity provider was changed at the same time; try again')
+    }
+    if (!(await store.patchProvider(tx, before, after, sealed))) throw nameTaken(after.name)
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: shown(after) })
+    return after
+  })
+  call.log.info('identity provider updated', { uid, paths: patch.paths })
+  return provider
+}
+
+/** Its group mappings go with it. Who came through it stays, but can no longer sign in with it. */
+export async function deleteIdentityProvider(call: Call, uid: string): Promise<void> {
+  await call.app.db.tx(async (tx) => {
+    const provider = await requireProvider(tx, uid)
+    for (const mapping of await mappingsOfProvider(tx, uid)) await deleteMapping(tx, mapping)
+    await store.deleteProvider(tx, provider)
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+  })
+  call.log.info('identity provider deleted', { uid })
+}
+
+type Planned = {
+  before: IdentityProvider
+  after: IdentityProvider
+  sealed: Uint8Array
+  /** What discovery has to be asked for, as a text to compare; nothing when it need not be asked. */
+  asks: string | undefined
+}
+
+/** What the patch would make of the provider, checked as far as the database can tell. */
+async function plan(call: Call, reader: Reader, uid: string, patch: Patch<ProviderInput>): Promise<Planned> {
+  const before = await requireProvider(reader, uid)
+  const patched = applyPatch<ProviderInput>(identityProviderFields, before, patch)
+  const { oidc, secret } = readOidc(patched.oidc, before.oidc, patch.paths)
+  const { name, description, defaultRole } = patched
+  const after: IdentityProvider = { ...before, name, description, defaultRole, oidc, updateTime: call.now }
+  const stored = await store.sealedSecretOf(reader, uid)
+  const sealed = secret === undefined ? stored : seal(call, secret)
+  checkProvider(after, secret ?? (stored.length > 0 ? 'kept' : ''))
+  // The stored secret would be sent to wherever the new issuer says, and so be read by whoever may change the provider.
+  if (secret === undefined && stored.length > 0 && oidc.issuer !== before.oidc.issuer) {
+    throw invalid({ field: 'oidc.client_secret', description: 'must be given again for another issuer' })
+  }
+
+  const moved = secret !== undefined || JSON.stringify(before.oidc) !== JSON.stringify(after.oidc)
+  if (moved || defaultRole !== before.defaultRole) {
+    await requireGrantableRole(reader, call, defaultRole, parentOf(uid))
+  }
+  if (moved) await checkTakeover(reader, call, uid)
+  const isAsked = oidc.issuer !== before.oidc.issuer || (oidc.pkceEnabled && !before.oidc.pkceEnabled)
+  return { before, after, sealed, asks: isAsked ? `${oidc.issuer} ${oidc.pkceEnabled}` : undefined }
+}
+
+/** Whoever changes where people sign in decides who is in the mapped groups, so they must hold what those are given. */
+async function checkTakeover(reader: Reader, call: Call, uid: string): Promise<void> {
+  const mappings = await mappingsOfProvider(reader, uid)
+  const roles = new Map(mappings.map(({ roleUid, scope }) => [`${roleUid} ${scope}`, { roleUid, scope }]))
+  for (const { roleUid, scope } of roles.values()) await requireGrantableRole(reader, call, roleUid, scope)
+}
+
+/**
+ * The configuration apart from its secret, which is undefined where the stored one is kept: an empty one clears it only
+ * when the mask names it.
+ */
+function readOidc(
+  given: ProviderInput['oidc'],
+  before: Oidc | undefined,
+  paths: readonly string[],
+): { oidc: Oidc; secret: string | undefined } {
+  if (!given) throw invalid({ field: 'oidc', description: 'is required' })
+  const { clientSecret = '', ...oidc } = { ...emptyOidc, ...given }
+  const rule = oidc.correlationRule || (before?.correlationRule ?? subjectRule)
+  if (before && rule !== before.correlationRule) {
+    throw invalid({ field: 'oidc.correlation_rule', description: 'cannot be changed' })
+  }
+  const isNamed = paths.includes('oidc.client_secret')
+  return {
+    oidc: { ...oidc, correlationRule: rule },
+    secret: clientSecret !== '' || isNamed ? clientSecret : undefined,
+  }
+}
+
+function checkProvider(provider: IdentityProvider, secret: string): void {
+  const { oidc, defaultRole } = provider
+  const { issuer, clientId, additionalScopes, groupsClaim, pkceEnabled } = oidc
+  const problems: FieldViolation[] = []
+  const say = (field: string, description: string) => problems.push({ field, description })
+  const checkLength = (field: string, text: string, limit: number) => {
+    if (text.length > limit) say(field, `must be at most ${limit} characters long`)
+  }
+  if (defaultRole !== '' && !isUid(defaultRole)) say('default_role', 'is not a uid')
+  if (issuer === '') say('oidc.issuer', 'is required')
+  else if (!isIssuerUrl(issuer)) say('oidc.issuer', 'must be an https URL without query or fragment')
+  if (clientId === '') say('oidc.client_id', 'is required')
+  if (secret === '' && !pkceEnabled) say('oidc.client_secret', 'is required unless pkce_enabled is set')
+  checkLength('oidc.issuer', issuer, providerLimits.issuer)
+  checkLength('oidc.client_id', clientId, providerLimits.text)
+  checkLength('oidc.client_secret', secret, providerLimits.secret)
+  checkLength('oidc.groups_claim', groupsClaim, providerLimits.text)
+  if (additionalScopes.length > providerLimits.scopes) {
+    say('oidc.additional_scopes', `must hold at most ${providerLimits.scopes} scopes`)
+  }
+  if (!additionalScopes.every((scope) => scopePattern.test(scope) && scope.length <= providerLimits.text)) {
+    say('oidc.additional_scopes', 'holds a text that is not a scope')
+  }
+  checkFields<IdentityProvider>(identityProviderFields, provider, problems)
+}
+
+async function checkLimit(reader: Reader, parent: string): Promise<void> {
+  const limit = (await requireGroup(reader, parent)).resourceLimits.idps
+  if (limit === undefined || (await store.countProviders(reader, [{ childrenOf: parent }], { name: '' })) < limit)
+    return
+  throw new AppError('RESOURCE_EXHAUSTED', `the organisation may have ${limit} identity providers`, {
+    reason: 'RESOURCE_LIMIT_EXCEEDED',
+  })
+}
+
+function seal(call: Call, secret: string): Uint8Array {
+  return secret === '' ? new Uint8Array() : call.app.sealer.seal(secretPurpose, Buffer.from(secret))
+}
+
+/** As an event shows it: everything that is not secret. */
+function shown(provider: IdentityProvider): object {
+  return { ...provider, scim: { enabled: false } }
+}
+
+function nameTaken(name: string): AppError {
+  return alreadyExists(identityProviderType, name, 'an identity provider of the organisation has this name')
+}

@@ -1,0 +1,104 @@
+import type { Call } from '#app.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { type FieldViolation, notFound } from '#lib/errors.ts'
+import { checkFields } from '#lib/fields.ts'
+import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import { isUid, newUid, parentOf } from '#lib/uid.ts'
+import { capabilities } from '../access/capabilities.ts'
+import { listScope, type UidpFilter } from '../access/list-scope.ts'
+import { groupParents, requireGroup } from '../groups/groups.service.ts'
+import { requireGrantableRole } from '../roles/roles.service.ts'
+import {
+  type GroupInvite,
+  groupInviteFields,
+  groupInviteType,
+  type HydratedInvite,
+  maxInviteLife,
+} from './group-invites.model.ts'
+import * as store from './group-invites.store.ts'
+import { writeInviteCode } from './invite-code.ts'
+
+/** `life` is in milliseconds, and missing when the caller said nothing. */
+export type NewInvite = Pick<GroupInvite, 'roleUid' | 'email' | 'singleUse'> & { life: number | undefined }
+
+/** How long an expired invite stays in the lists. */
+const keptAfter = 7 * 24 * 60 * 60 * 1000
+
+export async function getGroupInvite(call: Call, uid: string): Promise<HydratedInvite> {
+  const invite = await store.findInvite(call.app.db, uid)
+  if (!invite) throw notFound(groupInviteType, uid)
+  return known(invite)
+}
+
+export async function listGroupInvites(
+  call: Call,
+  uidp: UidpFilter | undefined,
+  page: Page,
+  filter: store.InviteFilter,
+): Promise<Listed<HydratedInvite>> {
+  const { db } = call.app
+  const branches = await listScope(call, uidp, groupParents(db))
+  const [rows, total] = await Promise.all([
+    store.listInvites(db, branches, page, filter),
+    store.countInvites(db, branches, filter),
+  ])
+  return toListed(call, page, rows.map(known), total)
+}
+
+/** With the code, which is nowhere else: not in the database, and not in the event. Nobody can offer what they do not hold. */
+export async function createGroupInvite(
+  call: Call,
+  parent: string,
+  input: NewInvite,
+): Promise<{ invite: HydratedInvite; code: string }> {
+  checkInput(input)
+  const { roleUid, email, singleUse } = input
+  const uid = newUid(parent)
+  const expires = Date.parse(call.now) + (input.life ?? 0)
+  const jti = uid.slice(uid.lastIndexOf('/') + 1)
+  const says = { grp: parent, role: roleUid, exp: Math.ceil(expires / 1000), jti }
+  const { code, keyId, publicKey } = writeInviteCode(says)
+  const expirationTime = new Date(expires).toISOString()
+  const created: GroupInvite = { uid, roleUid, email, expirationTime, singleUse, keyId, createTime: call.now }
+
+  const invite = await call.app.db.tx(async (tx) => {
+    await requireGroup(tx, parent)
+    await requireGrantableRole(tx, call, roleUid, parent)
+    await store.sweepInvites(tx, parent, new Date(Date.parse(call.now) - keptAfter).toISOString())
+    await store.insertInvite(tx, created, publicKey)
+    await emit(tx, call, { subject: uid, group: parent, body: { uid, expirationTime } })
+    return (await store.findInvite(tx, uid))!
+  })
+  call.log.info('group invite created', { uid })
+  return { invite: known(invite), code }
+}
+
+/** Its code stops working at once. */
+export async function deleteGroupInvite(call: Call, uid: string): Promise<void> {
+  await call.app.db.tx(async (tx) => {
+    const invite = await store.findInvite(tx, uid)
+    if (!invite) throw notFound(groupInviteType, uid)
+    await store.deleteInvite(tx, invite)
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+  })
+  call.log.info('group invite deleted', { uid })
+}
+
+function checkInput(input: NewInvite): void {
+  const { roleUid, life } = input
+  const problems: FieldViolation[] = []
+  if (roleUid !== '' && !isUid(roleUid)) problems.push({ field: 'role_uid', description: 'is not a uid' })
+  if (life === undefined) problems.push({ field: 'ttl', description: 'is required' })
+  else if (life <= 0 || life > maxInviteLife) {
+    problems.push({ field: 'ttl', description: `must be above zero and at most ${maxInviteLife / 1000}s` })
+  }
+  const { roleUid: role, email } = groupInviteFields
+  checkFields<NewInvite>({ roleUid: role, email }, input, problems)
+}
+
+/** A newer version may have put in a capability that this one does not know. */
+function known<T extends HydratedInvite>(invite: T): T {
+  const { role } = invite
+  if (!role) return invite
+  return { ...invite, role: { ...role, capabilities: role.capabilities.filter((number) => capabilities.has(number)) } }
+}

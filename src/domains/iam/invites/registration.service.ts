@@ -1,0 +1,94 @@
+import type { Call } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { AppError, invalid } from '#lib/errors.ts'
+import { newUid, parentOf, top } from '#lib/uid.ts'
+import { findIdentity, insertIdentity } from '../identities/identities.store.ts'
+import { personUid } from '../identities/people.ts'
+import { insertBinding } from '../roles/role-bindings.store.ts'
+import { type HydratedInvite, sameAddress } from './group-invites.model.ts'
+import { deleteInvite, findInviteByKey } from './group-invites.store.ts'
+import { type InviteCode, isSignedBy, readInviteCode } from './invite-code.ts'
+
+/** Somebody whom a trusted provider vouches for. */
+export type Person = {
+  issuer: string
+  subject: string
+  name: string
+  /** The address, and whether the provider has verified it. */
+  email: string
+  emailVerified: boolean
+}
+
+/**
+ * Creates the account of a person who has none, and joins the group of an invite when there is a code. Both or neither; a
+ * repetition changes nothing. INVALID_ARGUMENT for a malformed code, PERMISSION_DENIED for one that cannot be redeemed.
+ */
+export async function registerPerson(
+  call: Call,
+  person: Person,
+  codeText: string,
+): Promise<{ identity: string; group: string }> {
+  const code = codeText === '' ? undefined : readInviteCode(codeText)
+  if (codeText !== '' && !code) throw invalid({ field: 'code', description: 'is not the code of an invite' })
+  const uid = personUid(person.issuer, person.subject)
+
+  const group = await call.app.db.tx(async (tx) => {
+    const created = !(await findIdentity(tx, uid)) && (await createAccount(tx, call, uid, person))
+    const invite = code && (await requireInvite(tx, call, code, person))
+    const joined = invite !== undefined && (await join(tx, call, uid, invite))
+    const group = invite ? parentOf(invite.uid) : ''
+    if (created || joined) {
+      // Without a group nobody is told but the operator.
+      await emit(tx, call, { subject: uid, group: group || top, body: { identity: uid, group }, actor: uid })
+    }
+    return group
+  })
+  call.app.grants.clear()
+  call.log.info('person registered', { uid, group })
+  return { identity: uid, group }
+}
+
+/** It matches the provider's tokens by its literal issuer and subject; which audience counts is a setting. */
+async function createAccount(tx: Tx, call: Call, uid: string, person: Person): Promise<boolean> {
+  const { issuer, subject, name, email, emailVerified } = person
+  return insertIdentity(tx, {
+    uid,
+    name,
+    description: '',
+    company: '',
+    email: emailVerified ? email : '',
+    emailUnverified: emailVerified ? '' : email,
+    claimMatch: { issuer, subject },
+    lastSeenTime: call.now,
+    createTime: call.now,
+    updateTime: call.now,
+  })
+}
+
+/** A forged code and one of an invite that is gone get the same answer. */
+async function requireInvite(tx: Tx, call: Call, code: InviteCode, person: Person): Promise<HydratedInvite> {
+  const found = await findInviteByKey(tx, code.kid)
+  if (!found || !isSignedBy(code, found.publicKey) || !found.invite.role) {
+    throw refused('INVITE_INVALID', 'the invite was used or withdrawn, or never existed')
+  }
+  const { invite } = found
+  if (invite.expirationTime <= call.now) throw refused('INVITE_EXPIRED', 'the invite has expired')
+  if (invite.email !== '' && !(person.emailVerified && sameAddress(invite.email, person.email))) {
+    throw refused('INVITE_EMAIL_MISMATCH', 'the invite is for another verified address')
+  }
+  return invite
+}
+
+/** `false` for somebody who has the role there already; then the invite is not used up. */
+async function join(tx: Tx, call: Call, identityUid: string, invite: HydratedInvite): Promise<boolean> {
+  const uid = newUid(parentOf(invite.uid))
+  const times = { createTime: call.now, updateTime: call.now }
+  const joined = await insertBinding(tx, { uid, identityUid, roleUid: invite.roleUid, ...times })
+  if (joined && invite.singleUse) await deleteInvite(tx, invite)
+  return joined
+}
+
+function refused(reason: string, message: string): AppError {
+  return new AppError('PERMISSION_DENIED', message, { reason })
+}

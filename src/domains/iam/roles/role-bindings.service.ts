@@ -1,0 +1,151 @@
+import type { Call } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { type AppError, alreadyExists, type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import { applyPatch, type Patch } from '#lib/fields.ts'
+import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
+import { listScope, type UidpFilter } from '../access/list-scope.ts'
+import { groupParents, requireGroup } from '../groups/groups.service.ts'
+import { keepAnOwner } from '../groups/owners.service.ts'
+import { identityType } from '../identities/identities.model.ts'
+import { identityExists } from '../identities/identities.service.ts'
+import {
+  type HydratedBinding,
+  maxBatch,
+  type RoleBinding,
+  roleBindingFields,
+  roleBindingType,
+} from './role-bindings.model.ts'
+import * as store from './role-bindings.store.ts'
+import { requireGrantableRole } from './roles.service.ts'
+
+export type NewBinding = Pick<RoleBinding, 'identityUid' | 'roleUid'>
+
+export async function getRoleBinding(call: Call, uid: string): Promise<HydratedBinding> {
+  const binding = await store.findBinding(call.app.db, uid)
+  if (!binding) throw notFound(roleBindingType, uid)
+  return binding
+}
+
+export async function listRoleBindings(
+  call: Call,
+  uidp: UidpFilter | undefined,
+  page: Page,
+  filter: store.BindingFilter,
+): Promise<Listed<HydratedBinding>> {
+  for (const [field, uid] of Object.entries(filter)) {
+    if (uid !== '' && !isUid(uid)) throw invalid({ field, description: 'is not a uid' })
+  }
+  const { db } = call.app
+  const branches = await listScope(call, uidp, groupParents(db))
+  const [rows, total] = await Promise.all([
+    store.listBindings(db, branches, page, filter),
+    store.countBindings(db, branches, filter),
+  ])
+  return toListed(call, page, rows, total)
+}
+
+/** Nobody can grant what they do not hold. */
+export async function createRoleBinding(call: Call, parent: string, input: NewBinding): Promise<HydratedBinding> {
+  checkInput(parent, input)
+  const binding = await call.app.db.tx(async (tx) => {
+    const created = await insert(tx, call, parent, input)
+    await emit(tx, call, { subject: created.uid, group: parent, body: created })
+    return created
+  })
+  call.app.grants.clear()
+  call.log.info('role binding created', { uid: binding.uid })
+  return binding
+}
+
+/** All or nothing, in the order given; one event for the whole batch. */
+export async function createRoleBindings(
+  call: Call,
+  parent: string,
+  inputs: readonly NewBinding[],
+): Promise<HydratedBinding[]> {
+  if (inputs.length === 0 || inputs.length > maxBatch) {
+    throw invalid({ field: 'requests', description: `must hold 1 to ${maxBatch} entries` })
+  }
+  for (const [i, input] of inputs.entries()) checkInput(parent, input, `requests[${i}].role_binding.`)
+  const bindings = await call.app.db.tx(async (tx) => {
+    const created: HydratedBinding[] = []
+    for (const input of inputs) created.push(await insert(tx, call, parent, input))
+    await emit(tx, call, { subject: parent, group: parent, body: { roleBindings: created } })
+    return created
+  })
+  call.app.grants.clear()
+  call.log.info('role bindings created', { group: parent, count: bindings.length })
+  return bindings
+}
+
+export async function updateRoleBinding(call: Call, uid: string, patch: Patch<RoleBinding>): Promise<HydratedBinding> {
+  const binding = await call.app.db.tx(async (tx) => {
+    const before = await store.findBinding(tx, uid)
+    if (!before) throw notFound(roleBindingType, uid)
+    const { identityUid, roleUid } = applyPatch<RoleBinding>(roleBindingFields, before, patch)
+    const changed = identityUid !== before.identityUid || roleUid !== before.roleUid
+    if (changed) {
+      checkInput(parentOf(uid), { identityUid, roleUid })
+      await checkGrantable(tx, call, parentOf(uid), { identityUid, roleUid })
+      await keepAnOwner(tx, before)
+      if (await store.isBound(tx, parentOf(uid), identityUid, roleUid, uid)) throw bound(identityUid)
+    }
+    await store.patchBinding(tx, before, { ...before, identityUid, roleUid, updateTime: call.now })
+    const after = (await store.findBinding(tx, uid))!
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: after })
+    return after
+  })
+  call.app.grants.clear()
+  call.log.info('role binding updated', { uid, paths: patch.paths })
+  return binding
+}
+
+/** Deleting an unknown binding succeeds and writes no event. */
+export async function deleteRoleBinding(call: Call, uid: string): Promise<void> {
+  const deleted = await call.app.db.tx(async (tx) => {
+    const binding = await store.findBinding(tx, uid)
+    if (!binding) return false
+    await keepAnOwner(tx, binding)
+    await store.deleteBinding(tx, binding)
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+    return true
+  })
+  call.app.grants.clear()
+  if (deleted) call.log.info('role binding deleted', { uid })
+}
+
+async function insert(tx: Tx, call: Call, parent: string, input: NewBinding): Promise<HydratedBinding> {
+  await requireGroup(tx, parent)
+  await checkGrantable(tx, call, parent, input)
+  const uid = newUid(parent)
+  const times = { createTime: call.now, updateTime: call.now }
+  if (!(await store.insertBinding(tx, { uid, ...input, ...times }))) throw bound(input.identityUid)
+  return (await store.findBinding(tx, uid))!
+}
+
+/** What the uids alone tell. `at` is where the binding stands in its request. */
+function checkInput(group: string, { identityUid, roleUid }: NewBinding, at = ''): void {
+  const problems: FieldViolation[] = []
+  for (const [name, uid] of Object.entries({ identity_uid: identityUid, role_uid: roleUid })) {
+    if (uid === '') problems.push({ field: at + name, description: 'is required' })
+    else if (!isUid(uid)) problems.push({ field: at + name, description: 'is not a uid' })
+  }
+  if (isUid(identityUid) && !isAtOrBelow(group, parentOf(identityUid))) {
+    const description = 'lives in a group that does not contain the group of the binding'
+    problems.push({ field: `${at}identity_uid`, description })
+  }
+  refuseIfAny(problems)
+}
+
+async function checkGrantable(tx: Tx, call: Call, group: string, { identityUid, roleUid }: NewBinding): Promise<void> {
+  await requireGrantableRole(tx, call, roleUid, group)
+  // A person may be bound before they sign up; such an identity is a root and its uid is known in advance.
+  if (parentOf(identityUid) === top) return
+  if (!(await identityExists(tx, identityUid))) throw notFound(identityType, identityUid)
+}
+
+function bound(identity: string): AppError {
+  return alreadyExists(roleBindingType, identity, 'the identity has this role on the group already')
+}

@@ -1,0 +1,183 @@
+import type { Call } from '#app.ts'
+import type { Db, Reader } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import {
+  type AppError,
+  alreadyExists,
+  type FieldViolation,
+  failedPrecondition,
+  invalid,
+  notFound,
+  permissionDenied,
+} from '#lib/errors.ts'
+import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
+import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
+import { builtInRoles, operatorRole } from '../access/built-in-roles.ts'
+import { capabilities, capabilityNumber } from '../access/capabilities.ts'
+import { listScope, type UidpFilter } from '../access/list-scope.ts'
+import { groupParents, requireGroup } from '../groups/groups.service.ts'
+import { isRoleMapped } from '../identity-providers/external-group-role-mappings.store.ts'
+import { isDefaultRole } from '../identity-providers/identity-providers.store.ts'
+import { isRoleOffered } from '../invites/group-invites.store.ts'
+import { type Role, roleFields, roleType } from './roles.model.ts'
+import * as store from './roles.store.ts'
+
+export type NewRole = Pick<Role, 'name' | 'description' | 'capabilities'>
+
+const internal = capabilityNumber('internal')
+
+/** Built-in roles are there for every caller; a custom one needs `roles.list` where it is. */
+export async function getRole(call: Call, uid: string): Promise<Role> {
+  if (!isUid(uid)) throw invalid({ field: 'uid', description: 'is not a uid' })
+  if (parentOf(uid) !== top && !call.reach.some((place) => isAtOrBelow(uid, place))) throw permissionDenied()
+  const role = await store.findRole(call.app.db, uid)
+  if (!role) throw notFound(roleType, uid)
+  return known(role)
+}
+
+export async function listRoles(
+  call: Call,
+  uidp: UidpFilter | undefined,
+  page: Page,
+  filter: store.RoleFilter,
+): Promise<Listed<Role>> {
+  const { db } = call.app
+  const branches = await listScope(call, uidp, { publicRoots: call.reach.length > 0, ...groupParents(db) })
+  const [rows, total] = await Promise.all([
+    store.listRoles(db, branches, page, filter),
+    store.countRoles(db, branches, filter),
+  ])
+  return toListed(call, page, rows.map(known), total)
+}
+
+export async function createRole(call: Call, parent: string, input: NewRole): Promise<Role> {
+  const wanted = ascending(input.capabilities)
+  checkRole({ ...input, capabilities: wanted })
+  checkGrantable(call, parent, wanted)
+
+  const role = await call.app.db.tx(async (tx) => {
+    await requireGroup(tx, parent)
+    const times = { createTime: call.now, updateTime: call.now }
+    const created: Role = { ...input, capabilities: wanted, uid: newUid(parent), ...times }
+    if (!(await store.insertRole(tx, created))) throw nameTaken(input.name)
+    await emit(tx, call, { subject: created.uid, group: parent, body: created })
+    return created
+  })
+  call.log.info('role created', { uid: role.uid })
+  return role
+}
+
+/** Existing bindings have the new capabilities at once. */
+export async function updateRole(call: Call, uid: string, patch: Patch<Role>): Promise<Role> {
+  refuseBuiltIn(uid)
+  const role = await call.app.db.tx(async (tx) => {
+    const before = await store.findRole(tx, uid)
+    if (!before) throw notFound(roleType, uid)
+    const patched = applyPatch<Role>(roleFields, before, patch)
+    const after = { ...patched, capabilities: ascending(patched.capabilities), updateTime: call.now }
+    checkRole(after, before)
+    checkGrantable(call, parentOf(uid), after.capabilities, before.capabilities)
+    if (!(await store.patchRole(tx, before, after))) throw nameTaken(after.name)
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: known(after) })
+    return known(after)
+  })
+  call.app.grants.clear()
+  call.log.info('role updated', { uid, paths: patch.paths })
+  return role
+}
+
+export async function deleteRole(call: Call, uid: string): Promise<void> {
+  refuseBuiltIn(uid)
+  await call.app.db.tx(async (tx) => {
+    const role = await store.findRole(tx, uid)
+    if (!role) throw notFound(roleType, uid)
+    const use = await useOf(tx, uid, call.now)
+    if (use) throw failedPrecondition({ type: 'RESOURCE_IN_USE', subject: uid, description: use })
+    await store.deleteRole(tx, role)
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+  })
+  call.log.info('role deleted', { uid })
+}
+
+/** What still needs the role. An invite that has expired gives it to nobody any more. */
+async function useOf(reader: Reader, uid: string, now: string): Promise<string | undefined> {
+  if (await store.isRoleBound(reader, uid)) return 'the role is still bound'
+  if (await isRoleOffered(reader, uid, now)) return 'an invite still offers the role'
+  if (await isDefaultRole(reader, uid)) return 'an identity provider still gives the role to new people'
+  return (await isRoleMapped(reader, uid)) ? 'an external group is still mapped to the role' : undefined
+}
+
+/** The role, when it exists and serves at `group`: built-in, or of the group or one above it. */
+export async function requireUsableRole(reader: Reader, uid: string, group: string): Promise<Role> {
+  const role = await store.findRole(reader, uid)
+  if (!role || !isAtOrBelow(group, parentOf(uid))) throw notFound(roleType, uid)
+  return role
+}
+
+/** The role, when it serves at `group` and the caller may give it to somebody there: nobody grants what they do not hold. */
+export async function requireGrantableRole(reader: Reader, call: Call, uid: string, group: string): Promise<Role> {
+  const role = await requireUsableRole(reader, uid, group)
+  if (role.uid === operatorRole.uid && !call.caller.operator) {
+    throw permissionDenied('only the operator binds this role')
+  }
+  if (!call.caller.rights.holds(group, role.capabilities)) {
+    throw permissionDenied('the caller does not hold every capability of the role here')
+  }
+  return role
+}
+
+/** Brings the built-in roles in the database up to those of this version. */
+export async function installBuiltInRoles(db: Db, now: string): Promise<void> {
+  await db.tx(async (tx) => {
+    for (const builtIn of builtInRoles) {
+      const before = await store.findRole(tx, builtIn.uid)
+      if (!before) await store.insertRole(tx, { ...builtIn, createTime: now, updateTime: now })
+      else if (differs(before, builtIn)) await store.patchRole(tx, before, { ...before, ...builtIn, updateTime: now })
+    }
+  })
+}
+
+function differs(a: NewRole, b: NewRole): boolean {
+  const text = ({ name, description, capabilities }: NewRole) => JSON.stringify([name, description, capabilities])
+  return text(a) !== text(b)
+}
+
+function ascending(numbers: readonly number[]): number[] {
+  return [...new Set(numbers)].sort((a, b) => a - b)
+}
+
+/** A newer version may have put in a capability that this one does not know. It stays, but is not shown. */
+function known<T extends Role>(role: T): T {
+  return { ...role, capabilities: role.capabilities.filter((number) => capabilities.has(number)) }
+}
+
+function checkRole(role: NewRole, before?: Role): void {
+  const problems: FieldViolation[] = []
+  const say = (description: string) => problems.push({ field: 'capabilities', description })
+  const added = role.capabilities.filter((number) => !before?.capabilities.includes(number))
+  if (role.capabilities.length === 0) say('must hold at least one capability')
+  if (added.some((number) => !capabilities.has(number))) say('holds a capability that does not exist')
+  checkFields<NewRole>({ name: roleFields.name, description: roleFields.description }, role, problems)
+}
+
+/** Nobody can put a capability into a role that they do not hold where the role lives. */
+function checkGrantable(call: Call, group: string, wanted: readonly number[], before: readonly number[] = []): void {
+  const added = wanted.filter((number) => !before.includes(number))
+  if (!call.caller.rights.holds(group, added)) {
+    throw permissionDenied('the caller does not hold every capability of the role here')
+  }
+  if (wanted.some((number) => capabilities.get(number)?.internalOnly) && !wanted.includes(internal)) {
+    throw permissionDenied('a capability that is internal to the product needs the capability internal beside it')
+  }
+}
+
+function refuseBuiltIn(uid: string): void {
+  if (parentOf(uid) === top && builtInRoles.some((role) => role.uid === uid)) {
+    throw failedPrecondition({ type: 'BUILT_IN', subject: uid, description: 'built-in roles cannot be changed' })
+  }
+}
+
+function nameTaken(name: string): AppError {
+  return alreadyExists(roleType, name, 'a role of the group has this name')
+}

@@ -1,0 +1,38 @@
+import type { Call } from '#app.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { invalid } from '#lib/errors.ts'
+import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import { lineage } from '#lib/uid.ts'
+import { requireGroup } from '../groups/groups.service.ts'
+import type { TermsAcceptance } from './terms.model.ts'
+import * as store from './terms.store.ts'
+
+/** Accepting again changes nothing, and then there is nothing to tell anybody. */
+export async function acceptTerms(call: Call, group: string, documentIds: readonly string[]): Promise<string[]> {
+  const known = new Set(call.app.config.termsDocuments.map(({ id }) => id))
+  const wanted = [...new Set(documentIds)]
+  if (wanted.length === 0) throw invalid({ field: 'document_ids', description: 'must hold at least one id' })
+  if (!wanted.every((id) => known.has(id))) {
+    throw invalid({ field: 'document_ids', description: 'holds the id of no document of this server' })
+  }
+  await call.app.db.tx(async (tx) => {
+    await requireGroup(tx, group)
+    let accepted = 0
+    for (const docId of wanted) {
+      const acceptance = { docId, orgUid: group, acceptedBy: call.caller.uid, createTime: call.now }
+      if (await store.insertAcceptance(tx, acceptance)) accepted++
+    }
+    if (accepted > 0) await emit(tx, call, { subject: group, group, body: { group, documentIds: wanted } })
+  })
+  call.log.info('terms accepted', { group, documents: wanted })
+  return wanted
+}
+
+/** Those of the group and of the groups above it. */
+export async function listTermsAcceptances(call: Call, group: string, page: Page): Promise<Listed<TermsAcceptance>> {
+  const { db } = call.app
+  await requireGroup(db, group)
+  const groups = lineage(group)
+  const [rows, total] = await Promise.all([store.listAcceptances(db, groups, page), store.countAcceptances(db, groups)])
+  return toListed(call, page, rows, total)
+}

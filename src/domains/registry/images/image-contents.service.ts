@@ -1,0 +1,158 @@
+// What images contain: the queue of those that are to be read, and what was found.
+import { hash } from 'node:crypto'
+import type { App } from '#app.ts'
+import { type Package, PackageList, Unreadable, type UnreadableReason } from '#contents/packages.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { type ManifestDocument, manifestTypes } from '../manifests/manifests.model.ts'
+import { findManifest } from '../manifests/manifests.store.ts'
+import { type ContentsRecord, hasContents, sbomTypes } from './image-contents.model.ts'
+import * as store from './image-contents.store.ts'
+import { type ImageRead, imagesOf, readImage } from './read-image.ts'
+
+export type { DueRead } from './image-contents.store.ts'
+
+/** Queues what a manifest that was just stored gives to read. Call `app.images.pushed.notify` after the commit. */
+export async function queueContents(
+  tx: Tx,
+  repo: number,
+  digest: string,
+  { mediaType, artifactType, subject }: ManifestDocument,
+  now: string,
+): Promise<void> {
+  if (hasContents(mediaType, artifactType)) await store.queueRead(tx, repo, digest, now)
+  if (subject === '' || !sbomTypes.some((type) => type === artifactType)) return
+  const about = await store.typesOf(tx, repo, subject)
+  if (about && hasContents(about.mediaType, about.artifactType)) await store.queueRead(tx, repo, subject, now)
+}
+
+/** What is known of a repo's images, before it is deleted. */
+export async function forgetContents(tx: Tx, repo: number): Promise<void> {
+  await store.deleteContents(tx, repo)
+}
+
+const atOnce = 500
+
+/** The hashes of the lists of packages in those images of which it is known what they contain. */
+export async function knownContents(
+  reader: Reader,
+  repo: number,
+  digests: readonly string[],
+): Promise<Map<string, string>> {
+  const known = new Map<string, string>()
+  const distinct = [...new Set(digests)]
+  for (let done = 0; done < distinct.length; done += atOnce) {
+    for (const { digest, state, packages } of await store.findContents(
+      reader,
+      repo,
+      distinct.slice(done, done + atOnce),
+    )) {
+      if (state === 'known') known.set(digest, packages)
+    }
+  }
+  return known
+}
+
+/** The list of packages of this hash. */
+export async function packagesOf(reader: Reader, listHash: string): Promise<Package[]> {
+  const text = await store.findPackages(reader, listHash)
+  type Row = [Package['kind'], string, string, string, string, string]
+  const rows = JSON.parse(text ?? '[]') as Row[]
+  return rows.map(([kind, name, version, origin, originVersion, arch]) => {
+    return { kind, name, version, origin, originVersion, arch }
+  })
+}
+
+function packagesText(packages: readonly Package[]): string {
+  return JSON.stringify(
+    packages.map((one) => [one.kind, one.name, one.version, one.origin, one.originVersion, one.arch]),
+  )
+}
+
+/** What reading came to; `undefined` when there is nothing to store: the image has gone, or images of an index wait. */
+type Outcome = Omit<ContentsRecord, 'digest' | 'packages'> & { packages: readonly Package[] }
+
+const nothing = { packages: [], distribution: { id: '', version: '' }, reason: '', message: '' }
+
+/** Reads one image that is due and stores what it found. Throws when it should be tried again. */
+export async function readContentsOf(
+  app: App,
+  { repo, digest }: store.DueRead,
+  /** Ends the renewal of the lease and gives the read as it is then. */
+  settled: () => Promise<store.DueRead>,
+  signal: AbortSignal,
+): Promise<void> {
+  const outcome = await outcomeOf(app, repo, digest, signal)
+  await finishRead(app, await settled(), outcome)
+}
+
+async function outcomeOf(app: App, repo: number, digest: string, signal: AbortSignal): Promise<Outcome | undefined> {
+  const manifest = await findManifest(app.db, repo, digest)
+  if (!manifest) return undefined
+  try {
+    if (manifestTypes[manifest.mediaType] === 'index') return await readIndex(app.db, repo, imagesOf(manifest.content))
+    return fromRead(await readImage(app, repo, manifest, signal))
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    return unreadable(error.reason, error.message)
+  }
+}
+
+function fromRead({ contents, source }: ImageRead): Outcome {
+  if (!contents) return { ...nothing, state: 'unknown', source }
+  return { ...nothing, ...contents, state: 'known', source }
+}
+
+export function unreadable(reason: UnreadableReason | 'FAILED', message: string): Outcome {
+  return { ...nothing, state: 'unreadable', source: 'none', reason, message }
+}
+
+/** Together what its images contain. One that cannot be read hides what the whole contains; one without packages does not. */
+async function readIndex(reader: Reader, repo: number, images: readonly string[]): Promise<Outcome | undefined> {
+  // The last of them queues the index again.
+  if (await store.isQueued(reader, repo, images)) return undefined
+  const found = await store.findContents(reader, repo, images)
+  const broken = found.find(({ state }) => state === 'unreadable')
+  if (broken) return { ...broken, packages: [], message: `${broken.digest}: ${broken.message}`, source: 'images' }
+  const known = found.filter(({ state }) => state === 'known')
+  if (known.length === 0) return { ...nothing, state: 'unknown', source: 'images' }
+  const all = new PackageList()
+  for (const listHash of new Set(known.map(({ packages }) => packages))) {
+    for (const one of await packagesOf(reader, listHash)) all.add(one)
+  }
+  const { distribution } = known[0]!
+  return { ...nothing, state: 'known', source: 'images', distribution, packages: all.sorted() }
+}
+
+/** Ends the read and stores the outcome, unless the repo was deleted meanwhile. */
+export async function finishRead(app: App, read: store.DueRead, outcome: Outcome | undefined): Promise<void> {
+  const { repo, digest } = read
+  const text = outcome?.state === 'known' ? packagesText(outcome.packages) : ''
+  const packages = text === '' ? '' : hash('sha256', text)
+  await app.db.tx(async (tx) => {
+    const ended = await store.endRead(tx, read)
+    if (!outcome || (!ended && !(await store.isQueued(tx, repo, [digest])))) return
+    const [before] = await store.findContents(tx, repo, [digest])
+    if (text !== '') await store.savePackages(tx, packages, text)
+    await store.saveContents(tx, repo, { ...outcome, digest, packages }, app.clock().toISOString())
+    const same = before?.state === outcome.state && before.packages === packages
+    if (!same) await store.queueIndexesWith(tx, repo, digest, app.clock().toISOString())
+  })
+  if (outcome)
+    app.log.info('image read', { repo, digest, state: outcome.state, source: outcome.source, reason: outcome.reason })
+}
+
+/** The first image of the queue, when it is due: nobody else gets it for the time of the lease. Else when to look again. */
+export async function claimRead(app: App, leaseMs: number): Promise<store.DueRead | { dueTime: string | undefined }> {
+  const next = await store.nextRead(app.db)
+  const now = app.clock()
+  if (!next || next.dueTime > now.toISOString()) return { dueTime: next?.dueTime }
+  const to = { dueTime: new Date(now.getTime() + leaseMs).toISOString(), attempts: next.attempts + 1 }
+  const claimed = await app.db.tx((tx) => store.moveRead(tx, next, to))
+  return claimed ? { ...next, ...to } : { dueTime: now.toISOString() }
+}
+
+/** Moves the due time of a claimed read. `undefined` when it was queued again meanwhile. */
+export async function postponeRead(app: App, read: store.DueRead, ms: number, attempts = read.attempts) {
+  const to = { dueTime: new Date(app.clock().getTime() + ms).toISOString(), attempts }
+  return (await app.db.tx((tx) => store.moveRead(tx, read, to))) ? { ...read, ...to } : undefined
+}

@@ -1,0 +1,139 @@
+// Manifests: pushing by tag and digest, pulling, deleting, and who refers to whom.
+import type { Call } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
+import { repoExists } from '../blobs/blobs.store.ts'
+import { queueContents } from '../images/image-contents.service.ts'
+import type { RepoRef } from '../repos/repos.model.ts'
+import { assignTag, removeTag, removeTagsOf, tagForPull } from '../tags/tags.service.ts'
+import type { Manifest, ManifestDocument, Referrer } from './manifests.model.ts'
+import * as store from './manifests.store.ts'
+
+export type ManifestPush = {
+  repo: RepoRef
+  manifest: Manifest
+  document: ManifestDocument
+  tags: readonly string[]
+  /** Throws when the caller may not create the tag, or move it. */
+  checkTag: (exists: boolean) => void
+  origin: Origin
+}
+
+export type PushResult = 'stored' | 'no repo' | { missing: { blobs: string[]; manifests: string[] } }
+
+/** Stores the manifest and points the tags to it, all or nothing. What it lists must be in the repo, unless settings say otherwise. */
+export async function pushManifest(call: Call, push: ManifestPush): Promise<PushResult> {
+  const { repo, manifest, document, tags } = push
+  const result = await call.app.db.tx(async (tx): Promise<PushResult> => {
+    if (!(await repoExists(tx, repo))) return 'no repo'
+    if (!(await store.hasManifest(tx, repo.id, manifest.digest))) {
+      const missing = await missingOf(tx, call, push)
+      if (missing.blobs.length + missing.manifests.length > 0) return { missing }
+      await store.insertManifest(tx, repo.id, manifest, document, call.now)
+      await store.insertLinks(tx, repo.id, manifest.digest, 0, document.blobs)
+      await store.insertLinks(tx, repo.id, manifest.digest, 1, document.manifests)
+      await queueContents(tx, repo.id, manifest.digest, document, call.now)
+    }
+    if (tags.length === 0) await emitOf(tx, call, push)
+    for (const name of tags) {
+      const mover = { now: call.now, actor: call.caller.uid, source: 'oci' } as const
+      const { previousDigest, changed } = await assignTag(tx, { ...mover, repo, name, digest: manifest.digest })
+      // A repetition changes nothing, so it takes no right of its own.
+      if (changed) push.checkTag(previousDigest !== '')
+      await emitOf(tx, call, push, { tag: name, previousDigest })
+    }
+    return 'stored'
+  })
+  call.app.images.pushed.notify()
+  return result
+}
+
+async function missingOf(tx: Tx, call: Call, { repo, document }: ManifestPush) {
+  const { sparse } = call.app.config
+  const mayLack = sparse === 'all' || (sparse === 'indexes' && document.kind === 'index')
+  if (mayLack) return { blobs: [], manifests: [] }
+  return {
+    blobs: await store.missingBlobs(tx, repo.id, document.blobs),
+    manifests: await store.missingManifests(tx, repo.id, document.manifests),
+  }
+}
+
+async function emitOf(
+  tx: Tx,
+  call: Call,
+  { repo, manifest: { digest, mediaType }, origin }: ManifestPush,
+  moved: { tag?: string; previousDigest?: string } = {},
+): Promise<void> {
+  const { tag, previousDigest = '' } = moved
+  const was = previousDigest === digest ? {} : { previousDigest }
+  await emitPush(tx, call, repo, origin, { type: 'manifest', digest, mediaType, ...(tag ? { tag, ...was } : {}) })
+}
+
+export type Pulled = { manifest: Manifest; since: string | undefined }
+
+/** What the tag points to, and since when; `undefined` when there is no such tag. */
+export async function pullTag(call: Call, repo: RepoRef, tag: string): Promise<Pulled | undefined> {
+  const { db, manifests } = call.app
+  const found = await tagForPull(db, repo, tag)
+  if (!found) return undefined
+  const cached = manifests.get(repo.id, found.digest, true)
+  const manifest = cached ?? (await load(call, repo, found.digest))
+  return manifest && { manifest, since: found.since }
+}
+
+export async function pullDigest(call: Call, repo: RepoRef, digest: string): Promise<Pulled | undefined> {
+  const manifest = call.app.manifests.get(repo.id, digest, false) ?? (await load(call, repo, digest))
+  return manifest && { manifest, since: undefined }
+}
+
+async function load({ app }: Call, repo: RepoRef, digest: string): Promise<Manifest | undefined> {
+  const epoch = app.manifests.epoch()
+  const manifest = await store.findManifest(app.db, repo.id, digest)
+  if (manifest && epoch === app.manifests.epoch()) app.manifests.set(repo.id, manifest)
+  return manifest
+}
+
+/** Deletes the manifest and every tag that points to it. `false` when the repo does not have it. */
+export async function deleteManifest(call: Call, repo: RepoRef, digest: string): Promise<boolean> {
+  const found = await call.app.db.tx(async (tx) => {
+    if (!(await store.deleteManifest(tx, repo.id, digest))) return false
+    await removeTagsOf(tx, { repo, digest, now: call.now, actor: call.caller.uid, source: 'oci' })
+    return true
+  })
+  call.app.manifests.clear()
+  if (found) call.log.info('manifest deleted', { repo: repo.uid, digest })
+  return found
+}
+
+/** The manifest stays pullable by its digest. `false` when there is no such tag. */
+export async function deleteTagNamed(call: Call, repo: RepoRef, name: string): Promise<boolean> {
+  const removal = { repo, name, now: call.now, actor: call.caller.uid, source: 'oci' } as const
+  const tag = await call.app.db.tx((tx) => removeTag(tx, removal))
+  if (tag) call.log.info('tag deleted', { repo: repo.uid, tag: name })
+  return tag !== undefined
+}
+
+/** Answers must stay below what clients read of a manifest. */
+const maxPageBytes = 2 * 1024 * 1024
+const maxPage = 500
+
+export type ReferrerPage = { referrers: Referrer[]; more: boolean }
+
+/** Manifests whose subject is the given one, in the order of their digests. */
+export async function listReferrers(call: Call, repo: RepoRef, filter: store.ReferrerFilter): Promise<ReferrerPage> {
+  const { db } = call.app
+  const rows = await store.listReferrers(db, repo.id, filter, maxPage + 1)
+  const page: string[] = []
+  let bytes = 0
+  for (const { digest, length } of rows) {
+    bytes += length
+    if (page.length > 0 && (page.length === maxPage || bytes > maxPageBytes)) break
+    page.push(digest)
+  }
+  return { referrers: await store.readReferrers(db, repo.id, page), more: page.length < rows.length }
+}
+
+/** What a repo has of manifests, before it is deleted. Call `app.manifests.clear` after the commit. */
+export async function forgetManifests(tx: Tx, repo: number): Promise<void> {
+  await store.deleteManifestsOf(tx, repo)
+}

@@ -1,0 +1,96 @@
+// From the path by which clients name a repository, `acme/team/app`, to the repo, and to what is there when it is not.
+import type { Reader } from '#db/sql.ts'
+import { findGroupName, findGroupUid } from '#domains/iam/groups/groups.service.ts'
+import { isUid, top } from '#lib/uid.ts'
+import type { RepoRef } from './repos.model.ts'
+import { findRepoRow, type RepoRow } from './repos.store.ts'
+
+/**
+ * `group` is the deepest group on the path that exists; empty when not even the organisation does. `folders` are the
+ * names of the groups that are missing below it.
+ */
+export type Found = { repo: RepoRef } | { repo?: undefined; group: string; folders: readonly string[]; name: string }
+
+/** The grammar of the distribution specification, "Pulling manifests". */
+const pathPattern = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$/
+const maxPathLength = 255
+
+/** At least an organisation and a name. */
+export function isRepoPath(path: string): boolean {
+  return path.length <= maxPathLength && path.includes('/') && pathPattern.test(path)
+}
+
+/** Each part of the path is a name; the organisation, and what follows it, may also be written as parts of a uid. */
+export async function findByPath(reader: Reader, path: string): Promise<Found> {
+  const parts = path.split('/')
+  const name = parts.pop()!
+  const names: string[] = []
+  let group = top
+  for (const [i, part] of parts.entries()) {
+    const next = await findGroup(reader, group, part)
+    if (!next) return { group: group === top ? '' : group, folders: parts.slice(i), name }
+    group = next.uid
+    names.push(next.name)
+  }
+  const row = await findRepo(reader, group, name)
+  if (!row) return { group, folders: [], name }
+  return { repo: { id: row.id, uid: row.uid, group, path: [...names, row.name].join('/') } }
+}
+
+type Named = { uid: string; name: string }
+
+/** A uid counts before a name, so that nobody can give a group the uid of another as its name and be taken for it. */
+async function findGroup(reader: Reader, parent: string, part: string): Promise<Named | undefined> {
+  const spelled = uidOf(parent, part)
+  const spelledName = spelled === undefined ? undefined : await findGroupName(reader, spelled)
+  if (spelledName !== undefined) return { uid: spelled!, name: spelledName }
+  const uid = await findGroupUid(reader, parent, part)
+  return uid === undefined ? undefined : { uid, name: part }
+}
+
+async function findRepo(reader: Reader, group: string, name: string): Promise<RepoRow | undefined> {
+  const spelled = uidOf(group, name)
+  const row = spelled === undefined ? undefined : await findRepoRow(reader, { uid: spelled })
+  return row ?? findRepoRow(reader, { group, name })
+}
+
+function uidOf(parent: string, part: string): string | undefined {
+  const uid = parent === top ? part : `${parent}/${part}`
+  return isUid(uid) ? uid : undefined
+}
+
+/** How old a path that was found before may be, so that a deletion on another node counts within a second. */
+const maxAgeMs = 500
+const maxEntries = 10_000
+
+/** Remembers for half a second which repo a path stands for, since every request of a client names it again. */
+export type PathCache = {
+  find(path: string): Promise<Found>
+  /** Call it after a commit that makes, renames or deletes a group or a repo. */
+  clear(): void
+}
+
+/** `monotonic` gives milliseconds of a clock that never steps. */
+export function createPathCache(reader: Reader, monotonic: () => number): PathCache {
+  const entries = new Map<string, { found: Found; at: number }>()
+  let epoch = 0
+  return {
+    async find(path) {
+      const entry = entries.get(path)
+      if (entry && monotonic() - entry.at < maxAgeMs) return entry.found
+      const [started, at] = [epoch, monotonic()]
+      const found = await findByPath(reader, path)
+      // What is not there may be there in a moment, and nobody asks for it often.
+      if (found.repo && started === epoch) {
+        entries.delete(path)
+        entries.set(path, { found, at })
+        if (entries.size > maxEntries) entries.delete(entries.keys().next().value!)
+      }
+      return found
+    },
+    clear() {
+      epoch++
+      entries.clear()
+    },
+  }
+}

@@ -1,0 +1,143 @@
+import type { Call } from '#app.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
+import { listScope, type UidpFilter } from '#domains/iam/access/list-scope.ts'
+import { groupParents, requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { AppError, alreadyExists, type FieldViolation, invalid, notFound, permissionDenied } from '#lib/errors.ts'
+import { applyPatch, checkFields, type Patch, snakeCase } from '#lib/fields.ts'
+import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import { newUid, parentOf, rootOf } from '#lib/uid.ts'
+import { forgetBlobs } from '../blobs/blobs.service.ts'
+import { forgetContents } from '../images/image-contents.service.ts'
+import { forgetManifests } from '../manifests/manifests.service.ts'
+import { forgetTags } from '../tags/tags.service.ts'
+import { problemOfReadme } from './readme.ts'
+import { adminFields, maxListed, type Repo, type RepoReadme, repoFields, repoType } from './repos.model.ts'
+import * as store from './repos.store.ts'
+
+export type NewRepo = Omit<Repo, 'uid' | 'createTime' | 'updateTime'>
+
+const admin = capabilityNumber('repo.internal.admin')
+
+export async function getRepo(call: Call, uid: string): Promise<Repo> {
+  const repo = await store.findRepo(call.app.db, uid)
+  if (!repo) throw notFound(repoType, uid)
+  return repo
+}
+
+export async function listRepos(
+  call: Call,
+  uidp: UidpFilter | undefined,
+  page: Page,
+  filter: store.RepoFilter,
+): Promise<Listed<Repo>> {
+  const { db } = call.app
+  const branches = await listScope(call, uidp, groupParents(db))
+  const [rows, total] = await Promise.all([
+    store.listRepos(db, branches, page, filter),
+    store.countRepos(db, branches, filter),
+  ])
+  return toListed(call, page, rows, total)
+}
+
+export async function createRepo(call: Call, parent: string, input: NewRepo): Promise<Repo> {
+  const created: Repo = { ...input, uid: newUid(parent), createTime: call.now, updateTime: call.now }
+  checkAdmin(call, parent, created)
+  checkRepo(created)
+
+  const repo = await call.app.db.tx(async (tx) => {
+    await requireGroup(tx, parent)
+    const root = await requireGroup(tx, rootOf(parent))
+    const limit = root.resourceLimits.repositories
+    if (limit !== undefined && (await store.countRepos(tx, [{ below: root.uid }], { name: undefined })) >= limit) {
+      throw new AppError('RESOURCE_EXHAUSTED', `the organisation may have ${limit} repositories`, {
+        reason: 'RESOURCE_LIMIT_EXCEEDED',
+      })
+    }
+    if (!(await store.insertRepo(tx, created))) {
+      throw alreadyExists(repoType, input.name, 'a repo of the group has this name')
+    }
+    await emit(tx, call, { subject: created.uid, group: parent, body: created })
+    return created
+  })
+  call.log.info('repo created', { uid: repo.uid })
+  return repo
+}
+
+/** Changes the fields named in `patch` and leaves the others. A repo keeps its name, since clients pull by it. */
+export async function updateRepo(call: Call, uid: string, patch: Patch<Repo>): Promise<Repo> {
+  const repo = await call.app.db.tx(async (tx) => {
+    const before = await store.findRepo(tx, uid)
+    if (!before) throw notFound(repoType, uid)
+    const after = { ...applyPatch<Repo>(repoFields, before, patch), updateTime: call.now }
+    checkAdmin(call, uid, after, before)
+    checkRepo(after)
+    await store.patchRepo(tx, before, after)
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: after })
+    return after
+  })
+  call.log.info('repo updated', { uid, paths: patch.paths })
+  return repo
+}
+
+export async function deleteRepo(call: Call, uid: string): Promise<void> {
+  await call.app.db.tx(async (tx) => {
+    const repo = await store.findRepo(tx, uid)
+    if (!repo) throw notFound(repoType, uid)
+    const { id } = (await store.findRepoRow(tx, { uid }))!
+    await forgetTags(tx, uid)
+    await forgetContents(tx, id)
+    await forgetManifests(tx, id)
+    await forgetBlobs(tx, id)
+    await store.deleteRepo(tx, repo)
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+  })
+  call.app.paths.clear()
+  call.app.manifests.clear()
+  call.log.info('repo deleted', { uid })
+}
+
+/** Empty content for a repo without a readme. */
+export async function getRepoReadme(call: Call, uid: string): Promise<RepoReadme> {
+  await getRepo(call, uid)
+  return { uid, content: await store.readmeOf(call.app.db, uid) }
+}
+
+/** Refuses Markdown that would render to anything but harmless HTML. */
+export async function updateRepoReadme(call: Call, uid: string, patch: Patch<RepoReadme>): Promise<RepoReadme> {
+  const changes = patch.paths.includes('content')
+  const content = patch.value.content ?? ''
+  const problem = changes ? problemOfReadme(content) : undefined
+  if (problem) throw invalid({ field: 'content', description: problem })
+
+  const readme = await call.app.db.tx(async (tx) => {
+    const before = await store.findRepo(tx, uid)
+    if (!before) throw notFound(repoType, uid)
+    if (changes) await store.setReadme(tx, uid, content, call.now)
+    await store.patchRepo(tx, before, { ...before, updateTime: call.now })
+    const after: RepoReadme = { uid, content: changes ? content : await store.readmeOf(tx, uid) }
+    await emit(tx, call, { subject: uid, group: parentOf(uid), body: after })
+    return after
+  })
+  call.log.info('repo readme updated', { uid })
+  return readme
+}
+
+function checkRepo(repo: Repo): void {
+  const lists = { bundles: repo.bundles, aliases: repo.aliases, active_tags: repo.activeTags }
+  const tooLong = Object.entries(lists).filter(([, list]) => list.length > maxListed)
+  const problems = tooLong.map(
+    ([field]): FieldViolation => ({ field, description: `must hold at most ${maxListed} entries` }),
+  )
+  checkFields<Repo>(repoFields, repo, problems)
+}
+
+function checkAdmin(call: Call, place: string, after: Repo, before?: Repo): void {
+  const isEmpty = (value: unknown) => value === 0 || (Array.isArray(value) && value.length === 0)
+  const changed = adminFields.filter((name) => {
+    return before ? JSON.stringify(before[name]) !== JSON.stringify(after[name]) : !isEmpty(after[name])
+  })
+  if (changed.length > 0 && !call.caller.rights.holds(place, [admin])) {
+    throw permissionDenied(`only administrators of the catalogue set ${changed.map(snakeCase).join(', ')}`)
+  }
+}

@@ -1,0 +1,92 @@
+import type { Call } from '#app.ts'
+import type { Reader } from '#db/sql.ts'
+import { type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import { type Page, toListed } from '#lib/paging.ts'
+import { repoType } from '../repos/repos.model.ts'
+import { findRepoRow } from '../repos/repos.store.ts'
+import * as store from './tag-history.store.ts'
+import { digestPattern, type TagRepo } from './tags.model.ts'
+
+export type { EndedRecord } from './tag-history.store.ts'
+export type RecordFilter = { tag: string; digest: string; from: string | undefined; before: string | undefined }
+
+export type TagMove = store.TagMove
+
+/** Where a tag came to point between two times, both included, the oldest first; `most` of them. */
+export async function movesBetween(
+  reader: Reader,
+  repo: TagRepo,
+  tag: string,
+  range: { from: string; to: string; most: number },
+): Promise<TagMove[]> {
+  return store.movesBetween(reader, repo.id, tag, range)
+}
+
+/** Where a tag came to point before a time, the newest first; `most` of them. */
+export async function movesBefore(
+  reader: Reader,
+  repo: TagRepo,
+  tag: string,
+  range: { before: string; most: number },
+): Promise<TagMove[]> {
+  return store.movesBefore(reader, repo.id, tag, range)
+}
+
+/** Whether one of these tags ever pointed to the digest, no matter when and where they point now. */
+export async function wasEverTagged(
+  reader: Reader,
+  repo: TagRepo,
+  digest: string,
+  tags: readonly string[],
+): Promise<boolean> {
+  return store.wasEverTagged(reader, repo.id, digest, tags)
+}
+
+/** Whether the tag is there or ever was. */
+export async function isInHistory(reader: Reader, repo: TagRepo, tag: string): Promise<boolean> {
+  return (await store.lastTime(reader, repo.id, tag)) !== ''
+}
+
+/** What the tag pointed to in a window, as the members of a JSON list, oldest first; empty for nothing. */
+export async function historyText(
+  reader: Reader,
+  repo: TagRepo,
+  tag: string,
+  window: store.Window,
+  limit: number,
+): Promise<string> {
+  return store.historyText(reader, repo.id, tag, window, limit)
+}
+
+/** The rows of a tag in a window, deletions too, newest first. */
+export async function listHistory(
+  reader: Reader,
+  repo: TagRepo,
+  tag: string,
+  window: store.Window,
+  limit: number,
+): Promise<store.DescribedRecord[]> {
+  return store.listHistory(reader, repo.id, tag, window, limit)
+}
+
+/** A page of the rows of a tag, or of a digest: which tags it has carried, and from when to when. */
+export async function listRecords(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
+  const { tag, digest, from, before } = filter
+  if (tag === '' && digest === '') throw invalid({ field: 'tag', description: 'is required unless digest is given' })
+  const malformed: FieldViolation = { field: 'digest', description: `digest must match "${digestPattern.source}"` }
+  refuseIfAny(digest === '' || digestPattern.test(digest) ? [] : [malformed])
+  const { db } = call.app
+  const repo = await findRepoRow(db, { uid: repoUid })
+  if (!repo) throw notFound(repoType, repoUid)
+
+  const window = { from, before, digest: digest || undefined }
+  const after = page.after && { tag: page.after.uid, time: page.after.value }
+  const rows = await store.listRecords(db, repo.id, tag || undefined, window, after, page.size + 1)
+  // The place of a record in the list is its tag and its time.
+  return toListed(
+    call,
+    page,
+    rows.map((row) => ({ ...row, uid: row.tag })),
+    rows.length,
+  )
+}

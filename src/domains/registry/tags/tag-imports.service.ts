@@ -1,0 +1,121 @@
+// Histories of tags that come from elsewhere: rows are only ever added after what the ledger says already.
+import type { Call } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { type FieldViolation, failedPrecondition, notFound, refuseIfAny } from '#lib/errors.ts'
+import { newUid } from '#lib/uid.ts'
+import { repoType } from '../repos/repos.model.ts'
+import { findRepoRow } from '../repos/repos.store.ts'
+import type { HistoryRecord } from './tag-history.model.ts'
+import * as history from './tag-history.store.ts'
+import { digestPattern, type Tag, type TagRepo, tagFields } from './tags.model.ts'
+import * as store from './tags.store.ts'
+
+export type ImportedRecord = { time: string; digest: string }
+/** Records oldest first. */
+export type ImportedTag = { name: string; deprecated: boolean; records: readonly ImportedRecord[] }
+export type ImportCounts = { tagsCreated: number; recordsCreated: number; recordsUnchanged: number }
+
+const maxTags = 1000
+const maxRecords = 10_000
+
+/** All of it or nothing. Running it again changes nothing. */
+export async function importTagHistory(call: Call, uid: string, tags: readonly ImportedTag[]): Promise<ImportCounts> {
+  checkTags(tags, call.now)
+  const counts = await call.app.db.tx(async (tx) => {
+    const repo = await findRepoRow(tx, { uid })
+    if (!repo) throw notFound(repoType, uid)
+    const total: ImportCounts = { tagsCreated: 0, recordsCreated: 0, recordsUnchanged: 0 }
+    for (const tag of tags) {
+      const added = await importTag(tx, repo, tag, call.caller.uid)
+      total.tagsCreated += added.made ? 1 : 0
+      total.recordsCreated += added.records
+      total.recordsUnchanged += tag.records.length - added.records
+    }
+    return total
+  })
+  call.log.info('tag history imported', { uid, ...counts })
+  return counts
+}
+
+async function importTag(tx: Tx, repo: TagRepo, imported: ImportedTag, actor: string) {
+  const { name } = imported
+  const last = await history.lastTime(tx, repo.id, name)
+  const fresh: ImportedRecord[] = []
+  for (const record of imported.records) {
+    const known = fresh.length > 0 || last === '' ? '' : await history.digestAt(tx, repo.id, name, record.time)
+    if (known === record.digest) continue
+    if (record.time <= last) throw conflict(name, record)
+    fresh.push(record)
+  }
+  const [first, latest] = [fresh[0], fresh.at(-1)]
+  if (!first || !latest) return { made: false, records: 0 }
+
+  const before = await store.findTagNamed(tx, repo.id, name)
+  const records = fresh.map(({ time, digest }, i): HistoryRecord => {
+    const previousDigest = fresh[i - 1]?.digest ?? before?.digest ?? ''
+    return {
+      tag: name,
+      time,
+      event: previousDigest ? 'moved' : 'created',
+      digest,
+      previousDigest,
+      actor,
+      source: 'import',
+    }
+  })
+  await history.insertRecords(tx, repo.id, records)
+  const times = { updateTime: latest.time, assignTime: latest.time }
+  if (before) {
+    const updateTime = latest.time > before.updateTime ? latest.time : before.updateTime
+    await store.patchTag(tx, before, { ...before, ...times, digest: latest.digest, updateTime })
+  } else {
+    const { deprecated } = imported
+    const made: Tag = {
+      uid: newUid(repo.uid),
+      name,
+      digest: latest.digest,
+      deprecated,
+      bundles: [],
+      createTime: first.time,
+      ...times,
+    }
+    await store.insertTag(tx, repo, made)
+  }
+  return { made: before === undefined, records: records.length }
+}
+
+function conflict(tag: string, { time, digest }: ImportedRecord) {
+  return failedPrecondition({
+    type: 'TAG_HISTORY_CONFLICT',
+    subject: tag,
+    description: `the ledger has later records of the tag ${tag} and does not say that it pointed to ${digest} at ${time}`,
+  })
+}
+
+function checkTags(tags: readonly ImportedTag[], now: string): void {
+  const problems: FieldViolation[] = []
+  const say = (field: string, description: string) => problems.push({ field, description })
+  const total = tags.reduce((sum, { records }) => sum + records.length, 0)
+  if (tags.length === 0) say('tags', 'is required')
+  if (tags.length > maxTags) say('tags', `must hold at most ${maxTags} tags`)
+  if (total > maxRecords) say('tags', `must hold at most ${maxRecords} records`)
+  refuseIfAny(problems)
+
+  const names = new Set<string>()
+  for (const [i, { name, records }] of tags.entries()) {
+    if (!tagFields.name.pattern.test(name)) say(`tags[${i}].name`, `name must match "${tagFields.name.pattern.source}"`)
+    if (names.has(name)) say(`tags[${i}].name`, 'is there twice')
+    names.add(name)
+    if (records.length === 0) say(`tags[${i}].records`, 'is required')
+    for (const [j, { time, digest }] of records.entries()) {
+      const before = records[j - 1]
+      const at = `tags[${i}].records[${j}]`
+      if (!digestPattern.test(digest)) say(`${at}.digest`, `digest must match "${digestPattern.source}"`)
+      else if (digest === before?.digest) say(`${at}.digest`, 'is that of the record before')
+      if (time === '') say(`${at}.time`, 'is required')
+      else if (before && time <= before.time) say(`${at}.time`, 'must be later than that of the record before')
+      else if (time > now) say(`${at}.time`, 'must not be in the future')
+    }
+  }
+  refuseIfAny(problems)
+}

@@ -1,0 +1,158 @@
+import { hash, randomInt } from 'node:crypto'
+import type { Call } from '#app.ts'
+import { listScope, type UidpFilter } from '#domains/iam/access/list-scope.ts'
+import { groupParents, requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import { type Branch, type Listed, type Page, toListed } from '#lib/paging.ts'
+import { isUid, newUid } from '#lib/uid.ts'
+import { distinct, type Severity, severitiesOf } from '../metadata/vulnerabilities.service.ts'
+import { type Advisory, type AdvisoryEvent, advisoryType, inOrder, reviewStates } from './advisories.model.ts'
+import * as store from './advisories.store.ts'
+import { advisoryProblems } from './advisory-checks.ts'
+import { changeCount } from './advisory-index.store.ts'
+import { countAdvisories, listAdvisories as find } from './advisory-search.store.ts'
+import type { AdvisoryFilter } from './advisory-terms.model.ts'
+
+/** An advisory as it comes from elsewhere; an empty public id asks for one of ours. */
+export type ImportedAdvisory = Omit<Advisory, 'uid' | 'createTime' | 'updateTime'>
+export type ImportCounts = { created: number; updated: number; unchanged: number }
+
+const maxImported = 500
+const maxQuery = 256
+
+/** With what the metadata says of its aliases. */
+export type ShownAdvisory = { advisory: Advisory; severities: Severity[] }
+
+export async function getAdvisory(call: Call, uid: string): Promise<ShownAdvisory> {
+  const found = await store.findAdvisory(call.app.db, uid)
+  if (!found) throw notFound(advisoryType, uid)
+  const [shown] = await withSeverities(call, [found.advisory])
+  return shown!
+}
+
+export async function listAdvisories(
+  call: Call,
+  uidp: UidpFilter | undefined,
+  page: Page,
+  filter: AdvisoryFilter,
+): Promise<Listed<ShownAdvisory>> {
+  const { db } = call.app
+  checkQuery(filter)
+  const branches = await listScope(call, uidp, groupParents(db))
+  const [rows, total] = await Promise.all([find(db, branches, page, filter), totalOf(call, branches, filter)])
+  const listed = toListed(call, page, rows, total)
+  return { ...listed, items: await withSeverities(call, listed.items) }
+}
+
+/** Counted one by one, a search of a large part of all advisories takes long; it stays right until one changes. */
+async function totalOf(call: Call, branches: readonly Branch[], filter: AdvisoryFilter): Promise<number> {
+  const { db, searchTotals } = call.app
+  const version = await changeCount(db)
+  return searchTotals.of(JSON.stringify([branches, filter]), version, () => countAdvisories(db, branches, filter))
+}
+
+async function withSeverities(call: Call, advisories: readonly Advisory[]): Promise<ShownAdvisory[]> {
+  const known = await severitiesOf(
+    call.app.db,
+    advisories.flatMap(({ aliases }) => aliases),
+  )
+  return advisories.map((advisory) => ({
+    advisory,
+    severities: distinct(advisory.aliases.flatMap((alias) => known.get(alias) ?? [])),
+  }))
+}
+
+/** All of them or none, in one transaction. What was imported before and is the same again is left alone. */
+export async function importAdvisories(
+  call: Call,
+  parent: string,
+  imported: readonly ImportedAdvisory[],
+): Promise<ImportCounts> {
+  if (!isUid(parent)) throw invalid({ field: 'parent', description: 'is not a uid' })
+  checkImport(imported)
+  const given = imported.map((one) => ({ ...one, advisoryId: one.advisoryId || newAdvisoryId() }))
+  const counts = await call.app.db.tx(async (tx) => {
+    await requireGroup(tx, parent)
+    const known = await store.findImported(
+      tx,
+      parent,
+      given.map(({ advisoryId }) => advisoryId),
+    )
+    const saved = given.flatMap((one) => {
+      const before = known.get(one.advisoryId)
+      const sourceHash = hash('sha256', JSON.stringify(one), 'base64url')
+      if (before?.sourceHash === sourceHash) return []
+      return [{ before, after: merge(call, parent, one, before?.advisory), sourceHash }]
+    })
+    await store.saveAdvisories(tx, saved)
+    const updated = saved.filter(({ before }) => before).length
+    return { created: saved.length - updated, updated, unchanged: given.length - saved.length }
+  })
+  call.log.info('advisories imported', counts)
+  return counts
+}
+
+/** Events keep their uid and their review as long as they say the same, and those that were added here stay. */
+function merge(call: Call, parent: string, given: ImportedAdvisory, before: Advisory | undefined): Advisory {
+  const uid = before?.uid ?? newUid(parent)
+  const old = new Map(before?.events.map((event) => [contentOf(event), event]))
+  const events = inOrder([
+    ...given.events.map((event) => withHistory(event, takeFrom(old, contentOf(event)), uid)),
+    ...(before?.events.filter((event) => !event.imported) ?? []),
+  ])
+  const times = events.map(({ createTime }) => createTime)
+  return { ...given, uid, events, createTime: times[0] ?? call.now, updateTime: times.at(-1) ?? call.now }
+}
+
+function withHistory(event: AdvisoryEvent, before: AdvisoryEvent | undefined, advisory: string): AdvisoryEvent {
+  if (!before) return { ...event, uid: newUid(advisory) }
+  const reviewed = before.reviewState !== reviewStates.pending
+  const { uid, reviewState, reviewer } = before
+  return reviewed ? { ...event, uid, reviewState, reviewer } : { ...event, uid }
+}
+
+/** Of two events that say the same, each has its own. */
+function takeFrom<T>(old: Map<string, T>, content: string): T | undefined {
+  const found = old.get(content)
+  old.delete(content)
+  return found
+}
+
+function contentOf({ createTime, type, data, imported }: AdvisoryEvent): string {
+  return JSON.stringify([createTime, type, data, imported])
+}
+
+const alphabet = '23456789cfghjmpqrvwx'
+
+/** With a prefix of our own, so that it is nobody else's. */
+function newAdvisoryId(): string {
+  const group = () => Array.from({ length: 4 }, () => alphabet[randomInt(alphabet.length)]).join('')
+  return `PFA-${group()}-${group()}-${group()}`
+}
+
+function checkImport(imported: readonly ImportedAdvisory[]): void {
+  if (imported.length === 0) throw invalid({ field: 'advisories', description: 'is required' })
+  if (imported.length > maxImported) {
+    throw invalid({ field: 'advisories', description: `must hold at most ${maxImported} advisories` })
+  }
+  const seen = new Set<string>()
+  refuseIfAny(
+    imported.flatMap((one, i): FieldViolation[] => {
+      const at = `advisories[${i}].advisory`
+      const problems = advisoryProblems(one)
+      if (one.advisoryId !== '' && seen.has(one.advisoryId)) {
+        problems.push({ field: 'advisory_id', description: 'is given twice' })
+      }
+      seen.add(one.advisoryId)
+      return problems.map(({ field, description }) => ({
+        field: field === 'origin' ? `advisories[${i}].origin` : `${at}.${field}`,
+        description,
+      }))
+    }),
+  )
+}
+
+function checkQuery({ query }: AdvisoryFilter): void {
+  if (query.length > maxQuery)
+    throw invalid({ field: 'query', description: `must be at most ${maxQuery} characters long` })
+}

@@ -1,0 +1,33 @@
+// Whether an advisory says that a package is vulnerable. See docs/resolved-vulnerabilities.md.
+import type { Package } from '#contents/packages.ts'
+import { compareVersions } from '#versions/order.ts'
+import type { Advisory, AdvisoryEvent } from '../advisories/publication.service.ts'
+
+/** By what an advisory names an artifact: the package and what it was built from. */
+export function namesOf(found: Package): string[] {
+  return found.name === found.origin ? [found.name] : [found.name, found.origin]
+}
+
+/** `advisory` must have its approved events only, in the order of their times. */
+export function affects(advisory: Advisory, found: Package): boolean {
+  const { artifactName, artifactType, artifactArchitecture } = advisory
+  if (artifactType !== found.kind) return false
+  if (artifactArchitecture !== '' && artifactArchitecture !== found.arch) return false
+  if (artifactName === found.origin) return isVulnerable(advisory, found, found.originVersion)
+  return artifactName === found.name && isVulnerable(advisory, found, found.version)
+}
+
+/** The last event that says for certain decides; to detect something, or not to look into it, says nothing for certain. */
+function isVulnerable({ events }: Advisory, { kind }: Package, version: string): boolean {
+  const last = events.findLast(isDetermination)
+  if (!last || last.type === 'falsePositiveDetermination') return false
+  const { fixedVersion, patchedVersions } = last.data
+  if (last.type === 'patched') return !(Array.isArray(patchedVersions) && patchedVersions.includes(version))
+  if (last.type !== 'fixed') return true
+  const order = compareVersions(kind, version, String(fixedVersion))
+  return order !== undefined && order < 0
+}
+
+function isDetermination({ type }: AdvisoryEvent): boolean {
+  return type !== 'detection' && type !== 'analysisNotPlanned'
+}

@@ -1,0 +1,23 @@
+import type { Fields } from '#lib/fields.ts'
+import type { Severity } from '../metadata/vulnerabilities.model.ts'
+
+/** What the updates of some images resolved on one day. */
+export type ResolvedReport = { date: string; resolved: ResolvedVulnerability[] }
+
+export type ResolvedVulnerability = { id: string; aliases: string[]; severities: Severity[] }
+
+/** Sorting reads this table. */
+export const reportFields = { date: { column: 'date', sort: true } } as const satisfies Fields<ResolvedReport>
+
+/** `repo` is a uid or a path in the registry. */
+export type ImageRef = { repo: string; tags: readonly string[] }
+
+export const defaultTag = 'latest'
+/** How many tags one report follows. */
+export const maxTags = 100
+/** How many moves of these tags one page looks at. */
+export const maxMoves = 2000
+export const maxRangeMs = 366 * 86_400_000
+/** How far back to look for an image of which it is known what it contains. */
+export const movesBack = 100
+export const dayMs = 86_400_000

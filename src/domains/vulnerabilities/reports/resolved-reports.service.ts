@@ -1,0 +1,96 @@
+// What image updates resolved, day by day. docs/resolved-vulnerabilities.md says precisely what that means.
+import type { Call } from '#app.ts'
+import { findByPath, isRepoPath } from '#domains/registry/repos/paths.service.ts'
+import { isTagName } from '#domains/registry/tags/tags.service.ts'
+import { type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import { isAtOrBelow, isUid, top } from '#lib/uid.ts'
+import { distinct, severitiesOf } from '../metadata/vulnerabilities.service.ts'
+import { type FollowedTag, resolvedByDay } from './resolved-days.service.ts'
+import { dayMs, defaultTag, type ImageRef, maxRangeMs, maxTags, type ResolvedReport } from './resolved-reports.model.ts'
+
+export type ReportRequest = { images: readonly ImageRef[]; start: string; end: string }
+
+/** One report for each day (UTC) from `start` to `end`, both included. Images that the caller may not see resolve nothing. */
+export async function listResolvedReports(
+  call: Call,
+  page: Page,
+  request: ReportRequest,
+): Promise<Listed<ResolvedReport & { uid: string }>> {
+  checkRequest(request)
+  const tags = await followedTags(call, request.images)
+  const days = daysOf(request)
+  const shown = pageOf(days, page)
+  const resolved = await resolvedByDay(call, tags, { ...request, days: shown.slice(0, page.size).sort() })
+  const advisories = [...resolved.values()].flat()
+  const severities = await severitiesOf(
+    call.app.db,
+    advisories.flatMap(({ aliases }) => aliases),
+  )
+  const reports = shown.map((date) => ({
+    uid: date,
+    date,
+    resolved: (resolved.get(date) ?? []).map(({ advisoryId, aliases }) => ({
+      id: advisoryId,
+      aliases,
+      severities: distinct(aliases.flatMap((alias) => severities.get(alias) ?? [])),
+    })),
+  }))
+  return toListed(call, page, reports, days.length)
+}
+
+function checkRequest({ images, start, end }: ReportRequest): void {
+  const problems: FieldViolation[] = []
+  const say = (field: string, description: string) => problems.push({ field, description })
+  if (images.length === 0) say('image_refs', 'is required')
+  if (start === '') say('start_time', 'is required')
+  if (end === '') say('end_time', 'is required')
+  else if (start !== '' && end < start) say('end_time', 'must not be before start_time')
+  else if (start !== '' && Date.parse(end) - Date.parse(start) > maxRangeMs) {
+    say('end_time', 'must be at most 366 days after start_time')
+  }
+  for (const [i, { repo, tags }] of images.entries()) {
+    if (repo === '') say(`image_refs[${i}].repo`, 'is required')
+    else if (!isUid(repo) && !isRepoPath(repo)) say(`image_refs[${i}].repo`, 'is neither a uid nor a path of a repo')
+    if (!tags.every(isTagName)) say(`image_refs[${i}].tags`, 'holds a text that is not the name of a tag')
+  }
+  refuseIfAny(problems)
+  const total = images.reduce((sum, { tags }) => sum + Math.max(tags.length, 1), 0)
+  if (total > maxTags) throw invalid({ field: 'image_refs', description: `must name at most ${maxTags} tags` })
+}
+
+/** Midnight of each day that the request touches, in order. */
+function daysOf({ start, end }: ReportRequest): string[] {
+  const days: string[] = []
+  for (let day = Math.floor(Date.parse(start) / dayMs); day * dayMs <= Date.parse(end); day++) {
+    days.push(new Date(day * dayMs).toISOString())
+  }
+  return days
+}
+
+/** One day more than the page has room for. */
+function pageOf(days: readonly string[], { order, after, skip, size }: Page): string[] {
+  const ordered = order.desc ? days.toReversed() : [...days]
+  const start = after ? ordered.indexOf(after.value) + 1 : 0
+  return ordered.slice(start + skip, start + skip + size + 1)
+}
+
+/** Each tag once, of the repos that the caller may see. */
+async function followedTags(call: Call, images: readonly ImageRef[]): Promise<FollowedTag[]> {
+  const followed = new Map<string, FollowedTag>()
+  for (const { repo: named, tags } of images) {
+    const repo = await visibleRepo(call, named)
+    if (!repo) continue
+    for (const tag of tags.length > 0 ? tags : [defaultTag]) followed.set(`${repo.id} ${tag}`, { repo, tag })
+  }
+  return [...followed.values()]
+}
+
+/** Throws NOT_FOUND only where the caller would see the repo if there were one. */
+async function visibleRepo(call: Call, named: string) {
+  const sees = (uid: string) => call.reach.some((place) => isAtOrBelow(uid, place))
+  const found = await findByPath(call.app.db, named)
+  if (found.repo) return sees(found.repo.uid) ? found.repo : undefined
+  if (sees(found.group || top)) throw notFound('registry.pinfold.dev/Repo', named)
+  return undefined
+}

@@ -1,0 +1,8 @@
+/** Compares the parts that versions of every scheme are made of; like a comparator, below 0, 0 or above 0. */
+export const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** Whole numbers of any length. */
+export function byNumber(a: string, b: string): number {
+  const [one, other] = [a.replace(/^0+/, ''), b.replace(/^0+/, '')]
+  return one.length - other.length || byText(one, other)
+}
