@@ -1,6 +1,8 @@
 // What the values of settings may be: each takes a text and the setting's name, and throws a ConfigError.
+
 import { isIP } from 'node:net'
 import { parseMasterKey } from './lib/crypto/master-key.ts'
+import { componentPattern, maxPathLength } from './lib/oci-names.ts'
 
 /** A setting that cannot be used; the message lists every one that is wrong. */
 export class ConfigError extends Error {
@@ -65,7 +67,7 @@ export const masterKey = (value: string, name: string): string => {
 }
 /** It is the first part of an image's name, so what a registry allows there. */
 export const organisation = (value: string, name: string): string => {
-  if (!/^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/.test(value) || value.length > 255) {
+  if (!componentPattern.test(value) || value.length > maxPathLength) {
     throw new ConfigError(`${name} must be lower-case letters and digits, joined by dots, dashes or underscores`)
   }
   return value

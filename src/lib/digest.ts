@@ -3,10 +3,11 @@ import { hash } from 'node:crypto'
 /** The algorithms that content may be named by (image specification, "Digests"). */
 export type Algorithm = 'sha256' | 'sha512'
 
-const pattern = /^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/
+export const digestPattern = /^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/
+export const sha256Pattern = /^sha256:[0-9a-f]{64}$/
 
 export function isDigest(text: string): boolean {
-  return pattern.test(text)
+  return digestPattern.test(text)
 }
 
 export function algorithmOf(digest: string): Algorithm {

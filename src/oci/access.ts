@@ -1,12 +1,14 @@
 // May the visitor do this here? Decided live for each request, before anything of the repository is looked at.
+
 import type { Call } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { createGroup } from '#domains/iam/groups/groups.service.ts'
-import { type Found, isRepoPath } from '#domains/registry/repos/paths.service.ts'
+import type { Found } from '#domains/registry/repos/paths.service.ts'
 import { freeTags, isFree } from '#domains/registry/repos/public-images.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { createRepo } from '#domains/registry/repos/repos.service.ts'
 import { AppError } from '#lib/errors.ts'
+import { isRepoPath } from '#lib/oci-names.ts'
 import { top } from '#lib/uid.ts'
 import { challenge } from './challenge.ts'
 import { denied, OciError } from './errors.ts'

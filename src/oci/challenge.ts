@@ -1,4 +1,4 @@
-import { isRepoPath } from '#domains/registry/repos/paths.service.ts'
+import { isRepoPath } from '#lib/oci-names.ts'
 import { OciError } from './errors.ts'
 import type { Visit } from './visit.ts'
 

@@ -1,14 +1,11 @@
 // /v2/<name>/manifests/<reference> (distribution specification, "Pulling manifests", "Pushing Manifests", "Deleting").
+
 import { ManifestProblem, readManifest } from '#domains/registry/manifests/manifest-document.ts'
-import {
-  type Manifest,
-  maxManifestBytes,
-  maxTagsAtOnce,
-  tagNamePattern,
-} from '#domains/registry/manifests/manifests.model.ts'
+import { type Manifest, maxManifestBytes, maxTagsAtOnce } from '#domains/registry/manifests/manifests.model.ts'
 import * as service from '#domains/registry/manifests/manifests.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { type Algorithm, algorithmOf, digestOf, isDigest } from '#lib/digest.ts'
+import { isTagName, tagPattern } from '#lib/oci-names.ts'
 import { allow, checkMayTag } from './access.ts'
 import { OciError } from './errors.ts'
 import { observePull, observePush, type Served } from './observe.ts'
@@ -28,7 +25,7 @@ export async function getManifest(visit: Visit, reference: string): Promise<void
     const repo = await allow(visit, 'manifest.read', target)
     const pulled =
       'tag' in target
-        ? tagNamePattern.test(target.tag) && (await service.pullTag(visit.call, repo, target.tag))
+        ? isTagName(target.tag) && (await service.pullTag(visit.call, repo, target.tag))
         : await service.pullDigest(visit.call, repo, target.digest)
     if (!pulled) throw unknownManifest(reference)
     return serve(visit, repo, pulled)
@@ -90,9 +87,9 @@ function tagsOf({ query }: Visit, target: { digest: string } | { tag: string }):
   if (tags.length > maxTagsAtOnce) {
     throw new OciError('MANIFEST_INVALID', `one push sets at most ${maxTagsAtOnce} tags`, { status: 414 })
   }
-  const bad = tags.find((tag) => !tagNamePattern.test(tag))
+  const bad = tags.find((tag) => !isTagName(tag))
   if (bad === undefined) return tags
-  throw new OciError('MANIFEST_INVALID', `a tag must match ${tagNamePattern.source}`, {
+  throw new OciError('MANIFEST_INVALID', `a tag must match ${tagPattern.source}`, {
     detail: { tag: bad.slice(0, 200) },
   })
 }
@@ -130,7 +127,7 @@ export async function deleteManifest(visit: Visit, reference: string): Promise<v
   const deleted =
     'digest' in target
       ? await service.deleteManifest(visit.call, repo, target.digest)
-      : tagNamePattern.test(target.tag) && (await service.deleteTagNamed(visit.call, repo, target.tag))
+      : isTagName(target.tag) && (await service.deleteTagNamed(visit.call, repo, target.tag))
   if (!deleted) throw unknownManifest(reference)
   answer(visit, 202)
 }

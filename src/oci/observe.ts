@@ -1,7 +1,8 @@
 // Pulls and refused pushes become events; those of a push that succeeds are written with it.
+
 import type { Pulled, Pushed } from '#domains/events/outbox/emit-registry.ts'
-import { isRepoPath } from '#domains/registry/repos/paths.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import { isRepoPath } from '#lib/oci-names.ts'
 import { toOciError } from './errors.ts'
 import { originOf } from './respond.ts'
 import { pathOf, type Visit } from './visit.ts'

@@ -2,8 +2,8 @@
 // at most.
 // The parameters and the answer are those of the token authentication that clients of registries speak.
 
-import { isRepoPath } from '#domains/registry/repos/paths.service.ts'
 import { type RepositoryAccess, signAccessToken } from '#issuer/access-token.ts'
+import { isRepoPath } from '#lib/oci-names.ts'
 import { actionsAt, isPublic } from './access.ts'
 import { challenge } from './challenge.ts'
 import { OciError } from './errors.ts'

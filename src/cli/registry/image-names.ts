@@ -1,5 +1,7 @@
 // Images by the names that people pull them by, found through the lists of the API.
+
 import { chunks } from '#lib/chunks.ts'
+import { isRepoPath } from '#lib/oci-names.ts'
 import { isUid, lineage, parentOf } from '#lib/uid.ts'
 import type { ApiReader } from '../shape/api-pages.ts'
 import { CliError, exitCodes } from '../shape/command.ts'
@@ -12,7 +14,7 @@ export type ImageName = { path: string; tag: string | undefined }
 export function imageNameOf(text: string, registry: string): ImageName {
   const plainPath = text.startsWith(`${registry}/`) ? text.slice(registry.length + 1) : text
   const [, path = '', tag] = /^(.*?)(?::([^/:]*))?$/s.exec(plainPath) ?? []
-  if (!isUid(path) && !/^[a-z0-9._-]+(?:\/[a-z0-9._-]+)+$/.test(path)) {
+  if (!isUid(path) && !isRepoPath(path)) {
     throw new CliError(exitCodes.usage, `${text} is no image: name it as acme/app or acme/team/app, perhaps with :tag`)
   }
   return { path, tag }

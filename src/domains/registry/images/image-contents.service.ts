@@ -89,7 +89,7 @@ async function outcomeOf(app: App, repo: number, digest: string, signal: AbortSi
   const manifest = await findManifest(app.db, repo, digest)
   if (!manifest) return undefined
   try {
-    if (manifestTypes[manifest.mediaType] === 'index') return await readIndex(app.db, repo, imagesOf(manifest.content))
+    if (manifestTypes[manifest.mediaType] === 'index') return await readIndex(app.db, repo, imagesOf(manifest))
     return fromRead(await readImage(app, repo, manifest, signal))
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error

@@ -1,4 +1,5 @@
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import type { Manifest } from '../manifests/manifests.model.ts'
 import { type ContentsRecord, contentsSources, contentsStates, maxSboms } from './image-contents.model.ts'
 
 type Row = Omit<ContentsRecord, 'state' | 'source' | 'distribution'> & {
@@ -117,9 +118,9 @@ export async function typesOf(reader: Reader, repo: number, digest: string) {
 const isSbom = sql`artifact_type IN ('application/spdx+json', 'text/spdx+json', 'application/vnd.cyclonedx+json')`
 
 /** The manifests of SBOMs that refer to the image, the newest first. */
-export async function listSboms(reader: Reader, repo: number, subject: string): Promise<{ content: Uint8Array }[]> {
+export async function listSboms(reader: Reader, repo: number, subject: string): Promise<Manifest[]> {
   return reader.all(sql`
-    SELECT content FROM manifests
+    SELECT digest, media_type AS "mediaType", content FROM manifests
      WHERE repo_id = ${repo} AND subject = ${subject} AND ${isSbom} ORDER BY id DESC LIMIT ${maxSboms}`)
 }
 

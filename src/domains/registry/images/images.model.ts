@@ -3,8 +3,6 @@ export type ImageVariant = { architecture: string; digest: string }
 
 export const imageType = 'registry.pinfold.dev/Image'
 
-export const sha256Pattern = /^sha256:[0-9a-f]{64}$/
-
 /** Configurations are some kilobytes; what is larger is something else. */
 export const maxConfigBytes = 4 * 1024 * 1024
 

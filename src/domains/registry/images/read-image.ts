@@ -6,7 +6,8 @@ import { type Layer, scanLayers, scanLimits } from '#contents/layers.ts'
 import { type ImageContents, Unreadable } from '#contents/packages.ts'
 import { maxSbomBytes, readContents } from '#contents/read-contents.ts'
 import { findRepoBlob } from '../blobs/blobs.store.ts'
-import type { Manifest } from '../manifests/manifests.model.ts'
+import { readListed, staysElsewhere } from '../manifests/manifest-document.ts'
+import type { Descriptor, Manifest } from '../manifests/manifests.model.ts'
 import { type ContentsSource, sbomTypes } from './image-contents.model.ts'
 import { listSboms } from './image-contents.store.ts'
 
@@ -18,15 +19,13 @@ export class BlobMissing extends Error {
 /** Undefined contents: nothing in the image says what is installed. */
 export type ImageRead = { contents: ImageContents | undefined; source: ContentsSource }
 
-type Descriptor = { mediaType: string; digest: string; size: number; annotations?: Record<string, string> }
-
 /** Throws Unreadable when the fault is in the image. */
 export async function readImage(app: App, repo: number, manifest: Manifest, signal: AbortSignal): Promise<ImageRead> {
   const fromSbom = await readSboms(app, repo, manifest.digest, signal)
   if (fromSbom) return { contents: fromSbom, source: 'sbom' }
   const files = await scanLayers(
-    layersOf(manifest.content)
-      .filter(({ mediaType }) => isArchive.test(mediaType))
+    readListed(manifest)
+      .layers.filter(({ mediaType }) => isArchive.test(mediaType))
       .map((layer) => opener(app, repo, layer)),
     scanLimits,
     signal,
@@ -37,8 +36,8 @@ export async function readImage(app: App, repo: number, manifest: Manifest, sign
 
 /** What the newest SBOM says that says anything of the packages of a distribution. */
 async function readSboms(app: App, repo: number, digest: string, signal: AbortSignal) {
-  for (const { content } of await listSboms(app.db, repo, digest)) {
-    const layers = layersOf(content)
+  for (const sbom of await listSboms(app.db, repo, digest)) {
+    const { layers } = readListed(sbom)
     const found = layers.find(({ mediaType }) => sbomTypes.some((type) => type === mediaType)) ?? layers[0]
     if (!found || found.size > maxSbomBytes) continue
     try {
@@ -54,14 +53,8 @@ async function readSboms(app: App, repo: number, digest: string, signal: AbortSi
   return undefined
 }
 
-/** The push has checked the document. */
-function layersOf(content: Uint8Array): Descriptor[] {
-  return (JSON.parse(new TextDecoder().decode(content)) as { layers: Descriptor[] }).layers
-}
-
 /** Signatures and attestations pass for images by their config, but what they hold is no part of a file system. */
 const isArchive = /[.+]tar(?:[.+]|$)/i
-const staysElsewhere = /\.nondistributable\.|^application\/vnd\.docker\.image\.rootfs\.foreign\./
 
 function opener(app: App, repo: number, { digest, mediaType }: Descriptor): Layer {
   return async (signal) => {
@@ -82,10 +75,10 @@ function opener(app: App, repo: number, { digest, mediaType }: Descriptor): Laye
 }
 
 /** The images that an index lists, without what is no image of a platform, such as attestations. */
-export function imagesOf(content: Uint8Array): string[] {
-  type Entry = Descriptor & { platform?: { architecture?: string; os?: string } }
-  const { manifests } = JSON.parse(new TextDecoder().decode(content)) as { manifests: Entry[] }
-  const isImage = ({ platform, annotations }: Entry) =>
-    platform?.architecture !== 'unknown' && annotations?.['vnd.docker.reference.type'] === undefined
-  return manifests.filter(isImage).map(({ digest }) => digest)
+export function imagesOf(index: Manifest): string[] {
+  const isImage = ({ architecture, annotations }: Descriptor) =>
+    architecture !== 'unknown' && annotations['vnd.docker.reference.type'] === undefined
+  return readListed(index)
+    .entries.filter(isImage)
+    .map(({ digest }) => digest)
 }

@@ -1,7 +1,14 @@
 // What a manifest says, as far as the registry has to know it.
 import { isDigest } from '#lib/digest.ts'
 import { parseUniqueJson } from '#lib/unique-json.ts'
-import { type ManifestDocument, manifestTypes, maxListed } from './manifests.model.ts'
+import {
+  type Descriptor,
+  type Listed,
+  type Manifest,
+  type ManifestDocument,
+  manifestTypes,
+  maxListed,
+} from './manifests.model.ts'
 
 /** Why a manifest is refused; `unsupported` when it is of a kind that we do not take. */
 export class ManifestProblem extends Error {
@@ -14,13 +21,13 @@ export class ManifestProblem extends Error {
 }
 
 /** Such layers stay where their URLs say, and are not pushed (image specification, "Non-Distributable Layers"). */
-const staysElsewhere = /\.nondistributable\.|^application\/vnd\.docker\.image\.rootfs\.foreign\./
+export const staysElsewhere = /\.nondistributable\.|^application\/vnd\.docker\.image\.rootfs\.foreign\./
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Reads and checks a manifest; `contentType` is what the client calls it. Throws ManifestProblem. */
 export function readManifest(content: Uint8Array, contentType: string | undefined): ManifestDocument {
-  const document = parse(content)
+  const document = membersOf(content)
   const declared = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase()
   const own = text(document.mediaType, 'mediaType')
   if (own !== '' && declared !== '' && own.toLowerCase() !== declared) {
@@ -33,12 +40,9 @@ export function readManifest(content: Uint8Array, contentType: string | undefine
   if (document.schemaVersion !== 2) throw new ManifestProblem('schemaVersion must be 2')
   checkKind(document, kind)
 
-  const config = kind === 'image' ? descriptor(document.config, 'config') : undefined
-  const listed = list(
-    kind === 'image' ? document.layers : document.manifests,
-    kind === 'image' ? 'layers' : 'manifests',
-  )
-  const needed = unique(listed.filter(({ mediaType: type }) => !staysElsewhere.test(type)).map(({ digest }) => digest))
+  const { config, layers, entries } = listedBy(document, kind)
+  const here = [...layers, ...entries].filter(({ mediaType: type }) => !staysElsewhere.test(type))
+  const needed = unique(here.map(({ digest }) => digest))
   return {
     mediaType,
     kind,
@@ -50,9 +54,20 @@ export function readManifest(content: Uint8Array, contentType: string | undefine
   }
 }
 
+/** What a manifest lists that was checked when it was pushed. Throws ManifestProblem only for what no push has taken. */
+export function readListed({ content, mediaType }: Pick<Manifest, 'content' | 'mediaType'>): Listed {
+  return listedBy(membersOf(content), manifestTypes[mediaType] ?? 'image')
+}
+
+function listedBy(document: Members, kind: 'image' | 'index'): Listed {
+  return kind === 'image'
+    ? { config: descriptor(document.config, 'config'), layers: list(document.layers, 'layers'), entries: [] }
+    : { config: undefined, layers: [], entries: list(document.manifests, 'manifests') }
+}
+
 type Members = Record<string, unknown>
 
-function parse(content: Uint8Array): Members {
+function membersOf(content: Uint8Array): Members {
   let value: unknown
   try {
     // Twice the same member, and readers would disagree on what was pushed.
@@ -71,15 +86,15 @@ function checkKind(document: Members, kind: 'image' | 'index'): void {
   if (found) throw new ManifestProblem(`an ${kind} cannot have ${found}`)
 }
 
-function list(value: unknown, name: string): { digest: string; mediaType: string }[] {
+function list(value: unknown, name: string): Descriptor[] {
   if (!Array.isArray(value)) throw new ManifestProblem(`${name} must be a list`)
   if (value.length > maxListed) throw new ManifestProblem(`${name} must hold at most ${maxListed} entries`)
   return value.map((entry, i) => descriptor(entry, `${name}[${i}]`))
 }
 
-function descriptor(value: unknown, name: string): { digest: string; mediaType: string } {
+function descriptor(value: unknown, name: string): Descriptor {
   if (!isObject(value)) throw new ManifestProblem(`${name} must be a descriptor`)
-  const { digest, size } = value
+  const { digest, size, annotations, platform } = value
   const mediaType = text(value.mediaType, `${name}.mediaType`)
   if (mediaType === '') throw new ManifestProblem(`${name}.mediaType is required`)
   if (typeof digest !== 'string' || !isDigest(digest)) {
@@ -88,7 +103,18 @@ function descriptor(value: unknown, name: string): { digest: string; mediaType: 
   if (!Number.isSafeInteger(size) || (size as number) < 0) {
     throw new ManifestProblem(`${name}.size must be a number of bytes`)
   }
-  return { digest, mediaType }
+  return {
+    digest,
+    mediaType,
+    size: size as number,
+    annotations: isObject(annotations) ? annotations : {},
+    architecture: architectureOf(platform),
+  }
+}
+
+function architectureOf(platform: unknown): string | undefined {
+  const architecture = isObject(platform) ? platform.architecture : undefined
+  return architecture === undefined || typeof architecture === 'string' ? architecture : ''
 }
 
 function annotationsOf(value: unknown): Record<string, string> {

@@ -1,6 +1,20 @@
 /** A manifest as it was pushed; its content never changes. */
 export type Manifest = { digest: string; mediaType: string; content: Uint8Array }
 
+/** What names a content in a manifest (image specification, "Descriptors"), as far as the registry has to know it. */
+export type Descriptor = {
+  mediaType: string
+  digest: string
+  /** In bytes, as the pusher wrote it. */
+  size: number
+  annotations: Readonly<Record<string, unknown>>
+  /** Of the platform; undefined where the descriptor names none, empty where it is not a text. */
+  architecture: string | undefined
+}
+
+/** The contents that a manifest lists: an image has a config and layers, an index has entries. */
+export type Listed = { config: Descriptor | undefined; layers: readonly Descriptor[]; entries: readonly Descriptor[] }
+
 /** What a manifest says, as far as the registry has to know it. */
 export type ManifestDocument = {
   mediaType: string
@@ -33,8 +47,6 @@ export const maxListed = 1000
 
 /** How many tags one push may set. */
 export const maxTagsAtOnce = 100
-
-export const tagNamePattern = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/
 
 /** One of the manifests that name another as their subject. */
 export type Referrer = {

@@ -11,15 +11,6 @@ import { findRepoRow, type RepoRow } from './repos.store.ts'
  */
 export type Found = { repo: RepoRef } | { repo?: undefined; group: string; folders: readonly string[]; name: string }
 
-/** The grammar of the distribution specification, "Pulling manifests". */
-const pathPattern = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$/
-const maxPathLength = 255
-
-/** At least an organisation and a name. */
-export function isRepoPath(path: string): boolean {
-  return path.length <= maxPathLength && path.includes('/') && pathPattern.test(path)
-}
-
 /** Each part of the path is a name; the organisation, and what follows it, may also be written as parts of a uid. */
 export async function findByPath(reader: Reader, path: string): Promise<Found> {
   const parts = path.split('/')

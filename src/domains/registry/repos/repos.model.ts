@@ -1,4 +1,5 @@
 import { descriptionPattern, type Fields } from '#lib/fields.ts'
+import { componentPattern, maxPathLength, tagPattern } from '#lib/oci-names.ts'
 
 /** A repo holds the images of one name and belongs to one group; its uid starts with the group's. */
 export type Repo = {
@@ -29,8 +30,8 @@ export const repoFields = {
     column: 'name',
     sort: true,
     required: true,
-    pattern: /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/,
-    maxLength: 255,
+    pattern: componentPattern,
+    maxLength: maxPathLength,
   },
   description: { column: 'description', update: true, pattern: descriptionPattern },
   catalogTier: { column: 'catalog_tier', update: true },
@@ -45,7 +46,7 @@ export const repoFields = {
     pattern: /^[a-zA-Z0-9_.\-/]*[a-zA-Z0-9_.-]:[a-zA-Z0-9_.-]+$/,
     maxLength: 512,
   },
-  activeTags: { column: 'active_tags', update: true, pattern: /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/ },
+  activeTags: { column: 'active_tags', update: true, pattern: tagPattern },
   createTime: { column: 'create_time', sort: true },
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<Repo>

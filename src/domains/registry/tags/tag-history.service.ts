@@ -1,11 +1,12 @@
 import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
+import { digestPattern } from '#lib/digest.ts'
 import { type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
 import { type Page, toListed } from '#lib/paging.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import * as store from './tag-history.store.ts'
-import { digestPattern, type TagRepo } from './tags.model.ts'
+import type { TagRepo } from './tags.model.ts'
 
 export type { EndedRecord } from './tag-history.store.ts'
 export type RecordFilter = { tag: string; digest: string; from: string | undefined; before: string | undefined }

@@ -1,13 +1,15 @@
 // Histories of tags that come from elsewhere: rows are only ever added after what the ledger says already.
+
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
+import { digestPattern } from '#lib/digest.ts'
 import { type FieldViolation, failedPrecondition, notFound, refuseIfAny } from '#lib/errors.ts'
 import { newUid } from '#lib/uid.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import type { HistoryRecord } from './tag-history.model.ts'
 import * as history from './tag-history.store.ts'
-import { digestPattern, type Tag, type TagRepo, tagFields } from './tags.model.ts'
+import { type Tag, type TagRepo, tagFields } from './tags.model.ts'
 import * as store from './tags.store.ts'
 
 export type ImportedRecord = { time: string; digest: string }

@@ -1,4 +1,6 @@
+import { digestPattern } from '#lib/digest.ts'
 import type { Fields } from '#lib/fields.ts'
+import { tagPattern } from '#lib/oci-names.ts'
 
 /** A name in a repo that points to an image. */
 export type Tag = {
@@ -23,13 +25,10 @@ export type TagRepo = { id: number; uid: string }
 export type Mover = { now: string; actor: string; source: Source }
 export type Source = 'oci' | 'api' | 'import'
 
-/** The contents that a tag can point to; clients of the registry may push by sha512 too. */
-export const digestPattern = /^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/
-
 /** What a client may set, sort by and filter on. */
 export const tagFields = {
   uid: { column: 'uid', sort: true },
-  name: { column: 'name', sort: true, required: true, pattern: /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/ },
+  name: { column: 'name', sort: true, required: true, pattern: tagPattern },
   digest: { column: 'digest', sort: true, required: true, pattern: digestPattern },
   bundles: {
     column: 'bundles',

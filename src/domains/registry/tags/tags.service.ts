@@ -1,9 +1,11 @@
 // A tag moves only here, whichever door asked, so that the tag and the row of the ledger are always one transaction.
+
 import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { listScope, type UidpFilter } from '#domains/iam/access/list-scope.ts'
 import { groupExists } from '#domains/iam/groups/groups.service.ts'
+import { digestPattern } from '#lib/digest.ts'
 import { failedPrecondition, invalid, notFound } from '#lib/errors.ts'
 import { checkFields } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
@@ -13,7 +15,7 @@ import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import { timeAfter } from './tag-history.model.ts'
 import * as history from './tag-history.store.ts'
-import { digestPattern, type Mover, maxBundles, type Tag, type TagRepo, tagFields, tagType } from './tags.model.ts'
+import { type Mover, maxBundles, type Tag, type TagRepo, tagFields, tagType } from './tags.model.ts'
 import * as store from './tags.store.ts'
 
 export type NewTag = Pick<Tag, 'name' | 'digest' | 'deprecated' | 'bundles'>
@@ -120,11 +122,6 @@ export async function forgetTags(tx: Tx, uid: string): Promise<void> {
   const repo = await requireRepo(tx, uid)
   await store.deleteTagsWhere(tx, repo, store.ofRepo(repo))
   await history.deleteHistory(tx, repo.id)
-}
-
-/** Whether a tag can have this name. */
-export function isTagName(name: string): boolean {
-  return tagFields.name.pattern.test(name)
 }
 
 /** Where the tag points, and since when; one read of one index. */

@@ -1,8 +1,9 @@
 // What image updates resolved, day by day. docs/resolved-vulnerabilities.md says precisely what that means.
+
 import type { Call } from '#app.ts'
-import { findByPath, isRepoPath } from '#domains/registry/repos/paths.service.ts'
-import { isTagName } from '#domains/registry/tags/tags.service.ts'
+import { findByPath } from '#domains/registry/repos/paths.service.ts'
 import { type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import { isRepoPath, isTagName } from '#lib/oci-names.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isAtOrBelow, isUid, top } from '#lib/uid.ts'
 import { distinct, severitiesOf } from '../metadata/vulnerabilities.service.ts'
