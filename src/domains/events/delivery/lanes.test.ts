@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Waiting } from './deliveries.model.ts'
-import { createLanes, laneRows } from './lanes.ts'
+import { Lanes, laneRows } from './lanes.ts'
 
 let lastId = 0
 const row = (subject: string, more: Partial<Waiting> = {}): Waiting => {
@@ -12,7 +12,7 @@ const rows = (subject: string, count: number) => Array.from({ length: count }, (
 const ids = (taken: readonly { rows: Waiting[] }[]) => taken.map((lane) => lane.rows[0]!.id)
 
 test('each subject sends one at a time, in order, and subjects side by side', () => {
-  const lanes = createLanes()
+  const lanes = new Lanes()
   const [a1, b1, a2] = [row('a'), row('b'), row('a')]
   lanes.add([a1, b1, a2], 0)
   const first = lanes.take(9, 0)
@@ -23,7 +23,7 @@ test('each subject sends one at a time, in order, and subjects side by side', ()
 })
 
 test('what failed comes again when it is due, and what is behind it waits', () => {
-  const lanes = createLanes()
+  const lanes = new Lanes()
   const [bad, behind] = [row('a'), row('a')]
   lanes.add([bad, behind, row('b', { nextTime: new Date(70).toISOString() })], 0)
   const [lane] = lanes.take(9, 0)
@@ -40,7 +40,7 @@ test('what failed comes again when it is due, and what is behind it waits', () =
 })
 
 test('of a long lane only the start is kept, and the rest is read again in order and once', () => {
-  const lanes = createLanes()
+  const lanes = new Lanes()
   const all = rows('a', 2 * laneRows + 5)
   lanes.add(all, 0)
   const sent: number[] = []
@@ -61,7 +61,7 @@ test('of a long lane only the start is kept, and the rest is read again in order
 })
 
 test('a lane that turns out to be done is forgotten', () => {
-  const lanes = createLanes()
+  const lanes = new Lanes()
   lanes.add(rows('a', laneRows + 1), 0)
   for (let i = 0; i < laneRows; i++) lanes.done(lanes.take(1, 0)[0]!, 0)
   const [hungry] = lanes.hungry()
@@ -70,7 +70,7 @@ test('a lane that turns out to be done is forgotten', () => {
 })
 
 test('a sink that fails is tried with what was tried least, due or not', () => {
-  const lanes = createLanes()
+  const lanes = new Lanes()
   const [often, once, never] = [
     row('a', { attempts: 5 }),
     row('b', { attempts: 1, nextTime: new Date(1e6).toISOString() }),

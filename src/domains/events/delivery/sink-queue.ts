@@ -6,7 +6,7 @@
 import type { App } from '#app.ts'
 import { attempt, backoffMs, type Outcome } from './attempt.ts'
 import { deliveryStates, type Payload } from './deliveries.model.ts'
-import { createLanes, type Lane, laneRows } from './lanes.ts'
+import { type Lane, Lanes, laneRows } from './lanes.ts'
 import { findQueue, type OwnedQueue } from './queues.store.ts'
 import type { Entry, Ledger } from './results.ts'
 import * as store from './sending.store.ts'
@@ -41,7 +41,7 @@ export class SinkQueue {
   sink = ''
   generation: number
   readonly #deps: SinkQueueDeps
-  readonly #lanes = createLanes()
+  readonly #lanes = new Lanes()
   #cursor = 0
   #exhausted = false
   /** On their way, and those whose result is not on disk yet: what a crash would repeat. */
