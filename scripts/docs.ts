@@ -1,5 +1,5 @@
 import { clientVariables, settings } from '#config.ts'
-import { codes } from '#lib/errors.ts'
+import { codes, reasons, violationTypes } from '#lib/errors.ts'
 
 const notice = '<!-- Written by `npm run gen`. -->\n'
 
@@ -28,6 +28,8 @@ ${client.join('\n')}
 
 export function errorsPage(): string {
   const rows = Object.entries(codes).map(([code, { number, http }]) => `| ${number} | \`${code}\` | ${http} |`)
+  const finer = Object.entries(reasons).map(([name, { code, doc }]) => `| \`${name}\` | \`${code}\` | ${doc} |`)
+  const violations = Object.entries(violationTypes).map(([name, doc]) => `| \`${name}\` | ${doc} |`)
   return `${notice}
 # Errors
 
@@ -43,12 +45,20 @@ Two cases use a more exact HTTP status: 405 (with \`Allow\`) when a path has no 
 
 | Detail | With | What it says |
 | --- | --- | --- |
-| \`ErrorInfo\` | every error | \`reason\`: the code's name, or for \`RESOURCE_EXHAUSTED\` also \`RESOURCE_LIMIT_EXCEEDED\` or \`RATE_LIMITED\`, and for \`PERMISSION_DENIED\` of a registration \`REGISTRATION_CLOSED\`, \`INVITE_INVALID\`, \`INVITE_EXPIRED\` or \`INVITE_EMAIL_MISMATCH\`, for \`FAILED_PRECONDITION\` also \`TERMS_NOT_ACCEPTED\` |
+| \`ErrorInfo\` | every error | \`reason\`: the name of the code, or one of the reasons below |
 | \`BadRequest\` | \`INVALID_ARGUMENT\` | every field that is wrong, in the spelling of the contract |
 | \`ResourceInfo\` | \`NOT_FOUND\`, \`ALREADY_EXISTS\` | type and uid or name of the resource |
-| \`PreconditionFailure\` | \`FAILED_PRECONDITION\` | violations: \`RESOURCE_NOT_EMPTY\`, \`RESOURCE_IN_USE\`, \`LAST_OWNER\`, \`BUILT_IN\`, \`VERIFIED_NAME\`, \`CUSTOM_ASSEMBLY_DISABLED\` |
+| \`PreconditionFailure\` | \`FAILED_PRECONDITION\` | violations, each with one of the types below |
 | \`TermsNotAcceptedDetail\` | \`TERMS_NOT_ACCEPTED\` | the documents that the organisation has to accept first |
 | \`RetryInfo\` | \`UNAVAILABLE\`, \`RATE_LIMITED\` | after how long to try again; over REST the \`Retry-After\` header too |
+
+| Reason | With | What it means |
+| --- | --- | --- |
+${finer.join('\n')}
+
+| Type of a violation | What it means |
+| --- | --- |
+${violations.join('\n')}
 
 Permission is decided before anything is looked up: a caller without the capability gets \`PERMISSION_DENIED\` whether or not
 the resource exists.

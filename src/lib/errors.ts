@@ -19,8 +19,38 @@ export const codes = {
 } as const
 export type Code = keyof typeof codes
 
+/** Every `ErrorInfo.reason` that says more than the name of its code; `docs/errors.md` is made from this table. */
+export const reasons = {
+  EVENT_NOT_KEPT: { code: 'OUT_OF_RANGE', doc: 'the event to resume a stream from is no longer kept' },
+  INVITE_EMAIL_MISMATCH: { code: 'PERMISSION_DENIED', doc: 'the invite is for another e-mail address' },
+  INVITE_EXPIRED: { code: 'PERMISSION_DENIED', doc: 'the invite has expired' },
+  INVITE_INVALID: { code: 'PERMISSION_DENIED', doc: 'there is no such invite, or it has been used' },
+  RATE_LIMITED: { code: 'RESOURCE_EXHAUSTED', doc: 'too many requests; `RetryInfo` says when to try again' },
+  REGISTRATION_CLOSED: { code: 'PERMISSION_DENIED', doc: 'nobody can register on this server' },
+  RESOURCE_LIMIT_EXCEEDED: { code: 'RESOURCE_EXHAUSTED', doc: 'a limit of the organisation, named in the message' },
+  TERMS_NOT_ACCEPTED: { code: 'FAILED_PRECONDITION', doc: 'the organisation has to accept the terms first' },
+  TOO_MANY_STREAMS: { code: 'RESOURCE_EXHAUSTED', doc: 'the caller follows as many streams as it may' },
+} as const satisfies Record<string, { code: Code; doc: string }>
+export type Reason = keyof typeof reasons
+
+/** Every type of a `PreconditionFailure` violation. */
+export const violationTypes = {
+  BUILT_IN: 'built-in roles cannot be changed',
+  CUSTOM_ASSEMBLY_DISABLED: 'custom assembly is not enabled for the repo',
+  EVENT_NOT_KEPT: 'the event to deliver again is no longer kept',
+  LAST_OWNER: 'the organisation would be left without an owner',
+  MANIFEST_NOT_FOUND: 'the repo does not hold the manifest that the tag is to point to',
+  RESOURCE_IN_USE: 'something else still refers to the resource',
+  RESOURCE_NOT_EMPTY: 'the group still has resources below it',
+  REVIEW_STATE: 'the review of the event cannot move to this state',
+  STILL_WAITING: 'the delivery still waits, so there is nothing to send again',
+  TAG_HISTORY_CONFLICT: 'the history to import contradicts the one that is there',
+  VERIFIED_NAME: 'a verified organisation cannot be renamed',
+} as const
+export type ViolationType = keyof typeof violationTypes
+
 export type FieldViolation = { field: string; description: string }
-export type PreconditionViolation = { type: string; subject?: string; description: string }
+export type PreconditionViolation = { type: ViolationType; subject?: string; description: string }
 
 /** The typed details that a caller can get: those of google.rpc and one of ours, besides the ErrorInfo that the door adds to every error. */
 export type Detail =
@@ -30,7 +60,7 @@ export type Detail =
   | { type: 'RetryInfo'; retryDelaySeconds: number }
   | { type: 'TermsNotAccepted'; missing: { id: string; label: string; url: string }[] }
 
-export type ErrorOptions = { details?: readonly Detail[]; reason?: string; http?: number; cause?: unknown }
+export type ErrorOptions = { details?: readonly Detail[]; reason?: Reason; http?: number; cause?: unknown }
 
 /** A failure we mean the caller to see. `message` and `details` are for them; `cause` is for the log only. */
 export class AppError extends Error {
@@ -38,7 +68,7 @@ export class AppError extends Error {
   readonly code: Code
   readonly details: readonly Detail[]
   /** ErrorInfo.reason: the name of the code unless something finer is known. */
-  readonly reason: string
+  readonly reason: Reason | Code
   /** The HTTP status; differs from the code's own only where HTTP has a better word (405, 413). */
   readonly http: number
 

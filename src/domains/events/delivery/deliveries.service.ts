@@ -1,7 +1,15 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
-import { type AppError, type FieldViolation, failedPrecondition, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import {
+  type AppError,
+  type FieldViolation,
+  failedPrecondition,
+  invalid,
+  notFound,
+  refuseIfAny,
+  type ViolationType,
+} from '#lib/errors.ts'
 import { descriptionPattern, type Patch } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
@@ -167,7 +175,7 @@ export async function redeliver(call: Call, uid: string, uids: readonly string[]
 
 function redeliverable(delivery: model.Delivery | undefined, uid: string): model.Delivery {
   if (!delivery) throw notFound(model.deliveryType, uid)
-  const refuse = (type: string, description: string): AppError =>
+  const refuse = (type: ViolationType, description: string): AppError =>
     failedPrecondition({ type, subject: uid, description })
   if (delivery.state === model.deliveryStates.waiting) throw refuse('STILL_WAITING', 'the delivery still waits')
   if (delivery.eventId === '') throw refuse('EVENT_NOT_KEPT', 'the event is not kept any more')

@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { AppError, invalid } from '#lib/errors.ts'
+import { AppError, invalid, type Reason } from '#lib/errors.ts'
 import { newUid, parentOf, top } from '#lib/uid.ts'
 import { findIdentity, insertIdentity } from '../identities/identities.store.ts'
 import { personUid } from '../identities/people.ts'
@@ -89,6 +89,6 @@ async function join(tx: Tx, call: Call, identityUid: string, invite: HydratedInv
   return joined
 }
 
-function refused(reason: string, message: string): AppError {
+function refused(reason: Reason, message: string): AppError {
   return new AppError('PERMISSION_DENIED', message, { reason })
 }
