@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util'
 import { openDb } from '#db/open.ts'
 import { insertEvents } from '#domains/events/outbox/outbox.store.ts'
 import { type Client, clientOf, type Json } from '../test/support/pinfold.ts'
-import { serverCore } from './load.ts'
+import { cpuSeconds, serverCore } from './load.ts'
 
 const { values } = parseArgs({
   options: {
@@ -66,12 +66,6 @@ function operator(url: string): Client {
   })
   if (status !== 0) throw new Error(`no token: ${stderr}`)
   return clientOf(url, stdout.trim())
-}
-
-/** What Linux says the process has used so far, in a hundredth of a second. */
-function cpuSeconds({ pid }: ChildProcess): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
 /** As if they had been committed by requests: each about one of a thousand subjects of the group. */
@@ -138,14 +132,14 @@ try {
   const routed = (count + queued) / ((performance.now() - routeBegan) / 1000)
 
   const before = sink.requests()
-  const cpuBefore = cpuSeconds(child)
+  const cpuBefore = cpuSeconds(child.pid!)
   const began = performance.now()
   const resumed = await client.post(`/events/v2/subscriptions/${liveOne}:resume`)
   if (resumed.status !== 200) throw new Error(resumed.text)
   while (sink.requests() - before < count) await sleep(5)
   const delivered = count / ((performance.now() - began) / 1000)
   while ((await waiting(liveOne)) > 0) await sleep(50)
-  const cpuEach = ((cpuSeconds(child) - cpuBefore) * 1000) / count
+  const cpuEach = ((cpuSeconds(child.pid!) - cpuBefore) * 1000) / count
 
   const committed = new Map<string, number>()
   const until = performance.now() + seconds * 1000

@@ -1,8 +1,9 @@
 // Load from another core by programs that we did not write, and the arithmetic on what they print.
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 
 export const serverCore = '0'
-const loadCore = '1'
+export const loadCore = '1'
 
 function output(command: string, args: readonly string[]): string {
   const done = spawnSync('taskset', ['-c', loadCore, command, ...args], { encoding: 'utf8' })
@@ -29,6 +30,12 @@ export function h2load(url: string, token: string, body: string, seconds = 2): n
   const [, succeeded, failed] = /(\d+) succeeded, (\d+) failed/.exec(text)!
   if (Number(failed) > 0) throw new Error(`${url} answered with errors\n${text}`)
   return Number(succeeded) / seconds
+}
+
+/** What Linux says the threads of a process have used so far, in a hundredth of a second. */
+export function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
 export function median(numbers: readonly number[]): number {

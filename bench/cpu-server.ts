@@ -1,0 +1,110 @@
+// One server of a checkout, as `npm start` ships it, filled through its public interfaces alone: whatever two checkouts have
+// in common, so that they can be compared.
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { clientOf, type Json } from '../test/support/pinfold.ts'
+import { cleanEnv, makePlace, type Place, run } from '../test/support/process.ts'
+import { imageOf, registryClient, types } from '../test/support/registry.ts'
+import { cpuSeconds, loadCore, serverCore } from './load.ts'
+
+const repos = 1000
+const folders = 10
+const tags = 100
+const canPin = availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0
+
+/** A server to measure: its process, its two tokens, and what it was filled with. */
+export type Measured = Awaited<ReturnType<typeof startMeasured>>
+
+/** Keeps this process, which makes the load, off the processor of the servers. */
+export function pinLoad(): void {
+  if (canPin) spawnSync('taskset', ['-acp', loadCore, String(process.pid)])
+}
+
+/** Starts the server of `checkout` on a data folder (or schema) of its own, with logs that nobody keeps, and fills it. */
+export async function startMeasured(checkout: string) {
+  await using opening = new AsyncDisposableStack()
+  const place = opening.use(await makePlace())
+  const program = join(checkout, 'bin/pinfold')
+  const command = [program, 'serve', ...place.args, '--listen', '127.0.0.1:0']
+  const [file, ...args] = canPin ? ['taskset', '-c', serverCore, ...command] : command
+  const child = spawn(file!, args, { cwd: checkout, env: cleanEnv(place.env), stdio: ['ignore', 'pipe', 'ignore'] })
+  const exited = once(child, 'exit')
+  opening.defer(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  const ended = exited.then(() => Promise.reject(new Error(`the server of ${checkout} ended`)))
+  ended.catch(() => {})
+  const [chunk] = await Promise.race([once(child.stdout!, 'data'), ended])
+  child.stdout!.resume()
+  const url = /^ready (\S+)/.exec(String(chunk))![1]!
+  const token = await tokenOf(program, place)
+  const registryToken = await tokenOf(program, place, ['--audience', 'registry'])
+  const seeded = await fill(url, token, registryToken)
+  const opened = opening.move()
+  return { url, pid: child.pid!, token, registryToken, ...seeded, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}
+
+/** Resolves when the server has done what requests left for later, such as giving the events of pulls their places. */
+export async function idle(pid: number): Promise<void> {
+  for (let tries = 0, last = -1; tries < 25; tries++) {
+    const now = cpuSeconds(pid)
+    if (now - last <= 0.01) return
+    last = now
+    await sleep(150)
+  }
+}
+
+/** By the checkout's own program: another one could change the database to its own version first. */
+async function tokenOf(program: string, place: Place, more: readonly string[] = []): Promise<string> {
+  const { code, stdout, stderr } = await run(['token', ...place.args, ...more], { command: program, env: place.env })
+  if (code !== 0) throw new Error(`no token: ${stderr}`)
+  return stdout.trim()
+}
+
+/** `bench` with 1,000 repos in 10 folders, and `bench/app` with an image under 100 tags and another under its digest. */
+async function fill(url: string, token: string, registryToken: string) {
+  const client = clientOf(url, token)
+  const made = async (path: string, body: Json) => {
+    const answer = await client.post(path, body)
+    if (answer.status !== 200) throw new Error(answer.text)
+    return answer.body.uid as string
+  }
+  const org = await made('/iam/v2/groups/', { name: 'bench' })
+  const parents: string[] = []
+  for (let i = 0; i < folders; i++) parents.push(await made(`/iam/v2/groups/${org}`, { name: `folder-${i}` }))
+  const description = 'An image of the shop, rebuilt nightly'
+  await atOnce(8, repos, (i) =>
+    made(`/registry/v2/repos/${parents[i % folders]}`, { name: `image-${String(i).padStart(4, '0')}`, description }),
+  )
+  const repo = await made(`/registry/v2/repos/${org}`, { name: 'app', description })
+
+  const registry = registryClient(url, registryToken)
+  const config = await registry.pushBlob('bench/app', '{"architecture":"amd64","os":"linux"}', types.config)
+  const layer = await registry.pushBlob('bench/app', Buffer.alloc(4096, 7))
+  const pushed = ['one', 'two'].map((title) =>
+    JSON.stringify(imageOf(config, [layer], { annotations: { 'org.opencontainers.image.title': title } })),
+  )
+  const [{ digest }] = await Promise.all([
+    registry.pushManifest('bench/app', pushed[0]!),
+    registry.pushManifest('bench/app', pushed[1]!),
+  ])
+  await atOnce(8, tags, (i) => registry.pushManifest('bench/app', pushed[0]!, `t${i}`))
+  return { org, repo, pushed, digest }
+}
+
+/** Does `work` for 0 to `count - 1`, in so many lanes at a time. */
+export async function atOnce(
+  lanes: number,
+  count: number,
+  work: (index: number, lane: number) => Promise<unknown>,
+): Promise<void> {
+  let next = 0
+  const runLane = async (_: unknown, lane: number) => {
+    while (next < count) await work(next++, lane)
+  }
+  await Promise.all(Array.from({ length: lanes }, runLane))
+}

@@ -1,0 +1,157 @@
+// `bin/pinfold-node bench/cpu.ts --before DIR`: the processor time that a request costs the server of this checkout (or of
+// `--after DIR`) against that of another, each with its node_modules. `--rounds 9` is the default; with `--database URL`
+// on PostgreSQL, of which only the server's own time is counted. Uses taskset where there is one.
+import { spawnSync } from 'node:child_process'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { create, toBinary } from '@bufbuild/protobuf'
+import { GetRepoRequestSchema } from '#gen/pinfold/registry/v2/repos_pb.ts'
+import { types } from '../test/support/registry.ts'
+import { type Connections, grpcConnections, httpConnections } from './connections.ts'
+import { atOnce, idle, type Measured, pinLoad, startMeasured } from './cpu-server.ts'
+import { cpuSeconds, median } from './load.ts'
+
+const lanes = 32
+const movingTags = 128
+/** Turns of each side in a case. */
+const [warmUp, measured] = [10, 40]
+const most = 1.05
+const { values } = parseArgs({
+  options: {
+    before: { type: 'string' },
+    after: { type: 'string', default: join(import.meta.dirname, '..') },
+    rounds: { type: 'string', default: '9' },
+    database: { type: 'string' },
+  },
+})
+if (values.before === undefined) throw new Error('--before DIR, the checkout to compare with, is missing')
+
+const sides = ['before', 'after'] as const
+type Side = (typeof sides)[number]
+const checkouts: Record<Side, string> = { before: resolve(values.before), after: resolve(values.after) }
+
+/** `turn` requests of a case take a server a few hundredths of a second. */
+type Case = { name: string; turn: number; connect(server: Measured): Connections }
+
+function rest(path: (server: Measured) => string): Case['connect'] {
+  return (server) => {
+    const wanted = { path: path(server), headers: { authorization: `Bearer ${server.token}` } }
+    return httpConnections(server.url, lanes, () => wanted)
+  }
+}
+
+function manifests(wanted: (server: Measured, index: number) => { reference: string; body?: string }): Case['connect'] {
+  return (server) =>
+    httpConnections(server.url, lanes, (index) => {
+      const { reference, body } = wanted(server, index)
+      const path = `/v2/bench/app/manifests/${reference}`
+      const authorization = `Bearer ${server.registryToken}`
+      if (body === undefined) return { path, headers: { authorization, accept: types.image } }
+      return { path, method: 'PUT', headers: { authorization, 'content-type': types.image }, body }
+    })
+}
+
+const cases: Case[] = [
+  { name: 'Get', turn: 640, connect: rest(({ repo }) => `/registry/v2/repos/${repo}`) },
+  {
+    name: 'Get, gRPC',
+    turn: 320,
+    connect: ({ url, token, repo }) =>
+      grpcConnections(url, lanes, {
+        path: '/pinfold.platform.registry.v2.ReposService/GetRepo',
+        token,
+        message: toBinary(GetRepoRequestSchema, create(GetRepoRequestSchema, { uid: repo })),
+      }),
+  },
+  {
+    name: 'List of 50 by name',
+    turn: 160,
+    connect: rest(({ org }) => `/registry/v2/repos?uidp.descendants_of=${org}&order_by=name&page_size=50`),
+  },
+  { name: 'manifest by tag', turn: 512, connect: manifests(() => ({ reference: 't50' })) },
+  { name: 'manifest by digest', turn: 512, connect: manifests(({ digest }) => ({ reference: digest })) },
+  {
+    name: 'tag move',
+    // In a turn all tags get the one manifest, in the next the other, so that each request after the first turn is a move.
+    turn: movingTags,
+    connect: manifests(({ pushed }, index) => ({
+      reference: `moving${index % movingTags}`,
+      body: pushed[Math.floor(index / movingTags) % 2]!,
+    })),
+  },
+]
+
+/**
+ * Microseconds for each request of a case, with what it leaves to be done in the background. The two sides take short
+ * turns, so that a slow spell of the machine meets both.
+ */
+async function compare(servers: Record<Side, Measured>, one: Case, first: Side): Promise<Record<Side, number>> {
+  const second: Side = first === 'before' ? 'after' : 'before'
+  const connections = { before: one.connect(servers.before), after: one.connect(servers.after) }
+  const turns = { before: 0, after: 0 }
+  const play = async (side: Side) => {
+    const start = turns[side]++ * one.turn
+    await atOnce(lanes, one.turn, (i, lane) => connections[side].send(lane, start + i))
+  }
+  const playAll = async (count: number) => {
+    for (let i = 0; i < count; i += 2) for (const side of [first, second, second, first]) await play(side)
+    for (const side of sides) await idle(servers[side].pid)
+  }
+  const used = (side: Side) => cpuSeconds(servers[side].pid)
+  await playAll(warmUp)
+  const began = { before: used('before'), after: used('after') }
+  await playAll(measured)
+  for (const side of sides) connections[side].close()
+  const each = (side: Side) => ((used(side) - began[side]) * 1e6) / (one.turn * measured)
+  return { before: each('before'), after: each('after') }
+}
+
+async function playRound(first: Side): Promise<Record<Side, number>[]> {
+  await using stack = new AsyncDisposableStack()
+  const servers = {} as Record<Side, Measured>
+  for (const side of first === 'before' ? sides : sides.toReversed()) {
+    servers[side] = stack.use(await startMeasured(checkouts[side]))
+  }
+  const results: Record<Side, number>[] = []
+  for (const one of cases) results.push(await compare(servers, one, first))
+  return results
+}
+
+function versionOf(checkout: string): string {
+  const { stdout } = spawnSync('git', ['-C', checkout, 'describe', '--always', '--dirty'], { encoding: 'utf8' })
+  return stdout?.trim() || 'unknown'
+}
+
+if (values.database === undefined) delete process.env.PINFOLD_TEST_DATABASE
+else process.env.PINFOLD_TEST_DATABASE = values.database
+pinLoad()
+const engine = values.database === undefined ? 'SQLite' : 'PostgreSQL'
+const title = `Before: ${versionOf(checkouts.before)}, after: ${versionOf(checkouts.after)}, ${values.rounds} rounds on ${engine}.`
+const rounds: Record<Side, number>[][] = []
+for (let round = 0; round < Number(values.rounds); round++) {
+  const began = performance.now()
+  rounds.push(await playRound(round % 2 === 0 ? 'before' : 'after'))
+  const ratios = rounds.at(-1)!.map(({ before, after }) => (after / before).toFixed(3))
+  console.error(`round ${round + 1}: ${ratios.join(' ')} in ${Math.round((performance.now() - began) / 1000)} s`)
+}
+
+const rows = cases.map(({ name }, i) => {
+  const of = (side: Side) => median(rounds.map((round) => round[i]![side]))
+  const ratios = rounds.map((round) => round[i]!.after / round[i]!.before)
+  return { name, before: of('before'), after: of('after'), ratio: median(ratios), ratios }
+})
+const lines = rows.map(({ name, before, after, ratio, ratios }) => {
+  const spread = [Math.min(...ratios), Math.max(...ratios)].map((one) => one.toFixed(3)).join(' to ')
+  const medians = `${before.toFixed(1)} | ${after.toFixed(1)} | ${(after / before).toFixed(3)}`
+  return `| ${name} | ${medians} | **${ratio.toFixed(3)}** | ${spread} |`
+})
+const over = rows.filter(({ ratio }) => ratio > most)
+console.log(`
+${title}
+
+| µs of processor time for a request | before | after | ratio of medians | median of the rounds' ratios | from to |
+| --- | --- | --- | --- | --- | --- |
+${lines.join('\n')}
+
+More than ${most}: ${over.map(({ name, ratio }) => `${name} (${ratio.toFixed(3)})`).join(', ') || 'none'}.
+`)
