@@ -7,8 +7,11 @@ import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'j
 export type FakeIssuer = Awaited<ReturnType<typeof startIssuer>>
 type Key = { kid: string; privateKey: CryptoKey; jwk: JWK }
 
-/** `alg` is what the issuer signs with; `path` is that of its URL, for platforms that have many issuers on one host. */
-export async function startIssuer(alg = 'RS256', path = '') {
+/**
+ * `alg` is what the issuer signs with; `path` is that of its URL, for platforms that have many issuers on one host. It
+ * listens on a free port, unless a URL that was written down before names one.
+ */
+export async function startIssuer(alg = 'RS256', path = '', port = 0) {
   const requests: string[] = []
   const metadata: Record<string, unknown> = {}
   let keys: Key[] = [await newKey(alg, 'key-1')]
@@ -31,7 +34,9 @@ export async function startIssuer(alg = 'RS256', path = '') {
     res.writeHead(found ? 200 : 404, { 'content-type': 'application/json' })
     res.end(JSON.stringify(found ?? {}))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, '127.0.0.1', resolve)
+  })
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`
 
   return {

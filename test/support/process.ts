@@ -53,6 +53,8 @@ export async function makePlace() {
 }
 
 export type Place = Awaited<ReturnType<typeof makePlace>>
+/** What a command has to be told of a place. */
+export type Where = Pick<Place, 'args' | 'env'>
 
 /** The environment of this process, with no setting but the given ones. */
 export function cleanEnv(env: Env = {}): Env {
@@ -75,7 +77,7 @@ export async function run(
 
 /** Starts a server on a free port and resolves once it says that it is ready. */
 export async function startProcess(
-  place: Place,
+  place: Where,
   { args = [], env = {}, listen = '127.0.0.1:0' }: { args?: readonly string[]; env?: Env; listen?: string } = {},
 ) {
   const child = spawn(program, ['serve', ...place.args, '--listen', listen, ...args], {
@@ -108,7 +110,7 @@ export async function startProcess(
 export type Process = Awaited<ReturnType<typeof startProcess>>
 
 /** A token that `bin/pinfold token` prints. */
-export async function tokenOf(place: Place, args: readonly string[] = []): Promise<string> {
+export async function tokenOf(place: Where, args: readonly string[] = []): Promise<string> {
   const { code, stdout, stderr } = await run(['token', ...place.args, ...args], { env: place.env })
   if (code !== 0) throw new Error(`no token: ${stderr}`)
   return stdout.trim()
