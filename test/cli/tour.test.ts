@@ -7,29 +7,37 @@ import { test } from 'node:test'
 import { makeHome } from '../support/fake-sts.ts'
 import { cleanEnv, type Env, makePlace, type Place, project, run, startProcess } from '../support/process.ts'
 
-const readme = readFileSync(join(project, 'README.md'), 'utf8')
+/** The shell blocks of a page, or of one section of it. */
+function blocksOf(page: string, section?: string): string[] {
+  const text = readFileSync(join(project, page), 'utf8')
+  const part = section ? new RegExp(`^## ${section}\\n([\\s\\S]*?)^## `, 'm').exec(text)![1]! : text
+  return [...part.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1]!)
+}
 
-/** The shell blocks of a section of the README. */
-function blocksOf(section: string): string[] {
-  const [, text] = new RegExp(`^## ${section}\\n([\\s\\S]*?)^## `, 'm').exec(readme)!
-  return [...text!.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1]!)
+async function missing(...clients: string[]): Promise<string[]> {
+  const found = await Promise.all(clients.map((name) => run(['-c', `command -v ${name}`], { command: 'sh' })))
+  return clients.filter((_, index) => found[index]!.code !== 0)
 }
 
 /**
- * Runs blocks as they are written, and answers with the lines that each printed. Only what differs from `npm start` is
- * replaced: the hosts, and where the data is.
+ * Runs blocks as they are written, and returns the lines that each printed. Only what differs from `npm start` is
+ * replaced: the hosts, and where the data is. `quiet` says that nothing may be written to standard error.
  */
-async function paste(blocks: readonly string[], place: Place, hosts: Env, home?: Env): Promise<string[][]> {
+async function paste(
+  blocks: readonly string[],
+  place: Place,
+  hosts: Env,
+  { quiet = true, env: more = {} }: { quiet?: boolean; env?: Env } = {},
+): Promise<string[][]> {
   const script = Object.entries(hosts).reduce(
     (text, [written, real]) => text.replaceAll(written, real),
     blocks.map((block) => `${block}echo --- >&2; echo ---\n`).join(''),
   )
-  const env = { ...place.env, ...(place.database ? { PINFOLD_DATABASE: place.database } : {}), ...home }
+  const env = { ...place.env, ...(place.database ? { PINFOLD_DATABASE: place.database } : {}), ...more }
   const args = ['-euc', script.replaceAll('--data data', `--data ${place.data}`)]
   const { code, stdout, stderr } = await run(args, { command: 'sh', env })
   assert.equal(code, 0, stdout + stderr)
-  // The clients of registries say there what they are doing.
-  if (!home) assert.equal(stderr.replaceAll('---\n', ''), '')
+  if (quiet) assert.equal(stderr.replaceAll('---\n', ''), '')
   return stdout.split('---\n').map((output) => output.trim().split('\n').filter(Boolean))
 }
 
@@ -56,13 +64,30 @@ async function startExample(block: string) {
   }
 }
 
-test('the tour of the README works as it is written', async (t) => {
+test('the quick start of the README works as written', async (t) => {
+  if ((await missing('crane')).length > 0) return t.skip('crane must be on the PATH')
   await using place = await makePlace()
   await using server = await startProcess(place)
-  const hasGrpcurl = (await run(['-c', 'command -v grpcurl'], { command: 'sh' })).code === 0
+  using home = makeHome()
+  const blocks = blocksOf('README.md', 'Quick start')
+  assert.ok(blocks.join('').split('\n').length <= 16, 'at most fifteen lines')
+  const options = { quiet: false, env: { ...home.env, PINFOLD_API: server.url } }
+  const [shown] = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host }, options)
+  // The organisation is printed without a line's end, so the digest of the second push stands on its line.
+  const second = /\}.*\/acme\/app@(sha256:[0-9a-f]{64})$/.exec(shown![0]!)![1]
+  const [moved, created] = shown!.slice(2, 4).map((line) => line.split(/ {2,}/))
+  assert.deepEqual([moved![1], moved![2], created![1]], ['moved', second, 'created'])
+  assert.notEqual(created![2], second)
+  assert.deepEqual(shown!.slice(4), ['README.md'])
+})
+
+test('the tour of the API works as written', async (t) => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const hasGrpcurl = (await missing('grpcurl')).length === 0
   if (!hasGrpcurl) t.diagnostic('without grpcurl on the PATH its block is left out')
 
-  const blocks = blocksOf('A tour in ten minutes').filter((block) => hasGrpcurl || !block.includes('grpcurl'))
+  const blocks = blocksOf('docs/tours/api.md').filter((block) => hasGrpcurl || !block.includes('grpcurl'))
   const outputs = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host })
   const [token, , identity, role, viewer, pages, errors, grpc] = outputs
   assert.deepEqual(token, ['{"response":"pong"}'])
@@ -85,44 +110,8 @@ test('the tour of the README works as it is written', async (t) => {
   }
 })
 
-test('a tag remembers what it was, and tells it in three ways, as the README says', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
-  const token = 'TOKEN=$(bin/pinfold token --data data)\nexport PINFOLD_API=http://127.0.0.1:8080\n'
-  const [first, ...more] = blocksOf('What a tag was, and when')
-  const hosts = { '127.0.0.1:8080': new URL(server.url).host }
-  const [taken, records, drafted, shown] = await paste([token + first, ...more], place, hosts)
-  assert.match(taken!.at(-1)!, /^records +3 were added/)
-  const [one, two] = ['1', '2'].map((digit) => `sha256:${digit.repeat(64)}`)
-  assert.deepEqual(
-    JSON.parse(records![0]!).history.map(({ digest }: { digest: string }) => digest),
-    [two, one],
-  )
-  assert.deepEqual(
-    JSON.parse(drafted![0]!).manifests.map(({ digest }: { digest: string }) => digest),
-    [one, two],
-  )
-  const columns = shown!.map((line) => line.split(/ {2,}/))
-  assert.deepEqual(
-    columns.slice(1, 4).map(([time, event, digest]) => [time, event, digest]),
-    [
-      ['2026-01-14T16:30:00.000Z', 'moved', one],
-      ['2026-01-12T08:00:00.000Z', 'moved', two],
-      ['2026-01-05T08:00:00.000Z', 'created', one],
-    ],
-  )
-  assert.equal(columns[5]![2], two)
-  assert.deepEqual(
-    columns.slice(7).map(([tag, , from, until]) => [tag, from, until]),
-    [
-      ['latest', '2026-01-14T16:30:00.000Z', 'now'],
-      ['latest', '2026-01-05T08:00:00.000Z', '2026-01-12T08:00:00.000Z'],
-    ],
-  )
-})
-
-test('a job without a secret reads until its binding goes, as the README says', async () => {
-  const [start, platform, ...blocks] = blocksOf('CI without a secret')
+test('the tour of keyless CI works as written', async () => {
+  const [start, platform, ...blocks] = blocksOf('docs/tours/keyless-ci.md')
   const settings = start!.trim().split(' ')
   assert.deepEqual(settings.splice(-2), ['npm', 'start'])
   await using place = await makePlace()
@@ -142,11 +131,10 @@ test('a job without a secret reads until its binding goes, as the README says', 
   assert.ok(Date.parse(me.expiry) > Date.now())
 })
 
-test('images are pushed, pulled and looked back at with the clients of others, as the README says', async (t) => {
-  const missing = (await run(['-c', 'command -v crane && command -v skopeo && command -v oras'], { command: 'sh' }))
-    .code
-  if (missing !== 0) return t.skip('crane, skopeo and oras must be on the PATH')
-  const [start, platform, ...blocks] = blocksOf('Push, pull, and look back')
+test('the tour of the registry works as written', async (t) => {
+  const clients = await missing('crane', 'skopeo', 'oras')
+  if (clients.length > 0) return t.skip(`${clients.join(', ')} must be on the PATH`)
+  const [start, platform, ...blocks] = blocksOf('docs/tours/registry.md')
   const settings = start!.trim().split(' ').slice(0, -2)
   await using place = await makePlace()
   await using server = await startProcess(place, { env: Object.fromEntries(settings.map((text) => text.split('='))) })
@@ -154,31 +142,53 @@ test('images are pushed, pulled and looked back at with the clients of others, a
   using home = makeHome()
 
   const hosts = { '127.0.0.1:8080': new URL(server.url).host, '127.0.0.1:9090': example.host }
-  const [bound, signedIn, pushed, looked, pulled, attached, open] = await paste(blocks, place, hosts, home.env)
+  const outputs = await paste(blocks, place, hosts, { quiet: false, env: home.env })
+  const [bound, signedIn, pushed, looked, pulled, attached, open, imported, moments] = outputs
   assert.equal(JSON.parse(bound![0]!).role.name, 'registry.push')
   assert.match(signedIn!.join('\n'), /^may +registry\.push in shipyard$/m)
   const digests = pushed!.flatMap((line) => /@(sha256:[0-9a-f]{64})$/.exec(line)?.[1] ?? [])
   assert.equal(new Set(digests).size, 5)
-  const { history } = JSON.parse(looked![0]!)
-  assert.deepEqual(
-    history.map((record: { digest: string }) => record.digest),
-    digests,
-  )
-  const { manifests } = JSON.parse(looked![1]!)
-  assert.deepEqual(
-    manifests.map((record: { digest: string }) => record.digest),
-    digests.slice(-2).reverse(),
-  )
+  assert.deepEqual(digestsOf(JSON.parse(looked![0]!).history), digests)
+  assert.deepEqual(digestsOf(JSON.parse(looked![1]!).manifests), digests.slice(-2).reverse())
   for (const digest of digests) assert.match(looked!.slice(2).join('\n'), new RegExp(digest))
   assert.deepEqual(pulled, ['release 1', 'refused'])
   assert.match(attached!.join('\n'), /application\/vnd\.cyclonedx\+json/)
   assert.equal(open!.at(-1), 'release 5')
+  assert.match(imported!.at(-1)!, /^records +3 were added/)
+  assertMoments(moments!)
 })
 
-test('advisories are imported, searched, reviewed and published, as the README says', async () => {
+function digestsOf(records: readonly { digest: string }[]): string[] {
+  return records.map(({ digest }) => digest)
+}
+
+/** What the registry and the command line print about the imported history: all of it, at one moment, of one digest. */
+function assertMoments([ranged, ...shown]: string[]) {
+  const [one, two] = ['1', '2'].map((digit) => `sha256:${digit.repeat(64)}`)
+  assert.deepEqual(digestsOf(JSON.parse(ranged!).history), [two, one])
+  const columns = shown.map((line) => line.split(/ {2,}/))
+  assert.deepEqual(
+    columns.slice(1, 4).map(([time, event, digest]) => [time, event, digest]),
+    [
+      ['2026-01-14T16:30:00.000Z', 'moved', one],
+      ['2026-01-12T08:00:00.000Z', 'moved', two],
+      ['2026-01-05T08:00:00.000Z', 'created', one],
+    ],
+  )
+  assert.equal(columns[5]![2], two)
+  assert.deepEqual(
+    columns.slice(7).map(([tag, , from, until]) => [tag, from, until]),
+    [
+      ['latest', '2026-01-14T16:30:00.000Z', 'now'],
+      ['latest', '2026-01-05T08:00:00.000Z', '2026-01-12T08:00:00.000Z'],
+    ],
+  )
+}
+
+test('the tour of advisories works as written', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
-  const blocks = blocksOf('Advisories and their review')
+  const blocks = blocksOf('docs/tours/advisories.md')
   const [imports, search, review, open] = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host })
   assert.deepEqual(imports, [
     '174 advisories: 174 new, 0 changed, 0 as before',
@@ -202,12 +212,11 @@ test('advisories are imported, searched, reviewed and published, as the README s
   assert.match(metadata.vulnerabilityMetadata[0].severities[0].score, /^CVSS:3/)
 })
 
-test('libraries are imported, counted, searched and listed, as the README says', async () => {
+test('the tour of libraries works as written', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
-  const [tour] = blocksOf('A tour in ten minutes')
-  const blocks = [tour!, ...blocksOf('Libraries of Java and Python')]
-  const [, imports, found] = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host })
+  const blocks = blocksOf('docs/tours/libraries.md')
+  const [imports, found] = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host })
   assert.equal(imports!.at(-1), '3 libraries: 0 new, 0 changed, 3 as before, 0 new versions, 0 changed versions')
   const [counts, named, cuda, versions] = found!.map((line) => JSON.parse(line))
   assert.deepEqual(

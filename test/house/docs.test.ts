@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md', 'bench/*.md'], { cwd: root })
+const tours = globSync('docs/tours/*.md', { cwd: root })
+
+/** As GitHub makes them: lower case, dashes for spaces, nothing but letters, digits, dashes and underscores. */
+function anchorsOf(text: string): string[] {
+  const headings = [...text.replaceAll(/^```[\s\S]*?^```$/gm, '').matchAll(/^#+ (.+)$/gm)].map((match) => match[1]!)
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+test('every link between the pages of the documentation leads somewhere', () => {
+  const broken = pages.flatMap((page) => {
+    const links = [...read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)]
+    return links.flatMap(([, path, anchor]) => {
+      const target = path === '' ? page : join(dirname(page), path!)
+      const found = existsSync(join(root, target)) && (!anchor || anchorsOf(read(target)).includes(anchor))
+      return found ? [] : [`${page}: ${path}${anchor ? `#${anchor}` : ''}`]
+    })
+  })
+  assert.deepEqual(broken, [])
+})
+
+test('every tour is named in the README and run by a test', () => {
+  assert.ok(tours.length > 0)
+  const [readme, runner] = [read('README.md'), read('test/cli/tour.test.ts')]
+  for (const tour of tours) {
+    assert.ok(readme.includes(`(${tour})`), `${tour} in the README`)
+    assert.ok(runner.includes(`'${tour}'`), `${tour} in test/cli/tour.test.ts`)
+  }
+})
