@@ -11,14 +11,14 @@ export function configPage(): string {
   return `${notice}
 # Settings
 
-A flag of the command line wins over the environment, which wins over the default. \`pinfold serve\` refuses to start with
-a setting that it cannot use, and names every one that is wrong.
+A command-line flag overrides the environment variable, which overrides the default. \`pinfold serve\` refuses to start
+with an invalid setting, and reports all that are invalid.
 
 | Variable | Flag | Default | What it does |
 | --- | --- | --- | --- |
 ${rows.join('\n')}
 
-The commands that call a server, \`pinfold auth\`, \`identities\` and \`events\`, read other variables:
+The client commands, such as \`pinfold auth\`, \`identities\`, \`images\` and \`events\`, read these variables instead:
 
 | Variable | What it does |
 | --- | --- |
