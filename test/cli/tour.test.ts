@@ -73,7 +73,7 @@ test('the quick start of the README works as written', async (t) => {
   assert.ok(blocks.join('').split('\n').length <= 16, 'at most fifteen lines')
   const options = { quiet: false, env: { ...home.env, PINFOLD_API: server.url } }
   const [shown] = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host }, options)
-  // The organisation is printed without a line's end, so the digest of the second push stands on its line.
+  // curl ends its output without a newline, so the reference of the second push follows on the same line.
   const second = /\}.*\/acme\/app@(sha256:[0-9a-f]{64})$/.exec(shown![0]!)![1]
   const [moved, created] = shown!.slice(2, 4).map((line) => line.split(/ {2,}/))
   assert.deepEqual([moved![1], moved![2], created![1]], ['moved', second, 'created'])
