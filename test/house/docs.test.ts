@@ -40,3 +40,16 @@ test('every tour is named in the README and run by a test', () => {
     assert.ok(runner.includes(`'${tour}'`), `${tour} in test/cli/tour.test.ts`)
   }
 })
+
+test('a source file that the documentation names exists', () => {
+  // ARCHITECTURE.md leaves out the sub-folders of a domain.
+  const guides = pages.filter((page) => page !== 'ARCHITECTURE.md')
+  const missing = guides.flatMap((page) => {
+    const named = [...read(page).matchAll(/`([a-z][\w.-]*(?:\/[\w.-]+)+\.ts)`/g)].map((match) => match[1]!)
+    // How to add a resource is told with one that does not exist.
+    const real = named.filter((file) => !file.includes('charts'))
+    const found = (file: string) => ['', 'src', 'src/domains'].some((room) => existsSync(join(root, room, file)))
+    return real.filter((file) => !found(file)).map((file) => `${page}: ${file}`)
+  })
+  assert.deepEqual(missing, [])
+})
