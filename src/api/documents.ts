@@ -1,61 +1,76 @@
 // What is served besides the contract: health, metrics, the OpenAPI document and the issuer's documents. All are open.
 import { readFileSync } from 'node:fs'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { issuerDocument } from '#issuer/discovery.ts'
-import type { Door } from './door.ts'
+import type { ServerResponse } from 'node:http'
+import type { Edge } from '#edge/arrival.ts'
+import type { Door } from '#edge/doors.ts'
+import { issuerDocuments } from '#issuer/discovery.ts'
 
 const openApiFile = new URL('../../gen/openapi.json', import.meta.url)
 
-/** Answers and returns true when the path is one of these documents. */
-export type Documents = (req: IncomingMessage, res: ServerResponse) => boolean
+type Write = (res: ServerResponse) => void | Promise<void>
 
-/** `isDraining` turns readiness off, so that balancers stop sending while requests in flight finish. */
-export function createDocuments(door: Door, isDraining: () => boolean): Documents {
-  const { app, url } = door
-  let openApi: string | undefined
-
-  const documents: Record<string, (res: ServerResponse) => void | Promise<void>> = {
-    '/healthz': (res) => send(res, 200, 'text/plain', 'ok\n'),
-    '/readyz': async (res) => {
-      const problem = isDraining() ? 'draining' : await problemOf(door)
-      send(res, problem ? 503 : 200, 'text/plain', `${problem ?? 'ok'}\n`)
-    },
-    '/openapi.json': (res) => {
-      openApi ??= JSON.stringify({
-        ...(JSON.parse(readFileSync(openApiFile, 'utf8')) as object),
-        servers: [{ url }],
-      })
-      send(res, 200, 'application/json', openApi)
-    },
-  }
-  if (app.config.metrics) {
-    documents['/metrics'] = async (res) => {
-      send(res, 200, app.metrics.registry.contentType, await app.metrics.registry.metrics())
-    }
-  }
-
-  return (req, res) => {
-    const path = (req.url ?? '/').split('?', 1)[0]!
-    const write = Object.hasOwn(documents, path) ? documents[path] : undefined
-    const issued = write ? undefined : issuerDocument(path, url, app.keyring)
-    if (!write && !issued) return false
-    if (req.method !== 'GET' && req.method !== 'HEAD') {
+/** The door of the documents. */
+export function documentsDoor(edge: Edge): Door {
+  const documents = new Map<string, Write>([...aboutServer(edge), ...aboutIssuer(edge)])
+  return {
+    name: 'documents',
+    quiet: true,
+    matches: (path) => documents.has(path),
+    serve(arrival) {
+      const { req, res, path } = arrival
+      const method = `${arrival.verb} ${path}`
+      arrival.method = { name: method, fullName: method }
+      if (req.method === 'GET' || req.method === 'HEAD') return documents.get(path)!(res)
       res.setHeader('allow', 'GET, HEAD')
       send(res, 405, 'text/plain', 'only GET\n')
-    } else if (issued) {
-      res.setHeader('cache-control', 'public, max-age=300')
-      send(res, 200, 'application/json', JSON.stringify(issued))
-    } else {
-      Promise.try(write!, res).catch((error: unknown) => {
-        app.log.error('document failed', { path, error })
-        send(res, 500, 'text/plain', 'internal error\n')
-      })
-    }
-    return true
+    },
+    refuse({ res, path }, error) {
+      edge.app.log.error('document failed', { path, error })
+      send(res, 500, 'text/plain', 'internal error\n')
+    },
   }
 }
 
-async function problemOf({ app }: Door): Promise<string | undefined> {
+/** A server that is stopping is not ready, so that balancers stop sending while requests in flight finish. */
+function aboutServer(edge: Edge): [path: string, Write][] {
+  const { app, url, closing } = edge
+  let openApi: string | undefined
+  const documents: [string, Write][] = [
+    ['/healthz', (res) => send(res, 200, 'text/plain', 'ok\n')],
+    [
+      '/readyz',
+      async (res) => {
+        const problem = closing.signal.aborted ? 'draining' : await problemOf(edge)
+        send(res, problem ? 503 : 200, 'text/plain', `${problem ?? 'ok'}\n`)
+      },
+    ],
+    [
+      '/openapi.json',
+      (res) => {
+        openApi ??= JSON.stringify({
+          ...(JSON.parse(readFileSync(openApiFile, 'utf8')) as object),
+          servers: [{ url }],
+        })
+        send(res, 200, 'application/json', openApi)
+      },
+    ],
+  ]
+  const { registry } = app.metrics
+  const metrics: Write = async (res) => send(res, 200, registry.contentType, await registry.metrics())
+  return app.config.metrics ? [...documents, ['/metrics', metrics]] : documents
+}
+
+function aboutIssuer({ app, url }: Edge): [path: string, Write][] {
+  return Object.entries(issuerDocuments(url, app.keyring)).map(([path, document]) => [
+    path,
+    (res) => {
+      res.setHeader('cache-control', 'public, max-age=300')
+      send(res, 200, 'application/json', JSON.stringify(document()))
+    },
+  ])
+}
+
+async function problemOf({ app }: Edge): Promise<string | undefined> {
   try {
     await app.db.ping()
     return undefined

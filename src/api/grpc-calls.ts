@@ -1,11 +1,9 @@
 // One call over gRPC: from what grpc-js hands over, through the door, and back.
 import type { Message } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
-import type { Caller } from '#app.ts'
-import { AppError, type Code, codes } from '#lib/errors.ts'
-import { sourceAddress } from '#lib/net/source-address.ts'
-import { newRequestId } from '#lib/request-id.ts'
-import { type Door, enter, fail, gone, invoke, leave, open, type Passage, tooSlow } from './door.ts'
+import { Arrival, gone, type Rules, tooSlow } from '#edge/arrival.ts'
+import { type AppError, codes } from '#lib/errors.ts'
+import { type Api, enter, fail, invoke, open } from './door.ts'
 import { errorStatus, type Rendered } from './errors.ts'
 import type { Endpoint } from './methods.ts'
 
@@ -17,43 +15,42 @@ export const streamTag = 'x-pinfold-stream'
 
 type Stream = grpc.ServerWritableStream<Message, Message>
 
-export function unary(door: Door, endpoint: Endpoint): grpc.handleUnaryCall<Message, Message> {
-  return async (call, callback) => {
-    const state = begin(door, endpoint, call, (status) => callback(status))
-    try {
-      const response = await invoke(door, endpoint, await state.enter(), call.request, undefined, state.passage)
-      if (state.finish()) callback(null, response)
-    } catch (error) {
-      state.refuse(error)
-    } finally {
-      state.leave()
+export function unary(api: Api, endpoint: Endpoint): grpc.handleUnaryCall<Message, Message> {
+  const rules = rulesOf(api)
+  return (call, callback) => {
+    const serve = async (arrival: GrpcArrival): Promise<void> => {
+      await enter(api, endpoint, arrival)
+      const response = await invoke(api, endpoint, call.request, undefined, arrival)
+      if (arrival.settle('OK')) callback(null, response)
     }
+    void new GrpcArrival({ api, rules, call, serve, answer: (status) => callback(status) }).run()
   }
 }
 
 /** `cut` ends the stream of a tag on the spot. */
 export function streaming(
-  door: Door,
+  api: Api,
   endpoint: Endpoint,
   cut: (tag: string) => void,
 ): grpc.handleServerStreamingCall<Message, Message> {
-  const { requestTimeoutMs } = door.app.config
-  return async (call) => {
-    const state = begin(door, endpoint, call, (status) => void call.emit('error', status))
-    try {
-      const messages = await open(door, endpoint, await state.enter(), call.request, state.passage)
-      for await (const message of messages) {
-        if (state.isOver()) return
-        state.started()
+  const { requestTimeoutMs } = api.app.config
+  const rules = rulesOf(api)
+  return (call) => {
+    const serve = async (arrival: GrpcArrival): Promise<void> => {
+      await enter(api, endpoint, arrival)
+      for await (const message of await open(api, endpoint, call.request, arrival)) {
+        if (arrival.isSettled) return
+        arrival.begun()
         await sent(call, message, requestTimeoutMs, cut)
       }
-      if (state.finish()) call.end()
-    } catch (error) {
-      state.refuse(error)
-    } finally {
-      state.leave()
+      if (arrival.settle('OK')) call.end()
     }
+    void new GrpcArrival({ api, rules, call, serve, answer: (status) => void call.emit('error', status) }).run()
   }
+}
+
+function rulesOf({ app: { config } }: Api): Rules {
+  return { name: 'grpc', deadlineMs: config.requestTimeoutMs }
 }
 
 /** Resolves once the client has room for more. */
@@ -78,67 +75,54 @@ function sent(call: Stream, message: Message, stallMs: number, cut: (tag: string
 
 type AnyCall = grpc.ServerUnaryCall<Message, Message> | Stream
 
-/** What calls of both kinds do alike: who calls, for how long at most, and that each is answered and measured once. */
-function begin(door: Door, endpoint: Endpoint, call: AnyCall, answer: (status: grpc.ServiceError) => void) {
-  const { metrics, config } = door.app
-  const passage = passageOf(door, call)
-  let caller: Caller | undefined
-  let code: Code | 'OK' | undefined
-  const refuse = (error: unknown): void => {
-    const rendered = fail(door, error, passage)
-    if (code) return
-    code = rendered.code
-    answer(statusOf(rendered, passage))
+type GrpcCall = {
+  api: Api
+  rules: Rules
+  call: AnyCall
+  serve: (arrival: GrpcArrival) => Promise<void>
+  answer: (status: grpc.ServiceError) => void
+}
+
+/** One call over gRPC. */
+class GrpcArrival extends Arrival {
+  readonly #input: GrpcCall
+
+  constructor(input: GrpcCall) {
+    const { call, api, rules } = input
+    const said = (name: string) => call.metadata.get(name)[0]?.toString()
+    super(api, rules, {
+      // The peer comes with its port, and without brackets where it is IPv6.
+      peer: call.getPeer().replace(/:\d+$/, ''),
+      forwardedFor: said('x-forwarded-for'),
+      requestId: said('x-request-id'),
+      userAgent: said('user-agent'),
+      authorization: said('authorization'),
+    })
+    this.#input = input
   }
-  metrics.inFlight.inc()
-  // What a handler does afterwards is thrown away.
-  const late = () => refuse(new AppError('DEADLINE_EXCEEDED', 'the request took too long'))
-  const deadline = setTimeout(late, config.requestTimeoutMs)
-  return {
-    passage,
-    refuse,
-    async enter(): Promise<Caller> {
-      caller = await enter(door, endpoint, passage.authorization)
-      return caller
-    },
-    /** The answer has begun in time. */
-    started: () => clearTimeout(deadline),
-    isOver: () => code !== undefined,
-    /** False when the call has been answered already. */
-    finish(): boolean {
-      if (code) return false
-      code = 'OK'
-      return true
-    },
-    leave(): void {
-      clearTimeout(deadline)
-      metrics.inFlight.dec()
-      leave(door, endpoint, caller, code ?? 'UNKNOWN', passage)
-    },
+
+  protected override serve(): Promise<void> {
+    return this.#input.serve(this)
+  }
+
+  protected override refuse(error: unknown): void {
+    const { api, answer } = this.#input
+    const rendered = fail(api, error, this)
+    if (this.settle(rendered.code)) answer(statusOf(rendered, this.requestId))
+  }
+
+  protected override whenGone(listener: () => void): void {
+    const { call } = this.#input
+    if (call.cancelled) listener()
+    else call.once('cancelled', listener)
+  }
+
+  protected override codeOfAnswer(): string {
+    return 'UNKNOWN'
   }
 }
 
-function passageOf(door: Door, call: AnyCall): Passage {
-  const given = call.metadata.get('x-request-id')[0]
-  const forwardedFor = call.metadata.get('x-forwarded-for')[0]?.toString()
-  return {
-    transport: 'grpc',
-    requestId: newRequestId(given?.toString()),
-    // The peer comes with its port, and without brackets where it is IPv6.
-    remoteAddress: sourceAddress(call.getPeer().replace(/:\d+$/, ''), forwardedFor, door.proxies),
-    userAgent: call.metadata.get('user-agent')[0]?.toString() ?? '',
-    authorization: call.metadata.get('authorization')[0]?.toString(),
-    startedAt: performance.now(),
-    signal: () => {
-      const controller = new AbortController()
-      if (call.cancelled) controller.abort(gone())
-      else call.once('cancelled', () => controller.abort(gone()))
-      return controller.signal
-    },
-  }
-}
-
-function statusOf(rendered: Rendered, { requestId }: Passage): grpc.ServiceError {
+function statusOf(rendered: Rendered, requestId: string): grpc.ServiceError {
   const metadata = new grpc.Metadata()
   metadata.set('x-request-id', requestId)
   const status = Buffer.from(errorStatus(rendered))

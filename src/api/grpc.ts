@@ -1,4 +1,5 @@
 // The same endpoints over gRPC, on the same port, by grpc-js.
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import http2 from 'node:http2'
 import type { Socket } from 'node:net'
@@ -7,8 +8,9 @@ import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import grpc from '@grpc/grpc-js'
 import { ReflectionService } from '@grpc/reflection'
 import { HealthImplementation } from 'grpc-health-check'
+import { setSafeHeaders } from '#edge/safe-headers.ts'
 import { file_grpc_health_v1_health } from '#gen/grpc/health/v1/health_pb.ts'
-import type { Door } from './door.ts'
+import type { Api } from './door.ts'
 import { streaming, streamTag, unary } from './grpc-calls.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 
@@ -20,12 +22,8 @@ export type GrpcServer = {
 }
 
 /** `onRest` gets what arrives over HTTP/2 without being gRPC, as behind some proxies. */
-export function createGrpcServer(
-  door: Door,
-  endpoints: readonly Endpoint[],
-  onRest: (req: never, res: never) => void,
-): GrpcServer {
-  const { config } = door.app
+export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRest: RequestListener): GrpcServer {
+  const { config } = api.app
   const server = new grpc.Server({
     'grpc.max_receive_message_length': config.maxBodyBytes,
     'grpc.max_send_message_length': -1,
@@ -41,8 +39,8 @@ export function createGrpcServer(
     for (const endpoint of methods) {
       definition[endpoint.desc.localName] = definitionOf(service.typeName, endpoint.desc)
       handlers[endpoint.desc.localName] = isStreaming(endpoint)
-        ? streaming(door, endpoint, streams.cut)
-        : unary(door, endpoint)
+        ? streaming(api, endpoint, streams.cut)
+        : unary(api, endpoint)
     }
     server.addService(definition, handlers)
   }
@@ -96,7 +94,7 @@ function packageOf(endpoints: readonly Endpoint[]): ConstructorParameters<typeof
  */
 function serveRestToo(
   server: grpc.Server,
-  onRest: (req: never, res: never) => void,
+  onRest: RequestListener,
   onGrpc: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void,
 ): void {
   const servers = (server as unknown as { http2Servers: Map<Http2Server, unknown> }).http2Servers
@@ -110,7 +108,9 @@ function serveRestToo(
       return onStream!.call(inner, stream, headers, flags, raw)
     }
     const req = new http2.Http2ServerRequest(stream, headers, {}, raw)
-    onRest(req as never, new http2.Http2ServerResponse(stream) as never)
+    const res = new http2.Http2ServerResponse(stream) as unknown as ServerResponse
+    setSafeHeaders(res)
+    onRest(req as unknown as IncomingMessage, res)
   })
 }
 

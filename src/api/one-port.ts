@@ -2,6 +2,8 @@
 // only its `connection` listener is replaced by one that looks at the first bytes.
 import http from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { SafeResponse, safeHeaderLines } from '#edge/safe-headers.ts'
 import { limitBodies } from './slow-bodies.ts'
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
@@ -24,11 +26,12 @@ export function createOnePort({ onRequest, onHttp2, isUpload, requestTimeout, ..
   const open = new Set<Socket>()
   const undecided = new Set<Socket>()
   const bodies = limitBodies(requestTimeout, isUpload)
-  const server = http.createServer({ ...options, requestTimeout: 0 }, (req, res) => {
+  const server = http.createServer({ ...options, requestTimeout: 0, ServerResponse: SafeResponse }, (req, res) => {
     bodies.watch(req, res)
     onRequest(req, res)
   })
   server.once('close', () => bodies.stop())
+  server.on('clientError', refuseUnreadable)
   const [onHttp1] = server.listeners('connection') as ((socket: Socket) => void)[]
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
@@ -60,6 +63,23 @@ export function createOnePort({ onRequest, onHttp2, isUpload, requestTimeout, ..
         destroyAll(undecided)
       }),
   }
+}
+
+/** What is said to bytes that are no request, by the code of Node's error; 400 to any other. */
+const unreadable: Record<string, string> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+}
+
+/** As Node does it, with our headers. Nothing may be written into an answer that has begun, which Node keeps to itself. */
+function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
+  const { _httpMessage: answer } = socket as { _httpMessage?: http.ServerResponse }
+  if (socket.writable && !answer?.headersSent) {
+    const status = unreadable[error.code ?? ''] ?? '400 Bad Request'
+    socket.write(`HTTP/1.1 ${status}\r\n${safeHeaderLines}Connection: close\r\n\r\n`)
+  }
+  socket.destroy(error)
 }
 
 function destroyAll(sockets: Iterable<Socket>): void {

@@ -1,11 +1,9 @@
 // The management API over HTTP: finds the method, reads the request, writes the response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerResponse } from 'node:http2'
 import type { Caller } from '#app.ts'
-import { AppError, type Code } from '#lib/errors.ts'
-import { sourceAddress } from '#lib/net/source-address.ts'
-import { newRequestId } from '#lib/request-id.ts'
-import { type Door, enter, fail, gone, invoke, leave, open, type Passage } from './door.ts'
+import type { Door, HttpArrival } from '#edge/doors.ts'
+import { AppError } from '#lib/errors.ts'
+import { type Api, enter, fail, invoke, open } from './door.ts'
 import { errorJson, type Rendered } from './errors.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { permitAt, permitEverywhere } from './permit.ts'
@@ -19,64 +17,49 @@ import { readRequest, type Transcoded } from './transcoding/transcode.ts'
 /** A form comes before anybody has shown a token of ours. */
 const maxFormBytes = 64 * 1024
 
-export type Rest = (req: IncomingMessage, res: ServerResponse) => Promise<void>
-
-export function createRest(door: Door, endpoints: readonly Endpoint[]): Rest {
+/** The door of the management API. It takes every path that no door before it does. */
+export function restDoor(api: Api, endpoints: readonly Endpoint[]): Door {
   const routes = buildRoutes(endpoints)
-  const { metrics, config } = door.app
-
-  return async (req, res) => {
-    const passage = passageOf(door, req, res)
-    let endpoint: Endpoint | undefined
-    let caller: Caller | undefined
-    let code: Code | 'OK' = 'OK'
-    const refuse = (error: unknown): void => {
-      const rendered = fail(door, error, passage)
-      if (code !== 'OK') return
-      code = rendered.code
-      if (res.headersSent) {
-        if (!res.writableEnded) res.end(statusEvent(rendered))
-        return
-      }
-      send(res, rendered.http, passage.requestId, errorJson(rendered), headersOf(error, rendered))
-      // Over HTTP/2 an answer does not end a request whose body is still coming.
-      if (!req.complete && req.httpVersionMajor === 2) (res as unknown as Http2ServerResponse).stream.close()
-    }
-    metrics.inFlight.inc()
-    // What a handler does afterwards is thrown away.
-    const late = () => refuse(new AppError('DEADLINE_EXCEEDED', 'the request took too long'))
-    const deadline = setTimeout(late, config.requestTimeoutMs)
-    try {
-      const url = req.url ?? '/'
-      const query = url.indexOf('?')
-      const matched = find(routes, req.method ?? 'GET', query < 0 ? url : url.slice(0, query))
-      endpoint = matched.entry
-      caller = await enter(door, endpoint, passage.authorization)
-      permitEarly(endpoint, caller, matched.variables)
-
-      const { request, bodyKeys } = await requestOf(
-        matched,
-        req,
-        query < 0 ? '' : url.slice(query + 1),
-        config.maxBodyBytes,
-      )
-      if (isStreaming(endpoint)) {
-        resumeFrom(req, request)
-        const messages = await open(door, endpoint, caller, request, passage)
-        const onStart = () => clearTimeout(deadline)
-        const options = { requestId: passage.requestId, stallMs: config.requestTimeoutMs, onStart }
-        return await sendMessages(res, endpoint.desc.output, messages, options)
-      }
-      const response = await invoke(door, endpoint, caller, request, bodyKeys, passage)
-      send(res, 200, passage.requestId, isEmpty(endpoint) ? '' : jsonText(endpoint.desc.output, response))
-    } catch (error) {
-      refuse(error)
-    } finally {
-      clearTimeout(deadline)
-      metrics.inFlight.dec()
-      leave(door, endpoint, caller, code, passage)
-    }
+  return {
+    name: 'rest',
+    deadlineMs: api.app.config.requestTimeoutMs,
+    matches: () => true,
+    serve: (arrival) => serve(api, routes, arrival),
+    refuse: (arrival, error) => refuse(api, arrival, error),
   }
+}
+
+async function serve(api: Api, routes: Routes<Endpoint>, arrival: HttpArrival): Promise<void> {
+  const { req, res } = arrival
+  const { maxBodyBytes, requestTimeoutMs } = api.app.config
+  const matched = find(routes, req.method ?? 'GET', arrival.path)
+  const endpoint = matched.entry
+  const caller = await enter(api, endpoint, arrival)
+  permitEarly(endpoint, caller, matched.variables)
+
+  const { request, bodyKeys } = await requestOf(matched, req, arrival.search, maxBodyBytes)
+  if (isStreaming(endpoint)) {
+    resumeFrom(req, request)
+    const messages = await open(api, endpoint, request, arrival)
+    const onStart = () => arrival.begun()
+    await sendMessages(res, endpoint.desc.output, messages, { stallMs: requestTimeoutMs, onStart })
+    arrival.settle('OK')
+    return
+  }
+  const response = await invoke(api, endpoint, request, bodyKeys, arrival)
+  if (arrival.settle('OK')) send(res, 200, isEmpty(endpoint) ? '' : jsonText(endpoint.desc.output, response))
+}
+
+function refuse(api: Api, arrival: HttpArrival, error: unknown): void {
+  const { res } = arrival
+  const rendered = fail(api, error, arrival)
+  if (!arrival.settle(rendered.code)) return
+  if (res.headersSent) {
+    if (!res.writableEnded) res.end(statusEvent(rendered))
+    return
+  }
+  send(res, rendered.http, errorJson(rendered), headersOf(error, rendered))
+  arrival.closeUnread()
 }
 
 async function requestOf(
@@ -125,25 +108,6 @@ function isEmpty({ desc }: Endpoint): boolean {
   return desc.output.typeName === 'google.protobuf.Empty'
 }
 
-function passageOf(door: Door, req: IncomingMessage, res: ServerResponse): Passage {
-  const given = req.headers['x-request-id']
-  const forwardedFor = req.headers['x-forwarded-for']?.toString()
-  return {
-    transport: 'rest',
-    requestId: newRequestId(typeof given === 'string' ? given : undefined),
-    remoteAddress: sourceAddress(req.socket.remoteAddress ?? '', forwardedFor, door.proxies),
-    userAgent: req.headers['user-agent'] ?? '',
-    authorization: req.headers.authorization,
-    startedAt: performance.now(),
-    signal: () => {
-      const controller = new AbortController()
-      if (res.destroyed) controller.abort(gone())
-      else res.once('close', () => controller.abort(gone()))
-      return controller.signal
-    },
-  }
-}
-
 function headersOf(error: unknown, { code, retryAfter }: Rendered): Record<string, string> {
   const headers: Record<string, string> = {}
   if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter)
@@ -156,13 +120,12 @@ function isOver(res: ServerResponse): boolean {
   return res.headersSent || res.destroyed
 }
 
-function send(res: ServerResponse, status: number, requestId: string, text: string, more = {}): void {
+function send(res: ServerResponse, status: number, text: string, more = {}): void {
   if (isOver(res)) return
   const headers = {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
-    'x-request-id': requestId,
     ...more,
   }
   res.writeHead(status, headers)

@@ -2,7 +2,7 @@
 // goes on after a break; all of the message is its data.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type DescMessage, isFieldSet, type Message } from '@bufbuild/protobuf'
-import { gone, tooSlow } from './door.ts'
+import { gone, tooSlow } from '#edge/arrival.ts'
 import { errorJson, type Rendered } from './errors.ts'
 import { jsonText } from './transcoding/json-write.ts'
 
@@ -16,7 +16,6 @@ export function resumeFrom(req: IncomingMessage, request: Message): void {
 }
 
 export type SendOptions = {
-  requestId: string
   /** How long the client may take to read what was sent. */
   stallMs: number
   /** The first message is there, and with it the status. */
@@ -28,7 +27,7 @@ export async function sendMessages(
   res: ServerResponse,
   desc: DescMessage,
   messages: AsyncIterable<Message>,
-  { requestId, stallMs, onStart }: SendOptions,
+  { stallMs, onStart }: SendOptions,
 ): Promise<void> {
   for await (const message of messages) {
     if (res.destroyed || res.writableEnded) throw gone()
@@ -38,7 +37,6 @@ export async function sendMessages(
         'cache-control': 'no-store',
         // Asks a proxy not to hold back what is small.
         'x-accel-buffering': 'no',
-        'x-request-id': requestId,
       })
       onStart()
     }

@@ -1,15 +1,17 @@
 import type { AddressInfo } from 'node:net'
 import type { App } from '#app.ts'
+import { openEdge } from '#edge/arrival.ts'
+import { serveDoors } from '#edge/doors.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { unavailable } from '#lib/errors.ts'
-import { createRegistry } from '#oci/door.ts'
-import { createDocuments } from './documents.ts'
-import { openDoor } from './door.ts'
+import { registryDoor } from '#oci/door.ts'
+import { documentsDoor } from './documents.ts'
+import { openApi } from './door.ts'
 import { createGrpcServer } from './grpc.ts'
 import { buildEndpoints, type Endpoint } from './methods.ts'
-import { createOAuth } from './oauth.ts'
+import { oauthDoor } from './oauth.ts'
 import { createOnePort } from './one-port.ts'
-import { createRest } from './rest.ts'
+import { restDoor } from './rest.ts'
 import { services } from './services.ts'
 
 export type Server = {
@@ -42,7 +44,6 @@ export async function startServer(app: App): Promise<Server> {
   const { config } = app
   const endpoints = buildEndpoints(services)
   checkGuarded(endpoints, config.termsMethods)
-  let draining = false
   let onRequest: Parameters<typeof createOnePort>[0]['onRequest'] = (_req, res) => res.destroy()
   let accept: Parameters<typeof createOnePort>[0]['onHttp2'] = (socket) => socket.destroy()
 
@@ -67,16 +68,16 @@ export async function startServer(app: App): Promise<Server> {
   const host = config.listen.host.includes(':') ? `[${config.listen.host}]` : config.listen.host
   const url = config.url || `http://${host}:${port}`
 
-  const door = openDoor(app, url)
-  const rest = createRest(door, endpoints)
-  const oauth = createOAuth(door)
-  const documents = createDocuments(door, () => draining)
+  const edge = openEdge(app, url)
+  const api = openApi(edge)
   const methodNamed = (name: string) => endpoints.find(({ method }) => method.fullName === name)!.method
-  const registry = createRegistry({ app, url, proxies: door.proxies, methodNamed })
-  onRequest = (req, res) => {
-    if (!registry(req, res) && !documents(req, res) && !oauth(req, res)) void rest(req, res)
-  }
-  const grpc = createGrpcServer(door, endpoints, onRequest as never)
+  onRequest = serveDoors(edge, [
+    registryDoor(edge, methodNamed),
+    documentsDoor(edge),
+    oauthDoor(edge),
+    restDoor(api, endpoints),
+  ])
+  const grpc = createGrpcServer(api, endpoints, onRequest)
   accept = grpc.accept
 
   return {
@@ -84,8 +85,7 @@ export async function startServer(app: App): Promise<Server> {
     localUrl: `http://${onThisMachine[host] ?? host}:${port}`,
     port,
     async close() {
-      draining = true
-      door.closing.abort(unavailable('the server is stopping'))
+      edge.closing.abort(unavailable('the server is stopping'))
       grpc.drain(config.drainMs)
       await drain(config.drainMs)
     },

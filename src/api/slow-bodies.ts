@@ -1,6 +1,7 @@
 // How long a client may take to send a body. Node's own limit would be one for all, and an upload of gigabytes takes as
 // long as it takes, so it is off; the registry's uploads have a limit on silence instead.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { safeHeaderLines } from '#edge/safe-headers.ts'
 
 export type SlowBodies = {
   /** Call it for each request over HTTP/1.1. */
@@ -8,7 +9,7 @@ export type SlowBodies = {
   stop(): void
 }
 
-const late = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n'
+const late = `HTTP/1.1 408 Request Timeout\r\n${safeHeaderLines}Connection: close\r\n\r\n`
 
 export function limitBodies(limitMs: number, isUpload: (path: string) => boolean): SlowBodies {
   const coming = new Map<IncomingMessage, { res: ServerResponse; until: number }>()

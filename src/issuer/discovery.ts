@@ -13,9 +13,10 @@ function discoveryDocument(issuer: string): object {
   }
 }
 
-/** The issuer's documents by path; `undefined` for any other path. */
-export function issuerDocument(path: string, issuer: string, keyring: Keyring): object | undefined {
-  if (path === '/.well-known/openid-configuration') return discoveryDocument(issuer)
-  if (path === '/.well-known/jwks.json') return keyring.jwks()
-  return undefined
+/** The issuer's documents by path. */
+export function issuerDocuments(issuer: string, keyring: Keyring): Record<string, () => object> {
+  return {
+    '/.well-known/openid-configuration': () => discoveryDocument(issuer),
+    '/.well-known/jwks.json': () => keyring.jwks(),
+  }
 }

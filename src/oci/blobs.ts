@@ -23,7 +23,6 @@ export async function getBlob(visit: Visit, reference: string): Promise<void> {
       'docker-content-digest': digest,
       etag,
       'accept-ranges': 'bytes',
-      'x-request-id': visit.call.requestId,
     }
     if (isUnchanged(visit, etag)) {
       visit.res.writeHead(304, headers)

@@ -1,32 +1,26 @@
 // Who a client of the registry is, from its Authorization header.
 import type { Caller } from '#app.ts'
-import { createRights, noRights } from '#domains/iam/access/rights.ts'
-import { type AccessToken, operatorUid, type Verifier, WrongAudience } from '#issuer/access-token.ts'
+import { bearerOf, callerOf } from '#edge/caller.ts'
+import { type Verifier, WrongAudience } from '#issuer/access-token.ts'
 import { proveIdentity } from '#issuer/exchange.ts'
 import { AppError } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
 import { OciError } from './errors.ts'
 import type { Registry } from './visit.ts'
 
-export type Shown = {
-  caller: Caller
-  /** Absent when a long-lived token was shown with the name of its identity. */
-  token: AccessToken | undefined
-}
-
 /** The user name that goes with an access token. */
 const tokenUser = '_token'
 
 /** Throws UNAUTHORIZED for what is not a good token, DENIED for one that was issued for another audience. */
-export async function readBearer(registry: Registry, verify: Verifier, header: string): Promise<Shown> {
-  const token = /^Bearer +([^\s]+)$/i.exec(header)?.[1]
+export async function readBearer(registry: Registry, verify: Verifier, header: string): Promise<Caller> {
+  const token = bearerOf(header)
   if (token === undefined) throw new OciError('UNAUTHORIZED', 'the Authorization header must be "Bearer" and a token')
   const verified = await explained(verify(token))
-  return { caller: await callerOf(registry, verified.subject, verified), token: verified }
+  return callerOf(registry.app, verified.subject, verified)
 }
 
-/** `_token` with an access token, or the uid of an identity with a token that proves to be its own. */
-export async function readBasic(registry: Registry, verify: Verifier, header: string): Promise<Shown> {
+/** `_token` with an access token, or the uid of an identity with a long-lived token that proves to be its own. */
+export async function readBasic(registry: Registry, verify: Verifier, header: string): Promise<Caller> {
   const [, encoded] = /^Basic +([A-Za-z0-9+/=]+)$/i.exec(header) ?? []
   const text = encoded === undefined ? '' : Buffer.from(encoded, 'base64').toString('utf8')
   const colon = text.indexOf(':')
@@ -37,15 +31,7 @@ export async function readBasic(registry: Registry, verify: Verifier, header: st
   const now = app.clock()
   const { uid } = await explained(proveIdentity(app, url, password, user, now))
   app.lastSeen.note(uid, now.toISOString())
-  return { caller: await callerOf(registry, uid, undefined), token: undefined }
-}
-
-async function callerOf({ app }: Registry, subject: string, token: AccessToken | undefined): Promise<Caller> {
-  if (subject === '') return { uid: '', operator: false, rights: noRights }
-  const operator = subject === operatorUid
-  const grants = operator ? new Map<string, bigint>() : await app.grants.of(subject)
-  const rights = createRights({ identity: subject, grants, operator, narrowing: token?.narrowing })
-  return { uid: subject, operator, rights, ...(token && { token }) }
+  return callerOf(app, uid)
 }
 
 async function explained<T>(work: Promise<T>): Promise<T> {

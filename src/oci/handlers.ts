@@ -24,13 +24,11 @@ export const handlers: Record<Route['kind'], Record<string, Handler>> = {
 }
 
 /** That there is a registry, and that the token is good. */
-async function base({ res, req, call }: Visit): Promise<void> {
+async function base({ res, req }: Visit): Promise<void> {
   const text = '{}'
   res.writeHead(200, {
     'content-type': 'application/json',
     'content-length': text.length,
-    'docker-distribution-api-version': 'registry/2.0',
-    'x-request-id': call.requestId,
   })
   res.end(req.method === 'HEAD' ? undefined : text)
 }

@@ -65,11 +65,10 @@ function nothingWhenUnknown(error: unknown): RepoRef | undefined {
 
 /** What anybody may read can be kept and asked for again; the rest is not for caches. */
 function send(visit: Visit, type: string, text: string, link?: string): void {
-  const { req, res, call } = visit
+  const { req, res } = visit
   const etag = isPublic(visit) ? `"${hash('sha256', text, 'base64url')}"` : undefined
   const headers = {
     'content-type': type,
-    'x-request-id': call.requestId,
     ...(etag === undefined ? { 'cache-control': 'no-store' } : { 'cache-control': 'no-cache', etag }),
     ...(link === undefined ? {} : { link }),
   }

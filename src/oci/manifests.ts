@@ -35,7 +35,7 @@ export async function getManifest(visit: Visit, reference: string): Promise<void
 function serve(visit: Visit, repo: RepoRef, { manifest, since }: service.Pulled): Served {
   const { digest, mediaType, content } = manifest
   const etag = `"${digest}"`
-  const headers: Headers = { 'docker-content-digest': digest, etag, 'x-request-id': visit.call.requestId }
+  const headers: Headers = { 'docker-content-digest': digest, etag }
   // When this digest became this tag, so that clients can wait until it has been there for a while.
   if (since !== undefined) headers['last-modified'] = new Date(since).toUTCString()
   const served = { repo, digest, mediaType }
@@ -46,7 +46,6 @@ function serve(visit: Visit, repo: RepoRef, { manifest, since }: service.Pulled)
   }
   headers['content-type'] = mediaType
   headers['content-length'] = content.length
-  headers['docker-distribution-api-version'] = 'registry/2.0'
   visit.res.writeHead(200, headers)
   visit.res.end(visit.req.method === 'HEAD' ? undefined : content)
   return served

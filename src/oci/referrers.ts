@@ -26,7 +26,6 @@ export async function getReferrers(visit: Visit, reference: string): Promise<voi
   res.writeHead(200, {
     'content-type': indexType,
     'content-length': text.length,
-    'x-request-id': visit.call.requestId,
     ...(artifactType === undefined ? {} : { 'oci-filters-applied': 'artifactType' }),
     ...(more ? { link: `<${nextOf(visit, reference, manifests.at(-1)!.digest)}>; rel="next"` } : {}),
   })

@@ -6,13 +6,8 @@ import type { Visit } from './visit.ts'
 export type Headers = Record<string, string | number | string[]>
 
 /** Answers without a body. */
-export function answer({ res, call }: Visit, status: number, headers: Headers = {}): void {
-  res.writeHead(status, {
-    'content-length': 0,
-    'x-request-id': call.requestId,
-    'docker-distribution-api-version': 'registry/2.0',
-    ...headers,
-  })
+export function answer({ res }: Visit, status: number, headers: Headers = {}): void {
+  res.writeHead(status, { 'content-length': 0, ...headers })
   res.end()
 }
 
@@ -25,9 +20,9 @@ export function requireDigest(text: string): string {
 }
 
 /** How events name the client. */
-export function originOf({ registry, name, subdomain, req, call }: Visit): Origin {
-  const userAgent = req.headers['user-agent'] ?? ''
-  return { host: registry.host, subdomain, repository: name, userAgent, remoteAddress: call.source }
+export function originOf({ registry, name, subdomain, call }: Visit): Origin {
+  const { userAgent, source: remoteAddress } = call
+  return { host: registry.host, subdomain, repository: name, userAgent, remoteAddress }
 }
 
 /**

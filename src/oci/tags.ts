@@ -22,7 +22,6 @@ export async function listTagNames(visit: Visit): Promise<void> {
   res.writeHead(200, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
-    'x-request-id': call.requestId,
     ...(last === undefined ? {} : { link: nextLink(visit, `/v2/${name}/tags/list`, { n: String(size), last }) }),
   })
   res.end(req.method === 'HEAD' ? undefined : text)

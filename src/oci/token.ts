@@ -45,7 +45,6 @@ export async function issueToken(visit: Visit): Promise<void> {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
-    'x-request-id': call.requestId,
   })
   res.end(text)
 }

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import http2, { type ServerHttp2Stream } from 'node:http2'
 import type { App, Call, Caller, Method } from '#app.ts'
+import type { HttpArrival } from '#edge/doors.ts'
 import type { RepositoryAccess } from '#issuer/access-token.ts'
 
 /** What does not change from request to request. */
@@ -36,15 +37,7 @@ export function pathOf({ name, subdomain }: Pick<Visit, 'name' | 'subdomain'>): 
   return subdomain === '' ? name : name.replace('/', () => `/${subdomain}/`)
 }
 
-type VisitCallInput = {
-  registry: Registry
-  caller: Caller
-  requestId: string
-  source: string
-  userAgent: string
-  res: ServerResponse
-  method?: Method
-}
+type VisitCallInput = { registry: Registry; arrival: HttpArrival; method?: Method }
 
 /** What only some handlers need is made when they ask for it. */
 export class VisitCall implements Call {
@@ -62,11 +55,11 @@ export class VisitCall implements Call {
   constructor(input: VisitCallInput) {
     this.app = input.registry.app
     this.url = input.registry.url
-    this.caller = input.caller
+    this.caller = input.arrival.caller
     this.now = input.registry.app.clock().toISOString()
-    this.requestId = input.requestId
-    this.source = input.source
-    this.userAgent = input.userAgent
+    this.requestId = input.arrival.requestId
+    this.source = input.arrival.source
+    this.userAgent = input.arrival.userAgent
     this.#input = input
   }
 
@@ -85,11 +78,7 @@ export class VisitCall implements Call {
   }
 
   get signal(): AbortSignal {
-    const { res } = this.#input
-    const controller = new AbortController()
-    if (res.destroyed) controller.abort()
-    else res.once('close', () => controller.abort())
-    return controller.signal
+    return this.#input.arrival.signal
   }
 }
 

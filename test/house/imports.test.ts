@@ -110,11 +110,11 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     to === 'gen' || to === 'lib' || (sameDomain(one) && (['service', 'model', 'v2'].includes(to) || isRule(one))),
   control: (one, to) => allowed.v2!(one, to),
   domain: (one, to) => to === 'gen' || (sameDomain(one) && ['v1', 'v2', 'control'].includes(to)),
+  edge: (one, to) => ['edge', 'issuer', 'lib'].includes(to) || one.to === 'src/domains/iam/access/rights.ts',
   api: (one, to) => {
-    if (['api', 'lib', 'gen', 'domain', 'issuer'].includes(to)) return true
+    if (['api', 'edge', 'lib', 'gen', 'domain', 'issuer'].includes(to)) return true
     if (one.to === 'src/oci/door.ts') return one.from === 'src/api/server.ts'
-    if (one.to === 'src/db/unavailable.ts') return one.from === 'src/api/errors.ts'
-    return one.from === 'src/api/authenticate.ts' && one.to === 'src/domains/iam/access/rights.ts'
+    return one.to === 'src/db/unavailable.ts' && one.from === 'src/api/errors.ts'
   },
   issuer: (one, to) => {
     if (['issuer', 'lib', 'gen'].includes(to)) return true
@@ -122,7 +122,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   },
   blobs: (_, to) => to === 'blobs' || to === 'lib',
   oci: (one, to) => {
-    if (['oci', 'blobs', 'issuer', 'lib'].includes(to)) return true
+    if (['oci', 'edge', 'blobs', 'issuer', 'lib'].includes(to)) return true
     if (one.to === 'src/db/unavailable.ts') return one.from === 'src/oci/errors.ts'
     const domain = domainOf(one.to)
     if (domain === 'registry') return ['service', 'model'].includes(to) || isRule(one)

@@ -1,0 +1,89 @@
+// The doors of the port: which one a request over HTTP is for, and how it gets through.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
+import { Arrival, type Edge, type Rules } from './arrival.ts'
+
+/** One part of what the port serves over HTTP. */
+export type Door = Rules & {
+  /** Whether a path, without its query, is for this door. */
+  matches(path: string): boolean
+  /** Does what is asked for and answers. What it throws goes to `refuse`. */
+  serve(arrival: HttpArrival): void | Promise<void>
+  /** Answers with an error, in the words of this door. After the deadline it may be called once more, and has to do nothing. */
+  refuse(arrival: HttpArrival, error: unknown): void | Promise<void>
+}
+
+/** Hands each request to the first door that it is for; the last one must take every path. */
+export function serveDoors(edge: Edge, doors: readonly Door[]) {
+  return (req: IncomingMessage, res: ServerResponse): void => {
+    const target = req.url ?? '/'
+    const mark = target.indexOf('?')
+    const path = mark < 0 ? target : target.slice(0, mark)
+    const door = doors.find((one) => one.matches(path))!
+    void new HttpArrival(edge, door, req, res, path, mark < 0 ? '' : target.slice(mark + 1)).run()
+  }
+}
+
+/** One request over HTTP. */
+export class HttpArrival extends Arrival {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly path: string
+  /** What follows the question mark. */
+  readonly search: string
+  readonly #door: Door
+
+  constructor(edge: Edge, door: Door, req: IncomingMessage, res: ServerResponse, path: string, search: string) {
+    const { headers } = req
+    super(edge, door, {
+      peer: req.socket.remoteAddress ?? '',
+      forwardedFor: headers['x-forwarded-for']?.toString(),
+      requestId: headers['x-request-id']?.toString(),
+      userAgent: headers['user-agent'],
+      authorization: headers.authorization,
+    })
+    this.req = req
+    this.res = res
+    this.path = path
+    this.search = search
+    this.#door = door
+    res.setHeader('x-request-id', this.requestId)
+  }
+
+  /** The method of HTTP, of a closed set: what nobody serves is all one. */
+  get verb(): string {
+    const { method = '' } = this.req
+    return verbs.has(method) ? method : 'other'
+  }
+
+  /** Over HTTP/2 an answer does not end a request whose body is still coming. */
+  closeUnread(): void {
+    if (this.req.complete || this.req.httpVersionMajor !== 2) return
+    const { stream } = this.res as unknown as Http2ServerResponse
+    stream.close()
+  }
+
+  protected override serve(): void | Promise<void> {
+    return this.#door.serve(this)
+  }
+
+  protected override async refuse(error: unknown): Promise<void> {
+    try {
+      await this.#door.refuse(this, error)
+    } catch (cause) {
+      this.edge.app.log.error('error could not be answered', { requestId: this.requestId, error: cause })
+      this.res.destroy()
+    }
+  }
+
+  protected override whenGone(listener: () => void): void {
+    if (this.res.destroyed) listener()
+    else this.res.once('close', listener)
+  }
+
+  protected override codeOfAnswer(): string {
+    return String(this.res.statusCode)
+  }
+}
+
+const verbs = new Set(['GET', 'HEAD', 'PUT', 'POST', 'PATCH', 'DELETE', 'OPTIONS'])
