@@ -64,7 +64,7 @@ async function admit(
   if (method.access.mode === 'scoped') {
     const scope = scopeOf(request, method.access.scope)
     permitAt(method.access, caller, scope)
-    if (app.terms.guards(method.fullName)) await app.terms.requireAccepted(scope)
+    await app.terms.check(scope, method.fullName)
   }
   if (method.access.mode === 'everywhere') permitEverywhere(method.access, caller)
   resolveMask(desc, request, bodyKeys)

@@ -155,7 +155,5 @@ async function make(visit: Visit, missing: Missing): Promise<RepoRef> {
 
 /** A push is no way around the terms that guard what it makes. */
 async function requireTerms(calls: readonly Call[], place: string): Promise<void> {
-  for (const { app, method } of calls) {
-    if (app.terms.guards(method.fullName)) await app.terms.requireAccepted(place)
-  }
+  for (const { app, method } of calls) await app.terms.check(place, method.fullName)
 }

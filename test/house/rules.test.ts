@@ -67,3 +67,23 @@ test('the executables have their run bit', () => {
 test('the lock file names no download address', () => {
   assert.doesNotMatch(read('package-lock.json'), /"resolved": "http/)
 })
+
+test('what every request has is read in one place, and what every answer has is written in one', () => {
+  const once: Record<string, RegExp> = {
+    'src/edge/arrival.ts': /\b(?:newRequestId|sourceAddress)\(|\.requests\.observe\(|\binFlight\.inc\(/,
+    'src/edge/caller.ts': /\bcreateRights\(/,
+    'src/edge/safe-headers.ts': /nosniff/,
+  }
+  const definitions = ['src/lib/request-id.ts', 'src/lib/net/source-address.ts', 'src/domains/iam/access/rights.ts']
+  // What a token may be narrowed to is asked before there is one.
+  const others = [...definitions, 'src/issuer/narrowing.ts']
+  for (const [home, spelled] of Object.entries(once)) {
+    const found = sources.filter(
+      (file) => file.startsWith('src/') && !file.endsWith('.test.ts') && spelled.test(read(file)),
+    )
+    assert.deepEqual(
+      found.filter((file) => !others.includes(file)),
+      [home],
+    )
+  }
+})

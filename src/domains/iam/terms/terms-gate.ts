@@ -6,10 +6,11 @@ import { acceptedDocuments } from './terms.store.ts'
 
 /** Keeps methods that the settings name from organisations that have not accepted every document. */
 export type TermsGate = {
-  /** Whether the settings name the method, by its full name. */
-  guards(method: string): boolean
-  /** Throws FAILED_PRECONDITION with what is missing at a place. What is accepted above it counts. */
-  requireAccepted(place: string): Promise<void>
+  /**
+   * Throws FAILED_PRECONDITION with what is missing at a place when the settings name one of the methods, which have their
+   * full names. What is accepted above the place counts.
+   */
+  check(place: string, ...methods: readonly string[]): Promise<void>
 }
 
 export function createTermsGate(
@@ -19,8 +20,8 @@ export function createTermsGate(
 ): TermsGate {
   const guarded = new Set(methods)
   return {
-    guards: (method) => guarded.has(method),
-    async requireAccepted(place) {
+    async check(place, ...methods) {
+      if (!methods.some((method) => guarded.has(method))) return
       const accepted = await acceptedDocuments(reader, lineage(place))
       const missing = documents.filter(({ id }) => !accepted.has(id))
       if (missing.length === 0) return

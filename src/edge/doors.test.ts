@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { test } from 'node:test'
+import type { App } from '#app.ts'
+import { openEdge } from './arrival.ts'
+import { type Door, type HttpArrival, serveDoors } from './doors.ts'
+
+type Line = { level: string; message: string } & Record<string, unknown>
+
+/** An edge whose log lines and measurements are kept, with what its requests in flight are. */
+function testEdge() {
+  const lines: Line[] = []
+  const logged = new EventEmitter()
+  const log = (level: string) => (message: string, fields?: object) => {
+    lines.push({ level, message, ...fields })
+    logged.emit(message)
+  }
+  const counts = { inFlight: 0, most: 0, measured: [] as object[] }
+  const app = {
+    config: { trustedProxies: ['127.0.0.1'] },
+    log: { debug: log('debug'), info: log('info'), error: log('error') },
+    metrics: {
+      inFlight: {
+        inc: () => {
+          counts.most = Math.max(counts.most, ++counts.inFlight)
+        },
+        dec: () => void counts.inFlight--,
+      },
+      requests: { observe: (labels: object) => void counts.measured.push(labels) },
+    },
+  } as unknown as App
+  return { edge: openEdge(app, 'http://127.0.0.1'), lines, counts, done: () => once(logged, 'request') }
+}
+
+class FakeResponse extends EventEmitter {
+  statusCode = 200
+  destroyed = false
+  headers: Record<string, string> = {}
+  setHeader(name: string, value: string): void {
+    this.headers[name] = value
+  }
+  destroy(): void {
+    this.destroyed = true
+    this.emit('close')
+  }
+}
+
+function requestFor(url: string, headers: Record<string, string> = {}) {
+  const req = { url, method: 'GET', headers, socket: { remoteAddress: '127.0.0.1' }, complete: true }
+  return { req: req as unknown as IncomingMessage, res: new FakeResponse() }
+}
+
+const doorOf = (door: Partial<Door>): Door => {
+  return { name: 'test', matches: () => true, serve: () => {}, refuse: () => {}, ...door }
+}
+
+test('a request goes to the first door that its path is for, with what every door needs', async () => {
+  const { edge, lines, done } = testEdge()
+  const seen: HttpArrival[] = []
+  const listen = serveDoors(edge, [
+    doorOf({ name: 'one', matches: (path) => path === '/one', serve: (arrival) => void seen.push(arrival) }),
+    doorOf({ name: 'rest', serve: (arrival) => void seen.push(arrival) }),
+  ])
+  const headers = {
+    'x-request-id': 'given-from-outside',
+    'x-forwarded-for': '203.0.113.7',
+    'user-agent': 'tool/1.0',
+    authorization: 'Bearer x',
+  }
+  for (const url of ['/one?a=/two&b', '/two', '*']) {
+    const { req, res } = requestFor(url, headers)
+    const logged = done()
+    listen(req, res as unknown as ServerResponse)
+    await logged
+    assert.equal(res.headers['x-request-id'], 'given-from-outside')
+  }
+  assert.deepEqual(
+    lines.map((line) => [line.transport, line.requestId, line.remoteAddress]),
+    ['one', 'rest', 'rest'].map((name) => [name, 'given-from-outside', '203.0.113.7']),
+  )
+  const [one] = seen
+  assert.deepEqual([one!.path, one!.search], ['/one', 'a=/two&b'])
+  assert.deepEqual([one!.source, one!.userAgent, one!.authorization], ['203.0.113.7', 'tool/1.0', 'Bearer x'])
+})
+
+test('what a door throws is answered in its words, and an error of those breaks nothing else', async () => {
+  const { edge, lines, counts, done } = testEdge()
+  const listen = serveDoors(edge, [
+    doorOf({
+      serve: () => Promise.reject(new Error('first')),
+      refuse: (_, error) => {
+        throw new Error('second', { cause: error })
+      },
+    }),
+  ])
+  const { req, res } = requestFor('/')
+  const logged = done()
+  listen(req, res as unknown as ServerResponse)
+  await logged
+  assert.equal(res.destroyed, true)
+  const [failure] = lines
+  assert.deepEqual([failure!.level, (failure!.error as Error).message], ['error', 'second'])
+  assert.deepEqual(counts, { inFlight: 0, most: 1, measured: [{ transport: 'test', method: 'none', code: '200' }] })
+})
+
+test('a request that is late is refused while it is still worked on, and answered once', async () => {
+  const { edge, lines, done } = testEdge()
+  let finish = () => {}
+  const refused: unknown[] = []
+  const settled: boolean[] = []
+  const listen = serveDoors(edge, [
+    doorOf({
+      deadlineMs: 5,
+      async serve(arrival) {
+        await new Promise<void>((resolve) => {
+          finish = resolve
+        })
+        settled.push(arrival.settle('OK'))
+      },
+      refuse(arrival, error) {
+        refused.push((error as { code: string }).code)
+        settled.push(arrival.settle('LATE'))
+        finish()
+      },
+    }),
+  ])
+  const { req, res } = requestFor('/')
+  const logged = done()
+  listen(req, res as unknown as ServerResponse)
+  await logged
+  assert.deepEqual(refused, ['DEADLINE_EXCEEDED'])
+  assert.deepEqual(settled, [true, false])
+  assert.equal(lines[0]!.code, 'LATE')
+})
+
+test('an answer that has begun in time has no deadline any more', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { edge, done } = testEdge()
+  let finish = () => {}
+  let refusals = 0
+  const listen = serveDoors(edge, [
+    doorOf({
+      deadlineMs: 1000,
+      serve: (arrival) =>
+        new Promise<void>((resolve) => {
+          arrival.begun()
+          finish = resolve
+        }),
+      refuse: () => void refusals++,
+    }),
+  ])
+  const { req, res } = requestFor('/')
+  const logged = done()
+  listen(req, res as unknown as ServerResponse)
+  t.mock.timers.tick(2000)
+  finish()
+  await logged
+  assert.equal(refusals, 0)
+})
+
+test('the signal of a request is one, and is aborted when its client is gone, also before anybody asks', async () => {
+  const { edge, done } = testEdge()
+  const signals: AbortSignal[] = []
+  const listen = serveDoors(edge, [
+    doorOf({
+      serve(arrival) {
+        signals.push(arrival.signal)
+        assert.equal(arrival.signal, arrival.signal)
+      },
+    }),
+  ])
+  for (const hangsUp of ['later', 'before']) {
+    const { req, res } = requestFor('/')
+    if (hangsUp === 'before') res.destroy()
+    const logged = done()
+    listen(req, res as unknown as ServerResponse)
+    await logged
+    if (hangsUp === 'later') assert.equal(signals.at(-1)!.aborted, false)
+    res.destroy()
+    assert.equal(signals.at(-1)!.aborted, true)
+    assert.equal((signals.at(-1)!.reason as { code: string }).code, 'CANCELLED')
+  }
+})
+
+test('what machines ask all the time is logged for debugging, and is not in flight', async () => {
+  const { edge, lines, counts, done } = testEdge()
+  const { req, res } = requestFor('/')
+  const logged = done()
+  serveDoors(edge, [doorOf({ quiet: true })])(req, res as unknown as ServerResponse)
+  await logged
+  assert.equal(lines[0]!.level, 'debug')
+  assert.equal(counts.most, 0)
+  assert.equal(counts.measured.length, 1)
+})

@@ -1,0 +1,275 @@
+// What holds for every answer of the port, whichever door it comes from: safe headers, a request id, one log line, one
+// measurement with labels of a closed set.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import http from 'node:http'
+import http2 from 'node:http2'
+import { after, before, test } from 'node:test'
+import { startServer } from '#api/server.ts'
+import type { App } from '#app.ts'
+import type { Config } from '#config.ts'
+import { captureLog } from '../support/log.ts'
+import type { Json } from '../support/pinfold.ts'
+import { connectRaw, takeResponse } from '../support/raw-http.ts'
+import { startRegistry, type TestRegistry, types } from '../support/registry.ts'
+
+type Ask = { method?: string; path: string; headers?: Record<string, string>; body?: string }
+type Head = { status: number; headers: Record<string, string | string[] | undefined> }
+type Send = (ask: Ask) => Promise<Head>
+
+let registry: TestRegistry
+let repo: Json
+let digest: string
+
+before(async () => {
+  registry = await startRegistry()
+  digest = (await registry.pusher.pushImage('acme/app', 'v1')).digest
+  repo = await registry.seed.repo(registry.org.uid)
+})
+
+after(() => registry[Symbol.asyncDispose]())
+
+async function serve(settings: Partial<Config> = {}, parts: Partial<App> = {}) {
+  const { app } = registry
+  const server = await startServer({ ...app, ...parts, config: { ...app.config, ...settings } })
+  return { ...server, [Symbol.asyncDispose]: () => server.close() }
+}
+
+const form = { 'content-type': 'application/x-www-form-urlencoded' }
+const bearer = (token: string | undefined) => ({ authorization: `Bearer ${token}` })
+
+/** One request of every kind that there is, by the status of its answer. */
+function everyKind(): [status: number, ask: Ask][] {
+  const api = bearer(registry.operator.token)
+  const push = bearer(registry.pusher.token)
+  const blobs = '/v2/acme/app/blobs'
+  const manifest = '/v2/acme/app/manifests'
+  return [
+    [200, { path: '/ping/v2/ping' }],
+    [200, { path: `/registry/v2/repos/${repo.uid}`, headers: api }],
+    [200, { path: '/events/v2/stream', headers: api }],
+    [401, { path: '/registry/v2/repos' }],
+    [404, { path: '/nowhere' }],
+    [405, { method: 'DELETE', path: '/ping/v2/ping' }],
+    [400, { method: 'PATCH', path: `/registry/v2/repos/${repo.uid}`, headers: api, body: '{' }],
+    [200, { path: '/healthz' }],
+    [200, { method: 'HEAD', path: '/readyz' }],
+    [405, { method: 'POST', path: '/healthz' }],
+    [200, { path: '/metrics' }],
+    [200, { path: '/openapi.json' }],
+    [200, { path: '/.well-known/jwks.json' }],
+    [405, { path: '/oauth/token' }],
+    [400, { method: 'POST', path: '/oauth/token', headers: form, body: 'grant_type=x' }],
+    [401, { path: '/token' }],
+    [405, { method: 'POST', path: '/token' }],
+    [401, { path: '/v2/' }],
+    [200, { path: '/v2/', headers: push }],
+    [404, { path: '/v2/nothing-here', headers: push }],
+    [200, { path: `${manifest}/v1`, headers: push }],
+    [200, { method: 'HEAD', path: `${manifest}/v1`, headers: push }],
+    [304, { path: `${manifest}/v1`, headers: { ...push, 'if-none-match': `"${digest}"` } }],
+    [404, { path: `${manifest}/v2`, headers: push }],
+    [405, { method: 'POST', path: `${manifest}/v1`, headers: push }],
+    [202, { method: 'POST', path: `${blobs}/uploads/`, headers: push }],
+    [404, { path: `${blobs}/sha256:${'0'.repeat(64)}`, headers: push }],
+    [200, { path: '/v2/acme/app/tags/list', headers: push }],
+    [200, { path: `/v2/acme/app/referrers/${digest}`, headers: push }],
+  ]
+}
+
+const overHttp1: Send = async ({ method = 'GET', path, headers = {}, body = '' }) => {
+  const length = body === '' ? {} : { 'content-length': Buffer.byteLength(body) }
+  const options = { port: registry.listenPort, host: '127.0.0.1', method, path, headers: { ...headers, ...length } }
+  const req = http.request(options)
+  req.end(body)
+  const [res] = (await once(req, 'response')) as [http.IncomingMessage]
+  res.destroy()
+  return { status: res.statusCode!, headers: res.headers }
+}
+
+function overHttp2(session: http2.ClientHttp2Session): Send {
+  return async ({ method = 'GET', path, headers = {}, body = '' }) => {
+    const stream = session.request({ ':method': method, ':path': path, ...headers }, { endStream: body === '' })
+    if (body !== '') stream.end(body)
+    const [head] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders]
+    stream.close()
+    return { status: Number(head[':status']), headers: head as Head['headers'] }
+  }
+}
+
+const policy = "default-src 'none'; frame-ancestors 'none'; sandbox"
+
+test('every answer lets nothing run and has a request id, over HTTP/1.1 and HTTP/2', async () => {
+  const session = http2.connect(`http://127.0.0.1:${registry.listenPort}`)
+  const ways: Record<string, Send> = { 'HTTP/1.1': overHttp1, 'HTTP/2': overHttp2(session) }
+  try {
+    for (const [way, send] of Object.entries(ways)) {
+      for (const [status, ask] of everyKind()) {
+        const answer = await send({ ...ask, headers: { ...ask.headers, 'x-request-id': 'asked-by-a-test' } })
+        const what = `${ask.method ?? 'GET'} ${ask.path} over ${way}`
+        assert.equal(answer.status, status, what)
+        assert.equal(answer.headers['x-content-type-options'], 'nosniff', what)
+        assert.equal(answer.headers['content-security-policy'], policy, what)
+        assert.equal(answer.headers['x-request-id'], 'asked-by-a-test', what)
+      }
+    }
+  } finally {
+    session.destroy()
+  }
+})
+
+test('a blob and a part of it let nothing run either', async () => {
+  const { digest: page } = await registry.pusher.pushBlob('acme/app', '<script>alert(1)</script>')
+  for (const [status, range] of [
+    [200, {}],
+    [206, { range: 'bytes=0-7' }],
+  ] as const) {
+    const { headers } = await registry.pusher.ok(status, 'GET', `acme/app/blobs/${page}`, { headers: range })
+    assert.equal(headers['x-content-type-options'], 'nosniff')
+    assert.equal(headers['content-security-policy'], policy)
+  }
+})
+
+test('what is no request gets an answer that lets nothing run', async () => {
+  await using server = await serve({ requestTimeoutMs: 300, headersTimeoutMs: 300 })
+  const head = 'GET /ping/v2/ping HTTP/1.1\r\n'
+  const slow = `PUT /v2/acme/app/manifests/v9 HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${registry.pusher.token}\r\n`
+  const bytes: [status: number, text: string][] = [
+    [400, 'nonsense\r\n\r\n'],
+    [400, `${head}\r\n`],
+    [400, `${head}host: a\r\ncontent-length: x\r\n\r\n`],
+    [408, `${slow}content-type: ${types.image}\r\ncontent-length: 9\r\n\r\n{`],
+    [413, `POST /ping HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1;${'x'.repeat(17_000)}\r\n`],
+    [417, `${head}host: a\r\nexpect: the-unexpected\r\n\r\n`],
+    [431, `${head}host: a\r\nx: ${'y'.repeat(17_000)}\r\n\r\n`],
+  ]
+  for (const [status, text] of bytes) {
+    using connection = await connectRaw(server.port)
+    connection.write(text)
+    const [answer] = await connection.take(/^HTTP\/1\.1 \d{3} [\s\S]*?\r\n\r\n/)
+    assert.ok(answer!.startsWith(`HTTP/1.1 ${status} `), answer)
+    assert.match(answer!, /^X-Content-Type-Options: nosniff\r$/im)
+    assert.match(answer!, /^Content-Security-Policy: default-src 'none';.* sandbox\r$/im)
+  }
+})
+
+test('nonsense behind a request is not answered in the middle of the answer to it', async () => {
+  using connection = await connectRaw(registry.listenPort)
+  const authorization = `authorization: Bearer ${registry.operator.token}`
+  connection.write(`GET /events/v2/stream HTTP/1.1\r\nhost: a\r\n${authorization}\r\n\r\n`)
+  await connection.take(/^HTTP\/1\.1 200 [\s\S]*?\r\n\r\n/)
+  connection.write('nonsense\r\n\r\n')
+  await connection.closed
+  assert.doesNotMatch(connection.received(), /HTTP\/1\.1 400/)
+})
+
+test('a path that only looks like that of a door is for the API, which has no such path', async () => {
+  for (const path of ['/v2x', '/v22/', '/tokens', '/token/', '/oauth/token/', '/oauth', '/healthz/', '//v2/', '/V2/']) {
+    const answer = await registry.anonymous.get(path)
+    assert.deepEqual([answer.status, answer.body.message], [404, 'there is no such path'], path)
+  }
+})
+
+test('a request at any door is one log line and one measurement', async () => {
+  const logged = captureLog('debug')
+  await using server = await serve({}, { log: logged.log })
+  const base = `http://127.0.0.1:${server.port}`
+  const audience = new URL(server.url).host
+  const token = await registry.tokenFor(registry.pusher.uid, { issuer: server.url, audience })
+  const asks: [door: string, method: string, code: string, path: string, init?: RequestInit][] = [
+    ['rest', 'pinfold.platform.ping.v2.PingService/Ping', 'OK', '/ping/v2/ping'],
+    ['rest', '', 'NOT_FOUND', '/nowhere'],
+    ['registry', 'GET base', '401', '/v2/'],
+    ['registry', 'HEAD base', '200', '/v2/', { method: 'HEAD', headers: bearer(token) }],
+    ['registry', 'GET token', '401', '/token'],
+    ['documents', 'GET /healthz', '200', '/healthz?x=1'],
+    ['documents', 'DELETE /healthz', '405', '/healthz', { method: 'DELETE' }],
+    ['oauth', 'GET /oauth/token', '405', '/oauth/token'],
+    ['oauth', 'POST /oauth/token', '400', '/oauth/token?x', { method: 'POST', headers: form, body: 'grant_type=x' }],
+  ]
+  for (const [index, [transport, method, code, path, init]] of asks.entries()) {
+    const requestId = `request-${index}`
+    const counted = await countOf(transport, code)
+    const headers = { ...init?.headers, 'x-request-id': requestId }
+    await (await fetch(base + path, { ...init, headers })).text()
+    const line = await logged.until((one) => one.message === 'request' && one.requestId === requestId)
+    assert.deepEqual([line.transport, line.method, line.code], [transport, method, code], path)
+    assert.equal(line.level, transport === 'documents' ? 'debug' : 'info')
+    assert.equal(line.remoteAddress, '127.0.0.1')
+    assert.equal(line.caller, method === 'HEAD base' ? registry.pusher.uid : '')
+    assert.equal(await countOf(transport, code), counted + 1, path)
+  }
+  assert.equal(logged.lines.filter(({ message }) => message === 'request').length, asks.length)
+})
+
+/** How many requests the metrics have counted for a door and a code. */
+async function countOf(transport: string, code: string): Promise<number> {
+  const { values } = await registry.app.metrics.requests.get()
+  const counts = values.filter(({ metricName }) => metricName?.endsWith('_count'))
+  return counts
+    .filter(({ labels }) => labels.transport === transport && labels.code === code)
+    .reduce((sum, { value }) => sum + value, 0)
+}
+
+test('the labels of the metric come from a closed set, whatever a client invents', async () => {
+  const session = http2.connect(`http://127.0.0.1:${registry.listenPort}`)
+  const send = overHttp2(session)
+  try {
+    for (const method of ['BREW', 'PROPFIND', 'get', 'x'.repeat(100)]) {
+      for (const path of [
+        '/v2/',
+        '/v2/acme/app/tags/list',
+        '/token',
+        '/oauth/token',
+        '/healthz',
+        '/ping/v2/ping',
+        '/n',
+      ]) {
+        const { status } = await send({ method, path })
+        assert.ok([401, 404, 405].includes(status), `${method} ${path}: ${status}`)
+      }
+    }
+  } finally {
+    session.destroy()
+  }
+  const { values } = await registry.app.metrics.requests.get()
+  const verb = '(?:GET|HEAD|PUT|POST|PATCH|DELETE|OPTIONS|other)'
+  const closed: Record<string, RegExp> = {
+    rest: /^(?:none|[A-Z][A-Za-z]+)$/,
+    registry: new RegExp(`^(?:none|${verb} (?:token|base|manifest|blob|uploads?|tags|referrers|(?:tag-)?history))$`),
+    documents: new RegExp(`^${verb} /(?:healthz|readyz|metrics|openapi.json|\\.well-known/[a-z.-]+)$`),
+    oauth: new RegExp(`^${verb} /oauth/token$`),
+  }
+  for (const { labels } of values) {
+    assert.match(String(labels.method), closed[String(labels.transport)]!)
+    const code = labels.transport === 'rest' ? /^[A-Z_]{2,}$/ : /^[2-5]\d\d$/
+    assert.match(String(labels.code), code)
+  }
+})
+
+test('a form that does not come to its end in time is answered, over HTTP/2 too', async () => {
+  await using server = await serve({ requestTimeoutMs: 200, headersTimeoutMs: 200 })
+  const session = http2.connect(server.localUrl)
+  try {
+    const stream = session.request({ ':method': 'POST', ':path': '/oauth/token', ...form })
+    stream.write('grant_type=')
+    const closed = once(stream, 'close')
+    const [head] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders]
+    assert.equal(head[':status'], 504)
+    let text = ''
+    stream.on('data', (chunk) => {
+      text += chunk
+    })
+    await closed
+    assert.deepEqual(JSON.parse(text), { error: 'temporarily_unavailable' })
+  } finally {
+    session.destroy()
+  }
+  using http1 = await connectRaw(server.port)
+  http1.write('POST /oauth/token HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n')
+  http1.write(`content-type: ${form['content-type']}\r\n\r\ngrant`)
+  const { status, head } = await takeResponse(http1)
+  // Whichever of the two clocks is first.
+  assert.ok(status === 504 || status === 408, head)
+  await http1.closed
+})
