@@ -5,7 +5,7 @@ import { type QueueDepth, readDepth } from './domains/events/delivery/depth.stor
 /** What `/metrics` shows. Labels never hold names, uids or other data of users. */
 export type Metrics = {
   registry: Registry
-  /** In seconds, by transport (rest, grpc), method of the contract and code of google.rpc. */
+  /** In seconds, by door (`transport`), method, and code of google.rpc or status of HTTP; `edge/` fills them in. */
   requests: Histogram<'transport' | 'method' | 'code'>
   inFlight: Gauge
   deliveryAttempts: Counter<'result'>
@@ -32,14 +32,14 @@ export function createMetrics(db: Db): Metrics {
     registry,
     requests: new Histogram({
       name: 'pinfold_request_duration_seconds',
-      help: 'How long requests of the management API took',
+      help: 'How long requests took, by the door that they came to',
       labelNames: ['transport', 'method', 'code'],
       buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
       registers: [registry],
     }),
     inFlight: new Gauge({
       name: 'pinfold_requests_in_flight',
-      help: 'Requests of the management API that are being answered now',
+      help: 'Requests that are being answered now, without those for documents such as this one',
       registers: [registry],
     }),
     ...deliveryMetrics(db, registry),

@@ -1,12 +1,10 @@
 // POST /oauth/token: the one path of the issuer that is neither in the contract nor a document.
-import type { IncomingMessage } from 'node:http'
 import type { Edge } from '#edge/arrival.ts'
 import type { Door, HttpArrival } from '#edge/doors.ts'
 import { type OAuthAnswer, tokenExchange } from '#issuer/oauth-token.ts'
 import { toAppError } from './errors.ts'
-import { readBody } from './read-body.ts'
+import { isForm, maxFormBytes, readBody } from './read-body.ts'
 
-const maxFormBytes = 64 * 1024
 const path = '/oauth/token'
 
 /** The door of the token endpoint. */
@@ -32,10 +30,6 @@ async function answerOf({ app, url }: Edge, { req, source }: HttpArrival): Promi
   }
   const form = new URLSearchParams((await readBody(req, maxFormBytes)).toString('utf8'))
   return tokenExchange({ app, issuer: url, source }, form)
-}
-
-function isForm({ headers }: IncomingMessage): boolean {
-  return headers['content-type']?.toLowerCase().startsWith('application/x-www-form-urlencoded') ?? false
 }
 
 function refusalOf({ edge: { app }, requestId }: HttpArrival, error: unknown): OAuthAnswer {

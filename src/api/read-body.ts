@@ -1,6 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import { AppError, type Detail, invalid } from '#lib/errors.ts'
 
+/** A form comes before anybody has shown a token of ours. */
+export const maxFormBytes = 64 * 1024
+
+/** Whether the body is a form. */
+export function isForm({ headers }: IncomingMessage): boolean {
+  return headers['content-type']?.toLowerCase().startsWith('application/x-www-form-urlencoded') ?? false
+}
+
 /** Reads on when the body is too large, and keeps nothing, so that the answer arrives and the connection can go on. */
 export function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {

@@ -7,15 +7,12 @@ import { type Api, enter, fail, invoke, open } from './door.ts'
 import { errorJson, type Rendered } from './errors.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { permitAt, permitEverywhere } from './permit.ts'
-import { readBody } from './read-body.ts'
+import { isForm, maxFormBytes, readBody } from './read-body.ts'
 import { resumeFrom, sendMessages, statusEvent } from './server-sent-events.ts'
 import { jsonText } from './transcoding/json-write.ts'
 import type { Variable } from './transcoding/path-template.ts'
 import { buildRoutes, type Matched, type Routes } from './transcoding/routes.ts'
 import { readRequest, type Transcoded } from './transcoding/transcode.ts'
-
-/** A form comes before anybody has shown a token of ours. */
-const maxFormBytes = 64 * 1024
 
 /** The door of the management API. It takes every path that no door before it does. */
 export function restDoor(api: Api, endpoints: readonly Endpoint[]): Door {
@@ -68,17 +65,16 @@ async function requestOf(
   inPath: string,
   maxBodyBytes: number,
 ): Promise<Transcoded> {
-  const isForm = takesForm(matched, req)
-  const reads = matched.binding.body !== '' || isForm
-  const body = reads ? await readBody(req, isForm ? maxFormBytes : maxBodyBytes) : undefined
-  const search = isForm ? `${inPath}&${body?.toString('latin1')}` : inPath
+  const inForm = takesForm(matched, req)
+  const reads = matched.binding.body !== '' || inForm
+  const body = reads ? await readBody(req, inForm ? maxFormBytes : maxBodyBytes) : undefined
+  const search = inForm ? `${inPath}&${body?.toString('latin1')}` : inPath
   return readRequest(matched.entry, matched.binding, matched.variables, search, body)
 }
 
 /** A method without a JSON body, such as the exchange, reads its parameters from a form as well. */
 function takesForm({ binding }: Matched<Endpoint>, req: IncomingMessage): boolean {
-  const type = req.headers['content-type']?.toLowerCase() ?? ''
-  return binding.body === '' && req.method === 'POST' && type.startsWith('application/x-www-form-urlencoded')
+  return binding.body === '' && req.method === 'POST' && isForm(req)
 }
 
 class MethodNotAllowed extends AppError {
