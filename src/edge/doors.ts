@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { Arrival, type Edge, type Rules } from './arrival.ts'
+import { setRequestId } from './safe-headers.ts'
 
 /** One part of what the port serves over HTTP. */
 export type Door = Rules & {
@@ -47,7 +48,7 @@ export class HttpArrival extends Arrival {
     this.path = path
     this.search = search
     this.#door = door
-    res.setHeader('x-request-id', this.requestId)
+    setRequestId(res, this.requestId)
   }
 
   /** The method of HTTP, of a closed set: what nobody serves is all one. */

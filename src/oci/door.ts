@@ -34,7 +34,6 @@ export function registryDoor({ app, url }: Edge, methodNamed: (fullName: string)
 
 async function serve(registry: Registry, verify: Verifier, arrival: HttpArrival): Promise<void> {
   const { path } = arrival
-  arrival.res.setHeader('docker-distribution-api-version', 'registry/2.0')
   const route = path === '/token' ? undefined : routeOf(path)
   const method = `${arrival.verb} ${route?.kind ?? 'token'}`
   arrival.method = { name: method, fullName: method }
@@ -122,6 +121,7 @@ async function refuse({ edge: { app }, req, res, requestId }: HttpArrival, throw
   res.writeHead(error.status, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
+    'docker-distribution-api-version': 'registry/2.0',
     ...error.headers,
     // What is left of a body that nobody reads would be taken for the next request.
     ...(req.complete || req.httpVersionMajor === 2 ? {} : { connection: 'close' }),

@@ -29,6 +29,7 @@ async function base({ res, req }: Visit): Promise<void> {
   res.writeHead(200, {
     'content-type': 'application/json',
     'content-length': text.length,
+    'docker-distribution-api-version': 'registry/2.0',
   })
   res.end(req.method === 'HEAD' ? undefined : text)
 }

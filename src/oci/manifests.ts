@@ -46,6 +46,7 @@ function serve(visit: Visit, repo: RepoRef, { manifest, since }: service.Pulled)
   }
   headers['content-type'] = mediaType
   headers['content-length'] = content.length
+  headers['docker-distribution-api-version'] = 'registry/2.0'
   visit.res.writeHead(200, headers)
   visit.res.end(visit.req.method === 'HEAD' ? undefined : content)
   return served

@@ -7,7 +7,7 @@ export type Headers = Record<string, string | number | string[]>
 
 /** Answers without a body. */
 export function answer({ res }: Visit, status: number, headers: Headers = {}): void {
-  res.writeHead(status, { 'content-length': 0, ...headers })
+  res.writeHead(status, { 'content-length': 0, 'docker-distribution-api-version': 'registry/2.0', ...headers })
   res.end()
 }
 
