@@ -3,6 +3,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { configPage, errorsPage } from './docs.ts'
+import { eventNames } from './event-names.ts'
 import { openApi } from './openapi.ts'
 import { must, root } from './run.ts'
 
@@ -16,6 +17,7 @@ function write(file: string, text: string): void {
 must('buf', ['generate', '-o', out])
 mkdirSync(join(out, 'build'), { recursive: true })
 must('buf', ['build', '-o', join(out, 'build/contract.binpb')])
+write('gen/event-names.ts', eventNames(join(out, 'build/contract.binpb')))
 write('gen/openapi.json', `${JSON.stringify(openApi(join(out, 'build/contract.binpb')), null, 1)}\n`)
 write('docs/config.md', configPage())
 write('docs/errors.md', errorsPage())

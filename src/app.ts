@@ -1,21 +1,23 @@
 // The types of the application and of one request; no code, so that anyone may import them.
 import type { DescMethod, Message, MessageShape } from '@bufbuild/protobuf'
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2'
+import type { EventName } from '#gen/event-names.ts'
 import type { Blobs } from './blobs/blobs.ts'
 import type { CloudAccount, CloudAnswer } from './clouds/cloud-account.ts'
 import type { Config } from './config.ts'
 import type { Db } from './db/sql.ts'
-import type { RegistryEvents } from './domains/events/outbox/emit-registry.ts'
-import type { Feed } from './domains/events/stream/feed.ts'
-import type { GrantCache } from './domains/iam/access/grants.ts'
+import type { RegistryEvents } from './domains/events/outbox/registry-events.model.ts'
+import type { Feed } from './domains/events/stream/stream.model.ts'
+import type { GrantCache, Rights } from './domains/iam/access/grants.model.ts'
 import type { LastSeen } from './domains/iam/identities/last-seen.ts'
 import type { TermsGate } from './domains/iam/terms/terms-gate.ts'
-import type { Collector } from './domains/registry/blobs/collection.service.ts'
+import type { Collector } from './domains/registry/blobs/collection.model.ts'
 import type { ManifestCache } from './domains/registry/manifests/manifest-cache.ts'
-import type { PathCache } from './domains/registry/repos/paths.service.ts'
+import type { PathCache } from './domains/registry/repos/repos.model.ts'
 import type { AccessToken } from './issuer/access-token.ts'
 import type { Keyring } from './issuer/keyring.ts'
 import type { OutsideIssuers } from './issuer/outside-issuers.ts'
+import type { Cause, Version } from './lib/cause.ts'
 import type { Sealer } from './lib/crypto/seal.ts'
 import type { Garbage } from './lib/garbage.ts'
 import type { Limits } from './lib/limits.ts'
@@ -70,6 +72,8 @@ export type App = {
    * `queued`: deliveries were added or taken away by other means than routing.
    */
   events: { written: Signal; routed: Signal; queued: Signal }
+  /** Which events there are, and how they are told. */
+  eventTable: EventTable
   /** The newest events, for whoever follows them. */
   feed: Feed
   /** Posts to addresses that subscribers have named. */
@@ -77,25 +81,25 @@ export type App = {
   clock: () => Date
 }
 
-/** What lives as long as one request. Every service function takes it first. */
-export type Call = {
+/** In whose name something is done: a call, a request at the registry, a run of a worker or an import. */
+export type Work = {
   app: App
-  method: Method
   caller: Caller
+  cause: Cause
+  log: Logger
+}
+
+/** What lives as long as one call of the API. Service functions take it first, or the `Work` that it is. */
+export type Call = Work & {
+  method: Method
   /** Disjoint places at and below which the caller holds all that an unscoped method requires; empty for other methods. */
   reach: readonly string[]
-  /** The time of the request, ISO 8601 UTC with milliseconds. */
+  /** The time of the cause. */
   now: string
-  requestId: string
   /** The bearer credential of a method that looks at none itself, such as the exchange. */
   credential: string | undefined
   /** What clients call us. */
   url: string
-  /** The client's address, as far as we can tell. */
-  source: string
-  /** What the client calls itself; empty when it says nothing. */
-  userAgent: string
-  log: Logger
   signal: AbortSignal
 }
 
@@ -109,16 +113,6 @@ export type Caller = {
   token?: AccessToken
 }
 
-/** What a caller may do where: live bindings, narrowed by the token. */
-export type Rights = {
-  /** Whether the caller holds all of `capabilities` (numbers of the contract) at `node` or above it. */
-  holds(node: string, capabilities: Iterable<number>): boolean
-  /** The highest places at which the caller holds all of `capabilities`, none below another. `/` stands for everything. */
-  roots(capabilities: Iterable<number>): string[]
-  /** Capability masks by the places at which the caller holds something; below them the same holds. */
-  places(): ReadonlyMap<string, bigint>
-}
-
 /** What the contract says about one method; built once from the descriptors (`api/methods.ts`). */
 export type Method = {
   /** As the contract spells it: `GetRepo`. */
@@ -127,7 +121,7 @@ export type Method = {
   fullName: string
   desc: DescMethod
   access: Access
-  event: EventRule | undefined
+  version: Version
 }
 
 /** `scope` is the path of the request field that names the place where the capabilities (numbers) must be held. */
@@ -138,16 +132,27 @@ export type Access =
   /** The capabilities must be held everywhere, as only the operator holds them. */
   | { mode: 'everywhere'; capabilities: readonly number[] }
 
-export type EventRule = {
+/** How an event is told of one kind of resource, in one version. */
+export type EventRow = {
+  /** The CloudEvents type. */
   type: string
   audience: 'CUSTOMER' | 'INTERNAL'
+  /** The extension attributes that it always has. */
   extensions: readonly string[]
-  /** The collection path below the API's URL, such as `/registry/v2/repos`. */
+  /** A path below the API's URL, such as `/registry/v2/repos`; empty where each event has a source of its own. */
   source: string
-  /** The message that `render` makes: the response, or the request when the response is empty. */
+  /** The full name of the message in its body. */
   bodyType: string
-  /** Turns the JSON shape of the body into the text that is delivered. Throws on a member the contract does not know. */
-  render(body: object): string
+  /** The JSON of the body. */
+  render(value: unknown): string
+}
+
+/** The events of the contract, built once from the descriptors (`api/event-table.ts`). */
+export type EventTable = {
+  /** How to tell it to whoever called this version; to nobody in particular, in the newest. */
+  find(name: EventName, version: Version, kind: string): EventRow
+  /** The full names of the methods that write it. */
+  methods(name: EventName): readonly string[]
 }
 
 export type Handler = (call: Call, request: never) => Promise<Message>

@@ -1,5 +1,7 @@
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
+import { buildEventTable } from './api/event-table.ts'
+import { eventBodies, services } from './api/services.ts'
 import type { App } from './app.ts'
 import { openBlobs } from './blobs/open.ts'
 import { createClouds } from './clouds/clouds.ts'
@@ -51,11 +53,12 @@ export async function createApp(
   const lastSeen = opening.adopt(createLastSeen(db, onError), (open) => open.close())
   const blobs = await openBlobs(config.blobs, config.data)
   const events = { written: createSignal(), routed: createSignal(), queued: createSignal() }
+  const eventTable = buildEventTable(services, eventBodies)
   const report = {
     failed: (error: unknown) => log.error('registry events could not be written', { error }),
     dropped: (count: number) => log.error('registry events dropped', { count }),
   }
-  const registryEvents = opening.adopt(createRegistryEvents({ db, events }, report), (open) => open.close())
+  const registryEvents = opening.adopt(createRegistryEvents({ db, events, eventTable }, report), (open) => open.close())
   const graceSeconds = config.blobGraceSeconds
   const collector = opening.adopt(createCollector({ db, blobs, clock, log, graceSeconds }), (open) => open.close())
   const outgoing = createOutgoing({
@@ -101,6 +104,7 @@ export async function createApp(
       clouds.check(account, group, (says) => signCloudAssertion(keyring, { ...says, issuer, now: clock() })),
     terms: createTermsGate(db, config.termsDocuments, config.termsMethods),
     events,
+    eventTable,
     feed,
     sinks,
     clock,

@@ -4,6 +4,7 @@ import type { App, Call, Caller, Handler, Method, StreamCall, StreamHandler } fr
 import type { Arrival, Edge } from '#edge/arrival.ts'
 import { authenticate, bearerOf, nobody } from '#edge/caller.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
+import type { Cause } from '#lib/cause.ts'
 import { type AppError, unimplemented } from '#lib/errors.ts'
 import { type Rendered, renderError, toAppError } from './errors.ts'
 import { type Endpoint, scopeOf } from './methods.ts'
@@ -79,9 +80,9 @@ class RequestCall implements Call {
   readonly caller: Caller
   readonly reach: readonly string[]
   readonly now: string
-  readonly requestId: string
   readonly url: string
   readonly #arrival: Arrival
+  #cause: Cause | undefined
 
   constructor({ app, url }: Api, endpoint: Endpoint, arrival: Arrival) {
     const { caller } = arrival
@@ -91,20 +92,24 @@ class RequestCall implements Call {
     this.caller = caller
     this.reach = reachOf(endpoint.method.access, caller)
     this.now = app.clock().toISOString()
-    this.requestId = arrival.requestId
     this.#arrival = arrival
   }
 
+  get cause(): Cause {
+    this.#cause ??= {
+      actor: this.caller.uid,
+      act: this.caller.token?.act,
+      now: this.now,
+      source: this.#arrival.source,
+      userAgent: this.#arrival.userAgent,
+      requestId: this.#arrival.requestId,
+      version: this.method.version,
+    }
+    return this.#cause
+  }
+
   get log(): Call['log'] {
-    return this.app.log.with({ requestId: this.requestId, caller: this.caller.uid })
-  }
-
-  get source(): string {
-    return this.#arrival.source
-  }
-
-  get userAgent(): string {
-    return this.#arrival.userAgent
+    return this.app.log.with({ requestId: this.#arrival.requestId, caller: this.caller.uid })
   }
 
   get credential(): string | undefined {

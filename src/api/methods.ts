@@ -1,12 +1,10 @@
-// The contract as a table: every method with who may call it, the event it writes and the handler it has.
-import { type DescField, type DescMethod, getOption, hasOption, type Message } from '@bufbuild/protobuf'
-import type { Access, EventRule, Handler, Method, Service, StreamHandler } from '#app.ts'
-import { http } from '#gen/google/api/annotations_pb.ts'
-import { Event_Audience, event, iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
+// The contract as a table: every method with who may call it and the handler it has.
+import { type DescField, type DescMethod, getOption, type Message } from '@bufbuild/protobuf'
+import type { Access, Handler, Method, Service, StreamHandler } from '#app.ts'
+import { iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
+import type { Version } from '#lib/cause.ts'
 import { camelCase } from '#lib/fields.ts'
-import { readJson } from './transcoding/json-read.ts'
-import { eventText } from './transcoding/json-write.ts'
 
 /** `handler` is missing for what a later version brings. */
 export type Endpoint = { method: Method; desc: DescMethod; handler: Handler | StreamHandler | undefined }
@@ -20,12 +18,23 @@ export function isStreaming({ desc }: Pick<Endpoint, 'desc'>): boolean {
 export function buildEndpoints(services: readonly Service[]): Endpoint[] {
   return services.flatMap(({ desc: service, handlers }) =>
     service.methods.map((desc): Endpoint => {
-      const fullName = `${service.typeName}/${desc.name}`
+      const fullName = fullNameOf(desc)
       if (desc.methodKind !== 'unary' && !isStreaming({ desc })) throw new Error(`${fullName} streams requests`)
-      const method = { name: desc.name, fullName, desc, access: accessOf(desc, fullName), event: eventOf(desc) }
+      const method = { name: desc.name, fullName, desc, version: versionOf(desc), access: accessOf(desc, fullName) }
       return { method, desc, handler: handlers[desc.localName] }
     }),
   )
+}
+
+/** `pinfold.platform.registry.v2.ReposService/GetRepo`. */
+export function fullNameOf({ parent, name }: DescMethod): string {
+  return `${parent.typeName}/${name}`
+}
+
+/** Packages of the first version have none in their name. Our own, `pinfold.control`, go with both. */
+export function versionOf({ parent }: DescMethod): Version {
+  const found = /^pinfold\.platform\.[a-z]+(\.v2)?\./.exec(parent.typeName)
+  return found ? (found[1] ? 'v2' : 'v1') : undefined
 }
 
 /** The methods that the contract has and this version does not. They decide permission, then answer UNIMPLEMENTED. */
@@ -56,25 +65,4 @@ export function scopeOf(request: Message, path: readonly string[]): string {
     at = (at as Record<string, unknown> | undefined)?.[camelCase(name)]
   }
   return typeof at === 'string' ? at : ''
-}
-
-function eventOf(desc: DescMethod): EventRule | undefined {
-  if (!hasOption(desc, event)) return undefined
-  const { type, audience, extensions } = getOption(desc, event)
-  const body = desc.output.typeName === 'google.protobuf.Empty' ? desc.input : desc.output
-  return {
-    type,
-    audience: audience === Event_Audience.INTERNAL ? 'INTERNAL' : 'CUSTOMER',
-    extensions,
-    source: collectionPath(desc),
-    bodyType: body.typeName,
-    render: (value) => eventText(body, readJson(body, value)),
-  }
-}
-
-/** The path of the collection, with the verb of a custom method: `/iam/v2/roleBindings:batchCreate`. */
-function collectionPath(desc: DescMethod): string {
-  const { pattern } = getOption(desc, http)
-  const path = pattern.case === undefined || pattern.case === 'custom' ? '' : pattern.value
-  return path.replace(/\/\{[^}]*\}/g, '')
 }

@@ -70,13 +70,7 @@ export async function startServer(app: App): Promise<Server> {
 
   const edge = openEdge(app, url)
   const api = openApi(edge)
-  const methodNamed = (name: string) => endpoints.find(({ method }) => method.fullName === name)!.method
-  onRequest = serveDoors(edge, [
-    registryDoor(edge, methodNamed),
-    documentsDoor(edge),
-    oauthDoor(edge),
-    restDoor(api, endpoints),
-  ])
+  onRequest = serveDoors(edge, [registryDoor(edge), documentsDoor(edge), oauthDoor(edge), restDoor(api, endpoints)])
   const grpc = createGrpcServer(api, endpoints, onRequest)
   accept = grpc.accept
 

@@ -1,14 +1,15 @@
 import type { Service } from '#app.ts'
-import { services as events } from '#domains/events/domain.ts'
-import { services as iam } from '#domains/iam/domain.ts'
+import { services as events, eventBodies as subscriptionEvents } from '#domains/events/domain.ts'
+import { services as iam, eventBodies as iamEvents } from '#domains/iam/domain.ts'
 import { services as libraries } from '#domains/libraries/domain.ts'
 import { services as ping } from '#domains/ping/domain.ts'
-import { services as registry } from '#domains/registry/domain.ts'
+import { services as registry, eventBodies as registryEvents } from '#domains/registry/domain.ts'
 import { services as vulnerabilities } from '#domains/vulnerabilities/domain.ts'
 import { Auth } from '#gen/pinfold/auth/v1/auth_pb.ts'
 import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
 import { securityTokens } from '#issuer/sts.ts'
-import { auth } from '#issuer/who-am-i.ts'
+import { auth, authEvents } from '#issuer/who-am-i.ts'
+import type { EventBody } from '#lib/event-body.ts'
 
 /** Everything the server serves; a new domain is one line here. */
 export const services: readonly Service[] = [
@@ -21,3 +22,6 @@ export const services: readonly Service[] = [
   { desc: SecurityTokenService, handlers: securityTokens },
   { desc: Auth, handlers: auth },
 ]
+
+/** How the events of all domains are told. */
+export const eventBodies: readonly EventBody[] = [...iamEvents, ...registryEvents, ...subscriptionEvents, ...authEvents]

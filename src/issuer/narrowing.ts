@@ -1,6 +1,8 @@
-import { createRights, type Grants } from '#domains/iam/access/rights.ts'
+import { createRights, type RightsInput } from '#domains/iam/access/rights.ts'
 import { AppError } from '#lib/errors.ts'
 import { isAtOrBelow, lineage, top } from '#lib/uid.ts'
+
+type Grants = RightsInput['grants']
 
 /** A place where the identity holds nothing; OAuth has a word of its own for it. */
 export class ScopeOutOfReach extends AppError {

@@ -19,7 +19,7 @@ export async function register(
   { code, identityId }: { code: string; identityId: string },
 ): Promise<{ identity: string; group: string }> {
   const { config, limits, outsideIssuers, clock } = call.app
-  limits.check('source', call.source)
+  limits.check('source', call.cause.source)
   if (config.peopleIssuers.length === 0) {
     throw new AppError('PERMISSION_DENIED', 'nobody can register on this server', { reason: 'REGISTRATION_CLOSED' })
   }

@@ -6,7 +6,7 @@ import { exchange } from './exchange.ts'
 export const securityTokens: Handlers<typeof SecurityTokenService> = {
   async exchange(call, { aud, scope, scopes, cap, identity }) {
     const exchanged = await exchange(
-      { app: call.app, issuer: call.url, source: call.source },
+      { app: call.app, issuer: call.url, source: call.cause.source },
       {
         credential: call.credential,
         audiences: aud,

@@ -3,7 +3,9 @@ import { builtInRoles } from '#domains/iam/access/built-in-roles.ts'
 import { capabilities, maskOf } from '#domains/iam/access/capabilities.ts'
 import { findGroupName } from '#domains/iam/groups/groups.service.ts'
 import { findIdentityForExchange } from '#domains/iam/identities/identities.service.ts'
-import type { Auth, WhoAmI_Capability } from '#gen/pinfold/auth/v1/auth_pb.ts'
+import { aRegistration, type Registration } from '#domains/iam/invites/registration.service.ts'
+import { Auth, type Session, type WhoAmI_Capability } from '#gen/pinfold/auth/v1/auth_pb.ts'
+import { type EventBody, eventBody } from '#lib/event-body.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { register } from './register.ts'
 
@@ -31,9 +33,11 @@ export const auth: Handlers<typeof Auth> = {
   },
 
   async register(call, request) {
-    return { $typeName: 'pinfold.platform.auth.Session', ...(await register(call, request)) }
+    return toSession(await register(call, request))
   },
 }
+
+export const authEvents: readonly EventBody[] = [eventBody(Auth.method.register, aRegistration, toSession)]
 
 const emptyGroup = {
   $typeName: 'pinfold.platform.iam.Group',
@@ -59,4 +63,8 @@ function describe(mask: bigint): Pick<WhoAmI_Capability, 'role' | 'capabilities'
 
 function seconds(time: number | undefined): ReturnType<typeof timestamp> {
   return timestamp(new Date((time ?? 0) * 1000).toISOString())
+}
+
+function toSession(registration: Registration): Session {
+  return { $typeName: 'pinfold.platform.auth.Session', ...registration }
 }

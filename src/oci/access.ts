@@ -1,11 +1,8 @@
 // May the visitor do this here? Decided live for each request, before anything of the repository is looked at.
-
-import type { Call } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { createGroup } from '#domains/iam/groups/groups.service.ts'
-import type { Found } from '#domains/registry/repos/paths.service.ts'
 import { freeTags, isFree } from '#domains/registry/repos/public-images.service.ts'
-import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { Found, RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { createRepo } from '#domains/registry/repos/repos.service.ts'
 import { AppError } from '#lib/errors.ts'
 import { isRepoPath } from '#lib/oci-names.ts'
@@ -136,15 +133,14 @@ function mayMake({ call: { caller } }: Visit, { group, folders }: Missing): bool
 async function make(visit: Visit, missing: Missing): Promise<RepoRef> {
   if (missing.group === '' || !mayMake(visit, missing)) throw denied('the caller may not create the repository')
   let { group } = missing
-  const [makeGroup, makeRepo] = [visit.call.as('CreateGroup'), visit.call.as('CreateRepo')]
-  await requireTerms(missing.folders.length > 0 ? [makeGroup, makeRepo] : [makeRepo], group)
+  await requireTerms(visit, missing)
   try {
     for (const name of missing.folders) {
       const folder = { name, description: '', verified: false, kind: 0 }
-      group = (await createGroup(makeGroup, group, folder)).uid
+      group = (await createGroup(visit.call, group, folder)).uid
     }
     const repo = { name: missing.name, description: '', catalogTier: 0, bundles: [], aliases: [], activeTags: [] }
-    await createRepo(makeRepo, group, repo)
+    await createRepo(visit.call, group, repo)
   } catch (error) {
     // Another push makes the same at the same time.
     if (!(error instanceof AppError && error.code === 'ALREADY_EXISTS')) throw error
@@ -153,7 +149,8 @@ async function make(visit: Visit, missing: Missing): Promise<RepoRef> {
   return found.repo ?? make(visit, found)
 }
 
-/** A push is no way around the terms that guard what it makes. */
-async function requireTerms(calls: readonly Call[], place: string): Promise<void> {
-  for (const { app, method } of calls) await app.terms.check(place, method.fullName)
+/** A push is no way around the terms that guard the methods which make the same. */
+async function requireTerms({ registry: { app } }: Visit, { group, folders }: Missing): Promise<void> {
+  const making = ['registry.repo.created', ...(folders.length > 0 ? (['iam.group.created'] as const) : [])] as const
+  await app.terms.check(group, ...making.flatMap((event) => app.eventTable.methods(event)))
 }

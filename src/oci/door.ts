@@ -1,6 +1,5 @@
 // The registry's door: finds out who calls and what the request is about, and renders what goes wrong.
 import type { IncomingMessage } from 'node:http'
-import type { Method } from '#app.ts'
 import type { Edge } from '#edge/arrival.ts'
 import type { Door, HttpArrival } from '#edge/doors.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
@@ -14,14 +13,10 @@ import { type Route, routeOf } from './routes.ts'
 import { issueToken } from './token.ts'
 import { type Registry, type Visit, VisitCall } from './visit.ts'
 
-/** The door of the registry: `/v2/…` and `/token`. `methodNamed` finds a method of the contract by its full name. */
-export function registryDoor({ app, url }: Edge, methodNamed: (fullName: string) => Method): Door {
-  const methods = {
-    CreateGroup: methodNamed('pinfold.platform.iam.v2.GroupsService/CreateGroup'),
-    CreateRepo: methodNamed('pinfold.platform.registry.v2.ReposService/CreateRepo'),
-  }
+/** The door of the registry: `/v2/…` and `/token`. */
+export function registryDoor({ app, url }: Edge): Door {
   const { host } = new URL(url)
-  const registry: Registry = { app, url, host, method: (name) => methods[name] }
+  const registry: Registry = { app, url, host }
   const verify = createVerifier(app.keyring, url, host, app.clock, true)
   return {
     // No deadline: an upload takes as long as it takes.
@@ -72,7 +67,7 @@ function visitOf(registry: Registry, arrival: HttpArrival, route: Route | undefi
   const { req, res, search, caller } = arrival
   return {
     registry,
-    call: new VisitCall({ registry, arrival }),
+    call: new VisitCall(registry.app, arrival),
     req,
     res,
     name: route?.name ?? '',

@@ -16,7 +16,7 @@ export type Served = { repo: RepoRef; digest: string; mediaType?: string; send?:
 export async function observePull(visit: Visit, what: What, work: () => Promise<Served>): Promise<void> {
   const method = visit.req.method === 'HEAD' ? 'HEAD' : 'GET'
   const note = (repo: RepoRef, pulled: Pulled) => {
-    visit.registry.app.registryEvents.pulled(visit.call, repo, originOf(visit), pulled)
+    visit.registry.app.registryEvents.pulled(visit.call.cause, repo, originOf(visit), pulled)
   }
   let sending: Served['send']
   try {
@@ -36,7 +36,7 @@ export async function observePush(visit: Visit, what: What, work: () => Promise<
     await work()
   } catch (error) {
     await onRefusal(visit, error, (repo, refusal) => {
-      visit.registry.app.registryEvents.refused(visit.call, repo, originOf(visit), { ...what, error: refusal })
+      visit.registry.app.registryEvents.refused(visit.call.cause, repo, originOf(visit), { ...what, error: refusal })
     })
     throw error
   }

@@ -19,10 +19,9 @@ export function requireDigest(text: string): string {
   })
 }
 
-/** How events name the client. */
-export function originOf({ registry, name, subdomain, call }: Visit): Origin {
-  const { userAgent, source: remoteAddress } = call
-  return { host: registry.host, subdomain, repository: name, userAgent, remoteAddress }
+/** How events name what the client asked for. */
+export function originOf({ registry, name, subdomain }: Visit): Origin {
+  return { host: registry.host, subdomain, repository: name }
 }
 
 /**

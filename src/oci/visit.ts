@@ -1,9 +1,10 @@
 // One request at the registry's door, and who makes it.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import http2, { type ServerHttp2Stream } from 'node:http2'
-import type { App, Call, Caller, Method } from '#app.ts'
+import type { App, Caller, Work } from '#app.ts'
 import type { HttpArrival } from '#edge/doors.ts'
 import type { RepositoryAccess } from '#issuer/access-token.ts'
+import type { Cause } from '#lib/cause.ts'
 
 /** What does not change from request to request. */
 export type Registry = {
@@ -12,8 +13,6 @@ export type Registry = {
   url: string
   /** `host[:port]` of the URL: the audience of the registry's tokens, and the `service` of a challenge. */
   host: string
-  /** A method of the contract, for what a push makes in the caller's name: `CreateGroup`, `CreateRepo`. */
-  method(name: 'CreateGroup' | 'CreateRepo'): Method
 }
 
 export type Visit = {
@@ -37,48 +36,24 @@ export function pathOf({ name, subdomain }: Pick<Visit, 'name' | 'subdomain'>): 
   return subdomain === '' ? name : name.replace('/', () => `/${subdomain}/`)
 }
 
-type VisitCallInput = { registry: Registry; arrival: HttpArrival; method?: Method }
-
-/** What only some handlers need is made when they ask for it. */
-export class VisitCall implements Call {
+/** In whose name the registry works on one request. */
+export class VisitCall implements Work {
   readonly app: App
   readonly caller: Caller
-  readonly reach: readonly string[] = []
-  readonly now: string
-  readonly requestId: string
-  readonly credential = undefined
-  readonly url: string
-  readonly source: string
-  readonly userAgent: string
-  readonly #input: VisitCallInput
+  readonly cause: Cause
 
-  constructor(input: VisitCallInput) {
-    this.app = input.registry.app
-    this.url = input.registry.url
-    this.caller = input.arrival.caller
-    this.now = input.registry.app.clock().toISOString()
-    this.requestId = input.arrival.requestId
-    this.source = input.arrival.source
-    this.userAgent = input.arrival.userAgent
-    this.#input = input
+  constructor(app: App, { caller, requestId, source, userAgent }: HttpArrival) {
+    this.app = app
+    this.caller = caller
+    this.cause = { actor: caller.uid, now: app.clock().toISOString(), source, userAgent, requestId, version: undefined }
   }
 
-  /** The same call, with the method that the rules and the events of what it makes on the way belong to. */
-  as(name: 'CreateGroup' | 'CreateRepo'): Call {
-    return new VisitCall({ ...this.#input, method: this.#input.registry.method(name) })
+  get requestId(): string {
+    return this.cause.requestId
   }
 
-  get method(): Method {
-    if (!this.#input.method) throw new Error('a request at the registry is no method of the contract')
-    return this.#input.method
-  }
-
-  get log(): Call['log'] {
+  get log(): Work['log'] {
     return this.app.log.with({ requestId: this.requestId, caller: this.caller.uid })
-  }
-
-  get signal(): AbortSignal {
-    return this.#input.arrival.signal
   }
 }
 

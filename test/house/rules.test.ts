@@ -32,6 +32,16 @@ test('SQL stands only in stores and in the database room', () => {
   assert.deepEqual(strays, [])
 })
 
+test('no event type is spelled in the sources: the contract declares them', () => {
+  const spelled = /\bdev\.pinfold\.[a-z$]/
+  const strays = sources.filter((file) => file.startsWith('src/') && !file.endsWith('.test.ts'))
+  assert.deepEqual(
+    strays.filter((file) => spelled.test(read(file))),
+    [],
+  )
+  assert.match(read('gen/event-names.ts'), spelled)
+})
+
 test('nothing changes the ledger of tags, and it goes only with its repo', () => {
   const changing = /\b(?:UPDATE|DELETE\s+FROM|REPLACE\s+INTO|DROP\s+TABLE|ALTER\s+TABLE)\s+tag_history\b[^`$]*/g
   const store = 'src/domains/registry/tags/tag-history.store.ts'

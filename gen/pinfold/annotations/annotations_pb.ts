@@ -7,7 +7,7 @@
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
+import type { FieldOptions, MessageOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
 import type { Capability } from "../capabilities/capabilities_pb.ts";
 import { file_pinfold_capabilities_capabilities } from "../capabilities/capabilities_pb.ts";
@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file pinfold/annotations/annotations.proto.
  */
 export const file_pinfold_annotations_annotations: GenFile = /*@__PURE__*/
-  fileDesc("CiVwaW5mb2xkL2Fubm90YXRpb25zL2Fubm90YXRpb25zLnByb3RvEhNwaW5mb2xkLmFubm90YXRpb25zIicKCVF1ZXJ5Rm9ybRIMCgRoZWFkGAEgASgJEgwKBGxpc3QYAiABKAki2gEKA0lBTRI1CghkaXNhYmxlZBgBIAEoCzIhLnBpbmZvbGQuYW5ub3RhdGlvbnMuSUFNLkRpc2FibGVkSAASMwoHZW5hYmxlZBgCIAEoCzIgLnBpbmZvbGQuYW5ub3RhdGlvbnMuSUFNLkVuYWJsZWRIABoKCghEaXNhYmxlZBpTCgdFbmFibGVkEjYKDGNhcGFiaWxpdGllcxgBIAMoDjIgLnBpbmZvbGQuY2FwYWJpbGl0aWVzLkNhcGFiaWxpdHkSEAoIdW5zY29wZWQYAiABKAhCBgoEbW9kZSKiAQoFRXZlbnQSDAoEdHlwZRgBIAEoCRISCgpleHRlbnNpb25zGAIgAygJEjUKCGF1ZGllbmNlGAMgASgOMiMucGluZm9sZC5hbm5vdGF0aW9ucy5FdmVudC5BdWRpZW5jZSJACghBdWRpZW5jZRIYChRBVURJRU5DRV9VTlNQRUNJRklFRBAAEgwKCENVU1RPTUVSEAESDAoISU5URVJOQUwQAiLLAQoEVG9vbBITCgtkZXNjcmlwdGlvbhgBIAEoCRIOCgZoaWRkZW4YAiABKAgSFgoJcmVhZF9vbmx5GAMgASgISACIAQESGAoLZGVzdHJ1Y3RpdmUYBCABKAhIAYgBARIXCgppZGVtcG90ZW50GAUgASgISAKIAQESFwoKb3Blbl93b3JsZBgGIAEoCEgDiAEBQgwKCl9yZWFkX29ubHlCDgoMX2Rlc3RydWN0aXZlQg0KC19pZGVtcG90ZW50Qg0KC19vcGVuX3dvcmxkOkwKA2lhbRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyGC5waW5mb2xkLmFubm90YXRpb25zLklBTVIDaWFtOlIKBWV2ZW50Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoCzIaLnBpbmZvbGQuYW5ub3RhdGlvbnMuRXZlbnRSBWV2ZW50Ok8KBHRvb2wSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjThgMgASgLMhkucGluZm9sZC5hbm5vdGF0aW9ucy5Ub29sUgR0b29sOjwKCWlhbV9zY29wZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1IYDIAEoCFIIaWFtU2NvcGU6SAoPY29tbWFfc2VwYXJhdGVkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgIUg5jb21tYVNlcGFyYXRlZDpeCgpxdWVyeV9mb3JtEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgLMh4ucGluZm9sZC5hbm5vdGF0aW9ucy5RdWVyeUZvcm1SCXF1ZXJ5Rm9ybWIGcHJvdG8z", [file_google_protobuf_descriptor, file_pinfold_capabilities_capabilities]);
+  fileDesc("CiVwaW5mb2xkL2Fubm90YXRpb25zL2Fubm90YXRpb25zLnByb3RvEhNwaW5mb2xkLmFubm90YXRpb25zIicKCVF1ZXJ5Rm9ybRIMCgRoZWFkGAEgASgJEgwKBGxpc3QYAiABKAki2gEKA0lBTRI1CghkaXNhYmxlZBgBIAEoCzIhLnBpbmZvbGQuYW5ub3RhdGlvbnMuSUFNLkRpc2FibGVkSAASMwoHZW5hYmxlZBgCIAEoCzIgLnBpbmZvbGQuYW5ub3RhdGlvbnMuSUFNLkVuYWJsZWRIABoKCghEaXNhYmxlZBpTCgdFbmFibGVkEjYKDGNhcGFiaWxpdGllcxgBIAMoDjIgLnBpbmZvbGQuY2FwYWJpbGl0aWVzLkNhcGFiaWxpdHkSEAoIdW5zY29wZWQYAiABKAhCBgoEbW9kZSKyAQoFRXZlbnQSDAoEdHlwZRgBIAEoCRISCgpleHRlbnNpb25zGAIgAygJEjUKCGF1ZGllbmNlGAMgASgOMiMucGluZm9sZC5hbm5vdGF0aW9ucy5FdmVudC5BdWRpZW5jZRIOCgZzb3VyY2UYBCABKAkiQAoIQXVkaWVuY2USGAoUQVVESUVOQ0VfVU5TUEVDSUZJRUQQABIMCghDVVNUT01FUhABEgwKCElOVEVSTkFMEAIiywEKBFRvb2wSEwoLZGVzY3JpcHRpb24YASABKAkSDgoGaGlkZGVuGAIgASgIEhYKCXJlYWRfb25seRgDIAEoCEgAiAEBEhgKC2Rlc3RydWN0aXZlGAQgASgISAGIAQESFwoKaWRlbXBvdGVudBgFIAEoCEgCiAEBEhcKCm9wZW5fd29ybGQYBiABKAhIA4gBAUIMCgpfcmVhZF9vbmx5Qg4KDF9kZXN0cnVjdGl2ZUINCgtfaWRlbXBvdGVudEINCgtfb3Blbl93b3JsZDpMCgNpYW0SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgLMhgucGluZm9sZC5hbm5vdGF0aW9ucy5JQU1SA2lhbTpSCgVldmVudBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAsyGi5waW5mb2xkLmFubm90YXRpb25zLkV2ZW50UgVldmVudDpPCgR0b29sEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY04YDIAEoCzIZLnBpbmZvbGQuYW5ub3RhdGlvbnMuVG9vbFIEdG9vbDpXCgdlbWl0dGVkEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNeGAyABKAsyGi5waW5mb2xkLmFubm90YXRpb25zLkV2ZW50UgdlbWl0dGVkOjwKCWlhbV9zY29wZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1IYDIAEoCFIIaWFtU2NvcGU6SAoPY29tbWFfc2VwYXJhdGVkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgIUg5jb21tYVNlcGFyYXRlZDpeCgpxdWVyeV9mb3JtEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgLMh4ucGluZm9sZC5hbm5vdGF0aW9ucy5RdWVyeUZvcm1SCXF1ZXJ5Rm9ybWIGcHJvdG8z", [file_google_protobuf_descriptor, file_pinfold_capabilities_capabilities]);
 
 /**
  * A message as one text: `<head>`, or `<head>:<element of list>[,<element of list>...]`.
@@ -128,7 +128,7 @@ export const IAM_EnabledSchema: GenMessage<IAM_Enabled> = /*@__PURE__*/
   messageDesc(file_pinfold_annotations_annotations, 1, 1);
 
 /**
- * What a method writes to the outbox.
+ * What is written to the outbox.
  *
  * @generated from message pinfold.annotations.Event
  */
@@ -153,6 +153,14 @@ export type Event = Message<"pinfold.annotations.Event"> & {
    * @generated from field: pinfold.annotations.Event.Audience audience = 3;
    */
   audience: Event_Audience;
+
+  /**
+   * Of a message: the path below the API's URL that the event comes from; empty when each event says it itself. Events of
+   * a method come from the collection of its path.
+   *
+   * @generated from field: string source = 4;
+   */
+  source: string;
 };
 
 /**
@@ -284,12 +292,20 @@ export const tool: GenExtension<MethodOptions, Tool> = /*@__PURE__*/
   extDesc(file_pinfold_annotations_annotations, 2);
 
 /**
+ * The event whose body the message is, where no method of this API causes it or the method answers with something else.
+ *
+ * @generated from extension: pinfold.annotations.Event emitted = 50007;
+ */
+export const emitted: GenExtension<MessageOptions, Event> = /*@__PURE__*/
+  extDesc(file_pinfold_annotations_annotations, 3);
+
+/**
  * The field holds the uid at which the required capabilities must be held. In a message field, its `uid` does.
  *
  * @generated from extension: bool iam_scope = 50004;
  */
 export const iam_scope: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_pinfold_annotations_annotations, 3);
+  extDesc(file_pinfold_annotations_annotations, 4);
 
 /**
  * A repeated query parameter that also accepts one value with commas, since no element can contain one.
@@ -297,7 +313,7 @@ export const iam_scope: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: bool comma_separated = 50005;
  */
 export const comma_separated: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_pinfold_annotations_annotations, 4);
+  extDesc(file_pinfold_annotations_annotations, 5);
 
 /**
  * How one element of a repeated message is written as a query parameter; without this it cannot be.
@@ -305,5 +321,5 @@ export const comma_separated: GenExtension<FieldOptions, boolean> = /*@__PURE__*
  * @generated from extension: pinfold.annotations.QueryForm query_form = 50006;
  */
 export const query_form: GenExtension<FieldOptions, QueryForm> = /*@__PURE__*/
-  extDesc(file_pinfold_annotations_annotations, 5);
+  extDesc(file_pinfold_annotations_annotations, 6);
 

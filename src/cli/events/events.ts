@@ -92,7 +92,7 @@ server's keys and, with the secret, as Standard Webhooks has it.`,
     parentOption,
     {
       flags: '--type <pattern>',
-      summary: "Only events of this type, such as 'dev.pinfold.registry.*'; may be repeated",
+      summary: "Only events of this type, such as '*.registry.push.*'; may be repeated",
       repeat: true,
     },
     ...common,

@@ -3,10 +3,12 @@ import { AuditService } from '#gen/pinfold/control/events/v1/audit_pb.ts'
 import { DeliveriesService } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
 import { EventStreamService } from '#gen/pinfold/control/events/v1/stream_pb.ts'
 import { SubscriptionsService } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
+import type { EventBody } from '#lib/event-body.ts'
 import { audit } from './audit/audit.v2.ts'
-import { deliveries } from './delivery/deliveries.v2.ts'
+import { deliveries, deliveryEvents } from './delivery/deliveries.v2.ts'
+import { registryEvents } from './outbox/registry-events.v2.ts'
 import { eventStream } from './stream/stream.v2.ts'
-import { subscriptions } from './subscriptions/subscriptions.v2.ts'
+import { subscriptionEvents, subscriptions } from './subscriptions/subscriptions.v2.ts'
 
 export const services: readonly Service[] = [
   { desc: SubscriptionsService, handlers: subscriptions },
@@ -14,3 +16,5 @@ export const services: readonly Service[] = [
   { desc: DeliveriesService, handlers: deliveries },
   { desc: EventStreamService, handlers: eventStream },
 ]
+
+export const eventBodies: readonly EventBody[] = [...subscriptionEvents, ...deliveryEvents, ...registryEvents]

@@ -8,15 +8,16 @@ import { IdentityProvidersService } from '#gen/pinfold/iam/v2/identity_providers
 import { RoleBindingsService } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
 import { RolesService } from '#gen/pinfold/iam/v2/roles_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
-import { accountAssociations } from './accounts/account-associations.v2.ts'
-import { groups } from './groups/groups.v2.ts'
-import { identities } from './identities/identities.v2.ts'
-import { externalGroupRoleMappings } from './identity-providers/external-group-role-mappings.v2.ts'
-import { identityProviders } from './identity-providers/identity-providers.v2.ts'
-import { groupInvites } from './invites/group-invites.v2.ts'
-import { roleBindings } from './roles/role-bindings.v2.ts'
-import { roles } from './roles/roles.v2.ts'
-import { terms } from './terms/terms.v2.ts'
+import type { EventBody } from '#lib/event-body.ts'
+import { accountAssociationEvents, accountAssociations } from './accounts/account-associations.v2.ts'
+import { groupEvents, groups } from './groups/groups.v2.ts'
+import { identities, identityEvents } from './identities/identities.v2.ts'
+import { externalGroupRoleMappings, groupMappingEvents } from './identity-providers/external-group-role-mappings.v2.ts'
+import { identityProviderEvents, identityProviders } from './identity-providers/identity-providers.v2.ts'
+import { groupInviteEvents, groupInvites } from './invites/group-invites.v2.ts'
+import { roleBindingEvents, roleBindings } from './roles/role-bindings.v2.ts'
+import { roleEvents, roles } from './roles/roles.v2.ts'
+import { terms, termsEvents } from './terms/terms.v2.ts'
 
 export const services: readonly Service[] = [
   { desc: GroupsService, handlers: groups },
@@ -28,4 +29,16 @@ export const services: readonly Service[] = [
   { desc: GroupInvitesService, handlers: groupInvites },
   { desc: AccountAssociationsService, handlers: accountAssociations },
   { desc: TermsService, handlers: terms },
+]
+
+export const eventBodies: readonly EventBody[] = [
+  ...groupEvents,
+  ...identityEvents,
+  ...roleEvents,
+  ...roleBindingEvents,
+  ...identityProviderEvents,
+  ...groupMappingEvents,
+  ...groupInviteEvents,
+  ...accountAssociationEvents,
+  ...termsEvents,
 ]

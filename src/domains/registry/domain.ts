@@ -4,11 +4,12 @@ import { TagHistoryService } from '#gen/pinfold/control/registry/v1/tag_history_
 import { ImagesService } from '#gen/pinfold/registry/v2/images_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
+import type { EventBody } from '#lib/event-body.ts'
 import { collection } from './blobs/collection.control.ts'
 import { images } from './images/images.v2.ts'
-import { repos } from './repos/repos.v2.ts'
+import { repoEvents, repos } from './repos/repos.v2.ts'
 import { tagHistory } from './tags/tag-history.control.ts'
-import { tags } from './tags/tags.v2.ts'
+import { tagEvents, tags } from './tags/tags.v2.ts'
 
 export const services: readonly Service[] = [
   { desc: ReposService, handlers: repos },
@@ -17,3 +18,5 @@ export const services: readonly Service[] = [
   { desc: BlobControlService, handlers: collection },
   { desc: ImagesService, handlers: images },
 ]
+
+export const eventBodies: readonly EventBody[] = [...repoEvents, ...tagEvents]

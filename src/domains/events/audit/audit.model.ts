@@ -27,10 +27,11 @@ export const auditFields = { createTime: { column: 'create_time', sort: true } }
 export type AuditFilter = { actor: string; subject: string; type: string; since: string; until: string }
 
 /** Events of what decides who may do what, and who is told of it, are audited. */
-const audited = /^dev\.pinfold\.api\.(?:iam|auth|events)\./
+const audited = /^(?:iam|auth|events)\./
 
-export function isAudited(type: string): boolean {
-  return audited.test(type)
+/** By the short name of the event. */
+export function isAudited(name: string): boolean {
+  return audited.test(name)
 }
 
 /** How far the matches of a filter are counted. */

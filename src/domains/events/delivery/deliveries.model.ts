@@ -1,3 +1,4 @@
+import { kindOf } from '#lib/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
 /** What became of a delivery, as its row has it. */
@@ -38,6 +39,17 @@ export type Settings = {
   blockedUntil: string
   oldSecretExpireTime: string
 }
+
+/** What others are told of a change, and what kind of change it was. */
+export type ShownSettings = Pick<Settings, 'uid' | 'types' | 'paused' | 'pauseReason'>
+export const changedSettings = kindOf<ShownSettings>('changed')
+export const pausedSettings = kindOf<ShownSettings>('paused')
+export const resumedSettings = kindOf<ShownSettings>('resumed')
+export const newSecretSettings = kindOf<ShownSettings>('new-secret')
+
+/** What is sent to try a sink. */
+export type TestEvent = { subscription: string; message: string }
+export const aTestEvent = kindOf<TestEvent>('test')
 
 /** One event for one subscription, as its owner sees it. */
 export type Delivery = {

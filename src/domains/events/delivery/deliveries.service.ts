@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto'
 import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import {
@@ -10,10 +9,11 @@ import {
   refuseIfAny,
   type ViolationType,
 } from '#lib/errors.ts'
+import type { Kind } from '#lib/event-body.ts'
 import { descriptionPattern, type Patch } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
-import { emit } from '../outbox/emit.ts'
+import { emit, newEvent, withId } from '../outbox/emit.ts'
 import { insertSentEvent } from '../outbox/outbox.store.ts'
 import { newSecret, secretText } from '../subscriptions/secrets.ts'
 import { subscriptionType } from '../subscriptions/subscriptions.model.ts'
@@ -42,7 +42,7 @@ export async function updateSettings(
 ): Promise<model.Settings> {
   const types = patch.paths.includes('types') ? [...new Set(patch.value.types ?? [])] : undefined
   if (types) checkTypes(types)
-  return change(call, uid, async (tx, { id }) => {
+  return change(call, uid, model.changedSettings, async (tx, { id }) => {
     if (types) await store.setTypes(tx, id, types)
     return true
   })
@@ -52,11 +52,11 @@ export async function pauseSubscription(call: Call, uid: string, reason: string)
   if (!descriptionPattern.test(reason)) {
     throw invalid({ field: 'reason', description: 'must be one line of at most 512 characters' })
   }
-  return change(call, uid, (tx, { id }) => pauseQueue(tx, id, reason))
+  return change(call, uid, model.pausedSettings, (tx, { id }) => pauseQueue(tx, id, reason))
 }
 
 export async function resumeSubscription(call: Call, uid: string): Promise<model.Settings> {
-  return change(call, uid, async (tx, { id }) => {
+  return change(call, uid, model.resumedSettings, async (tx, { id }) => {
     await lockRouting(tx)
     await resumeQueue(tx, id)
     return true
@@ -75,16 +75,11 @@ export async function rotateSecret(
   const { sealer } = call.app
   const secret = newSecret(sealer)
   const until = new Date(Date.parse(call.now) + overlapMs).toISOString()
-  const settings = await change(
-    call,
-    uid,
-    async (tx, { id, secretShown }) => {
-      // Nobody can be using one that nobody has seen.
-      await store.setSecret(tx, id, secret, secretShown && overlapMs > 0 ? until : '')
-      return true
-    },
-    (body) => ({ settings: body }),
-  )
+  const settings = await change(call, uid, model.newSecretSettings, async (tx, { id, secretShown }) => {
+    // Nobody can be using one that nobody has seen.
+    await store.setSecret(tx, id, secret, secretShown && overlapMs > 0 ? until : '')
+    return true
+  })
   return { secret: secretText(sealer, secret), settings }
 }
 
@@ -94,18 +89,9 @@ export async function sendTestEvent(call: Call, uid: string): Promise<model.Deli
   const { subscriber } = await requireSettings(db, uid)
   const target = await store.findTargetOf(db, subscriber.id)
   if (!target) throw notFound(subscriptionType, uid)
-  const event = {
-    uuid: randomUUIDv7(),
-    type: 'dev.pinfold.control.events.subscription.test.v1',
-    audience: 'CUSTOMER',
-    source: '/events/v2/subscriptions:sendTest',
-    subject: uid,
-    group: subscriber.group,
-    actor: JSON.stringify({ subject: call.caller.uid }),
-    bodyType: 'pinfold.control.events.v1.TestEvent',
-    body: JSON.stringify({ subscription: uid, message: 'a test, as you asked' }),
-    createTime: call.now,
-  }
+  const resource = model.aTestEvent({ subscription: uid, message: 'a test, as you asked' })
+  const about = { subject: uid, group: subscriber.group, resource }
+  const event = withId(newEvent(call.app, call.cause, 'control.events.subscription.test', about))
   const outcome = await attempt(call.app, call.url, target, { ...event, id: 0, extensions: '' })
   const id = await db.tx(async (tx) => {
     await lockRouting(tx)
@@ -225,16 +211,15 @@ function isFor({ uid, group, types }: store.Subscriber, event: store.PlacedEvent
 async function change(
   call: Call,
   uid: string,
+  kind: Kind<model.ShownSettings>,
   work: (tx: Tx, subscriber: store.Subscriber) => Promise<boolean>,
-  bodyOf: (settings: object) => object = (settings) => settings,
 ): Promise<model.Settings> {
   const settings = await call.app.db.tx(async (tx) => {
     const { subscriber } = await requireSettings(tx, uid)
     const changed = await work(tx, subscriber)
     const after = (await requireSettings(tx, uid)).settings
-    const { types, paused, pauseReason } = after
-    const body = bodyOf({ uid, types, paused, pauseReason })
-    if (changed) await emit(tx, call, { subject: uid, group: subscriber.group, body })
+    const about = { subject: uid, group: subscriber.group, resource: kind(after) }
+    if (changed) await emit(tx, call, 'events.subscription.updated', about)
     return after
   }, rowLocks)
   call.app.events.queued.notify()

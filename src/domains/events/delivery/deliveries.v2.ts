@@ -1,21 +1,29 @@
 import type { Handlers } from '#app.ts'
 import {
-  type DeliveriesService,
+  DeliveriesService,
   Delivery_State,
   type DeliveryAttempt as DeliveryAttemptMessage,
   type Delivery as DeliveryMessage,
   type SubscriptionSettings,
+  TestEventSchema,
 } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
 import { invalid } from '#lib/errors.ts'
+import { type EventBody, eventBody } from '#lib/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import {
+  aTestEvent,
+  changedSettings,
   type Delivery,
   type DeliveryAttempt,
   type DeliveryState,
   deliveryFields,
   deliveryStates,
+  newSecretSettings,
+  pausedSettings,
+  resumedSettings,
   type Settings,
+  type ShownSettings,
 } from './deliveries.model.ts'
 import * as service from './deliveries.service.ts'
 
@@ -80,6 +88,20 @@ export const deliveries: Handlers<typeof DeliveriesService> = {
   },
 }
 
+export const deliveryEvents: readonly EventBody[] = [
+  eventBody(DeliveriesService.method.updateSubscriptionSettings, changedSettings, toShown),
+  eventBody(DeliveriesService.method.pauseSubscription, pausedSettings, toShown),
+  eventBody(DeliveriesService.method.resumeSubscription, resumedSettings, toShown),
+  eventBody(DeliveriesService.method.rotateSubscriptionSecret, newSecretSettings, (settings) => ({
+    $typeName: 'pinfold.control.events.v1.RotateSubscriptionSecretResponse' as const,
+    settings: toShown(settings),
+  })),
+  eventBody(TestEventSchema, aTestEvent, (test) => ({
+    $typeName: 'pinfold.control.events.v1.TestEvent' as const,
+    ...test,
+  })),
+]
+
 const states: readonly (readonly [DeliveryState, Delivery_State])[] = [
   [deliveryStates.waiting, Delivery_State.WAITING],
   [deliveryStates.delivered, Delivery_State.DELIVERED],
@@ -103,6 +125,20 @@ function toSettings(settings: Settings): SubscriptionSettings {
     givenUp: BigInt(givenUp),
     ...(blockedUntil === '' ? {} : { blockedUntil: timestamp(blockedUntil) }),
     ...(oldSecretExpireTime === '' ? {} : { oldSecretExpireTime: timestamp(oldSecretExpireTime) }),
+  }
+}
+
+/** Without the state of the queue, which is no part of the change. */
+function toShown({ uid, types, paused, pauseReason }: ShownSettings): SubscriptionSettings {
+  return {
+    $typeName: 'pinfold.control.events.v1.SubscriptionSettings',
+    uid,
+    types: [...types],
+    paused,
+    pauseReason,
+    waiting: 0n,
+    givenUp: 0n,
+    failures: 0,
   }
 }
 

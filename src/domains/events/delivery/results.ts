@@ -2,9 +2,10 @@
 // disk has syncs.
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { queueEvents } from '../outbox/emit.ts'
+import { ownCause } from '#lib/cause.ts'
+import { type NewEvent, newEvent, queueEvents } from '../outbox/emit.ts'
 import type { Outcome } from './attempt.ts'
-import { type DeliveryState, deliveryStates } from './deliveries.model.ts'
+import { type DeliveryState, deliveryStates, pausedSettings } from './deliveries.model.ts'
 import { freeQueue, pauseQueue, releaseQueue, type SinkState, setSinkState } from './queues.store.ts'
 import { insertAttempts, markDelivered, markFailed } from './sending.store.ts'
 
@@ -45,7 +46,7 @@ const enough = 16
 const retryMs = 500
 const triesAtEnd = 5
 
-export function createLedger(app: Pick<App, 'db' | 'log' | 'clock' | 'events'>, node: string): Ledger {
+export function createLedger(app: Pick<App, 'db' | 'log' | 'clock' | 'events' | 'eventTable'>, node: string): Ledger {
   const { db, log } = app
   let waiting: Waiting[] = []
   let timer: NodeJS.Timeout | undefined
@@ -115,26 +116,17 @@ async function writeBatch(tx: Tx, batch: readonly Waiting[]): Promise<unknown[]>
   return values
 }
 
-async function writeEntry(tx: Tx, app: Pick<App, 'clock' | 'events'>, entry: Entry): Promise<void> {
+async function writeEntry(tx: Tx, app: Pick<App, 'clock' | 'events' | 'eventTable'>, entry: Entry): Promise<void> {
   const { subscription, delivery, state, nextTime, sink, pause } = entry
   if (state !== deliveryStates.delivered) await markFailed(tx, delivery, state, nextTime)
   if (sink) await setSinkState(tx, subscription, sink)
   if (pause && (await pauseQueue(tx, subscription, pause.reason))) {
-    await queueEvents(tx, app, pausedEvent(pause, app.clock().toISOString()))
+    await queueEvents(tx, app, pausedEvent(app, pause))
   }
 }
 
 /** What a request to pause would have written, but that nobody has asked. */
-function pausedEvent({ uid, group, types, reason }: Pause, createTime: string) {
-  return {
-    type: 'dev.pinfold.api.events.subscription.updated.v1',
-    audience: 'CUSTOMER',
-    source: '/events/v2/subscriptions:pause',
-    subject: uid,
-    group,
-    actor: '{"subject":""}',
-    bodyType: 'pinfold.control.events.v1.SubscriptionSettings',
-    body: JSON.stringify({ uid, types: JSON.parse(types), paused: true, pause_reason: reason }),
-    createTime,
-  }
+function pausedEvent(app: Pick<App, 'clock' | 'eventTable'>, { uid, group, types, reason }: Pause): NewEvent {
+  const resource = pausedSettings({ uid, types: JSON.parse(types) as string[], paused: true, pauseReason: reason })
+  return newEvent(app, ownCause(app.clock), 'events.subscription.updated', { subject: uid, group, resource })
 }

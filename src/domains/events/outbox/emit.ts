@@ -1,6 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto'
-import type { App, Call, Caller } from '#app.ts'
+import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
+import type { EventName } from '#gen/event-names.ts'
+import type { Cause } from '#lib/cause.ts'
+import type { Resource } from '#lib/event-body.ts'
 import { newUid } from '#lib/uid.ts'
 import { isAudited, maxUserAgent } from '../audit/audit.model.ts'
 import { insertEntry } from '../audit/audit.store.ts'
@@ -11,48 +14,65 @@ export type EventInput = {
   subject: string
   /** The group whose subscriptions receive the event. */
   group: string
-  /** The JSON shape of the event's body: the resource, or for a deletion the request; null where there is nothing to say. */
-  body: object | null
-  /** Who caused it, where the method itself finds that out; otherwise the caller. */
+  /** What the event is about. How it is told is registered beside the messages of each version. */
+  resource: Resource
+  /** Who caused it, where the method itself finds that out. */
   actor?: string
+  /** Where it comes from, when that is no path of the API. */
+  source?: string
   /** CloudEvents extension attributes that only this kind of event has, by their lower-case names. */
   extensions?: Readonly<Record<string, string>>
 }
 
+/** An event that has no id yet. */
+export type NewEvent = Omit<OutboxEvent, 'uuid'>
+
 /**
- * Queues the event of the current method inside the caller's transaction, and writes it into the audit log if it is about
+ * Queues an event inside the transaction of the change that it tells of, and writes it into the audit log if it is about
  * access: the change, its event and its entry commit together.
  */
-export async function emit(tx: Tx, call: Call, { subject, group, body, actor, extensions }: EventInput): Promise<void> {
-  const rule = call.method.event
-  if (!rule) throw new Error(`${call.method.fullName} declares no event`)
+export async function emit(
+  tx: Tx,
+  { app, cause }: Pick<Work, 'app' | 'cause'>,
+  name: EventName,
+  input: EventInput,
+): Promise<void> {
+  const event = newEvent(app, cause, name, input)
+  await queueEvents(tx, app, event)
+  if (isAudited(name)) await audit(tx, cause, event)
+}
+
+/** The event as whoever called this version knows it. */
+export function newEvent(
+  { eventTable }: Pick<App, 'eventTable'>,
+  cause: Cause,
+  name: EventName,
+  { subject, group, resource, actor, source, extensions }: EventInput,
+): NewEvent {
+  const row = eventTable.find(name, cause.version, resource.kind)
   // The group has a column of its own.
-  const missing = rule.extensions.find((name) => name !== 'group' && extensions?.[name] === undefined)
-  if (missing) throw new Error(`${call.method.fullName} declares the extension ${missing} for its event`)
-  const event: Omit<OutboxEvent, 'uuid'> = {
-    type: rule.type,
-    audience: rule.audience,
-    source: rule.source,
+  const missing = row.extensions.find((one) => one !== 'group' && extensions?.[one] === undefined)
+  if (missing) throw new Error(`${name} declares the extension ${missing}`)
+  return {
+    type: row.type,
+    audience: row.audience,
+    source: source ?? row.source,
     subject,
     group,
-    actor: JSON.stringify(actor === undefined ? actorOf(call.caller) : { subject: actor }),
-    bodyType: rule.bodyType,
-    body: body === null ? 'null' : rule.render(body),
+    actor: JSON.stringify(actor === undefined ? actorOf(cause) : { subject: actor }),
+    bodyType: row.bodyType,
+    body: row.render(resource.value),
     ...(extensions ? { extensions } : {}),
-    createTime: call.now,
+    createTime: cause.now,
   }
-  await queueEvents(tx, call.app, event)
-  if (isAudited(event.type)) await audit(tx, call, event)
 }
 
 /** Who it is, and by which claims of an outside token they had signed in. */
-function actorOf({ uid, token }: Caller): { subject: string; act?: object } {
-  return { subject: uid, ...(token?.act ? { act: token.act } : {}) }
+function actorOf({ actor, act }: Cause): { subject: string; act?: object } {
+  return { subject: actor, ...(act ? { act } : {}) }
 }
 
-type Audited = Omit<OutboxEvent, 'uuid'>
-
-async function audit(tx: Tx, call: Call, { type, subject, group, actor, bodyType, body }: Audited): Promise<void> {
+async function audit(tx: Tx, cause: Cause, { type, subject, group, actor, bodyType, body }: NewEvent): Promise<void> {
   const who = JSON.parse(actor) as { subject: string; act?: object }
   await insertEntry(tx, {
     uid: newUid(group),
@@ -60,25 +80,22 @@ async function audit(tx: Tx, call: Call, { type, subject, group, actor, bodyType
     subject,
     actor: who.subject,
     act: who.act ? JSON.stringify(who.act) : '',
-    remoteAddress: call.source,
-    userAgent: call.userAgent.slice(0, maxUserAgent).toWellFormed(),
-    requestId: call.requestId,
+    remoteAddress: cause.source,
+    userAgent: cause.userAgent.slice(0, maxUserAgent).toWellFormed(),
+    requestId: cause.requestId,
     bodyType,
     body,
-    createTime: call.now,
+    createTime: cause.now,
   })
 }
 
-/** Queues events that no method of the contract declares, such as those of the registry's own protocol. */
-export async function queueEvents(
-  tx: Tx,
-  app: Pick<App, 'events'>,
-  ...events: Omit<OutboxEvent, 'uuid'>[]
-): Promise<void> {
-  await insertEvents(
-    tx,
-    // Of version 7, since ids that grow with time are cheaper to index.
-    events.map((event) => ({ uuid: randomUUIDv7(), ...event })),
-  )
+/** Queues events that are not audited, several with few statements. */
+export async function queueEvents(tx: Tx, app: Pick<App, 'events'>, ...events: NewEvent[]): Promise<void> {
+  await insertEvents(tx, events.map(withId))
   tx.after(() => app.events.written.notify())
+}
+
+/** The event with the id that every delivery of it carries: of version 7, since ids that grow are cheaper to index. */
+export function withId(event: NewEvent): OutboxEvent {
+  return { uuid: randomUUIDv7(), ...event }
 }

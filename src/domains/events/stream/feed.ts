@@ -5,23 +5,8 @@ import type { App } from '#app.ts'
 import type { Db } from '#db/sql.ts'
 import { AppError, unavailable } from '#lib/errors.ts'
 import type { Logger } from '#lib/log.ts'
+import type { Feed, PlacedEvent } from './stream.model.ts'
 import * as store from './stream.store.ts'
-
-export type Feed = {
-  /** Throws RESOURCE_EXHAUSTED when the caller follows too often already. */
-  follow(caller: string): Follower
-  close(): void
-}
-
-export type Follower = Disposable & {
-  /** The place of the newest event. */
-  newest(): Promise<number>
-  /** Some of the events behind a place, in order. Waits for one, but not longer than `waitMs`; the signal makes it reject. */
-  after(position: number, waitMs: number, signal: AbortSignal): Promise<Some>
-}
-
-/** `upTo` is the place that has been reached, also when what was there is not kept any more. */
-export type Some = { events: readonly store.PlacedEvent[]; upTo: number }
 
 const lookMs = 1000
 /** Few, since the body of an event may be large, and each stream that is behind holds so many. */
@@ -33,7 +18,7 @@ const maxRecentLength = 4 * 1024 * 1024
 type Parts = { db: Db; log: Logger; events: Pick<App['events'], 'routed'> }
 
 /** All events behind `base` and not behind `newest`. Only while somebody follows, so that nobody looks for nothing. */
-type View = { base: number; newest: number | undefined; recent: store.PlacedEvent[]; length: number; end(): void }
+type View = { base: number; newest: number | undefined; recent: PlacedEvent[]; length: number; end(): void }
 
 export function createFeed({ db, log, events }: Parts, perCaller: number): Feed {
   const followers = new Map<string, number>()
@@ -132,7 +117,7 @@ export function createFeed({ db, log, events }: Parts, perCaller: number): Feed 
   }
 }
 
-function keep(view: View, event: store.PlacedEvent): void {
+function keep(view: View, event: PlacedEvent): void {
   view.newest = event.position
   view.recent.push(event)
   view.length += event.body.length

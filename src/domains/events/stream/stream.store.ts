@@ -1,8 +1,5 @@
 import { type Reader, sql } from '#db/sql.ts'
-import type { Payload } from '../delivery/deliveries.model.ts'
-
-/** An event with its place in the one order of all events. */
-export type PlacedEvent = Payload & { position: number }
+import type { PlacedEvent } from './stream.model.ts'
 
 /** The place of the newest event; no lower one is given any more. */
 export async function newestPosition(reader: Reader): Promise<number> {

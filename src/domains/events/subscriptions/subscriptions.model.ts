@@ -1,3 +1,4 @@
+import { kindOf } from '#lib/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
 /** An address that receives the events of a group and everything below it. It never changes. */
@@ -8,6 +9,8 @@ export type Subscription = {
   createTime: string
   updateTime: string
 }
+
+export const aSubscription = kindOf<Subscription>('subscription')
 
 export const subscriptionType = 'events.pinfold.dev/Subscription'
 

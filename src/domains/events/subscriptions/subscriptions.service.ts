@@ -2,13 +2,14 @@ import type { Call } from '#app.ts'
 import { listScope, type UidpFilter } from '#domains/iam/access/list-scope.ts'
 import { groupParents, requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { type FieldViolation, notFound } from '#lib/errors.ts'
+import { aDeletion } from '#lib/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { newUid, parentOf } from '#lib/uid.ts'
 import { routeBacklog, routeEverything } from '../delivery/routing.ts'
 import { emit } from '../outbox/emit.ts'
 import { newSecret } from './secrets.ts'
-import { type Subscription, subscriptionFields, subscriptionType } from './subscriptions.model.ts'
+import { aSubscription, type Subscription, subscriptionFields, subscriptionType } from './subscriptions.model.ts'
 import * as store from './subscriptions.store.ts'
 
 export async function getSubscription(call: Call, uid: string): Promise<Subscription> {
@@ -46,7 +47,8 @@ export async function createSubscription(call: Call, parent: string, sink: strin
       await routeEverything(tx, call.now)
       await requireGroup(tx, parent)
       await store.insertSubscription(tx, created, secret)
-      await emit(tx, call, { subject: created.uid, group: parent, body: created })
+      const resource = aSubscription(created)
+      await emit(tx, call, 'events.subscription.created', { subject: created.uid, group: parent, resource })
     },
     { isolation: 'rowLocks' },
   )
@@ -63,7 +65,8 @@ export async function deleteSubscription(call: Call, uid: string): Promise<void>
     async (tx) => {
       const found = await store.findSubscription(tx, uid)
       if (!found || !(await store.deleteSubscription(tx, found))) throw notFound(subscriptionType, uid)
-      await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+      const resource = aDeletion({ uid })
+      await emit(tx, call, 'events.subscription.deleted', { subject: uid, group: parentOf(uid), resource })
     },
     { isolation: 'rowLocks' },
   )

@@ -1,13 +1,14 @@
 import type { Handlers } from '#app.ts'
-import type {
-  Subscription as SubscriptionMessage,
+import {
+  type Subscription as SubscriptionMessage,
   SubscriptionsService,
 } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
 import { invalid } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import { type Subscription, subscriptionFields } from './subscriptions.model.ts'
+import { aSubscription, type Subscription, subscriptionFields } from './subscriptions.model.ts'
 import * as service from './subscriptions.service.ts'
 
 export const subscriptions: Handlers<typeof SubscriptionsService> = {
@@ -38,6 +39,11 @@ export const subscriptions: Handlers<typeof SubscriptionsService> = {
     return empty
   },
 }
+
+export const subscriptionEvents: readonly EventBody[] = [
+  eventBody(SubscriptionsService.method.createSubscription, aSubscription, toMessage),
+  deletionBody(SubscriptionsService.method.deleteSubscription),
+]
 
 function toMessage({ uid, sink, createTime, updateTime }: Subscription): SubscriptionMessage {
   return {

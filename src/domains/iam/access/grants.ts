@@ -1,18 +1,11 @@
 import type { Reader } from '#db/sql.ts'
 import { listGrants } from '../roles/role-bindings.store.ts'
 import { maskOf } from './capabilities.ts'
-import type { Grants } from './rights.ts'
+import type { GrantCache, Grants } from './grants.model.ts'
 
 /** How old a cached answer may be, so that a revocation on another node counts within a second. */
 const maxAgeMs = 500
 const maxEntries = 10_000
-
-/** What each identity is bound to, read at most twice a second. */
-export type GrantCache = {
-  of(identity: string): Promise<Grants>
-  /** Forgets everything; call it after a commit that changes bindings, roles or identities. */
-  clear(): void
-}
 
 type Entry = { grants: Promise<Grants>; loadedAt: number }
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { top } from '#lib/uid.ts'
 import { capabilities, everyCapability, maskOf } from './capabilities.ts'
-import { createRights, type Grants, noRights } from './rights.ts'
+import type { Grants } from './grants.model.ts'
+import { createRights, noRights } from './rights.ts'
 
 const org = 'a'.repeat(40)
 const other = 'b'.repeat(40)

@@ -1,9 +1,6 @@
-import type { Rights } from '#app.ts'
 import { isAtOrBelow, lineage, parentOf, top } from '#lib/uid.ts'
 import { capabilities, everyCapability } from './capabilities.ts'
-
-/** Capability masks by the place at which they are held; they hold below it as well. */
-export type Grants = ReadonlyMap<string, bigint>
+import type { Grants, Rights } from './grants.model.ts'
 
 export type RightsInput = {
   /** The identity's own uid. One that lives in a sub-group never reaches above that group. */

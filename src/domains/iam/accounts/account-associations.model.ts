@@ -1,3 +1,4 @@
+import { kindOf } from '#lib/event-body.ts'
 import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
 
 export type GitHubInstallation = { installationId: string; name: string }
@@ -30,6 +31,8 @@ export type AccountAssociation = Accounts & {
   createTime: string
   updateTime: string
 }
+
+export const anAssociation = kindOf<AccountAssociation>('association')
 
 export const accountAssociationType = 'iam.pinfold.dev/AccountAssociation'
 

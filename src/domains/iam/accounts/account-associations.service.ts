@@ -2,6 +2,7 @@ import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { alreadyExists, type FieldViolation, notFound } from '#lib/errors.ts'
+import { aDeletion } from '#lib/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { parentOf } from '#lib/uid.ts'
@@ -15,6 +16,7 @@ import {
   accountAssociationFields,
   accountAssociationType,
   accountPatterns,
+  anAssociation,
   emptyAccounts,
   maxAccounts,
 } from './account-associations.model.ts'
@@ -54,7 +56,11 @@ export async function createAccountAssociation(
     if (!(await store.insertAssociation(tx, created))) {
       throw alreadyExists(accountAssociationType, group, 'the group has an account association')
     }
-    await emit(tx, call, { subject: group, group, body: created })
+    await emit(tx, call, 'iam.account_associations.created', {
+      subject: group,
+      group,
+      resource: anAssociation(created),
+    })
   })
   call.log.info('account association created', { group })
   return created
@@ -71,7 +77,7 @@ export async function updateAccountAssociation(
     const after = { ...whole(patched), updateTime: call.now }
     await checkAssociation(tx, after)
     await store.patchAssociation(tx, before, after)
-    await emit(tx, call, { subject: group, group, body: after })
+    await emit(tx, call, 'iam.account_associations.updated', { subject: group, group, resource: anAssociation(after) })
     return after
   })
   call.log.info('account association updated', { group, paths: patch.paths })
@@ -84,7 +90,8 @@ export async function deleteAccountAssociation(call: Call, group: string): Promi
     const association = await store.findAssociation(tx, group)
     if (!association) return false
     await store.deleteAssociation(tx, association)
-    await emit(tx, call, { subject: group, group, body: null })
+    const resource = aDeletion({ uid: group })
+    await emit(tx, call, 'iam.account_associations.deleted', { subject: group, group, resource })
     return true
   })
   if (deleted) call.log.info('account association deleted', { group })

@@ -1,15 +1,21 @@
 import type { Handlers } from '#app.ts'
 import {
-  type AccountAssociationsService,
+  AccountAssociationsService,
   AccountProviderType,
   type AccountAssociation as AssociationMessage,
   CheckStatus,
 } from '#gen/pinfold/iam/v2/account_associations_pb.ts'
 import { invalid } from '#lib/errors.ts'
+import { aDeletion, type EventBody, eventBody } from '#lib/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import { type AccountAssociation, type Accounts, accountAssociationFields } from './account-associations.model.ts'
+import {
+  type AccountAssociation,
+  type Accounts,
+  accountAssociationFields,
+  anAssociation,
+} from './account-associations.model.ts'
 import * as service from './account-associations.service.ts'
 
 export const accountAssociations: Handlers<typeof AccountAssociationsService> = {
@@ -54,6 +60,12 @@ export const accountAssociations: Handlers<typeof AccountAssociationsService> = 
     }
   },
 }
+
+export const accountAssociationEvents: readonly EventBody[] = [
+  eventBody(AccountAssociationsService.method.createAccountAssociation, anAssociation, toMessage),
+  eventBody(AccountAssociationsService.method.updateAccountAssociation, anAssociation, toMessage),
+  eventBody(AccountAssociationsService.method.deleteAccountAssociation, aDeletion, () => null),
+]
 
 function cloudOf(type: AccountProviderType): 'amazon' | 'google' | 'azure' {
   if (type === AccountProviderType.AMAZON) return 'amazon'

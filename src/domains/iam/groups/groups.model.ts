@@ -1,3 +1,4 @@
+import { kindOf } from '#lib/event-body.ts'
 import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
 
 /** An organisation (a root) or a folder. Its uid starts with the uid of the group above it. */
@@ -16,6 +17,8 @@ export type Group = {
   createTime: string
   updateTime: string
 }
+
+export const aGroup = kindOf<Group>('group')
 
 export const groupType = 'iam.pinfold.dev/Group'
 

@@ -1,4 +1,4 @@
-import type { Call } from '#app.ts'
+import type { Call, Work } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import {
@@ -11,16 +11,20 @@ import {
   type PreconditionViolation,
   permissionDenied,
 } from '#lib/errors.ts'
+import { aDeletion } from '#lib/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import { type Branch, type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isUid, lineage, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
+import { capabilityNumber } from '../access/capabilities.ts'
 import { listScope, type ScopeRules, type UidpFilter } from '../access/list-scope.ts'
 import { findAssociation } from '../accounts/account-associations.store.ts'
 import { deleteInvitesOfGroup } from '../invites/group-invites.store.ts'
 import { deleteAcceptances } from '../terms/terms.store.ts'
-import { domainPattern, type Group, groupFields, groupType, maxGroupDepth, ready } from './groups.model.ts'
+import { aGroup, domainPattern, type Group, groupFields, groupType, maxGroupDepth, ready } from './groups.model.ts'
 import * as store from './groups.store.ts'
 import { bindOwner, unbindGroup } from './owners.service.ts'
+
+const create = capabilityNumber('groups.create')
 
 export type NewGroup = Pick<Group, 'name' | 'description' | 'verified' | 'kind'>
 
@@ -88,31 +92,31 @@ export async function listGroups(
   return toListed(call, page, rows, total)
 }
 
-/** `parent` is empty for an organisation, else a uid, the tail of one, or the name of a group the caller can reach. */
-export async function createGroup(call: Call, parent: string, input: NewGroup): Promise<Group> {
-  const parentUid = await resolveParent(call, parent)
-  checkMayCreate(call, parentUid)
-  checkGroup(call, input, parentUid)
+/** `parent` is `/` for an organisation. */
+export async function createGroup(work: Work, parent: string, input: NewGroup): Promise<Group> {
+  const { app, caller, cause } = work
+  checkMayCreate(work, parent)
+  checkGroup(work, input, parent)
 
-  const group = await call.app.db.tx(async (tx) => {
-    if (parentUid !== top) await requireGroup(tx, parentUid)
-    const above = parentUid === top ? undefined : await requireGroup(tx, rootOf(parentUid))
+  const group = await app.db.tx(async (tx) => {
+    if (parent !== top) await requireGroup(tx, parent)
+    const above = parent === top ? undefined : await requireGroup(tx, rootOf(parent))
     const created: Group = {
       ...input,
       kind: above ? above.kind : input.kind,
-      uid: newUid(parentUid),
+      uid: newUid(parent),
       status: above ? above.status : ready,
       resourceLimits: {},
-      createTime: call.now,
-      updateTime: call.now,
+      createTime: cause.now,
+      updateTime: cause.now,
     }
-    if (!(await store.insertGroup(tx, created))) throw nameTaken(input.name, parentUid)
-    if (parentUid === top && !call.caller.operator) await bindOwner(tx, call, created.uid)
-    await emit(tx, call, { subject: created.uid, group: created.uid, body: created })
+    if (!(await store.insertGroup(tx, created))) throw nameTaken(input.name, parent)
+    if (parent === top && !caller.operator) await bindOwner(tx, work, created.uid)
+    await emit(tx, work, 'iam.group.created', { subject: created.uid, group: created.uid, resource: aGroup(created) })
     return created
   })
-  call.app.grants.clear()
-  call.log.info('group created', { uid: group.uid })
+  app.grants.clear()
+  work.log.info('group created', { uid: group.uid })
   return group
 }
 
@@ -132,7 +136,7 @@ export async function updateGroup(call: Call, uid: string, patch: Patch<Group>):
     }
     if (!(await store.patchGroup(tx, before, after))) throw nameTaken(after.name, parentOf(uid))
     if (before.kind !== after.kind) await store.setKindBelow(tx, uid, after.kind)
-    await emit(tx, call, { subject: uid, group: uid, body: after })
+    await emit(tx, call, 'iam.group.updated', { subject: uid, group: uid, resource: aGroup(after) })
     return after
   })
   call.app.paths.clear()
@@ -157,7 +161,7 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
     await deleteInvitesOfGroup(tx, uid)
     await deleteAcceptances(tx, uid)
     await store.deleteGroup(tx, group)
-    await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+    await emit(tx, call, 'iam.group.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
   })
   call.app.grants.clear()
   call.app.paths.clear()
@@ -167,7 +171,8 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
 /** How many groups of one name or tail are looked at; more than one that fits is refused anyway. */
 const maxMatches = 100
 
-async function resolveParent(call: Call, parent: string): Promise<string> {
+/** `parent` is empty for an organisation, else a uid, the tail of one, or the name of a group the caller can reach. */
+export async function resolveParent(call: Call, parent: string): Promise<string> {
   if (parent === '') return top
   if (isUid(parent)) return parent
   const reachable = call.reach.flatMap((place): Branch[] => [
@@ -185,18 +190,15 @@ async function resolveParent(call: Call, parent: string): Promise<string> {
   return only.uid
 }
 
-function checkMayCreate(call: Call, parent: string): void {
-  const { access } = call.method
-  const needed = access.mode === 'open' ? [] : access.capabilities
-  if (call.caller.rights.holds(parent, needed)) return
+function checkMayCreate({ app, caller }: Work, parent: string): void {
+  if (caller.rights.holds(parent, [create])) return
   if (parent !== top) throw permissionDenied()
-  if (!call.app.config.openOrganizations)
-    throw permissionDenied('only the operator creates organisations on this server')
+  if (!app.config.openOrganizations) throw permissionDenied('only the operator creates organisations on this server')
   // It would be bound to a group outside its own, which gives it nothing, and nobody would own the organisation.
-  if (parentOf(call.caller.uid) !== top) throw permissionDenied('an identity of a group cannot own an organisation')
+  if (parentOf(caller.uid) !== top) throw permissionDenied('an identity of a group cannot own an organisation')
 }
 
-function checkGroup(call: Call, group: NewGroup, parent: string, before?: Group): void {
+function checkGroup({ caller }: Work, group: NewGroup, parent: string, before?: Group): void {
   const problems: FieldViolation[] = []
   const staffOnly = group.verified !== (before?.verified ?? false) || group.kind !== (before?.kind ?? 0)
   if (parent !== top) {
@@ -206,7 +208,7 @@ function checkGroup(call: Call, group: NewGroup, parent: string, before?: Group)
       problems.push({ field: 'parent', description: `groups nest at most ${maxGroupDepth} deep` })
     }
   } else {
-    if (staffOnly && !call.caller.operator) {
+    if (staffOnly && !caller.operator) {
       throw permissionDenied('only staff set verified and kind')
     }
     if (group.verified && !domainPattern.test(group.name)) {

@@ -1,10 +1,11 @@
 import type { Handlers } from '#app.ts'
-import type { Group as GroupMessage, GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
+import { type Group as GroupMessage, GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import { invalid } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import { type Group, groupFields } from './groups.model.ts'
+import { aGroup, type Group, groupFields } from './groups.model.ts'
 import * as service from './groups.service.ts'
 
 export const groups: Handlers<typeof GroupsService> = {
@@ -26,7 +27,8 @@ export const groups: Handlers<typeof GroupsService> = {
   },
 
   async createGroup(call, { parent, group }) {
-    return toMessage(await service.createGroup(call, parent, fromMessage(group)))
+    const input = fromMessage(group)
+    return toMessage(await service.createGroup(call, await service.resolveParent(call, parent), input))
   },
 
   async updateGroup(call, { group, updateMask }) {
@@ -39,6 +41,12 @@ export const groups: Handlers<typeof GroupsService> = {
     return empty
   },
 }
+
+export const groupEvents: readonly EventBody[] = [
+  eventBody(GroupsService.method.createGroup, aGroup, toMessage),
+  eventBody(GroupsService.method.updateGroup, aGroup, toMessage),
+  deletionBody(GroupsService.method.deleteGroup),
+]
 
 function fromMessage(group: GroupMessage | undefined) {
   if (!group) throw invalid({ field: 'group', description: 'is required' })

@@ -1,5 +1,5 @@
 // Who owns an organisation, and that somebody always does.
-import type { Call } from '#app.ts'
+import type { Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { failedPrecondition } from '#lib/errors.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
@@ -8,13 +8,13 @@ import type { RoleBinding } from '../roles/role-bindings.model.ts'
 import * as store from '../roles/role-bindings.store.ts'
 
 /** Makes the caller the owner of a group that the same transaction creates. */
-export async function bindOwner(tx: Tx, call: Call, group: string): Promise<void> {
+export async function bindOwner(tx: Tx, { caller, cause }: Work, group: string): Promise<void> {
   await store.insertBinding(tx, {
     uid: newUid(group),
-    identityUid: call.caller.uid,
+    identityUid: caller.uid,
     roleUid: ownerRole.uid,
-    createTime: call.now,
-    updateTime: call.now,
+    createTime: cause.now,
+    updateTime: cause.now,
   })
 }
 

@@ -1,3 +1,4 @@
+import { kindOf } from '#lib/event-body.ts'
 import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
 
 /** Matches the claims of a token that another issuer signed. Exactly one of each pair of issuer and subject. */
@@ -57,6 +58,8 @@ export type Identity = Relationship & {
   createTime: string
   updateTime: string
 }
+
+export const anIdentity = kindOf<Identity>('identity')
 
 export const identityType = 'iam.pinfold.dev/Identity'
 

@@ -2,6 +2,7 @@ import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { invalid, notFound, permissionDenied } from '#lib/errors.ts'
+import { aDeletion } from '#lib/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { newUid, parentOf } from '#lib/uid.ts'
@@ -10,7 +11,14 @@ import { listScope, type UidpFilter } from '../access/list-scope.ts'
 import { groupParents, requireGroup } from '../groups/groups.service.ts'
 import { unbindIdentity } from '../groups/owners.service.ts'
 import { listGrants } from '../roles/role-bindings.store.ts'
-import { type Identity, identityFields, identityType, type Relationship, relationshipKind } from './identities.model.ts'
+import {
+  anIdentity,
+  type Identity,
+  identityFields,
+  identityType,
+  type Relationship,
+  relationshipKind,
+} from './identities.model.ts'
 import * as store from './identities.store.ts'
 import { personUid } from './people.ts'
 import { checkRelationship, keepLatest, withDefaults } from './relationships.ts'
@@ -66,7 +74,11 @@ export async function createIdentity(call: Call, parent: string, input: NewIdent
   await call.app.db.tx(async (tx) => {
     await requireGroup(tx, parent)
     await store.insertIdentity(tx, identity)
-    await emit(tx, call, { subject: identity.uid, group: parent, body: identity })
+    await emit(tx, call, 'iam.identity.created', {
+      subject: identity.uid,
+      group: parent,
+      resource: anIdentity(identity),
+    })
   })
   call.log.info('identity created', { uid: identity.uid })
   return identity
@@ -86,7 +98,7 @@ export async function updateIdentity(call: Call, uid: string, patch: Patch<Ident
     checkIdentity(after)
     if (kind && JSON.stringify(before[kind]) !== JSON.stringify(after[kind])) await checkTakeover(tx, call, uid)
     await store.patchIdentity(tx, before, after)
-    await emit(tx, call, { subject: uid, group: parentOf(uid), body: after })
+    await emit(tx, call, 'iam.identity.updated', { subject: uid, group: parentOf(uid), resource: anIdentity(after) })
     return after
   })
   call.log.info('identity updated', { uid, paths: patch.paths })
@@ -100,7 +112,7 @@ export async function deleteIdentity(call: Call, uid: string): Promise<void> {
     if (!identity) throw notFound(identityType, uid)
     await unbindIdentity(tx, uid)
     await store.deleteIdentity(tx, identity)
-    await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+    await emit(tx, call, 'iam.identity.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
   })
   call.app.grants.clear()
   call.log.info('identity deleted', { uid })

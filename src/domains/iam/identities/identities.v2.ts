@@ -1,15 +1,16 @@
 import type { Handlers } from '#app.ts'
 import {
-  type IdentitiesService,
+  IdentitiesService,
   type Identity as IdentityMessage,
   RelationshipType,
   type ServicePrincipal,
 } from '#gen/pinfold/iam/v2/identities_pb.ts'
 import { invalid } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import { type Identity, identityFields, type Relationship, relationshipTypes } from './identities.model.ts'
+import { anIdentity, type Identity, identityFields, type Relationship, relationshipTypes } from './identities.model.ts'
 import * as service from './identities.service.ts'
 
 const storedTypes: Record<number, string> = {
@@ -63,6 +64,12 @@ export const identities: Handlers<typeof IdentitiesService> = {
     return empty
   },
 }
+
+export const identityEvents: readonly EventBody[] = [
+  eventBody(IdentitiesService.method.createIdentity, anIdentity, toMessage),
+  eventBody(IdentitiesService.method.updateIdentity, anIdentity, toMessage),
+  deletionBody(IdentitiesService.method.deleteIdentity),
+]
 
 function fromMessage(identity: IdentityMessage | undefined) {
   if (!identity) throw invalid({ field: 'identity', description: 'is required' })

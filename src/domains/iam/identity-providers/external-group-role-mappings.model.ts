@@ -1,3 +1,4 @@
+import { kindOf } from '#lib/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
 /** Gives a role, for one session, to whoever the identity provider reports in an external group. Never changes. */
@@ -11,6 +12,11 @@ export type GroupMapping = {
   scope: string
   createTime: string
 }
+
+export const aGroupMapping = kindOf<GroupMapping>('mapping')
+/** Some of the mappings of one identity provider, which is their parent. */
+export type GroupMappings = { parent: string; mappings: readonly GroupMapping[] }
+export const someGroupMappings = kindOf<GroupMappings>('mappings')
 
 export const groupMappingType = 'iam.pinfold.dev/ExternalGroupRoleMapping'
 

@@ -1,6 +1,7 @@
 import type { Call } from '#app.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { alreadyExists, type FieldViolation, invalid, notFound } from '#lib/errors.ts'
+import { aDeletion } from '#lib/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
@@ -8,10 +9,12 @@ import { listScope, type UidpFilter } from '../access/list-scope.ts'
 import { groupParents } from '../groups/groups.service.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
 import {
+  aGroupMapping,
   type GroupMapping,
   groupMappingFields,
   groupMappingType,
   maxMappingBatch,
+  someGroupMappings,
 } from './external-group-role-mappings.model.ts'
 import * as store from './external-group-role-mappings.store.ts'
 import { requireProvider } from './identity-providers.service.ts'
@@ -56,8 +59,12 @@ export async function createGroupMapping(call: Call, parent: string, input: NewM
     if (!(await store.insertMapping(tx, mapping))) {
       throw alreadyExists(groupMappingType, mapping.externalGroupId, 'the external group has this role already')
     }
-    const extensions = { identityprovider: parent }
-    await emit(tx, call, { subject: mapping.uid, group: rootOf(parent), body: shown(mapping), extensions })
+    await emit(tx, call, 'iam.external_group_role_mappings.created', {
+      subject: mapping.uid,
+      group: rootOf(parent),
+      resource: aGroupMapping(mapping),
+      extensions: { identityprovider: parent },
+    })
   })
   call.log.info('group mapping created', { uid: mapping.uid })
   return mapping
@@ -68,8 +75,12 @@ export async function deleteGroupMapping(call: Call, uid: string): Promise<void>
     const mapping = await store.findMapping(tx, uid)
     if (!mapping) throw notFound(groupMappingType, uid)
     await store.deleteMapping(tx, mapping)
-    const extensions = { identityprovider: parentOf(uid) }
-    await emit(tx, call, { subject: uid, group: rootOf(uid), body: { uid }, extensions })
+    await emit(tx, call, 'iam.external_group_role_mappings.deleted', {
+      subject: uid,
+      group: rootOf(uid),
+      resource: aDeletion({ uid }),
+      extensions: { identityprovider: parentOf(uid) },
+    })
   })
   call.log.info('group mapping deleted', { uid })
 }
@@ -92,9 +103,12 @@ export async function deleteGroupMappings(
     const found = await store.findMappings(tx, uids)
     for (const mapping of found) await store.deleteMapping(tx, mapping)
     if (found.length > 0) {
-      const body = { parent, externalGroupRoleMappings: found.map(shown) }
-      const extensions = { identityprovider: parent }
-      await emit(tx, call, { subject: parent, group: rootOf(parent), body, extensions })
+      await emit(tx, call, 'iam.external_group_role_mappings.deleted.batch', {
+        subject: parent,
+        group: rootOf(parent),
+        resource: someGroupMappings({ parent, mappings: found }),
+        extensions: { identityprovider: parent },
+      })
     }
     return found
   })
@@ -110,9 +124,4 @@ function checkMapping(mapping: GroupMapping, organisation: string): void {
     problems.push({ field: 'scope', description: 'must be the organisation of the identity provider' })
   }
   checkFields<GroupMapping>(groupMappingFields, mapping, problems)
-}
-
-/** As an event shows it: what the caller got. */
-function shown(mapping: GroupMapping): object {
-  return { ...mapping, identityProviderUid: parentOf(mapping.uid), updateTime: mapping.createTime }
 }

@@ -1,14 +1,22 @@
 import type { Handlers } from '#app.ts'
-import type {
+import {
+  type BatchDeleteExternalGroupRoleMappingsResponse,
   ExternalGroupRoleMappingsService,
-  ExternalGroupRoleMapping as MappingMessage,
+  type ExternalGroupRoleMapping as MappingMessage,
 } from '#gen/pinfold/iam/v2/external_group_role_mappings_pb.ts'
 import { invalid } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { parentOf } from '#lib/uid.ts'
 import { empty } from '#lib/wire.ts'
-import { type GroupMapping, groupMappingFields } from './external-group-role-mappings.model.ts'
+import {
+  aGroupMapping,
+  type GroupMapping,
+  type GroupMappings,
+  groupMappingFields,
+  someGroupMappings,
+} from './external-group-role-mappings.model.ts'
 import * as service from './external-group-role-mappings.service.ts'
 
 export const externalGroupRoleMappings: Handlers<typeof ExternalGroupRoleMappingsService> = {
@@ -41,14 +49,15 @@ export const externalGroupRoleMappings: Handlers<typeof ExternalGroupRoleMapping
   },
 
   async batchDeleteExternalGroupRoleMappings(call, { parent, names }) {
-    const deleted = await service.deleteGroupMappings(call, parent, names)
-    return {
-      $typeName: 'pinfold.platform.iam.v2.BatchDeleteExternalGroupRoleMappingsResponse',
-      parent,
-      externalGroupRoleMappings: deleted.map(toMessage),
-    }
+    return toBatch({ parent, mappings: await service.deleteGroupMappings(call, parent, names) })
   },
 }
+
+export const groupMappingEvents: readonly EventBody[] = [
+  eventBody(ExternalGroupRoleMappingsService.method.createExternalGroupRoleMapping, aGroupMapping, toMessage),
+  deletionBody(ExternalGroupRoleMappingsService.method.deleteExternalGroupRoleMapping),
+  eventBody(ExternalGroupRoleMappingsService.method.batchDeleteExternalGroupRoleMappings, someGroupMappings, toBatch),
+]
 
 function toMessage(mapping: GroupMapping): MappingMessage {
   return {
@@ -60,5 +69,13 @@ function toMessage(mapping: GroupMapping): MappingMessage {
     scope: mapping.scope,
     createTime: timestamp(mapping.createTime),
     updateTime: timestamp(mapping.createTime),
+  }
+}
+
+function toBatch({ parent, mappings }: GroupMappings): BatchDeleteExternalGroupRoleMappingsResponse {
+  return {
+    $typeName: 'pinfold.platform.iam.v2.BatchDeleteExternalGroupRoleMappingsResponse',
+    parent,
+    externalGroupRoleMappings: mappings.map(toMessage),
   }
 }

@@ -1,3 +1,4 @@
+import { kindOf } from '#lib/event-body.ts'
 import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
 
 export type Oidc = {
@@ -28,6 +29,8 @@ export type IdentityProvider = {
 export type ProviderInput = Pick<IdentityProvider, 'name' | 'description' | 'defaultRole'> & {
   oidc?: (Oidc & { clientSecret?: string }) | undefined
 }
+
+export const aProvider = kindOf<IdentityProvider>('provider')
 
 export const identityProviderType = 'iam.pinfold.dev/IdentityProvider'
 

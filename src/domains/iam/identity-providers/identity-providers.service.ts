@@ -2,6 +2,7 @@ import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { AppError, alreadyExists, type FieldViolation, invalid, notFound } from '#lib/errors.ts'
+import { aDeletion } from '#lib/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
@@ -11,6 +12,7 @@ import { isIssuerUrl } from '../identities/relationships.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
 import { deleteMapping, mappingsOfProvider } from './external-group-role-mappings.store.ts'
 import {
+  aProvider,
   emptyOidc,
   type IdentityProvider,
   identityProviderFields,
@@ -75,7 +77,8 @@ export async function createIdentityProvider(
   await call.app.db.tx(async (tx) => {
     await checkPlace(tx)
     if (!(await store.insertProvider(tx, provider, sealed))) throw nameTaken(name)
-    await emit(tx, call, { subject: provider.uid, group: parent, body: shown(provider) })
+    const resource = aProvider(provider)
+    await emit(tx, call, 'iam.identity_providers.created', { subject: provider.uid, group: parent, resource })
   })
   call.log.info('identity provider created', { uid: provider.uid })
   return provider
@@ -97,7 +100,8 @@ export async function updateIdentityProvider(
       throw new AppError('ABORTED', 'the identity provider was changed at the same time; try again')
     }
     if (!(await store.patchProvider(tx, before, after, sealed))) throw nameTaken(after.name)
-    await emit(tx, call, { subject: uid, group: parentOf(uid), body: shown(after) })
+    const resource = aProvider(after)
+    await emit(tx, call, 'iam.identity_providers.updated', { subject: uid, group: parentOf(uid), resource })
     return after
   })
   call.log.info('identity provider updated', { uid, paths: patch.paths })
@@ -110,7 +114,8 @@ export async function deleteIdentityProvider(call: Call, uid: string): Promise<v
     const provider = await requireProvider(tx, uid)
     for (const mapping of await mappingsOfProvider(tx, uid)) await deleteMapping(tx, mapping)
     await store.deleteProvider(tx, provider)
-    await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+    const resource = aDeletion({ uid })
+    await emit(tx, call, 'iam.identity_providers.deleted', { subject: uid, group: parentOf(uid), resource })
   })
   call.log.info('identity provider deleted', { uid })
 }
@@ -213,11 +218,6 @@ async function checkLimit(reader: Reader, parent: string): Promise<void> {
 
 function seal(call: Call, secret: string): Uint8Array {
   return secret === '' ? new Uint8Array() : call.app.sealer.seal(secretPurpose, Buffer.from(secret))
-}
-
-/** As an event shows it: everything that is not secret. */
-function shown(provider: IdentityProvider): object {
-  return { ...provider, scim: { enabled: false } }
 }
 
 function nameTaken(name: string): AppError {

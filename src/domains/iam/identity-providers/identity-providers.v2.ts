@@ -2,14 +2,20 @@ import type { Call, Handlers } from '#app.ts'
 import {
   IdentityProvider_OIDC_CorrelationRule as CorrelationRule,
   IdentityProvider_SCIM_CredentialState as CredentialState,
-  type IdentityProvidersService,
+  IdentityProvidersService,
   type IdentityProvider as ProviderMessage,
 } from '#gen/pinfold/iam/v2/identity_providers_pb.ts'
 import { invalid } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import { type IdentityProvider, identityProviderFields, type ProviderInput } from './identity-providers.model.ts'
+import {
+  aProvider,
+  type IdentityProvider,
+  identityProviderFields,
+  type ProviderInput,
+} from './identity-providers.model.ts'
 import * as service from './identity-providers.service.ts'
 
 export const identityProviders: Handlers<typeof IdentityProvidersService> = {
@@ -44,6 +50,12 @@ export const identityProviders: Handlers<typeof IdentityProvidersService> = {
     return empty
   },
 }
+
+export const identityProviderEvents: readonly EventBody[] = [
+  eventBody(IdentityProvidersService.method.createIdentityProvider, aProvider, (provider) => toMessage(provider)),
+  eventBody(IdentityProvidersService.method.updateIdentityProvider, aProvider, (provider) => toMessage(provider)),
+  deletionBody(IdentityProvidersService.method.deleteIdentityProvider),
+]
 
 function fromMessage(provider: ProviderMessage | undefined): ProviderInput {
   if (!provider) throw invalid({ field: 'identity_provider', description: 'is required' })

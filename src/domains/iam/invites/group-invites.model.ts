@@ -1,3 +1,4 @@
+import { kindOf } from '#lib/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
 /** An offer to join a group with a role. It never changes; a code that only its creator has seen redeems it. */
@@ -18,6 +19,8 @@ export type GroupInvite = {
 export type HydratedInvite = GroupInvite & {
   role: { uid: string; name: string; description: string; capabilities: number[] } | undefined
 }
+
+export const anInvite = kindOf<GroupInvite>('invite')
 
 export const groupInviteType = 'iam.pinfold.dev/GroupInvite'
 

@@ -1,6 +1,7 @@
 import type { Call } from '#app.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { type FieldViolation, notFound } from '#lib/errors.ts'
+import { aDeletion } from '#lib/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isUid, newUid, parentOf } from '#lib/uid.ts'
@@ -9,6 +10,7 @@ import { listScope, type UidpFilter } from '../access/list-scope.ts'
 import { groupParents, requireGroup } from '../groups/groups.service.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
 import {
+  anInvite,
   type GroupInvite,
   groupInviteFields,
   groupInviteType,
@@ -66,7 +68,7 @@ export async function createGroupInvite(
     await requireGrantableRole(tx, call, roleUid, parent)
     await store.sweepInvites(tx, parent, new Date(Date.parse(call.now) - keptAfter).toISOString())
     await store.insertInvite(tx, created, publicKey)
-    await emit(tx, call, { subject: uid, group: parent, body: { uid, expirationTime } })
+    await emit(tx, call, 'iam.group_invite.created', { subject: uid, group: parent, resource: anInvite(created) })
     return (await store.findInvite(tx, uid))!
   })
   call.log.info('group invite created', { uid })
@@ -79,7 +81,11 @@ export async function deleteGroupInvite(call: Call, uid: string): Promise<void> 
     const invite = await store.findInvite(tx, uid)
     if (!invite) throw notFound(groupInviteType, uid)
     await store.deleteInvite(tx, invite)
-    await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+    await emit(tx, call, 'iam.group_invite.deleted', {
+      subject: uid,
+      group: parentOf(uid),
+      resource: aDeletion({ uid }),
+    })
   })
   call.log.info('group invite deleted', { uid })
 }

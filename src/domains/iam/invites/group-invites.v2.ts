@@ -1,14 +1,15 @@
 import type { Handlers } from '#app.ts'
-import type {
-  GroupInviteRole,
+import {
+  type GroupInviteRole,
   GroupInvitesService,
-  GroupInvite as InviteMessage,
+  type GroupInvite as InviteMessage,
 } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
 import { invalid } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import { groupInviteFields, type HydratedInvite } from './group-invites.model.ts'
+import { anInvite, type GroupInvite, groupInviteFields, type HydratedInvite } from './group-invites.model.ts'
 import * as service from './group-invites.service.ts'
 
 export const groupInvites: Handlers<typeof GroupInvitesService> = {
@@ -44,6 +45,11 @@ export const groupInvites: Handlers<typeof GroupInvitesService> = {
   },
 }
 
+export const groupInviteEvents: readonly EventBody[] = [
+  eventBody(GroupInvitesService.method.createGroupInvite, anInvite, toTold),
+  deletionBody(GroupInvitesService.method.deleteGroupInvite),
+]
+
 /** Only the answer of a create has the code. */
 function toMessage(invite: HydratedInvite, code = ''): InviteMessage {
   return {
@@ -62,5 +68,19 @@ function toMessage(invite: HydratedInvite, code = ''): InviteMessage {
     keyId: invite.keyId,
     createTime: timestamp(invite.createTime),
     updateTime: timestamp(invite.createTime),
+  }
+}
+
+/** Whom it is for is nobody's business but the group's. */
+function toTold({ uid, expirationTime }: GroupInvite): InviteMessage {
+  return {
+    $typeName: 'pinfold.platform.iam.v2.GroupInvite',
+    uid,
+    roleUid: '',
+    email: '',
+    expirationTime: timestamp(expirationTime),
+    singleUse: false,
+    code: '',
+    keyId: '',
   }
 }

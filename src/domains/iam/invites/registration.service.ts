@@ -2,6 +2,7 @@ import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { AppError, invalid, type Reason } from '#lib/errors.ts'
+import { kindOf } from '#lib/event-body.ts'
 import { newUid, parentOf, top } from '#lib/uid.ts'
 import { findIdentity, insertIdentity } from '../identities/identities.store.ts'
 import { personUid } from '../identities/people.ts'
@@ -9,6 +10,10 @@ import { insertBinding } from '../roles/role-bindings.store.ts'
 import { type HydratedInvite, sameAddress } from './group-invites.model.ts'
 import { deleteInvite, findInviteByKey } from './group-invites.store.ts'
 import { type InviteCode, isSignedBy, readInviteCode } from './invite-code.ts'
+
+/** Who has an account now, and in which group; `group` is empty for none. */
+export type Registration = { identity: string; group: string }
+export const aRegistration = kindOf<Registration>('registration')
 
 /** Somebody whom a trusted provider vouches for. */
 export type Person = {
@@ -24,11 +29,7 @@ export type Person = {
  * Creates the account of a person who has none, and joins the group of an invite when there is a code. Both or neither; a
  * repetition changes nothing. INVALID_ARGUMENT for a malformed code, PERMISSION_DENIED for one that cannot be redeemed.
  */
-export async function registerPerson(
-  call: Call,
-  person: Person,
-  codeText: string,
-): Promise<{ identity: string; group: string }> {
+export async function registerPerson(call: Call, person: Person, codeText: string): Promise<Registration> {
   const code = codeText === '' ? undefined : readInviteCode(codeText)
   if (codeText !== '' && !code) throw invalid({ field: 'code', description: 'is not the code of an invite' })
   const uid = personUid(person.issuer, person.subject)
@@ -40,7 +41,8 @@ export async function registerPerson(
     const group = invite ? parentOf(invite.uid) : ''
     if (created || joined) {
       // Without a group nobody is told but the operator.
-      await emit(tx, call, { subject: uid, group: group || top, body: { identity: uid, group }, actor: uid })
+      const resource = aRegistration({ identity: uid, group })
+      await emit(tx, call, 'auth.registered', { subject: uid, group: group || top, resource, actor: uid })
     }
     return group
   })

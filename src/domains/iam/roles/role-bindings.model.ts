@@ -1,3 +1,4 @@
+import { kindOf } from '#lib/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
 /** Gives the capabilities of a role to an identity, on a group and everything below it. */
@@ -17,6 +18,9 @@ export type HydratedBinding = RoleBinding & {
   group: { uid: string; name: string; description: string }
   role: { uid: string; name: string; description: string }
 }
+
+export const aBinding = kindOf<HydratedBinding>('binding')
+export const someBindings = kindOf<readonly HydratedBinding[]>('bindings')
 
 export const roleBindingType = 'iam.pinfold.dev/RoleBinding'
 

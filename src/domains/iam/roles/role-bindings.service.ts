@@ -2,6 +2,7 @@ import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { type AppError, alreadyExists, type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import { aDeletion } from '#lib/event-body.ts'
 import { applyPatch, type Patch } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
@@ -11,11 +12,13 @@ import { keepAnOwner } from '../groups/owners.service.ts'
 import { identityType } from '../identities/identities.model.ts'
 import { identityExists } from '../identities/identities.service.ts'
 import {
+  aBinding,
   type HydratedBinding,
   maxBatch,
   type RoleBinding,
   roleBindingFields,
   roleBindingType,
+  someBindings,
 } from './role-bindings.model.ts'
 import * as store from './role-bindings.store.ts'
 import { requireGrantableRole } from './roles.service.ts'
@@ -51,7 +54,11 @@ export async function createRoleBinding(call: Call, parent: string, input: NewBi
   checkInput(parent, input)
   const binding = await call.app.db.tx(async (tx) => {
     const created = await insert(tx, call, parent, input)
-    await emit(tx, call, { subject: created.uid, group: parent, body: created })
+    await emit(tx, call, 'iam.rolebindings.created', {
+      subject: created.uid,
+      group: parent,
+      resource: aBinding(created),
+    })
     return created
   })
   call.app.grants.clear()
@@ -72,7 +79,8 @@ export async function createRoleBindings(
   const bindings = await call.app.db.tx(async (tx) => {
     const created: HydratedBinding[] = []
     for (const input of inputs) created.push(await insert(tx, call, parent, input))
-    await emit(tx, call, { subject: parent, group: parent, body: { roleBindings: created } })
+    const resource = someBindings(created)
+    await emit(tx, call, 'iam.rolebindings.created.batch', { subject: parent, group: parent, resource })
     return created
   })
   call.app.grants.clear()
@@ -94,7 +102,7 @@ export async function updateRoleBinding(call: Call, uid: string, patch: Patch<Ro
     }
     await store.patchBinding(tx, before, { ...before, identityUid, roleUid, updateTime: call.now })
     const after = (await store.findBinding(tx, uid))!
-    await emit(tx, call, { subject: uid, group: parentOf(uid), body: after })
+    await emit(tx, call, 'iam.rolebindings.updated', { subject: uid, group: parentOf(uid), resource: aBinding(after) })
     return after
   })
   call.app.grants.clear()
@@ -109,7 +117,11 @@ export async function deleteRoleBinding(call: Call, uid: string): Promise<void> 
     if (!binding) return false
     await keepAnOwner(tx, binding)
     await store.deleteBinding(tx, binding)
-    await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+    await emit(tx, call, 'iam.rolebindings.deleted', {
+      subject: uid,
+      group: parentOf(uid),
+      resource: aDeletion({ uid }),
+    })
     return true
   })
   call.app.grants.clear()

@@ -1,10 +1,15 @@
 import type { Handlers } from '#app.ts'
-import type { RoleBinding as RoleBindingMessage, RoleBindingsService } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
+import {
+  type BatchCreateRoleBindingsResponse,
+  type RoleBinding as RoleBindingMessage,
+  RoleBindingsService,
+} from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
 import { invalid } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import { type HydratedBinding, roleBindingFields } from './role-bindings.model.ts'
+import { aBinding, type HydratedBinding, roleBindingFields, someBindings } from './role-bindings.model.ts'
 import * as service from './role-bindings.service.ts'
 
 export const roleBindings: Handlers<typeof RoleBindingsService> = {
@@ -46,11 +51,7 @@ export const roleBindings: Handlers<typeof RoleBindingsService> = {
       }
       return { identityUid: binding.identityUid, roleUid: binding.roleUid || roleUid }
     })
-    const created = await service.createRoleBindings(call, parent, inputs)
-    return {
-      $typeName: 'pinfold.platform.iam.v2.BatchCreateRoleBindingsResponse',
-      roleBindings: created.map(toMessage),
-    }
+    return toBatch(await service.createRoleBindings(call, parent, inputs))
   },
 
   async updateRoleBinding(call, { roleBinding, updateMask }) {
@@ -63,6 +64,13 @@ export const roleBindings: Handlers<typeof RoleBindingsService> = {
     return empty
   },
 }
+
+export const roleBindingEvents: readonly EventBody[] = [
+  eventBody(RoleBindingsService.method.createRoleBinding, aBinding, toMessage),
+  eventBody(RoleBindingsService.method.batchCreateRoleBindings, someBindings, toBatch),
+  eventBody(RoleBindingsService.method.updateRoleBinding, aBinding, toMessage),
+  deletionBody(RoleBindingsService.method.deleteRoleBinding),
+]
 
 function fromMessage(binding: RoleBindingMessage | undefined, field = 'role_binding') {
   if (!binding) throw invalid({ field, description: 'is required' })
@@ -80,5 +88,12 @@ function toMessage(binding: HydratedBinding): RoleBindingMessage {
     identityUid: binding.identityUid,
     roleUid: binding.roleUid,
     updateTime: timestamp(binding.updateTime),
+  }
+}
+
+function toBatch(created: readonly HydratedBinding[]): BatchCreateRoleBindingsResponse {
+  return {
+    $typeName: 'pinfold.platform.iam.v2.BatchCreateRoleBindingsResponse',
+    roleBindings: created.map(toMessage),
   }
 }

@@ -1,3 +1,4 @@
+import { kindOf } from '#lib/event-body.ts'
 import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
 
 /** A named set of capabilities. Custom roles belong to a group and serve there and below; built-in ones serve anywhere. */
@@ -10,6 +11,8 @@ export type Role = {
   createTime: string
   updateTime: string
 }
+
+export const aRole = kindOf<Role>('role')
 
 export const roleType = 'iam.pinfold.dev/Role'
 

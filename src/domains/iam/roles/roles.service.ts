@@ -10,6 +10,7 @@ import {
   notFound,
   permissionDenied,
 } from '#lib/errors.ts'
+import { aDeletion } from '#lib/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
@@ -20,7 +21,7 @@ import { groupParents, requireGroup } from '../groups/groups.service.ts'
 import { isRoleMapped } from '../identity-providers/external-group-role-mappings.store.ts'
 import { isDefaultRole } from '../identity-providers/identity-providers.store.ts'
 import { isRoleOffered } from '../invites/group-invites.store.ts'
-import { type Role, roleFields, roleType } from './roles.model.ts'
+import { aRole, type Role, roleFields, roleType } from './roles.model.ts'
 import * as store from './roles.store.ts'
 
 export type NewRole = Pick<Role, 'name' | 'description' | 'capabilities'>
@@ -61,7 +62,7 @@ export async function createRole(call: Call, parent: string, input: NewRole): Pr
     const times = { createTime: call.now, updateTime: call.now }
     const created: Role = { ...input, capabilities: wanted, uid: newUid(parent), ...times }
     if (!(await store.insertRole(tx, created))) throw nameTaken(input.name)
-    await emit(tx, call, { subject: created.uid, group: parent, body: created })
+    await emit(tx, call, 'iam.roles.created', { subject: created.uid, group: parent, resource: aRole(created) })
     return created
   })
   call.log.info('role created', { uid: role.uid })
@@ -79,7 +80,7 @@ export async function updateRole(call: Call, uid: string, patch: Patch<Role>): P
     checkRole(after, before)
     checkGrantable(call, parentOf(uid), after.capabilities, before.capabilities)
     if (!(await store.patchRole(tx, before, after))) throw nameTaken(after.name)
-    await emit(tx, call, { subject: uid, group: parentOf(uid), body: known(after) })
+    await emit(tx, call, 'iam.roles.updated', { subject: uid, group: parentOf(uid), resource: aRole(known(after)) })
     return known(after)
   })
   call.app.grants.clear()
@@ -95,7 +96,7 @@ export async function deleteRole(call: Call, uid: string): Promise<void> {
     const use = await useOf(tx, uid, call.now)
     if (use) throw failedPrecondition({ type: 'RESOURCE_IN_USE', subject: uid, description: use })
     await store.deleteRole(tx, role)
-    await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+    await emit(tx, call, 'iam.roles.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
   })
   call.log.info('role deleted', { uid })
 }

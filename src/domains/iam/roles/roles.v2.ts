@@ -1,10 +1,11 @@
 import type { Handlers } from '#app.ts'
-import type { Role as RoleMessage, RolesService } from '#gen/pinfold/iam/v2/roles_pb.ts'
+import { type Role as RoleMessage, RolesService } from '#gen/pinfold/iam/v2/roles_pb.ts'
 import { invalid } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import { type Role, roleFields } from './roles.model.ts'
+import { aRole, type Role, roleFields } from './roles.model.ts'
 import * as service from './roles.service.ts'
 
 export const roles: Handlers<typeof RolesService> = {
@@ -39,6 +40,12 @@ export const roles: Handlers<typeof RolesService> = {
     return empty
   },
 }
+
+export const roleEvents: readonly EventBody[] = [
+  eventBody(RolesService.method.createRole, aRole, toMessage),
+  eventBody(RolesService.method.updateRole, aRole, toMessage),
+  deletionBody(RolesService.method.deleteRole),
+]
 
 function fromMessage(role: RoleMessage | undefined) {
   if (!role) throw invalid({ field: 'role', description: 'is required' })

@@ -1,3 +1,4 @@
+import { kindOf } from '#lib/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
 /** A legal text that the settings name. */
@@ -12,6 +13,10 @@ export type TermsAcceptance = {
   orgUid: string
   createTime: string
 }
+
+/** What was accepted at once for a group. */
+export type Accepted = { group: string; documentIds: string[] }
+export const acceptedTerms = kindOf<Accepted>('accepted')
 
 export const termsFields = {
   docId: { column: 'doc_id', sort: true },

@@ -4,7 +4,7 @@ import { invalid } from '#lib/errors.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { lineage } from '#lib/uid.ts'
 import { requireGroup } from '../groups/groups.service.ts'
-import type { TermsAcceptance } from './terms.model.ts'
+import { acceptedTerms, type TermsAcceptance } from './terms.model.ts'
 import * as store from './terms.store.ts'
 
 /** Accepting again changes nothing, and then there is nothing to tell anybody. */
@@ -22,7 +22,9 @@ export async function acceptTerms(call: Call, group: string, documentIds: readon
       const acceptance = { docId, orgUid: group, acceptedBy: call.caller.uid, createTime: call.now }
       if (await store.insertAcceptance(tx, acceptance)) accepted++
     }
-    if (accepted > 0) await emit(tx, call, { subject: group, group, body: { group, documentIds: wanted } })
+    if (accepted === 0) return
+    const resource = acceptedTerms({ group, documentIds: wanted })
+    await emit(tx, call, 'iam.terms.accepted', { subject: group, group, resource })
   })
   call.log.info('terms accepted', { group, documents: wanted })
   return wanted

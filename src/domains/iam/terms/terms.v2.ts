@@ -1,17 +1,18 @@
 import type { Handlers } from '#app.ts'
-import type { TermsAcceptance as AcceptanceMessage, TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
+import {
+  type TermsAcceptance as AcceptanceMessage,
+  type AcceptTermsResponse,
+  TermsService,
+} from '#gen/pinfold/iam/v2/terms_pb.ts'
+import { type EventBody, eventBody } from '#lib/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
-import { type TermsAcceptance, termsFields } from './terms.model.ts'
+import { type Accepted, acceptedTerms, type TermsAcceptance, termsFields } from './terms.model.ts'
 import * as service from './terms.service.ts'
 
 export const terms: Handlers<typeof TermsService> = {
   async acceptTerms(call, { group, documentIds }) {
-    return {
-      $typeName: 'pinfold.platform.iam.v2.AcceptTermsResponse',
-      group,
-      documentIds: await service.acceptTerms(call, group, documentIds),
-    }
+    return toAccepted({ group, documentIds: await service.acceptTerms(call, group, documentIds) })
   },
 
   async listTermsAcceptances(call, request) {
@@ -28,6 +29,8 @@ export const terms: Handlers<typeof TermsService> = {
   },
 }
 
+export const termsEvents: readonly EventBody[] = [eventBody(TermsService.method.acceptTerms, acceptedTerms, toAccepted)]
+
 function toMessage({ docId, acceptedBy, orgUid, createTime }: TermsAcceptance): AcceptanceMessage {
   return {
     $typeName: 'pinfold.platform.iam.v2.TermsAcceptance',
@@ -36,4 +39,8 @@ function toMessage({ docId, acceptedBy, orgUid, createTime }: TermsAcceptance): 
     orgUid,
     createTime: timestamp(createTime),
   }
+}
+
+function toAccepted(accepted: Accepted): AcceptTermsResponse {
+  return { $typeName: 'pinfold.platform.iam.v2.AcceptTermsResponse', ...accepted }
 }

@@ -1,5 +1,5 @@
 // Blobs that a repo has: reading, relying on them while pushing, mounting from other repos, deleting.
-import type { Call } from '#app.ts'
+import type { Work } from '#app.ts'
 import { type Content, ContentMissing } from '#blobs/blobs.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
@@ -8,46 +8,46 @@ import type { Blob } from './blobs.model.ts'
 import * as store from './blobs.store.ts'
 import { deleteUploadsOf } from './uploads.store.ts'
 
-export async function findBlob(call: Call, repo: Pick<RepoRef, 'id'>, digest: string): Promise<Blob | undefined> {
-  return store.findRepoBlob(call.app.db, repo.id, digest)
+export async function findBlob(work: Work, repo: Pick<RepoRef, 'id'>, digest: string): Promise<Blob | undefined> {
+  return store.findRepoBlob(work.app.db, repo.id, digest)
 }
 
 /** The content of a blob; `undefined` when the repo does not have it (any more). */
-export async function openBlob(call: Call, repo: Pick<RepoRef, 'id'>, blob: Blob): Promise<Content | undefined> {
+export async function openBlob(work: Work, repo: Pick<RepoRef, 'id'>, blob: Blob): Promise<Content | undefined> {
   try {
-    return await call.app.blobs.read(blob.location)
+    return await work.app.blobs.read(blob.location)
   } catch (error) {
     if (!(error instanceof ContentMissing)) throw error
     // Collected and pushed again between the two look-ups, or gone.
-    const now = await findBlob(call, repo, blob.digest)
+    const now = await findBlob(work, repo, blob.digest)
     if (now?.location === blob.location) throw error
-    return now && (await call.app.blobs.read(now.location))
+    return now && (await work.app.blobs.read(now.location))
   }
 }
 
 /** Finds a blob for a client that may go on to push a manifest with it: it will not be collected for the time of grace. */
-export async function relyOnBlob(call: Call, repo: RepoRef, digest: string): Promise<Blob | undefined> {
-  const { db } = call.app
+export async function relyOnBlob(work: Work, repo: RepoRef, digest: string): Promise<Blob | undefined> {
+  const { db } = work.app
   const blob = await store.findRepoBlob(db, repo.id, digest)
-  if (!blob || !isStale(call, blob.touchTime)) return blob
-  return (await db.tx((tx) => store.touchBlob(tx, repo.id, digest, call.now))) ? blob : undefined
+  if (!blob || !isStale(work, blob.touchTime)) return blob
+  return (await db.tx((tx) => store.touchBlob(tx, repo.id, digest, work.cause.now))) ? blob : undefined
 }
 
 /** A touch is written again only when a good part of the grace is over. */
-function isStale(call: Call, touchTime: string): boolean {
-  return Date.parse(call.now) - Date.parse(touchTime) > call.app.config.blobGraceSeconds * 250
+function isStale(work: Work, touchTime: string): boolean {
+  return Date.parse(work.cause.now) - Date.parse(touchTime) > work.app.config.blobGraceSeconds * 250
 }
 
 /** Gives the repo a blob that another has. `false` when that does not have it, or either is gone. */
 export async function mountBlob(
-  call: Call,
+  work: Work,
   { repo, from, digest }: { repo: RepoRef; from: number; digest: string },
   origin: Origin,
 ): Promise<boolean> {
-  return call.app.db.tx(async (tx) => {
+  return work.app.db.tx(async (tx) => {
     if (!(await store.findRepoBlob(tx, from, digest)) || !(await store.repoExists(tx, repo))) return false
-    await store.linkBlob(tx, repo.id, digest, call.now)
-    await emitPush(tx, call, repo, origin, { type: 'blob', digest })
+    await store.linkBlob(tx, repo.id, digest, work.cause.now)
+    await emitPush(tx, work, repo, origin, { type: 'blob', digest })
     return true
   })
 }
@@ -56,15 +56,15 @@ export async function mountBlob(
 const maxSources = 100
 
 /** Uids of repos that have the blob; not all when there are very many. */
-export async function reposWithBlob(call: Call, digest: string): Promise<string[]> {
-  return store.reposWithBlob(call.app.db, digest, maxSources)
+export async function reposWithBlob(work: Work, digest: string): Promise<string[]> {
+  return store.reposWithBlob(work.app.db, digest, maxSources)
 }
 
 const maxShown = 10
 
 /** `usedBy` names manifests that need the blob; then nothing is deleted. */
-export async function deleteBlob(call: Call, repo: RepoRef, digest: string): Promise<'unknown' | { usedBy: string[] }> {
-  return call.app.db.tx(async (tx) => {
+export async function deleteBlob(work: Work, repo: RepoRef, digest: string): Promise<'unknown' | { usedBy: string[] }> {
+  return work.app.db.tx(async (tx) => {
     const usedBy = await store.manifestsWithBlob(tx, repo.id, digest, maxShown)
     if (usedBy.length > 0) return { usedBy }
     return (await store.unlinkBlob(tx, repo.id, digest)) ? { usedBy } : 'unknown'

@@ -14,3 +14,12 @@ export type Collected = {
 
 /** A collection that runs, or has ended. */
 export type Collection = { id: string; dryRun: boolean; collected: Collected; done: Promise<void> }
+
+export type Collector = {
+  /** Starts a collection; with `dryRun` it only counts. One that would do the same and still runs is joined. */
+  start(dryRun: boolean): Collection
+  /** One of the latest. Throws NOT_FOUND. */
+  find(id: string): Collection
+  /** Waits for what runs. */
+  close(): Promise<void>
+}

@@ -4,18 +4,9 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Stored } from '#blobs/blobs.ts'
 import { notFound } from '#lib/errors.ts'
-import type { Collected, Collection } from './collection.model.ts'
+import type { Collected, Collection, Collector } from './collection.model.ts'
 import * as store from './collection.store.ts'
 import { deleteUpload, partsOf } from './uploads.store.ts'
-
-export type Collector = {
-  /** Starts a collection; with `dryRun` it only counts. One that would do the same and still runs is joined. */
-  start(dryRun: boolean): Collection
-  /** One of the latest. Throws NOT_FOUND. */
-  find(id: string): Collection
-  /** Waits for what runs. */
-  close(): Promise<void>
-}
 
 type Needs = Pick<App, 'db' | 'blobs' | 'clock' | 'log'> & { graceSeconds: number }
 type Run = Needs & { cutoff: string; dryRun: boolean; collected: Collected }

@@ -1,6 +1,6 @@
 // Pushing blobs: pieces that arrive, uploads that go on after a restart, and what becomes of them when they are complete.
 import { createHash, randomBytes } from 'node:crypto'
-import type { Call } from '#app.ts'
+import type { Work } from '#app.ts'
 import type { Part } from '#blobs/blobs.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
@@ -14,32 +14,32 @@ import * as store from './uploads.store.ts'
 export type Content = { digest: string; size: number; part: Part | string }
 
 /** `undefined` when the repo was deleted meanwhile. */
-export async function startUpload(call: Call, repo: RepoRef): Promise<Upload | undefined> {
+export async function startUpload(work: Work, repo: RepoRef): Promise<Upload | undefined> {
   const uid = randomBytes(16).toString('hex')
-  return call.app.db.tx(async (tx) => {
+  return work.app.db.tx(async (tx) => {
     if (!(await blobs.repoExists(tx, repo))) return undefined
-    await store.insertUpload(tx, uid, repo.id, call.now)
+    await store.insertUpload(tx, uid, repo.id, work.cause.now)
     return { uid, size: 0 }
   })
 }
 
-export async function findUpload(call: Call, repo: RepoRef, uid: string): Promise<Upload | undefined> {
-  return store.findUpload(call.app.db, repo.id, uid)
+export async function findUpload(work: Work, repo: RepoRef, uid: string): Promise<Upload | undefined> {
+  return store.findUpload(work.app.db, repo.id, uid)
 }
 
 /** Adds a piece whose bytes are on disk. `false` when another request was faster, or the upload is gone. */
-export async function addPart(call: Call, upload: Upload, part: UploadPart): Promise<boolean> {
-  return call.app.db.tx((tx) => store.appendPart(tx, upload.uid, part, timeOf(call)))
+export async function addPart(work: Work, upload: Upload, part: UploadPart): Promise<boolean> {
+  return work.app.db.tx((tx) => store.appendPart(tx, upload.uid, part, timeOf(work)))
 }
 
 /** Forgets the upload and removes what it had. */
-export async function cancelUpload(call: Call, upload: Upload): Promise<void> {
-  const parts = await call.app.db.tx(async (tx) => {
+export async function cancelUpload(work: Work, upload: Upload): Promise<void> {
+  const parts = await work.app.db.tx(async (tx) => {
     const had = await store.partsOf(tx, upload.uid)
     await store.deleteUpload(tx, upload.uid)
     return had
   })
-  await removeAll(call, parts)
+  await removeAll(work, parts)
 }
 
 /**
@@ -47,24 +47,24 @@ export async function cancelUpload(call: Call, upload: Upload): Promise<void> {
  * read when it is one piece that was hashed while it came; several are copied into one, and checked on the way.
  */
 export async function assemble(
-  call: Call,
+  work: Work,
   upload: Upload,
   last: { part: Part; size: number; digest: string } | undefined,
   algorithm: Algorithm,
 ): Promise<Content> {
-  const parts = await store.partsOf(call.app.db, upload.uid)
+  const parts = await store.partsOf(work.app.db, upload.uid)
   const [first] = parts
   if (last && !first) return last
   if (first && parts.length === 1 && !last) {
     const known = first.digest !== '' && algorithmOf(first.digest) === algorithm
-    const digest = known ? first.digest : await join(call, [first.location], algorithm)
+    const digest = known ? first.digest : await join(work, [first.location], algorithm)
     return { digest, size: first.size, part: first.location }
   }
-  const whole = await call.app.blobs.begin()
+  const whole = await work.app.blobs.begin()
   try {
     await last?.part.finish()
     const names = [...parts.map(({ location }) => location), ...(last ? [last.part.name] : [])]
-    const digest = await join(call, names, algorithm, whole)
+    const digest = await join(work, names, algorithm, whole)
     // Not by `upload`: pieces may have come since it was read.
     return { digest, size: parts.reduce((sum, { size }) => sum + size, last?.size ?? 0), part: whole }
   } catch (error) {
@@ -75,10 +75,10 @@ export async function assemble(
   }
 }
 
-async function join(call: Call, names: readonly string[], algorithm: Algorithm, into?: Part): Promise<string> {
+async function join(work: Work, names: readonly string[], algorithm: Algorithm, into?: Part): Promise<string> {
   const hash = createHash(algorithm)
   for (const name of names) {
-    const content = await call.app.blobs.read(name)
+    const content = await work.app.blobs.read(name)
     for await (const chunk of content.stream() as AsyncIterable<Buffer>) {
       hash.update(chunk)
       await into?.write([chunk])
@@ -93,24 +93,24 @@ async function join(call: Call, names: readonly string[], algorithm: Algorithm, 
  * commit can succeed without an answer; the collection finds out.
  */
 export async function keepBlob(
-  call: Call,
+  work: Work,
   repo: RepoRef,
   { digest, size, part }: Content,
   origin: Origin,
   upload?: Upload,
 ): Promise<boolean> {
-  const { db, blobs: files } = call.app
-  const now = timeOf(call)
+  const { db, blobs: files } = work.app
+  const now = timeOf(work)
   const link = async (tx: Tx): Promise<void> => {
     await blobs.linkBlob(tx, repo.id, digest, now)
     if (upload) await store.deleteUpload(tx, upload.uid)
-    await emitPush(tx, call, repo, origin, { type: 'blob', digest })
+    await emitPush(tx, work, repo, origin, { type: 'blob', digest })
   }
   try {
     const parts = upload ? await store.partsOf(db, upload.uid) : []
     const linked = (await blobs.findBlob(db, digest)) && (await db.tx((tx) => linkStored(tx, repo, digest, link)))
     if (linked) {
-      await removeAll(call, parts)
+      await removeAll(work, parts)
       return linked === 'linked'
     }
     if (typeof part !== 'string') await part.finish()
@@ -122,7 +122,7 @@ export async function keepBlob(
       return inserted ? 'stored' : 'had'
     })
     if (stored !== 'stored') await files.remove(location)
-    await removeAll(call, parts)
+    await removeAll(work, parts)
     return stored !== 'gone'
   } finally {
     if (typeof part !== 'string') await part.discard()
@@ -143,10 +143,10 @@ async function linkStored(
 }
 
 /** An upload may take longer than what nobody uses is kept, so its time is when it has come, not when it began. */
-function timeOf({ app }: Call): string {
+function timeOf({ app }: Work): string {
   return app.clock().toISOString()
 }
 
-async function removeAll(call: Call, parts: readonly UploadPart[]): Promise<void> {
-  await Promise.all(parts.map(({ location }) => call.app.blobs.remove(location)))
+async function removeAll(work: Work, parts: readonly UploadPart[]): Promise<void> {
+  await Promise.all(parts.map(({ location }) => work.app.blobs.remove(location)))
 }

@@ -1,5 +1,5 @@
 // Manifests: pushing by tag and digest, pulling, deleting, and who refers to whom.
-import type { Call } from '#app.ts'
+import type { Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
 import { repoExists } from '../blobs/blobs.store.ts'
@@ -22,34 +22,34 @@ export type ManifestPush = {
 export type PushResult = 'stored' | 'no repo' | { missing: { blobs: string[]; manifests: string[] } }
 
 /** Stores the manifest and points the tags to it, all or nothing. What it lists must be in the repo, unless settings say otherwise. */
-export async function pushManifest(call: Call, push: ManifestPush): Promise<PushResult> {
+export async function pushManifest(work: Work, push: ManifestPush): Promise<PushResult> {
   const { repo, manifest, document, tags } = push
-  const result = await call.app.db.tx(async (tx): Promise<PushResult> => {
+  const result = await work.app.db.tx(async (tx): Promise<PushResult> => {
     if (!(await repoExists(tx, repo))) return 'no repo'
     if (!(await store.hasManifest(tx, repo.id, manifest.digest))) {
-      const missing = await missingOf(tx, call, push)
+      const missing = await missingOf(tx, work, push)
       if (missing.blobs.length + missing.manifests.length > 0) return { missing }
-      await store.insertManifest(tx, repo.id, manifest, document, call.now)
+      await store.insertManifest(tx, repo.id, manifest, document, work.cause.now)
       await store.insertLinks(tx, repo.id, manifest.digest, 0, document.blobs)
       await store.insertLinks(tx, repo.id, manifest.digest, 1, document.manifests)
-      await queueContents(tx, repo.id, manifest.digest, document, call.now)
+      await queueContents(tx, repo.id, manifest.digest, document, work.cause.now)
     }
-    if (tags.length === 0) await emitOf(tx, call, push)
+    if (tags.length === 0) await emitOf(tx, work, push)
     for (const name of tags) {
-      const mover = { now: call.now, actor: call.caller.uid, source: 'oci' } as const
+      const mover = { now: work.cause.now, actor: work.caller.uid, source: 'oci' } as const
       const { previousDigest, changed } = await assignTag(tx, { ...mover, repo, name, digest: manifest.digest })
       // A repetition changes nothing, so it takes no right of its own.
       if (changed) push.checkTag(previousDigest !== '')
-      await emitOf(tx, call, push, { tag: name, previousDigest })
+      await emitOf(tx, work, push, { tag: name, previousDigest })
     }
     return 'stored'
   })
-  call.app.images.pushed.notify()
+  work.app.images.pushed.notify()
   return result
 }
 
-async function missingOf(tx: Tx, call: Call, { repo, document }: ManifestPush) {
-  const { sparse } = call.app.config
+async function missingOf(tx: Tx, work: Work, { repo, document }: ManifestPush) {
+  const { sparse } = work.app.config
   const mayLack = sparse === 'all' || (sparse === 'indexes' && document.kind === 'index')
   if (mayLack) return { blobs: [], manifests: [] }
   return {
@@ -60,33 +60,33 @@ async function missingOf(tx: Tx, call: Call, { repo, document }: ManifestPush) {
 
 async function emitOf(
   tx: Tx,
-  call: Call,
+  work: Work,
   { repo, manifest: { digest, mediaType }, origin }: ManifestPush,
   moved: { tag?: string; previousDigest?: string } = {},
 ): Promise<void> {
   const { tag, previousDigest = '' } = moved
   const was = previousDigest === digest ? {} : { previousDigest }
-  await emitPush(tx, call, repo, origin, { type: 'manifest', digest, mediaType, ...(tag ? { tag, ...was } : {}) })
+  await emitPush(tx, work, repo, origin, { type: 'manifest', digest, mediaType, ...(tag ? { tag, ...was } : {}) })
 }
 
 export type Pulled = { manifest: Manifest; since: string | undefined }
 
 /** What the tag points to, and since when; `undefined` when there is no such tag. */
-export async function pullTag(call: Call, repo: RepoRef, tag: string): Promise<Pulled | undefined> {
-  const { db, manifests } = call.app
+export async function pullTag(work: Work, repo: RepoRef, tag: string): Promise<Pulled | undefined> {
+  const { db, manifests } = work.app
   const found = await tagForPull(db, repo, tag)
   if (!found) return undefined
   const cached = manifests.get(repo.id, found.digest, true)
-  const manifest = cached ?? (await load(call, repo, found.digest))
+  const manifest = cached ?? (await load(work, repo, found.digest))
   return manifest && { manifest, since: found.since }
 }
 
-export async function pullDigest(call: Call, repo: RepoRef, digest: string): Promise<Pulled | undefined> {
-  const manifest = call.app.manifests.get(repo.id, digest, false) ?? (await load(call, repo, digest))
+export async function pullDigest(work: Work, repo: RepoRef, digest: string): Promise<Pulled | undefined> {
+  const manifest = work.app.manifests.get(repo.id, digest, false) ?? (await load(work, repo, digest))
   return manifest && { manifest, since: undefined }
 }
 
-async function load({ app }: Call, repo: RepoRef, digest: string): Promise<Manifest | undefined> {
+async function load({ app }: Work, repo: RepoRef, digest: string): Promise<Manifest | undefined> {
   const epoch = app.manifests.epoch()
   const manifest = await store.findManifest(app.db, repo.id, digest)
   if (manifest && epoch === app.manifests.epoch()) app.manifests.set(repo.id, manifest)
@@ -94,22 +94,22 @@ async function load({ app }: Call, repo: RepoRef, digest: string): Promise<Manif
 }
 
 /** Deletes the manifest and every tag that points to it. `false` when the repo does not have it. */
-export async function deleteManifest(call: Call, repo: RepoRef, digest: string): Promise<boolean> {
-  const found = await call.app.db.tx(async (tx) => {
+export async function deleteManifest(work: Work, repo: RepoRef, digest: string): Promise<boolean> {
+  const found = await work.app.db.tx(async (tx) => {
     if (!(await store.deleteManifest(tx, repo.id, digest))) return false
-    await removeTagsOf(tx, { repo, digest, now: call.now, actor: call.caller.uid, source: 'oci' })
+    await removeTagsOf(tx, { repo, digest, now: work.cause.now, actor: work.caller.uid, source: 'oci' })
     return true
   })
-  call.app.manifests.clear()
-  if (found) call.log.info('manifest deleted', { repo: repo.uid, digest })
+  work.app.manifests.clear()
+  if (found) work.log.info('manifest deleted', { repo: repo.uid, digest })
   return found
 }
 
 /** The manifest stays pullable by its digest. `false` when there is no such tag. */
-export async function deleteTagNamed(call: Call, repo: RepoRef, name: string): Promise<boolean> {
-  const removal = { repo, name, now: call.now, actor: call.caller.uid, source: 'oci' } as const
-  const tag = await call.app.db.tx((tx) => removeTag(tx, removal))
-  if (tag) call.log.info('tag deleted', { repo: repo.uid, tag: name })
+export async function deleteTagNamed(work: Work, repo: RepoRef, name: string): Promise<boolean> {
+  const removal = { repo, name, now: work.cause.now, actor: work.caller.uid, source: 'oci' } as const
+  const tag = await work.app.db.tx((tx) => removeTag(tx, removal))
+  if (tag) work.log.info('tag deleted', { repo: repo.uid, tag: name })
   return tag !== undefined
 }
 
@@ -120,8 +120,8 @@ const maxPage = 500
 export type ReferrerPage = { referrers: Referrer[]; more: boolean }
 
 /** Manifests whose subject is the given one, in the order of their digests. */
-export async function listReferrers(call: Call, repo: RepoRef, filter: store.ReferrerFilter): Promise<ReferrerPage> {
-  const { db } = call.app
+export async function listReferrers(work: Work, repo: RepoRef, filter: store.ReferrerFilter): Promise<ReferrerPage> {
+  const { db } = work.app
   const rows = await store.listReferrers(db, repo.id, filter, maxPage + 1)
   const page: string[] = []
   let bytes = 0

@@ -2,14 +2,8 @@
 import type { Reader } from '#db/sql.ts'
 import { findGroupName, findGroupUid } from '#domains/iam/groups/groups.service.ts'
 import { isUid, top } from '#lib/uid.ts'
-import type { RepoRef } from './repos.model.ts'
+import type { Found, PathCache } from './repos.model.ts'
 import { findRepoRow, type RepoRow } from './repos.store.ts'
-
-/**
- * `group` is the deepest group on the path that exists; empty when not even the organisation does. `folders` are the
- * names of the groups that are missing below it.
- */
-export type Found = { repo: RepoRef } | { repo?: undefined; group: string; folders: readonly string[]; name: string }
 
 /** Each part of the path is a name; the organisation, and what follows it, may also be written as parts of a uid. */
 export async function findByPath(reader: Reader, path: string): Promise<Found> {
@@ -53,13 +47,6 @@ function uidOf(parent: string, part: string): string | undefined {
 /** How old a path that was found before may be, so that a deletion on another node counts within a second. */
 const maxAgeMs = 500
 const maxEntries = 10_000
-
-/** Remembers for half a second which repo a path stands for, since every request of a client names it again. */
-export type PathCache = {
-  find(path: string): Promise<Found>
-  /** Call it after a commit that makes, renames or deletes a group or a repo. */
-  clear(): void
-}
 
 /** `monotonic` gives milliseconds of a clock that never steps. */
 export function createPathCache(reader: Reader, monotonic: () => number): PathCache {

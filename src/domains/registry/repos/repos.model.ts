@@ -1,3 +1,4 @@
+import { kindOf } from '#lib/event-body.ts'
 import { descriptionPattern, type Fields } from '#lib/fields.ts'
 import { componentPattern, maxPathLength, tagPattern } from '#lib/oci-names.ts'
 
@@ -19,6 +20,21 @@ export type Repo = {
 
 /** A repo inside the registry: its number, its uid, the uid of its group, and its path in names, `acme/team/app`. */
 export type RepoRef = { id: number; uid: string; group: string; path: string }
+
+/**
+ * `group` is the deepest group on the path that exists; empty when not even the organisation does. `folders` are the
+ * names of the groups that are missing below it.
+ */
+export type Found = { repo: RepoRef } | { repo?: undefined; group: string; folders: readonly string[]; name: string }
+
+/** Remembers for half a second which repo a path stands for, since every request of a client names it again. */
+export type PathCache = {
+  find(path: string): Promise<Found>
+  /** Call it after a commit that makes, renames or deletes a group or a repo. */
+  clear(): void
+}
+
+export const aRepo = kindOf<Repo>('repo')
 
 export const repoType = 'registry.pinfold.dev/Repo'
 
@@ -59,4 +75,5 @@ export const maxListed = 1000
 
 /** Markdown shown with a repo. */
 export type RepoReadme = { uid: string; content: string }
+export const aReadme = kindOf<RepoReadme>('readme')
 export const maxReadmeBytes = 512 * 1024

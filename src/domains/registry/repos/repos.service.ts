@@ -1,9 +1,10 @@
-import type { Call } from '#app.ts'
+import type { Call, Work } from '#app.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { listScope, type UidpFilter } from '#domains/iam/access/list-scope.ts'
 import { groupParents, requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { AppError, alreadyExists, type FieldViolation, invalid, notFound, permissionDenied } from '#lib/errors.ts'
+import { aDeletion } from '#lib/event-body.ts'
 import { applyPatch, checkFields, type Patch, snakeCase } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
@@ -12,7 +13,16 @@ import { forgetContents } from '../images/image-contents.service.ts'
 import { forgetManifests } from '../manifests/manifests.service.ts'
 import { forgetTags } from '../tags/tags.service.ts'
 import { problemOfReadme } from './readme.ts'
-import { adminFields, maxListed, type Repo, type RepoReadme, repoFields, repoType } from './repos.model.ts'
+import {
+  adminFields,
+  aReadme,
+  aRepo,
+  maxListed,
+  type Repo,
+  type RepoReadme,
+  repoFields,
+  repoType,
+} from './repos.model.ts'
 import * as store from './repos.store.ts'
 
 export type NewRepo = Omit<Repo, 'uid' | 'createTime' | 'updateTime'>
@@ -40,12 +50,12 @@ export async function listRepos(
   return toListed(call, page, rows, total)
 }
 
-export async function createRepo(call: Call, parent: string, input: NewRepo): Promise<Repo> {
-  const created: Repo = { ...input, uid: newUid(parent), createTime: call.now, updateTime: call.now }
-  checkAdmin(call, parent, created)
+export async function createRepo(work: Work, parent: string, input: NewRepo): Promise<Repo> {
+  const created: Repo = { ...input, uid: newUid(parent), createTime: work.cause.now, updateTime: work.cause.now }
+  checkAdmin(work, parent, created)
   checkRepo(created)
 
-  const repo = await call.app.db.tx(async (tx) => {
+  const repo = await work.app.db.tx(async (tx) => {
     await requireGroup(tx, parent)
     const root = await requireGroup(tx, rootOf(parent))
     const limit = root.resourceLimits.repositories
@@ -57,10 +67,10 @@ export async function createRepo(call: Call, parent: string, input: NewRepo): Pr
     if (!(await store.insertRepo(tx, created))) {
       throw alreadyExists(repoType, input.name, 'a repo of the group has this name')
     }
-    await emit(tx, call, { subject: created.uid, group: parent, body: created })
+    await emit(tx, work, 'registry.repo.created', { subject: created.uid, group: parent, resource: aRepo(created) })
     return created
   })
-  call.log.info('repo created', { uid: repo.uid })
+  work.log.info('repo created', { uid: repo.uid })
   return repo
 }
 
@@ -73,7 +83,7 @@ export async function updateRepo(call: Call, uid: string, patch: Patch<Repo>): P
     checkAdmin(call, uid, after, before)
     checkRepo(after)
     await store.patchRepo(tx, before, after)
-    await emit(tx, call, { subject: uid, group: parentOf(uid), body: after })
+    await emit(tx, call, 'registry.repo.updated', { subject: uid, group: parentOf(uid), resource: aRepo(after) })
     return after
   })
   call.log.info('repo updated', { uid, paths: patch.paths })
@@ -90,7 +100,7 @@ export async function deleteRepo(call: Call, uid: string): Promise<void> {
     await forgetManifests(tx, id)
     await forgetBlobs(tx, id)
     await store.deleteRepo(tx, repo)
-    await emit(tx, call, { subject: uid, group: parentOf(uid), body: { uid } })
+    await emit(tx, call, 'registry.repo.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
   })
   call.app.paths.clear()
   call.app.manifests.clear()
@@ -116,7 +126,7 @@ export async function updateRepoReadme(call: Call, uid: string, patch: Patch<Rep
     if (changes) await store.setReadme(tx, uid, content, call.now)
     await store.patchRepo(tx, before, { ...before, updateTime: call.now })
     const after: RepoReadme = { uid, content: changes ? content : await store.readmeOf(tx, uid) }
-    await emit(tx, call, { subject: uid, group: parentOf(uid), body: after })
+    await emit(tx, call, 'registry.repo.updated', { subject: uid, group: parentOf(uid), resource: aReadme(after) })
     return after
   })
   call.log.info('repo readme updated', { uid })
@@ -132,12 +142,12 @@ function checkRepo(repo: Repo): void {
   checkFields<Repo>(repoFields, repo, problems)
 }
 
-function checkAdmin(call: Call, place: string, after: Repo, before?: Repo): void {
+function checkAdmin({ caller }: Work, place: string, after: Repo, before?: Repo): void {
   const isEmpty = (value: unknown) => value === 0 || (Array.isArray(value) && value.length === 0)
   const changed = adminFields.filter((name) => {
     return before ? JSON.stringify(before[name]) !== JSON.stringify(after[name]) : !isEmpty(after[name])
   })
-  if (changed.length > 0 && !call.caller.rights.holds(place, [admin])) {
+  if (changed.length > 0 && !caller.rights.holds(place, [admin])) {
     throw permissionDenied(`only administrators of the catalogue set ${changed.map(snakeCase).join(', ')}`)
   }
 }

@@ -1,11 +1,17 @@
 import type { Handlers } from '#app.ts'
-import { CatalogTier, type Repo as RepoMessage, type ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
+import {
+  CatalogTier,
+  type RepoReadme as ReadmeMessage,
+  type Repo as RepoMessage,
+  ReposService,
+} from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { invalid } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
 import { refuseOverlay } from './overlays.ts'
-import { type Repo, repoFields } from './repos.model.ts'
+import { aReadme, aRepo, type Repo, type RepoReadme, repoFields } from './repos.model.ts'
 import * as service from './repos.service.ts'
 
 export const repos: Handlers<typeof ReposService> = {
@@ -42,19 +48,23 @@ export const repos: Handlers<typeof ReposService> = {
   },
 
   async getRepoReadme(call, { uid }) {
-    return { $typeName: 'pinfold.platform.registry.v2.RepoReadme', ...(await service.getRepoReadme(call, uid)) }
+    return toReadme(await service.getRepoReadme(call, uid))
   },
 
   async updateRepoReadme(call, { repoReadme, updateMask }) {
     if (!repoReadme) throw invalid({ field: 'repo_readme', description: 'is required' })
     const { uid, content } = repoReadme
     const patch = { paths: updateMask?.paths ?? [], value: { content } }
-    return {
-      $typeName: 'pinfold.platform.registry.v2.RepoReadme',
-      ...(await service.updateRepoReadme(call, uid, patch)),
-    }
+    return toReadme(await service.updateRepoReadme(call, uid, patch))
   },
 }
+
+export const repoEvents: readonly EventBody[] = [
+  eventBody(ReposService.method.createRepo, aRepo, toMessage),
+  eventBody(ReposService.method.updateRepo, aRepo, toMessage),
+  deletionBody(ReposService.method.deleteRepo),
+  eventBody(ReposService.method.updateRepoReadme, aReadme, toReadme),
+]
 
 /** Of an update, only what is in `paths` counts; of a new repo everything does. */
 function fromMessage(repo: RepoMessage | undefined, paths?: readonly string[]) {
@@ -84,4 +94,8 @@ function toMessage(repo: Repo): RepoMessage {
     createTime: timestamp(repo.createTime),
     updateTime: timestamp(repo.updateTime),
   }
+}
+
+function toReadme(readme: RepoReadme): ReadmeMessage {
+  return { $typeName: 'pinfold.platform.registry.v2.RepoReadme', ...readme }
 }

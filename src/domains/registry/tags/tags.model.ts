@@ -1,4 +1,5 @@
 import { digestPattern } from '#lib/digest.ts'
+import { kindOf } from '#lib/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 import { tagPattern } from '#lib/oci-names.ts'
 
@@ -15,6 +16,8 @@ export type Tag = {
   /** When it took its present digest. */
   assignTime: string
 }
+
+export const aTag = kindOf<Tag>('tag')
 
 export const tagType = 'registry.pinfold.dev/Tag'
 

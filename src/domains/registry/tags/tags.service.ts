@@ -7,6 +7,7 @@ import { listScope, type UidpFilter } from '#domains/iam/access/list-scope.ts'
 import { groupExists } from '#domains/iam/groups/groups.service.ts'
 import { digestPattern } from '#lib/digest.ts'
 import { failedPrecondition, invalid, notFound } from '#lib/errors.ts'
+import { aDeletion } from '#lib/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
@@ -15,7 +16,7 @@ import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import { timeAfter } from './tag-history.model.ts'
 import * as history from './tag-history.store.ts'
-import { type Mover, maxBundles, type Tag, type TagRepo, tagFields, tagType } from './tags.model.ts'
+import { aTag, type Mover, maxBundles, type Tag, type TagRepo, tagFields, tagType } from './tags.model.ts'
 import * as store from './tags.store.ts'
 
 export type NewTag = Pick<Tag, 'name' | 'digest' | 'deprecated' | 'bundles'>
@@ -74,7 +75,8 @@ export async function createTag(call: Call, parent: string, input: NewTag): Prom
     }
     const mover: Mover = { now: call.now, actor: call.caller.uid, source: 'api' }
     const assigned = await put(tx, { ...mover, repo, name: input.name, digest: input.digest }, input)
-    await emit(tx, call, { subject: assigned.tag.uid, group: rootOf(repo.uid), body: bodyOf(assigned.tag) })
+    const { tag } = assigned
+    await emit(tx, call, 'registry.tag.created', { subject: tag.uid, group: rootOf(repo.uid), resource: aTag(tag) })
     return assigned
   })
   call.log.info('tag created or moved', { uid: tag.uid, changed })
@@ -87,7 +89,7 @@ export async function deleteTag(call: Call, uid: string): Promise<void> {
     const repo = tag && (await findRepoRow(tx, { uid: parentOf(uid) }))
     if (!tag || !repo) throw notFound(tagType, uid)
     await remove(tx, repo, tag, { now: call.now, actor: call.caller.uid, source: 'api' })
-    await emit(tx, call, { subject: uid, group: rootOf(uid), body: { uid } })
+    await emit(tx, call, 'registry.tag.deleted', { subject: uid, group: rootOf(uid), resource: aDeletion({ uid }) })
   })
   call.log.info('tag deleted', { uid })
 }

@@ -1,10 +1,11 @@
 import type { Handlers } from '#app.ts'
-import type { Tag as TagMessage, TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
+import { type Tag as TagMessage, TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
 import { invalid } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import { shapes, type Tag, tagFields } from './tags.model.ts'
+import { aTag, shapes, type Tag, tagFields } from './tags.model.ts'
 import * as service from './tags.service.ts'
 
 export const tags: Handlers<typeof TagsService> = {
@@ -42,6 +43,11 @@ export const tags: Handlers<typeof TagsService> = {
     return empty
   },
 }
+
+export const tagEvents: readonly EventBody[] = [
+  eventBody(TagsService.method.createTag, aTag, toMessage),
+  deletionBody(TagsService.method.deleteTag),
+]
 
 function toMessage(tag: Tag): TagMessage {
   return {

@@ -1,0 +1,100 @@
+// The events that the contract declares, and how each of them is told in each version.
+import { type DescMessage, type DescMethod, getOption, hasOption, type Message } from '@bufbuild/protobuf'
+import type { EventRow, EventTable, Service } from '#app.ts'
+import { type EventName, eventTypes } from '#gen/event-names.ts'
+import { http } from '#gen/google/api/annotations_pb.ts'
+import { Event_Audience, emitted, event } from '#gen/pinfold/annotations/annotations_pb.ts'
+import type { Version } from '#lib/cause.ts'
+import type { EventBody } from '#lib/event-body.ts'
+import { fullNameOf, versionOf } from './methods.ts'
+import { eventText } from './transcoding/json-write.ts'
+
+type Row = EventRow & { version: Version; kind: string }
+
+const names = new Map(Object.entries(eventTypes).map(([name, type]): [string, EventName] => [type, name as EventName]))
+
+/** Throws at start when nobody says how the event of a method that is served is told. */
+export function buildEventTable(services: readonly Service[], bodies: readonly EventBody[]): EventTable {
+  const rows = new Map<EventName, Row[]>()
+  for (const body of bodies) {
+    const { name, row } = rowOf(body)
+    const others = rows.get(name) ?? []
+    if (others.some(({ version, kind }) => version === row.version && kind === row.kind)) {
+      throw new Error(`${name} is told twice for ${row.kind}`)
+    }
+    rows.set(name, [...others, row])
+  }
+  const methods = methodsByEvent(services)
+  checkComplete(services, bodies, rows, methods)
+
+  return {
+    find(name, version, kind) {
+      const fitting = rows.get(name)?.filter((row) => row.kind === kind) ?? []
+      const inVersion = (wanted: Version) => fitting.find((row) => row.version === wanted)
+      const row = inVersion(version) ?? inVersion('v2') ?? fitting[0]
+      if (!row) throw new Error(`nobody says how ${name} is told of ${kind}`)
+      return row
+    },
+    methods: (name) => methods.get(name)?.map(fullNameOf) ?? [],
+  }
+}
+
+function rowOf({ of, kind, toMessage }: EventBody): { name: EventName; row: Row } {
+  const isMethod = of.kind === 'rpc'
+  const declared = isMethod ? getOption(of, event) : getOption(of, emitted)
+  const name = names.get(declared.type)
+  if (!name) throw new Error(`${isMethod ? fullNameOf(of) : of.typeName} declares no event`)
+  const body = isMethod ? bodyOf(of) : of
+  const build = toMessage as (value: unknown) => Message | null
+  const row: Row = {
+    kind,
+    version: isMethod ? versionOf(of) : undefined,
+    type: declared.type,
+    audience: declared.audience === Event_Audience.INTERNAL ? 'INTERNAL' : 'CUSTOMER',
+    extensions: declared.extensions,
+    source: isMethod ? collectionPath(of) : declared.source,
+    bodyType: body.typeName,
+    render(value) {
+      const message = build(value)
+      return message === null ? 'null' : eventText(body, message)
+    },
+  }
+  return { name, row }
+}
+
+function bodyOf({ input, output }: DescMethod): DescMessage {
+  return output.typeName === 'google.protobuf.Empty' ? input : output
+}
+
+/** The path of the collection, with the verb of a custom method: `/iam/v2/roleBindings:batchCreate`. */
+function collectionPath(desc: DescMethod): string {
+  const { pattern } = getOption(desc, http)
+  const path = pattern.case === undefined || pattern.case === 'custom' ? '' : pattern.value
+  return path.replace(/\/\{[^}]*\}/g, '')
+}
+
+function methodsByEvent(services: readonly Service[]): Map<EventName, DescMethod[]> {
+  const all = services.flatMap(({ desc }) => desc.methods).filter((method) => hasOption(method, event))
+  return Map.groupBy(all, (method) => names.get(getOption(method, event).type)!)
+}
+
+/** Every method with a handler has its own row; every event has one, unless only methods that are not served write it. */
+function checkComplete(
+  services: readonly Service[],
+  bodies: readonly EventBody[],
+  rows: ReadonlyMap<EventName, readonly Row[]>,
+  methods: ReadonlyMap<EventName, readonly DescMethod[]>,
+): void {
+  const told = new Set(bodies.map(({ of }) => of))
+  for (const { desc, handlers } of services) {
+    for (const method of desc.methods) {
+      const isServed = handlers[method.localName] !== undefined
+      if (isServed && hasOption(method, event) && !told.has(method)) {
+        throw new Error(`nobody says how the event of ${fullNameOf(method)} is told`)
+      }
+    }
+  }
+  for (const name of names.values()) {
+    if (!rows.has(name) && !methods.has(name)) throw new Error(`nobody says how ${name} is told`)
+  }
+}

@@ -1,0 +1,29 @@
+import type { Cause } from '#lib/cause.ts'
+import { kindOf } from '#lib/event-body.ts'
+
+/** How the client named the repository. `subdomain` is empty for the registry's own host. */
+export type Origin = { host: string; subdomain: string; repository: string }
+
+/** The repo: its uid, the uid of its group, and its path in names. */
+export type EventRepo = { uid: string; group: string; path: string }
+
+export type RegistryError = { status: number; code: string; message: string }
+
+type Content = { type: 'manifest' | 'blob'; digest: string; tag?: string; mediaType?: string; error?: RegistryError }
+export type Pushed = Content & { previousDigest?: string }
+export type Pulled = Content & { method: 'GET' | 'HEAD' }
+
+/** What was pushed or pulled where, and by whom. */
+export type Transfer<What> = { cause: Cause; repo: EventRepo; origin: Origin; what: What }
+
+export const aPush = kindOf<Transfer<Pushed>>('push')
+export const aPull = kindOf<Transfer<Pulled>>('pull')
+
+/** Events that belong to no transaction. Noting one costs next to nothing; they are written together, a little later. */
+export type RegistryEvents = {
+  pulled(cause: Cause, repo: EventRepo, origin: Origin, what: Pulled): void
+  /** A push that was refused. */
+  refused(cause: Cause, repo: EventRepo, origin: Origin, what: Pushed): void
+  flush(): Promise<void>
+  close(): Promise<void>
+}

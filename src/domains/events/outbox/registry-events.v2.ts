@@ -1,0 +1,36 @@
+import { PullEventSchema, PushEventSchema } from '#gen/pinfold/registry/events_pb.ts'
+import { type EventBody, eventBody } from '#lib/event-body.ts'
+import { maxUserAgent } from '../audit/audit.model.ts'
+import { aPull, aPush, type Pulled, type Pushed, type Transfer } from './registry-events.model.ts'
+
+export const registryEvents: readonly EventBody[] = [
+  eventBody(PushEventSchema, aPush, (pushed) => ({
+    $typeName: 'pinfold.registry.PushEvent' as const,
+    ...common(pushed),
+    ...(pushed.origin.repository === pushed.repo.path ? {} : { displayName: pushed.repo.path }),
+    ...(pushed.what.previousDigest ? { tagPreviousDigest: pushed.what.previousDigest } : {}),
+  })),
+  eventBody(PullEventSchema, aPull, (pulled) => ({
+    $typeName: 'pinfold.registry.PullEvent' as const,
+    ...common(pulled),
+    method: pulled.what.method,
+  })),
+]
+
+function common({ cause, repo, origin, what }: Transfer<Pushed | Pulled>) {
+  const { tag, digest, type, error } = what
+  return {
+    repository: origin.repository,
+    repoId: repo.uid,
+    ...(origin.subdomain === '' ? {} : { subdomain: origin.subdomain }),
+    ...(tag === undefined ? {} : { tag }),
+    digest,
+    type,
+    // A date and time without a zone, by convention UTC, with six digits after the second.
+    when: `${cause.now.slice(0, -1)}000`,
+    location: '',
+    remoteAddress: cause.source,
+    userAgent: cause.userAgent.slice(0, maxUserAgent).toWellFormed(),
+    ...(error ? { error: { $typeName: 'pinfold.registry.Refusal' as const, ...error } } : {}),
+  }
+}

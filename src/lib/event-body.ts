@@ -1,0 +1,50 @@
+// How what a service hands over becomes the message that an event carries, checked by the compiler on both sides.
+import { create, type DescMessage, type DescMethod, type Message, type MessageShape } from '@bufbuild/protobuf'
+
+/** A value of a model, and what it is. */
+export type Resource = { readonly kind: string; readonly value: unknown }
+
+/** Says of a value of type `T` what it is; services call it, and messages are registered for it. */
+export type Kind<T> = ((value: T) => Resource) & { readonly kind: string }
+
+/** Makes a kind. Kinds that appear in the same event need different names. */
+export function kindOf<T>(kind: string): Kind<T> {
+  return Object.assign((value: T): Resource => ({ kind, value }), { kind })
+}
+
+/** All that is left to say of what was deleted. */
+export const aDeletion = kindOf<{ uid: string }>('deletion')
+
+/** One way in which an event is told. */
+export type EventBody = {
+  /** The method whose event it is, or the message of an event that belongs to no method. */
+  of: DescMethod | DescMessage
+  kind: string
+  /** `null` where there is nothing to say. */
+  toMessage(value: never): Message | null
+}
+
+/** The event of a method carries its response, or its request when the response is empty. */
+type BodyShape<D extends DescMethod | DescMessage> = D extends DescMessage
+  ? MessageShape<D>
+  : D extends DescMethod
+    ? MessageShape<D['output']> extends { $typeName: 'google.protobuf.Empty' }
+      ? MessageShape<D['input']>
+      : MessageShape<D['output']>
+    : never
+
+/** Registers how a resource of a kind is told by the event of `of`. */
+export function eventBody<D extends DescMethod | DescMessage, T>(
+  of: D,
+  { kind }: Kind<T>,
+  toMessage: (value: T) => BodyShape<D> | null,
+): EventBody {
+  return { of, kind, toMessage }
+}
+
+/** The same for a deletion whose request says no more than what is to be deleted. */
+export function deletionBody<D extends DescMethod>(
+  of: MessageShape<D['input']> extends { uid: string } ? D : never,
+): EventBody {
+  return { of, kind: aDeletion.kind, toMessage: ({ uid }: { uid: string }) => create(of.input, { uid } as never) }
+}
