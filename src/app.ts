@@ -72,7 +72,7 @@ export type App = {
    * `queued`: deliveries were added or taken away by other means than routing.
    */
   events: { written: Signal; routed: Signal; queued: Signal }
-  /** Which events there are, and how they are told. */
+  /** Which events there are, and what their bodies look like. */
   eventTable: EventTable
   /** The newest events, for whoever follows them. */
   feed: Feed
@@ -132,12 +132,12 @@ export type Access =
   /** The capabilities must be held everywhere, as only the operator holds them. */
   | { mode: 'everywhere'; capabilities: readonly number[] }
 
-/** How an event is told of one kind of resource, in one version. */
+/** An event as it is written for one kind of resource, in one version. */
 export type EventRow = {
   /** The CloudEvents type. */
   type: string
   audience: 'CUSTOMER' | 'INTERNAL'
-  /** The extension attributes that it always has. */
+  /** The extension attributes that the contract declares. */
   extensions: readonly string[]
   /** A path below the API's URL, such as `/registry/v2/repos`; empty where each event has a source of its own. */
   source: string
@@ -149,7 +149,7 @@ export type EventRow = {
 
 /** The events of the contract, built once from the descriptors (`api/event-table.ts`). */
 export type EventTable = {
-  /** How to tell it to whoever called this version; to nobody in particular, in the newest. */
+  /** The row for whoever called this version; the newest where none was called. Throws when there is none. */
   find(name: EventName, version: Version, kind: string): EventRow
   /** The full names of the methods that write it. */
   methods(name: EventName): readonly string[]

@@ -25,17 +25,17 @@ const older: EventBody = {
   toMessage: ({ uid }: { uid: string }) => create(GroupSchema, { id: uid }),
 }
 
-test('each event that is declared and served is told, and no registration is superfluous', () => {
+test('each event that is declared and served has its body, and no registration is superfluous', () => {
   assert.ok(eventBodies.length > 35)
   for (const body of eventBodies) {
     const others = eventBodies.filter((one) => one !== body)
-    assert.throws(() => buildEventTable(services, others), /nobody says how/, `${body.of.name} ${body.kind}`)
+    assert.throws(() => buildEventTable(services, others), /has no body/, `${body.of.name} ${body.kind}`)
   }
 })
 
-test('what declares no event, or is told twice, is refused', () => {
+test('a body of what declares no event, and a second body, are refused', () => {
   const [first] = eventBodies
-  assert.throws(() => buildEventTable(services, [...eventBodies, first!]), /is told twice/)
+  assert.throws(() => buildEventTable(services, [...eventBodies, first!]), /has two bodies for/)
   const silent: EventBody = { ...first!, of: ReposService.method.getRepo }
   assert.throws(() => buildEventTable(services, [...eventBodies, silent]), /GetRepo declares no event/)
 })
@@ -44,7 +44,7 @@ test('two methods may write the same event with different bodies', () => {
   const bodyType = (kind: string) => table.find('registry.repo.updated', 'v2', kind).bodyType
   assert.equal(bodyType(aRepo.kind), 'pinfold.platform.registry.v2.Repo')
   assert.equal(bodyType(aReadme.kind), 'pinfold.platform.registry.v2.RepoReadme')
-  assert.throws(() => bodyType('group'), /nobody says how registry.repo.updated is told of group/)
+  assert.throws(() => bodyType('group'), /registry.repo.updated has no body for group/)
 })
 
 test('the body follows the version that was called, and is that of the newest where none was', () => {
@@ -59,7 +59,7 @@ test('the body follows the version that was called, and is that of the newest wh
   assert.equal(both.find('iam.roles.created', 'v1', 'role').bodyType, 'pinfold.platform.iam.v2.Role')
 })
 
-test('a deletion is told by its request, or not at all', () => {
+test('the body of a deletion is its request, or null', () => {
   const deletion = (name: 'iam.roles.deleted' | 'iam.account_associations.deleted') => {
     return table.find(name, 'v2', aDeletion.kind).render({ uid: 'ab' })
   }

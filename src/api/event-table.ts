@@ -1,4 +1,4 @@
-// The events that the contract declares, and how each of them is told in each version.
+// The events that the contract declares, and the body that each of them has in each version.
 import { type DescMessage, type DescMethod, getOption, hasOption, type Message } from '@bufbuild/protobuf'
 import type { EventRow, EventTable, Service } from '#app.ts'
 import { type EventName, eventTypes } from '#gen/event-names.ts'
@@ -13,14 +13,14 @@ type Row = EventRow & { version: Version; kind: string }
 
 const names = new Map(Object.entries(eventTypes).map(([name, type]): [string, EventName] => [type, name as EventName]))
 
-/** Throws at start when nobody says how the event of a method that is served is told. */
+/** Throws at start when no body is registered for the event of a method that is served. */
 export function buildEventTable(services: readonly Service[], bodies: readonly EventBody[]): EventTable {
   const rows = new Map<EventName, Row[]>()
   for (const body of bodies) {
     const { name, row } = rowOf(body)
     const others = rows.get(name) ?? []
     if (others.some(({ version, kind }) => version === row.version && kind === row.kind)) {
-      throw new Error(`${name} is told twice for ${row.kind}`)
+      throw new Error(`${name} has two bodies for ${row.kind}`)
     }
     rows.set(name, [...others, row])
   }
@@ -32,7 +32,7 @@ export function buildEventTable(services: readonly Service[], bodies: readonly E
       const fitting = rows.get(name)?.filter((row) => row.kind === kind) ?? []
       const inVersion = (wanted: Version) => fitting.find((row) => row.version === wanted)
       const row = inVersion(version) ?? inVersion('v2') ?? fitting[0]
-      if (!row) throw new Error(`nobody says how ${name} is told of ${kind}`)
+      if (!row) throw new Error(`${name} has no body for ${kind}`)
       return row
     },
     methods: (name) => methods.get(name)?.map(fullNameOf) ?? [],
@@ -78,23 +78,23 @@ function methodsByEvent(services: readonly Service[]): Map<EventName, DescMethod
   return Map.groupBy(all, (method) => names.get(getOption(method, event).type)!)
 }
 
-/** Every method with a handler has its own row; every event has one, unless only methods that are not served write it. */
+/** Every method with a handler has its own row; every event has one, unless only methods without a handler write it. */
 function checkComplete(
   services: readonly Service[],
   bodies: readonly EventBody[],
   rows: ReadonlyMap<EventName, readonly Row[]>,
   methods: ReadonlyMap<EventName, readonly DescMethod[]>,
 ): void {
-  const told = new Set(bodies.map(({ of }) => of))
+  const registered = new Set(bodies.map(({ of }) => of))
   for (const { desc, handlers } of services) {
     for (const method of desc.methods) {
       const isServed = handlers[method.localName] !== undefined
-      if (isServed && hasOption(method, event) && !told.has(method)) {
-        throw new Error(`nobody says how the event of ${fullNameOf(method)} is told`)
+      if (isServed && hasOption(method, event) && !registered.has(method)) {
+        throw new Error(`the event of ${fullNameOf(method)} has no body`)
       }
     }
   }
   for (const name of names.values()) {
-    if (!rows.has(name) && !methods.has(name)) throw new Error(`nobody says how ${name} is told`)
+    if (!rows.has(name) && !methods.has(name)) throw new Error(`${name} has no body`)
   }
 }

@@ -23,5 +23,5 @@ export const services: readonly Service[] = [
   { desc: Auth, handlers: auth },
 ]
 
-/** How the events of all domains are told. */
+/** The bodies of the events of all domains. */
 export const eventBodies: readonly EventBody[] = [...iamEvents, ...registryEvents, ...subscriptionEvents, ...authEvents]

@@ -1,4 +1,4 @@
-// How what a service hands over becomes the message that an event carries, checked by the compiler on both sides.
+// From what a service hands over to the message that an event carries; the compiler checks both sides.
 import { create, type DescMessage, type DescMethod, type Message, type MessageShape } from '@bufbuild/protobuf'
 
 /** A value of a model, and what it is. */
@@ -15,7 +15,7 @@ export function kindOf<T>(kind: string): Kind<T> {
 /** All that is left to say of what was deleted. */
 export const aDeletion = kindOf<{ uid: string }>('deletion')
 
-/** One way in which an event is told. */
+/** How a resource of one kind becomes the body of an event. */
 export type EventBody = {
   /** The method whose event it is, or the message of an event that belongs to no method. */
   of: DescMethod | DescMessage
@@ -33,7 +33,7 @@ type BodyShape<D extends DescMethod | DescMessage> = D extends DescMessage
       : MessageShape<D['output']>
     : never
 
-/** Registers how a resource of a kind is told by the event of `of`. */
+/** The body that the event of a method, or of a message, has for resources of a kind. */
 export function eventBody<D extends DescMethod | DescMessage, T>(
   of: D,
   { kind }: Kind<T>,

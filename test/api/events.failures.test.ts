@@ -19,7 +19,10 @@ test('a sink that is gone for good is paused with the reason, and the others are
   await seed.subscription(org.uid, other.url)
   await other.until((got) => got.some(({ type }) => type.endsWith('subscription.updated.v1')))
   const told = other.got.find(({ type }) => type.endsWith('subscription.updated.v1'))!
-  assert.deepEqual(told.json.body, { uid, types: [], paused: true, pause_reason: 'the sink answered 410 Gone' })
+  // The same as when somebody asks for the pause, whose event says nothing of the queue.
+  const queue = { waiting: '0', given_up: '0', failures: 0 }
+  const pause = { paused: true, pause_reason: 'the sink answered 410 Gone' }
+  assert.deepEqual(told.json.body, { uid, types: [], ...pause, ...queue })
   assert.equal(told.headers['ce-bodytype'], 'pinfold.control.events.v1.SubscriptionSettings')
   const paused = await settings(pinfold, uid)
   assert.deepEqual([paused.paused, paused.pauseReason, paused.waiting], [true, 'the sink answered 410 Gone', '1'])

@@ -105,8 +105,7 @@ function about({ repo, origin, what }: Transfer<Pushed | Pulled>, resource: Reso
     extensions: {
       image: `${host}/${origin.repository}${what.tag === undefined ? '' : `:${what.tag}`}`,
       digest: what.digest,
-      // Empty counts as absent.
-      mediatype: what.mediaType ?? '',
+      mediatype: what.mediaType,
     },
   }
 }

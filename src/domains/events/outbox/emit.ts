@@ -14,14 +14,17 @@ export type EventInput = {
   subject: string
   /** The group whose subscriptions receive the event. */
   group: string
-  /** What the event is about. How it is told is registered beside the messages of each version. */
+  /** What the event is about. Its body is what the files of messages have registered for it. */
   resource: Resource
   /** Who caused it, where the method itself finds that out. */
   actor?: string
   /** Where it comes from, when that is no path of the API. */
   source?: string
-  /** CloudEvents extension attributes that only this kind of event has, by their lower-case names. */
-  extensions?: Readonly<Record<string, string>>
+  /**
+   * CloudEvents extension attributes that only this kind of event has, by their lower-case names. What the contract
+   * declares is named, as `undefined` where it is not known.
+   */
+  extensions?: Readonly<Record<string, string | undefined>>
 }
 
 /** An event that has no id yet. */
@@ -51,7 +54,7 @@ export function newEvent(
 ): NewEvent {
   const row = eventTable.find(name, cause.version, resource.kind)
   // The group has a column of its own.
-  const missing = row.extensions.find((one) => one !== 'group' && extensions?.[one] === undefined)
+  const missing = row.extensions.find((one) => one !== 'group' && !(extensions && one in extensions))
   if (missing) throw new Error(`${name} declares the extension ${missing}`)
   return {
     type: row.type,

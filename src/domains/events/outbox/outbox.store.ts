@@ -17,7 +17,7 @@ export type OutboxEvent = {
   /** JSON in the spelling that is delivered. */
   body: string
   /** CloudEvents extension attributes by their lower-case names. */
-  extensions?: Readonly<Record<string, string>>
+  extensions?: Readonly<Record<string, string | undefined>>
   createTime: string
 }
 

@@ -46,7 +46,7 @@ export const groupInvites: Handlers<typeof GroupInvitesService> = {
 }
 
 export const groupInviteEvents: readonly EventBody[] = [
-  eventBody(GroupInvitesService.method.createGroupInvite, anInvite, toTold),
+  eventBody(GroupInvitesService.method.createGroupInvite, anInvite, toEventBody),
   deletionBody(GroupInvitesService.method.deleteGroupInvite),
 ]
 
@@ -71,8 +71,8 @@ function toMessage(invite: HydratedInvite, code = ''): InviteMessage {
   }
 }
 
-/** Whom it is for is nobody's business but the group's. */
-function toTold({ uid, expirationTime }: GroupInvite): InviteMessage {
+/** Subscribers learn that there is an invite and how long it lasts, not whom it is for. */
+function toEventBody({ uid, expirationTime }: GroupInvite): InviteMessage {
   return {
     $typeName: 'pinfold.platform.iam.v2.GroupInvite',
     uid,
