@@ -5,7 +5,7 @@ import { type EventName, eventTypes } from '#gen/event-names.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import { Event_Audience, emitted, event } from '#gen/pinfold/annotations/annotations_pb.ts'
 import type { Version } from '#lib/cause.ts'
-import type { EventBody } from '#lib/event-body.ts'
+import type { EventBody } from '#lib/events/event-body.ts'
 import { fullNameOf, versionOf } from './methods.ts'
 import { eventText } from './transcoding/json-write.ts'
 

@@ -9,7 +9,7 @@ import { Auth } from '#gen/pinfold/auth/v1/auth_pb.ts'
 import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
 import { securityTokens } from '#issuer/sts.ts'
 import { auth, authEvents } from '#issuer/who-am-i.ts'
-import type { EventBody } from '#lib/event-body.ts'
+import type { EventBody } from '#lib/events/event-body.ts'
 
 /** Everything the server serves; a new domain is one line here. */
 export const services: readonly Service[] = [

@@ -5,7 +5,7 @@ import { findGroupName } from '#domains/iam/groups/groups.service.ts'
 import { findIdentityForExchange } from '#domains/iam/identities/identities.service.ts'
 import { aRegistration, type Registration } from '#domains/iam/invites/registration.service.ts'
 import { Auth, type Session, type WhoAmI_Capability } from '#gen/pinfold/auth/v1/auth_pb.ts'
-import { type EventBody, eventBody } from '#lib/event-body.ts'
+import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { register } from './register.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { binaryHeaders } from '#lib/cloud-events.ts'
 import { parseSecret, secretText, signatureHeaders } from '#lib/crypto/standard-webhooks.ts'
+import { binaryHeaders } from '#lib/events/cloud-events.ts'
 import { isUid } from '#lib/uid.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { plain } from '../shape/plain-text.ts'

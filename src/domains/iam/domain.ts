@@ -8,7 +8,7 @@ import { IdentityProvidersService } from '#gen/pinfold/iam/v2/identity_providers
 import { RoleBindingsService } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
 import { RolesService } from '#gen/pinfold/iam/v2/roles_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
-import type { EventBody } from '#lib/event-body.ts'
+import type { EventBody } from '#lib/events/event-body.ts'
 import { accountAssociationEvents, accountAssociations } from './accounts/account-associations.v2.ts'
 import { groupEvents, groups } from './groups/groups.v2.ts'
 import { identities, identityEvents } from './identities/identities.v2.ts'

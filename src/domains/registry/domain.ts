@@ -4,7 +4,7 @@ import { TagHistoryService } from '#gen/pinfold/control/registry/v1/tag_history_
 import { ImagesService } from '#gen/pinfold/registry/v2/images_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
-import type { EventBody } from '#lib/event-body.ts'
+import type { EventBody } from '#lib/events/event-body.ts'
 import { collection } from './blobs/collection.control.ts'
 import { images } from './images/images.v2.ts'
 import { repoEvents, repos } from './repos/repos.v2.ts'

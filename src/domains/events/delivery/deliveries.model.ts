@@ -1,4 +1,4 @@
-import { kindOf } from '#lib/event-body.ts'
+import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
 /** What became of a delivery, as its row has it. */

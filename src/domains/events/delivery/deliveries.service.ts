@@ -9,7 +9,7 @@ import {
   refuseIfAny,
   type ViolationType,
 } from '#lib/errors.ts'
-import type { Kind } from '#lib/event-body.ts'
+import type { Kind } from '#lib/events/event-body.ts'
 import { descriptionPattern, type Patch } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isAtOrBelow } from '#lib/uid.ts'

@@ -8,7 +8,7 @@ import {
   TestEventSchema,
 } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
 import { invalid } from '#lib/errors.ts'
-import { type EventBody, eventBody } from '#lib/event-body.ts'
+import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import {

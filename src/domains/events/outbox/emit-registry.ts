@@ -2,7 +2,7 @@
 import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import type { Cause } from '#lib/cause.ts'
-import type { Resource } from '#lib/event-body.ts'
+import type { Resource } from '#lib/events/event-body.ts'
 import { type NewEvent, newEvent, queueEvents } from './emit.ts'
 import {
   aPull,

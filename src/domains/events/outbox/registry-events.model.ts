@@ -1,5 +1,5 @@
 import type { Cause } from '#lib/cause.ts'
-import { kindOf } from '#lib/event-body.ts'
+import { kindOf } from '#lib/events/event-body.ts'
 
 /** How the client named the repository. `subdomain` is empty for the registry's own host. */
 export type Origin = { host: string; subdomain: string; repository: string }

@@ -1,5 +1,5 @@
 import { PullEventSchema, PushEventSchema } from '#gen/pinfold/registry/events_pb.ts'
-import { type EventBody, eventBody } from '#lib/event-body.ts'
+import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { maxUserAgent } from '../audit/audit.model.ts'
 import { aPull, aPush, type Pulled, type Pushed, type Transfer } from './registry-events.model.ts'
 

@@ -1,4 +1,4 @@
-import { kindOf } from '#lib/event-body.ts'
+import { kindOf } from '#lib/events/event-body.ts'
 import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
 
 export type GitHubInstallation = { installationId: string; name: string }

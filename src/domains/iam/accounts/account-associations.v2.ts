@@ -6,7 +6,7 @@ import {
   CheckStatus,
 } from '#gen/pinfold/iam/v2/account_associations_pb.ts'
 import { invalid } from '#lib/errors.ts'
-import { aDeletion, type EventBody, eventBody } from '#lib/event-body.ts'
+import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'

@@ -11,7 +11,7 @@ import {
   type PreconditionViolation,
   permissionDenied,
 } from '#lib/errors.ts'
-import { aDeletion } from '#lib/event-body.ts'
+import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import { type Branch, type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isUid, lineage, newUid, parentOf, rootOf, top } from '#lib/uid.ts'

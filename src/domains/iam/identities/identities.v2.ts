@@ -6,7 +6,7 @@ import {
   type ServicePrincipal,
 } from '#gen/pinfold/iam/v2/identities_pb.ts'
 import { invalid } from '#lib/errors.ts'
-import { deletionBody, type EventBody, eventBody } from '#lib/event-body.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'

@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { alreadyExists, type FieldViolation, invalid, notFound } from '#lib/errors.ts'
-import { aDeletion } from '#lib/event-body.ts'
+import { aDeletion } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'

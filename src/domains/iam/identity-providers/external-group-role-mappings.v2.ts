@@ -5,7 +5,7 @@ import {
   type ExternalGroupRoleMapping as MappingMessage,
 } from '#gen/pinfold/iam/v2/external_group_role_mappings_pb.ts'
 import { invalid } from '#lib/errors.ts'
-import { deletionBody, type EventBody, eventBody } from '#lib/event-body.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { parentOf } from '#lib/uid.ts'

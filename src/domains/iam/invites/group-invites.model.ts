@@ -1,4 +1,4 @@
-import { kindOf } from '#lib/event-body.ts'
+import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
 /** An offer to join a group with a role. It never changes; a code that only its creator has seen redeems it. */

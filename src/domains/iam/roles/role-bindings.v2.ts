@@ -5,7 +5,7 @@ import {
   RoleBindingsService,
 } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
 import { invalid } from '#lib/errors.ts'
-import { deletionBody, type EventBody, eventBody } from '#lib/event-body.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'

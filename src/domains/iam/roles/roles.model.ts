@@ -1,4 +1,4 @@
-import { kindOf } from '#lib/event-body.ts'
+import { kindOf } from '#lib/events/event-body.ts'
 import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
 
 /** A named set of capabilities. Custom roles belong to a group and serve there and below; built-in ones serve anywhere. */

@@ -10,7 +10,7 @@ import {
   notFound,
   permissionDenied,
 } from '#lib/errors.ts'
-import { aDeletion } from '#lib/event-body.ts'
+import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'

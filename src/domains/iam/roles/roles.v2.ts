@@ -1,7 +1,7 @@
 import type { Handlers } from '#app.ts'
 import { type Role as RoleMessage, RolesService } from '#gen/pinfold/iam/v2/roles_pb.ts'
 import { invalid } from '#lib/errors.ts'
-import { deletionBody, type EventBody, eventBody } from '#lib/event-body.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'

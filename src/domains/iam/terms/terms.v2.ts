@@ -4,7 +4,7 @@ import {
   type AcceptTermsResponse,
   TermsService,
 } from '#gen/pinfold/iam/v2/terms_pb.ts'
-import { type EventBody, eventBody } from '#lib/event-body.ts'
+import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { type Accepted, acceptedTerms, type TermsAcceptance, termsFields } from './terms.model.ts'

@@ -1,4 +1,4 @@
-import { kindOf } from '#lib/event-body.ts'
+import { kindOf } from '#lib/events/event-body.ts'
 import { descriptionPattern, type Fields } from '#lib/fields.ts'
 import { componentPattern, maxPathLength, tagPattern } from '#lib/oci-names.ts'
 

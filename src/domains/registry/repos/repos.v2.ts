@@ -6,7 +6,7 @@ import {
   ReposService,
 } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { invalid } from '#lib/errors.ts'
-import { deletionBody, type EventBody, eventBody } from '#lib/event-body.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { readPage } from '#lib/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'

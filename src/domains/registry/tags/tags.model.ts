@@ -1,5 +1,5 @@
 import { digestPattern } from '#lib/digest.ts'
-import { kindOf } from '#lib/event-body.ts'
+import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 import { tagPattern } from '#lib/oci-names.ts'
 
