@@ -66,6 +66,12 @@ for (const [engine, prepare] of Object.entries(engines)) {
   const names = async (db: Db) =>
     (await db.all<{ name: string }>(sql`SELECT name FROM items ORDER BY name`)).map((r) => r.name)
 
+  function listen(db: Db): string[] {
+    const told: string[] = []
+    db.onCommit((changes) => void told.push(...changes))
+    return told
+  }
+
   suite(engine, () => {
     test('a work that throws is undone alone while its neighbours commit', async () => {
       await using opened = await open()
@@ -344,6 +350,76 @@ for (const [engine, prepare] of Object.entries(engines)) {
         ),
       )
       assert.equal(seen.length, 9)
+    })
+
+    test('after a commit its changes are told, before whoever asked for the work goes on', async () => {
+      await using opened = await open()
+      const { db } = opened
+      const told = listen(db)
+      await db.tx((tx) => insert(tx, 'a'))
+      assert.deepEqual(told.splice(0), ['insert items'])
+      await db.tx((tx) => tx.get(sql`DELETE FROM items WHERE name = ${'a'} RETURNING name`))
+      assert.deepEqual(told.splice(0), ['delete items'])
+      await db.tx((tx) => tx.all(sql`SELECT name FROM items`))
+      await db.all(sql`SELECT name FROM items`)
+      assert.deepEqual(told, [])
+    })
+
+    test('whoever is told of a change reads it, and finds it nowhere before', async () => {
+      await using opened = await open()
+      const { db } = opened
+      const read: Promise<string[]>[] = []
+      db.onCommit(() => void read.push(names(db)))
+      await db.tx(async (tx) => {
+        await insert(tx, 'a')
+        assert.equal(read.length, 0)
+      })
+      assert.deepEqual(await Promise.all(read), [['a']])
+    })
+
+    test('a work that is rolled back changes nothing, also between others of its commit', async () => {
+      await using opened = await open()
+      const { db } = opened
+      await db.tx((tx) => insert(tx, 'a'))
+      const told = listen(db)
+      const works = [
+        (tx: Tx) => insert(tx, 'b'),
+        async (tx: Tx) => {
+          await tx.run(sql`DELETE FROM items WHERE name = 'a'`)
+          throw new Error('no')
+        },
+        (tx: Tx) => tx.run(sql`INSERT INTO parts (item, used) VALUES ('a', 1)`),
+      ]
+      const [, refused] = await Promise.allSettled(works.map((work) => db.tx<unknown>(work)))
+      assert.equal(refused!.status, 'rejected')
+      assert.deepEqual([...new Set(told)].sort(), ['insert items', 'insert parts'])
+      assert.deepEqual(await names(db), ['a', 'b'])
+    })
+
+    test('of a work that runs again only what it did in the end is told', async () => {
+      await using opened = await open()
+      const { db } = opened
+      await db.tx((tx) => insert(tx, 'counter'))
+      const told = listen(db)
+      const met = Promise.withResolvers<void>()
+      const runs = [0, 0]
+      await Promise.all(
+        runs.map((_, i) =>
+          db.tx(async (tx) => {
+            const first = runs[i]!++ === 0
+            const row = await tx.get<{ amount: number }>(sql`SELECT amount FROM items WHERE name = 'counter'`)
+            // On PostgreSQL both have read before either writes, so one of them must start again.
+            if (engine === 'postgres' && runs.every((count) => count > 0)) met.resolve()
+            if (engine === 'postgres') await met.promise
+            if (first && row!.amount === 0) await tx.run(sql`DELETE FROM parts`)
+            else await tx.run(sql`INSERT INTO parts (item, used) VALUES ('counter', ${row!.amount})`)
+            await tx.run(sql`UPDATE items SET amount = ${row!.amount + 1} WHERE name = 'counter'`)
+          }),
+        ),
+      )
+      assert.deepEqual([...new Set(told)].sort(), ['delete parts', 'insert parts', 'update items'])
+      assert.equal(told.filter((change) => change === 'delete parts').length, 1)
+      assert.deepEqual(runs.sort(), engine === 'postgres' ? [1, 2] : [1, 1])
     })
 
     test('works that lock rows wait for each other and never conflict', async () => {

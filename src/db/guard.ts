@@ -1,13 +1,14 @@
 // What both engines promise about a transaction, whatever the work inside it does.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Sql, Tx } from './sql.ts'
+import { createChangeReader } from './changes.ts'
+import type { Change, Sql, Tx } from './sql.ts'
 
 /** The engine's side of a Tx. */
 export type Steps = { all<T>(query: Sql): Promise<T[]>; run(query: Sql): Promise<number> }
 
 /** `stepError` is the first error of a statement; the work may have wrapped it, or swallowed it. */
 export type Outcome<T> =
-  | { ok: true; value: T; after: readonly (() => void)[] }
+  | { ok: true; value: T; after: readonly (() => void)[]; changes: ReadonlySet<Change> }
   | { ok: false; error: unknown; stepError: unknown }
 
 export type Guard = {
@@ -18,6 +19,7 @@ export type Guard = {
 
 export function createGuard(): Guard {
   const running = new AsyncLocalStorage<{ open: boolean }>()
+  const changesOf = createChangeReader()
   return {
     outside(method) {
       // `open` matters: what a work left behind, such as a timer, still carries the store after the work ended.
@@ -25,14 +27,14 @@ export function createGuard(): Guard {
     },
 
     async run(steps, shard, work, limitMs) {
-      const state: State = { open: true, failed: false, stepError: undefined, after: [] }
-      const tx = openTx(steps, shard, state)
+      const state: State = { open: true, failed: false, stepError: undefined, after: [], changes: new Set() }
+      const tx = openTx(steps, shard, state, changesOf)
       let timer: NodeJS.Timeout | undefined
       try {
         const working = running.run(state, work, tx)
         const value = limitMs === undefined ? await working : await Promise.race([working, expiry(limitMs)])
         // A caught error has left the transaction half done, and PostgreSQL would roll it back without a word.
-        return state.failed ? failure(state.stepError) : { ok: true, value, after: state.after }
+        return state.failed ? failure(state.stepError) : { ok: true, value, after: state.after, changes: state.changes }
       } catch (error) {
         return failure(error)
       } finally {
@@ -52,12 +54,19 @@ export function createGuard(): Guard {
   }
 }
 
-type State = { open: boolean; failed: boolean; stepError: unknown; after: (() => void)[] }
+type State = {
+  open: boolean
+  failed: boolean
+  stepError: unknown
+  after: (() => void)[]
+  changes: Set<Change>
+}
 
-function openTx(steps: Steps, shard: number, state: State): Tx {
+function openTx(steps: Steps, shard: number, state: State, changesOf: (query: Sql) => readonly Change[]): Tx {
   async function step<T>(run: (query: Sql) => Promise<T>, query: Sql): Promise<T> {
     if (!state.open) throw new Error('the transaction has ended')
     if (state.failed) throw new Error('a statement of this transaction has failed', { cause: state.stepError })
+    for (const change of changesOf(query)) state.changes.add(change)
     try {
       return await run(query)
     } catch (error) {

@@ -1,6 +1,7 @@
 // The PostgreSQL engine: a pool, named statements, and serializable transactions that are tried again on conflict.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { createCommits } from './changes.ts'
 import { createGuard, type Outcome } from './guard.ts'
 import { poolConfig } from './postgres-config.ts'
 import { compile, type Db, type Sql, sql, type Tx, type TxOptions } from './sql.ts'
@@ -22,6 +23,7 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   const guard = createGuard()
+  const commits = createCommits()
   const nameOf = createNames()
   const turns = createTurns()
   const counts = { transactions: 0, commits: 0, retries: 0 }
@@ -71,6 +73,7 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
         const outcome = await attempt(client, work, begin)
         if (outcome.ok) {
           counts.commits++
+          commits.report([outcome])
           for (const callback of outcome.after) callback()
           return outcome.value
         }
@@ -113,6 +116,8 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
       counts.transactions++
       return await withClient((client) => attempts(client, work, options))
     },
+
+    onCommit: commits.listen,
 
     async plan(query) {
       const text = `EXPLAIN (FORMAT TEXT) ${compile(query, '$')}`

@@ -7,6 +7,11 @@ export type Value = string | number | null | Uint8Array
 /** A piece of SQL with its parameters; there is always one more part than there are values. */
 export type Sql = { readonly parts: readonly string[]; readonly values: readonly Value[] }
 
+export type Verb = 'insert' | 'update' | 'delete'
+
+/** What a statement does to a table. An INSERT that may update the row it meets counts as both. */
+export type Change = `${Verb} ${string}`
+
 /** What can read. Db reads committed data, a Tx also its own writes. */
 export type Reader = {
   all<T>(query: Sql): Promise<T[]>
@@ -45,6 +50,11 @@ export type Db = Reader & {
    * nothing but use its `tx`.
    */
   tx<T>(work: (tx: Tx) => Promise<T>, options?: TxOptions): Promise<T>
+  /**
+   * Calls back after each commit of this process that changed something, before those who asked for its works hear of
+   * it: with what the works that it holds have done to which tables. The listener must not throw.
+   */
+  onCommit(listener: (changes: ReadonlySet<Change>) => void): void
   /** The engine's plan as text, one step a line, for tests that insist on an index. */
   plan(query: Sql): Promise<string>
   /** Rejects unless the engine answers. */

@@ -1,6 +1,7 @@
 // The embedded engine. Writers queue for one connection and share commits, because one fsync costs more than a
 // hundred statements; readers have a connection of their own and see only what is committed.
 import { AsyncResource } from 'node:async_hooks'
+import { createCommits } from './changes.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { createGuard, type Outcome } from './guard.ts'
 import { type Db, raw, type Sql, sql, type Tx, type TxOptions } from './sql.ts'
@@ -20,6 +21,7 @@ export function openSqlite(file: string): Db {
   const snapshot = shareSnapshots(reader)
   const checkpoints = createCheckpoints(file)
   const guard = createGuard()
+  const commits = createCommits()
   const counts = { transactions: 0, commits: 0, retries: 0 }
   const queue: Job[] = []
   let flushing: Promise<void> | undefined
@@ -63,6 +65,7 @@ export function openSqlite(file: string): Db {
       snapshot.end()
       writer.control('COMMIT')
       counts.commits++
+      commits.report(outcomes)
       checkpoints.note()
     } catch (error) {
       rollBack(writer)
@@ -102,6 +105,8 @@ export function openSqlite(file: string): Db {
       if (!outcome.ok) throw outcome.error
       return outcome.value as T
     },
+
+    onCommit: commits.listen,
 
     async plan(query) {
       const rows = reader.all<{ detail: string }>(sql`${raw('EXPLAIN QUERY PLAN ')}${query}`)
