@@ -31,6 +31,7 @@ import { createSinkClient } from './lib/net/sink-client.ts'
 import { createRemembered } from './lib/remembered.ts'
 import { createSignal } from './lib/signal.ts'
 import { createMetrics } from './metrics.ts'
+import { clearOnCommit, resources } from './resources.ts'
 
 /** Opens everything once, in order; `close` undoes it in reverse, also when a later step fails. */
 export async function createApp(
@@ -49,6 +50,9 @@ export async function createApp(
   const keyring = await openKeyring(db, sealer, () => clock().getTime(), config.keyRotationDays)
   const monotonic = () => performance.now()
   const grants = createGrantCache(db, monotonic)
+  const manifests = createManifestCache(monotonic)
+  const paths = createPathCache(db, monotonic)
+  clearOnCommit(db, { grants, manifests, paths })
   const onError = (error: unknown) => log.error('last use of identities could not be written', { error })
   const lastSeen = opening.adopt(createLastSeen(db, onError), (open) => open.close())
   const blobs = await openBlobs(config.blobs, config.data)
@@ -85,6 +89,7 @@ export async function createApp(
     log,
     metrics: createMetrics(db),
     db,
+    resources,
     sealer,
     keyring,
     grants,
@@ -92,10 +97,10 @@ export async function createApp(
     garbage: createGarbage(),
     blobs,
     collector,
-    manifests: createManifestCache(monotonic),
+    manifests,
     registryEvents,
     images: { pushed: createSignal(), read: createSignal() },
-    paths: createPathCache(db, monotonic),
+    paths,
     searchTotals: createRemembered(1000),
     limits: createLimits(perMinute, monotonic),
     outgoing,

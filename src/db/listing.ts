@@ -317,8 +317,3 @@ export async function countAt(
       FROM list_counts WHERE kind IN (${list([kinds].flat())}) AND place IN (${list(places)})`)
   return row?.total ?? 0
 }
-
-/** Whether anything of this kind lives below `uid`. */
-export async function anyBelow(reader: Reader, kind: string, uid: string): Promise<boolean> {
-  return (await countAt(reader, kind, [uid])) > 0
-}

@@ -299,7 +299,7 @@ test('a group is not deleted while something lives below it: one violation for e
   const answer = await remove()
   assertBlocked(answer, root.uid, ...Array(4).fill('RESOURCE_NOT_EMPTY'))
   const described = answer.body.details[1].violations.map((violation: Json) => violation.description)
-  for (const [i, kind] of ['groups', 'repos', 'identities', 'roles'].entries())
+  for (const [i, kind] of ['groups', 'identities', 'roles', 'repos'].entries())
     assert.match(described[i], new RegExp(kind))
 
   assertBlocked(await operator.delete(`${path}/${folder.uid}`), folder.uid, 'RESOURCE_NOT_EMPTY')

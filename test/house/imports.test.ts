@@ -82,7 +82,7 @@ function roomOf(path: string): string {
   const parts = path.split('/')
   if (parts[1] !== 'domains') return parts.length === 2 ? path : parts[1]!
   const name = parts.at(-1)!
-  if (name === 'domain.ts') return 'domain'
+  if (name === 'domain.ts' || name === 'resources.ts') return name.slice(0, -'.ts'.length)
   return /\.(model|store|service|v1|v2|control)\.ts$/.exec(name)?.[1] ?? 'rule'
 }
 
@@ -109,6 +109,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   v2: (one, to) =>
     to === 'gen' || to === 'lib' || (sameDomain(one) && (['service', 'model', 'v2'].includes(to) || isRule(one))),
   control: (one, to) => allowed.v2!(one, to),
+  resources: (one, to) => to === 'model' && sameDomain(one),
   domain: (one, to) => to === 'gen' || to === 'lib' || (sameDomain(one) && ['v1', 'v2', 'control'].includes(to)),
   edge: (one, to) => ['edge', 'issuer', 'lib'].includes(to) || one.to === 'src/domains/iam/access/rights.ts',
   api: (one, to) => {

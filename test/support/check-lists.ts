@@ -52,6 +52,12 @@ export async function checkLists({ app }: Pinfold): Promise<void> {
   type Count = { kind: string; place: string; total: number }
   const counted = await app.db.all<Count>(sql`
     SELECT kind, place, CAST(sum(total) AS INTEGER) AS total FROM list_counts GROUP BY kind, place`)
+  const declared = new Set(app.resources.flatMap((one) => one.kinds))
+  assert.deepEqual(
+    counted.filter(({ kind }) => !declared.has(kind)),
+    [],
+    'no resource has this kind',
+  )
   const entries = counted.map(({ kind, place, total }) => [`${kind} ${place}`, total] as const)
   assert.deepEqual(new Map(entries.filter(([, total]) => total !== 0)), totals)
 }

@@ -14,6 +14,6 @@ export type Rights = {
 /** What each identity is bound to, read at most twice a second. */
 export type GrantCache = {
   of(identity: string): Promise<Grants>
-  /** Forgets everything; call it after a commit that changes bindings, roles or identities. */
+  /** Forgets everything, also what is being read. */
   clear(): void
 }

@@ -29,7 +29,7 @@ const maxIds = 1000
 export async function listScope(call: Call, filter: UidpFilter | undefined, rules: ScopeRules): Promise<Branch[]> {
   const { ancestorsOf = '', descendantsOf = '', childrenOf = '', inRoot = false, ids = [] } = filter ?? {}
   // What is above can be asked of any node, what is below only of one that can be a parent.
-  await checkPlace(call, 'ancestors_of', ancestorsOf, rules, (uid) => nodeExists(call.app.db, uid))
+  await checkPlace(call, 'ancestors_of', ancestorsOf, rules, (uid) => nodeExists(call.app.db, call.app.resources, uid))
   await checkPlace(call, 'descendants_of', descendantsOf, rules, rules.parentExists)
   await checkPlace(call, 'children_of', childrenOf, rules, rules.parentExists)
 

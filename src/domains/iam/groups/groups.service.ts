@@ -17,7 +17,6 @@ import { type Branch, type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isUid, lineage, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { capabilityNumber } from '../access/capabilities.ts'
 import { listScope, type ScopeRules, type UidpFilter } from '../access/list-scope.ts'
-import { findAssociation } from '../accounts/account-associations.store.ts'
 import { deleteInvitesOfGroup } from '../invites/group-invites.store.ts'
 import { deleteAcceptances } from '../terms/terms.store.ts'
 import { aGroup, domainPattern, type Group, groupFields, groupType, maxGroupDepth, ready } from './groups.model.ts'
@@ -27,18 +26,6 @@ import { bindOwner, unbindGroup } from './owners.service.ts'
 const create = capabilityNumber('groups.create')
 
 export type NewGroup = Pick<Group, 'name' | 'description' | 'verified' | 'kind'>
-
-/** What must be gone before a group can be, by the kind of list it is in. */
-const blockers = [
-  'groups',
-  'repos',
-  'identities',
-  'roles',
-  'identity_providers',
-  'subscriptions',
-  'account_associations',
-  'advisories',
-]
 
 export async function getGroup(call: Call, uid: string): Promise<Group> {
   const group = await store.findGroup(call.app.db, uid)
@@ -115,7 +102,6 @@ export async function createGroup(work: Work, parent: string, input: NewGroup): 
     await emit(tx, work, 'iam.group.created', { subject: created.uid, group: created.uid, resource: aGroup(created) })
     return created
   })
-  app.grants.clear()
   work.log.info('group created', { uid: group.uid })
   return group
 }
@@ -139,7 +125,6 @@ export async function updateGroup(call: Call, uid: string, patch: Patch<Group>):
     await emit(tx, call, 'iam.group.updated', { subject: uid, group: uid, resource: aGroup(after) })
     return after
   })
-  call.app.paths.clear()
   call.log.info('group updated', { uid, paths: patch.paths })
   return group
 }
@@ -149,10 +134,10 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const group = await store.findGroup(tx, uid)
     if (!group) throw notFound(groupType, uid)
-    const kinds = new Set(await store.kindsBelow(tx, uid, blockers))
-    if (await findAssociation(tx, uid)) kinds.add('account_associations')
-    const violations = [...kinds].map((kind): PreconditionViolation => {
-      const description = `the group still has ${kind.replaceAll('_', ' ')} below it`
+    const blockers = call.app.resources.filter(({ groupDeletion }) => groupDeletion === 'blocks')
+    const left = await store.resourcesBelow(tx, uid, blockers)
+    const violations = left.map(({ table }): PreconditionViolation => {
+      const description = `the group still has ${table.replaceAll('_', ' ')} below it`
       return { type: 'RESOURCE_NOT_EMPTY', subject: uid, description }
     })
     const [first, ...more] = violations
@@ -163,8 +148,6 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
     await store.deleteGroup(tx, group)
     await emit(tx, call, 'iam.group.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
   })
-  call.app.grants.clear()
-  call.app.paths.clear()
   call.log.info('group deleted', { uid })
 }
 

@@ -1,6 +1,7 @@
+import type { Resource } from '#app.ts'
 import {
   addToLists,
-  anyBelow,
+  countAt,
   countNodes,
   type Keys,
   type Listing,
@@ -8,7 +9,7 @@ import {
   moveInLists,
   removeFromLists,
 } from '#db/listing.ts'
-import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { ident, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Branch, Page } from '#lib/paging.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { Group } from './groups.model.ts'
@@ -76,11 +77,21 @@ function conditions(filter: GroupFilter): Sql[] {
   return filter.name === '' ? [] : [sql`t.name = ${filter.name}`]
 }
 
-/** Those of `kinds` of which something lives below the group. */
-export async function kindsBelow(reader: Reader, uid: string, kinds: readonly string[]): Promise<string[]> {
-  const found: string[] = []
-  for (const kind of kinds) if (await anyBelow(reader, kind, uid)) found.push(kind)
+/** Those of the resources of which something belongs to the group, or to a group below it. */
+export async function resourcesBelow(reader: Reader, uid: string, among: readonly Resource[]): Promise<Resource[]> {
+  const found: Resource[] = []
+  for (const one of among) if ((await isBelow(reader, uid, one)) || (await isOf(reader, uid, one))) found.push(one)
   return found
+}
+
+async function isBelow(reader: Reader, group: string, { kinds }: Resource): Promise<boolean> {
+  return (await countAt(reader, kinds, [group])) > 0
+}
+
+/** What has the uid of its group is listed beside the group, not below it. */
+async function isOf(reader: Reader, group: string, { table, uid }: Resource): Promise<boolean> {
+  if (uid !== 'group') return false
+  return (await reader.get(sql`SELECT 1 AS found FROM ${ident(table)} WHERE uid = ${group}`)) !== undefined
 }
 
 /** `false` when a sibling has the name. */

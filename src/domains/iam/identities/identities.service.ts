@@ -114,7 +114,6 @@ export async function deleteIdentity(call: Call, uid: string): Promise<void> {
     await store.deleteIdentity(tx, identity)
     await emit(tx, call, 'iam.identity.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
   })
-  call.app.grants.clear()
   call.log.info('identity deleted', { uid })
 }
 

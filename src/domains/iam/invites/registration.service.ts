@@ -46,7 +46,6 @@ export async function registerPerson(call: Call, person: Person, codeText: strin
     }
     return group
   })
-  call.app.grants.clear()
   call.log.info('person registered', { uid, group })
   return { identity: uid, group }
 }

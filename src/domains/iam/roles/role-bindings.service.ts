@@ -61,7 +61,6 @@ export async function createRoleBinding(call: Call, parent: string, input: NewBi
     })
     return created
   })
-  call.app.grants.clear()
   call.log.info('role binding created', { uid: binding.uid })
   return binding
 }
@@ -83,7 +82,6 @@ export async function createRoleBindings(
     await emit(tx, call, 'iam.rolebindings.created.batch', { subject: parent, group: parent, resource })
     return created
   })
-  call.app.grants.clear()
   call.log.info('role bindings created', { group: parent, count: bindings.length })
   return bindings
 }
@@ -105,7 +103,6 @@ export async function updateRoleBinding(call: Call, uid: string, patch: Patch<Ro
     await emit(tx, call, 'iam.rolebindings.updated', { subject: uid, group: parentOf(uid), resource: aBinding(after) })
     return after
   })
-  call.app.grants.clear()
   call.log.info('role binding updated', { uid, paths: patch.paths })
   return binding
 }
@@ -124,7 +121,6 @@ export async function deleteRoleBinding(call: Call, uid: string): Promise<void> 
     })
     return true
   })
-  call.app.grants.clear()
   if (deleted) call.log.info('role binding deleted', { uid })
 }
 

@@ -83,7 +83,6 @@ export async function updateRole(call: Call, uid: string, patch: Patch<Role>): P
     await emit(tx, call, 'iam.roles.updated', { subject: uid, group: parentOf(uid), resource: aRole(known(after)) })
     return known(after)
   })
-  call.app.grants.clear()
   call.log.info('role updated', { uid, paths: patch.paths })
   return role
 }

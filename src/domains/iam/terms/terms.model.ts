@@ -17,6 +17,7 @@ export type TermsAcceptance = {
 /** What was accepted at once for a group. */
 export type Accepted = { group: string; documentIds: string[] }
 export const acceptedTerms = kindOf<Accepted>('accepted')
+export const termsAcceptanceType = 'iam.pinfold.dev/TermsAcceptance'
 
 export const termsFields = {
   docId: { column: 'doc_id', sort: true },

@@ -8,7 +8,7 @@ export type ManifestCache = {
   /** With `isThere` the caller knows from elsewhere that the repo has it. */
   get(repo: number, digest: string, isThere: boolean): Manifest | undefined
   set(repo: number, manifest: Manifest): void
-  /** Call it after a commit that deletes a manifest, or a repo. */
+  /** Forgets everything. */
   clear(): void
   /** What a reader that started before a `clear` found must not be kept. */
   epoch(): number

@@ -100,7 +100,6 @@ export async function deleteManifest(work: Work, repo: RepoRef, digest: string):
     await removeTagsOf(tx, { repo, digest, now: work.cause.now, actor: work.caller.uid, source: 'oci' })
     return true
   })
-  work.app.manifests.clear()
   if (found) work.log.info('manifest deleted', { repo: repo.uid, digest })
   return found
 }
@@ -133,7 +132,7 @@ export async function listReferrers(work: Work, repo: RepoRef, filter: store.Ref
   return { referrers: await store.readReferrers(db, repo.id, page), more: page.length < rows.length }
 }
 
-/** What a repo has of manifests, before it is deleted. Call `app.manifests.clear` after the commit. */
+/** What a repo has of manifests, before it is deleted. */
 export async function forgetManifests(tx: Tx, repo: number): Promise<void> {
   await store.deleteManifestsOf(tx, repo)
 }

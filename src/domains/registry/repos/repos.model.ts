@@ -30,7 +30,7 @@ export type Found = { repo: RepoRef } | { repo?: undefined; group: string; folde
 /** Remembers for half a second which repo a path stands for, since every request of a client names it again. */
 export type PathCache = {
   find(path: string): Promise<Found>
-  /** Call it after a commit that makes, renames or deletes a group or a repo. */
+  /** Forgets everything, also what is being looked up. */
   clear(): void
 }
 

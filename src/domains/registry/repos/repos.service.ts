@@ -102,8 +102,6 @@ export async function deleteRepo(call: Call, uid: string): Promise<void> {
     await store.deleteRepo(tx, repo)
     await emit(tx, call, 'registry.repo.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
   })
-  call.app.paths.clear()
-  call.app.manifests.clear()
   call.log.info('repo deleted', { uid })
 }
 

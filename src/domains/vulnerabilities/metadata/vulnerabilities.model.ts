@@ -14,6 +14,8 @@ export type Vulnerability = {
   modifyTime: string
 }
 
+export const vulnerabilityType = 'vulnerabilities.pinfold.dev/Vulnerability'
+
 /** `type` is the contract's Reference.Type. */
 export type Reference = { type: number; url: string }
 /** `type` is the contract's Severity.Type, which the advisories have too. */

@@ -1,0 +1,10 @@
+import type { Resource } from '#app.ts'
+import { auditEntryType } from './audit/audit.model.ts'
+import { deliveryType } from './delivery/deliveries.model.ts'
+import { subscriptionType } from './subscriptions/subscriptions.model.ts'
+
+export const resources: readonly Resource[] = [
+  { type: subscriptionType, table: 'subscriptions', kinds: ['subscriptions'], uid: 'place', groupDeletion: 'blocks' },
+  { type: deliveryType, table: 'deliveries', kinds: [], uid: 'none', groupDeletion: 'apart' },
+  { type: auditEntryType, table: 'audit_log', kinds: ['audit_log'], uid: 'place', groupDeletion: 'stays' },
+]

@@ -1,0 +1,69 @@
+import type { Resource } from '#app.ts'
+import { accountAssociationType } from './accounts/account-associations.model.ts'
+import { groupType } from './groups/groups.model.ts'
+import { identityType } from './identities/identities.model.ts'
+import { groupMappingType } from './identity-providers/external-group-role-mappings.model.ts'
+import { identityProviderType } from './identity-providers/identity-providers.model.ts'
+import { groupInviteType } from './invites/group-invites.model.ts'
+import { roleBindingType } from './roles/role-bindings.model.ts'
+import { roleType } from './roles/roles.model.ts'
+import { termsAcceptanceType } from './terms/terms.model.ts'
+
+export const resources: readonly Resource[] = [
+  {
+    type: groupType,
+    table: 'groups',
+    kinds: ['groups'],
+    uid: 'place',
+    groupDeletion: 'blocks',
+    clears: { grants: ['delete'], paths: ['update', 'delete'] },
+  },
+  {
+    type: identityType,
+    table: 'identities',
+    kinds: ['identities'],
+    uid: 'place',
+    groupDeletion: 'blocks',
+    // Not when it was last seen, which is an update too.
+    clears: { grants: ['delete'] },
+  },
+  {
+    type: roleType,
+    table: 'roles',
+    kinds: ['roles'],
+    uid: 'place',
+    groupDeletion: 'blocks',
+    clears: { grants: ['update', 'delete'] },
+  },
+  {
+    type: roleBindingType,
+    table: 'role_bindings',
+    kinds: ['role_bindings'],
+    uid: 'place',
+    groupDeletion: 'goes',
+    clears: { grants: ['insert', 'update', 'delete'] },
+  },
+  {
+    type: identityProviderType,
+    table: 'identity_providers',
+    kinds: ['identity_providers'],
+    uid: 'place',
+    groupDeletion: 'blocks',
+  },
+  {
+    type: groupMappingType,
+    table: 'external_group_role_mappings',
+    kinds: ['external_group_role_mappings'],
+    uid: 'place',
+    groupDeletion: 'apart',
+  },
+  { type: groupInviteType, table: 'group_invites', kinds: ['group_invites'], uid: 'place', groupDeletion: 'goes' },
+  {
+    type: accountAssociationType,
+    table: 'account_associations',
+    kinds: ['account_associations'],
+    uid: 'group',
+    groupDeletion: 'blocks',
+  },
+  { type: termsAcceptanceType, table: 'terms_acceptances', kinds: [], uid: 'none', groupDeletion: 'goes' },
+]

@@ -1,0 +1,6 @@
+import type { Resource } from '#app.ts'
+import { artifactType } from './artifacts.model.ts'
+
+export const resources: readonly Resource[] = [
+  { type: artifactType, table: 'artifacts', kinds: ['artifacts'], uid: 'none', groupDeletion: 'apart' },
+]

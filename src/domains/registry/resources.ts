@@ -1,0 +1,34 @@
+import type { Resource } from '#app.ts'
+import { imageType } from './images/images.model.ts'
+import { repoType } from './repos/repos.model.ts'
+import { tagType, visibleShapes } from './tags/tags.model.ts'
+
+const everyShape = -1
+
+export const resources: readonly Resource[] = [
+  {
+    type: repoType,
+    table: 'repos',
+    kinds: ['repos'],
+    uid: 'place',
+    groupDeletion: 'blocks',
+    // A path that is not there is not remembered, and a repo keeps its name.
+    clears: { paths: ['delete'], manifests: ['delete'] },
+  },
+  {
+    type: tagType,
+    table: 'tags',
+    kinds: visibleShapes(everyShape).map((shape) => `tags.${shape}`),
+    uid: 'place',
+    groupDeletion: 'apart',
+  },
+  {
+    type: imageType,
+    table: 'manifests',
+    kinds: [],
+    uid: 'none',
+    groupDeletion: 'apart',
+    // A digest stands for one content, so a push changes nothing that is remembered.
+    clears: { manifests: ['delete'] },
+  },
+]

@@ -1,0 +1,56 @@
+// What the rows of the resources say of the deletion of a group is what happens.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { addToLists, removeFromLists } from '#db/listing.ts'
+import { ident, sql } from '#db/sql.ts'
+import { newUid } from '#lib/uid.ts'
+import { resources } from '../../src/resources.ts'
+import { assertBlocked, ok } from '../support/expect.ts'
+import { type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+
+const document = { id: 'terms.v1', label: 'Terms', url: 'https://example.com/terms' }
+
+let pinfold: Pinfold
+before(async () => {
+  pinfold = await startPinfold({ termsDocuments: [document] })
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+test('anything that blocks keeps a group, by itself and from below, and nothing else does', async () => {
+  const { app, operator, seed } = pinfold
+  for (const { kinds, groupDeletion, table } of resources) {
+    for (const kind of kinds) {
+      const { uid: group } = await seed.group()
+      const uid = newUid(newUid(group))
+      await app.db.tx((tx) => addToLists(tx, kind, uid, 1, {}))
+      const answer = await operator.delete(`/iam/v2/groups/${group}`)
+      await app.db.tx((tx) => removeFromLists(tx, kind, uid, {}))
+      if (groupDeletion !== 'blocks') assert.equal(answer.status, 200, `${table}: ${answer.text}`)
+      else {
+        assertBlocked(answer, group, 'RESOURCE_NOT_EMPTY')
+        assert.ok(answer.body.details[1].violations[0].description.includes(table.replaceAll('_', ' ')), answer.text)
+        ok(await operator.delete(`/iam/v2/groups/${group}`))
+      }
+    }
+  }
+})
+
+test('what goes with a group is gone with it', async () => {
+  const { app, operator, seed } = pinfold
+  const { uid: group } = await seed.group()
+  const { uid: kept } = await seed.group()
+  const plant: Record<string, (group: string) => Promise<unknown>> = {
+    role_bindings: (where) => seed.binding(where, '0'.repeat(40), roleUids.viewer),
+    group_invites: (where) => seed.invite(where, roleUids.viewer),
+    terms_acceptances: (where) => operator.post(`/iam/v2/terms/${where}`, { documentIds: [document.id] }),
+  }
+  const goes = resources.filter(({ groupDeletion }) => groupDeletion === 'goes').map(({ table }) => table)
+  assert.deepEqual(goes, Object.keys(plant))
+  for (const one of Object.values(plant)) await Promise.all([one(group), one(kept)])
+  ok(await operator.delete(`/iam/v2/groups/${group}`))
+  for (const table of goes) {
+    const column = ident(table === 'terms_acceptances' ? 'group_uid' : 'parent_uid')
+    const rows = await app.db.all<{ group: string }>(sql`SELECT ${column} AS "group" FROM ${ident(table)}`)
+    assert.deepEqual(rows, [{ group: kept }], table)
+  }
+})

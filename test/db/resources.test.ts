@@ -1,0 +1,176 @@
+// Every resource has its row, and what is derived from the rows is what the tables and the caches need.
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { CacheName } from '#app.ts'
+import { compile, ident, type Reader, type Sql, sql } from '#db/sql.ts'
+import { createGrantCache } from '#domains/iam/access/grants.ts'
+import { findManifest } from '#domains/registry/manifests/manifests.store.ts'
+import { createPathCache } from '#domains/registry/repos/paths.service.ts'
+import { clearOnCommit, resources } from '../../src/resources.ts'
+import { type Pinfold, startPinfold } from '../support/pinfold.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Tables with a uid that is nobody's resource. */
+const notResources = {
+  list_keys: 'the keys of lists, which hold the uids of what is listed',
+  advisory_texts: 'an index of advisories',
+  advisory_postings: 'an index of advisories',
+  uploads: 'pushes that have begun; their uid is in no hierarchy',
+}
+
+/** Names in errors of what is no resource by itself. */
+const partsOfOthers = ['vulnerabilities.pinfold.dev/AdvisoryEvent']
+
+let pinfold: Pinfold
+before(async () => {
+  pinfold = await startPinfold()
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+async function tables(column?: string): Promise<string[]> {
+  const { db } = pinfold.app
+  const rows = await (db.engine === 'sqlite'
+    ? db.all<{ name: string; column: string }>(sql`
+        SELECT m.name AS name, c.name AS "column" FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'`)
+    : db.all<{ name: string; column: string }>(sql`
+        SELECT table_name AS name, column_name AS "column" FROM information_schema.columns
+         WHERE table_schema = current_schema()`))
+  return [...new Set(rows.filter((row) => !column || row.column === column).map(({ name }) => name))].sort()
+}
+
+test('every table whose rows have a uid is that of one resource, or says why not', async () => {
+  const declared = resources.map(({ table }) => table)
+  assert.equal(new Set(declared).size, declared.length, 'two resources share a table')
+  const all = await tables()
+  assert.deepEqual(
+    declared.filter((table) => !all.includes(table)),
+    [],
+  )
+  const named = [...declared, ...Object.keys(notResources)]
+  assert.deepEqual(
+    (await tables('uid')).filter((table) => !named.includes(table)),
+    [],
+  )
+  const needed = await tables('uid')
+  assert.deepEqual(
+    Object.keys(notResources).filter((table) => !needed.includes(table)),
+    [],
+  )
+})
+
+test('every kind that a store lists belongs to one resource', () => {
+  const declared = resources.flatMap(({ kinds }) => kinds)
+  assert.equal(new Set(declared).size, declared.length, 'two resources share a kind')
+  const stores = globSync('src/domains/**/*.store.ts', { cwd: root })
+  const listed = stores.flatMap((file) => {
+    const text = readFileSync(`${root}/${file}`, 'utf8')
+    return [...text.matchAll(/\bkind(?::| =) '([a-z_]+)'/g)].map(([, kind]) => kind!)
+  })
+  assert.ok(listed.length > 10, 'the pattern finds the kinds no longer')
+  assert.deepEqual(
+    listed.filter((kind) => !declared.includes(kind)),
+    [],
+  )
+})
+
+test('every name that errors have for a resource is that of one row', () => {
+  const models = globSync('src/domains/**/*.model.ts', { cwd: root })
+  const names = models.flatMap((file) => {
+    return [...readFileSync(`${root}/${file}`, 'utf8').matchAll(/Type = '([a-z]+\.pinfold\.dev\/\w+)'/g)].map(
+      ([, name]) => name!,
+    )
+  })
+  assert.deepEqual([...resources.map(({ type }) => type), ...partsOfOthers].sort(), names.sort())
+})
+
+test('every domain with resources is collected', () => {
+  const files = globSync('src/domains/*/resources.ts', { cwd: root }).map((file) => file.split('/')[2]!)
+  const collected = readFileSync(`${root}/src/resources.ts`, 'utf8')
+  assert.deepEqual(
+    files.filter((domain) => !collected.includes(`./domains/${domain}/resources.ts`)),
+    [],
+  )
+})
+
+/** Which tables a cache reads to fill itself, seen from its statements. */
+async function readBy(fill: (reader: Reader) => Promise<unknown>): Promise<string[]> {
+  const texts: string[] = []
+  const answer = (query: Sql) => {
+    const text = compile(query, '?')
+    texts.push(text)
+    // Something is there at every step, so that each goes on to the next.
+    return { uid: 'a'.repeat(40), name: 'a', id: 1, place: '/', capabilities: '[]' }
+  }
+  const reader = {
+    all: async (query: Sql) => [answer(query)],
+    get: async (query: Sql) => answer(query),
+  } as unknown as Reader
+  await fill(reader)
+  return [
+    ...new Set(texts.flatMap((text) => [...text.matchAll(/\b(?:FROM|JOIN) (\w+)/g)].map(([, name]) => name!))),
+  ].sort()
+}
+
+test('a cache depends on every table that it reads', async () => {
+  const fills: Record<CacheName, (reader: Reader) => Promise<unknown>> = {
+    grants: (reader) => createGrantCache(reader, () => 0).of('a'),
+    paths: (reader) => createPathCache(reader, () => 0).find('a/b/c'),
+    manifests: (reader) => findManifest(reader, 1, 'sha256:0'),
+  }
+  for (const [name, fill] of Object.entries(fills)) {
+    const cleared = resources.filter(({ clears }) => clears?.[name as CacheName]).map(({ table }) => table)
+    const read = await readBy(fill)
+    assert.ok(read.length > 0, name)
+    assert.deepEqual(
+      read.filter((table) => !cleared.includes(table)),
+      [],
+      name,
+    )
+  }
+})
+
+test('of all changes of all tables these clear a cache, and no others', async () => {
+  const expected = [
+    'delete groups: grants paths',
+    'delete identities: grants',
+    'delete manifests: manifests',
+    'delete repos: manifests paths',
+    'delete role_bindings: grants',
+    'delete roles: grants',
+    'insert role_bindings: grants',
+    'update groups: paths',
+    'update role_bindings: grants',
+    'update roles: grants',
+  ]
+  const { db } = pinfold.app
+  let cleared: string[] = []
+  const cache = (name: string) => ({ clear: () => void cleared.push(name) })
+  clearOnCommit(db, { grants: cache('grants'), manifests: cache('manifests'), paths: cache('paths') })
+  const found: string[] = []
+  for (const table of await tables()) {
+    const statements = {
+      insert: sql`INSERT INTO ${ident(table)} SELECT * FROM ${ident(table)} WHERE 1 = 0`,
+      update: sql`UPDATE ${ident(table)} SET ${ident(await columnOf(table))} = NULL WHERE 1 = 0`,
+      delete: sql`DELETE FROM ${ident(table)} WHERE 1 = 0`,
+    }
+    for (const [verb, statement] of Object.entries(statements)) {
+      cleared = []
+      await db.tx((tx) => tx.run(statement))
+      if (cleared.length > 0) found.push(`${verb} ${table}: ${cleared.sort().join(' ')}`)
+    }
+  }
+  assert.deepEqual(found.sort(), expected)
+})
+
+async function columnOf(table: string): Promise<string> {
+  const { db } = pinfold.app
+  const row = await (db.engine === 'sqlite'
+    ? db.get<{ name: string }>(sql`SELECT name FROM pragma_table_info(${table}) LIMIT 1`)
+    : db.get<{ name: string }>(sql`
+        SELECT column_name AS name FROM information_schema.columns
+         WHERE table_schema = current_schema() AND table_name = ${table} LIMIT 1`))
+  return row!.name
+}
