@@ -5,7 +5,7 @@ import type { EventName } from '#gen/event-names.ts'
 import type { Blobs } from './blobs/blobs.ts'
 import type { CloudAccount, CloudAnswer } from './clouds/cloud-account.ts'
 import type { Config } from './config.ts'
-import type { Db, Verb } from './db/sql.ts'
+import type { Db } from './db/sql.ts'
 import type { RegistryEvents } from './domains/events/outbox/registry-events.model.ts'
 import type { Feed } from './domains/events/stream/stream.model.ts'
 import type { GrantCache, Rights } from './domains/iam/access/grants.model.ts'
@@ -25,6 +25,7 @@ import type { Logger } from './lib/log.ts'
 import type { Outgoing } from './lib/net/outgoing.ts'
 import type { SinkClient } from './lib/net/sink-client.ts'
 import type { Remembered } from './lib/remembered.ts'
+import type { Resource } from './lib/resource.ts'
 import type { Signal } from './lib/signal.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -180,24 +181,3 @@ export type Handlers<S extends GenService<GenServiceMethods>> = {
 
 /** What a domain adds to the server: services, each with the handlers it has. */
 export type Service = { desc: GenService<GenServiceMethods>; handlers: Record<string, Handler | StreamHandler> }
-
-/** What is remembered of rows for a moment, and forgotten when they change. */
-export type CacheName = 'grants' | 'paths' | 'manifests'
-
-/** One row for each thing that a domain keeps, from which follows whatever has to know of all of them. */
-export type Resource = {
-  /** As errors name it. */
-  type: string
-  table: string
-  /** The lists and totals that it is in (`list_keys`, `list_counts`); none where its own table is read. */
-  kinds: readonly string[]
-  /** What its uid is: a place of its own in the hierarchy, that of its group, or neither. */
-  uid: 'place' | 'group' | 'none'
-  /**
-   * What it means for the deletion of its group: it has to be gone before, it goes with the group, or it stays; `apart`
-   * for what belongs to no group, or to something else that has to be gone.
-   */
-  groupDeletion: 'blocks' | 'goes' | 'stays' | 'apart'
-  /** The caches that hold something of it, with the changes after which that may be wrong. */
-  clears?: Readonly<Partial<Record<CacheName, readonly Verb[]>>>
-}

@@ -1,11 +1,11 @@
 // What the domains keep, and what follows from it for what is remembered.
-import type { CacheName, Resource } from './app.ts'
 import type { Change, Db } from './db/sql.ts'
 import { resources as events } from './domains/events/resources.ts'
 import { resources as iam } from './domains/iam/resources.ts'
 import { resources as libraries } from './domains/libraries/resources.ts'
 import { resources as registry } from './domains/registry/resources.ts'
 import { resources as vulnerabilities } from './domains/vulnerabilities/resources.ts'
+import type { CacheName, Resource } from './lib/resource.ts'
 
 /** Every resource of the server; a new domain that has some is one line here. */
 export const resources: readonly Resource[] = [...iam, ...registry, ...vulnerabilities, ...libraries, ...events]

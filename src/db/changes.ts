@@ -1,5 +1,6 @@
 // Which tables a transaction has written, so that what was remembered of them can be forgotten after the commit.
-import type { Change, Sql, Verb } from './sql.ts'
+import type { Verb } from '#lib/resource.ts'
+import type { Change, Sql } from './sql.ts'
 
 const statement = /^\s*(?:(INSERT)\s+INTO|(UPDATE)|(DELETE)\s+FROM)\s+([a-z_][a-z0-9_]*)/
 const none: readonly Change[] = []

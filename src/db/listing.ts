@@ -306,6 +306,21 @@ export async function countUpTo(
   return total
 }
 
+/**
+ * The two queries of a list: a page of nodes with one more than it has room for, and how many there are in all. `where`
+ * says what a filter asks of a row.
+ */
+export function nodeList<Row, T, F>(listing: Listing, fromRow: (row: Row) => T, where: (filter: F) => Sql[]) {
+  return {
+    async list(reader: Reader, branches: readonly Branch[], page: Page, filter: F): Promise<T[]> {
+      return (await listPage<Row>(reader, listing, branches, page, where(filter))).map(fromRow)
+    },
+    count(reader: Reader, branches: readonly Branch[], filter: F): Promise<number> {
+      return countNodes(reader, listing, branches, where(filter))
+    },
+  }
+}
+
 /** How many are listed from these places, taken together. */
 export async function countAt(
   reader: Reader,

@@ -1,13 +1,12 @@
 // SQL as values: text and parameters stay apart until the engine binds them. One text serves both engines.
 
 import { invalid } from '#lib/errors.ts'
+import type { Verb } from '#lib/resource.ts'
 
 export type Value = string | number | null | Uint8Array
 
 /** A piece of SQL with its parameters; there is always one more part than there are values. */
 export type Sql = { readonly parts: readonly string[]; readonly values: readonly Value[] }
-
-export type Verb = 'insert' | 'update' | 'delete'
 
 /** What a statement does to a table. An INSERT that may update the row it meets counts as both. */
 export type Change = `${Verb} ${string}`

@@ -19,8 +19,11 @@ export type Page = {
 /** A part of the hierarchy that a list covers. The branches of one list never overlap. */
 export type Branch = { below: string } | { childrenOf: string } | { uids: readonly string[] }
 
-/** What a list answers: one page, how many there are in all, and where the next page starts. */
-export type Listed<T> = { items: T[]; total: number; next: string }
+/**
+ * What a list answers: one page, how many there are in all, and where the next page starts. The total of a list that may
+ * be too long to count is `number | undefined`.
+ */
+export type Listed<T, N extends number | undefined = number> = { items: T[]; total: N; next: string }
 
 export type ListRules = {
   fields: Readonly<Record<string, Field>>
@@ -34,7 +37,7 @@ const maxSize = 200
 const maxSkip = 2 ** 31 - 1
 const tokenLifetime = 3 * 24 * 60 * 60 * 1000
 const tokenPurpose = 'page-token'
-const tokenVersion = 1
+const tokenVersion = 2
 
 const synonyms: Record<string, string> = { created_at: 'createTime', updated_at: 'updateTime' }
 
@@ -102,12 +105,12 @@ function writeToken(call: PagingCall, page: Page, last: { value: string; uid: st
 }
 
 /** Cuts the row too many that a store reads to learn whether another page follows. */
-export function toListed<T extends { uid: string }>(
+export function toListed<T extends { uid: string }, N extends number | undefined>(
   call: PagingCall,
   page: Page,
   rows: readonly T[],
-  total: number,
-): Listed<T> {
+  total: N,
+): Listed<T, N> {
   if (rows.length <= page.size) return { items: [...rows], total, next: '' }
   const items = rows.slice(0, page.size)
   const last = items.at(-1)!

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import type { CacheName } from '#app.ts'
+import type { CacheName } from '#lib/resource.ts'
 import { ok } from '../support/expect.ts'
 import { roleUids } from '../support/pinfold.ts'
 import { startRegistry } from '../support/registry.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { listRepos } from '../../src/domains/registry/repos/repos.store.ts'
+import { repoList } from '../../src/domains/registry/repos/repos.store.ts'
 import { startPinfold } from '../support/pinfold.ts'
 
 test('a list reads any number of places', async () => {
@@ -13,7 +13,7 @@ test('a list reads any number of places', async () => {
     ['name', 'name'],
   ] as const) {
     const page = { order: { field, column, desc: false }, after: undefined, size: 10, skip: 0, binding: '' }
-    const found = await listRepos(pinfold.app.db, [...elsewhere, { below: group.uid }], page, { name: undefined })
+    const found = await repoList.list(pinfold.app.db, [...elsewhere, { below: group.uid }], page, { name: undefined })
     assert.deepEqual(
       found.map((repo) => repo.uid),
       [uid],

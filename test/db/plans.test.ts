@@ -4,25 +4,25 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
 import { subscriptionFields } from '#domains/events/subscriptions/subscriptions.model.ts'
-import { countSubscriptions, listSubscriptions } from '#domains/events/subscriptions/subscriptions.store.ts'
+import { subscriptionList } from '#domains/events/subscriptions/subscriptions.store.ts'
 import { accountAssociationFields } from '#domains/iam/accounts/account-associations.model.ts'
-import { countAssociations, listAssociations } from '#domains/iam/accounts/account-associations.store.ts'
+import { associationList } from '#domains/iam/accounts/account-associations.store.ts'
 import { groupFields } from '#domains/iam/groups/groups.model.ts'
-import { countGroups, listGroups } from '#domains/iam/groups/groups.store.ts'
+import { groupList } from '#domains/iam/groups/groups.store.ts'
 import { identityFields } from '#domains/iam/identities/identities.model.ts'
-import { countIdentities, listIdentities } from '#domains/iam/identities/identities.store.ts'
+import { identityList } from '#domains/iam/identities/identities.store.ts'
 import { groupMappingFields } from '#domains/iam/identity-providers/external-group-role-mappings.model.ts'
-import { countMappings, listMappings } from '#domains/iam/identity-providers/external-group-role-mappings.store.ts'
+import { mappingList } from '#domains/iam/identity-providers/external-group-role-mappings.store.ts'
 import { identityProviderFields } from '#domains/iam/identity-providers/identity-providers.model.ts'
-import { countProviders, listProviders } from '#domains/iam/identity-providers/identity-providers.store.ts'
+import { providerList } from '#domains/iam/identity-providers/identity-providers.store.ts'
 import { groupInviteFields } from '#domains/iam/invites/group-invites.model.ts'
-import { countInvites, listInvites } from '#domains/iam/invites/group-invites.store.ts'
+import { inviteList } from '#domains/iam/invites/group-invites.store.ts'
 import { roleBindingFields } from '#domains/iam/roles/role-bindings.model.ts'
-import { countBindings, listBindings } from '#domains/iam/roles/role-bindings.store.ts'
+import { bindingList } from '#domains/iam/roles/role-bindings.store.ts'
 import { roleFields } from '#domains/iam/roles/roles.model.ts'
-import { countRoles, listRoles } from '#domains/iam/roles/roles.store.ts'
+import { roleList } from '#domains/iam/roles/roles.store.ts'
 import { repoFields } from '#domains/registry/repos/repos.model.ts'
-import { countRepos, listRepos } from '#domains/registry/repos/repos.store.ts'
+import { repoList } from '#domains/registry/repos/repos.store.ts'
 import type { Field } from '#lib/fields.ts'
 import type { Branch, Page } from '#lib/paging.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
@@ -52,12 +52,11 @@ type Filter = { filter: object; by: string[] }
 const uid = 'c'.repeat(40)
 const names = { none: { name: '' }, filters: [{ filter: { name: 'node1' }, by: ['name'] }] }
 const lists: List[] = [
-  { table: 'groups', fields: groupFields, list: listGroups, count: countGroups, ...names },
+  { table: 'groups', fields: groupFields, ...groupList, ...names },
   {
     table: 'identities',
     fields: identityFields,
-    list: listIdentities,
-    count: countIdentities,
+    ...identityList,
     none: { name: '', relationshipType: '' },
     filters: [
       { filter: { name: 'node1', relationshipType: '' }, by: ['name'] },
@@ -65,12 +64,11 @@ const lists: List[] = [
       { filter: { name: 'node1', relationshipType: 'CLAIM_MATCH' }, by: ['name', 'relationship_type'] },
     ],
   },
-  { table: 'roles', fields: roleFields, list: listRoles, count: countRoles, ...names },
+  { table: 'roles', fields: roleFields, ...roleList, ...names },
   {
     table: 'role_bindings',
     fields: roleBindingFields,
-    list: listBindings,
-    count: countBindings,
+    ...bindingList,
     none: { identity: '', group: '', role: '' },
     filters: [
       { filter: { identity: uid, group: '', role: '' }, by: ['identity_uid'] },
@@ -82,43 +80,38 @@ const lists: List[] = [
       { filter: { identity: uid, group: uid, role: uid }, by: ['identity_uid', 'role_uid'] },
     ],
   },
-  { table: 'identity_providers', fields: identityProviderFields, list: listProviders, count: countProviders, ...names },
+  { table: 'identity_providers', fields: identityProviderFields, ...providerList, ...names },
   {
     table: 'external_group_role_mappings',
     fields: groupMappingFields,
-    list: listMappings,
-    count: countMappings,
+    ...mappingList,
     none: { provider: '' },
     filters: [{ filter: { provider: uid }, by: ['parent_uid'] }],
   },
   {
     table: 'account_associations',
     fields: accountAssociationFields,
-    list: listAssociations,
-    count: countAssociations,
+    ...associationList,
     ...names,
   },
   {
     table: 'group_invites',
     fields: groupInviteFields,
-    list: listInvites,
-    count: countInvites,
+    ...inviteList,
     none: { keyId: '' },
     filters: [{ filter: { keyId: 'k' }, by: ['key_id'] }],
   },
   {
     table: 'repos',
     fields: repoFields,
-    list: listRepos,
-    count: countRepos,
+    ...repoList,
     none: { name: undefined },
     filters: ['node1', ''].map((name) => ({ filter: { name }, by: ['name'] })),
   },
   {
     table: 'subscriptions',
     fields: subscriptionFields,
-    list: listSubscriptions,
-    count: countSubscriptions,
+    ...subscriptionList,
     none: {},
     filters: [],
   },

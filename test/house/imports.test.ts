@@ -40,6 +40,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'iam/access/built-in-roles.ts',
     'iam/access/capabilities.ts',
     'iam/access/grants.ts',
+    'iam/access/list-nodes.ts',
     'iam/access/list-scope.ts',
     'iam/access/rights.ts',
     'iam/identities/claims.ts',
@@ -109,7 +110,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   v2: (one, to) =>
     to === 'gen' || to === 'lib' || (sameDomain(one) && (['service', 'model', 'v2'].includes(to) || isRule(one))),
   control: (one, to) => allowed.v2!(one, to),
-  resources: (one, to) => to === 'model' && sameDomain(one),
+  resources: (one, to) => to === 'lib' || (to === 'model' && sameDomain(one)),
   domain: (one, to) => to === 'gen' || to === 'lib' || (sameDomain(one) && ['v1', 'v2', 'control'].includes(to)),
   edge: (one, to) => ['edge', 'issuer', 'lib'].includes(to) || one.to === 'src/domains/iam/access/rights.ts',
   api: (one, to) => {

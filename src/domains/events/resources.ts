@@ -1,4 +1,4 @@
-import type { Resource } from '#app.ts'
+import type { Resource } from '#lib/resource.ts'
 import { auditEntryType } from './audit/audit.model.ts'
 import { deliveryType } from './delivery/deliveries.model.ts'
 import { subscriptionType } from './subscriptions/subscriptions.model.ts'

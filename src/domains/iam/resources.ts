@@ -1,4 +1,4 @@
-import type { Resource } from '#app.ts'
+import type { Resource } from '#lib/resource.ts'
 import { accountAssociationType } from './accounts/account-associations.model.ts'
 import { groupType } from './groups/groups.model.ts'
 import { identityType } from './identities/identities.model.ts'

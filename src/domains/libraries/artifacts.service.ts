@@ -1,6 +1,7 @@
 import type { Call } from '#app.ts'
 import { type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
-import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import { type Listed, toListed } from '#lib/paging.ts'
 import { placeOf, readCuda } from './artifact-places.ts'
 import {
   type Artifact,
@@ -20,7 +21,10 @@ export type ArtifactFilter = {
   remediated: boolean
 }
 
-export async function listArtifacts(call: Call, page: Page, filter: ArtifactFilter): Promise<Listed<Artifact>> {
+export async function listArtifacts(
+  call: Call,
+  { page, filter }: ListQuery<ArtifactFilter>,
+): Promise<Listed<Artifact>> {
   checkEcosystems(filter.ecosystems)
   const cuda = filter.cudaVersion === '' ? undefined : readCuda(filter.cudaVersion)
   if (filter.cudaVersion !== '' && !cuda) {
@@ -39,7 +43,10 @@ export async function listArtifacts(call: Call, page: Page, filter: ArtifactFilt
   return toListed(call, page, rows, total)
 }
 
-export async function listArtifactVersions(call: Call, artifact: string, page: Page): Promise<Listed<ArtifactVersion>> {
+export async function listArtifactVersions(
+  call: Call,
+  { page, filter: { artifact } }: ListQuery<{ artifact: string }>,
+): Promise<Listed<ArtifactVersion>> {
   const { db } = call.app
   const found = seesNone(call) ? undefined : await store.findArtifact(db, artifact)
   if (!found) throw notFound(artifactType, artifact)

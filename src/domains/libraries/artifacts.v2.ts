@@ -4,7 +4,7 @@ import type {
   ArtifactsService,
   ArtifactVersion as ArtifactVersionMessage,
 } from '#gen/pinfold/libraries/v2/artifacts_pb.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import {
   type Artifact,
@@ -16,33 +16,28 @@ import {
 import * as service from './artifacts.service.ts'
 import { ecosystemNumber, ecosystemOf } from './ecosystems.ts'
 
+const rules = { fields: artifactFields, defaultOrder: 'name' }
+const versionRules = { fields: versionFields, defaultOrder: 'version desc' }
+
 export const artifacts: Handlers<typeof ArtifactsService> = {
   async listArtifacts(call, request) {
     const { query, cudaVersion = '', remediated } = request
     const ecosystems = ecosystemsOf(request.ecosystems)
     const filter = { ecosystems, query, cudaVersion, remediated }
-    const page = readPage(call, request, { fields: artifactFields, defaultOrder: 'name' }, filter)
-    const listed = await service.listArtifacts(call, page, filter)
-    return {
-      $typeName: 'pinfold.platform.libraries.v2.ListArtifactsResponse',
-      artifacts: listed.items.map(toMessage),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const listed = await service.listArtifacts(call, readList(call, request, rules, filter))
+    return listResponse('pinfold.platform.libraries.v2.ListArtifactsResponse', 'artifacts', listed, toMessage, request)
   },
 
   async listArtifactVersions(call, request) {
-    const { artifactId } = request
-    const page = readPage(call, request, { fields: versionFields, defaultOrder: 'version desc' }, [artifactId])
-    const listed = await service.listArtifactVersions(call, artifactId, page)
-    return {
-      $typeName: 'pinfold.platform.libraries.v2.ListArtifactVersionsResponse',
-      artifactVersions: listed.items.map(toVersionMessage),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const { artifactId: artifact } = request
+    const listed = await service.listArtifactVersions(call, readList(call, request, versionRules, { artifact }))
+    return listResponse(
+      'pinfold.platform.libraries.v2.ListArtifactVersionsResponse',
+      'artifactVersions',
+      listed,
+      toVersionMessage,
+      request,
+    )
   },
 
   async getArtifactCount(call, request) {

@@ -1,4 +1,4 @@
-import type { Resource } from '#app.ts'
+import type { Resource } from '#lib/resource.ts'
 import { artifactType } from './artifacts.model.ts'
 
 export const resources: readonly Resource[] = [

@@ -1,4 +1,4 @@
-import type { Resource } from '#app.ts'
+import type { Resource } from '#lib/resource.ts'
 import { imageType } from './images/images.model.ts'
 import { repoType } from './repos/repos.model.ts'
 import { tagType, visibleShapes } from './tags/tags.model.ts'

@@ -1,4 +1,4 @@
-import type { Resource } from '#app.ts'
+import type { Resource } from '#lib/resource.ts'
 import { advisoryType } from './advisories/advisories.model.ts'
 import { vulnerabilityType } from './metadata/vulnerabilities.model.ts'
 

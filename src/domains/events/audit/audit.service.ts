@@ -1,14 +1,11 @@
 import type { App, Call } from '#app.ts'
-import { listScope, type UidpFilter } from '#domains/iam/access/list-scope.ts'
-import { groupParents } from '#domains/iam/groups/groups.service.ts'
+import { listNodes } from '#domains/iam/access/list-nodes.ts'
 import { type FieldViolation, notFound, refuseIfAny } from '#lib/errors.ts'
-import { type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Listed } from '#lib/paging.ts'
 import { isUid } from '#lib/uid.ts'
 import { type AuditEntry, type AuditFilter, auditEntryType } from './audit.model.ts'
 import * as store from './audit.store.ts'
-
-/** `total` is missing when a filter fits more than are counted. */
-export type ListedEntries = { items: AuditEntry[]; total: number | undefined; next: string }
 
 const dayMs = 24 * 60 * 60 * 1000
 /** Small, so that other writers do not wait for the sweep. */
@@ -20,20 +17,13 @@ export async function getAuditEntry(call: Call, uid: string): Promise<AuditEntry
   return entry
 }
 
+/** Without a total when a filter fits more than are counted. */
 export async function listAuditEntries(
   call: Call,
-  uidp: UidpFilter | undefined,
-  page: Page,
-  filter: AuditFilter,
-): Promise<ListedEntries> {
-  checkFilter(filter)
-  const { db } = call.app
-  const branches = await listScope(call, uidp, groupParents(db))
-  const [rows, total] = await Promise.all([
-    store.listEntries(db, branches, page, filter),
-    store.countEntries(db, branches, filter),
-  ])
-  return { ...toListed(call, page, rows, 0), total }
+  query: ListQuery<AuditFilter>,
+): Promise<Listed<AuditEntry, number | undefined>> {
+  checkFilter(query.filter)
+  return listNodes(call, query, { list: store.listEntries, count: store.countEntries })
 }
 
 function checkFilter({ actor, subject, type }: AuditFilter): void {

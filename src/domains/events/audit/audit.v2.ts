@@ -1,10 +1,12 @@
 import type { Handlers } from '#app.ts'
 import type { AuditEntry as AuditEntryMessage, AuditService } from '#gen/pinfold/control/events/v1/audit_pb.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import { parentOf } from '#lib/uid.ts'
 import { type AuditEntry, type AuditFilter, auditFields } from './audit.model.ts'
 import * as service from './audit.service.ts'
+
+const rules = { fields: auditFields, defaultOrder: 'create_time desc' }
 
 export const audit: Handlers<typeof AuditService> = {
   async getAuditEntry(call, { uid }) {
@@ -12,7 +14,7 @@ export const audit: Handlers<typeof AuditService> = {
   },
 
   async listAuditEntries(call, request) {
-    const { uidp, actor, subject, type, since, until } = request
+    const { actor, subject, type, since, until } = request
     const filter: AuditFilter = {
       actor,
       subject,
@@ -20,16 +22,14 @@ export const audit: Handlers<typeof AuditService> = {
       since: since ? toIso(since) : '',
       until: until ? toIso(until) : '',
     }
-    const rules = { fields: auditFields, defaultOrder: 'create_time desc' }
-    const page = readPage(call, request, rules, [uidp, filter])
-    const listed = await service.listAuditEntries(call, uidp, page, filter)
-    return {
-      $typeName: 'pinfold.control.events.v1.ListAuditEntriesResponse',
-      auditEntries: listed.items.map(toMessage),
-      nextPageToken: listed.next,
-      ...(listed.total === undefined ? {} : { totalCount: BigInt(listed.total) }),
-      skipped: request.skip,
-    }
+    const listed = await service.listAuditEntries(call, readList(call, request, rules, filter))
+    return listResponse(
+      'pinfold.control.events.v1.ListAuditEntriesResponse',
+      'auditEntries',
+      listed,
+      toMessage,
+      request,
+    )
   },
 }
 

@@ -11,7 +11,8 @@ import {
 } from '#lib/errors.ts'
 import type { Kind } from '#lib/events/event-body.ts'
 import { descriptionPattern, type Patch } from '#lib/fields.ts'
-import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import { type Listed, toListed } from '#lib/paging.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
 import { emit, newEvent, withId } from '../outbox/emit.ts'
 import { insertSentEvent } from '../outbox/outbox.store.ts'
@@ -109,12 +110,11 @@ export async function sendTestEvent(call: Call, uid: string): Promise<model.Deli
 
 export async function listDeliveries(
   call: Call,
-  uid: string,
-  page: Page,
-  state: model.DeliveryState | undefined,
+  { page, filter }: ListQuery<{ subscription: string; state: model.DeliveryState | undefined }>,
 ): Promise<Listed<model.Delivery>> {
   const { db } = call.app
-  const { subscriber } = await requireSettings(db, uid)
+  const { subscription, state } = filter
+  const { subscriber } = await requireSettings(db, subscription)
   const after = page.after && model.readDeliveryUid(page.after.uid)?.id
   const [rows, total] = await Promise.all([
     store.listDeliveries(db, subscriber, page, state, after),

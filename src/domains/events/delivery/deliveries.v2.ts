@@ -9,7 +9,7 @@ import {
 } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import {
   aTestEvent,
@@ -26,6 +26,8 @@ import {
   type ShownSettings,
 } from './deliveries.model.ts'
 import * as service from './deliveries.service.ts'
+
+const rules = { fields: deliveryFields, defaultOrder: 'uid desc' }
 
 export const deliveries: Handlers<typeof DeliveriesService> = {
   async getSubscriptionSettings(call, { uid }) {
@@ -60,16 +62,9 @@ export const deliveries: Handlers<typeof DeliveriesService> = {
   },
 
   async listDeliveries(call, request) {
-    const { uid, state } = request
-    const page = readPage(call, request, { fields: deliveryFields, defaultOrder: 'uid desc' }, [uid, state])
-    const listed = await service.listDeliveries(call, uid, page, readState(state))
-    return {
-      $typeName: 'pinfold.control.events.v1.ListDeliveriesResponse',
-      deliveries: listed.items.map(toMessage),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const filter = { subscription: request.uid, state: readState(request.state) }
+    const listed = await service.listDeliveries(call, readList(call, request, rules, filter))
+    return listResponse('pinfold.control.events.v1.ListDeliveriesResponse', 'deliveries', listed, toMessage, request)
   },
 
   async getDelivery(call, { uid }) {

@@ -1,10 +1,11 @@
 import type { Call } from '#app.ts'
-import { listScope, type UidpFilter } from '#domains/iam/access/list-scope.ts'
-import { groupParents, requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { listNodes } from '#domains/iam/access/list-nodes.ts'
+import { requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { type FieldViolation, notFound } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
-import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Listed } from '#lib/paging.ts'
 import { newUid, parentOf } from '#lib/uid.ts'
 import { routeBacklog, routeEverything } from '../delivery/routing.ts'
 import { emit } from '../outbox/emit.ts'
@@ -18,18 +19,8 @@ export async function getSubscription(call: Call, uid: string): Promise<Subscrip
   return found
 }
 
-export async function listSubscriptions(
-  call: Call,
-  uidp: UidpFilter | undefined,
-  page: Page,
-): Promise<Listed<Subscription>> {
-  const { db } = call.app
-  const branches = await listScope(call, uidp, groupParents(db))
-  const [rows, total] = await Promise.all([
-    store.listSubscriptions(db, branches, page),
-    store.countSubscriptions(db, branches),
-  ])
-  return toListed(call, page, rows, total)
+export async function listSubscriptions(call: Call, query: ListQuery<object>): Promise<Listed<Subscription>> {
+  return listNodes(call, query, store.subscriptionList)
 }
 
 /** It gets what commits after it, and nothing from before. */

@@ -1,6 +1,5 @@
-import { addToLists, countNodes, type Keys, type Listing, listPage, removeFromLists } from '#db/listing.ts'
+import { addToLists, type Keys, type Listing, nodeList, removeFromLists } from '#db/listing.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
-import type { Branch, Page } from '#lib/paging.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { Subscription } from './subscriptions.model.ts'
 
@@ -14,14 +13,11 @@ export async function findSubscription(reader: Reader, uid: string): Promise<Sub
   return reader.get<Subscription>(sql`SELECT ${columns} FROM subscriptions t WHERE t.uid = ${uid}`)
 }
 
-/** One row more than the page has room for. */
-export function listSubscriptions(reader: Reader, branches: readonly Branch[], page: Page): Promise<Subscription[]> {
-  return listPage<Subscription>(reader, listing, branches, page)
-}
-
-export function countSubscriptions(reader: Reader, branches: readonly Branch[]): Promise<number> {
-  return countNodes(reader, listing, branches)
-}
+export const subscriptionList = nodeList(
+  listing,
+  (row: Subscription) => row,
+  () => [],
+)
 
 /** `secret` is sealed. Call `lockRouting` first. */
 export async function insertSubscription(tx: Tx, one: Subscription, secret: Uint8Array): Promise<void> {

@@ -5,11 +5,13 @@ import {
 } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
 import { aSubscription, type Subscription, subscriptionFields } from './subscriptions.model.ts'
 import * as service from './subscriptions.service.ts'
+
+const rules = { fields: subscriptionFields, defaultOrder: 'uid' }
 
 export const subscriptions: Handlers<typeof SubscriptionsService> = {
   async getSubscription(call, { uid }) {
@@ -17,16 +19,14 @@ export const subscriptions: Handlers<typeof SubscriptionsService> = {
   },
 
   async listSubscriptions(call, request) {
-    const { uidp } = request
-    const page = readPage(call, request, { fields: subscriptionFields, defaultOrder: 'uid' }, [uidp])
-    const listed = await service.listSubscriptions(call, uidp, page)
-    return {
-      $typeName: 'pinfold.platform.events.v2.ListSubscriptionsResponse',
-      subscriptions: listed.items.map(toMessage),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const listed = await service.listSubscriptions(call, readList(call, request, rules, {}))
+    return listResponse(
+      'pinfold.platform.events.v2.ListSubscriptionsResponse',
+      'subscriptions',
+      listed,
+      toMessage,
+      request,
+    )
   },
 
   async createSubscription(call, { parent, subscription }) {

@@ -1,26 +1,20 @@
 import type { Call } from '#app.ts'
 import { invalid, notFound, permissionDenied } from '#lib/errors.ts'
+import type { UidpFilter } from '#lib/lists.ts'
 import type { Branch } from '#lib/paging.ts'
 import { isAtOrBelow, isUid, lineage, parentOf, top } from '#lib/uid.ts'
+import { groupType } from '../groups/groups.model.ts'
+import { groupExists } from '../groups/groups.store.ts'
 import { nodeExists } from '../groups/nodes.store.ts'
-
-/** The filter that every list request shares; its members narrow each other. */
-export type UidpFilter = {
-  ancestorsOf: string
-  descendantsOf: string
-  childrenOf: string
-  inRoot: boolean
-  ids: readonly string[]
-}
 
 export type ScopeRules = {
   /** The lists of groups: a place where the caller holds the capability is itself listed, not only what is below. */
   inclusive?: boolean
   /** The nodes without a parent are listed for everybody: built-in roles. */
   publicRoots?: boolean
-  /** The type of the nodes that can be a parent, and whether there is one of this uid. */
-  parentType: string
-  parentExists: (uid: string) => Promise<boolean>
+  /** The type of the nodes that can be a parent, and whether there is one of this uid; groups unless given. */
+  parentType?: string
+  parentExists?: (uid: string) => Promise<boolean>
 }
 
 const maxIds = 1000
@@ -28,10 +22,11 @@ const maxIds = 1000
 /** Which parts of the hierarchy a list covers: what the filter asks for, cut to what the caller may see. */
 export async function listScope(call: Call, filter: UidpFilter | undefined, rules: ScopeRules): Promise<Branch[]> {
   const { ancestorsOf = '', descendantsOf = '', childrenOf = '', inRoot = false, ids = [] } = filter ?? {}
+  const { parentExists = (uid) => groupExists(call.app.db, uid) } = rules
   // What is above can be asked of any node, what is below only of one that can be a parent.
   await checkPlace(call, 'ancestors_of', ancestorsOf, rules, (uid) => nodeExists(call.app.db, call.app.resources, uid))
-  await checkPlace(call, 'descendants_of', descendantsOf, rules, rules.parentExists)
-  await checkPlace(call, 'children_of', childrenOf, rules, rules.parentExists)
+  await checkPlace(call, 'descendants_of', descendantsOf, rules, parentExists)
+  await checkPlace(call, 'children_of', childrenOf, rules, parentExists)
 
   if (ids.length > 0 || ancestorsOf !== '') {
     const wanted = (ids.length > 0 ? checkIds(ids) : lineage(ancestorsOf).slice(1)).filter(
@@ -57,7 +52,7 @@ async function checkPlace(
   call: Call,
   member: string,
   uid: string,
-  { parentType }: ScopeRules,
+  { parentType = groupType }: ScopeRules,
   exists: (uid: string) => Promise<boolean>,
 ): Promise<void> {
   if (uid === '') return

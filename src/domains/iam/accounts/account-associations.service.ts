@@ -4,10 +4,11 @@ import { emit } from '#domains/events/outbox/emit.ts'
 import { alreadyExists, type FieldViolation, notFound } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
-import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Listed } from '#lib/paging.ts'
 import { parentOf } from '#lib/uid.ts'
-import { listScope, type UidpFilter } from '../access/list-scope.ts'
-import { groupParents, requireGroup } from '../groups/groups.service.ts'
+import { listNodes } from '../access/list-nodes.ts'
+import { requireGroup } from '../groups/groups.service.ts'
 import { findIdentity } from '../identities/identities.store.ts'
 import { servicePrincipalNamed } from '../identities/service-principals.ts'
 import {
@@ -30,18 +31,10 @@ export async function getAccountAssociation(call: Call, group: string): Promise<
 
 export async function listAccountAssociations(
   call: Call,
-  uidp: UidpFilter | undefined,
-  page: Page,
-  filter: store.AssociationFilter,
+  query: ListQuery<store.AssociationFilter>,
 ): Promise<Listed<AccountAssociation>> {
-  const { db } = call.app
   // Its uid is that of a group, so it is listed where the group would be.
-  const branches = await listScope(call, uidp, { inclusive: true, ...groupParents(db) })
-  const [rows, total] = await Promise.all([
-    store.listAssociations(db, branches, page, filter),
-    store.countAssociations(db, branches, filter),
-  ])
-  return toListed(call, page, rows, total)
+  return listNodes(call, query, store.associationList, { inclusive: true })
 }
 
 export async function createAccountAssociation(

@@ -1,6 +1,5 @@
-import { addToLists, countNodes, type Keys, type Listing, listPage, moveInLists, removeFromLists } from '#db/listing.ts'
+import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Branch, Page } from '#lib/paging.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { AccountAssociation, Accounts } from './account-associations.model.ts'
 
@@ -33,24 +32,7 @@ export async function findAssociation(reader: Reader, group: string): Promise<Ac
 
 export type AssociationFilter = { name: string }
 
-/** One row more than the page has room for. */
-export async function listAssociations(
-  reader: Reader,
-  branches: readonly Branch[],
-  page: Page,
-  filter: AssociationFilter,
-) {
-  const rows = await listPage<Row>(reader, listing, branches, page, conditions(filter))
-  return rows.map(fromRow)
-}
-
-export function countAssociations(
-  reader: Reader,
-  branches: readonly Branch[],
-  filter: AssociationFilter,
-): Promise<number> {
-  return countNodes(reader, listing, branches, conditions(filter))
-}
+export const associationList = nodeList(listing, fromRow, conditions)
 
 function conditions(filter: AssociationFilter): Sql[] {
   return filter.name === '' ? [] : [sql`t.name = ${filter.name}`]

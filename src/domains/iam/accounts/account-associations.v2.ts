@@ -7,7 +7,7 @@ import {
 } from '#gen/pinfold/iam/v2/account_associations_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
 import {
@@ -18,22 +18,23 @@ import {
 } from './account-associations.model.ts'
 import * as service from './account-associations.service.ts'
 
+const rules = { fields: accountAssociationFields, defaultOrder: 'group' }
+
 export const accountAssociations: Handlers<typeof AccountAssociationsService> = {
   async getAccountAssociation(call, { uid }) {
     return toMessage(await service.getAccountAssociation(call, uid))
   },
 
   async listAccountAssociations(call, request) {
-    const { uidp, name } = request
-    const page = readPage(call, request, { fields: accountAssociationFields, defaultOrder: 'group' }, [uidp, name])
-    const listed = await service.listAccountAssociations(call, uidp, page, { name })
-    return {
-      $typeName: 'pinfold.platform.iam.v2.ListAccountAssociationsResponse',
-      accountAssociations: listed.items.map(toMessage),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const { name } = request
+    const listed = await service.listAccountAssociations(call, readList(call, request, rules, { name }))
+    return listResponse(
+      'pinfold.platform.iam.v2.ListAccountAssociationsResponse',
+      'accountAssociations',
+      listed,
+      toMessage,
+      request,
+    )
   },
 
   async createAccountAssociation(call, { parent, accountAssociation }) {

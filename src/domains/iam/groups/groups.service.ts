@@ -13,10 +13,11 @@ import {
 } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
-import { type Branch, type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Branch, Listed } from '#lib/paging.ts'
 import { isUid, lineage, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { capabilityNumber } from '../access/capabilities.ts'
-import { listScope, type ScopeRules, type UidpFilter } from '../access/list-scope.ts'
+import { listNodes } from '../access/list-nodes.ts'
 import { deleteInvitesOfGroup } from '../invites/group-invites.store.ts'
 import { deleteAcceptances } from '../terms/terms.store.ts'
 import { aGroup, domainPattern, type Group, groupFields, groupType, maxGroupDepth, ready } from './groups.model.ts'
@@ -31,11 +32,6 @@ export async function getGroup(call: Call, uid: string): Promise<Group> {
   const group = await store.findGroup(call.app.db, uid)
   if (!group) throw notFound(groupType, uid)
   return group
-}
-
-/** Lets another list check the place that its filter names. */
-export function groupParents(reader: Reader): Pick<ScopeRules, 'parentType' | 'parentExists'> {
-  return { parentType: groupType, parentExists: (uid) => store.groupExists(reader, uid) }
 }
 
 export async function groupExists(reader: Reader, uid: string): Promise<boolean> {
@@ -64,19 +60,8 @@ export async function findGroupName(reader: Reader, uid: string): Promise<string
   return (await store.findGroup(reader, uid))?.name
 }
 
-export async function listGroups(
-  call: Call,
-  uidp: UidpFilter | undefined,
-  page: Page,
-  filter: store.GroupFilter,
-): Promise<Listed<Group>> {
-  const { db } = call.app
-  const branches = await listScope(call, uidp, { inclusive: true, ...groupParents(db) })
-  const [rows, total] = await Promise.all([
-    store.listGroups(db, branches, page, filter),
-    store.countGroups(db, branches, filter),
-  ])
-  return toListed(call, page, rows, total)
+export async function listGroups(call: Call, query: ListQuery<store.GroupFilter>): Promise<Listed<Group>> {
+  return listNodes(call, query, store.groupList, { inclusive: true })
 }
 
 /** `parent` is `/` for an organisation. */

@@ -1,16 +1,16 @@
-import type { Resource } from '#app.ts'
 import {
   addToLists,
   countAt,
-  countNodes,
   type Keys,
   type Listing,
   listPage,
   moveInLists,
+  nodeList,
   removeFromLists,
 } from '#db/listing.ts'
 import { ident, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Branch, Page } from '#lib/paging.ts'
+import type { Resource } from '#lib/resource.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { Group } from './groups.model.ts'
 
@@ -63,15 +63,7 @@ export async function groupExists(reader: Reader, uid: string): Promise<boolean>
 
 export type GroupFilter = { name: string }
 
-/** One row more than the page has room for. */
-export async function listGroups(reader: Reader, branches: readonly Branch[], page: Page, filter: GroupFilter) {
-  const rows = await listPage<Row>(reader, listing, branches, page, conditions(filter))
-  return rows.map(fromRow)
-}
-
-export function countGroups(reader: Reader, branches: readonly Branch[], filter: GroupFilter): Promise<number> {
-  return countNodes(reader, listing, branches, conditions(filter))
-}
+export const groupList = nodeList(listing, fromRow, conditions)
 
 function conditions(filter: GroupFilter): Sql[] {
   return filter.name === '' ? [] : [sql`t.name = ${filter.name}`]

@@ -2,11 +2,13 @@ import type { Handlers } from '#app.ts'
 import { type Group as GroupMessage, GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
 import { aGroup, type Group, groupFields } from './groups.model.ts'
 import * as service from './groups.service.ts'
+
+const rules = { fields: groupFields, defaultOrder: 'uid' }
 
 export const groups: Handlers<typeof GroupsService> = {
   async getGroup(call, { uid }) {
@@ -14,16 +16,9 @@ export const groups: Handlers<typeof GroupsService> = {
   },
 
   async listGroups(call, request) {
-    const { uidp, name } = request
-    const page = readPage(call, request, { fields: groupFields, defaultOrder: 'uid' }, [uidp, name])
-    const listed = await service.listGroups(call, uidp, page, { name })
-    return {
-      $typeName: 'pinfold.platform.iam.v2.ListGroupsResponse',
-      groups: listed.items.map(toMessage),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const { name } = request
+    const listed = await service.listGroups(call, readList(call, request, rules, { name }))
+    return listResponse('pinfold.platform.iam.v2.ListGroupsResponse', 'groups', listed, toMessage, request)
   },
 
   async createGroup(call, { parent, group }) {

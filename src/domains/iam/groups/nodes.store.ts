@@ -1,5 +1,5 @@
-import type { Resource } from '#app.ts'
 import { ident, join, type Reader, sql } from '#db/sql.ts'
+import type { Resource } from '#lib/resource.ts'
 
 /** Whether there is a node of this uid, whatever it is. */
 export async function nodeExists(reader: Reader, resources: readonly Resource[], uid: string): Promise<boolean> {

@@ -4,11 +4,12 @@ import { emit } from '#domains/events/outbox/emit.ts'
 import { invalid, notFound, permissionDenied } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
-import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Listed } from '#lib/paging.ts'
 import { newUid, parentOf } from '#lib/uid.ts'
 import { capabilities } from '../access/capabilities.ts'
-import { listScope, type UidpFilter } from '../access/list-scope.ts'
-import { groupParents, requireGroup } from '../groups/groups.service.ts'
+import { listNodes } from '../access/list-nodes.ts'
+import { requireGroup } from '../groups/groups.service.ts'
 import { unbindIdentity } from '../groups/owners.service.ts'
 import { listGrants } from '../roles/role-bindings.store.ts'
 import {
@@ -40,19 +41,8 @@ export async function findIdentityForExchange(reader: Reader, uid: string): Prom
   return store.findIdentity(reader, uid)
 }
 
-export async function listIdentities(
-  call: Call,
-  uidp: UidpFilter | undefined,
-  page: Page,
-  filter: store.IdentityFilter,
-): Promise<Listed<Identity>> {
-  const { db } = call.app
-  const branches = await listScope(call, uidp, groupParents(db))
-  const [rows, total] = await Promise.all([
-    store.listIdentities(db, branches, page, filter),
-    store.countIdentities(db, branches, filter),
-  ])
-  return toListed(call, page, rows, total)
+export async function listIdentities(call: Call, query: ListQuery<store.IdentityFilter>): Promise<Listed<Identity>> {
+  return listNodes(call, query, store.identityList)
 }
 
 /** The uid of the person with this issuer and subject, the same whether or not they ever signed up. */

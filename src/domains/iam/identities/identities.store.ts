@@ -1,6 +1,5 @@
-import { addToLists, countNodes, type Keys, type Listing, listPage, moveInLists, removeFromLists } from '#db/listing.ts'
+import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Branch, Page } from '#lib/paging.ts'
 import { parentOf } from '#lib/uid.ts'
 import { type Identity, type Relationship, relationshipKind, relationshipTypes } from './identities.model.ts'
 
@@ -41,15 +40,7 @@ export async function findIdentity(reader: Reader, uid: string): Promise<Identit
 /** `relationshipType` is one of the stored words, or empty. */
 export type IdentityFilter = { name: string; relationshipType: string }
 
-/** One row more than the page has room for. */
-export async function listIdentities(reader: Reader, branches: readonly Branch[], page: Page, filter: IdentityFilter) {
-  const rows = await listPage<Row>(reader, listing, branches, page, conditions(filter))
-  return rows.map(fromRow)
-}
-
-export function countIdentities(reader: Reader, branches: readonly Branch[], filter: IdentityFilter): Promise<number> {
-  return countNodes(reader, listing, branches, conditions(filter))
-}
+export const identityList = nodeList(listing, fromRow, conditions)
 
 function conditions(filter: IdentityFilter): Sql[] {
   const found: Sql[] = []

@@ -7,7 +7,7 @@ import {
 } from '#gen/pinfold/iam/v2/identities_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
 import { anIdentity, type Identity, identityFields, type Relationship, relationshipTypes } from './identities.model.ts'
@@ -20,27 +20,18 @@ const storedTypes: Record<number, string> = {
   [RelationshipType.SERVICE_PRINCIPAL]: relationshipTypes.servicePrincipal,
 }
 
+const rules = { fields: identityFields, defaultOrder: 'uid' }
+
 export const identities: Handlers<typeof IdentitiesService> = {
   async getIdentity(call, { uid }) {
     return toMessage(await service.getIdentity(call, uid))
   },
 
   async listIdentities(call, request) {
-    const { uidp, name } = request
+    const { name } = request
     const relationshipType = storedTypes[request.relationshipType] ?? ''
-    const page = readPage(call, request, { fields: identityFields, defaultOrder: 'uid' }, [
-      uidp,
-      name,
-      relationshipType,
-    ])
-    const listed = await service.listIdentities(call, uidp, page, { name, relationshipType })
-    return {
-      $typeName: 'pinfold.platform.iam.v2.ListIdentitiesResponse',
-      identities: listed.items.map(toMessage),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const listed = await service.listIdentities(call, readList(call, request, rules, { name, relationshipType }))
+    return listResponse('pinfold.platform.iam.v2.ListIdentitiesResponse', 'identities', listed, toMessage, request)
   },
 
   async lookupIdentity(_call, { issuer, subject }) {

@@ -3,10 +3,11 @@ import { emit } from '#domains/events/outbox/emit.ts'
 import { alreadyExists, type FieldViolation, invalid, notFound } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
-import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Listed } from '#lib/paging.ts'
 import { isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
-import { listScope, type UidpFilter } from '../access/list-scope.ts'
-import { groupParents } from '../groups/groups.service.ts'
+import { listNodes } from '../access/list-nodes.ts'
+import { groupExists } from '../groups/groups.service.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
 import {
   aGroupMapping,
@@ -30,23 +31,17 @@ export async function getGroupMapping(call: Call, uid: string): Promise<GroupMap
 
 export async function listGroupMappings(
   call: Call,
-  uidp: UidpFilter | undefined,
-  page: Page,
-  filter: store.MappingFilter,
+  query: ListQuery<store.MappingFilter>,
 ): Promise<Listed<GroupMapping>> {
-  if (filter.provider !== '' && !isUid(filter.provider)) {
+  const { provider } = query.filter
+  if (provider !== '' && !isUid(provider)) {
     throw invalid({ field: 'identity_provider_uid', description: 'is not a uid' })
   }
   const { db } = call.app
   // Mappings lie below groups, and are the children of providers.
-  const { parentType, parentExists } = groupParents(db)
-  const isParent = async (uid: string) => (await parentExists(uid)) || (await findProvider(db, uid)) !== undefined
-  const branches = await listScope(call, uidp, { parentType, parentExists: isParent })
-  const [rows, total] = await Promise.all([
-    store.listMappings(db, branches, page, filter),
-    store.countMappings(db, branches, filter),
-  ])
-  return toListed(call, page, rows, total)
+  const parentExists = async (uid: string) =>
+    (await groupExists(db, uid)) || (await findProvider(db, uid)) !== undefined
+  return listNodes(call, query, store.mappingList, { parentExists })
 }
 
 /** Nobody can map a group to a role that they do not hold. */

@@ -1,6 +1,5 @@
-import { addToLists, countNodes, type Keys, type Listing, listPage, removeFromLists } from '#db/listing.ts'
+import { addToLists, type Keys, type Listing, nodeList, removeFromLists } from '#db/listing.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Branch, Page } from '#lib/paging.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { GroupMapping } from './external-group-role-mappings.model.ts'
 
@@ -29,14 +28,7 @@ export function mappingsOfProvider(reader: Reader, provider: string): Promise<Gr
 /** `provider` is empty for those of all providers. */
 export type MappingFilter = { provider: string }
 
-/** One row more than the page has room for. */
-export function listMappings(reader: Reader, branches: readonly Branch[], page: Page, filter: MappingFilter) {
-  return listPage<GroupMapping>(reader, listing, branches, page, conditions(filter))
-}
-
-export function countMappings(reader: Reader, branches: readonly Branch[], filter: MappingFilter): Promise<number> {
-  return countNodes(reader, listing, branches, conditions(filter))
-}
+export const mappingList = nodeList(listing, (row: GroupMapping) => row, conditions)
 
 function conditions({ provider }: MappingFilter): Sql[] {
   return provider === '' ? [] : [sql`t.parent_uid = ${provider}`]

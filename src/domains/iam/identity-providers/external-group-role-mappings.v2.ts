@@ -6,7 +6,7 @@ import {
 } from '#gen/pinfold/iam/v2/external_group_role_mappings_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { parentOf } from '#lib/uid.ts'
 import { empty } from '#lib/wire.ts'
@@ -19,22 +19,23 @@ import {
 } from './external-group-role-mappings.model.ts'
 import * as service from './external-group-role-mappings.service.ts'
 
+const rules = { fields: groupMappingFields, defaultOrder: 'uid' }
+
 export const externalGroupRoleMappings: Handlers<typeof ExternalGroupRoleMappingsService> = {
   async getExternalGroupRoleMapping(call, { uid }) {
     return toMessage(await service.getGroupMapping(call, uid))
   },
 
   async listExternalGroupRoleMappings(call, request) {
-    const { uidp, identityProviderUid: provider } = request
-    const page = readPage(call, request, { fields: groupMappingFields, defaultOrder: 'uid' }, [uidp, provider])
-    const listed = await service.listGroupMappings(call, uidp, page, { provider })
-    return {
-      $typeName: 'pinfold.platform.iam.v2.ListExternalGroupRoleMappingsResponse',
-      externalGroupRoleMappings: listed.items.map(toMessage),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const { identityProviderUid: provider } = request
+    const listed = await service.listGroupMappings(call, readList(call, request, rules, { provider }))
+    return listResponse(
+      'pinfold.platform.iam.v2.ListExternalGroupRoleMappingsResponse',
+      'externalGroupRoleMappings',
+      listed,
+      toMessage,
+      request,
+    )
   },
 
   async createExternalGroupRoleMapping(call, { parent, externalGroupRoleMapping: mapping }) {

@@ -4,10 +4,11 @@ import { emit } from '#domains/events/outbox/emit.ts'
 import { AppError, alreadyExists, type FieldViolation, invalid, notFound } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
-import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Listed } from '#lib/paging.ts'
 import { isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
-import { listScope, type UidpFilter } from '../access/list-scope.ts'
-import { groupParents, requireGroup } from '../groups/groups.service.ts'
+import { listNodes } from '../access/list-nodes.ts'
+import { requireGroup } from '../groups/groups.service.ts'
 import { isIssuerUrl } from '../identities/relationships.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
 import { deleteMapping, mappingsOfProvider } from './external-group-role-mappings.store.ts'
@@ -41,17 +42,9 @@ export async function requireProvider(reader: Reader, uid: string): Promise<Iden
 
 export async function listIdentityProviders(
   call: Call,
-  uidp: UidpFilter | undefined,
-  page: Page,
-  filter: store.ProviderFilter,
+  query: ListQuery<store.ProviderFilter>,
 ): Promise<Listed<IdentityProvider>> {
-  const { db } = call.app
-  const branches = await listScope(call, uidp, groupParents(db))
-  const [rows, total] = await Promise.all([
-    store.listProviders(db, branches, page, filter),
-    store.countProviders(db, branches, filter),
-  ])
-  return toListed(call, page, rows, total)
+  return listNodes(call, query, store.providerList)
 }
 
 /** Asks the provider what it offers, before anything is stored. */
@@ -209,7 +202,7 @@ function checkProvider(provider: IdentityProvider, secret: string): void {
 
 async function checkLimit(reader: Reader, parent: string): Promise<void> {
   const limit = (await requireGroup(reader, parent)).resourceLimits.idps
-  if (limit === undefined || (await store.countProviders(reader, [{ childrenOf: parent }], { name: '' })) < limit)
+  if (limit === undefined || (await store.providerList.count(reader, [{ childrenOf: parent }], { name: '' })) < limit)
     return
   throw new AppError('RESOURCE_EXHAUSTED', `the organisation may have ${limit} identity providers`, {
     reason: 'RESOURCE_LIMIT_EXCEEDED',

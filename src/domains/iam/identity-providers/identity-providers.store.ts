@@ -1,6 +1,5 @@
-import { addToLists, countNodes, type Keys, type Listing, listPage, moveInLists, removeFromLists } from '#db/listing.ts'
+import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Branch, Page } from '#lib/paging.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { IdentityProvider, Oidc } from './identity-providers.model.ts'
 
@@ -45,15 +44,7 @@ export async function sealedSecretOf(reader: Reader, uid: string): Promise<Uint8
 
 export type ProviderFilter = { name: string }
 
-/** One row more than the page has room for. */
-export async function listProviders(reader: Reader, branches: readonly Branch[], page: Page, filter: ProviderFilter) {
-  const rows = await listPage<Row>(reader, listing, branches, page, conditions(filter))
-  return rows.map(fromRow)
-}
-
-export function countProviders(reader: Reader, branches: readonly Branch[], filter: ProviderFilter): Promise<number> {
-  return countNodes(reader, listing, branches, conditions(filter))
-}
+export const providerList = nodeList(listing, fromRow, conditions)
 
 function conditions(filter: ProviderFilter): Sql[] {
   return filter.name === '' ? [] : [sql`t.name = ${filter.name}`]

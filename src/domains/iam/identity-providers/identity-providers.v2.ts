@@ -7,7 +7,7 @@ import {
 } from '#gen/pinfold/iam/v2/identity_providers_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
 import {
@@ -18,22 +18,23 @@ import {
 } from './identity-providers.model.ts'
 import * as service from './identity-providers.service.ts'
 
+const rules = { fields: identityProviderFields, defaultOrder: 'uid' }
+
 export const identityProviders: Handlers<typeof IdentityProvidersService> = {
   async getIdentityProvider(call, { uid }) {
     return toMessage(await service.getIdentityProvider(call, uid), CredentialState.NOT_ISSUED)
   },
 
   async listIdentityProviders(call, request) {
-    const { uidp, name } = request
-    const page = readPage(call, request, { fields: identityProviderFields, defaultOrder: 'uid' }, [uidp, name])
-    const listed = await service.listIdentityProviders(call, uidp, page, { name })
-    return {
-      $typeName: 'pinfold.platform.iam.v2.ListIdentityProvidersResponse',
-      identityProviders: listed.items.map((provider) => toMessage(provider)),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const { name } = request
+    const listed = await service.listIdentityProviders(call, readList(call, request, rules, { name }))
+    return listResponse(
+      'pinfold.platform.iam.v2.ListIdentityProvidersResponse',
+      'identityProviders',
+      listed,
+      toMessage,
+      request,
+    )
   },
 
   async createIdentityProvider(call, { parent, identityProvider }) {

@@ -3,11 +3,12 @@ import { emit } from '#domains/events/outbox/emit.ts'
 import { type FieldViolation, notFound } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
-import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Listed } from '#lib/paging.ts'
 import { isUid, newUid, parentOf } from '#lib/uid.ts'
 import { capabilities } from '../access/capabilities.ts'
-import { listScope, type UidpFilter } from '../access/list-scope.ts'
-import { groupParents, requireGroup } from '../groups/groups.service.ts'
+import { listNodes } from '../access/list-nodes.ts'
+import { requireGroup } from '../groups/groups.service.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
 import {
   anInvite,
@@ -34,17 +35,10 @@ export async function getGroupInvite(call: Call, uid: string): Promise<HydratedI
 
 export async function listGroupInvites(
   call: Call,
-  uidp: UidpFilter | undefined,
-  page: Page,
-  filter: store.InviteFilter,
+  query: ListQuery<store.InviteFilter>,
 ): Promise<Listed<HydratedInvite>> {
-  const { db } = call.app
-  const branches = await listScope(call, uidp, groupParents(db))
-  const [rows, total] = await Promise.all([
-    store.listInvites(db, branches, page, filter),
-    store.countInvites(db, branches, filter),
-  ])
-  return toListed(call, page, rows.map(known), total)
+  const listed = await listNodes(call, query, store.inviteList)
+  return { ...listed, items: listed.items.map(known) }
 }
 
 /** With the code, which is nowhere else: not in the database, and not in the event. Nobody can offer what they do not hold. */

@@ -1,6 +1,5 @@
-import { addToLists, countNodes, type Keys, type Listing, listPage, removeFromLists } from '#db/listing.ts'
+import { addToLists, type Keys, type Listing, nodeList, removeFromLists } from '#db/listing.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Branch, Page } from '#lib/paging.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { GroupInvite, HydratedInvite } from './group-invites.model.ts'
 
@@ -52,15 +51,7 @@ export async function findInviteByKey(
 /** `keyId` is empty for those of every key. */
 export type InviteFilter = { keyId: string }
 
-/** One row more than the page has room for. */
-export async function listInvites(reader: Reader, branches: readonly Branch[], page: Page, filter: InviteFilter) {
-  const rows = await listPage<Row>(reader, listing, branches, page, conditions(filter))
-  return rows.map(fromRow)
-}
-
-export function countInvites(reader: Reader, branches: readonly Branch[], filter: InviteFilter): Promise<number> {
-  return countNodes(reader, listing, branches, conditions(filter))
-}
+export const inviteList = nodeList(listing, fromRow, conditions)
 
 function conditions(filter: InviteFilter): Sql[] {
   return filter.keyId === '' ? [] : [sql`t.key_id = ${filter.keyId}`]

@@ -6,11 +6,13 @@ import {
 } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
 import { anInvite, type GroupInvite, groupInviteFields, type HydratedInvite } from './group-invites.model.ts'
 import * as service from './group-invites.service.ts'
+
+const rules = { fields: groupInviteFields, defaultOrder: 'created_at desc' }
 
 export const groupInvites: Handlers<typeof GroupInvitesService> = {
   async getGroupInvite(call, { uid }) {
@@ -18,17 +20,9 @@ export const groupInvites: Handlers<typeof GroupInvitesService> = {
   },
 
   async listGroupInvites(call, request) {
-    const { uidp, keyId } = request
-    const rules = { fields: groupInviteFields, defaultOrder: 'created_at desc' }
-    const page = readPage(call, request, rules, [uidp, keyId])
-    const listed = await service.listGroupInvites(call, uidp, page, { keyId })
-    return {
-      $typeName: 'pinfold.platform.iam.v2.ListGroupInvitesResponse',
-      groupInvites: listed.items.map((invite) => toMessage(invite)),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const { keyId } = request
+    const listed = await service.listGroupInvites(call, readList(call, request, rules, { keyId }))
+    return listResponse('pinfold.platform.iam.v2.ListGroupInvitesResponse', 'groupInvites', listed, toMessage, request)
   },
 
   async createGroupInvite(call, { parent, groupInvite }) {

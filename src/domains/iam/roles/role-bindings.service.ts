@@ -4,10 +4,11 @@ import { emit } from '#domains/events/outbox/emit.ts'
 import { type AppError, alreadyExists, type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, type Patch } from '#lib/fields.ts'
-import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Listed } from '#lib/paging.ts'
 import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
-import { listScope, type UidpFilter } from '../access/list-scope.ts'
-import { groupParents, requireGroup } from '../groups/groups.service.ts'
+import { listNodes } from '../access/list-nodes.ts'
+import { requireGroup } from '../groups/groups.service.ts'
 import { keepAnOwner } from '../groups/owners.service.ts'
 import { identityType } from '../identities/identities.model.ts'
 import { identityExists } from '../identities/identities.service.ts'
@@ -33,20 +34,12 @@ export async function getRoleBinding(call: Call, uid: string): Promise<HydratedB
 
 export async function listRoleBindings(
   call: Call,
-  uidp: UidpFilter | undefined,
-  page: Page,
-  filter: store.BindingFilter,
+  query: ListQuery<store.BindingFilter>,
 ): Promise<Listed<HydratedBinding>> {
-  for (const [field, uid] of Object.entries(filter)) {
+  for (const [field, uid] of Object.entries(query.filter)) {
     if (uid !== '' && !isUid(uid)) throw invalid({ field, description: 'is not a uid' })
   }
-  const { db } = call.app
-  const branches = await listScope(call, uidp, groupParents(db))
-  const [rows, total] = await Promise.all([
-    store.listBindings(db, branches, page, filter),
-    store.countBindings(db, branches, filter),
-  ])
-  return toListed(call, page, rows, total)
+  return listNodes(call, query, store.bindingList)
 }
 
 /** Nobody can grant what they do not hold. */

@@ -1,6 +1,5 @@
-import { addToLists, countNodes, type Keys, type Listing, listPage, moveInLists, removeFromLists } from '#db/listing.ts'
+import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Branch, Page } from '#lib/paging.ts'
 import { parentOf } from '#lib/uid.ts'
 import { presentedIdentity, type RelationshipRow } from '../identities/identities.model.ts'
 import type { HydratedBinding, RoleBinding } from './role-bindings.model.ts'
@@ -64,15 +63,7 @@ export async function findBinding(reader: Reader, uid: string): Promise<Hydrated
 
 export type BindingFilter = { identity: string; group: string; role: string }
 
-/** One row more than the page has room for. */
-export async function listBindings(reader: Reader, branches: readonly Branch[], page: Page, filter: BindingFilter) {
-  const rows = await listPage<Row>(reader, listing, branches, page, conditions(filter))
-  return rows.map(fromRow)
-}
-
-export function countBindings(reader: Reader, branches: readonly Branch[], filter: BindingFilter): Promise<number> {
-  return countNodes(reader, listing, branches, conditions(filter))
-}
+export const bindingList = nodeList(listing, fromRow, conditions)
 
 function conditions(filter: BindingFilter): Sql[] {
   const found: Sql[] = []

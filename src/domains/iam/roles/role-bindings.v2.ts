@@ -6,11 +6,13 @@ import {
 } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
 import { aBinding, type HydratedBinding, roleBindingFields, someBindings } from './role-bindings.model.ts'
 import * as service from './role-bindings.service.ts'
+
+const rules = { fields: roleBindingFields, defaultOrder: 'uid' }
 
 export const roleBindings: Handlers<typeof RoleBindingsService> = {
   async getRoleBinding(call, { uid }) {
@@ -18,21 +20,9 @@ export const roleBindings: Handlers<typeof RoleBindingsService> = {
   },
 
   async listRoleBindings(call, request) {
-    const { uidp, identity, group, role } = request
-    const page = readPage(call, request, { fields: roleBindingFields, defaultOrder: 'uid' }, [
-      uidp,
-      identity,
-      group,
-      role,
-    ])
-    const listed = await service.listRoleBindings(call, uidp, page, { identity, group, role })
-    return {
-      $typeName: 'pinfold.platform.iam.v2.ListRoleBindingsResponse',
-      roleBindings: listed.items.map(toMessage),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const { identity, group, role } = request
+    const listed = await service.listRoleBindings(call, readList(call, request, rules, { identity, group, role }))
+    return listResponse('pinfold.platform.iam.v2.ListRoleBindingsResponse', 'roleBindings', listed, toMessage, request)
   },
 
   async createRoleBinding(call, { parent, roleBinding }) {

@@ -12,12 +12,13 @@ import {
 } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
-import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Listed } from '#lib/paging.ts'
 import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
 import { builtInRoles, operatorRole } from '../access/built-in-roles.ts'
 import { capabilities, capabilityNumber } from '../access/capabilities.ts'
-import { listScope, type UidpFilter } from '../access/list-scope.ts'
-import { groupParents, requireGroup } from '../groups/groups.service.ts'
+import { listNodes } from '../access/list-nodes.ts'
+import { requireGroup } from '../groups/groups.service.ts'
 import { isRoleMapped } from '../identity-providers/external-group-role-mappings.store.ts'
 import { isDefaultRole } from '../identity-providers/identity-providers.store.ts'
 import { isRoleOffered } from '../invites/group-invites.store.ts'
@@ -37,19 +38,9 @@ export async function getRole(call: Call, uid: string): Promise<Role> {
   return known(role)
 }
 
-export async function listRoles(
-  call: Call,
-  uidp: UidpFilter | undefined,
-  page: Page,
-  filter: store.RoleFilter,
-): Promise<Listed<Role>> {
-  const { db } = call.app
-  const branches = await listScope(call, uidp, { publicRoots: call.reach.length > 0, ...groupParents(db) })
-  const [rows, total] = await Promise.all([
-    store.listRoles(db, branches, page, filter),
-    store.countRoles(db, branches, filter),
-  ])
-  return toListed(call, page, rows.map(known), total)
+export async function listRoles(call: Call, query: ListQuery<store.RoleFilter>): Promise<Listed<Role>> {
+  const listed = await listNodes(call, query, store.roleList, { publicRoots: call.reach.length > 0 })
+  return { ...listed, items: listed.items.map(known) }
 }
 
 export async function createRole(call: Call, parent: string, input: NewRole): Promise<Role> {

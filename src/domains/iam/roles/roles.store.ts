@@ -1,6 +1,5 @@
-import { addToLists, countNodes, type Keys, type Listing, listPage, moveInLists, removeFromLists } from '#db/listing.ts'
+import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Branch, Page } from '#lib/paging.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { Role } from './roles.model.ts'
 
@@ -31,15 +30,7 @@ export async function findRole(reader: Reader, uid: string): Promise<Role | unde
 
 export type RoleFilter = { name: string }
 
-/** One row more than the page has room for. */
-export async function listRoles(reader: Reader, branches: readonly Branch[], page: Page, filter: RoleFilter) {
-  const rows = await listPage<Row>(reader, listing, branches, page, conditions(filter))
-  return rows.map(fromRow)
-}
-
-export function countRoles(reader: Reader, branches: readonly Branch[], filter: RoleFilter): Promise<number> {
-  return countNodes(reader, listing, branches, conditions(filter))
-}
+export const roleList = nodeList(listing, fromRow, conditions)
 
 function conditions(filter: RoleFilter): Sql[] {
   return filter.name === '' ? [] : [sql`t.name = ${filter.name}`]

@@ -2,11 +2,13 @@ import type { Handlers } from '#app.ts'
 import { type Role as RoleMessage, RolesService } from '#gen/pinfold/iam/v2/roles_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
 import { aRole, type Role, roleFields } from './roles.model.ts'
 import * as service from './roles.service.ts'
+
+const rules = { fields: roleFields, defaultOrder: 'uid' }
 
 export const roles: Handlers<typeof RolesService> = {
   async getRole(call, { uid }) {
@@ -14,16 +16,9 @@ export const roles: Handlers<typeof RolesService> = {
   },
 
   async listRoles(call, request) {
-    const { uidp, name } = request
-    const page = readPage(call, request, { fields: roleFields, defaultOrder: 'uid' }, [uidp, name])
-    const listed = await service.listRoles(call, uidp, page, { name })
-    return {
-      $typeName: 'pinfold.platform.iam.v2.ListRolesResponse',
-      roles: listed.items.map(toMessage),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const { name } = request
+    const listed = await service.listRoles(call, readList(call, request, rules, { name }))
+    return listResponse('pinfold.platform.iam.v2.ListRolesResponse', 'roles', listed, toMessage, request)
   },
 
   async createRole(call, { parent, role }) {

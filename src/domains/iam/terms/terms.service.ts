@@ -1,8 +1,10 @@
 import type { Call } from '#app.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { invalid } from '#lib/errors.ts'
-import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Listed } from '#lib/paging.ts'
 import { lineage } from '#lib/uid.ts'
+import { listFrom } from '../access/list-nodes.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { acceptedTerms, type TermsAcceptance } from './terms.model.ts'
 import * as store from './terms.store.ts'
@@ -31,10 +33,11 @@ export async function acceptTerms(call: Call, group: string, documentIds: readon
 }
 
 /** Those of the group and of the groups above it. */
-export async function listTermsAcceptances(call: Call, group: string, page: Page): Promise<Listed<TermsAcceptance>> {
-  const { db } = call.app
-  await requireGroup(db, group)
-  const groups = lineage(group)
-  const [rows, total] = await Promise.all([store.listAcceptances(db, groups, page), store.countAcceptances(db, groups)])
-  return toListed(call, page, rows, total)
+export async function listTermsAcceptances(
+  call: Call,
+  query: ListQuery<{ group: string }>,
+): Promise<Listed<TermsAcceptance>> {
+  const { group } = query.filter
+  await requireGroup(call.app.db, group)
+  return listFrom(call, query, lineage(group), { list: store.listAcceptances, count: store.countAcceptances })
 }

@@ -5,10 +5,12 @@ import {
   TermsService,
 } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { type Accepted, acceptedTerms, type TermsAcceptance, termsFields } from './terms.model.ts'
 import * as service from './terms.service.ts'
+
+const rules = { fields: termsFields, defaultOrder: 'create_time' }
 
 export const terms: Handlers<typeof TermsService> = {
   async acceptTerms(call, { group, documentIds }) {
@@ -17,15 +19,14 @@ export const terms: Handlers<typeof TermsService> = {
 
   async listTermsAcceptances(call, request) {
     const { group } = request
-    const page = readPage(call, request, { fields: termsFields, defaultOrder: 'create_time' }, [group])
-    const listed = await service.listTermsAcceptances(call, group, page)
-    return {
-      $typeName: 'pinfold.platform.iam.v2.ListTermsAcceptancesResponse',
-      termsAcceptances: listed.items.map(toMessage),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const listed = await service.listTermsAcceptances(call, readList(call, request, rules, { group }))
+    return listResponse(
+      'pinfold.platform.iam.v2.ListTermsAcceptancesResponse',
+      'termsAcceptances',
+      listed,
+      toMessage,
+      request,
+    )
   },
 }
 

@@ -1,12 +1,13 @@
 import type { Call, Work } from '#app.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
-import { listScope, type UidpFilter } from '#domains/iam/access/list-scope.ts'
-import { groupParents, requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { listNodes } from '#domains/iam/access/list-nodes.ts'
+import { requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { AppError, alreadyExists, type FieldViolation, invalid, notFound, permissionDenied } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch, snakeCase } from '#lib/fields.ts'
-import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Listed } from '#lib/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { forgetBlobs } from '../blobs/blobs.service.ts'
 import { forgetContents } from '../images/image-contents.service.ts'
@@ -35,19 +36,8 @@ export async function getRepo(call: Call, uid: string): Promise<Repo> {
   return repo
 }
 
-export async function listRepos(
-  call: Call,
-  uidp: UidpFilter | undefined,
-  page: Page,
-  filter: store.RepoFilter,
-): Promise<Listed<Repo>> {
-  const { db } = call.app
-  const branches = await listScope(call, uidp, groupParents(db))
-  const [rows, total] = await Promise.all([
-    store.listRepos(db, branches, page, filter),
-    store.countRepos(db, branches, filter),
-  ])
-  return toListed(call, page, rows, total)
+export async function listRepos(call: Call, query: ListQuery<store.RepoFilter>): Promise<Listed<Repo>> {
+  return listNodes(call, query, store.repoList)
 }
 
 export async function createRepo(work: Work, parent: string, input: NewRepo): Promise<Repo> {
@@ -59,7 +49,7 @@ export async function createRepo(work: Work, parent: string, input: NewRepo): Pr
     await requireGroup(tx, parent)
     const root = await requireGroup(tx, rootOf(parent))
     const limit = root.resourceLimits.repositories
-    if (limit !== undefined && (await store.countRepos(tx, [{ below: root.uid }], { name: undefined })) >= limit) {
+    if (limit !== undefined && (await store.repoList.count(tx, [{ below: root.uid }], { name: undefined })) >= limit) {
       throw new AppError('RESOURCE_EXHAUSTED', `the organisation may have ${limit} repositories`, {
         reason: 'RESOURCE_LIMIT_EXCEEDED',
       })

@@ -1,6 +1,5 @@
-import { addToLists, countNodes, type Keys, type Listing, listPage, moveInLists, removeFromLists } from '#db/listing.ts'
+import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Branch, Page } from '#lib/paging.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { Repo } from './repos.model.ts'
 
@@ -54,15 +53,7 @@ export async function findRepoRow(
 /** An empty name is a filter too, unlike no name. */
 export type RepoFilter = { name: string | undefined }
 
-/** One row more than the page has room for. */
-export async function listRepos(reader: Reader, branches: readonly Branch[], page: Page, filter: RepoFilter) {
-  const rows = await listPage<Row>(reader, listing, branches, page, conditions(filter))
-  return rows.map(fromRow)
-}
-
-export function countRepos(reader: Reader, branches: readonly Branch[], filter: RepoFilter): Promise<number> {
-  return countNodes(reader, listing, branches, conditions(filter))
-}
+export const repoList = nodeList(listing, fromRow, conditions)
 
 function conditions(filter: RepoFilter): Sql[] {
   return filter.name === undefined ? [] : [sql`t.name = ${filter.name}`]

@@ -7,12 +7,14 @@ import {
 } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
 import { refuseOverlay } from './overlays.ts'
 import { aReadme, aRepo, type Repo, type RepoReadme, repoFields } from './repos.model.ts'
 import * as service from './repos.service.ts'
+
+const rules = { fields: repoFields, defaultOrder: 'uid' }
 
 export const repos: Handlers<typeof ReposService> = {
   async getRepo(call, { uid }) {
@@ -20,16 +22,9 @@ export const repos: Handlers<typeof ReposService> = {
   },
 
   async listRepos(call, request) {
-    const { uidp, name } = request
-    const page = readPage(call, request, { fields: repoFields, defaultOrder: 'uid' }, [uidp, name])
-    const listed = await service.listRepos(call, uidp, page, { name })
-    return {
-      $typeName: 'pinfold.platform.registry.v2.ListReposResponse',
-      repos: listed.items.map(toMessage),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const { name } = request
+    const listed = await service.listRepos(call, readList(call, request, rules, { name }))
+    return listResponse('pinfold.platform.registry.v2.ListReposResponse', 'repos', listed, toMessage, request)
   },
 
   async createRepo(call, { parent, repo }) {

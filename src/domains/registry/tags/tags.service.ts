@@ -3,13 +3,15 @@
 import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { listScope, type UidpFilter } from '#domains/iam/access/list-scope.ts'
+import { listFrom } from '#domains/iam/access/list-nodes.ts'
+import { listScope } from '#domains/iam/access/list-scope.ts'
 import { groupExists } from '#domains/iam/groups/groups.service.ts'
 import { digestPattern } from '#lib/digest.ts'
 import { failedPrecondition, invalid, notFound } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
-import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Listed } from '#lib/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { hasManifest } from '../manifests/manifests.store.ts'
 import { repoType } from '../repos/repos.model.ts'
@@ -31,19 +33,15 @@ export async function getTag(call: Call, uid: string): Promise<Tag> {
   return tag
 }
 
-export async function listTags(
-  call: Call,
-  uidp: UidpFilter | undefined,
-  page: Page,
-  filter: store.TagFilter,
-): Promise<Listed<Tag>> {
+export async function listTags(call: Call, query: ListQuery<store.TagFilter>): Promise<Listed<Tag>> {
   const { db } = call.app
-  if (filter.digest !== '' && !digestPattern.test(filter.digest)) {
+  const { digest } = query.filter
+  if (digest !== '' && !digestPattern.test(digest)) {
     throw invalid({ field: 'digest', description: `digest must match "${digestPattern.source}"` })
   }
   const isRepo = async (uid: string) => (await findRepoRow(db, { uid })) !== undefined
   const parentExists = async (uid: string) => (await isRepo(uid)) || (await groupExists(db, uid))
-  const scope = await listScope(call, uidp, { parentType: repoType, parentExists })
+  const scope = await listScope(call, query.uidp, { parentType: repoType, parentExists })
 
   const branches: store.TagBranch[] = []
   for (const branch of scope) {
@@ -52,11 +50,7 @@ export async function listTags(
     else if (await isRepo(branch.childrenOf)) branches.push({ below: branch.childrenOf })
   }
   if (branches.length === 0) return { items: [], total: 0, next: '' }
-  const [rows, total] = await Promise.all([
-    store.listTags(db, branches, page, filter),
-    store.countTags(db, branches, filter),
-  ])
-  return toListed(call, page, rows, total)
+  return listFrom(call, query, branches, { list: store.listTags, count: store.countTags })
 }
 
 /** Creates the tag, or moves the one of this name and gives it the other fields too. */

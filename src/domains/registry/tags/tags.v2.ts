@@ -2,11 +2,13 @@ import type { Handlers } from '#app.ts'
 import { type Tag as TagMessage, TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
 import { aTag, shapes, type Tag, tagFields } from './tags.model.ts'
 import * as service from './tags.service.ts'
+
+const rules = { fields: tagFields, defaultOrder: 'uid' }
 
 export const tags: Handlers<typeof TagsService> = {
   async getTag(call, { uid }) {
@@ -14,22 +16,15 @@ export const tags: Handlers<typeof TagsService> = {
   },
 
   async listTags(call, request) {
-    const { uidp, name, digest } = request
+    const { name, digest } = request
     const updatedSince = request.updatedSince ? toIso(request.updatedSince) : ''
     const asked =
       (request.includeReferrers ? shapes.referrers : 0) |
       (request.includeDates ? shapes.dates : 0) |
       (request.includeEpochs ? shapes.epochs : 0)
     const filter = { name, digest, updatedSince, asked }
-    const page = readPage(call, request, { fields: tagFields, defaultOrder: 'uid' }, [uidp, filter])
-    const listed = await service.listTags(call, uidp, page, filter)
-    return {
-      $typeName: 'pinfold.platform.registry.v2.ListTagsResponse',
-      tags: listed.items.map(toMessage),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const listed = await service.listTags(call, readList(call, request, rules, filter))
+    return listResponse('pinfold.platform.registry.v2.ListTagsResponse', 'tags', listed, toMessage, request)
   },
 
   async createTag(call, { parent, tag }) {

@@ -1,9 +1,10 @@
 import { hash, randomInt } from 'node:crypto'
 import type { Call } from '#app.ts'
-import { listScope, type UidpFilter } from '#domains/iam/access/list-scope.ts'
-import { groupParents, requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { listNodes } from '#domains/iam/access/list-nodes.ts'
+import { requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
-import { type Branch, type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Branch, Listed } from '#lib/paging.ts'
 import { isUid, newUid } from '#lib/uid.ts'
 import { distinct, type Severity, severitiesOf } from '../metadata/vulnerabilities.service.ts'
 import { type Advisory, type AdvisoryEvent, advisoryType, inOrder, reviewStates } from './advisories.model.ts'
@@ -30,17 +31,12 @@ export async function getAdvisory(call: Call, uid: string): Promise<ShownAdvisor
   return shown!
 }
 
-export async function listAdvisories(
-  call: Call,
-  uidp: UidpFilter | undefined,
-  page: Page,
-  filter: AdvisoryFilter,
-): Promise<Listed<ShownAdvisory>> {
-  const { db } = call.app
-  checkQuery(filter)
-  const branches = await listScope(call, uidp, groupParents(db))
-  const [rows, total] = await Promise.all([find(db, branches, page, filter), totalOf(call, branches, filter)])
-  const listed = toListed(call, page, rows, total)
+export async function listAdvisories(call: Call, query: ListQuery<AdvisoryFilter>): Promise<Listed<ShownAdvisory>> {
+  checkQuery(query.filter)
+  const listed = await listNodes(call, query, {
+    list: find,
+    count: (_, branches, filter) => totalOf(call, branches, filter),
+  })
   return { ...listed, items: await withSeverities(call, listed.items) }
 }
 

@@ -9,7 +9,7 @@ import {
 } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { snakeCase } from '#lib/fields.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { advisoryFields } from './advisories.model.ts'
 import * as service from './advisories.service.ts'
@@ -24,17 +24,14 @@ export const advisories: Handlers<typeof AdvisoriesService> = {
   },
 
   async listAdvisories(call, request) {
-    const { uidp } = request
-    const filter = filterOf(request)
-    const page = readPage(call, request, rules, [uidp, filter])
-    const listed = await service.listAdvisories(call, uidp, page, filter)
-    return {
-      $typeName: 'pinfold.platform.vulnerabilities.v2.ListAdvisoriesResponse',
-      advisories: listed.items.map(toMessage),
-      nextPageToken: listed.next,
-      totalCount: BigInt(listed.total),
-      skipped: request.skip,
-    }
+    const listed = await service.listAdvisories(call, readList(call, request, rules, filterOf(request)))
+    return listResponse(
+      'pinfold.platform.vulnerabilities.v2.ListAdvisoriesResponse',
+      'advisories',
+      listed,
+      toMessage,
+      request,
+    )
   },
 }
 

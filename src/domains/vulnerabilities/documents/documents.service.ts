@@ -1,6 +1,7 @@
 import type { Call } from '#app.ts'
 import { invalid } from '#lib/errors.ts'
-import type { Listed, Page } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Listed } from '#lib/paging.ts'
 import { type AdvisoryEvent, listPublications, type Publication } from '../advisories/publication.service.ts'
 
 export type { Publication } from '../advisories/publication.service.ts'
@@ -11,8 +12,7 @@ const maxAliases = 1000
 /** The published advisories, one document for each origin package that has some. */
 export async function listDocuments(
   call: Call,
-  page: Page,
-  filter: { origin: string; aliases: readonly string[] },
+  { page, filter }: ListQuery<{ origin: string; aliases: readonly string[] }>,
 ): Promise<Listed<Publication>> {
   if (filter.aliases.length > maxAliases) {
     throw invalid({ field: 'cves', description: `must hold at most ${maxAliases} different ids` })

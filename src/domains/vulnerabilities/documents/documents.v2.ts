@@ -6,23 +6,16 @@ import {
   type ListDocumentsRequest,
   type ListDocumentsResponse,
 } from '#gen/pinfold/advisory/v2/security_advisory_pb.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { type Event, listDocuments as list, type Publication } from './documents.service.ts'
 
 const rules = { fields: { id: { column: 'id', sort: true } }, defaultOrder: 'id' } as const
 
 export async function listDocuments(call: Call, request: ListDocumentsRequest): Promise<ListDocumentsResponse> {
-  const { id, cves, skip } = request
-  const page = readPage(call, request, rules, [id, cves])
-  const listed = await list(call, page, { origin: id, aliases: [...new Set(cves)] })
-  return {
-    $typeName: 'pinfold.platform.advisory.v2.ListDocumentsResponse',
-    documents: listed.items.map(toMessage),
-    nextPageToken: listed.next,
-    totalCount: BigInt(listed.total),
-    skipped: skip,
-  }
+  const filter = { origin: request.id, aliases: [...new Set(request.cves)] }
+  const listed = await list(call, readList(call, request, rules, filter))
+  return listResponse('pinfold.platform.advisory.v2.ListDocumentsResponse', 'documents', listed, toMessage, request)
 }
 
 function toMessage({ id, advisories }: Publication): Document {

@@ -2,7 +2,8 @@ import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { type FieldViolation, invalid, refuseIfAny } from '#lib/errors.ts'
 import { violationsOf } from '#lib/fields.ts'
-import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import { type Listed, toListed } from '#lib/paging.ts'
 import {
   maxListed,
   referenceFields,
@@ -22,10 +23,9 @@ const maxIds = 1000
 /** Those that have one of the ids as their own or among their aliases; all when there are none. */
 export async function listVulnerabilities(
   call: Call,
-  page: Page,
-  ids: readonly string[],
+  { page, filter }: ListQuery<{ ids: readonly string[] }>,
 ): Promise<Listed<Vulnerability>> {
-  const names = [...new Set(ids)]
+  const names = [...new Set(filter.ids)]
   if (names.length > maxIds) throw invalid({ field: 'ids', description: `must hold at most ${maxIds} different ids` })
   const { db } = call.app
   const [rows, total] = await Promise.all([

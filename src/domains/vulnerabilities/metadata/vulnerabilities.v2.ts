@@ -6,7 +6,7 @@ import type {
   Severity,
   VulnerabilityMetadata,
 } from '#gen/pinfold/advisory/v2/security_advisory_pb.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { type Vulnerability, vulnerabilityFields } from './vulnerabilities.model.ts'
 import * as service from './vulnerabilities.service.ts'
 
@@ -17,15 +17,14 @@ export async function listVulnerabilityMetadata(
   request: ListVulnerabilityMetadataRequest,
 ): Promise<ListVulnerabilityMetadataResponse> {
   const ids = [...(request.id === '' ? [] : [request.id]), ...request.ids]
-  const page = readPage(call, request, rules, [ids])
-  const listed = await service.listVulnerabilities(call, page, ids)
-  return {
-    $typeName: 'pinfold.platform.advisory.v2.ListVulnerabilityMetadataResponse',
-    vulnerabilityMetadata: listed.items.map(toMessage),
-    nextPageToken: listed.next,
-    totalCount: BigInt(listed.total),
-    skipped: request.skip,
-  }
+  const listed = await service.listVulnerabilities(call, readList(call, request, rules, { ids }))
+  return listResponse(
+    'pinfold.platform.advisory.v2.ListVulnerabilityMetadataResponse',
+    'vulnerabilityMetadata',
+    listed,
+    toMessage,
+    request,
+  )
 }
 
 function toMessage({ id, summary, details, references, severities }: Vulnerability): VulnerabilityMetadata {

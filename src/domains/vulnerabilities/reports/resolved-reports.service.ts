@@ -3,6 +3,7 @@
 import type { Call } from '#app.ts'
 import { findByPath } from '#domains/registry/repos/paths.service.ts'
 import { type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import type { ListQuery } from '#lib/lists.ts'
 import { isRepoPath, isTagName } from '#lib/oci-names.ts'
 import { type Listed, type Page, toListed } from '#lib/paging.ts'
 import { isAtOrBelow, isUid, top } from '#lib/uid.ts'
@@ -15,8 +16,7 @@ export type ReportRequest = { images: readonly ImageRef[]; start: string; end: s
 /** One report for each day (UTC) from `start` to `end`, both included. Images that the caller may not see resolve nothing. */
 export async function listResolvedReports(
   call: Call,
-  page: Page,
-  request: ReportRequest,
+  { page, filter: request }: ListQuery<ReportRequest>,
 ): Promise<Listed<ResolvedReport & { uid: string }>> {
   checkRequest(request)
   const tags = await followedTags(call, request.images)

@@ -5,7 +5,7 @@ import type {
   ResolvedVulnsReport,
   Severity,
 } from '#gen/pinfold/advisory/v2/security_advisory_pb.ts'
-import { readPage } from '#lib/paging.ts'
+import { listResponse, readList } from '#lib/lists.ts'
 import { type Instant, timestamp, toIso } from '#lib/timestamp.ts'
 import { type ResolvedReport, reportFields } from './resolved-reports.model.ts'
 import { listResolvedReports } from './resolved-reports.service.ts'
@@ -18,15 +18,14 @@ export async function listResolvedVulnsReports(
 ): Promise<ListResolvedVulnsReportsResponse> {
   const images = request.imageRefs.map(({ repo, tags }) => ({ repo, tags }))
   const [start, end] = [isoOf(request.startTime), isoOf(request.endTime)]
-  const page = readPage(call, request, rules, [images, start, end])
-  const listed = await listResolvedReports(call, page, { images, start, end })
-  return {
-    $typeName: 'pinfold.platform.advisory.v2.ListResolvedVulnsReportsResponse',
-    resolvedVulnsReports: listed.items.map(toMessage),
-    nextPageToken: listed.next,
-    totalCount: BigInt(listed.total),
-    skipped: request.skip,
-  }
+  const listed = await listResolvedReports(call, readList(call, request, rules, { images, start, end }))
+  return listResponse(
+    'pinfold.platform.advisory.v2.ListResolvedVulnsReportsResponse',
+    'resolvedVulnsReports',
+    listed,
+    toMessage,
+    request,
+  )
 }
 
 const isoOf = (time: Instant | undefined): string => (time ? toIso(time) : '')
