@@ -105,6 +105,12 @@ export function notFound(resourceType: string, resourceName: string): AppError {
   })
 }
 
+/** What a look-up has found; throws NOT_FOUND when that is nothing. */
+export function found<T>(value: T | undefined, resourceType: string, resourceName: string): T {
+  if (value === undefined) throw notFound(resourceType, resourceName)
+  return value
+}
+
 export function alreadyExists(resourceType: string, resourceName: string, description: string): AppError {
   return new AppError('ALREADY_EXISTS', `${resourceType} ${resourceName} already exists: ${description}`, {
     details: [{ type: 'ResourceInfo', resourceType, resourceName, description }],

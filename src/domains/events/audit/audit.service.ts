@@ -1,6 +1,6 @@
 import type { App, Call } from '#app.ts'
 import { listNodes } from '#domains/iam/access/list-nodes.ts'
-import { type FieldViolation, notFound, refuseIfAny } from '#lib/errors.ts'
+import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists.ts'
 import type { Listed } from '#lib/paging.ts'
 import { isUid } from '#lib/uid.ts'
@@ -12,9 +12,7 @@ const dayMs = 24 * 60 * 60 * 1000
 const sweepBatch = 100
 
 export async function getAuditEntry(call: Call, uid: string): Promise<AuditEntry> {
-  const entry = await store.findEntry(call.app.db, uid)
-  if (!entry) throw notFound(auditEntryType, uid)
-  return entry
+  return found(await store.findEntry(call.app.db, uid), auditEntryType, uid)
 }
 
 /** Without a total when a filter fits more than are counted. */

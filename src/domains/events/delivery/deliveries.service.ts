@@ -4,6 +4,7 @@ import {
   type AppError,
   type FieldViolation,
   failedPrecondition,
+  found,
   invalid,
   notFound,
   refuseIfAny,
@@ -88,8 +89,7 @@ export async function rotateSecret(
 export async function sendTestEvent(call: Call, uid: string): Promise<model.Delivery> {
   const { db } = call.app
   const { subscriber } = await requireSettings(db, uid)
-  const target = await store.findTargetOf(db, subscriber.id)
-  if (!target) throw notFound(subscriptionType, uid)
+  const target = found(await store.findTargetOf(db, subscriber.id), subscriptionType, uid)
   const resource = model.aTestEvent({ subscription: uid, message: 'a test, as you asked' })
   const about = { subject: uid, group: subscriber.group, resource }
   const event = withId(newEvent(call.app, call.cause, 'control.events.subscription.test', about))
@@ -228,9 +228,7 @@ async function change(
 }
 
 async function requireSettings(reader: Reader, uid: string) {
-  const found = await store.findSettings(reader, uid)
-  if (!found) throw notFound(subscriptionType, uid)
-  return found
+  return found(await store.findSettings(reader, uid), subscriptionType, uid)
 }
 
 function checkTypes(types: readonly string[]): void {

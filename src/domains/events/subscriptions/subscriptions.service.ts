@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
 import { listNodes } from '#domains/iam/access/list-nodes.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
-import { type FieldViolation, notFound } from '#lib/errors.ts'
+import { type FieldViolation, found, notFound } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists.ts'
@@ -14,9 +14,7 @@ import { aSubscription, type Subscription, subscriptionFields, subscriptionType 
 import * as store from './subscriptions.store.ts'
 
 export async function getSubscription(call: Call, uid: string): Promise<Subscription> {
-  const found = await store.findSubscription(call.app.db, uid)
-  if (!found) throw notFound(subscriptionType, uid)
-  return found
+  return found(await store.findSubscription(call.app.db, uid), subscriptionType, uid)
 }
 
 export async function listSubscriptions(call: Call, query: ListQuery<object>): Promise<Listed<Subscription>> {

@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { alreadyExists, type FieldViolation, notFound } from '#lib/errors.ts'
+import { alreadyExists, type FieldViolation, found } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists.ts'
@@ -112,9 +112,7 @@ export async function checkAccountAssociation(
 }
 
 async function requireAssociation(reader: Reader, group: string): Promise<AccountAssociation> {
-  const association = await store.findAssociation(reader, group)
-  if (!association) throw notFound(accountAssociationType, group)
-  return association
+  return found(await store.findAssociation(reader, group), accountAssociationType, group)
 }
 
 /** A patch may set one member of a block that was not there; the others are then empty. Absent blocks stay absent. */

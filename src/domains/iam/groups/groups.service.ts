@@ -6,6 +6,7 @@ import {
   alreadyExists,
   type FieldViolation,
   failedPrecondition,
+  found,
   invalid,
   notFound,
   type PreconditionViolation,
@@ -29,9 +30,7 @@ const create = capabilityNumber('groups.create')
 export type NewGroup = Pick<Group, 'name' | 'description' | 'verified' | 'kind'>
 
 export async function getGroup(call: Call, uid: string): Promise<Group> {
-  const group = await store.findGroup(call.app.db, uid)
-  if (!group) throw notFound(groupType, uid)
-  return group
+  return found(await store.findGroup(call.app.db, uid), groupType, uid)
 }
 
 export async function groupExists(reader: Reader, uid: string): Promise<boolean> {
@@ -45,9 +44,7 @@ export async function findOrganization(reader: Reader, name: string): Promise<Gr
 
 /** Throws NOT_FOUND unless the group exists; call it in the transaction that adds something to it. */
 export async function requireGroup(reader: Reader, uid: string): Promise<Group> {
-  const group = await store.findGroup(reader, uid)
-  if (!group) throw notFound(groupType, uid)
-  return group
+  return found(await store.findGroup(reader, uid), groupType, uid)
 }
 
 /** For finding what a path in names stands for. Nobody's rights are looked at. */
@@ -94,8 +91,7 @@ export async function createGroup(work: Work, parent: string, input: NewGroup): 
 /** Changes what `patch` names. A verified organisation cannot be renamed. */
 export async function updateGroup(call: Call, uid: string, patch: Patch<Group>): Promise<Group> {
   const group = await call.app.db.tx(async (tx) => {
-    const before = await store.findGroup(tx, uid)
-    if (!before) throw notFound(groupType, uid)
+    const before = found(await store.findGroup(tx, uid), groupType, uid)
     const after = { ...applyPatch<Group>(groupFields, before, patch), updateTime: call.now }
     checkGroup(call, after, parentOf(uid), before)
     if (before.verified && before.name !== after.name) {
@@ -117,8 +113,7 @@ export async function updateGroup(call: Call, uid: string, patch: Patch<Group>):
 /** Refused while anything but bindings, invites and accepted terms is left; those of the group itself go with it. */
 export async function deleteGroup(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
-    const group = await store.findGroup(tx, uid)
-    if (!group) throw notFound(groupType, uid)
+    const group = found(await store.findGroup(tx, uid), groupType, uid)
     const blockers = call.app.resources.filter(({ groupDeletion }) => groupDeletion === 'blocks')
     const left = await store.resourcesBelow(tx, uid, blockers)
     const violations = left.map(({ table }): PreconditionViolation => {

@@ -25,18 +25,8 @@ const columns = sql`
 const kind = 'groups'
 const listing: Listing = { kind, table: 'groups', columns }
 
-function fromRow(row: Row): Group {
-  return {
-    uid: row.uid,
-    name: row.name,
-    description: row.description,
-    verified: row.verified === 1,
-    kind: row.kind,
-    status: row.status,
-    resourceLimits: JSON.parse(row.resourceLimits) as Record<string, number>,
-    createTime: row.createTime,
-    updateTime: row.updateTime,
-  }
+function fromRow({ verified, resourceLimits, ...row }: Row): Group {
+  return { ...row, verified: verified === 1, resourceLimits: JSON.parse(resourceLimits) as Record<string, number> }
 }
 
 const keysOf = (group: Group): Keys => ({

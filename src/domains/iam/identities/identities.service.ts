@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { invalid, notFound, permissionDenied } from '#lib/errors.ts'
+import { found, invalid, permissionDenied } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists.ts'
@@ -27,9 +27,7 @@ import { checkRelationship, keepLatest, withDefaults } from './relationships.ts'
 export type NewIdentity = Relationship & Pick<Identity, 'name' | 'description' | 'company'>
 
 export async function getIdentity(call: Call, uid: string): Promise<Identity> {
-  const identity = await store.findIdentity(call.app.db, uid)
-  if (!identity) throw notFound(identityType, uid)
-  return identity
+  return found(await store.findIdentity(call.app.db, uid), identityType, uid)
 }
 
 export async function identityExists(reader: Reader, uid: string): Promise<boolean> {
@@ -77,8 +75,7 @@ export async function createIdentity(call: Call, parent: string, input: NewIdent
 /** The relationship may be edited but not replaced by one of another kind. */
 export async function updateIdentity(call: Call, uid: string, patch: Patch<Identity>): Promise<Identity> {
   const identity = await call.app.db.tx(async (tx) => {
-    const before = await store.findIdentity(tx, uid)
-    if (!before) throw notFound(identityType, uid)
+    const before = found(await store.findIdentity(tx, uid), identityType, uid)
     const patched = keepLatest(before, applyPatch<Identity>(identityFields, before, patch))
     const kind = relationshipKind(before)
     if (kind && relationshipKind({ ...patched, [kind]: undefined })) {
@@ -98,8 +95,7 @@ export async function updateIdentity(call: Call, uid: string, patch: Patch<Ident
 /** Its bindings go with it. Tokens that it was given stay valid until they expire, but may do nothing any more. */
 export async function deleteIdentity(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
-    const identity = await store.findIdentity(tx, uid)
-    if (!identity) throw notFound(identityType, uid)
+    const identity = found(await store.findIdentity(tx, uid), identityType, uid)
     await unbindIdentity(tx, uid)
     await store.deleteIdentity(tx, identity)
     await emit(tx, call, 'iam.identity.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })

@@ -11,19 +11,8 @@ const columns = sql`
 const kind = 'identities'
 const listing: Listing = { kind, table: 'identities', columns }
 
-function fromRow(row: Row): Identity {
-  return {
-    uid: row.uid,
-    name: row.name,
-    description: row.description,
-    company: row.company,
-    email: row.email,
-    emailUnverified: row.emailUnverified,
-    lastSeenTime: row.lastSeenTime,
-    createTime: row.createTime,
-    updateTime: row.updateTime,
-    ...(JSON.parse(row.relationship) as Relationship),
-  }
+function fromRow({ relationship, ...row }: Row): Identity {
+  return { ...row, ...(JSON.parse(relationship) as Relationship) }
 }
 
 const keysOf = (identity: Identity): Keys => ({

@@ -1,6 +1,6 @@
 import type { Call } from '#app.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { alreadyExists, type FieldViolation, invalid, notFound } from '#lib/errors.ts'
+import { alreadyExists, type FieldViolation, found, invalid } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists.ts'
@@ -24,9 +24,7 @@ import { findProvider } from './identity-providers.store.ts'
 export type NewMapping = Pick<GroupMapping, 'externalGroupId' | 'roleUid' | 'scope'>
 
 export async function getGroupMapping(call: Call, uid: string): Promise<GroupMapping> {
-  const mapping = await store.findMapping(call.app.db, uid)
-  if (!mapping) throw notFound(groupMappingType, uid)
-  return mapping
+  return found(await store.findMapping(call.app.db, uid), groupMappingType, uid)
 }
 
 export async function listGroupMappings(
@@ -67,8 +65,7 @@ export async function createGroupMapping(call: Call, parent: string, input: NewM
 
 export async function deleteGroupMapping(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
-    const mapping = await store.findMapping(tx, uid)
-    if (!mapping) throw notFound(groupMappingType, uid)
+    const mapping = found(await store.findMapping(tx, uid), groupMappingType, uid)
     await store.deleteMapping(tx, mapping)
     await emit(tx, call, 'iam.external_group_role_mappings.deleted', {
       subject: uid,

@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { AppError, alreadyExists, type FieldViolation, invalid, notFound } from '#lib/errors.ts'
+import { AppError, alreadyExists, type FieldViolation, found, invalid } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists.ts'
@@ -35,9 +35,7 @@ export async function getIdentityProvider(call: Call, uid: string): Promise<Iden
 
 /** Throws NOT_FOUND unless the provider exists; call it in the transaction that adds something to it. */
 export async function requireProvider(reader: Reader, uid: string): Promise<IdentityProvider> {
-  const provider = await store.findProvider(reader, uid)
-  if (!provider) throw notFound(identityProviderType, uid)
-  return provider
+  return found(await store.findProvider(reader, uid), identityProviderType, uid)
 }
 
 export async function listIdentityProviders(

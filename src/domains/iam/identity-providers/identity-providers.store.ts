@@ -11,16 +11,8 @@ const columns = sql`
 const kind = 'identity_providers'
 const listing: Listing = { kind, table: 'identity_providers', columns }
 
-function fromRow(row: Row): IdentityProvider {
-  return {
-    uid: row.uid,
-    name: row.name,
-    description: row.description,
-    defaultRole: row.defaultRole,
-    oidc: JSON.parse(row.oidc) as Oidc,
-    createTime: row.createTime,
-    updateTime: row.updateTime,
-  }
+function fromRow({ oidc, ...row }: Row): IdentityProvider {
+  return { ...row, oidc: JSON.parse(oidc) as Oidc }
 }
 
 const keysOf = ({ name, createTime, updateTime }: IdentityProvider): Keys => ({

@@ -1,6 +1,6 @@
 import type { Call } from '#app.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { type FieldViolation, notFound } from '#lib/errors.ts'
+import { type FieldViolation, found } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists.ts'
@@ -28,8 +28,7 @@ export type NewInvite = Pick<GroupInvite, 'roleUid' | 'email' | 'singleUse'> & {
 const keptAfter = 7 * 24 * 60 * 60 * 1000
 
 export async function getGroupInvite(call: Call, uid: string): Promise<HydratedInvite> {
-  const invite = await store.findInvite(call.app.db, uid)
-  if (!invite) throw notFound(groupInviteType, uid)
+  const invite = found(await store.findInvite(call.app.db, uid), groupInviteType, uid)
   return known(invite)
 }
 
@@ -72,8 +71,7 @@ export async function createGroupInvite(
 /** Its code stops working at once. */
 export async function deleteGroupInvite(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
-    const invite = await store.findInvite(tx, uid)
-    if (!invite) throw notFound(groupInviteType, uid)
+    const invite = found(await store.findInvite(tx, uid), groupInviteType, uid)
     await store.deleteInvite(tx, invite)
     await emit(tx, call, 'iam.group_invite.deleted', {
       subject: uid,

@@ -1,7 +1,15 @@
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { type AppError, alreadyExists, type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import {
+  type AppError,
+  alreadyExists,
+  type FieldViolation,
+  found,
+  invalid,
+  notFound,
+  refuseIfAny,
+} from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists.ts'
@@ -27,9 +35,7 @@ import { requireGrantableRole } from './roles.service.ts'
 export type NewBinding = Pick<RoleBinding, 'identityUid' | 'roleUid'>
 
 export async function getRoleBinding(call: Call, uid: string): Promise<HydratedBinding> {
-  const binding = await store.findBinding(call.app.db, uid)
-  if (!binding) throw notFound(roleBindingType, uid)
-  return binding
+  return found(await store.findBinding(call.app.db, uid), roleBindingType, uid)
 }
 
 export async function listRoleBindings(
@@ -81,8 +87,7 @@ export async function createRoleBindings(
 
 export async function updateRoleBinding(call: Call, uid: string, patch: Patch<RoleBinding>): Promise<HydratedBinding> {
   const binding = await call.app.db.tx(async (tx) => {
-    const before = await store.findBinding(tx, uid)
-    if (!before) throw notFound(roleBindingType, uid)
+    const before = found(await store.findBinding(tx, uid), roleBindingType, uid)
     const { identityUid, roleUid } = applyPatch<RoleBinding>(roleBindingFields, before, patch)
     const changed = identityUid !== before.identityUid || roleUid !== before.roleUid
     if (changed) {

@@ -6,6 +6,7 @@ import {
   alreadyExists,
   type FieldViolation,
   failedPrecondition,
+  found,
   invalid,
   notFound,
   permissionDenied,
@@ -33,8 +34,7 @@ const internal = capabilityNumber('internal')
 export async function getRole(call: Call, uid: string): Promise<Role> {
   if (!isUid(uid)) throw invalid({ field: 'uid', description: 'is not a uid' })
   if (parentOf(uid) !== top && !call.reach.some((place) => isAtOrBelow(uid, place))) throw permissionDenied()
-  const role = await store.findRole(call.app.db, uid)
-  if (!role) throw notFound(roleType, uid)
+  const role = found(await store.findRole(call.app.db, uid), roleType, uid)
   return known(role)
 }
 
@@ -64,8 +64,7 @@ export async function createRole(call: Call, parent: string, input: NewRole): Pr
 export async function updateRole(call: Call, uid: string, patch: Patch<Role>): Promise<Role> {
   refuseBuiltIn(uid)
   const role = await call.app.db.tx(async (tx) => {
-    const before = await store.findRole(tx, uid)
-    if (!before) throw notFound(roleType, uid)
+    const before = found(await store.findRole(tx, uid), roleType, uid)
     const patched = applyPatch<Role>(roleFields, before, patch)
     const after = { ...patched, capabilities: ascending(patched.capabilities), updateTime: call.now }
     checkRole(after, before)
@@ -81,8 +80,7 @@ export async function updateRole(call: Call, uid: string, patch: Patch<Role>): P
 export async function deleteRole(call: Call, uid: string): Promise<void> {
   refuseBuiltIn(uid)
   await call.app.db.tx(async (tx) => {
-    const role = await store.findRole(tx, uid)
-    if (!role) throw notFound(roleType, uid)
+    const role = found(await store.findRole(tx, uid), roleType, uid)
     const use = await useOf(tx, uid, call.now)
     if (use) throw failedPrecondition({ type: 'RESOURCE_IN_USE', subject: uid, description: use })
     await store.deleteRole(tx, role)

@@ -10,15 +10,8 @@ const columns = sql`
 const kind = 'roles'
 const listing: Listing = { kind, table: 'roles', columns }
 
-function fromRow(row: Row): Role {
-  return {
-    uid: row.uid,
-    name: row.name,
-    description: row.description,
-    capabilities: JSON.parse(row.capabilities) as number[],
-    createTime: row.createTime,
-    updateTime: row.updateTime,
-  }
+function fromRow({ capabilities, ...row }: Row): Role {
+  return { ...row, capabilities: JSON.parse(capabilities) as number[] }
 }
 
 const keysOf = (role: Role): Keys => ({ name: role.name, create_time: role.createTime, update_time: role.updateTime })

@@ -3,7 +3,7 @@
 import { buffer } from 'node:stream/consumers'
 import type { Call } from '#app.ts'
 import { sha256Pattern } from '#lib/digest.ts'
-import { invalid, notFound } from '#lib/errors.ts'
+import { found, invalid, notFound } from '#lib/errors.ts'
 import { findBlob, openBlob } from '../blobs/blobs.service.ts'
 import { readListed } from '../manifests/manifest-document.ts'
 import type { Descriptor, Listed } from '../manifests/manifests.model.ts'
@@ -14,8 +14,7 @@ import { type ImageVariant, imageType, maxConfigBytes, maxIndexDepth } from './i
 
 /** Each once, in the order of the index; none for what is no image, such as a chart. */
 export async function getArchitectures(call: Call, repoUid: string, digest: string): Promise<string[]> {
-  const variants = await variantsOf(call, await requireRepo(call, repoUid, digest), digest)
-  if (!variants) throw notFound(imageType, digest)
+  const variants = found(await variantsOf(call, await requireRepo(call, repoUid, digest), digest), imageType, digest)
   return [...new Set(variants.map(({ architecture }) => architecture))]
 }
 
@@ -37,9 +36,7 @@ async function requireRepo(call: Call, uid: string, digest: string): Promise<Rep
   if (!sha256Pattern.test(digest)) {
     throw invalid({ field: 'digest', description: `digest must match "${sha256Pattern.source}"` })
   }
-  const repo = await findRepoRow(call.app.db, { uid })
-  if (!repo) throw notFound(repoType, uid)
-  return repo
+  return found(await findRepoRow(call.app.db, { uid }), repoType, uid)
 }
 
 /** The images behind a digest; `undefined` when the repo does not have it. Attestations have no architecture. */

@@ -3,7 +3,7 @@ import { emit } from '#domains/events/outbox/emit.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { listNodes } from '#domains/iam/access/list-nodes.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
-import { AppError, alreadyExists, type FieldViolation, invalid, notFound, permissionDenied } from '#lib/errors.ts'
+import { AppError, alreadyExists, type FieldViolation, found, invalid, permissionDenied } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch, snakeCase } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists.ts'
@@ -31,9 +31,7 @@ export type NewRepo = Omit<Repo, 'uid' | 'createTime' | 'updateTime'>
 const admin = capabilityNumber('repo.internal.admin')
 
 export async function getRepo(call: Call, uid: string): Promise<Repo> {
-  const repo = await store.findRepo(call.app.db, uid)
-  if (!repo) throw notFound(repoType, uid)
-  return repo
+  return found(await store.findRepo(call.app.db, uid), repoType, uid)
 }
 
 export async function listRepos(call: Call, query: ListQuery<store.RepoFilter>): Promise<Listed<Repo>> {
@@ -67,8 +65,7 @@ export async function createRepo(work: Work, parent: string, input: NewRepo): Pr
 /** Changes the fields named in `patch` and leaves the others. A repo keeps its name, since clients pull by it. */
 export async function updateRepo(call: Call, uid: string, patch: Patch<Repo>): Promise<Repo> {
   const repo = await call.app.db.tx(async (tx) => {
-    const before = await store.findRepo(tx, uid)
-    if (!before) throw notFound(repoType, uid)
+    const before = found(await store.findRepo(tx, uid), repoType, uid)
     const after = { ...applyPatch<Repo>(repoFields, before, patch), updateTime: call.now }
     checkAdmin(call, uid, after, before)
     checkRepo(after)
@@ -82,8 +79,7 @@ export async function updateRepo(call: Call, uid: string, patch: Patch<Repo>): P
 
 export async function deleteRepo(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
-    const repo = await store.findRepo(tx, uid)
-    if (!repo) throw notFound(repoType, uid)
+    const repo = found(await store.findRepo(tx, uid), repoType, uid)
     const { id } = (await store.findRepoRow(tx, { uid }))!
     await forgetTags(tx, uid)
     await forgetContents(tx, id)
@@ -109,8 +105,7 @@ export async function updateRepoReadme(call: Call, uid: string, patch: Patch<Rep
   if (problem) throw invalid({ field: 'content', description: problem })
 
   const readme = await call.app.db.tx(async (tx) => {
-    const before = await store.findRepo(tx, uid)
-    if (!before) throw notFound(repoType, uid)
+    const before = found(await store.findRepo(tx, uid), repoType, uid)
     if (changes) await store.setReadme(tx, uid, content, call.now)
     await store.patchRepo(tx, before, { ...before, updateTime: call.now })
     const after: RepoReadme = { uid, content: changes ? content : await store.readmeOf(tx, uid) }

@@ -2,7 +2,7 @@ import { hash, randomInt } from 'node:crypto'
 import type { Call } from '#app.ts'
 import { listNodes } from '#domains/iam/access/list-nodes.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
-import { type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists.ts'
 import type { Branch, Listed } from '#lib/paging.ts'
 import { isUid, newUid } from '#lib/uid.ts'
@@ -25,9 +25,8 @@ const maxQuery = 256
 export type ShownAdvisory = { advisory: Advisory; severities: Severity[] }
 
 export async function getAdvisory(call: Call, uid: string): Promise<ShownAdvisory> {
-  const found = await store.findAdvisory(call.app.db, uid)
-  if (!found) throw notFound(advisoryType, uid)
-  const [shown] = await withSeverities(call, [found.advisory])
+  const { advisory } = found(await store.findAdvisory(call.app.db, uid), advisoryType, uid)
+  const [shown] = await withSeverities(call, [advisory])
   return shown!
 }
 
