@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { after, before, test } from 'node:test'
 import { create } from '@bufbuild/protobuf'
 import {
@@ -24,6 +22,7 @@ import { openKeyring } from '#issuer/keyring.ts'
 import { createSealer } from '#lib/crypto/seal.ts'
 import { createApp } from '../../src/create-app.ts'
 import { type Answer, clientOf, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { freePort } from '../support/ports.ts'
 import { openGrpc } from '../support/raw-grpc.ts'
 
 const [groupsList, repoList, repoUpdate] = ['groups.list', 'repo.list', 'repo.update'].map(capabilityNumber) as [
@@ -301,15 +300,6 @@ test('behind a proxy the configured URL is the issuer and the audience', async (
     await server.close()
   }
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 test('what is stored of a signing key is sealed under the master key', async () => {
   const { db, sealer } = pinfold.app

@@ -1,22 +1,17 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { assertDenied, assertInvalid, assertNotFound } from '../support/expect.ts'
-import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Json, roleUids } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
 
 const path = '/events/v2/subscriptions'
 const type = 'events.pinfold.dev/Subscription'
 const sink = 'https://hooks.example.com/pinfold?team=security'
 
-let pinfold: Pinfold
-let owner: Client
-let org: string
-
-before(async () => {
-  pinfold = await startPinfold()
-  org = (await pinfold.seed.group()).uid
-  owner = await pinfold.as((await pinfold.seed.member(org, roleUids.owner)).uid)
-})
+const { pinfold, member, ...scene } = await startScene()
+const org: string = scene.org.uid
+const owner = await member(roleUids.owner)
 after(() => pinfold[Symbol.asyncDispose]())
 
 test('a subscription is created, read, listed and deleted', async () => {

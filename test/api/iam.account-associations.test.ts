@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { checkLists } from '../support/check-lists.ts'
 import {
   assertBlocked,
@@ -12,8 +12,9 @@ import {
   ok,
   snake,
 } from '../support/expect.ts'
-import { type FakeClouds, startClouds } from '../support/fake-clouds.ts'
-import { type Answer, type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { startClouds } from '../support/fake-clouds.ts'
+import { type Answer, type Json, roleUids, startPinfold } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
 
 const type = 'iam.pinfold.dev/AccountAssociation'
 const base = '/iam/v2/accountAssociations'
@@ -25,27 +26,19 @@ const azure = {
   clientIds: { canary: 'a1b2c3d4-0000-4000-8000-000000000002' },
 }
 
-let pinfold: Pinfold
-let clouds: FakeClouds
-let org: string
-let owner: Client
-let viewer: Client
-
-before(async () => {
-  clouds = await startClouds()
-  const { url } = clouds
-  pinfold = await startPinfold({
-    allowInsecureIssuers: true,
-    allowPrivateAddresses: true,
-    googleStsUrl: url,
-    googleIamUrl: url,
-    awsStsUrl: url,
-    azureLoginUrl: url,
-  })
-  org = (await pinfold.seed.group()).uid
-  owner = await pinfold.as((await pinfold.seed.member(org, roleUids.owner)).uid)
-  viewer = await pinfold.as((await pinfold.seed.member(org, roleUids.viewer)).uid)
+const clouds = await startClouds()
+const { url } = clouds
+const { pinfold, member, ...scene } = await startScene({
+  allowInsecureIssuers: true,
+  allowPrivateAddresses: true,
+  googleStsUrl: url,
+  googleIamUrl: url,
+  awsStsUrl: url,
+  azureLoginUrl: url,
 })
+const org: string = scene.org.uid
+const owner = await member(roleUids.owner)
+const viewer = await member(roleUids.viewer)
 after(async () => {
   await pinfold[Symbol.asyncDispose]()
   await clouds[Symbol.asyncDispose]()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { checkLists } from '../support/check-lists.ts'
 import {
   assertBlocked,
@@ -12,30 +12,22 @@ import {
   ok,
   snake,
 } from '../support/expect.ts'
-import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
-import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { startIssuer } from '../support/fake-issuer.ts'
+import { type Json, roleUids } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
 
 const type = 'iam.pinfold.dev/ExternalGroupRoleMapping'
 const base = '/iam/v2/externalGroupRoleMappings'
 const batch = `${base}:batchDelete`
 const event = (name: string) => `dev.pinfold.api.iam.external_group_role_mappings.${name}.v1`
 
-let pinfold: Pinfold
-let issuer: FakeIssuer
-let org: string
-let provider: string
-let owner: Client
-let viewer: Client
 let made = 0
-
-before(async () => {
-  issuer = await startIssuer()
-  pinfold = await startPinfold({ allowInsecureIssuers: true, allowPrivateAddresses: true })
-  org = (await pinfold.seed.group()).uid
-  provider = (await pinfold.seed.provider(org, issuer.url)).uid
-  owner = await pinfold.as((await pinfold.seed.member(org, roleUids.owner)).uid)
-  viewer = await pinfold.as((await pinfold.seed.member(org, roleUids.viewer)).uid)
-})
+const issuer = await startIssuer()
+const { pinfold, member, ...scene } = await startScene({ allowInsecureIssuers: true, allowPrivateAddresses: true })
+const org: string = scene.org.uid
+const provider: string = (await pinfold.seed.provider(org, issuer.url)).uid
+const owner = await member(roleUids.owner)
+const viewer = await member(roleUids.viewer)
 after(async () => {
   await pinfold[Symbol.asyncDispose]()
   await issuer[Symbol.asyncDispose]()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { operatorUid } from '#issuer/access-token.ts'
 import {
   assertBlocked,
@@ -14,27 +14,16 @@ import {
   ok,
   snake,
 } from '../support/expect.ts'
-import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Json, roleUids, startPinfold } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
 
 const type = 'iam.pinfold.dev/Group'
 const path = '/iam/v2/groups'
 const missing = 'ab'.repeat(20)
 
-let pinfold: Pinfold
-let operator: Client
-let org: Json
-/** An owner of `org`, who is not staff. */
-let owner: Client
-/** Somebody with a valid token and no rights at all. */
-let stranger: Client
-
-before(async () => {
-  pinfold = await startPinfold()
-  operator = pinfold.operator
-  org = await pinfold.seed.group('', { name: 'acme' })
-  owner = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.owner)).uid)
-  stranger = await pinfold.as(randomBytes(20).toString('hex'))
-})
+const { pinfold, operator, org, ...scene } = await startScene({}, { name: 'acme' })
+const owner = await scene.member(roleUids.owner)
+const stranger = await scene.stranger()
 after(() => pinfold[Symbol.asyncDispose]())
 
 test('a new organisation has a root uid and nothing that was not asked for', async () => {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { operatorUid } from '#issuer/access-token.ts'
 import {
   assertBlocked,
@@ -13,25 +12,17 @@ import {
   ok,
   snake,
 } from '../support/expect.ts'
-import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Client, type Json, roleUids } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
 
 const type = 'iam.pinfold.dev/Identity'
 const path = '/iam/v2/identities'
 const claimMatch = { issuer: 'https://issuer.example.com', subject: 'repo:acme/web' }
 const missing = 'ab'.repeat(20)
 
-let pinfold: Pinfold
-let org: Json
-/** An owner of `org`, who is not staff. */
-let owner: Client
-let stranger: Client
-
-before(async () => {
-  pinfold = await startPinfold()
-  org = await pinfold.seed.group()
-  owner = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.owner)).uid)
-  stranger = await pinfold.as(randomBytes(20).toString('hex'))
-})
+const { pinfold, org, ...scene } = await startScene()
+const owner = await scene.member(roleUids.owner)
+const stranger = await scene.stranger()
 after(() => pinfold[Symbol.asyncDispose]())
 
 test('a new identity has its relationship, no address, and was last seen when it was created', async () => {

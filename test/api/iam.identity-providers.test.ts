@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { refusalOf } from '../support/answers.ts'
 import {
@@ -14,8 +14,9 @@ import {
   ok,
   snake,
 } from '../support/expect.ts'
-import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
-import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { startIssuer } from '../support/fake-issuer.ts'
+import { type Json, roleUids, startPinfold } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
 
 const type = 'iam.pinfold.dev/IdentityProvider'
 const base = '/iam/v2/identityProviders'
@@ -23,20 +24,12 @@ const base = '/iam/v2/identityProviders'
 const scim = { enabled: false, endpointUrl: '', etag: '' }
 const event = (name: string) => `dev.pinfold.api.iam.identity_providers.${name}.v1`
 
-let pinfold: Pinfold
-let issuer: FakeIssuer
-let org: string
-let owner: Client
-let viewer: Client
 let made = 0
-
-before(async () => {
-  issuer = await startIssuer()
-  pinfold = await startPinfold({ allowInsecureIssuers: true, allowPrivateAddresses: true })
-  org = (await pinfold.seed.group()).uid
-  owner = await pinfold.as((await pinfold.seed.member(org, roleUids.owner)).uid)
-  viewer = await pinfold.as((await pinfold.seed.member(org, roleUids.viewer)).uid)
-})
+const issuer = await startIssuer()
+const { pinfold, member, ...scene } = await startScene({ allowInsecureIssuers: true, allowPrivateAddresses: true })
+const org: string = scene.org.uid
+const owner = await member(roleUids.owner)
+const viewer = await member(roleUids.viewer)
 after(async () => {
   await pinfold[Symbol.asyncDispose]()
   await issuer[Symbol.asyncDispose]()

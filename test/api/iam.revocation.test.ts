@@ -1,21 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'node:test'
 import { startServer } from '#api/server.ts'
 import { createApp } from '../../src/create-app.ts'
 import { assertDenied, ok } from '../support/expect.ts'
 import { type Client, clientOf, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
+import { freePort } from '../support/ports.ts'
 
 /** Another node on the same database, known by the same URL, so that it takes the same tokens. */
 async function startSecondNode({ app, url }: Pinfold) {

@@ -1,24 +1,18 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { operatorUid } from '#issuer/access-token.ts'
 import { assertDenied, assertInvalid, assertNotFound, assertTaken, eventsOf, ok, snake } from '../support/expect.ts'
-import { type Answer, type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Answer, type Json, roleUids } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
 
 const path = '/iam/v2/roleBindings'
 const roleUid = roleUids.viewer
 const person = () => randomBytes(20).toString('hex')
 const requestFor = (identityUid: string, more: Json = {}) => ({ roleBinding: { identityUid, ...more } })
 
-let pinfold: Pinfold
-let org: Json
-let owner: Client
-
-before(async () => {
-  pinfold = await startPinfold()
-  org = await pinfold.seed.group()
-  owner = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.owner)).uid)
-})
+const { pinfold, org, member } = await startScene()
+const owner = await member(roleUids.owner)
 after(() => pinfold[Symbol.asyncDispose]())
 
 const batch = (requests: Json[], more: Json = {}): Promise<Answer> => {

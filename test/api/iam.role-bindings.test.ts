@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { operatorUid } from '#issuer/access-token.ts'
 import {
   assertBlocked,
@@ -14,34 +14,18 @@ import {
   ok,
   snake,
 } from '../support/expect.ts'
-import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Json, roleUids } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
 
 const type = 'iam.pinfold.dev/RoleBinding'
 const path = '/iam/v2/roleBindings'
 const missing = 'ab'.repeat(20)
 const person = () => randomBytes(20).toString('hex')
 
-let pinfold: Pinfold
-let operator: Client
-let org: Json
-/** An owner of `org`, who is not staff. */
-let owner: Client
-let stranger: Client
-
-before(async () => {
-  pinfold = await startPinfold()
-  operator = pinfold.operator
-  org = await pinfold.seed.group('', { description: 'An organisation' })
-  owner = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.owner)).uid)
-  stranger = await pinfold.as(person())
-})
+const { pinfold, operator, org, holding, ...scene } = await startScene({}, { description: 'An organisation' })
+const owner = await scene.member(roleUids.owner)
+const stranger = await scene.stranger()
 after(() => pinfold[Symbol.asyncDispose]())
-
-/** A client with exactly these capabilities on `org`. */
-async function holding(...capabilities: string[]): Promise<Client> {
-  const role = await pinfold.seed.role(org.uid, capabilities)
-  return pinfold.as((await pinfold.seed.member(org.uid, role.uid)).uid)
-}
 
 test('a new binding comes with its identity, group and role', async () => {
   const claimMatch = { issuer: 'https://issuer.example.com', subject: 'repo:acme/web' }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import {
@@ -15,33 +14,17 @@ import {
   ok,
   snake,
 } from '../support/expect.ts'
-import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Client, type Json, roleUids } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
 
 const type = 'iam.pinfold.dev/Role'
 const path = '/iam/v2/roles'
 const missing = 'ab'.repeat(20)
 
-let pinfold: Pinfold
-let operator: Client
-let org: Json
-/** An owner of `org`, who is not staff. */
-let owner: Client
-let stranger: Client
-
-before(async () => {
-  pinfold = await startPinfold()
-  operator = pinfold.operator
-  org = await pinfold.seed.group()
-  owner = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.owner)).uid)
-  stranger = await pinfold.as(randomBytes(20).toString('hex'))
-})
+const { pinfold, operator, org, holding, ...scene } = await startScene()
+const owner = await scene.member(roleUids.owner)
+const stranger = await scene.stranger()
 after(() => pinfold[Symbol.asyncDispose]())
-
-/** A client with exactly these capabilities on `org`. */
-async function holding(...capabilities: string[]): Promise<Client> {
-  const role = await pinfold.seed.role(org.uid, capabilities)
-  return pinfold.as((await pinfold.seed.member(org.uid, role.uid)).uid)
-}
 
 test('a new role has its capabilities by name, each once, in the order of the contract', async () => {
   const capabilities = ['CAP_REPO_LIST', 'CAP_IAM_GROUPS_LIST', 'CAP_REPO_LIST']

@@ -1,31 +1,20 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { refusalOf } from '../support/answers.ts'
 import { assertDenied, assertInvalid, assertNotFound } from '../support/expect.ts'
-import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Json, roleUids } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
 
 const repoType = 'registry.pinfold.dev/Repo'
 const event = (verb: string) => `dev.pinfold.api.platform.registry.repo.${verb}.v1`
 
-let pinfold: Pinfold
-let operator: Client
-let group: string
-let editor: Client
-let viewer: Client
-let stranger: Client
-
-before(async () => {
-  pinfold = await startPinfold()
-  operator = pinfold.operator
-  group = (await pinfold.seed.group()).uid
-  const elsewhere = (await pinfold.seed.group()).uid
-  const member = async (place: string, role: string) => pinfold.as((await pinfold.seed.member(place, role)).uid)
-  editor = await member(group, roleUids.editor)
-  viewer = await member(group, roleUids.viewer)
-  stranger = await member(elsewhere, roleUids.owner)
-})
+const { pinfold, operator, member, ...scene } = await startScene()
+const group: string = scene.org.uid
+const editor = await member(roleUids.editor)
+const viewer = await member(roleUids.viewer)
+const stranger = await scene.foreigner()
 after(() => pinfold[Symbol.asyncDispose]())
 
 const create = (body: Json, client = operator, parent = group) => client.post(`/registry/v2/repos/${parent}`, body)

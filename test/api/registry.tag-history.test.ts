@@ -1,32 +1,21 @@
 // The ledger as auditors list it, and as an import fills it.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { operatorUid } from '#issuer/access-token.ts'
 import { assertBlocked, assertDenied, assertInvalid, assertNotFound, eventsOf, ok } from '../support/expect.ts'
-import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Json, roleUids } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
 import { digestOf, ledgerOf, plantManifest, plantTag } from '../support/tags.ts'
 
 const start = Date.parse('2026-05-01T10:00:00.000Z')
 let now = start
 const minute = (i: number): string => new Date(start + i * 60_000).toISOString()
 
-let pinfold: Pinfold
-let operator: Client
-let group: string
-let viewer: Client
-let owner: Client
-let stranger: Client
-
-before(async () => {
-  pinfold = await startPinfold({ clock: () => new Date(now) })
-  operator = pinfold.operator
-  group = (await pinfold.seed.group()).uid
-  const elsewhere = (await pinfold.seed.group()).uid
-  const member = async (place: string, role: string) => pinfold.as((await pinfold.seed.member(place, role)).uid)
-  viewer = await member(group, roleUids.viewer)
-  owner = await member(group, roleUids.owner)
-  stranger = await member(elsewhere, roleUids.owner)
-})
+const { pinfold, operator, member, ...scene } = await startScene({ clock: () => new Date(now) })
+const group: string = scene.org.uid
+const viewer = await member(roleUids.viewer)
+const owner = await member(roleUids.owner)
+const stranger = await scene.foreigner()
 after(() => pinfold[Symbol.asyncDispose]())
 
 const newRepo = async (): Promise<string> => (await pinfold.seed.repo(group)).uid

@@ -1,36 +1,24 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { assignTag, removeTagsOf } from '#domains/registry/tags/tags.service.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { checkLists } from '../support/check-lists.ts'
 import { assertBlocked, assertDenied, assertInvalid, assertNotFound, eventsOf, ok } from '../support/expect.ts'
-import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Json, roleUids } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
 import { digestOf, ledgerOf, manifestType, plantManifest, plantTag } from '../support/tags.ts'
 
 const tagType = 'registry.pinfold.dev/Tag'
 const repoType = 'registry.pinfold.dev/Repo'
 
-let pinfold: Pinfold
-let operator: Client
-let group: string
-let owner: Client
-let viewer: Client
-let stranger: Client
 /** What the server takes for the time; tests set it back and forth. */
 let now = Date.parse('2026-05-01T10:00:00.000Z')
-
-before(async () => {
-  pinfold = await startPinfold({ clock: () => new Date(now) })
-  operator = pinfold.operator
-  const organisation = (await pinfold.seed.group()).uid
-  group = (await pinfold.seed.group(organisation)).uid
-  const elsewhere = (await pinfold.seed.group()).uid
-  const member = async (place: string, role: string) => pinfold.as((await pinfold.seed.member(place, role)).uid)
-  owner = await member(group, roleUids.owner)
-  viewer = await member(group, roleUids.viewer)
-  stranger = await member(elsewhere, roleUids.owner)
-})
+const { pinfold, operator, member, ...scene } = await startScene({ clock: () => new Date(now) })
+const group: string = (await pinfold.seed.group(scene.org.uid)).uid
+const owner = await member(roleUids.owner, group)
+const viewer = await member(roleUids.viewer, group)
+const stranger = await scene.foreigner()
 after(() => pinfold[Symbol.asyncDispose]())
 
 const at = (time: string) => {

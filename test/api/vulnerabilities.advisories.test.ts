@@ -1,33 +1,20 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { day, type Sample } from '../support/advisories.ts'
 import { refusalOf } from '../support/answers.ts'
 import { assertBlocked, assertDenied, assertInvalid, assertNotFound, assertTimes, ok } from '../support/expect.ts'
-import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Client, type Json, roleUids } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
 
 const advisoryType = 'vulnerabilities.pinfold.dev/Advisory'
 const eventType = 'vulnerabilities.pinfold.dev/AdvisoryEvent'
 
-let pinfold: Pinfold
-let operator: Client
-let org: string
-let owner: Client
-let editor: Client
-let viewer: Client
-let stranger: Client
-
-before(async () => {
-  pinfold = await startPinfold()
-  operator = pinfold.operator
-  org = (await pinfold.seed.group()).uid
-  const elsewhere = (await pinfold.seed.group()).uid
-  const member = async (place: string, role: string) => pinfold.as((await pinfold.seed.member(place, role)).uid)
-  const writer = await pinfold.seed.role(org, ['advisories.create', 'advisories.update', 'advisories.list'])
-  owner = await member(org, (await pinfold.seed.role(org, ['advisories.update', 'advisories.approve'])).uid)
-  editor = await member(org, writer.uid)
-  viewer = await member(org, roleUids.viewer)
-  stranger = await member(elsewhere, roleUids.owner)
-})
+const { pinfold, operator, member, holding, ...scene } = await startScene()
+const org: string = scene.org.uid
+const owner = await holding('advisories.update', 'advisories.approve')
+const editor = await holding('advisories.create', 'advisories.update', 'advisories.list')
+const viewer = await member(roleUids.viewer)
+const stranger = await scene.foreigner()
 after(() => pinfold[Symbol.asyncDispose]())
 
 let count = 0

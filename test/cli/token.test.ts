@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'node:test'
 import { decodeJwt } from 'jose'
 import { clientOf, roleUids } from '../support/pinfold.ts'
+import { freePort } from '../support/ports.ts'
 import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
 
 test('a token may be made before the first start, for the address that is served by default', async () => {
@@ -50,12 +49,3 @@ test('a token for the registry is not accepted by the API', async () => {
   assert.equal(decodeJwt(token).aud, new URL(server.url).host)
   assert.equal((await clientOf(server.url, token).get('/iam/v2/groups')).status, 401)
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
