@@ -95,6 +95,14 @@ test('every domain with resources is collected', () => {
   )
 })
 
+test('no service clears a cache itself', () => {
+  const files = globSync('src/**/*.ts', { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
+  const clearing = files.filter((file) =>
+    /\b(?:grants|paths|manifests)\.clear\(/.test(readFileSync(`${root}/${file}`, 'utf8')),
+  )
+  assert.deepEqual(clearing, [])
+})
+
 /** Which tables a cache reads to fill itself, seen from its statements. */
 async function readBy(fill: (reader: Reader) => Promise<unknown>): Promise<string[]> {
   const texts: string[] = []
