@@ -1,14 +1,13 @@
 // What both engines promise about a transaction, whatever the work inside it does.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { createChangeReader } from './changes.ts'
-import type { Change, Sql, Tx } from './sql.ts'
+import type { Sql, Tx } from './sql.ts'
 
 /** The engine's side of a Tx. */
 export type Steps = { all<T>(query: Sql): Promise<T[]>; run(query: Sql): Promise<number> }
 
 /** `stepError` is the first error of a statement; the work may have wrapped it, or swallowed it. */
 export type Outcome<T> =
-  | { ok: true; value: T; after: readonly (() => void)[]; changes: ReadonlySet<Change> }
+  | { ok: true; value: T; after: readonly (() => void)[] }
   | { ok: false; error: unknown; stepError: unknown }
 
 export type Guard = {
@@ -19,7 +18,6 @@ export type Guard = {
 
 export function createGuard(): Guard {
   const running = new AsyncLocalStorage<{ open: boolean }>()
-  const changesOf = createChangeReader()
   return {
     outside(method) {
       // `open` matters: what a work left behind, such as a timer, still carries the store after the work ended.
@@ -27,14 +25,14 @@ export function createGuard(): Guard {
     },
 
     async run(steps, shard, work, limitMs) {
-      const state: State = { open: true, failed: false, stepError: undefined, after: [], changes: new Set() }
-      const tx = openTx(steps, shard, state, changesOf)
+      const state: State = { open: true, failed: false, stepError: undefined, after: [] }
+      const tx = openTx(steps, shard, state)
       let timer: NodeJS.Timeout | undefined
       try {
         const working = running.run(state, work, tx)
         const value = limitMs === undefined ? await working : await Promise.race([working, expiry(limitMs)])
         // A caught error has left the transaction half done, and PostgreSQL would roll it back without a word.
-        return state.failed ? failure(state.stepError) : { ok: true, value, after: state.after, changes: state.changes }
+        return state.failed ? failure(state.stepError) : { ok: true, value, after: state.after }
       } catch (error) {
         return failure(error)
       } finally {
@@ -54,19 +52,12 @@ export function createGuard(): Guard {
   }
 }
 
-type State = {
-  open: boolean
-  failed: boolean
-  stepError: unknown
-  after: (() => void)[]
-  changes: Set<Change>
-}
+type State = { open: boolean; failed: boolean; stepError: unknown; after: (() => void)[] }
 
-function openTx(steps: Steps, shard: number, state: State, changesOf: (query: Sql) => readonly Change[]): Tx {
+function openTx(steps: Steps, shard: number, state: State): Tx {
   async function step<T>(run: (query: Sql) => Promise<T>, query: Sql): Promise<T> {
     if (!state.open) throw new Error('the transaction has ended')
     if (state.failed) throw new Error('a statement of this transaction has failed', { cause: state.stepError })
-    for (const change of changesOf(query)) state.changes.add(change)
     try {
       return await run(query)
     } catch (error) {

@@ -1,10 +1,10 @@
 // The PostgreSQL engine: a pool, named statements, and serializable transactions that are tried again on conflict.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { createCommits } from './changes.ts'
+import { changesOf, createCommits } from './changes.ts'
 import { createGuard, type Outcome } from './guard.ts'
 import { poolConfig } from './postgres-config.ts'
-import { compile, type Db, type Sql, sql, type Tx, type TxOptions } from './sql.ts'
+import { type Change, compile, type Db, type Sql, sql, type Tx, type TxOptions } from './sql.ts'
 
 const conflictRetries = 12
 const constraintRetries = 3
@@ -15,6 +15,7 @@ const maxNames = 500
 type Queries = { query(config: pg.QueryConfig): Promise<pg.QueryResult> }
 type Send = (config: pg.QueryConfig) => Promise<pg.QueryResult>
 type Work<T> = (tx: Tx) => Promise<T>
+type Attempted<T> = { outcome: Outcome<T>; changes: ReadonlySet<Change> }
 
 /** Connects when first used. The URL may name a schema, as in `?schema=name`, which `migrate` creates if it is missing. */
 export function openPostgres(url: string, options: { poolSize?: number } = {}): Db {
@@ -40,11 +41,17 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
     return (await send(pool, toQuery(query))).rows
   }
 
-  async function attempt<T>(client: pg.PoolClient, work: Work<T>, begin: string): Promise<Outcome<T>> {
+  async function attempt<T>(client: pg.PoolClient, work: Work<T>, begin: string): Promise<Attempted<T>> {
     const one = oneAtATime(client)
+    const changes = new Set<Change>()
+    const step = (query: Sql): Promise<pg.QueryResult> => {
+      const config = toQuery(query)
+      for (const change of changesOf(config.text)) changes.add(change)
+      return one(config)
+    }
     const steps = {
-      all: async <R>(query: Sql): Promise<R[]> => (await one(toQuery(query))).rows,
-      run: async (query: Sql) => (await one(toQuery(query))).rowCount ?? 0,
+      all: async <R>(query: Sql): Promise<R[]> => (await step(query)).rows,
+      run: async (query: Sql) => (await step(query)).rowCount ?? 0,
     }
     await one({ text: begin })
     let outcome = await guard.run(steps, shardOf(client), work)
@@ -59,7 +66,7 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
     }
     // Without a connection this fails as well, but the first error tells more.
     if (!outcome.ok) await one({ text: 'ROLLBACK' }).catch(() => {})
-    return outcome
+    return { outcome, changes }
   }
 
   async function attempts<T>(client: pg.PoolClient, work: Work<T>, options: TxOptions): Promise<T> {
@@ -70,10 +77,10 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
       for (let retries = 0; ; retries++) {
         if (retries === patience) giveBack = await turns.take()
         else if (!giveBack) await turns.open()
-        const outcome = await attempt(client, work, begin)
+        const { outcome, changes } = await attempt(client, work, begin)
         if (outcome.ok) {
           counts.commits++
-          commits.report([outcome])
+          commits.report([changes])
           for (const callback of outcome.after) callback()
           return outcome.value
         }

@@ -1,10 +1,12 @@
 // One connection to an SQLite file: statements kept prepared, values bound and rows read the way Pinfold wants them.
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { compile, type Sql, type Value } from './sql.ts'
+import { changesOf } from './changes.ts'
+import { type Change, compile, type Sql, type Value } from './sql.ts'
 
+/** `changes` takes down what the statement does to which table. */
 export type Connection = {
-  all<T>(query: Sql): T[]
-  run(query: Sql): number
+  all<T>(query: Sql, changes?: Set<Change>): T[]
+  run(query: Sql, changes?: Set<Change>): number
   /** Transaction control, without parameters or rows. */
   control(text: string): void
   /** Whether commits from now on wait until they are on disk; they do at first. Not inside a transaction. */
@@ -13,7 +15,7 @@ export type Connection = {
   close(): void
 }
 
-type Prepared = { statement: StatementSync; columns: string[] | undefined }
+type Prepared = { statement: StatementSync; columns: string[] | undefined; changes: readonly Change[] }
 
 const maxPrepared = 500
 
@@ -43,16 +45,22 @@ export function connect(file: string, options: { readOnly: boolean }): Connectio
       // SQLite compiles the first statement and ignores what follows it.
       if (text.slice(statement.sourceSQL.length).trim()) throw new Error('only one statement at a time')
       statement.setReturnArrays(true)
-      prepared = { statement, columns: undefined }
+      prepared = { statement, columns: undefined, changes: changesOf(text) }
       if (kept.size >= maxPrepared) kept.delete(kept.keys().next().value!)
     }
     kept.set(text, prepared) // last in the map is the latest used
     return prepared
   }
 
+  function prepareFor(query: Sql, changes: Set<Change> | undefined): Prepared {
+    const prepared = prepare(compile(query, '?'))
+    if (changes) for (const change of prepared.changes) changes.add(change)
+    return prepared
+  }
+
   return {
-    all<T>(query: Sql): T[] {
-      const prepared = prepare(compile(query, '?'))
+    all<T>(query: Sql, changes?: Set<Change>): T[] {
+      const prepared = prepareFor(query, changes)
       const rows = prepared.statement.all(...query.values.map(bound)) as unknown as unknown[][]
       if (rows.length === 0) return []
       // `SELECT *` gets wider when a migration adds a column, and SQLite compiles it again on its own.
@@ -61,7 +69,7 @@ export function connect(file: string, options: { readOnly: boolean }): Connectio
       }
       return rows.map((values) => toObject(prepared.columns!, values) as T)
     },
-    run: (query) => Number(prepare(compile(query, '?')).statement.run(...query.values.map(bound)).changes),
+    run: (query, changes) => Number(prepareFor(query, changes).statement.run(...query.values.map(bound)).changes),
     control: (text) => void prepare(text).statement.run(),
     waitForDisk,
     get inTransaction() {

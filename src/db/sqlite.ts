@@ -4,7 +4,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { createCommits } from './changes.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { createGuard, type Outcome } from './guard.ts'
-import { type Db, raw, type Sql, sql, type Tx, type TxOptions } from './sql.ts'
+import { type Change, type Db, raw, type Sql, sql, type Tx, type TxOptions } from './sql.ts'
 import { type Connection, connect } from './sqlite-connection.ts'
 
 const batchWorks = 256
@@ -12,7 +12,12 @@ const batchMs = 20
 const workMs = 5000
 
 /** One queued transaction: `run` does its work, `settle` tells the caller once the commit has or has not happened. */
-type Job = { durable: boolean; run(): Promise<Outcome<unknown>>; settle(outcome: Outcome<unknown>): void }
+type Job = {
+  durable: boolean
+  changes: ReadonlySet<Change>
+  run(): Promise<Outcome<unknown>>
+  settle(outcome: Outcome<unknown>): void
+}
 
 /** Opens or creates the database in `file`, whose folder must exist. */
 export function openSqlite(file: string): Db {
@@ -27,10 +32,10 @@ export function openSqlite(file: string): Db {
   let flushing: Promise<void> | undefined
   let closed = false
 
-  const steps = {
-    all: async <T>(query: Sql) => inTransaction(() => writer.all<T>(query)),
-    run: async (query: Sql) => inTransaction(() => writer.run(query)),
-  }
+  const stepsOf = (changes: Set<Change>) => ({
+    all: async <T>(query: Sql) => inTransaction(() => writer.all<T>(query, changes)),
+    run: async (query: Sql) => inTransaction(() => writer.run(query, changes)),
+  })
 
   // A full disk can make SQLite roll back everything; the next statement would then commit on its own.
   function inTransaction<T>(step: () => T): T {
@@ -65,7 +70,7 @@ export function openSqlite(file: string): Db {
       snapshot.end()
       writer.control('COMMIT')
       counts.commits++
-      commits.report(outcomes)
+      commits.report(begun.flatMap(({ changes }, i) => (outcomes[i]!.ok ? [changes] : [])))
       checkpoints.note()
     } catch (error) {
       rollBack(writer)
@@ -98,8 +103,9 @@ export function openSqlite(file: string): Db {
       // The batch runs in the context of whoever came first; each work must run in its own caller's.
       const caller = new AsyncResource('pinfold.tx')
       const outcome = await new Promise<Outcome<unknown>>((settle) => {
-        const run = () => caller.runInAsyncScope(() => guard.run(steps, 0, work, workMs))
-        queue.push({ durable: durability !== 'later', run, settle })
+        const changes = new Set<Change>()
+        const run = () => caller.runInAsyncScope(() => guard.run(stepsOf(changes), 0, work, workMs))
+        queue.push({ durable: durability !== 'later', changes, run, settle })
         flushing ??= flushAll()
       })
       if (!outcome.ok) throw outcome.error
