@@ -1,4 +1,4 @@
-import { newRequestId } from './request-id.ts'
+import { randomUUID } from 'node:crypto'
 
 /** Who wants something done, when, from where and with what: all that rows, events and the audit log tell of a request. */
 export type Cause = {
@@ -26,7 +26,7 @@ export function ownCause(clock: () => Date, actor = ''): Cause {
     now: clock().toISOString(),
     source: '',
     userAgent: 'pinfold',
-    requestId: newRequestId(undefined),
+    requestId: randomUUID(),
     version: undefined,
   }
 }

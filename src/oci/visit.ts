@@ -48,12 +48,8 @@ export class VisitCall implements Work {
     this.cause = { actor: caller.uid, now: app.clock().toISOString(), source, userAgent, requestId, version: undefined }
   }
 
-  get requestId(): string {
-    return this.cause.requestId
-  }
-
   get log(): Work['log'] {
-    return this.app.log.with({ requestId: this.requestId, caller: this.caller.uid })
+    return this.app.log.with({ requestId: this.cause.requestId, caller: this.caller.uid })
   }
 }
 
