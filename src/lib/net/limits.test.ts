@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { AppError } from './errors.ts'
+import { AppError } from '../errors.ts'
 import { createLimits } from './limits.ts'
 
 /** Limits with a clock that the test sets, and how many seconds a refusal asks to wait; 0 for none. */

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net'
-import { tooMany } from './errors.ts'
+import { tooMany } from '../errors.ts'
 
 export type LimitKind = 'source' | 'issuer'
 
