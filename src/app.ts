@@ -11,7 +11,6 @@ import type { Feed } from './domains/events/stream/stream.model.ts'
 import type { GrantCache, Rights } from './domains/iam/access/grants.model.ts'
 import type { LastSeen } from './domains/iam/identities/last-seen.ts'
 import type { TermsGate } from './domains/iam/terms/terms-gate.ts'
-import type { Collector } from './domains/registry/blobs/collection.model.ts'
 import type { ManifestCache } from './domains/registry/manifests/manifest-cache.ts'
 import type { PathCache } from './domains/registry/repos/repos.model.ts'
 import type { AccessToken } from './issuer/access-token.ts'
@@ -48,8 +47,8 @@ export type App = {
   garbage: Garbage
   /** Where the content of blobs is. */
   blobs: Blobs
-  /** Removes blobs that nothing needs. */
-  collector: Collector
+  /** `asked`: a collection of blobs waits to be run. `moved`: one has got further, or has ended. */
+  collections: { asked: Signal; moved: Signal }
   /** Manifests that were read lately. */
   manifests: ManifestCache
   /** Pulls, and pushes that were refused, on their way to the outbox. */

@@ -285,6 +285,12 @@ export const settings = {
     default: '0',
     doc: 'After how many days entries of the audit log are deleted. `0` keeps them for good.',
   }),
+  leaseMs: setting({
+    env: 'PINFOLD_LEASE_MS',
+    parse: whole(100, 600_000),
+    default: '15000',
+    doc: 'After how long without a sign of life a node counts as gone, and others take over what only one may do.',
+  }),
   drainMs: setting({
     env: 'PINFOLD_DRAIN_MS',
     parse: whole(0, 600_000),

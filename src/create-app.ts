@@ -15,7 +15,6 @@ import { createGrantCache } from './domains/iam/access/grants.ts'
 import { createLastSeen } from './domains/iam/identities/last-seen.ts'
 import { installBuiltInRoles } from './domains/iam/roles/roles.service.ts'
 import { createTermsGate } from './domains/iam/terms/terms-gate.ts'
-import { createCollector } from './domains/registry/blobs/collection.service.ts'
 import { createManifestCache } from './domains/registry/manifests/manifest-cache.ts'
 import { createPathCache } from './domains/registry/repos/paths.service.ts'
 import { signCloudAssertion } from './issuer/cloud-assertion.ts'
@@ -63,8 +62,6 @@ export async function createApp(
     dropped: (count: number) => log.error('registry events dropped', { count }),
   }
   const registryEvents = opening.adopt(createRegistryEvents({ db, events, eventTable }, report), (open) => open.close())
-  const graceSeconds = config.blobGraceSeconds
-  const collector = opening.adopt(createCollector({ db, blobs, clock, log, graceSeconds }), (open) => open.close())
   const outgoing = createOutgoing({
     allowPrivate: config.allowPrivateAddresses,
     allowHttp: config.allowInsecureIssuers,
@@ -96,7 +93,7 @@ export async function createApp(
     lastSeen,
     garbage: createGarbage(),
     blobs,
-    collector,
+    collections: { asked: createSignal(), moved: createSignal() },
     manifests,
     registryEvents,
     images: { pushed: createSignal(), read: createSignal() },

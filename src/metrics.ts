@@ -11,6 +11,19 @@ export type Metrics = {
   deliveryAttempts: Counter<'result'>
   /** In seconds, from the event to the first attempt. */
   deliveryLatency: Histogram
+  duties: DutyMetrics
+}
+
+/** By duty, of which there is a closed list. */
+export type DutyMetrics = {
+  runs: Counter<'duty' | 'result'>
+  /** In seconds since 1970. */
+  lastSuccess: Gauge<'duty'>
+  /** In seconds. */
+  lastDuration: Gauge<'duty'>
+  /** In a row. */
+  failures: Gauge<'duty'>
+  leaseHeld: Gauge<'duty'>
 }
 
 export function createMetrics(db: Db): Metrics {
@@ -43,6 +56,24 @@ export function createMetrics(db: Db): Metrics {
       registers: [registry],
     }),
     ...deliveryMetrics(db, registry),
+    duties: dutyMetrics(registry),
+  }
+}
+
+function dutyMetrics(registry: Registry): DutyMetrics {
+  const gauge = (name: string, help: string) =>
+    new Gauge({ name: `pinfold_duty_${name}`, help, labelNames: ['duty'], registers: [registry] })
+  return {
+    runs: new Counter({
+      name: 'pinfold_duty_runs_total',
+      help: 'Runs of background duties, by how they ended: ok, failed, or lost, when another node took the lease over',
+      labelNames: ['duty', 'result'],
+      registers: [registry],
+    }),
+    lastSuccess: gauge('last_success_timestamp_seconds', 'When the duty last ended well on this node'),
+    lastDuration: gauge('last_duration_seconds', 'How long its last run took'),
+    failures: gauge('failures', 'How often in a row it has failed since'),
+    leaseHeld: gauge('lease_held', 'Whether this node holds the lease of a duty that one node at a time runs'),
   }
 }
 

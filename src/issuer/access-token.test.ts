@@ -28,7 +28,8 @@ function startIssuer() {
     },
     jwks: () => ({ keys: [] }),
     epoch: () => state.epoch,
-    refresh: async () => {},
+    refresh: async () => 0,
+    rotate: async () => 0,
   }
   const now = () => new Date(state.now)
   const verify = createVerifier(keyring, issuer, audience, now)

@@ -1,6 +1,11 @@
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
 import type { Db } from '#db/sql.ts'
-import { currentSigningKeys, type NewKeyPair, type SigningKey } from '#domains/iam/signing-keys/signing-keys.service.ts'
+import {
+  currentSigningKeys,
+  type NewKeyPair,
+  rotateSigningKeys,
+  type SigningKey,
+} from '#domains/iam/signing-keys/signing-keys.service.ts'
 import type { Sealer } from '#lib/crypto/seal.ts'
 
 export const signingAlgorithm = 'ES256'
@@ -15,8 +20,10 @@ export type Keyring = {
   jwks(): { keys: JWK[] }
   /** Changes whenever a key is dropped or added; what was verified under another epoch must be verified again. */
   epoch(): number
-  /** Makes, publishes and drops keys as their age demands; call it now and then. */
-  refresh(): Promise<void>
+  /** Reads the keys again; answers with how many others there are now. Call it now and then. */
+  refresh(): Promise<number>
+  /** Makes and drops keys as their age demands, for all nodes; answers with how many. `tx` runs its transaction. */
+  rotate(tx: Db['tx']): Promise<number>
 }
 
 /** `now` gives milliseconds since 1970. */
@@ -24,14 +31,23 @@ export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rot
   let keys = new Map<string, Key>()
   let epoch = 0
 
-  const refresh = async (): Promise<void> => {
-    const stored = await currentSigningKeys(db, sealer, now(), rotationDays, newKeyPair)
-    const same = stored.length === keys.size && stored.every(({ kid }) => keys.has(kid))
-    if (same) return
+  const refresh = async (): Promise<number> => {
+    const stored = await currentSigningKeys(db, sealer)
+    const added = stored.filter(({ kid }) => !keys.has(kid)).length
+    const dropped = keys.size - (stored.length - added)
+    if (added + dropped === 0) return 0
     keys = new Map(await Promise.all(stored.map(async (key) => [key.kid, await load(key)] as const)))
     epoch++
+    return added + dropped
+  }
+  const rotate = async (tx: Db['tx']): Promise<number> => {
+    const changed = await rotateSigningKeys({ db, tx }, sealer, now(), rotationDays, newKeyPair)
+    await refresh()
+    return changed
   }
   await refresh()
+  // Nobody can do anything before there is a first key; whoever opens the database first makes it.
+  if (keys.size === 0) await rotate((work, options) => db.tx(work, options))
 
   return {
     signer() {
@@ -44,6 +60,7 @@ export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rot
     jwks: () => ({ keys: [...keys.values()].map((key) => key.jwk) }),
     epoch: () => epoch,
     refresh,
+    rotate,
   }
 }
 

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
-import { type ImageReader, startImageReader } from '#domains/registry/images/image-reader.ts'
+import { readImages } from '#domains/registry/images/read-images.duty.ts'
 import { SecurityAdvisoryService } from '#gen/pinfold/advisory/v2/security_advisory_pb.ts'
 import { operatorUid } from '#issuer/access-token.ts'
+import { startWorkers, type Workers } from '#workers.ts'
 import { readAdvisories } from '../../src/cli/imports/advisory-yaml.ts'
 import { assertInvalid, assertNotFound } from '../support/expect.ts'
 import { GrpcError, grpcClientOf } from '../support/grpc.ts'
@@ -18,11 +19,11 @@ const apk = 'lib/apk/db/installed'
 const start = '2026-03-01T00:00:00.000Z'
 let now = new Date(start)
 let registry: TestRegistry
-let reader: ImageReader
+let reader: Workers
 let publicOrg: string
 before(async () => {
   registry = await startRegistry({ clock: () => now })
-  reader = startImageReader(registry.app)
+  reader = await startWorkers(registry.app, { duties: [readImages] })
   publicOrg = (await registry.seed.group('', { name: 'public' })).uid
 })
 after(async () => {

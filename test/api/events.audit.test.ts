@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countUpTo } from '#db/listing.ts'
 import { sql } from '#db/sql.ts'
-import { sweepAuditLog } from '#domains/events/audit/audit.service.ts'
+import { sweepAuditLog } from '#domains/events/audit/audit.duty.ts'
 import { AuditService } from '#gen/pinfold/control/events/v1/audit_pb.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
+import { runDuty } from '../support/duties.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok, snake } from '../support/expect.ts'
 import { grpcClientOf } from '../support/grpc.ts'
 import { type Client, type Json, roleUids, startPinfold } from '../support/pinfold.ts'
@@ -264,16 +265,16 @@ test('entries are kept for good unless a setting says for how long', async () =>
   const keysOfOne = await keysLeft()
   for (let i = 0; i < 120; i++) await seed.group(old)
   now += 10 * day
-  await sweepAuditLog(app)
+  await runDuty(app, sweepAuditLog)
   const count = async () => (await list(await pinfold.as(operatorUid))).totalCount
   assert.equal(await count(), '121')
 
   now += 1
   const late = await pinfold.as(operatorUid)
   const kept = ok(await late.post('/iam/v2/groups/', { name: 'later' }))
-  await sweepAuditLog({ ...app, config: { ...app.config, auditDays: 0 } })
+  await runDuty({ ...app, config: { ...app.config, auditDays: 0 } }, sweepAuditLog)
   assert.equal(await count(), '122')
-  await sweepAuditLog(app)
+  await runDuty(app, sweepAuditLog)
   assert.deepEqual([subjectsOf(await list(late)), await count(), await keysLeft()], [[kept.uid], '1', keysOfOne])
 })
 

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startServer } from '#api/server.ts'
 import { list, sql } from '#db/sql.ts'
-import { startDeliveries } from '#domains/events/delivery/deliver.ts'
+import { deliverEvents } from '#domains/events/delivery/deliveries.duty.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
+import { startWorkers } from '#workers.ts'
 import { createApp } from '../../src/create-app.ts'
 import { type EventStream, openStream } from '../support/event-stream.ts'
 import { assertDenied, assertError, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
@@ -318,7 +319,7 @@ test('while many write at once, every stream has all events in one order, also o
 test('what another server writes arrives too', { skip: !onPostgres && 'one server only' }, async () => {
   const app = await createApp({ ...pinfold.app.config, listen: { host: '127.0.0.1', port: 0 } })
   const server = await startServer(app)
-  const deliveries = await startDeliveries(app, server.url)
+  const deliveries = await startWorkers(app, { server, duties: [deliverEvents] })
   try {
     const issued = { issuer: server.url, audience: server.url, subject: operatorUid, now: app.clock() }
     const there = clientOf(server.url, await signAccessToken(app.keyring, issued))

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { sweep } from '#domains/events/outbox/retention.ts'
+import { sweepEvents } from '#domains/events/outbox/retention.duty.ts'
+import { runDuty } from '../support/duties.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { eventually, localSinks, startReceiver } from '../support/receiver.ts'
 
@@ -25,7 +26,7 @@ test('events and deliveries are kept for thirty days', async () => {
   for (let i = 0; i < 3; i++) await seed.repo(org.uid)
   const list = () => operator.get(`${base}/${uid}/deliveries?state=DELIVERED`)
   await eventually(list, ({ body }) => body.totalCount === '3')
-  const after = (days: number) => sweep({ ...app, clock: () => new Date(Date.now() + days * day) })
+  const after = (days: number) => runDuty({ ...app, clock: () => new Date(Date.now() + days * day) }, sweepEvents)
   await after(29)
   assert.deepEqual(await rows(pinfold), { events: 5, deliveries: 3, attempts: 3, queues: 1 })
   await after(31)

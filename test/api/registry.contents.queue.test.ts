@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { startImageReader } from '#domains/registry/images/image-reader.ts'
+import {
+  claimRead,
+  type DueRead,
+  finishRead,
+  unreadable as unreadableOutcome,
+} from '#domains/registry/images/image-contents.service.ts'
+import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { startWorkers } from '#workers.ts'
 import { allRead, alpine, pushLayers } from '../support/images.ts'
-import type { Json } from '../support/pinfold.ts'
+import { type Json, onPostgres } from '../support/pinfold.ts'
 import { imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
 let registry: TestRegistry
@@ -29,7 +36,7 @@ const [known, unreadable] = [1, 3]
 async function tryOnce(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const stop = registry.app.images.read.subscribe(resolve)
-  const reader = startImageReader(registry.app)
+  const reader = await startWorkers(registry.app, { duties: [readImages] })
   await promise
   stop()
   await reader.close()
@@ -38,7 +45,7 @@ async function tryOnce(): Promise<void> {
 test('what was pushed while nobody read is read by the next server', async () => {
   const pushed = [await push(), await push(), await push()]
   assert.equal((await queue()).length, 3)
-  const reader = startImageReader(registry.app)
+  const reader = await startWorkers(registry.app, { duties: [readImages] })
   await allRead(registry)
   await reader.close()
   for (const digest of pushed) assert.deepEqual(await stateOf(digest), [known, ''])
@@ -50,25 +57,41 @@ const push = async () => {
   return (await pushLayers(registry.pusher, name, [alpine('alpine-3.10'), { name }])).digest
 }
 
-test('two servers share the queue, and each image is read', async () => {
+const shared = { skip: !onPostgres && 'one node only' }
+
+test('two servers share the queue, and each image is read', shared, async () => {
   const pushed = []
   for (let i = 0; i < 6; i++) pushed.push(await push())
-  const readers = [startImageReader(registry.app), startImageReader(registry.app)]
+  const readers = [
+    await startWorkers(registry.app, { duties: [readImages] }),
+    await startWorkers(registry.app, { duties: [readImages] }),
+  ]
   await allRead(registry)
   for (const reader of readers) await reader.close()
   for (const digest of pushed) assert.deepEqual(await stateOf(digest), [known, ''])
 })
 
-test('an image that a server took and never finished is read when its time has run out', async () => {
+test('an image whose reader is gone is read by another, and not before', async () => {
   const digest = await push()
-  const until = new Date(now.getTime() + 60_000).toISOString()
-  await registry.app.db.tx((tx) => tx.run(sql`UPDATE image_reads SET due_time = ${until}, attempts = 1`))
-  const reader = startImageReader(registry.app)
-  assert.equal(await stateOf(digest), undefined)
-  later(60_001)
-  registry.app.images.pushed.notify()
+  await registry.app.db.tx((tx) => tx.run(sql`UPDATE image_reads SET owner = 'gone', fence = 1, attempts = 1`))
+  const live = await claimRead(registry.app, { node: 'other', isGone: () => false })
+  assert.equal(live, undefined)
+  const stalled = (await registry.app.db.get<DueRead>(sql`
+    SELECT repo_id AS repo, digest, due_time AS "dueTime", attempts, owner, fence FROM image_reads`))!
+  let time = 0
+  const app = { ...registry.app, config: { ...registry.app.config, leaseMs: 400 } }
+  const reader = await startWorkers(app, { duties: [readImages], monotonic: () => time })
+  if (onPostgres) assert.equal(await stateOf(digest), undefined)
+  const asking = setInterval(() => {
+    time += 100
+    app.images.pushed.notify()
+  }, 50)
   await allRead(registry)
+  clearInterval(asking)
   await reader.close()
+  assert.deepEqual(await stateOf(digest), [known, ''])
+  // What the former reader brings now is for nobody.
+  await finishRead(registry.app, stalled, unreadableOutcome('FAILED', 'too late'))
   assert.deepEqual(await stateOf(digest), [known, ''])
 })
 
@@ -104,7 +127,7 @@ test('a store that fails is tried again, and a reader that stops gives the image
     opened.resolve()
     return new Promise(() => {})
   }
-  const reader = startImageReader(registry.app)
+  const reader = await startWorkers(registry.app, { duties: [readImages] })
   await opened.promise
   await reader.close()
   assert.deepEqual(

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { sql } from '#db/sql.ts'
-import { type ImageReader, startImageReader } from '#domains/registry/images/image-reader.ts'
+import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { startWorkers, type Workers } from '#workers.ts'
 import { fixture } from '../support/fixtures.ts'
 import { allRead, alpine, pushLayers, pushSbom } from '../support/images.ts'
 import { tarOf } from '../support/layers.ts'
@@ -10,10 +11,10 @@ import type { Json } from '../support/pinfold.ts'
 import { digestOf, indexOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
 let registry: TestRegistry
-let reader: ImageReader
+let reader: Workers
 before(async () => {
   registry = await startRegistry()
-  reader = startImageReader(registry.app)
+  reader = await startWorkers(registry.app, { duties: [readImages] })
 })
 after(async () => {
   await reader.close()

@@ -58,7 +58,6 @@ const ruleFiles: Record<string, readonly string[]> = {
     'events/delivery/results.ts',
     'events/delivery/routing.ts',
     'events/delivery/sink-queue.ts',
-    'events/outbox/retention.ts',
     'events/subscriptions/secrets.ts',
     'events/subscriptions/type-patterns.ts',
 
@@ -68,7 +67,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'iam/invites/invite-code.ts',
     'libraries/artifact-places.ts',
     'libraries/ecosystems.ts',
-    'registry/images/image-reader.ts',
+    'registry/blobs/collect-blobs.ts',
     'registry/images/read-image.ts',
     'registry/repos/overlays.ts',
     'registry/repos/readme.ts',
@@ -84,7 +83,7 @@ function roomOf(path: string): string {
   if (parts[1] !== 'domains') return parts.length === 2 ? path : parts[1]!
   const name = parts.at(-1)!
   if (name === 'domain.ts' || name === 'resources.ts') return name.slice(0, -'.ts'.length)
-  return /\.(model|store|service|v1|v2|control)\.ts$/.exec(name)?.[1] ?? 'rule'
+  return /\.(model|store|service|v1|v2|control|duty)\.ts$/.exec(name)?.[1] ?? 'rule'
 }
 
 const domainOf = (path: string): string => path.split('/')[2] ?? ''
@@ -93,8 +92,9 @@ const ruleOf = (path: string): string => path.slice('src/domains/'.length)
 const isRule = (one: Import): boolean =>
   ruleFiles.shared!.includes(ruleOf(one.to)) || (sameDomain(one) && ruleFiles.own!.includes(ruleOf(one.to)))
 
-/** The types of the application, and those of a query, may be named anywhere but in lib and the models. */
-const everywhere = (one: Import): boolean => one.to === 'src/app.ts' || (one.typeOnly && one.to === 'src/db/sql.ts')
+/** The types of the application, of a query, a lease and a duty may be named anywhere but in lib and the models. */
+const typesOfGround = ['src/db/sql.ts', 'src/db/leases.ts', 'src/duty.ts']
+const everywhere = (one: Import): boolean => one.to === 'src/app.ts' || (one.typeOnly && typesOfGround.includes(one.to))
 
 const allowed: Record<string, (one: Import, to: string) => boolean> = {
   lib: (_, to) => to === 'lib',
@@ -109,6 +109,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     isRule(one),
   v2: (one, to) =>
     to === 'gen' || to === 'lib' || (sameDomain(one) && (['service', 'model', 'v2'].includes(to) || isRule(one))),
+  duty: (one, to) => to === 'lib' || (sameDomain(one) && ['model', 'store', 'service'].includes(to)) || isRule(one),
   control: (one, to) => allowed.v2!(one, to),
   resources: (one, to) => to === 'lib' || (to === 'model' && sameDomain(one)),
   domain: (one, to) => to === 'gen' || to === 'lib' || (sameDomain(one) && ['v1', 'v2', 'control'].includes(to)),
@@ -136,10 +137,8 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   },
   clouds: (_, to) => ['clouds', 'lib'].includes(to),
   cli: (one, to) => {
-    if (['cli', 'lib', 'versions', 'src/config.ts', 'src/create-app.ts'].includes(to)) return true
+    if (['cli', 'lib', 'versions', 'src/config.ts', 'src/create-app.ts', 'src/workers.ts'].includes(to)) return true
     if (one.from === 'src/cli/iam/identities-check.ts') return one.to === 'src/domains/iam/identities/claims.ts'
-    const workers = ['registry/images/image-reader.ts', 'events/delivery/deliver.ts']
-    if (one.from === 'src/cli/server/serve.ts' && workers.includes(ruleOf(one.to))) return true
     const operators = one.from.startsWith('src/cli/server/') || one.from === 'src/cli/shape/operator.ts'
     return operators && ['api', 'issuer', 'db', 'service'].includes(to)
   },

@@ -42,6 +42,15 @@ test('no event type is spelled in the sources: the contract declares them', () =
   assert.match(read('gen/event-names.ts'), spelled)
 })
 
+test('a duty has no timer of its own; workers.ts decides when it runs', () => {
+  const own = sources.filter((file) => file.endsWith('.duty.ts'))
+  assert.ok(own.length > 5)
+  assert.deepEqual(
+    own.filter((file) => /\bset(?:Timeout|Interval)\b|node:timers/.test(read(file))),
+    [],
+  )
+})
+
 test('nothing changes the ledger of tags, and it goes only with its repo', () => {
   const changing = /\b(?:UPDATE|DELETE\s+FROM|REPLACE\s+INTO|DROP\s+TABLE|ALTER\s+TABLE)\s+tag_history\b[^`$]*/g
   const store = 'src/domains/registry/tags/tag-history.store.ts'

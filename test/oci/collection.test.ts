@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { requestCollection, waitForCollection } from '#domains/registry/blobs/collection.service.ts'
 import { digestOf, imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
 const name = 'acme/app'
@@ -159,7 +160,8 @@ test('pushes, mounts and deletes go on while blobs are collected', async () => {
   let failures = 0
   let over = false
   const collecting = (async () => {
-    while (!over) await app.collector.start(false).done
+    const forLong = { waitMs: 60_000, signal: new AbortController().signal }
+    while (!over) await waitForCollection(app, await requestCollection(app, false), forLong)
   })()
   await Promise.all(
     Array.from({ length: 8 }, async (_, i) => {

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startServer } from '#api/server.ts'
 import type { Blobs } from '#blobs/blobs.ts'
 import type { Config } from '#config.ts'
+import { requestCollection, waitForCollection } from '#domains/registry/blobs/collection.service.ts'
 import { connectRaw } from '../support/raw-http.ts'
 import { codeOf, digestOf, registryClient, startRegistry, type TestRegistry } from '../support/registry.ts'
 
@@ -85,9 +86,9 @@ test('a blob counts as touched when it has come, however long that took', async 
   time += 1200_000
   assert.equal(await whole(' push'), 201)
   assert.equal(await piece(' piece'), 202)
-  const run = app.collector.start(false)
-  await run.done
-  assert.deepEqual([run.collected.links, run.collected.uploads], [0, 0])
+  const id = await requestCollection(app, false)
+  const { collected } = await waitForCollection(app, id, { waitMs: 60_000, signal: new AbortController().signal })
+  assert.deepEqual([collected.links, collected.uploads], [0, 0])
 })
 
 test('an upload whose pieces another request has taken is unknown', async () => {

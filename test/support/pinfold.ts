@@ -7,9 +7,12 @@ import pg from 'pg'
 import { startServer } from '#api/server.ts'
 import { type Config, readConfig } from '#config.ts'
 import { sql } from '#db/sql.ts'
-import { startDeliveries } from '#domains/events/delivery/deliver.ts'
+import { deliverEvents } from '#domains/events/delivery/deliveries.duty.ts'
+import { writeRegistryEvents } from '#domains/events/outbox/registry-events.duty.ts'
+import { sweepSubscriptions } from '#domains/events/outbox/retention.duty.ts'
 import { maskOf } from '#domains/iam/access/capabilities.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
+import { dutiesOfCommands, startWorkers, type WorkersOptions } from '#workers.ts'
 import { createApp } from '../../src/create-app.ts'
 
 export type Json = Record<string, any>
@@ -44,8 +47,10 @@ export const roleUids = {
 export const onPostgres = Boolean(process.env.PINFOLD_TEST_DATABASE)
 
 /** With `deliver`, events are sent to whoever has subscribed; otherwise they only wait. */
-export async function startPinfold(overrides: Partial<Config> & { clock?: () => Date; deliver?: boolean } = {}) {
-  const { clock, deliver, ...settings } = overrides
+export async function startPinfold(
+  overrides: Partial<Config> & Pick<WorkersOptions, 'duties'> & { clock?: () => Date; deliver?: boolean } = {},
+) {
+  const { clock, deliver, duties, ...settings } = overrides
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
   const schema = `t_${randomBytes(8).toString('hex')}`
   const database = onPostgres ? withSchema(process.env.PINFOLD_TEST_DATABASE!, schema) : ''
@@ -62,7 +67,8 @@ export async function startPinfold(overrides: Partial<Config> & { clock?: () => 
   const app = await createApp(config, clock)
   const server = await startServer(app)
   const { url } = server
-  const deliveries = deliver ? await startDeliveries(app, url) : undefined
+  const ofEvents = deliver ? [deliverEvents, writeRegistryEvents, sweepSubscriptions] : []
+  const workers = await startWorkers(app, { server, duties: duties ?? [...dutiesOfCommands, ...ofEvents] })
   const port = Number(new URL(url).port) || config.listen.port
 
   const tokenFor = (subject: string, options: TokenOptions = {}) => {
@@ -103,7 +109,7 @@ export async function startPinfold(overrides: Partial<Config> & { clock?: () => 
       await app.db.tx((tx) => tx.run(sql`UPDATE subscriptions SET sink = ${sink} WHERE uid = ${subscription}`))
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all([server.close(), deliveries?.close()])
+      await Promise.all([server.close(), workers.close()])
       await app.close()
       if (onPostgres) await dropSchema(schema)
       rmSync(folder, { recursive: true, force: true })

@@ -1,7 +1,6 @@
 // Images to push, and a client of the registry's door that shows everything of an answer.
 import { createHash, randomBytes } from 'node:crypto'
 import { request } from 'node:http'
-import type { Config } from '#config.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { type Json, type Pinfold, roleUids, startPinfold } from './pinfold.ts'
 
@@ -105,7 +104,7 @@ export function indexOf(manifests: Descriptor[], extra: Json = {}): Json {
 }
 
 /** A server with the organisation `acme`, somebody who may push there, and somebody who may only pull. */
-export async function startRegistry(overrides: Partial<Config> & { clock?: () => Date } = {}) {
+export async function startRegistry(overrides: Parameters<typeof startPinfold>[0] = {}) {
   const pinfold = await startPinfold(overrides)
   const org = await pinfold.seed.group('', { name: 'acme' })
   const pusher = await pinfold.seed.member(org.uid, roleUids.push)

@@ -7,13 +7,6 @@ import { type Command, exitCodes } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 import { firstSteps } from './first-steps.ts'
 
-/** How often signing keys are looked at; they are announced a day before they are used. */
-const keyCheckMs = 60_000
-
-/** How often blobs that nothing needs are looked for. */
-const collectMs = 3600_000
-const sweepMs = 60 * 60_000
-
 export const serve: Command = {
   name: 'serve',
   summary: 'Serve the API over REST and gRPC on one port',
@@ -26,15 +19,12 @@ Every setting that has no option here is an environment variable; see pinfold co
   ],
   async run(terminal, options) {
     const config = configOf(terminal.env, options)
-    const [{ createApp }, { startServer }, { fillDemo }, { sweepAuditLog }, { startImageReader }, { startDeliveries }] =
-      await Promise.all([
-        import('#create-app.ts'),
-        import('#api/server.ts'),
-        import('./demo.ts'),
-        import('#domains/events/audit/audit.service.ts'),
-        import('#domains/registry/images/image-reader.ts'),
-        import('#domains/events/delivery/deliver.ts'),
-      ])
+    const [{ createApp }, { startServer }, { startWorkers }, { fillDemo }] = await Promise.all([
+      import('#create-app.ts'),
+      import('#api/server.ts'),
+      import('#workers.ts'),
+      import('./demo.ts'),
+    ])
     // Before anything is opened: a newer version started by mistake must not migrate under the server that runs.
     using _alone = stayAlone(config)
     const app = await createApp(config)
@@ -47,36 +37,17 @@ Every setting that has no option here is an environment variable; see pinfold co
       await writeFact(tx, 'url', server.url)
       await writeFact(tx, 'local_url', server.localUrl)
     })
-    const deliveries = await startDeliveries(app, server.url)
+    const workers = await startWorkers(app, { server })
     const filled = options.demo === true && (await fillDemo(app, server))
     if (options.demo && !filled) terminal.say('pinfold: there are organisations already, so the demo was not added')
-    const keys = setInterval(() => {
-      app.keyring.refresh().catch((error: unknown) => app.log.error('signing keys could not be refreshed', { error }))
-    }, keyCheckMs)
-    const sweep = (): void => {
-      sweepAuditLog(app).catch((error: unknown) => app.log.error('audit log could not be swept', { error }))
-    }
-    const sweeps = setInterval(sweep, sweepMs)
-    sweep()
-    const imageReader = startImageReader(app)
-
-    const collect = (): void => {
-      app.collector
-        .start(false)
-        .done.catch((error: unknown) => app.log.error('blobs could not be collected', { error }))
-    }
-    // Often enough that what is due does not wait for long, whatever the grace is.
-    const collections = setInterval(collect, Math.min(collectMs, config.blobGraceSeconds * 250))
-
     terminal.print(`ready ${server.url}`)
     app.log.info('serving', { url: server.url, engine: app.db.engine })
     if (isFirst) terminal.print(firstSteps(server.url, config, filled))
     await terminal.untilAsked()
     app.log.info('draining')
-    clearInterval(keys)
-    clearInterval(collections)
-    clearInterval(sweeps)
-    await Promise.all([server.close(), imageReader.close(), deliveries.close()])
+    // What is being answered may wait for a duty, so the duties end last.
+    await server.close()
+    await workers.close()
     return exitCodes.ok
   },
 }

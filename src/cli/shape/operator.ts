@@ -10,6 +10,7 @@ import { readFact } from '#db/facts.ts'
 import { takeServeLock } from '#db/serve-lock.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { codes } from '#lib/errors.ts'
+import { dutiesOfCommands, startWorkers } from '#workers.ts'
 import { ApiError, type Body, send } from './api-client.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
 import { configOf, settingOptions } from './settings.ts'
@@ -59,6 +60,7 @@ export async function withOperator<T>(
 async function serveHere(app: App, opened: AsyncDisposableStack): Promise<Target> {
   const config = { ...app.config, listen: { host: '127.0.0.1', port: 0 } }
   const server = opened.adopt(await startServer({ ...app, config }), (one) => one.close())
+  opened.adopt(await startWorkers(app, { duties: dutiesOfCommands }), (one) => one.close())
   return { app, origin: server.localUrl, audience: server.url, ownMachine: true }
 }
 

@@ -12,6 +12,7 @@ import { migration as deliveries } from './0010-deliveries.ts'
 import { migration as audit } from './0011-audit.ts'
 import { migration as stream } from './0011-stream.ts'
 import { migration as imageContents } from './0012-image-contents.ts'
+import { migration as duties } from './0013-duties.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -28,4 +29,5 @@ export const migrations: readonly Migration[] = [
   audit,
   stream,
   imageContents,
+  duties,
 ]

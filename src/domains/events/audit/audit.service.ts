@@ -1,4 +1,4 @@
-import type { App, Call } from '#app.ts'
+import type { Call } from '#app.ts'
 import { listNodes } from '#domains/iam/access/list-nodes.ts'
 import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists.ts'
@@ -6,10 +6,6 @@ import type { Listed } from '#lib/paging.ts'
 import { isUid } from '#lib/uid.ts'
 import { type AuditEntry, type AuditFilter, auditEntryType } from './audit.model.ts'
 import * as store from './audit.store.ts'
-
-const dayMs = 24 * 60 * 60 * 1000
-/** Small, so that other writers do not wait for the sweep. */
-const sweepBatch = 100
 
 export async function getAuditEntry(call: Call, uid: string): Promise<AuditEntry> {
   return found(await store.findEntry(call.app.db, uid), auditEntryType, uid)
@@ -33,15 +29,4 @@ function checkFilter({ actor, subject, type }: AuditFilter): void {
     problems.push({ field: 'type', description: 'is not the type of an event' })
   }
   refuseIfAny(problems)
-}
-
-/** Forgets the entries that are older than the configuration says; none when they are kept for good. */
-export async function sweepAuditLog({ config, db, clock, log }: App): Promise<void> {
-  if (config.auditDays === 0) return
-  const before = new Date(clock().getTime() - config.auditDays * dayMs).toISOString()
-  let deleted = 0
-  for (let some = sweepBatch; some === sweepBatch; deleted += some) {
-    some = await db.tx((tx) => store.deleteBefore(tx, before, sweepBatch))
-  }
-  if (deleted > 0) log.info('old audit entries deleted', { deleted, before })
 }

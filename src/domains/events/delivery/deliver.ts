@@ -1,11 +1,10 @@
 // The worker of the deliveries: routes what is written, owns queues and serves them, and takes over those whose owner has
 // gone. In this process commits wake it at once; what other nodes write it finds by looking. A server that shares its
 // database with nobody looks only when something is due.
-import { randomBytes } from 'node:crypto'
-import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
-import { startSweeps } from '../outbox/retention.ts'
+import type { DutySite } from '#duty.ts'
+import { createTrust, watchHeartbeats } from '#lib/heartbeats.ts'
 import * as queueStore from './queues.store.ts'
 import { createLedger } from './results.ts'
 import { anyUnrouted } from './routing.store.ts'
@@ -30,20 +29,21 @@ const rowLocks = { isolation: 'rowLocks' } as const
 /** What a power cut undoes is routed again. */
 const routes = { isolation: 'rowLocks', durability: 'later' } as const
 
-/** `url` is what clients call us. Resolves once it is at work. */
-export async function startDeliveries(app: App, url: string): Promise<Deliveries> {
+/** Resolves once it is at work. */
+export async function startDeliveries(app: App, site: DutySite): Promise<Deliveries> {
   const { db, log, config, events } = app
-  const node = randomBytes(8).toString('hex')
+  const { node, url, monotonic } = site
   const leaseMs = config.deliveryTimeoutMs * 2
   const queues = new Map<number, SinkQueue>()
   const ledger = createLedger(app, node)
-  const watched = new Map<number, { owner: string; beat: number; since: number }>()
+  const owners = watchHeartbeats<number>(leaseMs, monotonic)
+  const trust = createTrust(leaseMs, monotonic)
   const nowText = () => app.clock().toISOString()
   let closing = false
-  let leaseUntil = performance.now() + leaseMs
+  trust.renewed(monotonic())
 
   // A send that starts now must be over before another node may take the queue.
-  const leaseHolds = () => !db.shared || performance.now() + config.deliveryTimeoutMs < leaseUntil
+  const leaseHolds = () => !db.shared || trust.holds(config.deliveryTimeoutMs)
   const deps: SinkQueueDeps = {
     app,
     url,
@@ -72,45 +72,46 @@ export async function startDeliveries(app: App, url: string): Promise<Deliveries
     queue.pump()
   }
 
-  const routing = coalesced(async (begun) => {
-    const taker = () => (queues.size < maxOwned && !closing ? node : '')
-    for (;;) {
-      const work = db.tx((tx) => {
-        begun()
-        return route(tx, nowText(), taker())
-      }, routes)
-      const { events: routed, queues: mine } = await work
-      for (const state of mine) open(state)
-      if (routed > 0) events.routed.notify()
-      if (routed < routeBatch || closing) return
-    }
-  }, heldUp)
+  const routing = coalesced(
+    async (begun) => {
+      const taker = () => (queues.size < maxOwned && !closing ? node : '')
+      for (;;) {
+        const work = db.tx((tx) => {
+          begun()
+          return route(tx, nowText(), taker())
+        }, routes)
+        const { events: routed, queues: mine } = await work
+        for (const state of mine) open(state)
+        if (routed > 0) events.routed.notify()
+        if (routed < routeBatch || closing) return
+      }
+    },
+    site.ran,
+    heldUp,
+  )
 
-  const looking = coalesced(async (begun) => {
-    begun()
-    if (closing) return
-    if (db.shared && (await anyUnrouted(db))) routing.run()
-    const due: queueStore.QueueState[] = []
-    const seen = new Set<number>()
-    for (const state of await queueStore.openQueues(db, nowText())) {
-      seen.add(state.subscription)
-      const mine = queues.get(state.subscription)
-      if (state.owner === node) {
-        if (mine?.generation !== state.generation) open(state)
-      } else if (state.owner === '' || hasStoodStill(state)) due.push(state)
-    }
-    for (const subscription of watched.keys()) if (!seen.has(subscription)) watched.delete(subscription)
-    await claim(due)
-    const next = await queueStore.nextDueTime(db)
-    if (next !== undefined) lookAt(next)
-  }, heldUp)
-
-  function hasStoodStill({ subscription, owner, beat }: queueStore.QueueState): boolean {
-    const known = watched.get(subscription)
-    if (known?.owner === owner && known.beat === beat) return performance.now() - known.since >= leaseMs
-    watched.set(subscription, { owner, beat, since: performance.now() })
-    return false
-  }
+  const looking = coalesced(
+    async (begun) => {
+      begun()
+      if (closing) return
+      if (db.shared && (await anyUnrouted(db))) routing.run()
+      const due: queueStore.QueueState[] = []
+      const seen = new Set<number>()
+      for (const state of await queueStore.openQueues(db, nowText())) {
+        seen.add(state.subscription)
+        const mine = queues.get(state.subscription)
+        if (state.owner === node) {
+          if (mine?.generation !== state.generation) open(state)
+        } else if (state.owner === '' || owners.stoodStill(state.subscription, state.owner, state.beat)) due.push(state)
+      }
+      owners.keepOnly(seen)
+      await claim(due)
+      const next = await queueStore.nextDueTime(db)
+      if (next !== undefined) lookAt(next)
+    },
+    site.ran,
+    heldUp,
+  )
 
   async function claim(due: readonly queueStore.QueueState[]): Promise<void> {
     const some = due.slice(0, Math.max(0, maxOwned - queues.size))
@@ -131,9 +132,9 @@ export async function startDeliveries(app: App, url: string): Promise<Deliveries
   function lookAt(time: string): void {
     const at = time === '' ? 0 : Date.parse(time)
     const wait = Math.min(Math.max(at - app.clock().getTime(), 1), longestTimer)
-    if (performance.now() + wait >= lookTime) return
+    if (monotonic() + wait >= lookTime) return
     clearTimeout(lookTimer)
-    lookTime = performance.now() + wait
+    lookTime = monotonic() + wait
     lookTimer = setTimeout(() => {
       lookTime = Infinity
       looking.run()
@@ -142,26 +143,30 @@ export async function startDeliveries(app: App, url: string): Promise<Deliveries
   }
 
   /** Without this for the length of a lease, others take what the node owns. */
-  const beating = coalesced(async (begun) => {
-    begun()
-    if (queues.size === 0) {
-      leaseUntil = performance.now() + leaseMs
-      return
-    }
-    const before = [...queues.values()]
-    const began = performance.now()
-    const owned = await db.tx((tx) => queueStore.beat(tx, node), rowLocks)
-    leaseUntil = began + leaseMs
-    const still = new Set(owned.map(({ subscription }) => subscription))
-    for (const queue of before) {
-      if (!still.has(queue.subscription)) queue.drop()
-      else queue.pump()
-    }
-  }, heldUp)
+  const beating = coalesced(
+    async (begun) => {
+      begun()
+      if (queues.size === 0) {
+        trust.renewed(monotonic())
+        return
+      }
+      const before = [...queues.values()]
+      const sent = monotonic()
+      const owned = await db.tx((tx) => queueStore.beat(tx, node), rowLocks)
+      trust.renewed(sent)
+      const still = new Set(owned.map(({ subscription }) => subscription))
+      for (const queue of before) {
+        if (!still.has(queue.subscription)) queue.drop()
+        else queue.pump()
+      }
+    },
+    site.ran,
+    heldUp,
+  )
 
   function heldUp(error: unknown): void {
     if (closing) return
-    log.error('deliveries are held up', { error })
+    site.failed(error)
     const again = () => {
       routing.run()
       looking.run()
@@ -182,7 +187,6 @@ export async function startDeliveries(app: App, url: string): Promise<Deliveries
   for (const timer of timers) timer.unref()
 
   const listening = [events.written.subscribe(() => routing.run()), events.queued.subscribe(() => looking.run())]
-  const sweeps = startSweeps(app)
   if (!db.shared) await db.tx((tx) => queueStore.freeAllQueues(tx), rowLocks)
   routing.run()
   looking.run()
@@ -194,10 +198,10 @@ export async function startDeliveries(app: App, url: string): Promise<Deliveries
       for (const stop of listening) stop()
       for (const timer of timers) clearInterval(timer)
       clearTimeout(lookTimer)
-      await Promise.all([routing.idle(), looking.idle(), beating.idle(), sweeps.close()])
-      const until = performance.now() + config.drainMs
+      await Promise.all([routing.idle(), looking.idle(), beating.idle()])
+      const until = monotonic() + config.drainMs
       const busy = () => [...queues.values()].some((queue) => queue.inFlight > 0)
-      while (busy() && performance.now() < until) await sleep(5)
+      while (busy() && monotonic() < until) await sleep(5)
       await ledger.close()
       for (const queue of queues.values()) queue.stop()
       await db
@@ -213,7 +217,7 @@ export async function startDeliveries(app: App, url: string): Promise<Deliveries
  * Runs one at a time. Asked again while it runs, it runs once more afterwards, unless the work has not said `begun` yet:
  * then it will see what it was asked for.
  */
-function coalesced(work: (begun: () => void) => Promise<void>, onError: (error: unknown) => void) {
+function coalesced(work: (begun: () => void) => Promise<void>, onEnd: () => void, onError: (error: unknown) => void) {
   let running: Promise<void> | undefined
   let again = false
   const begun = (): void => {
@@ -222,7 +226,7 @@ function coalesced(work: (begun: () => void) => Promise<void>, onError: (error: 
   const runAll = async (): Promise<void> => {
     do {
       again = false
-      await work(begun).catch(onError)
+      await work(begun).then(onEnd, onError)
     } while (again)
     running = undefined
   }

@@ -30,7 +30,6 @@ export async function emitPush(
   await queueEvents(tx, app, pushEvent(app, cause, repo, origin, pushed))
 }
 
-const flushMs = 1000
 /** On SQLite a commit stops everything, so there are few of them, and none is long. */
 const perCommit = 500
 /** With more than these waiting, the database does not keep up, and pulls are not made to wait for it. */
@@ -43,35 +42,35 @@ export function createRegistryEvents(
 ): RegistryEvents {
   let waiting: (() => NewEvent)[] = []
   let dropped = 0
-  let writing: Promise<void> | undefined
+  let writing: Promise<number> | undefined
 
   const note = (make: () => NewEvent): void => {
     if (waiting.length < maxWaiting) waiting.push(make)
     else dropped++
   }
-  const write = async (): Promise<void> => {
+  const write = async (): Promise<number> => {
+    let written = 0
     if (dropped > 0) report.dropped(dropped)
     dropped = 0
     while (waiting.length > 0) {
       const events = waiting.slice(0, perCommit).map((make) => make())
       await app.db.tx((tx) => queueEvents(tx, app, ...events), { durability: 'later' })
       waiting = waiting.slice(events.length)
+      written += events.length
     }
+    return written
   }
-  const flush = (): Promise<void> => {
+  const flush = (): Promise<number> => {
     writing ??= write().finally(() => {
       writing = undefined
     })
     return writing
   }
-  const timer = setInterval(() => void flush().catch(report.failed), flushMs)
-  timer.unref()
   return {
     pulled: (cause, repo, origin, what) => note(() => pullEvent(app, cause, repo, origin, what)),
     refused: (cause, repo, origin, what) => note(() => pushEvent(app, cause, repo, origin, what)),
     flush,
     async close() {
-      clearInterval(timer)
       await writing?.catch(() => {})
       await flush().catch(report.failed)
     },

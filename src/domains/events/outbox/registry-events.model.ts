@@ -19,11 +19,12 @@ export type Transfer<What> = { cause: Cause; repo: EventRepo; origin: Origin; wh
 export const aPush = kindOf<Transfer<Pushed>>('push')
 export const aPull = kindOf<Transfer<Pulled>>('pull')
 
-/** Events that belong to no transaction. Noting one costs next to nothing; they are written together, a little later. */
+/** Events that belong to no transaction. Noting one costs next to nothing; a duty writes them together, a little later. */
 export type RegistryEvents = {
   pulled(cause: Cause, repo: EventRepo, origin: Origin, what: Pulled): void
   /** A push that was refused. */
   refused(cause: Cause, repo: EventRepo, origin: Origin, what: Pushed): void
-  flush(): Promise<void>
+  /** Answers with how many it wrote. */
+  flush(): Promise<number>
   close(): Promise<void>
 }

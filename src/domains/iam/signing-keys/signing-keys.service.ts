@@ -16,32 +16,35 @@ const publishedAfter = 2 * day
 
 const purpose = 'signing-key'
 
-/** The keys that are in use now: made, replaced and dropped as their age demands. Several nodes agree through the database. */
-export async function currentSigningKeys(
-  db: Db,
+/** The keys that are in use now. */
+export async function currentSigningKeys(db: Db, sealer: Sealer): Promise<SigningKey[]> {
+  return (await store.listSigningKeys(db)).map((row) => open(sealer, row))
+}
+
+/** Makes, replaces and drops keys as their age demands, in one transaction; answers with how many. */
+export async function rotateSigningKeys(
+  { db, tx }: { db: Db; tx: Db['tx'] },
   sealer: Sealer,
   now: number,
   rotationDays: number,
   newKeyPair: NewKeyPair,
-): Promise<SigningKey[]> {
-  const stored = await store.listSigningKeys(db)
-  if (!isDue(stored, now, rotationDays)) return stored.map((row) => open(sealer, row))
-
+): Promise<number> {
+  if (!isDue(await store.listSigningKeys(db), now, rotationDays)) return 0
   const pair = await newKeyPair()
-  return db.tx(async (tx) => {
+  return tx(async (tx) => {
     const rows = await store.listSigningKeys(tx)
-    for (const row of expired(rows, now)) await store.deleteSigningKey(tx, row.kid)
-    if (needsNew(rows, now, rotationDays)) {
-      const activeTime = new Date(rows.length === 0 ? now : now + publishedBefore).toISOString()
-      await store.insertSigningKey(tx, {
-        kid: pair.kid,
-        publicJwk: JSON.stringify(pair.publicJwk),
-        privateJwk: sealer.seal(purpose, Buffer.from(JSON.stringify(pair.privateJwk))),
-        activeTime,
-        createTime: new Date(now).toISOString(),
-      })
-    }
-    return (await store.listSigningKeys(tx)).map((row) => open(sealer, row))
+    const old = expired(rows, now)
+    for (const row of old) await store.deleteSigningKey(tx, row.kid)
+    if (!needsNew(rows, now, rotationDays)) return old.length
+    const activeTime = new Date(rows.length === 0 ? now : now + publishedBefore).toISOString()
+    await store.insertSigningKey(tx, {
+      kid: pair.kid,
+      publicJwk: JSON.stringify(pair.publicJwk),
+      privateJwk: sealer.seal(purpose, Buffer.from(JSON.stringify(pair.privateJwk))),
+      activeTime,
+      createTime: new Date(now).toISOString(),
+    })
+    return old.length + 1
   })
 }
 

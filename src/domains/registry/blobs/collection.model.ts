@@ -12,14 +12,21 @@ export type Collected = {
   fileBytes: number
 }
 
-/** A collection that runs, or has ended. */
-export type Collection = { id: string; dryRun: boolean; collected: Collected; done: Promise<void> }
+export const nothingCollected: Collected = { links: 0, blobs: 0, bytes: 0, uploads: 0, files: 0, fileBytes: 0 }
 
-export type Collector = {
-  /** Starts a collection; with `dryRun` it only counts. One that would do the same and still runs is joined. */
-  start(dryRun: boolean): Collection
-  /** One of the latest. Throws NOT_FOUND. */
-  find(id: string): Collection
-  /** Waits for what runs. */
-  close(): Promise<void>
+export const collectionStates = { waiting: 0, running: 1, done: 2, failed: 3 } as const
+
+/** A collection that was asked for, runs, or has ended. */
+export type Collection = {
+  id: string
+  /** It only counts. */
+  dryRun: boolean
+  state: (typeof collectionStates)[keyof typeof collectionStates]
+  /** Which node runs it, or ran it last. */
+  node: string
+  /** Why it failed; empty unless it did. */
+  problem: string
+  collected: Collected
 }
+
+export const hasEnded = ({ state }: Collection): boolean => state >= collectionStates.done

@@ -74,15 +74,8 @@ type Outcome = Omit<ContentsRecord, 'digest' | 'packages'> & { packages: readonl
 const nothing = { packages: [], distribution: { id: '', version: '' }, reason: '', message: '' }
 
 /** Reads one image that is due and stores what it found. Throws when it should be tried again. */
-export async function readContentsOf(
-  app: App,
-  { repo, digest }: store.DueRead,
-  /** Ends the renewal of the lease and gives the read as it is then. */
-  settled: () => Promise<store.DueRead>,
-  signal: AbortSignal,
-): Promise<void> {
-  const outcome = await outcomeOf(app, repo, digest, signal)
-  await finishRead(app, await settled(), outcome)
+export async function readContentsOf(app: App, read: store.DueRead, signal: AbortSignal): Promise<void> {
+  await finishRead(app, read, await outcomeOf(app, read.repo, read.digest, signal))
 }
 
 async function outcomeOf(app: App, repo: number, digest: string, signal: AbortSignal): Promise<Outcome | undefined> {
@@ -141,18 +134,22 @@ export async function finishRead(app: App, read: store.DueRead, outcome: Outcome
     app.log.info('image read', { repo, digest, state: outcome.state, source: outcome.source, reason: outcome.reason })
 }
 
-/** The first image of the queue, when it is due: nobody else gets it for the time of the lease. Else when to look again. */
-export async function claimRead(app: App, leaseMs: number): Promise<store.DueRead | { dueTime: string | undefined }> {
-  const next = await store.nextRead(app.db)
-  const now = app.clock()
-  if (!next || next.dueTime > now.toISOString()) return { dueTime: next?.dueTime }
-  const to = { dueTime: new Date(now.getTime() + leaseMs).toISOString(), attempts: next.attempts + 1 }
-  const claimed = await app.db.tx((tx) => store.moveRead(tx, next, to))
-  return claimed ? { ...next, ...to } : { dueTime: now.toISOString() }
+/** Takes an image that is due, or one whose reader is gone; `undefined` when there is none. */
+export async function claimRead(
+  app: App,
+  { node, isGone }: { node: string; isGone(node: string): boolean },
+): Promise<store.DueRead | undefined> {
+  for (;;) {
+    const left = (await store.ownedReads(app.db)).find(({ owner }) => isGone(owner))
+    const next = left ?? (await store.nextRead(app.db, app.clock().toISOString()))
+    if (!next) return undefined
+    const claimed = await app.db.tx((tx) => store.claimRead(tx, next, node), { isolation: 'rowLocks' })
+    if (claimed) return claimed
+  }
 }
 
-/** Moves the due time of a claimed read. `undefined` when it was queued again meanwhile. */
-export async function postponeRead(app: App, read: store.DueRead, ms: number, attempts = read.attempts) {
-  const to = { dueTime: new Date(app.clock().getTime() + ms).toISOString(), attempts }
-  return (await app.db.tx((tx) => store.moveRead(tx, read, to))) ? { ...read, ...to } : undefined
+/** Gives a claimed image back, to be tried again after `ms`. */
+export async function postponeRead(app: App, read: store.DueRead, ms: number, attempts = read.attempts): Promise<void> {
+  const dueTime = new Date(app.clock().getTime() + ms).toISOString()
+  await app.db.tx((tx) => store.giveBackRead(tx, read, { dueTime, attempts }))
 }

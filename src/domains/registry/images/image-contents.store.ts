@@ -63,7 +63,8 @@ export async function findPackages(reader: Reader, hash: string): Promise<string
 export async function queueRead(tx: Tx, repo: number, digest: string, dueTime: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO image_reads (repo_id, digest, due_time, attempts) VALUES (${repo}, ${digest}, ${dueTime}, 0)
-        ON CONFLICT (repo_id, digest) DO UPDATE SET due_time = excluded.due_time, attempts = 0`)
+        ON CONFLICT (repo_id, digest) DO UPDATE SET due_time = excluded.due_time, attempts = 0, owner = '',
+           fence = image_reads.fence + 1`)
 }
 
 /** The same for every index of the repo that lists the manifest. */
@@ -72,31 +73,53 @@ export async function queueIndexesWith(tx: Tx, repo: number, digest: string, due
     INSERT INTO image_reads (repo_id, digest, due_time, attempts)
     SELECT l.repo_id, l.manifest, CAST(${dueTime} AS TEXT), CAST(0 AS BIGINT)
       FROM manifest_links l WHERE l.repo_id = ${repo} AND l.digest = ${digest} AND l.kind = 1
-        ON CONFLICT (repo_id, digest) DO UPDATE SET due_time = excluded.due_time, attempts = 0`)
+        ON CONFLICT (repo_id, digest) DO UPDATE SET due_time = excluded.due_time, attempts = 0, owner = '',
+           fence = image_reads.fence + 1`)
 }
 
-export type DueRead = { repo: number; digest: string; dueTime: string; attempts: number }
+/** `owner` is the node that reads it, or empty; `fence` goes up with every change of hands. */
+export type DueRead = {
+  repo: number
+  digest: string
+  dueTime: string
+  attempts: number
+  owner: string
+  fence: number
+}
 
-/** The first that is due, now or later. */
-export async function nextRead(reader: Reader): Promise<DueRead | undefined> {
+const readColumns = sql`repo_id AS repo, digest, due_time AS "dueTime", attempts, owner, fence`
+
+/** The first that is due and that nobody reads. */
+export async function nextRead(reader: Reader, now: string): Promise<DueRead | undefined> {
   return reader.get<DueRead>(sql`
-    SELECT repo_id AS repo, digest, due_time AS "dueTime", attempts FROM image_reads
-     ORDER BY due_time, repo_id, digest LIMIT 1`)
+    SELECT ${readColumns} FROM image_reads WHERE owner = '' AND due_time <= ${now}
+     ORDER BY owner, due_time, repo_id, digest LIMIT 1`)
 }
 
-/** `false` when its due time is not `from` any more: somebody else reads it, or it was queued again. */
-export async function moveRead(tx: Tx, read: DueRead, to: { dueTime: string; attempts: number }): Promise<boolean> {
-  const { repo, digest, dueTime } = read
-  const moved = await tx.run(sql`
-    UPDATE image_reads SET due_time = ${to.dueTime}, attempts = ${to.attempts}
-     WHERE repo_id = ${repo} AND digest = ${digest} AND due_time = ${dueTime}`)
-  return moved === 1
+/** Those that a node says to be reading. */
+export async function ownedReads(reader: Reader): Promise<DueRead[]> {
+  return reader.all<DueRead>(sql`SELECT ${readColumns} FROM image_reads WHERE owner > '' ORDER BY owner, due_time`)
 }
 
-/** `false` when it was queued again. */
-export async function endRead(tx: Tx, { repo, digest, dueTime }: DueRead): Promise<boolean> {
+/** Takes one as it was seen; `undefined` when something has happened to it since. */
+export async function claimRead(tx: Tx, seen: DueRead, node: string): Promise<DueRead | undefined> {
+  return tx.get<DueRead>(sql`
+    UPDATE image_reads SET owner = ${node}, fence = fence + 1, attempts = attempts + 1
+     WHERE repo_id = ${seen.repo} AND digest = ${seen.digest} AND fence = ${seen.fence}
+    RETURNING ${readColumns}`)
+}
+
+/** Gives it back, to be read at `dueTime` or later. Does nothing when somebody else has it or it was queued again. */
+export async function giveBackRead(tx: Tx, read: DueRead, to: { dueTime: string; attempts: number }): Promise<void> {
+  await tx.run(sql`
+    UPDATE image_reads SET owner = '', fence = fence + 1, due_time = ${to.dueTime}, attempts = ${to.attempts}
+     WHERE repo_id = ${read.repo} AND digest = ${read.digest} AND fence = ${read.fence}`)
+}
+
+/** `false` when somebody else has it or it was queued again. */
+export async function endRead(tx: Tx, { repo, digest, fence }: DueRead): Promise<boolean> {
   const ended = await tx.run(sql`
-    DELETE FROM image_reads WHERE repo_id = ${repo} AND digest = ${digest} AND due_time = ${dueTime}`)
+    DELETE FROM image_reads WHERE repo_id = ${repo} AND digest = ${digest} AND fence = ${fence}`)
   return ended === 1
 }
 

@@ -31,7 +31,8 @@ export type CollectBlobsRequest = Message<"pinfold.control.registry.v1.CollectBl
   dryRun: boolean;
 
   /**
-   * The collection to ask about; empty starts one, or joins one that runs. Another server does not know it: NOT_FOUND.
+   * The collection to ask about, whichever server runs it; empty starts one, or joins one that does the same and has not
+   * ended. One that failed answers ABORTED.
    *
    * @generated from field: string id = 2;
    */

@@ -1,0 +1,187 @@
+// Which node runs what only one may run. A lease is a row with an owner who raises `beat`; whoever sees it stand still for
+// the length of a lease takes it over and raises `fence`. A former owner that was only stalled finds its fence outdated:
+// its transactions fail.
+import { createTrust, watchHeartbeats } from '#lib/heartbeats.ts'
+import { beatNode, clockOffset, deleteNode, type NodeFacts, nodeBeats } from './nodes.ts'
+import { type Db, sql, type Tx, type TxOptions } from './sql.ts'
+
+/** The lease is another node's by now. */
+export class LeaseLost extends Error {
+  override name = 'LeaseLost'
+}
+
+/** What a run of a duty may rely on. What runs on every node has one with fence 0, which nobody takes away. */
+export type Lease = {
+  /** This process among those that share the database. */
+  readonly node: string
+  readonly fence: number
+  /** Aborted when the server stops. */
+  readonly signal: AbortSignal
+  /** False once the run should end: the server stops, or another node may have the lease. */
+  holds(): boolean
+  /** Throws LeaseLost unless `holds`. */
+  check(): void
+  /** A transaction of the database that throws LeaseLost when another node has the lease. */
+  tx: Db['tx']
+  /** Runs transactions, each with a pause behind it, while they find something and the lease holds; answers with the sum. */
+  inBatches(batch: (tx: Tx) => Promise<number>, options?: TxOptions): Promise<number>
+  /** Whether a node has said nothing for the length of a lease, so that what it was at is left to others. */
+  isGone(node: string): boolean
+  /** The given time of ours as the database has it. */
+  databaseTime(ours: Date): Date
+}
+
+/** The last run of a duty, as the database's clock has it. */
+export type LastRun = { start: string; end: string; result: string; status: string }
+export type Taken = { name: string; last: LastRun }
+
+export type Leases = {
+  /** For what every node runs. */
+  everyNode: Lease
+  /** `undefined` while another node has it. */
+  find(name: string): Lease | undefined
+  /** Says that this node is there, renews what it has, and takes what nobody has; answers with what is new. */
+  look(): Promise<Taken[]>
+  /** Notes a run; does nothing when the lease is another node's. */
+  record(name: string, run: LastRun): Promise<void>
+  clockOffsetMs(): number
+  /** Gives everything back, so that others need not wait. */
+  release(): Promise<void>
+}
+
+export type LeaseOptions = {
+  node: string
+  leaseMs: number
+  monotonic: () => number
+  /** The leases that this node wants. */
+  names: readonly string[]
+  /** Absent for a process that serves nobody. */
+  facts?: NodeFacts | undefined
+  signal: AbortSignal
+}
+
+const rowLocks = { isolation: 'rowLocks' } as const
+/** A beat that a power cut undoes is missed by nobody. */
+const beats = { isolation: 'rowLocks', durability: 'later' } as const
+/** Between batches, so that other writers get their turn. */
+const pauseMs = 20
+
+export function createLeases(db: Db, options: LeaseOptions): Leases {
+  const { node, leaseMs, monotonic, names, facts, signal } = options
+  // Without others nobody can be waited for: what a lease says is left over from a process that has ended.
+  const watchedMs = db.shared ? leaseMs : 0
+  const owners = watchHeartbeats<string>(watchedMs, monotonic)
+  const nodes = watchHeartbeats<string>(watchedMs, monotonic)
+  // The quarter is for clocks that run at different speeds, and for a last step that was begun in time.
+  const trust = createTrust(leaseMs * 0.75, monotonic)
+  const held = new Map<string, Lease>()
+  let seen = new Map<string, number>()
+  let offset = 0
+
+  const isTrusted = () => !signal.aborted && (!db.shared || trust.holds())
+  const databaseTime = (ours: Date) => new Date(ours.getTime() + offset)
+  const isGone = (id: string) => id !== node && nodes.stoodStill(id, '', seen.get(id) ?? -1)
+
+  function leaseOf(name: string, fence: number, tx: Db['tx']): Lease {
+    const holds = (): boolean => isTrusted() && (fence === 0 || held.get(name)?.fence === fence)
+    const inBatches: Lease['inBatches'] = async (batch, txOptions = rowLocks) => {
+      let sum = 0
+      for (let found = 1; found > 0 && holds(); sum += found) {
+        found = await tx(batch, txOptions)
+        if (found > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      }
+      return sum
+    }
+    const check = (): void => {
+      if (!holds()) throw new LeaseLost(`the lease of ${name} has ended`)
+    }
+    return { node, fence, signal, holds, check, tx, inBatches, isGone, databaseTime }
+  }
+
+  function fenced(name: string, fence: number): Db['tx'] {
+    return (work, txOptions) => {
+      const guarded = async (tx: Tx) => {
+        if (await isOwner(tx, name, node, fence)) return work(tx)
+        if (held.get(name)?.fence === fence) held.delete(name)
+        throw new LeaseLost(`another node has the lease of ${name}`)
+      }
+      return db.tx(guarded, txOptions)
+    }
+  }
+
+  async function beat(): Promise<void> {
+    offset = await clockOffset(db)
+    const sent = monotonic()
+    const now = databaseTime(new Date()).toISOString()
+    const rows = await db.tx(async (tx) => {
+      if (facts) await beatNode(tx, node, facts, { now, offsetMs: offset })
+      return tx.all<{ name: string }>(sql`UPDATE duties SET beat = beat + 1 WHERE owner = ${node} RETURNING name`)
+    }, beats)
+    trust.renewed(sent)
+    const still = new Set(rows.map(({ name }) => name))
+    for (const name of held.keys()) if (!still.has(name)) held.delete(name)
+  }
+
+  return {
+    everyNode: leaseOf('', 0, (work, txOptions) => db.tx(work, txOptions)),
+    find: (name) => held.get(name),
+
+    async look() {
+      await beat()
+      const rows = await db.all<Owned>(sql`SELECT name, owner, beat FROM duties`)
+      const known = new Map(rows.map((row) => [row.name, row]))
+      seen = await nodeBeats(db)
+      for (const [id, number] of seen) nodes.stoodStill(id, '', number)
+      const taken: Taken[] = []
+      for (const name of names) {
+        const row = known.get(name) ?? { name, owner: '', beat: 0 }
+        const free = row.owner === '' || row.owner === node || owners.stoodStill(name, row.owner, row.beat)
+        if (held.has(name) || !free || signal.aborted) continue
+        const claimed = await db.tx((tx) => claim(tx, row, node), rowLocks)
+        if (!claimed) continue
+        const { fence, ...last } = claimed
+        held.set(name, leaseOf(name, fence, fenced(name, fence)))
+        taken.push({ name, last })
+      }
+      return taken
+    },
+
+    async record(name, { start, end, result, status }) {
+      const fence = held.get(name)?.fence
+      if (fence === undefined) return
+      const work = (tx: Tx) =>
+        tx.run(sql`
+          UPDATE duties SET run_start = ${start}, run_end = ${end}, run_result = ${result}, run_status = ${status}
+           WHERE name = ${name} AND owner = ${node} AND fence = ${fence}`)
+      await db.tx(work, beats)
+    },
+
+    clockOffsetMs: () => offset,
+
+    async release() {
+      held.clear()
+      await db.tx(async (tx) => {
+        await tx.run(sql`UPDATE duties SET owner = '' WHERE owner = ${node}`)
+        await deleteNode(tx, node)
+      }, rowLocks)
+    },
+  }
+}
+
+type Owned = { name: string; owner: string; beat: number }
+
+/** Keeps the row locked until the transaction ends, so that nobody takes the lease over before its writes are seen. */
+async function isOwner(tx: Tx, name: string, node: string, fence: number): Promise<boolean> {
+  const locked = await tx.run(sql`
+    UPDATE duties SET fence = fence WHERE name = ${name} AND owner = ${node} AND fence = ${fence}`)
+  return locked === 1
+}
+
+/** Takes a lease as it was seen; `undefined` when something has happened to it since. */
+function claim(tx: Tx, was: Owned, node: string): Promise<(LastRun & { fence: number }) | undefined> {
+  return tx.get(sql`
+    INSERT INTO duties (name, owner, beat, fence) VALUES (${was.name}, ${node}, 1, 1)
+        ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, beat = duties.beat + 1, fence = duties.fence + 1
+           WHERE duties.owner = ${was.owner} AND duties.beat = ${was.beat}
+    RETURNING fence, run_start AS "start", run_end AS "end", run_result AS "result", run_status AS "status"`)
+}

@@ -1,0 +1,74 @@
+// The garbage collection: a run is a row, which any node may ask for and look at, and which whoever has the lease runs.
+import type { App } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import type { Duty, DutyStatus } from '#duty.ts'
+import { collect } from './collect-blobs.ts'
+import { type Collected, type Collection, collectionStates, nothingCollected } from './collection.model.ts'
+import { requestCollection } from './collection.service.ts'
+import * as store from './collections.store.ts'
+
+const hourMs = 3600_000
+const rowLocks = { isolation: 'rowLocks' } as const
+
+/** Asks for a collection often enough that what is due does not wait for long, whatever the grace is. */
+export const scheduleCollections: Duty = {
+  name: 'blobs.schedule',
+  everyMs: ({ config }) => Math.min(hourMs, config.blobGraceSeconds * 250),
+  runsOn: 'one node',
+  async run(app) {
+    await requestCollection(app, false)
+    return {}
+  },
+}
+
+/** Runs the collections that were asked for, and those that a node which is gone has left unfinished. */
+export const collectBlobs: Duty = {
+  name: 'blobs.collect',
+  everyMs: ({ db }) => (db.shared ? 1000 : 60_000),
+  runsOn: 'one node',
+  wake: ({ collections }) => collections.asked,
+  async run(app, lease) {
+    const sum = { ...nothingCollected }
+    for (const collection of await store.openCollections(app.db)) {
+      const done = await runCollection(app, lease, collection)
+      if (!collection.dryRun) for (const [key, count] of Object.entries(done)) sum[key as keyof typeof sum] += count
+    }
+    return sum
+  },
+}
+
+async function runCollection(app: App, lease: Lease, { id, dryRun, ...before }: Collection): Promise<DutyStatus> {
+  const { fence, node } = lease
+  // What was removed stays removed; what was only counted is counted again.
+  const goesOn = before.state === collectionStates.running && !dryRun
+  const earlier = goesOn ? before.collected : nothingCollected
+  const collected = { ...earlier }
+  const now = () => app.clock().toISOString()
+  const start = { ...before, id, dryRun, collected }
+  await lease.tx((tx) => store.beginCollection(tx, start, { node, fence, now: now() }), rowLocks)
+  let noted = sumOf(collected)
+  const step = async (): Promise<void> => {
+    lease.check()
+    if (sumOf(collected) === noted) return
+    noted = sumOf(collected)
+    await lease.tx((tx) => store.noteProgress(tx, id, fence, collected), { ...rowLocks, durability: 'later' })
+    app.collections.moved.notify()
+  }
+  const end = async (problem: string): Promise<void> => {
+    await lease.tx((tx) => store.endCollection(tx, id, fence, { problem, now: now(), collected }), rowLocks)
+    app.collections.moved.notify()
+  }
+  try {
+    await collect({ app, lease, dryRun, collected, step })
+  } catch (error) {
+    // Whoever has the lease next goes on with it.
+    if (lease.holds()) await end(error instanceof Error ? error.message : String(error))
+    throw error
+  }
+  await end('')
+  return Object.fromEntries(
+    Object.entries(collected).map(([key, count]) => [key, count - earlier[key as keyof typeof earlier]]),
+  )
+}
+
+const sumOf = (collected: Collected): number => Object.values(collected).reduce((sum, count) => sum + count, 0)

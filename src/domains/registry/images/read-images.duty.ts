@@ -1,0 +1,58 @@
+// Reads what pushed images contain, one at a time. What is to be read is in the database, so a server that ends leaves
+// nothing undone, and several servers share the work: an image is its reader's for as long as that node gives signs of life.
+import type { App } from '#app.ts'
+import type { Duty } from '#duty.ts'
+import {
+  claimRead,
+  type DueRead,
+  finishRead,
+  postponeRead,
+  readContentsOf,
+  unreadable,
+} from './image-contents.service.ts'
+import { BlobMissing } from './read-image.ts'
+
+/** After the last attempt, about a day after the first, the image counts as unreadable. */
+const maxAttempts = 10
+const backOffMs = 10_000
+const longestBackOffMs = 6 * 3_600_000
+
+/** Reads all that is due. An image that cannot be read is put back, and fails no run. */
+export const readImages: Duty = {
+  name: 'images.read',
+  everyMs: 5_000,
+  runsOn: 'every node',
+  wake: ({ images }) => images.pushed,
+  async run(app, lease) {
+    let images = 0
+    while (lease.holds()) {
+      const next = await claimRead(app, lease)
+      if (!next) break
+      await readOne(app, next, lease.signal)
+      app.images.read.notify()
+      images++
+    }
+    return { images }
+  },
+}
+
+async function readOne(app: App, read: DueRead, signal: AbortSignal): Promise<void> {
+  try {
+    await readContentsOf(app, read, signal)
+  } catch (error) {
+    await recover(app, read, error, signal)
+  }
+}
+
+async function recover(app: App, read: DueRead, error: unknown, signal: AbortSignal): Promise<void> {
+  const { repo, digest, attempts } = read
+  if (signal.aborted) return postponeRead(app, read, 0, attempts - 1)
+  const missing = error instanceof BlobMissing
+  if (!missing) app.log.error('image was not read', { repo, digest, attempts, error })
+  if (attempts >= maxAttempts) {
+    const reason = missing ? 'BLOB_MISSING' : 'FAILED'
+    await finishRead(app, read, unreadable(reason, missing ? error.message : 'it could not be read, again and again'))
+    return
+  }
+  await postponeRead(app, read, Math.min(backOffMs * 4 ** (attempts - 1), longestBackOffMs))
+}

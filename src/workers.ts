@@ -1,0 +1,268 @@
+// The background duties, and what runs them. A duty runs by its period and by its signal, never twice at once on a node,
+// and what one node at a time may run waits for its lease. Nothing else has timers for duties.
+import { randomBytes } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
+import type { App } from './app.ts'
+import { version } from './config.ts'
+import { createLeases, type LastRun, type Lease, LeaseLost, type Leases } from './db/leases.ts'
+import { deleteSilentNodes } from './db/nodes.ts'
+import { sweepAuditLog } from './domains/events/audit/audit.duty.ts'
+import { deliverEvents } from './domains/events/delivery/deliveries.duty.ts'
+import { writeRegistryEvents } from './domains/events/outbox/registry-events.duty.ts'
+import { sweepEvents, sweepSubscriptions } from './domains/events/outbox/retention.duty.ts'
+import { writeLastSeen } from './domains/iam/identities/last-seen.duty.ts'
+import { readKeys, rotateKeys } from './domains/iam/signing-keys/signing-keys.duty.ts'
+import { collectBlobs, scheduleCollections } from './domains/registry/blobs/collect-blobs.duty.ts'
+import { readImages } from './domains/registry/images/read-images.duty.ts'
+import type { Duty, DutyStatus, LongDuty } from './duty.ts'
+
+const dayMs = 24 * 60 * 60_000
+
+/** Forgets the servers that have said nothing for a day. */
+const sweepNodes: Duty = {
+  name: 'nodes.sweep',
+  everyMs: 60 * 60_000,
+  runsOn: 'one node',
+  async run(_, lease) {
+    const before = new Date(lease.databaseTime(new Date()).getTime() - dayMs).toISOString()
+    return { nodes: await lease.inBatches((tx) => deleteSilentNodes(tx, before)) }
+  },
+}
+
+/** What a server does besides answering. */
+export const duties: readonly (Duty | LongDuty)[] = [
+  deliverEvents,
+  readImages,
+  writeRegistryEvents,
+  writeLastSeen,
+  readKeys,
+  rotateKeys,
+  scheduleCollections,
+  collectBlobs,
+  sweepSubscriptions,
+  sweepEvents,
+  sweepAuditLog,
+  sweepNodes,
+]
+
+/** What a command of the operator does that opens the data folder itself: only what it may ask for. */
+export const dutiesOfCommands: readonly Duty[] = [collectBlobs]
+
+export type Workers = {
+  /** This process among those that share the database. */
+  node: string
+  /** Ends what runs, at the next step where it can be taken up again, and gives every lease back. */
+  close(): Promise<void>
+}
+
+export type WorkersOptions = {
+  duties?: readonly (Duty | LongDuty)[]
+  /** Of a process that serves: what clients call it, and where it listens. */
+  server?: { url: string; localUrl: string }
+  monotonic?: () => number
+  /** The wait before a duty that has failed runs again, doubled each time until it is the duty's period. */
+  retryMs?: number
+}
+
+/** Starts the duties. Resolves once each has been started, not once it has run. */
+export async function startWorkers(app: App, options: WorkersOptions = {}): Promise<Workers> {
+  const { server, monotonic = () => performance.now(), retryMs = 1000 } = options
+  const list = options.duties ?? duties
+  const node = randomBytes(8).toString('hex')
+  const stop = new AbortController()
+  const repeated = list.filter((one): one is Duty => 'run' in one)
+  const leases = createLeases(app.db, {
+    node,
+    leaseMs: app.config.leaseMs,
+    monotonic,
+    names: repeated.filter(({ runsOn }) => runsOn === 'one node').map(({ name }) => name),
+    facts: server && { version, ...server },
+    signal: stop.signal,
+  })
+  const runners = new Map<string, Runner>()
+  const beat: Duty = {
+    name: 'nodes.beat',
+    // Without others there is nobody to tell.
+    everyMs: app.db.shared ? app.config.leaseMs / 4 : 60_000,
+    runsOn: 'every node',
+    async run() {
+      for (const { name, last } of await leases.look()) runners.get(name)?.taken(last)
+      for (const name of runners.keys()) showLease(name)
+      warnOfClock(app, leases.clockOffsetMs())
+      return {}
+    },
+  }
+  const showLease = (name: string): void => {
+    const { runsOn } = runners.get(name)!.duty
+    if (runsOn === 'one node') app.metrics.duties.leaseHeld.set({ duty: name }, leases.find(name) ? 1 : 0)
+  }
+  for (const duty of [beat, ...repeated]) {
+    runners.set(duty.name, createRunner(app, duty, { leases, retryMs, monotonic, signal: stop.signal }))
+  }
+  // First of all, so that the node is there before it has anything.
+  await runners.get(beat.name)!.first()
+  for (const { duty, first } of runners.values()) if (duty.runsOn === 'every node' && duty !== beat) void first()
+  const started: { close(): Promise<void> }[] = []
+  for (const duty of list) if (!('run' in duty)) started.push(await startLong(app, duty, { node, monotonic, server }))
+  app.log.debug('duties started', { node })
+
+  return {
+    node,
+    async close() {
+      stop.abort(new Error('the server stops'))
+      await Promise.all([...runners.values(), ...started].map((one) => one.close()))
+      await leases.release().catch((error: unknown) => app.log.warn('leases could not be given back', { error }))
+      for (const name of runners.keys()) showLease(name)
+    },
+  }
+}
+
+type Runner = {
+  duty: Duty
+  /** Runs it now; resolves once it has run. */
+  first(): Promise<void>
+  /** The lease is ours: runs it as soon as the period since the last run is over. */
+  taken(last: LastRun): void
+  close(): Promise<void>
+}
+
+type RunnerNeeds = { leases: Leases; retryMs: number; monotonic: () => number; signal: AbortSignal }
+
+function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
+  const { leases, retryMs, signal } = needs
+  const everyMs = typeof duty.everyMs === 'function' ? duty.everyMs(app) : duty.everyMs
+  const log = createDutyLog(app, duty.name)
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> | undefined
+  let again = false
+  let failures = 0
+
+  function plan(ms: number): void {
+    clearTimeout(timer)
+    if (signal.aborted) return
+    timer = setTimeout(run, ms)
+    timer.unref()
+  }
+
+  function run(): Promise<void> {
+    if (running) again = true
+    running ??= runAll().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+
+  async function runAll(): Promise<void> {
+    clearTimeout(timer)
+    do {
+      again = false
+      const lease = duty.runsOn === 'every node' ? leases.everyNode : leases.find(duty.name)
+      // Without the lease nothing is planned; whoever gets it begins anew.
+      if (!lease || signal.aborted) return
+      plan(await runOnce(lease))
+    } while (again && failures === 0)
+  }
+
+  /** Answers with when to run again. */
+  async function runOnce(lease: Lease): Promise<number> {
+    const start = lease.databaseTime(new Date()).toISOString()
+    const began = needs.monotonic()
+    const record = async (result: string, status: DutyStatus): Promise<void> => {
+      if (lease.fence === 0 || (everyMs < 60_000 && result === 'ok' && !didAnything(status))) return
+      const end = lease.databaseTime(new Date()).toISOString()
+      await leases.record(duty.name, { start, end, result, status: JSON.stringify(status) })
+    }
+    try {
+      const status = await duty.run(app, lease)
+      await record('ok', status)
+      failures = 0
+      log.ran(needs.monotonic() - began, status, lease.fence)
+      return everyMs
+    } catch (error) {
+      if (signal.aborted) return everyMs
+      if (error instanceof LeaseLost) {
+        log.lost()
+        return everyMs
+      }
+      failures++
+      log.failed(error, failures)
+      await record('failed', {}).catch(() => {}) // The log has it, and the database may be what fails.
+      return Math.min(retryMs * 2 ** (failures - 1), everyMs)
+    }
+  }
+
+  const unsubscribe = duty.wake?.(app).subscribe(() => {
+    // One that fails keeps its wait, however often it is asked.
+    if (failures === 0) void run()
+  })
+  return {
+    duty,
+    first: run,
+    taken({ end, result }) {
+      const age = leases.everyNode.databaseTime(new Date()).getTime() - Date.parse(end)
+      plan(result === 'ok' && age >= 0 ? Math.max(everyMs - age, 0) : 0)
+    },
+    async close() {
+      unsubscribe?.()
+      clearTimeout(timer)
+      await running
+    },
+  }
+}
+
+const didAnything = (status: DutyStatus): boolean => Object.values(status).some((count) => count !== 0)
+
+/** One line for a run that did something or failed, and the metrics of all of them. */
+function createDutyLog({ log, metrics: { duties: metrics } }: App, duty: string) {
+  metrics.failures.set({ duty }, 0)
+  for (const result of ['ok', 'failed']) metrics.runs.inc({ duty, result }, 0)
+  return {
+    ran(ms: number, status: DutyStatus, fence: number): void {
+      metrics.runs.inc({ duty, result: 'ok' })
+      metrics.failures.set({ duty }, 0)
+      metrics.lastSuccess.set({ duty }, Date.now() / 1000)
+      metrics.lastDuration.set({ duty }, ms / 1000)
+      if (!didAnything(status)) return
+      const fields = { duty, ms: Math.round(ms), ...status }
+      // What every node does each second would hide the rest.
+      if (fence === 0) log.debug('duty ran', fields)
+      else log.info('duty ran', fields)
+    },
+    lost(): void {
+      metrics.runs.inc({ duty, result: 'lost' })
+      log.info('duty left to another node', { duty })
+    },
+    failed(error: unknown, failures: number): void {
+      metrics.runs.inc({ duty, result: 'failed' })
+      metrics.failures.set({ duty }, failures)
+      log.error('duty failed', { duty, failures, error })
+    },
+  }
+}
+
+async function startLong(
+  app: App,
+  duty: LongDuty,
+  { node, monotonic, server }: { node: string; monotonic: () => number; server: WorkersOptions['server'] },
+): Promise<{ close(): Promise<void> }> {
+  const log = createDutyLog(app, duty.name)
+  let failures = 0
+  return duty.start(app, {
+    node,
+    monotonic,
+    url: server?.url ?? '',
+    ran() {
+      failures = 0
+      log.ran(0, {}, 0)
+    },
+    failed(error) {
+      failures++
+      log.failed(error, failures)
+    },
+  })
+}
+
+/** Clocks decide nothing between nodes, but what a node writes bears its time. */
+function warnOfClock({ log }: App, offsetMs: number): void {
+  if (Math.abs(offsetMs) > 1000) log.warn('clock differs from that of the database', { offsetMs })
+}

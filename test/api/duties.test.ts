@@ -1,0 +1,253 @@
+// Duties as one node and as several run them. Clocks are moved by hand; a node that is killed just says nothing any more.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { App } from '#app.ts'
+import { createLeases, LeaseLost } from '#db/leases.ts'
+import { sql } from '#db/sql.ts'
+import type { Duty } from '#duty.ts'
+import { startWorkers } from '#workers.ts'
+import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { eventually } from '../support/receiver.ts'
+
+let pinfold: Pinfold
+before(async () => {
+  pinfold = await startPinfold()
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+const leaseMs = 1000
+let count = 0
+const newName = () => `test.${count++}`
+
+/** What the database says of itself is not what it does: so the embedded one is tried with several nodes, too. */
+const sharedDb = () => ({ ...pinfold.app.db, shared: true })
+
+/** A node that looks only when it is told to, with a clock of its own. */
+function nodeOf(id: string, name: string) {
+  const clock = { now: 0 }
+  const stop = new AbortController()
+  const leases = createLeases(sharedDb(), {
+    node: id,
+    leaseMs,
+    monotonic: () => clock.now,
+    names: [name],
+    facts: { version: '1', url: `http://${id}`, localUrl: `http://${id}` },
+    signal: stop.signal,
+  })
+  return { clock, leases, stop, lease: () => leases.find(name) }
+}
+
+async function rowOf(name: string): Promise<Json> {
+  return (await pinfold.app.db.get<Json>(sql`SELECT owner, fence, run_result FROM duties WHERE name = ${name}`))!
+}
+
+test('one node has a lease; another takes it when the first has been silent for its length, and not before', async () => {
+  const name = newName()
+  const [one, two] = [nodeOf('one', name), nodeOf('two', name)]
+  assert.equal((await one.leases.look()).length, 1)
+  for (let look = 0; look < 5; look++) {
+    assert.equal((await two.leases.look()).length, 0)
+    two.clock.now += leaseMs - 1
+    await one.leases.look()
+  }
+  // From now on the first says nothing.
+  assert.equal((await two.leases.look()).length, 0)
+  assert.equal(two.leases.everyNode.isGone('one'), false)
+  two.clock.now += leaseMs
+  assert.equal((await two.leases.look()).length, 1)
+  assert.equal(two.leases.everyNode.isGone('one'), true)
+  assert.deepEqual(await rowOf(name), { owner: 'two', fence: 2, run_result: '' })
+  await one.leases.look()
+  assert.equal(one.lease(), undefined)
+})
+
+test('a node stops to trust its lease before another may take it, counted from when the renewal was sent', async () => {
+  const name = newName()
+  const one = nodeOf('trusting', name)
+  await one.leases.look()
+  const lease = one.lease()!
+  one.clock.now += leaseMs * 0.75 - 1
+  assert.equal(lease.holds(), true)
+  one.clock.now += 1
+  assert.equal(lease.holds(), false)
+  assert.throws(() => lease.check(), LeaseLost)
+  await one.leases.look()
+  assert.equal(lease.holds(), true)
+  one.stop.abort()
+  assert.equal(lease.holds(), false)
+})
+
+test('what a stalled owner writes is refused, although it still believes in its lease', async () => {
+  const name = newName()
+  const [one, two] = [nodeOf('stalled', name), nodeOf('awake', name)]
+  await one.leases.look()
+  const lease = one.lease()!
+  await lease.tx((tx) => tx.run(sql`INSERT INTO facts (name, value) VALUES (${name}, 'by the owner')`))
+  await two.leases.look()
+  two.clock.now += leaseMs
+  await two.leases.look()
+  assert.equal(lease.holds(), true)
+  const late = lease.tx((tx) => tx.run(sql`UPDATE facts SET value = 'too late' WHERE name = ${name}`))
+  await assert.rejects(late, LeaseLost)
+  assert.equal(lease.holds(), false)
+  await two.lease()!.tx((tx) => tx.run(sql`UPDATE facts SET value = value || ', then the next' WHERE name = ${name}`))
+  const fact = await pinfold.app.db.get<Json>(sql`SELECT value FROM facts WHERE name = ${name}`)
+  assert.equal(fact?.value, 'by the owner, then the next')
+})
+
+test('a lease that is given back is free at once', async () => {
+  const name = newName()
+  const [one, two] = [nodeOf('leaving', name), nodeOf('staying', name)]
+  await one.leases.look()
+  await one.leases.release()
+  assert.equal((await two.leases.look()).length, 1)
+})
+
+const shown = async (name: string, metric: string): Promise<string | undefined> => {
+  const { text } = await pinfold.operator.get('/metrics')
+  return new RegExp(`^pinfold_duty_${metric}\\{duty="${name}".*\\} (\\S+)$`, 'm').exec(text)?.[1]
+}
+
+test('a duty that throws is tried again, and shows in the metrics until it goes well', async () => {
+  const name = newName()
+  const mended = Promise.withResolvers<void>()
+  let broken = true
+  let runs = 0
+  const duty: Duty = {
+    name,
+    everyMs: 3600_000,
+    runsOn: 'one node',
+    async run() {
+      runs++
+      if (broken) throw new Error('as a test')
+      mended.resolve()
+      return { done: 7 }
+    },
+  }
+  const log = { ...pinfold.app.log, error() {} }
+  const workers = await startWorkers({ ...pinfold.app, log }, { duties: [duty], retryMs: 1 })
+  await eventually(
+    () => shown(name, 'failures'),
+    (failures) => Number(failures) >= 3,
+  )
+  assert.equal(await shown(name, 'lease_held'), '1')
+  await eventually(
+    () => rowOf(name),
+    (row) => row.run_result === 'failed',
+  )
+  broken = false
+  await mended.promise
+  await eventually(
+    () => rowOf(name),
+    (row) => row.run_result === 'ok',
+  )
+  await eventually(
+    () => shown(name, 'failures'),
+    (failures) => failures === '0',
+  )
+  const { text } = await pinfold.operator.get('/metrics')
+  assert.match(text, new RegExp(`^pinfold_duty_runs_total\\{duty="${name}",result="failed"\\} ${runs - 1}$`, 'm'))
+  assert.match(text, new RegExp(`^pinfold_duty_runs_total\\{duty="${name}",result="ok"\\} 1$`, 'm'))
+  await workers.close()
+  assert.equal(await shown(name, 'lease_held'), '0')
+
+  // An hour has not passed since, so a server that starts leaves it alone, and runs what has never run.
+  const before = runs
+  const other = Promise.withResolvers<void>()
+  const fresh: Duty = { ...duty, name: newName(), run: async () => (other.resolve(), {}) }
+  const again = await startWorkers({ ...pinfold.app, log }, { duties: [duty, fresh] })
+  await other.promise
+  await again.close()
+  assert.equal(runs, before)
+})
+
+test('a duty never runs twice at once on a node, and what is asked for meanwhile is done afterwards', async () => {
+  const [name, signal] = [newName(), pinfold.app.collections.moved]
+  const gates: (() => void)[] = []
+  let [most, now] = [0, 0]
+  const duty: Duty = {
+    name,
+    everyMs: 3600_000,
+    runsOn: 'every node',
+    wake: () => signal,
+    async run() {
+      most = Math.max(most, ++now)
+      await new Promise<void>((resolve) => gates.push(resolve))
+      now--
+      return {}
+    },
+  }
+  const workers = await startWorkers(pinfold.app, { duties: [duty] })
+  for (let i = 0; i < 3; i++) signal.notify()
+  gates.shift()!()
+  await eventually(
+    async () => gates.length,
+    (waiting) => waiting === 1,
+  )
+  const closed = workers.close()
+  gates.shift()!()
+  await closed
+  assert.deepEqual([most, now, gates.length], [1, 0, 0])
+})
+
+test('of two nodes one runs a duty; when it falls silent the other does', async () => {
+  const name = newName()
+  const ran: string[] = []
+  const start = async (id: string, app: App) => {
+    const clock = { now: 0, silent: false }
+    const db = { ...sharedDb() }
+    const { tx } = db
+    // A node that was killed reaches the database no more.
+    db.tx = (work, options) => (clock.silent ? Promise.reject(new Error('killed')) : tx(work, options))
+    const duty: Duty = {
+      name,
+      everyMs: 10,
+      runsOn: 'one node',
+      async run(_, lease) {
+        if (!clock.silent) await lease.tx(async () => {})
+        ran.push(id)
+        return {}
+      },
+    }
+    const log = { ...app.log, error() {}, warn() {} }
+    const config = { ...app.config, leaseMs: 100 }
+    const workers = await startWorkers(
+      { ...app, db, log, config },
+      { duties: [duty], monotonic: () => clock.now, server: { url: id, localUrl: id } },
+    )
+    return { clock, workers, duty }
+  }
+  const one = await start('one', pinfold.app)
+  await eventually(
+    async () => ran.length,
+    (runs) => runs > 0,
+  )
+  const two = await start('two', pinfold.app)
+  await eventually(
+    async () => ran.length,
+    (runs) => runs > 5,
+  )
+  assert.ok(!ran.includes('two'))
+  one.clock.silent = true
+  await eventually(
+    async () => {
+      two.clock.now += 30
+      return ran
+    },
+    (runs) => runs.includes('two'),
+  )
+  await Promise.all([one.workers.close(), two.workers.close()])
+})
+
+test('servers are rows with what they say of themselves, which go when they end', async () => {
+  const server = { url: 'https://pinfold.example.com', localUrl: 'http://127.0.0.1:1' }
+  const find = (id: string) =>
+    pinfold.app.db.get<Json>(sql`SELECT url, local_url, beat, clock_offset_ms FROM nodes WHERE id = ${id}`)
+  const workers = await startWorkers(pinfold.app, { duties: [], server })
+  const row = await find(workers.node)
+  assert.deepEqual([row?.url, row?.local_url, row?.beat], [server.url, server.localUrl, 1])
+  // The test's database is on this machine.
+  assert.ok(Math.abs(row?.clock_offset_ms) < 1000)
+  await workers.close()
+  assert.equal(await find(workers.node), undefined)
+})

@@ -1,0 +1,53 @@
+// Two nodes as processes: one is killed, and the other does what only one may do.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { clientOf, onPostgres } from '../support/pinfold.ts'
+import { freeAddress, makePlace, run, startProcess, tokenOf } from '../support/process.ts'
+import { eventually } from '../support/receiver.ts'
+
+const env = { PINFOLD_LEASE_MS: '1000', PINFOLD_URL: 'http://pinfold.example.com' }
+const held = async (address: string): Promise<number> => {
+  const text = await (await fetch(`http://${address}/metrics`)).text()
+  return [...text.matchAll(/^pinfold_duty_lease_held\{.*\} 1$/gm)].length
+}
+
+test('when the node with the leases is killed, the other has them', { skip: !onPostgres && 'one node' }, async () => {
+  await using place = await makePlace()
+  const [here, there, third] = [await freeAddress(), await freeAddress(), await freeAddress()]
+  await using first = await startProcess(place, { env, listen: here })
+  const all = await eventually(
+    () => held(here),
+    (count) => count >= 7,
+  )
+  await using second = await startProcess(place, { env, listen: there })
+  assert.equal(await held(there), 0)
+
+  // What one is asked for the other runs.
+  const client = clientOf(`http://${there}`, await tokenOf(place))
+  const asked = await client.post('/control/v1/blobs:collect', { dryRun: true })
+  assert.deepEqual([asked.status, asked.body.finished], [200, true])
+
+  first.kill('SIGKILL')
+  await first.exited
+  const waiting = client.post('/control/v1/blobs:collect', {})
+  await eventually(
+    () => held(there),
+    (count) => count === all,
+  )
+  assert.equal((await waiting).body.finished, true)
+
+  second.kill('SIGTERM')
+  assert.equal((await second.exited).code, 0)
+  // It has given them back, so nobody waits for the length of a lease.
+  await using _third = await startProcess(place, { env: { ...env, PINFOLD_LEASE_MS: '600000' }, listen: third })
+  assert.equal(await held(third), all)
+})
+
+test('gc of a folder that no server uses runs in its own process', async () => {
+  await using place = await makePlace()
+  const { code, stdout, stderr } = await run(['gc', '--dry-run', ...place.args], { env: place.env })
+  assert.deepEqual([code, stderr], [0, ''])
+  assert.match(stdout, /^would remove 0 blobs with 0 bytes, 0 unfinished uploads$/m)
+  const again = await run(['gc', ...place.args], { env: place.env })
+  assert.match(again.stdout, /^removed 0 blobs with 0 bytes, 0 unfinished uploads$/m)
+})

@@ -1,0 +1,23 @@
+// Runs duties by hand, and other nodes on the same database.
+import type { App } from '#app.ts'
+import { createLeases } from '#db/leases.ts'
+import type { Duty, DutyStatus } from '#duty.ts'
+
+/** Runs a duty once, on a node of its own that gets the lease. */
+export async function runDuty(app: App, duty: Duty): Promise<DutyStatus> {
+  const leases = createLeases(app.db, {
+    node: 'by-hand',
+    leaseMs: 60_000,
+    monotonic: () => performance.now(),
+    names: duty.runsOn === 'one node' ? [duty.name] : [],
+    signal: new AbortController().signal,
+  })
+  await leases.look()
+  const lease = duty.runsOn === 'one node' ? leases.find(duty.name) : leases.everyNode
+  if (!lease) throw new Error(`another node has the lease of ${duty.name}`)
+  try {
+    return await duty.run(app, lease)
+  } finally {
+    await leases.release()
+  }
+}
