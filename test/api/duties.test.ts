@@ -154,7 +154,11 @@ test('a duty that throws is tried again, and shows in the metrics until it goes 
   // An hour has not passed since, so a server that starts leaves it alone, and runs what has never run.
   const before = runs
   const other = Promise.withResolvers<void>()
-  const fresh: Duty = { ...duty, name: newName(), run: async () => (other.resolve(), {}) }
+  const run = async () => {
+    other.resolve()
+    return {}
+  }
+  const fresh: Duty = { ...duty, name: newName(), run }
   const again = await startWorkers({ ...pinfold.app, log }, { duties: [duty, fresh] })
   await other.promise
   await again.close()
