@@ -8,7 +8,7 @@ import { suite, test } from 'node:test'
 import pg from 'pg'
 import { type Migration, migrate } from './migrate.ts'
 import { openDb } from './open.ts'
-import { openPostgres } from './postgres.ts'
+import { openPostgres } from './postgres/postgres.ts'
 import { type Db, list, raw, sql, type Tx } from './sql.ts'
 import { isUnavailable } from './unavailable.ts'
 

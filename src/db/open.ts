@@ -1,8 +1,8 @@
 import { mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { openPostgres } from './postgres.ts'
+import { openPostgres } from './postgres/postgres.ts'
 import type { Db } from './sql.ts'
-import { openSqlite } from './sqlite.ts'
+import { openSqlite } from './sqlite/sqlite.ts'
 
 /** Opens PostgreSQL when `database` is a postgres:// URL, else the embedded store in `file`, which only we may read. */
 export async function openDb(options: { database: string; file: string }): Promise<Db> {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { Terminal } from '../../src/cli/shape/command.ts'
 import { withOperator } from '../../src/cli/shape/operator.ts'
 import { progressOf } from '../../src/cli/shape/progress.ts'
-import { takeServeLock } from '../../src/db/serve-lock.ts'
+import { takeServeLock } from '../../src/db/sqlite/serve-lock.ts'
 import { clientOf, onPostgres } from '../support/pinfold.ts'
 import { makePlace, type Place, startProcess, tokenOf } from '../support/process.ts'
 

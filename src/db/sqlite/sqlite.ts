@@ -1,10 +1,10 @@
 // The embedded engine. Writers queue for one connection and share commits, because one fsync costs more than a
 // hundred statements; readers have a connection of their own and see only what is committed.
 import { AsyncResource } from 'node:async_hooks'
-import { createCommits } from './changes.ts'
+import { createCommits } from '../changes.ts'
+import { createGuard, type Outcome } from '../guard.ts'
+import { type Change, type Db, raw, type Sql, sql, type Tx, type TxOptions } from '../sql.ts'
 import { createCheckpoints } from './checkpoints.ts'
-import { createGuard, type Outcome } from './guard.ts'
-import { type Change, type Db, raw, type Sql, sql, type Tx, type TxOptions } from './sql.ts'
 import { type Connection, connect } from './sqlite-connection.ts'
 
 const batchWorks = 256

@@ -1,10 +1,10 @@
 // The PostgreSQL engine: a pool, named statements, and serializable transactions that are tried again on conflict.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { changesOf, createCommits } from './changes.ts'
-import { createGuard, type Outcome } from './guard.ts'
+import { changesOf, createCommits } from '../changes.ts'
+import { createGuard, type Outcome } from '../guard.ts'
+import { type Change, compile, type Db, type Sql, sql, type Tx, type TxOptions } from '../sql.ts'
 import { poolConfig } from './postgres-config.ts'
-import { type Change, compile, type Db, type Sql, sql, type Tx, type TxOptions } from './sql.ts'
 
 const conflictRetries = 12
 const constraintRetries = 3

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { openDb } from './open.ts'
-import { type Db, raw, sql } from './sql.ts'
-import { isUnavailable } from './unavailable.ts'
+import { openDb } from '../open.ts'
+import { type Db, raw, sql } from '../sql.ts'
+import { isUnavailable } from '../unavailable.ts'
 
 async function open() {
   await using opening = new AsyncDisposableStack()

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { suite, test } from 'node:test'
 import pg from 'pg'
-import { type Migration, migrate } from './migrate.ts'
+import { type Migration, migrate } from '../migrate.ts'
+import { raw, sql, type Tx, type TxOptions } from '../sql.ts'
+import { isUnavailable } from '../unavailable.ts'
 import { openPostgres } from './postgres.ts'
-import { raw, sql, type Tx, type TxOptions } from './sql.ts'
-import { isUnavailable } from './unavailable.ts'
 
 const database = process.env.PINFOLD_TEST_DATABASE ?? ''
 

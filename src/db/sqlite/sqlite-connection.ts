@@ -1,7 +1,7 @@
 // One connection to an SQLite file: statements kept prepared, values bound and rows read the way Pinfold wants them.
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { changesOf } from './changes.ts'
-import { type Change, compile, type Sql, type Value } from './sql.ts'
+import { changesOf } from '../changes.ts'
+import { type Change, compile, type Sql, type Value } from '../sql.ts'
 
 /** `changes` takes down what the statement does to which table. */
 export type Connection = {
