@@ -31,14 +31,14 @@ export async function seedHistory(folder: string, records: number): Promise<void
     const repo = { uid: newUid(org), name, description: '', ...catalogue, createTime: now, updateTime: now }
     await app.db.tx((tx) => insertRepo(tx, repo))
   }
-  const { id } = (await findRepoRow(app.db, { group: org, name: 'history' }))!
+  const { ledger } = (await findRepoRow(app.db, { group: org, name: 'history' }))!
   const digest = (i: number) => `sha256:${i.toString(16).padStart(64, '0')}`
   const write = async (tag: string, count: number, start: number) => {
     for (let done = 0; done < count; done += 1000) {
       const rows = Array.from({ length: Math.min(1000, count - done) }, (_, k) => {
         const i = done + k
         const time = new Date(start + i * second).toISOString()
-        return sql`(${id}, ${tag}, ${time}, 2, ${digest(i + 1)}, ${digest(i)}, '', 0, '', 1)`
+        return sql`(${ledger}, ${tag}, ${time}, 2, ${digest(i + 1)}, ${digest(i)}, '', 0, '', 1)`
       })
       await app.db.tx((tx) =>
         tx.run(sql`

@@ -41,6 +41,7 @@ export const eventTypes = {
   'registry.tag.created': 'dev.pinfold.api.platform.registry.tag.created.v1',
   'registry.tag.deleted': 'dev.pinfold.api.platform.registry.tag.deleted.v1',
   'control.events.subscription.test': 'dev.pinfold.control.events.subscription.test.v1',
+  'control.registry.ledger.erased': 'dev.pinfold.control.registry.ledger.erased.v1',
   'registry.pull': 'dev.pinfold.registry.pull.v1',
   'registry.push': 'dev.pinfold.registry.push.v1',
 } as const

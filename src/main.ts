@@ -9,6 +9,7 @@ import { dockerCredential } from './cli/registry/docker-credential.ts'
 import { images } from './cli/registry/images.ts'
 import { config } from './cli/server/config.ts'
 import { gc } from './cli/server/gc.ts'
+import { ledger } from './cli/server/ledger.ts'
 import { migrate } from './cli/server/migrate.ts'
 import { serve } from './cli/server/serve.ts'
 import { token } from './cli/server/token.ts'
@@ -39,7 +40,21 @@ for (const stream of [process.stdout, process.stderr]) {
 async function main(): Promise<number> {
   try {
     return await runProgram(
-      [serve, auth, identities, images, events, imports, libraries, gc, token, dockerCredential, migrate, config],
+      [
+        serve,
+        auth,
+        identities,
+        images,
+        events,
+        imports,
+        libraries,
+        gc,
+        ledger,
+        token,
+        dockerCredential,
+        migrate,
+        config,
+      ],
       version,
       terminal,
       process.argv,

@@ -39,6 +39,7 @@ export const violationTypes = {
   CUSTOM_ASSEMBLY_DISABLED: 'custom assembly is not enabled for the repo',
   EVENT_NOT_KEPT: 'the event to deliver again is no longer kept',
   LAST_OWNER: 'the organisation would be left without an owner',
+  LEDGER_IN_USE: 'a repo that was made again goes on with the history that is to be erased',
   MANIFEST_NOT_FOUND: 'the repo does not hold the manifest that the tag is to point to',
   RESOURCE_IN_USE: 'something else still refers to the resource',
   RESOURCE_NOT_EMPTY: 'the group still has resources below it',

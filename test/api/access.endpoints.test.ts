@@ -13,6 +13,7 @@ import { capabilities } from '#domains/iam/access/capabilities.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import { iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
+import { chunks } from '#lib/chunks.ts'
 import { importSamples, sampleAdvisory } from '../support/advisories.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { seedLibraries } from '../support/libraries.ts'
@@ -64,6 +65,7 @@ before(async () => {
   const other = await seed.group()
   place = `${org.uid}/0123456789abcdef`
   await plantTag(pinfold, (await seed.repo(org.uid)).uid, 'latest')
+  await pinfold.operator.delete(`/registry/v2/repos/${(await seed.repo(org.uid)).uid}`)
   await seed.role(org.uid, ['CAP_REPO_LIST'])
   await seedLibraries(pinfold, 'python', { library: ['1.0'] })
   const provider = await seed.provider(org.uid, issuer.url)
@@ -188,12 +190,15 @@ test('over REST every method decides for every caller as the contract declares',
 
 test('over gRPC every method decides for every caller as the contract declares', async () => {
   for (const caller of callers) {
-    await Promise.all(
-      methods.map(async (desc) => {
-        const { code, message } = await grpc.call(desc, grpcRequest(desc), { token: caller.token })
-        judge(desc, caller, code, `${nameOf(desc)} by ${caller.name}: ${message}`)
-      }),
-    )
+    // A connection may have 100 calls at once.
+    for (const some of chunks(methods, 50)) {
+      await Promise.all(
+        some.map(async (desc) => {
+          const { code, message } = await grpc.call(desc, grpcRequest(desc), { token: caller.token })
+          judge(desc, caller, code, `${nameOf(desc)} by ${caller.name}: ${message}`)
+        }),
+      )
+    }
   }
 })
 

@@ -127,6 +127,34 @@ test('images history follows a tag, looks at one moment, and tells where a diges
   ])
 })
 
+test('images history finds a deleted image by its old path, and says that it is gone', async () => {
+  const { pinfold, org, team, repo, env } = await scene()
+  await using _ = pinfold
+  const owner = await pinfold.tokenFor((await pinfold.seed.member(org, roleUids.owner)).uid)
+  const history = (args: string[], token = owner) =>
+    run(['images', 'history', ...args], { env: { ...env, PINFOLD_TOKEN: token } })
+  await pinfold.operator.delete(`/registry/v2/repos/${repo}`)
+  const gone = await history(['acme/team/app:latest'])
+  assert.equal(gone.stderr, `pinfold: acme/team/app was deleted on ${minute(4)}\n`)
+  const events = ({ stdout }: { stdout: string }) => rowsOf(stdout).map(([, event]) => event)
+  assert.deepEqual(events(gone), ['EVENT', 'deleted', 'moved', 'moved', 'created'])
+  assert.deepEqual(events(await history([repo, '--deleted'])), events(gone))
+  const byReader = await history(['acme/team/app'], env.PINFOLD_TOKEN)
+  assert.deepEqual([byReader.code, byReader.stdout], [1, ''])
+
+  // Another group takes the path, and then its repo goes too.
+  await pinfold.operator.patch(`/iam/v2/groups/${team}`, { name: 'former' })
+  const heir = (await pinfold.seed.group(org, { name: 'team' })).uid
+  const other = (await pinfold.seed.repo(heir, { name: 'app' })).uid
+  const now = await history(['acme/team/app'])
+  assert.deepEqual([events(now), now.stderr], [['EVENT'], ''])
+  assert.deepEqual(events(await history(['acme/team/app', '--deleted'])), events(gone))
+  await pinfold.operator.delete(`/registry/v2/repos/${other}`)
+  const either = await history(['acme/team/app'])
+  assert.equal(either.code, 1)
+  for (const uid of [repo, other]) assert.match(either.stderr, new RegExp(uid))
+})
+
 test('what cannot be understood or found is one line', async () => {
   const { pinfold, cli } = await scene()
   await using _ = pinfold

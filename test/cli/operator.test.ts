@@ -6,7 +6,7 @@ import { withOperator } from '../../src/cli/shape/operator.ts'
 import { progressOf } from '../../src/cli/shape/progress.ts'
 import { takeServeLock } from '../../src/db/sqlite/serve-lock.ts'
 import { clientOf, onPostgres } from '../support/pinfold.ts'
-import { makePlace, type Place, startProcess, tokenOf } from '../support/process.ts'
+import { makePlace, type Place, run, startProcess, tokenOf } from '../support/process.ts'
 
 const optionsOf = (place: Place) => ({ data: place.data, ...(place.database ? { database: place.database } : {}) })
 
@@ -43,6 +43,29 @@ test('a refusal of the server reaches whoever runs the command', async () => {
     await assert.rejects(api.post('/iam/v2/groups/', { name: '?' }), /name/)
     await assert.rejects(api.get('/nowhere'), { code: 5 })
   })
+})
+
+test('ledger erase says what it would erase, and erases it with --yes', async () => {
+  await using place = await makePlace()
+  await withOperator(terminalOf(place.env), optionsOf(place), async (api) => {
+    const org = (await api.post('/iam/v2/groups/', { name: 'acme' })) as { uid: string }
+    const repo = (await api.post(`/registry/v2/repos/${org.uid}`, { name: 'app' })) as { uid: string }
+    const [time, digest] = ['2026-01-01T00:00:00Z', `sha256:${'a'.repeat(64)}`]
+    const tags = [{ name: 'latest', records: [{ time, digest }] }]
+    await api.post('/control/v1/tagHistory:import', { repoUid: repo.uid, tags })
+  })
+  const erase = (...args: string[]) => run(['ledger', 'erase', 'acme/app', ...args, ...place.args], { env: place.env })
+  await using server = await startProcess(place)
+  const missing = await erase('--yes')
+  assert.deepEqual([missing.code, missing.stderr], [1, 'pinfold: there is no deleted repository acme/app\n'])
+  const client = clientOf(server.url, await tokenOf(place))
+  const { repos } = (await client.get('/registry/v2/repos')).body
+  await client.delete(`/registry/v2/repos/${repos[0].uid}`)
+  const warned = await erase()
+  assert.equal(warned.code, 64)
+  assert.match(warned.stderr, /would erase the history of acme\/app, deleted on .*--yes does it/)
+  assert.equal((await erase('--yes')).stdout, 'erased 2 records of acme/app\n')
+  assert.equal((await erase('--yes')).code, 1)
 })
 
 test('a folder whose holder does not answer is said to be in use', { skip: onPostgres }, async () => {

@@ -4,6 +4,7 @@ import type { Reader } from '#db/sql.ts'
 import * as blobs from '#domains/registry/blobs/blobs.store.ts'
 import * as collection from '#domains/registry/blobs/collection.store.ts'
 import * as uploads from '#domains/registry/blobs/uploads.store.ts'
+import * as ledgers from '#domains/registry/ledgers/ledgers.store.ts'
 import * as manifests from '#domains/registry/manifests/manifests.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
@@ -17,6 +18,10 @@ after(() => pinfold[Symbol.asyncDispose]())
 const digest = `sha256:${'a'.repeat(64)}`
 const cutoff = '2026-01-01T00:00:00.000Z'
 const subject = { subject: digest, after: '', artifactType: undefined }
+
+const group = 'a'.repeat(40)
+const order = { field: 'deleteTime', column: 'delete_time', desc: true }
+const page = { order, after: undefined, size: 50, skip: 0, binding: '' }
 
 const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'a blob of a repo': (reader) => blobs.findRepoBlob(reader, 1, digest),
@@ -34,6 +39,13 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'a page of links': (reader) => collection.pageOfLinks(reader, { repo: 1, digest }, cutoff, 500),
   'a page of blobs': (reader) => collection.pageOfBlobs(reader, digest, cutoff, 500),
   'stale uploads': (reader) => collection.staleUploads(reader, cutoff, '', 500),
+  'deleted repos': (reader) => ledgers.deletedRepoList.list(reader, [{ below: group }], page, { path: '' }),
+  'a deleted repo': (reader) => ledgers.findDeletedRepo(reader, group),
+  'the deleted repos of a ledger': (reader) => ledgers.deletedReposOf(reader, 1),
+  'the repo of a ledger': (reader) => ledgers.writerOf(reader, 1),
+  'deleted repos of a path, counted': (reader) => {
+    return ledgers.deletedRepoList.count(reader, [{ below: '/' }], { path: 'acme/app' })
+  },
   'known locations': (reader) => collection.knownLocations(reader, ['a', 'b']),
 }
 

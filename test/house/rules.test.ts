@@ -51,13 +51,39 @@ test('a duty has no timer of its own; workers.ts decides when it runs', () => {
   )
 })
 
-test('nothing changes the ledger of tags, and it goes only with its repo', () => {
+test('nothing changes the ledger of tags, and only the command that says so erases one', () => {
   const changing = /\b(?:UPDATE|DELETE\s+FROM|REPLACE\s+INTO|DROP\s+TABLE|ALTER\s+TABLE)\s+tag_history\b[^`$]*/g
   const store = 'src/domains/registry/tags/tag-history.store.ts'
-  const changes = sources.flatMap((file) => (read(file).match(changing) ?? []).map((text) => `${file}: ${text}`))
+  // It has replaced the table by one with the same rows.
+  const searched = sources.filter((file) => file !== 'src/db/migrations/0014-ledger.ts')
+  const changes = searched.flatMap((file) => (read(file).match(changing) ?? []).map((text) => `${file}: ${text}`))
   assert.deepEqual(changes, [`${store}: DELETE FROM tag_history WHERE repo_id = `])
   assert.doesNotMatch(read(store), /DO UPDATE/)
+  assert.deepEqual(callersOf('deleteHistory'), ['src/domains/registry/ledgers/ledgers.service.ts'])
 })
+
+test('tags move, and the ledger gets its rows, in one file', () => {
+  const moves = 'src/domains/registry/tags/tag-moves.service.ts'
+  const writing = ['insertTag', 'patchTag', 'deleteTag', 'deleteTagsWhere', 'insertRecords', 'insertDeletions']
+  for (const name of writing) assert.deepEqual(callersOf(name), [moves], name)
+  const tables = /\b(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+(?:tags|tag_history)\b/
+  const writers = sources.filter((file) => !/^(?:src\/db\/migrations|bench)\//.test(file) && tables.test(read(file)))
+  assert.deepEqual(writers.sort(), [
+    'src/domains/registry/tags/tag-history.store.ts',
+    'src/domains/registry/tags/tags.store.ts',
+  ])
+})
+
+/** The files that use a function of the stores of tags and ledger, under whatever name they import these. */
+function callersOf(name: string): string[] {
+  const imports = /import (?:\* as (\w+)|\{([^}]*)\}) from '[^']*\/tag(?:s|-history)\.store\.ts'/g
+  return sources.filter((file) => {
+    const text = read(file)
+    return [...text.matchAll(imports)].some(([, whole, named]) => {
+      return new RegExp(`\\b${name}\\b`).test(named ?? '') || new RegExp(`\\b${whole}\\.${name}\\b`).test(text)
+    })
+  })
+}
 
 test('log messages are static and lower case', () => {
   const wrong = sources.flatMap((file) =>

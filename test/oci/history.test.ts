@@ -1,8 +1,8 @@
 // The history of a tag as clients of the registry read it: at our own path, and at that of the draft.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { sql } from '#db/sql.ts'
-import { assignTag } from '#domains/registry/tags/tags.service.ts'
+import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
+import { assignTag } from '#domains/registry/tags/tag-moves.service.ts'
 import { ok } from '../support/expect.ts'
 import { type Answer, type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { digestOf, ledgerOf, plantManifest, plantTag } from '../support/tags.ts'
@@ -96,8 +96,8 @@ test('an answer holds a thousand records, and the last of them leads on', async 
   const { uid, path } = await newRepo()
   const [one, two] = [await plantManifest(pinfold, uid, '1'), await plantManifest(pinfold, uid, '2')]
   now = start
-  const { id } = (await pinfold.app.db.get<{ id: number }>(sql`SELECT id FROM repos WHERE uid = ${uid}`))!
-  const mover = { repo: { id, uid }, name: 'busy', now: minute(0), actor: '', source: 'oci' } as const
+  const repo = (await findRepoRow(pinfold.app.db, { uid }))!
+  const mover = { repo, name: 'busy', now: minute(0), actor: '', source: 'oci' } as const
   await pinfold.app.db.tx(async (tx) => {
     for (let i = 0; i < 1100; i++) await assignTag(tx, { ...mover, digest: i % 2 ? two : one })
   })

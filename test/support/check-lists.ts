@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { sql } from '#db/sql.ts'
 import type { Pinfold } from './pinfold.ts'
-import { auditKind, kinds, type Node, nodesOf, rareKinds } from './tree.ts'
+import { auditKind, deletedKind, kinds, type Node, nodesOf, rareKinds } from './tree.ts'
 
 /** Everything, each node above, and the parent's own children: the places of `src/db/listing.ts`, spelled once more. */
 function placesOf(uid: string): string[] {
@@ -16,11 +16,11 @@ export async function checkLists({ app }: Pinfold): Promise<void> {
   const [keys, totals] = [new Set<string>(), new Map<string, number>()]
   const groups = new Set<string>()
   const parents = new Set<string>()
-  for (const kind of [...kinds, ...rareKinds, auditKind]) {
+  for (const kind of [...kinds, ...rareKinds, auditKind, deletedKind]) {
     for (const node of await nodesOf({ app } as Pinfold, kind)) {
       if (kind.table === 'groups') groups.add(node.uid)
       if (['groups', 'identity_providers'].includes(kind.table)) parents.add(node.uid)
-      const outlives = kind === auditKind || kind.table === 'groups'
+      const outlives = kind === auditKind || kind === deletedKind || kind.table === 'groups'
       assert.ok(outlives || !node.uid.includes('/') || parents.has(node.parent_uid!), 'has no parent')
       for (const place of placesOf(node.uid)) {
         totals.set(`${kind.table} ${place}`, (totals.get(`${kind.table} ${place}`) ?? 0) + 1)

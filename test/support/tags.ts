@@ -48,9 +48,12 @@ export type LedgerRow = {
   size: number
 }
 
-/** Every row that the ledger has for a repo, tag by tag, oldest first. */
+/** Every row of the ledger of a repo, which may be gone; tag by tag, oldest first. */
 export function ledgerOf({ app }: Pinfold, repo: string): Promise<LedgerRow[]> {
   return app.db.all<LedgerRow>(sql`
     SELECT tag, time, event, digest, previous_digest AS previous, actor, source, media_type AS type, size
-      FROM tag_history WHERE repo_id = (SELECT id FROM repos WHERE uid = ${repo}) ORDER BY tag, time`)
+      FROM tag_history
+     WHERE repo_id = (SELECT ledger_id FROM repos WHERE uid = ${repo}
+                       UNION ALL SELECT ledger_id FROM deleted_repos WHERE uid = ${repo})
+     ORDER BY tag, time`)
 }

@@ -25,6 +25,14 @@ export const auditKind: Kind = {
   orders: { created_at: 'create_time' },
 }
 
+/** Deleted repos, which nobody creates either. */
+export const deletedKind: Kind = {
+  plural: 'deletedRepos',
+  path: '/registry/v2/deletedRepos',
+  table: 'deleted_repos',
+  orders: { delete_time: 'delete_time' },
+}
+
 const provided = '/iam/v2/identityProviders'
 const unchanging = { uid: 'uid', created_at: 'create_time', updated_at: 'create_time' }
 

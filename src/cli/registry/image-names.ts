@@ -46,6 +46,13 @@ export async function pathsOf(api: ApiReader, repos: readonly Repo[]): Promise<M
 
 /** The uid of the repo that a path names. Throws CliError when there is none, or not only one, that the caller may see. */
 export async function findImage(api: ApiReader, path: string): Promise<string> {
+  const found = await lookForImage(api, path)
+  if (found !== undefined) return found
+  throw new CliError(exitCodes.failed, `there is no image ${path} at ${registryOf(api.session)} that you can see`)
+}
+
+/** The same, but `undefined` when there is none. */
+export async function lookForImage(api: ApiReader, path: string): Promise<string | undefined> {
   if (isUid(path)) return path
   const wanted = path.split('/')
   const { items } = await api.list<Repo>('/registry/v2/repos', 'repos', { name: wanted.at(-1)! })
@@ -55,9 +62,6 @@ export async function findImage(api: ApiReader, path: string): Promise<string> {
     return names.length === wanted.length && names.every((name, i) => (name ?? wanted[i]) === wanted[i])
   }
   const [found, ...others] = items.filter(({ uid }) => fits(uid)).map(({ uid }) => uid)
-  if (found === undefined) {
-    throw new CliError(exitCodes.failed, `there is no image ${path} at ${registryOf(api.session)} that you can see`)
-  }
   if (others.length === 0) return found
   const uids = [found, ...others].join('\n')
   throw new CliError(exitCodes.failed, `${path} may be any of these, whose organisations you cannot see:\n${uids}`)

@@ -1,5 +1,9 @@
-import { CliError, type Command, exitCodes, type Options } from '../shape/command.ts'
-import { commonOptions, imageOf, limitOf, show, timeOf } from './image-options.ts'
+import { apiReader } from '../shape/api-pages.ts'
+import { CliError, type Command, exitCodes, type Options, type Terminal } from '../shape/command.ts'
+import { registryOf } from '../shape/session.ts'
+import { findDeletedImage } from './deleted-images.ts'
+import { imageNameOf, lookForImage } from './image-names.ts'
+import { commonOptions, limitOf, show, timeOf } from './image-options.ts'
 
 type Moved = {
   tag: string
@@ -15,7 +19,8 @@ export const imagesHistory: Command = {
   name: 'history',
   summary: 'Show what a tag has pointed to, or which tags a digest has carried',
   details: `Newest first; the times are those of the server. Without a tag it is about latest, or with --digest about every tag. A
-deleted tag keeps its history.`,
+deleted tag keeps its history, and so does a deleted repository: whoever may read the audit log of its group finds it by its
+old path.`,
   arguments: [{ name: '<image>', summary: 'Such as acme/team/app:1.0' }],
   options: [
     { flags: '--digest <digest>', summary: 'When this digest was there, and under which tags' },
@@ -25,6 +30,7 @@ deleted tag keeps its history.`,
       flags: '--as-of <time>',
       summary: 'Only what the tag pointed to at this time; ends with 1 when there was no such tag',
     },
+    { flags: '--deleted', summary: 'Of the deleted repository of this path, not of the one that has it now' },
     ...commonOptions,
   ],
   async run(terminal, options) {
@@ -34,12 +40,11 @@ deleted tag keeps its history.`,
       throw new CliError(exitCodes.usage, '--as-of stands alone: it is about one moment')
     }
     const limit = asOf ? 1 : limitOf(options)
-    const { api, repo, tag, path } = await imageOf(terminal, options)
+    const { api, at, tag, path } = await historyOf(terminal, options)
     const about = tag ?? (options.digest === undefined ? 'latest' : undefined)
     // The end of a window is not part of it, and times have no more than milliseconds.
     const before = asOf ? new Date(Date.parse(asOf) + 1).toISOString() : end
     const query = { tag: about, digest: options.digest as string | undefined, start_time: start, end_time: before }
-    const at = `/registry/v2/repos/${repo}/tagHistory`
     const { items, more } = await api.list<Moved>(at, 'records', query, limit)
     if (asOf) {
       const [last] = items
@@ -50,6 +55,21 @@ deleted tag keeps its history.`,
     const newest = about === undefined ? [...items].sort((a, b) => (a.time < b.time ? 1 : -1)) : items
     return show(terminal, options, newest, head(options), newest.map(rowOf(options)), more && !asOf)
   },
+}
+
+/** Where the API has the history of the image, or that of a deleted one when there is none now. */
+async function historyOf(terminal: Terminal, options: Options) {
+  const api = await apiReader(terminal, options)
+  const { path, tag } = imageNameOf(String(options.image), registryOf(api.session))
+  const living = options.deleted === true ? undefined : await lookForImage(api, path)
+  if (living !== undefined) return { api, path, tag, at: `/registry/v2/repos/${living}/tagHistory` }
+  const deleted = await findDeletedImage(api.list, path)
+  if (!deleted) {
+    const what = options.deleted === true ? 'deleted image' : 'image'
+    throw new CliError(exitCodes.failed, `there is no ${what} ${path} at ${registryOf(api.session)} that you can see`)
+  }
+  terminal.say(`pinfold: ${path} was deleted on ${deleted.deleteTime}`)
+  return { api, path, tag, at: `/registry/v2/deletedRepos/${deleted.uid}/tagHistory` }
 }
 
 const head = ({ digest }: Options): string[] =>

@@ -13,6 +13,7 @@ import { migration as audit } from './0011-audit.ts'
 import { migration as stream } from './0011-stream.ts'
 import { migration as imageContents } from './0012-image-contents.ts'
 import { migration as duties } from './0013-duties.ts'
+import { migration as ledger } from './0014-ledger.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   stream,
   imageContents,
   duties,
+  ledger,
 ]

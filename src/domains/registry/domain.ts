@@ -1,5 +1,6 @@
 import type { Service } from '#app.ts'
 import { BlobControlService } from '#gen/pinfold/control/registry/v1/blobs_pb.ts'
+import { LedgersService } from '#gen/pinfold/control/registry/v1/ledgers_pb.ts'
 import { TagHistoryService } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
 import { ImagesService } from '#gen/pinfold/registry/v2/images_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
@@ -7,6 +8,7 @@ import { TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
 import type { EventBody } from '#lib/events/event-body.ts'
 import { collection } from './blobs/collection.control.ts'
 import { images } from './images/images.v2.ts'
+import { ledgerEvents, ledgers } from './ledgers/ledgers.control.ts'
 import { repoEvents, repos } from './repos/repos.v2.ts'
 import { tagHistory } from './tags/tag-history.control.ts'
 import { tagEvents, tags } from './tags/tags.v2.ts'
@@ -15,8 +17,9 @@ export const services: readonly Service[] = [
   { desc: ReposService, handlers: repos },
   { desc: TagsService, handlers: tags },
   { desc: TagHistoryService, handlers: tagHistory },
+  { desc: LedgersService, handlers: ledgers },
   { desc: BlobControlService, handlers: collection },
   { desc: ImagesService, handlers: images },
 ]
 
-export const eventBodies: readonly EventBody[] = [...repoEvents, ...tagEvents]
+export const eventBodies: readonly EventBody[] = [...repoEvents, ...tagEvents, ...ledgerEvents]

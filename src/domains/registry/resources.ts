@@ -1,5 +1,6 @@
 import type { Resource } from '#lib/resource.ts'
 import { imageType } from './images/images.model.ts'
+import { deletedRepoType } from './ledgers/deleted-repos.model.ts'
 import { repoType } from './repos/repos.model.ts'
 import { tagType, visibleShapes } from './tags/tags.model.ts'
 
@@ -15,6 +16,8 @@ export const resources: readonly Resource[] = [
     // A path that is not there is not remembered, and a repo keeps its name.
     clears: { paths: ['delete'], manifests: ['delete'] },
   },
+  // Not a place any more, since nothing can be below it.
+  { type: deletedRepoType, table: 'deleted_repos', kinds: ['deleted_repos'], uid: 'none', groupDeletion: 'stays' },
   {
     type: tagType,
     table: 'tags',

@@ -865,8 +865,8 @@ export const ReposService: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Deletes a repo with all its tags, manifests and tag history. Tags do not block it, and nothing brings them back.
-   * NOT_FOUND when it does not exist.
+   * Deletes a repo with all its tags and manifests. Tags do not block it, and nothing brings them back. The history of its
+   * tags is kept. NOT_FOUND when it does not exist.
    *
    * @generated from rpc pinfold.platform.registry.v2.ReposService.DeleteRepo
    */

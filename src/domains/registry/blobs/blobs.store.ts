@@ -60,9 +60,9 @@ export async function reposWithBlob(reader: Reader, digest: string, most: number
   return rows.map((row) => row.uid)
 }
 
-/** The repo may be deleted while a client pushes to it, and SQLite then gives its number to another one. */
-export async function repoExists(reader: Reader, { id, uid }: Pick<RepoRef, 'id' | 'uid'>): Promise<boolean> {
-  return (await reader.get(sql`SELECT 1 AS found FROM repos WHERE id = ${id} AND uid = ${uid}`)) !== undefined
+/** The repo may be deleted while a client pushes to it; its number is never given to another one. */
+export async function repoExists(reader: Reader, { id }: Pick<RepoRef, 'id'>): Promise<boolean> {
+  return (await reader.get(sql`SELECT 1 AS found FROM repos WHERE id = ${id}`)) !== undefined
 }
 
 export async function unlinkAll(tx: Tx, repo: number): Promise<void> {

@@ -5,7 +5,8 @@ import { emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
 import { repoExists } from '../blobs/blobs.store.ts'
 import { queueContents } from '../images/image-contents.service.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
-import { assignTag, removeTag, removeTagsOf, tagForPull } from '../tags/tags.service.ts'
+import { assignTag, removeTagNamed, removeTags } from '../tags/tag-moves.service.ts'
+import { tagForPull } from '../tags/tags.service.ts'
 import type { Manifest, ManifestDocument, Referrer } from './manifests.model.ts'
 import * as store from './manifests.store.ts'
 
@@ -97,7 +98,7 @@ async function load({ app }: Work, repo: RepoRef, digest: string): Promise<Manif
 export async function deleteManifest(work: Work, repo: RepoRef, digest: string): Promise<boolean> {
   const found = await work.app.db.tx(async (tx) => {
     if (!(await store.deleteManifest(tx, repo.id, digest))) return false
-    await removeTagsOf(tx, { repo, digest, now: work.cause.now, actor: work.caller.uid, source: 'oci' })
+    await removeTags(tx, { repo, digest, now: work.cause.now, actor: work.caller.uid, source: 'oci' })
     return true
   })
   if (found) work.log.info('manifest deleted', { repo: repo.uid, digest })
@@ -107,7 +108,7 @@ export async function deleteManifest(work: Work, repo: RepoRef, digest: string):
 /** The manifest stays pullable by its digest. `false` when there is no such tag. */
 export async function deleteTagNamed(work: Work, repo: RepoRef, name: string): Promise<boolean> {
   const removal = { repo, name, now: work.cause.now, actor: work.caller.uid, source: 'oci' } as const
-  const tag = await work.app.db.tx((tx) => removeTag(tx, removal))
+  const tag = await work.app.db.tx((tx) => removeTagNamed(tx, removal))
   if (tag) work.log.info('tag deleted', { repo: repo.uid, tag: name })
   return tag !== undefined
 }

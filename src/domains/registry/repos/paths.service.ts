@@ -1,7 +1,7 @@
 // From the path by which clients name a repository, `acme/team/app`, to the repo, and to what is there when it is not.
 import type { Reader } from '#db/sql.ts'
 import { findGroupName, findGroupUid } from '#domains/iam/groups/groups.service.ts'
-import { isUid, top } from '#lib/uid.ts'
+import { isUid, lineage, top } from '#lib/uid.ts'
 import type { Found, PathCache } from './repos.model.ts'
 import { findRepoRow, type RepoRow } from './repos.store.ts'
 
@@ -19,7 +19,15 @@ export async function findByPath(reader: Reader, path: string): Promise<Found> {
   }
   const row = await findRepo(reader, group, name)
   if (!row) return { group, folders: [], name }
-  return { repo: { id: row.id, uid: row.uid, group, path: [...names, row.name].join('/') } }
+  const { id, uid, ledger } = row
+  return { repo: { id, uid, ledger, group, path: [...names, row.name].join('/') } }
+}
+
+/** The path in names of what is called `name` in the group. */
+export async function pathIn(reader: Reader, group: string, name: string): Promise<string> {
+  const names: string[] = []
+  for (const uid of lineage(group).reverse()) names.push((await findGroupName(reader, uid)) ?? '')
+  return [...names, name].join('/')
 }
 
 type Named = { uid: string; name: string }

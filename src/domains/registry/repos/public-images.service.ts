@@ -9,5 +9,5 @@ export const freeTags: readonly string[] = ['latest', 'latest-dev']
 
 /** Whether a free tag of the repo ever carried this manifest, or one that needs this manifest or blob. */
 export async function isFree(reader: Reader, repo: RepoRef, digest: string): Promise<boolean> {
-  return (await wasEverTagged(reader, repo, digest, freeTags)) || (await wasNeeded(reader, repo.id, digest, freeTags))
+  return (await wasEverTagged(reader, repo, digest, freeTags)) || (await wasNeeded(reader, repo, digest, freeTags))
 }

@@ -18,8 +18,11 @@ export type Repo = {
   updateTime: string
 }
 
-/** A repo inside the registry: its number, its uid, the uid of its group, and its path in names, `acme/team/app`. */
-export type RepoRef = { id: number; uid: string; group: string; path: string }
+/**
+ * A repo inside the registry: its number, its uid, the number of the ledger that its tags are written to, the uid of its
+ * group, and its path in names, `acme/team/app`.
+ */
+export type RepoRef = { id: number; uid: string; ledger: number; group: string; path: string }
 
 /**
  * `group` is the deepest group on the path that exists; empty when not even the organisation does. `folders` are the

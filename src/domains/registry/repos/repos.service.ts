@@ -11,8 +11,10 @@ import type { Listed } from '#lib/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { forgetBlobs } from '../blobs/blobs.service.ts'
 import { forgetContents } from '../images/image-contents.service.ts'
+import { insertDeletedRepo } from '../ledgers/ledgers.store.ts'
 import { forgetManifests } from '../manifests/manifests.service.ts'
-import { forgetTags } from '../tags/tags.service.ts'
+import { removeTags } from '../tags/tag-moves.service.ts'
+import { pathIn } from './paths.service.ts'
 import { problemOfReadme } from './readme.ts'
 import {
   adminFields,
@@ -77,15 +79,21 @@ export async function updateRepo(call: Call, uid: string, patch: Patch<Repo>): P
   return repo
 }
 
+/** Its tags are deleted with it; the ledger stays, and says so. */
 export async function deleteRepo(call: Call, uid: string): Promise<void> {
+  const [now, actor] = [call.now, call.caller.uid]
   await call.app.db.tx(async (tx) => {
     const repo = found(await store.findRepo(tx, uid), repoType, uid)
-    const { id } = (await store.findRepoRow(tx, { uid }))!
-    await forgetTags(tx, uid)
+    const row = (await store.findRepoRow(tx, { uid }))!
+    const { id, ledger } = row
+    const path = await pathIn(tx, parentOf(uid), repo.name)
+    await removeTags(tx, { repo: row, now, actor, source: 'api' })
     await forgetContents(tx, id)
     await forgetManifests(tx, id)
     await forgetBlobs(tx, id)
     await store.deleteRepo(tx, repo)
+    const { createTime } = repo
+    await insertDeletedRepo(tx, { uid, id, ledger, path, actor, createTime, deleteTime: now })
     await emit(tx, call, 'registry.repo.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
   })
   call.log.info('repo deleted', { uid })

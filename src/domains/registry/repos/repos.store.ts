@@ -1,6 +1,7 @@
 import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
+import { openLedger } from '../ledgers/ledgers.store.ts'
 import type { Repo } from './repos.model.ts'
 
 /** What the catalogue says of a repo; most say nothing, which is stored as an empty text. */
@@ -39,7 +40,8 @@ export async function findRepo(reader: Reader, uid: string): Promise<Repo | unde
   return row && fromRow(row)
 }
 
-export type RepoRow = { id: number; uid: string; name: string }
+/** `ledger` is the number of the ledger that the tags of the repo are written to. */
+export type RepoRow = { id: number; uid: string; name: string; ledger: number }
 
 /** The repo of this name in a group, or of this uid. */
 export async function findRepoRow(
@@ -47,7 +49,7 @@ export async function findRepoRow(
   by: { uid: string } | { group: string; name: string },
 ): Promise<RepoRow | undefined> {
   const where = 'uid' in by ? sql`uid = ${by.uid}` : sql`parent_uid = ${by.group} AND name = ${by.name}`
-  return reader.get<RepoRow>(sql`SELECT id, uid, name FROM repos WHERE ${where}`)
+  return reader.get<RepoRow>(sql`SELECT id, uid, name, ledger_id AS ledger FROM repos WHERE ${where}`)
 }
 
 /** An empty name is a filter too, unlike no name. */
@@ -59,16 +61,18 @@ function conditions(filter: RepoFilter): Sql[] {
   return filter.name === undefined ? [] : [sql`t.name = ${filter.name}`]
 }
 
-/** `false` when a repo of the same group has the name. */
+/** `false` when a repo of the same group has the name; then the transaction must not be committed. */
 export async function insertRepo(tx: Tx, repo: Repo): Promise<boolean> {
-  const row = await tx.get<{ id: number }>(sql`
-    INSERT INTO repos (uid, parent_uid, name, description, catalogue, create_time, update_time)
-    VALUES (${repo.uid}, ${parentOf(repo.uid)}, ${repo.name}, ${repo.description}, ${catalogueText(repo)},
+  const { id } = (await tx.get<{ id: number }>(sql`INSERT INTO repo_ids DEFAULT VALUES RETURNING id`))!
+  const group = parentOf(repo.uid)
+  const ledger = await openLedger(tx, id, group, repo.name)
+  const inserted = await tx.run(sql`
+    INSERT INTO repos (id, uid, parent_uid, name, ledger_id, description, catalogue, create_time, update_time)
+    VALUES (${id}, ${repo.uid}, ${group}, ${repo.name}, ${ledger}, ${repo.description}, ${catalogueText(repo)},
             ${repo.createTime}, ${repo.updateTime})
-        ON CONFLICT (parent_uid, name) DO NOTHING
-    RETURNING id`)
-  if (!row) return false
-  await addToLists(tx, kind, repo.uid, row.id, keysOf(repo))
+        ON CONFLICT (parent_uid, name) DO NOTHING`)
+  if (inserted === 0) return false
+  await addToLists(tx, kind, repo.uid, id, keysOf(repo))
   return true
 }
 

@@ -1,6 +1,8 @@
-import type { Handlers } from '#app.ts'
+import type { Call, Handlers } from '#app.ts'
 import {
   type ImportedTag,
+  type ListTagHistoryRequest,
+  type ListTagHistoryResponse,
   type TagHistoryRecord,
   TagHistoryRecord_Event,
   TagHistoryRecord_Source,
@@ -13,24 +15,31 @@ import * as service from './tag-history.service.ts'
 import { importTagHistory } from './tag-imports.service.ts'
 
 export const tagHistory: Handlers<typeof TagHistoryService> = {
-  async listTagHistory(call, request) {
-    const { repoUid, tag, digest } = request
-    const [from, before] = [isoOf(request.startTime), isoOf(request.endTime)]
-    const filter = { tag, digest, from, before }
-    const asked = { pageSize: request.pageSize, pageToken: request.pageToken, orderBy: '', skip: 0 }
-    const page = readPage(call, asked, { fields: historyFields, defaultOrder: 'time desc' }, [repoUid, filter])
-    const { items, next } = await service.listRecords(call, repoUid, page, filter)
-    return {
-      $typeName: 'pinfold.control.registry.v1.ListTagHistoryResponse',
-      records: items.map(toMessage),
-      nextPageToken: next,
-    }
-  },
+  listTagHistory: (call, request) => pageOf(call, request, service.listRecords),
+  listDeletedRepoTagHistory: (call, request) => pageOf(call, request, service.listRecordsOfDeleted),
 
   async importTagHistory(call, { repoUid, tags }) {
     const counts = await importTagHistory(call, repoUid, tags.map(fromMessage))
     return { $typeName: 'pinfold.control.registry.v1.ImportTagHistoryResponse', ...counts }
   },
+}
+
+async function pageOf(
+  call: Call,
+  request: ListTagHistoryRequest,
+  list: typeof service.listRecords,
+): Promise<ListTagHistoryResponse> {
+  const { repoUid, tag, digest } = request
+  const [from, before] = [isoOf(request.startTime), isoOf(request.endTime)]
+  const filter = { tag, digest, from, before }
+  const asked = { pageSize: request.pageSize, pageToken: request.pageToken, orderBy: '', skip: 0 }
+  const page = readPage(call, asked, { fields: historyFields, defaultOrder: 'time desc' }, [repoUid, filter])
+  const { items, next } = await list(call, repoUid, page, filter)
+  return {
+    $typeName: 'pinfold.control.registry.v1.ListTagHistoryResponse',
+    records: items.map(toMessage),
+    nextPageToken: next,
+  }
 }
 
 const events = {

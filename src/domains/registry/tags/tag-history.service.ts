@@ -1,8 +1,10 @@
 import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { digestPattern } from '#lib/digest.ts'
-import { type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
 import { type Page, toListed } from '#lib/paging.ts'
+import { deletedRepoType } from '../ledgers/deleted-repos.model.ts'
+import { findDeletedRepo } from '../ledgers/ledgers.store.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import * as store from './tag-history.store.ts'
@@ -20,7 +22,7 @@ export async function movesBetween(
   tag: string,
   range: { from: string; to: string; most: number },
 ): Promise<TagMove[]> {
-  return store.movesBetween(reader, repo.id, tag, range)
+  return store.movesBetween(reader, repo.ledger, tag, range)
 }
 
 /** Where a tag came to point before a time, the newest first; `most` of them. */
@@ -30,7 +32,7 @@ export async function movesBefore(
   tag: string,
   range: { before: string; most: number },
 ): Promise<TagMove[]> {
-  return store.movesBefore(reader, repo.id, tag, range)
+  return store.movesBefore(reader, repo.ledger, tag, range)
 }
 
 /** Whether one of these tags ever pointed to the digest, no matter when and where they point now. */
@@ -40,12 +42,12 @@ export async function wasEverTagged(
   digest: string,
   tags: readonly string[],
 ): Promise<boolean> {
-  return store.wasEverTagged(reader, repo.id, digest, tags)
+  return store.wasEverTagged(reader, repo.ledger, digest, tags)
 }
 
 /** Whether the tag is there or ever was. */
 export async function isInHistory(reader: Reader, repo: TagRepo, tag: string): Promise<boolean> {
-  return (await store.lastTime(reader, repo.id, tag)) !== ''
+  return (await store.lastTime(reader, repo.ledger, tag)) !== ''
 }
 
 /** What the tag pointed to in a window, as the members of a JSON list, oldest first; empty for nothing. */
@@ -56,7 +58,7 @@ export async function historyText(
   window: store.Window,
   limit: number,
 ): Promise<string> {
-  return store.historyText(reader, repo.id, tag, window, limit)
+  return store.historyText(reader, repo.ledger, tag, window, limit)
 }
 
 /** The rows of a tag in a window, deletions too, newest first. */
@@ -67,22 +69,33 @@ export async function listHistory(
   window: store.Window,
   limit: number,
 ): Promise<store.DescribedRecord[]> {
-  return store.listHistory(reader, repo.id, tag, window, limit)
+  return store.listHistory(reader, repo.ledger, tag, window, limit)
 }
 
 /** A page of the rows of a tag, or of a digest: which tags it has carried, and from when to when. */
 export async function listRecords(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
-  const { tag, digest, from, before } = filter
+  checkFilter(filter)
+  const { ledger } = found(await findRepoRow(call.app.db, { uid: repoUid }), repoType, repoUid)
+  return pageOfRecords(call, ledger, page, filter)
+}
+
+/** The same of a repo that was deleted, with what a repo that was made again in its place has added since. */
+export async function listRecordsOfDeleted(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
+  checkFilter(filter)
+  const { ledger } = found(await findDeletedRepo(call.app.db, repoUid), deletedRepoType, repoUid)
+  return pageOfRecords(call, ledger, page, filter)
+}
+
+function checkFilter({ tag, digest }: RecordFilter): void {
   if (tag === '' && digest === '') throw invalid({ field: 'tag', description: 'is required unless digest is given' })
   const malformed: FieldViolation = { field: 'digest', description: `digest must match "${digestPattern.source}"` }
   refuseIfAny(digest === '' || digestPattern.test(digest) ? [] : [malformed])
-  const { db } = call.app
-  const repo = await findRepoRow(db, { uid: repoUid })
-  if (!repo) throw notFound(repoType, repoUid)
+}
 
+async function pageOfRecords(call: Call, ledger: number, page: Page, { tag, digest, from, before }: RecordFilter) {
   const window = { from, before, digest: digest || undefined }
   const after = page.after && { tag: page.after.uid, time: page.after.value }
-  const rows = await store.listRecords(db, repo.id, tag || undefined, window, after, page.size + 1)
+  const rows = await store.listRecords(call.app.db, ledger, tag || undefined, window, after, page.size + 1)
   // The place of a record in the list is its tag and its time.
   return toListed(
     call,

@@ -1,16 +1,20 @@
 import { insertsOf } from '#db/bulk.ts'
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { eventNumbers, type HistoryRecord, sourceNumbers } from './tag-history.model.ts'
+import type { TagRepo } from './tags.model.ts'
 
+// The column `repo_id` has the number of the ledger: that of the first repo which wrote to it.
 const into = sql`
   INSERT INTO tag_history (repo_id, tag, time, event, digest, previous_digest, media_type, size, actor, source)`
 
 /** Adds to the ledger, with what the manifests say of themselves, where they are here. Nothing changes a row. */
-export async function insertRecords(tx: Tx, repo: number, records: readonly HistoryRecord[]): Promise<void> {
+export async function insertRecords(tx: Tx, repo: TagRepo, records: readonly HistoryRecord[]): Promise<void> {
   const rows = records.map((record) => {
     const { digest } = record
-    const told = (column: Sql) => sql`(SELECT ${column} FROM manifests WHERE repo_id = ${repo} AND digest = ${digest})`
-    return sql`(${repo}, ${record.tag}, ${record.time}, ${eventNumbers[record.event]}, ${digest},
+    const told = (column: Sql) => {
+      return sql`(SELECT ${column} FROM manifests WHERE repo_id = ${repo.id} AND digest = ${digest})`
+    }
+    return sql`(${repo.ledger}, ${record.tag}, ${record.time}, ${eventNumbers[record.event]}, ${digest},
       ${record.previousDigest}, coalesce(${told(sql`media_type`)}, ''), coalesce(${told(sql`size`)}, 0),
       ${record.actor}, ${sourceNumbers[record.source]})`
   })
@@ -20,16 +24,16 @@ export async function insertRecords(tx: Tx, repo: number, records: readonly Hist
 /** The deletion of every tag that `where` picks of the tags `t`, all at one time, which must be later than any of theirs. */
 export async function insertDeletions(
   tx: Tx,
-  repo: number,
+  { ledger }: TagRepo,
   where: Sql,
   { time, actor, source }: Pick<HistoryRecord, 'time' | 'actor' | 'source'>,
 ): Promise<void> {
   await tx.run(sql`
     ${into}
-    SELECT t.repo_id, t.name, CAST(${time} AS TEXT), CAST(${eventNumbers.deleted} AS BIGINT), t.digest, t.digest,
+    SELECT h.repo_id, t.name, CAST(${time} AS TEXT), CAST(${eventNumbers.deleted} AS BIGINT), t.digest, t.digest,
            h.media_type, h.size, CAST(${actor} AS TEXT), CAST(${sourceNumbers[source]} AS BIGINT)
       FROM tags t
-      JOIN tag_history h ON h.repo_id = ${repo} AND h.tag = t.name AND h.time = t.assign_time
+      JOIN tag_history h ON h.repo_id = ${ledger} AND h.tag = t.name AND h.time = t.assign_time
      WHERE ${where}`)
 }
 
@@ -52,11 +56,11 @@ function within({ from, after, before, digest }: Window): Sql {
 }
 
 /** The assignments of a window as the members of a JSON list, oldest first: text, since it may be a thousand of them. */
-export async function historyText(reader: Reader, repo: number, tag: string, window: Window, limit: number) {
+export async function historyText(reader: Reader, ledger: number, tag: string, window: Window, limit: number) {
   const row = await reader.get<{ text: string | null }>(sql`
     SELECT string_agg('{"updateTimestamp":"' || time || '","digest":"' || digest || '"}', ',' ORDER BY time) AS text
       FROM (SELECT time, digest FROM tag_history
-             WHERE repo_id = ${repo} AND tag = ${tag} AND event <> ${eventNumbers.deleted} AND ${within(window)}
+             WHERE repo_id = ${ledger} AND tag = ${tag} AND event <> ${eventNumbers.deleted} AND ${within(window)}
              ORDER BY time LIMIT ${limit}) AS records`)
   return row?.text ?? ''
 }
@@ -80,12 +84,12 @@ function nameOf<N extends string>(numbers: Record<N, number>, number: number): N
  * The rows that `where` picks, in an order of tag and time. Those of a digest are first looked for in its index alone: for
  * whole rows SQLite would rather read all of the tag.
  */
-function selectRows(repo: number, where: Sql, order: (row: Sql) => Sql, limit: number, more: Sql = sql``): Sql {
+function selectRows(ledger: number, where: Sql, order: (row: Sql) => Sql, limit: number, more: Sql = sql``): Sql {
   return sql`
     SELECT ${columns} ${more}
-      FROM (SELECT tag, time FROM tag_history WHERE repo_id = ${repo} AND ${where}
+      FROM (SELECT tag, time FROM tag_history WHERE repo_id = ${ledger} AND ${where}
              ORDER BY ${order(sql`tag_history`)} LIMIT ${limit}) AS found
-      JOIN tag_history h ON h.repo_id = ${repo} AND h.tag = found.tag AND h.time = found.time
+      JOIN tag_history h ON h.repo_id = ${ledger} AND h.tag = found.tag AND h.time = found.time
      ORDER BY ${order(sql`found`)}`
 }
 
@@ -93,9 +97,9 @@ const newestFirst = (row: Sql) => sql`${row}.time DESC`
 const byTag = (row: Sql) => sql`${row}.tag, ${row}.time`
 
 /** The rows of a tag, newest first. */
-export async function listHistory(reader: Reader, repo: number, tag: string, window: Window, limit: number) {
+export async function listHistory(reader: Reader, ledger: number, tag: string, window: Window, limit: number) {
   const where = sql`tag = ${tag} AND ${within(window)}`
-  return (await reader.all<Row>(selectRows(repo, where, newestFirst, limit))).map(fromRow)
+  return (await reader.all<Row>(selectRows(ledger, where, newestFirst, limit))).map(fromRow)
 }
 
 /** Where a page of records goes on: after this record. */
@@ -108,7 +112,7 @@ export type EndedRecord = HistoryRecord & { endTime: string }
  */
 export async function listRecords(
   reader: Reader,
-  repo: number,
+  ledger: number,
   tag: string | undefined,
   window: Window,
   after: HistoryCursor | undefined,
@@ -124,22 +128,22 @@ export async function listRecords(
   const where = sql`${ofTag} AND ${within(window)} AND ${past}`
   const order = tag === undefined ? byTag : newestFirst
   const ended = sql`, coalesce(${next}, '') AS "endTime"`
-  const rows = await reader.all<Row & { endTime: string }>(selectRows(repo, where, order, limit, ended))
+  const rows = await reader.all<Row & { endTime: string }>(selectRows(ledger, where, order, limit, ended))
   return rows.map((row) => ({ ...fromRow(row), endTime: row.endTime }))
 }
 
 /** What the tag pointed to at a time; empty when there was no such tag then. */
-export async function digestAt(reader: Reader, repo: number, tag: string, time: string): Promise<string> {
+export async function digestAt(reader: Reader, ledger: number, tag: string, time: string): Promise<string> {
   const row = await reader.get<{ event: number; digest: string }>(sql`
     SELECT event, digest FROM tag_history
-     WHERE repo_id = ${repo} AND tag = ${tag} AND time <= ${time} ORDER BY time DESC LIMIT 1`)
+     WHERE repo_id = ${ledger} AND tag = ${tag} AND time <= ${time} ORDER BY time DESC LIMIT 1`)
   return row === undefined || row.event === eventNumbers.deleted ? '' : row.digest
 }
 
 /** The time of the latest row of a tag; empty when the ledger has none. */
-export async function lastTime(reader: Reader, repo: number, tag: string): Promise<string> {
+export async function lastTime(reader: Reader, ledger: number, tag: string): Promise<string> {
   const row = await reader.get<{ time: string }>(sql`
-    SELECT time FROM tag_history WHERE repo_id = ${repo} AND tag = ${tag} ORDER BY time DESC LIMIT 1`)
+    SELECT time FROM tag_history WHERE repo_id = ${ledger} AND tag = ${tag} ORDER BY time DESC LIMIT 1`)
   return row?.time ?? ''
 }
 
@@ -147,36 +151,36 @@ export type TagMove = { time: string; digest: string }
 
 export function movesBetween(
   reader: Reader,
-  repo: number,
+  ledger: number,
   tag: string,
   { from, to, most }: { from: string; to: string; most: number },
 ): Promise<TagMove[]> {
   return reader.all(sql`
     SELECT time, digest FROM tag_history
-     WHERE repo_id = ${repo} AND tag = ${tag} AND time >= ${from} AND time <= ${to} AND event <> ${eventNumbers.deleted}
+     WHERE repo_id = ${ledger} AND tag = ${tag} AND time >= ${from} AND time <= ${to} AND event <> ${eventNumbers.deleted}
      ORDER BY time LIMIT ${most}`)
 }
 
 export function movesBefore(
   reader: Reader,
-  repo: number,
+  ledger: number,
   tag: string,
   { before, most }: { before: string; most: number },
 ): Promise<TagMove[]> {
   return reader.all(sql`
     SELECT time, digest FROM tag_history
-     WHERE repo_id = ${repo} AND tag = ${tag} AND time < ${before} AND event <> ${eventNumbers.deleted}
+     WHERE repo_id = ${ledger} AND tag = ${tag} AND time < ${before} AND event <> ${eventNumbers.deleted}
      ORDER BY time DESC LIMIT ${most}`)
 }
 
-export async function wasEverTagged(reader: Reader, repo: number, digest: string, tags: readonly string[]) {
+export async function wasEverTagged(reader: Reader, ledger: number, digest: string, tags: readonly string[]) {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM tag_history
-     WHERE repo_id = ${repo} AND digest = ${digest} AND tag IN (${list(tags)}) LIMIT 1`)
+     WHERE repo_id = ${ledger} AND digest = ${digest} AND tag IN (${list(tags)}) LIMIT 1`)
   return row !== undefined
 }
 
-/** With its repo. */
-export async function deleteHistory(tx: Tx, repo: number): Promise<void> {
-  await tx.run(sql`DELETE FROM tag_history WHERE repo_id = ${repo}`)
+/** Erases a ledger for good, and answers with how many rows it had. Nothing but an explicit command may ask for this. */
+export async function deleteHistory(tx: Tx, ledger: number): Promise<number> {
+  return tx.run(sql`DELETE FROM tag_history WHERE repo_id = ${ledger}`)
 }

@@ -4,13 +4,11 @@ import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { digestPattern } from '#lib/digest.ts'
 import { type FieldViolation, failedPrecondition, notFound, refuseIfAny } from '#lib/errors.ts'
-import { newUid } from '#lib/uid.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
-import type { HistoryRecord } from './tag-history.model.ts'
 import * as history from './tag-history.store.ts'
-import { type Tag, type TagRepo, tagFields } from './tags.model.ts'
-import * as store from './tags.store.ts'
+import { appendPastMoves } from './tag-moves.service.ts'
+import { type TagRepo, tagFields } from './tags.model.ts'
 
 export type ImportedRecord = { time: string; digest: string }
 /** Records oldest first. */
@@ -41,49 +39,17 @@ export async function importTagHistory(call: Call, uid: string, tags: readonly I
 
 async function importTag(tx: Tx, repo: TagRepo, imported: ImportedTag, actor: string) {
   const { name } = imported
-  const last = await history.lastTime(tx, repo.id, name)
+  const last = await history.lastTime(tx, repo.ledger, name)
   const fresh: ImportedRecord[] = []
   for (const record of imported.records) {
-    const known = fresh.length > 0 || last === '' ? '' : await history.digestAt(tx, repo.id, name, record.time)
+    const known = fresh.length > 0 || last === '' ? '' : await history.digestAt(tx, repo.ledger, name, record.time)
     if (known === record.digest) continue
     if (record.time <= last) throw conflict(name, record)
     fresh.push(record)
   }
-  const [first, latest] = [fresh[0], fresh.at(-1)]
-  if (!first || !latest) return { made: false, records: 0 }
-
-  const before = await store.findTagNamed(tx, repo.id, name)
-  const records = fresh.map(({ time, digest }, i): HistoryRecord => {
-    const previousDigest = fresh[i - 1]?.digest ?? before?.digest ?? ''
-    return {
-      tag: name,
-      time,
-      event: previousDigest ? 'moved' : 'created',
-      digest,
-      previousDigest,
-      actor,
-      source: 'import',
-    }
-  })
-  await history.insertRecords(tx, repo.id, records)
-  const times = { updateTime: latest.time, assignTime: latest.time }
-  if (before) {
-    const updateTime = latest.time > before.updateTime ? latest.time : before.updateTime
-    await store.patchTag(tx, before, { ...before, ...times, digest: latest.digest, updateTime })
-  } else {
-    const { deprecated } = imported
-    const made: Tag = {
-      uid: newUid(repo.uid),
-      name,
-      digest: latest.digest,
-      deprecated,
-      bundles: [],
-      createTime: first.time,
-      ...times,
-    }
-    await store.insertTag(tx, repo, made)
-  }
-  return { made: before === undefined, records: records.length }
+  if (fresh.length === 0) return { made: false, records: 0 }
+  const made = await appendPastMoves(tx, repo, { name, moves: fresh, deprecated: imported.deprecated, actor })
+  return { made, records: fresh.length }
 }
 
 function conflict(tag: string, { time, digest }: ImportedRecord) {

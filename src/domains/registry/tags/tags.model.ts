@@ -21,8 +21,8 @@ export const aTag = kindOf<Tag>('tag')
 
 export const tagType = 'registry.pinfold.dev/Tag'
 
-/** The repo of a tag, by its number and its uid. */
-export type TagRepo = { id: number; uid: string }
+/** The repo of a tag: its number, its uid, and the number of the ledger that its tags are written to. */
+export type TagRepo = { id: number; uid: string; ledger: number }
 
 /** Who moves a tag, by which door, and when as far as the server's clock knows. */
 export type Mover = { now: string; actor: string; source: Source }

@@ -136,7 +136,7 @@ export async function deleteTag(tx: Tx, tag: Tag): Promise<void> {
 }
 
 /** All tags of a repo, or those that point to one digest. */
-export function ofRepo(repo: TagRepo, digest?: string): Sql {
+export function ofRepo(repo: Pick<TagRepo, 'id' | 'uid'>, digest?: string): Sql {
   if (digest === undefined) return sql`t.repo_id = ${repo.id}`
   return sql`t.digest = ${digest} AND t.uid > ${`${repo.uid}/`} AND t.uid < ${`${repo.uid}0`}`
 }
@@ -147,6 +147,14 @@ export function ofUid(uid: string): Sql {
 
 export async function tagsWhere(reader: Reader, where: Sql): Promise<Tag[]> {
   return (await reader.all<Row>(sql`SELECT ${columns} FROM tags t WHERE ${where} ORDER BY t.uid`)).map(fromRow)
+}
+
+/** When the last of the tags that `where` picks was changed; empty when there are none. */
+export async function lastUpdateOf(reader: Reader, where: Sql): Promise<string> {
+  const row = await reader.get<{ time: string | null }>(
+    sql`SELECT max(t.update_time) AS time FROM tags t WHERE ${where}`,
+  )
+  return row?.time ?? ''
 }
 
 /** With so few, PostgreSQL touches nothing but their own rows, and so meets no other writer. */

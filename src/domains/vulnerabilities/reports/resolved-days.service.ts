@@ -11,7 +11,7 @@ import { type Advisory, advisoriesAbout, publicPlace } from '../advisories/publi
 import { affects, namesOf } from './affected.ts'
 import { dayMs, maxMoves, movesBack } from './resolved-reports.model.ts'
 
-export type FollowedTag = { repo: { id: number; uid: string }; tag: string }
+export type FollowedTag = { repo: { id: number; uid: string; ledger: number }; tag: string }
 
 /** A move to an image of which it is known what it contains: the hash of its list of packages. */
 type Step = { time: string; list: string }

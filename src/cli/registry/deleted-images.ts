@@ -1,0 +1,23 @@
+// Repositories that are gone: whoever may read the audit log of their group finds them by the path that they had.
+import { isUid } from '#lib/uid.ts'
+import type { ApiReader } from '../shape/api-pages.ts'
+import { CliError, exitCodes } from '../shape/command.ts'
+
+export type DeletedRepo = { uid: string; group: string; path: string; createTime: string; deleteTime: string }
+
+/**
+ * The deleted repository of a path, `undefined` when there is none that the caller may see. One that was deleted several
+ * times has one history, so the last counts; different ones that had the same path are told apart by their uids.
+ */
+export async function findDeletedImage(
+  list: ApiReader['list'],
+  path: string,
+): Promise<Pick<DeletedRepo, 'uid' | 'deleteTime'> | undefined> {
+  const query = isUid(path) ? { 'uidp.ids': path } : { path }
+  const { items } = await list<DeletedRepo>('/registry/v2/deletedRepos', 'deletedRepos', query)
+  const [last] = items
+  if (new Set(items.map(({ group }) => group)).size < 2) return last
+  const lines = items.map(({ uid, deleteTime }) => `${uid} (deleted on ${deleteTime})`)
+  const message = `several repositories had the path ${path}; name one by its uid:\n${lines.join('\n')}`
+  throw new CliError(exitCodes.failed, message)
+}

@@ -1,0 +1,57 @@
+import type { Handlers } from '#app.ts'
+import {
+  type DeletedRepo as DeletedRepoMessage,
+  type EraseLedgerResponse,
+  LedgersService,
+} from '#gen/pinfold/control/registry/v1/ledgers_pb.ts'
+import { type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { listResponse, readList } from '#lib/lists.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { parentOf } from '#lib/uid.ts'
+import { anErasedLedger, type DeletedRepo, deletedRepoFields, type ErasedLedger } from './deleted-repos.model.ts'
+import * as service from './ledgers.service.ts'
+
+const rules = { fields: deletedRepoFields, defaultOrder: 'delete_time desc' }
+
+export const ledgers: Handlers<typeof LedgersService> = {
+  async listDeletedRepos(call, request) {
+    const { path } = request
+    const listed = await service.listDeletedRepos(call, readList(call, request, rules, { path }))
+    return listResponse(
+      'pinfold.control.registry.v1.ListDeletedReposResponse',
+      'deletedRepos',
+      listed,
+      toMessage,
+      request,
+    )
+  },
+
+  async eraseLedger(call, { repoUid }) {
+    return erasedMessage(await service.eraseLedger(call, repoUid))
+  },
+}
+
+export const ledgerEvents: readonly EventBody[] = [
+  eventBody(LedgersService.method.eraseLedger, anErasedLedger, erasedMessage),
+]
+
+function erasedMessage({ repoUid, paths, records }: ErasedLedger): EraseLedgerResponse {
+  return {
+    $typeName: 'pinfold.control.registry.v1.EraseLedgerResponse',
+    repoUid,
+    paths,
+    records: BigInt(records),
+  }
+}
+
+function toMessage({ uid, path, actor, createTime, deleteTime }: DeletedRepo): DeletedRepoMessage {
+  return {
+    $typeName: 'pinfold.control.registry.v1.DeletedRepo',
+    uid,
+    group: parentOf(uid),
+    path,
+    actor,
+    createTime: timestamp(createTime),
+    deleteTime: timestamp(deleteTime),
+  }
+}

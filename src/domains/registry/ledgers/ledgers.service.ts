@@ -1,0 +1,43 @@
+// Ledgers whose repo is gone: who may see them finds them, and the operator can erase one.
+import type { Call } from '#app.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { listNodes } from '#domains/iam/access/list-nodes.ts'
+import { failedPrecondition, found } from '#lib/errors.ts'
+import type { ListQuery } from '#lib/lists.ts'
+import type { Listed } from '#lib/paging.ts'
+import { parentOf } from '#lib/uid.ts'
+import { deleteHistory } from '../tags/tag-history.store.ts'
+import {
+  anErasedLedger,
+  type DeletedRepo,
+  type DeletedRepoFilter,
+  deletedRepoType,
+  type ErasedLedger,
+} from './deleted-repos.model.ts'
+import * as store from './ledgers.store.ts'
+
+export async function listDeletedRepos(call: Call, query: ListQuery<DeletedRepoFilter>): Promise<Listed<DeletedRepo>> {
+  return listNodes(call, query, store.deletedRepoList)
+}
+
+/** Erases the ledger of a deleted repo for good. Refused while a repo that was made again in its place writes to it. */
+export async function eraseLedger(call: Call, repoUid: string): Promise<ErasedLedger> {
+  const erased = await call.app.db.tx(async (tx): Promise<ErasedLedger> => {
+    const { ledger } = found(await store.findDeletedRepo(tx, repoUid), deletedRepoType, repoUid)
+    const writer = await store.writerOf(tx, ledger)
+    if (writer !== '') {
+      const description = 'a repo that was made again in its place goes on with the ledger; delete it first'
+      throw failedPrecondition({ type: 'LEDGER_IN_USE', subject: writer, description })
+    }
+    const gone = await store.deletedReposOf(tx, ledger)
+    for (const one of gone) await store.deleteDeletedRepo(tx, one)
+    const records = await deleteHistory(tx, ledger)
+    await store.deleteLedger(tx, ledger)
+    const all: ErasedLedger = { repoUid, paths: [...new Set(gone.map(({ path }) => path))], records }
+    const about = { subject: repoUid, group: parentOf(repoUid), resource: anErasedLedger(all) }
+    await emit(tx, call, 'control.registry.ledger.erased', about)
+    return all
+  })
+  call.log.info('ledger erased', erased)
+  return erased
+}
