@@ -1,5 +1,5 @@
 // Lists of what comes after a value in one order, such as what changed since a time, in whatever order they are asked for.
-import type { Page } from '#lib/paging.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import { afterKey, direction, type Listing, mergedPage } from './listing.ts'
 import { ident, list, type Reader, type Sql, sql } from './sql.ts'
 

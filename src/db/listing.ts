@@ -4,7 +4,7 @@
 // place that the node can be listed from; its primary key is the order of the list. `list_counts` holds how many nodes
 // each such place has; every database connection adds to a row of its own, so no row is hot.
 
-import type { Branch, Page } from '#lib/paging.ts'
+import type { Branch, Page } from '#lib/lists/paging.ts'
 import { lineage, parentOf, top } from '#lib/uid.ts'
 import { insertsOf } from './bulk.ts'
 import { ident, join, list, quoted, type Reader, type Sql, sql, type Tx } from './sql.ts'

@@ -25,6 +25,10 @@ export const reasons = {
   INVITE_EMAIL_MISMATCH: { code: 'PERMISSION_DENIED', doc: 'the invite is for another e-mail address' },
   INVITE_EXPIRED: { code: 'PERMISSION_DENIED', doc: 'the invite has expired' },
   INVITE_INVALID: { code: 'PERMISSION_DENIED', doc: 'there is no such invite, or it has been used' },
+  LIST_TOO_LONG: {
+    code: 'RESOURCE_EXHAUSTED',
+    doc: 'a list without pages, as of version 1, is too long to be answered',
+  },
   RATE_LIMITED: { code: 'RESOURCE_EXHAUSTED', doc: 'too many requests; `RetryInfo` says when to try again' },
   REGISTRATION_CLOSED: { code: 'PERMISSION_DENIED', doc: 'nobody can register on this server' },
   RESOURCE_LIMIT_EXCEEDED: { code: 'RESOURCE_EXHAUSTED', doc: 'a limit of the organisation, named in the message' },

@@ -9,7 +9,7 @@ import {
   listAdvisories,
 } from '#domains/vulnerabilities/advisories/advisory-search.store.ts'
 import { type AdvisoryFilter, facets } from '#domains/vulnerabilities/advisories/advisory-terms.model.ts'
-import type { Branch, Page } from '#lib/paging.ts'
+import type { Branch, Page } from '#lib/lists/paging.ts'
 import { importSamples, sampleAdvisory } from '../support/advisories.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { randomFrom } from '../support/random.ts'

@@ -10,7 +10,7 @@ import {
   listVersions,
   type Scope,
 } from '#domains/libraries/artifacts.store.ts'
-import type { Page } from '#lib/paging.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import { artifactsOf, importInto } from '../support/libraries.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
 

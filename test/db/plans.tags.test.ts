@@ -16,7 +16,7 @@ import {
   tagsWhere,
 } from '#domains/registry/tags/tags.store.ts'
 import type { Field } from '#lib/fields.ts'
-import type { Page } from '#lib/paging.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
 
 let pinfold: Pinfold

@@ -96,6 +96,14 @@ const isRule = (one: Import): boolean =>
 const typesOfGround = ['src/db/sql.ts', 'src/db/leases.ts', 'src/duty.ts']
 const everywhere = (one: Import): boolean => one.to === 'src/app.ts' || (one.typeOnly && typesOfGround.includes(one.to))
 
+/** The packages whose messages a file may make, by its role. Our own messages may hold those of version 2. */
+const packages: Record<string, RegExp> = {
+  v1: /^gen\/pinfold\/[a-z]+\/v1\//,
+  v2: /^gen\/pinfold\/[a-z]+\/v2\//,
+  control: /^gen\/pinfold\/(?:control\/[a-z]+\/v1|[a-z]+\/v2)\/|^gen\/pinfold\/registry\/events_pb\.ts$/,
+}
+const ofVersion = (one: Import): boolean => packages[roomOf(one.from)]!.test(one.to)
+
 const allowed: Record<string, (one: Import, to: string) => boolean> = {
   lib: (_, to) => to === 'lib',
   versions: (_, to) => to === 'versions' || to === 'lib',
@@ -107,10 +115,13 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     ['lib', 'service', 'blobs', 'contents', 'versions'].includes(to) ||
     (sameDomain(one) && ['model', 'store'].includes(to)) ||
     isRule(one),
+  v1: (one, to) =>
+    to === 'lib' || ofVersion(one) || (sameDomain(one) && (['service', 'model', 'v1'].includes(to) || isRule(one))),
   v2: (one, to) =>
-    to === 'gen' || to === 'lib' || (sameDomain(one) && (['service', 'model', 'v2'].includes(to) || isRule(one))),
+    to === 'lib' || ofVersion(one) || (sameDomain(one) && (['service', 'model', 'v2'].includes(to) || isRule(one))),
   duty: (one, to) => to === 'lib' || (sameDomain(one) && ['model', 'store', 'service'].includes(to)) || isRule(one),
-  control: (one, to) => allowed.v2!(one, to),
+  control: (one, to) =>
+    to === 'lib' || ofVersion(one) || (sameDomain(one) && (['service', 'model', 'v2'].includes(to) || isRule(one))),
   resources: (one, to) => to === 'lib' || (to === 'model' && sameDomain(one)),
   domain: (one, to) => to === 'gen' || to === 'lib' || (sameDomain(one) && ['v1', 'v2', 'control'].includes(to)),
   edge: (one, to) => ['edge', 'issuer', 'lib'].includes(to) || one.to === 'src/domains/iam/access/rights.ts',
@@ -199,6 +210,14 @@ test('imports are relative inside a room and start with # across rooms', () => {
 })
 
 test('a forbidden import would be noticed', () => {
+  const refused = (from: string, to: string) => {
+    const planted: Import = { from: `src/domains/${from}`, to, typeOnly: false, specifier: to }
+    return !allowed[roomOf(planted.from)]!(planted, roomOf(planted.to))
+  }
+  const [older, newer] = ['v1', 'v2'].map((version) => `gen/pinfold/iam/${version}/roles_pb.ts`)
+  assert.ok(refused('iam/roles/roles.v2.ts', older!) && refused('iam/roles/roles.v1.ts', newer!))
+  assert.ok(refused('iam/roles/roles.v1.ts', 'src/domains/iam/roles/roles.v2.ts'))
+  assert.ok(!refused('iam/roles/roles.v2.ts', newer!) && !refused('iam/roles/roles.v1.ts', older!))
   const planted: Import = { from: 'src/lib/uid.ts', to: 'src/db/sql.ts', typeOnly: false, specifier: '#db/sql.ts' }
   assert.equal(allowed[roomOf(planted.from)]!(planted, roomOf(planted.to)), false)
   assert.ok(all.length > 100, 'the pattern that finds imports no longer finds them')

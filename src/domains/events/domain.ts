@@ -4,10 +4,10 @@ import { DeliveriesService } from '#gen/pinfold/control/events/v1/deliveries_pb.
 import { EventStreamService } from '#gen/pinfold/control/events/v1/stream_pb.ts'
 import { SubscriptionsService } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
 import type { EventBody } from '#lib/events/event-body.ts'
-import { audit } from './audit/audit.v2.ts'
-import { deliveries, deliveryEvents } from './delivery/deliveries.v2.ts'
-import { registryEvents } from './outbox/registry-events.v2.ts'
-import { eventStream } from './stream/stream.v2.ts'
+import { audit } from './audit/audit.control.ts'
+import { deliveries, deliveryEvents } from './delivery/deliveries.control.ts'
+import { registryEvents } from './outbox/registry-events.control.ts'
+import { eventStream } from './stream/stream.control.ts'
 import { subscriptionEvents, subscriptions } from './subscriptions/subscriptions.v2.ts'
 
 export const services: readonly Service[] = [

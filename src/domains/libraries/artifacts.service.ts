@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
 import { type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
-import type { ListQuery } from '#lib/lists.ts'
-import { type Listed, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists/lists.ts'
+import { type Listed, toListed } from '#lib/lists/paging.ts'
 import { placeOf, readCuda } from './artifact-places.ts'
 import {
   type Artifact,

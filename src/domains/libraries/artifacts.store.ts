@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterKey, countAt, direction, type Keys, type Listing, mergedPage, placeQuery } from '#db/listing.ts'
 import { ident, join, list, type Reader, type Sql, sql } from '#db/sql.ts'
 import { type Candidates, candidatesOf, holds, type IdRange } from '#db/trigrams.ts'
-import type { Page } from '#lib/paging.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import {
   type Artifact,
   type ArtifactVersion,

@@ -4,7 +4,7 @@ import type {
   ArtifactsService,
   ArtifactVersion as ArtifactVersionMessage,
 } from '#gen/pinfold/libraries/v2/artifacts_pb.ts'
-import { listResponse, readList } from '#lib/lists.ts'
+import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import {
   type Artifact,

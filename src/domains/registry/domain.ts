@@ -2,6 +2,7 @@ import type { Service } from '#app.ts'
 import { BlobControlService } from '#gen/pinfold/control/registry/v1/blobs_pb.ts'
 import { LedgersService } from '#gen/pinfold/control/registry/v1/ledgers_pb.ts'
 import { TagHistoryService } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
+import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { ImagesService } from '#gen/pinfold/registry/v2/images_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
@@ -9,6 +10,7 @@ import type { EventBody } from '#lib/events/event-body.ts'
 import { collection } from './blobs/collection.control.ts'
 import { images } from './images/images.v2.ts'
 import { ledgerEvents, ledgers } from './ledgers/ledgers.control.ts'
+import { registryV1, repoEventsV1 } from './repos/repos.v1.ts'
 import { repoEvents, repos } from './repos/repos.v2.ts'
 import { tagHistory } from './tags/tag-history.control.ts'
 import { tagEvents, tags } from './tags/tags.v2.ts'
@@ -20,6 +22,7 @@ export const services: readonly Service[] = [
   { desc: LedgersService, handlers: ledgers },
   { desc: BlobControlService, handlers: collection },
   { desc: ImagesService, handlers: images },
+  { desc: Registry, handlers: registryV1 },
 ]
 
-export const eventBodies: readonly EventBody[] = [...repoEvents, ...tagEvents, ...ledgerEvents]
+export const eventBodies: readonly EventBody[] = [...repoEvents, ...repoEventsV1, ...tagEvents, ...ledgerEvents]

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { addToLists, countNodes, countUpTo, type Keys, type Listing, listPage, removeFromLists } from '#db/listing.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Branch, Page } from '#lib/paging.ts'
+import type { Branch, Page } from '#lib/lists/paging.ts'
 import { parentOf, top } from '#lib/uid.ts'
 import { type AuditEntry, type AuditFilter, maxCounted } from './audit.model.ts'
 

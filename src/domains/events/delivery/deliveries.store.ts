@@ -1,6 +1,6 @@
 // Deliveries and settings as their owners see and change them.
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Page } from '#lib/paging.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import type { AttemptResult, Delivery, DeliveryAttempt, DeliveryState, Settings } from './deliveries.model.ts'
 import { deliveryUid } from './deliveries.model.ts'
 import type { Target } from './sending.store.ts'

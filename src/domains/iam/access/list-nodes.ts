@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
-import type { ListQuery } from '#lib/lists.ts'
-import { type Branch, type Listed, type Page, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists/lists.ts'
+import { type Branch, type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import { listScope, type ScopeRules } from './list-scope.ts'
 
 /**

@@ -9,7 +9,7 @@ import {
   removeFromLists,
 } from '#db/listing.ts'
 import { ident, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Branch, Page } from '#lib/paging.ts'
+import type { Branch, Page } from '#lib/lists/paging.ts'
 import type { Resource } from '#lib/resource.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { Group } from './groups.model.ts'

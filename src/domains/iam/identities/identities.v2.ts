@@ -7,7 +7,7 @@ import {
 } from '#gen/pinfold/iam/v2/identities_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse, readList } from '#lib/lists.ts'
+import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
 import { anIdentity, type Identity, identityFields, type Relationship, relationshipTypes } from './identities.model.ts'

@@ -6,7 +6,7 @@ import {
 } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse, readList } from '#lib/lists.ts'
+import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
 import { anInvite, type GroupInvite, groupInviteFields, type HydratedInvite } from './group-invites.model.ts'

@@ -1,5 +1,5 @@
 import { ident, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Page } from '#lib/paging.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import type { TermsAcceptance } from './terms.model.ts'
 
 const uid = sql`(t.group_uid || ' ' || t.doc_id)`

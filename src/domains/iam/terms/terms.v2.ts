@@ -5,7 +5,7 @@ import {
   TermsService,
 } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse, readList } from '#lib/lists.ts'
+import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { type Accepted, acceptedTerms, type TermsAcceptance, termsFields } from './terms.model.ts'
 import * as service from './terms.service.ts'

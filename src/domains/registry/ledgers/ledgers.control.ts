@@ -5,7 +5,7 @@ import {
   LedgersService,
 } from '#gen/pinfold/control/registry/v1/ledgers_pb.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse, readList } from '#lib/lists.ts'
+import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { parentOf } from '#lib/uid.ts'
 import { anErasedLedger, type DeletedRepo, deletedRepoFields, type ErasedLedger } from './deleted-repos.model.ts'

@@ -6,8 +6,8 @@ import { requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { AppError, alreadyExists, type FieldViolation, found, invalid, permissionDenied } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch, snakeCase } from '#lib/fields.ts'
-import type { ListQuery } from '#lib/lists.ts'
-import type { Listed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists/lists.ts'
+import type { Listed } from '#lib/lists/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { forgetBlobs } from '../blobs/blobs.service.ts'
 import { forgetContents } from '../images/image-contents.service.ts'
@@ -28,9 +28,12 @@ import {
 } from './repos.model.ts'
 import * as store from './repos.store.ts'
 
-export type NewRepo = Omit<Repo, 'uid' | 'createTime' | 'updateTime'>
+export type NewRepo = Omit<Repo, 'uid' | 'createTime' | 'updateTime'> & { readme?: string }
+/** With its readme, where a version of the API shows the two together. */
+export type FullRepo = Repo & { readme: string }
 
 const admin = capabilityNumber('repo.internal.admin')
+const update = capabilityNumber('repo.update')
 
 export async function getRepo(call: Call, uid: string): Promise<Repo> {
   return found(await store.findRepo(call.app.db, uid), repoType, uid)
@@ -40,10 +43,11 @@ export async function listRepos(call: Call, query: ListQuery<store.RepoFilter>):
   return listNodes(call, query, store.repoList)
 }
 
-export async function createRepo(work: Work, parent: string, input: NewRepo): Promise<Repo> {
+export async function createRepo(work: Work, parent: string, { readme = '', ...input }: NewRepo): Promise<FullRepo> {
   const created: Repo = { ...input, uid: newUid(parent), createTime: work.cause.now, updateTime: work.cause.now }
   checkAdmin(work, parent, created)
   checkRepo(created)
+  checkReadme(work, parent, readme, 'readme')
 
   const repo = await work.app.db.tx(async (tx) => {
     await requireGroup(tx, parent)
@@ -57,8 +61,10 @@ export async function createRepo(work: Work, parent: string, input: NewRepo): Pr
     if (!(await store.insertRepo(tx, created))) {
       throw alreadyExists(repoType, input.name, 'a repo of the group has this name')
     }
-    await emit(tx, work, 'registry.repo.created', { subject: created.uid, group: parent, resource: aRepo(created) })
-    return created
+    if (readme !== '') await store.setReadme(tx, created.uid, readme, created.createTime)
+    const full: FullRepo = { ...created, readme }
+    await emit(tx, work, 'registry.repo.created', { subject: created.uid, group: parent, resource: aRepo(full) })
+    return full
   })
   work.log.info('repo created', { uid: repo.uid })
   return repo
@@ -77,6 +83,48 @@ export async function updateRepo(call: Call, uid: string, patch: Patch<Repo>): P
   })
   call.log.info('repo updated', { uid, paths: patch.paths })
   return repo
+}
+
+/**
+ * Replaces all that may change, the readme too. What only administrators of the catalogue set keeps its value where
+ * somebody else leaves it empty.
+ */
+export async function replaceRepo(work: Work, uid: string, input: Required<NewRepo>): Promise<FullRepo> {
+  const isAdmin = work.caller.rights.holds(uid, [admin])
+  const kept = isAdmin ? [] : adminFields.filter((name) => isUnset(input[name]))
+  const paths = Object.keys(repoFields).filter((name) => !kept.some((one) => one === name))
+  const repo = await work.app.db.tx(async (tx) => {
+    const before = found(await store.findRepo(tx, uid), repoType, uid)
+    const patch = { paths: paths.map(snakeCase), value: input }
+    const after = { ...applyPatch<Repo>(repoFields, before, patch), updateTime: work.cause.now }
+    checkAdmin(work, uid, after, before)
+    checkRepo(after)
+    const earlier = await store.readmeOf(tx, uid)
+    const readme = input.readme === '' && !isAdmin ? earlier : input.readme
+    if (readme !== earlier) {
+      checkReadme(work, uid, readme, 'readme')
+      await store.setReadme(tx, uid, readme, work.cause.now)
+    }
+    await store.patchRepo(tx, before, after)
+    const full: FullRepo = { ...after, readme }
+    await emit(tx, work, 'registry.repo.updated', { subject: uid, group: parentOf(uid), resource: aRepo(full) })
+    return full
+  })
+  work.log.info('repo replaced', { uid })
+  return repo
+}
+
+/** Creates the repo, or replaces the one of this name, for which the caller needs `repo.update` as well. */
+export async function createOrReplaceRepo(work: Work, parent: string, input: Required<NewRepo>): Promise<FullRepo> {
+  try {
+    return await createRepo(work, parent, input)
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === 'ALREADY_EXISTS')) throw error
+    const there = await store.findRepoRow(work.app.db, { group: parent, name: input.name })
+    if (!there) throw error
+    if (!work.caller.rights.holds(there.uid, [update])) throw permissionDenied()
+    return replaceRepo(work, there.uid, input)
+  }
 }
 
 /** Its tags are deleted with it; the ledger stays, and says so. */
@@ -109,8 +157,7 @@ export async function getRepoReadme(call: Call, uid: string): Promise<RepoReadme
 export async function updateRepoReadme(call: Call, uid: string, patch: Patch<RepoReadme>): Promise<RepoReadme> {
   const changes = patch.paths.includes('content')
   const content = patch.value.content ?? ''
-  const problem = changes ? problemOfReadme(content) : undefined
-  if (problem) throw invalid({ field: 'content', description: problem })
+  if (changes) checkReadme(call, uid, content, 'content')
 
   const readme = await call.app.db.tx(async (tx) => {
     const before = found(await store.findRepo(tx, uid), repoType, uid)
@@ -133,12 +180,22 @@ function checkRepo(repo: Repo): void {
   checkFields<Repo>(repoFields, repo, problems)
 }
 
+function isUnset(value: unknown): boolean {
+  return value === 0 || (Array.isArray(value) && value.length === 0)
+}
+
 function checkAdmin({ caller }: Work, place: string, after: Repo, before?: Repo): void {
-  const isEmpty = (value: unknown) => value === 0 || (Array.isArray(value) && value.length === 0)
   const changed = adminFields.filter((name) => {
-    return before ? JSON.stringify(before[name]) !== JSON.stringify(after[name]) : !isEmpty(after[name])
+    return before ? JSON.stringify(before[name]) !== JSON.stringify(after[name]) : !isUnset(after[name])
   })
   if (changed.length > 0 && !caller.rights.holds(place, [admin])) {
     throw permissionDenied(`only administrators of the catalogue set ${changed.map(snakeCase).join(', ')}`)
   }
+}
+
+function checkReadme({ caller }: Work, place: string, content: string, field: string): void {
+  if (content === '') return
+  const problem = problemOfReadme(content)
+  if (problem) throw invalid({ field, description: problem })
+  if (!caller.rights.holds(place, [admin])) throw permissionDenied(`only administrators of the catalogue set ${field}`)
 }

@@ -8,7 +8,7 @@ import {
   TagHistoryRecord_Source,
   type TagHistoryService,
 } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
-import { readPage } from '#lib/paging.ts'
+import { readPage } from '#lib/lists/paging.ts'
 import { type Instant, timestamp, toIso } from '#lib/timestamp.ts'
 import { historyFields } from './tag-history.model.ts'
 import * as service from './tag-history.service.ts'

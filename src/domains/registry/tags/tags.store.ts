@@ -11,7 +11,7 @@ import {
 } from '#db/listing.ts'
 import { type Beyond, countBeyond, listBeyond } from '#db/listing-beyond.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Page } from '#lib/paging.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import { shapeOf, type Tag, type TagRepo, visibleShapes } from './tags.model.ts'
 
 type Row = Omit<Tag, 'deprecated' | 'bundles'> & { deprecated: number; bundles: string }

@@ -9,7 +9,7 @@ import {
 } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { snakeCase } from '#lib/fields.ts'
-import { listResponse, readList } from '#lib/lists.ts'
+import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { advisoryFields } from './advisories.model.ts'
 import * as service from './advisories.service.ts'

@@ -2,7 +2,7 @@
 // others are looked up for what it finds; where none leads, the list is walked in its order until the page is full.
 import { after, bounds, countNodes, direction, listPage, placeOf, union } from '#db/listing.ts'
 import { ident, join, list, type Reader, type Sql, sql } from '#db/sql.ts'
-import type { Branch, Page } from '#lib/paging.ts'
+import type { Branch, Page } from '#lib/lists/paging.ts'
 import type { Advisory } from './advisories.model.ts'
 import { columns, fromRow, listing, type Row } from './advisories.store.ts'
 import { findTerms } from './advisory-index.store.ts'

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { App, Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { findOrganization } from '#domains/iam/groups/groups.service.ts'
-import { type Listed, type Page, toListed } from '#lib/paging.ts'
+import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import { type Advisory, type AdvisoryEvent, reviewStates } from './advisories.model.ts'
 import * as store from './publication.store.ts'
 

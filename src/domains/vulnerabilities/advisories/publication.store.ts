@@ -1,6 +1,6 @@
 // What is published: for each origin package the advisories of a group that have an approved event.
 import { join, list, type Reader, type Sql, sql } from '#db/sql.ts'
-import type { Page } from '#lib/paging.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import type { Advisory } from './advisories.model.ts'
 import { columns, fromRow, type Row } from './advisories.store.ts'
 import { facets } from './advisory-terms.model.ts'

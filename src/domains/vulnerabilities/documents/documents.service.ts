@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
 import { invalid } from '#lib/errors.ts'
-import type { ListQuery } from '#lib/lists.ts'
-import type { Listed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists/lists.ts'
+import type { Listed } from '#lib/lists/paging.ts'
 import { type AdvisoryEvent, listPublications, type Publication } from '../advisories/publication.service.ts'
 
 export type { Publication } from '../advisories/publication.service.ts'

@@ -6,7 +6,7 @@ import {
   type ListDocumentsRequest,
   type ListDocumentsResponse,
 } from '#gen/pinfold/advisory/v2/security_advisory_pb.ts'
-import { listResponse, readList } from '#lib/lists.ts'
+import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { type Event, listDocuments as list, type Publication } from './documents.service.ts'
 

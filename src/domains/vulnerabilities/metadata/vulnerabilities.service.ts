@@ -2,8 +2,8 @@ import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { type FieldViolation, invalid, refuseIfAny } from '#lib/errors.ts'
 import { violationsOf } from '#lib/fields.ts'
-import type { ListQuery } from '#lib/lists.ts'
-import { type Listed, toListed } from '#lib/paging.ts'
+import type { ListQuery } from '#lib/lists/lists.ts'
+import { type Listed, toListed } from '#lib/lists/paging.ts'
 import {
   maxListed,
   referenceFields,

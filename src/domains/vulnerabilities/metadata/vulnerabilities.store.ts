@@ -1,5 +1,5 @@
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import type { Page } from '#lib/paging.ts'
+import type { Page } from '#lib/lists/paging.ts'
 import type { Severity, Vulnerability } from './vulnerabilities.model.ts'
 
 type Row = Omit<Vulnerability, 'aliases' | 'references' | 'severities'> & {

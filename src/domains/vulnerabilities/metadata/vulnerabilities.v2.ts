@@ -6,7 +6,7 @@ import type {
   Severity,
   VulnerabilityMetadata,
 } from '#gen/pinfold/advisory/v2/security_advisory_pb.ts'
-import { listResponse, readList } from '#lib/lists.ts'
+import { listResponse, readList } from '#lib/lists/lists.ts'
 import { type Vulnerability, vulnerabilityFields } from './vulnerabilities.model.ts'
 import * as service from './vulnerabilities.service.ts'
 

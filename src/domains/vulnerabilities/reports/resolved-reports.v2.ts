@@ -5,7 +5,7 @@ import type {
   ResolvedVulnsReport,
   Severity,
 } from '#gen/pinfold/advisory/v2/security_advisory_pb.ts'
-import { listResponse, readList } from '#lib/lists.ts'
+import { listResponse, readList } from '#lib/lists/lists.ts'
 import { type Instant, timestamp, toIso } from '#lib/timestamp.ts'
 import { type ResolvedReport, reportFields } from './resolved-reports.model.ts'
 import { listResolvedReports } from './resolved-reports.service.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import type { Sealer } from './crypto/seal.ts'
-import { invalid } from './errors.ts'
-import { camelCase, type Field, snakeCase } from './fields.ts'
+import type { Sealer } from '../crypto/seal.ts'
+import { invalid } from '../errors.ts'
+import { camelCase, type Field, snakeCase } from '../fields.ts'
 
 /** What every list request carries. */
 export type PageRequest = { pageSize: number; pageToken: string; orderBy: string; skip: number }

@@ -9,7 +9,7 @@ import {
 } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { listResponse, readList } from '#lib/lists.ts'
+import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import {
   aTestEvent,

@@ -1,0 +1,96 @@
+// Version 1 of repos: other names, lists in full, and a PUT that replaces. The rules are those of version 2.
+
+import { create } from '@bufbuild/protobuf'
+import type { Handlers } from '#app.ts'
+import {
+  CatalogTier,
+  DeleteRepoRequestSchema,
+  Registry,
+  type Repo as RepoMessage,
+} from '#gen/pinfold/registry/v1/registry_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { wholeList } from '#lib/lists/lists.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { empty } from '#lib/wire.ts'
+import { aRepo, type Repo } from './repos.model.ts'
+import * as service from './repos.service.ts'
+
+/** The tiers in the order of the numbers that version 2 gives them. */
+const tiers: readonly number[] = [
+  CatalogTier.UNKNOWN,
+  CatalogTier.APPLICATION,
+  CatalogTier.BASE,
+  CatalogTier.FIPS,
+  CatalogTier.AI,
+  CatalogTier.DEVTOOLS,
+  CatalogTier.COMMERCIAL,
+]
+
+export const registryV1: Handlers<typeof Registry> = {
+  async createRepo(call, { parentId, repo, preventExisting }) {
+    const input = fromMessage(repo)
+    const make = preventExisting ? service.createRepo : service.createOrReplaceRepo
+    return toMessage(await make(call, parentId, input))
+  },
+
+  async updateRepo(call, repo) {
+    return toMessage(await service.replaceRepo(call, repo.id, fromMessage(repo)))
+  },
+
+  async listRepos(call, { uidp, name, id }) {
+    const filter = { name: name || undefined }
+    const repos = await wholeList(call, { uidp, id }, filter, service.listRepos)
+    const shown = id === '' ? repos : await Promise.all(repos.map((repo) => withReadme(call, repo)))
+    return { $typeName: 'pinfold.platform.registry.RepoList', items: shown.map(toMessage) }
+  },
+
+  // No repo copies from another yet.
+  async getRepoCountBySource() {
+    return { $typeName: 'pinfold.platform.registry.RepoCount', count: 0n }
+  },
+
+  async deleteRepo(call, { id }) {
+    await service.deleteRepo(call, id)
+    return empty
+  },
+}
+
+export const repoEventsV1: readonly EventBody[] = [
+  eventBody(Registry.method.createRepo, aRepo, toMessage),
+  eventBody(Registry.method.updateRepo, aRepo, toMessage),
+  eventBody(Registry.method.deleteRepo, aDeletion, ({ uid }) => create(DeleteRepoRequestSchema, { id: uid })),
+]
+
+async function withReadme(call: Parameters<typeof service.getRepoReadme>[0], repo: Repo): Promise<service.FullRepo> {
+  return { ...repo, readme: (await service.getRepoReadme(call, repo.uid)).content }
+}
+
+function fromMessage(repo: RepoMessage | undefined) {
+  if (!repo) throw invalid({ field: 'repo', description: 'is required' })
+  const catalogTier = tiers.indexOf(repo.catalogTier)
+  if (catalogTier < 0) throw invalid({ field: 'catalog_tier', description: 'is not a known value of CatalogTier' })
+  if (repo.syncConfig) {
+    throw invalid({ field: 'sync_config', description: 'copying from another repo is not supported yet' })
+  }
+  if (repo.customOverlay) {
+    throw invalid({ field: 'custom_overlay', description: 'custom assembly is not enabled for this repo' })
+  }
+  const { name, description, bundles, aliases, activeTags, readme } = repo
+  return { name, description, catalogTier, bundles, aliases, activeTags, readme }
+}
+
+function toMessage(repo: Repo & { readme?: string }): RepoMessage {
+  return {
+    $typeName: 'pinfold.platform.registry.Repo',
+    id: repo.uid,
+    name: repo.name,
+    description: repo.description,
+    catalogTier: (tiers[repo.catalogTier] ?? CatalogTier.UNKNOWN) as CatalogTier,
+    bundles: repo.bundles,
+    aliases: repo.aliases,
+    activeTags: repo.activeTags,
+    readme: repo.readme ?? '',
+    createTime: timestamp(repo.createTime),
+  }
+}

@@ -1,0 +1,93 @@
+// How a list method is asked and answers; the same for every list and every version of the API.
+import { AppError } from '../errors.ts'
+import { isUid } from '../uid.ts'
+import { type Listed, type ListRules, type Page, type PageRequest, type PagingCall, readPage } from './paging.ts'
+
+/** The filter that every list of nodes shares; its members narrow each other. */
+export type UidpFilter = {
+  ancestorsOf: string
+  descendantsOf: string
+  childrenOf: string
+  inRoot: boolean
+  ids: readonly string[]
+}
+
+/** What a service is asked to list. A page may be larger than any that a client can ask for. */
+export type ListQuery<F> = { uidp: UidpFilter | undefined; page: Page; filter: F }
+
+/** Reads what all list requests have. `filter` is what else the method can be asked for. */
+export function readList<F>(
+  call: PagingCall,
+  request: PageRequest & { uidp?: UidpFilter | undefined },
+  rules: ListRules,
+  filter: F,
+): ListQuery<F> {
+  const { uidp } = request
+  return { uidp, filter, page: readPage(call, request, rules, [uidp, filter]) }
+}
+
+/** What all list responses have; the total only where there are not too many to count. */
+type PageMembers<N> = { nextPageToken: string; skipped: number } & (undefined extends N
+  ? { totalCount?: bigint }
+  : { totalCount: bigint })
+
+/** The response that shows a page, its items in the member that is named. */
+export function listResponse<S extends string, K extends string, T, M, N extends number | undefined>(
+  $typeName: S,
+  member: K,
+  { items, next, total }: Listed<T, N>,
+  toMessage: (item: T) => M,
+  { skip }: { skip: number },
+): { $typeName: S } & Record<K, M[]> & PageMembers<N> {
+  const shown = { [member]: items.map((item) => toMessage(item)) } as Record<K, M[]>
+  const totals = (total === undefined ? {} : { totalCount: BigInt(total) }) as { totalCount: bigint }
+  return { $typeName, ...shown, nextPageToken: next, skipped: skip, ...totals }
+}
+
+/** How many items a list that has no pages may have. */
+const maxWhole = 100_000
+const wholePage = 1000
+
+/**
+ * All that a service lists, in the order of the uids, for versions whose lists have no pages. What does not exist or may
+ * not be seen is no error there but an empty list. Throws RESOURCE_EXHAUSTED when there is too much of it.
+ */
+export async function wholeList<C extends { signal: AbortSignal }, T extends { uid: string }, F>(
+  call: C,
+  { uidp, id }: { uidp: UidpFilter | undefined; id: string },
+  filter: F,
+  list: (call: C, query: ListQuery<F>) => Promise<Listed<T, number | undefined>>,
+): Promise<T[]> {
+  if (id !== '' && !isUid(id)) return []
+  const places = id === '' ? uidp : { ...everywhere, ...uidp, ids: [id] }
+  if (id !== '' && uidp !== undefined && uidp.ids.length > 0 && !uidp.ids.includes(id)) return []
+  const items: T[] = []
+  for (let last = ''; ; last = items.at(-1)!.uid) {
+    call.signal.throwIfAborted()
+    const page: Page = {
+      order: { field: 'uid', column: 'uid', desc: false },
+      after: last === '' ? undefined : { value: last, uid: last },
+      size: wholePage,
+      skip: 0,
+      binding: '',
+    }
+    const found = await list(call, { uidp: places, page, filter }).catch(emptyIfUnseen<T>)
+    items.push(...found.items)
+    if (found.next === '') return items
+    if (items.length >= maxWhole) throw tooLong()
+  }
+}
+
+const everywhere: UidpFilter = { ancestorsOf: '', descendantsOf: '', childrenOf: '', inRoot: false, ids: [] }
+
+function emptyIfUnseen<T>(error: unknown): Listed<T, number | undefined> {
+  if (error instanceof AppError && (error.code === 'NOT_FOUND' || error.code === 'PERMISSION_DENIED')) {
+    return { items: [], total: 0, next: '' }
+  }
+  throw error
+}
+
+function tooLong(): AppError {
+  const message = `the list has more than ${maxWhole} items; narrow it, or use version 2, which has pages`
+  return new AppError('RESOURCE_EXHAUSTED', message, { reason: 'LIST_TOO_LONG' })
+}

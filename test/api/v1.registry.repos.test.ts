@@ -1,0 +1,134 @@
+// Version 1 of repos: the same resources, events and rights as version 2, in other names and shapes.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { assertDenied, assertInvalid } from '../support/expect.ts'
+import { type Client, type Json, roleUids } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
+
+const { pinfold, operator, member, holding, org, ...scene } = await startScene()
+const editor = await member(roleUids.editor)
+const stranger = await scene.stranger()
+after(() => pinfold[Symbol.asyncDispose]())
+
+const create = (body: Json, client: Client = operator, parent: string = org.uid, query = '') =>
+  client.post(`/registry/v1/repos/${parent}${query}`, body)
+const put = (id: string, body: Json, client: Client = operator) => client.call('PUT', `/registry/v1/repos/${id}`, body)
+const list = async (query: string, client: Client = operator) => {
+  const { status, body } = await client.get(`/registry/v1/repos?${query}`)
+  assert.equal(status, 200)
+  return body.items as Json[]
+}
+
+type EventRow = { type: string; source: string; body_type: string; body: string }
+const eventsOf = (subject: string) =>
+  pinfold.app.db.all<EventRow>(sql`SELECT * FROM events_outbox WHERE subject = ${subject} ORDER BY id`)
+
+test('a repo of version 1 is the same repo in version 2', async () => {
+  const made = await create({ name: 'both', description: 'one', catalogTier: 'FIPS', readme: '# Both' })
+  assert.equal(made.status, 200)
+  const { id, createTime } = made.body
+  assert.deepEqual(made.body, {
+    id,
+    name: 'both',
+    description: 'one',
+    catalogTier: 'FIPS',
+    readme: '# Both',
+    bundles: [],
+    aliases: [],
+    activeTags: [],
+    createTime,
+  })
+  const { body: newer } = await operator.get(`/registry/v2/repos/${id}`)
+  assert.equal(newer.catalogTier, 'CATALOG_TIER_FIPS')
+  assert.equal((await operator.get(`/registry/v2/repos/${id}/readme`)).body.content, '# Both')
+  assert.deepEqual(await list(`id=${id}`), [made.body])
+})
+
+test('events have the body, the source and the type of body of the version that was called', async () => {
+  const { id } = (await create({ name: 'told' })).body
+  await put(id, { name: 'told', description: 'two' })
+  await operator.patch(`/registry/v2/repos/${id}`, { description: 'three' })
+  assert.equal((await operator.delete(`/registry/v1/repos/${id}`)).status, 200)
+
+  const [created, replaced, patched, deleted] = await eventsOf(id)
+  const type = (verb: string) => `dev.pinfold.api.platform.registry.repo.${verb}.v1`
+  for (const [row, verb, version] of [
+    [created, 'created', ''],
+    [replaced, 'updated', ''],
+    [patched, 'updated', '.v2'],
+  ] as const) {
+    assert.equal(row!.type, type(verb))
+    assert.equal(row!.body_type, `pinfold.platform.registry${version}.Repo`)
+    assert.equal(row!.source, version === '' ? '/registry/v1/repos' : '/registry/v2/repos')
+    assert.equal(JSON.parse(row!.body)[version === '' ? 'id' : 'uid'], id)
+  }
+  assert.equal(deleted!.type, type('deleted'))
+  assert.equal(deleted!.body_type, 'pinfold.platform.registry.DeleteRepoRequest')
+  assert.deepEqual(JSON.parse(deleted!.body), { id })
+})
+
+test('a repo of this name is replaced, unless that is to be prevented', async () => {
+  const { id } = (await create({ name: 'again', description: 'first', readme: 'Text' })).body
+  const second = await create({ name: 'again', description: 'second' })
+  assert.deepEqual([second.status, second.body.id, second.body.readme], [200, id, ''])
+  const prevented = await create({ name: 'again' }, operator, org.uid, '?prevent_existing=true')
+  assert.deepEqual([prevented.status, prevented.body.code], [409, 6])
+
+  const maker = await holding('CAP_REPO_CREATE')
+  assertDenied(await create({ name: 'again', description: 'third' }, maker))
+  assert.equal((await list(`id=${id}`))[0]!.description, 'second')
+})
+
+test('a PUT empties what it leaves out, but for what only administrators of the catalogue set', async () => {
+  const full = { name: 'full', description: 'text', catalogTier: 'BASE', bundles: ['base'], readme: 'Read me' }
+  const { id } = (await create(full)).body
+  const byEditor = await put(id, {}, editor)
+  assert.equal(byEditor.status, 200, byEditor.text)
+  assert.deepEqual(
+    { ...byEditor.body, createTime: '' },
+    { ...full, id, description: '', aliases: [], activeTags: [], createTime: '' },
+  )
+  assertDenied(await put(id, { catalogTier: 'AI' }, editor))
+  assertDenied(await put(id, { readme: 'mine' }, editor))
+  assertInvalid(await put(id, { name: 'other' }), 'name')
+
+  const { body } = await put(id, {})
+  assert.deepEqual([body.catalogTier ?? 'UNKNOWN', body.bundles, body.readme], ['UNKNOWN', [], ''])
+  assert.equal((await put(`${org.uid}/0123456789abcdef`, {})).status, 404)
+})
+
+test('a list is complete, and what is missing or may not be seen is an empty one', async () => {
+  const folder = (await pinfold.seed.group(org.uid)).uid
+  const names = Array.from({ length: 60 }, (_, i) => `r${String(i).padStart(2, '0')}`)
+  for (const name of names) await pinfold.seed.repo(folder, { name })
+  const all = await list(`uidp.childrenOf=${folder}`)
+  assert.deepEqual(all.map(({ name }) => name).sort(), names)
+  assert.deepEqual(
+    all.map(({ id }) => id),
+    all.map(({ id }) => id).sort(),
+  )
+  assert.deepEqual(
+    (await list(`uidp.descendantsOf=${folder}&name=r07`)).map(({ name }) => name),
+    ['r07'],
+  )
+
+  const { id } = all[0]!
+  for (const query of [`id=${folder}/0123456789abcdef`, 'id=nonsense', `uidp.childrenOf=${folder}/0123456789abcdef`]) {
+    assert.deepEqual(await list(query), [], query)
+  }
+  for (const query of [`id=${id}`, `uidp.childrenOf=${folder}`, 'name=r07']) {
+    assert.deepEqual(await list(query, stranger), [], query)
+  }
+  assertInvalid(await operator.get('/registry/v1/repos?uidp.childrenOf=nonsense'), 'uidp.children_of')
+  assert.deepEqual((await operator.get(`/registry/v1/repocountbysource/${id}`)).body, { count: '0' })
+})
+
+test('what is wrong is named, and what cannot be done yet is refused', async () => {
+  assertInvalid(await create({ name: 'No Such Name' }), 'name')
+  assertInvalid(await create({ name: 'tier', catalogTier: 3 }), 'catalog_tier')
+  assertInvalid(await create({ name: 'sync', sync_config: { source: org.uid } }), 'sync_config')
+  assertInvalid(await create({ name: 'over', customOverlay: {} }), 'custom_overlay')
+  assertInvalid(await create({ name: 'html', readme: '<script>alert(1)</script>' }), 'readme')
+  assertDenied(await create({ name: 'any' }, stranger))
+})
