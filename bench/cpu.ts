@@ -1,5 +1,5 @@
 // `bin/pinfold-node bench/cpu.ts --before DIR`: the processor time that a request costs the server of this checkout (or of
-// `--after DIR`) against that of another, each with its node_modules. `--rounds 9` is the default; with `--database URL`
+// `--after DIR`) against that of another, each with its node_modules. `--rounds 9` and `--turns 40` are the defaults; with `--database URL`
 // on PostgreSQL, of which only the server's own time is counted. Uses taskset where there is one.
 import { spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
@@ -13,17 +13,19 @@ import { cpuSeconds, median } from './load.ts'
 
 const lanes = 32
 const movingTags = 128
-/** Turns of each side in a case. */
-const [warmUp, measured] = [10, 40]
 const most = 1.05
 const { values } = parseArgs({
   options: {
     before: { type: 'string' },
     after: { type: 'string', default: join(import.meta.dirname, '..') },
     rounds: { type: 'string', default: '9' },
+    turns: { type: 'string', default: '40' },
     database: { type: 'string' },
   },
 })
+/** Turns of each side in a case. */
+const measured = Number(values.turns)
+const warmUp = Math.ceil(measured / 8) * 2
 if (values.before === undefined) throw new Error('--before DIR, the checkout to compare with, is missing')
 
 const sides = ['before', 'after'] as const

@@ -16,9 +16,9 @@ import type { PathCache } from './domains/registry/repos/repos.model.ts'
 import type { AccessToken } from './issuer/access-token.ts'
 import type { Keyring } from './issuer/keyring.ts'
 import type { OutsideIssuers } from './issuer/outside-issuers.ts'
+import type { Buffers } from './lib/buffers.ts'
 import type { Cause, Version } from './lib/cause.ts'
 import type { Sealer } from './lib/crypto/seal.ts'
-import type { Garbage } from './lib/garbage.ts'
 import type { Logger } from './lib/log.ts'
 import type { Limits } from './lib/net/limits.ts'
 import type { Outgoing } from './lib/net/outgoing.ts'
@@ -44,7 +44,7 @@ export type App = {
   grants: GrantCache
   lastSeen: LastSeen
   /** Has the buffers of large bodies collected. */
-  garbage: Garbage
+  buffers: Buffers
   /** Where the content of blobs is. */
   blobs: Blobs
   /** `asked`: a collection of blobs waits to be run. `moved`: one has got further, or has ended. */

@@ -18,14 +18,14 @@ import { createTermsGate } from './domains/iam/terms/terms-gate.ts'
 import { createManifestCache } from './domains/registry/manifests/manifest-cache.ts'
 import { createPathCache } from './domains/registry/repos/paths.service.ts'
 import { signCloudAssertion } from './issuer/cloud-assertion.ts'
-import { openKeyring } from './issuer/keyring.ts'
+import { type Keyring, openKeyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
+import { createBuffers } from './lib/buffers.ts'
 import { openMasterKey, parseMasterKey } from './lib/crypto/master-key.ts'
 import { createSealer } from './lib/crypto/seal.ts'
-import { createGarbage } from './lib/garbage.ts'
 import { createLogger } from './lib/log.ts'
 import { createLimits } from './lib/net/limits.ts'
-import { createOutgoing } from './lib/net/outgoing.ts'
+import { createOutgoing, type Outgoing } from './lib/net/outgoing.ts'
 import { createSinkClient } from './lib/net/sink-client.ts'
 import { createRemembered } from './lib/remembered.ts'
 import { createSignal } from './lib/signal.ts'
@@ -62,24 +62,12 @@ export async function createApp(
     dropped: (count: number) => log.error('registry events dropped', { count }),
   }
   const registryEvents = opening.adopt(createRegistryEvents({ db, events, eventTable }, report), (open) => open.close())
-  const outgoing = createOutgoing({
-    allowPrivate: config.allowPrivateAddresses,
-    allowHttp: config.allowInsecureIssuers,
-  })
-  const sinks = opening.adopt(
-    createSinkClient({ allowPrivate: config.allowPrivateAddresses, allowHttp: config.allowInsecureSinks }),
-    (client) => client.close(),
-  )
+  const allowPrivate = config.allowPrivateAddresses
+  const outgoing = createOutgoing({ allowPrivate, allowHttp: config.allowInsecureIssuers })
+  const sinkClient = createSinkClient({ allowPrivate, allowHttp: config.allowInsecureSinks })
+  const sinks = opening.adopt(sinkClient, (client) => client.close())
   const feed = opening.adopt(createFeed({ db, log, events }, config.streamsPerCaller), (open) => open.close())
   const perMinute = { source: config.exchangesPerSource, issuer: config.exchangesPerIssuer }
-
-  const clouds = createClouds(outgoing, {
-    amazonSts: config.awsStsUrl,
-    googleSts: config.googleStsUrl,
-    googleIam: config.googleIamUrl,
-    azureLogin: config.azureLoginUrl,
-  })
-
   const done = opening.move()
   return {
     config,
@@ -91,7 +79,7 @@ export async function createApp(
     keyring,
     grants,
     lastSeen,
-    garbage: createGarbage(),
+    buffers: createBuffers(),
     blobs,
     collections: { asked: createSignal(), moved: createSignal() },
     manifests,
@@ -102,8 +90,7 @@ export async function createApp(
     limits: createLimits(perMinute, monotonic),
     outgoing,
     outsideIssuers: createOutsideIssuers(outgoing, () => clock().getTime()),
-    checkCloud: (issuer, group, account) =>
-      clouds.check(account, group, (says) => signCloudAssertion(keyring, { ...says, issuer, now: clock() })),
+    checkCloud: cloudCheck(config, outgoing, keyring, clock),
     terms: createTermsGate(db, config.termsDocuments, config.termsMethods),
     events,
     eventTable,
@@ -112,4 +99,16 @@ export async function createApp(
     clock,
     close: () => done.disposeAsync(),
   }
+}
+
+/** Services know neither the clouds nor the issuer; here the two meet. */
+function cloudCheck(config: Config, outgoing: Outgoing, keyring: Keyring, clock: () => Date): App['checkCloud'] {
+  const clouds = createClouds(outgoing, {
+    amazonSts: config.awsStsUrl,
+    googleSts: config.googleStsUrl,
+    googleIam: config.googleIamUrl,
+    azureLogin: config.azureLoginUrl,
+  })
+  return (issuer, group, account) =>
+    clouds.check(account, group, (says) => signCloudAssertion(keyring, { ...says, issuer, now: clock() }))
 }

@@ -128,6 +128,16 @@ type Runner = {
 
 type RunnerNeeds = { leases: Leases; retryMs: number; monotonic: () => number; signal: AbortSignal }
 
+/** Notes how a run ended that begins now; what runs all the time and did nothing is not worth a write. */
+function recorder(leases: Leases, lease: Lease, name: string, everyMs: number) {
+  const now = () => lease.databaseTime(new Date()).toISOString()
+  const start = now()
+  return async (result: string, status: DutyStatus): Promise<void> => {
+    if (lease.fence === 0 || (everyMs < 60_000 && result === 'ok' && !didAnything(status))) return
+    await leases.record(name, { start, end: now(), result, status: JSON.stringify(status) })
+  }
+}
+
 function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
   const { leases, retryMs, signal } = needs
   const everyMs = typeof duty.everyMs === 'function' ? duty.everyMs(app) : duty.everyMs
@@ -165,13 +175,8 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
 
   /** Answers with when to run again. */
   async function runOnce(lease: Lease): Promise<number> {
-    const start = lease.databaseTime(new Date()).toISOString()
     const began = needs.monotonic()
-    const record = async (result: string, status: DutyStatus): Promise<void> => {
-      if (lease.fence === 0 || (everyMs < 60_000 && result === 'ok' && !didAnything(status))) return
-      const end = lease.databaseTime(new Date()).toISOString()
-      await leases.record(duty.name, { start, end, result, status: JSON.stringify(status) })
-    }
+    const record = recorder(leases, lease, duty.name, everyMs)
     try {
       const status = await duty.run(app, lease)
       await record('ok', status)

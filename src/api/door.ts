@@ -45,7 +45,7 @@ export async function invoke(
 }
 
 /** The same for a method that answers with a stream; the handler may refuse with the first message. */
-export async function open(
+export async function stream(
   api: Api,
   endpoint: Endpoint,
   request: Message,

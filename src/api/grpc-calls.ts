@@ -3,7 +3,7 @@ import type { Message } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
 import { Arrival, gone, type Rules, tooSlow } from '#edge/arrival.ts'
 import { type AppError, codes } from '#lib/errors.ts'
-import { type Api, enter, fail, invoke, open } from './door.ts'
+import { type Api, enter, fail, invoke, stream } from './door.ts'
 import { errorStatus, type Rendered } from './errors.ts'
 import type { Endpoint } from './methods.ts'
 
@@ -38,7 +38,7 @@ export function streaming(
   return (call) => {
     const serve = async (arrival: GrpcArrival): Promise<void> => {
       await enter(api, endpoint, arrival)
-      for await (const message of await open(api, endpoint, call.request, arrival)) {
+      for await (const message of await stream(api, endpoint, call.request, arrival)) {
         if (arrival.isSettled) return
         arrival.begun()
         await sent(call, message, requestTimeoutMs, cut)

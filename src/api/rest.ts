@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '#app.ts'
 import type { Door, HttpArrival } from '#edge/doors.ts'
 import { AppError } from '#lib/errors.ts'
-import { type Api, enter, fail, invoke, open } from './door.ts'
+import { type Api, enter, fail, invoke, stream } from './door.ts'
 import { errorJson, type Rendered } from './errors.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { permitAt, permitEverywhere } from './permit.ts'
@@ -37,7 +37,7 @@ async function serve(api: Api, routes: Routes<Endpoint>, arrival: HttpArrival): 
   const { request, bodyKeys } = await requestOf(matched, req, arrival.search, maxBodyBytes)
   if (isStreaming(endpoint)) {
     resumeFrom(req, request)
-    const messages = await open(api, endpoint, request, arrival)
+    const messages = await stream(api, endpoint, request, arrival)
     const onStart = () => arrival.begun()
     await sendMessages(res, endpoint.desc.output, messages, { stallMs: requestTimeoutMs, onStart })
     arrival.settle('OK')

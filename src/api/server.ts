@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { App } from '#app.ts'
-import { openEdge } from '#edge/arrival.ts'
+import { createEdge } from '#edge/arrival.ts'
 import { serveDoors } from '#edge/doors.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { unavailable } from '#lib/errors.ts'
@@ -68,7 +68,7 @@ export async function startServer(app: App): Promise<Server> {
   const host = config.listen.host.includes(':') ? `[${config.listen.host}]` : config.listen.host
   const url = config.url || `http://${host}:${port}`
 
-  const edge = openEdge(app, url)
+  const edge = createEdge(app, url)
   const api = openApi(edge)
   onRequest = serveDoors(edge, [registryDoor(edge), documentsDoor(edge), oauthDoor(edge), restDoor(api, endpoints)])
   const grpc = createGrpcServer(api, endpoints, onRequest)

@@ -84,41 +84,26 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
 
   function leaseOf(name: string, fence: number, tx: Db['tx']): Lease {
     const holds = (): boolean => isTrusted() && (fence === 0 || held.get(name)?.fence === fence)
-    const inBatches: Lease['inBatches'] = async (batch, txOptions = rowLocks) => {
-      let sum = 0
-      for (let found = 1; found > 0 && holds(); sum += found) {
-        found = await tx(batch, txOptions)
-        if (found > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
-      }
-      return sum
-    }
     const check = (): void => {
       if (!holds()) throw new LeaseLost(`the lease of ${name} has ended`)
     }
-    return { node, fence, signal, holds, check, tx, inBatches, isGone, databaseTime }
+    return { node, fence, signal, holds, check, tx, inBatches: batches(tx, holds), isGone, databaseTime }
   }
 
   function fenced(name: string, fence: number): Db['tx'] {
-    return (work, txOptions) => {
-      const guarded = async (tx: Tx) => {
-        if (await isOwner(tx, name, node, fence)) return work(tx)
-        if (held.get(name)?.fence === fence) held.delete(name)
-        throw new LeaseLost(`another node has the lease of ${name}`)
-      }
-      return db.tx(guarded, txOptions)
+    const isOurs = async (tx: Tx): Promise<boolean> => {
+      const ours = await isOwner(tx, name, node, fence)
+      if (!ours && held.get(name)?.fence === fence) held.delete(name)
+      return ours
     }
+    return guardedBy(db, name, isOurs)
   }
 
   async function beat(): Promise<void> {
     offset = await clockOffset(db)
     const sent = monotonic()
-    const now = databaseTime(new Date()).toISOString()
-    const rows = await db.tx(async (tx) => {
-      if (facts) await beatNode(tx, node, facts, { now, offsetMs: offset })
-      return tx.all<{ name: string }>(sql`UPDATE duties SET beat = beat + 1 WHERE owner = ${node} RETURNING name`)
-    }, beats)
+    const still = new Set((await raiseBeats(db, node, facts, offset)).map(({ name }) => name))
     trust.renewed(sent)
-    const still = new Set(rows.map(({ name }) => name))
     for (const name of held.keys()) if (!still.has(name)) held.delete(name)
   }
 
@@ -128,15 +113,15 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
 
     async look() {
       await beat()
-      const rows = await db.all<Owned>(sql`SELECT name, owner, beat FROM duties`)
-      const known = new Map(rows.map((row) => [row.name, row]))
+      const rows = await rowsOf(db, names)
       seen = await nodeBeats(db)
       for (const [id, number] of seen) nodes.stoodStill(id, '', number)
+      const isFree = ({ name, owner, beat: number }: Owned) =>
+        owner === '' || owner === node || owners.stoodStill(name, owner, number)
       const taken: Taken[] = []
-      for (const name of names) {
-        const row = known.get(name) ?? { name, owner: '', beat: 0 }
-        const free = row.owner === '' || row.owner === node || owners.stoodStill(name, row.owner, row.beat)
-        if (held.has(name) || !free || signal.aborted) continue
+      for (const row of rows.filter(isFree)) {
+        const { name } = row
+        if (held.has(name) || signal.aborted) continue
         const claimed = await db.tx((tx) => claim(tx, row, node), rowLocks)
         if (!claimed) continue
         const { fence, ...last } = claimed
@@ -146,14 +131,9 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
       return taken
     },
 
-    async record(name, { start, end, result, status }) {
+    async record(name, run) {
       const fence = held.get(name)?.fence
-      if (fence === undefined) return
-      const work = (tx: Tx) =>
-        tx.run(sql`
-          UPDATE duties SET run_start = ${start}, run_end = ${end}, run_result = ${result}, run_status = ${status}
-           WHERE name = ${name} AND owner = ${node} AND fence = ${fence}`)
-      await db.tx(work, beats)
+      if (fence !== undefined) await db.tx((tx) => recordRun(tx, { name, owner: node, fence }, run), beats)
     },
 
     clockOffsetMs: () => offset,
@@ -184,4 +164,49 @@ function claim(tx: Tx, was: Owned, node: string): Promise<(LastRun & { fence: nu
         ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, beat = duties.beat + 1, fence = duties.fence + 1
            WHERE duties.owner = ${was.owner} AND duties.beat = ${was.beat}
     RETURNING fence, run_start AS "start", run_end AS "end", run_result AS "result", run_status AS "status"`)
+}
+
+/** The rows of these duties, also of those that have none yet. */
+async function rowsOf(db: Db, names: readonly string[]): Promise<Owned[]> {
+  const rows = await db.all<Owned>(sql`SELECT name, owner, beat FROM duties`)
+  const known = new Map(rows.map((row) => [row.name, row]))
+  return names.map((name) => known.get(name) ?? { name, owner: '', beat: 0 })
+}
+
+/** Says that the node is there; answers with the duties that are its own. */
+function raiseBeats(db: Db, node: string, facts: NodeFacts | undefined, offsetMs: number): Promise<{ name: string }[]> {
+  const now = new Date(Date.now() + offsetMs).toISOString()
+  return db.tx(async (tx) => {
+    if (facts) await beatNode(tx, node, facts, { now, offsetMs })
+    return tx.all<{ name: string }>(sql`UPDATE duties SET beat = beat + 1 WHERE owner = ${node} RETURNING name`)
+  }, beats)
+}
+
+/** Runs batches one after the other while they find something. */
+function batches(tx: Db['tx'], holds: () => boolean): Lease['inBatches'] {
+  return async (batch, txOptions = rowLocks) => {
+    let sum = 0
+    for (let found = 1; found > 0 && holds(); sum += found) {
+      found = await tx(batch, txOptions)
+      if (found > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    }
+    return sum
+  }
+}
+
+/** Transactions that change nothing unless the lease is ours when they begin. */
+function guardedBy(db: Db, name: string, isOurs: (tx: Tx) => Promise<boolean>): Db['tx'] {
+  return (work, txOptions) =>
+    db.tx(async (tx) => {
+      if (await isOurs(tx)) return work(tx)
+      throw new LeaseLost(`another node has the lease of ${name}`)
+    }, txOptions)
+}
+
+type Held = { name: string; owner: string; fence: number }
+
+async function recordRun(tx: Tx, { name, owner, fence }: Held, { start, end, result, status }: LastRun): Promise<void> {
+  await tx.run(sql`
+    UPDATE duties SET run_start = ${start}, run_end = ${end}, run_result = ${result}, run_status = ${status}
+     WHERE name = ${name} AND owner = ${owner} AND fence = ${fence}`)
 }

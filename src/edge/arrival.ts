@@ -16,7 +16,7 @@ export type Edge = {
 }
 
 /** The edge of a server that clients call `url`. */
-export function openEdge(app: App, url: string): Edge {
+export function createEdge(app: App, url: string): Edge {
   return { app, url, proxies: trustedProxies(app.config.trustedProxies), closing: new AbortController() }
 }
 

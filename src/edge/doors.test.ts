@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import type { App } from '#app.ts'
-import { openEdge } from './arrival.ts'
+import { createEdge } from './arrival.ts'
 import { type Door, type HttpArrival, serveDoors } from './doors.ts'
 
 type Line = { level: string; message: string } & Record<string, unknown>
@@ -30,7 +30,7 @@ function testEdge() {
       requests: { observe: (labels: object) => void counts.measured.push(labels) },
     },
   } as unknown as App
-  return { edge: openEdge(app, 'http://127.0.0.1'), lines, counts, done: () => once(logged, 'request') }
+  return { edge: createEdge(app, 'http://127.0.0.1'), lines, counts, done: () => once(logged, 'request') }
 }
 
 class FakeResponse extends EventEmitter {

@@ -40,7 +40,7 @@ export async function receive({ req, registry }: Visit, part: Part, hash: Hash |
       if (next.done) break
       const chunk = next.value as Buffer
       hash?.update(chunk)
-      registry.app.garbage.add(chunk.length)
+      registry.app.buffers.passed(chunk.length)
       batch.push(chunk)
       size += chunk.length
       collected += chunk.length

@@ -308,14 +308,14 @@ test('what is stored of a signing key is sealed under the master key', async () 
   const rows = await db.all<{ sealed: Uint8Array }>(sql`SELECT private_jwk AS sealed FROM signing_keys`)
   assert.equal(rows.length, 1)
   const sealed = Buffer.from(rows[0]!.sealed)
-  const jwk = JSON.parse(sealer.open('signing-key', sealed)!.toString()) as JWK
+  const jwk = JSON.parse(sealer.unseal('signing-key', sealed)!.toString()) as JWK
   for (const secret of [jwk.d!, Buffer.from(jwk.d!, 'base64url'), '"kty"', '"d"']) {
     assert.equal(sealed.indexOf(secret), -1, String(secret))
   }
-  assert.equal(sealer.open('page-token', sealed), undefined)
+  assert.equal(sealer.unseal('page-token', sealed), undefined)
 
   const stranger = createSealer(randomBytes(32))
-  assert.equal(stranger.open('signing-key', sealed), undefined)
+  assert.equal(stranger.unseal('signing-key', sealed), undefined)
   await assert.rejects(openKeyring(db, stranger, Date.now, 90), /another master key/)
 })
 

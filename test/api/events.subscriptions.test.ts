@@ -110,6 +110,6 @@ test('the secret of a subscription is not in the database as it is', async () =>
   const rows = await pinfold.app.db.all<{ secret: Uint8Array }>(sql`SELECT secret FROM subscriptions`)
   for (const { secret } of rows) {
     assert.equal(secret.length, 32 + 12 + 16)
-    assert.equal(pinfold.app.sealer.open('subscription-secret', secret)?.length, 32)
+    assert.equal(pinfold.app.sealer.unseal('subscription-secret', secret)?.length, 32)
   }
 })

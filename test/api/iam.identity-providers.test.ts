@@ -51,7 +51,7 @@ async function storedSecret(uid: string): Promise<string | undefined> {
     sql`SELECT client_secret AS secret FROM identity_providers WHERE uid = ${uid}`,
   )
   if (row!.secret.length === 0) return undefined
-  return pinfold.app.sealer.open('identity-provider-secret', row!.secret)!.toString()
+  return pinfold.app.sealer.unseal('identity-provider-secret', row!.secret)!.toString()
 }
 
 /** Runs `work` while the discovery document says something else. */

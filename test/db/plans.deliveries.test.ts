@@ -47,7 +47,7 @@ const works: Record<string, (tx: Tx) => Promise<unknown>> = {
   'what waits of a subject': (tx) => sending.scanSubject(tx, { subscription: 1, subject: 'a', after: 1, upTo: 9 }, 32),
   'where to send': (tx) => sending.findTarget(tx, 1, 'node'),
   'what to send': (tx) => sending.findPayloads(tx, [1, 2, 3]),
-  'the queues with something to do': (tx) => queues.openQueues(tx, time),
+  'the queues with something to do': (tx) => queues.unservedQueues(tx, time),
   'when the next queue is due': queues.nextDueTime,
   'what is sent in order': (tx) => deliveries.listDeliveries(tx, { id: 1, uid: 'a' }, page(false), undefined, 7),
   'what is sent, newest first': (tx) => deliveries.listDeliveries(tx, { id: 1, uid: 'a' }, page(true), undefined, 7),

@@ -53,6 +53,7 @@ const ruleFiles: Record<string, readonly string[]> = {
   own: [
     'events/delivery/attempt.ts',
     'events/delivery/cloud-event.ts',
+    'events/delivery/coalesced.ts',
     'events/delivery/deliver.ts',
     'events/delivery/lanes.ts',
     'events/delivery/results.ts',

@@ -49,7 +49,7 @@ const parentOption: OptionSpec = {
 }
 
 /** The session's API, and the uid that was given where the command takes one. */
-async function open(
+async function target(
   terminal: Terminal,
   options: Options,
 ): Promise<{
@@ -98,7 +98,7 @@ server's keys and, with the secret, as Standard Webhooks has it.`,
     ...common,
   ],
   async run(terminal, options) {
-    const { call, parent } = await open(terminal, options)
+    const { call, parent } = await target(terminal, options)
     const made = (await call('POST', `${base}/${await parent()}`, { sink: options.sink })) as Body & Subscription
     const types = (options.type ?? []) as string[]
     try {
@@ -124,7 +124,7 @@ const list: Command = {
   summary: 'List subscriptions, with what waits for each',
   options: [{ ...parentOption, summary: 'Only those of this group and below' }, ...common],
   async run(terminal, options) {
-    const { call, parent, subscriptions } = await open(terminal, options)
+    const { call, parent, subscriptions } = await target(terminal, options)
     const scope = options.parent === undefined ? {} : { 'uidp.descendants_of': await parent() }
     const { items } = await subscriptions(scope)
     const found: (Subscription & Settings)[] = []
@@ -148,7 +148,7 @@ const remove: Command = {
   arguments: [uidArgument],
   options: sessionOptions,
   async run(terminal, options) {
-    const { call, uid } = await open(terminal, options)
+    const { call, uid } = await target(terminal, options)
     await call('DELETE', `${base}/${uid}`)
     return exitCodes.ok
   },
@@ -161,7 +161,7 @@ const test: Command = {
   arguments: [uidArgument],
   options: common,
   async run(terminal, options) {
-    const { call, uid } = await open(terminal, options)
+    const { call, uid } = await target(terminal, options)
     const sent = (await call('POST', `${base}/${uid}:sendTest`, {})) as Body & Delivery
     show(terminal, options, sent, [[resultOf(sent)]])
     return sent.state === 'DELIVERED' ? exitCodes.ok : exitCodes.failed
@@ -180,7 +180,7 @@ const deliveries: Command = {
     ...common,
   ],
   async run(terminal, options) {
-    const { call, uid } = await open(terminal, options)
+    const { call, uid } = await target(terminal, options)
     const limit = String(options.limit ?? 50)
     if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > 200) {
       throw new CliError(exitCodes.usage, '--limit must be a number from 1 to 200')
@@ -214,7 +214,7 @@ const replay: Command = {
     ...common,
   ],
   async run(terminal, options) {
-    const { call, uid } = await open(terminal, options)
+    const { call, uid } = await target(terminal, options)
     const endTime = options.until === undefined ? {} : { endTime: options.until }
     const answer = (await call('POST', `${base}/${uid}:replay`, { startTime: options.since, ...endTime })) as {
       eventCount: string

@@ -6,18 +6,9 @@ import { createGuard, type Outcome } from '../guard.ts'
 import { type Change, type Db, raw, type Sql, sql, type Tx, type TxOptions } from '../sql.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { type Connection, connect } from './sqlite-connection.ts'
+import { WriteQueue } from './write-queue.ts'
 
-const batchWorks = 256
-const batchMs = 20
 const workMs = 5000
-
-/** One queued transaction: `run` does its work, `settle` tells the caller once the commit has or has not happened. */
-type Job = {
-  durable: boolean
-  changes: ReadonlySet<Change>
-  run(): Promise<Outcome<unknown>>
-  settle(outcome: Outcome<unknown>): void
-}
 
 /** Opens or creates the database in `file`, whose folder must exist. */
 export function openSqlite(file: string): Db {
@@ -27,61 +18,10 @@ export function openSqlite(file: string): Db {
   const checkpoints = createCheckpoints(file)
   const guard = createGuard()
   const commits = createCommits()
-  const counts = { transactions: 0, commits: 0, retries: 0 }
-  const queue: Job[] = []
-  let flushing: Promise<void> | undefined
+  // A commit that is also a checkpoint could not finish that while a reader looks at what was before.
+  const [beforeCommit, afterCommit] = [snapshot.end, checkpoints.note]
+  const queue = new WriteQueue({ writer, commits, beforeCommit, afterCommit })
   let closed = false
-
-  const stepsOf = (changes: Set<Change>) => ({
-    all: async <T>(query: Sql) => inTransaction(() => writer.all<T>(query, changes)),
-    run: async (query: Sql) => inTransaction(() => writer.run(query, changes)),
-  })
-
-  // A full disk can make SQLite roll back everything; the next statement would then commit on its own.
-  function inTransaction<T>(step: () => T): T {
-    if (!writer.inTransaction) throw new Error('the transaction was rolled back by SQLite')
-    return step()
-  }
-
-  async function flushAll(): Promise<void> {
-    while (queue.length > 0) {
-      // All requests that the event loop has ready get to queue before the batch starts.
-      await new Promise((resolve) => setImmediate(resolve))
-      await flush()
-    }
-    flushing = undefined
-  }
-
-  async function flush(): Promise<void> {
-    const begun: Job[] = []
-    const outcomes: Outcome<unknown>[] = []
-    // Settled before the transaction begins, since SQLite does not change it inside one.
-    const durable = queue.some((job) => job.durable)
-    const isNext = (job: Job | undefined) => job && (durable || !job.durable)
-    try {
-      writer.waitForDisk(durable)
-      writer.control('BEGIN IMMEDIATE')
-      const end = performance.now() + batchMs
-      while (isNext(queue[0]) && begun.length < batchWorks && performance.now() < end) {
-        begun.push(queue.shift()!)
-        outcomes.push(await attempt(writer, begun.at(-1)!))
-      }
-      // A commit that is also a checkpoint could not finish that while a reader looks at what was before.
-      snapshot.end()
-      writer.control('COMMIT')
-      counts.commits++
-      commits.report(begun.flatMap(({ changes }, i) => (outcomes[i]!.ok ? [changes] : [])))
-      checkpoints.note()
-    } catch (error) {
-      rollBack(writer)
-      // Without a transaction nobody in the queue can be served; the next call tries again.
-      if (begun.length === 0) begun.push(...queue.splice(0))
-      // Also those that failed alone: they may have seen rows that are gone now.
-      outcomes.splice(0, Infinity, ...begun.map(() => failed(error)))
-    }
-    counts.transactions += begun.length
-    for (const [i, job] of begun.entries()) job.settle(outcomes[i]!)
-  }
 
   return {
     engine: 'sqlite',
@@ -104,9 +44,8 @@ export function openSqlite(file: string): Db {
       const caller = new AsyncResource('pinfold.tx')
       const outcome = await new Promise<Outcome<unknown>>((settle) => {
         const changes = new Set<Change>()
-        const run = () => caller.runInAsyncScope(() => guard.run(stepsOf(changes), 0, work, workMs))
+        const run = () => caller.runInAsyncScope(() => guard.run(stepsOn(writer, changes), 0, work, workMs))
         queue.push({ durable: durability !== 'later', changes, run, settle })
-        flushing ??= flushAll()
       })
       if (!outcome.ok) throw outcome.error
       return outcome.value as T
@@ -120,12 +59,12 @@ export function openSqlite(file: string): Db {
     },
 
     ping: async () => void reader.all(sql`SELECT 1 AS one`),
-    stats: () => ({ ...counts }),
+    stats: () => ({ ...queue.counts }),
 
     async close() {
       if (closed) return
       closed = true
-      await flushing
+      await queue.idle()
       await checkpoints.close()
       snapshot.end()
       reader.close()
@@ -134,27 +73,16 @@ export function openSqlite(file: string): Db {
   }
 }
 
-/** Runs one work inside its savepoint. Throws only when the whole batch is lost. */
-async function attempt(writer: Connection, job: Job): Promise<Outcome<unknown>> {
-  writer.control('SAVEPOINT work')
-  const outcome = await job.run()
-  if (!writer.inTransaction) throw outcome.ok ? new Error('the transaction was rolled back by SQLite') : outcome.error
-  if (!outcome.ok) writer.control('ROLLBACK TO work')
-  writer.control('RELEASE work')
-  if (outcome.ok) for (const callback of outcome.after) callback()
-  return outcome
-}
-
-function rollBack(writer: Connection): void {
-  try {
-    if (writer.inTransaction) writer.control('ROLLBACK')
-  } catch {
-    // Then the next BEGIN fails too, and this is tried again.
+function stepsOn(writer: Connection, changes: Set<Change>) {
+  // A full disk can make SQLite roll back everything; the next statement would then commit on its own.
+  const inTransaction = <T>(step: () => T): T => {
+    if (!writer.inTransaction) throw new Error('the transaction was rolled back by SQLite')
+    return step()
   }
-}
-
-function failed(error: unknown): Outcome<unknown> {
-  return { ok: false, error, stepError: undefined }
+  return {
+    all: async <T>(query: Sql) => inTransaction(() => writer.all<T>(query, changes)),
+    run: async (query: Sql) => inTransaction(() => writer.run(query, changes)),
+  }
 }
 
 /**

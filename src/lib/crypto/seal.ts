@@ -4,7 +4,7 @@ import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyOb
 export type Sealer = {
   seal(purpose: string, plain: Uint8Array): Buffer
   /** `undefined` when the bytes were not sealed by this key for this purpose. */
-  open(purpose: string, sealed: Uint8Array): Buffer | undefined
+  unseal(purpose: string, sealed: Uint8Array): Buffer | undefined
 }
 
 const nonceLength = 12
@@ -28,7 +28,7 @@ export function createSealer(masterKey: Uint8Array): Sealer {
       const cipher = createCipheriv('aes-256-gcm', keyOf(purpose), nonce)
       return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
     },
-    open(purpose, sealed) {
+    unseal(purpose, sealed) {
       if (sealed.length < nonceLength + tagLength) return undefined
       const decipher = createDecipheriv('aes-256-gcm', keyOf(purpose), sealed.subarray(0, nonceLength))
       decipher.setAuthTag(sealed.subarray(sealed.length - tagLength))

@@ -88,7 +88,7 @@ function bindingOf(parts: unknown): string {
 /** An expired token starts again at the first page; one that we did not write, or wrote for another list, is refused. */
 function readToken(text: string, binding: string, sealer: Sealer, now: number): Page['after'] {
   if (text === '') return undefined
-  const opened = /^[A-Za-z0-9_-]+$/.test(text) ? sealer.open(tokenPurpose, Buffer.from(text, 'base64url')) : undefined
+  const opened = /^[A-Za-z0-9_-]+$/.test(text) ? sealer.unseal(tokenPurpose, Buffer.from(text, 'base64url')) : undefined
   if (!opened) throw invalid({ field: 'page_token', description: 'is not a token of this server' })
   const token = JSON.parse(opened.toString()) as Token
   if (token.v !== tokenVersion || now - token.t > tokenLifetime) return undefined

@@ -5,7 +5,7 @@ import { SignJWT } from 'jose'
 import type { App } from '#app.ts'
 import { signatureHeaders } from '#lib/crypto/standard-webhooks.ts'
 import { binaryHeaders } from '#lib/events/cloud-events.ts'
-import { openSecret } from '../subscriptions/secrets.ts'
+import { unsealSecret } from '../subscriptions/secrets.ts'
 import type { Payload } from './deliveries.model.ts'
 import type { Target } from './sending.store.ts'
 
@@ -80,5 +80,5 @@ function secretsOf({ sealer }: Pick<App, 'sealer'>, target: Target, now: number)
   const { secret, oldSecret, oldSecretTime } = target
   const secrets = [secret]
   if (oldSecret && Date.parse(oldSecretTime) > now) secrets.push(oldSecret)
-  return secrets.map((sealed) => openSecret(sealer, sealed))
+  return secrets.map((sealed) => unsealSecret(sealer, sealed))
 }

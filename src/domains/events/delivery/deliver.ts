@@ -4,9 +4,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { DutySite } from '#duty.ts'
-import { createTrust, watchHeartbeats } from '#lib/heartbeats.ts'
+import { createTrust, type Heartbeats, type Trust, watchHeartbeats } from '#lib/heartbeats.ts'
+import { type Coalesced, coalesced } from './coalesced.ts'
 import * as queueStore from './queues.store.ts'
-import { createLedger } from './results.ts'
+import { createResults, type Results } from './results.ts'
 import { anyUnrouted } from './routing.store.ts'
 import { route, routeBatch } from './routing.ts'
 import { SinkQueue, type SinkQueueDeps } from './sink-queue.ts'
@@ -31,210 +32,213 @@ const routes = { isolation: 'rowLocks', durability: 'later' } as const
 
 /** Resolves once it is at work. */
 export async function startDeliveries(app: App, site: DutySite): Promise<Deliveries> {
-  const { db, log, config, events } = app
-  const { node, url, monotonic } = site
-  const leaseMs = config.deliveryTimeoutMs * 2
-  const queues = new Map<number, SinkQueue>()
-  const ledger = createLedger(app, node)
-  const owners = watchHeartbeats<number>(leaseMs, monotonic)
-  const trust = createTrust(leaseMs, monotonic)
-  const nowText = () => app.clock().toISOString()
-  let closing = false
-  trust.renewed(monotonic())
+  const worker = new DeliveryWorker(app, site)
+  await worker.start()
+  return worker
+}
 
-  // A send that starts now must be over before another node may take the queue.
-  const leaseHolds = () => !db.shared || trust.holds(config.deliveryTimeoutMs)
-  const deps: SinkQueueDeps = {
-    app,
-    url,
-    node,
-    ledger,
-    maySend: () => !closing && leaseHolds(),
-    limit({ sink }) {
-      const sharing = sink === '' ? 1 : [...queues.values()].filter((queue) => queue.sink === sink).length
-      return Math.max(1, Math.floor(config.deliveriesInFlight / Math.max(1, sharing)))
-    },
-    onEnd(queue, next) {
-      queues.delete(queue.subscription)
-      if (next === 'unknown') looking.run()
-      else if (next.dueTime !== undefined) lookAt(next.dueTime)
-    },
+class DeliveryWorker implements Deliveries {
+  readonly #app: App
+  readonly #site: DutySite
+  readonly #queues = new Map<number, SinkQueue>()
+  readonly #results: Results
+  readonly #owners: Heartbeats<number>
+  readonly #trust: Trust
+  readonly #queueDeps: SinkQueueDeps
+  readonly #routing: Coalesced
+  readonly #looking: Coalesced
+  readonly #beating: Coalesced
+  readonly #leaseMs: number
+  #stops: (() => void)[] = []
+  #closing = false
+  #lookTimer: NodeJS.Timeout | undefined
+  #lookTime = Infinity
+
+  constructor(app: App, site: DutySite) {
+    this.#app = app
+    this.#site = site
+    this.#leaseMs = app.config.deliveryTimeoutMs * 2
+    this.#results = createResults(app, site.node)
+    this.#owners = watchHeartbeats<number>(this.#leaseMs, site.monotonic)
+    this.#trust = createTrust(this.#leaseMs, site.monotonic)
+    this.#queueDeps = this.#depsOfQueues()
+    const heldUp = (error: unknown) => this.#heldUp(error)
+    this.#routing = coalesced((begun) => this.#route(begun), site.ran, heldUp)
+    this.#looking = coalesced((begun) => this.#look(begun), site.ran, heldUp)
+    this.#beating = coalesced((begun) => this.#beat(begun), site.ran, heldUp)
+    this.#trust.renewed(site.monotonic())
   }
 
-  const open = (state: queueStore.OwnedQueue): void => {
-    const known = queues.get(state.subscription)
+  async start(): Promise<void> {
+    const { db, events, log } = this.#app
+    const routing = events.written.subscribe(() => this.#routing.run())
+    const looking = events.queued.subscribe(() => this.#looking.run())
+    this.#stops = [routing, looking, ...(db.shared ? this.#startTimers() : [])]
+    if (!db.shared) await db.tx((tx) => queueStore.freeAllQueues(tx), rowLocks)
+    this.#routing.run()
+    this.#looking.run()
+    log.debug('delivering', { node: this.#site.node })
+  }
+
+  async close(): Promise<void> {
+    const { db, config, log } = this.#app
+    const { monotonic, node } = this.#site
+    this.#closing = true
+    for (const stop of this.#stops) stop()
+    clearTimeout(this.#lookTimer)
+    await Promise.all([this.#routing.idle(), this.#looking.idle(), this.#beating.idle()])
+    const until = monotonic() + config.drainMs
+    const busy = () => [...this.#queues.values()].some((queue) => queue.inFlight > 0)
+    while (busy() && monotonic() < until) await sleep(5)
+    await this.#results.close()
+    for (const queue of this.#queues.values()) queue.stop()
+    await db
+      .tx((tx) => queueStore.freeQueuesOf(tx, node), rowLocks)
+      .catch((error: unknown) => {
+        log.warn('deliveries could not be handed over', { error })
+      })
+  }
+
+  #depsOfQueues(): SinkQueueDeps {
+    const { db, config } = this.#app
+    // A send that starts now must be over before another node may take the queue.
+    const leaseHolds = () => !db.shared || this.#trust.holds(config.deliveryTimeoutMs)
+    return {
+      app: this.#app,
+      url: this.#site.url,
+      node: this.#site.node,
+      results: this.#results,
+      maySend: () => !this.#closing && leaseHolds(),
+      limit: ({ sink }) => {
+        const sharing = sink === '' ? 1 : [...this.#queues.values()].filter((queue) => queue.sink === sink).length
+        return Math.max(1, Math.floor(config.deliveriesInFlight / Math.max(1, sharing)))
+      },
+      onEnd: (queue, next) => {
+        this.#queues.delete(queue.subscription)
+        if (next === 'unknown') this.#looking.run()
+        else if (next.dueTime !== undefined) this.#lookAt(next.dueTime)
+      },
+    }
+  }
+
+  #serve(state: queueStore.OwnedQueue): void {
+    const known = this.#queues.get(state.subscription)
     if (known) {
       known.note(state)
       return
     }
-    const queue = new SinkQueue(deps, state)
-    queues.set(state.subscription, queue)
+    const queue = new SinkQueue(this.#queueDeps, state)
+    this.#queues.set(state.subscription, queue)
     queue.pump()
   }
 
-  const routing = coalesced(
-    async (begun) => {
-      const taker = () => (queues.size < maxOwned && !closing ? node : '')
-      for (;;) {
-        const work = db.tx((tx) => {
-          begun()
-          return route(tx, nowText(), taker())
-        }, routes)
-        const { events: routed, queues: mine } = await work
-        for (const state of mine) open(state)
-        if (routed > 0) events.routed.notify()
-        if (routed < routeBatch || closing) return
-      }
-    },
-    site.ran,
-    heldUp,
-  )
+  async #route(begun: () => void): Promise<void> {
+    const { db, events } = this.#app
+    const taker = () => (this.#queues.size < maxOwned && !this.#closing ? this.#site.node : '')
+    for (;;) {
+      const work = db.tx((tx) => {
+        begun()
+        return route(tx, this.#now(), taker())
+      }, routes)
+      const { events: routed, queues: mine } = await work
+      for (const state of mine) this.#serve(state)
+      if (routed > 0) events.routed.notify()
+      if (routed < routeBatch || this.#closing) return
+    }
+  }
 
-  const looking = coalesced(
-    async (begun) => {
-      begun()
-      if (closing) return
-      if (db.shared && (await anyUnrouted(db))) routing.run()
-      const due: queueStore.QueueState[] = []
-      const seen = new Set<number>()
-      for (const state of await queueStore.openQueues(db, nowText())) {
-        seen.add(state.subscription)
-        const mine = queues.get(state.subscription)
-        if (state.owner === node) {
-          if (mine?.generation !== state.generation) open(state)
-        } else if (state.owner === '' || owners.stoodStill(state.subscription, state.owner, state.beat)) due.push(state)
-      }
-      owners.keepOnly(seen)
-      await claim(due)
-      const next = await queueStore.nextDueTime(db)
-      if (next !== undefined) lookAt(next)
-    },
-    site.ran,
-    heldUp,
-  )
+  /** Finds what is due, and what its owner has left. */
+  async #look(begun: () => void): Promise<void> {
+    begun()
+    if (this.#closing) return
+    const { db } = this.#app
+    if (db.shared && (await anyUnrouted(db))) this.#routing.run()
+    const due: queueStore.QueueState[] = []
+    const seen = new Set<number>()
+    for (const state of await queueStore.unservedQueues(db, this.#now())) {
+      const { subscription, owner, beat } = state
+      seen.add(subscription)
+      if (owner === this.#site.node) {
+        if (this.#queues.get(subscription)?.generation !== state.generation) this.#serve(state)
+      } else if (owner === '' || this.#owners.stoodStill(subscription, owner, beat)) due.push(state)
+    }
+    this.#owners.keepOnly(seen)
+    await this.#claim(due)
+    const next = await queueStore.nextDueTime(db)
+    if (next !== undefined) this.#lookAt(next)
+  }
 
-  async function claim(due: readonly queueStore.QueueState[]): Promise<void> {
-    const some = due.slice(0, Math.max(0, maxOwned - queues.size))
+  async #claim(due: readonly queueStore.QueueState[]): Promise<void> {
+    const some = due.slice(0, Math.max(0, maxOwned - this.#queues.size))
     if (some.length === 0) return
-    const claimed = await db.tx(async (tx) => {
+    const claimed = await this.#app.db.tx(async (tx) => {
       const won: queueStore.OwnedQueue[] = []
       for (const state of some) {
-        const mine = await queueStore.claimQueue(tx, state, node)
+        const mine = await queueStore.claimQueue(tx, state, this.#site.node)
         if (mine) won.push(mine)
       }
       return won
     }, rowLocks)
-    for (const state of claimed) open(state)
-  }
-
-  let lookTimer: NodeJS.Timeout | undefined
-  let lookTime = Infinity
-  function lookAt(time: string): void {
-    const at = time === '' ? 0 : Date.parse(time)
-    const wait = Math.min(Math.max(at - app.clock().getTime(), 1), longestTimer)
-    if (monotonic() + wait >= lookTime) return
-    clearTimeout(lookTimer)
-    lookTime = monotonic() + wait
-    lookTimer = setTimeout(() => {
-      lookTime = Infinity
-      looking.run()
-    }, wait)
-    lookTimer.unref()
+    for (const state of claimed) this.#serve(state)
   }
 
   /** Without this for the length of a lease, others take what the node owns. */
-  const beating = coalesced(
-    async (begun) => {
-      begun()
-      if (queues.size === 0) {
-        trust.renewed(monotonic())
-        return
-      }
-      const before = [...queues.values()]
-      const sent = monotonic()
-      const owned = await db.tx((tx) => queueStore.beat(tx, node), rowLocks)
-      trust.renewed(sent)
-      const still = new Set(owned.map(({ subscription }) => subscription))
-      for (const queue of before) {
-        if (!still.has(queue.subscription)) queue.drop()
-        else queue.pump()
-      }
-    },
-    site.ran,
-    heldUp,
-  )
-
-  function heldUp(error: unknown): void {
-    if (closing) return
-    site.failed(error)
-    const again = () => {
-      routing.run()
-      looking.run()
+  async #beat(begun: () => void): Promise<void> {
+    begun()
+    const { monotonic, node } = this.#site
+    if (this.#queues.size === 0) {
+      this.#trust.renewed(monotonic())
+      return
     }
-    if (!closing) setTimeout(again, retryMs).unref()
+    const before = [...this.#queues.values()]
+    const sent = monotonic()
+    const owned = await this.#app.db.tx((tx) => queueStore.beat(tx, node), rowLocks)
+    this.#trust.renewed(sent)
+    const still = new Set(owned.map(({ subscription }) => subscription))
+    for (const queue of before) {
+      if (!still.has(queue.subscription)) queue.drop()
+      else queue.pump()
+    }
   }
 
-  const timers = db.shared ? [setInterval(() => beating.run(), leaseMs / 4), startLooking()] : []
-  function startLooking(): NodeJS.Timeout {
+  #lookAt(time: string): void {
+    const { monotonic } = this.#site
+    const at = time === '' ? 0 : Date.parse(time)
+    const wait = Math.min(Math.max(at - this.#app.clock().getTime(), 1), longestTimer)
+    if (monotonic() + wait >= this.#lookTime) return
+    clearTimeout(this.#lookTimer)
+    this.#lookTime = monotonic() + wait
+    this.#lookTimer = setTimeout(() => {
+      this.#lookTime = Infinity
+      this.#looking.run()
+    }, wait)
+    this.#lookTimer.unref()
+  }
+
+  #heldUp(error: unknown): void {
+    if (this.#closing) return
+    this.#site.failed(error)
+    const again = () => {
+      this.#routing.run()
+      this.#looking.run()
+    }
+    setTimeout(again, retryMs).unref()
+  }
+
+  #startTimers(): (() => void)[] {
     let sinceLook = 0
-    return setInterval(() => {
+    const look = (): void => {
       sinceLook += busyLookMs
-      if (queues.size === 0 && sinceLook < idleLookMs) return
+      if (this.#queues.size === 0 && sinceLook < idleLookMs) return
       sinceLook = 0
-      looking.run()
-    }, busyLookMs)
+      this.#looking.run()
+    }
+    const timers = [setInterval(() => this.#beating.run(), this.#leaseMs / 4), setInterval(look, busyLookMs)]
+    for (const timer of timers) timer.unref()
+    return timers.map((timer) => () => clearInterval(timer))
   }
-  for (const timer of timers) timer.unref()
 
-  const listening = [events.written.subscribe(() => routing.run()), events.queued.subscribe(() => looking.run())]
-  if (!db.shared) await db.tx((tx) => queueStore.freeAllQueues(tx), rowLocks)
-  routing.run()
-  looking.run()
-  log.debug('delivering', { node })
-
-  return {
-    async close() {
-      closing = true
-      for (const stop of listening) stop()
-      for (const timer of timers) clearInterval(timer)
-      clearTimeout(lookTimer)
-      await Promise.all([routing.idle(), looking.idle(), beating.idle()])
-      const until = monotonic() + config.drainMs
-      const busy = () => [...queues.values()].some((queue) => queue.inFlight > 0)
-      while (busy() && monotonic() < until) await sleep(5)
-      await ledger.close()
-      for (const queue of queues.values()) queue.stop()
-      await db
-        .tx((tx) => queueStore.freeQueuesOf(tx, node), rowLocks)
-        .catch((error: unknown) => {
-          log.warn('deliveries could not be handed over', { error })
-        })
-    },
-  }
-}
-
-/**
- * Runs one at a time. Asked again while it runs, it runs once more afterwards, unless the work has not said `begun` yet:
- * then it will see what it was asked for.
- */
-function coalesced(work: (begun: () => void) => Promise<void>, onEnd: () => void, onError: (error: unknown) => void) {
-  let running: Promise<void> | undefined
-  let again = false
-  const begun = (): void => {
-    again = false
-  }
-  const runAll = async (): Promise<void> => {
-    do {
-      again = false
-      await work(begun).then(onEnd, onError)
-    } while (again)
-    running = undefined
-  }
-  return {
-    run(): void {
-      if (running) again = true
-      else running = runAll()
-    },
-    idle: async (): Promise<void> => running,
+  #now(): string {
+    return this.#app.clock().toISOString()
   }
 }

@@ -186,7 +186,7 @@ export async function replayEvents(call: Call, uid: string, from: string, to: st
         const inTime = event.createTime >= from && event.createTime < to
         return inTime && isFor(subscriber, event)
       })
-      const toDelivery = ({ id, subject }: store.PlacedEvent): NewDelivery => {
+      const toDelivery = ({ id, subject }: store.OrderedEvent): NewDelivery => {
         return { subscription: subscriber.id, event: id, subject, createTime: call.now }
       }
       await insertDeliveries(tx, wanted.map(toDelivery))
@@ -202,7 +202,7 @@ export async function replayEvents(call: Call, uid: string, from: string, to: st
   return count
 }
 
-function isFor({ uid, group, types }: store.Subscriber, event: store.PlacedEvent): boolean {
+function isFor({ uid, group, types }: store.Subscriber, event: store.OrderedEvent): boolean {
   const visible = event.audience === 'CUSTOMER' && isAtOrBelow(event.group, group)
   return visible && event.subject !== uid && matchesType(types, event.type)
 }

@@ -152,7 +152,7 @@ export async function positionBefore(reader: Reader, time: string): Promise<numb
   return Math.max(row?.position ?? 0, 0)
 }
 
-export type PlacedEvent = {
+export type OrderedEvent = {
   id: number
   position: number
   type: string
@@ -163,7 +163,7 @@ export type PlacedEvent = {
 }
 
 /** In the one order of events. */
-export function eventsAfter(reader: Reader, position: number, limit: number): Promise<PlacedEvent[]> {
+export function eventsAfter(reader: Reader, position: number, limit: number): Promise<OrderedEvent[]> {
   return reader.all(sql`
     SELECT id, position, type, audience, subject, event_group AS "group", create_time AS "createTime"
       FROM events_outbox WHERE position > ${position} AND position > 0 ORDER BY position LIMIT ${limit}`)

@@ -37,7 +37,7 @@ export function bumpQueues(tx: Tx, subscriptions: readonly number[], node: strin
 const open = sql`generation <> served AND paused = 0`
 
 /** The queues that have something to do now, and those that somebody says to be at work on. */
-export function openQueues(reader: Reader, now: string): Promise<QueueState[]> {
+export function unservedQueues(reader: Reader, now: string): Promise<QueueState[]> {
   return reader.all<QueueState>(sql`
     SELECT ${columns} FROM delivery_queues
      WHERE ${open} AND (owner <> '' OR due_time <= ${now}) ORDER BY subscription_id`)

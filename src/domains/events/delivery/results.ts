@@ -27,7 +27,7 @@ export type Entry = {
   pause?: Pause
 }
 
-export type Ledger = {
+export type Results = {
   /** Resolves once it is written. After a power cut the last deliveries may be sent again. */
   record(entry: Entry): Promise<void>
   /** Gives the queue back behind everything that was recorded; see `releaseQueue`. */
@@ -46,7 +46,7 @@ const enough = 16
 const retryMs = 500
 const triesAtEnd = 5
 
-export function createLedger(app: Pick<App, 'db' | 'log' | 'clock' | 'events' | 'eventTable'>, node: string): Ledger {
+export function createResults(app: Pick<App, 'db' | 'log' | 'clock' | 'events' | 'eventTable'>, node: string): Results {
   const { db, log } = app
   let waiting: Waiting[] = []
   let timer: NodeJS.Timeout | undefined

@@ -37,8 +37,8 @@ export function unroutedEvents(tx: Tx, limit: number): Promise<UnroutedEvent[]> 
      WHERE position = 0 ORDER BY id LIMIT ${limit}`)
 }
 
-/** Gives each its place behind `position`; `ids` are in order. Places may be left out, but none is given twice. */
-export async function placeEvents(tx: Tx, position: number, ids: readonly number[]): Promise<void> {
+/** Gives each its position behind `position`; `ids` are in order. Positions may be left out, but none is given twice. */
+export async function orderEvents(tx: Tx, position: number, ids: readonly number[]): Promise<void> {
   const [first, last] = [ids[0]!, ids.at(-1)!]
   await tx.run(sql`UPDATE events_outbox SET position = ${position + 1 - first} + id WHERE id IN (${list(ids)})`)
   await tx.run(sql`UPDATE events_router SET position = ${position + 1 + last - first} WHERE id = 1`)

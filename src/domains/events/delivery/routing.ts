@@ -1,4 +1,4 @@
-// From the outbox to the queues of the subscriptions. A commit makes an event visible; routing gives it its place in the
+// From the outbox to the queues of the subscriptions. A commit makes an event visible; routing gives it its position in the
 // one order of events and makes a delivery for each subscription that it concerns.
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
@@ -21,7 +21,7 @@ export async function route(tx: Tx, now: string, node: string, limit = routeBatc
   const { position } = await store.lockRouting(tx)
   const events = await store.unroutedEvents(tx, limit)
   if (events.length === 0) return { events: 0, queues: [] }
-  await store.placeEvents(
+  await store.orderEvents(
     tx,
     position,
     events.map(({ id }) => id),

@@ -8,14 +8,14 @@ import { attempt, backoffMs, type Outcome } from './attempt.ts'
 import { deliveryStates, type Payload } from './deliveries.model.ts'
 import { type Lane, Lanes, laneRows } from './lanes.ts'
 import { findQueue, type OwnedQueue } from './queues.store.ts'
-import type { Entry, Ledger } from './results.ts'
+import type { Entry, Results } from './results.ts'
 import * as store from './sending.store.ts'
 
 export type SinkQueueDeps = {
   app: App
   url: string
   node: string
-  ledger: Ledger
+  results: Results
   /** Whether the node may still send for what it owns. */
   maySend(): boolean
   /** How many deliveries may be on their way to the sink at once. */
@@ -103,7 +103,7 @@ export class SinkQueue {
   }
 
   async #giveBack(): Promise<void> {
-    await this.#deps.ledger.free(this.subscription)
+    await this.#deps.results.free(this.subscription)
     this.#deps.onEnd(this, 'unknown')
   }
 
@@ -190,7 +190,7 @@ export class SinkQueue {
   }
 
   async #send(lane: Lane, target: store.Target, event: Payload | undefined): Promise<void> {
-    const { app, url, ledger } = this.#deps
+    const { app, url, results } = this.#deps
     const row = lane.rows[0]!
     const began = this.#now()
     const time = new Date(began).toISOString()
@@ -214,7 +214,7 @@ export class SinkQueue {
     }
     // What went well makes room for the next in its lane at once; the place in flight is taken until it is on disk.
     this.pump()
-    await ledger.record(entry)
+    await results.record(entry)
     this.#inFlight--
     if (!this.#ended) this.pump()
     else if (this.#inFlight === 0) void this.#giveBack()
@@ -289,7 +289,7 @@ export class SinkQueue {
     const dueTime = due === undefined ? undefined : new Date(due).toISOString()
     // Not awaited: what comes meanwhile is sent as if nothing had happened.
     const { subscription, generation } = this
-    void this.#deps.ledger
+    void this.#deps.results
       .release({ subscription, generation }, dueTime)
       .then((released) => this.#released(released, dueTime))
   }

@@ -5,7 +5,7 @@ import type { App } from '#app.ts'
 import type { Db } from '#db/sql.ts'
 import { AppError, unavailable } from '#lib/errors.ts'
 import type { Logger } from '#lib/log.ts'
-import type { Feed, PlacedEvent } from './stream.model.ts'
+import type { Feed, OrderedEvent } from './stream.model.ts'
 import * as store from './stream.store.ts'
 
 const lookMs = 1000
@@ -18,106 +18,126 @@ const maxRecentLength = 4 * 1024 * 1024
 type Parts = { db: Db; log: Logger; events: Pick<App['events'], 'routed'> }
 
 /** All events behind `base` and not behind `newest`. Only while somebody follows, so that nobody looks for nothing. */
-type View = { base: number; newest: number | undefined; recent: PlacedEvent[]; length: number; end(): void }
+type View = { base: number; newest: number | undefined; recent: OrderedEvent[]; length: number; end(): void }
 
-export function createFeed({ db, log, events }: Parts, perCaller: number): Feed {
-  const followers = new Map<string, number>()
-  const waiting = new Set<() => void>()
-  let view: View | undefined
-  let looking: Promise<void> | undefined
-  let again = false
+export function createFeed(parts: Parts, perCaller: number): Feed {
+  return new EventFeed(parts, perCaller)
+}
 
-  async function read(): Promise<void> {
-    const mine = view
+class EventFeed implements Feed {
+  readonly #parts: Parts
+  readonly #perCaller: number
+  readonly #followers = new Map<string, number>()
+  readonly #waiting = new Set<() => void>()
+  #view: View | undefined
+  #looking: Promise<void> | undefined
+  #again = false
+
+  constructor(parts: Parts, perCaller: number) {
+    this.#parts = parts
+    this.#perCaller = perCaller
+  }
+
+  follow(caller: string): ReturnType<Feed['follow']> {
+    const mine = this.#enter(caller)
+    let over = false
+    return {
+      newest: () => this.#newestOf(mine),
+      after: (position, waitMs, signal) => this.#after(mine, position, waitMs, signal),
+      [Symbol.dispose]: () => {
+        if (!over) this.#leave(caller)
+        over = true
+      },
+    }
+  }
+
+  close(): void {
+    this.#view?.end()
+  }
+
+  async #newestOf(mine: View): Promise<number> {
+    if (mine.newest === undefined) await this.#look()
+    if (mine.newest === undefined) throw unavailable('the server is stopping')
+    return mine.newest
+  }
+
+  async #after(mine: View, position: number, waitMs: number, signal: AbortSignal) {
+    const isBehind = (await this.#newestOf(mine)) > position
+    if (!isBehind) await waitFor(this.#waiting, () => mine.newest! > position, waitMs, signal)
+    signal.throwIfAborted()
+    const { base } = mine
+    const events =
+      position < base
+        ? await store.eventsAfter(this.#parts.db, position, batch)
+        : mine.recent.filter((event) => event.position > position).slice(0, batch)
+    const last = events.at(-1)?.position ?? position
+    return { events, upTo: events.length < batch ? Math.max(last, base) : last }
+  }
+
+  async #read(): Promise<void> {
+    const { db } = this.#parts
+    const mine = this.#view
     if (mine && mine.newest === undefined) mine.newest = mine.base = await store.newestPosition(db)
     for (let found = batch; mine && found === batch; ) {
       const more = await store.eventsAfter(db, mine.newest!, batch)
-      if (view !== mine) return
+      if (this.#view !== mine) return
       for (const event of more) keep(mine, event)
       found = more.length
-      if (found > 0) for (const wake of waiting) wake()
+      if (found > 0) for (const wake of this.#waiting) wake()
     }
   }
 
   /** One look at a time; whoever asks meanwhile gets another one. */
-  function look(): Promise<void> {
-    again = true
-    looking ??= (async () => {
-      while (again) {
-        again = false
-        await read()
-      }
-    })().finally(() => {
-      looking = undefined
+  #look(): Promise<void> {
+    this.#again = true
+    this.#looking ??= this.#lookAgain().finally(() => {
+      this.#looking = undefined
     })
-    return looking
+    return this.#looking
   }
 
-  function start(): View {
+  async #lookAgain(): Promise<void> {
+    while (this.#again) {
+      this.#again = false
+      await this.#read()
+    }
+  }
+
+  #start(): View {
+    const { log, events } = this.#parts
     const tryLook = (): void => {
-      look().catch((error: unknown) => log.warn('new events could not be read', { error }))
+      this.#look().catch((error: unknown) => log.warn('new events could not be read', { error }))
     }
     const timer = setInterval(tryLook, lookMs)
     const unsubscribe = events.routed.subscribe(tryLook)
     const end = (): void => {
       clearInterval(timer)
       unsubscribe()
-      view = undefined
+      this.#view = undefined
     }
     return { base: 0, newest: undefined, recent: [], length: 0, end }
   }
 
-  function enter(caller: string): View {
-    const open = followers.get(caller) ?? 0
-    if (open >= perCaller) {
-      const message = `a caller may have ${perCaller} streams at once`
+  #enter(caller: string): View {
+    const streams = this.#followers.get(caller) ?? 0
+    if (streams >= this.#perCaller) {
+      const message = `a caller may have ${this.#perCaller} streams at once`
       throw new AppError('RESOURCE_EXHAUSTED', message, { reason: 'TOO_MANY_STREAMS' })
     }
-    followers.set(caller, open + 1)
-    view ??= start()
-    return view
+    this.#followers.set(caller, streams + 1)
+    this.#view ??= this.#start()
+    return this.#view
   }
 
-  function leave(caller: string): void {
-    const left = followers.get(caller)! - 1
-    if (left > 0) followers.set(caller, left)
-    else followers.delete(caller)
-    if (followers.size === 0) view?.end()
-  }
-
-  return {
-    follow(caller) {
-      const mine = enter(caller)
-      let over = false
-      const newest = async (): Promise<number> => {
-        if (mine.newest === undefined) await look()
-        if (mine.newest === undefined) throw unavailable('the server is stopping')
-        return mine.newest
-      }
-      return {
-        newest,
-        async after(position, waitMs, signal) {
-          if (position >= (await newest())) await waitFor(waiting, () => mine.newest! > position, waitMs, signal)
-          signal.throwIfAborted()
-          const { base } = mine
-          const events =
-            position < base
-              ? await store.eventsAfter(db, position, batch)
-              : mine.recent.filter((event) => event.position > position).slice(0, batch)
-          const last = events.at(-1)?.position ?? position
-          return { events, upTo: events.length < batch ? Math.max(last, base) : last }
-        },
-        [Symbol.dispose]() {
-          if (!over) leave(caller)
-          over = true
-        },
-      }
-    },
-    close: () => view?.end(),
+  #leave(caller: string): void {
+    const left = this.#followers.get(caller)! - 1
+    if (left > 0) this.#followers.set(caller, left)
+    else this.#followers.delete(caller)
+    if (this.#followers.size === 0) this.#view?.end()
   }
 }
 
-function keep(view: View, event: PlacedEvent): void {
+function keep(view: View, event: OrderedEvent): void {
   view.newest = event.position
   view.recent.push(event)
   view.length += event.body.length

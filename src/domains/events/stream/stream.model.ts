@@ -1,7 +1,7 @@
 import type { Payload } from '../delivery/deliveries.model.ts'
 
-/** An event with its place in the one order of all events. */
-export type PlacedEvent = Payload & { position: number }
+/** An event with its position in the one order of all events. */
+export type OrderedEvent = Payload & { position: number }
 
 export type Feed = {
   /** Throws RESOURCE_EXHAUSTED when the caller follows too often already. */
@@ -17,4 +17,4 @@ export type Follower = Disposable & {
 }
 
 /** `upTo` is the place that has been reached, also when what was there is not kept any more. */
-export type Some = { events: readonly PlacedEvent[]; upTo: number }
+export type Some = { events: readonly OrderedEvent[]; upTo: number }

@@ -4,7 +4,7 @@ import { AppError, type FieldViolation, permissionDenied, refuseIfAny } from '#l
 import { isAtOrBelow, isUid, lineage, top } from '#lib/uid.ts'
 import { attributesOf, bodyOf, tokenOf } from '../delivery/cloud-event.ts'
 import { matchesType } from '../subscriptions/type-patterns.ts'
-import type { PlacedEvent } from './stream.model.ts'
+import type { OrderedEvent } from './stream.model.ts'
 import * as store from './stream.store.ts'
 
 export type StreamRequest = {
@@ -90,7 +90,7 @@ function requireSight(call: StreamCall, caller: Caller, { group }: StreamRequest
 }
 
 /** The place whose subscription would get the event; `undefined` when the caller is not to get it. */
-function placeOf(call: StreamCall, caller: Caller, request: StreamRequest, event: PlacedEvent): string | undefined {
+function placeOf(call: StreamCall, caller: Caller, request: StreamRequest, event: OrderedEvent): string | undefined {
   requireSight(call, caller, request)
   if (event.audience !== 'CUSTOMER' || !matchesType(request.types, event.type)) return undefined
   if (request.group !== '') return isAtOrBelow(event.group, request.group) ? request.group : undefined
@@ -98,7 +98,7 @@ function placeOf(call: StreamCall, caller: Caller, request: StreamRequest, event
   return places.find((place) => sees(call, caller, place))
 }
 
-async function deliveryOf({ app, url }: StreamCall, group: string, event: PlacedEvent): Promise<StreamedDelivery> {
+async function deliveryOf({ app, url }: StreamCall, group: string, event: OrderedEvent): Promise<StreamedDelivery> {
   const data = bodyOf(event)
   const token = await tokenOf(app, url, group, data, app.clock().getTime())
   return { attributes: attributesOf(url, event), data, token }

@@ -1,5 +1,5 @@
 import { type Reader, sql } from '#db/sql.ts'
-import type { PlacedEvent } from './stream.model.ts'
+import type { OrderedEvent } from './stream.model.ts'
 
 /** The place of the newest event; no lower one is given any more. */
 export async function newestPosition(reader: Reader): Promise<number> {
@@ -22,8 +22,8 @@ export async function positionOf(reader: Reader, uuid: string): Promise<number |
 }
 
 /** The next events, in order. Since places are given one after the other, none can appear before these later. */
-export function eventsAfter(reader: Reader, position: number, limit: number): Promise<PlacedEvent[]> {
-  return reader.all<PlacedEvent>(sql`
+export function eventsAfter(reader: Reader, position: number, limit: number): Promise<OrderedEvent[]> {
+  return reader.all<OrderedEvent>(sql`
     SELECT id, uuid, type, audience, source, subject, event_group AS "group", actor, body_type AS "bodyType", body,
            extensions, create_time AS "createTime", position
       FROM events_outbox WHERE position > 0 AND position > ${position} ORDER BY position LIMIT ${limit}`)

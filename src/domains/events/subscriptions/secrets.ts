@@ -12,13 +12,13 @@ export function newSecret(sealer: Sealer): Uint8Array {
 }
 
 /** Throws for one that was sealed under another master key. */
-export function openSecret(sealer: Sealer, sealed: Uint8Array): Buffer {
-  const plain = sealer.open(purpose, sealed)
+export function unsealSecret(sealer: Sealer, sealed: Uint8Array): Buffer {
+  const plain = sealer.unseal(purpose, sealed)
   if (!plain) throw new Error('a secret was sealed under another master key')
   return plain
 }
 
 /** As subscribers get it. */
 export function secretText(sealer: Sealer, sealed: Uint8Array): string {
-  return textOf(openSecret(sealer, sealed))
+  return textOf(unsealSecret(sealer, sealed))
 }

@@ -18,7 +18,7 @@ const purpose = 'signing-key'
 
 /** The keys that are in use now. */
 export async function currentSigningKeys(db: Db, sealer: Sealer): Promise<SigningKey[]> {
-  return (await store.listSigningKeys(db)).map((row) => open(sealer, row))
+  return (await store.listSigningKeys(db)).map((row) => unsealed(sealer, row))
 }
 
 /** Makes, replaces and drops keys as their age demands, in one transaction; answers with how many. */
@@ -65,8 +65,8 @@ function expired(rows: readonly store.SigningKeyRow[], now: number): store.Signi
   })
 }
 
-function open(sealer: Sealer, row: store.SigningKeyRow): SigningKey {
-  const plain = sealer.open(purpose, row.privateJwk)
+function unsealed(sealer: Sealer, row: store.SigningKeyRow): SigningKey {
+  const plain = sealer.unseal(purpose, row.privateJwk)
   if (!plain) throw new Error(`signing key ${row.kid} was sealed under another master key`)
   return {
     kid: row.kid,

@@ -1,5 +1,5 @@
 /** Counts bytes of short-lived buffers, and has them collected from time to time. */
-export type Garbage = { add(bytes: number): void }
+export type Buffers = { passed(bytes: number): void }
 
 const everyBytes = 32 * 1024 * 1024
 
@@ -8,10 +8,10 @@ const everyBytes = 32 * 1024 * 1024
  * through the whole heap, again and again; a small collection after every few of them takes well under a millisecond, and
  * an upload half the processor time. Without `--expose-gc` nothing happens, and V8 does as it likes.
  */
-export function createGarbage(collect: NodeJS.GCFunction | undefined = globalThis.gc): Garbage {
+export function createBuffers(collect: NodeJS.GCFunction | undefined = globalThis.gc): Buffers {
   let bytes = 0
   return {
-    add(more) {
+    passed(more) {
       bytes += more
       if (bytes < everyBytes) return
       bytes = 0

@@ -1,0 +1,132 @@
+// Transactions that are tried again on conflict, each of them on one connection.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type pg from 'pg'
+import { changesOf, type createCommits } from '../changes.ts'
+import type { createGuard, Outcome } from '../guard.ts'
+import type { Change, Sql, Tx, TxOptions } from '../sql.ts'
+import { codeOf, send } from './send.ts'
+
+const conflictRetries = 12
+const constraintRetries = 3
+const patience = 6
+
+type Send = (config: pg.QueryConfig) => Promise<pg.QueryResult>
+export type Work<T> = (tx: Tx) => Promise<T>
+type Attempted<T> = { outcome: Outcome<T>; changes: ReadonlySet<Change> }
+
+type Parts = {
+  toQuery(query: Sql): pg.QueryConfig
+  guard: ReturnType<typeof createGuard>
+  commits: ReturnType<typeof createCommits>
+  counts: { commits: number; retries: number }
+}
+
+/** Runs a work in a transaction, again and again while it meets others; what it throws otherwise is thrown. */
+export function createTransactions(parts: Parts) {
+  const { commits, counts } = parts
+  const turns = createTurns()
+  return async function transact<T>(client: pg.PoolClient, work: Work<T>, options: TxOptions): Promise<T> {
+    const begin = beginOf(options)
+    let constraints = 0
+    let giveBack: (() => void) | undefined
+    try {
+      for (let retries = 0; ; retries++) {
+        if (retries === patience) giveBack = await turns.take()
+        else if (!giveBack) await turns.open()
+        const { outcome, changes } = await attempt(parts, client, work, begin)
+        if (outcome.ok) {
+          counts.commits++
+          commits.report([changes])
+          for (const callback of outcome.after) callback()
+          return outcome.value
+        }
+        // The work may have wrapped the conflict in an error of its own; a broken constraint it may have meant.
+        const conflict = isConflict(outcome.error) || isConflict(outcome.stepError)
+        const again = conflict || (isConstraint(outcome.error) && constraints++ < constraintRetries)
+        if (!again || retries === conflictRetries) throw outcome.error
+        counts.retries++
+        if (retries < patience) await sleep(Math.random() * 2 ** (retries + 1))
+      }
+    } finally {
+      giveBack?.()
+    }
+  }
+}
+
+async function attempt<T>(
+  { toQuery, guard }: Parts,
+  client: pg.PoolClient,
+  work: Work<T>,
+  begin: string,
+): Promise<Attempted<T>> {
+  const one = oneAtATime(client)
+  const changes = new Set<Change>()
+  const step = (query: Sql): Promise<pg.QueryResult> => {
+    const config = toQuery(query)
+    for (const change of changesOf(config.text)) changes.add(change)
+    return one(config)
+  }
+  const steps = {
+    all: async <R>(query: Sql): Promise<R[]> => (await step(query)).rows,
+    run: async (query: Sql) => (await step(query)).rowCount ?? 0,
+  }
+  await one({ text: begin })
+  let outcome = await guard.run(steps, shardOf(client), work)
+  if (outcome.ok) {
+    try {
+      const { command } = await one({ text: 'COMMIT' })
+      // PostgreSQL answers ROLLBACK, and no error, when a statement that nobody waited for has failed.
+      if (command !== 'COMMIT') throw new Error('a statement of this transaction has failed')
+    } catch (error) {
+      outcome = { ok: false, error, stepError: error }
+    }
+  }
+  // Without a connection this fails as well, but the first error tells more.
+  if (!outcome.ok) await one({ text: 'ROLLBACK' }).catch(() => {})
+  return { outcome, changes }
+}
+
+function beginOf({ isolation, durability }: TxOptions): string {
+  const begin = `BEGIN ISOLATION LEVEL ${isolation === 'rowLocks' ? 'READ COMMITTED' : 'SERIALIZABLE'}`
+  return durability === 'later' ? `${begin}; SET LOCAL synchronous_commit = off` : begin
+}
+
+// pg wants one statement at a time, while a work may start several at once.
+function oneAtATime(client: pg.PoolClient): Send {
+  let last: Promise<unknown> = Promise.resolve()
+  return (config) => {
+    const result = last.then(() => send(client, config))
+    last = result.catch(() => {})
+    return result
+  }
+}
+
+// Fresh transactions would starve one that has to sleep between attempts; after a few it gets this process for itself.
+function createTurns() {
+  let last: Promise<void> = Promise.resolve()
+  return {
+    open: () => last,
+    async take(): Promise<() => void> {
+      const before = last
+      const { promise, resolve } = Promise.withResolvers<void>()
+      last = before.then(() => promise)
+      await before
+      return resolve
+    },
+  }
+}
+
+function shardOf(client: pg.PoolClient): number {
+  return ((client as unknown as { processID?: number | null }).processID ?? 0) % 64
+}
+
+function isConflict(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === '40001' || code === '40P01'
+}
+
+// A concurrent writer won a race; the next attempt sees its rows, and the work's own checks name the problem.
+function isConstraint(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === '23505' || code === '23503'
+}

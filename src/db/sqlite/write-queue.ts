@@ -1,0 +1,111 @@
+// Writers wait here for the one connection that writes, and share commits: those that wait run one after the other, each in
+// a savepoint, and one commit answers them all.
+import type { createCommits } from '../changes.ts'
+import type { Outcome } from '../guard.ts'
+import type { Change } from '../sql.ts'
+import type { Connection } from './sqlite-connection.ts'
+
+const batchWorks = 256
+const batchMs = 20
+
+/** One queued transaction: `run` does its work, `settle` tells the caller once the commit has or has not happened. */
+export type Job = {
+  durable: boolean
+  changes: ReadonlySet<Change>
+  run(): Promise<Outcome<unknown>>
+  settle(outcome: Outcome<unknown>): void
+}
+
+type Parts = {
+  writer: Connection
+  commits: ReturnType<typeof createCommits>
+  /** Called right before a commit. */
+  beforeCommit(): void
+  /** Called after one. */
+  afterCommit(): void
+}
+
+export class WriteQueue {
+  readonly counts = { transactions: 0, commits: 0, retries: 0 }
+  readonly #parts: Parts
+  readonly #jobs: Job[] = []
+  #flushing: Promise<void> | undefined
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  push(job: Job): void {
+    this.#jobs.push(job)
+    this.#flushing ??= this.#flushAll()
+  }
+
+  /** Resolves once nobody waits. */
+  async idle(): Promise<void> {
+    await this.#flushing
+  }
+
+  async #flushAll(): Promise<void> {
+    while (this.#jobs.length > 0) {
+      // All requests that the event loop has ready get to queue before the batch starts.
+      await new Promise((resolve) => setImmediate(resolve))
+      await this.#flush()
+    }
+    this.#flushing = undefined
+  }
+
+  async #flush(): Promise<void> {
+    const { writer, commits, beforeCommit, afterCommit } = this.#parts
+    const jobs = this.#jobs
+    const begun: Job[] = []
+    const outcomes: Outcome<unknown>[] = []
+    // Settled before the transaction begins, since SQLite does not change it inside one.
+    const durable = jobs.some((job) => job.durable)
+    const isNext = (job: Job | undefined) => job && (durable || !job.durable)
+    try {
+      writer.waitForDisk(durable)
+      writer.control('BEGIN IMMEDIATE')
+      const end = performance.now() + batchMs
+      while (isNext(jobs[0]) && begun.length < batchWorks && performance.now() < end) {
+        begun.push(jobs.shift()!)
+        outcomes.push(await attempt(writer, begun.at(-1)!))
+      }
+      beforeCommit()
+      writer.control('COMMIT')
+      this.counts.commits++
+      commits.report(begun.flatMap(({ changes }, i) => (outcomes[i]!.ok ? [changes] : [])))
+      afterCommit()
+    } catch (error) {
+      rollBack(writer)
+      // Without a transaction nobody in the queue can be served; the next call tries again.
+      if (begun.length === 0) begun.push(...jobs.splice(0))
+      // Also those that failed alone: they may have seen rows that are gone now.
+      outcomes.splice(0, Infinity, ...begun.map(() => failed(error)))
+    }
+    this.counts.transactions += begun.length
+    for (const [i, job] of begun.entries()) job.settle(outcomes[i]!)
+  }
+}
+
+/** Runs one work inside its savepoint. Throws only when the whole batch is lost. */
+async function attempt(writer: Connection, job: Job): Promise<Outcome<unknown>> {
+  writer.control('SAVEPOINT work')
+  const outcome = await job.run()
+  if (!writer.inTransaction) throw outcome.ok ? new Error('the transaction was rolled back by SQLite') : outcome.error
+  if (!outcome.ok) writer.control('ROLLBACK TO work')
+  writer.control('RELEASE work')
+  if (outcome.ok) for (const callback of outcome.after) callback()
+  return outcome
+}
+
+function rollBack(writer: Connection): void {
+  try {
+    if (writer.inTransaction) writer.control('ROLLBACK')
+  } catch {
+    // Then the next BEGIN fails too, and this is tried again.
+  }
+}
+
+function failed(error: unknown): Outcome<unknown> {
+  return { ok: false, error, stepError: undefined }
+}
