@@ -65,7 +65,8 @@ async function admit(
   if (method.access.mode === 'scoped') {
     const scope = scopeOf(request, method.access.scope)
     permitAt(method.access, caller, scope)
-    await app.terms.check(scope, method.fullName)
+    const waiting = app.terms.check(scope, method.fullName)
+    if (waiting) await waiting
   }
   if (method.access.mode === 'everywhere') permitEverywhere(method.access, caller)
   resolveMask(desc, request, bodyKeys)
