@@ -76,7 +76,7 @@ test('events that belong to no method are declared by their message', () => {
 })
 
 test('the methods that write an event, whether they are served or not', () => {
-  assert.deepEqual(table.methods('registry.repo.created').sort(), [
+  assert.deepEqual([...table.methods('registry.repo.created')].sort(), [
     'pinfold.platform.registry.Registry/CreateRepo',
     'pinfold.platform.registry.v2.ReposService/CreateRepo',
   ])
