@@ -42,7 +42,7 @@ export async function emit(
 ): Promise<void> {
   const event = newEvent(app, cause, name, input)
   await queueEvents(tx, app, event)
-  if (isAudited(name)) await audit(tx, cause, event)
+  if (isAudited(name)) await audit(tx, cause, whoOf(cause, input.actor), event)
 }
 
 /** The event as whoever called this version knows it. */
@@ -62,7 +62,7 @@ export function newEvent(
     source: source ?? row.source,
     subject,
     group,
-    actor: JSON.stringify(actor === undefined ? actorOf(cause) : { subject: actor }),
+    actor: JSON.stringify(whoOf(cause, actor)),
     bodyType: row.bodyType,
     body: row.render(resource.value),
     ...(extensions ? { extensions } : {}),
@@ -70,13 +70,15 @@ export function newEvent(
   }
 }
 
+type Who = { subject: string; act?: object }
+
 /** Who it is, and by which claims of an outside token they had signed in. */
-function actorOf({ actor, act }: Cause): { subject: string; act?: object } {
-  return { subject: actor, ...(act ? { act } : {}) }
+function whoOf({ actor, act }: Cause, other: string | undefined): Who {
+  return other === undefined ? { subject: actor, ...(act ? { act } : {}) } : { subject: other }
 }
 
-async function audit(tx: Tx, cause: Cause, { type, subject, group, actor, bodyType, body }: NewEvent): Promise<void> {
-  const who = JSON.parse(actor) as { subject: string; act?: object }
+async function audit(tx: Tx, cause: Cause, who: Who, event: NewEvent): Promise<void> {
+  const { type, subject, group, bodyType, body } = event
   await insertEntry(tx, {
     uid: newUid(group),
     type,
