@@ -80,6 +80,7 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
     signal: stop.signal,
   })
   const runners = new Map<string, Runner>()
+  const warnOfClock = clockWarning(app)
   const beat: Duty = {
     name: 'nodes.beat',
     // Without others there is nobody to tell.
@@ -88,7 +89,7 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
     async run() {
       for (const { name, last } of await leases.look()) runners.get(name)?.taken(last)
       for (const name of runners.keys()) showLease(name)
-      warnOfClock(app, leases.clockOffsetMs())
+      warnOfClock(leases.clockOffsetMs())
       return {}
     },
   }
@@ -156,21 +157,25 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
 
   function run(): Promise<void> {
     if (running) again = true
-    running ??= runAll().finally(() => {
-      running = undefined
-    })
+    // Begun in a moment, so that what ends at once does not end before it is known to run.
+    running ??= Promise.resolve().then(runAll)
     return running
   }
 
   async function runAll(): Promise<void> {
     clearTimeout(timer)
-    do {
-      again = false
-      const lease = duty.runsOn === 'every node' ? leases.everyNode : leases.find(duty.name)
-      // Without the lease nothing is planned; whoever gets it begins anew.
-      if (!lease || signal.aborted) return
-      plan(await runOnce(lease))
-    } while (again && failures === 0)
+    try {
+      do {
+        again = false
+        const lease = duty.runsOn === 'every node' ? leases.everyNode : leases.find(duty.name)
+        // Without the lease nothing is planned; whoever gets it begins anew.
+        if (!lease || signal.aborted) return
+        plan(await runOnce(lease))
+      } while (again && failures === 0)
+    } finally {
+      // At once: whoever asks after the last look must not be told that it still runs.
+      running = undefined
+    }
   }
 
   /** Answers with when to run again. */
@@ -187,7 +192,8 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
       if (signal.aborted) return everyMs
       if (error instanceof LeaseLost) {
         log.lost()
-        return everyMs
+        // It may be ours still, or again.
+        return leases.find(duty.name) ? Math.min(retryMs, everyMs) : everyMs
       }
       failures++
       log.failed(error, failures)
@@ -268,6 +274,12 @@ async function startLong(
 }
 
 /** Clocks decide nothing between nodes, but what a node writes bears its time. */
-function warnOfClock({ log }: App, offsetMs: number): void {
-  if (Math.abs(offsetMs) > 1000) log.warn('clock differs from that of the database', { offsetMs })
+/** Warns when the clock begins to differ, not each time it is looked at. */
+function clockWarning({ log }: App): (offsetMs: number) => void {
+  let differed = false
+  return (offsetMs) => {
+    const differs = Math.abs(offsetMs) > 1000
+    if (differs && !differed) log.warn('clock differs from that of the database', { offsetMs })
+    differed = differs
+  }
 }

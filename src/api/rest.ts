@@ -44,7 +44,8 @@ async function serve(api: Api, routes: Routes<Endpoint>, arrival: HttpArrival): 
     return
   }
   const response = await invoke(api, endpoint, request, bodyKeys, arrival)
-  if (arrival.settle('OK')) send(res, 200, isEmpty(endpoint) ? '' : jsonText(endpoint.desc.output, response))
+  const text = isEmpty(endpoint) ? '' : jsonText(endpoint.desc.output, response)
+  if (arrival.settle('OK')) send(res, 200, text)
 }
 
 function refuse(api: Api, arrival: HttpArrival, error: unknown): void {

@@ -23,7 +23,7 @@ export type Lease = {
   check(): void
   /** A transaction of the database that throws LeaseLost when another node has the lease. */
   tx: Db['tx']
-  /** Runs transactions, each with a pause behind it, while they find something and the lease holds; answers with the sum. */
+  /** Runs transactions, each with a pause behind it, while they find something; answers with the sum. Throws LeaseLost. */
   inBatches(batch: (tx: Tx) => Promise<number>, options?: TxOptions): Promise<number>
   /** Whether a node has said nothing for the length of a lease, so that what it was at is left to others. */
   isGone(node: string): boolean
@@ -76,6 +76,8 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
   const trust = createTrust(leaseMs * 0.75, monotonic)
   const held = new Map<string, Lease>()
   let seen = new Map<string, number>()
+  /** Claimed, and not yet reported, so that a claim that fails after another does not hide that one. */
+  const untold: Taken[] = []
   let offset = 0
 
   const isTrusted = () => !signal.aborted && (!db.shared || trust.holds())
@@ -87,7 +89,7 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
     const check = (): void => {
       if (!holds()) throw new LeaseLost(`the lease of ${name} has ended`)
     }
-    return { node, fence, signal, holds, check, tx, inBatches: batches(tx, holds), isGone, databaseTime }
+    return { node, fence, signal, holds, check, tx, inBatches: batches(tx, check), isGone, databaseTime }
   }
 
   function fenced(name: string, fence: number): Db['tx'] {
@@ -118,7 +120,6 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
       for (const [id, number] of seen) nodes.stoodStill(id, '', number)
       const isFree = ({ name, owner, beat: number }: Owned) =>
         owner === '' || owner === node || owners.stoodStill(name, owner, number)
-      const taken: Taken[] = []
       for (const row of rows.filter(isFree)) {
         const { name } = row
         if (held.has(name) || signal.aborted) continue
@@ -126,9 +127,9 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
         if (!claimed) continue
         const { fence, ...last } = claimed
         held.set(name, leaseOf(name, fence, fenced(name, fence)))
-        taken.push({ name, last })
+        untold.push({ name, last })
       }
-      return taken
+      return untold.splice(0)
     },
 
     async record(name, run) {
@@ -182,11 +183,12 @@ function raiseBeats(db: Db, node: string, facts: NodeFacts | undefined, offsetMs
   }, beats)
 }
 
-/** Runs batches one after the other while they find something. */
-function batches(tx: Db['tx'], holds: () => boolean): Lease['inBatches'] {
+/** Runs batches one after the other while they find something; a run that was cut short has not succeeded. */
+function batches(tx: Db['tx'], check: () => void): Lease['inBatches'] {
   return async (batch, txOptions = rowLocks) => {
     let sum = 0
-    for (let found = 1; found > 0 && holds(); sum += found) {
+    for (let found = 1; found > 0; sum += found) {
+      check()
       found = await tx(batch, txOptions)
       if (found > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }

@@ -45,7 +45,8 @@ export class VisitCall implements Work {
   constructor(app: App, { caller, requestId, source, userAgent }: HttpArrival) {
     this.app = app
     this.caller = caller
-    this.cause = { actor: caller.uid, now: app.clock().toISOString(), source, userAgent, requestId, version: undefined }
+    const [actor, act, now] = [caller.uid, caller.token?.act, app.clock().toISOString()]
+    this.cause = { actor, act, now, source, userAgent, requestId, version: undefined }
   }
 
   get log(): Work['log'] {

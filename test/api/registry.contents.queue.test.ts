@@ -95,6 +95,15 @@ test('an image whose reader is gone is read by another, and not before', async (
   assert.deepEqual(await stateOf(digest), [known, ''])
 })
 
+test('an image that its own reader could not give back is read again', async () => {
+  const digest = await push()
+  const first = (await claimRead(registry.app, { node: 'same', isGone: () => false }))!
+  const again = (await claimRead(registry.app, { node: 'same', isGone: () => false }))!
+  assert.deepEqual([again.digest, again.fence], [first.digest, first.fence + 1])
+  await finishRead(registry.app, again, unreadableOutcome('FAILED', 'enough'))
+  assert.deepEqual((await stateOf(digest))?.[1], 'FAILED')
+})
+
 test('content that comes late makes the image readable', async () => {
   const [name, other] = [newName(), newName()]
   const config = await registry.pusher.pushBlob(name, '{}', types.config)

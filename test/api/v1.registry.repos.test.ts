@@ -80,6 +80,17 @@ test('a repo of this name is replaced, unless that is to be prevented', async ()
   assert.equal((await list(`id=${id}`))[0]!.description, 'second')
 })
 
+test('a repo can be replaced where there is no room for another', async () => {
+  const full = await pinfold.seed.group()
+  const made = (await create({ name: 'only', readme: 'Text', catalogTier: 'BASE' }, operator, full.uid)).body
+  const limits = JSON.stringify({ repositories: 1 })
+  await pinfold.app.db.tx((tx) => tx.run(sql`UPDATE groups SET resource_limits = ${limits} WHERE uid = ${full.uid}`))
+  const owner = await member(roleUids.owner, full.uid)
+  const again = await create({ ...made, description: 'new' }, owner, full.uid)
+  assert.deepEqual(again.body, { ...made, description: 'new' })
+  assert.equal((await create({ name: 'second' }, owner, full.uid)).body.code, 8)
+})
+
 test('a PUT empties what it leaves out, but for what only administrators of the catalogue set', async () => {
   const full = { name: 'full', description: 'text', catalogTier: 'BASE', bundles: ['base'], readme: 'Read me' }
   const { id } = (await create(full)).body

@@ -22,6 +22,33 @@ async function withScope(registry: TestRegistry, scope: string, token?: string) 
   return registryClient(registry.nobody.origin, reply.body.token)
 }
 
+test('what was free in a deleted repo is not free in the next one of its name', async () => {
+  await using registry = await startRegistry()
+  const org = (await registry.seed.group('', { name: 'public' })).uid
+  const owner = registry.registryOperator
+  const name = 'public/withdrawn'
+  const push = async (tag: string) => {
+    const layer = await owner.pushBlob(name, 'a layer')
+    const config = await owner.pushBlob(name, '{"architecture":"amd64"}', types.config)
+    const pushed = await owner.pushManifest(name, imageOf(config, [layer]), tag)
+    return { layer, digest: pushed.digest }
+  }
+  const statuses = async ({ layer, digest }: Awaited<ReturnType<typeof push>>) => {
+    const nobody = await withScope(registry, `repository:${name}:pull`)
+    const replies = [
+      await nobody.call('GET', `${name}/manifests/${digest}`),
+      await nobody.call('GET', `${name}/blobs/${layer.digest}`),
+    ]
+    return replies.map(({ status }) => status)
+  }
+  assert.deepEqual(await statuses(await push('latest')), [200, 200])
+
+  const { repos } = (await registry.operator.get(`/registry/v2/repos?uidp.children_of=${org}`)).body
+  assert.equal((await registry.operator.delete(`/registry/v2/repos/${repos[0].uid}`)).status, 200)
+  assert.deepEqual(await statuses(await push('v2')), [401, 401])
+  assert.deepEqual(await statuses(await push('latest')), [200, 200])
+})
+
 test('anybody pulls what the free tags of a public image are and were, and nothing else', async () => {
   await using registry = await startRegistry()
   await registry.seed.group('', { name: 'public' })

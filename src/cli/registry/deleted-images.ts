@@ -18,6 +18,6 @@ export async function findDeletedImage(
   const [last] = items
   if (new Set(items.map(({ group }) => group)).size < 2) return last
   const lines = items.map(({ uid, deleteTime }) => `${uid} (deleted on ${deleteTime})`)
-  const message = `several repositories had the path ${path}; name one by its uid:\n${lines.join('\n')}`
+  const message = `several repositories had the path ${path}; name one by its uid, with --deleted:\n${lines.join('\n')}`
   throw new CliError(exitCodes.failed, message)
 }

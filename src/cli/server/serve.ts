@@ -11,7 +11,8 @@ export const serve: Command = {
   name: 'serve',
   summary: 'Serve the API over REST and gRPC on one port',
   details: `Prints "ready" and the URL once it serves; logs go to standard error as JSON lines.
-SIGTERM or SIGINT lets requests in flight finish, for PINFOLD_DRAIN_MS at most, and then ends it.
+SIGTERM or SIGINT lets requests in flight finish, for PINFOLD_DRAIN_MS at most, then deliveries, for as long at most, and
+then ends it.
 Every setting that has no option here is an environment variable; see pinfold config.`,
   options: [
     ...settingOptions('listen', 'url', 'data', 'database', 'blobs'),

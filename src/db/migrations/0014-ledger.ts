@@ -69,6 +69,10 @@ const rowsOfLedgers: Record<Words['engine'], (t: Words) => string[]> = {
   postgres: () => [
     `ALTER TABLE tag_history DROP CONSTRAINT tag_history_repo_id_fkey`,
     `ALTER TABLE tag_history ADD CONSTRAINT tag_history_repo_id_fkey FOREIGN KEY (repo_id) REFERENCES ledgers (id)`,
+    // Behind every number that the column itself ever gave, also to rows that are gone.
+    `SELECT setval(pg_get_serial_sequence('repo_ids', 'id'),
+                   greatest(nextval(pg_get_serial_sequence('repos', 'id')::regclass),
+                            nextval(pg_get_serial_sequence('repo_ids', 'id')::regclass)), false)`,
     `ALTER TABLE repos ALTER COLUMN id DROP IDENTITY`,
   ],
 }

@@ -65,7 +65,11 @@ class DeliveryWorker implements Deliveries {
     const heldUp = (error: unknown) => this.#heldUp(error)
     this.#routing = coalesced((begun) => this.#route(begun), site.ran, heldUp)
     this.#looking = coalesced((begun) => this.#look(begun), site.ran, heldUp)
-    this.#beating = coalesced((begun) => this.#beat(begun), site.ran, heldUp)
+    this.#beating = coalesced(
+      (begun) => this.#beat(begun),
+      () => {},
+      heldUp,
+    )
     this.#trust.renewed(site.monotonic())
   }
 

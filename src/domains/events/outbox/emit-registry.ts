@@ -94,12 +94,14 @@ function cutTag<What extends Pushed | Pulled>(what: What): What {
   return what.tag === undefined ? what : { ...what, tag: what.tag.slice(0, maxTag).toWellFormed() }
 }
 
-function about({ repo, origin, what }: Transfer<Pushed | Pulled>, resource: Resource) {
+function about({ cause, repo, origin, what }: Transfer<Pushed | Pulled>, resource: Resource) {
   const host = origin.subdomain === '' ? origin.host : `${origin.subdomain}.${origin.host}`
   return {
     subject: repo.uid,
     group: repo.group,
     resource,
+    // Who it is and no more: pulls are many, and the claims of a sign-in are long.
+    actor: cause.actor,
     source: origin.host,
     extensions: {
       image: `${host}/${origin.repository}${what.tag === undefined ? '' : `:${what.tag}`}`,

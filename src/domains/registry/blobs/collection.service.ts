@@ -45,7 +45,7 @@ export async function waitForCollection(
         throw new AppError('ABORTED', `the collection failed on node ${found.node}: ${found.problem}`)
       }
       if (hasEnded(found) || performance.now() >= until) return found
-      await Promise.race([moved, sleep(lookMs, undefined, { signal })])
+      await Promise.race([moved, sleep(lookMs, undefined, { signal }).catch(() => signal.throwIfAborted())])
     }
   } finally {
     stop()

@@ -140,7 +140,8 @@ export async function claimRead(
   { node, isGone }: { node: string; isGone(node: string): boolean },
 ): Promise<store.DueRead | undefined> {
   for (;;) {
-    const left = (await store.ownedReads(app.db)).find(({ owner }) => isGone(owner))
+    // A node reads one image at a time, so one of its own is left over from a read that could not even be given back.
+    const left = (await store.ownedReads(app.db)).find(({ owner }) => owner === node || isGone(owner))
     const next = left ?? (await store.nextRead(app.db, app.clock().toISOString()))
     if (!next) return undefined
     const claimed = await app.db.tx((tx) => store.claimRead(tx, next, node), { isolation: 'rowLocks' })

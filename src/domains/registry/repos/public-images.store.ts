@@ -1,7 +1,8 @@
 import { list, type Reader, sql } from '#db/sql.ts'
+import { beganAfter } from '../tags/tag-history.store.ts'
 import type { RepoRef } from './repos.model.ts'
 
-/** Whether one of the tags ever pointed to an image or an index that needs the digest, however deep inside. */
+/** Whether one of the tags of this repo ever pointed to an image or an index that needs the digest, however deep inside. */
 export async function wasNeeded(
   reader: Reader,
   { id, ledger }: Pick<RepoRef, 'id' | 'ledger'>,
@@ -15,6 +16,6 @@ export async function wasNeeded(
       SELECT l.manifest FROM up JOIN manifest_links l ON l.repo_id = ${id} AND l.digest = up.digest
     )
     SELECT 1 AS found FROM up JOIN tag_history h ON h.repo_id = ${ledger} AND h.digest = up.digest
-     WHERE h.tag IN (${list(tags)}) LIMIT 1`)
+     WHERE h.tag IN (${list(tags)}) AND h.time > ${beganAfter(ledger)} LIMIT 1`)
   return row !== undefined
 }

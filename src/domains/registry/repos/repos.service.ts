@@ -114,17 +114,26 @@ export async function replaceRepo(work: Work, uid: string, input: Required<NewRe
   return repo
 }
 
-/** Creates the repo, or replaces the one of this name, for which the caller needs `repo.update` as well. */
+/** Replaces the repo of this name, for which the caller needs `repo.update` as well, or creates it. */
 export async function createOrReplaceRepo(work: Work, parent: string, input: Required<NewRepo>): Promise<FullRepo> {
+  const replaced = await replaceNamed(work, parent, input)
+  if (replaced) return replaced
   try {
     return await createRepo(work, parent, input)
   } catch (error) {
-    if (!(error instanceof AppError && error.code === 'ALREADY_EXISTS')) throw error
-    const there = await store.findRepoRow(work.app.db, { group: parent, name: input.name })
-    if (!there) throw error
-    if (!work.caller.rights.holds(there.uid, [update])) throw permissionDenied()
-    return replaceRepo(work, there.uid, input)
+    // Somebody else was faster.
+    const isThere = error instanceof AppError && error.code === 'ALREADY_EXISTS'
+    const again = isThere ? await replaceNamed(work, parent, input) : undefined
+    if (again) return again
+    throw error
   }
+}
+
+async function replaceNamed(work: Work, parent: string, input: Required<NewRepo>): Promise<FullRepo | undefined> {
+  const there = await store.findRepoRow(work.app.db, { group: parent, name: input.name })
+  if (!there) return undefined
+  if (!work.caller.rights.holds(there.uid, [update])) throw permissionDenied()
+  return replaceRepo(work, there.uid, input)
 }
 
 /** Its tags are deleted with it; the ledger stays, and says so. */
@@ -135,13 +144,13 @@ export async function deleteRepo(call: Call, uid: string): Promise<void> {
     const row = (await store.findRepoRow(tx, { uid }))!
     const { id, ledger } = row
     const path = await pathIn(tx, parentOf(uid), repo.name)
-    await removeTags(tx, { repo: row, now, actor, source: 'api' })
+    const tagsGone = await removeTags(tx, { repo: row, now, actor, source: 'api' })
     await forgetContents(tx, id)
     await forgetManifests(tx, id)
     await forgetBlobs(tx, id)
     await store.deleteRepo(tx, repo)
     const { createTime } = repo
-    await insertDeletedRepo(tx, { uid, id, ledger, path, actor, createTime, deleteTime: now })
+    await insertDeletedRepo(tx, { uid, id, ledger, path, actor, createTime, deleteTime: tagsGone || now })
     await emit(tx, call, 'registry.repo.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
   })
   call.log.info('repo deleted', { uid })

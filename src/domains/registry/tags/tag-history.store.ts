@@ -173,10 +173,15 @@ export function movesBefore(
      ORDER BY time DESC LIMIT ${most}`)
 }
 
+/** When the last repo of this ledger was deleted; what a repo of the same name did before is not what this one did. */
+export function beganAfter(ledger: number): Sql {
+  return sql`(SELECT coalesce(max(d.delete_time), '') FROM deleted_repos d WHERE d.ledger_id = ${ledger})`
+}
+
 export async function wasEverTagged(reader: Reader, ledger: number, digest: string, tags: readonly string[]) {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM tag_history
-     WHERE repo_id = ${ledger} AND digest = ${digest} AND tag IN (${list(tags)}) LIMIT 1`)
+     WHERE repo_id = ${ledger} AND digest = ${digest} AND tag IN (${list(tags)}) AND time > ${beganAfter(ledger)} LIMIT 1`)
   return row !== undefined
 }
 

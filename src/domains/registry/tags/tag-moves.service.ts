@@ -67,14 +67,16 @@ export async function removeTagNamed(
 }
 
 /** Deletes every tag of the repo, or every tag that points to the digest. */
-export async function removeTags(tx: Tx, removal: Mover & { repo: TagRepo; digest?: string }): Promise<void> {
+export async function removeTags(tx: Tx, removal: Mover & { repo: TagRepo; digest?: string }): Promise<string> {
   const { repo, digest, now, actor, source } = removal
   const where: Sql = store.ofRepo(repo, digest)
   const last = await store.lastUpdateOf(tx, where)
-  if (last === '') return
+  if (last === '') return ''
   // One time for all: after the last move of each of them.
-  await history.insertDeletions(tx, repo, where, { time: timeAfter(now, last), actor, source })
+  const time = timeAfter(now, last)
+  await history.insertDeletions(tx, repo, where, { time, actor, source })
   await store.deleteTagsWhere(tx, repo, where)
+  return time
 }
 
 /** What happened to a tag elsewhere: from when on it pointed where, the oldest first. */
