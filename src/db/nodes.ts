@@ -39,7 +39,7 @@ export async function clockOffset(reader: Reader & { engine: 'sqlite' | 'postgre
   if (reader.engine === 'sqlite') return 0
   const sent = Date.now()
   const row = await reader.get<{ now: number }>(sql`
-    SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now`)
+    SELECT CAST(floor(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS now`)
   const arrived = Date.now()
   if (row!.now >= sent && row!.now <= arrived) return 0
   return Math.round(row!.now - (sent + arrived) / 2)

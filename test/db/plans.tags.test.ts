@@ -145,7 +145,9 @@ test('a pull, a move and a look into the ledger are one search each', async () =
     ? /tags_(repo_id_name_key|by_name)/
     : /SEARCH \w+ USING (COVERING )?INDEX \w+ \(repo_id=\? AND name=\?\)/
   const ledgerKey = onPostgres ? /tag_history_pkey/ : /PRIMARY KEY \(repo_id=\? AND tag=\?/
-  const reverse = onPostgres ? /tag_history_by_digest/ : /tag_history_by_digest \(repo_id=\? AND digest=\? AND tag=\?\)/
+  const reverse = onPostgres
+    ? /tag_history_by_digest/
+    : /tag_history_by_digest \(repo_id=\? AND digest=\? AND tag=\? AND time>\?\)/
   const ofTag = onPostgres ? /tag_history_by_digest/ : /by_digest \(repo_id=\? AND digest=\? AND tag=\?/
   const ofDigest = onPostgres ? /tag_history_by_digest/ : /by_digest \(repo_id=\? AND digest=\? AND \(tag,time\)>/
   const asked: [ask: (reader: Reader) => Promise<unknown>, index: RegExp][] = [
