@@ -135,7 +135,9 @@ test('images history finds a deleted image by its old path, and says that it is 
     run(['images', 'history', ...args], { env: { ...env, PINFOLD_TOKEN: token } })
   await pinfold.operator.delete(`/registry/v2/repos/${repo}`)
   const gone = await history(['acme/team/app:latest'])
-  assert.equal(gone.stderr, `pinfold: acme/team/app was deleted on ${minute(4)}\n`)
+  // As its tags were: after the last move of them, which was at the same time.
+  const when = minute(4).replace('.000Z', '.001Z')
+  assert.equal(gone.stderr, `pinfold: acme/team/app was deleted on ${when}\n`)
   const events = ({ stdout }: { stdout: string }) => rowsOf(stdout).map(([, event]) => event)
   assert.deepEqual(events(gone), ['EVENT', 'deleted', 'moved', 'moved', 'created'])
   assert.deepEqual(events(await history([repo, '--deleted'])), events(gone))
