@@ -11,7 +11,7 @@ const constraintRetries = 3
 const patience = 6
 
 type Send = (config: pg.QueryConfig) => Promise<pg.QueryResult>
-export type Work<T> = (tx: Tx) => Promise<T>
+type TxWork<T> = (tx: Tx) => Promise<T>
 type Attempted<T> = { outcome: Outcome<T>; changes: ReadonlySet<Change> }
 
 type Parts = {
@@ -25,7 +25,7 @@ type Parts = {
 export function createTransactions(parts: Parts) {
   const { commits, counts } = parts
   const turns = createTurns()
-  return async function transact<T>(client: pg.PoolClient, work: Work<T>, options: TxOptions): Promise<T> {
+  return async function transact<T>(client: pg.PoolClient, work: TxWork<T>, options: TxOptions): Promise<T> {
     const begin = beginOf(options)
     let constraints = 0
     let giveBack: (() => void) | undefined
@@ -56,7 +56,7 @@ export function createTransactions(parts: Parts) {
 async function attempt<T>(
   { toQuery, guard }: Parts,
   client: pg.PoolClient,
-  work: Work<T>,
+  work: TxWork<T>,
   begin: string,
 ): Promise<Attempted<T>> {
   const one = oneAtATime(client)

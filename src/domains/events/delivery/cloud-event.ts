@@ -1,9 +1,9 @@
 // One event as a signed HTTP request: CloudEvents 1.0 in binary mode, a token of ours for its receiver, and a signature as
 // Standard Webhooks has it.
-import { createHash } from 'node:crypto'
 import { SignJWT } from 'jose'
 import type { App } from '#app.ts'
 import { signatureHeaders } from '#lib/crypto/standard-webhooks.ts'
+import { digestOf } from '#lib/digest.ts'
 import { binaryHeaders } from '#lib/events/cloud-events.ts'
 import { unsealSecret } from '../subscriptions/secrets.ts'
 import type { Payload } from './deliveries.model.ts'
@@ -63,7 +63,7 @@ export async function tokenOf(
 ): Promise<string> {
   const { kid, key } = keyring.signer()
   const seconds = Math.floor(now / 1000)
-  const digest = `sha256:${createHash('sha256').update(body).digest('hex')}`
+  const digest = digestOf('sha256', Buffer.from(body))
   // The claim under both readings of its dotted name.
   return new SignJWT({ webhook: { digest }, 'webhook.digest': digest })
     .setProtectedHeader({ alg: 'ES256', kid, typ: 'JWT' })
