@@ -98,9 +98,9 @@ async function countChecks(requests: number): Promise<number> {
   const { keyring } = pinfold.app
   const { verifier } = keyring
   let checks = 0
-  keyring.verifier = (kid) => {
+  keyring.verifier = (kid, algorithm) => {
     checks++
-    return verifier(kid)
+    return verifier(kid, algorithm)
   }
   for (let i = 0; i < requests; i++) await reader.get(`/iam/v2/groups/${org.uid}`)
   return checks

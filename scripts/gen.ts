@@ -16,8 +16,10 @@ function write(file: string, text: string): void {
 
 must('buf', ['generate', '-o', out])
 mkdirSync(join(out, 'build'), { recursive: true })
-must('buf', ['build', '-o', join(out, 'build/contract.binpb')])
-write('gen/event-names.ts', eventNames(join(out, 'build/contract.binpb')))
-write('gen/openapi.json', `${JSON.stringify(openApi(join(out, 'build/contract.binpb')), null, 1)}\n`)
+const contract = join(out, 'build/contract.binpb')
+must('buf', ['build', '-o', contract])
+write('gen/event-names.ts', eventNames(contract))
+write('gen/openapi.json', `${JSON.stringify(openApi(contract, 'v2'), null, 1)}\n`)
+write('gen/openapi-v1.json', `${JSON.stringify(openApi(contract, 'v1'), null, 1)}\n`)
 write('docs/config.md', configPage())
 write('docs/errors.md', errorsPage())

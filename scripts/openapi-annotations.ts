@@ -36,6 +36,11 @@ export function extensionsOf(method: DescMethod): Record<string, unknown> {
   return { 'x-pinfold-capabilities': mode.value.capabilities.map(dotted), ...emitted }
 }
 
+/** What capabilities are called in comments, such as `role_bindings.list`. */
+export const capabilityNames: ReadonlySet<string> = new Set(
+  CapabilitySchema.values.map((value) => getOption(value, capability).name),
+)
+
 function toHttp({ pattern, body }: HttpRule): Http {
   if (pattern.case === undefined || pattern.case === 'custom') throw new Error('an http option without a plain method')
   return { httpMethod: pattern.case, path: pattern.value, body }

@@ -1,5 +1,5 @@
-// The OpenAPI 3.1 document, made from the descriptors of the contract: paths from google.api.http, schemas from messages,
-// descriptions from comments.
+// An OpenAPI 3.1 document for each version of the API, made from the descriptors of the contract: paths from
+// google.api.http, schemas from messages, descriptions from comments.
 import { readFileSync } from 'node:fs'
 import {
   createFileRegistry,
@@ -8,14 +8,18 @@ import {
   type DescMessage,
   type DescMethod,
   type DescService,
+  type FileRegistry,
   fromBinary,
   ScalarType,
 } from '@bufbuild/protobuf'
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
 import { getComments } from '@bufbuild/protoplugin'
-import { services } from '#api/services.ts'
-import { version } from '#config.ts'
-import { behaviourOf, extensionsOf, hasQueryForm, httpOf } from './openapi-annotations.ts'
+import { versionOf, versionOfType } from '#api/methods.ts'
+import { services as allServices } from '#api/services.ts'
+import { isPlainMessage } from '#api/transcoding/json-write.ts'
+import { version as release } from '#config.ts'
+import { camelCase } from '#lib/fields.ts'
+import { behaviourOf, capabilityNames, extensionsOf, hasQueryForm, httpOf } from './openapi-annotations.ts'
 
 type Schema = Record<string, unknown>
 
@@ -24,6 +28,9 @@ const wellKnown: Record<string, Schema> = {
   'google.protobuf.Timestamp': { type: 'string', format: 'date-time' },
   'google.protobuf.Duration': { type: 'string', pattern: '^-?\\d+(\\.\\d{1,9})?s$' },
   'google.protobuf.FieldMask': { type: 'string' },
+}
+/** Objects have names of ours, because each generator of clients makes up its own for one that has none. */
+const objects: Record<string, Schema> = {
   'google.protobuf.Empty': { type: 'object' },
   'google.protobuf.Any': { type: 'object', properties: { '@type': { type: 'string' } }, required: ['@type'] },
 }
@@ -40,14 +47,21 @@ const lastEventId: Schema = {
 const integers = new Set([ScalarType.INT32, ScalarType.SINT32, ScalarType.SFIXED32])
 const unsigned = new Set([ScalarType.UINT32, ScalarType.FIXED32])
 
-/** `file` is a descriptor set with source information. */
-export function openApi(file: string): Schema {
+/** Packages that have no second version, since the first serves both. */
+const ofBoth = /^pinfold\.platform\.(?:auth|oidc)\./
+
+/** `file` is a descriptor set with source information. What is only our own goes with version 2. */
+export function openApi(file: string, version: 'v1' | 'v2'): Schema {
   const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(file)))
+  const services = allServices
+    .map(({ desc }) => registry.getService(desc.typeName)!)
+    .filter(({ typeName, methods }) => ofBoth.test(typeName) || (versionOf(methods[0]!) ?? 'v2') === version)
   const schemas: Record<string, Schema> = {}
 
+  const camel = jsonNames(registry)
   const describe = (desc: Parameters<typeof getComments>[0]): Schema => {
     const text = getComments(desc).leading?.replace(/^ /gm, '').trim()
-    return text ? { description: text } : {}
+    return text ? { description: camel(text) } : {}
   }
   const reference = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
 
@@ -69,22 +83,32 @@ export function openApi(file: string): Schema {
   }
   const fieldSchema = (field: DescField, suffix: string): Schema => {
     const value = valueSchema(field as never, suffix)
-    if (field.fieldKind === 'map') return { type: 'object', additionalProperties: value }
+    if (field.fieldKind === 'map') {
+      // As protobuf calls its entries, so that it is the name of nothing else.
+      const name = `${field.parent.typeName}.${capitalised(field.jsonName)}Entry${suffix}`
+      schemas[name] = { type: 'object', additionalProperties: value }
+      return reference(name)
+    }
     return field.fieldKind === 'list' ? { type: 'array', items: value } : value
   }
   /** `suffix` is `Patch` for the body of an update, where nothing is required. */
   const messageSchema = (desc: DescMessage, suffix = ''): Schema => {
     const known = wellKnown[desc.typeName]
     if (known) return known
-    const name = `${desc.typeName}${suffix}`
+    const object = objects[desc.typeName]
+    const name = object ? desc.typeName : `${desc.typeName}${suffix}`
+    if (object) schemas[name] = object
     if (schemas[name]) return reference(name)
     const properties: Record<string, Schema> = {}
     schemas[name] = { type: 'object', properties, additionalProperties: false, ...describe(desc) }
     const required: string[] = []
     for (const field of desc.fields) {
       const { readOnly, writeOnly, isRequired } = behaviourOf(field)
+      // Version 1 has `null` for messages that are not set.
+      const isNullable = versionOfType(desc.typeName) === 'v1' && isPlainMessage(field)
+      const value = fieldSchema(field, suffix)
       properties[field.jsonName] = {
-        ...fieldSchema(field, suffix),
+        ...(isNullable ? { anyOf: [value, { type: 'null' }] } : value),
         ...describe(field),
         ...(readOnly ? { readOnly } : {}),
         ...(writeOnly ? { writeOnly } : {}),
@@ -125,26 +149,26 @@ export function openApi(file: string): Schema {
     path: string,
     names: readonly string[],
     body: string,
+    operationId: string,
   ): Schema => {
     const fields = [...path.matchAll(variable)].map((match) => match[1]!)
     const tops = new Set(fields.map((field) => field.split('.')[0]!))
     const bound = (name: string) => body === '*' || name === body || tops.has(name)
     const suffix = httpOf(method)[0]?.httpMethod === 'patch' ? 'Patch' : ''
     const bodyField = method.input.fields.find((field) => field.name === body)
-    const bodySchema =
-      body === '*'
-        ? messageSchema(method.input, suffix)
-        : bodyField?.message && messageSchema(bodyField.message, suffix)
+    const bodySchema = body === '*' ? messageSchema(method.input, suffix) : bodyField && fieldSchema(bodyField, suffix)
+    const about = describe(method)
     return {
-      operationId: `${service.name}_${method.name}`,
+      operationId,
       tags: [service.name],
-      ...describe(method),
+      summary: summaryOf(about.description as string | undefined),
+      ...about,
       parameters: [
         ...names.map((name, i) => ({
           name,
           in: 'path',
           required: true,
-          description: `The request's \`${fields[i]}\`; slashes may be written as they are.`,
+          description: camel(`The request's \`${fields[i]}\`; slashes may be written as they are.`),
           schema: { type: 'string' },
         })),
         ...parametersOf(method.input, bound),
@@ -158,28 +182,36 @@ export function openApi(file: string): Schema {
     }
   }
 
-  const bindings = services.flatMap(({ desc }) => {
-    const service = registry.getService(desc.typeName)!
-    return service.methods.flatMap((method) => httpOf(method).map((http) => ({ service, method, ...http })))
+  const bindings = services.flatMap((service) => {
+    return service.methods.flatMap((method) => {
+      // The second path of a method is another operation, with a name of its own.
+      const id = (i: number) => `${service.name}_${method.name}${i === 0 ? '' : i + 1}`
+      return httpOf(method).map((http, i) => ({ service, method, operationId: id(i), ...http }))
+    })
   })
-  const namesOf = variableNames(bindings.map(({ path }) => path))
+  const namesOf = variableNames(
+    bindings.map(({ path }) => path),
+    version === 'v1' ? 'id' : 'uid',
+  )
   const paths: Record<string, Schema> = {}
-  for (const { service, method, httpMethod, path, body } of bindings) {
+  for (const { service, method, httpMethod, path, body, operationId } of bindings) {
     const names = namesOf(path)
     let next = 0
     const plain = path.replace(variable, () => `{${names[next++]}}`)
-    paths[plain] = { ...paths[plain], [httpMethod]: operationOf(service, method, path, names, body) }
+    paths[plain] = { ...paths[plain], [httpMethod]: operationOf(service, method, path, names, body, operationId) }
   }
-  const tags = services.map(({ desc }) => {
-    const service = registry.getService(desc.typeName)!
-    return { name: service.name, ...describe(service) }
-  })
+  const tags = services.map((service) => ({ name: service.name, ...describe(service) }))
   const status = registry.getMessage(errorStatus)!
   messageSchema(status)
 
   return {
     openapi: '3.1.0',
-    info: { title: 'Pinfold management API', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    info: {
+      title: `Pinfold management API ${version}`,
+      description: spellings,
+      version: release,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
     servers: [{ url: '/' }],
     tags,
     paths,
@@ -197,18 +229,46 @@ export function openApi(file: string): Schema {
   }
 }
 
+const spellings =
+  'Names are in camelCase. Query parameters, members of bodies and paths in field masks may also be in snake_case, such as `page_size` for `pageSize`.'
+
+function capitalised(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1)
+}
+
+/** The start of a comment, up to where its first sentence ends or explains itself. */
+function summaryOf(comment = ''): string {
+  return comment.replace(/\s+/g, ' ').replace(/[.;:](?: .*)?$/, '')
+}
+
+/** Writes the names of fields in a comment as JSON has them; capabilities look the same and stay. */
+function jsonNames(registry: FileRegistry): (text: string) => string {
+  const fields = new Set<string>()
+  for (const type of registry)
+    if (type.kind === 'message')
+      for (const field of type.fields) if (field.jsonName !== field.name) fields.add(field.name)
+  return (text) =>
+    text.replace(/`([a-z_]+(?:\.[a-z_]+)*)( asc| desc)?`/g, (written, path: string, direction = '') => {
+      const names = path.split('.')
+      const isPath = names.some((name) => fields.has(name)) && !capabilityNames.has(path)
+      return isPath
+        ? `\`${names.map((name) => (fields.has(name) ? camelCase(name) : name)).join('.')}${direction}\``
+        : written
+    })
+}
+
 const variable = /\{([^=}]+)(?:=[^}]*)?\}/g
 
-/** Paths that differ only in the names of their variables are one path to OpenAPI; such a variable is called `uid`. */
-function variableNames(paths: readonly string[]): (path: string) => string[] {
+/** Paths that differ only in the names of their variables are one path to OpenAPI; such a variable gets a shared name. */
+function variableNames(paths: readonly string[], shared: string): (path: string) => string[] {
   const shapeOf = (path: string) => path.replace(variable, '{}')
   const byShape = new Map<string, string[]>()
   for (const path of paths) {
-    const names = [...path.matchAll(variable)].map((match) => match[1]!.split('.').at(-1)!)
+    const names = [...path.matchAll(variable)].map((match) => camelCase(match[1]!.split('.').at(-1)!))
     const known = byShape.get(shapeOf(path)) ?? names
     byShape.set(
       shapeOf(path),
-      names.map((name, i) => (known[i] === name ? name : 'uid')),
+      names.map((name, i) => (known[i] === name ? name : shared)),
     )
   }
   return (path) => byShape.get(shapeOf(path))!

@@ -7,12 +7,14 @@ import type { CloudAccount, CloudAnswer } from './clouds/cloud-account.ts'
 import type { Config } from './config.ts'
 import type { Db } from './db/sql.ts'
 import type { RegistryEvents } from './domains/events/outbox/registry-events.model.ts'
+import type { RefusalLog } from './domains/events/refusals/refusal-log.ts'
 import type { Feed } from './domains/events/stream/stream.model.ts'
 import type { GrantCache, Rights } from './domains/iam/access/grants.model.ts'
 import type { LastSeen } from './domains/iam/identities/last-seen.ts'
 import type { TermsGate } from './domains/iam/terms/terms-gate.ts'
 import type { ManifestCache } from './domains/registry/manifests/manifest-cache.ts'
 import type { PathCache } from './domains/registry/repos/repos.model.ts'
+import type { DigestUsage } from './domains/registry/usage/digest-usage.ts'
 import type { AccessToken } from './issuer/access-token.ts'
 import type { Keyring } from './issuer/keyring.ts'
 import type { OutsideIssuers } from './issuer/outside-issuers.ts'
@@ -47,12 +49,20 @@ export type App = {
   buffers: Buffers
   /** Where the content of blobs is. */
   blobs: Blobs
+  /** Bytes of uploads on their way to this server, by organisation, where it has a quota. */
+  incoming: Map<string, number>
+  /** The last request of this server to close an upload, by the upload; it never rejects. */
+  closing: Map<string, Promise<void>>
   /** `asked`: a collection of blobs waits to be run. `moved`: one has got further, or has ended. */
   collections: { asked: Signal; moved: Signal }
   /** Manifests that were read lately. */
   manifests: ManifestCache
   /** Pulls, and pushes that were refused, on their way to the outbox. */
   registryEvents: RegistryEvents
+  /** What the registry refuses, on its way to the table. */
+  refusals: RefusalLog
+  /** Who pulls what, on its way to the table. */
+  usage: DigestUsage
   /** `pushed`: there is something to read; `read`: what an image contains is known, or that it cannot be. */
   images: { pushed: Signal; read: Signal }
   /** Which repo a path in the registry stands for, at most half a second old. */
@@ -155,6 +165,8 @@ export type EventTable = {
   find(name: EventName, version: Version, kind: string): EventRow
   /** The full names of the methods that write it. */
   methods(name: EventName): readonly string[]
+  /** The method of this full name, and those that do the same in another version. */
+  inEveryVersion(method: string): readonly string[]
 }
 
 export type Handler = (call: Call, request: never) => Promise<Message>

@@ -2,7 +2,21 @@
 
 import { isIP } from 'node:net'
 import { parseMasterKey } from './lib/crypto/master-key.ts'
+import { type SigningAlgorithm, signingAlgorithms } from './lib/crypto/signing-algorithms.ts'
+import { readHost } from './lib/net/hosts.ts'
 import { componentPattern, maxPathLength } from './lib/oci-names.ts'
+
+export type Setting<T> = {
+  env: string
+  flag?: string
+  parse: (text: string, name: string) => T
+  default: string
+  doc: string
+}
+
+export function setting<T>(of: Setting<T>): Setting<T> {
+  return of
+}
 
 /** A setting that cannot be used; the message lists every one that is wrong. */
 export class ConfigError extends Error {
@@ -38,6 +52,18 @@ export const address = (value: string, name: string): { host: string; port: numb
   const port = Number(match?.groups?.port)
   if (!match?.groups || port > 65_535) throw new ConfigError(`${name} must be HOST:PORT`)
   return { host: match.groups.host!.replace(/^\[|\]$/g, ''), port }
+}
+export const optionalAddress = (value: string, name: string): { host: string; port: number } | undefined =>
+  value === '' ? undefined : address(value, name)
+/** What a header can carry and nobody guesses; nothing for nothing. */
+export const secret = (value: string, name: string): string => {
+  if (value === '' || /^[\w.~+/=-]{16,256}$/.test(value)) return value
+  throw new ConfigError(`${name} must be 16 to 256 letters, digits or characters of -._~+/=`)
+}
+/** How to reach people (RFC 9116, 2.5.3); nothing for nothing. */
+export const contact = (value: string, name: string): string => {
+  if (value === '' || (/^(?:mailto:[^@\s]+@|https:\/\/)[\x21-\x7e]+$/.test(value) && URL.canParse(value))) return value
+  throw new ConfigError(`${name} must be a mailto: or https: URL`)
 }
 /** The origin of an http or https URL; nothing for nothing. */
 export const baseUrl = (value: string, name: string): string => {
@@ -88,16 +114,40 @@ export const blobStore = (value: string, name: string): string => {
   return value
 }
 
-export const networks = (value: string, name: string): readonly string[] => {
+/** Names of hosts, with or without a scheme. */
+export const hosts = (value: string, name: string): readonly string[] => {
   const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
-  for (const one of listed) {
-    const [address = '', bits = '0', more] = one.split('/')
-    const most = isIP(address) === 6 ? 128 : 32
-    if (isIP(address) === 0 || more !== undefined || !/^\d{1,3}$/.test(bits) || Number(bits) > most) {
-      throw new ConfigError(`${name} must be addresses or CIDR ranges, with commas`)
-    }
-  }
-  return listed
+  if (listed.every((one) => readHost(one) !== undefined)) return listed
+  throw new ConfigError(`${name} must be names of hosts, each with a port and a scheme or without, with commas`)
+}
+
+/** At least one, none of them twice. */
+export const algorithms = (value: string, name: string): readonly SigningAlgorithm[] => {
+  const listed = value.split(',').map((one) => one.trim())
+  const found = signingAlgorithms.filter((one) => listed.includes(one))
+  if (found.length === listed.length) return found.sort((a, b) => listed.indexOf(a) - listed.indexOf(b))
+  throw new ConfigError(`${name} must list some of ${signingAlgorithms.join(', ')}, with commas`)
+}
+
+export const networks = (value: string, name: string): readonly string[] => {
+  const listed = commaList(value)
+  if (listed.every(isNetwork)) return listed
+  throw new ConfigError(`${name} must be addresses or CIDR ranges, with commas`)
+}
+/** What a request may go to: names of hosts as well. */
+export const destinations = (value: string, name: string): readonly string[] => {
+  const listed = commaList(value)
+  const isHost = (one: string) => /^(?!.*\.\d+$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(one) && !/^\d+$/.test(one)
+  if (listed.every((one) => isNetwork(one) || isHost(one))) return listed
+  throw new ConfigError(`${name} must be host names, addresses or CIDR ranges, with commas`)
+}
+function commaList(value: string): string[] {
+  return value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
+}
+function isNetwork(text: string): boolean {
+  const [address = '', bits = '0', more] = text.split('/')
+  const most = isIP(address) === 6 ? 128 : 32
+  return isIP(address) !== 0 && more === undefined && /^\d{1,3}$/.test(bits) && Number(bits) <= most
 }
 
 /** A JSON array of objects, each with exactly these members, all of them texts that say something. */

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
+import { edgeSettings } from './config-edge.ts'
 import {
   address,
+  algorithms,
   baseUrl,
   blobStore,
   ConfigError,
@@ -8,6 +10,7 @@ import {
   documents,
   domain,
   folder,
+  hosts,
   masterKey,
   methodNames,
   networks,
@@ -15,16 +18,11 @@ import {
   onOff,
   organisation,
   records,
+  setting,
   whole,
 } from './config-values.ts'
 
 export { baseUrl, ConfigError }
-
-type Setting<T> = { env: string; flag?: string; parse: (text: string, name: string) => T; default: string; doc: string }
-
-function setting<T>(of: Setting<T>): Setting<T> {
-  return of
-}
 
 /** Every setting there is. `docs/config.md` and `pinfold config` are made from this table. */
 export const settings = {
@@ -41,6 +39,12 @@ export const settings = {
     parse: baseUrl,
     default: '',
     doc: 'What clients call us: issuer, audience and links are made from it. Default: `http://` and the address served on.',
+  }),
+  hosts: setting({
+    env: 'PINFOLD_HOSTS',
+    parse: hosts,
+    default: '',
+    doc: 'Further names that clients may call us by, as `host`, `host:port` or `scheme://host:port`, with commas. Where to get a token then names the host that the client has used.',
   }),
   data: setting({
     env: 'PINFOLD_DATA',
@@ -61,6 +65,12 @@ export const settings = {
     parse: masterKey,
     default: '',
     doc: '32 bytes as base64 or hex that encrypt every stored secret. Required with a database URL. Default: `master.key` in the data folder, made on the first start.',
+  }),
+  masterKeyNew: setting({
+    env: 'PINFOLD_MASTER_KEY_NEW',
+    parse: masterKey,
+    default: '',
+    doc: 'The key that `pinfold keys rotate-master` puts in the place of `PINFOLD_MASTER_KEY`. With both the server takes the one that fits.',
   }),
   blobs: setting({
     env: 'PINFOLD_BLOBS',
@@ -105,6 +115,42 @@ export const settings = {
     default: 'off',
     doc: '`on` lets every authenticated caller create organisations; otherwise only the operator does.',
   }),
+  quotaBytes: setting({
+    env: 'PINFOLD_QUOTA_BYTES',
+    parse: whole(0, Number.MAX_SAFE_INTEGER),
+    default: '0',
+    doc: 'How many bytes an organisation may store. This and the other quotas hold where an organisation has no limit of its own; `0` is none.',
+  }),
+  quotaRepositories: setting({
+    env: 'PINFOLD_QUOTA_REPOSITORIES',
+    parse: whole(0, 2 ** 31 - 1),
+    default: '0',
+    doc: 'How many repositories an organisation may have.',
+  }),
+  quotaGroups: setting({
+    env: 'PINFOLD_QUOTA_GROUPS',
+    parse: whole(0, 2 ** 31 - 1),
+    default: '0',
+    doc: 'How many folders an organisation may have.',
+  }),
+  quotaUploads: setting({
+    env: 'PINFOLD_QUOTA_UPLOADS',
+    parse: whole(0, 2 ** 31 - 1),
+    default: '1000',
+    doc: 'How many uploads an organisation may have open at once.',
+  }),
+  quotaUploadPieces: setting({
+    env: 'PINFOLD_QUOTA_UPLOAD_PIECES',
+    parse: whole(0, 2 ** 31 - 1),
+    default: '10000',
+    doc: 'How many pieces one upload may come in.',
+  }),
+  quotaSinkSubscriptions: setting({
+    env: 'PINFOLD_QUOTA_SINK_SUBSCRIPTIONS',
+    parse: whole(0, 2 ** 31 - 1),
+    default: '100',
+    doc: 'How many subscriptions of an organisation may send to one sink.',
+  }),
   peopleIssuers: setting({
     env: 'PINFOLD_PEOPLE_ISSUERS',
     parse: records('issuer', 'audience'),
@@ -121,7 +167,7 @@ export const settings = {
     env: 'PINFOLD_TERMS_METHODS',
     parse: methodNames,
     default: '',
-    doc: 'Methods that wait until all of these documents are accepted, by full name, with commas, such as `pinfold.platform.registry.v2.ReposService/CreateRepo`. Default: none.',
+    doc: 'Methods that wait until all of these documents are accepted, and with them what does the same in another version or by a push; by full name, with commas, such as `pinfold.platform.registry.v2.ReposService/CreateRepo`. Default: none.',
   }),
   awsStsUrl: setting({
     env: 'PINFOLD_AWS_STS_URL',
@@ -153,35 +199,11 @@ export const settings = {
     default: 'info',
     doc: 'The least level that is logged: `debug`, `info`, `warn` or `error`.',
   }),
-  metrics: setting({
-    env: 'PINFOLD_METRICS',
-    parse: onOff,
-    default: 'on',
-    doc: '`off` removes `/metrics`, which needs no credential.',
-  }),
   reflection: setting({
     env: 'PINFOLD_REFLECTION',
     parse: onOff,
     default: 'on',
     doc: '`off` removes gRPC server reflection.',
-  }),
-  allowPrivateAddresses: setting({
-    env: 'PINFOLD_ALLOW_PRIVATE_ADDRESSES',
-    parse: onOff,
-    default: 'off',
-    doc: "`on` lets requests that we make, such as for the keys of an identity's issuer, go to private addresses.",
-  }),
-  allowInsecureIssuers: setting({
-    env: 'PINFOLD_ALLOW_INSECURE_ISSUERS',
-    parse: onOff,
-    default: 'off',
-    doc: '`on` lets the issuers of identities be `http://` URLs. Whoever can alter that traffic can then be any of their identities.',
-  }),
-  allowInsecureSinks: setting({
-    env: 'PINFOLD_ALLOW_INSECURE_SINKS',
-    parse: onOff,
-    default: 'off',
-    doc: '`on` lets the sinks of subscriptions be `http://` URLs. Whoever sees that traffic reads the events.',
   }),
   deliveryTimeoutMs: setting({
     env: 'PINFOLD_DELIVERY_TIMEOUT_MS',
@@ -219,53 +241,29 @@ export const settings = {
     default: '30',
     doc: 'How long events and their deliveries are kept, so that they can be replayed.',
   }),
+  registryEventsPerOrganization: setting({
+    env: 'PINFOLD_REGISTRY_EVENTS_PER_ORGANIZATION',
+    parse: whole(1, 10_000_000),
+    default: '1000',
+    doc: 'How many pulls of one organisation become events in a minute, and how many refused pushes. What is more is counted only.',
+  }),
+  signingAlgorithms: setting({
+    env: 'PINFOLD_SIGNING_ALGORITHMS',
+    parse: algorithms,
+    default: 'ES256',
+    doc: 'What tokens are signed with: `ES256`, `RS256`, or both with a comma. There are keys for each; the first signs our tokens and what is sent to sinks, and clouds get RS256 where it is listed. Receivers of events must accept RS256 before it is put first.',
+  }),
   keyRotationDays: setting({
     env: 'PINFOLD_KEY_ROTATION_DAYS',
     parse: whole(3, 3650),
     default: '90',
     doc: 'After how many days tokens are signed with a new key. It is published a day before, the old one for two days after.',
   }),
-  exchangesPerSource: setting({
-    env: 'PINFOLD_EXCHANGES_PER_SOURCE',
-    parse: whole(1, 10_000_000),
-    default: '600',
-    doc: 'How many token exchanges one client address may ask for in a minute.',
-  }),
-  exchangesPerIssuer: setting({
-    env: 'PINFOLD_EXCHANGES_PER_ISSUER',
-    parse: whole(1, 10_000_000),
-    default: '6000',
-    doc: 'How many tokens of one outside issuer may be exchanged in a minute.',
-  }),
   trustedProxies: setting({
     env: 'PINFOLD_TRUSTED_PROXIES',
     parse: networks,
     default: '',
-    doc: 'Addresses and CIDR ranges, with commas, of proxies whose `X-Forwarded-For` says who the client is.',
-  }),
-  maxBodyBytes: setting({
-    env: 'PINFOLD_MAX_BODY_BYTES',
-    parse: whole(1024, 64 * 1024 * 1024),
-    default: String(4 * 1024 * 1024),
-    doc: 'The largest body of an API request, over REST and gRPC.',
-  }),
-  headersTimeoutMs: setting({
-    env: 'PINFOLD_HEADERS_TIMEOUT_MS',
-    parse: whole(100, 600_000),
-    default: '10000',
-    doc: 'How long a client may take to send its headers.',
-  }),
-  requestTimeoutMs: setting({
-    env: 'PINFOLD_REQUEST_TIMEOUT_MS',
-    parse: whole(100, 600_000),
-    default: '30000',
-    doc: 'How long a client may take to send an API request, and how long we may take to answer it.',
-  }),
-  keepAliveTimeoutMs: setting({
-    env: 'PINFOLD_KEEP_ALIVE_TIMEOUT_MS',
-    parse: whole(100, 600_000),
-    default: '65000',
-    doc: 'How long an idle connection stays open.',
+    doc: 'Addresses and CIDR ranges, with commas, of proxies whose `X-Forwarded-For` says who the client is, and whose `X-Forwarded-Host` and `X-Forwarded-Proto` say what it calls us.',
   }),
   streamsPerCaller: setting({
     env: 'PINFOLD_STREAMS_PER_CALLER',
@@ -295,8 +293,9 @@ export const settings = {
     env: 'PINFOLD_DRAIN_MS',
     parse: whole(0, 600_000),
     default: '10000',
-    doc: 'How long requests in flight may go on after SIGTERM.',
+    doc: 'How long requests in flight, and deliveries after them, may go on after SIGTERM.',
   }),
+  ...edgeSettings,
 }
 
 /** Settings of the commands that call a server. The server does not read them, and does not mind them. */
@@ -330,6 +329,11 @@ export function readConfig(
   const read = config as Config
   if (problems.length === 0 && read.database !== '' && read.masterKey === '') {
     problems.push('a database URL needs PINFOLD_MASTER_KEY, 32 bytes as base64 or hex')
+  }
+  if (problems.length === 0 && read.masterKeyNew !== '' && read.masterKey === '') {
+    problems.push(
+      'PINFOLD_MASTER_KEY_NEW is for a master key in PINFOLD_MASTER_KEY; the one in a file needs no setting',
+    )
   }
   if (problems.length === 0 && read.termsMethods.length > 0 && read.termsDocuments.length === 0) {
     problems.push('PINFOLD_TERMS_METHODS needs PINFOLD_TERMS_DOCUMENTS, which say what is to be accepted')

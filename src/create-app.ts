@@ -1,15 +1,14 @@
-import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { buildEventTable } from './api/event-table.ts'
 import { eventBodies, services } from './api/services.ts'
 import type { App } from './app.ts'
-import { openBlobs } from './blobs/open.ts'
+import { blobFolder, openBlobs } from './blobs/open.ts'
 import { createClouds } from './clouds/clouds.ts'
 import type { Config } from './config.ts'
-import { migrate } from './db/migrate.ts'
-import { migrations } from './db/migrations/all.ts'
-import { openDb } from './db/open.ts'
+import { createAudience } from './domains/events/outbox/audience.ts'
 import { createRegistryEvents } from './domains/events/outbox/emit-registry.ts'
+import { aPull, aPush } from './domains/events/outbox/registry-events.model.ts'
+import { createRefusalLog } from './domains/events/refusals/refusal-log.ts'
 import { createFeed } from './domains/events/stream/feed.ts'
 import { createGrantCache } from './domains/iam/access/grants.ts'
 import { createLastSeen } from './domains/iam/identities/last-seen.ts'
@@ -17,37 +16,44 @@ import { installBuiltInRoles } from './domains/iam/roles/roles.service.ts'
 import { createTermsGate } from './domains/iam/terms/terms-gate.ts'
 import { createManifestCache } from './domains/registry/manifests/manifest-cache.ts'
 import { createPathCache } from './domains/registry/repos/paths.service.ts'
+import { createDigestUsage } from './domains/registry/usage/digest-usage.ts'
 import { signCloudAssertion } from './issuer/cloud-assertion.ts'
 import { type Keyring, openKeyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
 import { createBuffers } from './lib/buffers.ts'
-import { openMasterKey, parseMasterKey } from './lib/crypto/master-key.ts'
-import { createSealer } from './lib/crypto/seal.ts'
-import { createLogger } from './lib/log.ts'
-import { createLimits } from './lib/net/limits.ts'
+import { createLogger, type Logger } from './lib/log.ts'
+import { createLimits, type LimitKind } from './lib/net/limits.ts'
 import { createOutgoing, type Outgoing } from './lib/net/outgoing.ts'
+import { allPrivateAddresses, privateAddresses } from './lib/net/private-addresses.ts'
 import { createSinkClient } from './lib/net/sink-client.ts'
 import { createRemembered } from './lib/remembered.ts'
 import { createSignal } from './lib/signal.ts'
 import { createMetrics } from './metrics.ts'
+import { openDatabase, openExisting } from './open-database.ts'
 import { clearOnCommit, resources } from './resources.ts'
+import { tieBlobs } from './tie-blobs.ts'
 
-/** Opens everything once, in order; `close` undoes it in reverse, also when a later step fails. */
+/**
+ * Opens everything once, in order; `close` undoes it in reverse, also when a later step fails. `monotonic` gives the
+ * milliseconds by which what is remembered grows old.
+ */
 export async function createApp(
   config: Config,
   clock: () => Date = () => new Date(),
+  monotonic: () => number = () => performance.now(),
 ): Promise<App & { close(): Promise<void> }> {
   await using opening = new AsyncDisposableStack()
   const log = createLogger(process.stderr, config.logLevel)
   opening.defer(() => log.flush())
-  const sealer = createSealer(config.masterKey === '' ? openMasterKey(config.data) : parseMasterKey(config.masterKey))
-  const opened = await openDb({ database: config.database, file: join(config.data, 'pinfold.db') })
-  const db = opening.adopt(opened, (open) => open.close())
-  const applied = await migrate(db, migrations)
+  const { db, sealer, applied } = opening.adopt(await openDatabase(config), (open) => open.close())
   if (applied.length > 0) log.info('database migrated', { applied })
   await installBuiltInRoles(db, clock().toISOString())
-  const keyring = await openKeyring(db, sealer, () => clock().getTime(), config.keyRotationDays)
-  const monotonic = () => performance.now()
+  const keyring = await keyringOf(config, { db, sealer }, clock)
+  const published = keyring.algorithms()
+  // A further algorithm is for the server to add: the settings of a command may be others.
+  if (!config.signingAlgorithms.every((one) => published.includes(one))) {
+    await keyring.rotate((work, options) => db.tx(work, options))
+  }
   const grants = createGrantCache(db, monotonic)
   const manifests = createManifestCache(monotonic)
   const paths = createPathCache(db, monotonic)
@@ -55,19 +61,13 @@ export async function createApp(
   const onError = (error: unknown) => log.error('last use of identities could not be written', { error })
   const lastSeen = opening.adopt(createLastSeen(db, onError), (open) => open.close())
   const blobs = await openBlobs(config.blobs, config.data)
+  await tieBlobs(db, blobs, blobFolder(config.blobs, config.data))
   const events = { written: createSignal(), routed: createSignal(), queued: createSignal() }
   const eventTable = buildEventTable(services, eventBodies)
-  const report = {
-    failed: (error: unknown) => log.error('registry events could not be written', { error }),
-    dropped: (count: number) => log.error('registry events dropped', { count }),
-  }
-  const registryEvents = opening.adopt(createRegistryEvents({ db, events, eventTable }, report), (open) => open.close())
-  const allowPrivate = config.allowPrivateAddresses
-  const outgoing = createOutgoing({ allowPrivate, allowHttp: config.allowInsecureIssuers })
-  const sinkClient = createSinkClient({ allowPrivate, allowHttp: config.allowInsecureSinks })
+  const { registryEvents, usage, refusals } = openPulls({ config, db, events, eventTable, log, clock }, opening)
+  const { outgoing, toClouds, sinkClient } = openOutgoing(config, log)
   const sinks = opening.adopt(sinkClient, (client) => client.close())
   const feed = opening.adopt(createFeed({ db, log, events }, config.streamsPerCaller), (open) => open.close())
-  const perMinute = { source: config.exchangesPerSource, issuer: config.exchangesPerIssuer }
   const done = opening.move()
   return {
     config,
@@ -81,17 +81,21 @@ export async function createApp(
     lastSeen,
     buffers: createBuffers(),
     blobs,
+    incoming: new Map(),
+    closing: new Map(),
     collections: { asked: createSignal(), moved: createSignal() },
     manifests,
     registryEvents,
+    usage,
+    refusals,
     images: { pushed: createSignal(), read: createSignal() },
     paths,
     searchTotals: createRemembered(1000),
-    limits: createLimits(perMinute, monotonic),
+    limits: createLimits(perMinuteOf(config), monotonic),
     outgoing,
     outsideIssuers: createOutsideIssuers(outgoing, () => clock().getTime()),
-    checkCloud: cloudCheck(config, outgoing, keyring, clock),
-    terms: createTermsGate(db, config.termsDocuments, config.termsMethods),
+    checkCloud: cloudCheck(config, toClouds, keyring, clock),
+    terms: createTermsGate(db, config.termsDocuments, config.termsMethods.flatMap(eventTable.inEveryVersion)),
     events,
     eventTable,
     feed,
@@ -99,6 +103,76 @@ export async function createApp(
     clock,
     close: () => done.disposeAsync(),
   }
+}
+
+/** The ways to servers that somebody else named, each with the private addresses that it may go to. */
+function openOutgoing(config: Config, log: Logger) {
+  if (config.allowPrivateAddresses) {
+    log.warn('all private addresses may be called; list those that need it for issuers and sinks instead')
+  }
+  const listed = (entries: readonly string[]) =>
+    config.allowPrivateAddresses ? allPrivateAddresses : privateAddresses(entries)
+  const allowHttp = config.allowInsecureIssuers
+  return {
+    outgoing: createOutgoing({ allowed: listed(config.issuersPrivate), allowHttp }),
+    // Where the clouds are is for the settings alone to say.
+    toClouds: createOutgoing({ allowed: allPrivateAddresses, allowHttp }),
+    sinkClient: createSinkClient({ allowed: listed(config.sinksPrivate), allowHttp: config.allowInsecureSinks }),
+  }
+}
+
+function perMinuteOf(config: Config): Record<LimitKind, number> {
+  return {
+    source: config.exchangesPerSource,
+    issuer: config.exchangesPerIssuer,
+    identity: config.exchangesPerIdentity,
+    request: config.requestsPerSource,
+    refusal: config.refusalsPerSource,
+  }
+}
+
+/** What a pull leaves: a count, and an event where somebody wants it. */
+function openPulls(
+  parts: Pick<App, 'config' | 'db' | 'events' | 'eventTable' | 'log' | 'clock'>,
+  opening: AsyncDisposableStack,
+): Pick<App, 'registryEvents' | 'usage' | 'refusals'> {
+  const { config, db, eventTable, log, clock } = parts
+  const audienceOf = (type: string) => createAudience(db, type, clock, () => performance.now())
+  const audiences = {
+    pulls: audienceOf(eventTable.find('registry.pull', undefined, aPull.kind).type),
+    'refused pushes': audienceOf(eventTable.find('registry.push', undefined, aPush.kind).type),
+  }
+  const registryEvents = createRegistryEvents(parts, audiences, config.registryEventsPerOrganization, {
+    failed: (error: unknown) => log.error('registry events could not be written', { error }),
+    dropped: (count: number) => log.error('registry events dropped', { count }),
+  })
+  const usage = createDigestUsage(db, {
+    failed: (error: unknown) => log.error('usage of digests could not be written', { error }),
+    dropped: (count: number) => log.error('pulls left out of the usage of digests', { count }),
+  })
+  const refusals = createRefusalLog(db, (error: unknown) => log.error('refusals could not be written', { error }))
+  return {
+    registryEvents: opening.adopt(registryEvents, (open) => open.close()),
+    usage: opening.adopt(usage, (open) => open.close()),
+    refusals: opening.adopt(refusals, (open) => open.close()),
+  }
+}
+
+/** What signs tokens, from a database that has been served before, also beside a running server. */
+export async function openIssuer(
+  config: Config,
+  clock: () => Date = () => new Date(),
+): Promise<Pick<App, 'db' | 'keyring' | 'clock'> & { close(): Promise<void> }> {
+  await using opening = new AsyncDisposableStack()
+  const opened = opening.adopt(await openExisting(config), (open) => open.close())
+  const keyring = await keyringOf(config, opened, clock)
+  const done = opening.move()
+  return { db: opened.db, keyring, clock, close: () => done.disposeAsync() }
+}
+
+function keyringOf(config: Config, { db, sealer }: Pick<App, 'db' | 'sealer'>, clock: () => Date): Promise<Keyring> {
+  const { keyRotationDays: days, signingAlgorithms: algorithms } = config
+  return openKeyring(db, sealer, () => clock().getTime(), { days, algorithms })
 }
 
 /** Services know neither the clouds nor the issuer; here the two meet. */

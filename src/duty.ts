@@ -22,7 +22,12 @@ export type Duty = {
 /** Work with a loop of its own, and leases of its own where it needs some. */
 export type LongDuty = {
   name: string
-  start(app: App, at: DutySite): Promise<{ close(): Promise<void> }>
+  start(app: App, at: DutySite): Promise<RunningDuty>
+}
+
+export type RunningDuty = {
+  /** What is on its way has `graceMs` to finish. */
+  close(graceMs: number): Promise<void>
 }
 
 export type DutySite = {

@@ -2,6 +2,7 @@
 import { text } from 'node:stream/consumers'
 import { events } from './cli/events/events.ts'
 import { auth } from './cli/iam/auth.ts'
+import { bindings } from './cli/iam/bindings.ts'
 import { identities } from './cli/iam/identities.ts'
 import { imports } from './cli/imports/import.ts'
 import { libraries } from './cli/imports/libraries.ts'
@@ -9,8 +10,10 @@ import { dockerCredential } from './cli/registry/docker-credential.ts'
 import { images } from './cli/registry/images.ts'
 import { config } from './cli/server/config.ts'
 import { gc } from './cli/server/gc.ts'
+import { keys } from './cli/server/keys.ts'
 import { ledger } from './cli/server/ledger.ts'
 import { migrate } from './cli/server/migrate.ts'
+import { quotas } from './cli/server/quotas.ts'
 import { serve } from './cli/server/serve.ts'
 import { token } from './cli/server/token.ts'
 import { CliError, exitCodes, runProgram, type Terminal } from './cli/shape/command.ts'
@@ -23,10 +26,11 @@ const terminal: Terminal = {
   print: (line) => void process.stdout.write(`${line}\n`),
   say: (line) => void process.stderr.write(`${line}\n`),
   ...(process.stderr.isTTY ? { status: (line) => void process.stderr.write(`\r\x1b[K${line}`) } : {}),
+  ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
   untilAsked: () =>
     new Promise((resolve) => {
       // Not only once: npm passes on the Ctrl-C that the terminal has sent us already.
-      for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve())
+      for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve())
     }),
 }
 
@@ -37,6 +41,14 @@ for (const stream of [process.stdout, process.stderr]) {
   })
 }
 
+async function ask(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises')
+  using lines = createInterface({ input: process.stdin, output: process.stderr })
+  // At the end of the input there is no answer, and the promise of one would stay open.
+  const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')))
+  return await Promise.race([lines.question(question), ended])
+}
+
 async function main(): Promise<number> {
   try {
     return await runProgram(
@@ -44,12 +56,15 @@ async function main(): Promise<number> {
         serve,
         auth,
         identities,
+        bindings,
         images,
         events,
         imports,
         libraries,
         gc,
+        keys,
         ledger,
+        quotas,
         token,
         dockerCredential,
         migrate,

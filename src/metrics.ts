@@ -1,29 +1,69 @@
+import { STATUS_CODES } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Db } from './db/sql.ts'
-import { type QueueDepth, readDepth } from './domains/events/delivery/depth.store.ts'
+import { attemptResults } from './domains/events/delivery/deliveries.model.ts'
+import { type DepthState, type QueueDepth, readDepth } from './domains/events/delivery/depth.store.ts'
+import { codes } from './lib/errors.ts'
+import { ClosedSet } from './lib/labels/closed-set.ts'
+import { ociCodes } from './oci/errors.ts'
 
-/** What `/metrics` shows. Labels never hold names, uids or other data of users. */
+/** What `/metrics` shows. Labels never hold names, uids or other data of users; all of them come from closed sets. */
 export type Metrics = {
   registry: Registry
   /** In seconds, by door (`transport`), method, and code of google.rpc or status of HTTP; `edge/` fills them in. */
-  requests: Histogram<'transport' | 'method' | 'code'>
+  requests: Timed<'transport' | 'method' | 'code'>
+  /** The doors, and the methods that they serve; each door declares its own. */
+  doors: { transports: ClosedSet; methods: ClosedSet }
   inFlight: Gauge
-  deliveryAttempts: Counter<'result'>
+  deliveryAttempts: Counted<'result'>
+  /** By what was to be done (pull, push, delete) and the code of the distribution specification. */
+  registryRefusals: Counted<'action' | 'code'>
   /** In seconds, from the event to the first attempt. */
   deliveryLatency: Histogram
   duties: DutyMetrics
 }
 
-/** By duty, of which there is a closed list. */
 export type DutyMetrics = {
-  runs: Counter<'duty' | 'result'>
+  /** The duties; `workers.ts` declares them. */
+  names: ClosedSet
+  runs: Counted<'duty' | 'result'>
   /** In seconds since 1970. */
-  lastSuccess: Gauge<'duty'>
+  lastSuccess: Shown<'duty'>
   /** In seconds. */
-  lastDuration: Gauge<'duty'>
+  lastDuration: Shown<'duty'>
   /** In a row. */
-  failures: Gauge<'duty'>
-  leaseHeld: Gauge<'duty'>
+  failures: Shown<'duty'>
+  leaseHeld: Shown<'duty'>
+}
+
+type Counted<L extends string> = { inc(labels: Record<L, string>, by?: number): void }
+type Shown<L extends string> = { set(labels: Record<L, string>, value: number): void }
+type Timed<L extends string> = { observe(labels: Record<L, string>, seconds: number): void }
+
+/** The only way to a metric with labels: each label says which words it can be. */
+function labelled<L extends string>(sets: Record<L, ClosedSet>) {
+  const names = Object.keys(sets) as L[]
+  const closed = (given: Record<L, string>): Record<L, string> => {
+    const labels = {} as Record<L, string>
+    for (const name of names) labels[name] = sets[name].of(given[name])
+    return labels
+  }
+  type About = { name: string; help: string; registers: Registry[] }
+  return {
+    counter(about: About): Counted<L> {
+      const metric = new Counter({ ...about, labelNames: names })
+      return { inc: (labels, by) => metric.inc(closed(labels), by) }
+    },
+    gauge(about: About, collect?: (gauge: Shown<L>) => Promise<void>): Shown<L> {
+      const shown: Shown<L> = { set: (labels, value) => metric.set(closed(labels), value) }
+      const metric = new Gauge({ ...about, labelNames: names, ...(collect && { collect: () => collect(shown) }) })
+      return shown
+    },
+    histogram(about: About & { buckets: number[] }): Timed<L> {
+      const metric = new Histogram({ ...about, labelNames: names })
+      return { observe: (labels, seconds) => metric.observe(closed(labels), seconds) }
+    },
+  }
 }
 
 export function createMetrics(db: Db): Metrics {
@@ -41,12 +81,14 @@ export function createMetrics(db: Db): Metrics {
     }
     new Counter({ name: `pinfold_db_${name}_total`, help, registers: [registry], collect })
   }
+  const doors = { transports: new ClosedSet(), methods: new ClosedSet(['none']) }
+  const code = new ClosedSet(['OK', ...Object.keys(codes), ...Object.keys(STATUS_CODES), '499'])
   return {
     registry,
-    requests: new Histogram({
+    doors,
+    requests: labelled({ transport: doors.transports, method: doors.methods, code }).histogram({
       name: 'pinfold_request_duration_seconds',
       help: 'How long requests took, by the door that they came to',
-      labelNames: ['transport', 'method', 'code'],
       buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
       registers: [registry],
     }),
@@ -56,18 +98,20 @@ export function createMetrics(db: Db): Metrics {
       registers: [registry],
     }),
     ...deliveryMetrics(db, registry),
+    registryRefusals: refusals(registry),
     duties: dutyMetrics(registry),
   }
 }
 
 function dutyMetrics(registry: Registry): DutyMetrics {
+  const names = new ClosedSet()
   const gauge = (name: string, help: string) =>
-    new Gauge({ name: `pinfold_duty_${name}`, help, labelNames: ['duty'], registers: [registry] })
+    labelled({ duty: names }).gauge({ name: `pinfold_duty_${name}`, help, registers: [registry] })
   return {
-    runs: new Counter({
+    names,
+    runs: labelled({ duty: names, result: new ClosedSet(['ok', 'failed', 'lost']) }).counter({
       name: 'pinfold_duty_runs_total',
       help: 'Runs of background duties, by how they ended: ok, failed, or lost, when another node took the lease over',
-      labelNames: ['duty', 'result'],
       registers: [registry],
     }),
     lastSuccess: gauge('last_success_timestamp_seconds', 'When the duty last ended well on this node'),
@@ -77,26 +121,34 @@ function dutyMetrics(registry: Registry): DutyMetrics {
   }
 }
 
+function refusals(registry: Registry): Metrics['registryRefusals'] {
+  const sets = { action: new ClosedSet(['pull', 'push', 'delete']), code: new ClosedSet(Object.keys(ociCodes)) }
+  return labelled(sets).counter({
+    name: 'pinfold_registry_refusals_total',
+    help: 'Requests that the registry refused, by what was to be done and why, without those for want of a token',
+    registers: [registry],
+  })
+}
+
 function deliveryMetrics(db: Db, registry: Registry): Pick<Metrics, 'deliveryAttempts' | 'deliveryLatency'> {
   const depth = {
     waiting:
       'Deliveries that wait, by why: nothing (ready), their sink fails (blocked), or their subscription is paused',
     oldest: 'Age of the oldest of them',
   }
+  const states: readonly DepthState[] = ['ready', 'blocked', 'paused', 'given_up']
   const gauge = (name: string, help: string, value: (one: QueueDepth) => number): void => {
-    const collect = async function (this: Gauge<'state'>): Promise<void> {
+    labelled({ state: new ClosedSet(states) }).gauge({ name, help, registers: [registry] }, async (shown) => {
       const depths = await readDepth(db, Date.now())
-      for (const [state, one] of Object.entries(depths)) this.set({ state }, value(one))
-    }
-    new Gauge({ name, help, labelNames: ['state'], registers: [registry], collect })
+      for (const [state, one] of Object.entries(depths)) shown.set({ state }, value(one))
+    })
   }
   gauge('pinfold_deliveries_waiting', depth.waiting, ({ count }) => count)
   gauge('pinfold_deliveries_oldest_seconds', depth.oldest, ({ ageSeconds }) => ageSeconds)
   return {
-    deliveryAttempts: new Counter({
+    deliveryAttempts: labelled({ result: new ClosedSet(attemptResults) }).counter({
       name: 'pinfold_delivery_attempts_total',
       help: 'Attempts to deliver an event, by how they ended',
-      labelNames: ['result'],
       registers: [registry],
     }),
     deliveryLatency: new Histogram({

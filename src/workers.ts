@@ -10,11 +10,13 @@ import { sweepAuditLog } from './domains/events/audit/audit.duty.ts'
 import { deliverEvents } from './domains/events/delivery/deliveries.duty.ts'
 import { writeRegistryEvents } from './domains/events/outbox/registry-events.duty.ts'
 import { sweepEvents, sweepSubscriptions } from './domains/events/outbox/retention.duty.ts'
+import { sweepRefusals, writeRefusals } from './domains/events/refusals/refusals.duty.ts'
 import { writeLastSeen } from './domains/iam/identities/last-seen.duty.ts'
 import { readKeys, rotateKeys } from './domains/iam/signing-keys/signing-keys.duty.ts'
 import { collectBlobs, scheduleCollections } from './domains/registry/blobs/collect-blobs.duty.ts'
 import { readImages } from './domains/registry/images/read-images.duty.ts'
-import type { Duty, DutyStatus, LongDuty } from './duty.ts'
+import { sweepUsage, writeUsage } from './domains/registry/usage/digest-usage.duty.ts'
+import type { Duty, DutyStatus, LongDuty, RunningDuty } from './duty.ts'
 
 const dayMs = 24 * 60 * 60_000
 
@@ -34,6 +36,8 @@ export const duties: readonly (Duty | LongDuty)[] = [
   deliverEvents,
   readImages,
   writeRegistryEvents,
+  writeUsage,
+  writeRefusals,
   writeLastSeen,
   readKeys,
   rotateKeys,
@@ -41,6 +45,8 @@ export const duties: readonly (Duty | LongDuty)[] = [
   collectBlobs,
   sweepSubscriptions,
   sweepEvents,
+  sweepUsage,
+  sweepRefusals,
   sweepAuditLog,
   sweepNodes,
 ]
@@ -51,8 +57,11 @@ export const dutiesOfCommands: readonly Duty[] = [collectBlobs]
 export type Workers = {
   /** This process among those that share the database. */
   node: string
-  /** Ends what runs, at the next step where it can be taken up again, and gives every lease back. */
-  close(): Promise<void>
+  /**
+   * Ends what runs, at the next step where it can be taken up again, and gives every lease back. What is on its way to
+   * others has `graceMs`, unless said otherwise as long as requests in flight.
+   */
+  close(graceMs?: number): Promise<void>
 }
 
 export type WorkersOptions = {
@@ -93,6 +102,7 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
       return {}
     },
   }
+  app.metrics.duties.names.declare([beat, ...list].map(({ name }) => name))
   const showLease = (name: string): void => {
     const { runsOn } = runners.get(name)!.duty
     if (runsOn === 'one node') app.metrics.duties.leaseHeld.set({ duty: name }, leases.find(name) ? 1 : 0)
@@ -103,15 +113,15 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
   // First of all, so that the node is there before it has anything.
   await runners.get(beat.name)!.first()
   for (const { duty, first } of runners.values()) if (duty.runsOn === 'every node' && duty !== beat) void first()
-  const started: { close(): Promise<void> }[] = []
+  const started: RunningDuty[] = []
   for (const duty of list) if (!('run' in duty)) started.push(await startLong(app, duty, { node, monotonic, server }))
   app.log.debug('duties started', { node })
 
   return {
     node,
-    async close() {
+    async close(graceMs = app.config.drainMs) {
       stop.abort(new Error('the server stops'))
-      await Promise.all([...runners.values(), ...started].map((one) => one.close()))
+      await Promise.all([...runners.values(), ...started].map((one) => one.close(graceMs)))
       await leases.release().catch((error: unknown) => app.log.warn('leases could not be given back', { error }))
       for (const name of runners.keys()) showLease(name)
     },
@@ -255,7 +265,7 @@ async function startLong(
   app: App,
   duty: LongDuty,
   { node, monotonic, server }: { node: string; monotonic: () => number; server: WorkersOptions['server'] },
-): Promise<{ close(): Promise<void> }> {
+): Promise<RunningDuty> {
   const log = createDutyLog(app, duty.name)
   let failures = 0
   return duty.start(app, {

@@ -30,6 +30,8 @@ class Refusal extends Error {
   }
 }
 
+/** What a server may sign with; which of them it does is a setting of its operator, who may change it. */
+const algorithms = ['ES256', 'RS256']
 const maxBytes = 8 * 1024 * 1024
 const maxKnownIds = 10_000
 
@@ -59,7 +61,7 @@ export function createReceiver({ issuer, group, secret, handle }: ReceiverOption
   async function checkToken(authorization: string | undefined, body: Buffer): Promise<void> {
     const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
     if (token === undefined) throw new Refusal(401, 'a bearer token is required')
-    const expected = { issuer, audience: 'customer', subject: `webhook:${group}`, algorithms: ['ES256'] }
+    const expected = { issuer, audience: 'customer', subject: `webhook:${group}`, algorithms }
     const { payload } = await jwtVerify(token, keys, { ...expected, requiredClaims: ['exp'] }).catch(
       (error: unknown) => {
         // Without the keys nobody can tell, so the event has to come again.

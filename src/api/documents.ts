@@ -1,63 +1,102 @@
-// What is served besides the contract: health, metrics, the OpenAPI document and the issuer's documents. All are open.
+// What is served besides the contract: health, metrics, the OpenAPI documents and the issuer's documents. All but the
+// metrics are open.
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Edge } from '#edge/arrival.ts'
-import type { Door } from '#edge/doors.ts'
+import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { issuerDocuments } from '#issuer/discovery.ts'
+import type { Api } from './door.ts'
+import { retryAfterOf, toAppError } from './errors.ts'
+import { admitToMetrics, sendMetrics } from './metrics.ts'
+import { sendText } from './send-text.ts'
 
-const openApiFile = new URL('../../gen/openapi.json', import.meta.url)
+/** Paths of the OpenAPI documents, one for each version, and the files that they are in. */
+const openApiFiles = {
+  '/openapi.json': new URL('../../gen/openapi.json', import.meta.url),
+  '/openapi-v1.json': new URL('../../gen/openapi-v1.json', import.meta.url),
+}
 
-type Write = (res: ServerResponse) => void | Promise<void>
+type Write = (res: ServerResponse, arrival: HttpArrival) => void | Promise<void>
 
 /** The door of the documents. */
-export function documentsDoor(edge: Edge): Door {
-  const documents = new Map<string, Write>([...aboutServer(edge), ...aboutIssuer(edge)])
+export function documentsDoor(api: Api): Door {
+  const documents = new Map<string, Write>([...aboutServer(api), ...aboutSecurity(api), ...aboutIssuer(api)])
   return {
     name: 'documents',
+    methods: withVerbs([...documents.keys()]),
     quiet: true,
+    countsItself: true,
     matches: (path) => documents.has(path),
     serve(arrival) {
       const { req, res, path } = arrival
       const method = `${arrival.verb} ${path}`
       arrival.method = { name: method, fullName: method }
-      if (req.method === 'GET' || req.method === 'HEAD') return documents.get(path)!(res)
+      if (!probes.includes(path)) arrival.countStranger()
+      if (req.method === 'GET' || req.method === 'HEAD') return documents.get(path)!(res, arrival)
       res.setHeader('allow', 'GET, HEAD')
-      send(res, 405, 'text/plain', 'only GET\n')
+      sendText(res, 405, 'text/plain', 'only GET\n')
     },
     refuse({ res, path }, error) {
-      edge.app.log.error('document failed', { path, error })
-      send(res, 500, 'text/plain', 'internal error\n')
+      const known = toAppError(error)
+      const { code, http, message } = known
+      const retryAfter = retryAfterOf(known)
+      if (http >= 500) api.app.log.error('document failed', { path, error })
+      if (retryAfter !== undefined) res.setHeader('retry-after', String(retryAfter))
+      if (code === 'UNAUTHENTICATED') res.setHeader('www-authenticate', 'Bearer')
+      sendText(res, http, 'text/plain', `${message}\n`)
     },
   }
 }
 
+/** Asked by balancers, whose address may be that of all clients. */
+const probes: readonly string[] = ['/healthz', '/readyz']
+
 /** A server that is stopping is not ready, so that balancers stop sending while requests in flight finish. */
-function aboutServer(edge: Edge): [path: string, Write][] {
-  const { app, url, closing } = edge
-  let openApi: string | undefined
+function aboutServer(api: Api): [path: string, Write][] {
+  const { app, url, closing } = api
+  const problemNow = createReadiness(api)
   const documents: [string, Write][] = [
-    ['/healthz', (res) => send(res, 200, 'text/plain', 'ok\n')],
+    ['/healthz', (res) => sendText(res, 200, 'text/plain', 'ok\n')],
     [
       '/readyz',
       async (res) => {
-        const problem = closing.signal.aborted ? 'draining' : await problemOf(edge)
-        send(res, problem ? 503 : 200, 'text/plain', `${problem ?? 'ok'}\n`)
+        const problem = closing.signal.aborted ? 'draining' : await problemNow()
+        sendText(res, problem ? 503 : 200, 'text/plain', `${problem ?? 'ok'}\n`)
       },
     ],
-    [
-      '/openapi.json',
-      (res) => {
-        openApi ??= JSON.stringify({
-          ...(JSON.parse(readFileSync(openApiFile, 'utf8')) as object),
-          servers: [{ url }],
-        })
-        send(res, 200, 'application/json', openApi)
-      },
-    ],
+    ...Object.entries(openApiFiles).map(([path, file]): [string, Write] => [path, openApi(file, url)]),
   ]
-  const { registry } = app.metrics
-  const metrics: Write = async (res) => send(res, 200, registry.contentType, await registry.metrics())
-  return app.config.metrics ? [...documents, ['/metrics', metrics]] : documents
+  const metrics: Write = async (res, arrival) => {
+    await admitToMetrics(api, arrival)
+    await sendMetrics(app.metrics, res)
+  }
+  return app.config.metrics && !app.config.metricsListen ? [...documents, ['/metrics', metrics]] : documents
+}
+
+/** Renewed by itself, so that it never runs out while the server is there (RFC 9116, 2.5.5). */
+const securityTextDays = 90
+
+/** Whom to tell about a vulnerability, if the settings say (RFC 9116). */
+function aboutSecurity({ app, url }: Edge): [path: string, Write][] {
+  const { securityContact } = app.config
+  if (securityContact === '') return []
+  const path = '/.well-known/security.txt'
+  const write: Write = (res) => {
+    const expires = new Date(app.clock().getTime() + securityTextDays * 86_400_000).toISOString()
+    const lines = [`Contact: ${securityContact}`, `Expires: ${expires}`, `Canonical: ${url}${path}`]
+    sendText(res, 200, 'text/plain; charset=utf-8', `${lines.join('\n')}\n`)
+  }
+  return [[path, write]]
+}
+
+/** Read when somebody asks for it first. */
+function openApi(file: URL, url: string): Write {
+  // As bytes, which all answers share.
+  let text: Buffer | undefined
+  return (res) => {
+    text ??= Buffer.from(JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as object), servers: [{ url }] }))
+    sendText(res, 200, 'application/json', text)
+  }
 }
 
 function aboutIssuer({ app, url }: Edge): [path: string, Write][] {
@@ -65,9 +104,29 @@ function aboutIssuer({ app, url }: Edge): [path: string, Write][] {
     path,
     (res) => {
       res.setHeader('cache-control', 'public, max-age=300')
-      send(res, 200, 'application/json', JSON.stringify(document()))
+      sendText(res, 200, 'application/json', JSON.stringify(document()))
     },
   ])
+}
+
+const readinessMs = 1000
+
+/** What keeps the server from its work. The database is asked once for all who ask within a second: anybody may. */
+function createReadiness(edge: Edge): () => Promise<string | undefined> {
+  const { clock } = edge.app
+  let known: { at: number; problem: string | undefined } | undefined
+  let asking: Promise<string | undefined> | undefined
+  const ask = async (): Promise<string | undefined> => {
+    const problem = await problemOf(edge)
+    known = { at: clock().getTime(), problem }
+    asking = undefined
+    return problem
+  }
+  return async () => {
+    if (known && Math.abs(clock().getTime() - known.at) < readinessMs) return known.problem
+    asking ??= ask()
+    return asking
+  }
 }
 
 async function problemOf({ app }: Edge): Promise<string | undefined> {
@@ -78,10 +137,4 @@ async function problemOf({ app }: Edge): Promise<string | undefined> {
     app.log.warn('not ready', { error })
     return 'the database cannot be reached'
   }
-}
-
-function send(res: ServerResponse, status: number, type: string, text: string): void {
-  if (res.headersSent) return
-  res.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) })
-  res.end(text)
 }

@@ -23,13 +23,14 @@ export function openApi(edge: Edge): Api {
 /** Notes on the arrival which method is called and who calls it. */
 export async function enter(api: Api, { method }: Endpoint, arrival: Arrival): Promise<Caller> {
   arrival.method = method
-  arrival.caller = await callerNow(api, method, arrival.authorization)
+  if (method.access.mode === 'open') arrival.countStranger()
+  arrival.caller = await callerNow(api, method, arrival)
   return arrival.caller
 }
 
 /** Who calls; nobody in particular where the method looks at no credential. */
-async function callerNow(api: Api, method: Method, authorization: string | undefined): Promise<Caller> {
-  return method.access.mode === 'open' ? nobody : authenticate(api.app, api.verify, authorization)
+async function callerNow(api: Api, method: Method, arrival: Arrival): Promise<Caller> {
+  return method.access.mode === 'open' ? nobody : authenticate(api.app, api.verify, arrival)
 }
 
 /** Decides, then runs the handler. There is no other way to a handler. `bodyKeys` are those of the JSON, over REST. */
@@ -128,7 +129,7 @@ class StreamingCall extends RequestCall implements StreamCall {
 
   constructor(api: Api, endpoint: Endpoint, arrival: Arrival) {
     super(api, endpoint, arrival)
-    this.callerNow = () => callerNow(api, endpoint.method, arrival.authorization)
+    this.callerNow = () => callerNow(api, endpoint.method, arrival)
     this.#signal = AbortSignal.any([arrival.signal, api.closing.signal])
   }
 
@@ -138,13 +139,13 @@ class StreamingCall extends RequestCall implements StreamCall {
 }
 
 /** Turns whatever was thrown into what the caller sees, and logs what we have to look at. */
-export function fail({ app, closing }: Api, error: unknown, { requestId }: Arrival): Rendered {
+export function fail({ app, closing }: Api, error: unknown, { requestId, method }: Arrival): Rendered {
   const known = toAppError(error)
   const ours = known.code === 'INTERNAL' || known.code === 'UNAVAILABLE' || known.code === 'UNKNOWN'
   if (ours && error !== closing.signal.reason) {
     app.log.error('request failed', { requestId, error: rootCause(known) })
   }
-  return renderError(known, requestId, app.config.errorDomain)
+  return renderError(known, requestId, app.config.errorDomain, method.version)
 }
 
 function rootCause(error: AppError): unknown {

@@ -11,7 +11,9 @@ import {
   RetryInfoSchema,
 } from '#gen/google/rpc/error_details_pb.ts'
 import { StatusSchema } from '#gen/google/rpc/status_pb.ts'
+import { TermsNotAcceptedDetailSchema as TermsNotAcceptedV1 } from '#gen/pinfold/iam/v1/terms_errors_pb.ts'
 import { TermsNotAcceptedDetailSchema } from '#gen/pinfold/iam/v2/terms_pb.ts'
+import type { Version } from '#lib/cause.ts'
 import { AppError, type Code, codes, type Detail, unavailable } from '#lib/errors.ts'
 import { jsonText } from './transcoding/json-write.ts'
 
@@ -33,18 +35,23 @@ export function toAppError(error: unknown): AppError {
   })
 }
 
-export function renderError(error: AppError, requestId: string, domain: string): Rendered {
-  const { code, http, message, reason } = error
+/** `version` is that of the method that was called, which has details of its own. */
+export function renderError(error: AppError, requestId: string, domain: string, version?: Version): Rendered {
+  const { code, http, message, reason, metadata } = error
   const info = {
     desc: ErrorInfoSchema,
-    message: { $typeName: ErrorInfoSchema.typeName, reason, domain, metadata: { requestId } },
+    message: { $typeName: ErrorInfoSchema.typeName, reason, domain, metadata: { ...metadata, requestId } },
   }
-  const retry = error.details.find((detail) => detail.type === 'RetryInfo')
-  const details = [info, ...error.details.map(detailMessage)]
-  return { code, http, message, details, retryAfter: retry?.retryDelaySeconds }
+  const details = [info, ...error.details.map((detail) => detailMessage(detail, version))]
+  return { code, http, message, details, retryAfter: retryAfterOf(error) }
 }
 
-function detailMessage(detail: Detail): { desc: DescMessage; message: Message } {
+/** Seconds, for the Retry-After header, where waiting helps. */
+export function retryAfterOf({ details }: AppError): number | undefined {
+  return details.find((detail) => detail.type === 'RetryInfo')?.retryDelaySeconds
+}
+
+function detailMessage(detail: Detail, version: Version): { desc: DescMessage; message: Message } {
   switch (detail.type) {
     case 'BadRequest': {
       const fieldViolations = detail.fieldViolations.map((violation) => {
@@ -67,10 +74,9 @@ function detailMessage(detail: Detail): { desc: DescMessage; message: Message } 
       return pair(RetryInfoSchema, { retryDelay })
     }
     case 'TermsNotAccepted': {
-      const missing = detail.missing.map((document) => {
-        return { $typeName: 'pinfold.platform.iam.v2.MissingDocument', ...document }
-      })
-      return pair(TermsNotAcceptedDetailSchema, { missing })
+      const desc = version === 'v1' ? TermsNotAcceptedV1 : TermsNotAcceptedDetailSchema
+      const $typeName = desc.field.missing.message!.typeName
+      return pair(desc, { missing: detail.missing.map((document) => ({ $typeName, ...document })) })
     }
   }
 }

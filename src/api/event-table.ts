@@ -36,6 +36,11 @@ export function buildEventTable(services: readonly Service[], bodies: readonly E
       return row
     },
     methods: (name) => methods.get(name)?.map(fullNameOf) ?? [],
+    inEveryVersion(fullName) {
+      const all = [...methods.values()].find((some) => some.some((one) => fullNameOf(one) === fullName)) ?? []
+      const version = all.map((one) => (fullNameOf(one) === fullName ? versionOf(one) : undefined)).find(Boolean)
+      return [fullName, ...all.filter((one) => versionOf(one) !== version).map(fullNameOf)]
+    },
   }
 }
 

@@ -50,7 +50,7 @@ export function streaming(
 }
 
 function rulesOf({ app: { config } }: Api): Rules {
-  return { name: 'grpc', deadlineMs: config.requestTimeoutMs }
+  return { name: 'grpc', verifies: true, deadlineMs: config.requestTimeoutMs }
 }
 
 /** Resolves once the client has room for more. */

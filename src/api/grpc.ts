@@ -8,9 +8,12 @@ import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import grpc from '@grpc/grpc-js'
 import { ReflectionService } from '@grpc/reflection'
 import { HealthImplementation } from 'grpc-health-check'
+import { countStranger, declareMethods } from '#edge/arrival.ts'
 import { setSafeHeaders } from '#edge/safe-headers.ts'
 import { file_grpc_health_v1_health } from '#gen/grpc/health/v1/health_pb.ts'
+import { codes } from '#lib/errors.ts'
 import type { Api } from './door.ts'
+import { errorStatus, renderError, toAppError } from './errors.ts'
 import { streaming, streamTag, unary } from './grpc-calls.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 
@@ -31,6 +34,7 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
     'grpc.max_concurrent_streams': 100,
     'grpc.max_connection_idle_ms': config.keepAliveTimeoutMs * 10,
   })
+  declareMethods(api, { name: 'grpc', methods: endpoints.map(({ method }) => method.name) })
   const streams = createStreams()
   const streamPaths = new Set(endpoints.filter(isStreaming).map(({ method }) => `/${method.fullName}`))
   for (const [service, methods] of Map.groupBy(endpoints, ({ desc }) => desc.parent)) {
@@ -49,9 +53,13 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
   if (config.reflection) new ReflectionService(packageOf(endpoints)).addToServer(server)
 
   const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure())
+  const ours = new Set(endpoints.map(({ method }) => `/${method.fullName}`))
   serveRestToo(server, onRest, (stream, headers) => {
-    if (streamPaths.has(headers[':path']!)) streams.add(stream, headers)
+    const path = headers[':path']!
+    if (!ours.has(path) && !admitStranger(api, stream, headers)) return false
+    if (streamPaths.has(path)) streams.add(stream, headers)
     endInTime(stream, config.requestTimeoutMs)
+    return true
   })
   return {
     accept: (socket) => injector.injectConnection(socket),
@@ -88,6 +96,11 @@ function packageOf(endpoints: readonly Endpoint[]): ConstructorParameters<typeof
   return { pinfold: { format: 'Protocol Buffer 3 DescriptorProto', type: {}, fileDescriptorProtos } }
 }
 
+/** The preview's packages `v2beta1` mean `v2`, as its paths do over REST. */
+function stableName(path: string): string {
+  return path.replace(/^(\/pinfold\.platform\.[a-z]+)\.v2beta1\./, '$1.v2.')
+}
+
 /**
  * grpc-js answers 415 to anything but gRPC. Its `stream` listener is wrapped so that REST over HTTP/2 reaches the same
  * handler as over HTTP/1.1. This reads a private map of grpc-js; `one-port.test.ts` notices when that changes.
@@ -95,7 +108,7 @@ function packageOf(endpoints: readonly Endpoint[]): ConstructorParameters<typeof
 function serveRestToo(
   server: grpc.Server,
   onRest: RequestListener,
-  onGrpc: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void,
+  onGrpc: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => boolean,
 ): void {
   const servers = (server as unknown as { http2Servers: Map<Http2Server, unknown> }).http2Servers
   const inner = [...servers.keys()].at(-1)!
@@ -103,15 +116,40 @@ function serveRestToo(
   const [onStream] = inner.listeners('stream') as OnStream[]
   inner.removeAllListeners('stream')
   inner.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: string[]) => {
+    // Node tells of a stream a moment after it has come. One that was reset in between must not be answered: grpc-js would throw.
+    if (stream.destroyed) return
     if (headers['content-type']?.startsWith('application/grpc')) {
-      onGrpc(stream, headers)
-      return onStream!.call(inner, stream, headers, flags, raw)
+      headers[':path'] = stableName(headers[':path'] ?? '')
+      if (onGrpc(stream, headers)) onStream!.call(inner, stream, headers, flags, raw)
+      return
     }
     const req = new http2.Http2ServerRequest(stream, headers, {}, raw)
     const res = new http2.Http2ServerResponse(stream) as unknown as ServerResponse
     setSafeHeaders(res)
     onRest(req as unknown as IncomingMessage, res)
   })
+}
+
+/** Health, reflection and what there is not, all of which grpc-js answers: whether this source may ask for more of it. */
+function admitStranger(api: Api, stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean {
+  try {
+    const peer = stream.session?.socket.remoteAddress ?? ''
+    countStranger(api, peer, headers['x-forwarded-for']?.toString())
+    return true
+  } catch (error) {
+    const rendered = renderError(toAppError(error), '', api.app.config.errorDomain)
+    // As one head without a body (the gRPC protocol, "Trailers-Only").
+    const answer = {
+      ':status': 200,
+      'content-type': 'application/grpc',
+      'grpc-status': String(codes[rendered.code].number),
+      'grpc-message': encodeURIComponent(rendered.message),
+      'grpc-status-details-bin': Buffer.from(errorStatus(rendered)).toString('base64'),
+    }
+    stream.respond(answer, { endStream: true })
+    stream.close()
+    return false
+  }
 }
 
 /** grpc-js would wait for the rest of a request for ever, and keep what has come of it. */

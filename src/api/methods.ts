@@ -16,14 +16,25 @@ export function isStreaming({ desc }: Pick<Endpoint, 'desc'>): boolean {
 
 /** Throws at start for a method without a declared permission, or with a scope that its request does not have. */
 export function buildEndpoints(services: readonly Service[]): Endpoint[] {
+  const nameOf = shortNames(services)
   return services.flatMap(({ desc: service, handlers }) =>
     service.methods.map((desc): Endpoint => {
       const fullName = fullNameOf(desc)
       if (desc.methodKind !== 'unary' && !isStreaming({ desc })) throw new Error(`${fullName} streams requests`)
-      const method = { name: desc.name, fullName, desc, version: versionOf(desc), access: accessOf(desc, fullName) }
+      const method = { name: nameOf(desc), fullName, desc, version: versionOf(desc), access: accessOf(desc, fullName) }
       return { method, desc, handler: handlers[desc.localName] }
     }),
   )
+}
+
+/** `GetRepo`; with the service in front, `Groups.Create`, when several services of the version have a method of this name. */
+function shortNames(services: readonly Service[]): (desc: DescMethod) => string {
+  const keyOf = (desc: DescMethod) => `${versionOf(desc)} ${desc.name}`
+  const named = Map.groupBy(
+    services.flatMap(({ desc }) => desc.methods),
+    keyOf,
+  )
+  return (desc) => (named.get(keyOf(desc))!.length > 1 ? `${desc.parent.name}.${desc.name}` : desc.name)
 }
 
 /** `pinfold.platform.registry.v2.ReposService/GetRepo`. */
@@ -33,7 +44,12 @@ export function fullNameOf({ parent, name }: DescMethod): string {
 
 /** Packages of the first version have none in their name. Our own, `pinfold.control`, go with both. */
 export function versionOf({ parent }: DescMethod): Version {
-  const found = /^pinfold\.platform\.[a-z]+(\.v2)?\./.exec(parent.typeName)
+  return versionOfType(parent.typeName)
+}
+
+/** The same for a message or a service by its full name. */
+export function versionOfType(typeName: string): Version {
+  const found = /^pinfold\.platform\.[a-z]+(\.v2)?\./.exec(typeName)
   return found ? (found[1] ? 'v2' : 'v1') : undefined
 }
 

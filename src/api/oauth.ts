@@ -1,8 +1,8 @@
 // POST /oauth/token: the one path of the issuer that is neither in the contract nor a document.
 import type { Edge } from '#edge/arrival.ts'
-import type { Door, HttpArrival } from '#edge/doors.ts'
+import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { type OAuthAnswer, tokenExchange } from '#issuer/oauth-token.ts'
-import { toAppError } from './errors.ts'
+import { retryAfterOf, toAppError } from './errors.ts'
 import { isForm, maxFormBytes, readBody } from './read-body.ts'
 
 const path = '/oauth/token'
@@ -11,6 +11,7 @@ const path = '/oauth/token'
 export function oauthDoor(edge: Edge): Door {
   return {
     name: 'oauth',
+    methods: withVerbs([path]),
     deadlineMs: edge.app.config.requestTimeoutMs,
     matches: (asked) => asked === path,
     async serve(arrival) {
@@ -33,7 +34,12 @@ async function answerOf({ app, url }: Edge, { req, source }: HttpArrival): Promi
 }
 
 function refusalOf({ edge: { app }, requestId }: HttpArrival, error: unknown): OAuthAnswer {
-  const { code, http, message } = toAppError(error)
+  const known = toAppError(error)
+  const { code, http, message } = known
+  if (code === 'RESOURCE_EXHAUSTED') {
+    const body = { error: 'slow_down', error_description: message }
+    return { status: http, body, retryAfter: retryAfterOf(known) }
+  }
   if (code === 'INVALID_ARGUMENT') {
     return { status: http, body: { error: 'invalid_request', error_description: message } }
   }
@@ -47,6 +53,7 @@ function refusalOf({ edge: { app }, requestId }: HttpArrival, error: unknown): O
 function send(arrival: HttpArrival, { status, body, retryAfter }: OAuthAnswer): void {
   if (!arrival.settle(String(status))) return
   const { req, res } = arrival
+  if (res.headersSent) return
   const text = JSON.stringify(body)
   res.writeHead(status, {
     'content-type': 'application/json',
@@ -57,5 +64,4 @@ function send(arrival: HttpArrival, { status, body, retryAfter }: OAuthAnswer): 
     ...(req.complete || req.httpVersionMajor === 2 ? {} : { connection: 'close' }),
   })
   res.end(text)
-  arrival.closeUnread()
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type http from 'node:http'
 import http2 from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectRaw, type RawConnection, takeResponse } from '../../test/support/raw-http.ts'
@@ -17,10 +17,13 @@ async function startEcho(options: http.ServerOptions = {}) {
   const held = new Promise<void>((resolve) => {
     release = resolve
   })
+  const asked: string[] = []
   const onRequest = async (req: http.IncomingMessage, res: http.ServerResponse) => {
     let body = ''
     for await (const chunk of req) body += chunk
+    asked.push(req.url!)
     if (req.url === '/slow') await held
+    if (req.url === '/large') return res.end(Buffer.alloc(64 * 1024 ** 2))
     const text = `${req.httpVersionMajor} ${req.method} ${req.url} ${body}`
     res.writeHead(200, { 'content-length': Buffer.byteLength(text) })
     res.end(text)
@@ -37,7 +40,7 @@ async function startEcho(options: http.ServerOptions = {}) {
   onePort.server.listen(0, '127.0.0.1')
   await once(onePort.server, 'listening')
   const { port } = onePort.server.address() as AddressInfo
-  return { ...onePort, port, release, [Symbol.asyncDispose]: () => onePort.drain(0) }
+  return { ...onePort, port, release, asked, [Symbol.asyncDispose]: () => onePort.drain(0) }
 }
 
 /** Each piece leaves as a packet of its own. */
@@ -188,3 +191,41 @@ async function textOf(stream: http2.ClientHttp2Stream): Promise<string> {
   for await (const chunk of stream) text += chunk
   return text
 }
+
+test('of what a client asks for ahead, one after the other is answered', { timeout: 20_000 }, async () => {
+  await using echo = await startEcho()
+  using connection = await connectRaw(echo.port)
+  connection.write(['/slow', '/a', '/b'].map((path) => request(`GET ${path}`)).join(''))
+  await once(echo.server, 'request')
+  using other = await connectRaw(echo.port)
+  other.write(request('GET /other'))
+  await takeResponse(other)
+  assert.deepEqual(echo.asked, ['/slow', '/other'])
+  echo.release()
+  const bodies = [await takeResponse(connection), await takeResponse(connection), await takeResponse(connection)]
+  assert.deepEqual(
+    bodies.map(({ body }) => body),
+    ['1 GET /slow ', '1 GET /a ', '1 GET /b '],
+  )
+  connection.write(request('POST /x', 'hello'))
+  assert.equal((await takeResponse(connection)).body, '1 POST /x hello')
+})
+
+test('a client that asks for very much ahead is closed', { timeout: 20_000 }, async () => {
+  await using echo = await startEcho()
+  using connection = await connectRaw(echo.port)
+  connection.write(request('GET /slow').repeat(200))
+  await connection.closed
+  assert.deepEqual(echo.asked, ['/slow'])
+})
+
+test('a client that does not read its answer is closed at the limit', { timeout: 20_000 }, async () => {
+  await using echo = await startEcho(strict)
+  const accepted = once(echo.server, 'connection')
+  using connection = await connectRaw(echo.port)
+  connection.pause()
+  connection.write(request('GET /large'))
+  const [socket] = (await accepted) as [Socket]
+  await once(socket, 'close')
+  assert.deepEqual(echo.asked, ['/large'])
+})

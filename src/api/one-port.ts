@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { SafeResponse, safeHeaderLines } from '#edge/safe-headers.ts'
 import { limitBodies } from './slow-bodies.ts'
+import { oneAfterTheOther } from './unread-answers.ts'
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 
@@ -18,6 +19,8 @@ export type OnePortOptions = http.ServerOptions & {
 
 export type OnePort = {
   server: http.Server
+  /** Takes a request that came over HTTP/2 and is not gRPC. */
+  receive: http.RequestListener
   /** Stops accepting. Connections close as they fall idle; what is left after `graceMs` is cut off. */
   drain(graceMs: number): Promise<void>
 }
@@ -26,10 +29,12 @@ export function createOnePort({ onRequest, onHttp2, isUpload, requestTimeout, ..
   const open = new Set<Socket>()
   const undecided = new Set<Socket>()
   const bodies = limitBodies(requestTimeout, isUpload)
-  const server = http.createServer({ ...options, requestTimeout: 0, ServerResponse: SafeResponse }, (req, res) => {
+  const receive: http.RequestListener = (req, res) => {
     bodies.watch(req, res)
     onRequest(req, res)
-  })
+  }
+  const inTurn = oneAfterTheOther(requestTimeout, receive)
+  const server = http.createServer({ ...options, requestTimeout: 0, ServerResponse: SafeResponse }, inTurn)
   server.once('close', () => bodies.stop())
   server.on('clientError', refuseUnreadable)
   const [onHttp1] = server.listeners('connection') as ((socket: Socket) => void)[]
@@ -50,6 +55,7 @@ export function createOnePort({ onRequest, onHttp2, isUpload, requestTimeout, ..
 
   return {
     server,
+    receive,
     drain: (graceMs) =>
       new Promise((resolve) => {
         // close() overlooks keep-alive connections that become idle later.

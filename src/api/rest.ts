@@ -19,6 +19,8 @@ export function restDoor(api: Api, endpoints: readonly Endpoint[]): Door {
   const routes = buildRoutes(endpoints)
   return {
     name: 'rest',
+    verifies: true,
+    methods: endpoints.map(({ method }) => method.name),
     deadlineMs: api.app.config.requestTimeoutMs,
     matches: () => true,
     serve: (arrival) => serve(api, routes, arrival),
@@ -29,7 +31,7 @@ export function restDoor(api: Api, endpoints: readonly Endpoint[]): Door {
 async function serve(api: Api, routes: Routes<Endpoint>, arrival: HttpArrival): Promise<void> {
   const { req, res } = arrival
   const { maxBodyBytes, requestTimeoutMs } = api.app.config
-  const matched = find(routes, req.method ?? 'GET', arrival.path)
+  const matched = find(routes, req.method ?? 'GET', arrival)
   const endpoint = matched.entry
   const caller = await enter(api, endpoint, arrival)
   permitEarly(endpoint, caller, matched.variables)
@@ -57,7 +59,6 @@ function refuse(api: Api, arrival: HttpArrival, error: unknown): void {
     return
   }
   send(res, rendered.http, errorJson(rendered), headersOf(error, rendered))
-  arrival.closeUnread()
 }
 
 async function requestOf(
@@ -86,8 +87,10 @@ class MethodNotAllowed extends AppError {
   }
 }
 
-function find(routes: Routes<Endpoint>, method: string, path: string): Matched<Endpoint> {
-  const found = routes.match(method, path)
+function find(routes: Routes<Endpoint>, method: string, arrival: HttpArrival): Matched<Endpoint> {
+  const found = routes.match(method, arrival.path)
+  // Nobody looks at the credential where there is nothing to call.
+  if (found === undefined || 'allowed' in found) arrival.countStranger()
   if (found === undefined) throw new AppError('NOT_FOUND', 'there is no such path')
   if ('allowed' in found) throw new MethodNotAllowed(found.allowed)
   return found

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import type { App } from '#app.ts'
 import { createEdge } from '#edge/arrival.ts'
 import { serveDoors } from '#edge/doors.ts'
+import { Terms } from '#gen/pinfold/iam/v1/terms_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { unavailable } from '#lib/errors.ts'
 import { registryDoor } from '#oci/door.ts'
@@ -9,10 +10,12 @@ import { documentsDoor } from './documents.ts'
 import { openApi } from './door.ts'
 import { createGrpcServer } from './grpc.ts'
 import { buildEndpoints, type Endpoint } from './methods.ts'
+import { serveMetrics } from './metrics.ts'
 import { oauthDoor } from './oauth.ts'
 import { createOnePort } from './one-port.ts'
 import { restDoor } from './rest.ts'
 import { services } from './services.ts'
+import { signInDoor } from './sign-in.ts'
 
 export type Server = {
   /** What clients call us. */
@@ -20,34 +23,48 @@ export type Server = {
   /** Where it listens, for callers on this machine. */
   localUrl: string
   port: number
+  /** Where the metrics are, when they have an address of their own. */
+  metricsUrl: string | undefined
   /** Stops accepting, lets requests in flight finish for at most the configured time, then closes what is left. */
   close(): Promise<void>
 }
 
-/** A server that listens everywhere is called on the loopback address. */
-const onThisMachine: Record<string, string> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' }
+/** Of the addresses that stand for all of a machine, the one that leads to it. Nobody can be told to call the others. */
+const onThisMachine: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }
 
 const maxHeaderBytes = 16 * 1024
 
 /** A name that guards nothing would leave open what somebody wanted closed. */
-function checkGuarded(endpoints: readonly Endpoint[], names: readonly string[]): void {
-  for (const name of names) {
+function checkGuarded({ config, eventTable }: App, endpoints: readonly Endpoint[]): void {
+  // They name no place that the door could ask about, so the service does.
+  const asking = eventTable.methods('iam.group.created')
+  for (const name of config.termsMethods) {
+    if (asking.includes(name)) continue
     const method = endpoints.find((endpoint) => endpoint.method.fullName === name)?.method
     // Nobody could get past a gate before the acceptance itself.
-    if (method?.access.mode === 'scoped' && method.desc.parent.typeName !== TermsService.typeName) continue
+    const isAcceptance = [Terms.typeName, TermsService.typeName].includes(method?.desc.parent.typeName ?? '')
+    if (method?.access.mode === 'scoped' && !isAcceptance) continue
     throw new Error(`PINFOLD_TERMS_METHODS: ${name} is not a method that can wait for the terms of a group`)
   }
+}
+
+function hostOf(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
 }
 
 /** Listens for REST and gRPC on one port; resolves once it serves. */
 export async function startServer(app: App): Promise<Server> {
   const { config } = app
   const endpoints = buildEndpoints(services)
-  checkGuarded(endpoints, config.termsMethods)
+  checkGuarded(app, endpoints)
   let onRequest: Parameters<typeof createOnePort>[0]['onRequest'] = (_req, res) => res.destroy()
   let accept: Parameters<typeof createOnePort>[0]['onHttp2'] = (socket) => socket.destroy()
 
-  const { server: listener, drain } = createOnePort({
+  const {
+    server: listener,
+    receive,
+    drain,
+  } = createOnePort({
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: Math.min(config.headersTimeoutMs, config.requestTimeoutMs),
     requestTimeout: config.requestTimeoutMs,
@@ -64,24 +81,40 @@ export async function startServer(app: App): Promise<Server> {
       resolve()
     })
   })
-  const { port } = listener.address() as AddressInfo
-  const host = config.listen.host.includes(':') ? `[${config.listen.host}]` : config.listen.host
-  const url = config.url || `http://${host}:${port}`
+  const metrics = await serveMetrics(app).catch((error: unknown) => {
+    listener.close()
+    throw error
+  })
+  const { port, address } = listener.address() as AddressInfo
+  const everywhere = onThisMachine[address]
+  const localUrl = `http://${everywhere ?? hostOf(config.listen.host)}:${port}`
+  const url = config.url || localUrl
+  if (everywhere !== undefined && config.url === '') {
+    app.log.warn('no url is set while listening on all addresses; only clients on this machine can get tokens', { url })
+  }
 
   const edge = createEdge(app, url)
   const api = openApi(edge)
-  onRequest = serveDoors(edge, [registryDoor(edge), documentsDoor(edge), oauthDoor(edge), restDoor(api, endpoints)])
-  const grpc = createGrpcServer(api, endpoints, onRequest)
+  onRequest = serveDoors(edge, [
+    registryDoor(edge),
+    documentsDoor(api),
+    oauthDoor(edge),
+    signInDoor(edge),
+    restDoor(api, endpoints),
+  ])
+  const grpc = createGrpcServer(api, endpoints, receive)
   accept = grpc.accept
 
   return {
     url,
-    localUrl: `http://${onThisMachine[host] ?? host}:${port}`,
+    localUrl,
     port,
+    metricsUrl: metrics?.url,
     async close() {
       edge.closing.abort(unavailable('the server is stopping'))
       grpc.drain(config.drainMs)
       await drain(config.drainMs)
+      metrics?.close()
     },
   }
 }

@@ -1,37 +1,85 @@
-// How long a client may take to send a body. Node's own limit would be one for all, and an upload of gigabytes takes as
-// long as it takes, so it is off; the registry's uploads have a limit on silence instead.
+// How long a client may take to send a body, at every path and over both protocols. Node's own limit would be one for all,
+// and an upload of gigabytes takes as long as it takes, so it is off; the registry's uploads have a limit on silence
+// instead, and once they are answered the same limit as all others.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { safeHeaderLines } from '#edge/safe-headers.ts'
+import { constants, type Http2ServerResponse, type ServerHttp2Stream } from 'node:http2'
+import { safeHeaderLines, safeHeaders } from '#edge/safe-headers.ts'
 
 export type SlowBodies = {
-  /** Call it for each request over HTTP/1.1. */
+  /** Call it for each request. */
   watch(req: IncomingMessage, res: ServerResponse): void
   stop(): void
 }
 
+/** A request whose body is still coming. */
+type Coming = { until: number; isOver(): boolean; isGone(): boolean; cut(): void }
+
 const late = `HTTP/1.1 408 Request Timeout\r\n${safeHeaderLines}Connection: close\r\n\r\n`
 
 export function limitBodies(limitMs: number, isUpload: (path: string) => boolean): SlowBodies {
-  const coming = new Map<IncomingMessage, { res: ServerResponse; until: number }>()
+  const coming = new Set<Coming>()
   const check = (): void => {
     const now = performance.now()
-    for (const [req, { res, until }] of coming) {
-      if (req.complete || req.destroyed) coming.delete(req)
-      else if (until <= now) {
-        coming.delete(req)
-        if (res.headersSent) req.socket.destroy()
-        else req.socket.end(late, () => req.socket.destroy())
+    for (const one of coming) {
+      if (one.isOver()) coming.delete(one)
+      else if (one.until <= now || one.isGone()) {
+        coming.delete(one)
+        one.cut()
       }
     }
   }
   const timer = setInterval(check, Math.min(1000, limitMs / 4))
   timer.unref()
+
+  const watchHttp1 = (req: IncomingMessage, res: ServerResponse): void => {
+    const { headers } = req
+    if (headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0') return
+    const one: Coming = {
+      until: untilOf(req),
+      isOver: () => req.complete || req.destroyed,
+      // Once its answer is sent, Node does not tell a request that its client is gone.
+      isGone: () => req.socket.destroyed,
+      cut() {
+        if (res.headersSent) req.destroy()
+        else req.socket.end(late, () => req.destroy())
+      },
+    }
+    coming.add(one)
+    // Nobody reads on, but the connection would take what comes for ever.
+    res.once('finish', () => {
+      one.until = Math.min(one.until, performance.now() + limitMs)
+    })
+  }
+
+  const watchHttp2 = (req: IncomingMessage, res: ServerResponse): void => {
+    const { stream } = res as unknown as Http2ServerResponse
+    if ((stream as ServerHttp2Stream & { endAfterHeaders: boolean }).endAfterHeaders) return
+    coming.add({
+      until: untilOf(req),
+      isOver: () => req.complete || stream.closed,
+      isGone: () => false,
+      cut: () => cutStream(stream),
+    })
+    // An answer does not end a request whose body is still coming (RFC 9113, 8.1).
+    stream.once('finish', () => {
+      if (!req.complete) stream.close()
+    })
+  }
+
+  const untilOf = ({ url = '' }: IncomingMessage): number =>
+    isUpload(url) ? Number.POSITIVE_INFINITY : performance.now() + limitMs
+
   return {
     watch(req, res) {
-      const { headers } = req
-      const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
-      if (hasBody && !isUpload(req.url ?? '')) coming.set(req, { res, until: performance.now() + limitMs })
+      if (req.httpVersionMajor === 2) watchHttp2(req, res)
+      else watchHttp1(req, res)
     },
     stop: () => clearInterval(timer),
   }
+}
+
+function cutStream(stream: ServerHttp2Stream): void {
+  const isAnswered = stream.headersSent || stream.destroyed
+  if (!isAnswered) stream.respond({ ':status': 408, ...safeHeaders }, { endStream: true })
+  stream.close(isAnswered ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_NO_ERROR)
 }

@@ -15,6 +15,10 @@ export type Blobs = {
   read(location: string): Promise<Content>
   /** Does nothing when it is gone already. */
   remove(location: string): Promise<void>
+  /** The id of the store, which `list` leaves out; `undefined` when it has none. */
+  readId(): Promise<string | undefined>
+  /** Gives the store an id, on disk, unless it has one; answers with the one that it has then. */
+  keepId(id: string): Promise<string>
   /** Everything that is there, temporary parts too. */
   list(): AsyncIterable<Stored>
 }

@@ -1,6 +1,18 @@
 // Blobs as files of a folder: `uploads/` holds what is not finished, `sha256/` and `sha512/` what is kept, by digest.
 import { randomBytes } from 'node:crypto'
-import { constants, copyFile, type FileHandle, link, mkdir, open, opendir, rm, stat, utimes } from 'node:fs/promises'
+import {
+  constants,
+  copyFile,
+  type FileHandle,
+  link,
+  mkdir,
+  open,
+  opendir,
+  readFile,
+  rm,
+  stat,
+  utimes,
+} from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Blobs, type Content, ContentMissing, type Part, type Stored, StoreFull } from './blobs.ts'
 import { sendFile } from './send-file.ts'
@@ -8,6 +20,8 @@ import { sendFile } from './send-file.ts'
 /** Larger reads are as fast as the disk is (measured), smaller ones are not. */
 const readBytes = 1 << 20
 
+/** The file with the id of the folder. */
+export const idFile = 'pinfold-id'
 const uploads = 'uploads'
 const kept = ['sha256', 'sha512'] as const
 
@@ -65,6 +79,20 @@ export async function openDisk(folder: string): Promise<Blobs> {
 
     remove: (location) => rm(join(folder, location), { force: true }),
 
+    readId: () => readIdOf(folder),
+
+    async keepId(id) {
+      const draft = join(folder, `${idFile}.${randomBytes(6).toString('hex')}`)
+      const file = await open(draft, 'wx', 0o600)
+      await file.writeFile(`${id}\n`)
+      await file.sync().finally(() => file.close())
+      // Another server that shares the folder may be first.
+      await linkOrCopy(draft, join(folder, idFile)).catch(ignore('EEXIST'))
+      await rm(draft)
+      await syncFolder(folder)
+      return (await readIdOf(folder))!
+    },
+
     async *list() {
       yield* filesOf(folder, uploads)
       for (const algorithm of kept) {
@@ -74,6 +102,10 @@ export async function openDisk(folder: string): Promise<Blobs> {
       }
     },
   }
+}
+
+async function readIdOf(folder: string): Promise<string | undefined> {
+  return (await readFile(join(folder, idFile), 'utf8').catch(ignore('ENOENT')))?.trim()
 }
 
 function contentOf(file: FileHandle): Content {

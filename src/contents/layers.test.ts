@@ -135,6 +135,19 @@ test('every limit ends the reading with its reason', async () => {
   assert.equal((await scan([stored(archive), stored(archive)], bounds)).length, 1)
 })
 
+test('the limit on kept bytes counts all layers', async () => {
+  const [below, above] = await Promise.all([
+    tarOf({ [apk]: 'x'.repeat(600) }),
+    tarOf({ 'etc/os-release': 'x'.repeat(600) }),
+  ])
+  const both = [stored(below), stored(above)]
+  await assert.rejects(scan(both, { keptBytes: 1199 }), unreadable('LIMIT_EXCEEDED'))
+  assert.equal((await scan(both, { keptBytes: 1200 })).length, 2)
+  // What an upper layer takes away counts no more.
+  const away = stored(await tarOf({ 'lib/apk/db/.wh.installed': '' }))
+  assert.equal((await scan([stored(below), away, stored(above)], { keptBytes: 1199 })).length, 1)
+})
+
 test('bombs are cut off at the limit, in whatever they pack their bytes', async () => {
   const zeros = Buffer.alloc(64 * 2 ** 20)
   const inFile = await tarOf({ zeros })

@@ -14,6 +14,16 @@ export function packageOf(url: string): Package | undefined {
   return { kind, name, version, ...originIn(qualifiers, name, version), arch: qualifiers.get('arch') ?? '' }
 }
 
+/** The package URL of a package, in a distribution where that is known. */
+export function packageUrl(
+  { kind, name, version, arch }: Omit<Package, 'origin' | 'originVersion'>,
+  distribution: string,
+) {
+  const parts = distribution === '' ? [kind, name] : [kind, distribution, name]
+  const path = parts.map(encodeURIComponent).join('/')
+  return `pkg:${path}@${encodeURIComponent(version)}${arch === '' ? '' : `?arch=${encodeURIComponent(arch)}`}`
+}
+
 /** `upstream` is the origin's name, followed by its version where that differs; apk builders say `origin`. */
 function originIn(qualifiers: URLSearchParams, name: string, version: string) {
   const [origin = '', originVersion = ''] = (qualifiers.get('upstream') ?? qualifiers.get('origin') ?? '').split('@')

@@ -4,7 +4,7 @@
 import { packageOf } from './package-url.ts'
 import { type ImageContents, type Package, PackageList, Unreadable } from './packages.ts'
 
-type Json = Record<string, unknown>
+export type Json = Record<string, unknown>
 
 /** No honest SBOM of the permitted size has as many; bounds what parsing it can cost in memory. */
 const maxValues = 2_000_000
@@ -12,15 +12,19 @@ const [brace, bracket, comma] = ['{', '[', ','].map((mark) => mark.charCodeAt(0)
 
 /** Throws Unreadable for anything that is not an SBOM in one of the formats. */
 export function readSbom(bytes: Uint8Array): ImageContents {
-  let values = 0
-  for (const byte of bytes) if (byte === comma || byte === brace || byte === bracket) values++
-  if (values > maxValues) throw new Unreadable('LIMIT_EXCEEDED', `the SBOM has more than ${maxValues} values`)
-
-  const document = asObject(parse(new TextDecoder().decode(bytes)))
+  const document = parseSbom(bytes, maxValues)
   if (document.bomFormat === 'CycloneDX' && /^1\.[2-7]$/.test(textOf(document.specVersion))) return cycloneDx(document)
   if (/^SPDX-2\.[23]$/.test(textOf(document.spdxVersion))) return spdx2(document)
   if (/^https:\/\/spdx\.org\/rdf\/3\./.test(textOf(document['@context']))) return spdx3(document)
   throw new Unreadable('UNSUPPORTED', 'the SBOM is neither SPDX 2.2, 2.3 or 3.0 nor CycloneDX 1.2 to 1.7')
+}
+
+/** The document, whatever it holds. Throws Unreadable when it is not JSON or has more than `most` values. */
+export function parseSbom(bytes: Uint8Array, most: number): Json {
+  let values = 0
+  for (const byte of bytes) if (byte === comma || byte === brace || byte === bracket) values++
+  if (values > most) throw new Unreadable('LIMIT_EXCEEDED', `the SBOM has more than ${most} values`)
+  return asObject(parse(new TextDecoder().decode(bytes)))
 }
 
 function parse(text: string): unknown {
@@ -94,6 +98,6 @@ function distributionOf(name: unknown, version: unknown): ImageContents['distrib
   return { id: textOf(name).slice(0, 128), version: textOf(version).slice(0, 128) }
 }
 
-const asObject = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {})
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
-const objectsIn = (value: unknown): Json[] => (Array.isArray(value) ? value.map(asObject) : [])
+export const asObject = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {})
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+export const objectsIn = (value: unknown): Json[] => (Array.isArray(value) ? value.map(asObject) : [])

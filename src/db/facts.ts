@@ -1,7 +1,10 @@
 import { type Reader, sql, type Tx } from './sql.ts'
 
-/** What one process leaves for another to know: the URL that the server was last started with, and where it listens. */
-export type Fact = 'url' | 'local_url'
+/**
+ * What one process leaves for another to know: the URL that the server was last started with, and where it listens; the
+ * fingerprint of the master key; which database this is, and which folder has its blobs.
+ */
+export type Fact = 'url' | 'local_url' | 'master_key' | 'database_id' | 'blob_folder_id'
 
 export async function readFact(reader: Reader, name: Fact): Promise<string | undefined> {
   return (await reader.get<{ value: string }>(sql`SELECT value FROM facts WHERE name = ${name}`))?.value
@@ -11,4 +14,10 @@ export async function writeFact(tx: Tx, name: Fact, value: string): Promise<void
   await tx.run(sql`
     INSERT INTO facts (name, value) VALUES (${name}, ${value})
         ON CONFLICT (name) DO UPDATE SET value = excluded.value`)
+}
+
+/** Writes a fact unless it is known; answers with what is known then. */
+export async function keepFact(tx: Tx, name: Fact, value: string): Promise<string> {
+  await tx.run(sql`INSERT INTO facts (name, value) VALUES (${name}, ${value}) ON CONFLICT (name) DO NOTHING`)
+  return (await readFact(tx, name))!
 }

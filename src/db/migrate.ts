@@ -1,6 +1,6 @@
 // Brings a database to the shape this build expects, all of it in one transaction or none of it.
 import { createHash } from 'node:crypto'
-import { type Db, ident, raw, sql, type Tx } from './sql.ts'
+import { type Db, ident, type Reader, raw, sql, type Tx } from './sql.ts'
 import { type Words, words } from './words.ts'
 
 /** Never edited after release. Each string of `up` is one statement. */
@@ -37,6 +37,26 @@ export async function migrate(db: Db, migrations: readonly Migration[]): Promise
     }
     return now
   })
+}
+
+/** Whether there are tables of ours, and all that these migrations make. Throws where `migrate` would refuse. */
+export async function schemaState(db: Db, migrations: readonly Migration[]): Promise<'none' | 'old' | 'current'> {
+  if (!(await hasTable(db, 'schema_migrations'))) return 'none'
+  const rows = await db.all<{ id: string }>(sql`SELECT id FROM schema_migrations`)
+  const applied = new Map(rows.map(({ id }) => [id, id]))
+  checkKnown(migrations, applied)
+  return migrations.every(({ id }) => applied.has(id)) ? 'current' : 'old'
+}
+
+/** Whether the schema that is in use has such a table. */
+export async function hasTable(reader: Reader & Pick<Db, 'engine'>, name: string): Promise<boolean> {
+  const found =
+    reader.engine === 'sqlite'
+      ? await reader.get(sql`SELECT 1 AS found FROM sqlite_master WHERE type = 'table' AND name = ${name}`)
+      : await reader.get(sql`
+          SELECT 1 AS found FROM information_schema.tables
+           WHERE table_schema = current_schema() AND table_name = ${name}`)
+  return found !== undefined
 }
 
 async function apply(tx: Tx, id: string, statement: string): Promise<void> {

@@ -44,3 +44,39 @@ export async function clockOffset(reader: Reader & { engine: 'sqlite' | 'postgre
   if (row!.now >= sent && row!.now <= arrived) return 0
   return Math.round(row!.now - (sent + arrived) / 2)
 }
+
+export type SeenNode = { id: string; url: string; beat: number }
+
+/** The servers that have a row, whether or not they are still there. */
+export function listNodes(reader: Reader): Promise<SeenNode[]> {
+  return reader.all<SeenNode>(sql`SELECT id, url, beat FROM nodes ORDER BY id`)
+}
+
+/**
+ * The first of the servers that `concerns` which gives a sign of life; `undefined` once none of them has, for `leaseMs`. What
+ * a server that was killed has left behind is only known by that.
+ */
+export async function livingNode(
+  db: Reader,
+  concerns: (node: SeenNode) => boolean,
+  leaseMs: number,
+): Promise<SeenNode | undefined> {
+  const first = new Map((await listNodes(db)).filter(concerns).map((node) => [node.id, node.beat]))
+  const pauseMs = Math.max(10, leaseMs / 16)
+  for (let waited = 0; first.size > 0 && waited <= leaseMs; waited += pauseMs) {
+    const now = (await listNodes(db)).filter(concerns)
+    // One that has come since is there for sure.
+    const alive = now.find(({ id, beat }) => beat !== first.get(id))
+    if (alive) return alive
+    // Whoever stops says so.
+    for (const id of first.keys()) if (!now.some((node) => node.id === id)) first.delete(id)
+    if (first.size > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  }
+  return undefined
+}
+
+/** Until the transaction ends no server can start to serve, or say that it still does. */
+export async function holdNodes(tx: Tx, engine: 'sqlite' | 'postgres'): Promise<void> {
+  // An embedded database has a lock of its own for that.
+  if (engine === 'postgres') await tx.run(sql`LOCK TABLE nodes IN EXCLUSIVE MODE`)
+}

@@ -1,23 +1,31 @@
 // One request, however it came: who sent it, until when, and the one log line and measurement that it leaves.
 import type { App, Caller } from '#app.ts'
+import type { Version } from '#lib/cause.ts'
 import { AppError } from '#lib/errors.ts'
-import { sourceAddress, type TrustedProxies, trustedProxies } from '#lib/net/source-address.ts'
+import { createHosts, type Hosts } from '#lib/net/hosts.ts'
+import { type TrustedProxies, trustedProxies } from '#lib/net/source-address.ts'
 import { newRequestId } from '#lib/request-id.ts'
 import { nobody } from './caller.ts'
+import { createSources, type SourceOf } from './sources.ts'
 
 /** What all requests at this server have in common. */
 export type Edge = {
   app: App
   /** What clients call us. */
   url: string
+  /** Under which names they may do so. */
+  hosts: Hosts
   proxies: TrustedProxies
+  sourceOf: SourceOf
   /** Aborted when the server is asked to stop, which ends its streams; the reason is what their callers get to see. */
   closing: AbortController
 }
 
 /** The edge of a server that clients call `url`. */
 export function createEdge(app: App, url: string): Edge {
-  return { app, url, proxies: trustedProxies(app.config.trustedProxies), closing: new AbortController() }
+  const proxies = trustedProxies(app.config.trustedProxies)
+  const sourceOf = createSources(proxies, app.log)
+  return { app, url, hosts: createHosts(url, app.config.hosts), proxies, sourceOf, closing: new AbortController() }
 }
 
 /** What all requests at one door have in common. */
@@ -28,6 +36,21 @@ export type Rules = {
   readonly deadlineMs?: number
   /** Machines ask again and again: the log line is for debugging, and the request does not count as in flight. */
   readonly quiet?: boolean
+  /** Some of its requests are not to be counted; it counts the others. */
+  readonly countsItself?: boolean
+  /** It verifies credentials, and counts the requests whose credential opens nothing. Elsewhere a credential is none. */
+  readonly verifies?: boolean
+}
+
+/** Counts a request that is answered without an arrival, as those of libraries are; throws as `countStranger` does. */
+export function countStranger({ app, sourceOf }: Edge, peer: string, forwardedFor: string | undefined): void {
+  app.limits.check('request', sourceOf(peer, forwardedFor))
+}
+
+/** Has the metrics know a door and the methods that it serves; of what is not declared they show nothing. */
+export function declareMethods({ app }: Edge, door: { name: string; methods: readonly string[] }): void {
+  app.metrics.doors.transports.declare([door.name])
+  app.metrics.doors.methods.declare(door.methods)
 }
 
 /** What a client says of itself, as it came. */
@@ -52,19 +75,20 @@ export abstract class Arrival {
   readonly authorization: string | undefined
   /** For the log line; the door sets it once it knows. */
   caller: Caller = nobody
-  /** What is asked for: `name` is a label of the metric, so it comes from a closed set, and `fullName` is for the log. */
-  method: { readonly name: string; readonly fullName: string } = unknownMethod
+  /** What is asked for: `name` is for the metric, and `fullName` for the log; both are of what we serve, never the client's words. */
+  method: { readonly name: string; readonly fullName: string; readonly version?: Version } = unknownMethod
   readonly #rules: Rules
   readonly #startedAt = performance.now()
   #code: string | undefined
   #deadline: NodeJS.Timeout | undefined
   #abort: AbortController | undefined
+  #isCounted = false
 
   constructor(edge: Edge, rules: Rules, said: Said) {
     this.edge = edge
     this.#rules = rules
     this.requestId = newRequestId(said.requestId)
-    this.source = sourceAddress(said.peer, said.forwardedFor, edge.proxies)
+    this.source = edge.sourceOf(said.peer, said.forwardedFor)
     this.userAgent = said.userAgent ?? ''
     this.authorization = said.authorization
   }
@@ -78,7 +102,7 @@ export abstract class Arrival {
   /** How the request was answered when nobody has said so by `settle`. */
   protected abstract codeOfAnswer(): string
 
-  /** Aborted when the client hangs up. */
+  /** Aborted when the client hangs up, and when the deadline has passed: nobody waits for the work any more. */
   get signal(): AbortSignal {
     if (!this.#abort) {
       const abort = new AbortController()
@@ -99,17 +123,26 @@ export abstract class Arrival {
     return this.#code !== undefined
   }
 
+  /** Counts a request that shows no token of ours, once; throws RESOURCE_EXHAUSTED when its source has sent too many. */
+  countStranger(): void {
+    if (this.#isCounted) return
+    this.#isCounted = true
+    this.edge.app.limits.check('request', this.source)
+  }
+
   /** The answer has begun in time. */
   begun(): void {
     clearTimeout(this.#deadline)
   }
 
   async run(): Promise<void> {
-    const { deadlineMs, quiet } = this.#rules
+    const { deadlineMs, quiet, countsItself, verifies } = this.#rules
     const { inFlight } = this.edge.app.metrics
     if (!quiet) inFlight.inc()
     if (deadlineMs !== undefined) this.#deadline = setTimeout(refuseLate, deadlineMs, this)
     try {
+      const isCredential = this.authorization !== undefined && verifies
+      if (!isCredential && !countsItself) this.countStranger()
       await this.serve()
     } catch (error) {
       await this.refuse(error)
@@ -120,9 +153,12 @@ export abstract class Arrival {
     }
   }
 
-  /** What its work does afterwards is thrown away. */
+  /** What its work does afterwards is thrown away; long work ends with the signal. */
   refuseLate(): void {
-    void this.refuse(new AppError('DEADLINE_EXCEEDED', 'the request took too long'))
+    const error = new AppError('DEADLINE_EXCEEDED', 'the request took too long')
+    void this.refuse(error)
+    this.#abort ??= new AbortController()
+    this.#abort.abort(error)
   }
 
   #record(): void {

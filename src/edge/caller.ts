@@ -3,17 +3,24 @@ import type { App, Caller } from '#app.ts'
 import { createRights, noRights } from '#domains/iam/access/rights.ts'
 import { type AccessToken, operatorUid, type Verifier } from '#issuer/access-token.ts'
 import { unauthenticated } from '#lib/errors.ts'
+import { countRefusals } from '#lib/net/limits.ts'
 
 /** Whoever has shown no credential. */
 export const nobody: Caller = { uid: '', operator: false, rights: noRights }
 
 /** The caller that a bearer token stands for, with what they may do now. Throws UNAUTHENTICATED without a valid one. */
-export async function authenticate(app: App, verify: Verifier, authorization: string | undefined): Promise<Caller> {
+export async function authenticate(
+  app: App,
+  verify: Verifier,
+  { authorization, source }: { authorization: string | undefined; source: string },
+): Promise<Caller> {
   if (authorization === undefined) throw unauthenticated('a bearer token is required')
-  const bearer = bearerOf(authorization)
-  if (bearer === undefined) throw unauthenticated('the Authorization header must be "Bearer" and a token')
-  const token = await verify(bearer)
-  return callerOf(app, token.subject, token)
+  return countRefusals(app.limits, source, async () => {
+    const bearer = bearerOf(authorization)
+    if (bearer === undefined) throw unauthenticated('the Authorization header must be "Bearer" and a token')
+    const token = await verify(bearer)
+    return callerOf(app, token.subject, token)
+  })
 }
 
 /** The credential of an Authorization header of the Bearer scheme (RFC 6750). */
@@ -21,11 +28,15 @@ export function bearerOf(authorization: string | undefined): string | undefined 
   return /^Bearer +([^\s]+)$/i.exec(authorization ?? '')?.[1]
 }
 
-/** The identity `uid` with what it may do now, narrowed by the token that was shown; an empty one is nobody. */
+/**
+ * The identity `uid` with what it may do now, narrowed by the token that was shown; an empty one is nobody. Throws
+ * UNAUTHENTICATED once the identity is gone, however long its tokens still live.
+ */
 export async function callerOf(app: App, uid: string, token?: AccessToken): Promise<Caller> {
   if (uid === '') return token ? { ...nobody, token } : nobody
   const operator = uid === operatorUid
   const grants = operator ? new Map<string, bigint>() : await app.grants.of(uid)
+  if (!grants) throw unauthenticated('the identity of the token is gone')
   const rights = createRights({ identity: uid, grants, operator, narrowing: token?.narrowing })
   return token ? { uid, operator, rights, token } : { uid, operator, rights }
 }

@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import type { App } from '#app.ts'
+import { ClosedSet } from '#lib/labels/closed-set.ts'
 import { createEdge } from './arrival.ts'
 import { type Door, type HttpArrival, serveDoors } from './doors.ts'
 
@@ -18,7 +19,8 @@ function testEdge() {
   }
   const counts = { inFlight: 0, most: 0, measured: [] as object[] }
   const app = {
-    config: { trustedProxies: ['127.0.0.1'] },
+    config: { hosts: [], trustedProxies: ['127.0.0.1'] },
+    limits: { check() {}, require() {} },
     log: { debug: log('debug'), info: log('info'), error: log('error') },
     metrics: {
       inFlight: {
@@ -27,6 +29,7 @@ function testEdge() {
         },
         dec: () => void counts.inFlight--,
       },
+      doors: { transports: new ClosedSet(), methods: new ClosedSet() },
       requests: { observe: (labels: object) => void counts.measured.push(labels) },
     },
   } as unknown as App
@@ -52,7 +55,7 @@ function requestFor(url: string, headers: Record<string, string> = {}) {
 }
 
 const doorOf = (door: Partial<Door>): Door => {
-  return { name: 'test', matches: () => true, serve: () => {}, refuse: () => {}, ...door }
+  return { name: 'test', methods: [], matches: () => true, serve: () => {}, refuse: () => {}, ...door }
 }
 
 test('a request goes to the first door that its path is for, with what every door needs', async () => {
@@ -180,6 +183,33 @@ test('the signal of a request is one, and is aborted when its client is gone, al
     res.destroy()
     assert.equal(signals.at(-1)!.aborted, true)
     assert.equal((signals.at(-1)!.reason as { code: string }).code, 'CANCELLED')
+  }
+})
+
+test('the deadline aborts the signal of a request, whether or not its connection ends, and also before anybody asks', async () => {
+  for (const asks of ['before', 'after']) {
+    const { edge, done } = testEdge()
+    const { promise: late, resolve } = Promise.withResolvers<void>()
+    const signals: AbortSignal[] = []
+    const listen = serveDoors(edge, [
+      doorOf({
+        deadlineMs: 5,
+        async serve(arrival) {
+          if (asks === 'before') signals.push(arrival.signal)
+          await late
+          signals.push(arrival.signal)
+        },
+        refuse: () => resolve(),
+      }),
+    ])
+    const { req, res } = requestFor('/')
+    const logged = done()
+    listen(req, res as unknown as ServerResponse)
+    await logged
+    for (const { aborted, reason } of signals) {
+      assert.equal(aborted, true, asks)
+      assert.equal((reason as { code: string }).code, 'DEADLINE_EXCEEDED')
+    }
   }
 })
 

@@ -1,11 +1,14 @@
 // The doors of the port: which one a request over HTTP is for, and how it gets through.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerResponse } from 'node:http2'
-import { Arrival, type Edge, type Rules } from './arrival.ts'
+import type { Called } from '#lib/net/hosts.ts'
+import { isProxy } from '#lib/net/source-address.ts'
+import { Arrival, declareMethods, type Edge, type Rules } from './arrival.ts'
 import { setRequestId } from './safe-headers.ts'
 
 /** One part of what the port serves over HTTP. */
 export type Door = Rules & {
+  /** All that its requests can call their `method` in the metrics. */
+  readonly methods: readonly string[]
   /** Whether a path, without its query, is for this door. */
   matches(path: string): boolean
   /** Does what is asked for and answers. What it throws goes to `refuse`. */
@@ -16,6 +19,7 @@ export type Door = Rules & {
 
 /** Hands each request to the first door that it is for; the last one must take every path. */
 export function serveDoors(edge: Edge, doors: readonly Door[]) {
+  for (const door of doors) declareMethods(edge, door)
   return (req: IncomingMessage, res: ServerResponse): void => {
     const target = req.url ?? '/'
     const mark = target.indexOf('?')
@@ -57,11 +61,17 @@ export class HttpArrival extends Arrival {
     return verbs.has(method) ? method : 'other'
   }
 
-  /** Over HTTP/2 an answer does not end a request whose body is still coming. */
-  closeUnread(): void {
-    if (this.req.complete || this.req.httpVersionMajor !== 2) return
-    const { stream } = this.res as unknown as Http2ServerResponse
-    stream.close()
+  /** Under which of our names the client has called us; `undefined` for any other name. */
+  get called(): Called | undefined {
+    const { headers, socket } = this.req
+    const { hosts, proxies } = this.edge
+    const host = String(headers[':authority'] ?? headers.host ?? '')
+    const believed = isProxy(socket.remoteAddress ?? '', proxies) ? headers : undefined
+    return hosts.find({
+      host,
+      forwardedHost: believed?.['x-forwarded-host']?.toString(),
+      forwardedProto: believed?.['x-forwarded-proto']?.toString(),
+    })
   }
 
   protected override serve(): void | Promise<void> {
@@ -88,3 +98,8 @@ export class HttpArrival extends Arrival {
 }
 
 const verbs = new Set(['GET', 'HEAD', 'PUT', 'POST', 'PATCH', 'DELETE', 'OPTIONS'])
+
+/** The methods of a door that tells its requests by the method of HTTP and what is asked for. */
+export function withVerbs(kinds: readonly string[]): string[] {
+  return [...verbs, 'other'].flatMap((verb) => kinds.map((kind) => `${verb} ${kind}`))
+}

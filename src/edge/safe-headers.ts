@@ -2,19 +2,19 @@
 import http from 'node:http'
 
 /** A door that shows pages gives `writeHead` a policy of its own, which wins. */
-const headers = {
+export const safeHeaders = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
 }
 
 /** The same as the lines of an answer that is written to the connection by hand. */
-export const safeHeaderLines = Object.entries(headers)
+export const safeHeaderLines = Object.entries(safeHeaders)
   .map(([name, value]) => `${name}: ${value}\r\n`)
   .join('')
 
 /** Sets them on an answer over HTTP/2. */
 export function setSafeHeaders(res: http.ServerResponse): void {
-  for (const name in headers) res.setHeader(name, headers[name as keyof typeof headers])
+  for (const name in safeHeaders) res.setHeader(name, safeHeaders[name as keyof typeof safeHeaders])
 }
 
 /** Has every answer say which request it is to. */
@@ -38,6 +38,6 @@ export class SafeResponse<
     }
     const { requestId } = this
     const id = requestId === undefined ? undefined : { 'x-request-id': requestId }
-    return super.writeHead(status, { ...headers, ...id, ...given })
+    return super.writeHead(status, { ...safeHeaders, ...id, ...given })
   }
 }

@@ -3,7 +3,9 @@ import { before, test } from 'node:test'
 import { type CryptoKey, decodeJwt, decodeProtectedHeader, generateKeyPair, SignJWT } from 'jose'
 import { AppError } from '#lib/errors.ts'
 import { createVerifier, maxLifetime, signAccessToken } from './access-token.ts'
-import { type Keyring, signingAlgorithm } from './keyring.ts'
+import type { Keyring } from './keyring.ts'
+
+const signingAlgorithm = 'ES256'
 
 const issuer = 'https://pinfold.example.com'
 const audience = issuer
@@ -21,7 +23,8 @@ before(async () => {
 function startIssuer() {
   const state = { now: start, checks: 0, epoch: 0, kids: ['k1'] }
   const keyring: Keyring = {
-    signer: () => ({ kid: 'k1', key: privateKey }),
+    signer: () => ({ kid: 'k1', alg: signingAlgorithm, key: privateKey }),
+    algorithms: () => [signingAlgorithm],
     verifier: (kid) => {
       state.checks++
       return state.kids.includes(kid) ? publicKey : undefined

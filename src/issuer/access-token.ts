@@ -1,10 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { decodeJwt, errors, jwtVerify, SignJWT } from 'jose'
 import { decodeBits, encodeBits } from '#lib/capability-set.ts'
+import { signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
 import { AppError, unauthenticated } from '#lib/errors.ts'
 import { subdomainOf } from '#lib/net/subdomain.ts'
 import { isUid, top } from '#lib/uid.ts'
-import { type Keyring, signingAlgorithm } from './keyring.ts'
+import type { Keyring } from './keyring.ts'
 
 /** The subject of tokens for whoever holds the data folder or the master key. A root-level uid that no identity can get. */
 export const operatorUid: string = createHash('sha256').update('pinfold operator').digest('hex').slice(0, 40)
@@ -57,13 +58,13 @@ export type TokenInput = {
 
 /** Signs an access token; the time that it is valid for is at most an hour. */
 export async function signAccessToken(keyring: Keyring, input: TokenInput): Promise<string> {
-  const { kid, key } = keyring.signer()
+  const { kid, alg, key } = keyring.signer()
   const issuedAt = Math.floor(input.now.getTime() / 1000)
   const { narrowing } = input
   const cap = narrowing && Object.fromEntries([...narrowing].map(([place, mask]) => [place, encodeBits(mask)]))
   const access = input.access?.map((one) => ({ type: 'repository', ...one }))
   return new SignJWT({ ...input.claims, ...(cap ? { cap } : {}), ...(access ? { access } : {}) })
-    .setProtectedHeader({ alg: signingAlgorithm, kid, typ: access ? registryTokenType : 'at+jwt' })
+    .setProtectedHeader({ alg, kid, typ: access ? registryTokenType : 'at+jwt' })
     .setIssuer(input.issuer)
     .setSubject(input.subject)
     .setAudience(input.audience)
@@ -119,14 +120,14 @@ async function verify(keyring: Keyring, expected: Expected, token: string, now: 
     const { payload, protectedHeader } = await jwtVerify(
       token,
       (header) => {
-        const key = header.kid === undefined ? undefined : keyring.verifier(header.kid)
+        const key = header.kid === undefined ? undefined : keyring.verifier(header.kid, header.alg)
         if (!key) throw new errors.JWKSNoMatchingKey()
         return key
       },
       {
         issuer: expected.issuer,
         audience: acceptedBy(expected, token),
-        algorithms: [signingAlgorithm],
+        algorithms: [...signingAlgorithms],
         currentDate: now,
         requiredClaims: ['sub', 'iat', 'exp'],
       },

@@ -4,17 +4,20 @@ import { capabilitiesNamed } from '#domains/iam/access/capabilities.ts'
 import { matchClaims, trustsIssuer } from '#domains/iam/identities/claims.ts'
 import { findIdentityForExchange } from '#domains/iam/identities/identities.service.ts'
 import { canonicalIssuer, personUid } from '#domains/iam/identities/people.ts'
-import { readKeySet } from '#lib/crypto/key-set.ts'
+import { readKeySetText } from '#lib/crypto/key-set.ts'
 import { AppError, type Detail, invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
+import { countRefusals } from '#lib/net/limits.ts'
 import { subdomainOf } from '#lib/net/subdomain.ts'
-import { isUid, parentOf, top } from '#lib/uid.ts'
+import { isUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { maxLifetime, signAccessToken } from './access-token.ts'
-import { narrow } from './narrowing.ts'
+import { narrow, narrowBriefly } from './narrowing.ts'
 import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutsideToken } from './outside-token.ts'
 import { peopleAudiences } from './register.ts'
 
 /** Servers and proxies refuse headers not much longer than this. */
 const maxIssuedLength = 12 * 1024
+/** More places than this make a token longer than that anyway. */
+const maxListed = 200
 
 export type ExchangeInput = {
   /** The outside token, as the bearer credential carried it. */
@@ -45,23 +48,26 @@ export async function exchange({ app, issuer, source }: Issuing, input: Exchange
   const kept = capabilitiesNamed(input.capabilities)
   if (input.credential === undefined) throw unauthenticated('a bearer token to exchange is required')
   const now = app.clock()
-  const { token, uid } = await proveIdentity(app, issuer, input.credential, input.identity, now)
+  const { token, uid } = await proveIdentity({ app, issuer, source }, input.credential, input.identity, now)
 
   const audiences = [...new Set(input.audiences)]
-  const signed = await signAccessToken(app.keyring, {
-    issuer,
-    subject: uid,
-    audience: audiences.length === 1 ? audiences[0]! : audiences,
-    now,
-    narrowing: narrow(uid, await app.grants.of(uid), input.scopes, kept),
-    claims: { act: { iss: token.issuer, sub: token.subject, aud: token.audience } },
-  })
-  if (signed.length > maxIssuedLength) {
-    throw invalid({
-      field: 'scopes',
-      description: 'are needed: the identity has roles in too many groups for one token',
+  const grants = (await app.grants.of(uid)) ?? new Map<string, bigint>()
+  const sign = (narrowing: ReadonlyMap<string, bigint> | undefined): Promise<string> =>
+    signAccessToken(app.keyring, {
+      issuer,
+      subject: uid,
+      audience: audiences.length === 1 ? audiences[0]! : audiences,
+      now,
+      narrowing,
+      claims: { act: { iss: token.issuer, sub: token.subject, aud: token.audience } },
     })
+  const listing = narrow(uid, grants, input.scopes, kept)
+  let signed = listing.size <= maxListed ? await sign(listing) : ''
+  // How much others have bound the identity to never keeps it from getting a token.
+  if (signed === '' || signed.length > maxIssuedLength) {
+    signed = await sign(narrowBriefly(uid, grants, input.scopes, kept))
   }
+  if (signed.length > maxIssuedLength) throw invalid({ field: 'scopes', description: 'are too many for one token' })
   app.lastSeen.note(uid, now.toISOString())
   const expiry = new Date((Math.floor(now.getTime() / 1000) + maxLifetime) * 1000).toISOString()
   return { token: signed, expiry, subject: uid }
@@ -72,12 +78,20 @@ export async function exchange({ app, issuer, source }: Issuing, input: Exchange
  * Throws as `exchange` does.
  */
 export async function proveIdentity(
-  app: App,
-  issuer: string,
+  { app, issuer, source }: Issuing,
   credential: string,
   named: string,
   now: Date,
-): Promise<{ token: OutsideToken; uid: string }> {
+): Promise<Proven> {
+  const proven = await countRefusals(app.limits, source, () => lookAt(app, issuer, credential, named, now))
+  // Only what is proven counts, so that nobody uses up what somebody else may ask for.
+  app.limits.check('identity', proven.uid)
+  return proven
+}
+
+type Proven = { token: OutsideToken; uid: string }
+
+async function lookAt(app: App, issuer: string, credential: string, named: string, now: Date): Promise<Proven> {
   const token = readOutsideToken(credential)
   checkTimes(token, now)
   if (token.issuer === issuer) throw refused('our own token')
@@ -134,24 +148,27 @@ async function prove(
   const { claimMatch, staticKeys } = identity ?? {}
   const ours = acceptedAudiences(app, issuer, identity, token)
   if (staticKeys && canonicalIssuer(staticKeys.issuer ?? '') === token.issuer && staticKeys.subject === token.subject) {
-    await verifyOutsideToken(token, readKeySet(JSON.parse(staticKeys.issuerKeys ?? '{}')) ?? { keys: [] })
+    await verifyOutsideToken(token, readKeySetText(staticKeys.issuerKeys ?? ''))
     // Whoever makes the identity says what its issuer is called, so it has a limit of its own.
     app.limits.check('issuer', `static ${identity?.uid}`)
     checkAudience(token, staticKeys.audiences?.length ? staticKeys.audiences : ours)
     return Date.parse(staticKeys.expirationTime ?? '') > now.getTime()
   }
   // Nobody is asked for keys unless the identity trusts that very issuer, so a stranger cannot make us call anybody.
-  if (!claimMatch || !trustsIssuer(claimMatch, token.issuer)) {
+  if (!identity || !claimMatch || !trustsIssuer(claimMatch, token.issuer)) {
     const held = app.outsideIssuers.held(token.issuer)
     if (held) await verifyOutsideToken(token, held)
     checkAudience(token, ours)
     return false
   }
   await verifyOutsideToken(token, await app.outsideIssuers.keysOf(token.issuer, token.kid))
-  // Only now, so that forged tokens neither use up what an issuer may ask for, nor have patterns matched.
-  app.limits.check('issuer', token.issuer)
+  // Only now, so that forged tokens have no patterns matched.
   const failed = matchClaims(claimMatch, token.claims, ours).filter(({ matches }) => !matches)
-  if (failed.length === 0) return true
+  if (failed.length === 0) {
+    // By organisation and only for what matches, since an issuer may be everybody's, and anybody has a token of some.
+    app.limits.check('issuer', `${rootOf(identity.uid)} ${token.issuer}`)
+    return true
+  }
   if (failed.every(({ claim }) => claim === 'aud')) throw refused('the audience')
   checkAudience(token, ours)
   return false

@@ -3,20 +3,33 @@ import type { Db } from '#db/sql.ts'
 import {
   currentSigningKeys,
   type NewKeyPair,
+  type Rotation,
   rotateSigningKeys,
   type SigningKey,
 } from '#domains/iam/signing-keys/signing-keys.service.ts'
 import type { Sealer } from '#lib/crypto/seal.ts'
+import { algorithmOf, type SigningAlgorithm } from '#lib/crypto/signing-algorithms.ts'
 
-export const signingAlgorithm = 'ES256'
+type Key = {
+  kid: string
+  alg: SigningAlgorithm
+  activeTime: number
+  publicKey: CryptoKey
+  privateKey: CryptoKey
+  jwk: JWK
+}
 
-type Key = { kid: string; activeTime: number; publicKey: CryptoKey; privateKey: CryptoKey; jwk: JWK }
+/** What signs, and what the header of what is signed says of it. */
+export type Signer = { kid: string; alg: SigningAlgorithm; key: CryptoKey }
 
-/** The issuer's keys: the one that signs now, those that verify, and the set that others may see. */
+/** The issuer's keys: those that sign now, those that verify, and the set that others may see. */
 export type Keyring = {
-  signer(): { kid: string; key: CryptoKey }
-  /** `undefined` for a key that is not, or no longer, ours. */
-  verifier(kid: string): CryptoKey | undefined
+  /** The key of this algorithm, where there is one; unless one is named, of the first in use. */
+  signer(algorithm?: SigningAlgorithm): Signer
+  /** `undefined` for a key that is not, or no longer, ours, or is of another algorithm. */
+  verifier(kid: string, algorithm: string): CryptoKey | undefined
+  /** Of the keys that others may see. */
+  algorithms(): SigningAlgorithm[]
   jwks(): { keys: JWK[] }
   /** Changes whenever a key is dropped or added; what was verified under another epoch must be verified again. */
   epoch(): number
@@ -27,7 +40,7 @@ export type Keyring = {
 }
 
 /** `now` gives milliseconds since 1970. */
-export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rotationDays: number): Promise<Keyring> {
+export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rotation: Rotation): Promise<Keyring> {
   let keys = new Map<string, Key>()
   let epoch = 0
 
@@ -41,7 +54,7 @@ export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rot
     return added + dropped
   }
   const rotate = async (tx: Db['tx']): Promise<number> => {
-    const changed = await rotateSigningKeys({ db, tx }, sealer, now(), rotationDays, newKeyPair)
+    const changed = await rotateSigningKeys({ db, tx }, sealer, now(), rotation, newKeyPair)
     await refresh()
     return changed
   }
@@ -50,13 +63,18 @@ export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rot
   if (keys.size === 0) await rotate((work, options) => db.tx(work, options))
 
   return {
-    signer() {
+    signer(algorithm = rotation.algorithms[0]) {
       const active = [...keys.values()].filter((key) => key.activeTime <= now())
-      const newest = active.at(-1) ?? [...keys.values()][0]
+      const newest = active.findLast((key) => key.alg === algorithm) ?? active.at(-1) ?? [...keys.values()][0]
       if (!newest) throw new Error('the issuer has no signing key')
-      return { kid: newest.kid, key: newest.privateKey }
+      const { kid, alg, privateKey: key } = newest
+      return { kid, alg, key }
     },
-    verifier: (kid) => keys.get(kid)?.publicKey,
+    verifier(kid, algorithm) {
+      const key = keys.get(kid)
+      return key?.alg === algorithm ? key.publicKey : undefined
+    },
+    algorithms: () => [...new Set([...keys.values()].map(({ alg }) => alg))],
     jwks: () => ({ keys: [...keys.values()].map((key) => key.jwk) }),
     epoch: () => epoch,
     refresh,
@@ -64,8 +82,8 @@ export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rot
   }
 }
 
-const newKeyPair: NewKeyPair = async () => {
-  const { publicKey, privateKey } = await generateKeyPair(signingAlgorithm, { extractable: true })
+const newKeyPair: NewKeyPair = async (algorithm) => {
+  const { publicKey, privateKey } = await generateKeyPair(algorithm, { extractable: true })
   const publicJwk = await exportJWK(publicKey)
   return {
     kid: await calculateJwkThumbprint(publicJwk),
@@ -75,11 +93,13 @@ const newKeyPair: NewKeyPair = async () => {
 }
 
 async function load({ kid, publicJwk, privateJwk, activeTime }: SigningKey): Promise<Key> {
+  const alg = algorithmOf(publicJwk)
   return {
     kid,
+    alg,
     activeTime: Date.parse(activeTime),
-    publicKey: (await importJWK(publicJwk, signingAlgorithm)) as CryptoKey,
-    privateKey: (await importJWK(privateJwk, signingAlgorithm)) as CryptoKey,
-    jwk: { ...publicJwk, kid, use: 'sig', alg: signingAlgorithm },
+    publicKey: (await importJWK(publicJwk, alg)) as CryptoKey,
+    privateKey: (await importJWK(privateJwk, alg)) as CryptoKey,
+    jwk: { ...publicJwk, kid, use: 'sig', alg },
   }
 }

@@ -27,6 +27,27 @@ export function narrow(
   return new Map(cut.filter(([, mask]) => mask !== 0n))
 }
 
+/**
+ * The same for a token that cannot name every place: what is held at a scope and anywhere below it, by the scope alone;
+ * without scopes, what is kept of everything, or nothing that narrows. The rights of each request are cut to what is bound
+ * where it looks, so such a token allows no more, but for what is bound while it lives.
+ */
+export function narrowBriefly(
+  identity: string,
+  grants: Grants,
+  scopes: readonly string[],
+  kept: bigint | undefined,
+): ReadonlyMap<string, bigint> | undefined {
+  if (scopes.length === 0) return kept === undefined ? undefined : new Map([[top, kept]])
+  const full = narrow(identity, grants, scopes, kept)
+  const brief = new Map<string, bigint>()
+  for (const [place, mask] of full) {
+    const scope = scopes.find((one) => isAtOrBelow(place, one))!
+    brief.set(scope, (brief.get(scope) ?? 0n) | mask)
+  }
+  return brief
+}
+
 function atScopes(held: Grants, scopes: readonly string[]): Grants {
   const narrowed = new Map<string, bigint>()
   const highest = scopes.filter((scope) => !scopes.some((other) => other !== scope && isAtOrBelow(scope, other)))

@@ -1,8 +1,9 @@
 // How a person gets an account: the token of a sign-in provider that the settings trust with people.
-import type { Call } from '#app.ts'
+import type { App, Call } from '#app.ts'
 import { canonicalIssuer, personUid } from '#domains/iam/identities/people.ts'
 import { type Person, registerPerson } from '#domains/iam/invites/registration.service.ts'
 import { AppError, invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
+import { countRefusals } from '#lib/net/limits.ts'
 import { isUid } from '#lib/uid.ts'
 import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutsideToken } from './outside-token.ts'
 
@@ -18,22 +19,31 @@ export async function register(
   call: Call,
   { code, identityId }: { code: string; identityId: string },
 ): Promise<{ identity: string; group: string }> {
-  const { config, limits, outsideIssuers, clock } = call.app
-  limits.check('source', call.cause.source)
+  const { config, limits } = call.app
+  const { source } = call.cause
+  limits.check('source', source)
   if (config.peopleIssuers.length === 0) {
     throw new AppError('PERMISSION_DENIED', 'nobody can register on this server', { reason: 'REGISTRATION_CLOSED' })
   }
-  if (call.credential === undefined) throw unauthenticated('a bearer token of a sign-in provider is required')
-  const token = readOutsideToken(call.credential)
+  const { credential } = call
+  if (credential === undefined) throw unauthenticated('a bearer token of a sign-in provider is required')
+  const token = await countRefusals(limits, source, () => provePerson(call.app, credential))
+  // By person, since everybody who signs in there has a good token.
+  limits.check('identity', personUid(token.issuer, token.subject))
+
+  checkIdentity(identityId, token)
+  return registerPerson(call, personOf(token), code)
+}
+
+/** The token, if it is one of a provider that the settings trust with people and meant for us; else throws UNAUTHENTICATED. */
+async function provePerson({ config, outsideIssuers, clock }: App, credential: string): Promise<OutsideToken> {
+  const token = readOutsideToken(credential)
   checkTimes(token, clock())
   const audiences = peopleAudiences(config.peopleIssuers, token.issuer)
   if (audiences.length === 0) throw refused('the issuer')
   await verifyOutsideToken(token, await outsideIssuers.keysOf(token.issuer, token.kid))
-  limits.check('issuer', token.issuer)
   if (!token.audience.some((audience) => audiences.includes(audience))) throw refused('the audience')
-
-  checkIdentity(identityId, token)
-  return registerPerson(call, personOf(token), code)
+  return token
 }
 
 function checkIdentity(identityId: string, { issuer, subject }: OutsideToken): void {

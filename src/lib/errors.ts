@@ -24,15 +24,25 @@ export const reasons = {
   EVENT_NOT_KEPT: { code: 'OUT_OF_RANGE', doc: 'the event to resume a stream from is no longer kept' },
   INVITE_EMAIL_MISMATCH: { code: 'PERMISSION_DENIED', doc: 'the invite is for another e-mail address' },
   INVITE_EXPIRED: { code: 'PERMISSION_DENIED', doc: 'the invite has expired' },
-  INVITE_INVALID: { code: 'PERMISSION_DENIED', doc: 'there is no such invite, or it has been used' },
+  INVITE_INVALID: {
+    code: 'PERMISSION_DENIED',
+    doc: 'there is no such invite, it has been used, or whoever made it may not invite any more',
+  },
   LIST_TOO_LONG: {
     code: 'RESOURCE_EXHAUSTED',
     doc: 'a list without pages, as of version 1, is too long to be answered',
   },
   RATE_LIMITED: { code: 'RESOURCE_EXHAUSTED', doc: 'too many requests; `RetryInfo` says when to try again' },
   REGISTRATION_CLOSED: { code: 'PERMISSION_DENIED', doc: 'nobody can register on this server' },
-  RESOURCE_LIMIT_EXCEEDED: { code: 'RESOURCE_EXHAUSTED', doc: 'a limit of the organisation, named in the message' },
+  RESOURCE_LIMIT_EXCEEDED: {
+    code: 'RESOURCE_EXHAUSTED',
+    doc: 'a limit of the organisation; the metadata has `quota`, `used` and `limit`',
+  },
   TERMS_NOT_ACCEPTED: { code: 'FAILED_PRECONDITION', doc: 'the organisation has to accept the terms first' },
+  TOO_MANY_PENDING_BINDINGS: {
+    code: 'RESOURCE_EXHAUSTED',
+    doc: 'as many bindings as may wait for one person wait already, for the organisation to be accepted',
+  },
   TOO_MANY_STREAMS: { code: 'RESOURCE_EXHAUSTED', doc: 'the caller follows as many streams as it may' },
 } as const satisfies Record<string, { code: Code; doc: string }>
 export type Reason = keyof typeof reasons
@@ -42,6 +52,7 @@ export const violationTypes = {
   BUILT_IN: 'built-in roles cannot be changed',
   CUSTOM_ASSEMBLY_DISABLED: 'custom assembly is not enabled for the repo',
   EVENT_NOT_KEPT: 'the event to deliver again is no longer kept',
+  IMAGE_TOO_LARGE: 'the image lists more than is read to answer one question',
   LAST_OWNER: 'the organisation would be left without an owner',
   LEDGER_IN_USE: 'a repo that was made again goes on with the history that is to be erased',
   MANIFEST_NOT_FOUND: 'the repo does not hold the manifest that the tag is to point to',
@@ -65,7 +76,14 @@ export type Detail =
   | { type: 'RetryInfo'; retryDelaySeconds: number }
   | { type: 'TermsNotAccepted'; missing: { id: string; label: string; url: string }[] }
 
-export type ErrorOptions = { details?: readonly Detail[]; reason?: Reason; http?: number; cause?: unknown }
+export type ErrorOptions = {
+  details?: readonly Detail[]
+  reason?: Reason
+  /** What programs can read of the message, beside the id of the request. */
+  metadata?: Readonly<Record<string, string>>
+  http?: number
+  cause?: unknown
+}
 
 /** A failure we mean the caller to see. `message` and `details` are for them; `cause` is for the log only. */
 export class AppError extends Error {
@@ -74,6 +92,8 @@ export class AppError extends Error {
   readonly details: readonly Detail[]
   /** ErrorInfo.reason: the name of the code unless something finer is known. */
   readonly reason: Reason | Code
+  /** More of ErrorInfo.metadata. */
+  readonly metadata: Readonly<Record<string, string>>
   /** The HTTP status; differs from the code's own only where HTTP has a better word (405, 413). */
   readonly http: number
 
@@ -82,6 +102,7 @@ export class AppError extends Error {
     this.code = code
     this.details = options.details ?? []
     this.reason = options.reason ?? code
+    this.metadata = options.metadata ?? {}
     this.http = options.http ?? codes[code].http
   }
 }
@@ -92,6 +113,27 @@ export function invalid(...fieldViolations: [FieldViolation, ...FieldViolation[]
   return new AppError('INVALID_ARGUMENT', `Invalid argument: ${first.field}: ${first.description}`, {
     details: [{ type: 'BadRequest', fieldViolations }],
   })
+}
+
+/**
+ * What `work` answers. The fields of an INVALID_ARGUMENT are named as the caller's version of the API spells them: each
+ * part of a path by the table, and left out where that has nothing for it.
+ */
+export async function withFieldNames<T>(names: Readonly<Record<string, string>>, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error
+    const renamed = (path: string) =>
+      path
+        .split('.')
+        .map((part) => part.replace(/^[^[]*/, (name) => (Object.hasOwn(names, name) ? names[name]! : name)))
+        .filter((part) => part !== '')
+        .join('.')
+    const violations = error.details.flatMap((detail) => (detail.type === 'BadRequest' ? detail.fieldViolations : []))
+    const [first, ...more] = violations.map(({ field, description }) => ({ field: renamed(field), description }))
+    throw first ? invalid(first, ...more) : error
+  }
 }
 
 /** How many mistakes one error names; a request may have hundreds of thousands. */
@@ -131,6 +173,14 @@ export function failedPrecondition(...violations: [PreconditionViolation, ...Pre
 /** The same words whether or not the resource exists, so that a stranger learns nothing. */
 export function permissionDenied(message = 'the caller does not hold the required capabilities'): AppError {
   return new AppError('PERMISSION_DENIED', message)
+}
+
+/** Waiting does not help: something has to go, or the limit be raised. `what` is counted, such as `repositories`. */
+export function limitExceeded(quota: string, what: string, used: number, limit: number): AppError {
+  return new AppError('RESOURCE_EXHAUSTED', `the organisation may have ${limit} ${what}, and has ${used}`, {
+    reason: 'RESOURCE_LIMIT_EXCEEDED',
+    metadata: { quota, used: String(used), limit: String(limit) },
+  })
 }
 
 /** The same call may succeed after `retryDelaySeconds`. */

@@ -3,6 +3,8 @@ import type { Writable } from 'node:stream'
 const levels = { debug: 10, info: 20, warn: 30, error: 40 } as const
 export type Level = keyof typeof levels
 const maxWaiting = 64 * 1024
+/** Whatever comes into a line from outside, the line stays readable and the disk is not filled. */
+const maxText = 8 * 1024
 type Fields = Record<string, unknown>
 
 /** JSON lines. The message is static, lower case and without data; data goes in fields. `error` means somebody should act. */
@@ -47,12 +49,13 @@ function loggerOf(level: Level, fixed: Fields, write: (line: string, at: Level) 
 }
 
 function isSimple(value: unknown): boolean {
-  return typeof value !== 'object' && typeof value !== 'bigint'
+  return typeof value === 'string' ? value.length <= maxText : typeof value !== 'object' && typeof value !== 'bigint'
 }
 
-/** Errors have no enumerable members, so JSON would lose them. */
+/** Errors have no enumerable members, so JSON would lose them; long texts are cut. */
 function plain(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
+  if (typeof value === 'string' && value.length > maxText) return `${value.slice(0, maxText)}…`
   if (!(value instanceof Error)) return value
   return {
     name: value.name,

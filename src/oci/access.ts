@@ -1,4 +1,5 @@
 // May the visitor do this here? Decided live for each request, before anything of the repository is looked at.
+import type { EventTable } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { createGroup } from '#domains/iam/groups/groups.service.ts'
 import { freeTags, isFree } from '#domains/registry/repos/public-images.service.ts'
@@ -61,6 +62,24 @@ export function checkMayTag(visit: Visit, repo: RepoRef, exists: boolean): void 
   throw denied(exists ? 'the tag exists, and the caller may not move it' : 'the caller may not create tags')
 }
 
+/** Throws DENIED where terms guard what sets tags, and the visitor may set some; `checkMayTag` tells the others. */
+export async function requireTagTerms(visit: Visit, repo: RepoRef): Promise<void> {
+  const { rights } = visit.call.caller
+  const may = rights.holds(repo.uid, tagCreate) || rights.holds(repo.uid, tagUpdate)
+  if (may) await requireTerms(visit, repo.uid, 'registry.tag.created')
+}
+
+/** The same for what deletes tags, as deleting their manifest does. */
+export async function requireTagDeletionTerms(visit: Visit, repo: RepoRef): Promise<void> {
+  await requireTerms(visit, repo.uid, 'registry.tag.deleted')
+}
+
+/** Whether the visitor has anything to do there but what anybody has. */
+export function isMember({ call: { caller } }: Visit, place: string): boolean {
+  const some = ['manifest.read', 'blob.read', 'tags.read', 'push'] as const
+  return some.some((action) => caller.rights.holds(place, actions[action].needs))
+}
+
 /** Whether the visitor sees only the free tags of a public image, and `tags/list` must leave out the others. */
 export function seesOnlyFreeTags(visit: Visit, repo: RepoRef): boolean {
   return !visit.call.caller.rights.holds(repo.uid, actions['tags.read'].needs)
@@ -86,7 +105,14 @@ export function isPublic({ name, registry }: Visit): boolean {
 async function find(visit: Visit): Promise<Found> {
   const path = pathOf(visit)
   if (!isRepoPath(path)) throw new OciError('NAME_INVALID', 'the name of the repository is not valid')
-  return visit.registry.app.paths.find(path)
+  const found = await visit.registry.app.paths.find(path)
+  visit.seen = { path, found }
+  return found
+}
+
+/** What is at the path, as far as the request has found out, else looked up. */
+export async function foundAt(visit: Visit): Promise<Found> {
+  return visit.seen?.path === pathOf(visit) ? visit.seen.found : find(visit)
 }
 
 /** Rights at what does not exist are those at the deepest group that does. */
@@ -133,7 +159,8 @@ function mayMake({ call: { caller } }: Visit, { group, folders }: Missing): bool
 async function make(visit: Visit, missing: Missing): Promise<RepoRef> {
   if (missing.group === '' || !mayMake(visit, missing)) throw denied('the caller may not create the repository')
   let { group } = missing
-  await requireTerms(visit, missing)
+  // Before the first folder is made.
+  await requireTerms(visit, group, 'registry.repo.created')
   try {
     for (const name of missing.folders) {
       const folder = { name, description: '', verified: false, kind: 0 }
@@ -145,12 +172,13 @@ async function make(visit: Visit, missing: Missing): Promise<RepoRef> {
     // Another push makes the same at the same time.
     if (!(error instanceof AppError && error.code === 'ALREADY_EXISTS')) throw error
   }
-  const found = await visit.registry.app.paths.find(pathOf(visit))
+  const found = await find(visit)
   return found.repo ?? make(visit, found)
 }
 
-/** A push is no way around the terms that guard the methods which make the same. */
-async function requireTerms({ registry: { app } }: Visit, { group, folders }: Missing): Promise<void> {
-  const making = ['registry.repo.created', ...(folders.length > 0 ? (['iam.group.created'] as const) : [])] as const
-  await app.terms.check(group, ...making.flatMap((event) => app.eventTable.methods(event)))
+type Event = Parameters<EventTable['methods']>[0]
+
+/** The registry is no way around the terms that guard the methods of the API which do the same. */
+async function requireTerms({ registry: { app } }: Visit, place: string, event: Event): Promise<void> {
+  await app.terms.check(place, ...app.eventTable.methods(event))
 }

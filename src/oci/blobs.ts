@@ -6,7 +6,7 @@ import { allow } from './access.ts'
 import { OciError } from './errors.ts'
 import { observePull } from './observe.ts'
 import { type Range, rangeOf } from './range.ts'
-import { answer, type Headers, isUnchanged, requireDigest } from './respond.ts'
+import { answer, type Headers, isUnchanged, originOf, requireDigest } from './respond.ts'
 import { idleLimit, type Visit } from './visit.ts'
 
 /** GET and HEAD. */
@@ -66,7 +66,7 @@ async function send(visit: Visit, content: Content, { start, end }: Range): Prom
 export async function deleteBlob(visit: Visit, reference: string): Promise<void> {
   const digest = requireDigest(reference)
   const repo = await allow(visit, 'blob.delete', { digest })
-  const result = await service.deleteBlob(visit.call, repo, digest)
+  const result = await service.deleteBlob(visit.call, repo, digest, originOf(visit))
   if (result === 'unknown') throw unknownBlob(digest)
   if (result.usedBy.length > 0) {
     throw new OciError('DENIED', 'manifests of the repository need the blob; delete them first', {

@@ -16,7 +16,7 @@ export function challenge(
   error?: 'insufficient_scope' | 'invalid_token',
   further: readonly string[] = [],
 ): OciError {
-  const { registry, name, subdomain } = visit
+  const { registry, name, origin } = visit
   const from = visit.query.get('from') ?? ''
   const mounts = action === 'push' && visit.query.has('mount') && isRepoPath(from)
   const scopes = [
@@ -25,8 +25,8 @@ export function challenge(
     ...further,
   ]
   // Clients name repositories to the token endpoint as they name them to the registry, so it is asked under the same host.
-  const url = subdomain === '' ? registry.url : registry.url.replace('://', `://${subdomain}.`)
-  const parts = [`realm="${url}/token"`, `service="${registry.host}"`]
+  // The service is called the same under each.
+  const parts = [`realm="${origin}/token"`, `service="${registry.host}"`]
   if (action !== undefined && isRepoPath(name)) parts.push(`scope="${[...new Set(scopes)].join(' ')}"`)
   if (error !== undefined) parts.push(`error="${error}"`)
   return new OciError('UNAUTHORIZED', 'authentication is required', {

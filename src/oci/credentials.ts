@@ -1,9 +1,11 @@
 // Who a client of the registry is, from its Authorization header.
 import type { Caller } from '#app.ts'
 import { bearerOf, callerOf } from '#edge/caller.ts'
+import type { HttpArrival } from '#edge/doors.ts'
 import { type Verifier, WrongAudience } from '#issuer/access-token.ts'
 import { proveIdentity } from '#issuer/exchange.ts'
 import { AppError } from '#lib/errors.ts'
+import { countRefusals } from '#lib/net/limits.ts'
 import { isUid } from '#lib/uid.ts'
 import { OciError } from './errors.ts'
 import type { Registry } from './visit.ts'
@@ -11,27 +13,41 @@ import type { Registry } from './visit.ts'
 /** The user name that goes with an access token. */
 const tokenUser = '_token'
 
+/** A credential as it came, and from where. */
+type Shown = Pick<HttpArrival, 'authorization' | 'source' | 'countStranger'>
+
 /** Throws UNAUTHORIZED for what is not a good token, DENIED for one that was issued for another audience. */
-export async function readBearer(registry: Registry, verify: Verifier, header: string): Promise<Caller> {
-  const token = bearerOf(header)
+export async function readBearer(
+  { app }: Registry,
+  verify: Verifier,
+  shown: Pick<Shown, 'authorization' | 'source'>,
+): Promise<Caller> {
+  const token = bearerOf(shown.authorization)
   if (token === undefined) throw new OciError('UNAUTHORIZED', 'the Authorization header must be "Bearer" and a token')
-  const verified = await explained(verify(token))
-  return callerOf(registry.app, verified.subject, verified)
+  return explained(
+    countRefusals(app.limits, shown.source, async () => {
+      const verified = await verify(token)
+      return callerOf(app, verified.subject, verified)
+    }),
+  )
 }
 
 /** `_token` with an access token, or the uid of an identity with a long-lived token that proves to be its own. */
-export async function readBasic(registry: Registry, verify: Verifier, header: string): Promise<Caller> {
-  const [, encoded] = /^Basic +([A-Za-z0-9+/=]+)$/i.exec(header) ?? []
+export async function readBasic(registry: Registry, verify: Verifier, shown: Shown): Promise<Caller> {
+  const { authorization = '', source } = shown
+  const [, encoded] = /^Basic +([A-Za-z0-9+/=]+)$/i.exec(authorization) ?? []
   const text = encoded === undefined ? '' : Buffer.from(encoded, 'base64').toString('utf8')
   const colon = text.indexOf(':')
   const [user, password] = [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)]
-  if (user === tokenUser) return readBearer(registry, verify, `Bearer ${password}`)
+  if (user === tokenUser) return readBearer(registry, verify, { authorization: `Bearer ${password}`, source })
   if (!isUid(user)) throw refused(`the user name must be ${tokenUser} or the uid of an identity`)
   const { app, url } = registry
   const now = app.clock()
-  const { uid } = await explained(proveIdentity(app, url, password, user, now))
+  // A password is no token of ours, and takes longer to look at.
+  shown.countStranger()
+  const { uid } = await explained(proveIdentity({ app, issuer: url, source }, password, user, now))
   app.lastSeen.note(uid, now.toISOString())
-  return callerOf(app, uid)
+  return explained(callerOf(app, uid))
 }
 
 async function explained<T>(work: Promise<T>): Promise<T> {

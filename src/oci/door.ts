@@ -1,14 +1,13 @@
 // The registry's door: finds out who calls and what the request is about, and renders what goes wrong.
-import type { IncomingMessage } from 'node:http'
 import type { Edge } from '#edge/arrival.ts'
-import type { Door, HttpArrival } from '#edge/doors.ts'
+import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
-import { subdomainOf } from '#lib/net/subdomain.ts'
 import { challenge } from './challenge.ts'
 import { readBasic, readBearer } from './credentials.ts'
 import { OciError, ociErrorJson, toOciError } from './errors.ts'
 import { type Handler, handlers } from './handlers.ts'
 import { linger } from './receive.ts'
+import { noteRefusal } from './refusals.ts'
 import { type Route, routeOf } from './routes.ts'
 import { issueToken } from './token.ts'
 import { type Registry, type Visit, VisitCall } from './visit.ts'
@@ -21,6 +20,8 @@ export function registryDoor({ app, url }: Edge): Door {
   return {
     // No deadline: an upload takes as long as it takes.
     name: 'registry',
+    verifies: true,
+    methods: withVerbs([...Object.keys(handlers), 'token']),
     matches: (path) => path.startsWith('/v2/') || path === '/token' || path === '/v2',
     serve: (arrival) => serve(registry, verify, arrival),
     refuse,
@@ -34,7 +35,16 @@ async function serve(registry: Registry, verify: Verifier, arrival: HttpArrival)
   arrival.method = { name: method, fullName: method }
   const visit = await enter(registry, verify, arrival, route)
   if (!route) await tokenOrRefuse(visit)
-  else await handlerOf(route, visit)(visit, route.reference)
+  else await handle(visit, route)
+}
+
+async function handle(visit: Visit, route: Route): Promise<void> {
+  try {
+    await handlerOf(route, visit)(visit, route.reference)
+  } catch (error) {
+    await noteRefusal(visit, route.kind === 'upload' ? '' : route.reference, error)
+    throw error
+  }
 }
 
 /** Who calls. Throws a challenge where a credential is needed and none is there. */
@@ -53,10 +63,13 @@ async function enter(
   try {
     // Only the token endpoint takes a password.
     const read = !route && /^Basic /i.test(authorization) ? readBasic : readBearer
-    arrival.caller = await read(registry, verify, authorization)
+    arrival.caller = await read(registry, verify, arrival)
+    // A token of nobody is one that anybody can get.
+    if (arrival.caller.uid === '') arrival.countStranger()
     return visitOf(registry, arrival, route)
   } catch (error) {
     if (!(error instanceof OciError) || error.code !== 'UNAUTHORIZED') throw error
+    arrival.countStranger()
     const stranger = visitOf(registry, arrival, route)
     const { headers } = challenge(stranger, route && tokenActionOf(route, req.method), 'invalid_token')
     throw new OciError('UNAUTHORIZED', error.message, { headers, cause: error.cause })
@@ -64,27 +77,21 @@ async function enter(
 }
 
 function visitOf(registry: Registry, arrival: HttpArrival, route: Route | undefined): Visit {
-  const { req, res, search, caller } = arrival
+  const { req, res, search, caller, called } = arrival
+  if (called && called.subdomain === undefined) throw new OciError('NAME_INVALID', 'the sub-domain is not valid')
   return {
     registry,
     call: new VisitCall(registry.app, arrival),
     req,
     res,
     name: route?.name ?? '',
-    subdomain: calledAt(registry, req),
+    // A host that is not ours does no harm here, but nobody is led there.
+    origin: called?.origin ?? registry.url,
+    subdomain: called?.subdomain ?? '',
     query: new URLSearchParams(search),
     anonymous: caller.uid === '',
     access: caller.token?.access,
   }
-}
-
-/** In HTTP/2 the authority stands for the header. A host of anybody else's is as good as ours, but not a bad one below it. */
-function calledAt({ host }: Registry, req: IncomingMessage): string {
-  const called = String(req.headers[':authority'] ?? req.headers.host ?? '').toLowerCase()
-  if (!called.endsWith(`.${host}`)) return ''
-  const found = subdomainOf(called, host)
-  if (found !== undefined) return found
-  throw new OciError('NAME_INVALID', 'the sub-domain is not valid')
 }
 
 function tokenActionOf({ kind, name }: Route, method: string | undefined): string | undefined {

@@ -78,6 +78,11 @@ export function toOciError(error: unknown): OciError {
       cause: error,
     })
   }
+  if (error.reason === 'RESOURCE_LIMIT_EXCEEDED') {
+    const { quota, used, limit } = error.metadata
+    const detail = { quota, used: Number(used), limit: Number(limit) }
+    return new OciError('DENIED', `quota exceeded: ${error.message}`, { detail, cause: error })
+  }
   const retry = error.details.find((detail) => detail.type === 'RetryInfo')?.retryDelaySeconds
   const headers = retry === undefined ? {} : { 'retry-after': String(retry) }
   return new OciError(code, error.message, { headers, cause: error })

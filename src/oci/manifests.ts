@@ -6,7 +6,7 @@ import * as service from '#domains/registry/manifests/manifests.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { type Algorithm, algorithmOf, digestOf, isDigest } from '#lib/digest.ts'
 import { isTagName, tagPattern } from '#lib/oci-names.ts'
-import { allow, checkMayTag } from './access.ts'
+import { allow, checkMayTag, requireTagDeletionTerms, requireTagTerms } from './access.ts'
 import { OciError } from './errors.ts'
 import { observePull, observePush, type Served } from './observe.ts'
 import { receiveSmall } from './receive.ts'
@@ -57,6 +57,7 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
   await observePush(visit, { type: 'manifest', digest: '', ...target }, async () => {
     const tags = tagsOf(visit, target)
     const repo = await allow(visit, 'push')
+    if (tags.length > 0) await requireTagTerms(visit, repo)
     // Over HTTP/1.1 the whole request has a limit.
     if (visit.req.httpVersionMajor === 2) idleLimit(visit)
     const content = await receiveSmall(visit, maxManifestBytes)
@@ -71,7 +72,7 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
       origin: originOf(visit),
     })
     if (result === 'no repo') throw new OciError('NAME_UNKNOWN', 'there is no such repository')
-    if (result !== 'stored') throw missing(result.missing)
+    if (result !== 'stored') throw refusal(result)
     answer(visit, 201, {
       location: `/v2/${visit.name}/manifests/${manifest.digest}`,
       'docker-content-digest': manifest.digest,
@@ -114,7 +115,14 @@ function documentOf({ req }: Visit, content: Buffer) {
 
 const maxNamed = 20
 
-function missing({ blobs, manifests }: { blobs: string[]; manifests: string[] }): OciError {
+function refusal(problem: service.PushProblem): OciError {
+  if ('nested' in problem) return new OciError('MANIFEST_INVALID', problem.nested)
+  if ('wrong' in problem) {
+    const { digest, size, stored } = problem.wrong
+    const message = `the manifest says that ${digest} has ${size} bytes, and it has ${stored}`
+    return new OciError('MANIFEST_INVALID', message, { detail: problem.wrong })
+  }
+  const { blobs, manifests } = problem.missing
   const what = blobs.length > 0 ? 'blobs' : 'manifests'
   return new OciError('MANIFEST_BLOB_UNKNOWN', `the repository lacks ${what} that the manifest lists`, {
     detail: { blobs: blobs.slice(0, maxNamed), manifests: manifests.slice(0, maxNamed) },
@@ -124,9 +132,10 @@ function missing({ blobs, manifests }: { blobs: string[]; manifests: string[] })
 export async function deleteManifest(visit: Visit, reference: string): Promise<void> {
   const target = targetOf(reference)
   const repo = await allow(visit, 'digest' in target ? 'manifest.delete' : 'tag.delete', target)
+  await requireTagDeletionTerms(visit, repo)
   const deleted =
     'digest' in target
-      ? await service.deleteManifest(visit.call, repo, target.digest)
+      ? await service.deleteManifest(visit.call, repo, target.digest, originOf(visit))
       : isTagName(target.tag) && (await service.deleteTagNamed(visit.call, repo, target.tag))
   if (!deleted) throw unknownManifest(reference)
   answer(visit, 202)

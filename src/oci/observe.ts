@@ -1,8 +1,10 @@
-// Pulls and refused pushes become events; those of a push that succeeds are written with it.
+// Pulls and refused pushes become events, those of a push that succeeds are written with it. What a stranger is refused is
+// no event.
 
 import type { Pulled, Pushed } from '#domains/events/outbox/emit-registry.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { isRepoPath } from '#lib/oci-names.ts'
+import { foundAt, isMember } from './access.ts'
 import { toOciError } from './errors.ts'
 import { originOf } from './respond.ts'
 import { pathOf, type Visit } from './visit.ts'
@@ -21,6 +23,11 @@ export async function observePull(visit: Visit, what: What, work: () => Promise<
   let sending: Served['send']
   try {
     const { repo, send, ...served } = await work()
+    const { usage } = visit.registry.app
+    // Of an image that is in use, the manifest is what is pulled; its blobs may be very many, and come only once.
+    if (what.type === 'manifest') {
+      usage.note(repo.id, served.digest, visit.call.caller.uid, method, visit.call.cause.now)
+    }
     note(repo, { ...what, ...served, method })
     sending = send
   } catch (error) {
@@ -51,6 +58,6 @@ async function onRefusal(
   const path = pathOf(visit)
   // Clients begin without a token, to hear where to get one. Where the database is away, nothing can be looked up.
   if (status === 401 || status >= 500 || !isRepoPath(path)) return
-  const { repo } = await visit.registry.app.paths.find(path)
-  if (repo) note(repo, { status, code, message })
+  const { repo } = await foundAt(visit)
+  if (repo && isMember(visit, repo.uid)) note(repo, { status, code, message })
 }

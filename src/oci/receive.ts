@@ -13,8 +13,16 @@ const writeBytes = 1 << 20
 /** `cut` tells that the client went away before the end of its body; what came until then has been written. */
 export type Receipt = { size: number; cut: boolean }
 
-/** Writes the body of the request to `part`. Resolves when all of it is written, though not yet on disk. */
-export async function receive({ req, registry }: Visit, part: Part, hash: Hash | undefined): Promise<Receipt> {
+/**
+ * Writes the body of the request to `part`. Resolves when all of it is written, though not yet on disk. `take` is told of
+ * each piece before it is written, and may throw.
+ */
+export async function receive(
+  { req, registry }: Visit,
+  part: Part,
+  hash: Hash | undefined,
+  take: (bytes: number) => void,
+): Promise<Receipt> {
   let size = 0
   let batch: Buffer[] = []
   let collected = 0
@@ -39,6 +47,7 @@ export async function receive({ req, registry }: Visit, part: Part, hash: Hash |
       })
       if (next.done) break
       const chunk = next.value as Buffer
+      take(chunk.length)
       hash?.update(chunk)
       registry.app.buffers.passed(chunk.length)
       batch.push(chunk)

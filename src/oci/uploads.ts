@@ -1,8 +1,10 @@
 // /v2/<name>/blobs/uploads/… (distribution specification, "Pushing blobs").
 import { createHash } from 'node:crypto'
 import { ContentMissing, type Part } from '#blobs/blobs.ts'
+import type { QuotaLimits } from '#domains/iam/quotas/limits.service.ts'
 import type { Upload } from '#domains/registry/blobs/blobs.model.ts'
 import * as service from '#domains/registry/blobs/uploads.service.ts'
+import { type Meter, meterOf } from '#domains/registry/blobs/usage.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { type Algorithm, algorithmOf, digestOf } from '#lib/digest.ts'
 import { allow } from './access.ts'
@@ -40,27 +42,43 @@ async function start(visit: Visit, repo: RepoRef): Promise<void> {
 
 async function postWhole(visit: Visit, digest: string): Promise<void> {
   const repo = await allow(visit, 'push')
-  const received = await take(visit, algorithmOf(digest))
-  if (!received) return
-  await keep(visit, repo, digest, received)
+  await metered(visit, repo, async (meter) => {
+    const received = await take(visit, meter, algorithmOf(digest))
+    if (received) await keep(visit, repo, digest, received)
+  })
 }
 
-type Received = { part: Part; size: number; digest: string }
+type Received = { part: Part; size: number; digest: string; meter: Meter | undefined }
 
 /** The body, hashed while it is written. Nothing when the client went away before its end. */
-async function take(visit: Visit, algorithm: Algorithm): Promise<Received | undefined> {
+async function take(visit: Visit, meter: Meter | undefined, algorithm: Algorithm): Promise<Received | undefined> {
   idleLimit(visit)
   const hash = createHash(algorithm)
   const part = await visit.registry.app.blobs.begin().catch(explain)
   try {
-    const { size, cut } = await receive(visit, part, hash)
-    if (!cut) return { part, size, digest: `${algorithm}:${hash.digest('hex')}` }
+    const { size, cut } = await receive(visit, part, hash, (bytes) => meter?.take(bytes))
+    if (!cut) return { part, size, digest: `${algorithm}:${hash.digest('hex')}`, meter }
   } catch (error) {
     await part.discard()
     return explain(error)
   }
   await part.discard()
   return undefined
+}
+
+/** What `work` receives counts as on its way until it is stored, or `work` has failed. */
+async function metered(
+  visit: Visit,
+  repo: RepoRef,
+  work: (meter: Meter | undefined) => Promise<void>,
+  limits?: QuotaLimits,
+): Promise<void> {
+  const meter = await meterOf(visit.call, repo, Number(visit.req.headers['content-length'] ?? 0), limits)
+  try {
+    await work(meter)
+  } finally {
+    meter?.end()
+  }
 }
 
 /** Checks what has come together, and makes it a blob of the repo. */
@@ -88,27 +106,36 @@ async function keep(
 export async function patchUpload(visit: Visit, uid: string): Promise<void> {
   const { repo, upload } = await find(visit, uid)
   checkPlace(visit, upload)
+  const limits = await service.requirePiece(visit.call, repo, upload)
+  await metered(visit, repo, (meter) => takePiece(visit, repo, upload, meter), limits).catch(async (error) => {
+    await service.endRefused(visit.call, upload, error)
+    return explain(error)
+  })
+}
+
+async function takePiece(visit: Visit, repo: RepoRef, upload: Upload, meter: Meter | undefined): Promise<void> {
   idleLimit(visit)
   const isFirst = upload.size === 0
   const hash = isFirst ? createHash('sha256') : undefined
-  const part = await visit.registry.app.blobs.begin().catch(explain)
+  const part = await visit.registry.app.blobs.begin()
   let size = 0
   let cut = false
   try {
-    ;({ size, cut } = await receive(visit, part, hash))
+    ;({ size, cut } = await receive(visit, part, hash, (bytes) => meter?.take(bytes)))
     // What has come before a client went away counts, and the client can go on from there.
     if (size > 0) {
       await part.finish()
       await visit.registry.app.blobs.hold(part.name)
       const digest = hash ? `sha256:${hash.digest('hex')}` : ''
       const added = { start: upload.size, size, location: part.name, digest }
-      if (!(await service.addPart(visit.call, upload, added))) throw await overtaken(visit, repo, uid)
+      if (!(await service.addPart(visit.call, repo, upload, added))) throw await overtaken(visit, repo, upload.uid)
     } else await part.discard()
   } catch (error) {
     await part.discard()
-    return explain(error)
+    throw error
   }
-  if (!cut) answer(visit, 202, whereabouts(visit, { uid, size: upload.size + size }))
+  meter?.end()
+  if (!cut) answer(visit, 202, whereabouts(visit, { uid: upload.uid, size: upload.size + size }))
 }
 
 /** Closes the upload, with a last piece where the request has a body. */
@@ -117,8 +144,20 @@ export async function putUpload(visit: Visit, uid: string): Promise<void> {
   await observePush(visit, { type: 'blob', digest }, async () => {
     const { repo, upload } = await find(visit, uid)
     checkPlace(visit, upload)
-    const last = hasBody(visit) ? await take(visit, algorithmOf(digest)) : undefined
-    if (!last && hasBody(visit)) return
+    if (!hasBody(visit)) return close(visit, repo, upload, digest)
+    const closeWith = async (meter: Meter | undefined): Promise<void> => {
+      const last = await take(visit, meter, algorithmOf(digest))
+      if (last) await close(visit, repo, upload, digest, last)
+    }
+    await metered(visit, repo, closeWith).catch(async (error) => {
+      await service.endRefused(visit.call, upload, error)
+      throw error
+    })
+  })
+}
+
+async function close(visit: Visit, repo: RepoRef, upload: Upload, digest: string, last?: Received): Promise<void> {
+  await service.inTurn(visit.call, upload, async () => {
     const content = await service.assemble(visit.call, upload, last, algorithmOf(digest)).catch(async (error) => {
       await last?.part.discard()
       return explain(error)
@@ -177,7 +216,7 @@ async function overtaken(visit: Visit, repo: RepoRef, uid: string): Promise<OciE
 }
 
 /** The range of nothing is spelled like that of one byte. */
-function whereabouts({ name }: Visit, { uid, size }: Upload): Record<string, string> {
+function whereabouts({ name }: Visit, { uid, size }: Pick<Upload, 'uid' | 'size'>): Record<string, string> {
   return {
     location: `/v2/${name}/blobs/uploads/${uid}`,
     range: `0-${Math.max(0, size - 1)}`,
@@ -189,7 +228,7 @@ function created(visit: Visit, digest: string): void {
   answer(visit, 201, { location: `/v2/${visit.name}/blobs/${digest}`, 'docker-content-digest': digest })
 }
 
-/** The pieces are gone when another request has finished or cancelled the upload. */
+/** The upload or its pieces are gone when another request has finished or cancelled it. */
 function explain(error: unknown): never {
   throw error instanceof ContentMissing ? unknownUpload() : storeProblem(error)
 }

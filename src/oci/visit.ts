@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import http2, { type ServerHttp2Stream } from 'node:http2'
 import type { App, Caller, Work } from '#app.ts'
+import type { Found } from '#domains/registry/repos/repos.model.ts'
 import type { HttpArrival } from '#edge/doors.ts'
 import type { RepositoryAccess } from '#issuer/access-token.ts'
 import type { Cause } from '#lib/cause.ts'
@@ -22,6 +23,8 @@ export type Visit = {
   res: ServerResponse
   /** The repository's path as the client wrote it; empty for `/v2/` and `/token`. See `pathOf`. */
   name: string
+  /** What the client calls us: the URL, or another of our names, with the sub-domain. */
+  origin: string
   /** Of the registry's host, as the client called it; else empty. It stands for a folder of each organisation. */
   subdomain: string
   query: URLSearchParams
@@ -29,6 +32,8 @@ export type Visit = {
   anonymous: boolean
   /** What the token is good for; absent for a token of the exchange, which says nothing of repositories. */
   access: readonly RepositoryAccess[] | undefined
+  /** What was at a path when the request looked last. */
+  seen?: { path: string; found: Found }
 }
 
 /** Where the repository is: a sub-domain of the registry is the folder between its organisation and the rest. */

@@ -342,6 +342,26 @@ test('images count for those who hold all four capabilities there, and advisorie
   assert.deepEqual(await seen((await atStart(() => registry.seed.group(org))).uid, roleUids.viewer), {})
 })
 
+test('advisories of a folder count for those who may list them there and nowhere else', async () => {
+  const { uid: org } = registry.org
+  const folder = await atStart(async () => (await registry.seed.group(org)).uid as string)
+  const other = await atStart(async () => (await registry.seed.group(org)).uid as string)
+  await importInto(org, [advisory('kept', 'CVE-ORG', [fixed('2-r0')])])
+  await importInto(folder, [advisory('kept', 'CVE-FOLDER', [fixed('2-r0')])])
+  await importInto(other, [advisory('kept', 'CVE-OTHER', [fixed('2-r0')])])
+  const name = newName()
+  await pushAt('2026-04-07T01:00:00Z', name, [packages('kept 1-r0')])
+  await pushAt('2026-04-07T02:00:00Z', name, [packages('kept 2-r0')])
+  const { uid } = await atStart(async () => {
+    const reading = (await registry.seed.role(org, ['apk.list', 'repo.list', 'manifest.metadata.list', 'tag.list'])).uid
+    const member = await registry.seed.member(org, reading)
+    await registry.seed.binding(folder, member.uid, roleUids.viewer)
+    return member
+  })
+  const resolved = await resolvedIn(await registry.as(uid), [`acme/${name}`], '2026-04-07', '2026-04-08')
+  assert.deepEqual(resolved, { '04-07': ['CVE-FOLDER'] })
+})
+
 test('a repo that is not there is only told to those who would see it', async () => {
   const { uid } = await atStart(async () => registry.seed.member((await registry.seed.group()).uid, roleUids.viewer))
   const range = 'startTime=2026-04-06T00:00:00Z&endTime=2026-04-06T00:00:00Z'

@@ -206,6 +206,85 @@ test('an account that exists joins more groups', async () => {
   assert.deepEqual(new Set((await bindingsOf(person.uid)).map((one) => one.group.uid)), new Set([folder, org]))
 })
 
+test('an invite accepts what its organisation has bound the person to, and is used up by it', async () => {
+  const person = somebody({ name: 'Jane', email: 'jane@example.com', email_verified: true })
+  const owner = await pinfold.as((await pinfold.seed.member(org, roleUids.owner)).uid)
+  const folder = (await pinfold.seed.group(org)).uid
+  for (const [group, roleUid] of [
+    [org, roleUids.viewer],
+    [folder, roleUids.editor],
+  ]) {
+    ok(await owner.post(`/iam/v2/roleBindings/${group}`, { identityUid: person.uid, roleUid }))
+  }
+  ok(await person.register())
+  assert.ok((await bindingsOf(person.uid)).every((one) => one.identity.name === ''))
+  const member = await pinfold.as(person.uid)
+  assertError(await member.get(`/iam/v2/groups/${folder}`), 403, 7, 'PERMISSION_DENIED')
+
+  const invite = await inviteOf({ singleUse: true })
+  ok(await person.register({ code: invite.code }))
+  assert.deepEqual(
+    (await bindingsOf(person.uid)).map((one) => one.identity.name),
+    ['Jane', 'Jane'],
+  )
+  ok(await member.get(`/iam/v2/groups/${folder}`))
+  assert.equal((await pinfold.operator.get(`/iam/v2/groupInvites/${invite.uid}`)).status, 404)
+  await checkLists(pinfold)
+})
+
+test('an invite dies with the right of its maker to give the role', async () => {
+  const roleUid = (await pinfold.seed.role(org, ['repo.list'])).uid
+  const inviting = ['group_invites.create', 'role_bindings.create']
+  const makerRole = (await pinfold.seed.role(org, [...inviting, 'repo.list'])).uid
+  const made = async () => {
+    const { uid } = await pinfold.seed.identity(org)
+    const binding = await pinfold.seed.binding(org, uid, makerRole)
+    const body = { roleUid, ttl: '3600s' }
+    const { code } = ok(await (await pinfold.as(uid)).post(`/iam/v2/groupInvites/${org}`, body))
+    return { uid, binding, code }
+  }
+  const redeem = (code: string) => somebody().register({ code })
+  const unknown = await redeem((await goneInvite()).code)
+  const assertDead = async (code: string) => {
+    const refused = await redeem(code)
+    assertRefused(refused, 'INVITE_INVALID')
+    assert.equal(refused.body.message, unknown.body.message)
+  }
+
+  const good = await made()
+  assert.equal(ok(await redeem(good.code)).group, org)
+
+  const deleted = await made()
+  ok(await pinfold.operator.delete(`/iam/v2/identities/${deleted.uid}`))
+  await assertDead(deleted.code)
+
+  const unbound = await made()
+  ok(await pinfold.operator.delete(`/iam/v2/roleBindings/${unbound.binding.uid}`))
+  await assertDead(unbound.code)
+
+  const [first, second] = [await made(), await made()]
+  for (const capabilities of [inviting, ['group_invites.create', 'repo.list'], ['role_bindings.create', 'repo.list']]) {
+    ok(await pinfold.operator.patch(`/iam/v2/roles/${makerRole}`, { capabilities }))
+    await assertDead(first.code)
+  }
+  // With the right the invite comes back, and what the role has become counts.
+  ok(await pinfold.operator.patch(`/iam/v2/roles/${makerRole}`, { capabilities: [...inviting, 'repo.list'] }))
+  assert.equal(ok(await redeem(first.code)).group, org)
+  ok(await pinfold.operator.patch(`/iam/v2/roles/${roleUid}`, { capabilities: ['repo.list', 'repo.delete'] }))
+  await assertDead(second.code)
+  const { code } = await pinfold.seed.invite(org, roleUid)
+  assert.equal(ok(await redeem(code)).group, org)
+  // One of before, of which nobody knows who made it.
+  await pinfold.app.db.tx((tx) => tx.run(sql`UPDATE group_invites SET created_by = ''`))
+  assert.equal(ok(await redeem(second.code)).group, org)
+})
+
+async function goneInvite(): Promise<Json> {
+  const invite = await inviteOf()
+  ok(await pinfold.operator.delete(`/iam/v2/groupInvites/${invite.uid}`))
+  return invite
+}
+
 test('a single-use invite lets in one person, also when several try at once', async () => {
   const invite = await inviteOf({ singleUse: true })
   const people = Array.from({ length: 6 }, () => somebody())
@@ -277,21 +356,22 @@ test('a code that was changed, withdrawn or never given is refused, and a malfor
   assertRefused(await somebody().register({ code }), 'INVITE_INVALID')
 })
 
-test('registrations are counted by address and by issuer', async () => {
+test('registrations are counted by address and by person, and not by issuer', async () => {
   await using limited = await startPinfold({
     allowInsecureIssuers: true,
     allowPrivateAddresses: true,
     peopleIssuers: [{ issuer: issuer.url, audience }],
-    exchangesPerSource: 4,
-    exchangesPerIssuer: 2,
+    exchangesPerSource: 5,
+    exchangesPerIdentity: 1,
+    exchangesPerIssuer: 1,
   })
-  const register = async () => {
-    const token = await issuer.token({ sub: `limited-${made++}`, aud: audience })
-    return limited.withToken(token).post('/auth/v1/register', {})
+  const register = async (sub: string) => {
+    const token = await issuer.token({ sub, aud: audience })
+    return (await limited.withToken(token).post('/auth/v1/register', {})).status
   }
-  const codes: number[] = []
-  for (let i = 0; i < 3; i++) codes.push((await register()).status)
-  assert.deepEqual(codes, [200, 200, 429])
+  const person = `limited-${made++}`
+  assert.deepEqual([await register(person), await register(person)], [200, 429])
+  assert.deepEqual([await register(`limited-${made++}`), await register(`limited-${made++}`)], [200, 200])
   assert.equal((await limited.anonymous.post('/auth/v1/register', {})).status, 401)
   assert.equal((await limited.anonymous.post('/auth/v1/register', {})).status, 429)
 })

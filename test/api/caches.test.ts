@@ -1,7 +1,10 @@
 // What is remembered of rights, paths and manifests is forgotten with the change that makes it wrong, and not with others.
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import type { App, Work } from '#app.ts'
+import type { Sql } from '#db/sql.ts'
+import { pullDigest } from '#domains/registry/manifests/manifests.service.ts'
+import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import type { CacheName } from '#lib/resource.ts'
 import { ok } from '../support/expect.ts'
 import { roleUids } from '../support/pinfold.ts'
@@ -64,7 +67,7 @@ test('each change forgets what it makes wrong, before it is answered', async () 
   await registryOperator.ok(404, 'GET', 'acme/crew/app/tags/list')
   await clears('a group is deleted', 'grants paths', () => operator.delete(`/iam/v2/groups/${folder.uid}`))
 
-  const person = await registry.as(randomBytes(20).toString('hex'))
+  const person = await registry.as((await registry.seed.person()).uid)
   const own = await clears('an organisation gets its owner', 'grants', () =>
     person.post('/iam/v2/groups/', { name: 'mine' }),
   )
@@ -80,4 +83,58 @@ test('what is refused forgets nothing', async () => {
   assert.equal((await operator.delete(`/iam/v2/groups/${org.uid}`)).status, 400)
   assert.equal((await operator.delete(`/iam/v2/roles/${org.uid}/${'0'.repeat(16)}`)).status, 404)
   assert.equal(cleared, 0)
+})
+
+/** Holds back what the last of the read's queries has found for as long as `meanwhile` takes. */
+async function racing(
+  app: App,
+  { read, queries }: { read: () => Promise<unknown>; queries: number },
+  meanwhile: () => Promise<unknown>,
+): Promise<void> {
+  const { get } = app.db
+  const [found, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let left = queries
+  app.db.get = async <T>(query: Sql) => {
+    if (--left > 0) return get<T>(query)
+    app.db.get = get
+    const row = await get<T>(query)
+    found.resolve()
+    await go.promise
+    return row
+  }
+  const reading = read()
+  await found.promise
+  await meanwhile()
+  go.resolve()
+  await reading
+}
+
+test('a read that races a deletion or a rename puts nothing old back', async () => {
+  await using registry = await startRegistry()
+  const { app, seed, operator, org, pusher, registryOperator } = registry
+  const folder = await seed.group(org.uid, { name: 'team' })
+  const { uid, id, path } = await (async () => {
+    await pusher.pushImage('acme/team/app', 'one')
+    return (await app.paths.find('acme/team/app')).repo!
+  })()
+  const image = await pusher.pushImage(path, 'two')
+  app.manifests.clear()
+  await racing(
+    app,
+    { read: () => pullDigest({ app } as Pick<Work, 'app'> as Work, { id } as RepoRef, image.digest), queries: 1 },
+    () => registryOperator.ok(202, 'DELETE', `${path}/manifests/${image.digest}`),
+  )
+  assert.equal(app.manifests.get(id, image.digest, true), undefined)
+  await registryOperator.ok(404, 'GET', `${path}/manifests/${image.digest}`)
+
+  for (const [change, name] of [
+    [() => operator.patch(`/iam/v2/groups/${folder.uid}`, { name: 'crew' }), 'acme/team/app'],
+    [() => operator.delete(`/registry/v2/repos/${uid}`), 'acme/crew/app'],
+  ] as const) {
+    app.paths.clear()
+    // The organisation, the folder and the repo.
+    await racing(app, { read: () => app.paths.find(name), queries: 3 }, change)
+    assert.equal((await app.paths.find(name)).repo, undefined, name)
+    await registryOperator.ok(404, 'GET', `${name}/tags/list`)
+  }
 })

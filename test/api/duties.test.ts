@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import type { App } from '#app.ts'
 import { createLeases, LeaseLost } from '#db/leases.ts'
 import { sql } from '#db/sql.ts'
-import type { Duty } from '#duty.ts'
+import type { Duty, LongDuty } from '#duty.ts'
 import { startWorkers } from '#workers.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { eventually } from '../support/receiver.ts'
@@ -192,6 +192,15 @@ test('a duty never runs twice at once on a node, and what is asked for meanwhile
   gates.shift()!()
   await closed
   assert.deepEqual([most, now, gates.length], [1, 0, 0])
+})
+
+test('work with a loop of its own is told how long it has to end', async () => {
+  const told: number[] = []
+  const close = async (graceMs: number) => void told.push(graceMs)
+  const long: LongDuty = { name: newName(), start: async () => ({ close }) }
+  await (await startWorkers(pinfold.app, { duties: [long] })).close()
+  await (await startWorkers(pinfold.app, { duties: [long] })).close(0)
+  assert.deepEqual(told, [pinfold.app.config.drainMs, 0])
 })
 
 test('of two nodes one runs a duty; when it falls silent the other does', async () => {

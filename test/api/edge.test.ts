@@ -10,6 +10,7 @@ import type { App } from '#app.ts'
 import type { Config } from '#config.ts'
 import { captureLog } from '../support/log.ts'
 import type { Json } from '../support/pinfold.ts'
+import { openGrpc } from '../support/raw-grpc.ts'
 import { connectRaw, takeResponse } from '../support/raw-http.ts'
 import { startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
@@ -55,8 +56,10 @@ function everyKind(): [status: number, ask: Ask][] {
     [200, { path: '/healthz' }],
     [200, { method: 'HEAD', path: '/readyz' }],
     [405, { method: 'POST', path: '/healthz' }],
-    [200, { path: '/metrics' }],
+    [200, { path: '/metrics', headers: api }],
+    [401, { path: '/metrics' }],
     [200, { path: '/openapi.json' }],
+    [200, { path: '/openapi-v1.json' }],
     [200, { path: '/.well-known/jwks.json' }],
     [405, { path: '/oauth/token' }],
     [400, { method: 'POST', path: '/oauth/token', headers: form, body: 'grant_type=x' }],
@@ -164,7 +167,17 @@ test('nonsense behind a request is not answered in the middle of the answer to i
 })
 
 test('a path that only looks like that of a door is for the API, which has no such path', async () => {
-  for (const path of ['/v2x', '/v22/', '/tokens', '/token/', '/oauth/token/', '/oauth', '/healthz/', '//v2/', '/V2/']) {
+  for (const path of [
+    '/v2x',
+    '/v22/',
+    '/tokens',
+    '/token/',
+    '/oauth/token/',
+    '/oauth/',
+    '/healthz/',
+    '//v2/',
+    '/V2/',
+  ]) {
     const answer = await registry.anonymous.get(path)
     assert.deepEqual([answer.status, answer.body.message], [404, 'there is no such path'], path)
   }
@@ -204,47 +217,61 @@ test('a request at any door is one log line and one measurement', async () => {
 
 /** How many requests the metrics have counted for a door and a code. */
 async function countOf(transport: string, code: string): Promise<number> {
-  const { values } = await registry.app.metrics.requests.get()
-  const counts = values.filter(({ metricName }) => metricName?.endsWith('_count'))
-  return counts
+  return (await measured())
     .filter(({ labels }) => labels.transport === transport && labels.code === code)
     .reduce((sum, { value }) => sum + value, 0)
 }
 
-test('the labels of the metric come from a closed set, whatever a client invents', async () => {
+type Measured = { labels: Record<string, string | number | undefined>; value: number }
+
+/** How many requests there were, by all labels. */
+async function measured(): Promise<Measured[]> {
+  const metric = registry.app.metrics.registry.getSingleMetric('pinfold_request_duration_seconds')!
+  const { values } = (await metric.get()) as { values: (Measured & { metricName?: string })[] }
+  return values.filter(({ metricName }) => metricName?.endsWith('_count'))
+}
+
+const verb = '(?:GET|HEAD|PUT|POST|PATCH|DELETE|OPTIONS|other)'
+const closed: Record<string, RegExp> = {
+  rest: /^(?:none|(?:[A-Z][A-Za-z]+\.)?[A-Z][A-Za-z]+)$/,
+  grpc: /^(?:[A-Z][A-Za-z]+\.)?[A-Z][A-Za-z]+$/,
+  registry: new RegExp(`^(?:none|${verb} (?:token|base|manifest|blob|uploads?|tags|referrers|(?:tag-)?history))$`),
+  documents: new RegExp(`^${verb} /(?:healthz|readyz|metrics|openapi(?:-v1)?\\.json|\\.well-known/[a-z.-]+)$`),
+  oauth: new RegExp(`^${verb} /oauth(?:/token)?$`),
+}
+
+test('the labels of the metrics come from closed sets, whatever a client invents, over every protocol', async () => {
   const session = http2.connect(`http://127.0.0.1:${registry.listenPort}`)
-  const send = overHttp2(session)
+  using grpc = openGrpc(registry.listenPort)
+  const paths = ['/v2/', '/v2/acme/app/tags/list', '/token', '/oauth/token', '/healthz', '/ping/v2/ping', '/invented-1']
+  const hostile = { host: 'invented-2.example', 'user-agent': 'invented-3', 'x-forwarded-for': 'invented-4' }
+  const overHttp2Hostile = (ask: Ask) => {
+    return overHttp2(session)({ ...ask, headers: { ...ask.headers, ':authority': hostile.host, ...hostile } })
+  }
   try {
-    for (const method of ['BREW', 'PROPFIND', 'get', 'x'.repeat(100)]) {
-      for (const path of [
-        '/v2/',
-        '/v2/acme/app/tags/list',
-        '/token',
-        '/oauth/token',
-        '/healthz',
-        '/ping/v2/ping',
-        '/n',
-      ]) {
-        const { status } = await send({ method, path })
+    for (const method of ['BREW', 'PROPFIND', 'get', 'x'.repeat(100), 'invented-5']) {
+      for (const path of paths) {
+        const { status } = await overHttp2Hostile({ method, path })
         assert.ok([401, 404, 405].includes(status), `${method} ${path}: ${status}`)
       }
+    }
+    // Over HTTP/1.1 the parser knows which methods there are.
+    for (const method of ['PROPFIND', 'MKCALENDAR', 'UNLINK']) {
+      for (const path of paths) await overHttp1({ method, path: `${path}?invented-6=1`, headers: hostile })
+    }
+    for (const path of ['/invented.v7.Service/Do', '/pinfold.platform.ping.v2.PingService/Invented', '/invented-8']) {
+      await grpc.send(path, Buffer.alloc(0), { metadata: { 'user-agent': 'invented-9' } })
     }
   } finally {
     session.destroy()
   }
-  const { values } = await registry.app.metrics.requests.get()
-  const verb = '(?:GET|HEAD|PUT|POST|PATCH|DELETE|OPTIONS|other)'
-  const closed: Record<string, RegExp> = {
-    rest: /^(?:none|[A-Z][A-Za-z]+)$/,
-    registry: new RegExp(`^(?:none|${verb} (?:token|base|manifest|blob|uploads?|tags|referrers|(?:tag-)?history))$`),
-    documents: new RegExp(`^${verb} /(?:healthz|readyz|metrics|openapi.json|\\.well-known/[a-z.-]+)$`),
-    oauth: new RegExp(`^${verb} /oauth/token$`),
-  }
-  for (const { labels } of values) {
+  for (const { labels } of await measured()) {
     assert.match(String(labels.method), closed[String(labels.transport)]!)
-    const code = labels.transport === 'rest' ? /^[A-Z_]{2,}$/ : /^[2-5]\d\d$/
-    assert.match(String(labels.code), code)
+    const isRpc = ['rest', 'grpc'].includes(String(labels.transport))
+    assert.match(String(labels.code), isRpc ? /^[A-Z_]{2,}$/ : /^[2-5]\d\d$/)
   }
+  const shown = await registry.app.metrics.registry.metrics()
+  assert.doesNotMatch(shown, /invented|BREW|PROPFIND|xxxx/i)
 })
 
 test('a form that does not come to its end in time is answered, over HTTP/2 too', async () => {

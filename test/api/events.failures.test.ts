@@ -154,6 +154,31 @@ test('no more deliveries are on their way to one sink than the setting says, als
   assert.equal(receiver.mostInFlight(), 4)
 })
 
+test('two subscriptions that share a sink share its limit, however slow it is', async () => {
+  await using pinfold = await startPinfold({ ...localSinks, deliveriesInFlight: 4 })
+  await using shared = await startReceiver()
+  await using other = await startReceiver()
+  const { seed } = pinfold
+  const [org, aside] = [await seed.group(), await seed.group()]
+  for (const sink of [shared.url, shared.url]) await seed.subscription(org.uid, sink)
+  await seed.subscription(aside.uid, other.url)
+  await shared.until((got) => got.length >= 1)
+  const held: (() => void)[] = []
+  shared.hold((release) => held.push(release))
+  const before = shared.got.length
+  await Promise.all(Array.from({ length: 20 }, () => seed.repo(org.uid)))
+  await shared.until((got) => got.length >= before + 4)
+  // Whatever would have been sent too is behind what is sent of later events.
+  for (let i = 0; i < 3; i++) {
+    const last = await seed.repo(aside.uid)
+    await other.until((got) => got.some(({ subject }) => subject === last.uid))
+  }
+  assert.equal(held.length, 4)
+  shared.hold((release) => release())
+  for (const release of held) release()
+  await shared.until((got) => got.length === before + 40)
+})
+
 test('addresses of this machine are not connected to unless a setting allows it, whatever a name said before', async () => {
   await using receiver = await startReceiver()
   await using pinfold = await startPinfold({ ...localSinks, allowPrivateAddresses: false })

@@ -161,7 +161,10 @@ test('while nobody can say what the keys are, an event has to come again', async
 })
 
 test('with the secret of the subscription it takes what a server delivers, and without the right one it does not', async () => {
-  await using pinfold = await startPinfold({ deliver: true, allowPrivateAddresses: true, allowInsecureSinks: true })
+  // The other test has a server with the default.
+  const signingAlgorithms = ['RS256', 'ES256'] as const
+  const sinks = { deliver: true, allowPrivateAddresses: true, allowInsecureSinks: true }
+  await using pinfold = await startPinfold({ ...sinks, signingAlgorithms })
   const org = (await pinfold.seed.group()).uid
   const handled: string[] = []
   const statuses: number[] = []
@@ -170,7 +173,8 @@ test('with the secret of the subscription it takes what a server delivers, and w
   await using front = await serve((req, res) => {
     res.once('finish', () => {
       statuses.push(res.statusCode)
-      if (res.statusCode === 200) resolve()
+      // Once one was refused, the right secret is tried: refusals that go on will not end.
+      if (res.statusCode === 200 || statuses.filter((status) => status === 403).length > 2) resolve()
     })
     receiver(req, res)
   })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { assertDenied, assertInvalid, assertNotFound } from '../support/expect.ts'
+import { assertDenied, assertInvalid, assertNotFound, eventsOf } from '../support/expect.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { startScene } from '../support/scene.ts'
 
@@ -111,5 +111,46 @@ test('the secret of a subscription is not in the database as it is', async () =>
   for (const { secret } of rows) {
     assert.equal(secret.length, 32 + 12 + 16)
     assert.equal(pinfold.app.sealer.unseal('subscription-secret', secret)?.length, 32)
+  }
+})
+
+test('a secret in a sink is shown to those who may change it, and in no event or entry of the audit log', async () => {
+  const secret = 'https://hooks.example.com/a/b?token=hunter2&flag&empty=&x=1=2#hunter2'
+  const plain = 'https://hooks.example.com/a/b?token=***&***&empty=***&x=***'
+  let uid = ''
+  const [event] = await eventsOf(pinfold, async () => {
+    const { body } = await owner.post(`${path}/${org}`, { sink: secret })
+    assert.equal(body.sink, secret)
+    uid = body.uid
+  })
+  assert.equal(event!.body.sink, plain)
+  const { body } = await owner.get(`/events/v2/audit?subject=${uid}`)
+  assert.match(body.auditEntries[0].body, /token=\*\*\*/)
+  assert.ok(!JSON.stringify([event, body]).includes('hunter2'))
+
+  const changing = await scene.holding('subscriptions.list', 'subscriptions.update')
+  const reading = await scene.holding('subscriptions.list', 'role_bindings.update')
+  const auditing = (await reading.get(`/events/v2/audit?subject=${uid}`)).text
+  assert.ok(!auditing.includes('hunter2'))
+  // One of before, when a user and a password were allowed.
+  const older = 'https://user:hunter2@hooks.example.com:8443/?hunter2'
+  for (const [stored, shown] of [
+    [secret, plain],
+    [older, 'https://hooks.example.com:8443/?***'],
+    ['https://hooks.example.com/', 'https://hooks.example.com/'],
+  ] as const) {
+    await pinfold.point(uid, stored)
+    for (const [client, sink] of [
+      [reading, shown],
+      [changing, stored],
+      [owner, stored],
+    ] as const) {
+      assert.equal((await client.get(`${path}/${uid}`)).body.sink, sink)
+      const { subscriptions } = (await client.get(`${path}?uidp.ids=${uid}`)).body
+      assert.deepEqual(
+        subscriptions.map((one: Json) => one.sink),
+        [sink],
+      )
+    }
   }
 })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
+import { route } from '#domains/events/delivery/routing.ts'
 import { sweepEvents } from '#domains/events/outbox/retention.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
@@ -35,6 +36,20 @@ test('events and deliveries are kept for thirty days', async () => {
   assert.equal((await list()).body.totalCount, '0')
   const repo = await seed.repo(org.uid)
   await receiver.until((got) => got.some(({ subject }) => subject === repo.uid))
+})
+
+test('an event that nobody has routed yet is kept, however old it is', async () => {
+  await using pinfold = await startPinfold()
+  const { seed, app } = pinfold
+  const org = await seed.group()
+  for (let i = 0; i < 3; i++) await seed.repo(org.uid)
+  const sweep = () => runDuty({ ...app, clock: () => new Date(Date.now() + 31 * day) }, sweepEvents)
+  const { events } = await rows(pinfold)
+  await sweep()
+  assert.equal((await rows(pinfold)).events, events)
+  await app.db.tx((tx) => route(tx, new Date().toISOString(), ''))
+  await sweep()
+  assert.equal((await rows(pinfold)).events, 1)
 })
 
 test('what waits for a deleted subscription is cleaned up, and nothing of it is sent', async () => {

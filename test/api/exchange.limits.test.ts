@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { create } from '@bufbuild/protobuf'
 import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
-import { type Scene, searchOf, startExchange, subject } from '../support/exchange.ts'
+import { outside, type Scene, searchOf, startExchange, subject } from '../support/exchange.ts'
 import { assertError, ok } from '../support/expect.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
-import type { Answer, Json } from '../support/pinfold.ts'
+import { type Answer, type Json, startPinfold } from '../support/pinfold.ts'
 import { openGrpc } from '../support/raw-grpc.ts'
 
 const desc = SecurityTokenService.method.exchange
@@ -81,16 +81,61 @@ test('an address that no trusted proxy vouches for is not believed', async () =>
   assertTooMany(await from(scene, token, identity, '198.51.100.1'), 1)
 })
 
-test('the tokens of one issuer may be exchanged so often; forged ones do not count', async () => {
+test('the tokens of one issuer may be exchanged so often for one organisation; those that match nothing do not count', async () => {
   await using scene = await startExchange({ exchangesPerIssuer: 2 })
   await using other = await startIssuer()
   const { uid: identity } = await scene.identity()
   const elsewhere = await scene.identity({ claimMatch: { issuer: other.url, subject } })
+  const neighbour = await scene.pinfold.seed.group()
+  const trust = { claimMatch: { issuer: scene.issuer.url, subject } }
+  const { uid: theirs } = await scene.pinfold.seed.identity(neighbour.uid, trust)
   const forged = `${(await scene.token()).split('.').slice(0, 2).join('.')}.AAAA`
-  for (let left = 5; left > 0; left--) assert.equal((await scene.exchange(forged, { identity })).status, 401)
+  for (let left = 5; left > 0; left--) {
+    assert.equal((await scene.exchange(forged, { identity })).status, 401)
+    assert.equal((await scene.exchange(await scene.token({ sub: 'somebody else' }), { identity })).status, 403)
+    assert.equal((await scene.exchange(await scene.token({ aud: 'elsewhere' }), { identity })).status, 401)
+  }
   const claims: Json = { sub: subject, aud: scene.pinfold.url }
   ok(await scene.exchange(await scene.token(), { identity }))
   ok(await scene.exchange(await scene.token(), { identity }))
   assertTooMany(await scene.exchange(await scene.token(), { identity }), 2)
+  ok(await scene.exchange(await scene.token(), { identity: theirs }))
   ok(await scene.exchange(await other.token(claims), { identity: elsewhere.uid }))
+})
+
+test('tokens that the exchange refuses are wrong tokens, over each of its doors; good ones keep working', async () => {
+  await using scene = await startExchange({ refusalsPerSource: 2 })
+  const { uid: identity } = await scene.identity()
+  const wrong = await scene.token({ sub: 'somebody else' })
+  assert.equal((await scene.exchange('x.y.z', { identity })).status, 401)
+  assert.equal((await scene.exchange(wrong, { identity })).status, 403)
+  assertTooMany(await scene.exchange(wrong, { identity }), 2)
+  const oauth = async (token: string) => {
+    const form = searchOf({
+      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      subject_token: token,
+      subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+      identity,
+    })
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    return scene.pinfold.anonymous.call('POST', '/oauth/token', form.toString(), headers)
+  }
+  assert.equal((await oauth(wrong)).status, 429)
+  ok(await oauth(await scene.token()))
+  ok(await scene.exchange(await scene.token(), { identity }))
+})
+
+test('a person who asks to register too often keeps nobody else from it, nor does a wrong token', async () => {
+  await using issuer = await startIssuer()
+  const peopleIssuers = [{ issuer: issuer.url, audience: 'us' }]
+  const limits = { exchangesPerIssuer: 1, exchangesPerIdentity: 2, refusalsPerSource: 2 }
+  await using pinfold = await startPinfold({ ...outside, peopleIssuers, ...limits })
+  const register = async (sub: string, aud = 'us', body = {}) =>
+    pinfold.withToken(await issuer.token({ sub, aud })).post('/auth/v1/register', body)
+  assert.equal((await register('one', 'another client')).status, 401)
+  assert.equal((await register('one', 'another client')).status, 401)
+  assertTooMany(await register('one', 'another client'), 2)
+  for (let i = 0; i < 2; i++) assert.equal((await register('one', 'us', { code: 'x' })).status, 400)
+  assertTooMany(await register('one'), 2)
+  for (const person of ['two', 'three']) ok(await register(person))
 })

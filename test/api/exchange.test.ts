@@ -303,7 +303,11 @@ test('who am I tells the narrowed capabilities, times and audience of a token', 
   const me = ok(await pinfold.withToken(issued.token).get('/auth/v1/ok'))
   const { iat, exp } = claimsOf(issued.token)
   assert.deepEqual(me.capabilities, [
-    { group: { ...me.capabilities[0].group, id: org.uid, name: org.name }, capabilities: ['groups.list', 'repo.list'] },
+    {
+      group: { ...me.capabilities[0].group, id: org.uid, name: org.name },
+      role: null,
+      capabilities: ['groups.list', 'repo.list'],
+    },
   ])
   assert.deepEqual(
     { ...me, capabilities: [] },
@@ -315,11 +319,47 @@ test('who am I tells the narrowed capabilities, times and audience of a token', 
       issuedAt: new Date(iat * 1000).toISOString(),
       capabilities: [],
       email: '',
+      profile: null,
     },
   )
   assert.deepEqual(
     WhoAmISchema.fields.filter(({ jsonName }) => !(jsonName in me)).map(({ name }) => name),
-    ['profile'],
+    [],
+  )
+})
+
+test('who am I tells of a token for a folder what its identity holds there, wherever that is bound', async () => {
+  const { pinfold, org } = scene
+  const identity = (await scene.identity()).uid
+  await pinfold.seed.binding(org.uid, identity, roleUids.viewer)
+  const [folder, beside] = [await pinfold.seed.group(org.uid), await pinfold.seed.group(org.uid)]
+  const below = await pinfold.seed.group(folder.uid)
+  await pinfold.seed.binding(below.uid, identity, roleUids.editor)
+  await pinfold.seed.binding(beside.uid, identity, roleUids.editor)
+  const told = async (parameters: Json) => {
+    const issued = ok(await scene.exchange(token, { identity, ...parameters }))
+    const me = ok(await pinfold.withToken(issued.token).get('/auth/v1/ok'))
+    return me.capabilities.map(({ group, role, capabilities }: Json) => [group.name, role?.name ?? capabilities])
+  }
+  const [name, belowName] = [folder.name, below.name]
+  assert.deepEqual(await told({ scopes: folder.uid }), [
+    [name, 'viewer'],
+    [belowName, 'editor'],
+  ])
+  assert.deepEqual(await told({ scopes: folder.uid, cap: ['repo.list'] }), [
+    [name, ['repo.list']],
+    [belowName, ['repo.list']],
+  ])
+  // What is bound above counts for the folder only as far as it is bound still.
+  const narrowed = ok(await scene.exchange(token, { identity, scopes: folder.uid })).token
+  const bound = ok(
+    await pinfold.operator.get(`/iam/v2/roleBindings?identity=${identity}&group=${org.uid}`),
+  ).roleBindings
+  ok(await pinfold.operator.delete(`/iam/v2/roleBindings/${bound[0].uid}`))
+  const me = ok(await pinfold.withToken(narrowed).get('/auth/v1/ok'))
+  assert.deepEqual(
+    me.capabilities.map((one: Json) => one.group.name),
+    [belowName],
   )
 })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
+import { sql } from '#db/sql.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import {
   assertBlocked,
@@ -14,7 +14,7 @@ import {
   ok,
   snake,
 } from '../support/expect.ts'
-import { type Json, roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Client, type Json, roleUids, startPinfold } from '../support/pinfold.ts'
 import { startScene } from '../support/scene.ts'
 
 const type = 'iam.pinfold.dev/Group'
@@ -314,7 +314,7 @@ test('the bindings on a group go with it', async () => {
 
 test('an organisation can be deleted although its owner is bound to it', async () => {
   const root = await pinfold.seed.group()
-  const person = randomBytes(20).toString('hex')
+  const person = (await pinfold.seed.person()).uid
   await pinfold.seed.binding(root.uid, person, roleUids.owner)
   ok(await (await pinfold.as(person)).delete(`${path}/${root.uid}`))
 })
@@ -384,7 +384,7 @@ test('every change writes one event, and a failed call none', async () => {
 
 test('on an open server whoever creates an organisation owns it', async () => {
   await using open = await startPinfold({ openOrganizations: true })
-  const uid = randomBytes(20).toString('hex')
+  const { uid } = await open.seed.person()
   const person = await open.as(uid)
   const group = ok(await person.post(`${path}/`, { name: 'mine' }))
 
@@ -405,4 +405,50 @@ test('on an open server whoever creates an organisation owns it', async () => {
   // It could not be bound to what it creates, since it lives elsewhere.
   const machine = await open.as((await open.seed.identity(group.uid)).uid)
   assertDenied(await machine.post(`${path}/`, { name: 'ownerless' }))
+})
+
+test('names that a path reads as something else are no names of new organisations, and those that have one keep it', async () => {
+  await using open = await startPinfold({ openOrganizations: true, publicOrg: 'commons' })
+  const person = await open.as((await open.seed.person()).uid)
+  const create = (client: Client, name: string) => client.post(`${path}/`, { name })
+  const mine = ok(await create(person, 'mine'))
+  const rename = (name: string) => person.patch(`${path}/${mine.uid}`, { name })
+  const views = ['at-20261101', 'at-20261101t120000z', 'min-7d', 'min-7d_hold-1h', 'min-7d_at-20261101', 'at-', 'min-x']
+  for (const name of [...views, 'v2', 'witness', 'a'.repeat(40)]) {
+    for (const client of [person, open.operator]) assertInvalid(await create(client, name), 'name')
+    assertInvalid(await rename(name), 'name')
+    // A folder never comes first in a path.
+    ok(await person.post(`${path}/${mine.uid}`, { name }))
+  }
+  for (const name of ['at', 'min', 'atlas', 'minio', 'hold-1h', 'v21', 'a'.repeat(39)]) ok(await create(person, name))
+
+  // One of before.
+  await open.app.db.tx((tx) => tx.run(sql`UPDATE groups SET name = 'min-7d' WHERE uid = ${mine.uid}`))
+  const kept = ok(await person.patch(`${path}/${mine.uid}`, { name: 'min-7d', description: 'still here' }))
+  assert.deepEqual([kept.name, kept.description], ['min-7d', 'still here'])
+  ok(await rename('another'))
+  assertInvalid(await rename('min-7d'), 'name')
+})
+
+test('the name of the public organisation is the operator’s to give, taken or not', async () => {
+  await using open = await startPinfold({ openOrganizations: true, publicOrg: 'commons' })
+  const person = await open.as((await open.seed.person()).uid)
+  const mine = ok(await person.post(`${path}/`, { name: 'mine' }))
+  const refusals = async () => [
+    (await person.post(`${path}/`, { name: 'commons' })).body,
+    (await person.patch(`${path}/${mine.uid}`, { name: 'commons' })).body,
+  ]
+  const free = await refusals()
+  for (const { code, details } of free) {
+    assert.equal(code, 3)
+    assert.equal(details[1].fieldViolations[0].field, 'name')
+  }
+  const commons = ok(await open.operator.post(`${path}/`, { name: 'commons' }))
+  const withoutIds = (answers: Json[]) => answers.map(({ message, code }) => ({ message, code }))
+  assert.deepEqual(withoutIds(await refusals()), withoutIds(free))
+  ok(await person.post(`${path}/${mine.uid}`, { name: 'commons' }))
+
+  // Whoever owns it may change the rest of it.
+  const owner = await open.as((await open.seed.member(commons.uid, roleUids.owner)).uid)
+  ok(await owner.patch(`${path}/${commons.uid}`, { name: 'commons', description: 'for everybody' }))
 })

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { startServer } from '#api/server.ts'
 import { readConfig } from '#config.ts'
+import { Terms } from '#gen/pinfold/iam/v1/terms_pb.ts'
+import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
+import { IdentitiesService } from '#gen/pinfold/iam/v2/identities_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { createApp } from '../../src/create-app.ts'
 import { assertDenied, assertInvalid, assertNotFound, assertTimes, eventsOf, ok } from '../support/expect.ts'
+import { grpcClientOf } from '../support/grpc.ts'
 import { type Answer, type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 
 const documents = [
@@ -41,6 +42,16 @@ async function scene(): Promise<{ org: string; folder: string; owner: Client; vi
 }
 const accept = (client: Client, group: string, ...documentIds: unknown[]) =>
   client.post(`${base}/${group}`, { documentIds })
+
+test('permission comes before terms, so that a stranger learns nothing of them', async () => {
+  const { org, folder, owner } = await scene()
+  const stranger = await pinfold.as((await pinfold.seed.identity(org)).uid)
+  for (const group of [org, folder]) {
+    assertDenied(await stranger.post(`/registry/v2/repos/${group}`, { name: 'web' }))
+    assertDenied(await stranger.patch(`/iam/v2/groups/${group}`, { description: 'x' }))
+    assert.equal((await owner.post(`/registry/v2/repos/${group}`, { name: 'web' })).body.code, 9, 'terms wait')
+  }
+})
 
 test('documents are accepted once, and accepting again changes nothing', async () => {
   const { org, owner, viewer, ownerUid } = await scene()
@@ -111,12 +122,18 @@ test('only documents of the settings can be accepted, by those who may', async (
 
 /** FAILED_PRECONDITION with exactly these documents. */
 function assertGated(answer: Answer, ...ids: string[]): void {
+  assertGatedIn('v2.', answer, ...ids)
+}
+function assertGatedIn(version: string, answer: Answer, ...ids: string[]): void {
   assert.equal(answer.status, 400, answer.text)
   assert.equal(answer.body.code, 9)
   const [info, detail] = answer.body.details as Json[]
   assert.equal(info!.reason, 'TERMS_NOT_ACCEPTED')
   const missing = documents.filter(({ id }) => ids.includes(id))
-  assert.deepEqual(detail, { '@type': 'type.googleapis.com/pinfold.platform.iam.v2.TermsNotAcceptedDetail', missing })
+  assert.deepEqual(detail, {
+    '@type': `type.googleapis.com/pinfold.platform.iam.${version}TermsNotAcceptedDetail`,
+    missing,
+  })
 }
 
 test('a method that the settings name waits for every document, at the place or above it', async () => {
@@ -134,6 +151,34 @@ test('a method that the settings name waits for every document, at the place or 
   assertGated(await owner.patch(`/iam/v2/groups/${org}`, { description: 'x' }), privacy)
   ok(await accept(owner, org, privacy))
   ok(await owner.patch(`/iam/v2/groups/${org}`, { description: 'x' }))
+})
+
+test('what waits in one version waits in the other, and each has a detail of its own', async () => {
+  const { org, folder, owner } = await scene()
+  const put = () => owner.call('PUT', `/iam/v1/groups/${org}`, { name: `by v1 ${org.slice(0, 8)}` })
+  assertGatedIn('', await put(), terms, privacy)
+  assertGatedIn('', await owner.post(`/registry/v1/repos/${folder}`, { name: 'web' }), terms, privacy)
+  ok(await owner.post(`/iam/v1/terms/${org}`, { documentIds: [terms, privacy] }))
+  ok(await put())
+})
+
+test('folders wait for the terms above them, and a stranger is told nothing of terms, at either door', async () => {
+  const termsMethods = [`${GroupsService.typeName}/CreateGroup`, `${IdentitiesService.typeName}/CreateIdentity`]
+  await using held = await startPinfold({ termsDocuments: documents, termsMethods })
+  const org = (await held.seed.group()).uid
+  assertGated(await held.operator.post(`/iam/v2/groups/${org}`, { name: 'folder' }), terms, privacy)
+  const stranger = await held.as((await held.seed.person()).uid)
+  assertDenied(await stranger.post(`/iam/v2/groups/${org}`, { name: 'folder' }))
+  assertDenied(await stranger.post(`/iam/v2/identities/${org}`, {}))
+  using groups = grpcClientOf(held, GroupsService, stranger.token)
+  using identities = grpcClientOf(held, IdentitiesService, stranger.token)
+  await assert.rejects(groups.createGroup({ parent: org, group: { name: 'folder' } }), { code: 7 })
+  await assert.rejects(identities.createIdentity({ parent: org }), { code: 7 })
+  using asOperator = grpcClientOf(held, IdentitiesService, held.operator.token)
+  await assert.rejects(asOperator.createIdentity({ parent: org }), { code: 9, reason: 'TERMS_NOT_ACCEPTED' })
+
+  ok(await accept(held.operator, org, terms, privacy))
+  ok(await held.operator.post(`/iam/v2/groups/${org}`, { name: 'folder' }))
 })
 
 test('acceptances do not hold a group, and go with it', async () => {
@@ -170,16 +215,14 @@ test('a setting that cannot work stops the server from starting', async () => {
   assert.throws(() => readConfig({ PINFOLD_TERMS_METHODS: guarded[0]! }), /needs PINFOLD_TERMS_DOCUMENTS/)
   assert.deepEqual(readConfig({ ...json(documents), PINFOLD_TERMS_METHODS: guarded.join(', ') }).termsMethods, guarded)
 
-  const accepts = `${TermsService.typeName}/AcceptTerms`
-  for (const method of ['a.B/C', 'pinfold.platform.registry.v2.ReposService/ListRepos', accepts]) {
-    const data = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
+  const accepting = [Terms, TermsService].map(({ typeName }) => `${typeName}/AcceptTerms`)
+  for (const method of ['a.B/C', 'pinfold.platform.registry.v2.ReposService/ListRepos', ...accepting]) {
     const listen = { host: '127.0.0.1', port: 0 }
-    const app = await createApp({ ...pinfold.app.config, data, listen, termsMethods: [method] })
+    const app = await createApp({ ...pinfold.app.config, listen, termsMethods: [method] })
     try {
       await assert.rejects(startServer(app), /PINFOLD_TERMS_METHODS/, method)
     } finally {
       await app.close()
-      rmSync(data, { recursive: true })
     }
   }
 })

@@ -1,6 +1,5 @@
 // The lists whose nodes stand in a few groups only, or below something else than a group: the same promises as all lists.
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { checkLists } from '../support/check-lists.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
@@ -49,7 +48,7 @@ const uidsOf = (nodes: readonly Node[], column = 'uid', desc = false) =>
   sorted(nodes, column, desc).map(({ uid }) => uid)
 
 async function memberOf(...groups: string[]): Promise<Client> {
-  const person = randomBytes(20).toString('hex')
+  const person = (await pinfold.seed.person()).uid
   for (const group of groups) await pinfold.seed.binding(group, person, roleUids.viewer)
   return pinfold.as(person)
 }

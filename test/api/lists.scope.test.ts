@@ -25,7 +25,7 @@ before(async () => {
   const { a, b } = places as { a: string; b: string }
   const [one, two, deep] = [places['a/one']!, places['a/two']!, places['a/one/deep']!]
   const person = async (name: string, bound: [group: string, role: string][], sees: Viewer['sees']) => {
-    const uid = randomBytes(20).toString('hex')
+    const { uid } = await pinfold.seed.person()
     for (const [group, role] of bound) await pinfold.seed.binding(group, uid, role)
     return { name, client: await pinfold.as(uid), sees }
   }

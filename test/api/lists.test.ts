@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { operatorUid } from '#issuer/access-token.ts'
 import { assertInvalid } from '../support/expect.ts'
@@ -34,7 +33,7 @@ const expectedRepos = async (column = 'uid', desc = false) =>
 
 /** A caller who may look at several groups, disjoint or not. */
 async function memberOf(...groups: string[]): Promise<Client> {
-  const person = randomBytes(20).toString('hex')
+  const person = (await pinfold.seed.person()).uid
   for (const group of groups) await pinfold.seed.binding(group, person, roleUids.viewer)
   return pinfold.as(person)
 }
@@ -112,7 +111,7 @@ test('a caller with several places gets them merged into one order', async () =>
 })
 
 test('rows that come and go between two pages neither hide nor repeat the others', async () => {
-  for (const query of ['', 'order_by=uid desc', 'order_by=name', 'order_by=name desc', 'order_by=created_at desc']) {
+  for (const query of ['', 'order_by=uid desc', 'order_by=name', 'order_by=name desc', 'order_by=createdAt desc']) {
     const root = (await pinfold.seed.group()).uid
     const folder = (await pinfold.seed.group(root)).uid
     const made: Json[] = await Promise.all(
@@ -133,7 +132,7 @@ test('rows that come and go between two pages neither hide nor repeat the others
     const stayed = made.filter(({ uid }) => !gone.has(uid)).map(({ uid }) => uid as string)
     assert.deepEqual(new Set(stayed.filter((uid) => !uids.includes(uid))), new Set(), `${query} hides a row`)
     const [, field = 'uid', direction] = /^order_by=(\w+)(?: (\w+))?$/.exec(query) ?? []
-    const column = field === 'created_at' ? 'createTime' : field
+    const column = field === 'createdAt' ? 'createTime' : field
     const inOrder = sorted(made as never, column, direction === 'desc').map(({ uid }) => uid)
     const kept = new Set(stayed)
     const seen = uids.filter((uid) => kept.has(uid))
@@ -176,8 +175,13 @@ test('the last page has no token, even when it is full', async () => {
 
 test('an order is a known field with an optional direction', async () => {
   const columns = { uid: 'uid', name: 'name', created_at: 'create_time', create_time: 'create_time' }
-  const synonyms = { ...columns, createTime: 'create_time', updated_at: 'update_time', update_time: 'update_time' }
-  for (const [name, column] of Object.entries({ ...synonyms, updateTime: 'update_time', '': 'uid' })) {
+  const synonyms = { ...columns, createTime: 'create_time', createdAt: 'create_time', updated_at: 'update_time' }
+  for (const [name, column] of Object.entries({
+    ...synonyms,
+    update_time: 'update_time',
+    updateTime: 'update_time',
+    '': 'uid',
+  })) {
     const expected = (await expectedRepos(column)).slice(0, 50)
     const spellings = [
       `order_by=${name}`,
@@ -223,6 +227,12 @@ test('a token belongs to its method, order, filters and caller', async () => {
 
   const same = `orderBy=name asc&uidp.descendantsOf=${places.a}&pageSize=9`
   assert.equal(uidsOf((await list(`${same}&pageToken=${token}`)).body).length, 9)
+})
+
+test('a token that is too short to be one is a bad argument, whatever its length', async () => {
+  for (let bytes = 1; bytes < 40; bytes++) {
+    assertInvalid(await list(`page_token=${Buffer.alloc(bytes, 7).toString('base64url')}`), 'page_token')
+  }
 })
 
 test('a token that was tampered with is refused', async () => {

@@ -10,7 +10,7 @@ import {
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
 import { startWorkers } from '#workers.ts'
 import { allRead, alpine, pushLayers } from '../support/images.ts'
-import { type Json, onPostgres } from '../support/pinfold.ts'
+import { type Json, onPostgres, roleUids } from '../support/pinfold.ts'
 import { imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
 let registry: TestRegistry
@@ -155,6 +155,43 @@ test('an image that is deleted before it was read is forgotten', async () => {
   await registry.registryOperator.ok(202, 'DELETE', `${name}/manifests/${image.digest}`)
   await tryOnce()
   assert.deepEqual([await queue(), await stateOf(image.digest)], [[], undefined])
+})
+
+test('organisations take turns, however many images one of them has pushed', async () => {
+  const other = await registry.seed.group('', { name: 'other' })
+  const theirs = await registry.registryAs((await registry.seed.member(other.uid, roleUids.push)).uid)
+  const many: string[] = []
+  for (let i = 0; i < 6; i++) many.push(await push())
+  later(1000)
+  const few: string[] = []
+  for (const name of ['other/a', 'other/b']) few.push((await pushLayers(theirs, name, [{ name }])).digest)
+  const order: string[] = []
+  const { info } = registry.app.log
+  registry.app.log.info = (message, fields) => {
+    if (message === 'image read') order.push(String(fields?.digest))
+    info(message, fields)
+  }
+  const reader = await startWorkers(registry.app, { duties: [readImages] })
+  await allRead(registry)
+  await reader.close()
+  registry.app.log.info = info
+  assert.deepEqual(order.toSorted(), [...many, ...few].toSorted())
+  for (const digest of few) assert.ok(order.indexOf(digest) <= 3, `${order.map((one) => few.includes(one))}`)
+})
+
+test('an organisation whose images wait for another attempt holds up nobody', async () => {
+  const early = await registry.seed.group('', { name: 'another' })
+  const theirs = await registry.registryAs((await registry.seed.member(early.uid, roleUids.push)).uid)
+  const waiting = (await pushLayers(theirs, 'another/a', [{ x: 'waits' }])).digest
+  const future = new Date(now.getTime() + 3_600_000).toISOString()
+  await registry.app.db.tx((tx) => tx.run(sql`UPDATE image_reads SET due_time = ${future}`))
+  const due = await push()
+  for (const after of ['', early.uid, registry.org.uid, 'f'.repeat(40)]) {
+    const read = (await claimRead(registry.app, { node: 'n', isGone: () => false, after }))!
+    assert.equal(read.digest, due)
+    await registry.app.db.tx((tx) => tx.run(sql`UPDATE image_reads SET owner = '' WHERE digest = ${due}`))
+  }
+  await registry.app.db.tx((tx) => tx.run(sql`DELETE FROM image_reads WHERE digest IN (${waiting}, ${due})`))
 })
 
 // Last, since the clock is a day later then and tokens are over.

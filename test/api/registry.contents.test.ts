@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { readerLimits } from '#contents/reader.ts'
+import { maxSbomBytes } from '#contents/reader-messages.ts'
 import { sql } from '#db/sql.ts'
-import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { readImages, readImagesWithin } from '#domains/registry/images/read-images.duty.ts'
 import { startWorkers, type Workers } from '#workers.ts'
 import { fixture } from '../support/fixtures.ts'
 import { allRead, alpine, pushLayers, pushSbom } from '../support/images.ts'
 import { tarOf } from '../support/layers.ts'
 import type { Json } from '../support/pinfold.ts'
-import { digestOf, indexOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
+import { digestOf, imageOf, indexOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
 let registry: TestRegistry
 let reader: Workers
@@ -160,6 +162,67 @@ test('an index with an image that cannot be read is unreadable, one without pack
     return (await contentsOf(digest))?.state
   }
   assert.deepEqual([await of(good, scratch), await of(scratch), await of(good, bad)], [known, unknown, unreadable])
+})
+
+test('what takes too much memory or time to read is unreadable, and the server goes on', async () => {
+  await using other = await startRegistry()
+  const values = `{"bomFormat":"CycloneDX","specVersion":"1.5","x":[${'{"a":{}},'.repeat(900_000)}0]}`
+  for (const [limits, expected] of [
+    [
+      { ...readerLimits, heapMb: 48 },
+      { state: known, source: layers, reason: '' },
+    ],
+    [
+      { ...readerLimits, heapMb: 4 },
+      { state: unreadable, source: 0, reason: 'LIMIT_EXCEEDED' },
+    ],
+    [
+      { ...readerLimits, layersMs: 1, sbomMs: 1 },
+      { state: unreadable, source: 0, reason: 'TIMED_OUT' },
+    ],
+  ] as const) {
+    const name = newName()
+    const image = await pushLayers(other.pusher, name, [alpine('alpine-3.10'), { name }])
+    await pushSbom(other.pusher, name, image, values)
+    const costly = await startWorkers(other.app, { duties: [readImagesWithin(limits)] })
+    await allRead(other)
+    await costly.close()
+    const found = await other.app.db.get<Json>(sql`
+      SELECT state, source, reason FROM image_contents WHERE digest = ${image.digest}`)
+    assert.deepEqual(found, expected)
+    assert.equal((await other.anonymous.get('/healthz')).status, 200)
+  }
+})
+
+test('an SBOM is not read for a size that its descriptor gives', async () => {
+  await using other = await startRegistry({ sparse: 'all' })
+  const name = 'acme/app'
+  const image = await pushLayers(other.pusher, name, [alpine('alpine-3.10')])
+  const document = fixture('contents/sboms/alpine-3.10.syft.spdx.json')
+  const layer = { mediaType: 'application/spdx+json', digest: digestOf(document), size: 2 ** 50 }
+  const about = { artifactType: 'application/spdx+json', subject: image }
+  await other.pusher.pushManifest(name, imageOf(await other.pusher.pushBlob(name, '{}', types.empty), [layer], about))
+  await other.pusher.pushBlob(name, document)
+
+  const large = await pushLayers(other.pusher, name, [alpine('alpine-3.11')])
+  const blank = Buffer.alloc(maxSbomBytes + 1, ' ')
+  const lie = { mediaType: 'application/spdx+json', digest: digestOf(blank), size: 100 }
+  const of = { artifactType: 'application/spdx+json', subject: large }
+  await other.pusher.pushManifest(name, imageOf(await other.pusher.pushBlob(name, '{}', types.empty), [lie], of))
+  await other.pusher.pushBlob(name, blank)
+  const opened: string[] = []
+  const { read } = other.app.blobs
+  other.app.blobs.read = (location) => {
+    opened.push(location)
+    return read(location)
+  }
+  const readers = await startWorkers(other.app, { duties: [readImages] })
+  await allRead(other)
+  await readers.close()
+  const rows = await other.app.db.all<Json>(sql`SELECT digest, source FROM image_contents`)
+  const sources = new Map(rows.map(({ digest, source }) => [digest, source]))
+  assert.deepEqual([sources.get(image.digest), sources.get(large.digest)], [sbom, layers])
+  assert.equal(opened.filter((location) => location.includes(lie.digest.slice(7))).length, 0)
 })
 
 test('what a signature or an attestation holds is not taken for a layer', async () => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
-import { assignTag, removeTags } from '#domains/registry/tags/tag-moves.service.ts'
+import { assignTag, removeTagsOf } from '#domains/registry/tags/tag-moves.service.ts'
 import { operatorUid } from '#issuer/access-token.ts'
+import { ownCause } from '#lib/cause.ts'
 import { checkLists } from '../support/check-lists.ts'
 import { assertBlocked, assertDenied, assertInvalid, assertNotFound, eventsOf, ok } from '../support/expect.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
@@ -243,8 +244,10 @@ test('a manifest or a repo with very many tags loses them all, and the lists for
     })
   await plant()
   await checkLists(pinfold)
-  await pinfold.app.db.tx((tx) => removeTags(tx, shared))
+  const by = { app: pinfold.app, cause: ownCause(pinfold.app.clock) }
+  const told = await eventsOf(pinfold, () => pinfold.app.db.tx((tx) => removeTagsOf(tx, by, digest, shared)))
   await checkLists(pinfold)
+  assert.equal(new Set(told.map(({ type, subject }) => `${type} ${subject}`)).size, names.length)
   assert.equal((await ledgerOf(pinfold, repo)).filter(({ event }) => event === 3).length, names.length)
   assert.deepEqual(ok(await operator.get(pathOf(kept))), kept)
 
@@ -263,7 +266,8 @@ test('all tags of a manifest end together, each after its own last move', async 
   const { digest } = tags[0]!
   const row = (await findRepoRow(pinfold.app.db, { uid: repo }))!
   const mover = { now: '2026-05-01T09:00:00.000Z', actor: 'x', source: 'oci' } as const
-  await pinfold.app.db.tx((tx) => removeTags(tx, { repo: row, digest, ...mover }))
+  const by = { app: pinfold.app, cause: ownCause(pinfold.app.clock) }
+  await pinfold.app.db.tx((tx) => removeTagsOf(tx, by, digest, { repo: row, ...mover }))
 
   for (const tag of tags) assertNotFound(await operator.get(pathOf(tag)), tagType, tag.uid)
   assert.deepEqual(ok(await operator.get(pathOf(other))), other)

@@ -8,13 +8,13 @@ import grpcJs from '@grpc/grpc-js'
 import { startServer } from '#api/server.ts'
 import { services } from '#api/services.ts'
 import type { App } from '#app.ts'
-import type { Config } from '#config.ts'
+import { type Config, readConfig } from '#config.ts'
 import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import { PingService } from '#gen/pinfold/ping/v2/ping_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { captureLog } from '../support/log.ts'
-import { clientOf, type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { clientOf, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { openGrpc, type RawGrpc } from '../support/raw-grpc.ts'
 
 let pinfold: Pinfold
@@ -43,6 +43,7 @@ async function serve(settings: Partial<Config>, parts: Partial<App> = {}) {
   return {
     port: Number(new URL(server.url).port),
     url: server.url,
+    metricsUrl: server.metricsUrl,
     token,
     operator: clientOf(server.url, token),
     [Symbol.asyncDispose]: () => server.close(),
@@ -52,7 +53,7 @@ async function serve(settings: Partial<Config>, parts: Partial<App> = {}) {
 test('an error has the same code, message and details over gRPC as over REST', async () => {
   const missing = `${group.uid}/0123456789abcdef`
   const path = '/registry/v2/repos'
-  const stranger = await pinfold.tokenFor('f'.repeat(40))
+  const stranger = await pinfold.tokenFor((await pinfold.seed.person()).uid)
   const { token } = pinfold.operator
   const cases: [name: string, rest: [string, string, Json?], rpc: [DescMethod, Json], http: number, token?: string][] =
     [
@@ -225,8 +226,20 @@ test('the paths of the preview mean those of today', async () => {
   assert.equal((await pinfold.operator.get('/v2beta1/registry/repos')).status, 404)
 })
 
+test('the packages of the preview mean those of today', async () => {
+  const { getRepo } = ReposService.method
+  const request = create(getRepo.input, { uid: repo.uid })
+  const named = (typeName: string) => ({ ...getRepo, parent: { ...getRepo.parent, typeName } }) as typeof getRepo
+  const call = (typeName: string) => grpc.call(named(typeName), request, { token: pinfold.operator.token })
+  const today = await call(ReposService.typeName)
+  assert.equal(today.code, 0)
+  const preview = await call('pinfold.platform.registry.v2beta1.ReposService')
+  assert.deepEqual([preview.code, preview.response], [0, today.response])
+  assert.equal((await call('pinfold.platform.registry.v2beta2.ReposService')).code, 12)
+})
+
 test('a uid may be percent-encoded, wholly or in part, and permission is decided on what it means', async () => {
-  const viewer = await pinfold.as('f'.repeat(40))
+  const viewer = await pinfold.as((await pinfold.seed.person()).uid)
   const [parent, child] = repo.uid.split('/') as [string, string]
   const spelled = [
     `${parent}%2F${child}`,
@@ -315,7 +328,7 @@ test('the metrics count requests by transport, method and code, and name nobody'
   const { operator, anonymous } = pinfold
   const labels = '{transport="rest",method="GetRepo",code="NOT_FOUND"}'
   const countOf = async () => {
-    const { text } = await anonymous.get('/metrics')
+    const { text } = await operator.get('/metrics')
     return Number(text.split(`pinfold_request_duration_seconds_count${labels} `)[1]?.split('\n')[0] ?? 0)
   }
   const earlier = await countOf()
@@ -324,7 +337,7 @@ test('the metrics count requests by transport, method and code, and name nobody'
   await grpc.call(PingService.method.ping, create(PingService.method.ping.input))
   await anonymous.get('/nowhere/at/all')
 
-  const { text, headers } = await anonymous.get('/metrics')
+  const { text, headers } = await operator.get('/metrics')
   assert.match(headers.get('content-type')!, /^text\/plain/)
   assert.match(text, /_count\{transport="grpc",method="Ping",code="OK"\} \d+/)
   assert.match(text, /_count\{transport="rest",method="none",code="NOT_FOUND"\} \d+/)
@@ -333,17 +346,84 @@ test('the metrics count requests by transport, method and code, and name nobody'
   for (const secret of [group.uid, operatorUid, 'web', 'nowhere']) assert.ok(!text.includes(secret), secret)
 })
 
-test('the metrics can be switched off', async () => {
-  await using server = await serve({ metrics: false })
-  assert.equal((await server.operator.get('/metrics')).status, 404)
+test('the metrics are for the operator and for whoever has the token of the settings', async () => {
+  const metricsToken = 'a-scraper-reads-this'
+  await using server = await serve({ metricsToken })
+  const ask = async (authorization?: string) => {
+    const headers: Record<string, string> = authorization === undefined ? {} : { authorization }
+    const answer = await clientOf(server.url, undefined).call('GET', '/metrics', undefined, headers)
+    if (answer.status !== 200) assert.doesNotMatch(answer.text, /pinfold_/)
+    return answer.status
+  }
+  const owner = await pinfold.seed.member(group.uid, roleUids.owner)
+  assert.deepEqual(
+    [
+      await ask(),
+      await ask('Bearer nonsense'),
+      await ask(`Bearer ${metricsToken}x`),
+      await ask(`Basic ${metricsToken}`),
+      await ask(`Bearer ${await pinfold.tokenFor(owner.uid, { issuer: server.url, audience: server.url })}`),
+      await ask(`Bearer ${server.token}`),
+      await ask(`Bearer ${metricsToken}`),
+    ],
+    [401, 401, 401, 401, 403, 200, 200],
+  )
+  const { headers } = await clientOf(server.url, undefined).get('/metrics')
+  assert.equal(headers.get('www-authenticate'), 'Bearer')
+  // Without one in the settings, an empty token is no token.
+  assert.equal((await pinfold.anonymous.call('GET', '/metrics', undefined, { authorization: 'Bearer ' })).status, 401)
 })
 
-test('the OpenAPI document is served with the URL of this server', async () => {
-  const { status, body } = await pinfold.anonymous.get('/openapi.json')
-  assert.equal(status, 200)
-  assert.match(body.openapi, /^3\.1\./)
-  assert.deepEqual(body.servers, [{ url: pinfold.url }])
-  assert.ok(body.paths['/registry/v2/repos'].get)
+test('the metrics can have an address of their own, where they need no token and nothing else is served', async () => {
+  await using server = await serve({ metricsListen: { host: '127.0.0.1', port: 0 } })
+  const own = clientOf(server.metricsUrl!.replace(/\/metrics$/, ''), undefined)
+  assert.equal((await server.operator.get('/metrics')).status, 404)
+  const answer = await own.get('/metrics?x=1')
+  assert.equal(answer.status, 200)
+  assert.match(answer.text, /^pinfold_requests_in_flight \d+$/m)
+  assert.equal(answer.headers.get('x-content-type-options'), 'nosniff')
+  for (const path of ['/', '/healthz', '/registry/v2/repos', '/v2/', '/metrics/']) {
+    assert.equal((await own.get(path)).status, 404, path)
+  }
+  assert.equal((await own.post('/metrics')).status, 405)
+})
+
+test('the metrics can be switched off', async () => {
+  await using server = await serve({ metrics: false, metricsListen: { host: '127.0.0.1', port: 0 } })
+  assert.deepEqual([(await server.operator.get('/metrics')).status, server.metricsUrl], [404, undefined])
+})
+
+test('security.txt says whom to tell, when the settings do, and never runs out', async () => {
+  const path = '/.well-known/security.txt'
+  assert.equal((await pinfold.anonymous.get(path)).status, 404)
+  const now = new Date('2026-03-01T12:00:00.000Z')
+  await using server = await serve({ securityContact: 'mailto:security@example.com' }, { clock: () => now })
+  const { status, text, headers } = await clientOf(server.url, undefined).get(path)
+  assert.deepEqual([status, headers.get('content-type')], [200, 'text/plain; charset=utf-8'])
+  const lines = [
+    'Contact: mailto:security@example.com',
+    'Expires: 2026-05-30T12:00:00.000Z',
+    `Canonical: ${server.url}${path}`,
+  ]
+  assert.equal(text, `${lines.join('\n')}\n`)
+  for (const wrong of ['security@example.com', 'http://example.com', 'mailto:a@b\nContact: x', 'javascript:1']) {
+    assert.throws(() => readConfig({ PINFOLD_SECURITY_CONTACT: wrong }), /PINFOLD_SECURITY_CONTACT must be/, wrong)
+  }
+})
+
+test('each version has an OpenAPI document, served with the URL of this server', async () => {
+  for (const [path, repos, foreign] of [
+    ['/openapi.json', '/registry/v2/repos', '/registry/v1/repos'],
+    ['/openapi-v1.json', '/registry/v1/repos', '/registry/v2/repos'],
+  ] as const) {
+    const { status, body } = await pinfold.anonymous.get(path)
+    assert.equal(status, 200)
+    assert.match(body.openapi, /^3\.1\./)
+    assert.deepEqual(body.servers, [{ url: pinfold.url }])
+    assert.ok(body.paths[repos].get)
+    assert.equal(body.paths[foreign], undefined)
+    assert.ok(body.paths['/sts/exchange'].post, 'both versions sign in the same way')
+  }
 })
 
 test('an unknown gRPC method or service is UNIMPLEMENTED', async () => {

@@ -77,3 +77,20 @@ test('a form is read up to 64 KiB', async () => {
   const { status } = await pinfold.anonymous.call('POST', '/sts/exchange', `cap=${'x'.repeat(65_536)}`, type)
   assert.equal(status, 413)
 })
+
+test('calls that are reset as they are made do not end the process, whatever they call', async () => {
+  await using pinfold = await startPinfold()
+  const session = http2.connect(`http://127.0.0.1:${pinfold.port}`)
+  await once(session, 'connect')
+  const type = { 'content-type': 'application/grpc', te: 'trailers' }
+  for (const called of ['/nobody.Service/Do', path, '/grpc.health.v1.Health/Check']) {
+    for (const headers of [type, { 'content-type': 'application/grpc+x' }, { ...type, 'grpc-timeout': 'x' }]) {
+      const stream = session.request({ ':method': 'POST', ':path': called, ...headers })
+      stream.on('error', () => {}).close(http2.constants.NGHTTP2_CANCEL)
+    }
+  }
+  // In one packet with their resets; an answer to what comes behind them says that they have been looked at.
+  await new Promise((resolve) => session.ping(resolve))
+  assert.equal((await pinfold.anonymous.get('/healthz')).status, 200)
+  session.destroy()
+})

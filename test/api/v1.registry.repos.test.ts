@@ -37,12 +37,25 @@ test('a repo of version 1 is the same repo in version 2', async () => {
     bundles: [],
     aliases: [],
     activeTags: [],
+    sync_config: null,
+    customOverlay: null,
     createTime,
   })
   const { body: newer } = await operator.get(`/registry/v2/repos/${id}`)
   assert.equal(newer.catalogTier, 'CATALOG_TIER_FIPS')
   assert.equal((await operator.get(`/registry/v2/repos/${id}/readme`)).body.content, '# Both')
   assert.deepEqual(await list(`id=${id}`), [made.body])
+})
+
+test('an answer has every member, set or not, and that of version 2 only what is set', async () => {
+  const { body } = await create({ name: 'bare' })
+  assert.deepEqual([body.catalogTier, body.sync_config, body.readme, body.bundles], ['UNKNOWN', null, '', []])
+  const { body: newer } = await operator.get(`/registry/v2/repos/${body.id}`)
+  assert.deepEqual([newer.catalogTier, newer.syncConfig, newer.bundles], [undefined, undefined, []])
+  const returned = await put(body.id, body)
+  assert.deepEqual(returned.body, body, 'what was answered can be sent back')
+  assert.deepEqual((await operator.get(`/registry/v1/repocountbysource/${body.id}`)).body, { count: '0' })
+  assert.equal((await operator.delete(`/registry/v1/repos/${body.id}`)).text, '')
 })
 
 test('events have the body, the source and the type of body of the version that was called', async () => {
@@ -98,14 +111,23 @@ test('a PUT empties what it leaves out, but for what only administrators of the 
   assert.equal(byEditor.status, 200, byEditor.text)
   assert.deepEqual(
     { ...byEditor.body, createTime: '' },
-    { ...full, id, description: '', aliases: [], activeTags: [], createTime: '' },
+    {
+      ...full,
+      id,
+      description: '',
+      aliases: [],
+      activeTags: [],
+      createTime: '',
+      sync_config: null,
+      customOverlay: null,
+    },
   )
   assertDenied(await put(id, { catalogTier: 'AI' }, editor))
   assertDenied(await put(id, { readme: 'mine' }, editor))
   assertInvalid(await put(id, { name: 'other' }), 'name')
 
   const { body } = await put(id, {})
-  assert.deepEqual([body.catalogTier ?? 'UNKNOWN', body.bundles, body.readme], ['UNKNOWN', [], ''])
+  assert.deepEqual([body.catalogTier, body.bundles, body.readme], ['UNKNOWN', [], ''])
   assert.equal((await put(`${org.uid}/0123456789abcdef`, {})).status, 404)
 })
 

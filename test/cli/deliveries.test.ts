@@ -19,8 +19,10 @@ test('a receiver that was away and a server that was killed miss nothing, and no
   await using place = await makePlace()
   await using receiver = await startReceiver()
   const repos: string[] = []
+  // What was killed still seems to be there for a while, so the next one has the same URL.
+  const listen = await freeAddress()
   {
-    await using server = await startProcess(place, { env })
+    await using server = await startProcess(place, { env, listen })
     const client = clientOf(server.url, await tokenOf(place))
     const org = (await client.post('/iam/v2/groups/', { name: 'acme' })).body.uid
     for (const i of times(5)) {
@@ -43,7 +45,7 @@ test('a receiver that was away and a server that was killed miss nothing, and no
   }
   await place.settled()
   await receiver.open()
-  await using _again = await startProcess(place, { env })
+  await using _again = await startProcess(place, { env, listen })
   await receiver.until(() => receiver.accepted().length === 60)
   for (const uid of repos) {
     const order = receiver.accepted().filter(({ subject }) => subject === uid)

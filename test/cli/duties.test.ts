@@ -5,9 +5,12 @@ import { clientOf, onPostgres } from '../support/pinfold.ts'
 import { freeAddress, makePlace, run, startProcess, tokenOf } from '../support/process.ts'
 import { eventually } from '../support/receiver.ts'
 
-const env = { PINFOLD_LEASE_MS: '1000', PINFOLD_URL: 'http://pinfold.example.com' }
+const metricsToken = 'a-test-reads-this'
+const env = { PINFOLD_METRICS_TOKEN: metricsToken, PINFOLD_LEASE_MS: '1000', PINFOLD_URL: 'http://pinfold.example.com' }
 const held = async (address: string): Promise<number> => {
-  const text = await (await fetch(`http://${address}/metrics`)).text()
+  const text = await (
+    await fetch(`http://${address}/metrics`, { headers: { authorization: `Bearer ${metricsToken}` } })
+  ).text()
   return [...text.matchAll(/^pinfold_duty_lease_held\{.*\} 1$/gm)].length
 }
 

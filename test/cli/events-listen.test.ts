@@ -113,9 +113,9 @@ function listen(api: string, token: string, args: readonly string[]) {
 }
 
 /** A server behind such a front, and an organisation in it. */
-async function start() {
+async function start(options: Parameters<typeof startPinfold>[0] = {}) {
   const front = await startFront()
-  const pinfold = await startPinfold({ deliver: true, url: front.url, streamIdleMs: 100 })
+  const pinfold = await startPinfold({ deliver: true, url: front.url, streamIdleMs: 100, ...options })
   front.pass(pinfold.listenPort)
   return {
     front,
@@ -161,6 +161,23 @@ test('events are printed as they happen, for people and for programs', async () 
     one.stop()
     assert.equal(await one.ended, 0)
   }
+})
+
+test('events that are signed with RS256 are printed as well', async () => {
+  await using it = await start({ signingAlgorithms: ['RS256'] })
+  const made = await it.pinfold.seed.repo(it.org)
+  await using listener = listen(it.front.url, it.token, [
+    '--group',
+    it.org,
+    '--type',
+    repos,
+    '--after',
+    '0',
+    '-o',
+    'json',
+  ])
+  await listener.until(() => listener.lines().length === 1)
+  assert.equal(listener.json()[0].subject, made.uid)
 })
 
 test('after a break it goes on where it was', async () => {
@@ -247,7 +264,7 @@ function secretFile(folder: string, secret: string): string {
 test('what trying again would not change is said at once', async () => {
   await using it = await start()
   const { front, pinfold, org, token } = it
-  const stranger = await pinfold.tokenFor('c'.repeat(40))
+  const stranger = await pinfold.tokenFor((await pinfold.seed.person()).uid)
   const earlier = await pinfold.tokenFor(operatorUid, { now: new Date(Date.now() - 2 * 60 * 60 * 1000) })
   const cases: [args: string[], token: string, code: number, says: RegExp][] = [
     [['--group', org], stranger, 77, /does not hold the required capabilities/],

@@ -68,6 +68,42 @@ test('ledger erase says what it would erase, and erases it with --yes', async ()
   assert.equal((await erase('--yes')).code, 1)
 })
 
+test('quotas are listed, described and set, by the name of the organisation', async () => {
+  await using place = await makePlace()
+  await withOperator(terminalOf(place.env), optionsOf(place), async (api) => {
+    const { uid } = (await api.post('/iam/v2/groups/', { name: 'acme' })) as { uid: string }
+    await api.post(`/registry/v2/repos/${uid}`, { name: 'app' })
+  })
+  await using _ = await startProcess(place)
+  const quotas = (...args: string[]) => run(['quotas', ...args, ...place.args], { env: place.env })
+  const set = await quotas('set', 'acme', '--bytes', '20GiB', '--repositories', '5', '--uploads', 'none')
+  assert.equal(set.code, 0, set.stderr)
+  const described = await quotas('describe', 'acme')
+  assert.equal(described.stdout, set.stdout)
+  assert.deepEqual(
+    described.stdout
+      .split('\n')
+      .map((line) => line.split(/ {2,}/))
+      .slice(0, 5),
+    [
+      ['QUOTA', 'USED', 'LIMIT', 'SET'],
+      ['bytes', '0', String(20 * 1024 ** 3), 'for the organisation'],
+      ['repositories', '1', '5', 'for the organisation'],
+      ['groups', '0', 'none', 'by the settings'],
+      ['uploads', '0', 'none', 'for the organisation'],
+    ],
+  )
+  assert.equal((await quotas('set', 'acme', '--uploads', 'default', '--bytes', 'default')).code, 0)
+  const [acme] = JSON.parse((await quotas('list', '-o', 'json')).stdout)
+  assert.deepEqual(acme.quotas[0], { name: 'bytes', used: '0', own: false })
+  assert.equal(acme.name, 'acme')
+  assert.equal(acme.quotas[3].limit, '1000')
+  assert.match((await quotas('list')).stdout, /^acme +repositories +1 +5 /m)
+  assert.equal((await quotas('set', 'acme')).code, 64)
+  for (const wrong of ['0', '5GB']) assert.equal((await quotas('set', 'acme', '--bytes', wrong)).code, 64)
+  assert.match((await quotas('describe', 'nobody')).stderr, /there is no organisation nobody/)
+})
+
 test('a folder whose holder does not answer is said to be in use', { skip: onPostgres }, async () => {
   await using place = await makePlace()
   const lock = takeServeLock(join(place.data, 'serve.lock'))!

@@ -66,6 +66,25 @@ test('the process is the one that was started, and SIGTERM lets it finish what i
   assert.match(answer, /^HTTP\/1\.1 200 /)
 })
 
+test('SIGHUP ends it as SIGTERM does', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  server.kill('SIGHUP')
+  assert.deepEqual(await server.exited, { code: 0, signal: null })
+})
+
+test('a folder in which no blob can be kept is one clear line and no server', async () => {
+  await using place = await makePlace()
+  const blobs = join(place.data, 'not-mounted', 'blobs')
+  const { code, stdout, stderr } = await run(['serve', ...place.args, '--listen', '127.0.0.1:0', '--blobs', blobs], {
+    env: { ...place.env, PINFOLD_LOG_LEVEL: 'warn' },
+  })
+  assert.deepEqual(
+    [code, stdout, stderr],
+    [1, '', `pinfold: blobs cannot be kept in ${blobs}: the folder above it is not there\n`],
+  )
+})
+
 test('an occupied port is one clear line and no server', async () => {
   await using place = await makePlace()
   await using another = await makePlace()
@@ -148,3 +167,26 @@ async function untilPrinted(output: { stdout: string }, pattern: RegExp): Promis
   assert.match(output.stdout, pattern)
   return output
 }
+
+test('a server that listens everywhere is never called by an address that leads nowhere, and warns', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place, { listen: '0.0.0.0:0' })
+  const { host } = new URL(server.url)
+  assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+$/)
+  assert.match(server.output.stderr, /no url is set while listening on all addresses/)
+  const challenge = (await fetch(`${server.url}/v2/`)).headers.get('www-authenticate')
+  assert.equal(challenge, `Bearer realm="${server.url}/token",service="${host}"`)
+  const discovery = (await (await fetch(`${server.url}/.well-known/openid-configuration`)).json()) as { issuer: string }
+  assert.equal(discovery.issuer, server.url)
+  assert.equal((await clientOf(server.url, await tokenOf(place)).get('/iam/v2/groups')).status, 200)
+})
+
+test('a server that listens everywhere and knows its URL has nothing to warn of', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place, {
+    listen: '0.0.0.0:0',
+    args: ['--url', 'https://registry.example.com'],
+  })
+  assert.equal(server.url, 'https://registry.example.com')
+  assert.equal(server.output.stderr, '')
+})

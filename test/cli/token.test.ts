@@ -1,19 +1,34 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { decodeJwt } from 'jose'
-import { clientOf, roleUids } from '../support/pinfold.ts'
+import { clientOf, onPostgres, roleUids } from '../support/pinfold.ts'
 import { freePort } from '../support/ports.ts'
 import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
 
-test('a token may be made before the first start, for the address that is served by default', async () => {
+test('before the first start there is no token, and nothing is made on the way', async () => {
   await using place = await makePlace()
-  const claims = decodeJwt(await tokenOf(place))
-  assert.deepEqual([claims.iss, claims.aud], ['http://127.0.0.1:8080', 'http://127.0.0.1:8080'])
-  assert.equal(claims.exp! - claims.iat!, 3600)
+  const data = join(place.data, 'sub')
+  const args = ['token', '--data', data, ...(onPostgres ? ['--database', place.database] : [])]
+  const { code, stdout, stderr } = await run(args, { env: place.env })
+  assert.deepEqual([code, stdout], [1, ''])
+  assert.match(stderr, /^pinfold: nothing has been served from .* yet: it has no (?:database|tables)\n$/)
+  assert.equal(existsSync(data), false)
+  if (onPostgres) assert.equal((await run(args, { env: place.env })).stderr, stderr)
+})
+
+test('a token may be made between a migration and the first start, when the URL is set', async () => {
+  await using place = await makePlace()
+  assert.equal((await run(['migrate', ...place.args], { env: place.env })).code, 0)
+  const { code, stderr } = await run(['token', ...place.args], { env: place.env })
+  assert.deepEqual([code, stderr.includes('set PINFOLD_URL')], [1, true])
 
   const url = 'https://registry.example.com'
   const { stdout } = await run(['token', ...place.args], { env: { ...place.env, PINFOLD_URL: url } })
   const token = stdout.trim()
+  const claims = decodeJwt(token)
+  assert.deepEqual([claims.iss, claims.aud, claims.exp! - claims.iat!], [url, url, 3600])
   const listen = `127.0.0.1:${await freePort()}`
   await using _server = await startProcess(place, { args: ['--url', url], listen })
   assert.equal((await clientOf(`http://${listen}`, token).get('/iam/v2/groups')).status, 200)
@@ -36,6 +51,7 @@ test('a token made beside a running server is for the operator, or for an identi
 
 test('there is no token for an identity that does not exist', async () => {
   await using place = await makePlace()
+  assert.equal((await run(['migrate', ...place.args], { env: place.env })).code, 0)
   for (const uid of ['nobody', `${'a'.repeat(40)}/${'b'.repeat(16)}`]) {
     const { code, stdout, stderr } = await run(['token', ...place.args, '--identity', uid], { env: place.env })
     assert.deepEqual([code, stdout, stderr], [1, '', `pinfold: there is no identity ${uid}\n`])

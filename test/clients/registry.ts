@@ -2,11 +2,13 @@
 // the PATH (`go.mod` beside this file pins the latter two).
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { lookup } from 'node:dns/promises'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { clientOf, roleUids } from '../support/pinfold.ts'
-import { cleanEnv, makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, freeAddress, makePlace, startProcess, tokenOf } from '../support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-registry-clients-'))
 let passed = 0
@@ -141,8 +143,82 @@ function tryOras(host: string, env: Record<string, string>): void {
   expect('oras deletes', oras('manifest', 'delete', '--force', `${app}:v1.0`))
 }
 
+type Called = {
+  /** How the client calls the server. */
+  host: string
+  /** Where it has to be told not to ask for TLS, or whom to trust with it. */
+  skopeo: readonly string[]
+  oras: readonly string[]
+  crane?: readonly string[]
+  trust?: string
+}
+
+/** Every client pushes and pulls under this name of the server, so each has to be led to a token under it. */
+function tryName(name: string, { host, skopeo, oras, crane = [], trust }: Called, token: string): void {
+  const repository = `${host}/acme/names/${name}`
+  const config = login(host, `login-${name}`, token)
+  const env = trust === undefined ? config : { ...config, SSL_CERT_FILE: join(folder, trust) }
+  const authfile = ['--authfile', join(config.DOCKER_CONFIG!, 'config.json')]
+  const at = (text: string) => `${text} (${name})`
+  const append = ['append', ...crane, '--oci-empty-base', '-f', 'layer.tar', '-t', `${repository}:crane`]
+  expect(at('crane pushes'), sh('crane', append, env))
+  expect(at('crane lists tags'), sh('crane', ['ls', ...crane, repository], env), (out) => out === 'crane')
+  expect(at('crane pulls'), sh('crane', ['pull', ...crane, `${repository}:crane`, `${name}.tar`], env))
+  expect(at('oras pushes'), sh('oras', ['push', ...oras, `${repository}:oras`, 'sbom.json:application/json'], env))
+  mkdirSync(join(folder, `oras-${name}`))
+  expect(at('oras pulls'), sh('oras', ['pull', ...oras, `${repository}:oras`, '-o', `oras-${name}`], env))
+  expect(at('oras lists tags'), sh('oras', ['repo', 'tags', ...oras, repository], env), (out) => out === 'crane\noras')
+  const copy = ['copy', ...authfile, ...skopeo.map((one) => one.replace('--', '--dest-')), 'oci:lay:v1']
+  expect(at('skopeo pushes'), sh('skopeo', ['--policy', 'policy.json', ...copy, `docker://${repository}:skopeo`], env))
+  const inspect = ['inspect', ...authfile, ...skopeo, `docker://${repository}:skopeo`]
+  expect(at('skopeo inspects'), sh('skopeo', inspect, env), (out) => out.includes('"Digest"'))
+}
+
+/** A proxy that ends TLS in front of a server, for the names of a certificate that is made for it. */
+async function startProxy(target: string, names: readonly string[]) {
+  const subject = names.map((one) => (/^[\d.]+$/.test(one) ? `IP:${one}` : `DNS:${one}`)).join(',')
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', 'proxy.key']
+  const certificate = ['-subj', '/CN=proxy', '-days', '2', '-addext', `subjectAltName=${subject}`, '-out', 'proxy.crt']
+  const made = sh('openssl', ['req', '-x509', ...key, ...certificate])
+  if (made.code !== 0) throw new Error(made.all)
+  // A thread of its own: this one stands still while a client runs.
+  const worker = new Worker(new URL('./tls-proxy.ts', import.meta.url), {
+    workerData: {
+      target,
+      cert: readFileSync(join(folder, 'proxy.crt'), 'utf8'),
+      key: readFileSync(join(folder, 'proxy.key'), 'utf8'),
+    },
+  })
+  const port = await new Promise<number>((resolve, reject) => {
+    worker.once('message', resolve)
+    worker.once('error', reject)
+  })
+  return { port, [Symbol.asyncDispose]: async () => void (await worker.terminate()) }
+}
+
+async function firstOnLoopback(names: readonly string[]): Promise<string | undefined> {
+  for (const name of names) {
+    const found = await lookup(name, { family: 4 }).catch(() => undefined)
+    if (found?.address === '127.0.0.1') return name
+  }
+  return undefined
+}
+
+const plain = { skopeo: ['--tls-verify=false'], oras: ['--plain-http'] }
+// The first is resolved to this machine where the resolver follows RFC 6761.
+const secondName = await firstOnLoopback(['registry.localhost', hostname()])
+
 await using place = await makePlace()
-await using server = await startProcess(place, { env: { PINFOLD_LOG_LEVEL: 'error' } })
+const listen = await freeAddress()
+const port = listen.split(':')[1]!
+await using server = await startProcess(place, {
+  listen,
+  env: {
+    PINFOLD_LOG_LEVEL: 'error',
+    ...(secondName === undefined ? {} : { PINFOLD_HOSTS: `${secondName}:${port}` }),
+    PINFOLD_TRUSTED_PROXIES: '127.0.0.1',
+  },
+})
 try {
   const operator = clientOf(server.url, await tokenOf(place))
   const made = async (path: string, body: object) => (await operator.post(path, body)).body.uid as string
@@ -160,6 +236,19 @@ try {
   trySkopeo(host, pusher)
   tryCrane(host, pusher, reader)
   tryOras(host, pusher)
+  const token = await member('names', roleUids.push)
+  tryName('loopback', { host: `127.0.0.1:${port}`, ...plain }, token)
+  tryName('localhost', { host: `localhost:${port}`, ...plain }, token)
+  if (secondName === undefined) console.log('skip the second name: this machine has none on loopback')
+  else tryName('second', { host: `${secondName}:${port}`, ...plain, crane: ['--insecure'] }, token)
+  await using proxy = await startProxy(server.url, ['localhost', '127.0.0.1'])
+  const tls = {
+    skopeo: ['--tls-verify=false'],
+    oras: ['--plain-http=false', '--ca-file', 'proxy.crt'],
+    trust: 'proxy.crt',
+  }
+  tryName('tls', { host: `localhost:${proxy.port}`, ...tls }, token)
+  tryName('tls-loopback', { host: `127.0.0.1:${proxy.port}`, ...tls }, token)
   expectRefusal('a wrong password is refused', sh('crane', ['ls', `${host}/acme/crane/app`], stranger))
 } finally {
   rmSync(folder, { recursive: true, force: true })

@@ -16,7 +16,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 
 const digest = `sha256:${'c'.repeat(64)}`
 const time = '2026-03-01T00:00:00.000Z'
-const read = { repo: 1, digest, dueTime: time, attempts: 1, owner: '', fence: 3 }
+const read = { repo: 1, organization: 'a'.repeat(40), digest, dueTime: time, attempts: 1, owner: '', fence: 3 }
 
 async function queriesOf(ask: (tx: Tx) => Promise<unknown>): Promise<Sql[]> {
   const queries: Sql[] = []
@@ -32,7 +32,9 @@ async function queriesOf(ask: (tx: Tx) => Promise<unknown>): Promise<Sql[]> {
 const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   findContents: (tx) => contents.findContents(tx, 1, [digest, 'x']),
   findPackages: (tx) => contents.findPackages(tx, 'x'),
-  nextRead: (tx) => contents.nextRead(tx, time),
+  isAnyDue: (tx) => contents.isAnyDue(tx, time),
+  nextRead: (tx) => contents.nextRead(tx, 'a'.repeat(40)),
+  queueRead: (tx) => contents.queueRead(tx, 1, digest, time),
   ownedReads: (tx) => contents.ownedReads(tx),
   claimRead: (tx) => contents.claimRead(tx, read, 'node'),
   giveBackRead: (tx) => contents.giveBackRead(tx, read, { dueTime: time, attempts: 2 }),

@@ -13,6 +13,7 @@ import {
   ofRepo,
   type TagBranch,
   type TagFilter,
+  tagNames,
   tagsWhere,
 } from '#domains/registry/tags/tags.store.ts'
 import type { Field } from '#lib/fields.ts'
@@ -144,6 +145,9 @@ test('a pull, a move and a look into the ledger are one search each', async () =
   const tagKey = onPostgres
     ? /tags_(repo_id_name_key|by_name)/
     : /SEARCH \w+ USING (COVERING )?INDEX \w+ \(repo_id=\? AND name=\?\)/
+  const names = onPostgres
+    ? /Index Only Scan using tags_repo_id_name_key/
+    : /COVERING INDEX \w+ \(repo_id=\? AND name>\?\)/
   const ledgerKey = onPostgres ? /tag_history_pkey/ : /PRIMARY KEY \(repo_id=\? AND tag=\?/
   const reverse = onPostgres
     ? /tag_history_by_digest/
@@ -153,6 +157,8 @@ test('a pull, a move and a look into the ledger are one search each', async () =
   const asked: [ask: (reader: Reader) => Promise<unknown>, index: RegExp][] = [
     [(reader) => digestOf(reader, 1, 'latest'), tagKey],
     [(reader) => findTagNamed(reader, 1, 'latest'), tagKey],
+    [(reader) => tagNames(reader, 1, 'a', 100), names],
+    [(reader) => history.movesIn(reader, 1, 'latest', { from: 'a', before: 'z' }, 10), ledgerKey],
     [(reader) => tagsWhere(reader, ofRepo({ id: 1, uid: repo }, digest)), /tags_by_digest/],
     [(reader) => history.lastTime(reader, 1, 'latest'), ledgerKey],
     [(reader) => history.digestAt(reader, 1, 'latest', 'z'), ledgerKey],

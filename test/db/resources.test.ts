@@ -22,7 +22,12 @@ const notResources = {
 }
 
 /** Names in errors of what is no resource by itself. */
-const partsOfOthers = ['vulnerabilities.pinfold.dev/AdvisoryEvent']
+const partsOfOthers = [
+  'registry.pinfold.dev/Deployment',
+  'registry.pinfold.dev/Package',
+  'registry.pinfold.dev/VulnReport',
+  'vulnerabilities.pinfold.dev/AdvisoryEvent',
+]
 
 let pinfold: Pinfold
 before(async () => {

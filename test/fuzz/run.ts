@@ -16,9 +16,12 @@ import { decodeBits } from '#lib/capability-set.ts'
 import { createSealer } from '#lib/crypto/seal.ts'
 import { AppError } from '#lib/errors.ts'
 import { readPage } from '#lib/lists/paging.ts'
+import { isRepoPath, reservedReason } from '#lib/oci-names.ts'
 import { parseTimestamp } from '#lib/timestamp.ts'
 import { type Random, randomFrom } from '../support/random.ts'
 import { contentsTargets } from './contents.ts'
+import { labelTargets } from './labels.ts'
+import { closeManifests, manifestTargets } from './manifests.ts'
 import { mutate, oneOf } from './mutate.ts'
 import { tokenTargets } from './tokens.ts'
 
@@ -78,7 +81,9 @@ const readable = bodies.map((text) => {
 type Target = (random: Random) => unknown
 const targets: Record<string, Target> = {
   ...tokenTargets,
+  ...labelTargets,
   ...contentsTargets,
+  ...manifestTargets,
   body(random) {
     const { text, accepting } = oneOf(random, readable)
     const desc = oneOf(random, accepting)
@@ -141,6 +146,17 @@ const targets: Record<string, Target> = {
     }
     return code
   },
+  name(random) {
+    const days = `at-2026${10 + random.below(3)}${10 + random.below(19)}`
+    const age = `min-${1 + random.below(99)}${oneOf(random, ['h', 'd', 'w'])}`
+    const view = oneOf(random, [days, `${days}t120000z`, age, `${age}_hold-1h`, `${days}_${age}`, `${age}_${days}`])
+    if (reservedReason(view) === undefined) throw new Error(`${view} is not reserved`)
+    // What is taken for a name of an image must be one, whatever it was made of.
+    const path = mutate(random, `acme/team/${view}`)
+    if (isRepoPath(path) && !/^[a-z0-9][a-z0-9._/-]*[a-z0-9]$/.test(path))
+      throw new Error(`${path} is taken for a path`)
+    return reservedReason(mutate(random, view))
+  },
   claim: (random) => decodeBits(mutate(random, 'AAAAAAAAAEMAAAAAAAAACAAAAAAAAAAE')),
   time: (random) => parseTimestamp(mutate(random, '2026-01-02T03:04:05.678901234+05:30')),
   readme: (random) =>
@@ -173,6 +189,7 @@ for (let round = 0; performance.now() < until && failures < 20; round++) {
     }
   }
 }
+await closeManifests()
 console.log(`seed ${seed}`)
 console.table(counts)
 process.exitCode = failures > 0 ? 1 : 0

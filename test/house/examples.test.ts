@@ -16,6 +16,8 @@ for (const file of files) {
   test(`${file} loads`, () => {
     const config = readConfig(parseEnv(readFileSync(join(root, file), 'utf8')))
     assert.match(config.url, /^https:/)
+    // What ends TLS for it is a proxy.
+    assert.notDeepEqual(config.trustedProxies, [])
     if (config.masterKey !== '') assert.equal(parseMasterKey(config.masterKey).length, 32)
   })
 }

@@ -115,13 +115,14 @@ test('the lock file names no download address', () => {
 
 test('what every request has is read in one place, and what every answer has is written in one', () => {
   const once: Record<string, RegExp> = {
-    'src/edge/arrival.ts': /\b(?:newRequestId|sourceAddress)\(|\.requests\.observe\(|\binFlight\.inc\(/,
+    'src/edge/arrival.ts': /\bnewRequestId\(|\.requests\.observe\(|\binFlight\.inc\(/,
+    'src/edge/sources.ts': /\bsourceAddress\(/,
     'src/edge/caller.ts': /\bcreateRights\(/,
     'src/edge/safe-headers.ts': /nosniff/,
   }
   const definitions = ['src/lib/request-id.ts', 'src/lib/net/source-address.ts', 'src/domains/iam/access/rights.ts']
-  // What a token may be narrowed to is asked before there is one.
-  const others = [...definitions, 'src/issuer/narrowing.ts']
+  // What a token may be narrowed to is asked before there is one, and what the maker of an invite may do of somebody else.
+  const others = [...definitions, 'src/issuer/narrowing.ts', 'src/domains/iam/invites/registration.service.ts']
   for (const [home, spelled] of Object.entries(once)) {
     const found = sources.filter(
       (file) => file.startsWith('src/') && !file.endsWith('.test.ts') && spelled.test(read(file)),
@@ -131,4 +132,13 @@ test('what every request has is read in one place, and what every answer has is 
       [home],
     )
   }
+})
+
+test('every metric is made in one file, and every label of one comes from a closed set', () => {
+  const making = sources.filter((file) => file.startsWith('src/') && /'prom-client'|\blabelNames\b/.test(read(file)))
+  assert.deepEqual(making, ['src/metrics.ts'])
+  // Once for each of the three kinds, in the function that closes their labels.
+  const named = [...read('src/metrics.ts').matchAll(/labelNames/g)]
+  assert.equal(named.length, 3)
+  assert.equal([...read('src/metrics.ts').matchAll(/labelNames: names\b/g)].length, 3)
 })

@@ -6,6 +6,7 @@ import {
   codeOf,
   imageOf,
   indexOf,
+  type RegistryClient,
   type Reply,
   registryClient,
   startRegistry,
@@ -225,19 +226,52 @@ test('names that no repository can have are refused as such', async () => {
   assert.deepEqual(told(await registry.pusher.call('POST', 'acme/app/manifests/v1')), [405, 'UNSUPPORTED'])
 })
 
-test('a push makes nothing where terms that guard it have not been accepted', async () => {
-  const id = 'terms-of-service.v1'
-  await using registry = await startRegistry({
-    termsDocuments: [{ id, label: 'Terms of service', url: 'https://example.com/terms' }],
-    termsMethods: ['pinfold.platform.registry.v2.ReposService/CreateRepo'],
+const documents = [{ id: 'terms-of-service.v1', label: 'Terms of service', url: 'https://example.com/terms' }]
+const guarded = (...methods: string[]) => ({
+  termsDocuments: documents,
+  termsMethods: methods.map((method) => `pinfold.platform.${method}`),
+})
+const acceptTerms = ({ operator, org }: TestRegistry) =>
+  operator.post(`/iam/v2/terms/${org.uid}`, { documentIds: [documents[0]!.id] })
+/** Somebody who may push, but neither make repositories nor set tags. */
+const pushingOnly = async ({ seed, org, registryAs }: TestRegistry) =>
+  registryAs((await seed.member(org.uid, (await seed.role(org.uid, ['manifest.create'])).uid)).uid)
+function assertGated(refused: Reply): void {
+  assert.deepEqual(told(refused), [403, 'DENIED'])
+  assert.match(refused.body.errors[0].message, /accept documents/)
+}
+
+for (const [methods, held, free] of [
+  [['registry.v2.ReposService/CreateRepo'], ['acme/app', 'acme/team/app'], []],
+  [['iam.v2.GroupsService/CreateGroup'], ['acme/team/app', 'acme/team/deep/app'], ['acme/app']],
+] as const) {
+  test(`a push makes nothing where terms that guard ${methods} have not been accepted`, async () => {
+    await using registry = await startRegistry(guarded(...methods))
+    const { pusher, operator, org } = registry
+    for (const name of held) assertGated(await pusher.call('POST', `${name}/blobs/uploads/`))
+    for (const name of free) await pusher.ok(202, 'POST', `${name}/blobs/uploads/`)
+    // Whoever may not make it is told that, before anything about terms.
+    const weak = await pushingOnly(registry)
+    const denied = await weak.call('POST', `${held[0]}/blobs/uploads/`)
+    assert.match(denied.body.errors[0].message, /may not create/)
+    assert.equal((await operator.get(`/iam/v2/groups?uidp.children_of=${org.uid}`)).body.totalCount, '0')
+    assert.equal((await acceptTerms(registry)).status, 200)
+    for (const name of held) await pusher.ok(202, 'POST', `${name}/blobs/uploads/`)
   })
-  const { pusher, operator, org } = registry
-  for (const name of ['acme/app', 'acme/team/app']) {
-    const refused = await pusher.call('POST', `${name}/blobs/uploads/`)
-    assert.deepEqual(told(refused), [403, 'DENIED'])
-    assert.match(refused.body.errors[0].message, /accept documents/)
-  }
-  assert.equal((await operator.get(`/iam/v2/groups?uidp.children_of=${org.uid}`)).body.totalCount, '0')
-  assert.equal((await operator.post(`/iam/v2/terms/${org.uid}`, { documentIds: [id] })).status, 200)
-  await pusher.ok(202, 'POST', 'acme/team/app/blobs/uploads/')
+}
+
+test('terms that guard the methods of tags hold for pushes and deletions of tags', async () => {
+  const tags = 'registry.v2.TagsService'
+  await using registry = await startRegistry(guarded(`${tags}/CreateTag`, `${tags}/DeleteTag`))
+  const { pusher, registryOperator } = registry
+  const { digest } = await pusher.pushImage('acme/app')
+  const { bytes: body } = await pusher.ok(200, 'GET', `acme/app/manifests/${digest}`)
+  const put = (client: RegistryClient, path: string) =>
+    client.call('PUT', `acme/app/manifests/${path}`, { body, headers: { 'content-type': types.image } })
+  for (const path of ['v1', `${digest}?tag=v1`]) assertGated(await put(pusher, path))
+  assert.match((await put(await pushingOnly(registry), 'v1')).body.errors[0].message, /may not create tags/)
+  for (const path of ['v1', digest]) assertGated(await registryOperator.call('DELETE', `acme/app/manifests/${path}`))
+  assert.equal((await acceptTerms(registry)).status, 200)
+  assert.equal((await put(pusher, 'v1')).status, 201)
+  for (const path of ['v1', digest]) await registryOperator.ok(202, 'DELETE', `acme/app/manifests/${path}`)
 })

@@ -1,9 +1,11 @@
 // What nothing needs any more goes, and only that.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { idFile } from '#blobs/disk.ts'
+import type { Sql } from '#db/sql.ts'
 import { requestCollection, waitForCollection } from '#domains/registry/blobs/collection.service.ts'
 import { digestOf, imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
@@ -18,11 +20,13 @@ async function scene() {
   return { registry, clock, client, [Symbol.asyncDispose]: () => registry[Symbol.asyncDispose]() }
 }
 
+/** Those of blobs and uploads; what says which database the folder belongs to stays in any case. */
 function files({ app }: TestRegistry): string[] {
   const folder = join(app.config.data, 'blobs')
+  assert.ok(existsSync(join(folder, idFile)))
   return readdirSync(folder, { recursive: true })
     .map(String)
-    .filter((file) => statSync(join(folder, file)).isFile())
+    .filter((file) => file !== idFile && statSync(join(folder, file)).isFile())
 }
 
 async function collect({ operator }: { operator: TestRegistry['operator'] }, dryRun = false) {
@@ -136,6 +140,53 @@ test('uploads that nobody went on with go, and files that belong to nothing', as
   await late.ok(404, 'GET', locations[0]!)
   await late.ok(201, 'PUT', `${locations[1]}?digest=${digestOf('fresh!')}`)
   assert.equal(files(registry).length, 2)
+})
+
+test('a file that no row names yet survives for an hour, however short the grace is', async () => {
+  const clock = { now: Date.parse('2026-03-01T00:00:00Z') }
+  await using registry = await startRegistry({ clock: () => new Date(clock.now), blobGraceSeconds: 1 })
+  const { digest } = await registry.pusher.pushBlob(name, 'known')
+  const folder = join(registry.app.config.data, 'blobs')
+  const minutes = (age: number) => new Date(clock.now - age * 60_000)
+  const placed = [0, 59, 61].flatMap((age) => {
+    const files = [
+      join('uploads', `${age}`.padStart(32, 'a')),
+      join('sha256', digest.slice(7, 9), `${age}`.padStart(64, 'b')),
+    ]
+    for (const file of files) {
+      writeFileSync(join(folder, file), 'abc')
+      utimesSync(join(folder, file), minutes(age), minutes(age))
+    }
+    return files
+  })
+  assert.deepEqual(await collect(registry), { ...nothing, files: 2, fileBytes: 6 })
+  for (const file of placed) assert.equal(files(registry).includes(file), !file.endsWith('61'), file)
+})
+
+test('an upload that goes on while it is collected survives', async () => {
+  await using place = await scene()
+  const { registry, clock, client } = place
+  const { app } = registry
+  const { headers } = await registry.pusher.ok(202, 'POST', `${name}/blobs/uploads/`)
+  const location = String(headers.location)
+  await registry.pusher.ok(202, 'PATCH', location, { body: 'first half, ' })
+  clock.now += 2 * day
+  const late = await client()
+  const operator = await registry.as((await import('#issuer/access-token.ts')).operatorUid)
+  const { all } = app.db
+  let found = 0
+  // Between the look for uploads that nobody goes on with and their removal.
+  app.db.all = async <T>(query: Sql): Promise<T[]> => {
+    const rows = await all<T>(query)
+    if (!query.parts.join('?').includes('FROM uploads WHERE update_time <')) return rows
+    found += rows.length
+    if (rows.length > 0) await late.ok(202, 'PATCH', location, { body: 'second half' })
+    return rows
+  }
+  assert.deepEqual(await collect({ operator }), nothing)
+  app.db.all = all
+  assert.equal(found, 1)
+  await late.ok(201, 'PUT', `${location}?digest=${digestOf('first half, second half')}`)
 })
 
 test('blobs in a folder of another database are left alone', async () => {

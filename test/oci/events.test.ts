@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
+import { openStream } from '../support/event-stream.ts'
+import { eventsOf as eventsDuring } from '../support/expect.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
-import { startRegistry, type TestRegistry, types } from '../support/registry.ts'
+import { digestOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
+import { ledgerOf } from '../support/tags.ts'
 
 const name = 'acme/app'
 const now = '2026-01-02T03:04:05.678Z'
@@ -60,9 +63,29 @@ test('a push is an event for each blob and each tag, and says what the tag was b
   assert.equal(byUid.body.tag_previous_digest, undefined)
 })
 
+test('a mount is an event of the repository that has the blob now, and an upload instead of one is none', async () => {
+  await using registry = await startRegistry()
+  const { pusher } = registry
+  const { digest } = await pusher.pushBlob('acme/source', 'shared layer')
+  const before = (await eventsOf(registry)).length
+  await pusher.ok(201, 'POST', `${name}/blobs/uploads/?mount=${digest}&from=acme/source`)
+  const [event, ...more] = (await eventsOf(registry)).slice(before)
+  assert.deepEqual(more, [])
+  assert.equal(event!.type, 'dev.pinfold.registry.push.v1')
+  assert.deepEqual(event!.actor, { subject: pusher.uid })
+  const { repository, type, digest: mounted, tag } = event!.body
+  assert.deepEqual(
+    { repository, type, mounted, tag },
+    { repository: name, type: 'blob', mounted: digest, tag: undefined },
+  )
+  await pusher.ok(202, 'POST', `${name}/blobs/uploads/?mount=${digestOf('absent')}&from=acme/source`)
+  assert.equal((await eventsOf(registry)).length, before + 1)
+})
+
 test('a pull is an event with the tag, the digest and who pulled', async () => {
   await using registry = await startRegistry()
-  const { pusher, puller } = registry
+  const { pusher, puller, org, seed } = registry
+  await seed.subscription(org.uid)
   const image = await pusher.pushImage(name, 'v1')
   const blob = await pusher.pushBlob(name, 'content')
   const headers = { 'user-agent': 'tester/1' }
@@ -87,7 +110,8 @@ test('a pull is an event with the tag, the digest and who pulled', async () => {
 
 test('a refused attempt is an event with the error', async () => {
   await using registry = await startRegistry()
-  const { pusher, puller, nobody } = registry
+  const { pusher, puller, nobody, org, seed } = registry
+  await seed.subscription(org.uid)
   await pusher.pushBlob(name, 'makes the repo')
   await nobody.call('GET', `${name}/manifests/v1`)
   await puller.call('GET', 'acme/none/manifests/v1')
@@ -109,23 +133,181 @@ test('a refused attempt is an event with the error', async () => {
   ])
 })
 
-test('what a stranger sends makes no event grow', async () => {
+test('a refused push is an event only where a subscription or a stream wants it', async () => {
   await using registry = await startRegistry()
-  const { pusher, seed } = registry
+  const { pusher, puller, operator, org, seed, url } = registry
   await pusher.pushImage(name, 'v1')
+  const refused = async () => {
+    const before = (await eventsOf(registry)).length
+    await puller.ok(403, 'PUT', `${name}/manifests/v1`, { body: '{}', headers: { 'content-type': types.image } })
+    return (await eventsOf(registry)).length - before
+  }
+  assert.equal(await refused(), 0, 'nobody')
+  const { uid } = await seed.subscription(org.uid)
+  assert.equal(await refused(), 1, 'a subscription')
+  await operator.patch(`/events/v2/subscriptions/${uid}/settings`, { types: ['dev.pinfold.registry.pull.*'] })
+  assert.equal(await refused(), 0, 'one of pulls')
+  const stream = await openStream(url, operator.token!, { query: 'types=dev.pinfold.registry.push.*' })
+  assert.equal(await refused(), 1, 'a stream')
+  stream.close()
+})
+
+test('so many pulls and refused pushes of one organisation are events in a minute, and the rest is only counted', async () => {
+  let now = '2026-03-01T12:00:59.000Z'
+  await using registry = await startRegistry({ clock: () => new Date(now), registryEventsPerOrganization: 3 })
+  const { app, pusher, puller, org, seed } = registry
   const other = await seed.group('', { name: 'other' })
-  const { uid } = await seed.member(other.uid, roleUids.push)
-  const stranger = await registry.registryAs(uid)
+  const theirs = await registry.registryAs((await seed.member(other.uid, roleUids.push)).uid)
+  await pusher.pushImage(name, 'v1')
+  await theirs.pushImage('other/app', 'v1')
+  const seen = async (group: string) =>
+    (await eventsOf(registry)).filter((event) => {
+      return event.group === group && (event.type.endsWith('.pull.v1') || event.body.error)
+    }).length
+  const pull = (count: number) => repeat(count, () => puller.ok(200, 'GET', `${name}/manifests/v1`))
+  // Nobody wants these yet, so they take nothing away from those that somebody wants.
+  await pull(5)
+  await app.registryEvents.flush()
+  for (const group of [org, other]) await seed.subscription(group.uid)
+  await pull(5)
+  assert.equal(await seen(org.uid), 3)
+  await repeat(5, () => {
+    return puller.ok(403, 'PUT', `${name}/manifests/v1`, { body: '{}', headers: { 'content-type': types.image } })
+  })
+  assert.equal(await seen(org.uid), 6, 'each kind has its own share')
+  await theirs.ok(200, 'GET', 'other/app/manifests/v1')
+  assert.equal(await seen(other.uid), 1, 'and each organisation')
+  now = '2026-03-01T12:01:00.000Z'
+  await pull(1)
+  assert.equal(await seen(org.uid), 7)
+  await app.usage.flush()
+  const [counted] = await app.db.all<{ n: number }>(sql`
+    SELECT sum(gets) AS n FROM digest_usage WHERE caller = ${puller.uid}`)
+  assert.equal(Number(counted!.n), 11)
+})
+
+async function repeat(count: number, work: () => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < count; i++) await work()
+}
+
+test('what a caller sends makes no event grow', async () => {
+  await using registry = await startRegistry()
+  const { pusher, puller, seed, org } = registry
+  await seed.subscription(org.uid)
+  await pusher.pushImage(name, 'v1')
   const headers = { 'user-agent': 'a'.repeat(4000), 'content-type': types.image }
   const tag = `%00${'%F0%9F%90%8B'.repeat(500)}`
-  await stranger.ok(403, 'GET', `${name}/manifests/${tag}`, { headers })
-  await stranger.ok(400, 'PUT', `${name}/manifests/${tag}`, { headers, body: '{}' })
+  await puller.ok(404, 'GET', `${name}/manifests/${tag}`, { headers })
+  await puller.ok(400, 'PUT', `${name}/manifests/${tag}`, { headers, body: '{}' })
   await registry.app.registryEvents.flush()
   const rows = await registry.app.db.all<{ body: string; extensions: string }>(sql`
-    SELECT body, extensions FROM events_outbox WHERE actor LIKE ${`%${uid}%`} AND subject <> ${uid} ORDER BY id`)
+    SELECT body, extensions FROM events_outbox
+     WHERE actor LIKE ${`%${puller.uid}%`} AND subject <> ${puller.uid} ORDER BY id`)
   assert.equal(rows.length, 2)
   for (const { body, extensions } of rows) {
     assert.ok(body.length < 2000 && extensions.length < 1000)
     assert.equal((JSON.parse(body) as Json).tag, '\0'.concat('\u{1F40B}'.repeat(63), '\uFFFD'))
   }
+})
+
+test('every change of a tag is a row of the ledger and an event, whichever door asked for it', async () => {
+  await using registry = await startRegistry()
+  const { operator, org, registryOperator: door } = registry
+  const first = await door.pushImage(name, 'v1')
+  const second = await door.pushImage(name)
+  const repo = (await operator.get(`/registry/v2/repos?uidp.children_of=${org.uid}`)).body.repos[0].uid as string
+  const tags = `/registry/v2/tags/${repo}`
+  const uidOf = async (tag: string): Promise<string> =>
+    (await operator.get(`/registry/v2/tags?uidp.children_of=${repo}&name=${tag}`)).body.tags[0].uid
+  const histories = '/control/v1/tagHistory:import'
+  const record = { time: '2020-01-01T00:00:00Z', digest: first.digest }
+  const imported = {
+    repoUid: repo,
+    tags: [
+      { name: 'old', records: [record] },
+      { name: 'older', records: [record] },
+    ],
+  }
+  const push = (tag: string, digest: string) => async () => {
+    const { bytes } = await door.ok(200, 'GET', `${name}/manifests/${digest}`)
+    await door.pushManifest(name, bytes.toString(), tag)
+  }
+  const ok = async (answer: Promise<{ status: number; text: string }>) => {
+    const { status, text } = await answer
+    assert.equal(status, 200, text)
+  }
+  // How many rows, and the events, with what each is about.
+  const doors: [string, () => Promise<unknown>, number, string[]][] = [
+    ['a push makes a tag', push('v2', first.digest), 1, ['push']],
+    ['a push moves a tag', push('v2', second.digest), 1, ['push']],
+    ['a call makes a tag', () => ok(operator.post(tags, { name: 'v3', digest: first.digest })), 1, ['tag.created']],
+    ['a call moves a tag', () => ok(operator.post(tags, { name: 'v3', digest: second.digest })), 1, ['tag.created']],
+    [
+      'a call deletes a tag',
+      async () => ok(operator.delete(`/registry/v2/tags/${await uidOf('v3')}`)),
+      1,
+      ['tag.deleted'],
+    ],
+    ['an import', () => ok(operator.post(histories, imported)), 2, ['tag.created', 'tag.created']],
+    ['the same again', () => ok(operator.post(histories, imported)), 0, []],
+    ['the registry deletes a tag', () => door.ok(202, 'DELETE', `${name}/manifests/v2`), 1, ['tag.deleted']],
+    [
+      'the registry deletes a digest with three tags',
+      () => door.ok(202, 'DELETE', `${name}/manifests/${first.digest}`),
+      3,
+      ['tag.deleted', 'tag.deleted', 'tag.deleted', 'content.deleted'],
+    ],
+    [
+      'the registry deletes a digest without a tag',
+      () => door.ok(202, 'DELETE', `${name}/manifests/${second.digest}`),
+      0,
+      ['content.deleted'],
+    ],
+    ['what is not there', () => door.ok(404, 'DELETE', `${name}/manifests/v2`), 0, []],
+    ['a call deletes the repo', () => ok(operator.delete(`/registry/v2/repos/${repo}`)), 0, ['repo.deleted']],
+  ]
+  for (const [what, work, rows, wanted] of doors) {
+    const before = (await ledgerOf(registry, repo)).length
+    const events = await eventsDuring(registry, work)
+    assert.equal((await ledgerOf(registry, repo)).length - before, rows, what)
+    const told = events.map(({ type }) => type.replace(/^.*registry\.(.*)\.v1$/, '$1'))
+    assert.deepEqual(
+      told.filter((type) => type !== 'pull'),
+      wanted,
+      what,
+    )
+    assert.ok(
+      events.every(({ group }) => group === org.uid),
+      what,
+    )
+  }
+})
+
+test('the deletion of a manifest or a blob says what, where and who', async () => {
+  await using registry = await startRegistry()
+  const { org, pusher } = registry
+  const image = await pusher.pushImage(name, 'v1')
+  const blob = await pusher.pushBlob(name, 'content')
+  const location = String((await pusher.ok(202, 'POST', `${name}/blobs/uploads/`)).headers.location)
+  const events = await eventsDuring(registry, async () => {
+    await pusher.ok(202, 'DELETE', `${name}/manifests/${image.digest}`)
+    await pusher.ok(202, 'DELETE', `${name}/blobs/${blob.digest}`)
+    // Nobody was told of the upload, and it has changed nothing.
+    await pusher.ok(204, 'DELETE', location)
+  })
+  const [tag, ...contents] = events
+  assert.match(tag!.type, /registry\.tag\.deleted/)
+  assert.deepEqual(tag!.body, { uid: tag!.subject })
+  const repo = tag!.subject.slice(0, -17)
+  for (const [i, [type, { digest }]] of (
+    [
+      ['manifest', image],
+      ['blob', blob],
+    ] as const
+  ).entries()) {
+    const { body, actor, group, subject } = contents[i]!
+    assert.deepEqual(body, { repository: name, repo_id: repo, digest, type })
+    assert.deepEqual([actor, group, subject], [pusher.uid, org.uid, repo])
+  }
+  assert.equal(contents.length, 2)
 })

@@ -107,6 +107,44 @@ test('an upload whose pieces another request has taken is unknown', async () => 
   }
 })
 
+test('of the requests that close one upload at once, only one reads and copies it', async () => {
+  await using registry = await startRegistry()
+  const { app, pusher } = registry
+  let copies = 0
+  let reads = 0
+  await using server = await serveWith(registry, {
+    begin() {
+      copies++
+      return app.blobs.begin()
+    },
+    read(location) {
+      reads++
+      return app.blobs.read(location)
+    },
+  })
+  const { client } = server
+  const closeAll = async (pieces: string[], digest: string): Promise<number[]> => {
+    const location = String((await pusher.ok(202, 'POST', uploads)).headers.location)
+    for (const body of pieces) await pusher.ok(202, 'PATCH', location, { body })
+    copies = 0
+    reads = 0
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, () => client.call('PUT', `${location}?digest=${digest}`)),
+    )
+    for (const reply of replies) if (reply.status === 404) assert.equal(codeOf(reply), 'BLOB_UPLOAD_UNKNOWN')
+    return replies.map(({ status }) => status).sort()
+  }
+  const others = Array<number>(7).fill(404)
+  assert.deepEqual(await closeAll(['first, ', 'second'], digestOf('something else')), [400, ...others])
+  assert.deepEqual([copies, reads], [1, 2])
+  assert.deepEqual(await closeAll(['first, ', 'second'], digestOf('first, second')), [201, ...others])
+  assert.deepEqual([copies, reads], [1, 2])
+  assert.deepEqual(await closeAll(['whole'], digestOf('whole', 'sha512')), [201, ...others])
+  assert.deepEqual([copies, reads], [0, 1])
+  assert.equal(app.closing.size, 0)
+  assert.deepEqual(readdirSync(join(app.config.data, 'blobs', 'uploads')), [])
+})
+
 test('a manifest that comes too slowly is cut off, whatever its path looks like', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushImage(name, 'v1')

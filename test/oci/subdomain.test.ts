@@ -90,7 +90,8 @@ test('tokens that name a sub-domain as their audience are good at the registry, 
 
 test('events keep the path of the client, and name the sub-domain', async () => {
   await using registry = await startRegistry()
-  const { app, pusher } = registry
+  const { app, pusher, org, seed } = registry
+  await seed.subscription(org.uid)
   const host = `team.${hostOf(registry)}`
   await pusher.ok(201, 'PUT', 'acme/app/manifests/v1', put({ host }))
   await pusher.ok(200, 'GET', 'acme/app/manifests/v1', { headers: { host } })

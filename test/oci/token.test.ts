@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeJwt } from 'jose'
+import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { codeOf, registryClient, startRegistry } from '../support/registry.ts'
 
 const basic = (user: string, password: string) => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 const hostOf = (pinfold: Pinfold) => new URL(pinfold.url).host
@@ -183,4 +185,61 @@ test('a scope that is no repository is left out', async () => {
   const query = '?scope=registry:catalog:*&scope=repository:UPPER/x:pull&scope=repository:acme:pull&scope=nonsense'
   const answer = await ask(pinfold, query, basic('_token', await registryToken(puller.uid)))
   assert.deepEqual([answer.status, accessOf(answer)], [200, []])
+})
+
+test('what a token leads to is narrowed as it is, and ends when it does', async () => {
+  const now = new Date('2026-08-01T12:00:00.000Z')
+  await using registry = await startRegistry({ clock: () => now })
+  const { org, pusher, port } = registry
+  await registry.registryOperator.pushImage('acme/app', 'old')
+  await registry.registryOperator.pushImage('acme/team/other', 'old')
+  const { uid: team } = (await registry.operator.get('/iam/v2/groups?name=team')).body.groups[0]
+  const allowed = ['manifest.list', 'tag.list', 'repo.blobs.get', 'manifest.create', 'tag.create', 'repo.create']
+  const cap = { [org.uid]: allowed.map(capabilityNumber), [team]: ['manifest.list', 'tag.list'].map(capabilityNumber) }
+  const shown = await registry.tokenFor(pusher.uid, { audience: hostOf(registry), cap, lifetime: 120 })
+  const traded = await ask(registry, '?scope=repository:acme/app:*', `Bearer ${shown}`)
+  assert.equal(traded.body.expires_in, 120)
+  const claims = decodeJwt(traded.body.token)
+  assert.deepEqual([claims.cap, claims.exp], [decodeJwt(shown).cap, decodeJwt(shown).exp])
+
+  const client = registryClient(`http://127.0.0.1:${port}`, traded.body.token)
+  const image = await client.pushImage('acme/app', 'new')
+  const manifest = (await client.ok(200, 'GET', `acme/app/manifests/${image.digest}`)).bytes
+  const headers = { 'content-type': image.mediaType }
+  const moved = await client.call('PUT', 'acme/app/manifests/old', { body: manifest, headers })
+  assert.deepEqual([moved.status, codeOf(moved)], [403, 'DENIED'])
+  // Its identity may; only the token says less.
+  await pusher.ok(201, 'PUT', 'acme/app/manifests/old', { body: manifest, headers })
+})
+
+test('a token that ends later than those of the endpoint leads to one for five minutes', async () => {
+  const now = new Date('2026-08-01T12:00:00.000Z')
+  await using registry = await startRegistry({ clock: () => now })
+  const lasting = await ask(registry, '', `Bearer ${registry.pusher.token}`)
+  assert.equal(lasting.body.expires_in, 300)
+  assert.equal(decodeJwt(lasting.body.token).exp, now.getTime() / 1000 + 300)
+})
+
+test('push is offered where the repository is, or where the caller may make it', async () => {
+  await using pinfold = await startPinfold()
+  const { org, registryToken } = await scene(pinfold)
+  const push = ['manifest.create', 'tag.create', 'manifest.list', 'tag.list']
+  const offered = async (capabilities: string[]) => {
+    const { uid: role } = await pinfold.seed.role(org.uid, capabilities)
+    const { uid } = await pinfold.seed.member(org.uid, role)
+    const scopes = ['acme/app', 'acme/new', 'acme/folder/new', 'nowhere/new']
+    const query = scopes.map((name) => `scope=repository:${name}:push`).join('&')
+    const answer = await ask(pinfold, `?${query}`, basic('_token', await registryToken(uid)))
+    return (accessOf(answer) as { name: string; actions: string[] }[])
+      .filter(({ actions }) => actions.includes('push'))
+      .map(({ name }) => name)
+  }
+  assert.deepEqual(await offered(push), ['acme/app'])
+  assert.deepEqual(await offered([...push, 'repo.create']), ['acme/app', 'acme/new'])
+  assert.deepEqual(await offered([...push, 'groups.create']), ['acme/app'])
+  assert.deepEqual(await offered([...push, 'repo.create', 'groups.create']), [
+    'acme/app',
+    'acme/new',
+    'acme/folder/new',
+  ])
 })

@@ -129,6 +129,33 @@ test('a piece in the wrong place is refused, and the upload says where it goes o
   await pusher.ok(201, 'PUT', `${location}?digest=${digestOf('abcdef')}`)
 })
 
+test('a range that runs backwards is refused, whatever comes with it', async () => {
+  await using registry = await startRegistry()
+  const { pusher } = registry
+  const location = await begin(registry)
+  await pusher.ok(202, 'PATCH', location, { body: 'abc' })
+  for (const range of ['3-2', '3-1', '3-0']) {
+    const headers = { 'content-range': range }
+    const sent = [
+      { headers },
+      { headers, body: 'd' },
+      { headers: { ...headers, 'transfer-encoding': 'chunked' }, body: 'd' },
+    ]
+    for (const send of sent) {
+      const refused = [
+        await pusher.call('PATCH', location, send),
+        await pusher.call('PUT', `${location}?digest=${digestOf('abcd')}`, send),
+      ]
+      for (const reply of refused) {
+        assert.equal(reply.status, 416, range)
+        assert.equal(codeOf(reply), 'BLOB_UPLOAD_INVALID')
+        assert.equal(reply.headers.range, '0-2')
+      }
+    }
+  }
+  await pusher.ok(201, 'PUT', `${location}?digest=${digestOf('abc')}`)
+})
+
 test('of two pieces that are sent for the same place, one counts', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
@@ -262,6 +289,41 @@ test('blobs are mounted from where the caller may read them', async () => {
   assert.equal((await mount('&from=secret/app', theirs.digest)).status, 202)
   assert.equal((await mount('', theirs.digest)).status, 202)
   await pusher.ok(404, 'HEAD', `${name}/blobs/${theirs.digest}`)
+})
+
+test('a mount from a name that is none is an upload, and is repeated nowhere', async () => {
+  await using registry = await startRegistry()
+  const { pusher } = registry
+  const { digest } = await pusher.pushBlob('acme/source', 'shared layer')
+  const asked = await registry.withToken(pusher.token!).get(`/token?scope=repository:${name}:pull,push`)
+  const narrow = registryClient(pusher.origin, asked.body.token as string)
+  const hostile = [
+    'acme/source" error="none',
+    'acme/source:pull repository:secret/app',
+    'acme/source,secret/app',
+    'acme/../acme/source',
+    '/acme/source',
+    'acme//source',
+    'acme/source/',
+    'ACME/source',
+    'acme/source\0',
+    'acme/source\r\nset-cookie: a=b',
+    `acme/${'s'.repeat(5000)}`,
+    'acmé/source',
+    '%61cme/source',
+  ]
+  for (const from of hostile) {
+    const path = `${uploads}?mount=${digest}&from=${encodeURIComponent(from)}`
+    for (const client of [pusher, narrow]) {
+      const { headers } = await client.ok(202, 'POST', path)
+      assert.match(String(headers.location), /^\/v2\/acme\/app\/blobs\/uploads\/[0-9a-f]+$/, from)
+    }
+    const { status, headers } = await registry.nobody.call('POST', path)
+    assert.equal(status, 401, from)
+    assert.match(String(headers['www-authenticate']), /,scope="repository:acme\/app:pull,push"$/, from)
+    assert.equal(headers['set-cookie'], undefined)
+  }
+  await pusher.ok(404, 'HEAD', `${name}/blobs/${digest}`)
 })
 
 test('a token that is not good for the source of a mount is told which one would be', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { openDb } from '#db/open.ts'
 import { raw, sql } from '#db/sql.ts'
 import { type Client, clientOf, type Json } from './pinfold.ts'
-import { type Place, type Process, startProcess, tokenOf } from './process.ts'
+import { freeAddress, type Place, type Process, startProcess, tokenOf } from './process.ts'
 
 const kinds = {
   repos: { path: '/registry/v2/repos', event: 'dev.pinfold.api.platform.registry.repo', orders: ['uid', 'name'] },
@@ -43,14 +43,15 @@ export async function killRounds(
   const entries = new Map<string, Entry>()
   const sum: Tally = { sent: 0, acknowledged: 0, refused: 0, doubtful: 0, happened: 0, resources: 0 }
   let group = ''
+  const listen = await freeAddress()
   for (let round = 1; round <= rounds; round++) {
-    await using server = await startProcess(place)
+    await using server = await startProcess(place, { listen })
     const client = clientOf(server.url, await tokenOf(place))
     if (group === '') group = (await client.post('/iam/v2/groups/', { name: 'acme' })).body.uid as string
     const tally = await writeAndKill(server, client, group, entries, round, writes)
     await place.settled()
 
-    await using again = await startProcess(place)
+    await using again = await startProcess(place, { listen })
     tally.happened = await check(place, clientOf(again.url, await tokenOf(place)), group, entries)
     tally.resources = [...entries.values()].filter((entry) => entry.state).length
     report(round, tally)

@@ -13,7 +13,7 @@ type Trust = { issuer: string; subject: string; audience: string }
 
 export async function startClouds() {
   const trusts = new Map<string, Trust>()
-  const seen: { path: string; payload: JWTPayload }[] = []
+  const seen: { path: string; alg: string; payload: JWTPayload }[] = []
   const state = {
     url: '',
     seen,
@@ -35,7 +35,7 @@ export async function startClouds() {
     const keys = createRemoteJWKSet(new URL(discovery.jwks_uri))
     const { issuer, subject, audience } = trust
     const verified = await jwtVerify(token, keys, { issuer, subject, audience, typ: 'JWT' }).catch(() => undefined)
-    if (verified) seen.push({ path, payload: verified.payload })
+    if (verified) seen.push({ path, alg: verified.protectedHeader.alg, payload: verified.payload })
     return verified?.payload
   }
 

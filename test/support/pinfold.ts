@@ -11,6 +11,8 @@ import { deliverEvents } from '#domains/events/delivery/deliveries.duty.ts'
 import { writeRegistryEvents } from '#domains/events/outbox/registry-events.duty.ts'
 import { sweepSubscriptions } from '#domains/events/outbox/retention.duty.ts'
 import { maskOf } from '#domains/iam/access/capabilities.ts'
+import type { Identity } from '#domains/iam/identities/identities.model.ts'
+import { insertIdentity } from '#domains/iam/identities/identities.store.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { dutiesOfCommands, startWorkers, type WorkersOptions } from '#workers.ts'
 import { createApp } from '../../src/create-app.ts'
@@ -48,9 +50,15 @@ export const onPostgres = Boolean(process.env.PINFOLD_TEST_DATABASE)
 
 /** With `deliver`, events are sent to whoever has subscribed; otherwise they only wait. */
 export async function startPinfold(
-  overrides: Partial<Config> & Pick<WorkersOptions, 'duties'> & { clock?: () => Date; deliver?: boolean } = {},
+  overrides: Partial<Config> &
+    Pick<WorkersOptions, 'duties'> & {
+      clock?: () => Date
+      /** The milliseconds by which what is remembered grows old. */
+      monotonic?: () => number
+      deliver?: boolean
+    } = {},
 ) {
-  const { clock, deliver, duties, ...settings } = overrides
+  const { clock, monotonic, deliver, duties, ...settings } = overrides
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
   const schema = `t_${randomBytes(8).toString('hex')}`
   const database = onPostgres ? withSchema(process.env.PINFOLD_TEST_DATABASE!, schema) : ''
@@ -62,14 +70,17 @@ export async function startPinfold(
     masterKey: onPostgres ? randomBytes(32).toString('hex') : '',
     logLevel: 'error',
     drainMs: 1000,
+    // All tests come from one address.
+    requestsPerSource: 10_000_000,
+    refusalsPerSource: 10_000_000,
     ...settings,
   }
-  const app = await createApp(config, clock)
+  const app = await createApp(config, clock, monotonic)
   const server = await startServer(app)
   const { url } = server
   const ofEvents = deliver ? [deliverEvents, writeRegistryEvents, sweepSubscriptions] : []
   const workers = await startWorkers(app, { server, duties: duties ?? [...dutiesOfCommands, ...ofEvents] })
-  const port = Number(new URL(url).port) || config.listen.port
+  const port = Number(new URL(url).port) || config.listen.port || server.port
 
   const tokenFor = (subject: string, options: TokenOptions = {}) => {
     const narrowing =
@@ -98,7 +109,19 @@ export async function startPinfold(
     tokenFor,
     as,
     withToken: (token: string) => clientOf(`http://127.0.0.1:${port}`, token),
-    seed: seedsOf(operator),
+    seed: {
+      ...seedsOf(operator),
+      /** Somebody who has an account, as after a registration, and no rights at all. */
+      async person(named: Partial<Identity> = {}): Promise<{ uid: string }> {
+        const uid = randomBytes(20).toString('hex')
+        const now = app.clock().toISOString()
+        const times = { lastSeenTime: now, createTime: now, updateTime: now }
+        const texts = { name: 'somebody', description: '', company: '', email: '', emailUnverified: '' }
+        const claimMatch = { issuer: 'https://people.example.com', subject: uid }
+        await app.db.tx((tx) => insertIdentity(tx, { uid, ...texts, claimMatch, ...times, ...named }))
+        return { uid }
+      },
+    },
     /** The types of the events written so far, oldest first. */
     async events(): Promise<string[]> {
       const rows = await app.db.all<{ type: string }>(sql`SELECT type FROM events_outbox ORDER BY id`)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { openDb } from '#db/open.ts'
 import { raw, sql } from '#db/sql.ts'
 import { clientOf } from './pinfold.ts'
-import { type Place, type Process, startProcess, tokenOf } from './process.ts'
+import { freeAddress, type Place, type Process, startProcess, tokenOf } from './process.ts'
 import { digestOf, imageOf, type RegistryClient, registryClient, types } from './registry.ts'
 
 export type PushTally = { sent: number; acknowledged: number; cut: number; happened: number; blobs: number }
@@ -25,13 +25,15 @@ export async function killPushes(
 ): Promise<PushTally> {
   const told: Told = { images: [], blobs: new Map() }
   const sum: PushTally = { sent: 0, acknowledged: 0, cut: 0, happened: 0, blobs: 0 }
+  // Servers that share a database have one URL.
+  const listen = await freeAddress()
   for (let round = 1; round <= rounds; round++) {
-    await using server = await startProcess(place)
+    await using server = await startProcess(place, { listen })
     if (round === 1) await clientOf(server.url, await tokenOf(place)).post('/iam/v2/groups/', { name: 'acme' })
     const tally = await pushAndKill(server, await clientAt(server, place), told, round, pushes)
     await place.settled()
 
-    await using again = await startProcess(place)
+    await using again = await startProcess(place, { listen })
     tally.happened = await check(await clientAt(again, place), told)
     again.kill('SIGTERM')
     await again.exited

@@ -1,5 +1,4 @@
 // What most tests of the API begin with: a server with one organisation, and people who may do this or that in it.
-import { randomBytes } from 'node:crypto'
 import { type Client, type Json, roleUids, startPinfold } from './pinfold.ts'
 
 /** With the settings of `startPinfold`; `named` is what the organisation is made with. */
@@ -19,7 +18,7 @@ export async function startScene(settings: Parameters<typeof startPinfold>[0] = 
       return member((await seed.role(org.uid, capabilities)).uid)
     },
     /** Somebody with a valid token and no rights at all. */
-    stranger: () => as(randomBytes(20).toString('hex')),
+    stranger: async () => as((await seed.person()).uid),
     /** The owner of another organisation. */
     foreigner: async () => member(roleUids.owner, (await seed.group()).uid),
   }

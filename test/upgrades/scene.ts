@@ -56,6 +56,7 @@ export async function fill(place: Place): Promise<People> {
     await shareAccess(scene)
     const person = await register(scene, issuer)
     await describeTheRest(scene, issuer.url)
+    await useReservedNames(scene, person.uid)
     await deliver(scene, sink.url)
     return { callers: callersOf(scene, person.uid), person: { issuer: issuer.url, subject: person.subject, audience } }
   })
@@ -186,6 +187,16 @@ async function describeTheRest({ api, as, uid }: Scene, issuer: string): Promise
   await made(owner, 'POST', `/iam/v2/terms/${uid.acme}`, { documentIds: ['terms-of-service.v1'] })
   await made(api, 'PATCH', `/registry/v2/repos/${uid['payments/jdk']}/readme`, { content: '# The JDK\n\nRuns it.\n' })
   await made(api, 'PATCH', `/registry/v2/repos/${uid['payments/php']}`, { description: 'Switched off' })
+}
+
+/** Organisations whose names are reserved by now, with a folder and a repo; and a binding there that nobody asked Jane about. */
+async function useReservedNames({ api }: Scene, person: string): Promise<void> {
+  for (const name of ['at-20261101', 'min-7d']) {
+    const { uid } = await made(api, 'POST', '/iam/v2/groups/', { name })
+    await made(api, 'POST', `/iam/v2/groups/${uid}`, { name: 'folder' })
+    await made(api, 'POST', `/registry/v2/repos/${uid}`, { name: 'odd' })
+    await made(api, 'POST', `/iam/v2/roleBindings/${uid}`, { identityUid: person, roleUid: roleUids.viewer })
+  }
 }
 
 function callersOf({ uid }: Scene, person: string): Record<string, string> {

@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { operatorUid } from '#issuer/access-token.ts'
 import { ok } from '../support/expect.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
-import { clientOf, type Json, roleUids } from '../support/pinfold.ts'
+import { type Client, clientOf, type Json, roleUids } from '../support/pinfold.ts'
 import { freeAddress, startProcess, tokenOf } from '../support/process.ts'
-import { registryClient } from '../support/registry.ts'
+import { type RegistryClient, registryClient } from '../support/registry.ts'
 import { type Answers, askAll, type Questions, type Section } from './ask.ts'
 import { changes } from './changes.ts'
 import { differencesOf } from './compare.ts'
@@ -138,6 +138,8 @@ async function write({ callers }: Release, { asked, pinfold }: Awaited<ReturnTyp
   ok(await operator.post(`/registry/v2/tags/${jdk}`, { name: '21', digest: before }))
   await registry.ok(200, 'GET', `acme/payments/jdk/manifests/${digest}`)
 
+  await useReservedName(operator, registry)
+
   const total = async () => Number(ok(await operator.get('/registry/v2/repos')).totalCount)
   const repos = await total()
   ok(await operator.delete(`/registry/v2/repos/${await repo('web', 'go')}`))
@@ -149,4 +151,14 @@ async function write({ callers }: Release, { asked, pinfold }: Awaited<ReturnTyp
   assert.equal(await seen(), 403)
   ok(await operator.post(`/iam/v2/roleBindings/${uid}`, { identityUid: callers.person, roleUid: roleUids.viewer }))
   assert.equal(await seen(), 200)
+}
+
+/** An organisation keeps a name that is reserved by now, where the release has one. */
+async function useReservedName(operator: Client, registry: RegistryClient): Promise<void> {
+  const [odd] = ok(await operator.get('/iam/v2/groups?name=at-20261101')).groups as Json[]
+  if (!odd) return
+  const description = 'Named before such names were reserved'
+  assert.equal(ok(await operator.patch(`/iam/v2/groups/${odd.uid}`, { description })).name, 'at-20261101')
+  await pushSmall(registry, 'at-20261101/odd', 'after the upgrade', 'latest')
+  await registry.ok(200, 'GET', 'at-20261101/odd/manifests/depth-4')
 }

@@ -2,7 +2,7 @@
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf'
 import { invalid } from '#lib/errors.ts'
 import { readEnum, readMapKey, readScalar, textFormOf } from './json-scalars.ts'
-import { fieldNamed, join, setField, shown, type Values } from './message-fields.ts'
+import { fieldNamed, join, type ListField, setField, shown, type Values } from './message-fields.ts'
 
 const maxDepth = 64
 
@@ -25,6 +25,11 @@ function reasonOf(error: unknown): string {
 /** A new message with the members of `json`. Throws INVALID_ARGUMENT; violations are paths below `path`. */
 export function readJson(desc: DescMessage, json: unknown, path = ''): Message {
   return readMessage(desc, json, path, 1)
+}
+
+/** The same for a body that is a list. */
+export function readJsonList(field: ListField, json: unknown): unknown {
+  return readField(field, json, field.name, 1)
 }
 
 export function isJsonObject(json: unknown): json is Values {

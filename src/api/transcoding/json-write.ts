@@ -17,6 +17,7 @@ import {
 } from '@bufbuild/protobuf/wkt'
 import { camelCase } from '#lib/fields.ts'
 import { IsoTimestamp, toIso } from '#lib/timestamp.ts'
+import { versionOfType } from '../methods.ts'
 import type { Values } from './message-fields.ts'
 
 type Write = (value: unknown) => string
@@ -31,7 +32,8 @@ const compiled = { jsonName: new WeakMap<DescMessage, Write>(), name: new WeakMa
 
 /**
  * The JSON of a message, members in lower camel case. Lists, maps and plain scalars are always there, also when empty;
- * enums without a value, unset messages, optional fields and oneofs are left out.
+ * optional fields and oneofs that are not set are left out. Enums without a value and unset messages are there in version
+ * 1, as the name of zero and as `null`, and left out in version 2.
  */
 export function jsonText(desc: DescMessage, message: Message): string {
   return writerOf(desc, 'jsonName')(message)
@@ -55,22 +57,26 @@ function compile(desc: DescMessage, naming: Naming): Write {
   }
   // Known before its members are compiled, so that a message may contain itself.
   compiled[naming].set(desc, write)
-  for (const member of desc.members) members.push(memberOf(member, naming))
+  // Bodies of events are the same in both versions.
+  const complete = naming === 'jsonName' && versionOfType(desc.typeName) === 'v1'
+  for (const member of desc.members) members.push(memberOf(member, naming, complete))
   return write
 }
 
-function memberOf(member: DescField | DescOneof, naming: Naming): WriteMember {
+function memberOf(member: DescField | DescOneof, naming: Naming, complete: boolean): WriteMember {
   if (member.kind === 'oneof') return oneofOf(member, naming)
   const { localName } = member
   const [first, next] = keysOf(member, naming)
   const write = writeOf(member, naming)
   if (member.presence !== implicit) {
+    const unset = complete && isPlainMessage(member)
     return (out, message) => {
       const value = message[localName]
-      return value === undefined ? out : out + (out.length === 1 ? first : next) + write(value)
+      if (value !== undefined) return out + (out.length === 1 ? first : next) + write(value)
+      return unset ? `${out + (out.length === 1 ? first : next)}null` : out
     }
   }
-  if (member.fieldKind === 'enum') {
+  if (member.fieldKind === 'enum' && !complete) {
     return (out, message) => {
       const value = message[localName]
       return value === 0 ? out : out + (out.length === 1 ? first : next) + write(value)
@@ -85,6 +91,11 @@ function memberOf(member: DescField | DescOneof, naming: Naming): WriteMember {
     }
   }
   return (out, message) => out + (out.length === 1 ? first : next) + write(message[localName])
+}
+
+/** Whether the field is a message without `optional`, of no oneof. */
+export function isPlainMessage(field: DescField): boolean {
+  return field.fieldKind === 'message' && !field.oneof && !field.proto.proto3Optional
 }
 
 function oneofOf(oneof: DescOneof, naming: Naming): WriteMember {

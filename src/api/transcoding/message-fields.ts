@@ -4,6 +4,7 @@ import { invalid } from '#lib/errors.ts'
 
 export type Values = Record<string, unknown>
 export type MessageField = DescField & { fieldKind: 'message' }
+export type ListField = DescField & { fieldKind: 'list' }
 
 type Oneof = { case: string | undefined; value?: unknown }
 

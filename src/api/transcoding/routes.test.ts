@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import type { DescMethod, DescService } from '@bufbuild/protobuf'
 import { Auth } from '#gen/pinfold/auth/v1/auth_pb.ts'
 import { SubscriptionsService } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
+import { Identities } from '#gen/pinfold/iam/v1/identities_pb.ts'
+import { RoleBindings } from '#gen/pinfold/iam/v1/role_bindings_pb.ts'
 import { AccountAssociationsService } from '#gen/pinfold/iam/v2/account_associations_pb.ts'
 import { ExternalGroupRoleMappingsService } from '#gen/pinfold/iam/v2/external_group_role_mappings_pb.ts'
 import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
@@ -12,6 +14,7 @@ import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { ArtifactsService } from '#gen/pinfold/libraries/v2/artifacts_pb.ts'
 import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
 import { PingService } from '#gen/pinfold/ping/v2/ping_pb.ts'
+import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { ImagesService } from '#gen/pinfold/registry/v2/images_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { AppError } from '#lib/errors.ts'
@@ -23,11 +26,14 @@ const services: DescService[] = [
   Auth,
   ExternalGroupRoleMappingsService,
   GroupsService,
+  Identities,
   IdentitiesService,
   IdentityProvidersService,
   ImagesService,
   PingService,
+  Registry,
   ReposService,
+  RoleBindings,
   SecurityTokenService,
   SubscriptionsService,
   TermsService,
@@ -92,6 +98,24 @@ test('verbs and fixed suffixes come before the greedy route', () => {
     ['GET /libraries/v2/artifacts/maven%3Aa%2Fb/versions', 'ListArtifactVersions artifact_id=maven:a/b'],
     ['GET /libraries/v2/artifacts/a/b/versions', 'nothing'],
     ['GET /libraries/v2/artifacts//versions', 'nothing'],
+  ]
+  for (const [request, expected] of cases) assert.equal(meaning(request), expected, request)
+})
+
+test('in version 1 the HTTP method tells what a uid is of, and words of the path come before a uid', () => {
+  const tag = `${repo}/${'c'.repeat(16)}`
+  const cases: [string, string][] = [
+    [`POST /registry/v1/tags/${repo}`, `CreateTag repo_id=${repo}`],
+    [`PUT /registry/v1/tags/${tag}`, `UpdateTag id=${tag}`],
+    [`GET /registry/v1/tags/${tag}/history`, `ListTagHistory parent_id=${tag}`],
+    [`GET /registry/v1/repos/${repo}/digest/sha256:ab/rawsbom`, `GetRawSbom repo_id=${repo} digest=sha256:ab`],
+    [`GET /registry/v1/repos/${repo}:syncstatus`, `GetSyncStatus repo_id=${repo}`],
+    [`GET /registry/v1/repos/${repo}`, 'allowed DELETE POST PUT'],
+    [`POST /registry/v1/repos/${repo}/deployment`, `CreateDeployment parent_id=${repo}`],
+    [`POST /iam/v1/rolebindings/${org}`, `Create parent=${org}`],
+    [`POST /iam/v1/rolebindings/batch/${org}`, `CreateBatch parent=${org}`],
+    ['GET /iam/v1/identities/lookup', 'Lookup'],
+    ['DELETE /iam/v1/identities/lookup', 'Delete id=lookup'],
   ]
   for (const [request, expected] of cases) assert.equal(meaning(request), expected, request)
 })

@@ -71,8 +71,9 @@ function routesOf<Entry extends { desc: DescMethod }>(entry: Entry): Route<Entry
   return [rule, ...rule.additionalBindings].map((each) => {
     const { httpMethod, path } = patternOf(each)
     const template = compileTemplate(path)
-    if (each.body !== '' && each.body !== '*' && fieldNamed(input, each.body)?.fieldKind !== 'message') {
-      throw new Error(`the body of ${path} is not a message field of ${input.typeName}`)
+    const body = fieldNamed(input, each.body)
+    if (each.body !== '' && each.body !== '*' && body?.fieldKind !== 'message' && body?.fieldKind !== 'list') {
+      throw new Error(`the body of ${path} is neither a message nor a list in ${input.typeName}`)
     }
     return { entry, binding: { httpMethod, path, body: each.body, fields: template.fields }, template }
   })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { create, type DescMessage, type DescMethod, type DescService, type Message } from '@bufbuild/protobuf'
 import { SecurityAdvisoryService } from '#gen/pinfold/advisory/v2/security_advisory_pb.ts'
+import { RoleBindings } from '#gen/pinfold/iam/v1/role_bindings_pb.ts'
 import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import { IdentitiesService } from '#gen/pinfold/iam/v2/identities_pb.ts'
 import { RolesService } from '#gen/pinfold/iam/v2/roles_pb.ts'
@@ -22,6 +23,7 @@ const services: DescService[] = [
   GroupsService,
   IdentitiesService,
   ReposService,
+  RoleBindings,
   RolesService,
   SecurityAdvisoryService,
   SecurityTokenService,
@@ -97,6 +99,25 @@ test('path, body and query make one request', () => {
       { identityMetadata: {}, updateMask: { paths: ['company'] } },
       '{"identity_metadata":{}}',
     ],
+  ])
+})
+
+test('a body that the contract has as a list is a bare list', () => {
+  reads([
+    [
+      'POST /iam/v1/rolebindings/batch/a',
+      { parent: 'a', roleBindings: [{ identity: 'b', role: 'c' }, {}] },
+      '[{"identity":"b","role":"c"},{}]',
+    ],
+    ['POST /iam/v1/rolebindings/batch/a', { parent: 'a' }, '[]'],
+  ])
+  assert.deepEqual(read('POST /iam/v1/rolebindings/batch/a', '[{"role":"c"}]').bodyKeys, [])
+  refuses([
+    ['POST /iam/v1/rolebindings/batch/a', 'role_bindings: must be a list'],
+    ['POST /iam/v1/rolebindings/batch/a', 'role_bindings: must be a list', '{"roleBindings":[]}'],
+    ['POST /iam/v1/rolebindings/batch/a', 'role_bindings[1]: must not be null', '[{},null]'],
+    ['POST /iam/v1/rolebindings/batch/a', 'role_bindings[0].role: must be a string', '[{"role":1}]'],
+    ['POST /iam/v1/rolebindings/batch/a?roleBindings=x', 'role_bindings: is set by the path or the body', '[]'],
   ])
 })
 

@@ -2,8 +2,16 @@
 import { create, type DescMessage, type DescMethod, type Message } from '@bufbuild/protobuf'
 import { invalid } from '#lib/errors.ts'
 import { resourceFieldOf } from './field-mask.ts'
-import { isJsonObject, parseBody, readJson } from './json-read.ts'
-import { childOf, fieldNamed, getField, type MessageField, setField, type Values } from './message-fields.ts'
+import { isJsonObject, parseBody, readJson, readJsonList } from './json-read.ts'
+import {
+  childOf,
+  fieldNamed,
+  getField,
+  type ListField,
+  type MessageField,
+  setField,
+  type Values,
+} from './message-fields.ts'
 import type { Variable } from './path-template.ts'
 import { bindQuery } from './query.ts'
 import type { Binding } from './routes.ts'
@@ -40,7 +48,11 @@ function readBody(method: DescMethod, binding: Binding, body: Buffer | undefined
   }
 
   const request = create(input)
-  const field = fieldNamed(input, binding.body) as MessageField
+  const field = fieldNamed(input, binding.body) as MessageField | ListField
+  if (field.fieldKind === 'list') {
+    setField(request, field, readJsonList(field, json), '')
+    return { request, bodyKeys: [] }
+  }
   setField(request, field, readJson(field.message, json), '')
   return { request, bodyKeys: keysOf(field.message, json) }
 }

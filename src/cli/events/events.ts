@@ -181,12 +181,8 @@ const deliveries: Command = {
   ],
   async run(terminal, options) {
     const { call, uid } = await target(terminal, options)
-    const limit = String(options.limit ?? 50)
-    if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > 200) {
-      throw new CliError(exitCodes.usage, '--limit must be a number from 1 to 200')
-    }
     const state = options.state === undefined ? {} : { state: states[options.state as keyof typeof states] }
-    const query = { page_size: limit, ...state }
+    const query = { page_size: limitOf(options), ...state }
     const page = (await call('GET', `${base}/${uid}/deliveries`, undefined, query)) as { deliveries?: Delivery[] }
     const items = page.deliveries ?? []
     const rows = items.map((one) => [one.uid, one.createTime, one.type || '(not kept)', one.state, resultOf(one)])
@@ -201,6 +197,48 @@ function resultOf({ lastAttempt, attemptCount, nextAttemptTime }: Delivery): str
   const next = nextAttemptTime ? `, again at ${nextAttemptTime}` : ''
   const count = (attemptCount ?? 1) > 1 ? `, attempt ${attemptCount}` : ''
   return `${result}${status ? ` (${status})` : ''} in ${durationMs} ms${count}${next}`
+}
+
+type Refusal = {
+  repository?: string
+  reference?: string
+  action: string
+  caller: string
+  remoteAddress?: string
+  code: string
+  reason: string
+  count: string
+  lastTime: string
+}
+
+const refusals: Command = {
+  name: 'refusals',
+  summary: 'List what the registry has refused in a group and below it, and why, latest first',
+  details: `A sample: the latest of an organisation are kept, and those of one hour that are alike are one line. Whoever may read
+the audit log sees it.`,
+  options: [
+    { ...parentOption, flags: '--group <group>' },
+    { flags: '--limit <count>', summary: 'How many: 50 unless given, 200 at most' },
+    ...common,
+  ],
+  async run(terminal, options) {
+    const { call, parent } = await target(terminal, { ...options, parent: options.group })
+    const query = { page_size: limitOf(options) }
+    const page = await call('GET', `/events/v2/refusals/${await parent()}`, undefined, query)
+    const items = (page as { refusals?: Refusal[] }).refusals ?? []
+    const rows = items.map((one) => {
+      const what = one.reference ? `${one.repository ?? ''}  ${one.reference}` : (one.repository ?? '')
+      const who = `${one.caller} (${one.remoteAddress ?? ''})`
+      return [one.lastTime, one.count, one.action, what || '(none of that name)', who, `${one.code}: ${one.reason}`]
+    })
+    show(terminal, options, { items }, [['LAST', 'TIMES', 'ACTION', 'WHAT', 'WHO', 'WHY'], ...rows])
+    return exitCodes.ok
+  },
+}
+
+function limitOf({ limit = '50' }: Options): string {
+  if (/^\d{1,3}$/.test(String(limit)) && Number(limit) >= 1 && Number(limit) <= 200) return String(limit)
+  throw new CliError(exitCodes.usage, '--limit must be a number from 1 to 200')
 }
 
 const replay: Command = {
@@ -233,5 +271,5 @@ const subscriptions: CommandGroup = {
 export const events: CommandGroup = {
   name: 'events',
   summary: 'What happens on the server, as it is told to others',
-  commands: [subscriptions, eventsListen],
+  commands: [subscriptions, eventsListen, refusals],
 }

@@ -1,6 +1,7 @@
 // Whether an event is what the server said, in the way that a receiver of deliveries finds out.
-import { createHash } from 'node:crypto'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
+import { digestOf } from '#lib/digest.ts'
 import { isAtOrBelow, isUid, top } from '#lib/uid.ts'
 import { CliError, exitCodes } from '../shape/command.ts'
 import { plain } from '../shape/plain-text.ts'
@@ -19,14 +20,14 @@ export function createEventVerifier(api: string, group: string): VerifyEvent {
       const { payload } = await jwtVerify(token, keys, {
         issuer: api,
         audience: 'customer',
-        algorithms: ['ES256'],
+        algorithms: [...signingAlgorithms],
         requiredClaims: ['sub', 'exp'],
       })
       const { sub = '', webhook } = payload
       const place = sub.startsWith(prefix) ? sub.slice(prefix.length) : ''
       const meant = group === '' ? place === top || isUid(place) : place === group
       if (!meant || !isAtOrBelow(attributes.group ?? '', place)) throw new Error('it is for somebody else')
-      const digest = `sha256:${createHash('sha256').update(data).digest('hex')}`
+      const digest = digestOf('sha256', Buffer.from(data))
       if ((webhook as { digest?: unknown } | undefined)?.digest !== digest) throw new Error('its body was changed')
       if (attributes.id !== id) throw new Error('its id was changed')
     } catch (error) {

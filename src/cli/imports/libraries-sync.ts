@@ -5,10 +5,10 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { chunks } from '#lib/chunks.ts'
 import { createOutgoing, OutgoingError } from '#lib/net/outgoing.ts'
+import { allPrivateAddresses } from '#lib/net/private-addresses.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { progressOf } from '../shape/progress.ts'
-import { configOf } from '../shape/settings.ts'
 import { type ImportRecord, type Outcome, type Problem, report, sayRefused, sendSome } from './import-batches.ts'
 import { importRules } from './library-record.ts'
 import { type LibrarySource, mavenRepository, mayPass, problemWith, pythonIndex, sourceUrl } from './library-sources.ts'
@@ -24,7 +24,7 @@ export const librariesSync: Command = {
   summary: 'Take in what an index of Python packages or a Maven repository says of libraries',
   details: `Versions are added and never taken away, and running it again changes only what is new. When it is broken off, the same
 command goes on where it stopped. A library that the source does not have, or tells nonsense of, is left out and named;
-the exit code is 1 then. Only https is asked, and private addresses only with PINFOLD_ALLOW_PRIVATE_ADDRESSES=on.
+the exit code is 1 then. The source may be at any address; http is asked on this machine only.
 
 ${operatorDetails}`,
   options: [
@@ -44,7 +44,7 @@ ${operatorDetails}`,
     outputOption,
   ],
   async run(terminal, options) {
-    const source = await sourceOf(terminal, options)
+    const source = await sourceOf(options)
     const names = await namesOf(terminal, options, source)
     const asked = options.all === true ? ['all', limitOf(options)] : names
     const id = hash('sha256', JSON.stringify([options.pythonIndex, options.mavenRepository, options.remediated, asked]))
@@ -142,16 +142,16 @@ async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-async function sourceOf(terminal: Terminal, options: Options): Promise<LibrarySource> {
+async function sourceOf(options: Options): Promise<LibrarySource> {
   const { pythonIndex: python, mavenRepository: maven } = options as Record<string, string | undefined>
   if ((python === undefined) === (maven === undefined)) {
     throw new CliError(exitCodes.usage, 'give either --python-index or --maven-repository')
   }
   const base = sourceUrl(python ?? maven ?? '', python === undefined ? '--maven-repository' : '--python-index')
-  const { allowPrivateAddresses: allowPrivate } = configOf(terminal.env, options)
   // What stays on this machine nobody else can read.
   const stays = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(base.hostname)
-  const outgoing = createOutgoing({ allowPrivate, allowHttp: allowPrivate && stays })
+  // Where the source is says whoever runs the command, and nobody else.
+  const outgoing = createOutgoing({ allowed: allPrivateAddresses, allowHttp: stays })
   const authorization = options.authorization === undefined ? '' : await headerIn(String(options.authorization))
   return python === undefined
     ? mavenRepository(base, outgoing, authorization)

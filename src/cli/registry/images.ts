@@ -3,6 +3,7 @@ import type { Command, CommandGroup } from '../shape/command.ts'
 import { registryOf } from '../shape/session.ts'
 import { pathsOf, type Repo } from './image-names.ts'
 import { commonOptions, imageOf, limitOf, show, sinceOf } from './image-options.ts'
+import { imagesDelete } from './images-delete.ts'
 import { imagesHistory } from './images-history.ts'
 
 const list: Command = {
@@ -60,6 +61,6 @@ const tags: Command = {
 
 export const images: CommandGroup = {
   name: 'images',
-  summary: 'Look at images, their tags and how these moved',
-  commands: [list, tags, imagesHistory],
+  summary: 'Look at images, their tags and how these moved, and delete them',
+  commands: [list, tags, imagesHistory, imagesDelete],
 }

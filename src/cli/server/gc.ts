@@ -1,5 +1,6 @@
 import type { Command } from '../shape/command.ts'
 import { operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import { size } from '../shape/plain-text.ts'
 
 export const gc: Command = {
   name: 'gc',
@@ -24,13 +25,4 @@ ${operatorDetails}`,
       return 0
     })
   },
-}
-
-/** In the largest unit that leaves a number above one. */
-function size(bytes: unknown): string {
-  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
-  let value = Number(bytes)
-  let unit = 0
-  for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024
-  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`
 }

@@ -7,9 +7,9 @@ export const migrate: Command = {
   options: settingOptions('data', 'database'),
   async run(terminal, options) {
     const config = configOf(terminal.env, options)
-    const { createApp } = await import('#create-app.ts')
-    const app = await createApp(config)
-    await app.close()
+    const { openDatabase } = await import('#open-database.ts')
+    const opened = await openDatabase(config)
+    await opened.close()
     terminal.print('the database is up to date')
     return exitCodes.ok
   },

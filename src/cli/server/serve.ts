@@ -1,7 +1,10 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Server } from '#api/server.ts'
+import type { App } from '#app.ts'
 import type { Config } from '#config.ts'
 import { readFact, writeFact } from '#db/facts.ts'
+import { livingNode } from '#db/nodes.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
 import { type Command, exitCodes } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
@@ -11,7 +14,7 @@ export const serve: Command = {
   name: 'serve',
   summary: 'Serve the API over REST and gRPC on one port',
   details: `Prints "ready" and the URL once it serves; logs go to standard error as JSON lines.
-SIGTERM or SIGINT lets requests in flight finish, for PINFOLD_DRAIN_MS at most, then deliveries, for as long at most, and
+SIGTERM, SIGINT or SIGHUP lets requests in flight finish, then deliveries, for PINFOLD_DRAIN_MS at most all together, and
 then ends it.
 Every setting that has no option here is an environment variable; see pinfold config.`,
   options: [
@@ -34,21 +37,34 @@ Every setting that has no option here is an environment variable; see pinfold co
     const server = await startServer(app).catch((error: unknown) => {
       throw explain(error, config.listen)
     })
+    await checkNeighbours(app, server).catch(async (error: unknown) => {
+      await server.close()
+      throw error
+    })
+    const workers = await startWorkers(app, { server })
+    // Now that others can see this server: the key may have been replaced until then, and no longer.
+    if ((await readFact(app.db, 'master_key')) !== app.sealer.fingerprint) {
+      await server.close()
+      await workers.close()
+      throw new Error('the master key was replaced while the server started; start it with the new one')
+    }
     await app.db.tx(async (tx) => {
       await writeFact(tx, 'url', server.url)
       await writeFact(tx, 'local_url', server.localUrl)
     })
-    const workers = await startWorkers(app, { server })
     const filled = options.demo === true && (await fillDemo(app, server))
     if (options.demo && !filled) terminal.say('pinfold: there are organisations already, so the demo was not added')
+    // Whoever reads the next line may ask at once.
+    const asked = terminal.untilAsked()
     terminal.print(`ready ${server.url}`)
-    app.log.info('serving', { url: server.url, engine: app.db.engine })
+    app.log.info('serving', { url: server.url, engine: app.db.engine, metrics: server.metricsUrl })
     if (isFirst) terminal.print(firstSteps(server.url, config, filled))
-    await terminal.untilAsked()
+    await asked
     app.log.info('draining')
-    // What is being answered may wait for a duty, so the duties end last.
+    // What is being answered may wait for a duty, so the duties end last, with what is left of the time for both.
+    const until = performance.now() + config.drainMs
     await server.close()
-    await workers.close()
+    await workers.close(Math.max(0, until - performance.now()))
     return exitCodes.ok
   },
 }
@@ -60,6 +76,15 @@ function stayAlone({ database, data }: Config): Disposable {
   const lock = takeServeLock(join(data, 'serve.lock'))
   if (!lock) throw new Error(`another server uses the data folder ${data}; several nodes need PostgreSQL`)
   return { [Symbol.dispose]: () => lock.release() }
+}
+
+/** Tokens name the URL, so servers that share a database have the same; it may change when no other one is there. */
+async function checkNeighbours({ db, config }: App, { url }: Server): Promise<void> {
+  const other = db.shared ? await livingNode(db, (node) => node.url !== url, config.leaseMs) : undefined
+  if (!other) return
+  throw new Error(
+    `another server uses this database as ${other.url}, and this one would be ${url}; give both the same PINFOLD_URL, or stop the other one first`,
+  )
 }
 
 const problems: Record<string, string> = {

@@ -12,6 +12,8 @@ export type Terminal = {
   say(line: string): void
   /** Shows one line in place of the last one, where there is a screen for it; an empty text takes it away. */
   status?(line: string): void
+  /** What somebody answers to a question, where there is somebody to ask. */
+  ask?(question: string): Promise<string>
   /** Resolves when the process is asked to end. */
   untilAsked(): Promise<void>
 }

@@ -5,11 +5,12 @@ import { join } from 'node:path'
 import { startServer } from '#api/server.ts'
 import type { App } from '#app.ts'
 import { baseUrl, type Config } from '#config.ts'
-import { createApp } from '#create-app.ts'
+import { createApp, openIssuer } from '#create-app.ts'
 import { readFact } from '#db/facts.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { codes } from '#lib/errors.ts'
+import { NotServedYet } from '#open-database.ts'
 import { dutiesOfCommands, startWorkers } from '#workers.ts'
 import { ApiError, type Body, send } from './api-client.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
@@ -31,7 +32,8 @@ export type OperatorApi = {
 /** A command may take longer than a token lasts. */
 const renewMs = 20 * 60_000
 
-type Target = { app: App; origin: string; audience: string; ownMachine: boolean }
+type Issuer = Pick<App, 'db' | 'keyring' | 'clock'>
+type Target = { app: Issuer; origin: string; audience: string; ownMachine: boolean }
 
 /** Runs `work` with the operator's rights; afterwards nothing of it is left open. */
 export async function withOperator<T>(
@@ -45,10 +47,16 @@ export async function withOperator<T>(
   const remote = config.database === '' ? '' : baseUrl(terminal.env.PINFOLD_API ?? '', 'PINFOLD_API')
   const lock = config.database === '' ? lockOf(config) : undefined
   if (lock) opened.defer(() => lock.release())
-  const app = opened.adopt(await createApp(config), (one) => one.close())
 
   const serves = config.database === '' ? lock === undefined : remote !== ''
-  if (!serves) return await work(apiOf(await serveHere(app, opened)))
+  if (!serves) {
+    const here = opened.adopt(await createApp(config), (one) => one.close())
+    return await work(apiOf(await serveHere(here, opened)))
+  }
+  const issuer = await openIssuer(config).catch((error: unknown) => {
+    throw error instanceof NotServedYet && remote === '' ? busy(config.data) : error
+  })
+  const app = opened.adopt(issuer, (one) => one.close())
   const url = await readFact(app.db, 'url')
   const local = await readFact(app.db, 'local_url')
   if (remote !== '') return await work(apiOf({ app, origin: remote, audience: url ?? remote, ownMachine: false }))

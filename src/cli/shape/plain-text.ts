@@ -17,3 +17,12 @@ export function table(rows: readonly (readonly string[])[]): string[] {
       .trimEnd(),
   )
 }
+
+/** Bytes in the largest unit that leaves a number above one. */
+export function size(bytes: unknown): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
+  let value = Number(bytes)
+  let unit = 0
+  for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`
+}

@@ -14,6 +14,15 @@ import { migration as stream } from './0011-stream.ts'
 import { migration as imageContents } from './0012-image-contents.ts'
 import { migration as duties } from './0013-duties.ts'
 import { migration as ledger } from './0014-ledger.ts'
+import { migration as walks } from './0015-walks.ts'
+import { migration as quotas } from './0016-quotas.ts'
+import { migration as consent } from './0018-consent.ts'
+import { migration as digestUsage } from './0019-digest-usage.ts'
+import { migration as refusals } from './0020-refusals.ts'
+import { migration as tagsWithoutDigest } from './0021-tags-without-digest.ts'
+import { migration as registrySettings } from './0022-registry-settings.ts'
+import { migration as nestedIndexes } from './0023-nested-indexes.ts'
+import { migration as optionalDefaultRoles } from './0024-optional-default-roles.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -32,4 +41,13 @@ export const migrations: readonly Migration[] = [
   imageContents,
   duties,
   ledger,
+  walks,
+  quotas,
+  consent,
+  digestUsage,
+  refusals,
+  tagsWithoutDigest,
+  registrySettings,
+  nestedIndexes,
+  optionalDefaultRoles,
 ]

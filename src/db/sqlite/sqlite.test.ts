@@ -35,6 +35,22 @@ test('concurrent transactions share commits, and a batch has a bound', async () 
   assert.equal(await count(db), 600)
 })
 
+test('a chain of reads lets others run', async () => {
+  await using opened = await open()
+  const { db } = opened
+  let others = 0
+  const again = (): void => {
+    if (++others < 3) setImmediate(again)
+  }
+  setImmediate(again)
+  let reads = 0
+  while (others < 3 && reads < 500_000) {
+    await db.get(sql`SELECT 1 AS one`)
+    reads++
+  }
+  assert.equal(others, 3, `after ${reads} reads`)
+})
+
 test('a work that may reach the disk later waits for it only with one that must', async () => {
   await using opened = await open()
   const { db } = opened

@@ -21,6 +21,7 @@ export function openSqlite(file: string): Db {
   // A commit that is also a checkpoint could not finish that while a reader looks at what was before.
   const [beforeCommit, afterCommit] = [snapshot.end, checkpoints.note]
   const queue = new WriteQueue({ writer, commits, beforeCommit, afterCommit })
+  const turns = shareTurns()
   let closed = false
 
   return {
@@ -29,12 +30,16 @@ export function openSqlite(file: string): Db {
 
     async all<T>(query: Sql) {
       guard.outside('all')
-      return snapshot.all<T>(query)
+      const rows = snapshot.all<T>(query)
+      await turns.letOthersRun()
+      return rows
     },
 
     async get<T>(query: Sql) {
       guard.outside('get')
-      return snapshot.all<T>(query)[0]
+      const [row] = snapshot.all<T>(query)
+      await turns.letOthersRun()
+      return row
     },
 
     async tx<T>(work: (tx: Tx) => Promise<T>, { durability }: TxOptions = {}): Promise<T> {
@@ -69,6 +74,29 @@ export function openSqlite(file: string): Db {
       snapshot.end()
       reader.close()
       writer.close()
+    },
+  }
+}
+
+const turnMs = 20
+
+/**
+ * A query here is done when it is asked, so a chain of them would run to its end before the event loop turns. Whoever has
+ * had a turn for long enough waits for the next one.
+ */
+function shareTurns(): { letOthersRun(): Promise<void> | undefined } {
+  let began: number | undefined
+  const turned = (): void => {
+    began = undefined
+  }
+  return {
+    letOthersRun() {
+      if (began === undefined) {
+        began = performance.now()
+        setImmediate(turned)
+        return undefined
+      }
+      return performance.now() - began < turnMs ? undefined : new Promise((resolve) => setImmediate(resolve))
     },
   }
 }

@@ -1,19 +1,24 @@
 import type { Service } from '#app.ts'
 import { AuditService } from '#gen/pinfold/control/events/v1/audit_pb.ts'
 import { DeliveriesService } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
+import { RefusalsService } from '#gen/pinfold/control/events/v1/refusals_pb.ts'
 import { EventStreamService } from '#gen/pinfold/control/events/v1/stream_pb.ts'
+import { Subscriptions } from '#gen/pinfold/events/v1/subscriptions_pb.ts'
 import { SubscriptionsService } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
 import type { EventBody } from '#lib/events/event-body.ts'
 import { audit } from './audit/audit.control.ts'
 import { deliveries, deliveryEvents } from './delivery/deliveries.control.ts'
 import { registryEvents } from './outbox/registry-events.control.ts'
+import { refusals } from './refusals/refusals.control.ts'
 import { eventStream } from './stream/stream.control.ts'
 import { subscriptionEvents, subscriptions } from './subscriptions/subscriptions.v2.ts'
 
 export const services: readonly Service[] = [
   { desc: SubscriptionsService, handlers: subscriptions },
+  { desc: Subscriptions, handlers: {} },
   { desc: AuditService, handlers: audit },
   { desc: DeliveriesService, handlers: deliveries },
+  { desc: RefusalsService, handlers: refusals },
   { desc: EventStreamService, handlers: eventStream },
 ]
 

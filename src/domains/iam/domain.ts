@@ -1,4 +1,15 @@
 import type { Service } from '#app.ts'
+import { PendingBindingsService } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
+import { QuotasService } from '#gen/pinfold/control/quotas/v1/quotas_pb.ts'
+import { GroupAccountAssociations } from '#gen/pinfold/iam/v1/account_associations_pb.ts'
+import { ExternalGroupRoleMappings } from '#gen/pinfold/iam/v1/external_group_role_mappings_pb.ts'
+import { GroupInvites } from '#gen/pinfold/iam/v1/group_invites_pb.ts'
+import { Groups } from '#gen/pinfold/iam/v1/groups_pb.ts'
+import { Identities } from '#gen/pinfold/iam/v1/identities_pb.ts'
+import { IdentityProviders } from '#gen/pinfold/iam/v1/identity_providers_pb.ts'
+import { RoleBindings } from '#gen/pinfold/iam/v1/role_bindings_pb.ts'
+import { Roles } from '#gen/pinfold/iam/v1/roles_pb.ts'
+import { Terms } from '#gen/pinfold/iam/v1/terms_pb.ts'
 import { AccountAssociationsService } from '#gen/pinfold/iam/v2/account_associations_pb.ts'
 import { ExternalGroupRoleMappingsService } from '#gen/pinfold/iam/v2/external_group_role_mappings_pb.ts'
 import { GroupInvitesService } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
@@ -9,14 +20,28 @@ import { RoleBindingsService } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
 import { RolesService } from '#gen/pinfold/iam/v2/roles_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import type { EventBody } from '#lib/events/event-body.ts'
+import { accountAssociationEventsV1, accountAssociationsV1 } from './accounts/account-associations.v1.ts'
 import { accountAssociationEvents, accountAssociations } from './accounts/account-associations.v2.ts'
+import { groupEventsV1, groupsV1 } from './groups/groups.v1.ts'
 import { groupEvents, groups } from './groups/groups.v2.ts'
+import { identitiesV1, identityEventsV1 } from './identities/identities.v1.ts'
 import { identities, identityEvents } from './identities/identities.v2.ts'
+import {
+  externalGroupRoleMappingsV1,
+  groupMappingEventsV1,
+} from './identity-providers/external-group-role-mappings.v1.ts'
 import { externalGroupRoleMappings, groupMappingEvents } from './identity-providers/external-group-role-mappings.v2.ts'
+import { identityProviderEventsV1, identityProvidersV1 } from './identity-providers/identity-providers.v1.ts'
 import { identityProviderEvents, identityProviders } from './identity-providers/identity-providers.v2.ts'
+import { groupInviteEventsV1, groupInvitesV1 } from './invites/group-invites.v1.ts'
 import { groupInviteEvents, groupInvites } from './invites/group-invites.v2.ts'
+import { organizationQuotas, quotaEvents } from './quotas/quotas.control.ts'
+import { pendingBindings } from './roles/pending-bindings.control.ts'
+import { roleBindingEventsV1, roleBindingsV1 } from './roles/role-bindings.v1.ts'
 import { roleBindingEvents, roleBindings } from './roles/role-bindings.v2.ts'
+import { roleEventsV1, rolesV1 } from './roles/roles.v1.ts'
 import { roleEvents, roles } from './roles/roles.v2.ts'
+import { termsEventsV1, termsV1 } from './terms/terms.v1.ts'
 import { terms, termsEvents } from './terms/terms.v2.ts'
 
 export const services: readonly Service[] = [
@@ -24,11 +49,22 @@ export const services: readonly Service[] = [
   { desc: IdentitiesService, handlers: identities },
   { desc: RolesService, handlers: roles },
   { desc: RoleBindingsService, handlers: roleBindings },
+  { desc: PendingBindingsService, handlers: pendingBindings },
   { desc: IdentityProvidersService, handlers: identityProviders },
   { desc: ExternalGroupRoleMappingsService, handlers: externalGroupRoleMappings },
   { desc: GroupInvitesService, handlers: groupInvites },
   { desc: AccountAssociationsService, handlers: accountAssociations },
   { desc: TermsService, handlers: terms },
+  { desc: QuotasService, handlers: organizationQuotas },
+  { desc: Groups, handlers: groupsV1 },
+  { desc: Identities, handlers: identitiesV1 },
+  { desc: Roles, handlers: rolesV1 },
+  { desc: RoleBindings, handlers: roleBindingsV1 },
+  { desc: IdentityProviders, handlers: identityProvidersV1 },
+  { desc: ExternalGroupRoleMappings, handlers: externalGroupRoleMappingsV1 },
+  { desc: GroupInvites, handlers: groupInvitesV1 },
+  { desc: GroupAccountAssociations, handlers: accountAssociationsV1 },
+  { desc: Terms, handlers: termsV1 },
 ]
 
 export const eventBodies: readonly EventBody[] = [
@@ -41,4 +77,14 @@ export const eventBodies: readonly EventBody[] = [
   ...groupInviteEvents,
   ...accountAssociationEvents,
   ...termsEvents,
+  ...quotaEvents,
+  ...groupEventsV1,
+  ...roleEventsV1,
+  ...identityEventsV1,
+  ...roleBindingEventsV1,
+  ...identityProviderEventsV1,
+  ...groupMappingEventsV1,
+  ...groupInviteEventsV1,
+  ...accountAssociationEventsV1,
+  ...termsEventsV1,
 ]

@@ -1,10 +1,12 @@
 import type { Service } from '#app.ts'
 import { ArtifactControlService } from '#gen/pinfold/control/libraries/v1/artifacts_pb.ts'
+import { Artifacts } from '#gen/pinfold/libraries/v1/artifacts_pb.ts'
 import { ArtifactsService } from '#gen/pinfold/libraries/v2/artifacts_pb.ts'
 import { artifactImports } from './artifact-imports.control.ts'
 import { artifacts } from './artifacts.v2.ts'
 
 export const services: readonly Service[] = [
   { desc: ArtifactsService, handlers: artifacts },
+  { desc: Artifacts, handlers: {} },
   { desc: ArtifactControlService, handlers: artifactImports },
 ]

@@ -1,6 +1,7 @@
 import type { Service } from '#app.ts'
 import { BlobControlService } from '#gen/pinfold/control/registry/v1/blobs_pb.ts'
 import { LedgersService } from '#gen/pinfold/control/registry/v1/ledgers_pb.ts'
+import { RepoUsageService } from '#gen/pinfold/control/registry/v1/repo_usage_pb.ts'
 import { TagHistoryService } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { ImagesService } from '#gen/pinfold/registry/v2/images_pb.ts'
@@ -8,21 +9,34 @@ import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
 import type { EventBody } from '#lib/events/event-body.ts'
 import { collection } from './blobs/collection.control.ts'
+import { deploymentsV1 } from './deployments/deployments.v1.ts'
+import { imagesV1 } from './images/images.v1.ts'
 import { images } from './images/images.v2.ts'
+import { reportsV1 } from './images/reports.v1.ts'
 import { ledgerEvents, ledgers } from './ledgers/ledgers.control.ts'
-import { registryV1, repoEventsV1 } from './repos/repos.v1.ts'
+import { repoUsages } from './repos/repo-usage.control.ts'
+import { repoEventsV1, reposV1 } from './repos/repos.v1.ts'
 import { repoEvents, repos } from './repos/repos.v2.ts'
+import { settingsV1 } from './settings/settings.v1.ts'
 import { tagHistory } from './tags/tag-history.control.ts'
+import { tagEventsV1, tagsV1 } from './tags/tags.v1.ts'
 import { tagEvents, tags } from './tags/tags.v2.ts'
 
 export const services: readonly Service[] = [
   { desc: ReposService, handlers: repos },
+  { desc: RepoUsageService, handlers: repoUsages },
   { desc: TagsService, handlers: tags },
   { desc: TagHistoryService, handlers: tagHistory },
   { desc: LedgersService, handlers: ledgers },
   { desc: BlobControlService, handlers: collection },
   { desc: ImagesService, handlers: images },
-  { desc: Registry, handlers: registryV1 },
+  { desc: Registry, handlers: { ...reposV1, ...tagsV1, ...imagesV1, ...reportsV1, ...settingsV1, ...deploymentsV1 } },
 ]
 
-export const eventBodies: readonly EventBody[] = [...repoEvents, ...repoEventsV1, ...tagEvents, ...ledgerEvents]
+export const eventBodies: readonly EventBody[] = [
+  ...repoEvents,
+  ...repoEventsV1,
+  ...tagEvents,
+  ...tagEventsV1,
+  ...ledgerEvents,
+]

@@ -2,9 +2,7 @@ import type { Resource } from '#lib/resource.ts'
 import { imageType } from './images/images.model.ts'
 import { deletedRepoType } from './ledgers/deleted-repos.model.ts'
 import { repoType } from './repos/repos.model.ts'
-import { tagType, visibleShapes } from './tags/tags.model.ts'
-
-const everyShape = -1
+import { everyShape, tagType, visibleShapes } from './tags/tags.model.ts'
 
 export const resources: readonly Resource[] = [
   {

@@ -1,7 +1,10 @@
 import type { Service } from '#app.ts'
+import { SecurityAdvisory } from '#gen/pinfold/advisory/v1/security_advisory_pb.ts'
 import { SecurityAdvisoryService } from '#gen/pinfold/advisory/v2/security_advisory_pb.ts'
 import { VulnerabilityControlService } from '#gen/pinfold/control/advisory/v1/vulnerabilities_pb.ts'
 import { AdvisoryControlService } from '#gen/pinfold/control/vulnerabilities/v1/advisories_pb.ts'
+import { Vulnerabilities } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
+import { Advisories } from '#gen/pinfold/vulnerabilities/v1/advisories_pb.ts'
 import { AdvisoriesService } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
 import { advisoryControl } from './advisories/advisories.control.ts'
 import { advisories } from './advisories/advisories.v2.ts'
@@ -9,10 +12,14 @@ import { listDocuments } from './documents/documents.v2.ts'
 import { vulnerabilityControl } from './metadata/vulnerabilities.control.ts'
 import { listVulnerabilityMetadata } from './metadata/vulnerabilities.v2.ts'
 import { listResolvedVulnsReports } from './reports/resolved-reports.v2.ts'
+import { vulnReports } from './reports/vuln-reports.v1.ts'
 
 export const services: readonly Service[] = [
   { desc: AdvisoriesService, handlers: advisories },
   { desc: AdvisoryControlService, handlers: advisoryControl },
   { desc: SecurityAdvisoryService, handlers: { listDocuments, listVulnerabilityMetadata, listResolvedVulnsReports } },
   { desc: VulnerabilityControlService, handlers: vulnerabilityControl },
+  { desc: Advisories, handlers: {} },
+  { desc: SecurityAdvisory, handlers: {} },
+  { desc: Vulnerabilities, handlers: vulnReports },
 ]

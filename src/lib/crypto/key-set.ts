@@ -33,6 +33,15 @@ export function readKeySet(document: unknown): KeySet | undefined {
   return { keys: document.keys.slice(0, maxKeys).flatMap((key) => readKey(key) ?? []) }
 }
 
+/** The same of a text; empty for one that is no JWK Set. */
+export function readKeySetText(text: string): KeySet {
+  try {
+    return readKeySet(JSON.parse(text)) ?? { keys: [] }
+  } catch {
+    return { keys: [] }
+  }
+}
+
 function readKey(jwk: unknown): PublicJwk | undefined {
   if (!isObject(jwk) || typeof jwk.kty !== 'string') return undefined
   const kind = kinds.get(jwk.kty === 'RSA' ? 'RSA' : `${jwk.kty} ${jwk.crv}`)

@@ -1,5 +1,16 @@
-import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
+import { hkdfSync, randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 
 const keyBytes = 32
@@ -12,30 +23,81 @@ export function parseMasterKey(text: string): Buffer {
   return key
 }
 
-/** Reads `master.key` of the data folder, or makes it: for its owner only, on disk before anything is encrypted with it. */
-export function openMasterKey(folder: string): Buffer {
+/** Tells keys apart without saying anything about them. */
+export function fingerprintOf(masterKey: Uint8Array): string {
+  return Buffer.from(hkdfSync('sha256', masterKey, 'pinfold', 'fingerprint', 8)).toString('hex')
+}
+
+const fileOf = (folder: string) => join(folder, 'master.key')
+/** The next key, while a rotation is under way. */
+const nextOf = (folder: string) => join(folder, 'master.key.new')
+
+/** The key in the data folder; `undefined` when there is none. */
+export const readMasterKey = (folder: string): Buffer | undefined => readKey(fileOf(folder))
+
+/** The key that a rotation which did not come to its end has left behind. */
+export const readNextMasterKey = (folder: string): Buffer | undefined => readKey(nextOf(folder))
+
+/** Makes the key of a data folder, unless another process was first; then that is the one. */
+export function makeMasterKey(folder: string): Buffer {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const file = join(folder, 'master.key')
-  const read = () => parseMasterKey(readFileSync(file, 'utf8'))
-  try {
-    return read()
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-  }
+  const file = fileOf(folder)
   const draft = `${file}.${randomBytes(6).toString('hex')}`
-  const fd = openSync(draft, 'wx', 0o600)
-  writeSync(fd, `${randomBytes(keyBytes).toString('base64')}\n`)
-  fsyncSync(fd)
-  closeSync(fd)
+  writeKey(draft, randomBytes(keyBytes))
   try {
-    linkSync(draft, file) // fails when another process was first; then its key is the one
+    linkSync(draft, file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
     unlinkSync(draft)
   }
-  const dir = openSync(folder, 'r')
-  fsyncSync(dir)
-  closeSync(dir)
-  return read()
+  syncFolder(folder)
+  return readMasterKey(folder)!
+}
+
+/** Puts a new key beside the present one, on disk before anything is encrypted with it. */
+export function stageMasterKey(folder: string): Buffer {
+  const file = nextOf(folder)
+  // Nothing is encrypted under one that is there: whoever opens the database puts such a key in its place first.
+  rmSync(file, { force: true })
+  const key = randomBytes(keyBytes)
+  writeKey(file, key)
+  syncFolder(folder)
+  return key
+}
+
+/** Puts the new key in the place of the old one, which older backups need; answers with the file that has it now. */
+export function promoteMasterKey(folder: string): string | undefined {
+  const old = readMasterKey(folder)
+  const kept = old && `${fileOf(folder)}.old-${fingerprintOf(old)}`
+  if (kept !== undefined) {
+    rmSync(kept, { force: true })
+    linkSync(fileOf(folder), kept)
+  }
+  renameSync(nextOf(folder), fileOf(folder))
+  syncFolder(folder)
+  return kept
+}
+
+function readKey(file: string): Buffer | undefined {
+  try {
+    return parseMasterKey(readFileSync(file, 'utf8'))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new Error(`${file} cannot be read: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+/** For its owner only. */
+function writeKey(file: string, key: Buffer): void {
+  const fd = openSync(file, 'wx', 0o600)
+  writeSync(fd, `${key.toString('base64')}\n`)
+  fsyncSync(fd)
+  closeSync(fd)
+}
+
+function syncFolder(folder: string): void {
+  const fd = openSync(folder, 'r')
+  fsyncSync(fd)
+  closeSync(fd)
 }

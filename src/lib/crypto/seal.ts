@@ -1,10 +1,15 @@
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
 
+import { fingerprintOf } from './master-key.ts'
+import type { Purpose } from './sealed-columns.ts'
+
 /** Encrypts and authenticates under keys that are derived from the master key, one for each purpose. */
 export type Sealer = {
-  seal(purpose: string, plain: Uint8Array): Buffer
+  /** Of the master key. */
+  readonly fingerprint: string
+  seal(purpose: Purpose, plain: Uint8Array): Buffer
   /** `undefined` when the bytes were not sealed by this key for this purpose. */
-  unseal(purpose: string, sealed: Uint8Array): Buffer | undefined
+  unseal(purpose: Purpose, sealed: Uint8Array): Buffer | undefined
 }
 
 const nonceLength = 12
@@ -23,6 +28,7 @@ export function createSealer(masterKey: Uint8Array): Sealer {
   }
 
   return {
+    fingerprint: fingerprintOf(masterKey),
     seal(purpose, plain) {
       const nonce = randomBytes(nonceLength)
       const cipher = createCipheriv('aes-256-gcm', keyOf(purpose), nonce)

@@ -42,9 +42,11 @@ export function eventBody<D extends DescMethod | DescMessage, T>(
   return { of, kind, toMessage }
 }
 
-/** The same for a deletion whose request says no more than what is to be deleted. */
+/** The same for a deletion whose request says no more than what is to be deleted; version 1 calls it `id`. */
 export function deletionBody<D extends DescMethod>(
-  of: MessageShape<D['input']> extends { uid: string } ? D : never,
+  of: MessageShape<D['input']> extends { uid: string } | { id: string } ? D : never,
 ): EventBody {
-  return { of, kind: aDeletion.kind, toMessage: ({ uid }: { uid: string }) => create(of.input, { uid } as never) }
+  const [member] = of.input.fields
+  const toMessage = ({ uid }: { uid: string }) => create(of.input, { [member!.localName]: uid } as never)
+  return { of, kind: aDeletion.kind, toMessage }
 }

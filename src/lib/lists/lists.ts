@@ -78,7 +78,8 @@ export async function wholeList<C extends { signal: AbortSignal }, T extends { u
   }
 }
 
-const everywhere: UidpFilter = { ancestorsOf: '', descendantsOf: '', childrenOf: '', inRoot: false, ids: [] }
+/** A filter that lets everything through. */
+export const everywhere: UidpFilter = { ancestorsOf: '', descendantsOf: '', childrenOf: '', inRoot: false, ids: [] }
 
 function emptyIfUnseen<T>(error: unknown): Listed<T, number | undefined> {
   if (error instanceof AppError && (error.code === 'NOT_FOUND' || error.code === 'PERMISSION_DENIED')) {

@@ -39,7 +39,7 @@ const tokenLifetime = 3 * 24 * 60 * 60 * 1000
 const tokenPurpose = 'page-token'
 const tokenVersion = 2
 
-const synonyms: Record<string, string> = { created_at: 'createTime', updated_at: 'updateTime' }
+const synonyms: Record<string, string> = { createdAt: 'createTime', updatedAt: 'updateTime' }
 
 type Token = { v: number; b: string; k: string; u: string; t: number }
 
@@ -72,7 +72,8 @@ function readOrder(orderBy: string, fields: Readonly<Record<string, Field>>): Pa
   if (more.length > 0 || (direction !== 'asc' && direction !== 'desc')) {
     throw invalid({ field: 'order_by', description: 'must be one field, optionally followed by asc or desc' })
   }
-  const key = synonyms[name] ?? camelCase(name)
+  const member = camelCase(name)
+  const key = synonyms[member] ?? member
   const field = Object.hasOwn(fields, key) ? fields[key] : undefined
   if (!field?.sort) {
     const known = Object.entries(fields).flatMap(([member, { sort }]) => (sort ? [snakeCase(member)] : []))

@@ -1,17 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AppError } from '../errors.ts'
-import { createLimits } from './limits.ts'
+import { createLimits, type LimitKind } from './limits.ts'
 
 /** Limits with a clock that the test sets, and how many seconds a refusal asks to wait; 0 for none. */
-function limitsOf(source: number) {
+function limitsOf(source: number, maxKeys?: number) {
   let now = 0
-  const limits = createLimits({ source, issuer: source }, () => now)
+  const limits = createLimits(
+    { source, issuer: source, identity: source, request: source, refusal: source },
+    () => now,
+    maxKeys,
+  )
   return {
     pass(ms: number): void {
       now += ms
     },
-    wait(kind: 'source' | 'issuer', key: string): number {
+    wait(kind: LimitKind, key: string): number {
       try {
         limits.check(kind, key)
         return 0
@@ -65,4 +69,22 @@ test('kinds and keys do not share a limit; addresses of one network do', () => {
   assert.ok(wait('source', '192.0.2.1') > 0)
   assert.equal(wait('source', '::1'), 0)
   assert.equal(wait('source', 'fe80::1%eth0'), 0)
+})
+
+test('the name that nobody has used for longest is forgotten first, not the oldest', () => {
+  const { wait } = limitsOf(1, 3)
+  for (const name of ['a', 'b', 'c']) assert.equal(wait('issuer', name), 0)
+  // Being refused is a use as well.
+  assert.ok(wait('issuer', 'a') > 0)
+  assert.equal(wait('issuer', 'd'), 0)
+  assert.ok(wait('issuer', 'a') > 0)
+  assert.ok(wait('issuer', 'c') > 0)
+  assert.equal(wait('issuer', 'b'), 0, 'it was forgotten')
+})
+
+test('many names of one kind free none of another', () => {
+  const { wait } = limitsOf(1, 3)
+  assert.equal(wait('refusal', '192.0.2.1'), 0)
+  for (let i = 0; i < 10; i++) assert.equal(wait('request', `198.51.100.${i}`), 0)
+  assert.ok(wait('refusal', '192.0.2.1') > 0)
 })

@@ -1,38 +1,65 @@
 import { isIPv6 } from 'node:net'
-import { tooMany } from '../errors.ts'
+import { AppError, tooMany } from '../errors.ts'
 
-export type LimitKind = 'source' | 'issuer'
+/**
+ * What is counted at the doors that need no token of ours: by client address the exchanges, the requests of strangers and
+ * the credentials that were refused, by identity, and by organisation and outside issuer, the tokens that were accepted.
+ */
+export type LimitKind = 'source' | 'request' | 'refusal' | 'issuer' | 'identity'
 
-/** How often each client address, and each outside issuer, may ask at a door that needs no token of ours. */
+/** How often each of them may be, in a minute. */
 export type Limits = {
-  /** Counts one request; throws RESOURCE_EXHAUSTED with RetryInfo when there were too many. */
+  /** Counts one; throws RESOURCE_EXHAUSTED with RetryInfo when there were too many. */
   check(kind: LimitKind, key: string): void
 }
 
 type Bucket = { tokens: number; filledAt: number }
 
-const maxBuckets = 100_000
+const mostKeys = 50_000
+const byAddress: readonly LimitKind[] = ['source', 'request', 'refusal']
 
 /** Token buckets: a minute's worth at once, refilled evenly. `monotonic` gives milliseconds. */
-export function createLimits(perMinute: Record<LimitKind, number>, monotonic: () => number): Limits {
-  const buckets = new Map<string, Bucket>()
-  return {
-    check(kind, key) {
-      const size = perMinute[kind]
-      const name = `${kind} ${kind === 'source' ? networkOf(key) : key}`
-      const now = monotonic()
-      const bucket = buckets.get(name) ?? { tokens: size, filledAt: now }
-      bucket.tokens = Math.min(size, bucket.tokens + ((now - bucket.filledAt) * size) / 60_000)
-      bucket.filledAt = now
-      // Whoever asked last is kept longest, so that a flood of new names does not free an old one.
-      buckets.delete(name)
-      buckets.set(name, bucket)
-      if (buckets.size > maxBuckets) buckets.delete(buckets.keys().next().value!)
-      if (bucket.tokens < 1) {
-        throw tooMany('too many requests; try again later', Math.max(1, Math.ceil(((1 - bucket.tokens) * 60) / size)))
-      }
-      bucket.tokens--
-    },
+export function createLimits(
+  perMinute: Record<LimitKind, number>,
+  monotonic: () => number,
+  maxKeys: number = mostKeys,
+): Limits {
+  // Each kind forgets for itself, so that many names of one do not free those of another.
+  const kinds = new Map<LimitKind, Map<string, Bucket>>()
+
+  const check = (kind: LimitKind, key: string): void => {
+    const size = perMinute[kind]
+    const buckets = kinds.get(kind) ?? new Map<string, Bucket>()
+    kinds.set(kind, buckets)
+    const name = byAddress.includes(kind) ? networkOf(key) : key
+    const now = monotonic()
+    const bucket = buckets.get(name) ?? { tokens: size, filledAt: now }
+    bucket.tokens = Math.min(size, bucket.tokens + ((now - bucket.filledAt) * size) / 60_000)
+    bucket.filledAt = now
+    // Whoever asked last is kept longest, so that a flood of new names does not free an old one.
+    buckets.delete(name)
+    buckets.set(name, bucket)
+    if (buckets.size > maxKeys) buckets.delete(buckets.keys().next().value!)
+    if (bucket.tokens < 1) {
+      throw tooMany('too many requests; try again later', Math.max(1, Math.ceil(((1 - bucket.tokens) * 60) / size)))
+    }
+    bucket.tokens--
+  }
+  return { check }
+}
+
+/**
+ * Looks at a credential, and counts it when it is refused. A good one always works, however many wrong ones its source
+ * has sent; who has sent too many gets RESOURCE_EXHAUSTED in place of the refusal.
+ */
+export async function countRefusals<T>(limits: Limits, source: string, look: () => Promise<T>): Promise<T> {
+  try {
+    return await look()
+  } catch (error) {
+    if (error instanceof AppError && (error.code === 'UNAUTHENTICATED' || error.code === 'PERMISSION_DENIED')) {
+      limits.check('refusal', source)
+    }
+    throw error
   }
 }
 

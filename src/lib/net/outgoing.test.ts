@@ -5,8 +5,9 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { createOutgoing, isPublicAddress, type Lookup, OutgoingError, type OutgoingReason } from './outgoing.ts'
+import { allPrivateAddresses, noPrivateAddresses, privateAddresses } from './private-addresses.ts'
 
-const everything = { allowPrivate: true, allowHttp: true }
+const everything = { allowed: allPrivateAddresses, allowHttp: true }
 
 /** A server on loopback; what it is asked is kept. */
 async function startServer(answer: RequestListener) {
@@ -111,7 +112,7 @@ test('each request is looked up anew, so that nothing rides on an old connection
   assert.equal(server.connections(), 2)
 })
 
-const privateAddresses = [
+const notPublic = [
   ...['0.0.0.0', '10.1.2.3', '100.64.0.1', '100.127.255.255', '127.0.0.1', '127.255.255.255', '168.63.129.16'],
   ...['169.254.169.254', '172.16.0.1', '172.31.255.255', '192.0.0.192', '192.0.2.1', '192.88.99.1', '192.168.0.1'],
   ...['198.18.0.1', '198.19.255.255', '198.51.100.1', '203.0.113.1', '224.0.0.1', '239.255.255.255', '240.0.0.1'],
@@ -121,10 +122,10 @@ const privateAddresses = [
 ]
 
 test('an address that is not public is refused before a connection, by name and literally', async () => {
-  for (const address of privateAddresses) {
+  for (const address of notPublic) {
     assert.equal(isPublicAddress(address), false, address)
     const { lookup, names } = resolverOf(address)
-    const outgoing = createOutgoing({ allowPrivate: false, allowHttp: true, lookup })
+    const outgoing = createOutgoing({ allowed: noPrivateAddresses, allowHttp: true, lookup })
     await failsWith(outgoing.getJson('https://issuer.test/'), 'private-address', address)
     assert.deepEqual(names, ['issuer.test'])
     const literal = address.includes(':') ? `[${address}]` : address
@@ -136,7 +137,7 @@ test('an address that is not public is refused before a connection, by name and 
 
 test('a literal address is refused in all its spellings', async () => {
   using server = await startServer((_, response) => response.end('1'))
-  const outgoing = createOutgoing({ allowPrivate: false, allowHttp: true, lookup: noLookup })
+  const outgoing = createOutgoing({ allowed: noPrivateAddresses, allowHttp: true, lookup: noLookup })
   const spellings = [
     '127.1',
     '2130706433',
@@ -162,7 +163,7 @@ test('one private address among public ones is enough for a refusal', async () =
     ['8.8.8.8', 'fe80::1%lo'],
     ['8.8.8.8', 'nonsense'],
   ]) {
-    const outgoing = createOutgoing({ allowPrivate: false, allowHttp: true, ...resolverOf(...addresses) })
+    const outgoing = createOutgoing({ allowed: noPrivateAddresses, allowHttp: true, ...resolverOf(...addresses) })
     await failsWith(outgoing.getJson(`http://issuer.test:${server.port}/`), 'private-address', addresses.join())
   }
   assert.equal(server.connections(), 0)
@@ -177,7 +178,7 @@ test('addresses that are next to private ones are public', () => {
 })
 
 test('plain http, other schemes, credentials and what is no URL are refused', async () => {
-  const strict = createOutgoing({ allowPrivate: true, allowHttp: false, lookup: noLookup })
+  const strict = createOutgoing({ allowed: allPrivateAddresses, allowHttp: false, lookup: noLookup })
   await failsWith(strict.getJson('http://127.0.0.1/'), 'insecure')
   const lenient = createOutgoing({ ...everything, lookup: noLookup })
   const wrong = [
@@ -371,4 +372,18 @@ test('a server that breaks off, speaks something else or is not there is unreach
   const lookup: Lookup = (_, __, callback) => callback(Object.assign(new Error('no'), { code: 'ENOTFOUND' }), [])
   await failsWith(createOutgoing({ ...everything, lookup }).getJson('https://issuer.test/'), 'unreachable')
   await failsWith(createOutgoing({ ...everything, ...resolverOf() }).getJson('https://issuer.test/'), 'unreachable')
+})
+
+test('a listed name reaches its private address, and no other name does', async () => {
+  using server = await startServer((_, response) => response.end('1'))
+  const allowed = privateAddresses(['idp.corp.internal'])
+  const outgoing = createOutgoing({ allowed, allowHttp: true, ...resolverOf('127.0.0.1') })
+  assert.equal(await outgoing.getJson(`http://idp.corp.internal:${server.port}/`), 1)
+  await failsWith(outgoing.getJson(`http://other.corp.internal:${server.port}/`), 'private-address')
+  await failsWith(outgoing.getJson(`http://127.0.0.1:${server.port}/`), 'private-address')
+  const metadata = createOutgoing({ allowed, allowHttp: true, ...resolverOf('127.0.0.1', '169.254.169.254') })
+  await failsWith(metadata.getJson(`http://idp.corp.internal:${server.port}/`), 'private-address')
+  const ranges = createOutgoing({ allowed: privateAddresses(['127.0.0.0/8']), allowHttp: true, lookup: noLookup })
+  assert.equal(await ranges.getJson(`http://127.0.0.1:${server.port}/`), 1)
+  await failsWith(ranges.getJson(`http://[::1]:${server.port}/`), 'private-address')
 })

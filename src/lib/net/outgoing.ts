@@ -4,6 +4,7 @@ import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { BlockList, isIP, isIPv4, type LookupFunction } from 'node:net'
+import type { PrivateAddresses } from './private-addresses.ts'
 
 const explanations = {
   'bad-url': 'the URL is not one that may be asked',
@@ -56,10 +57,12 @@ export type OutgoingPost = { headers: Record<string, string>; body: string }
 const maxRedirects = 3
 const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'pinfold' }
 
-export type OutgoingOptions = { allowPrivate: boolean; allowHttp: boolean; lookup?: Lookup }
+/** `allowed` are the private addresses that requests may go to; `allowHttp` lets them go unencrypted. */
+export type OutgoingOptions = { allowed: PrivateAddresses; allowHttp: boolean; lookup?: Lookup }
 
 /** What stands before every request: the URL is judged as it is read, and the address as the connection is made. */
-export function createGate({ allowPrivate, allowHttp, lookup = systemLookup }: OutgoingOptions) {
+export function createGate({ allowed, allowHttp, lookup = systemLookup }: OutgoingOptions) {
+  const mayAsk = (host: string, address: string): boolean => isPublicAddress(address) || allowed.has(host, address)
   /** Throws an OutgoingError for a URL that may not be asked. */
   const parse = (text: string): URL => {
     const url = URL.parse(text)
@@ -69,7 +72,7 @@ export function createGate({ allowPrivate, allowHttp, lookup = systemLookup }: O
     if (url.protocol === 'http:' && !allowHttp) throw new OutgoingError('insecure')
     // A literal address is connected to without a look-up.
     const host = url.hostname.replace(/^\[|\]$/g, '')
-    if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host)) throw new OutgoingError('private-address')
+    if (isIP(host) !== 0 && !mayAsk(host, host)) throw new OutgoingError('private-address')
     return url
   }
 
@@ -78,16 +81,16 @@ export function createGate({ allowPrivate, allowHttp, lookup = systemLookup }: O
     lookup(hostname, { all: true }, (error, addresses) => {
       const [first] = error ? [] : addresses
       if (!first) return callback(error ?? new Error('the host has no address'), [])
-      if (!allowPrivate && !addresses.every(({ address }) => isPublicAddress(address))) {
+      if (!addresses.every(({ address }) => mayAsk(hostname, address))) {
         return callback(new OutgoingError('private-address'), [])
       }
       return all ? callback(null, addresses) : callback(null, first.address, first.family)
     })
   }
-  return { parse, checkedLookup }
+  return { parse, checkedLookup, mayAsk }
 }
 
-/** `allowPrivate` lets requests go to private addresses, `allowHttp` lets them go unencrypted. */
+/** Judges each request by the gate. */
 export function createOutgoing(options: OutgoingOptions): Outgoing {
   const { parse, checkedLookup } = createGate(options)
 

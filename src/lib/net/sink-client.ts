@@ -24,7 +24,7 @@ const maxAnswerBytes = 64 * 1024
 const idleMs = 30_000
 
 export function createSinkClient(options: OutgoingOptions): SinkClient {
-  const { parse, checkedLookup } = createGate(options)
+  const { parse, checkedLookup, mayAsk } = createGate(options)
   const kept = { keepAlive: true, maxFreeSockets: 64, timeout: idleMs }
   const agents = { 'http:': new HttpAgent(kept), 'https:': new HttpsAgent(kept) }
 
@@ -60,7 +60,7 @@ export function createSinkClient(options: OutgoingOptions): SinkClient {
       try {
         const { hostname } = parse(url)
         const own = hostname === 'localhost' || hostname.endsWith('.localhost')
-        return own && !options.allowPrivate ? 'private-address' : undefined
+        return own && !['127.0.0.1', '::1'].some((address) => mayAsk(hostname, address)) ? 'private-address' : undefined
       } catch (error) {
         return (error as OutgoingError).reason
       }

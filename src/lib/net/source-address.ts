@@ -15,15 +15,20 @@ export function trustedProxies(ranges: readonly string[]): TrustedProxies {
   return { has: (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4') }
 }
 
+/** Whether what a connection from this address forwards is believed. */
+export function isProxy(connected: string, proxies: TrustedProxies): boolean {
+  return proxies.has(plainAddress(connected))
+}
+
 /**
  * The client's address: that of the connection, unless it is a trusted proxy's. Then it is the last address of
  * `X-Forwarded-For` that is not one, since only what trusted proxies added to that header is true.
  */
 export function sourceAddress(connected: string, forwardedFor: string | undefined, proxies: TrustedProxies): string {
-  let source = plain(connected)
+  let source = plainAddress(connected)
   if (!forwardedFor || !proxies.has(source)) return source
   for (const hop of forwardedFor.split(',').reverse()) {
-    const address = plain(hop.trim())
+    const address = plainAddress(hop.trim())
     if (!proxies.has(source) || isIP(address) === 0) break
     source = address
   }
@@ -31,7 +36,7 @@ export function sourceAddress(connected: string, forwardedFor: string | undefine
 }
 
 /** IPv4 as IPv4, also where a socket of both families, or a peer with its port, spells it differently. */
-function plain(address: string): string {
+export function plainAddress(address: string): string {
   const withoutPort = /^\[(.+)\]:\d+$/.exec(address)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(address)?.[1] ?? address
   return withoutPort.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '')
 }

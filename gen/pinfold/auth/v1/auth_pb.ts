@@ -311,9 +311,9 @@ export const Auth: GenService<{
     output: typeof WhoAmISchema;
   },
   /**
-   * Creates the account of the person who presents a sign-in provider's token, and joins the group of an invite when a
-   * code is given. INVALID_ARGUMENT for a malformed code; PERMISSION_DENIED for one that expired, was used or is meant
-   * for another address. Joining a group again succeeds and changes nothing.
+   * Creates the account of the person who presents a sign-in provider's token. When a code is given, the person joins
+   * the group of the invite. INVALID_ARGUMENT for a malformed code; PERMISSION_DENIED for one that expired, was used or
+   * is meant for another address. Joining a group again succeeds and changes nothing.
    *
    * @generated from rpc pinfold.platform.auth.Auth.Register
    */

@@ -57,7 +57,8 @@ export type Subscription = Message<"pinfold.platform.events.v2.Subscription"> & 
 
   /**
    * The absolute https URL that events are sent to. Private and loopback addresses are refused unless the configuration
-   * allows them.
+   * allows them. Whoever does not hold `subscriptions.update` sees `***` in place of the values of its parameters, and so
+   * do events and the audit log.
    *
    * @generated from field: string sink = 2;
    */

@@ -2,19 +2,53 @@
 // @generated from file pinfold/iam/v1/groups.proto (package pinfold.platform.iam, syntax proto3)
 /* eslint-disable */
 
-import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
+import type { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_empty } from "@bufbuild/protobuf/wkt";
 import { file_pinfold_annotations_annotations } from "../../annotations/annotations_pb.ts";
+import type { UIDPFilter } from "../../common/uidp_filter_pb.ts";
+import { file_pinfold_common_uidp_filter } from "../../common/uidp_filter_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file pinfold/iam/v1/groups.proto.
  */
 export const file_pinfold_iam_v1_groups: GenFile = /*@__PURE__*/
-  fileDesc("ChtwaW5mb2xkL2lhbS92MS9ncm91cHMucHJvdG8SFHBpbmZvbGQucGxhdGZvcm0uaWFtIq0CCgVHcm91cBIQCgJpZBgBIAEoCUIEoLUYARIMCgRuYW1lGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEkgKD3Jlc291cmNlX2xpbWl0cxgEIAMoCzIvLnBpbmZvbGQucGxhdGZvcm0uaWFtLkdyb3VwLlJlc291cmNlTGltaXRzRW50cnkSEAoIdmVyaWZpZWQYBSABKAgSKwoEa2luZBgGIAEoDjIdLnBpbmZvbGQucGxhdGZvcm0uaWFtLk9yZ0tpbmQSLwoGc3RhdHVzGAcgASgOMh8ucGluZm9sZC5wbGF0Zm9ybS5pYW0uT3JnU3RhdHVzGjUKE1Jlc291cmNlTGltaXRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgFOgI4ASqUAQoHT3JnS2luZBIYChRPUkdfS0lORF9VTlNQRUNJRklFRBAAEhQKEE9SR19LSU5EX1NUQVJURVIQARIVChFPUkdfS0lORF9DVVNUT01FUhACEhAKDE9SR19LSU5EX0RFVhADEhIKDk9SR19LSU5EX0lORlJBEAQSHAoYT1JHX0tJTkRfQVdTX01BUktFVFBMQUNFEAUqdAoJT3JnU3RhdHVzEhoKFk9SR19TVEFUVVNfVU5TUEVDSUZJRUQQABIbChdPUkdfU1RBVFVTX0lOSVRJQUxJWklORxABEhQKEE9SR19TVEFUVVNfUkVBRFkQAhIYChRPUkdfU1RBVFVTX1NVU1BFTkRFRBADYgZwcm90bzM", [file_pinfold_annotations_annotations]);
+  fileDesc("ChtwaW5mb2xkL2lhbS92MS9ncm91cHMucHJvdG8SFHBpbmZvbGQucGxhdGZvcm0uaWFtIlAKEkNyZWF0ZUdyb3VwUmVxdWVzdBIOCgZwYXJlbnQYASABKAkSKgoFZ3JvdXAYAiABKAsyGy5waW5mb2xkLnBsYXRmb3JtLmlhbS5Hcm91cCKtAgoFR3JvdXASEAoCaWQYASABKAlCBKC1GAESDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRJICg9yZXNvdXJjZV9saW1pdHMYBCADKAsyLy5waW5mb2xkLnBsYXRmb3JtLmlhbS5Hcm91cC5SZXNvdXJjZUxpbWl0c0VudHJ5EhAKCHZlcmlmaWVkGAUgASgIEisKBGtpbmQYBiABKA4yHS5waW5mb2xkLnBsYXRmb3JtLmlhbS5PcmdLaW5kEi8KBnN0YXR1cxgHIAEoDjIfLnBpbmZvbGQucGxhdGZvcm0uaWFtLk9yZ1N0YXR1cxo1ChNSZXNvdXJjZUxpbWl0c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBToCOAEiWgoLR3JvdXBGaWx0ZXISCgoCaWQYASABKAkSMQoEdWlkcBgCIAEoCzIjLnBpbmZvbGQucGxhdGZvcm0uY29tbW9uLlVJRFBGaWx0ZXISDAoEbmFtZRgDIAEoCSI3CglHcm91cExpc3QSKgoFaXRlbXMYASADKAsyGy5waW5mb2xkLnBsYXRmb3JtLmlhbS5Hcm91cCImChJEZWxldGVHcm91cFJlcXVlc3QSEAoCaWQYASABKAlCBKC1GAEiFAoSTG9va3VwR3JvdXBSZXF1ZXN0IkEKE0xvb2t1cEdyb3VwUmVzcG9uc2USKgoFZ3JvdXAYASABKAsyGy5waW5mb2xkLnBsYXRmb3JtLmlhbS5Hcm91cCItChlSZXF1ZXN0R3JvdXBBY2Nlc3NSZXF1ZXN0EhAKCGdyb3VwX2lkGAEgASgJIhwKGlJlcXVlc3RHcm91cEFjY2Vzc1Jlc3BvbnNlIhkKF0NoZWNrRWxpZ2liaWxpdHlSZXF1ZXN0IiwKGENoZWNrRWxpZ2liaWxpdHlSZXNwb25zZRIQCghlbGlnaWJsZRgBIAEoCCqUAQoHT3JnS2luZBIYChRPUkdfS0lORF9VTlNQRUNJRklFRBAAEhQKEE9SR19LSU5EX1NUQVJURVIQARIVChFPUkdfS0lORF9DVVNUT01FUhACEhAKDE9SR19LSU5EX0RFVhADEhIKDk9SR19LSU5EX0lORlJBEAQSHAoYT1JHX0tJTkRfQVdTX01BUktFVFBMQUNFEAUqdAoJT3JnU3RhdHVzEhoKFk9SR19TVEFUVVNfVU5TUEVDSUZJRUQQABIbChdPUkdfU1RBVFVTX0lOSVRJQUxJWklORxABEhQKEE9SR19TVEFUVVNfUkVBRFkQAhIYChRPUkdfU1RBVFVTX1NVU1BFTkRFRBADMvMICgZHcm91cHMSuAEKBkNyZWF0ZRIoLnBpbmZvbGQucGxhdGZvcm0uaWFtLkNyZWF0ZUdyb3VwUmVxdWVzdBobLnBpbmZvbGQucGxhdGZvcm0uaWFtLkdyb3VwImeKtRgHEgUKAWUQAZK1GC8KJGRldi5waW5mb2xkLmFwaS5pYW0uZ3JvdXAuY3JlYXRlZC52MRIFZ3JvdXAYAYLT5JMCIzoFZ3JvdXAiGi9pYW0vdjEvZ3JvdXBzL3twYXJlbnQ9Kip9EqEBCgZVcGRhdGUSGy5waW5mb2xkLnBsYXRmb3JtLmlhbS5Hcm91cBobLnBpbmZvbGQucGxhdGZvcm0uaWFtLkdyb3VwIl2KtRgFEgMKAWaStRgvCiRkZXYucGluZm9sZC5hcGkuaWFtLmdyb3VwLnVwZGF0ZWQudjESBWdyb3VwGAGC0+STAhs6ASoaFi9pYW0vdjEvZ3JvdXBzL3tpZD0qKn0SbQoETGlzdBIhLnBpbmZvbGQucGxhdGZvcm0uaWFtLkdyb3VwRmlsdGVyGh8ucGluZm9sZC5wbGF0Zm9ybS5pYW0uR3JvdXBMaXN0IiGKtRgHEgUKAWcQAYLT5JMCEBIOL2lhbS92MS9ncm91cHMSpgEKBkRlbGV0ZRIoLnBpbmZvbGQucGxhdGZvcm0uaWFtLkRlbGV0ZUdyb3VwUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJairUYBRIDCgFokrUYLwokZGV2LnBpbmZvbGQuYXBpLmlhbS5ncm91cC5kZWxldGVkLnYxEgVncm91cBgBgtPkkwIYKhYvaWFtL3YxL2dyb3Vwcy97aWQ9Kip9Eo4BCgtMb29rdXBHcm91cBIoLnBpbmZvbGQucGxhdGZvcm0uaWFtLkxvb2t1cEdyb3VwUmVxdWVzdBopLnBpbmZvbGQucGxhdGZvcm0uaWFtLkxvb2t1cEdyb3VwUmVzcG9uc2UiKoq1GAQSAhABgtPkkwIcEhovaWFtL3YxL2dyb3Vwczpsb29rdXBHcm91cBK7AQoSUmVxdWVzdEdyb3VwQWNjZXNzEi8ucGluZm9sZC5wbGF0Zm9ybS5pYW0uUmVxdWVzdEdyb3VwQWNjZXNzUmVxdWVzdBowLnBpbmZvbGQucGxhdGZvcm0uaWFtLlJlcXVlc3RHcm91cEFjY2Vzc1Jlc3BvbnNlIkKKtRgEEgIQAYLT5JMCNDoBKiIvL2lhbS92MS9ncm91cHMve2dyb3VwX2lkPSoqfTpyZXF1ZXN0R3JvdXBBY2Nlc3MSogEKEENoZWNrRWxpZ2liaWxpdHkSLS5waW5mb2xkLnBsYXRmb3JtLmlhbS5DaGVja0VsaWdpYmlsaXR5UmVxdWVzdBouLnBpbmZvbGQucGxhdGZvcm0uaWFtLkNoZWNrRWxpZ2liaWxpdHlSZXNwb25zZSIvirUYBBICEAGC0+STAiESHy9pYW0vdjEvZ3JvdXBzOmNoZWNrRWxpZ2liaWxpdHliBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_empty, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * An organisation (no parent) or a folder in one, as v1 shows it.
+ * A group to create, and where.
+ *
+ * @generated from message pinfold.platform.iam.CreateGroupRequest
+ */
+export type CreateGroupRequest = Message<"pinfold.platform.iam.CreateGroupRequest"> & {
+  /**
+   * The group to create it in: a full uid, the start of one, or the name of a group the caller can see. Empty creates
+   * an organisation. What fits several groups is INVALID_ARGUMENT.
+   *
+   * @generated from field: string parent = 1;
+   */
+  parent: string;
+
+  /**
+   * The group; its id is ignored.
+   *
+   * @generated from field: pinfold.platform.iam.Group group = 2;
+   */
+  group?: Group | undefined;
+};
+
+/**
+ * Describes the message pinfold.platform.iam.CreateGroupRequest.
+ * Use `create(CreateGroupRequestSchema)` to create a new message.
+ */
+export const CreateGroupRequestSchema: GenMessage<CreateGroupRequest> = /*@__PURE__*/
+  messageDesc(file_pinfold_iam_v1_groups, 0);
+
+/**
+ * An organisation (no parent) or a folder in one.
  *
  * @generated from message pinfold.platform.iam.Group
  */
@@ -27,42 +61,43 @@ export type Group = Message<"pinfold.platform.iam.Group"> & {
   id: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`.
+   * The name, `^[a-z0-9 ._-]{1,}$`. Those of organisations are unique on a server, those of folders among their
+   * siblings.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Free text, 512 characters at most.
+   * Free text of at most 512 characters on one line.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * How many of a kind the organisation may have, by kind, such as `repositories` and `idps`.
+   * How many of a kind the organisation may have, by kind, such as `repositories` and `idps`. Set by the server.
    *
    * @generated from field: map<string, int32> resource_limits = 4;
    */
   resourceLimits: { [key: string]: number };
 
   /**
-   * The name is a domain that the organisation has proved to own.
+   * The name is a domain that the organisation has proved to own. Set by staff, on organisations only.
    *
    * @generated from field: bool verified = 5;
    */
   verified: boolean;
 
   /**
-   * What sort of organisation it is. Folders show that of their organisation.
+   * What sort of organisation it is. Set by staff; folders show that of their organisation.
    *
    * @generated from field: pinfold.platform.iam.OrgKind kind = 6;
    */
   kind: OrgKind;
 
   /**
-   * Where the organisation stands. Folders show that of their organisation.
+   * Where the organisation stands. Set by the server; folders show that of their organisation.
    *
    * @generated from field: pinfold.platform.iam.OrgStatus status = 7;
    */
@@ -74,7 +109,192 @@ export type Group = Message<"pinfold.platform.iam.Group"> & {
  * Use `create(GroupSchema)` to create a new message.
  */
 export const GroupSchema: GenMessage<Group> = /*@__PURE__*/
-  messageDesc(file_pinfold_iam_v1_groups, 0);
+  messageDesc(file_pinfold_iam_v1_groups, 1);
+
+/**
+ * Which groups to list; the members narrow each other.
+ *
+ * @generated from message pinfold.platform.iam.GroupFilter
+ */
+export type GroupFilter = Message<"pinfold.platform.iam.GroupFilter"> & {
+  /**
+   * Exactly this group.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Where in the hierarchy.
+   *
+   * @generated from field: pinfold.platform.common.UIDPFilter uidp = 2;
+   */
+  uidp?: UIDPFilter | undefined;
+
+  /**
+   * Exactly this name.
+   *
+   * @generated from field: string name = 3;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message pinfold.platform.iam.GroupFilter.
+ * Use `create(GroupFilterSchema)` to create a new message.
+ */
+export const GroupFilterSchema: GenMessage<GroupFilter> = /*@__PURE__*/
+  messageDesc(file_pinfold_iam_v1_groups, 2);
+
+/**
+ * All groups that the filter lets through.
+ *
+ * @generated from message pinfold.platform.iam.GroupList
+ */
+export type GroupList = Message<"pinfold.platform.iam.GroupList"> & {
+  /**
+   * In the order of their ids.
+   *
+   * @generated from field: repeated pinfold.platform.iam.Group items = 1;
+   */
+  items: Group[];
+};
+
+/**
+ * Describes the message pinfold.platform.iam.GroupList.
+ * Use `create(GroupListSchema)` to create a new message.
+ */
+export const GroupListSchema: GenMessage<GroupList> = /*@__PURE__*/
+  messageDesc(file_pinfold_iam_v1_groups, 3);
+
+/**
+ * Which group to delete.
+ *
+ * @generated from message pinfold.platform.iam.DeleteGroupRequest
+ */
+export type DeleteGroupRequest = Message<"pinfold.platform.iam.DeleteGroupRequest"> & {
+  /**
+   * The uid of the group.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message pinfold.platform.iam.DeleteGroupRequest.
+ * Use `create(DeleteGroupRequestSchema)` to create a new message.
+ */
+export const DeleteGroupRequestSchema: GenMessage<DeleteGroupRequest> = /*@__PURE__*/
+  messageDesc(file_pinfold_iam_v1_groups, 4);
+
+/**
+ * Empty: the answer depends on the caller's token alone.
+ *
+ * @generated from message pinfold.platform.iam.LookupGroupRequest
+ */
+export type LookupGroupRequest = Message<"pinfold.platform.iam.LookupGroupRequest"> & {
+};
+
+/**
+ * Describes the message pinfold.platform.iam.LookupGroupRequest.
+ * Use `create(LookupGroupRequestSchema)` to create a new message.
+ */
+export const LookupGroupRequestSchema: GenMessage<LookupGroupRequest> = /*@__PURE__*/
+  messageDesc(file_pinfold_iam_v1_groups, 5);
+
+/**
+ * The organisation that fits the caller's e-mail domain.
+ *
+ * @generated from message pinfold.platform.iam.LookupGroupResponse
+ */
+export type LookupGroupResponse = Message<"pinfold.platform.iam.LookupGroupResponse"> & {
+  /**
+   * The verified organisation.
+   *
+   * @generated from field: pinfold.platform.iam.Group group = 1;
+   */
+  group?: Group | undefined;
+};
+
+/**
+ * Describes the message pinfold.platform.iam.LookupGroupResponse.
+ * Use `create(LookupGroupResponseSchema)` to create a new message.
+ */
+export const LookupGroupResponseSchema: GenMessage<LookupGroupResponse> = /*@__PURE__*/
+  messageDesc(file_pinfold_iam_v1_groups, 6);
+
+/**
+ * Which organisation to ask.
+ *
+ * @generated from message pinfold.platform.iam.RequestGroupAccessRequest
+ */
+export type RequestGroupAccessRequest = Message<"pinfold.platform.iam.RequestGroupAccessRequest"> & {
+  /**
+   * The uid of the organisation, as LookupGroup returned it.
+   *
+   * @generated from field: string group_id = 1;
+   */
+  groupId: string;
+};
+
+/**
+ * Describes the message pinfold.platform.iam.RequestGroupAccessRequest.
+ * Use `create(RequestGroupAccessRequestSchema)` to create a new message.
+ */
+export const RequestGroupAccessRequestSchema: GenMessage<RequestGroupAccessRequest> = /*@__PURE__*/
+  messageDesc(file_pinfold_iam_v1_groups, 7);
+
+/**
+ * Empty: the owners are notified elsewhere and later.
+ *
+ * @generated from message pinfold.platform.iam.RequestGroupAccessResponse
+ */
+export type RequestGroupAccessResponse = Message<"pinfold.platform.iam.RequestGroupAccessResponse"> & {
+};
+
+/**
+ * Describes the message pinfold.platform.iam.RequestGroupAccessResponse.
+ * Use `create(RequestGroupAccessResponseSchema)` to create a new message.
+ */
+export const RequestGroupAccessResponseSchema: GenMessage<RequestGroupAccessResponse> = /*@__PURE__*/
+  messageDesc(file_pinfold_iam_v1_groups, 8);
+
+/**
+ * Empty: the answer depends on the caller's token alone.
+ *
+ * @generated from message pinfold.platform.iam.CheckEligibilityRequest
+ */
+export type CheckEligibilityRequest = Message<"pinfold.platform.iam.CheckEligibilityRequest"> & {
+};
+
+/**
+ * Describes the message pinfold.platform.iam.CheckEligibilityRequest.
+ * Use `create(CheckEligibilityRequestSchema)` to create a new message.
+ */
+export const CheckEligibilityRequestSchema: GenMessage<CheckEligibilityRequest> = /*@__PURE__*/
+  messageDesc(file_pinfold_iam_v1_groups, 9);
+
+/**
+ * Whether LookupGroup is worth a try.
+ *
+ * @generated from message pinfold.platform.iam.CheckEligibilityResponse
+ */
+export type CheckEligibilityResponse = Message<"pinfold.platform.iam.CheckEligibilityResponse"> & {
+  /**
+   * The caller's sign-in provider and e-mail domain pass the gates of LookupGroup.
+   *
+   * @generated from field: bool eligible = 1;
+   */
+  eligible: boolean;
+};
+
+/**
+ * Describes the message pinfold.platform.iam.CheckEligibilityResponse.
+ * Use `create(CheckEligibilityResponseSchema)` to create a new message.
+ */
+export const CheckEligibilityResponseSchema: GenMessage<CheckEligibilityResponse> = /*@__PURE__*/
+  messageDesc(file_pinfold_iam_v1_groups, 10);
 
 /**
  * What sort of organisation it is.
@@ -185,4 +405,94 @@ export type OrgStatus = (typeof OrgStatus)[keyof typeof OrgStatus] | UnknownEnum
  */
 export const OrgStatusSchema: GenEnum<OrgStatus> = /*@__PURE__*/
   enumDesc(file_pinfold_iam_v1_groups, 1);
+
+/**
+ * Organisations and the folders in them. They are the groups of version 2, in the names and shapes of version 1.
+ *
+ * @generated from service pinfold.platform.iam.Groups
+ */
+export const Groups: GenService<{
+  /**
+   * Creates a folder in a group, or an organisation when no parent is given. Only the operator may create
+   * organisations, unless a setting opens this to every authenticated caller, who then becomes the owner.
+   * ALREADY_EXISTS when the name is taken among the siblings, NOT_FOUND when the parent is missing, RESOURCE_EXHAUSTED
+   * with RESOURCE_LIMIT_EXCEEDED at a limit of the organisation.
+   *
+   * @generated from rpc pinfold.platform.iam.Groups.Create
+   */
+  create: {
+    methodKind: "unary";
+    input: typeof CreateGroupRequestSchema;
+    output: typeof GroupSchema;
+  },
+  /**
+   * Replaces a group: a member that is left out becomes empty. FAILED_PRECONDITION when it renames a verified
+   * organisation, PERMISSION_DENIED when it changes `verified` or `kind` without being staff, NOT_FOUND when the group
+   * does not exist.
+   *
+   * @generated from rpc pinfold.platform.iam.Groups.Update
+   */
+  update: {
+    methodKind: "unary";
+    input: typeof GroupSchema;
+    output: typeof GroupSchema;
+  },
+  /**
+   * Lists all groups in which the caller holds `groups.list`, also at any depth. An id that does not exist, or that the
+   * caller may not see, is an empty list.
+   *
+   * @generated from rpc pinfold.platform.iam.Groups.List
+   */
+  list: {
+    methodKind: "unary";
+    input: typeof GroupFilterSchema;
+    output: typeof GroupListSchema;
+  },
+  /**
+   * Deletes an empty group together with the role bindings and invites on it. FAILED_PRECONDITION while repos, groups,
+   * custom roles, identities, identity providers, subscriptions or an account association remain; NOT_FOUND when it
+   * does not exist.
+   *
+   * @generated from rpc pinfold.platform.iam.Groups.Delete
+   */
+  delete: {
+    methodKind: "unary";
+    input: typeof DeleteGroupRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Finds the verified organisation whose name is the domain of the caller's verified e-mail address. Every reason for
+   * having no answer is the same NOT_FOUND, so that nothing can be probed.
+   *
+   * @generated from rpc pinfold.platform.iam.Groups.LookupGroup
+   */
+  lookupGroup: {
+    methodKind: "unary";
+    input: typeof LookupGroupRequestSchema;
+    output: typeof LookupGroupResponseSchema;
+  },
+  /**
+   * Asks the owners of an organisation to let the caller in; the caller must match it as in LookupGroup.
+   * RESOURCE_EXHAUSTED when asked again too soon, INVALID_ARGUMENT without an id, otherwise NOT_FOUND.
+   *
+   * @generated from rpc pinfold.platform.iam.Groups.RequestGroupAccess
+   */
+  requestGroupAccess: {
+    methodKind: "unary";
+    input: typeof RequestGroupAccessRequestSchema;
+    output: typeof RequestGroupAccessResponseSchema;
+  },
+  /**
+   * Tells whether the caller's sign-in could match an organisation at all: a trusted provider and a domain that is not
+   * a public mail domain. True does not promise that such an organisation exists.
+   *
+   * @generated from rpc pinfold.platform.iam.Groups.CheckEligibility
+   */
+  checkEligibility: {
+    methodKind: "unary";
+    input: typeof CheckEligibilityRequestSchema;
+    output: typeof CheckEligibilityResponseSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_pinfold_iam_v1_groups, 0);
 

@@ -2,19 +2,52 @@
 // @generated from file pinfold/iam/v1/roles.proto (package pinfold.platform.iam, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
+import type { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_empty } from "@bufbuild/protobuf/wkt";
 import { file_pinfold_annotations_annotations } from "../../annotations/annotations_pb.ts";
+import type { UIDPFilter } from "../../common/uidp_filter_pb.ts";
+import { file_pinfold_common_uidp_filter } from "../../common/uidp_filter_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file pinfold/iam/v1/roles.proto.
  */
 export const file_pinfold_iam_v1_roles: GenFile = /*@__PURE__*/
-  fileDesc("ChpwaW5mb2xkL2lhbS92MS9yb2xlcy5wcm90bxIUcGluZm9sZC5wbGF0Zm9ybS5pYW0iUQoEUm9sZRIQCgJpZBgBIAEoCUIEoLUYARIMCgRuYW1lGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhQKDGNhcGFiaWxpdGllcxgEIAMoCWIGcHJvdG8z", [file_pinfold_annotations_annotations]);
+  fileDesc("ChpwaW5mb2xkL2lhbS92MS9yb2xlcy5wcm90bxIUcGluZm9sZC5wbGF0Zm9ybS5pYW0iVgoRQ3JlYXRlUm9sZVJlcXVlc3QSFwoJcGFyZW50X2lkGAEgASgJQgSgtRgBEigKBHJvbGUYAiABKAsyGi5waW5mb2xkLnBsYXRmb3JtLmlhbS5Sb2xlIlEKBFJvbGUSEAoCaWQYASABKAlCBKC1GAESDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIUCgxjYXBhYmlsaXRpZXMYBCADKAkiaQoKUm9sZUZpbHRlchIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBnBhcmVudBgDIAEoCRIxCgR1aWRwGAQgASgLMiMucGluZm9sZC5wbGF0Zm9ybS5jb21tb24uVUlEUEZpbHRlciI1CghSb2xlTGlzdBIpCgVpdGVtcxgBIAMoCzIaLnBpbmZvbGQucGxhdGZvcm0uaWFtLlJvbGUiJQoRRGVsZXRlUm9sZVJlcXVlc3QSEAoCaWQYASABKAlCBKC1GAEy9wQKBVJvbGVzErYBCgZDcmVhdGUSJy5waW5mb2xkLnBsYXRmb3JtLmlhbS5DcmVhdGVSb2xlUmVxdWVzdBoaLnBpbmZvbGQucGxhdGZvcm0uaWFtLlJvbGUiZ4q1GAYSBAoCrQKStRgvCiRkZXYucGluZm9sZC5hcGkuaWFtLnJvbGVzLmNyZWF0ZWQudjESBWdyb3VwGAGC0+STAiQ6BHJvbGUiHC9pYW0vdjEvcm9sZXMve3BhcmVudF9pZD0qKn0SnwEKBlVwZGF0ZRIaLnBpbmZvbGQucGxhdGZvcm0uaWFtLlJvbGUaGi5waW5mb2xkLnBsYXRmb3JtLmlhbS5Sb2xlIl2KtRgGEgQKAq4CkrUYLwokZGV2LnBpbmZvbGQuYXBpLmlhbS5yb2xlcy51cGRhdGVkLnYxEgVncm91cBgBgtPkkwIaOgEqGhUvaWFtL3YxL3JvbGVzL3tpZD0qKn0SawoETGlzdBIgLnBpbmZvbGQucGxhdGZvcm0uaWFtLlJvbGVGaWx0ZXIaHi5waW5mb2xkLnBsYXRmb3JtLmlhbS5Sb2xlTGlzdCIhirUYCBIGCgKvAhABgtPkkwIPEg0vaWFtL3YxL3JvbGVzEqUBCgZEZWxldGUSJy5waW5mb2xkLnBsYXRmb3JtLmlhbS5EZWxldGVSb2xlUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJairUYBhIECgKwApK1GC8KJGRldi5waW5mb2xkLmFwaS5pYW0ucm9sZXMuZGVsZXRlZC52MRIFZ3JvdXAYAYLT5JMCFyoVL2lhbS92MS9yb2xlcy97aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_empty, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
- * A named set of capabilities, as v1 shows it.
+ * A role to create, and where.
+ *
+ * @generated from message pinfold.platform.iam.CreateRoleRequest
+ */
+export type CreateRoleRequest = Message<"pinfold.platform.iam.CreateRoleRequest"> & {
+  /**
+   * The uid of the group.
+   *
+   * @generated from field: string parent_id = 1;
+   */
+  parentId: string;
+
+  /**
+   * The role; its id is ignored.
+   *
+   * @generated from field: pinfold.platform.iam.Role role = 2;
+   */
+  role?: Role | undefined;
+};
+
+/**
+ * Describes the message pinfold.platform.iam.CreateRoleRequest.
+ * Use `create(CreateRoleRequestSchema)` to create a new message.
+ */
+export const CreateRoleRequestSchema: GenMessage<CreateRoleRequest> = /*@__PURE__*/
+  messageDesc(file_pinfold_iam_v1_roles, 0);
+
+/**
+ * A named set of capabilities. A role binding grants it to an identity on a group.
  *
  * @generated from message pinfold.platform.iam.Role
  */
@@ -27,21 +60,21 @@ export type Role = Message<"pinfold.platform.iam.Role"> & {
   id: string;
 
   /**
-   * The name, `^[a-z0-9 ._-]{1,}$`.
+   * The name, `^[a-z0-9 ._-]{1,}$`, unique in its group.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Free text, 512 characters at most.
+   * Free text of at most 512 characters on one line.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * What the role allows, as dotted names such as `groups.list`.
+   * What the role allows, as dotted names such as `groups.list`. At least one; an update replaces all.
    *
    * @generated from field: repeated string capabilities = 4;
    */
@@ -53,5 +86,143 @@ export type Role = Message<"pinfold.platform.iam.Role"> & {
  * Use `create(RoleSchema)` to create a new message.
  */
 export const RoleSchema: GenMessage<Role> = /*@__PURE__*/
-  messageDesc(file_pinfold_iam_v1_roles, 0);
+  messageDesc(file_pinfold_iam_v1_roles, 1);
+
+/**
+ * Which roles to list; the members narrow each other.
+ *
+ * @generated from message pinfold.platform.iam.RoleFilter
+ */
+export type RoleFilter = Message<"pinfold.platform.iam.RoleFilter"> & {
+  /**
+   * Exactly this role.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Exactly this name. Without a parent, built-in roles are found as well.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Only roles directly in this group; `/` for the built-in roles.
+   *
+   * @generated from field: string parent = 3;
+   */
+  parent: string;
+
+  /**
+   * Where in the hierarchy; `in_root` for the built-in roles.
+   *
+   * @generated from field: pinfold.platform.common.UIDPFilter uidp = 4;
+   */
+  uidp?: UIDPFilter | undefined;
+};
+
+/**
+ * Describes the message pinfold.platform.iam.RoleFilter.
+ * Use `create(RoleFilterSchema)` to create a new message.
+ */
+export const RoleFilterSchema: GenMessage<RoleFilter> = /*@__PURE__*/
+  messageDesc(file_pinfold_iam_v1_roles, 2);
+
+/**
+ * All roles that the filter lets through.
+ *
+ * @generated from message pinfold.platform.iam.RoleList
+ */
+export type RoleList = Message<"pinfold.platform.iam.RoleList"> & {
+  /**
+   * In the order of their ids.
+   *
+   * @generated from field: repeated pinfold.platform.iam.Role items = 1;
+   */
+  items: Role[];
+};
+
+/**
+ * Describes the message pinfold.platform.iam.RoleList.
+ * Use `create(RoleListSchema)` to create a new message.
+ */
+export const RoleListSchema: GenMessage<RoleList> = /*@__PURE__*/
+  messageDesc(file_pinfold_iam_v1_roles, 3);
+
+/**
+ * Which role to delete.
+ *
+ * @generated from message pinfold.platform.iam.DeleteRoleRequest
+ */
+export type DeleteRoleRequest = Message<"pinfold.platform.iam.DeleteRoleRequest"> & {
+  /**
+   * The uid of the role.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message pinfold.platform.iam.DeleteRoleRequest.
+ * Use `create(DeleteRoleRequestSchema)` to create a new message.
+ */
+export const DeleteRoleRequestSchema: GenMessage<DeleteRoleRequest> = /*@__PURE__*/
+  messageDesc(file_pinfold_iam_v1_roles, 4);
+
+/**
+ * Named sets of capabilities. They are the roles of version 2, with capabilities as dotted names.
+ *
+ * @generated from service pinfold.platform.iam.Roles
+ */
+export const Roles: GenService<{
+  /**
+   * Creates a custom role in a group, usable there and below. INVALID_ARGUMENT without a capability and with one that
+   * is unknown or internal, PERMISSION_DENIED for one that the caller does not hold there, ALREADY_EXISTS when the
+   * group has a role of this name.
+   *
+   * @generated from rpc pinfold.platform.iam.Roles.Create
+   */
+  create: {
+    methodKind: "unary";
+    input: typeof CreateRoleRequestSchema;
+    output: typeof RoleSchema;
+  },
+  /**
+   * Replaces a custom role, with effect on its bindings at once. FAILED_PRECONDITION for a built-in role, NOT_FOUND
+   * when it does not exist; capabilities are checked as in Create.
+   *
+   * @generated from rpc pinfold.platform.iam.Roles.Update
+   */
+  update: {
+    methodKind: "unary";
+    input: typeof RoleSchema;
+    output: typeof RoleSchema;
+  },
+  /**
+   * Lists all custom roles of the groups in which the caller holds `roles.list`, and the built-in roles. An id that
+   * does not exist, or that the caller may not see, is an empty list.
+   *
+   * @generated from rpc pinfold.platform.iam.Roles.List
+   */
+  list: {
+    methodKind: "unary";
+    input: typeof RoleFilterSchema;
+    output: typeof RoleListSchema;
+  },
+  /**
+   * Deletes a custom role. FAILED_PRECONDITION while a role binding, invite, identity provider or group mapping uses
+   * it, and for a built-in role; NOT_FOUND when it does not exist.
+   *
+   * @generated from rpc pinfold.platform.iam.Roles.Delete
+   */
+  delete: {
+    methodKind: "unary";
+    input: typeof DeleteRoleRequestSchema;
+    output: typeof EmptySchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_pinfold_iam_v1_roles, 0);
 

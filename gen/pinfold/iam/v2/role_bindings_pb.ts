@@ -528,8 +528,8 @@ export const RoleBindingsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the role bindings of the groups in which the caller holds `role_bindings.list`, each with its identity, group
-   * and role.
+   * Lists the role bindings of the groups in which the caller holds `role_bindings.list`. Each comes with its identity,
+   * group and role.
    *
    * @generated from rpc pinfold.platform.iam.v2.RoleBindingsService.ListRoleBindings
    */

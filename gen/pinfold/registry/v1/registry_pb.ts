@@ -2,418 +2,47 @@
 // @generated from file pinfold/registry/v1/registry.proto (package pinfold.platform.registry, syntax proto3)
 /* eslint-disable */
 
-import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
-import type { EmptySchema, Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_empty, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_empty } from "@bufbuild/protobuf/wkt";
 import { file_pinfold_annotations_annotations } from "../../annotations/annotations_pb.ts";
-import type { UIDPFilter } from "../../common/uidp_filter_pb.ts";
-import { file_pinfold_common_uidp_filter } from "../../common/uidp_filter_pb.ts";
-import type { CustomOverlay } from "./overlays_pb.ts";
-import { file_pinfold_registry_v1_overlays } from "./overlays_pb.ts";
-import type { Message, UnknownEnum } from "@bufbuild/protobuf";
+import type { CreateDeploymentRequestSchema, DeploymentSchema, GetDeploymentRequestSchema, UpdateDeploymentRequestSchema } from "./deployments_pb.ts";
+import { file_pinfold_registry_v1_deployments } from "./deployments_pb.ts";
+import type { EolTagFilterSchema, EolTagListSchema, PackageVersionMetadataRequestSchema, PackageVersionMetadataSchema } from "./eol_tags_pb.ts";
+import { file_pinfold_registry_v1_eol_tags } from "./eol_tags_pb.ts";
+import type { ArchRequestSchema, ArchsSchema, ImageConfigRequestSchema, ImageConfigSchema, ManifestDigestCountFilterSchema, ManifestDigestCountSchema, ManifestMetadataFilterSchema, ManifestMetadataListSchema, RawSbomRequestSchema, RawSbomSchema, SbomRequestSchema, SizeRequestSchema, SizeSchema, VulnReportRequestSchema } from "./images_pb.ts";
+import { file_pinfold_registry_v1_images } from "./images_pb.ts";
+import type { CreateRepoRequestSchema, DeleteRepoRequestSchema, GetRepoCountBySourceRequestSchema, RepoCountSchema, RepoFilterSchema, RepoListSchema, RepoSchema } from "./repos_pb.ts";
+import { file_pinfold_registry_v1_repos } from "./repos_pb.ts";
+import type { GetRegistrySettingsRequestSchema, RegistrySettingsSchema } from "./settings_pb.ts";
+import { file_pinfold_registry_v1_settings } from "./settings_pb.ts";
+import type { GetSyncStatusRequestSchema, ListSyncStatusesRequestSchema, SyncStatusListSchema, SyncStatusSchema } from "./syncs_pb.ts";
+import { file_pinfold_registry_v1_syncs } from "./syncs_pb.ts";
+import type { CreateTagRequestSchema, DeleteTagRequestSchema, GetRepoTagsSummaryRequestSchema, RepoTagsSummarySchema, TagFilterSchema, TagHistoryFilterSchema, TagHistoryListSchema, TagListSchema, TagSchema, UpdateStatusRequestSchema, UpdateStatusSchema } from "./tags_pb.ts";
+import { file_pinfold_registry_v1_tags } from "./tags_pb.ts";
+import type { Sbom2Schema } from "../../tenant/v1/sboms_pb.ts";
+import { file_pinfold_tenant_v1_sboms } from "../../tenant/v1/sboms_pb.ts";
+import type { VulnReportSchema } from "../../tenant/v1/vuln_reports_pb.ts";
+import { file_pinfold_tenant_v1_vuln_reports } from "../../tenant/v1/vuln_reports_pb.ts";
 
 /**
  * Describes the file pinfold/registry/v1/registry.proto.
  */
 export const file_pinfold_registry_v1_registry: GenFile = /*@__PURE__*/
-  fileDesc("CiJwaW5mb2xkL3JlZ2lzdHJ5L3YxL3JlZ2lzdHJ5LnByb3RvEhlwaW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5InUKEUNyZWF0ZVJlcG9SZXF1ZXN0EhcKCXBhcmVudF9pZBgBIAEoCUIEoLUYARItCgRyZXBvGAIgASgLMh8ucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5SZXBvEhgKEHByZXZlbnRfZXhpc3RpbmcYAyABKAgi/AIKBFJlcG8SEAoCaWQYASABKAlCBKC1GAESDAoEbmFtZRgCIAEoCRI8CgxjYXRhbG9nX3RpZXIYAyABKA4yJi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkNhdGFsb2dUaWVyEg8KB2J1bmRsZXMYBCADKAkSDgoGcmVhZG1lGAUgASgJEkcKC3N5bmNfY29uZmlnGAYgASgLMiUucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5TeW5jQ29uZmlnUgtzeW5jX2NvbmZpZxJACg5jdXN0b21fb3ZlcmxheRgHIAEoCzIoLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuQ3VzdG9tT3ZlcmxheRIPCgdhbGlhc2VzGAggAygJEi8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgthY3RpdmVfdGFncxgKIAMoCRITCgtkZXNjcmlwdGlvbhgLIAEoCSK5AQoKU3luY0NvbmZpZxIOCgZzb3VyY2UYASABKAkSEwoLdW5pcXVlX3RhZ3MYAiABKAgSLgoKZXhwaXJhdGlvbhgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZ29vZ2xlGAQgASgJEg4KBmFtYXpvbhgFIAEoCRINCgVhenVyZRgGIAEoCRIRCglzeW5jX2Fwa3MYByABKAgSFAoMZ3JhY2VfcGVyaW9kGAkgASgIIlkKClJlcG9GaWx0ZXISMQoEdWlkcBgBIAEoCzIjLnBpbmZvbGQucGxhdGZvcm0uY29tbW9uLlVJRFBGaWx0ZXISDAoEbmFtZRgCIAEoCRIKCgJpZBgDIAEoCSI6CghSZXBvTGlzdBIuCgVpdGVtcxgBIAMoCzIfLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuUmVwbyIvChtHZXRSZXBvQ291bnRCeVNvdXJjZVJlcXVlc3QSEAoCaWQYASABKAlCBKC1GAEiGgoJUmVwb0NvdW50Eg0KBWNvdW50GAEgASgDIiUKEURlbGV0ZVJlcG9SZXF1ZXN0EhAKAmlkGAEgASgJQgSgtRgBKmUKC0NhdGFsb2dUaWVyEgsKB1VOS05PV04QABIPCgtBUFBMSUNBVElPThAEEggKBEJBU0UQBRIICgRGSVBTEAYSBgoCQUkQBxIMCghERVZUT09MUxAIEg4KCkNPTU1FUkNJQUwQCTKaBwoIUmVnaXN0cnkS1gEKCkNyZWF0ZVJlcG8SLC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkNyZWF0ZVJlcG9SZXF1ZXN0Gh8ucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5SZXBvInmKtRgGEgQKAsMMkrUYPAoxZGV2LnBpbmZvbGQuYXBpLnBsYXRmb3JtLnJlZ2lzdHJ5LnJlcG8uY3JlYXRlZC52MRIFZ3JvdXAYAYLT5JMCKToEcmVwbyIhL3JlZ2lzdHJ5L3YxL3JlcG9zL3twYXJlbnRfaWQ9Kip9Er8BCgpVcGRhdGVSZXBvEh8ucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5SZXBvGh8ucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5SZXBvIm+KtRgGEgQKAsQMkrUYPAoxZGV2LnBpbmZvbGQuYXBpLnBsYXRmb3JtLnJlZ2lzdHJ5LnJlcG8udXBkYXRlZC52MRIFZ3JvdXAYAYLT5JMCHzoBKhoaL3JlZ2lzdHJ5L3YxL3JlcG9zL3tpZD0qKn0SfwoJTGlzdFJlcG9zEiUucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5SZXBvRmlsdGVyGiMucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5SZXBvTGlzdCImirUYCBIGCgLFDBABgtPkkwIUEhIvcmVnaXN0cnkvdjEvcmVwb3MSrgEKFEdldFJlcG9Db3VudEJ5U291cmNlEjYucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5HZXRSZXBvQ291bnRCeVNvdXJjZVJlcXVlc3QaJC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlJlcG9Db3VudCI4irUYBhIECgLFDILT5JMCKBImL3JlZ2lzdHJ5L3YxL3JlcG9jb3VudGJ5c291cmNlL3tpZD0qKn0SwAEKCkRlbGV0ZVJlcG8SLC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkRlbGV0ZVJlcG9SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5ImyKtRgGEgQKAsYMkrUYPAoxZGV2LnBpbmZvbGQuYXBpLnBsYXRmb3JtLnJlZ2lzdHJ5LnJlcG8uZGVsZXRlZC52MRIFZ3JvdXAYAYLT5JMCHCoaL3JlZ2lzdHJ5L3YxL3JlcG9zL3tpZD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter, file_pinfold_registry_v1_overlays]);
+  fileDesc("CiJwaW5mb2xkL3JlZ2lzdHJ5L3YxL3JlZ2lzdHJ5LnByb3RvEhlwaW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5MokoCghSZWdpc3RyeRLWAQoKQ3JlYXRlUmVwbxIsLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuQ3JlYXRlUmVwb1JlcXVlc3QaHy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlJlcG8ieYq1GAYSBAoCwwyStRg8CjFkZXYucGluZm9sZC5hcGkucGxhdGZvcm0ucmVnaXN0cnkucmVwby5jcmVhdGVkLnYxEgVncm91cBgBgtPkkwIpOgRyZXBvIiEvcmVnaXN0cnkvdjEvcmVwb3Mve3BhcmVudF9pZD0qKn0SvwEKClVwZGF0ZVJlcG8SHy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlJlcG8aHy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlJlcG8ib4q1GAYSBAoCxAyStRg8CjFkZXYucGluZm9sZC5hcGkucGxhdGZvcm0ucmVnaXN0cnkucmVwby51cGRhdGVkLnYxEgVncm91cBgBgtPkkwIfOgEqGhovcmVnaXN0cnkvdjEvcmVwb3Mve2lkPSoqfRJ/CglMaXN0UmVwb3MSJS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlJlcG9GaWx0ZXIaIy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlJlcG9MaXN0IiaKtRgIEgYKAsUMEAGC0+STAhQSEi9yZWdpc3RyeS92MS9yZXBvcxKuAQoUR2V0UmVwb0NvdW50QnlTb3VyY2USNi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkdldFJlcG9Db3VudEJ5U291cmNlUmVxdWVzdBokLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuUmVwb0NvdW50IjiKtRgGEgQKAsUMgtPkkwIoEiYvcmVnaXN0cnkvdjEvcmVwb2NvdW50Ynlzb3VyY2Uve2lkPSoqfRLAAQoKRGVsZXRlUmVwbxIsLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuRGVsZXRlUmVwb1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkibIq1GAYSBAoCxgyStRg8CjFkZXYucGluZm9sZC5hcGkucGxhdGZvcm0ucmVnaXN0cnkucmVwby5kZWxldGVkLnYxEgVncm91cBgBgtPkkwIcKhovcmVnaXN0cnkvdjEvcmVwb3Mve2lkPSoqfRLOAQoJQ3JlYXRlVGFnEisucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5DcmVhdGVUYWdSZXF1ZXN0Gh4ucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5UYWcidIq1GAYSBAoCywyStRg7CjBkZXYucGluZm9sZC5hcGkucGxhdGZvcm0ucmVnaXN0cnkudGFnLmNyZWF0ZWQudjESBWdyb3VwGAGC0+STAiU6A3RhZyIeL3JlZ2lzdHJ5L3YxL3RhZ3Mve3JlcG9faWQ9Kip9EroBCglVcGRhdGVUYWcSHi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlRhZxoeLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVGFnIm2KtRgGEgQKAswMkrUYOwowZGV2LnBpbmZvbGQuYXBpLnBsYXRmb3JtLnJlZ2lzdHJ5LnRhZy51cGRhdGVkLnYxEgVncm91cBgBgtPkkwIeOgEqGhkvcmVnaXN0cnkvdjEvdGFncy97aWQ9Kip9ErwBCglEZWxldGVUYWcSKy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkRlbGV0ZVRhZ1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiaoq1GAYSBAoCzgyStRg7CjBkZXYucGluZm9sZC5hcGkucGxhdGZvcm0ucmVnaXN0cnkudGFnLmRlbGV0ZWQudjESBWdyb3VwGAGC0+STAhsqGS9yZWdpc3RyeS92MS90YWdzL3tpZD0qKn0SewoITGlzdFRhZ3MSJC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlRhZ0ZpbHRlchoiLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVGFnTGlzdCIlirUYCBIGCgLNDBABgtPkkwITEhEvcmVnaXN0cnkvdjEvdGFncxKzAQoSR2V0UmVwb1RhZ3NTdW1tYXJ5EjQucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5HZXRSZXBvVGFnc1N1bW1hcnlSZXF1ZXN0GioucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5SZXBvVGFnc1N1bW1hcnkiO4q1GAYSBAoCzQyC0+STAisSKS9yZWdpc3RyeS92MS9yZXBvdGFnc3N1bW1hcnkve3JlcG9faWQ9Kip9EocBCgtMaXN0RW9sVGFncxInLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuRW9sVGFnRmlsdGVyGiUucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5Fb2xUYWdMaXN0IiiKtRgIEgYKAs0MEAGC0+STAhYSFC9yZWdpc3RyeS92MS9lb2x0YWdzEqQBCg5MaXN0VGFnSGlzdG9yeRIrLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVGFnSGlzdG9yeUZpbHRlchopLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVGFnSGlzdG9yeUxpc3QiOoq1GAYSBAoCzQyC0+STAioSKC9yZWdpc3RyeS92MS90YWdzL3twYXJlbnRfaWQ9Kip9L2hpc3RvcnkSoAEKB0dldFNib20SJi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlNib21SZXF1ZXN0Gh4ucGluZm9sZC5wbGF0Zm9ybS50ZW5hbnQuU2JvbTIiTYq1GAoSCAoGxQyKBc8MgtPkkwI5EjcvcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zYm9tErsBCg5HZXRJbWFnZUNvbmZpZxItLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuSW1hZ2VDb25maWdSZXF1ZXN0GiYucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5JbWFnZUNvbmZpZyJSirUYCBIGCgTFDM8MgtPkkwJAEj4vcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9pbWFnZWNvbmZpZxKqAQoIR2V0QXJjaHMSJi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkFyY2hSZXF1ZXN0GiAucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5BcmNocyJUirUYCBIGCgTFDM8MgtPkkwJCEkAvcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9hcmNoaXRlY3R1cmVzEp8BCgdHZXRTaXplEiYucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5TaXplUmVxdWVzdBofLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuU2l6ZSJLirUYCBIGCgTFDM8MgtPkkwI5EjcvcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zaXplEqoBCgpHZXRSYXdTYm9tEikucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5SYXdTYm9tUmVxdWVzdBoiLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuUmF3U2JvbSJNirUYCBIGCgTFDIoFgtPkkwI7EjkvcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RpZ2VzdC97ZGlnZXN0PSp9L3Jhd3Nib20StQEKDUdldFZ1bG5SZXBvcnQSLC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlZ1bG5SZXBvcnRSZXF1ZXN0GiMucGluZm9sZC5wbGF0Zm9ybS50ZW5hbnQuVnVsblJlcG9ydCJRirUYCBIGCgTFDJQFgtPkkwI/Ej0vcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS92dWxucmVwb3J0Er0BChRMaXN0TWFuaWZlc3RNZXRhZGF0YRIxLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuTWFuaWZlc3RNZXRhZGF0YUZpbHRlchovLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuTWFuaWZlc3RNZXRhZGF0YUxpc3QiQYq1GAYSBAoCzwyC0+STAjESLy9yZWdpc3RyeS92MS9yZXBvcy97cmVwb19pZD0qKn0vbWFuaWZlc3RtZXRkYXRhErkBChZHZXRNYW5pZmVzdERpZ2VzdENvdW50EjQucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5NYW5pZmVzdERpZ2VzdENvdW50RmlsdGVyGi4ucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5NYW5pZmVzdERpZ2VzdENvdW50IjmKtRgGEgQKAs8MgtPkkwIpEicvcmVnaXN0cnkvdjEvZGlnZXN0Y291bnQve3BhcmVudF9pZD0qKn0SwAEKGUdldFBhY2thZ2VWZXJzaW9uTWV0YWRhdGESOC5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlBhY2thZ2VWZXJzaW9uTWV0YWRhdGFSZXF1ZXN0GjEucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5QYWNrYWdlVmVyc2lvbk1ldGFkYXRhIjaKtRgIEgYKAvYMEAGC0+STAiQSIi9yZWdpc3RyeS92MS92ZXJzaW9ucy97cGFja2FnZT0qKn0SqgEKD0dldFVwZGF0ZVN0YXR1cxIuLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVXBkYXRlU3RhdHVzUmVxdWVzdBonLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuVXBkYXRlU3RhdHVzIj6KtRgGEgQKAs0MgtPkkwIuEiwvcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9OnVwZGF0ZXN0YXR1cxKlAQoNR2V0U3luY1N0YXR1cxIvLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuR2V0U3luY1N0YXR1c1JlcXVlc3QaJS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlN5bmNTdGF0dXMiPIq1GAYSBAoCxQyC0+STAiwSKi9yZWdpc3RyeS92MS9yZXBvcy97cmVwb19pZD0qKn06c3luY3N0YXR1cxKeAQoQTGlzdFN5bmNTdGF0dXNlcxIyLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuTGlzdFN5bmNTdGF0dXNlc1JlcXVlc3QaKS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlN5bmNTdGF0dXNMaXN0IiuKtRgGEgQKAsUMgtPkkwIbEhkvcmVnaXN0cnkvdjEvc3luY3N0YXR1c2VzErABChBDcmVhdGVEZXBsb3ltZW50EjIucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5DcmVhdGVEZXBsb3ltZW50UmVxdWVzdBolLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuRGVwbG95bWVudCJBirUYBhIECgKeD4LT5JMCMToBKiIsL3JlZ2lzdHJ5L3YxL3JlcG9zL3twYXJlbnRfaWQ9Kip9L2RlcGxveW1lbnQSrgEKEFVwZGF0ZURlcGxveW1lbnQSMi5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LlVwZGF0ZURlcGxveW1lbnRSZXF1ZXN0GiUucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5EZXBsb3ltZW50Ij+KtRgGEgQKAp8PgtPkkwIvOgEqGiovcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RlcGxveW1lbnQSpQEKDUdldERlcGxveW1lbnQSLy5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkdldERlcGxveW1lbnRSZXF1ZXN0GiUucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5EZXBsb3ltZW50IjyKtRgGEgQKAqAPgtPkkwIsEiovcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RlcGxveW1lbnQSswEKE0dldFJlZ2lzdHJ5U2V0dGluZ3MSNS5waW5mb2xkLnBsYXRmb3JtLnJlZ2lzdHJ5LkdldFJlZ2lzdHJ5U2V0dGluZ3NSZXF1ZXN0GisucGluZm9sZC5wbGF0Zm9ybS5yZWdpc3RyeS5SZWdpc3RyeVNldHRpbmdzIjiKtRgGEgQKApMNgtPkkwIoEiYvcmVnaXN0cnkvdjEvc2V0dGluZ3Mve3JlZ2lzdHJ5X2lkPSoqfRKvAQoWVXBkYXRlUmVnaXN0cnlTZXR0aW5ncxIrLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuUmVnaXN0cnlTZXR0aW5ncxorLnBpbmZvbGQucGxhdGZvcm0ucmVnaXN0cnkuUmVnaXN0cnlTZXR0aW5ncyI7irUYBhIECgKUDYLT5JMCKzoBKhomL3JlZ2lzdHJ5L3YxL3NldHRpbmdzL3tyZWdpc3RyeV9pZD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_empty, file_pinfold_annotations_annotations, file_pinfold_registry_v1_deployments, file_pinfold_registry_v1_eol_tags, file_pinfold_registry_v1_images, file_pinfold_registry_v1_repos, file_pinfold_registry_v1_settings, file_pinfold_registry_v1_syncs, file_pinfold_registry_v1_tags, file_pinfold_tenant_v1_sboms, file_pinfold_tenant_v1_vuln_reports]);
 
 /**
- * A repo to create, and where.
- *
- * @generated from message pinfold.platform.registry.CreateRepoRequest
- */
-export type CreateRepoRequest = Message<"pinfold.platform.registry.CreateRepoRequest"> & {
-  /**
-   * The uid of the group.
-   *
-   * @generated from field: string parent_id = 1;
-   */
-  parentId: string;
-
-  /**
-   * The repo; its id is ignored.
-   *
-   * @generated from field: pinfold.platform.registry.Repo repo = 2;
-   */
-  repo?: Repo | undefined;
-
-  /**
-   * Refuse to replace a repo of this name.
-   *
-   * @generated from field: bool prevent_existing = 3;
-   */
-  preventExisting: boolean;
-};
-
-/**
- * Describes the message pinfold.platform.registry.CreateRepoRequest.
- * Use `create(CreateRepoRequestSchema)` to create a new message.
- */
-export const CreateRepoRequestSchema: GenMessage<CreateRepoRequest> = /*@__PURE__*/
-  messageDesc(file_pinfold_registry_v1_registry, 0);
-
-/**
- * A repository: the images that are pushed and pulled under one name.
- *
- * @generated from message pinfold.platform.registry.Repo
- */
-export type Repo = Message<"pinfold.platform.registry.Repo"> & {
-  /**
-   * The uid of the repo.
-   *
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * The name, one path component of an image reference; fixed once created.
-   *
-   * @generated from field: string name = 2;
-   */
-  name: string;
-
-  /**
-   * The part of the catalogue it belongs to.
-   *
-   * @generated from field: pinfold.platform.registry.CatalogTier catalog_tier = 3;
-   */
-  catalogTier: CatalogTier;
-
-  /**
-   * Labels of the offers it is part of.
-   *
-   * @generated from field: repeated string bundles = 4;
-   */
-  bundles: string[];
-
-  /**
-   * Markdown shown with the repo.
-   *
-   * @generated from field: string readme = 5;
-   */
-  readme: string;
-
-  /**
-   * Where its images are copied from.
-   *
-   * @generated from field: pinfold.platform.registry.SyncConfig sync_config = 6 [json_name = "sync_config"];
-   */
-  syncConfig?: SyncConfig | undefined;
-
-  /**
-   * How its images are assembled.
-   *
-   * @generated from field: pinfold.platform.registry.CustomOverlay custom_overlay = 7;
-   */
-  customOverlay?: CustomOverlay | undefined;
-
-  /**
-   * Equivalent images elsewhere, each written `image:tag`.
-   *
-   * @generated from field: repeated string aliases = 8;
-   */
-  aliases: string[];
-
-  /**
-   * When it was created.
-   *
-   * @generated from field: google.protobuf.Timestamp create_time = 9;
-   */
-  createTime?: Timestamp | undefined;
-
-  /**
-   * Tags that are still maintained.
-   *
-   * @generated from field: repeated string active_tags = 10;
-   */
-  activeTags: string[];
-
-  /**
-   * Free text of at most 512 characters on one line.
-   *
-   * @generated from field: string description = 11;
-   */
-  description: string;
-};
-
-/**
- * Describes the message pinfold.platform.registry.Repo.
- * Use `create(RepoSchema)` to create a new message.
- */
-export const RepoSchema: GenMessage<Repo> = /*@__PURE__*/
-  messageDesc(file_pinfold_registry_v1_registry, 1);
-
-/**
- * Where the images of a repo are copied from.
- *
- * @generated from message pinfold.platform.registry.SyncConfig
- */
-export type SyncConfig = Message<"pinfold.platform.registry.SyncConfig"> & {
-  /**
-   * The uid of the repo to copy.
-   *
-   * @generated from field: string source = 1;
-   */
-  source: string;
-
-  /**
-   * Whether tags get a suffix that makes them unique.
-   *
-   * @generated from field: bool unique_tags = 2;
-   */
-  uniqueTags: boolean;
-
-  /**
-   * When copying ends.
-   *
-   * @generated from field: google.protobuf.Timestamp expiration = 3;
-   */
-  expiration?: Timestamp | undefined;
-
-  /**
-   * The repository at Google Cloud to copy to.
-   *
-   * @generated from field: string google = 4;
-   */
-  google: string;
-
-  /**
-   * The repository at AWS to copy to.
-   *
-   * @generated from field: string amazon = 5;
-   */
-  amazon: string;
-
-  /**
-   * The repository at Azure to copy to.
-   *
-   * @generated from field: string azure = 6;
-   */
-  azure: string;
-
-  /**
-   * Whether packages are copied too.
-   *
-   * @generated from field: bool sync_apks = 7;
-   */
-  syncApks: boolean;
-
-  /**
-   * Whether tags past their end of life are still copied for a while.
-   *
-   * @generated from field: bool grace_period = 9;
-   */
-  gracePeriod: boolean;
-};
-
-/**
- * Describes the message pinfold.platform.registry.SyncConfig.
- * Use `create(SyncConfigSchema)` to create a new message.
- */
-export const SyncConfigSchema: GenMessage<SyncConfig> = /*@__PURE__*/
-  messageDesc(file_pinfold_registry_v1_registry, 2);
-
-/**
- * Which repos to list; the members narrow each other.
- *
- * @generated from message pinfold.platform.registry.RepoFilter
- */
-export type RepoFilter = Message<"pinfold.platform.registry.RepoFilter"> & {
-  /**
-   * Where in the hierarchy.
-   *
-   * @generated from field: pinfold.platform.common.UIDPFilter uidp = 1;
-   */
-  uidp?: UIDPFilter | undefined;
-
-  /**
-   * Exactly this name.
-   *
-   * @generated from field: string name = 2;
-   */
-  name: string;
-
-  /**
-   * Exactly this repo.
-   *
-   * @generated from field: string id = 3;
-   */
-  id: string;
-};
-
-/**
- * Describes the message pinfold.platform.registry.RepoFilter.
- * Use `create(RepoFilterSchema)` to create a new message.
- */
-export const RepoFilterSchema: GenMessage<RepoFilter> = /*@__PURE__*/
-  messageDesc(file_pinfold_registry_v1_registry, 3);
-
-/**
- * All repos that the filter lets through.
- *
- * @generated from message pinfold.platform.registry.RepoList
- */
-export type RepoList = Message<"pinfold.platform.registry.RepoList"> & {
-  /**
-   * In the order of their ids.
-   *
-   * @generated from field: repeated pinfold.platform.registry.Repo items = 1;
-   */
-  items: Repo[];
-};
-
-/**
- * Describes the message pinfold.platform.registry.RepoList.
- * Use `create(RepoListSchema)` to create a new message.
- */
-export const RepoListSchema: GenMessage<RepoList> = /*@__PURE__*/
-  messageDesc(file_pinfold_registry_v1_registry, 4);
-
-/**
- * Which repo others may copy from.
- *
- * @generated from message pinfold.platform.registry.GetRepoCountBySourceRequest
- */
-export type GetRepoCountBySourceRequest = Message<"pinfold.platform.registry.GetRepoCountBySourceRequest"> & {
-  /**
-   * The uid of the repo.
-   *
-   * @generated from field: string id = 1;
-   */
-  id: string;
-};
-
-/**
- * Describes the message pinfold.platform.registry.GetRepoCountBySourceRequest.
- * Use `create(GetRepoCountBySourceRequestSchema)` to create a new message.
- */
-export const GetRepoCountBySourceRequestSchema: GenMessage<GetRepoCountBySourceRequest> = /*@__PURE__*/
-  messageDesc(file_pinfold_registry_v1_registry, 5);
-
-/**
- * A number of repos.
- *
- * @generated from message pinfold.platform.registry.RepoCount
- */
-export type RepoCount = Message<"pinfold.platform.registry.RepoCount"> & {
-  /**
-   * How many.
-   *
-   * @generated from field: int64 count = 1;
-   */
-  count: bigint;
-};
-
-/**
- * Describes the message pinfold.platform.registry.RepoCount.
- * Use `create(RepoCountSchema)` to create a new message.
- */
-export const RepoCountSchema: GenMessage<RepoCount> = /*@__PURE__*/
-  messageDesc(file_pinfold_registry_v1_registry, 6);
-
-/**
- * Which repo to delete.
- *
- * @generated from message pinfold.platform.registry.DeleteRepoRequest
- */
-export type DeleteRepoRequest = Message<"pinfold.platform.registry.DeleteRepoRequest"> & {
-  /**
-   * The uid of the repo.
-   *
-   * @generated from field: string id = 1;
-   */
-  id: string;
-};
-
-/**
- * Describes the message pinfold.platform.registry.DeleteRepoRequest.
- * Use `create(DeleteRepoRequestSchema)` to create a new message.
- */
-export const DeleteRepoRequestSchema: GenMessage<DeleteRepoRequest> = /*@__PURE__*/
-  messageDesc(file_pinfold_registry_v1_registry, 7);
-
-/**
- * The part of the catalogue a repo belongs to. The numbers are not those of version 2.
- *
- * @generated from enum pinfold.platform.registry.CatalogTier
- */
-export const CatalogTier = {
-  /**
-   * None.
-   *
-   * @generated from enum value: UNKNOWN = 0;
-   */
-  UNKNOWN: 0,
-
-  /**
-   * Applications.
-   *
-   * @generated from enum value: APPLICATION = 4;
-   */
-  APPLICATION: 4,
-
-  /**
-   * Base images.
-   *
-   * @generated from enum value: BASE = 5;
-   */
-  BASE: 5,
-
-  /**
-   * Images with FIPS cryptography.
-   *
-   * @generated from enum value: FIPS = 6;
-   */
-  FIPS: 6,
-
-  /**
-   * Images for machine learning.
-   *
-   * @generated from enum value: AI = 7;
-   */
-  AI: 7,
-
-  /**
-   * Tools for developers.
-   *
-   * @generated from enum value: DEVTOOLS = 8;
-   */
-  DEVTOOLS: 8,
-
-  /**
-   * Commercial software.
-   *
-   * @generated from enum value: COMMERCIAL = 9;
-   */
-  COMMERCIAL: 9,
-} as const;
-
-/**
- * The part of the catalogue a repo belongs to. The numbers are not those of version 2.
- *
- * @generated from enum pinfold.platform.registry.CatalogTier
- */
-export type CatalogTier = (typeof CatalogTier)[keyof typeof CatalogTier] | UnknownEnum;
-
-/**
- * Describes the enum pinfold.platform.registry.CatalogTier.
- */
-export const CatalogTierSchema: GenEnum<CatalogTier> = /*@__PURE__*/
-  enumDesc(file_pinfold_registry_v1_registry, 0);
-
-/**
- * Version 1 of the registry. It acts on the same repos as version 2 and differs in names and shapes: identifiers are
- * called `id`, lists are not paged, and an update replaces the whole resource.
+ * Version 1 of the registry. It acts on the same repos and tags as version 2 and differs in names and shapes:
+ * identifiers are called `id`, lists are not paged, and an update replaces the whole resource.
  *
  * @generated from service pinfold.platform.registry.Registry
  */
 export const Registry: GenService<{
   /**
-   * Creates a repo in a group, or replaces the one of this name, unless `prevent_existing` is set: then
-   * ALREADY_EXISTS. To replace one takes `repo.update` too.
+   * Creates a repo in a group, or replaces the one of this name, unless `prevent_existing` is set: then ALREADY_EXISTS.
+   * To replace one takes `repo.update` too.
    *
    * @generated from rpc pinfold.platform.registry.Registry.CreateRepo
    */
@@ -434,8 +63,8 @@ export const Registry: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Lists all repos of the groups in which the caller holds `repo.list`, readmes left out unless `id` asks for one repo.
-   * An id that does not exist, or that the caller may not see, is an empty list.
+   * Lists all repos of the groups in which the caller holds `repo.list`, readmes left out unless `id` asks for one
+   * repo. An id that does not exist, or that the caller may not see, is an empty list.
    *
    * @generated from rpc pinfold.platform.registry.Registry.ListRepos
    */
@@ -463,6 +92,257 @@ export const Registry: GenService<{
     methodKind: "unary";
     input: typeof DeleteRepoRequestSchema;
     output: typeof EmptySchema;
+  },
+  /**
+   * Creates a tag, or moves the one of that name. Its history gets a record when the digest changes. Without a digest,
+   * a tag that exists keeps its own, and a new one points to nothing yet. INVALID_ARGUMENT when the parent is not a
+   * repo.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.CreateTag
+   */
+  createTag: {
+    methodKind: "unary";
+    input: typeof CreateTagRequestSchema;
+    output: typeof TagSchema;
+  },
+  /**
+   * Replaces a tag but for its digest, which it keeps when none is given. Its history gets a record when the digest
+   * changes. NOT_FOUND when the tag does not exist.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.UpdateTag
+   */
+  updateTag: {
+    methodKind: "unary";
+    input: typeof TagSchema;
+    output: typeof TagSchema;
+  },
+  /**
+   * Deletes a tag. The image and the history of the tag stay; a later tag of that name continues the history. NOT_FOUND
+   * when it does not exist.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.DeleteTag
+   */
+  deleteTag: {
+    methodKind: "unary";
+    input: typeof DeleteTagRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Lists all tags of the repos in which the caller holds `tag.list`. Nothing is hidden unless it is excluded. An id
+   * that does not exist, or that the caller may not see, is an empty list.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.ListTags
+   */
+  listTags: {
+    methodKind: "unary";
+    input: typeof TagFilterSchema;
+    output: typeof TagListSchema;
+  },
+  /**
+   * Counts the tags of a repo and tells which is the latest. A repo without tags, or where all are excluded, has a
+   * count of 0 and nothing else.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.GetRepoTagsSummary
+   */
+  getRepoTagsSummary: {
+    methodKind: "unary";
+    input: typeof GetRepoTagsSummaryRequestSchema;
+    output: typeof RepoTagsSummarySchema;
+  },
+  /**
+   * Lists tags with the end of life of what they contain. Only tags whose main package is known to have one are in it.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.ListEolTags
+   */
+  listEolTags: {
+    methodKind: "unary";
+    input: typeof EolTagFilterSchema;
+    output: typeof EolTagListSchema;
+  },
+  /**
+   * Lists what a tag has pointed to, the oldest first: at most 1000 records; the next ones start at the time of the
+   * last.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.ListTagHistory
+   */
+  listTagHistory: {
+    methodKind: "unary";
+    input: typeof TagHistoryFilterSchema;
+    output: typeof TagHistoryListSchema;
+  },
+  /**
+   * Reads what an image contains, as a graph. NOT_FOUND when that is not known.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.GetSbom
+   */
+  getSbom: {
+    methodKind: "unary";
+    input: typeof SbomRequestSchema;
+    output: typeof Sbom2Schema;
+  },
+  /**
+   * Reads the configuration of an image for one architecture. NOT_FOUND for an unknown digest or architecture,
+   * INVALID_ARGUMENT for a digest that is not sha256.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.GetImageConfig
+   */
+  getImageConfig: {
+    methodKind: "unary";
+    input: typeof ImageConfigRequestSchema;
+    output: typeof ImageConfigSchema;
+  },
+  /**
+   * Lists the CPU architectures for which an image was built. NOT_FOUND for an unknown digest, INVALID_ARGUMENT for one
+   * that is not a sha256 digest.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.GetArchs
+   */
+  getArchs: {
+    methodKind: "unary";
+    input: typeof ArchRequestSchema;
+    output: typeof ArchsSchema;
+  },
+  /**
+   * Tells how many bytes a pull of an image transfers for one architecture. NOT_FOUND for an unknown digest or
+   * architecture, INVALID_ARGUMENT for a digest that is not sha256.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.GetSize
+   */
+  getSize: {
+    methodKind: "unary";
+    input: typeof SizeRequestSchema;
+    output: typeof SizeSchema;
+  },
+  /**
+   * Reads the SBOM of an image as it was written. NOT_FOUND when there is none.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.GetRawSbom
+   */
+  getRawSbom: {
+    methodKind: "unary";
+    input: typeof RawSbomRequestSchema;
+    output: typeof RawSbomSchema;
+  },
+  /**
+   * Reads what a scanner found in an image, in the older of two shapes. NOT_FOUND when there is no report.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.GetVulnReport
+   */
+  getVulnReport: {
+    methodKind: "unary";
+    input: typeof VulnReportRequestSchema;
+    output: typeof VulnReportSchema;
+  },
+  /**
+   * Lists the packages of images, with licence and end of life. Images that are not known have no entry. The path is
+   * spelled as clients know it.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.ListManifestMetadata
+   */
+  listManifestMetadata: {
+    methodKind: "unary";
+    input: typeof ManifestMetadataFilterSchema;
+    output: typeof ManifestMetadataListSchema;
+  },
+  /**
+   * Counts the manifests of a repo, or of all repos below a group.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.GetManifestDigestCount
+   */
+  getManifestDigestCount: {
+    methodKind: "unary";
+    input: typeof ManifestDigestCountFilterSchema;
+    output: typeof ManifestDigestCountSchema;
+  },
+  /**
+   * Reads which versions of a package there are, and when their life ends. NOT_FOUND for an unknown package.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.GetPackageVersionMetadata
+   */
+  getPackageVersionMetadata: {
+    methodKind: "unary";
+    input: typeof PackageVersionMetadataRequestSchema;
+    output: typeof PackageVersionMetadataSchema;
+  },
+  /**
+   * Tells whether a tag of a repo has moved or changed in the last days. NOT_FOUND when the repo does not exist.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.GetUpdateStatus
+   */
+  getUpdateStatus: {
+    methodKind: "unary";
+    input: typeof UpdateStatusRequestSchema;
+    output: typeof UpdateStatusSchema;
+  },
+  /**
+   * Tells how the latest copying of a repo from its source went. NOT_FOUND when the repo does not exist.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.GetSyncStatus
+   */
+  getSyncStatus: {
+    methodKind: "unary";
+    input: typeof GetSyncStatusRequestSchema;
+    output: typeof SyncStatusSchema;
+  },
+  /**
+   * Tells the same of all repos of an organisation that copy from another.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.ListSyncStatuses
+   */
+  listSyncStatuses: {
+    methodKind: "unary";
+    input: typeof ListSyncStatusesRequestSchema;
+    output: typeof SyncStatusListSchema;
+  },
+  /**
+   * Says by which Helm charts the images of a repo are deployed. ALREADY_EXISTS when the repo has a deployment.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.CreateDeployment
+   */
+  createDeployment: {
+    methodKind: "unary";
+    input: typeof CreateDeploymentRequestSchema;
+    output: typeof DeploymentSchema;
+  },
+  /**
+   * Replaces the deployment of a repo; one without charts counts as none. NOT_FOUND when the repo has none.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.UpdateDeployment
+   */
+  updateDeployment: {
+    methodKind: "unary";
+    input: typeof UpdateDeploymentRequestSchema;
+    output: typeof DeploymentSchema;
+  },
+  /**
+   * Reads the deployment of a repo. NOT_FOUND when it has none.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.GetDeployment
+   */
+  getDeployment: {
+    methodKind: "unary";
+    input: typeof GetDeploymentRequestSchema;
+    output: typeof DeploymentSchema;
+  },
+  /**
+   * Reads the registry settings of an organisation. Where nobody has set them, both are false.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.GetRegistrySettings
+   */
+  getRegistrySettings: {
+    methodKind: "unary";
+    input: typeof GetRegistrySettingsRequestSchema;
+    output: typeof RegistrySettingsSchema;
+  },
+  /**
+   * Replaces the registry settings of an organisation.
+   *
+   * @generated from rpc pinfold.platform.registry.Registry.UpdateRegistrySettings
+   */
+  updateRegistrySettings: {
+    methodKind: "unary";
+    input: typeof RegistrySettingsSchema;
+    output: typeof RegistrySettingsSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_pinfold_registry_v1_registry, 0);

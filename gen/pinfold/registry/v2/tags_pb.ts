@@ -61,7 +61,7 @@ export type Tag = Message<"pinfold.platform.registry.v2.Tag"> & {
   name: string;
 
   /**
-   * The image it points to: `sha256:` and 64 hex digits.
+   * The image it points to: `sha256:` and 64 hex digits. Empty for a tag that version 1 made without one.
    *
    * @generated from field: string digest = 3;
    */

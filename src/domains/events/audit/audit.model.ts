@@ -26,8 +26,11 @@ export const auditFields = { createTime: { column: 'create_time', sort: true } }
 /** Empty means that anything fits; times are ISO text, `until` not included. */
 export type AuditFilter = { actor: string; subject: string; type: string; since: string; until: string }
 
-/** Events of what decides who may do what, and who is told of it, are audited, and so is the erasing of a ledger. */
-const audited = /^(?:iam|auth|events|control\.registry\.ledger)\./
+/**
+ * Events of what decides who may do what, and who is told of it, are audited, and so are the erasing of a ledger and new
+ * quotas.
+ */
+const audited = /^(?:iam|auth|events|control\.registry\.ledger|control\.quotas)\./
 
 /** By the short name of the event. */
 export function isAudited(name: string): boolean {

@@ -61,12 +61,12 @@ export async function tokenOf(
   body: string,
   now: number,
 ): Promise<string> {
-  const { kid, key } = keyring.signer()
+  const { kid, alg, key } = keyring.signer()
   const seconds = Math.floor(now / 1000)
   const digest = digestOf('sha256', Buffer.from(body))
   // The claim under both readings of its dotted name.
   return new SignJWT({ webhook: { digest }, 'webhook.digest': digest })
-    .setProtectedHeader({ alg: 'ES256', kid, typ: 'JWT' })
+    .setProtectedHeader({ alg, kid, typ: 'JWT' })
     .setIssuer(issuer)
     .setAudience('customer')
     .setSubject(`webhook:${group}`)

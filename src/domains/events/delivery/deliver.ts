@@ -14,7 +14,7 @@ import { SinkQueue, type SinkQueueDeps } from './sink-queue.ts'
 
 export type Deliveries = {
   /** Starts nothing more, waits for what is on its way for as long as the configuration says, and hands over the rest. */
-  close(): Promise<void>
+  close(graceMs: number): Promise<void>
 }
 
 /** How often a node looks for the work of others: while it has queues, and while it has none. */
@@ -84,14 +84,14 @@ class DeliveryWorker implements Deliveries {
     log.debug('delivering', { node: this.#site.node })
   }
 
-  async close(): Promise<void> {
-    const { db, config, log } = this.#app
+  async close(graceMs: number): Promise<void> {
+    const { db, log } = this.#app
     const { monotonic, node } = this.#site
     this.#closing = true
     for (const stop of this.#stops) stop()
     clearTimeout(this.#lookTimer)
     await Promise.all([this.#routing.idle(), this.#looking.idle(), this.#beating.idle()])
-    const until = monotonic() + config.drainMs
+    const until = monotonic() + graceMs
     const busy = () => [...this.#queues.values()].some((queue) => queue.inFlight > 0)
     while (busy() && monotonic() < until) await sleep(5)
     await this.#results.close()
@@ -113,9 +113,14 @@ class DeliveryWorker implements Deliveries {
       node: this.#site.node,
       results: this.#results,
       maySend: () => !this.#closing && leaseHolds(),
-      limit: ({ sink }) => {
-        const sharing = sink === '' ? 1 : [...this.#queues.values()].filter((queue) => queue.sink === sink).length
-        return Math.max(1, Math.floor(config.deliveriesInFlight / Math.max(1, sharing)))
+      limit: (queue) => {
+        const others = this.#sharing(queue)
+        const taken = others.reduce((sum, { inFlight }) => sum + inFlight, 0)
+        const share = Math.max(1, Math.floor(config.deliveriesInFlight / (others.length + 1)))
+        return Math.min(share, config.deliveriesInFlight - taken)
+      },
+      onRoom: (queue) => {
+        for (const other of this.#sharing(queue)) if (other.isCrowdedOut) other.pump()
       },
       onEnd: (queue, next) => {
         this.#queues.delete(queue.subscription)
@@ -123,6 +128,11 @@ class DeliveryWorker implements Deliveries {
         else if (next.dueTime !== undefined) this.#lookAt(next.dueTime)
       },
     }
+  }
+
+  /** The other queues with the same sink. */
+  #sharing({ subscription, sink }: SinkQueue): SinkQueue[] {
+    return [...this.#queues.values()].filter((other) => other.sink === sink && other.subscription !== subscription)
   }
 
   #serve(state: queueStore.OwnedQueue): void {

@@ -6,16 +6,18 @@ export const deliveryStates = { waiting: 0, delivered: 1, givenUp: 2 } as const
 export type DeliveryState = (typeof deliveryStates)[keyof typeof deliveryStates]
 
 /** How an attempt ended: `delivered`, `refused` by a status, or what kept it from getting one. */
-export type AttemptResult =
-  | 'delivered'
-  | 'refused'
-  | 'gone'
-  | 'slowed'
-  | 'timeout'
-  | 'unreachable'
-  | 'private-address'
-  | 'insecure'
-  | 'bad-url'
+export const attemptResults = [
+  'delivered',
+  'refused',
+  'gone',
+  'slowed',
+  'timeout',
+  'unreachable',
+  'private-address',
+  'insecure',
+  'bad-url',
+] as const
+export type AttemptResult = (typeof attemptResults)[number]
 
 /** A delivery that waits, as whoever sends it needs it. `nextTime` is empty, or when to try again. */
 export type Waiting = {

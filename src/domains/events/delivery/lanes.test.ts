@@ -60,6 +60,34 @@ test('of a long lane only the start is kept, and the rest is read again in order
   assert.deepEqual([lanes.size, lanes.hungry(), lanes.nextDue()], [0, [], undefined])
 })
 
+test('what comes behind a long lane that has become shorter waits for what is between', () => {
+  const lanes = new Lanes()
+  const all = rows('a', laneRows + 5)
+  lanes.add(all, 0)
+  const sent: number[] = []
+  const sendOne = () => {
+    const [lane] = lanes.take(1, 0)
+    sent.push(lane!.rows[0]!.id)
+    lanes.done(lane!, 0)
+  }
+  for (let i = 0; i < 10; i++) sendOne()
+  const late = row('a')
+  lanes.add([late], 0)
+  for (let i = 10; i < laneRows; i++) sendOne()
+  const [hungry] = lanes.hungry()
+  lanes.feed(
+    hungry!,
+    [...all, late].filter(({ id }) => id > hungry!.last),
+    false,
+    0,
+  )
+  for (let i = 0; i < 6; i++) sendOne()
+  assert.deepEqual(
+    sent,
+    [...all, late].map(({ id }) => id),
+  )
+})
+
 test('a lane that turns out to be done is forgotten', () => {
   const lanes = new Lanes()
   lanes.add(rows('a', laneRows + 1), 0)

@@ -18,8 +18,10 @@ export type SinkQueueDeps = {
   results: Results
   /** Whether the node may still send for what it owns. */
   maySend(): boolean
-  /** How many deliveries may be on their way to the sink at once. */
+  /** How many deliveries of the queue may be on their way at once, those to the same sink from other queues considered. */
   limit(queue: SinkQueue): number
+  /** Fewer of the queue are on their way, which may be what another with the same sink waits for. */
+  onRoom(queue: SinkQueue): void
   /** Nothing of the queue is on its way, and it is not ours any more. `dueTime` is when it has something to do again. */
   onEnd(queue: SinkQueue, next: { dueTime: string | undefined } | 'unknown'): void
 }
@@ -37,8 +39,10 @@ const goneReason = 'the sink answered 410 Gone'
 
 export class SinkQueue {
   readonly subscription: number
-  /** Known once it has been sent to. */
+  /** Known before anything is sent to it. */
   sink = ''
+  /** It could send, but that others with the same sink have taken all the room. */
+  isCrowdedOut = false
   generation: number
   readonly #deps: SinkQueueDeps
   readonly #lanes = new Lanes()
@@ -135,15 +139,32 @@ export class SinkQueue {
       if (this.#ended || !this.#deps.maySend()) return
       const probing = this.#failures > 0
       if (probing && this.#blockedUntil > this.#now()) break
-      const most = probing ? 1 : Math.min(this.#window, this.#deps.limit(this))
-      const room = most - this.#inFlight
-      if (room <= 0) return // A result makes room, and comes back here.
+      if (this.sink === '' && !(await this.#learnSink())) return this.drop()
+      const room = this.#room()
+      if (room <= 0) return // A result makes room, of this queue or of another, and comes back here.
       await this.#read(room)
-      const lanes = probing ? this.#lanes.takeProbe(this.#now()) : this.#lanes.take(room, this.#now())
+      // Others may have taken it meanwhile.
+      const left = Math.min(room, this.#room())
+      if (left <= 0) return
+      const lanes = this.#failures > 0 ? this.#lanes.takeProbe(this.#now()) : this.#lanes.take(left, this.#now())
       if (lanes.length === 0) break
       await this.#launch(lanes)
     }
     if (this.#inFlight === 0 && !this.#releasing) await this.#rest()
+  }
+
+  async #learnSink(): Promise<boolean> {
+    const target = await store.findTarget(this.#deps.app.db, this.subscription, this.#deps.node)
+    this.sink = target?.sink ?? ''
+    return target !== undefined
+  }
+
+  /** How many more may be sent now. */
+  #room(): number {
+    const limit = this.#deps.limit(this)
+    const most = this.#failures > 0 ? Math.min(1, limit) : Math.min(this.#window, limit)
+    this.isCrowdedOut = limit <= this.#inFlight
+    return most - this.#inFlight
   }
 
   async #read(room: number): Promise<void> {
@@ -178,11 +199,13 @@ export class SinkQueue {
       payloads = new Map(rows.map((row) => [row.id, row]))
     } catch (error) {
       this.#inFlight -= lanes.length
+      this.#deps.onRoom(this)
       for (const lane of lanes) this.#lanes.putBack(lane, this.#now())
       throw error
     }
     if (!target) {
       this.#inFlight -= lanes.length
+      this.#deps.onRoom(this)
       return this.drop()
     }
     this.sink = target.sink
@@ -216,6 +239,7 @@ export class SinkQueue {
     this.pump()
     await results.record(entry)
     this.#inFlight--
+    this.#deps.onRoom(this)
     if (!this.#ended) this.pump()
     else if (this.#inFlight === 0) void this.#giveBack()
   }

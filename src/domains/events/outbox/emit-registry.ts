@@ -3,10 +3,14 @@ import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import type { Cause } from '#lib/cause.ts'
 import type { Resource } from '#lib/events/event-body.ts'
-import { type NewEvent, newEvent, queueEvents } from './emit.ts'
+import { rootOf } from '#lib/uid.ts'
+import type { Audience } from './audience.ts'
+import { emit, type NewEvent, newEvent, queueEvents } from './emit.ts'
 import {
+  aContentDeletion,
   aPull,
   aPush,
+  type Deleted,
   type EventRepo,
   type Origin,
   type Pulled,
@@ -30,22 +34,50 @@ export async function emitPush(
   await queueEvents(tx, app, pushEvent(app, cause, repo, origin, pushed))
 }
 
+/** Queues the event of what the registry was asked to delete. */
+export async function emitDeletion(
+  tx: Tx,
+  work: Pick<Work, 'app' | 'cause'>,
+  repo: EventRepo,
+  origin: Origin,
+  what: Omit<Deleted, 'repo'>,
+): Promise<void> {
+  await emit(tx, work, 'control.registry.content.deleted', {
+    subject: repo.uid,
+    group: repo.group,
+    resource: aContentDeletion({ repo, ...what }),
+    source: origin.host,
+    extensions: { digest: what.digest },
+  })
+}
+
 /** On SQLite a commit stops everything, so there are few of them, and none is long. */
 const perCommit = 500
 /** With more than these waiting, the database does not keep up, and pulls are not made to wait for it. */
 const maxWaiting = 20_000
 
-/** `report` hears of events that could not be written, and of how many were dropped. */
+/** What anybody can have as many of as they like: each kind is written only where somebody wants it. */
+export type Plenty = 'pulls' | 'refused pushes'
+type Waiting = { kind: Plenty; group: string; now: string; make: () => NewEvent }
+
+/**
+ * `perMinute` is how many of a kind one organisation may have. `report` hears of events that could not be written, and of
+ * how many were dropped.
+ */
 export function createRegistryEvents(
   app: Pick<App, 'db' | 'events' | 'eventTable'>,
+  audiences: Record<Plenty, Audience>,
+  perMinute: number,
   report: { failed(error: unknown): void; dropped(count: number): void },
 ): RegistryEvents {
-  let waiting: (() => NewEvent)[] = []
+  const share = createShare(perMinute)
+  let waiting: Waiting[] = []
   let dropped = 0
   let writing: Promise<number> | undefined
 
-  const note = (make: () => NewEvent): void => {
-    if (waiting.length < maxWaiting) waiting.push(make)
+  const note = (one: Waiting): void => {
+    if (audiences[one.kind].isEmpty(one.group)) return
+    if (waiting.length < maxWaiting && share.take(one)) waiting.push(one)
     else dropped++
   }
   const write = async (): Promise<number> => {
@@ -53,9 +85,15 @@ export function createRegistryEvents(
     if (dropped > 0) report.dropped(dropped)
     dropped = 0
     while (waiting.length > 0) {
-      const events = waiting.slice(0, perCommit).map((make) => make())
-      await app.db.tx((tx) => queueEvents(tx, app, ...events), { durability: 'later' })
-      waiting = waiting.slice(events.length)
+      const batch = waiting.slice(0, perCommit)
+      const [events, unwanted]: [NewEvent[], Waiting[]] = [[], []]
+      for (const one of batch) {
+        if (await audiences[one.kind].includes(one.group)) events.push(one.make())
+        else unwanted.push(one)
+      }
+      if (events.length > 0) await app.db.tx((tx) => queueEvents(tx, app, ...events), { durability: 'later' })
+      waiting = waiting.slice(batch.length)
+      for (const one of unwanted) share.giveBack(one)
       written += events.length
     }
     return written
@@ -67,12 +105,42 @@ export function createRegistryEvents(
     return writing
   }
   return {
-    pulled: (cause, repo, origin, what) => note(() => pullEvent(app, cause, repo, origin, what)),
-    refused: (cause, repo, origin, what) => note(() => pushEvent(app, cause, repo, origin, what)),
+    pulled(cause, repo, origin, what) {
+      const make = () => pullEvent(app, cause, repo, origin, what)
+      note({ kind: 'pulls', group: repo.group, now: cause.now, make })
+    },
+    refused(cause, repo, origin, what) {
+      const make = () => pushEvent(app, cause, repo, origin, what)
+      note({ kind: 'refused pushes', group: repo.group, now: cause.now, make })
+    },
     flush,
     async close() {
       await writing?.catch(() => {})
       await flush().catch(report.failed)
+    },
+  }
+}
+
+/** Of each kind so many for an organisation and minute, that of the last event. */
+function createShare(perMinute: number) {
+  let minute = ''
+  let taken = new Map<string, number>()
+  const minuteOf = ({ now }: Waiting) => now.slice(0, 16)
+  const keyOf = ({ kind, group }: Waiting) => `${kind} ${rootOf(group)}`
+  return {
+    take(one: Waiting): boolean {
+      if (minuteOf(one) !== minute) {
+        minute = minuteOf(one)
+        taken = new Map()
+      }
+      const count = taken.get(keyOf(one)) ?? 0
+      if (count >= perMinute) return false
+      taken.set(keyOf(one), count + 1)
+      return true
+    },
+    giveBack(one: Waiting): void {
+      const count = taken.get(keyOf(one)) ?? 0
+      if (minuteOf(one) === minute && count > 0) taken.set(keyOf(one), count - 1)
     },
   }
 }

@@ -45,6 +45,18 @@ export async function emit(
   if (isAudited(name)) await audit(tx, cause, whoOf(cause, input.actor), event)
 }
 
+/** The same for several of one kind, with few statements however many there are; none that is audited. */
+export async function emitEach(
+  tx: Tx,
+  { app, cause }: Pick<Work, 'app' | 'cause'>,
+  name: EventName,
+  inputs: readonly EventInput[],
+): Promise<void> {
+  if (isAudited(name)) throw new Error(`${name} belongs in the audit log`)
+  const events = inputs.map((input) => newEvent(app, cause, name, input))
+  await queueEvents(tx, app, ...events)
+}
+
 /** The event as whoever called this version knows it. */
 export function newEvent(
   { eventTable }: Pick<App, 'eventTable'>,

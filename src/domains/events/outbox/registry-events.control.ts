@@ -1,7 +1,8 @@
+import { ContentDeletedEventSchema } from '#gen/pinfold/control/registry/v1/events_pb.ts'
 import { PullEventSchema, PushEventSchema } from '#gen/pinfold/registry/events_pb.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { maxUserAgent } from '../audit/audit.model.ts'
-import { aPull, aPush, type Pulled, type Pushed, type Transfer } from './registry-events.model.ts'
+import { aContentDeletion, aPull, aPush, type Pulled, type Pushed, type Transfer } from './registry-events.model.ts'
 
 export const registryEvents: readonly EventBody[] = [
   eventBody(PushEventSchema, aPush, (pushed) => ({
@@ -14,6 +15,13 @@ export const registryEvents: readonly EventBody[] = [
     $typeName: 'pinfold.registry.PullEvent' as const,
     ...common(pulled),
     method: pulled.what.method,
+  })),
+  eventBody(ContentDeletedEventSchema, aContentDeletion, ({ repo, type, digest }) => ({
+    $typeName: 'pinfold.control.registry.v1.ContentDeletedEvent' as const,
+    repository: repo.path,
+    repoId: repo.uid,
+    digest,
+    type,
   })),
 ]
 

@@ -16,13 +16,18 @@ export type Pulled = Content & { method: 'GET' | 'HEAD' }
 /** What was pushed or pulled where, and by whom. */
 export type Transfer<What> = { cause: Cause; repo: EventRepo; origin: Origin; what: What }
 
+/** What was deleted. */
+export type Deleted = { repo: EventRepo } & Pick<Content, 'type' | 'digest'>
+
+export const aContentDeletion = kindOf<Deleted>('content deletion')
 export const aPush = kindOf<Transfer<Pushed>>('push')
 export const aPull = kindOf<Transfer<Pulled>>('pull')
 
 /** Events that belong to no transaction. Noting one costs next to nothing; a duty writes them together, a little later. */
 export type RegistryEvents = {
+  /** Is written only where a subscription or a stream wants it. */
   pulled(cause: Cause, repo: EventRepo, origin: Origin, what: Pulled): void
-  /** A push that was refused. */
+  /** A push that was refused; the same. */
   refused(cause: Cause, repo: EventRepo, origin: Origin, what: Pushed): void
   /** Answers with how many it wrote. */
   flush(): Promise<number>

@@ -1,5 +1,6 @@
 // Takes away what is old or belongs to nobody any more, a little at a time, so that nobody waits for it.
 import type { Duty } from '#duty.ts'
+import { sweepStreams } from './audience.store.ts'
 import * as store from './retention.store.ts'
 
 const batch = 200
@@ -12,7 +13,9 @@ export const sweepEvents: Duty = {
   runsOn: 'one node',
   async run({ config, clock }, lease) {
     const keptMs = config.eventRetentionDays * dayMs
-    const before = new Date(lease.databaseTime(clock()).getTime() - keptMs).toISOString()
+    const now = lease.databaseTime(clock())
+    const before = new Date(now.getTime() - keptMs).toISOString()
+    await lease.inBatches((tx) => sweepStreams(tx, now.toISOString()))
     return {
       deliveries: await lease.inBatches((tx) => store.sweepDeliveries(tx, before, batch)),
       events: await lease.inBatches((tx) => store.sweepEvents(tx, before, batch)),

@@ -4,6 +4,7 @@ import { AppError, type FieldViolation, permissionDenied, refuseIfAny } from '#l
 import { isAtOrBelow, isUid, lineage, top } from '#lib/uid.ts'
 import { attributesOf, bodyOf, tokenOf } from '../delivery/cloud-event.ts'
 import { matchesType } from '../subscriptions/type-patterns.ts'
+import { announce } from './pull-stream.ts'
 import type { OrderedEvent } from './stream.model.ts'
 import * as store from './stream.store.ts'
 
@@ -32,11 +33,13 @@ export async function* streamEvents(call: StreamCall, request: StreamRequest): A
     await requireGroup(app.db, request.group)
   }
   using follower = app.feed.follow(call.caller.uid)
+  await using announced = await announce(call, request)
   let at = await startOf(call, request.after, await follower.newest())
   yield { id: at.id }
 
   let said = performance.now()
   for (;;) {
+    await announced.renew()
     const left = Math.max(0, said + app.config.streamIdleMs - performance.now())
     const { events, upTo } = await follower.after(at.position, left, signal)
     for (const event of events) {

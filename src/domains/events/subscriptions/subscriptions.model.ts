@@ -20,3 +20,16 @@ export const subscriptionFields = {
   createTime: { column: 'create_time', sort: true },
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<Subscription>
+
+/**
+ * The subscription as it is shown to whoever may not change it: where its events go, without what lets others in there. A
+ * user name, a password, what is given to a parameter and a fragment may all be secrets.
+ */
+export function withoutSecrets(subscription: Subscription): Subscription {
+  const { sink } = subscription
+  if (!URL.canParse(sink)) return { ...subscription, sink: '' }
+  const { protocol, host, pathname, search } = new URL(sink)
+  const parameters = search.slice(1).split('&')
+  const named = parameters.map((one) => (one.includes('=') ? `${one.slice(0, one.indexOf('='))}=***` : '***'))
+  return { ...subscription, sink: `${protocol}//${host}${pathname}${search === '' ? '' : `?${named.join('&')}`}` }
+}

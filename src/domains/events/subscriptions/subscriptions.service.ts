@@ -1,24 +1,40 @@
 import type { Call } from '#app.ts'
+import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { listNodes } from '#domains/iam/access/list-nodes.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { limitsOf, requireRoom } from '#domains/iam/quotas/limits.service.ts'
 import { type FieldViolation, found, notFound } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
-import { newUid, parentOf } from '#lib/uid.ts'
+import { newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { routeBacklog, routeEverything } from '../delivery/routing.ts'
 import { emit } from '../outbox/emit.ts'
 import { newSecret } from './secrets.ts'
-import { aSubscription, type Subscription, subscriptionFields, subscriptionType } from './subscriptions.model.ts'
+import {
+  aSubscription,
+  type Subscription,
+  subscriptionFields,
+  subscriptionType,
+  withoutSecrets,
+} from './subscriptions.model.ts'
 import * as store from './subscriptions.store.ts'
 
+const update = [capabilityNumber('subscriptions.update')]
+
+/** Secrets in a sink are for those who could lead the events elsewhere anyway. */
+function shownTo({ caller }: Call, subscription: Subscription): Subscription {
+  return caller.rights.holds(subscription.uid, update) ? subscription : withoutSecrets(subscription)
+}
+
 export async function getSubscription(call: Call, uid: string): Promise<Subscription> {
-  return found(await store.findSubscription(call.app.db, uid), subscriptionType, uid)
+  return shownTo(call, found(await store.findSubscription(call.app.db, uid), subscriptionType, uid))
 }
 
 export async function listSubscriptions(call: Call, query: ListQuery<object>): Promise<Listed<Subscription>> {
-  return listNodes(call, query, store.subscriptionList)
+  const listed = await listNodes(call, query, store.subscriptionList)
+  return { ...listed, items: listed.items.map((one) => shownTo(call, one)) }
 }
 
 /** It gets what commits after it, and nothing from before. */
@@ -35,6 +51,8 @@ export async function createSubscription(call: Call, parent: string, sink: strin
     async (tx) => {
       await routeEverything(tx, call.now)
       await requireGroup(tx, parent)
+      const limits = await limitsOf(tx, call, rootOf(parent))
+      requireRoom(limits, 'sink_subscriptions', await store.countOfSink(tx, rootOf(parent), sink))
       await store.insertSubscription(tx, created, secret)
       const resource = aSubscription(created)
       await emit(tx, call, 'events.subscription.created', { subject: created.uid, group: parent, resource })

@@ -19,6 +19,15 @@ export const subscriptionList = nodeList(
   () => [],
 )
 
+/** How many subscriptions of the organisation send to the sink. */
+export async function countOfSink(reader: Reader, organization: string, sink: string): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM subscriptions
+     WHERE substr(sink, 1, 200) = substr(${sink}, 1, 200) AND sink = ${sink}
+       AND uid > ${`${organization}/`} AND uid < ${`${organization}0`}`)
+  return row?.total ?? 0
+}
+
 /** `secret` is sealed. Call `lockRouting` first. */
 export async function insertSubscription(tx: Tx, one: Subscription, secret: Uint8Array): Promise<void> {
   const row = await tx.get<{ id: number }>(sql`

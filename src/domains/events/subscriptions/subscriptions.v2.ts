@@ -8,7 +8,7 @@ import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import { aSubscription, type Subscription, subscriptionFields } from './subscriptions.model.ts'
+import { aSubscription, type Subscription, subscriptionFields, withoutSecrets } from './subscriptions.model.ts'
 import * as service from './subscriptions.service.ts'
 
 const rules = { fields: subscriptionFields, defaultOrder: 'uid' }
@@ -41,9 +41,14 @@ export const subscriptions: Handlers<typeof SubscriptionsService> = {
 }
 
 export const subscriptionEvents: readonly EventBody[] = [
-  eventBody(SubscriptionsService.method.createSubscription, aSubscription, toMessage),
+  eventBody(SubscriptionsService.method.createSubscription, aSubscription, toEventBody),
   deletionBody(SubscriptionsService.method.deleteSubscription),
 ]
+
+/** All that subscribe to the group, and whoever reads the audit log, see it. */
+function toEventBody(subscription: Subscription): SubscriptionMessage {
+  return toMessage(withoutSecrets(subscription))
+}
 
 function toMessage({ uid, sink, createTime, updateTime }: Subscription): SubscriptionMessage {
   return {

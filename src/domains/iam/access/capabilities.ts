@@ -44,6 +44,19 @@ export function capabilitiesNamed(names: readonly string[]): bigint | undefined 
   }, 0n)
 }
 
+/**
+ * The numbers of dotted names, for a role of version 1. Throws INVALID_ARGUMENT on `capabilities` for one that does not
+ * exist, or that is internal to the product.
+ */
+export function grantableNumbers(names: readonly string[]): number[] {
+  return names.map((name) => {
+    const known = byName.get(name)
+    if (known && !known.internalOnly && known.name !== 'internal') return known.number
+    const why = known ? 'is internal to the product' : 'is not a capability'
+    throw invalid({ field: 'capabilities', description: `${name.slice(0, 64).toWellFormed()} ${why}` })
+  })
+}
+
 /** Numbers that the contract does not know, such as those of a newer version, are left out. */
 export function maskOf(numbers: Iterable<number>): bigint {
   let mask = 0n

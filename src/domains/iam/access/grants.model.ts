@@ -11,9 +11,10 @@ export type Rights = {
   places(): Grants
 }
 
-/** What each identity is bound to, read at most twice a second. */
+/** What each identity is bound to, and that it is still there, read at most twice a second. */
 export type GrantCache = {
-  of(identity: string): Promise<Grants>
+  /** `undefined` when there is no such identity. */
+  of(identity: string): Promise<Grants | undefined>
   /** Forgets everything, also what is being read. */
   clear(): void
 }

@@ -8,7 +8,8 @@ const identity = 'c'.repeat(40)
 const [group, other] = ['a'.repeat(40), 'b'.repeat(40)]
 const [groupsList, repoList] = [103, 1605]
 
-type Row = { place: string; capabilities: string }
+type Row = { place: string | null; capabilities: string }
+const nothing: Row[] = [{ place: null, capabilities: '' }]
 const rowOf = (place: string, ...numbers: number[]): Row => ({ place, capabilities: JSON.stringify(numbers) })
 
 /** A database whose answers the test gives, one for each query, when it wants to. */
@@ -47,20 +48,35 @@ test('a capability of a newer version in a stored role is passed over', async ()
   assert.deepEqual(await grants, new Map([[group, maskOf([groupsList])]]))
 })
 
+test('an identity without bindings holds nothing, and one that is gone is told from it', async () => {
+  const { cache, asked } = startCache()
+  const [there, gone] = [cache.of(identity), cache.of(other)]
+  asked[0]!.answer([{ place: null, capabilities: '' }])
+  asked[1]!.answer([])
+  assert.deepEqual(await there, new Map())
+  assert.equal(await gone, undefined)
+
+  // It may be made at any moment, so that is not remembered.
+  assert.equal(cache.of(identity), there)
+  const made = cache.of(other)
+  asked[2]!.answer(nothing)
+  assert.deepEqual(await made, new Map())
+})
+
 test('an answer is used for half a second from when it was asked for, and no longer', async () => {
   const { cache, asked, clock } = startCache()
   const first = cache.of(identity)
   clock.now += 499
   assert.equal(cache.of(identity), first)
   asked[0]!.answer([rowOf(group, repoList)])
-  assert.equal((await cache.of(identity)).size, 1)
+  assert.equal((await cache.of(identity))?.size, 1)
   assert.equal(asked.length, 1)
 
   clock.now += 1
   const second = cache.of(identity)
   assert.equal(asked.length, 2)
-  asked[1]!.answer([])
-  assert.equal((await second).size, 0)
+  asked[1]!.answer(nothing)
+  assert.equal((await second)?.size, 0)
 })
 
 test('clear makes the next question go to the database', async () => {
@@ -72,8 +88,8 @@ test('clear makes the next question go to the database', async () => {
   cache.clear()
   const after = cache.of(identity)
   assert.equal(asked.length, 2)
-  asked[1]!.answer([])
-  assert.equal((await after).size, 0)
+  asked[1]!.answer(nothing)
+  assert.equal((await after)?.size, 0)
 })
 
 test('what was being read when clear was called serves nobody who asks later', async () => {
@@ -81,12 +97,12 @@ test('what was being read when clear was called serves nobody who asks later', a
   const early = cache.of(identity)
   cache.clear()
   const late = cache.of(identity)
-  asked[1]!.answer([])
-  assert.equal((await late).size, 0)
+  asked[1]!.answer(nothing)
+  assert.equal((await late)?.size, 0)
 
   asked[0]!.answer([rowOf(group, repoList)])
-  assert.equal((await early).size, 1)
-  assert.equal((await cache.of(identity)).size, 0)
+  assert.equal((await early)?.size, 1)
+  assert.equal((await cache.of(identity))?.size, 0)
   assert.equal(asked.length, 2)
 })
 
@@ -98,7 +114,7 @@ test('a read that fails is told to those who wait for it, and tried again for th
 
   const second = cache.of(identity)
   asked[1]!.answer([rowOf(group, repoList)])
-  assert.equal((await second).size, 1)
+  assert.equal((await second)?.size, 1)
 })
 
 test('a read that fails after clear does not take the newer answer with it', async () => {
@@ -117,9 +133,9 @@ test('identities do not see each other', async () => {
   const { cache, asked } = startCache()
   const [mine, theirs] = [cache.of(identity), cache.of(other)]
   asked[0]!.answer([rowOf(group, repoList)])
-  asked[1]!.answer([])
-  assert.equal((await mine).size, 1)
-  assert.equal((await theirs).size, 0)
+  asked[1]!.answer(nothing)
+  assert.equal((await mine)?.size, 1)
+  assert.equal((await theirs)?.size, 0)
 })
 
 test('what is kept is bounded: of ten thousand and one the oldest is read again', () => {

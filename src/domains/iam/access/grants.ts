@@ -7,7 +7,7 @@ import type { GrantCache, Grants } from './grants.model.ts'
 const maxAgeMs = 500
 const maxEntries = 10_000
 
-type Entry = { grants: Promise<Grants>; loadedAt: number }
+type Entry = { grants: Promise<Grants | undefined>; loadedAt: number }
 
 /** `monotonic` gives milliseconds of a clock that never steps. */
 export function createGrantCache(reader: Reader, monotonic: () => number): GrantCache {
@@ -19,22 +19,27 @@ export function createGrantCache(reader: Reader, monotonic: () => number): Grant
       const cached = entries.get(identity)
       if (cached && now - cached.loadedAt < maxAgeMs) return cached.grants
 
-      const entry = { grants: load(reader, identity), loadedAt: now }
+      const entry = { grants: loadGrants(reader, identity), loadedAt: now }
       entries.delete(identity)
       entries.set(identity, entry)
       if (entries.size > maxEntries) entries.delete(entries.keys().next().value!)
-      entry.grants.catch(() => {
+      const forget = () => {
         if (entries.get(identity) === entry) entries.delete(identity)
-      })
+      }
+      // An identity that is not there may be made at any moment, on any node.
+      entry.grants.then((grants) => grants ?? forget(), forget)
       return entry.grants
     },
     clear: () => entries.clear(),
   }
 }
 
-async function load(reader: Reader, identity: string): Promise<Grants> {
+/** What an identity is bound to now; `undefined` when there is no such identity. */
+export async function loadGrants(reader: Reader, identity: string): Promise<Grants | undefined> {
+  const rows = await listGrants(reader, identity)
+  if (!rows) return undefined
   const grants = new Map<string, bigint>()
-  for (const row of await listGrants(reader, identity)) {
+  for (const row of rows) {
     const mask = maskOf(JSON.parse(row.capabilities) as number[])
     grants.set(row.place, (grants.get(row.place) ?? 0n) | mask)
   }

@@ -54,7 +54,7 @@ export const accountAssociationFields = {
 export const accountPatterns = {
   awsAccount: /^[0-9]{12}$/,
   projectId: /^(?:[a-z0-9.-]{1,253}:)?[a-z0-9][a-z0-9-]{0,62}$/,
-  projectNumber: /^[0-9]{1,20}$/,
+  projectNumber: /^[A-Za-z0-9-]{1,64}$/,
   tenant: /^[A-Za-z0-9][A-Za-z0-9.-]{0,252}$/,
   component: /^[a-z0-9][a-z0-9._-]{0,62}$/,
   clientId: /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/,

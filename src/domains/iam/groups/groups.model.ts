@@ -38,3 +38,8 @@ export const ready = 2
 export const maxGroupDepth = 10
 /** A verified name is a domain. */
 export const domainPattern = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/
+
+/** Bytes are no number of things, and may be more than the contract has room for; 0 stands for no limit. */
+export function shownLimits({ resourceLimits }: Group): Record<string, number> {
+  return Object.fromEntries(Object.entries(resourceLimits).filter(([name, limit]) => name !== 'bytes' && limit > 0))
+}

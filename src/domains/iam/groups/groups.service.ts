@@ -1,6 +1,8 @@
 import type { Call, Work } from '#app.ts'
-import type { Reader } from '#db/sql.ts'
+import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
+import { forgetUsage } from '#domains/registry/blobs/usage.service.ts'
+import { chunks } from '#lib/chunks.ts'
 import {
   type AppError,
   alreadyExists,
@@ -16,10 +18,12 @@ import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Branch, Listed } from '#lib/lists/paging.ts'
+import { reservedReason } from '#lib/oci-names.ts'
 import { isUid, lineage, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { capabilityNumber } from '../access/capabilities.ts'
 import { listNodes } from '../access/list-nodes.ts'
 import { deleteInvitesOfGroup } from '../invites/group-invites.store.ts'
+import { limitsOf, requireRoom } from '../quotas/limits.service.ts'
 import { deleteAcceptances } from '../terms/terms.store.ts'
 import { aGroup, domainPattern, type Group, groupFields, groupType, maxGroupDepth, ready } from './groups.model.ts'
 import * as store from './groups.store.ts'
@@ -57,35 +61,64 @@ export async function findGroupName(reader: Reader, uid: string): Promise<string
   return (await store.findGroup(reader, uid))?.name
 }
 
+/** Those of these uids that there are, by uid. Nobody's rights are looked at. */
+export async function groupsByUid(reader: Reader, uids: readonly string[]): Promise<Map<string, Group>> {
+  const found = new Map<string, Group>()
+  for (const some of chunks([...new Set(uids)], 500)) {
+    for (const group of await store.findGroupsOf(reader, some)) found.set(group.uid, group)
+  }
+  return found
+}
+
 export async function listGroups(call: Call, query: ListQuery<store.GroupFilter>): Promise<Listed<Group>> {
   return listNodes(call, query, store.groupList, { inclusive: true })
 }
 
-/** `parent` is `/` for an organisation. */
+/** `parent` is `/` for an organisation, whose owner the caller becomes. */
 export async function createGroup(work: Work, parent: string, input: NewGroup): Promise<Group> {
-  const { app, caller, cause } = work
-  checkMayCreate(work, parent)
-  checkGroup(work, input, parent)
-
+  const { app, caller } = work
+  await checkNewGroup(work, parent, input)
   const group = await app.db.tx(async (tx) => {
-    if (parent !== top) await requireGroup(tx, parent)
-    const above = parent === top ? undefined : await requireGroup(tx, rootOf(parent))
-    const created: Group = {
-      ...input,
-      kind: above ? above.kind : input.kind,
-      uid: newUid(parent),
-      status: above ? above.status : ready,
-      resourceLimits: {},
-      createTime: cause.now,
-      updateTime: cause.now,
-    }
-    if (!(await store.insertGroup(tx, created))) throw nameTaken(input.name, parent)
+    const created = await addGroup(tx, work, parent, input)
     if (parent === top && !caller.operator) await bindOwner(tx, work, created.uid)
-    await emit(tx, work, 'iam.group.created', { subject: created.uid, group: created.uid, resource: aGroup(created) })
     return created
   })
   work.log.info('group created', { uid: group.uid })
   return group
+}
+
+/** What can be said of a new group before the transaction that adds it: whether the caller may, and its fields. */
+export async function checkNewGroup(work: Work, parent: string, input: NewGroup): Promise<void> {
+  const { app } = work
+  checkMayCreate(work, parent)
+  // The contract names no place for this method, and a push makes folders too; an organisation is nowhere yet.
+  if (parent !== top) await app.terms.check(parent, ...app.eventTable.methods('iam.group.created'))
+  checkGroup(work, input, parent)
+}
+
+/** Adds a group that was checked; nobody owns it yet. */
+export async function addGroup(tx: Tx, work: Work, parent: string, input: NewGroup): Promise<Group> {
+  const { now } = work.cause
+  if (parent !== top) await requireGroup(tx, parent)
+  const above = parent === top ? undefined : await requireGroup(tx, rootOf(parent))
+  if (above) {
+    const limits = await limitsOf(tx, work, above.uid)
+    if (limits.groups < Number.POSITIVE_INFINITY) {
+      requireRoom(limits, 'groups', await store.countBelow(tx, above.uid, 'groups'))
+    }
+  }
+  const created: Group = {
+    ...input,
+    kind: above ? above.kind : input.kind,
+    uid: newUid(parent),
+    status: above ? above.status : ready,
+    resourceLimits: {},
+    createTime: now,
+    updateTime: now,
+  }
+  if (!(await store.insertGroup(tx, created))) throw nameTaken(input.name, parent)
+  await emit(tx, work, 'iam.group.created', { subject: created.uid, group: created.uid, resource: aGroup(created) })
+  return created
 }
 
 /** Changes what `patch` names. A verified organisation cannot be renamed. */
@@ -110,6 +143,13 @@ export async function updateGroup(call: Call, uid: string, patch: Patch<Group>):
   return group
 }
 
+/** Replaces all that may change. What only staff sets keeps its value where somebody else, or a folder, leaves it empty. */
+export async function replaceGroup(call: Call, uid: string, value: NewGroup): Promise<Group> {
+  const isWhole = call.caller.operator && parentOf(uid) === top
+  const staffOnly = (['verified', 'kind'] as const).filter((name) => isWhole || Boolean(value[name]))
+  return updateGroup(call, uid, { paths: ['name', 'description', ...staffOnly], value })
+}
+
 /** Refused while anything but bindings, invites and accepted terms is left; those of the group itself go with it. */
 export async function deleteGroup(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
@@ -125,29 +165,42 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
     await unbindGroup(tx, uid)
     await deleteInvitesOfGroup(tx, uid)
     await deleteAcceptances(tx, uid)
+    await forgetUsage(tx, uid)
     await store.deleteGroup(tx, group)
     await emit(tx, call, 'iam.group.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
   })
   call.log.info('group deleted', { uid })
 }
 
-/** How many groups of one name or tail are looked at; more than one that fits is refused anyway. */
+/** How many groups of one name or part of a uid are looked at; more than one that fits is refused anyway. */
 const maxMatches = 100
 
 /** `parent` is empty for an organisation, else a uid, the tail of one, or the name of a group the caller can reach. */
 export async function resolveParent(call: Call, parent: string): Promise<string> {
-  if (parent === '') return top
-  if (isUid(parent)) return parent
+  if (parent === '' || isUid(parent)) return parent || top
+  const byTail = /^[0-9a-f]{16}(?:\/[0-9a-f]{16})*$/.test(parent)
+    ? (await reachableGroups(call, { tail: parent })).filter((group) => group.uid.endsWith(`/${parent}`))
+    : []
+  return onlyOne(byTail.length > 0 ? byTail : await reachableGroups(call, { name: parent }), parent)
+}
+
+/** The same where instead of its tail a uid may be cut short. What is also the name of a group is that. */
+export async function resolveParentByStart(call: Call, parent: string): Promise<string> {
+  if (parent === '' || isUid(parent)) return parent || top
+  const named = await reachableGroups(call, { name: parent })
+  const isStart = /^(?:[0-9a-f]{40}(?:\/[0-9a-f]{16}){0,20}\/)?[0-9a-f]{1,39}$/.test(parent)
+  return onlyOne(named.length > 0 || !isStart ? named : await reachableGroups(call, { start: parent }), parent)
+}
+
+async function reachableGroups(call: Call, by: Parameters<typeof store.findGroups>[2]): Promise<Group[]> {
   const reachable = call.reach.flatMap((place): Branch[] => [
     { below: place },
     ...(place === top ? [] : [{ uids: [place] }]),
   ])
-  const find = (by: { tail: string } | { name: string }) => store.findGroups(call.app.db, reachable, by, maxMatches)
-  const byTail = /^[0-9a-f]{16}(?:\/[0-9a-f]{16})*$/.test(parent)
-    ? (await find({ tail: parent })).filter((group) => group.uid.endsWith(`/${parent}`))
-    : []
-  const matching = byTail.length > 0 ? byTail : await find({ name: parent })
-  const [only, another] = matching
+  return store.findGroups(call.app.db, reachable, by, maxMatches)
+}
+
+function onlyOne([only, another]: readonly Group[], parent: string): string {
   if (another) throw invalid({ field: 'parent', description: 'names more than one group; give its uid' })
   if (!only) throw notFound(groupType, parent)
   return only.uid
@@ -161,7 +214,8 @@ function checkMayCreate({ app, caller }: Work, parent: string): void {
   if (parentOf(caller.uid) !== top) throw permissionDenied('an identity of a group cannot own an organisation')
 }
 
-function checkGroup({ caller }: Work, group: NewGroup, parent: string, before?: Group): void {
+function checkGroup(work: Work, group: NewGroup, parent: string, before?: Group): void {
+  const { caller } = work
   const problems: FieldViolation[] = []
   const staffOnly = group.verified !== (before?.verified ?? false) || group.kind !== (before?.kind ?? 0)
   if (parent !== top) {
@@ -174,6 +228,7 @@ function checkGroup({ caller }: Work, group: NewGroup, parent: string, before?: 
     if (staffOnly && !caller.operator) {
       throw permissionDenied('only staff set verified and kind')
     }
+    if (group.name !== before?.name) problems.push(...reservations(work, group.name))
     if (group.verified && !domainPattern.test(group.name)) {
       problems.push({ field: 'name', description: 'of a verified organisation must be a domain' })
     }
@@ -182,6 +237,15 @@ function checkGroup({ caller }: Work, group: NewGroup, parent: string, before?: 
     }
   }
   checkFields<NewGroup>({ name: groupFields.name, description: groupFields.description }, group, problems)
+}
+
+/** Whether the name is taken makes no difference, so that nobody learns it here. */
+function reservations({ app, caller }: Work, name: string): FieldViolation[] {
+  const why =
+    name === app.config.publicOrg && !caller.operator
+      ? 'is that of the public organisation, which only the operator gives'
+      : reservedReason(name)
+  return why === undefined ? [] : [{ field: 'name', description: `is reserved: it ${why}` }]
 }
 
 function nameTaken(name: string, parent: string): AppError {

@@ -8,7 +8,7 @@ import {
   nodeList,
   removeFromLists,
 } from '#db/listing.ts'
-import { ident, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { ident, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Branch, Page } from '#lib/lists/paging.ts'
 import type { Resource } from '#lib/resource.ts'
 import { parentOf } from '#lib/uid.ts'
@@ -47,6 +47,19 @@ export async function findGroupUid(reader: Reader, parent: string, name: string)
   return row?.uid
 }
 
+/** The limits that an organisation has of its own, by quota. */
+export async function findResourceLimits(reader: Reader, uid: string): Promise<Record<string, number>> {
+  const row = await reader.get<{ limits: string }>(sql`SELECT resource_limits AS limits FROM groups WHERE uid = ${uid}`)
+  return row ? (JSON.parse(row.limits) as Record<string, number>) : {}
+}
+
+export async function setResourceLimits(tx: Tx, before: Group, after: Group): Promise<void> {
+  await tx.run(sql`
+    UPDATE groups SET resource_limits = ${JSON.stringify(after.resourceLimits)}, update_time = ${after.updateTime}
+     WHERE uid = ${before.uid}`)
+  await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
+}
+
 export async function groupExists(reader: Reader, uid: string): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 AS found FROM groups WHERE uid = ${uid}`)) !== undefined
 }
@@ -54,6 +67,11 @@ export async function groupExists(reader: Reader, uid: string): Promise<boolean>
 export type GroupFilter = { name: string }
 
 export const groupList = nodeList(listing, fromRow, conditions)
+
+/** How many nodes of the kind, such as `groups`, there are below the group. */
+export async function countBelow(reader: Reader, group: string, of: string): Promise<number> {
+  return countAt(reader, of, [group])
+}
 
 function conditions(filter: GroupFilter): Sql[] {
   return filter.name === '' ? [] : [sql`t.name = ${filter.name}`]
@@ -110,14 +128,28 @@ export async function deleteGroup(tx: Tx, group: Group): Promise<void> {
   await removeFromLists(tx, kind, group.uid, keysOf(group))
 }
 
-/** Those of the branches that have the given name, or whose uid ends in the given segments; at most `limit`. */
+/** Those of these uids that there are. */
+export async function findGroupsOf(reader: Reader, uids: readonly string[]): Promise<Group[]> {
+  const rows = await reader.all<Row>(sql`SELECT ${columns} FROM groups t WHERE t.uid IN (${list(uids)})`)
+  return rows.map(fromRow)
+}
+
+/**
+ * Those of the branches that have the given name, whose uid ends in the given segments, or whose uid starts so and goes on
+ * without another segment; at most `limit`.
+ */
 export async function findGroups(
   reader: Reader,
   branches: readonly Branch[],
-  by: { name: string } | { tail: string },
+  by: { name: string } | { tail: string } | { start: string },
   limit: number,
 ): Promise<Group[]> {
-  const filter = 'name' in by ? sql`t.name = ${by.name}` : sql`t.tail = ${tailOf(by.tail)}`
+  const filter =
+    'name' in by
+      ? sql`t.name = ${by.name}`
+      : 'tail' in by
+        ? sql`t.tail = ${tailOf(by.tail)}`
+        : sql`t.parent_uid = ${parentOf(by.start)} AND t.uid >= ${by.start} AND t.uid < ${`${by.start}g`}`
   const order = { field: 'uid', column: 'uid', desc: false }
   const page: Page = { order, after: undefined, size: limit, skip: 0, binding: '' }
   const rows = await listPage<Row>(reader, listing, branches, page, [filter])

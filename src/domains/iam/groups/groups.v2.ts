@@ -5,7 +5,7 @@ import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import { aGroup, type Group, groupFields } from './groups.model.ts'
+import { aGroup, type Group, groupFields, shownLimits } from './groups.model.ts'
 import * as service from './groups.service.ts'
 
 const rules = { fields: groupFields, defaultOrder: 'uid' }
@@ -55,7 +55,7 @@ function toMessage(group: Group): GroupMessage {
     uid: group.uid,
     name: group.name,
     description: group.description,
-    resourceLimits: group.resourceLimits,
+    resourceLimits: shownLimits(group),
     verified: group.verified,
     createTime: timestamp(group.createTime),
     updateTime: timestamp(group.updateTime),

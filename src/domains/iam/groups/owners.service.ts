@@ -13,6 +13,8 @@ export async function bindOwner(tx: Tx, { caller, cause }: Work, group: string):
     uid: newUid(group),
     identityUid: caller.uid,
     roleUid: ownerRole.uid,
+    accepted: true,
+    createdBy: caller.uid,
     createTime: cause.now,
     updateTime: cause.now,
   })
@@ -21,7 +23,7 @@ export async function bindOwner(tx: Tx, { caller, cause }: Work, group: string):
 /** Throws FAILED_PRECONDITION when without this binding nobody would own the organisation. */
 export async function keepAnOwner(reader: Reader, binding: RoleBinding): Promise<void> {
   const group = parentOf(binding.uid)
-  if (binding.roleUid !== ownerRole.uid || group !== rootOf(group)) return
+  if (!binding.accepted || binding.roleUid !== ownerRole.uid || group !== rootOf(group)) return
   if (await store.anybodyElse(reader, group, ownerRole.uid, binding.identityUid)) return
   throw failedPrecondition({
     type: 'LAST_OWNER',

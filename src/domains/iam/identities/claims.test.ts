@@ -40,6 +40,42 @@ test('an issuer is trusted by its exact name or by a pattern for all of it', () 
   assert.equal(trustsIssuer({ issuer: 'https://accounts.google.com' }, 'https://accounts.google.com'), true)
 })
 
+test('a text that is too long for its pattern does not match, and the check says why', () => {
+  const wanted = { issuer: 'https://a.example', subjectPattern: 'repo:.{0,100}(?:x|y)*' }
+  const short = `repo:${'x'.repeat(300)}`
+  const long = `repo:${'x'.repeat(400)}`
+  assert.deepEqual(failing(wanted, { ...claims, sub: short }), [])
+  assert.deepEqual(failing(wanted, { ...claims, sub: long }), ['sub'])
+  const [, subject] = matchClaims(wanted, { ...claims, sub: long }, [])
+  assert.match(subject!.wanted, /not too long/)
+  // An exact value has no such limit.
+  assert.deepEqual(failing({ issuer: 'https://a.example', subject: long }, { ...claims, sub: long }), [])
+})
+
+test('what an issuer calls itself is compared with less, since nothing is verified yet', () => {
+  const issuerPattern = 'https://[a-z.]{1,60}/.*'
+  const issuer = (length: number) => `https://a.example/${'x'.repeat(length)}`
+  assert.equal(trustsIssuer({ issuerPattern }, issuer(50)), true)
+  assert.equal(trustsIssuer({ issuerPattern }, issuer(500)), false)
+})
+
+test('all patterns of an identity share what they may take, and so do all values of a list', () => {
+  const names = Array.from({ length: 10 }, (_, i) => `c${i}`)
+  const patterns = Object.fromEntries(names.map((name) => [name, 'x{0,100}y*']))
+  const of = (length: number) => Object.fromEntries(names.map((name) => [name, `x${'y'.repeat(length)}`]))
+  assert.deepEqual(failing({ ...match, claimPatterns: patterns }, { ...claims, ...of(30) }), [])
+  const failed = failing({ ...match, claimPatterns: patterns }, { ...claims, ...of(150) })
+  assert.ok(failed.length > 0 && failed.length < names.length, failed.join())
+  const list = (count: number) => Array.from({ length: count }, () => 'no').concat('x')
+  assert.deepEqual(failing({ ...match, claimPatterns: { a: 'x{0,100}' } }, { ...claims, a: list(20) }), [])
+  assert.deepEqual(failing({ ...match, claimPatterns: { a: 'x{0,100}' } }, { ...claims, a: list(1000) }), ['a'])
+})
+
+test('an identity of before, whose patterns may no longer be written, still matches what is short', () => {
+  const wanted = { issuer: 'https://a.example', subjectPattern: 's.{0,1000}' }
+  assert.deepEqual(failing(wanted, claims), [])
+})
+
 // With one for each value this would not come to an end.
 test('a list of many values costs one compilation of its pattern', () => {
   const many = Array.from({ length: 300_000 }, (_, i) => `v${i}`)

@@ -8,6 +8,19 @@ export type ClaimCheck = { claim: string; wanted: string; got: string; matches: 
 type Wanted = { exact: string | undefined; pattern: string | undefined }
 
 /**
+ * What the patterns of one identity may take, in steps of their programs times characters that they are matched against:
+ * about 20 ms at worst (measured). A pattern of 40 steps, such as `repo:acme/[^:]+:ref:refs/tags/v.*`, reads 1,500
+ * characters.
+ */
+const mostWork = 80_000
+/** For the issuer, which is looked at before the token is known to be genuine. */
+const mostIssuerWork = 20_000
+/** What was too long for a pattern does not match, and compiling ends as well. */
+const mostSteps = 4000
+
+type Budget = { work: number; steps: number }
+
+/**
  * Compares a token's claims with those that an identity matches, one entry for each that it names. Exact means equal
  * byte for byte; a pattern must match the whole text. Of several audiences, or of a claim that is a list, any one counts.
  * `defaultAudiences` are accepted when the identity names none.
@@ -17,12 +30,14 @@ export function matchClaims(
   claims: Record<string, unknown>,
   defaultAudiences: readonly string[],
 ): ClaimCheck[] {
+  const budget: Budget = { work: mostWork, steps: mostSteps }
+  const check = (claim: string, wanted: Wanted, value: unknown) => compare(claim, wanted, value, budget)
   const audience =
     match.audience || match.audiencePattern
       ? check('aud', { exact: match.audience, pattern: match.audiencePattern }, claims.aud)
       : anyOf('aud', defaultAudiences, claims.aud)
   return [
-    checkIssuer(match, claims.iss),
+    check('iss', issuerOf(match), claims.iss),
     check('sub', { exact: match.subject, pattern: match.subjectPattern }, claims.sub),
     audience,
     ...Object.entries(match.claims ?? {}).map(([claim, exact]) => {
@@ -36,22 +51,24 @@ export function matchClaims(
 
 /** Whether the identity takes the word of this issuer at all, whatever else the token says. */
 export function trustsIssuer(match: ClaimMatch, issuer: string): boolean {
-  return checkIssuer(match, issuer).matches
+  return compare('iss', issuerOf(match), issuer, { work: mostIssuerWork, steps: mostSteps }).matches
 }
 
-function checkIssuer({ issuer, issuerPattern }: ClaimMatch, value: unknown): ClaimCheck {
-  return check('iss', { exact: issuer && canonicalIssuer(issuer), pattern: issuerPattern }, value)
+function issuerOf({ issuer, issuerPattern }: ClaimMatch): Wanted {
+  return { exact: issuer && canonicalIssuer(issuer), pattern: issuerPattern }
 }
 
 function ownClaim(claims: Record<string, unknown>, claim: string): unknown {
   return Object.hasOwn(claims, claim) ? claims[claim] : undefined
 }
 
-function check(claim: string, { exact, pattern }: Wanted, value: unknown): ClaimCheck {
+function compare(claim: string, { exact, pattern }: Wanted, value: unknown, budget: Budget): ClaimCheck {
   const texts = textsOf(value)
-  const wanted = exact !== undefined && exact !== '' ? exact : `pattern ${pattern ?? ''}`
-  const matches = exact !== undefined && exact !== '' ? texts.includes(exact) : anyMatchesWhole(pattern ?? '', texts)
-  return { claim, wanted, got: texts.join(', '), matches }
+  const got = texts.join(', ')
+  if (exact !== undefined && exact !== '') return { claim, wanted: exact, got, matches: texts.includes(exact) }
+  const matches = anyMatchesWhole(pattern ?? '', texts, budget)
+  const wanted = `pattern ${pattern ?? ''}${matches === 'too long' ? ', and a text that is not too long for it' : ''}`
+  return { claim, wanted, got, matches: matches === true }
 }
 
 function anyOf(claim: string, accepted: readonly string[], value: unknown): ClaimCheck {
@@ -71,11 +88,16 @@ function textsOf(value: unknown): string[] {
 }
 
 /** An empty pattern matches nothing, so that a missing one can never let somebody in. */
-function anyMatchesWhole(pattern: string, texts: readonly string[]): boolean {
+function anyMatchesWhole(pattern: string, texts: readonly string[], budget: Budget): boolean | 'too long' {
   if (pattern === '') return false
+  if (budget.steps <= 0 || budget.work <= 0) return 'too long'
   try {
     // Once for all the texts, since this takes longer than to match one of them.
     const compiled = RE2JS.compile(pattern)
+    const steps = compiled.programSize()
+    budget.steps -= steps
+    budget.work -= steps * texts.reduce((sum, text) => sum + text.length + 1, 0)
+    if (budget.steps < 0 || budget.work < 0) return 'too long'
     return texts.some((text) => compiled.matches(text))
   } catch {
     return false

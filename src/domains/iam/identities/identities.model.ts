@@ -76,6 +76,10 @@ export const identityFields = {
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<Identity>
 
+const day = 24 * 60 * 60 * 1000
+/** How long static keys live at most, and unless said otherwise, in milliseconds; version 1 gives them less. */
+export const keyLife = { v1: 30 * day, v2: 365 * day }
+
 export function relationshipKind(relationship: Relationship): keyof Relationship | undefined {
   return (Object.keys(relationshipTypes) as (keyof Relationship)[]).find((kind) => relationship[kind] !== undefined)
 }

@@ -17,6 +17,7 @@ import {
   type Identity,
   identityFields,
   identityType,
+  keyLife,
   type Relationship,
   relationshipKind,
 } from './identities.model.ts'
@@ -52,12 +53,17 @@ export function lookupIdentity(issuer: string, subject: string): string {
   return personUid(issuer, subject)
 }
 
-/** Never contacts the issuer: only an exchange does. */
-export async function createIdentity(call: Call, parent: string, input: NewIdentity): Promise<Identity> {
+/** Never contacts the issuer: only an exchange does. `life` is that of static keys. */
+export async function createIdentity(
+  call: Call,
+  parent: string,
+  input: NewIdentity,
+  life: number = keyLife.v2,
+): Promise<Identity> {
   const times = { lastSeenTime: call.now, createTime: call.now, updateTime: call.now }
   const addresses = { email: '', emailUnverified: '' }
-  const identity = withDefaults<Identity>({ ...input, ...addresses, ...times, uid: newUid(parent) }, call.now)
-  checkIdentity(identity)
+  const identity = withDefaults<Identity>({ ...input, ...addresses, ...times, uid: newUid(parent) }, call.now, life)
+  checkIdentity(identity, life)
 
   await call.app.db.tx(async (tx) => {
     await requireGroup(tx, parent)
@@ -73,7 +79,12 @@ export async function createIdentity(call: Call, parent: string, input: NewIdent
 }
 
 /** The relationship may be edited but not replaced by one of another kind. */
-export async function updateIdentity(call: Call, uid: string, patch: Patch<Identity>): Promise<Identity> {
+export async function updateIdentity(
+  call: Call,
+  uid: string,
+  patch: Patch<Identity>,
+  life: number = keyLife.v2,
+): Promise<Identity> {
   const identity = await call.app.db.tx(async (tx) => {
     const before = found(await store.findIdentity(tx, uid), identityType, uid)
     const patched = keepLatest(before, applyPatch<Identity>(identityFields, before, patch))
@@ -81,8 +92,8 @@ export async function updateIdentity(call: Call, uid: string, patch: Patch<Ident
     if (kind && relationshipKind({ ...patched, [kind]: undefined })) {
       throw invalid({ field: 'relationship', description: 'cannot change its kind; create another identity instead' })
     }
-    const after = withDefaults({ ...patched, updateTime: call.now }, before.createTime)
-    checkIdentity(after)
+    const after = withDefaults({ ...patched, updateTime: call.now }, before.createTime, life)
+    checkIdentity(after, life, before)
     if (kind && JSON.stringify(before[kind]) !== JSON.stringify(after[kind])) await checkTakeover(tx, call, uid)
     await store.patchIdentity(tx, before, after)
     await emit(tx, call, 'iam.identity.updated', { subject: uid, group: parentOf(uid), resource: anIdentity(after) })
@@ -103,14 +114,14 @@ export async function deleteIdentity(call: Call, uid: string): Promise<void> {
   call.log.info('identity deleted', { uid })
 }
 
-function checkIdentity(identity: Identity): void {
+function checkIdentity(identity: Identity, life: number, before?: Identity): void {
   const { name, description, company } = identityFields
-  checkFields<Identity>({ name, description, company }, identity, checkRelationship(identity))
+  checkFields<Identity>({ name, description, company }, identity, checkRelationship(identity, life, before))
 }
 
 /** Whoever changes what an identity matches can become it, so they must hold all that it is bound to. */
 async function checkTakeover(tx: Tx, call: Call, uid: string): Promise<void> {
-  for (const grant of await listGrants(tx, uid)) {
+  for (const grant of (await listGrants(tx, uid)) ?? []) {
     const numbers = (JSON.parse(grant.capabilities) as number[]).filter((number) => capabilities.has(number))
     if (!call.caller.rights.holds(grant.place, numbers)) {
       throw permissionDenied('the identity is bound to capabilities that the caller does not hold')

@@ -9,7 +9,7 @@ import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
-import { empty } from '#lib/wire.ts'
+import { empty, memberOf, oneofOf } from '#lib/wire.ts'
 import { anIdentity, type Identity, identityFields, type Relationship, relationshipTypes } from './identities.model.ts'
 import * as service from './identities.service.ts'
 
@@ -72,7 +72,7 @@ function toRelationship({ case: kind, value }: IdentityMessage['relationship']):
   switch (kind) {
     case 'claimMatch': {
       const { iss, sub, aud, claims, claimPatterns } = value
-      return { claimMatch: { ...member(iss), ...member(sub), ...member(aud), claims, claimPatterns } }
+      return { claimMatch: { ...memberOf(iss), ...memberOf(sub), ...memberOf(aud), claims, claimPatterns } }
     }
     case 'staticKeys': {
       const { issuer, subject, issuerKeys, expirationTime, audiences } = value
@@ -80,17 +80,12 @@ function toRelationship({ case: kind, value }: IdentityMessage['relationship']):
       return { staticKeys: { issuer, subject, issuerKeys, audiences, ...expires } }
     }
     case 'awsIdentity':
-      return { awsIdentity: { awsAccount: value.awsAccount, ...member(value.awsArn), ...member(value.awsUserId) } }
+      return { awsIdentity: { awsAccount: value.awsAccount, ...memberOf(value.awsArn), ...memberOf(value.awsUserId) } }
     case 'servicePrincipal':
       return { servicePrincipal: value }
     default:
       return {}
   }
-}
-
-/** A set oneof as the one member it holds. */
-function member(oneof: { case: string | undefined; value?: string | undefined }): Record<string, string> {
-  return oneof.case === undefined || oneof.value === undefined ? {} : { [oneof.case]: oneof.value }
 }
 
 function toMessage(identity: Identity): IdentityMessage {
@@ -118,9 +113,9 @@ function toOneof({
   if (claimMatch) {
     const value: Extract<IdentityMessage['relationship'], { case: 'claimMatch' }>['value'] = {
       $typeName: 'pinfold.platform.iam.v2.Identity.ClaimMatch',
-      iss: pick(claimMatch, 'issuer', 'issuerPattern'),
-      sub: pick(claimMatch, 'subject', 'subjectPattern'),
-      aud: pick(claimMatch, 'audience', 'audiencePattern'),
+      iss: oneofOf(claimMatch, 'issuer', 'issuerPattern'),
+      sub: oneofOf(claimMatch, 'subject', 'subjectPattern'),
+      aud: oneofOf(claimMatch, 'audience', 'audiencePattern'),
       claims: claimMatch.claims ?? {},
       claimPatterns: claimMatch.claimPatterns ?? {},
     }
@@ -141,24 +136,11 @@ function toOneof({
     const value: Extract<IdentityMessage['relationship'], { case: 'awsIdentity' }>['value'] = {
       $typeName: 'pinfold.platform.iam.v2.Identity.AWSIdentity',
       awsAccount: awsIdentity.awsAccount ?? '',
-      awsArn: pick(awsIdentity, 'arn', 'arnPattern'),
-      awsUserId: pick(awsIdentity, 'userId', 'userIdPattern'),
+      awsArn: oneofOf(awsIdentity, 'arn', 'arnPattern'),
+      awsUserId: oneofOf(awsIdentity, 'userId', 'userIdPattern'),
     }
     return { case: 'awsIdentity', value }
   }
   if (servicePrincipal === undefined) return { case: undefined }
   return { case: 'servicePrincipal', value: servicePrincipal as ServicePrincipal }
-}
-
-/** The oneof for whichever of the two members is set. */
-function pick<K extends string>(
-  from: { [key in K]?: string },
-  exact: K,
-  pattern: K,
-): { case: K; value: string } | { case: undefined } {
-  for (const name of [exact, pattern]) {
-    const value = from[name]
-    if (value !== undefined && value !== '') return { case: name, value }
-  }
-  return { case: undefined }
 }

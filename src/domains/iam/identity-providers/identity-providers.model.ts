@@ -18,7 +18,7 @@ export type IdentityProvider = {
   uid: string
   name: string
   description: string
-  /** What a new person is bound to at the first sign-in. */
+  /** What a new person is bound to at the first sign-in; empty for nothing, which only version 1 can say. */
   defaultRole: string
   oidc: Oidc
   createTime: string
@@ -38,7 +38,7 @@ export const identityProviderFields = {
   uid: { column: 'uid', sort: true },
   name: { column: 'name', sort: true, update: true, required: true, pattern: namePattern, maxLength: maxNameLength },
   description: { column: 'description', update: true, pattern: descriptionPattern },
-  defaultRole: { column: 'default_role', update: true, required: true },
+  defaultRole: { column: 'default_role', update: true },
   oidc: { column: 'oidc', update: true },
   createTime: { column: 'create_time', sort: true },
   updateTime: { column: 'update_time', sort: true },

@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { AppError, alreadyExists, type FieldViolation, found, invalid } from '#lib/errors.ts'
+import { AppError, alreadyExists, type FieldViolation, found, invalid, limitExceeded } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
@@ -45,21 +45,27 @@ export async function listIdentityProviders(
   return listNodes(call, query, store.providerList)
 }
 
+/** Whether a provider may be without a default role; new people then get nothing at the first sign-in. */
+export type ProviderRules = { defaultRole: 'required' | 'optional' }
+const roleRequired: ProviderRules = { defaultRole: 'required' }
+const roleOptional: ProviderRules = { defaultRole: 'optional' }
+
 /** Asks the provider what it offers, before anything is stored. */
 export async function createIdentityProvider(
   call: Call,
   parent: string,
   input: ProviderInput,
+  rules: ProviderRules = roleRequired,
 ): Promise<IdentityProvider> {
   if (parent !== rootOf(parent)) throw invalid({ field: 'parent', description: 'must be an organisation' })
   const { oidc, secret } = readOidc(input.oidc, undefined, [])
   const { name, description, defaultRole } = input
   const times = { createTime: call.now, updateTime: call.now }
   const provider: IdentityProvider = { uid: newUid(parent), name, description, defaultRole, oidc, ...times }
-  checkProvider(provider, secret ?? '')
+  checkProvider(provider, secret ?? '', rules)
   const checkPlace = async (reader: Reader) => {
     await checkLimit(reader, parent)
-    await requireGrantableRole(reader, call, defaultRole, parent)
+    if (defaultRole !== '') await requireGrantableRole(reader, call, defaultRole, parent)
   }
   await checkPlace(call.app.db)
   await checkDiscovery(call.app.outgoing, oidc.issuer, oidc.pkceEnabled)
@@ -80,13 +86,14 @@ export async function updateIdentityProvider(
   call: Call,
   uid: string,
   patch: Patch<ProviderInput>,
+  rules: ProviderRules = roleRequired,
 ): Promise<IdentityProvider> {
   // The network cannot be awaited inside the transaction, so what was asked is compared with what is stored there.
-  const planned = await plan(call, call.app.db, uid, patch)
+  const planned = await plan(call, call.app.db, uid, patch, rules)
   if (planned.asks) await checkDiscovery(call.app.outgoing, planned.after.oidc.issuer, planned.after.oidc.pkceEnabled)
 
   const provider = await call.app.db.tx(async (tx) => {
-    const { before, after, sealed, asks } = await plan(call, tx, uid, patch)
+    const { before, after, sealed, asks } = await plan(call, tx, uid, patch, rules)
     if (asks && asks !== planned.asks) {
       throw new AppError('ABORTED', 'the identity provider was changed at the same time; try again')
     }
@@ -120,7 +127,13 @@ type Planned = {
 }
 
 /** What the patch would make of the provider, checked as far as the database can tell. */
-async function plan(call: Call, reader: Reader, uid: string, patch: Patch<ProviderInput>): Promise<Planned> {
+async function plan(
+  call: Call,
+  reader: Reader,
+  uid: string,
+  patch: Patch<ProviderInput>,
+  rules: ProviderRules,
+): Promise<Planned> {
   const before = await requireProvider(reader, uid)
   const patched = applyPatch<ProviderInput>(identityProviderFields, before, patch)
   const { oidc, secret } = readOidc(patched.oidc, before.oidc, patch.paths)
@@ -128,14 +141,15 @@ async function plan(call: Call, reader: Reader, uid: string, patch: Patch<Provid
   const after: IdentityProvider = { ...before, name, description, defaultRole, oidc, updateTime: call.now }
   const stored = await store.sealedSecretOf(reader, uid)
   const sealed = secret === undefined ? stored : seal(call, secret)
-  checkProvider(after, secret ?? (stored.length > 0 ? 'kept' : ''))
+  // One that was made without a default role may stay without.
+  checkProvider(after, secret ?? (stored.length > 0 ? 'kept' : ''), before.defaultRole === '' ? roleOptional : rules)
   // The stored secret would be sent to wherever the new issuer says, and so be read by whoever may change the provider.
   if (secret === undefined && stored.length > 0 && oidc.issuer !== before.oidc.issuer) {
     throw invalid({ field: 'oidc.client_secret', description: 'must be given again for another issuer' })
   }
 
   const moved = secret !== undefined || JSON.stringify(before.oidc) !== JSON.stringify(after.oidc)
-  if (moved || defaultRole !== before.defaultRole) {
+  if (defaultRole !== '' && (moved || defaultRole !== before.defaultRole)) {
     await requireGrantableRole(reader, call, defaultRole, parentOf(uid))
   }
   if (moved) await checkTakeover(reader, call, uid)
@@ -172,7 +186,7 @@ function readOidc(
   }
 }
 
-function checkProvider(provider: IdentityProvider, secret: string): void {
+function checkProvider(provider: IdentityProvider, secret: string, rules: ProviderRules): void {
   const { oidc, defaultRole } = provider
   const { issuer, clientId, additionalScopes, groupsClaim, pkceEnabled } = oidc
   const problems: FieldViolation[] = []
@@ -180,6 +194,7 @@ function checkProvider(provider: IdentityProvider, secret: string): void {
   const checkLength = (field: string, text: string, limit: number) => {
     if (text.length > limit) say(field, `must be at most ${limit} characters long`)
   }
+  if (defaultRole === '' && rules.defaultRole === 'required') say('default_role', 'is required')
   if (defaultRole !== '' && !isUid(defaultRole)) say('default_role', 'is not a uid')
   if (issuer === '') say('oidc.issuer', 'is required')
   else if (!isIssuerUrl(issuer)) say('oidc.issuer', 'must be an https URL without query or fragment')
@@ -200,11 +215,9 @@ function checkProvider(provider: IdentityProvider, secret: string): void {
 
 async function checkLimit(reader: Reader, parent: string): Promise<void> {
   const limit = (await requireGroup(reader, parent)).resourceLimits.idps
-  if (limit === undefined || (await store.providerList.count(reader, [{ childrenOf: parent }], { name: '' })) < limit)
-    return
-  throw new AppError('RESOURCE_EXHAUSTED', `the organisation may have ${limit} identity providers`, {
-    reason: 'RESOURCE_LIMIT_EXCEEDED',
-  })
+  if (limit === undefined) return
+  const count = await store.providerList.count(reader, [{ childrenOf: parent }], { name: '' })
+  if (count >= limit) throw limitExceeded('idps', 'identity providers', count, limit)
 }
 
 function seal(call: Call, secret: string): Uint8Array {

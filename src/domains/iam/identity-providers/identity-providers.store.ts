@@ -3,7 +3,7 @@ import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { IdentityProvider, Oidc } from './identity-providers.model.ts'
 
-type Row = Omit<IdentityProvider, 'oidc'> & { oidc: string }
+type Row = Omit<IdentityProvider, 'oidc' | 'defaultRole'> & { oidc: string; defaultRole: string | null }
 
 const columns = sql`
   t.uid, t.name, t.description, t.default_role AS "defaultRole", t.oidc,
@@ -11,8 +11,8 @@ const columns = sql`
 const kind = 'identity_providers'
 const listing: Listing = { kind, table: 'identity_providers', columns }
 
-function fromRow({ oidc, ...row }: Row): IdentityProvider {
-  return { ...row, oidc: JSON.parse(oidc) as Oidc }
+function fromRow({ oidc, defaultRole, ...row }: Row): IdentityProvider {
+  return { ...row, defaultRole: defaultRole ?? '', oidc: JSON.parse(oidc) as Oidc }
 }
 
 const keysOf = ({ name, createTime, updateTime }: IdentityProvider): Keys => ({
@@ -48,7 +48,7 @@ export async function insertProvider(tx: Tx, provider: IdentityProvider, secret:
   const row = await tx.get<{ id: number }>(sql`
     INSERT INTO identity_providers (uid, parent_uid, name, description, default_role, oidc, client_secret,
                                     create_time, update_time)
-    VALUES (${uid}, ${parentOf(uid)}, ${name}, ${description}, ${defaultRole}, ${JSON.stringify(oidc)}, ${secret},
+    VALUES (${uid}, ${parentOf(uid)}, ${name}, ${description}, ${defaultRole || null}, ${JSON.stringify(oidc)}, ${secret},
             ${createTime}, ${updateTime})
         ON CONFLICT (parent_uid, name) DO NOTHING
     RETURNING id`)
@@ -71,7 +71,7 @@ export async function patchProvider(
   }
   await tx.run(sql`
     UPDATE identity_providers
-       SET name = ${after.name}, description = ${after.description}, default_role = ${after.defaultRole},
+       SET name = ${after.name}, description = ${after.description}, default_role = ${after.defaultRole || null},
            oidc = ${JSON.stringify(after.oidc)}, client_secret = ${secret}, update_time = ${after.updateTime}
      WHERE uid = ${before.uid}`)
   await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))

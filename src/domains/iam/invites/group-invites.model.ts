@@ -12,6 +12,8 @@ export type GroupInvite = {
   singleUse: boolean
   /** The id of the key that verifies the code. */
   keyId: string
+  /** Whoever made it, and must be allowed to until it is redeemed; empty for the operator, and where it was not recorded. */
+  createdBy: string
   createTime: string
 }
 

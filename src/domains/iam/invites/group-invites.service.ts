@@ -1,14 +1,15 @@
 import type { Call } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { type FieldViolation, found } from '#lib/errors.ts'
+import { type FieldViolation, found, invalid, permissionDenied } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
-import { isUid, newUid, parentOf } from '#lib/uid.ts'
-import { capabilities } from '../access/capabilities.ts'
+import { isUid, newUid, parentOf, top } from '#lib/uid.ts'
+import { capabilities, capabilityNumber } from '../access/capabilities.ts'
 import { listNodes } from '../access/list-nodes.ts'
-import { requireGroup } from '../groups/groups.service.ts'
+import { addGroup, checkNewGroup, requireGroup } from '../groups/groups.service.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
 import {
   anInvite,
@@ -23,6 +24,9 @@ import { writeInviteCode } from './invite-code.ts'
 
 /** `life` is in milliseconds, and missing when the caller said nothing. */
 export type NewInvite = Pick<GroupInvite, 'roleUid' | 'email' | 'singleUse'> & { life: number | undefined }
+
+/** What inviting takes where the group is. */
+const invites = ['group_invites.create', 'role_bindings.create'].map(capabilityNumber)
 
 /** How long an expired invite stays in the lists. */
 const keptAfter = 7 * 24 * 60 * 60 * 1000
@@ -40,13 +44,38 @@ export async function listGroupInvites(
   return { ...listed, items: listed.items.map(known) }
 }
 
-/** With the code, which is nowhere else: not in the database, and not in the event. Nobody can offer what they do not hold. */
-export async function createGroupInvite(
-  call: Call,
-  parent: string,
-  input: NewInvite,
-): Promise<{ invite: HydratedInvite; code: string }> {
+/** An invite with its code, which is nowhere else: not in the database, and not in the event. */
+export type Offer = { invite: HydratedInvite; code: string }
+
+/** Nobody can offer what they do not hold. */
+export async function createGroupInvite(call: Call, parent: string, input: NewInvite): Promise<Offer> {
   checkInput(input)
+  const offer = await call.app.db.tx((tx) => addInvite(tx, call, parent, input))
+  call.log.info('group invite created', { uid: offer.invite.uid })
+  return offer
+}
+
+/**
+ * Makes a group and an invite to it, or neither. `path` is the name of an organisation, or that of a folder after the uid
+ * of its parent. The caller needs what both take where the group is to be, and does not become its owner.
+ */
+export async function createGroupWithInvite(call: Call, path: string, input: NewInvite): Promise<Offer> {
+  const slash = path.lastIndexOf('/')
+  const [parent, name] = slash < 0 ? [top, path] : [path.slice(0, slash), path.slice(slash + 1)]
+  if (parent !== top && !isUid(parent)) throw invalid({ field: 'group', description: 'is not a name after a uid' })
+  if (!call.caller.rights.holds(parent, invites)) throw permissionDenied()
+  const group = { name, description: '', verified: false, kind: 0 }
+  await checkNewGroup(call, parent, group)
+  checkInput(input)
+  const offer = await call.app.db.tx(async (tx) => {
+    const { uid } = await addGroup(tx, call, parent, group)
+    return addInvite(tx, call, uid, input)
+  })
+  call.log.info('group and invite created', { uid: offer.invite.uid })
+  return offer
+}
+
+async function addInvite(tx: Tx, call: Call, parent: string, input: NewInvite): Promise<Offer> {
   const { roleUid, email, singleUse } = input
   const uid = newUid(parent)
   const expires = Date.parse(call.now) + (input.life ?? 0)
@@ -54,18 +83,15 @@ export async function createGroupInvite(
   const says = { grp: parent, role: roleUid, exp: Math.ceil(expires / 1000), jti }
   const { code, keyId, publicKey } = writeInviteCode(says)
   const expirationTime = new Date(expires).toISOString()
-  const created: GroupInvite = { uid, roleUid, email, expirationTime, singleUse, keyId, createTime: call.now }
+  const made = { createdBy: call.caller.operator ? '' : call.caller.uid, createTime: call.now }
+  const created: GroupInvite = { uid, roleUid, email, expirationTime, singleUse, keyId, ...made }
 
-  const invite = await call.app.db.tx(async (tx) => {
-    await requireGroup(tx, parent)
-    await requireGrantableRole(tx, call, roleUid, parent)
-    await store.sweepInvites(tx, parent, new Date(Date.parse(call.now) - keptAfter).toISOString())
-    await store.insertInvite(tx, created, publicKey)
-    await emit(tx, call, 'iam.group_invite.created', { subject: uid, group: parent, resource: anInvite(created) })
-    return (await store.findInvite(tx, uid))!
-  })
-  call.log.info('group invite created', { uid })
-  return { invite: known(invite), code }
+  await requireGroup(tx, parent)
+  await requireGrantableRole(tx, call, roleUid, parent)
+  await store.sweepInvites(tx, parent, new Date(Date.parse(call.now) - keptAfter).toISOString())
+  await store.insertInvite(tx, created, publicKey)
+  await emit(tx, call, 'iam.group_invite.created', { subject: uid, group: parent, resource: anInvite(created) })
+  return { invite: known((await store.findInvite(tx, uid))!), code }
 }
 
 /** Its code stops working at once. */

@@ -13,7 +13,7 @@ type Row = Omit<GroupInvite, 'singleUse'> & {
 
 const columns = sql`
   t.uid, t.role_uid AS "roleUid", t.email, t.expiration_time AS "expirationTime", t.single_use AS "singleUse",
-  t.key_id AS "keyId", t.create_time AS "createTime", t.create_time AS "updateTime",
+  t.key_id AS "keyId", t.created_by AS "createdBy", t.create_time AS "createTime", t.create_time AS "updateTime",
   r.name AS "roleName", r.description AS "roleDescription", r.capabilities AS "capabilities"`
 const join = sql`LEFT JOIN roles r ON r.uid = t.role_uid`
 const kind = 'group_invites'
@@ -59,9 +59,11 @@ function conditions(filter: InviteFilter): Sql[] {
 
 export async function insertInvite(tx: Tx, invite: GroupInvite, publicKey: Uint8Array): Promise<void> {
   const row = await tx.get<{ id: number }>(sql`
-    INSERT INTO group_invites (uid, parent_uid, role_uid, email, expiration_time, single_use, key_id, public_key, create_time)
+    INSERT INTO group_invites (uid, parent_uid, role_uid, email, expiration_time, single_use, key_id, public_key,
+                               created_by, create_time)
     VALUES (${invite.uid}, ${parentOf(invite.uid)}, ${invite.roleUid}, ${invite.email}, ${invite.expirationTime},
-            ${invite.singleUse ? 1 : 0}, ${invite.keyId}, ${publicKey}, ${invite.createTime})
+            ${invite.singleUse ? 1 : 0}, ${invite.keyId}, ${publicKey}, ${invite.createdBy},
+            ${invite.createTime})
     RETURNING id`)
   await addToLists(tx, kind, invite.uid, row!.id, keysOf(invite))
 }

@@ -8,7 +8,7 @@ import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
-import { empty } from '#lib/wire.ts'
+import { empty, milliseconds } from '#lib/wire.ts'
 import { anInvite, type GroupInvite, groupInviteFields, type HydratedInvite } from './group-invites.model.ts'
 import * as service from './group-invites.service.ts'
 
@@ -28,7 +28,7 @@ export const groupInvites: Handlers<typeof GroupInvitesService> = {
   async createGroupInvite(call, { parent, groupInvite }) {
     if (!groupInvite) throw invalid({ field: 'group_invite', description: 'is required' })
     const { roleUid, email, singleUse, ttl } = groupInvite
-    const life = ttl && Number(ttl.seconds) * 1000 + Math.floor(ttl.nanos / 1_000_000)
+    const life = ttl && milliseconds(ttl)
     const { invite, code } = await service.createGroupInvite(call, parent, { roleUid, email, singleUse, life })
     return toMessage(invite, code)
   },

@@ -3,9 +3,13 @@ import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { AppError, invalid, type Reason } from '#lib/errors.ts'
 import { kindOf } from '#lib/events/event-body.ts'
-import { newUid, parentOf, top } from '#lib/uid.ts'
+import { newUid, parentOf, rootOf, top } from '#lib/uid.ts'
+import { capabilityNumber } from '../access/capabilities.ts'
+import { loadGrants } from '../access/grants.ts'
+import { createRights, noRights } from '../access/rights.ts'
 import { findIdentity, insertIdentity } from '../identities/identities.store.ts'
 import { personUid } from '../identities/people.ts'
+import { joinOrganization } from '../roles/consent.service.ts'
 import { insertBinding } from '../roles/role-bindings.store.ts'
 import { type HydratedInvite, sameAddress } from './group-invites.model.ts'
 import { deleteInvite, findInviteByKey } from './group-invites.store.ts'
@@ -67,10 +71,10 @@ async function createAccount(tx: Tx, call: Call, uid: string, person: Person): P
   })
 }
 
-/** A forged code and one of an invite that is gone get the same answer. */
+/** A forged code, one of an invite that is gone and one whose maker may not invite any more get the same answer. */
 async function requireInvite(tx: Tx, call: Call, code: InviteCode, person: Person): Promise<HydratedInvite> {
   const found = await findInviteByKey(tx, code.kid)
-  if (!found || !isSignedBy(code, found.publicKey) || !found.invite.role) {
+  if (!found || !isSignedBy(code, found.publicKey) || !(await isGood(tx, found.invite))) {
     throw refused('INVITE_INVALID', 'the invite was used or withdrawn, or never existed')
   }
   const { invite } = found
@@ -81,11 +85,29 @@ async function requireInvite(tx: Tx, call: Call, code: InviteCode, person: Perso
   return invite
 }
 
-/** `false` for somebody who has the role there already; then the invite is not used up. */
+const inviting = [capabilityNumber('group_invites.create'), capabilityNumber('role_bindings.create')]
+
+/** Whether its role is there, and whoever made it could make it now. */
+async function isGood(tx: Tx, { uid, role, createdBy }: HydratedInvite): Promise<boolean> {
+  if (!role) return false
+  if (createdBy === '') return true
+  const grants = await loadGrants(tx, createdBy)
+  const rights = grants ? createRights({ identity: createdBy, grants }) : noRights
+  return rights.holds(parentOf(uid), [...inviting, ...role.capabilities])
+}
+
+/**
+ * Accepts all that the organisation has bound the person to. `false` for somebody who had the role there already; then
+ * the invite is not used up.
+ */
 async function join(tx: Tx, call: Call, identityUid: string, invite: HydratedInvite): Promise<boolean> {
-  const uid = newUid(parentOf(invite.uid))
-  const times = { createTime: call.now, updateTime: call.now }
-  const joined = await insertBinding(tx, { uid, identityUid, roleUid: invite.roleUid, ...times })
+  const group = parentOf(invite.uid)
+  const { roleUid } = invite
+  const waited = await joinOrganization(tx, call, rootOf(group), identityUid)
+  const made = { accepted: true, createdBy: identityUid, createTime: call.now, updateTime: call.now }
+  const joined =
+    (await insertBinding(tx, { uid: newUid(group), identityUid, roleUid, ...made })) ||
+    waited.some((binding) => parentOf(binding.uid) === group && binding.roleUid === roleUid)
   if (joined && invite.singleUse) await deleteInvite(tx, invite)
   return joined
 }

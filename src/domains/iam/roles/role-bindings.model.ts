@@ -7,14 +7,26 @@ export type RoleBinding = {
   uid: string
   identityUid: string
   roleUid: string
+  /** Whether it counts. One of a person counts once they have accepted the organisation; see `consent.service.ts`. */
+  accepted: boolean
+  /** Whoever made it; empty where that was not recorded. */
+  createdBy: string
   createTime: string
   updateTime: string
 }
 
 /** A binding with what it refers to, so that a client needs no second look-up. */
 export type HydratedBinding = RoleBinding & {
-  /** Only `uid` is set for a person who has not signed up yet. */
-  identity: { uid: string; name: string; description: string; subject: string; issuer: string; email: string }
+  /** Only `uid` is set for a person who has not signed up, or has not accepted yet. */
+  identity: {
+    uid: string
+    name: string
+    description: string
+    subject: string
+    issuer: string
+    email: string
+    emailUnverified: string
+  }
   group: { uid: string; name: string; description: string }
   role: { uid: string; name: string; description: string }
 }

@@ -16,10 +16,12 @@ import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
 import { listNodes } from '../access/list-nodes.ts'
-import { requireGroup } from '../groups/groups.service.ts'
+import type { Group } from '../groups/groups.model.ts'
+import { groupsByUid, requireGroup } from '../groups/groups.service.ts'
 import { keepAnOwner } from '../groups/owners.service.ts'
 import { identityType } from '../identities/identities.model.ts'
 import { identityExists } from '../identities/identities.service.ts'
+import { consentFor } from './consent.service.ts'
 import {
   aBinding,
   type HydratedBinding,
@@ -30,7 +32,8 @@ import {
   someBindings,
 } from './role-bindings.model.ts'
 import * as store from './role-bindings.store.ts'
-import { requireGrantableRole } from './roles.service.ts'
+import type { Role } from './roles.model.ts'
+import { requireGrantableRole, rolesByUid } from './roles.service.ts'
 
 export type NewBinding = Pick<RoleBinding, 'identityUid' | 'roleUid'>
 
@@ -46,6 +49,24 @@ export async function listRoleBindings(
     if (uid !== '' && !isUid(uid)) throw invalid({ field, description: 'is not a uid' })
   }
   return listNodes(call, query, store.bindingList)
+}
+
+export type FullBinding = { binding: HydratedBinding; group: Group | undefined; role: Role | undefined }
+
+/** With what they refer to in full; for what has gone meanwhile there is nothing. */
+export async function withGroupsAndRoles(call: Call, bindings: readonly HydratedBinding[]): Promise<FullBinding[]> {
+  const { db } = call.app
+  const groupOf = await groupsByUid(
+    db,
+    bindings.map(({ uid }) => parentOf(uid)),
+  )
+  const roleOf = await rolesByUid(
+    db,
+    bindings.map(({ roleUid }) => roleUid),
+  )
+  return bindings.map((binding) => {
+    return { binding, group: groupOf.get(parentOf(binding.uid)), role: roleOf.get(binding.roleUid) }
+  })
 }
 
 /** Nobody can grant what they do not hold. */
@@ -64,11 +85,12 @@ export async function createRoleBinding(call: Call, parent: string, input: NewBi
   return binding
 }
 
-/** All or nothing, in the order given; one event for the whole batch. */
+/** All or nothing, in the order given; one event for the whole batch, about the group unless `subjectOf` says what else. */
 export async function createRoleBindings(
   call: Call,
   parent: string,
   inputs: readonly NewBinding[],
+  subjectOf: (created: readonly RoleBinding[]) => string = () => parent,
 ): Promise<HydratedBinding[]> {
   if (inputs.length === 0 || inputs.length > maxBatch) {
     throw invalid({ field: 'requests', description: `must hold 1 to ${maxBatch} entries` })
@@ -78,7 +100,7 @@ export async function createRoleBindings(
     const created: HydratedBinding[] = []
     for (const input of inputs) created.push(await insert(tx, call, parent, input))
     const resource = someBindings(created)
-    await emit(tx, call, 'iam.rolebindings.created.batch', { subject: parent, group: parent, resource })
+    await emit(tx, call, 'iam.rolebindings.created.batch', { subject: subjectOf(created), group: parent, resource })
     return created
   })
   call.log.info('role bindings created', { group: parent, count: bindings.length })
@@ -89,14 +111,15 @@ export async function updateRoleBinding(call: Call, uid: string, patch: Patch<Ro
   const binding = await call.app.db.tx(async (tx) => {
     const before = found(await store.findBinding(tx, uid), roleBindingType, uid)
     const { identityUid, roleUid } = applyPatch<RoleBinding>(roleBindingFields, before, patch)
-    const changed = identityUid !== before.identityUid || roleUid !== before.roleUid
-    if (changed) {
+    const moved = identityUid !== before.identityUid
+    if (moved || roleUid !== before.roleUid) {
       checkInput(parentOf(uid), { identityUid, roleUid })
       await checkGrantable(tx, call, parentOf(uid), { identityUid, roleUid })
       await keepAnOwner(tx, before)
       if (await store.isBound(tx, parentOf(uid), identityUid, roleUid, uid)) throw bound(identityUid)
     }
-    await store.patchBinding(tx, before, { ...before, identityUid, roleUid, updateTime: call.now })
+    const consent = moved ? await consentFor(tx, call, parentOf(uid), identityUid) : undefined
+    await store.patchBinding(tx, before, { ...before, ...consent, identityUid, roleUid, updateTime: call.now })
     const after = (await store.findBinding(tx, uid))!
     await emit(tx, call, 'iam.rolebindings.updated', { subject: uid, group: parentOf(uid), resource: aBinding(after) })
     return after
@@ -127,7 +150,8 @@ async function insert(tx: Tx, call: Call, parent: string, input: NewBinding): Pr
   await checkGrantable(tx, call, parent, input)
   const uid = newUid(parent)
   const times = { createTime: call.now, updateTime: call.now }
-  if (!(await store.insertBinding(tx, { uid, ...input, ...times }))) throw bound(input.identityUid)
+  const consent = await consentFor(tx, call, parent, input.identityUid)
+  if (!(await store.insertBinding(tx, { uid, ...input, ...consent, ...times }))) throw bound(input.identityUid)
   return (await store.findBinding(tx, uid))!
 }
 

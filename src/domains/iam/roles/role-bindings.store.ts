@@ -8,11 +8,14 @@ type Row = RelationshipRow & {
   uid: string
   identityUid: string
   roleUid: string
+  accepted: number
+  createdBy: string
   createTime: string
   updateTime: string
   identityName: string | null
   identityDescription: string | null
   email: string | null
+  emailUnverified: string | null
   groupUid: string
   groupName: string
   groupDescription: string
@@ -21,9 +24,9 @@ type Row = RelationshipRow & {
 }
 
 const columns = sql`
-  t.uid, t.identity_uid AS "identityUid", t.role_uid AS "roleUid",
+  t.uid, t.identity_uid AS "identityUid", t.role_uid AS "roleUid", t.accepted, t.created_by AS "createdBy",
   t.create_time AS "createTime", t.update_time AS "updateTime",
-  i.name AS "identityName", i.description AS "identityDescription", i.email AS "email", i.relationship AS "relationship",
+  i.name AS "identityName", i.description AS "identityDescription", i.email AS "email", i.email_unverified AS "emailUnverified", i.relationship AS "relationship",
   g.uid AS "groupUid", g.name AS "groupName", g.description AS "groupDescription",
   r.name AS "roleName", r.description AS "roleDescription"`
 const joins = sql`
@@ -34,23 +37,31 @@ const kind = 'role_bindings'
 const listing: Listing = { kind, table: 'role_bindings', columns, join: joins }
 
 function fromRow(row: Row): HydratedBinding {
-  const { subject, issuer } = presentedIdentity(row)
+  const accepted = row.accepted === 1
   return {
     uid: row.uid,
     identityUid: row.identityUid,
     roleUid: row.roleUid,
+    accepted,
+    createdBy: row.createdBy,
     createTime: row.createTime,
     updateTime: row.updateTime,
-    identity: {
-      uid: row.identityUid,
-      name: row.identityName ?? '',
-      description: row.identityDescription ?? '',
-      subject,
-      issuer,
-      email: row.email ?? '',
-    },
+    identity: { uid: row.identityUid, ...(accepted ? knownOf(row) : unknown) },
     group: { uid: row.groupUid, name: row.groupName, description: row.groupDescription },
     role: { uid: row.roleUid, name: row.roleName, description: row.roleDescription },
+  }
+}
+
+const unknown = { name: '', description: '', subject: '', issuer: '', email: '', emailUnverified: '' }
+
+function knownOf(row: Row): typeof unknown {
+  const { identityName, identityDescription, email, emailUnverified } = row
+  return {
+    name: identityName ?? '',
+    description: identityDescription ?? '',
+    ...presentedIdentity(row),
+    email: email ?? '',
+    emailUnverified: emailUnverified ?? '',
   }
 }
 
@@ -73,20 +84,30 @@ function conditions(filter: BindingFilter): Sql[] {
   return found
 }
 
-/** What an identity is bound to: places, each with the capability numbers of one role as JSON. */
-export async function listGrants(reader: Reader, identity: string): Promise<{ place: string; capabilities: string }[]> {
-  return reader.all(sql`
+/**
+ * What counts of an identity's bindings: places, each with the capability numbers of one role as JSON. `undefined` when
+ * there is no such identity.
+ */
+export async function listGrants(
+  reader: Reader,
+  identity: string,
+): Promise<{ place: string; capabilities: string }[] | undefined> {
+  const rows = await reader.all<{ place: string | null; capabilities: string }>(sql`
     SELECT b.parent_uid AS place, r.capabilities AS capabilities
-      FROM role_bindings b JOIN roles r ON r.uid = b.role_uid
-     WHERE b.identity_uid = ${identity}`)
+      FROM identities i
+      LEFT JOIN role_bindings b ON b.identity_uid = i.uid AND b.accepted = 1
+      LEFT JOIN roles r ON r.uid = b.role_uid
+     WHERE i.uid = ${identity}`)
+  if (rows.length === 0) return undefined
+  return rows.flatMap(({ place, capabilities }) => (place === null ? [] : [{ place, capabilities }]))
 }
 
 /** `false` when the identity has the role on this group already. */
 export async function insertBinding(tx: Tx, binding: RoleBinding): Promise<boolean> {
   const row = await tx.get<{ id: number }>(sql`
-    INSERT INTO role_bindings (uid, parent_uid, identity_uid, role_uid, create_time, update_time)
+    INSERT INTO role_bindings (uid, parent_uid, identity_uid, role_uid, accepted, created_by, create_time, update_time)
     VALUES (${binding.uid}, ${parentOf(binding.uid)}, ${binding.identityUid}, ${binding.roleUid},
-            ${binding.createTime}, ${binding.updateTime})
+            ${binding.accepted ? 1 : 0}, ${binding.createdBy}, ${binding.createTime}, ${binding.updateTime})
         ON CONFLICT (parent_uid, identity_uid, role_uid) DO NOTHING
     RETURNING id`)
   if (!row) return false
@@ -111,7 +132,8 @@ export async function isBound(
 export async function patchBinding(tx: Tx, before: HydratedBinding, after: RoleBinding): Promise<void> {
   await tx.run(sql`
     UPDATE role_bindings
-       SET identity_uid = ${after.identityUid}, role_uid = ${after.roleUid}, update_time = ${after.updateTime}
+       SET identity_uid = ${after.identityUid}, role_uid = ${after.roleUid}, accepted = ${after.accepted ? 1 : 0},
+           created_by = ${after.createdBy}, update_time = ${after.updateTime}
      WHERE uid = ${before.uid}`)
   await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
 }
@@ -122,21 +144,27 @@ export async function deleteBinding(tx: Tx, binding: RoleBinding): Promise<void>
 }
 
 const plain = sql`
-  uid, identity_uid AS "identityUid", role_uid AS "roleUid", create_time AS "createTime", update_time AS "updateTime"`
+  uid, identity_uid AS "identityUid", role_uid AS "roleUid", accepted, created_by AS "createdBy",
+  create_time AS "createTime", update_time AS "updateTime"`
 
-export function bindingsOfIdentity(reader: Reader, identity: string): Promise<RoleBinding[]> {
-  return reader.all(sql`SELECT ${plain} FROM role_bindings WHERE identity_uid = ${identity}`)
+type PlainRow = Omit<RoleBinding, 'accepted'> & { accepted: number }
+const fromPlain = (row: PlainRow): RoleBinding => ({ ...row, accepted: row.accepted === 1 })
+
+export async function bindingsOfIdentity(reader: Reader, identity: string): Promise<RoleBinding[]> {
+  const rows = await reader.all<PlainRow>(sql`SELECT ${plain} FROM role_bindings WHERE identity_uid = ${identity}`)
+  return rows.map(fromPlain)
 }
 
-export function bindingsOfGroup(reader: Reader, group: string): Promise<RoleBinding[]> {
-  return reader.all(sql`SELECT ${plain} FROM role_bindings WHERE parent_uid = ${group}`)
+export async function bindingsOfGroup(reader: Reader, group: string): Promise<RoleBinding[]> {
+  const rows = await reader.all<PlainRow>(sql`SELECT ${plain} FROM role_bindings WHERE parent_uid = ${group}`)
+  return rows.map(fromPlain)
 }
 
-/** Whether somebody else than `identity` has the role on the group itself. */
+/** Whether somebody else than `identity` has the role on the group itself, and has accepted it. */
 export async function anybodyElse(reader: Reader, group: string, role: string, identity: string): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM role_bindings
-     WHERE parent_uid = ${group} AND role_uid = ${role} AND identity_uid <> ${identity}
+     WHERE parent_uid = ${group} AND role_uid = ${role} AND identity_uid <> ${identity} AND accepted = 1
      LIMIT 1`)
   return row !== undefined
 }

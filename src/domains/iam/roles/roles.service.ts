@@ -1,6 +1,7 @@
 import type { Call } from '#app.ts'
 import type { Db, Reader } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
+import { chunks } from '#lib/chunks.ts'
 import {
   type AppError,
   alreadyExists,
@@ -41,6 +42,15 @@ export async function getRole(call: Call, uid: string): Promise<Role> {
 export async function listRoles(call: Call, query: ListQuery<store.RoleFilter>): Promise<Listed<Role>> {
   const listed = await listNodes(call, query, store.roleList, { publicRoots: call.reach.length > 0 })
   return { ...listed, items: listed.items.map(known) }
+}
+
+/** Those of these uids that there are, by uid. Nobody's rights are looked at. */
+export async function rolesByUid(reader: Reader, uids: readonly string[]): Promise<Map<string, Role>> {
+  const found = new Map<string, Role>()
+  for (const some of chunks([...new Set(uids)], 500)) {
+    for (const role of await store.findRolesOf(reader, some)) found.set(role.uid, known(role))
+  }
+  return found
 }
 
 export async function createRole(call: Call, parent: string, input: NewRole): Promise<Role> {

@@ -1,5 +1,5 @@
 import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
-import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { Role } from './roles.model.ts'
 
@@ -19,6 +19,12 @@ const keysOf = (role: Role): Keys => ({ name: role.name, create_time: role.creat
 export async function findRole(reader: Reader, uid: string): Promise<Role | undefined> {
   const row = await reader.get<Row>(sql`SELECT ${columns} FROM roles t WHERE t.uid = ${uid}`)
   return row && fromRow(row)
+}
+
+/** Those of these uids that there are. */
+export async function findRolesOf(reader: Reader, uids: readonly string[]): Promise<Role[]> {
+  const rows = await reader.all<Row>(sql`SELECT ${columns} FROM roles t WHERE t.uid IN (${list(uids)})`)
+  return rows.map(fromRow)
 }
 
 export type RoleFilter = { name: string }

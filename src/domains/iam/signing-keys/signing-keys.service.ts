@@ -1,16 +1,19 @@
 import type { JWK } from 'jose'
 import type { Db } from '#db/sql.ts'
 import type { Sealer } from '#lib/crypto/seal.ts'
+import { algorithmOf, type SigningAlgorithm, signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
 import * as store from './signing-keys.store.ts'
 
 export type SigningKey = { kid: string; publicJwk: JWK; privateJwk: JWK; activeTime: string }
 
 /** Makes a key pair; called inside a transaction's retry loop, so it must not depend on anything but itself. */
-export type NewKeyPair = () => Promise<{ kid: string; publicJwk: JWK; privateJwk: JWK }>
+export type NewKeyPair = (algorithm: SigningAlgorithm) => Promise<{ kid: string; publicJwk: JWK; privateJwk: JWK }>
 
 const day = 24 * 60 * 60 * 1000
 /** A new key is published this long before tokens are signed with it, so that verifiers have it by then. */
 const publishedBefore = day
+/** As the first key of a further algorithm: by then every node has it, and no copy of the key set is older. */
+const publishedBeforeFirst = 10 * 60 * 1000
 /** An old key stays published this long after its last token was signed. */
 const publishedAfter = 2 * day
 
@@ -21,47 +24,75 @@ export async function currentSigningKeys(db: Db, sealer: Sealer): Promise<Signin
   return (await store.listSigningKeys(db)).map((row) => unsealed(sealer, row))
 }
 
+export type Rotation = { days: number; algorithms: readonly SigningAlgorithm[] }
+
 /** Makes, replaces and drops keys as their age demands, in one transaction; answers with how many. */
 export async function rotateSigningKeys(
   { db, tx }: { db: Db; tx: Db['tx'] },
   sealer: Sealer,
   now: number,
-  rotationDays: number,
+  rotation: Rotation,
   newKeyPair: NewKeyPair,
 ): Promise<number> {
-  if (!isDue(await store.listSigningKeys(db), now, rotationDays)) return 0
-  const pair = await newKeyPair()
+  const stored = await store.listSigningKeys(db)
+  const due = missing(stored, now, rotation)
+  if (due.length === 0 && expired(stored, now, rotation).length === 0) return 0
+  const pairs = new Map<SigningAlgorithm, Awaited<ReturnType<NewKeyPair>>>()
+  for (const algorithm of due) pairs.set(algorithm, await newKeyPair(algorithm))
   return tx(async (tx) => {
     const rows = await store.listSigningKeys(tx)
-    const old = expired(rows, now)
+    const old = expired(rows, now, rotation)
     for (const row of old) await store.deleteSigningKey(tx, row.kid)
-    if (!needsNew(rows, now, rotationDays)) return old.length
-    const activeTime = new Date(rows.length === 0 ? now : now + publishedBefore).toISOString()
-    await store.insertSigningKey(tx, {
-      kid: pair.kid,
-      publicJwk: JSON.stringify(pair.publicJwk),
-      privateJwk: sealer.seal(purpose, Buffer.from(JSON.stringify(pair.privateJwk))),
-      activeTime,
-      createTime: new Date(now).toISOString(),
-    })
-    return old.length + 1
+    let made = 0
+    for (const algorithm of missing(rows, now, rotation)) {
+      const pair = pairs.get(algorithm)
+      // Another node has dropped one since; the next run makes its successor.
+      if (!pair) continue
+      await store.insertSigningKey(tx, {
+        kid: pair.kid,
+        publicJwk: JSON.stringify(pair.publicJwk),
+        privateJwk: sealer.seal(purpose, Buffer.from(JSON.stringify(pair.privateJwk))),
+        activeTime: new Date(firstUse(rows, algorithm, now)).toISOString(),
+        createTime: new Date(now).toISOString(),
+      })
+      made++
+    }
+    return old.length + made
   })
 }
 
-function isDue(rows: readonly store.SigningKeyRow[], now: number, rotationDays: number): boolean {
-  return needsNew(rows, now, rotationDays) || expired(rows, now).length > 0
+type Rows = readonly store.SigningKeyRow[]
+
+function ofAlgorithm(rows: Rows, algorithm: SigningAlgorithm): Rows {
+  return rows.filter((row) => algorithmOf(JSON.parse(row.publicJwk) as JWK) === algorithm)
 }
 
-function needsNew(rows: readonly store.SigningKeyRow[], now: number, rotationDays: number): boolean {
-  const newest = rows.at(-1)
-  return !newest || Date.parse(newest.activeTime) + rotationDays * day - publishedBefore <= now
+/** When a new key of this algorithm signs: at once only where nobody can have read the key set. */
+function firstUse(rows: Rows, algorithm: SigningAlgorithm, now: number): number {
+  if (rows.length === 0) return now
+  return now + (ofAlgorithm(rows, algorithm).length === 0 ? publishedBeforeFirst : publishedBefore)
 }
 
-/** Those whose successor has been signing for longer than any token of theirs can live. */
-function expired(rows: readonly store.SigningKeyRow[], now: number): store.SigningKeyRow[] {
-  return rows.filter((_, i) => {
-    const successor = rows[i + 1]
-    return successor !== undefined && Date.parse(successor.activeTime) + publishedAfter <= now
+/** The algorithms that need a new key. */
+function missing(rows: Rows, now: number, { algorithms, days }: Rotation): SigningAlgorithm[] {
+  return algorithms.filter((algorithm) => {
+    const newest = ofAlgorithm(rows, algorithm).at(-1)
+    return !newest || Date.parse(newest.activeTime) + days * day - publishedBefore <= now
+  })
+}
+
+/**
+ * Those whose successor has been signing for longer than any token of theirs can live; the last of an algorithm that is no
+ * longer in use is dropped when its successor would have been.
+ */
+function expired(rows: Rows, now: number, { algorithms, days }: Rotation): Rows {
+  return signingAlgorithms.flatMap((algorithm) => {
+    const same = ofAlgorithm(rows, algorithm)
+    return same.filter((row, i) => {
+      const successor = same[i + 1]
+      if (successor) return Date.parse(successor.activeTime) + publishedAfter <= now
+      return !algorithms.includes(algorithm) && Date.parse(row.activeTime) + days * day + publishedAfter <= now
+    })
   })
 }
 

@@ -9,6 +9,9 @@ import { requireGroup } from '../groups/groups.service.ts'
 import { acceptedTerms, type TermsAcceptance } from './terms.model.ts'
 import * as store from './terms.store.ts'
 
+/** Far more than a group and those above it can have; see the store. */
+const maxAccepted = 10_000
+
 /** Accepting again changes nothing, and then there is nothing to tell anybody. */
 export async function acceptTerms(call: Call, group: string, documentIds: readonly string[]): Promise<string[]> {
   const known = new Set(call.app.config.termsDocuments.map(({ id }) => id))
@@ -40,4 +43,11 @@ export async function listTermsAcceptances(
   const { group } = query.filter
   await requireGroup(call.app.db, group)
   return listFrom(call, query, lineage(group), { list: store.listAcceptances, count: store.countAcceptances })
+}
+
+/** The same at once, in the order in which they were given; none where there is no such group. */
+export async function listAccepted(call: Call, group: string): Promise<TermsAcceptance[]> {
+  const order = { field: 'createTime', column: 'create_time', desc: false }
+  const page = { order, after: undefined, size: maxAccepted, skip: 0, binding: '' }
+  return store.listAcceptances(call.app.db, lineage(group), page)
 }

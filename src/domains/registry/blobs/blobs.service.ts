@@ -2,11 +2,12 @@
 import type { Work } from '#app.ts'
 import { type Content, ContentMissing } from '#blobs/blobs.ts'
 import type { Tx } from '#db/sql.ts'
-import { emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
+import { emitDeletion, emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
 import type { Blob } from './blobs.model.ts'
 import * as store from './blobs.store.ts'
 import { deleteUploadsOf } from './uploads.store.ts'
+import { requireBytes } from './usage.service.ts'
 
 export async function findBlob(work: Work, repo: Pick<RepoRef, 'id'>, digest: string): Promise<Blob | undefined> {
   return store.findRepoBlob(work.app.db, repo.id, digest)
@@ -25,6 +26,25 @@ export async function openBlob(work: Work, repo: Pick<RepoRef, 'id'>, blob: Blob
   }
 }
 
+/** The bytes of a small blob; `undefined` when the repo does not have it (any more), or when there are more than `most`. */
+export async function readBlob(
+  work: Work,
+  repo: Pick<RepoRef, 'id'>,
+  blob: Blob,
+  most: number,
+): Promise<Buffer | undefined> {
+  const content = blob.size > most ? undefined : await openBlob(work, repo, blob)
+  if (!content) return undefined
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of content.stream() as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > most) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, size)
+}
+
 /** Finds a blob for a client that may go on to push a manifest with it: it will not be collected for the time of grace. */
 export async function relyOnBlob(work: Work, repo: RepoRef, digest: string): Promise<Blob | undefined> {
   const { db } = work.app
@@ -38,7 +58,10 @@ function isStale(work: Work, touchTime: string): boolean {
   return Date.parse(work.cause.now) - Date.parse(touchTime) > work.app.config.blobGraceSeconds * 250
 }
 
-/** Gives the repo a blob that another has. `false` when that does not have it, or either is gone. */
+/**
+ * Gives the repo a blob that another has. `false` when that does not have it, or either is gone. Throws RESOURCE_EXHAUSTED
+ * when the organisation has no room for it.
+ */
 export async function mountBlob(
   work: Work,
   { repo, from, digest }: { repo: RepoRef; from: number; digest: string },
@@ -46,7 +69,8 @@ export async function mountBlob(
 ): Promise<boolean> {
   return work.app.db.tx(async (tx) => {
     if (!(await store.findRepoBlob(tx, from, digest)) || !(await store.repoExists(tx, repo))) return false
-    await store.linkBlob(tx, repo.id, digest, work.cause.now)
+    const added = await store.linkBlob(tx, repo, digest, work.cause.now)
+    await requireBytes(tx, work, repo, added)
     await emitPush(tx, work, repo, origin, { type: 'blob', digest })
     return true
   })
@@ -63,16 +87,23 @@ export async function reposWithBlob(work: Work, digest: string): Promise<string[
 const maxShown = 10
 
 /** `usedBy` names manifests that need the blob; then nothing is deleted. */
-export async function deleteBlob(work: Work, repo: RepoRef, digest: string): Promise<'unknown' | { usedBy: string[] }> {
+export async function deleteBlob(
+  work: Work,
+  repo: RepoRef,
+  digest: string,
+  origin: Origin,
+): Promise<'unknown' | { usedBy: string[] }> {
   return work.app.db.tx(async (tx) => {
     const usedBy = await store.manifestsWithBlob(tx, repo.id, digest, maxShown)
     if (usedBy.length > 0) return { usedBy }
-    return (await store.unlinkBlob(tx, repo.id, digest)) ? { usedBy } : 'unknown'
+    if (!(await store.unlinkBlob(tx, repo, digest))) return 'unknown'
+    await emitDeletion(tx, work, repo, origin, { type: 'blob', digest })
+    return { usedBy }
   })
 }
 
 /** What a repo has of blobs and uploads, before it is deleted. Files that nobody needs any more are collected later. */
-export async function forgetBlobs(tx: Tx, repo: number): Promise<void> {
+export async function forgetBlobs(tx: Tx, repo: store.Counted): Promise<void> {
   await deleteUploadsOf(tx, repo)
   await store.unlinkAll(tx, repo)
 }

@@ -1,6 +1,9 @@
-import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
+import { rootOf } from '#lib/uid.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
 import type { Blob } from './blobs.model.ts'
+import { addLink, removeLink, removeLinksOf } from './usage.store.ts'
 
 export type RepoBlob = Blob & { touchTime: string }
 
@@ -9,6 +12,28 @@ export async function findRepoBlob(reader: Reader, repo: number, digest: string)
     SELECT b.digest, b.size, b.location, r.touch_time AS "touchTime"
       FROM repo_blobs r JOIN blobs b ON b.digest = r.digest
      WHERE r.repo_id = ${repo} AND r.digest = ${digest}`)
+}
+
+const perStatement = 100
+
+/** Those that the repo has, in no particular order. */
+export async function findRepoBlobs(reader: Reader, repo: number, digests: readonly string[]): Promise<Blob[]> {
+  const found: Blob[] = []
+  for (const some of chunks(digests, perStatement)) {
+    const rows = await reader.all<Blob>(sql`
+      SELECT b.digest, b.size, b.location
+        FROM repo_blobs r JOIN blobs b ON b.digest = r.digest
+       WHERE r.repo_id = ${repo} AND r.digest IN (${list(some)})`)
+    for (const row of rows) found.push(row)
+  }
+  return found
+}
+
+/** A page of the blobs of a repo, by their digests. */
+export async function blobSizes(reader: Reader, repo: number, after: string, limit: number) {
+  return reader.all<{ digest: string; size: number }>(sql`
+    SELECT r.digest, b.size FROM repo_blobs r JOIN blobs b ON b.digest = r.digest
+     WHERE r.repo_id = ${repo} AND r.digest > ${after} ORDER BY r.digest LIMIT ${limit}`)
 }
 
 export async function findBlob(reader: Reader, digest: string): Promise<Blob | undefined> {
@@ -24,11 +49,20 @@ export async function insertBlob(tx: Tx, blob: Blob, now: string): Promise<boole
   return inserted === 1
 }
 
-/** Lets the repo serve the blob; where it does already, it counts as touched. */
-export async function linkBlob(tx: Tx, repo: number, digest: string, now: string): Promise<void> {
-  await tx.run(sql`
-    INSERT INTO repo_blobs (repo_id, digest, touch_time) VALUES (${repo}, ${digest}, ${now})
-        ON CONFLICT (repo_id, digest) DO UPDATE SET touch_time = excluded.touch_time`)
+/** What is counted for the organisation of a repo. */
+export type Counted = Pick<RepoRef, 'id' | 'uid'>
+
+/**
+ * Lets the repo serve the blob; where it does already, it counts as touched. Returns the bytes that this adds to the
+ * organisation: none where another of its repos has the blob.
+ */
+export async function linkBlob(tx: Tx, { id, uid }: Counted, digest: string, now: string): Promise<number> {
+  const linked = await tx.run(sql`
+    INSERT INTO repo_blobs (repo_id, digest, touch_time) VALUES (${id}, ${digest}, ${now})
+        ON CONFLICT (repo_id, digest) DO NOTHING`)
+  if (linked === 1) return addLink(tx, rootOf(uid), digest)
+  await touchBlob(tx, id, digest, now)
+  return 0
 }
 
 /** `false` when the repo does not have it any more. */
@@ -38,8 +72,11 @@ export async function touchBlob(tx: Tx, repo: number, digest: string, now: strin
   return touched === 1
 }
 
-export async function unlinkBlob(tx: Tx, repo: number, digest: string): Promise<boolean> {
-  return (await tx.run(sql`DELETE FROM repo_blobs WHERE repo_id = ${repo} AND digest = ${digest}`)) === 1
+/** `false` when the repo does not have it. */
+export async function unlinkBlob(tx: Tx, { id, uid }: Counted, digest: string): Promise<boolean> {
+  if ((await tx.run(sql`DELETE FROM repo_blobs WHERE repo_id = ${id} AND digest = ${digest}`)) === 0) return false
+  await removeLink(tx, rootOf(uid), digest)
+  return true
 }
 
 /** The digests of manifests of the repo that need the blob. */
@@ -65,6 +102,13 @@ export async function repoExists(reader: Reader, { id }: Pick<RepoRef, 'id'>): P
   return (await reader.get(sql`SELECT 1 AS found FROM repos WHERE id = ${id}`)) !== undefined
 }
 
-export async function unlinkAll(tx: Tx, repo: number): Promise<void> {
-  await tx.run(sql`DELETE FROM repo_blobs WHERE repo_id = ${repo}`)
+export async function unlinkAll(tx: Tx, { id, uid }: Counted): Promise<void> {
+  await removeLinksOf(tx, rootOf(uid), id)
+  await tx.run(sql`DELETE FROM repo_blobs WHERE repo_id = ${id}`)
+}
+
+/** Where some of the blobs are, at most `limit`; which ones is as good as random. */
+export async function someLocations(reader: Reader, limit: number): Promise<string[]> {
+  const rows = await reader.all<{ location: string }>(sql`SELECT location FROM blobs ORDER BY digest LIMIT ${limit}`)
+  return rows.map(({ location }) => location)
 }

@@ -1,4 +1,6 @@
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { rootOf } from '#lib/uid.ts'
+import { removeLink } from './usage.store.ts'
 
 type Link = { repo: number; digest: string }
 
@@ -16,7 +18,10 @@ export async function pageOfLinks(reader: Reader, after: Link, cutoff: string, m
 export async function deleteLooseLink(tx: Tx, { repo, digest }: Link, cutoff: string): Promise<boolean> {
   const deleted = await tx.run(sql`
     DELETE FROM repo_blobs AS r WHERE r.repo_id = ${repo} AND r.digest = ${digest} AND NOT (${linkIsKept(cutoff)})`)
-  return deleted === 1
+  if (deleted === 0) return false
+  const { uid } = (await tx.get<{ uid: string }>(sql`SELECT uid FROM repos WHERE id = ${repo}`))!
+  await removeLink(tx, rootOf(uid), digest)
+  return true
 }
 
 /** A manifest of the repo needs it, or a push relied on it lately. */

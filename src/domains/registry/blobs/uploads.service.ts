@@ -1,35 +1,64 @@
 // Pushing blobs: pieces that arrive, uploads that go on after a restart, and what becomes of them when they are complete.
 import { createHash, randomBytes } from 'node:crypto'
 import type { Work } from '#app.ts'
-import type { Part } from '#blobs/blobs.ts'
+import { ContentMissing, type Part } from '#blobs/blobs.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
+import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/quotas/limits.service.ts'
 import { type Algorithm, algorithmOf } from '#lib/digest.ts'
+import { AppError } from '#lib/errors.ts'
+import { rootOf } from '#lib/uid.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
 import type { Upload, UploadPart } from './blobs.model.ts'
 import * as blobs from './blobs.store.ts'
 import * as store from './uploads.store.ts'
+import { type Meter, requireBytes, usageOf } from './usage.service.ts'
 
-/** Content whose digest is known. It is open while it has not been finished, else only a name in the store. */
-export type Content = { digest: string; size: number; part: Part | string }
+/**
+ * Content whose digest is known. It is open while it has not been finished, else only a name in the store. `meter` is what
+ * counts it until it is stored.
+ */
+export type Content = { digest: string; size: number; part: Part | string; meter?: Meter | undefined }
 
-/** `undefined` when the repo was deleted meanwhile. */
+/** `undefined` when the repo was deleted meanwhile. Throws RESOURCE_EXHAUSTED when the organisation has too many open. */
 export async function startUpload(work: Work, repo: RepoRef): Promise<Upload | undefined> {
   const uid = randomBytes(16).toString('hex')
-  return work.app.db.tx(async (tx) => {
-    if (!(await blobs.repoExists(tx, repo))) return undefined
-    await store.insertUpload(tx, uid, repo.id, work.cause.now)
-    return { uid, size: 0 }
-  })
+  const organization = rootOf(repo.uid)
+  // Nearly every organisation has this limit. Uploads of one begin one after the other, which takes a moment, instead of
+  // conflicting; the reference to the repo keeps it from being deleted meanwhile.
+  return work.app.db.tx(
+    async (tx) => {
+      if (!(await blobs.repoExists(tx, repo))) return undefined
+      await store.insertUpload(tx, uid, repo, work.cause.now)
+      const { uploads } = await usageOf(tx, organization)
+      requireRoom(await limitsOf(tx, work, organization), 'uploads', uploads - 1)
+      return { uid, size: 0, parts: 0 }
+    },
+    { isolation: 'rowLocks' },
+  )
+}
+
+/** Throws RESOURCE_EXHAUSTED when the upload may have no further piece. One that closes it is none. */
+export async function requirePiece(work: Work, repo: RepoRef, upload: Upload): Promise<QuotaLimits> {
+  const limits = await limitsOf(work.app.db, work, rootOf(repo.uid))
+  requireRoom(limits, 'upload_pieces', upload.parts)
+  return limits
 }
 
 export async function findUpload(work: Work, repo: RepoRef, uid: string): Promise<Upload | undefined> {
   return store.findUpload(work.app.db, repo.id, uid)
 }
 
-/** Adds a piece whose bytes are on disk. `false` when another request was faster, or the upload is gone. */
-export async function addPart(work: Work, upload: Upload, part: UploadPart): Promise<boolean> {
-  return work.app.db.tx((tx) => store.appendPart(tx, upload.uid, part, timeOf(work)))
+/**
+ * Adds a piece whose bytes are on disk. `false` when another request was faster, or the upload is gone. Throws
+ * RESOURCE_EXHAUSTED when the organisation has no room for it.
+ */
+export async function addPart(work: Work, repo: RepoRef, upload: Upload, part: UploadPart): Promise<boolean> {
+  return work.app.db.tx(async (tx) => {
+    if (!(await store.appendPart(tx, repo, upload.uid, part, timeOf(work)))) return false
+    await requireBytes(tx, work, repo, part.size)
+    return true
+  })
 }
 
 /** Forgets the upload and removes what it had. */
@@ -43,16 +72,34 @@ export async function cancelUpload(work: Work, upload: Upload): Promise<void> {
 }
 
 /**
+ * Requests of this server that close the same upload, one after the other: each would read all of it, and may copy it. The
+ * first one that ends it leaves nothing to the others.
+ */
+export async function inTurn(work: Work, { uid }: Upload, close: () => Promise<void>): Promise<void> {
+  const { closing } = work.app
+  const turn = (closing.get(uid) ?? Promise.resolve()).then(close)
+  const over = turn.catch(() => {})
+  closing.set(uid, over)
+  try {
+    await turn
+  } finally {
+    if (closing.get(uid) === over) closing.delete(uid)
+  }
+}
+
+/**
  * What the pieces of an upload make together, with `last` behind them where the closing request brought one. Nothing is
- * read when it is one piece that was hashed while it came; several are copied into one, and checked on the way.
+ * read when it is one piece that was hashed while it came; several are copied into one, and checked on the way. Rejects
+ * with ContentMissing when another request has ended the upload.
  */
 export async function assemble(
   work: Work,
   upload: Upload,
-  last: { part: Part; size: number; digest: string } | undefined,
+  last: { part: Part; size: number; digest: string; meter: Meter | undefined } | undefined,
   algorithm: Algorithm,
 ): Promise<Content> {
-  const parts = await store.partsOf(work.app.db, upload.uid)
+  const parts = await store.partsOfOpen(work.app.db, upload.uid)
+  if (!parts) throw new ContentMissing(upload.uid)
   const [first] = parts
   if (last && !first) return last
   if (first && parts.length === 1 && !last) {
@@ -66,7 +113,8 @@ export async function assemble(
     const names = [...parts.map(({ location }) => location), ...(last ? [last.part.name] : [])]
     const digest = await join(work, names, algorithm, whole)
     // Not by `upload`: pieces may have come since it was read.
-    return { digest, size: parts.reduce((sum, { size }) => sum + size, last?.size ?? 0), part: whole }
+    const size = parts.reduce((sum, one) => sum + one.size, last?.size ?? 0)
+    return { digest, size, part: whole, meter: last?.meter }
   } catch (error) {
     await whole.discard()
     throw error
@@ -89,44 +137,64 @@ async function join(work: Work, names: readonly string[], algorithm: Algorithm, 
 
 /**
  * Makes the content a blob of the repo, and ends the upload that brought it. Where the registry has it already, that copy
- * stays. `false` when the repo was deleted meanwhile. When it rejects, what it kept may be in use all the same, since a
- * commit can succeed without an answer; the collection finds out.
+ * stays. `false` when the repo was deleted meanwhile. Throws RESOURCE_EXHAUSTED when the organisation has no room for it.
+ * When it rejects otherwise, what it kept may be in use all the same, since a commit can succeed without an answer; the
+ * collection finds out.
  */
 export async function keepBlob(
   work: Work,
   repo: RepoRef,
-  { digest, size, part }: Content,
+  { digest, size, part, meter }: Content,
   origin: Origin,
   upload?: Upload,
 ): Promise<boolean> {
   const { db, blobs: files } = work.app
   const now = timeOf(work)
   const link = async (tx: Tx): Promise<void> => {
-    await blobs.linkBlob(tx, repo.id, digest, now)
-    if (upload) await store.deleteUpload(tx, upload.uid)
+    const added = await blobs.linkBlob(tx, repo, digest, now)
+    // What has come already was counted when it came.
+    const had = upload ? ((await store.deleteUpload(tx, upload.uid)) ?? 0) : 0
+    await requireBytes(tx, work, repo, added - had)
     await emitPush(tx, work, repo, origin, { type: 'blob', digest })
   }
+  let location = ''
   try {
     const parts = upload ? await store.partsOf(db, upload.uid) : []
     const linked = (await blobs.findBlob(db, digest)) && (await db.tx((tx) => linkStored(tx, repo, digest, link)))
     if (linked) {
+      meter?.end()
       await removeAll(work, parts)
       return linked === 'linked'
     }
     if (typeof part !== 'string') await part.finish()
-    const location = await files.keep(typeof part === 'string' ? part : part.name, digest)
+    location = await files.keep(typeof part === 'string' ? part : part.name, digest)
     const stored = await db.tx(async (tx) => {
       if (!(await blobs.repoExists(tx, repo))) return 'gone'
       const inserted = await blobs.insertBlob(tx, { digest, size, location }, now)
       await link(tx)
       return inserted ? 'stored' : 'had'
     })
+    meter?.end()
     if (stored !== 'stored') await files.remove(location)
     await removeAll(work, parts)
     return stored !== 'gone'
+  } catch (error) {
+    // Of this one it is certain that nothing was committed.
+    if (isNoRoom(error) && location !== '') await files.remove(location)
+    if (upload) await endRefused(work, upload, error)
+    throw error
   } finally {
     if (typeof part !== 'string') await part.discard()
   }
+}
+
+/** An upload that has no room is over, since what came of it would take up room until it is collected. */
+export async function endRefused(work: Work, upload: Upload, error: unknown): Promise<void> {
+  if (isNoRoom(error)) await cancelUpload(work, upload)
+}
+
+function isNoRoom(error: unknown): boolean {
+  return error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED'
 }
 
 /** `undefined` when it has been collected meanwhile. */

@@ -1,24 +1,36 @@
 import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { rootOf } from '#lib/uid.ts'
+import type { RepoRef } from '../repos/repos.model.ts'
 import type { Upload, UploadPart } from './blobs.model.ts'
+import { addUpload, addUsage } from './usage.store.ts'
 
-export async function insertUpload(tx: Tx, uid: string, repo: number, now: string): Promise<void> {
+/** Until the transaction ends, no other upload of the organisation begins. */
+export async function insertUpload(tx: Tx, uid: string, repo: RepoRef, now: string): Promise<void> {
   await tx.run(sql`
-    INSERT INTO uploads (uid, repo_id, size, create_time, update_time) VALUES (${uid}, ${repo}, 0, ${now}, ${now})`)
+    INSERT INTO uploads (uid, repo_id, size, create_time, update_time) VALUES (${uid}, ${repo.id}, 0, ${now}, ${now})`)
+  await addUpload(tx, rootOf(repo.uid))
 }
 
 export async function findUpload(reader: Reader, repo: number, uid: string): Promise<Upload | undefined> {
-  return reader.get<Upload>(sql`SELECT uid, size FROM uploads WHERE uid = ${uid} AND repo_id = ${repo}`)
+  return reader.get<Upload>(sql`SELECT uid, size, parts FROM uploads WHERE uid = ${uid} AND repo_id = ${repo}`)
 }
 
 /** `false` when the upload is gone, or has grown meanwhile, so that the part does not fit any more. */
-export async function appendPart(tx: Tx, upload: string, part: UploadPart, now: string): Promise<boolean> {
+export async function appendPart(
+  tx: Tx,
+  repo: RepoRef,
+  upload: string,
+  part: UploadPart,
+  now: string,
+): Promise<boolean> {
   const grown = await tx.run(sql`
-    UPDATE uploads SET size = ${part.start + part.size}, update_time = ${now}
+    UPDATE uploads SET size = ${part.start + part.size}, parts = parts + 1, update_time = ${now}
      WHERE uid = ${upload} AND size = ${part.start}`)
   if (grown === 0) return false
   await tx.run(sql`
     INSERT INTO upload_parts (upload_uid, start, size, location, digest)
     VALUES (${upload}, ${part.start}, ${part.size}, ${part.location}, ${part.digest})`)
+  await addUsage(tx, rootOf(repo.uid), { uploadBytes: part.size })
   return true
 }
 
@@ -27,14 +39,29 @@ export async function partsOf(reader: Reader, upload: string): Promise<UploadPar
     SELECT start, size, location, digest FROM upload_parts WHERE upload_uid = ${upload} ORDER BY start`)
 }
 
-/** `false` when there was none. */
-export async function deleteUpload(tx: Tx, uid: string): Promise<boolean> {
-  await tx.run(sql`DELETE FROM upload_parts WHERE upload_uid = ${uid}`)
-  return (await tx.run(sql`DELETE FROM uploads WHERE uid = ${uid}`)) === 1
+/** The same, and `undefined` when there is no such upload. */
+export async function partsOfOpen(reader: Reader, upload: string): Promise<UploadPart[] | undefined> {
+  const rows = await reader.all<UploadPart | { [key in keyof UploadPart]: null }>(sql`
+    SELECT p.start, p.size, p.location, p.digest FROM uploads u LEFT JOIN upload_parts p ON p.upload_uid = u.uid
+     WHERE u.uid = ${upload} ORDER BY p.start`)
+  return rows.length === 0 ? undefined : rows.filter((row) => row.start !== null)
 }
 
-export async function deleteUploadsOf(tx: Tx, repo: number): Promise<void> {
+/** Returns how many bytes it had; `undefined` when there was none. */
+export async function deleteUpload(tx: Tx, uid: string): Promise<number | undefined> {
+  const row = await tx.get<{ size: number; repo: string }>(sql`
+    SELECT u.size, r.uid AS repo FROM uploads u JOIN repos r ON r.id = u.repo_id WHERE u.uid = ${uid}`)
+  await tx.run(sql`DELETE FROM upload_parts WHERE upload_uid = ${uid}`)
+  if (!row || (await tx.run(sql`DELETE FROM uploads WHERE uid = ${uid}`)) === 0) return undefined
+  await addUsage(tx, rootOf(row.repo), { uploads: -1, uploadBytes: -row.size })
+  return row.size
+}
+
+export async function deleteUploadsOf(tx: Tx, repo: Pick<RepoRef, 'id' | 'uid'>): Promise<void> {
+  const row = await tx.get<{ uploads: number; bytes: number }>(sql`
+    SELECT count(*) AS uploads, CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes FROM uploads WHERE repo_id = ${repo.id}`)
   await tx.run(sql`
-    DELETE FROM upload_parts WHERE upload_uid IN (SELECT uid FROM uploads WHERE repo_id = ${repo})`)
-  await tx.run(sql`DELETE FROM uploads WHERE repo_id = ${repo}`)
+    DELETE FROM upload_parts WHERE upload_uid IN (SELECT uid FROM uploads WHERE repo_id = ${repo.id})`)
+  await tx.run(sql`DELETE FROM uploads WHERE repo_id = ${repo.id}`)
+  await addUsage(tx, rootOf(repo.uid), { uploads: -row!.uploads, uploadBytes: -row!.bytes })
 }

@@ -2,13 +2,16 @@
 import { hash } from 'node:crypto'
 import type { App } from '#app.ts'
 import { type Package, PackageList, Unreadable, type UnreadableReason } from '#contents/packages.ts'
-import type { Reader, Tx } from '#db/sql.ts'
-import { type ManifestDocument, manifestTypes } from '../manifests/manifests.model.ts'
+import type { Reader } from '#contents/reader.ts'
+import type { Reader as DbReader, Tx } from '#db/sql.ts'
+import { Walk } from '#lib/walk.ts'
+import { type ManifestDocument, manifestTypes, maxListed } from '../manifests/manifests.model.ts'
 import { findManifest } from '../manifests/manifests.store.ts'
 import { type ContentsRecord, hasContents, sbomTypes } from './image-contents.model.ts'
 import * as store from './image-contents.store.ts'
-import { type ImageRead, imagesOf, readImage } from './read-image.ts'
+import { type ImageRead, imagesOf, type Reading, readImage } from './read-image.ts'
 
+export { createReader, type Reader, type ReaderLimits, readerLimits } from '#contents/reader.ts'
 export type { DueRead } from './image-contents.store.ts'
 
 /** Queues what a manifest that was just stored gives to read. Call `app.images.pushed.notify` after the commit. */
@@ -34,7 +37,7 @@ const atOnce = 500
 
 /** The hashes of the lists of packages in those images of which it is known what they contain. */
 export async function knownContents(
-  reader: Reader,
+  reader: DbReader,
   repo: number,
   digests: readonly string[],
 ): Promise<Map<string, string>> {
@@ -52,9 +55,11 @@ export async function knownContents(
   return known
 }
 
-/** The list of packages of this hash. */
-export async function packagesOf(reader: Reader, listHash: string): Promise<Package[]> {
+/** The list of packages of this hash; some have megabytes, which the walk pays for. */
+export async function packagesOf(reader: DbReader, listHash: string, walk: Walk): Promise<Package[]> {
+  await walk.pause()
   const text = await store.findPackages(reader, listHash)
+  walk.spend(1, text?.length ?? 0)
   type Row = [Package['kind'], string, string, string, string, string]
   const rows = JSON.parse(text ?? '[]') as Row[]
   return rows.map(([kind, name, version, origin, originVersion, arch]) => {
@@ -74,16 +79,22 @@ type Outcome = Omit<ContentsRecord, 'digest' | 'packages'> & { packages: readonl
 const nothing = { packages: [], distribution: { id: '', version: '' }, reason: '', message: '' }
 
 /** Reads one image that is due and stores what it found. Throws when it should be tried again. */
-export async function readContentsOf(app: App, read: store.DueRead, signal: AbortSignal): Promise<void> {
-  await finishRead(app, read, await outcomeOf(app, read.repo, read.digest, signal))
+export async function readContentsOf(
+  app: App,
+  reader: Reader,
+  read: store.DueRead,
+  signal: AbortSignal,
+): Promise<void> {
+  await finishRead(app, read, await outcomeOf({ app, reader, repo: read.repo, signal }, read.digest))
 }
 
-async function outcomeOf(app: App, repo: number, digest: string, signal: AbortSignal): Promise<Outcome | undefined> {
+async function outcomeOf(reading: Reading, digest: string): Promise<Outcome | undefined> {
+  const { app, repo, signal } = reading
   const manifest = await findManifest(app.db, repo, digest)
   if (!manifest) return undefined
   try {
-    if (manifestTypes[manifest.mediaType] === 'index') return await readIndex(app.db, repo, imagesOf(manifest))
-    return fromRead(await readImage(app, repo, manifest, signal))
+    if (manifestTypes[manifest.mediaType] === 'index') return await readIndex(app.db, repo, imagesOf(manifest), signal)
+    return fromRead(await readImage(reading, manifest))
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     return unreadable(error.reason, error.message)
@@ -99,8 +110,16 @@ export function unreadable(reason: UnreadableReason | 'FAILED', message: string)
   return { ...nothing, state: 'unreadable', source: 'none', reason, message }
 }
 
+/** How much the lists of packages of an index's images may hold together. */
+const indexWalk = { steps: maxListed, bytes: 64 * 1024 * 1024 }
+
 /** Together what its images contain. One that cannot be read hides what the whole contains; one without packages does not. */
-async function readIndex(reader: Reader, repo: number, images: readonly string[]): Promise<Outcome | undefined> {
+async function readIndex(
+  reader: DbReader,
+  repo: number,
+  images: readonly string[],
+  signal: AbortSignal,
+): Promise<Outcome | undefined> {
   // The last of them queues the index again.
   if (await store.isQueued(reader, repo, images)) return undefined
   const found = await store.findContents(reader, repo, images)
@@ -108,9 +127,12 @@ async function readIndex(reader: Reader, repo: number, images: readonly string[]
   if (broken) return { ...broken, packages: [], message: `${broken.digest}: ${broken.message}`, source: 'images' }
   const known = found.filter(({ state }) => state === 'known')
   if (known.length === 0) return { ...nothing, state: 'unknown', source: 'images' }
+  const walk = new Walk(indexWalk, signal, (limit) => {
+    return new Unreadable('LIMIT_EXCEEDED', `the lists of packages of its images have more than ${limit}`)
+  })
   const all = new PackageList()
   for (const listHash of new Set(known.map(({ packages }) => packages))) {
-    for (const one of await packagesOf(reader, listHash)) all.add(one)
+    for (const one of await packagesOf(reader, listHash, walk)) all.add(one)
   }
   const { distribution } = known[0]!
   return { ...nothing, state: 'known', source: 'images', distribution, packages: all.sorted() }
@@ -134,19 +156,42 @@ export async function finishRead(app: App, read: store.DueRead, outcome: Outcome
     app.log.info('image read', { repo, digest, state: outcome.state, source: outcome.source, reason: outcome.reason })
 }
 
-/** Takes an image that is due, or one whose reader is gone; `undefined` when there is none. */
-export async function claimRead(
-  app: App,
-  { node, isGone }: { node: string; isGone(node: string): boolean },
-): Promise<store.DueRead | undefined> {
+export type ReadTaker = {
+  node: string
+  isGone(node: string): boolean
+  /** The organisation whose image was read last; those behind it come first. */
+  after?: string
+}
+
+/** Takes an image that is due, or one whose reader is gone; `undefined` when there is none. Organisations take turns. */
+export async function claimRead(app: App, { node, isGone, after = '' }: ReadTaker): Promise<store.DueRead | undefined> {
   for (;;) {
     // A node reads one image at a time, so one of its own is left over from a read that could not even be given back.
     const left = (await store.ownedReads(app.db)).find(({ owner }) => owner === node || isGone(owner))
-    const next = left ?? (await store.nextRead(app.db, app.clock().toISOString()))
+    const next = left ?? (await nextDue(app, after))
     if (!next) return undefined
     const claimed = await app.db.tx((tx) => store.claimRead(tx, next, node), { isolation: 'rowLocks' })
     if (claimed) return claimed
   }
+}
+
+/** Passes over organisations whose images all wait for another attempt. */
+async function nextDue(app: App, after: string): Promise<store.DueRead | undefined> {
+  const now = app.clock().toISOString()
+  if (!(await store.isAnyDue(app.db, now))) return undefined
+  for (const [from, to] of [
+    [after, undefined],
+    ['', after],
+  ] as const) {
+    for (let last = from; to === undefined || last < to; ) {
+      const next = await store.nextRead(app.db, last)
+      if (!next) break
+      if (next.dueTime <= now) return next
+      last = next.organization
+    }
+  }
+  // Somebody else has taken it.
+  return undefined
 }
 
 /** Gives a claimed image back, to be tried again after `ms`. */

@@ -36,6 +36,15 @@ export async function findContents(
   return rows.map(fromRow)
 }
 
+/** Digests of images of a repo of which it is known what they contain; indexes contain what their images do. */
+export async function listKnownImages(reader: Reader, repo: number, most: number): Promise<string[]> {
+  const rows = await reader.all<{ digest: string }>(sql`
+    SELECT digest FROM image_contents
+     WHERE repo_id = ${repo} AND state = ${contentsStates.known} AND source <> ${contentsSources.images}
+     ORDER BY digest LIMIT ${most}`)
+  return rows.map(({ digest }) => digest)
+}
+
 export async function saveContents(tx: Tx, repo: number, found: ContentsRecord, now: string): Promise<void> {
   const { state, source, distribution } = found
   await tx.run(sql`
@@ -59,10 +68,15 @@ export async function findPackages(reader: Reader, hash: string): Promise<string
   return row?.packages
 }
 
+/** The first part of a uid is the organisation. */
+const organization = sql`substr(r.uid, 1, 40)`
+
 /** Puts the image into the queue, or to its front when it is there; whoever reads it now will not be believed. */
 export async function queueRead(tx: Tx, repo: number, digest: string, dueTime: string): Promise<void> {
   await tx.run(sql`
-    INSERT INTO image_reads (repo_id, digest, due_time, attempts) VALUES (${repo}, ${digest}, ${dueTime}, 0)
+    INSERT INTO image_reads (repo_id, digest, due_time, attempts, organization)
+    SELECT r.id, CAST(${digest} AS TEXT), CAST(${dueTime} AS TEXT), CAST(0 AS BIGINT), ${organization}
+      FROM repos r WHERE r.id = ${repo}
         ON CONFLICT (repo_id, digest) DO UPDATE SET due_time = excluded.due_time, attempts = 0, owner = '',
            fence = image_reads.fence + 1`)
 }
@@ -70,9 +84,10 @@ export async function queueRead(tx: Tx, repo: number, digest: string, dueTime: s
 /** The same for every index of the repo that lists the manifest. */
 export async function queueIndexesWith(tx: Tx, repo: number, digest: string, dueTime: string): Promise<void> {
   await tx.run(sql`
-    INSERT INTO image_reads (repo_id, digest, due_time, attempts)
-    SELECT l.repo_id, l.manifest, CAST(${dueTime} AS TEXT), CAST(0 AS BIGINT)
-      FROM manifest_links l WHERE l.repo_id = ${repo} AND l.digest = ${digest} AND l.kind = 1
+    INSERT INTO image_reads (repo_id, digest, due_time, attempts, organization)
+    SELECT l.repo_id, l.manifest, CAST(${dueTime} AS TEXT), CAST(0 AS BIGINT), ${organization}
+      FROM manifest_links l JOIN repos r ON r.id = l.repo_id
+     WHERE l.repo_id = ${repo} AND l.digest = ${digest} AND l.kind = 1
         ON CONFLICT (repo_id, digest) DO UPDATE SET due_time = excluded.due_time, attempts = 0, owner = '',
            fence = image_reads.fence + 1`)
 }
@@ -80,6 +95,7 @@ export async function queueIndexesWith(tx: Tx, repo: number, digest: string, due
 /** `owner` is the node that reads it, or empty; `fence` goes up with every change of hands. */
 export type DueRead = {
   repo: number
+  organization: string
   digest: string
   dueTime: string
   attempts: number
@@ -87,13 +103,21 @@ export type DueRead = {
   fence: number
 }
 
-const readColumns = sql`repo_id AS repo, digest, due_time AS "dueTime", attempts, owner, fence`
+const readColumns = sql`repo_id AS repo, organization, digest, due_time AS "dueTime", attempts, owner, fence`
 
-/** The first that is due and that nobody reads. */
-export async function nextRead(reader: Reader, now: string): Promise<DueRead | undefined> {
+/** Whether one is due that nobody reads. */
+export async function isAnyDue(reader: Reader, now: string): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found FROM image_reads WHERE owner = '' AND due_time <= ${now}
+     ORDER BY owner, due_time LIMIT 1`)
+  return row !== undefined
+}
+
+/** Of the next organisation that has any which nobody reads, the one that is due first, be it now or later. */
+export async function nextRead(reader: Reader, after: string): Promise<DueRead | undefined> {
   return reader.get<DueRead>(sql`
-    SELECT ${readColumns} FROM image_reads WHERE owner = '' AND due_time <= ${now}
-     ORDER BY owner, due_time, repo_id, digest LIMIT 1`)
+    SELECT ${readColumns} FROM image_reads WHERE owner = '' AND organization > ${after}
+     ORDER BY owner, organization, due_time, repo_id, digest LIMIT 1`)
 }
 
 /** Those that a node says to be reading. */

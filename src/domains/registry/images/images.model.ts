@@ -1,10 +1,57 @@
-/** One of the images behind a digest: for one architecture, with a manifest of its own. */
-export type ImageVariant = { architecture: string; digest: string }
-
 export const imageType = 'registry.pinfold.dev/Image'
 
 /** Configurations are some kilobytes; what is larger is something else. */
 export const maxConfigBytes = 4 * 1024 * 1024
 
-/** An index may list indexes; deeper than this nobody looks for images. */
-export const maxIndexDepth = 3
+/** The largest SBOM that an answer holds; larger ones can be pulled. */
+export const maxSbomAnswer = 8 * 1024 * 1024
+
+/** How many manifests and configurations one question about an image reads, and how much they hold together. */
+export const imageWalk = { steps: 2500, bytes: 32 * 1024 * 1024 }
+
+/** How an image is run, in the terms of the OCI image specification. */
+export type ImageConfig = {
+  user: string
+  exposedPorts: string[]
+  env: string[]
+  entrypoint: string[]
+  cmd: string[]
+  volumes: string[]
+  workingDir: string
+  labels: Record<string, string>
+  stopSignal: string
+}
+
+/** Reads what was pushed as a configuration, which may be anything; members of the wrong type are passed over. */
+export function imageConfigOf(bytes: Uint8Array): ImageConfig {
+  let document: unknown
+  try {
+    document = JSON.parse(new TextDecoder().decode(bytes))
+  } catch {
+    // Then it says nothing.
+  }
+  const config = membersOf(membersOf(document).config)
+  const isText = ([, value]: [string, unknown]) => typeof value === 'string'
+  return {
+    user: textOf(config.User),
+    exposedPorts: Object.keys(membersOf(config.ExposedPorts)),
+    env: textsOf(config.Env),
+    entrypoint: textsOf(config.Entrypoint),
+    cmd: textsOf(config.Cmd),
+    volumes: Object.keys(membersOf(config.Volumes)),
+    workingDir: textOf(config.WorkingDir),
+    labels: Object.fromEntries(Object.entries(membersOf(config.Labels)).filter(isText)) as Record<string, string>,
+    stopSignal: textOf(config.StopSignal),
+  }
+}
+
+function membersOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+const textsOf = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
+
+export const vulnReportType = 'registry.pinfold.dev/VulnReport'
+export const packageType = 'registry.pinfold.dev/Package'

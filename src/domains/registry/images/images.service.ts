@@ -1,36 +1,73 @@
 // What manifests and configurations say of images: for which architectures they are, and how much a pull transfers.
 
-import { buffer } from 'node:stream/consumers'
 import type { Call } from '#app.ts'
 import { sha256Pattern } from '#lib/digest.ts'
-import { found, invalid, notFound } from '#lib/errors.ts'
-import { findBlob, openBlob } from '../blobs/blobs.service.ts'
+import { failedPrecondition, found, invalid, notFound } from '#lib/errors.ts'
+import { Walk } from '#lib/walk.ts'
+import type { Blob } from '../blobs/blobs.model.ts'
+import { readBlob } from '../blobs/blobs.service.ts'
+import { findRepoBlobs } from '../blobs/blobs.store.ts'
 import { readListed } from '../manifests/manifest-document.ts'
-import type { Descriptor, Listed } from '../manifests/manifests.model.ts'
-import { findManifest } from '../manifests/manifests.store.ts'
+import type { Descriptor, Listed, Manifest } from '../manifests/manifests.model.ts'
+import { findManifest, findManifests, hasManifest, storedManifests } from '../manifests/manifests.store.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
-import { type ImageVariant, imageType, maxConfigBytes, maxIndexDepth } from './images.model.ts'
+import { type ImageConfig, imageConfigOf, imageType, imageWalk, maxConfigBytes } from './images.model.ts'
 
 /** Each once, in the order of the index; none for what is no image, such as a chart. */
 export async function getArchitectures(call: Call, repoUid: string, digest: string): Promise<string[]> {
-  const variants = found(await variantsOf(call, await requireRepo(call, repoUid, digest), digest), imageType, digest)
-  return [...new Set(variants.map(({ architecture }) => architecture))]
+  const variants = await findVariants(call, await requireRepo(call, repoUid, digest), digest)
+  return [...found(variants, imageType, digest).keys()]
 }
 
 /** Compressed bytes of the configuration and the layers of the first image that is for the architecture. */
 export async function getSize(call: Call, repoUid: string, digest: string, architecture: string): Promise<number> {
-  const repo = await requireRepo(call, repoUid, digest)
-  const variants = await variantsOf(call, repo, digest)
-  const variant = variants?.find((one) => one.architecture === architecture)
-  const listed = variant && (await readListedOf(call, repo, variant.digest))
-  if (!listed?.config) throw notFound(imageType, variants ? `${digest} for ${architecture}` : digest)
-  // The sizes are what the pusher wrote, and may be anything.
-  const total = [listed.config, ...listed.layers].reduce((sum, { size }) => sum + size, 0)
+  const { repo, config, layers } = await requireImage(call, repoUid, digest, architecture)
+  const parts = [config, ...layers]
+  const stored = await blobsOf(call, repo, parts)
+  // Of what is not here there is only what the pusher wrote, which may be anything.
+  const total = parts.reduce((sum, { digest: one, size }) => sum + (stored.get(one)?.size ?? size), 0)
   return Math.min(total, Number.MAX_SAFE_INTEGER)
 }
 
+/** How the image says that it is to be run. */
+export async function getConfig(
+  call: Call,
+  repoUid: string,
+  digest: string,
+  architecture: string,
+): Promise<ImageConfig> {
+  const { repo, config } = await requireImage(call, repoUid, digest, architecture)
+  const [blob] = (await blobsOf(call, repo, [config])).values()
+  if (!blob) throw notFound(imageType, `the configuration of ${digest}`)
+  if (blob.size > maxConfigBytes) throw tooLarge(digest, `the configuration has more than ${maxConfigBytes} bytes`)
+  const bytes = await readBlob(call, repo, blob, maxConfigBytes)
+  return imageConfigOf(found(bytes, imageType, `the configuration of ${digest}`))
+}
+
 type Repo = { id: number }
+/** An image of one platform, and what it lists. */
+export type FoundImage = { repo: Repo; manifest: Manifest; config: Descriptor; layers: readonly Descriptor[] }
+
+/** The first image behind the digest that is for the architecture. */
+export async function requireImage(
+  call: Call,
+  repoUid: string,
+  digest: string,
+  architecture: string,
+): Promise<FoundImage> {
+  const repo = await requireRepo(call, repoUid, digest)
+  const variants = await findVariants(call, repo, digest)
+  const variant = variants?.get(architecture)
+  const manifest = variant && (await findManifest(call.app.db, repo.id, variant))
+  const { config, layers } = manifest ? readListed(manifest) : { config: undefined, layers: [] }
+  if (!manifest || !config) throw notFound(imageType, variants ? `${digest} for ${architecture}` : digest)
+  return { repo, manifest, config, layers }
+}
+
+export function tooLarge(digest: string, description: string) {
+  return failedPrecondition({ type: 'IMAGE_TOO_LARGE', subject: digest, description })
+}
 
 async function requireRepo(call: Call, uid: string, digest: string): Promise<Repo> {
   if (!sha256Pattern.test(digest)) {
@@ -39,43 +76,80 @@ async function requireRepo(call: Call, uid: string, digest: string): Promise<Rep
   return found(await findRepoRow(call.app.db, { uid }), repoType, uid)
 }
 
+type Search = {
+  call: Call
+  repo: Repo
+  walk: Walk
+  /** Of each architecture the digest of the first image that is for it. */
+  variants: Map<string, string>
+}
+type Entry = Pick<Descriptor, 'digest' | 'architecture'>
+
 /** The images behind a digest; `undefined` when the repo does not have it. Attestations have no architecture. */
-async function variantsOf(call: Call, repo: Repo, digest: string, depth = 0): Promise<ImageVariant[] | undefined> {
-  const listed = await readListedOf(call, repo, digest)
-  if (!listed) return undefined
-  if (listed.config) {
-    const architecture = await architectureOf(call, repo, listed.config)
-    return isArchitecture(architecture) ? [{ architecture, digest }] : []
-  }
-  const variants: ImageVariant[] = []
-  for (const entry of listed.entries) {
-    const { architecture } = entry
-    if (isArchitecture(architecture)) variants.push({ architecture, digest: entry.digest })
-    else if (architecture === undefined && depth < maxIndexDepth) {
-      variants.push(...((await variantsOf(call, repo, entry.digest, depth + 1)) ?? []))
-    }
-  }
-  return variants
+export async function findVariants(call: Call, repo: Repo, digest: string): Promise<Search['variants'] | undefined> {
+  const walk = new Walk(imageWalk, call.signal, (limit) => {
+    return tooLarge(digest, `the image lists so much that more than ${limit} would have to be read`)
+  })
+  const search: Search = { call, repo, walk, variants: new Map() }
+  await lookInto(search, [{ digest, architecture: undefined }])
+  const isThere = search.variants.size > 0 || (await hasManifest(call.app.db, repo.id, digest))
+  return isThere ? search.variants : undefined
 }
 
-function isArchitecture(text: unknown): text is string {
-  return typeof text === 'string' && text !== '' && text !== 'unknown'
+/** Where the index says nothing of the architecture, the manifest that it lists does, or that one's own entries. */
+async function lookInto(search: Search, entries: readonly Entry[]): Promise<void> {
+  const { walk } = search
+  const unsaid = entries.filter(({ digest, architecture }) => architecture === undefined && walk.isNew(digest))
+  const manifests = await readManifests(
+    search,
+    unsaid.map(({ digest }) => digest),
+  )
+  const configs = await blobsOf(
+    search.call,
+    search.repo,
+    [...manifests.values()].flatMap(({ config }) => config ?? []),
+  )
+  for (const { digest, architecture } of entries) {
+    if (architecture !== undefined) note(search, architecture, digest)
+    const listed = manifests.get(digest)
+    if (!listed) continue
+    manifests.delete(digest)
+    if (listed.config) note(search, await architectureOf(search, configs.get(listed.config.digest)), digest)
+    else await lookInto(search, listed.entries)
+  }
 }
 
-async function readListedOf(call: Call, repo: Repo, digest: string): Promise<Listed | undefined> {
-  const manifest = await findManifest(call.app.db, repo.id, digest)
-  return manifest && readListed(manifest)
+function note({ variants }: Search, architecture: unknown, digest: string): void {
+  if (typeof architecture !== 'string' || architecture === '' || architecture === 'unknown') return
+  if (!variants.has(architecture)) variants.set(architecture, digest)
+}
+
+async function readManifests({ call, repo, walk }: Search, digests: readonly string[]): Promise<Map<string, Listed>> {
+  const { db } = call.app
+  const stored = await storedManifests(db, repo.id, digests)
+  for (const { size } of stored.values()) walk.spend(1, size)
+  const read = new Map<string, Listed>()
+  for (const manifest of await findManifests(db, repo.id, [...stored.keys()])) {
+    await walk.pause()
+    read.set(manifest.digest, readListed(manifest))
+  }
+  return read
+}
+
+async function blobsOf({ app }: Call, repo: Repo, parts: readonly Descriptor[]): Promise<Map<string, Blob>> {
+  const digests = [...new Set(parts.map(({ digest }) => digest))]
+  const blobs = await findRepoBlobs(app.db, repo.id, digests)
+  return new Map(blobs.map((blob) => [blob.digest, blob]))
 }
 
 /** What the configuration says, which is whatever was pushed; nothing of one that is none, or missing, or too large. */
-async function architectureOf(call: Call, repo: Repo, config: Descriptor): Promise<unknown> {
-  const blob = await findBlob(call, repo, config.digest)
-  if (!blob || blob.size > maxConfigBytes) return undefined
-  const content = await openBlob(call, repo, blob)
-  if (!content) return undefined
-  const text = String(await buffer(content.stream()))
+async function architectureOf({ call, repo, walk }: Search, config: Blob | undefined): Promise<unknown> {
+  if (!config || config.size > maxConfigBytes) return undefined
+  walk.spend(1, config.size)
+  await walk.pause()
+  const bytes = await readBlob(call, repo, config, maxConfigBytes)
   try {
-    return (JSON.parse(text) as { architecture?: unknown } | null)?.architecture
+    return bytes && (JSON.parse(String(bytes)) as { architecture?: unknown } | null)?.architecture
   } catch {
     return undefined
   }

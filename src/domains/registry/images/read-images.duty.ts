@@ -4,10 +4,14 @@ import type { App } from '#app.ts'
 import type { Duty } from '#duty.ts'
 import {
   claimRead,
+  createReader,
   type DueRead,
   finishRead,
   postponeRead,
+  type Reader,
+  type ReaderLimits,
   readContentsOf,
+  readerLimits,
   unreadable,
 } from './image-contents.service.ts'
 import { BlobMissing } from './read-image.ts'
@@ -18,27 +22,34 @@ const backOffMs = 10_000
 const longestBackOffMs = 6 * 3_600_000
 
 /** Reads all that is due. An image that cannot be read is put back, and fails no run. */
-export const readImages: Duty = {
-  name: 'images.read',
-  everyMs: 5_000,
-  runsOn: 'every node',
-  wake: ({ images }) => images.pushed,
-  async run(app, lease) {
-    let images = 0
-    while (lease.holds()) {
-      const next = await claimRead(app, lease)
-      if (!next) break
-      await readOne(app, next, lease.signal)
-      app.images.read.notify()
-      images++
-    }
-    return { images }
-  },
+export const readImages: Duty = readImagesWithin(readerLimits)
+
+export function readImagesWithin(limits: ReaderLimits): Duty {
+  return {
+    name: 'images.read',
+    everyMs: 5_000,
+    runsOn: 'every node',
+    wake: ({ images }) => images.pushed,
+    async run(app, lease) {
+      await using reader = createReader(limits)
+      let images = 0
+      let after = ''
+      while (lease.holds()) {
+        const next = await claimRead(app, { node: lease.node, isGone: (node) => lease.isGone(node), after })
+        if (!next) break
+        after = next.organization
+        await readOne(app, reader, next, lease.signal)
+        app.images.read.notify()
+        images++
+      }
+      return { images }
+    },
+  }
 }
 
-async function readOne(app: App, read: DueRead, signal: AbortSignal): Promise<void> {
+async function readOne(app: App, reader: Reader, read: DueRead, signal: AbortSignal): Promise<void> {
   try {
-    await readContentsOf(app, read, signal)
+    await readContentsOf(app, reader, read, signal)
   } catch (error) {
     await recover(app, read, error, signal)
   }

@@ -42,6 +42,7 @@ export function readManifest(content: Uint8Array, contentType: string | undefine
 
   const { config, layers, entries } = listedBy(document, kind)
   const here = [...layers, ...entries].filter(({ mediaType: type }) => !staysElsewhere.test(type))
+  const sizes = sizesOf(config ? [config, ...here] : here)
   const needed = unique(here.map(({ digest }) => digest))
   return {
     mediaType,
@@ -51,7 +52,17 @@ export function readManifest(content: Uint8Array, contentType: string | undefine
     subject: document.subject === undefined ? '' : descriptor(document.subject, 'subject').digest,
     blobs: config ? unique([config.digest, ...needed]) : [],
     manifests: kind === 'index' ? needed : [],
+    sizes,
   }
+}
+
+function sizesOf(descriptors: readonly Descriptor[]): Map<string, number> {
+  const sizes = new Map<string, number>()
+  for (const { digest, size } of descriptors) {
+    if ((sizes.get(digest) ?? size) !== size) throw new ManifestProblem(`${digest} is listed with two sizes`)
+    sizes.set(digest, size)
+  }
+  return sizes
 }
 
 /** What a manifest lists that was checked when it was pushed. Throws ManifestProblem only for what no push has taken. */

@@ -27,6 +27,8 @@ export type ManifestDocument = {
   /** The content that must be there for the manifest to be of use. */
   blobs: readonly string[]
   manifests: readonly string[]
+  /** The size in bytes that the manifest says each of these has. */
+  sizes: ReadonlyMap<string, number>
 }
 
 /** What manifests may be, and whether they list other manifests (image specification, and Docker's version 2). */
@@ -37,6 +39,8 @@ export const manifestTypes: Readonly<Record<string, 'image' | 'index'>> = {
   'application/vnd.docker.distribution.manifest.list.v2+json': 'index',
 }
 
+export const indexTypes = Object.keys(manifestTypes).filter((type) => manifestTypes[type] === 'index')
+
 export const indexType = 'application/vnd.oci.image.index.v1+json'
 
 /** Larger ones are refused (distribution specification, "Pushing manifests"). */
@@ -44,6 +48,12 @@ export const maxManifestBytes = 4 * 1024 * 1024
 
 /** How many layers an image may have, and how many manifests an index. */
 export const maxListed = 1000
+
+/** An index may list indexes, and these only images. */
+export const maxIndexLevels = 2
+
+/** How many indexes may list an index already when it is pushed. */
+export const maxIndexesWith = 1000
 
 /** How many tags one push may set. */
 export const maxTagsAtOnce = 100

@@ -1,13 +1,20 @@
 // Manifests: pushing by tag and digest, pulling, deleting, and who refers to whom.
-import type { Work } from '#app.ts'
+import type { Call, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
-import { repoExists } from '../blobs/blobs.store.ts'
+import { emitDeletion, emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
+import { findRepoBlobs, repoExists } from '../blobs/blobs.store.ts'
+import { requireBytes } from '../blobs/usage.service.ts'
 import { queueContents } from '../images/image-contents.service.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
-import { assignTag, removeTagNamed, removeTags } from '../tags/tag-moves.service.ts'
+import { assignTag, removeTagNamed, removeTagsOf } from '../tags/tag-moves.service.ts'
 import { tagForPull } from '../tags/tags.service.ts'
-import type { Manifest, ManifestDocument, Referrer } from './manifests.model.ts'
+import {
+  type Manifest,
+  type ManifestDocument,
+  maxIndexesWith,
+  maxIndexLevels,
+  type Referrer,
+} from './manifests.model.ts'
 import * as store from './manifests.store.ts'
 
 export type ManifestPush = {
@@ -20,17 +27,28 @@ export type ManifestPush = {
   origin: Origin
 }
 
-export type PushResult = 'stored' | 'no repo' | { missing: { blobs: string[]; manifests: string[] } }
+/** `nested`: indexes would list each other too deep. `wrong`: the manifest gives a content a size that it does not have. */
+export type PushProblem =
+  | { missing: { blobs: string[]; manifests: string[] } }
+  | { nested: string }
+  | { wrong: { digest: string; size: number; stored: number } }
+export type PushResult = 'stored' | 'no repo' | PushProblem
 
-/** Stores the manifest and points the tags to it, all or nothing. What it lists must be in the repo, unless settings say otherwise. */
+/**
+ * Stores the manifest and points the tags to it, all or nothing. What it lists must be in the repo, unless settings say
+ * otherwise. Throws RESOURCE_EXHAUSTED when the organisation has no room for it.
+ */
 export async function pushManifest(work: Work, push: ManifestPush): Promise<PushResult> {
   const { repo, manifest, document, tags } = push
   const result = await work.app.db.tx(async (tx): Promise<PushResult> => {
     if (!(await repoExists(tx, repo))) return 'no repo'
     if (!(await store.hasManifest(tx, repo.id, manifest.digest))) {
-      const missing = await missingOf(tx, work, push)
-      if (missing.blobs.length + missing.manifests.length > 0) return { missing }
-      await store.insertManifest(tx, repo.id, manifest, document, work.cause.now)
+      const listed = await lookUp(tx, push)
+      const problem = sizeProblem(push, listed) ?? nestingProblem(listed) ?? missingProblem(work, push, listed)
+      if (problem) return problem
+      const added = await store.insertManifest(tx, repo, manifest, document, listed.levels, work.cause.now)
+      await requireBytes(tx, work, repo, added)
+      if (listed.levels > 0) await store.raiseLevels(tx, repo.id, listed.above, listed.levels + 1)
       await store.insertLinks(tx, repo.id, manifest.digest, 0, document.blobs)
       await store.insertLinks(tx, repo.id, manifest.digest, 1, document.manifests)
       await queueContents(tx, repo.id, manifest.digest, document, work.cause.now)
@@ -49,14 +67,57 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
   return result
 }
 
-async function missingOf(tx: Tx, work: Work, { repo, document }: ManifestPush) {
-  const { sparse } = work.app.config
-  const mayLack = sparse === 'all' || (sparse === 'indexes' && document.kind === 'index')
-  if (mayLack) return { blobs: [], manifests: [] }
+/** What the repo has of what a manifest lists, and what lists the manifest. */
+type Surroundings = {
+  sizes: Map<string, number>
+  levels: number
+  /** Indexes that were pushed before what they list. */
+  above: string[]
+  /** Others list one of these. */
+  isAboveListed: boolean
+}
+
+async function lookUp(tx: Tx, { repo, manifest, document }: ManifestPush): Promise<Surroundings> {
+  const manifests = await store.storedManifests(tx, repo.id, document.manifests)
+  const blobs = await findRepoBlobs(tx, repo.id, document.blobs)
+  const sizes = new Map([...blobs, ...manifests.values()].map(({ digest, size }) => [digest, size]))
+  if (document.kind === 'image') return { sizes, levels: 0, above: [], isAboveListed: false }
+  const above = await store.indexesWith(tx, repo.id, manifest.digest, maxIndexesWith + 1)
   return {
-    blobs: await store.missingBlobs(tx, repo.id, document.blobs),
-    manifests: await store.missingManifests(tx, repo.id, document.manifests),
+    sizes,
+    levels: 1 + Math.max(0, ...[...manifests.values()].map(({ levels }) => levels)),
+    above: above.map((index) => index.manifest),
+    isAboveListed: above.some(({ listed }) => listed === 1),
   }
+}
+
+/** Readers take memory by what a manifest says, and pay by it too. */
+function sizeProblem({ document }: ManifestPush, { sizes }: Surroundings): PushProblem | undefined {
+  for (const [digest, size] of document.sizes) {
+    const stored = sizes.get(digest)
+    if (stored !== undefined && stored !== size) return { wrong: { digest, size, stored } }
+  }
+  return undefined
+}
+
+function nestingProblem({ levels, above, isAboveListed }: Surroundings): PushProblem | undefined {
+  const most = `indexes nest at most ${maxIndexLevels} levels deep`
+  if (levels > maxIndexLevels) return { nested: `${most}, and the index lists one that lists indexes` }
+  if (isAboveListed) return { nested: `${most}, and the index is listed by one that an index lists` }
+  if (above.length === 0) return undefined
+  if (levels === maxIndexLevels) return { nested: `${most}, and the index lists an index and is listed by one` }
+  if (above.length <= maxIndexesWith) return undefined
+  return { nested: `the index is listed by more than ${maxIndexesWith} indexes` }
+}
+
+function missingProblem(work: Work, { document }: ManifestPush, { sizes }: Surroundings): PushProblem | undefined {
+  const { sparse } = work.app.config
+  if (sparse === 'all' || (sparse === 'indexes' && document.kind === 'index')) return undefined
+  const missing = {
+    blobs: document.blobs.filter((digest) => !sizes.has(digest)),
+    manifests: document.manifests.filter((digest) => !sizes.has(digest)),
+  }
+  return missing.blobs.length + missing.manifests.length > 0 ? { missing } : undefined
 }
 
 async function emitOf(
@@ -95,10 +156,11 @@ async function load({ app }: Work, repo: RepoRef, digest: string): Promise<Manif
 }
 
 /** Deletes the manifest and every tag that points to it. `false` when the repo does not have it. */
-export async function deleteManifest(work: Work, repo: RepoRef, digest: string): Promise<boolean> {
+export async function deleteManifest(work: Work, repo: RepoRef, digest: string, origin: Origin): Promise<boolean> {
   const found = await work.app.db.tx(async (tx) => {
-    if (!(await store.deleteManifest(tx, repo.id, digest))) return false
-    await removeTags(tx, { repo, digest, now: work.cause.now, actor: work.caller.uid, source: 'oci' })
+    if (!(await store.deleteManifest(tx, repo, digest))) return false
+    await removeTagsOf(tx, work, digest, { repo, now: work.cause.now, actor: work.caller.uid, source: 'oci' })
+    await emitDeletion(tx, work, repo, origin, { type: 'manifest', digest })
     return true
   })
   if (found) work.log.info('manifest deleted', { repo: repo.uid, digest })
@@ -108,7 +170,7 @@ export async function deleteManifest(work: Work, repo: RepoRef, digest: string):
 /** The manifest stays pullable by its digest. `false` when there is no such tag. */
 export async function deleteTagNamed(work: Work, repo: RepoRef, name: string): Promise<boolean> {
   const removal = { repo, name, now: work.cause.now, actor: work.caller.uid, source: 'oci' } as const
-  const tag = await work.app.db.tx((tx) => removeTagNamed(tx, removal))
+  const tag = await work.app.db.tx((tx) => removeTagNamed(tx, work, removal))
   if (tag) work.log.info('tag deleted', { repo: repo.uid, tag: name })
   return tag !== undefined
 }
@@ -134,6 +196,24 @@ export async function listReferrers(work: Work, repo: RepoRef, filter: store.Ref
 }
 
 /** What a repo has of manifests, before it is deleted. */
-export async function forgetManifests(tx: Tx, repo: number): Promise<void> {
+export async function forgetManifests(tx: Tx, repo: Pick<RepoRef, 'id' | 'uid'>): Promise<void> {
   await store.deleteManifestsOf(tx, repo)
+}
+
+const reposAtOnce = 100
+
+/** How many there are in a repo, or in all repos below a group; some repos at a time, while somebody waits for it. */
+export async function countManifests({ app, signal }: Call, place: string): Promise<number> {
+  let total = 0
+  for (let after = ''; ; ) {
+    signal.throwIfAborted()
+    const repos = await store.reposAt(app.db, place, after, reposAtOnce)
+    if (repos.length > 0)
+      total += await store.countManifests(
+        app.db,
+        repos.map(({ id }) => id),
+      )
+    if (repos.length < reposAtOnce) return total
+    after = repos.at(-1)!.uid
+  }
 }

@@ -1,5 +1,9 @@
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
-import type { Manifest, ManifestDocument, Referrer } from './manifests.model.ts'
+import { chunks } from '#lib/chunks.ts'
+import { rootOf } from '#lib/uid.ts'
+import type { Counted } from '../blobs/blobs.store.ts'
+import { addUsage } from '../blobs/usage.store.ts'
+import { indexTypes, type Manifest, type ManifestDocument, type Referrer } from './manifests.model.ts'
 
 export async function findManifest(reader: Reader, repo: number, digest: string): Promise<Manifest | undefined> {
   return reader.get<Manifest>(sql`
@@ -11,27 +15,31 @@ export async function hasManifest(reader: Reader, repo: number, digest: string):
   return row !== undefined
 }
 
-/** `false` when the repo has it already. */
+/** Returns the bytes that this adds to the organisation: none when the repo has it already. */
 export async function insertManifest(
   tx: Tx,
-  repo: number,
+  repo: Counted,
   { digest, content }: Manifest,
   { mediaType, artifactType, subject, annotations }: ManifestDocument,
+  levels: number,
   now: string,
-): Promise<boolean> {
+): Promise<number> {
   const inserted = await tx.run(sql`
     INSERT INTO manifests (repo_id, digest, media_type, artifact_type, subject, size, annotations, create_time, content)
-    VALUES (${repo}, ${digest}, ${mediaType}, ${artifactType}, ${subject}, ${content.length},
+    VALUES (${repo.id}, ${digest}, ${mediaType}, ${artifactType}, ${subject}, ${content.length},
             ${JSON.stringify(annotations)}, ${now}, ${content})
         ON CONFLICT (repo_id, digest) DO NOTHING`)
-  return inserted === 1
+  if (inserted === 0) return 0
+  await raiseLevels(tx, repo.id, [digest], levels)
+  await addUsage(tx, rootOf(repo.uid), { bytes: content.length })
+  return content.length
 }
 
 const perStatement = 100
 
 /** What the manifest needs: blobs are of kind 0, manifests of kind 1. */
 export async function insertLinks(tx: Tx, repo: number, manifest: string, kind: 0 | 1, needed: readonly string[]) {
-  for (const some of chunks(needed)) {
+  for (const some of chunks(needed, perStatement)) {
     const rows = some.map((digest) => sql`(${repo}, ${digest}, ${manifest}, ${kind})`)
     await tx.run(sql`
       INSERT INTO manifest_links (repo_id, digest, manifest, kind) VALUES ${join(rows, ', ')}
@@ -39,42 +47,88 @@ export async function insertLinks(tx: Tx, repo: number, manifest: string, kind: 
   }
 }
 
-/** Of the digests, those that the repo has no blob for. */
-export function missingBlobs(reader: Reader, repo: number, digests: readonly string[]): Promise<string[]> {
-  return missing(digests, (some) => {
-    return reader.all(sql`SELECT digest FROM repo_blobs WHERE repo_id = ${repo} AND digest IN (${list(some)})`)
-  })
+/** A page of the manifests of a repo, by their digests. */
+export async function manifestSizes(reader: Reader, repo: number, after: string, limit: number) {
+  return reader.all<{ digest: string; size: number }>(sql`
+    SELECT digest, size FROM manifests WHERE repo_id = ${repo} AND digest > ${after} ORDER BY digest LIMIT ${limit}`)
 }
 
-/** Of the digests, those that the repo has no manifest for. */
-export function missingManifests(reader: Reader, repo: number, digests: readonly string[]): Promise<string[]> {
-  return missing(digests, (some) => {
-    return reader.all(sql`SELECT digest FROM manifests WHERE repo_id = ${repo} AND digest IN (${list(some)})`)
-  })
-}
+export type StoredManifest = { digest: string; size: number; levels: number }
 
-async function missing(
+/** By their digests those that the repo has, without their content. */
+export async function storedManifests(
+  reader: Reader,
+  repo: number,
   digests: readonly string[],
-  find: (some: string[]) => Promise<{ digest: string }[]>,
-): Promise<string[]> {
-  const left = new Set(digests)
-  for (const some of chunks(digests)) for (const { digest } of await find(some)) left.delete(digest)
-  return [...left]
+): Promise<Map<string, StoredManifest>> {
+  const stored = new Map<string, StoredManifest>()
+  for (const some of chunks(digests, perStatement)) {
+    const rows = await reader.all<StoredManifest>(sql`
+      SELECT m.digest, m.size, CASE WHEN ${isIndex} THEN coalesce(
+               (SELECT n.levels FROM nested_indexes n WHERE n.repo_id = m.repo_id AND n.digest = m.digest), 1)
+             ELSE 0 END AS levels
+        FROM manifests m WHERE m.repo_id = ${repo} AND m.digest IN (${list(some)})`)
+    for (const row of rows) stored.set(row.digest, row)
+  }
+  return stored
 }
 
-function* chunks(digests: readonly string[]): Iterable<string[]> {
-  for (let done = 0; done < digests.length; done += perStatement) yield digests.slice(done, done + perStatement)
+const isIndex = sql`m.media_type IN (${list(indexTypes)})`
+
+/** Those that the repo has, in no particular order. Ask for their sizes first: a manifest may have four megabytes. */
+export async function findManifests(reader: Reader, repo: number, digests: readonly string[]): Promise<Manifest[]> {
+  const found: Manifest[] = []
+  for (const some of chunks(digests, perStatement)) {
+    const rows = await reader.all<Manifest>(sql`
+      SELECT digest, media_type AS "mediaType", content FROM manifests
+       WHERE repo_id = ${repo} AND digest IN (${list(some)})`)
+    for (const row of rows) found.push(row)
+  }
+  return found
+}
+
+/** The indexes that list the manifest, and for each whether another one lists that. */
+export async function indexesWith(reader: Reader, repo: number, digest: string, most: number) {
+  return reader.all<{ manifest: string; listed: number }>(sql`
+    SELECT p.manifest,
+           CASE WHEN EXISTS (SELECT 1 FROM manifest_links g
+                              WHERE g.repo_id = p.repo_id AND g.digest = p.manifest AND g.kind = 1)
+                THEN 1 ELSE 0 END AS listed
+      FROM manifest_links p
+     WHERE p.repo_id = ${repo} AND p.digest = ${digest} AND p.kind = 1
+     ORDER BY p.manifest LIMIT ${most}`)
+}
+
+/** The indexes have at least so many levels. One that lists only images has no row. */
+export async function raiseLevels(tx: Tx, repo: number, digests: readonly string[], levels: number): Promise<void> {
+  if (levels < 2) return
+  for (const some of chunks(digests, perStatement)) {
+    const rows = some.map((digest) => sql`(${repo}, ${digest}, ${levels})`)
+    await tx.run(sql`
+      INSERT INTO nested_indexes (repo_id, digest, levels) VALUES ${join(rows, ', ')}
+          ON CONFLICT (repo_id, digest) DO UPDATE SET levels = excluded.levels
+       WHERE nested_indexes.levels < excluded.levels`)
+  }
 }
 
 /** `false` when there was none. */
-export async function deleteManifest(tx: Tx, repo: number, digest: string): Promise<boolean> {
-  await tx.run(sql`DELETE FROM manifest_links WHERE repo_id = ${repo} AND manifest = ${digest}`)
-  return (await tx.run(sql`DELETE FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}`)) === 1
+export async function deleteManifest(tx: Tx, repo: Counted, digest: string): Promise<boolean> {
+  await tx.run(sql`DELETE FROM manifest_links WHERE repo_id = ${repo.id} AND manifest = ${digest}`)
+  await tx.run(sql`DELETE FROM nested_indexes WHERE repo_id = ${repo.id} AND digest = ${digest}`)
+  const row = await tx.get<{ size: number }>(sql`
+    DELETE FROM manifests WHERE repo_id = ${repo.id} AND digest = ${digest} RETURNING size`)
+  if (!row) return false
+  await addUsage(tx, rootOf(repo.uid), { bytes: -row.size })
+  return true
 }
 
-export async function deleteManifestsOf(tx: Tx, repo: number): Promise<void> {
-  await tx.run(sql`DELETE FROM manifest_links WHERE repo_id = ${repo}`)
-  await tx.run(sql`DELETE FROM manifests WHERE repo_id = ${repo}`)
+export async function deleteManifestsOf(tx: Tx, repo: Counted): Promise<void> {
+  const row = await tx.get<{ bytes: number }>(sql`
+    SELECT CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes FROM manifests WHERE repo_id = ${repo.id}`)
+  await tx.run(sql`DELETE FROM manifest_links WHERE repo_id = ${repo.id}`)
+  await tx.run(sql`DELETE FROM nested_indexes WHERE repo_id = ${repo.id}`)
+  await tx.run(sql`DELETE FROM manifests WHERE repo_id = ${repo.id}`)
+  await addUsage(tx, rootOf(repo.uid), { bytes: -row!.bytes })
 }
 
 export type ReferrerFilter = { subject: string; artifactType: string | undefined; after: string }
@@ -96,7 +150,7 @@ export async function listReferrers(
 export async function readReferrers(reader: Reader, repo: number, digests: readonly string[]): Promise<Referrer[]> {
   type Row = Omit<Referrer, 'annotations'> & { annotations: string }
   const found: Referrer[] = []
-  for (const some of chunks(digests)) {
+  for (const some of chunks(digests, perStatement)) {
     const rows = await reader.all<Row>(sql`
       SELECT digest, media_type AS "mediaType", artifact_type AS "artifactType", size, annotations FROM manifests
        WHERE repo_id = ${repo} AND digest IN (${list(some)})
@@ -104,4 +158,16 @@ export async function readReferrers(reader: Reader, repo: number, digests: reado
     for (const row of rows) found.push({ ...row, annotations: JSON.parse(row.annotations) as Record<string, string> })
   }
   return found
+}
+
+/** Numbers of repos at or below a place, in the order of their uids, after the one of this uid. */
+export async function reposAt(reader: Reader, place: string, after: string, most: number) {
+  return reader.all<{ id: number; uid: string }>(sql`
+    SELECT id, uid FROM repos WHERE uid >= ${place} AND uid < ${`${place}0`} AND uid > ${after} ORDER BY uid LIMIT ${most}`)
+}
+
+export async function countManifests(reader: Reader, repos: readonly number[]): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM manifests WHERE repo_id IN (${list(repos)})`)
+  return row!.total
 }

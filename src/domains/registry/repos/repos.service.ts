@@ -3,6 +3,7 @@ import { emit } from '#domains/events/outbox/emit.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { listNodes } from '#domains/iam/access/list-nodes.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { limitsOf, requireRoom } from '#domains/iam/quotas/limits.service.ts'
 import { AppError, alreadyExists, type FieldViolation, found, invalid, permissionDenied } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch, snakeCase } from '#lib/fields.ts'
@@ -13,7 +14,7 @@ import { forgetBlobs } from '../blobs/blobs.service.ts'
 import { forgetContents } from '../images/image-contents.service.ts'
 import { insertDeletedRepo } from '../ledgers/ledgers.store.ts'
 import { forgetManifests } from '../manifests/manifests.service.ts'
-import { removeTags } from '../tags/tag-moves.service.ts'
+import { removeAllTags } from '../tags/tag-moves.service.ts'
 import { pathIn } from './paths.service.ts'
 import { problemOfReadme } from './readme.ts'
 import {
@@ -51,12 +52,9 @@ export async function createRepo(work: Work, parent: string, { readme = '', ...i
 
   const repo = await work.app.db.tx(async (tx) => {
     await requireGroup(tx, parent)
-    const root = await requireGroup(tx, rootOf(parent))
-    const limit = root.resourceLimits.repositories
-    if (limit !== undefined && (await store.repoList.count(tx, [{ below: root.uid }], { name: undefined })) >= limit) {
-      throw new AppError('RESOURCE_EXHAUSTED', `the organisation may have ${limit} repositories`, {
-        reason: 'RESOURCE_LIMIT_EXCEEDED',
-      })
+    const limits = await limitsOf(tx, work, rootOf(parent))
+    if (limits.repositories < Number.POSITIVE_INFINITY) {
+      requireRoom(limits, 'repositories', await store.countRepos(tx, rootOf(parent)))
     }
     if (!(await store.insertRepo(tx, created))) {
       throw alreadyExists(repoType, input.name, 'a repo of the group has this name')
@@ -144,10 +142,10 @@ export async function deleteRepo(call: Call, uid: string): Promise<void> {
     const row = (await store.findRepoRow(tx, { uid }))!
     const { id, ledger } = row
     const path = await pathIn(tx, parentOf(uid), repo.name)
-    const tagsGone = await removeTags(tx, { repo: row, now, actor, source: 'api' })
+    const tagsGone = await removeAllTags(tx, { repo: row, now, actor, source: 'api' })
     await forgetContents(tx, id)
-    await forgetManifests(tx, id)
-    await forgetBlobs(tx, id)
+    await forgetManifests(tx, row)
+    await forgetBlobs(tx, row)
     await store.deleteRepo(tx, repo)
     const { createTime } = repo
     await insertDeletedRepo(tx, { uid, id, ledger, path, actor, createTime, deleteTime: tagsGone || now })

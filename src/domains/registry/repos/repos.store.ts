@@ -1,4 +1,4 @@
-import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
+import { addToLists, countAt, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import { openLedger } from '../ledgers/ledgers.store.ts'
@@ -56,6 +56,11 @@ export async function findRepoRow(
 export type RepoFilter = { name: string | undefined }
 
 export const repoList = nodeList(listing, fromRow, conditions)
+
+/** How many there are in the group and below it. */
+export async function countRepos(reader: Reader, group: string): Promise<number> {
+  return countAt(reader, kind, [group])
+}
 
 function conditions(filter: RepoFilter): Sql[] {
   return filter.name === undefined ? [] : [sql`t.name = ${filter.name}`]

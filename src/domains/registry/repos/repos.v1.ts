@@ -2,12 +2,8 @@
 
 import { create } from '@bufbuild/protobuf'
 import type { Handlers } from '#app.ts'
-import {
-  CatalogTier,
-  DeleteRepoRequestSchema,
-  Registry,
-  type Repo as RepoMessage,
-} from '#gen/pinfold/registry/v1/registry_pb.ts'
+import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
+import { CatalogTier, DeleteRepoRequestSchema, type Repo as RepoMessage } from '#gen/pinfold/registry/v1/repos_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
@@ -27,7 +23,7 @@ const tiers: readonly number[] = [
   CatalogTier.COMMERCIAL,
 ]
 
-export const registryV1: Handlers<typeof Registry> = {
+export const reposV1: Handlers<typeof Registry> = {
   async createRepo(call, { parentId, repo, preventExisting }) {
     const input = fromMessage(repo)
     const make = preventExisting ? service.createRepo : service.createOrReplaceRepo

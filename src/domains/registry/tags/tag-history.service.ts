@@ -3,12 +3,14 @@ import type { Reader } from '#db/sql.ts'
 import { digestPattern } from '#lib/digest.ts'
 import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
 import { type Page, toListed } from '#lib/lists/paging.ts'
+import { parentOf } from '#lib/uid.ts'
 import { deletedRepoType } from '../ledgers/deleted-repos.model.ts'
 import { findDeletedRepo } from '../ledgers/ledgers.store.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import * as store from './tag-history.store.ts'
 import type { TagRepo } from './tags.model.ts'
+import { findTag } from './tags.store.ts'
 
 export type { EndedRecord } from './tag-history.store.ts'
 export type RecordFilter = { tag: string; digest: string; from: string | undefined; before: string | undefined }
@@ -70,6 +72,14 @@ export async function listHistory(
   limit: number,
 ): Promise<store.DescribedRecord[]> {
   return store.listHistory(reader, repo.ledger, tag, window, limit)
+}
+
+/** Where a tag pointed in a window, oldest first, before it was deleted and made again too; empty without such a tag. */
+export async function listMoves(call: Call, tagUid: string, window: store.Window, most: number): Promise<TagMove[]> {
+  const { db } = call.app
+  const tag = await findTag(db, tagUid)
+  const repo = tag && (await findRepoRow(db, { uid: parentOf(tagUid) }))
+  return repo ? store.movesIn(db, repo.ledger, tag.name, window, most) : []
 }
 
 /** A page of the rows of a tag, or of a digest: which tags it has carried, and from when to when. */

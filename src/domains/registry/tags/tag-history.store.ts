@@ -149,6 +149,13 @@ export async function lastTime(reader: Reader, ledger: number, tag: string): Pro
 
 export type TagMove = { time: string; digest: string }
 
+export function movesIn(reader: Reader, ledger: number, tag: string, window: Window, most: number): Promise<TagMove[]> {
+  return reader.all(sql`
+    SELECT time, digest FROM tag_history
+     WHERE repo_id = ${ledger} AND tag = ${tag} AND event <> ${eventNumbers.deleted} AND ${within(window)}
+     ORDER BY time LIMIT ${most}`)
+}
+
 export function movesBetween(
   reader: Reader,
   ledger: number,

@@ -2,13 +2,15 @@
 
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
+import { emitEach } from '#domains/events/outbox/emit.ts'
 import { digestPattern } from '#lib/digest.ts'
 import { type FieldViolation, failedPrecondition, notFound, refuseIfAny } from '#lib/errors.ts'
+import { rootOf } from '#lib/uid.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import * as history from './tag-history.store.ts'
 import { appendPastMoves } from './tag-moves.service.ts'
-import { type TagRepo, tagFields } from './tags.model.ts'
+import { aTag, type Tag, type TagRepo, tagFields } from './tags.model.ts'
 
 export type ImportedRecord = { time: string; digest: string }
 /** Records oldest first. */
@@ -18,26 +20,33 @@ export type ImportCounts = { tagsCreated: number; recordsCreated: number; record
 const maxTags = 1000
 const maxRecords = 10_000
 
-/** All of it or nothing. Running it again changes nothing. */
+/** All of it or nothing, with an event for each tag that points elsewhere now. Running it again changes nothing. */
 export async function importTagHistory(call: Call, uid: string, tags: readonly ImportedTag[]): Promise<ImportCounts> {
   checkTags(tags, call.now)
   const counts = await call.app.db.tx(async (tx) => {
     const repo = await findRepoRow(tx, { uid })
     if (!repo) throw notFound(repoType, uid)
     const total: ImportCounts = { tagsCreated: 0, recordsCreated: 0, recordsUnchanged: 0 }
+    const moved: Tag[] = []
     for (const tag of tags) {
       const added = await importTag(tx, repo, tag, call.caller.uid)
       total.tagsCreated += added.made ? 1 : 0
       total.recordsCreated += added.records
       total.recordsUnchanged += tag.records.length - added.records
+      if (added.tag) moved.push(added.tag)
     }
+    const group = rootOf(uid)
+    const inputs = moved.map((tag) => ({ subject: tag.uid, group, resource: aTag(tag) }))
+    await emitEach(tx, call, 'registry.tag.created', inputs)
     return total
   })
   call.log.info('tag history imported', { uid, ...counts })
   return counts
 }
 
-async function importTag(tx: Tx, repo: TagRepo, imported: ImportedTag, actor: string) {
+type Added = { tag?: Tag; made: boolean; records: number }
+
+async function importTag(tx: Tx, repo: TagRepo, imported: ImportedTag, actor: string): Promise<Added> {
   const { name } = imported
   const last = await history.lastTime(tx, repo.ledger, name)
   const fresh: ImportedRecord[] = []
@@ -48,8 +57,8 @@ async function importTag(tx: Tx, repo: TagRepo, imported: ImportedTag, actor: st
     fresh.push(record)
   }
   if (fresh.length === 0) return { made: false, records: 0 }
-  const made = await appendPastMoves(tx, repo, { name, moves: fresh, deprecated: imported.deprecated, actor })
-  return { made, records: fresh.length }
+  const added = await appendPastMoves(tx, repo, { name, moves: fresh, deprecated: imported.deprecated, actor })
+  return { ...added, records: fresh.length }
 }
 
 function conflict(tag: string, { time, digest }: ImportedRecord) {

@@ -1,14 +1,19 @@
-// A tag moves only here, whichever door asked, so that the tag and the row of the ledger are always one transaction.
+// A tag moves only here, whichever door asked, so that the tag and the row of the ledger are always one transaction. What
+// deletes a tag writes its event here too; that of an assignment is the door's own, a push or a call of the API.
+import type { Work } from '#app.ts'
 import type { Sql, Tx } from '#db/sql.ts'
-import { newUid } from '#lib/uid.ts'
+import { emitEach } from '#domains/events/outbox/emit.ts'
+import { aDeletion } from '#lib/events/event-body.ts'
+import { newUid, rootOf } from '#lib/uid.ts'
 import { type HistoryRecord, timeAfter } from './tag-history.model.ts'
 import * as history from './tag-history.store.ts'
 import type { Mover, Tag, TagRepo } from './tags.model.ts'
 import * as store from './tags.store.ts'
 
-export type Assignment = Mover & { repo: TagRepo; name: string; digest: string }
+/** Without a digest, a tag keeps the one that it has; a new one points to nothing yet, of which the ledger says nothing. */
+export type Assignment = Mover & { repo: TagRepo; name: string; digest: string | undefined }
 
-/** `previousDigest` is empty when the tag is new; `changed` tells whether the ledger has got a row. */
+/** `previousDigest` is empty when the tag had none; `changed` tells whether the ledger has got a row. */
 export type Assigned = { tag: Tag; previousDigest: string; changed: boolean }
 
 /**
@@ -20,12 +25,14 @@ export async function assignTag(
   to: Assignment,
   also: Partial<Pick<Tag, 'deprecated' | 'bundles'>> = {},
 ): Promise<Assigned> {
-  const { repo, name, digest, now, actor, source } = to
+  const { repo, name, now, actor, source } = to
   const before = await store.findTagNamed(tx, repo.id, name)
+  const previousDigest = before?.digest ?? ''
+  const digest = to.digest ?? previousDigest
   const { deprecated = before?.deprecated ?? false, bundles = before?.bundles ?? [] } = also
-  const changed = before?.digest !== digest
+  const changed = digest !== previousDigest
   const same = before?.deprecated === deprecated && JSON.stringify(before.bundles) === JSON.stringify(bundles)
-  if (before && !changed && same) return { tag: before, previousDigest: digest, changed }
+  if (before && !changed && same) return { tag: before, previousDigest, changed }
 
   // `updateTime` is never earlier than the tag's last row of the ledger.
   const time = timeAfter(now, before ? before.updateTime : await history.lastTime(tx, repo.ledger, name))
@@ -37,39 +44,66 @@ export async function assignTag(
     bundles,
     createTime: before?.createTime ?? time,
     updateTime: time,
-    assignTime: changed ? time : before!.assignTime,
+    assignTime: changed ? time : (before?.assignTime ?? ''),
   }
-  const previousDigest = before?.digest ?? ''
   if (before) await store.patchTag(tx, before, tag)
   else await store.insertTag(tx, repo, tag)
-  const event = before ? 'moved' : 'created'
   if (changed) {
+    const event = previousDigest === '' ? 'created' : 'moved'
     const record = { tag: name, time, event, digest, previousDigest, actor, source } as const
     await history.insertRecords(tx, repo, [record])
   }
   return { tag, previousDigest, changed }
 }
 
-export async function removeTag(tx: Tx, repo: TagRepo, tag: Tag, { now, actor, source }: Mover): Promise<void> {
+/** In whose name, for the event. */
+type By = Pick<Work, 'app' | 'cause'>
+
+export async function removeTag(tx: Tx, by: By, tag: Tag, removal: Mover & { repo: TagRepo }): Promise<void> {
+  const { repo, now, actor, source } = removal
   const time = timeAfter(now, tag.updateTime)
   await history.insertDeletions(tx, repo, store.ofUid(tag.uid), { time, actor, source })
   await store.deleteTag(tx, tag)
+  await tell(tx, by, [tag.uid])
 }
 
 /** The tag that was deleted; `undefined` when there is none of this name. */
 export async function removeTagNamed(
   tx: Tx,
+  by: By,
   removal: Mover & { repo: TagRepo; name: string },
 ): Promise<Tag | undefined> {
   const tag = await store.findTagNamed(tx, removal.repo.id, removal.name)
-  if (tag) await removeTag(tx, removal.repo, tag, removal)
+  if (tag) await removeTag(tx, by, tag, removal)
   return tag
 }
 
-/** Deletes every tag of the repo, or every tag that points to the digest. */
-export async function removeTags(tx: Tx, removal: Mover & { repo: TagRepo; digest?: string }): Promise<string> {
-  const { repo, digest, now, actor, source } = removal
-  const where: Sql = store.ofRepo(repo, digest)
+/** Deletes every tag that points to the digest. */
+export async function removeTagsOf(tx: Tx, by: By, digest: string, removal: Mover & { repo: TagRepo }): Promise<void> {
+  const where = store.ofRepo(removal.repo, digest)
+  for (let after = ''; ; ) {
+    const uids = await store.uidsWhere(tx, where, after, toldAtOnce)
+    await tell(tx, by, uids)
+    after = uids.at(-1) ?? ''
+    if (uids.length < toldAtOnce) break
+  }
+  await removeWhere(tx, where, removal)
+}
+
+/** Deletes every tag of a repo that is deleted itself, whose event tells of it. Answers with the time of the ledger. */
+export async function removeAllTags(tx: Tx, removal: Mover & { repo: TagRepo }): Promise<string> {
+  return removeWhere(tx, store.ofRepo(removal.repo), removal)
+}
+
+const toldAtOnce = 1000
+
+async function tell(tx: Tx, by: By, uids: readonly string[]): Promise<void> {
+  const inputs = uids.map((uid) => ({ subject: uid, group: rootOf(uid), resource: aDeletion({ uid }) }))
+  await emitEach(tx, by, 'registry.tag.deleted', inputs)
+}
+
+async function removeWhere(tx: Tx, where: Sql, removal: Mover & { repo: TagRepo }): Promise<string> {
+  const { repo, now, actor, source } = removal
   const last = await store.lastUpdateOf(tx, where)
   if (last === '') return ''
   // One time for all: after the last move of each of them.
@@ -90,13 +124,13 @@ export type PastMoves = {
 
 /**
  * Adds moves with the times that they had elsewhere; each must be later than what the ledger has of the tag. The tag then
- * points where the last one says. `true` when this made the tag.
+ * points where the last one says. `made` when there was no such tag.
  */
 export async function appendPastMoves(
   tx: Tx,
   repo: TagRepo,
   { name, moves, deprecated, actor }: PastMoves,
-): Promise<boolean> {
+): Promise<{ tag: Tag; made: boolean }> {
   const before = await store.findTagNamed(tx, repo.id, name)
   const records = moves.map(({ time, digest }, i): HistoryRecord => {
     const previousDigest = moves[i - 1]?.digest ?? before?.digest ?? ''
@@ -109,11 +143,12 @@ export async function appendPastMoves(
   const { digest, time } = latest
   if (before) {
     const updateTime = time > before.updateTime ? time : before.updateTime
-    await store.patchTag(tx, before, { ...before, digest, updateTime, assignTime: time })
-    return false
+    const tag: Tag = { ...before, digest, updateTime, assignTime: time }
+    await store.patchTag(tx, before, tag)
+    return { tag, made: false }
   }
   const [uid, createTime] = [newUid(repo.uid), first.time]
   const tag: Tag = { uid, name, digest, deprecated, bundles: [], createTime, updateTime: time, assignTime: time }
   await store.insertTag(tx, repo, tag)
-  return true
+  return { tag, made: true }
 }

@@ -7,13 +7,14 @@ import { tagPattern } from '#lib/oci-names.ts'
 export type Tag = {
   uid: string
   name: string
+  /** Empty when it points to nothing yet; then it cannot be pulled, and the ledger does not know it. */
   digest: string
   /** It has reached its end of life. */
   deprecated: boolean
   bundles: string[]
   createTime: string
   updateTime: string
-  /** When it took its present digest. */
+  /** When it took its present digest; empty without one. */
   assignTime: string
 }
 
@@ -46,6 +47,7 @@ export const maxBundles = 1000
 
 /** The kinds of names that lists hide unless asked for (behaviour 8.4), as bits: a name can be of several kinds. */
 export const shapes = { referrers: 1, dates: 2, epochs: 4 } as const
+export const everyShape = shapes.referrers | shapes.dates | shapes.epochs
 
 const dated = /-20\d{6}(?:\d{2}|\d{4}|\d{6})?$/
 
@@ -61,3 +63,21 @@ export function shapeOf(name: string): number {
 export function visibleShapes(asked: number): number[] {
   return Array.from({ length: 8 }, (_, shape) => shape).filter((shape) => (shape & ~asked) === 0)
 }
+
+/** The tags of a repo in short: how many, when one of them last changed, and what is its latest image. */
+export type TagsSummary =
+  | { count: 0 }
+  | {
+      count: number
+      lastUpdated: string
+      /** The tag `latest`, else the one that changed last. */
+      latest: Tag
+      /** The longest other name of that image; empty when it has none. */
+      latestVersion: string
+    }
+
+/** A repo with a tag that moved within a week is kept up to date. */
+export const recentMs = 7 * 24 * 3_600_000
+
+/** How many records one answer about the history of a tag holds; the next ones start at the time of the last. */
+export const maxRecords = 1000

@@ -5,8 +5,7 @@ import { listFrom } from '#domains/iam/access/list-nodes.ts'
 import { listScope } from '#domains/iam/access/list-scope.ts'
 import { groupExists } from '#domains/iam/groups/groups.service.ts'
 import { digestPattern } from '#lib/digest.ts'
-import { failedPrecondition, invalid, notFound } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
+import { failedPrecondition, found, invalid, notFound } from '#lib/errors.ts'
 import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
@@ -14,11 +13,23 @@ import { parentOf, rootOf } from '#lib/uid.ts'
 import { hasManifest } from '../manifests/manifests.store.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
-import { assignTag, removeTag } from './tag-moves.service.ts'
-import { aTag, type Mover, maxBundles, type Tag, type TagRepo, tagFields, tagType } from './tags.model.ts'
+import { type Assigned, assignTag, removeTag } from './tag-moves.service.ts'
+import {
+  aTag,
+  everyShape,
+  type Mover,
+  maxBundles,
+  recentMs,
+  type Tag,
+  type TagRepo,
+  type TagsSummary,
+  tagFields,
+  tagType,
+} from './tags.model.ts'
 import * as store from './tags.store.ts'
 
-export type NewTag = Pick<Tag, 'name' | 'digest' | 'deprecated' | 'bundles'>
+/** Without a digest it keeps the one that it has, or points to nothing yet. */
+export type NewTag = Pick<Tag, 'name' | 'deprecated' | 'bundles'> & { digest: string | undefined }
 
 export async function getTag(call: Call, uid: string): Promise<Tag> {
   const tag = await store.findTag(call.app.db, uid)
@@ -48,26 +59,53 @@ export async function listTags(call: Call, query: ListQuery<store.TagFilter>): P
 
 /** Creates the tag, or moves the one of this name and gives it the other fields too. */
 export async function createTag(call: Call, parent: string, input: NewTag): Promise<Tag> {
-  const tooMany = { field: 'bundles', description: `must hold at most ${maxBundles} entries` }
-  checkFields(tagFields, input, input.bundles.length > maxBundles ? [tooMany] : [])
-
+  checkTag(input)
   const { tag, changed } = await call.app.db.tx(async (tx) => {
-    const repo = await requireRepo(tx, parent)
-    if (!(await hasManifest(tx, repo.id, input.digest))) {
-      throw failedPrecondition({
-        type: 'MANIFEST_NOT_FOUND',
-        subject: input.digest,
-        description: `the repo holds no manifest ${input.digest}`,
-      })
-    }
-    const mover: Mover = { now: call.now, actor: call.caller.uid, source: 'api' }
-    const assigned = await assignTag(tx, { ...mover, repo, name: input.name, digest: input.digest }, input)
-    const { tag } = assigned
-    await emit(tx, call, 'registry.tag.created', { subject: tag.uid, group: rootOf(repo.uid), resource: aTag(tag) })
+    const assigned = await setTag(tx, call, await requireRepo(tx, parent), input)
+    await emit(tx, call, 'registry.tag.created', eventOf(assigned))
     return assigned
   })
   call.log.info('tag created or moved', { uid: tag.uid, changed })
   return tag
+}
+
+/** Replaces all but its name and, where none is given, its digest. */
+export async function updateTag(call: Call, uid: string, input: NewTag): Promise<Tag> {
+  const { tag, changed } = await call.app.db.tx(async (tx) => {
+    const before = await store.findTag(tx, uid)
+    const repo = before && (await findRepoRow(tx, { uid: parentOf(uid) }))
+    if (!before || !repo) throw notFound(tagType, uid)
+    const { name } = before
+    if (input.name !== '' && input.name !== name) throw invalid({ field: 'name', description: 'cannot be changed' })
+    checkTag({ ...input, name })
+    const assigned = await setTag(tx, call, repo, { ...input, name })
+    await emit(tx, call, 'registry.tag.updated', eventOf(assigned))
+    return assigned
+  })
+  call.log.info('tag replaced', { uid, changed })
+  return tag
+}
+
+function checkTag(input: NewTag): void {
+  const tooMany = { field: 'bundles', description: `must hold at most ${maxBundles} entries` }
+  checkFields(tagFields, input, input.bundles.length > maxBundles ? [tooMany] : [])
+}
+
+async function setTag(tx: Tx, call: Call, repo: TagRepo, input: NewTag): Promise<Assigned> {
+  const { name, digest } = input
+  if (digest !== undefined && !(await hasManifest(tx, repo.id, digest))) {
+    throw failedPrecondition({
+      type: 'MANIFEST_NOT_FOUND',
+      subject: digest,
+      description: `the repo holds no manifest ${digest}`,
+    })
+  }
+  const mover: Mover = { now: call.now, actor: call.caller.uid, source: 'api' }
+  return assignTag(tx, { ...mover, repo, name, digest }, input)
+}
+
+function eventOf({ tag }: Assigned) {
+  return { subject: tag.uid, group: rootOf(tag.uid), resource: aTag(tag) }
 }
 
 export async function deleteTag(call: Call, uid: string): Promise<void> {
@@ -75,10 +113,41 @@ export async function deleteTag(call: Call, uid: string): Promise<void> {
     const tag = await store.findTag(tx, uid)
     const repo = tag && (await findRepoRow(tx, { uid: parentOf(uid) }))
     if (!tag || !repo) throw notFound(tagType, uid)
-    await removeTag(tx, repo, tag, { now: call.now, actor: call.caller.uid, source: 'api' })
-    await emit(tx, call, 'registry.tag.deleted', { subject: uid, group: rootOf(uid), resource: aDeletion({ uid }) })
+    await removeTag(tx, call, tag, { repo, now: call.now, actor: call.caller.uid, source: 'api' })
   })
   call.log.info('tag deleted', { uid })
+}
+
+/** The tags of a repo in short, those of the asked shapes alone; of a repo that is not there as of one without any. */
+export async function getTagsSummary(call: Call, repoUid: string, asked: number): Promise<TagsSummary> {
+  const { db } = call.app
+  const [branches, filter] = [[{ below: repoUid }], { name: '', digest: '', updatedSince: '', asked }]
+  const repo = await findRepoRow(db, { uid: repoUid })
+  const newest = repo && (await newestTag(db, branches, filter))
+  if (!repo || !newest) return { count: 0 }
+  const latest = (await store.findTagNamed(db, repo.id, 'latest')) ?? newest
+  const latestVersion = await store.longestNameWith(db, repo, latest, { asked, without: ['latest', 'latest-dev'] })
+  const count = await store.countTags(db, branches, filter)
+  return { count, lastUpdated: newest.updateTime, latest, latestVersion }
+}
+
+/** Whether a tag of the repo has moved or changed in the last days. */
+export async function isRecentlyUpdated(call: Call, repoUid: string): Promise<boolean> {
+  found(await findRepoRow(call.app.db, { uid: repoUid }), repoType, repoUid)
+  const filter = { name: '', digest: '', updatedSince: '', asked: everyShape }
+  const newest = await newestTag(call.app.db, [{ below: repoUid }], filter)
+  return newest !== undefined && Date.parse(call.now) - Date.parse(newest.updateTime) < recentMs
+}
+
+async function newestTag(reader: Reader, branches: store.TagBranch[], filter: store.TagFilter) {
+  const order = { field: 'updateTime', column: 'update_time', desc: true }
+  const [newest] = await store.listTags(
+    reader,
+    branches,
+    { order, after: undefined, size: 0, skip: 0, binding: '' },
+    filter,
+  )
+  return newest
 }
 
 /** Where the tag points, and since when; one read of one index. */

@@ -50,13 +50,13 @@ export async function findTagNamed(reader: Reader, repo: number, name: string): 
   return row && fromRow(row)
 }
 
-/** What a pull needs of a tag. */
+/** What a pull needs of a tag; nothing of one that points to nothing. */
 export async function digestOf(reader: Reader, repo: number, name: string) {
   return reader.get<{ digest: string; since: string }>(sql`
-    SELECT digest, assign_time AS since FROM tags WHERE repo_id = ${repo} AND name = ${name}`)
+    SELECT digest, assign_time AS since FROM tags WHERE repo_id = ${repo} AND name = ${name} AND digest <> ''`)
 }
 
-/** The names after `last`, in the order of their bytes; with `among`, only these. */
+/** The names that can be pulled after `last`, in the order of their bytes; with `among`, only these. */
 export async function tagNames(
   reader: Reader,
   repo: number,
@@ -65,8 +65,11 @@ export async function tagNames(
   among?: readonly string[],
 ): Promise<string[]> {
   const only = among ? sql`AND name IN (${list(among)})` : sql``
+  const withoutDigest = sql`SELECT name FROM tags WHERE repo_id = ${repo} AND digest = ''`
   const rows = await reader.all<{ name: string }>(sql`
-    SELECT name FROM tags WHERE repo_id = ${repo} AND name > ${last} ${only} ORDER BY name LIMIT ${limit}`)
+    SELECT name FROM tags
+     WHERE repo_id = ${repo} AND name > ${last} AND name NOT IN (${withoutDigest}) ${only}
+     ORDER BY name LIMIT ${limit}`)
   return rows.map((row) => row.name)
 }
 
@@ -108,6 +111,22 @@ function planOf(branches: readonly TagBranch[], { name, digest, updatedSince, as
   return { listings: [{ ...listingOf(0), only: sql`+t.shape IN (${list(shapes)})` }], conditions, places }
 }
 
+/** The longest other name of what this tag points to, among these shapes; empty when it has none. */
+export async function longestNameWith(
+  reader: Reader,
+  repo: Pick<TagRepo, 'id' | 'uid'>,
+  { uid, digest }: Tag,
+  { asked, without }: { asked: number; without: readonly string[] },
+): Promise<string> {
+  if (digest === '') return ''
+  const row = await reader.get<{ name: string }>(sql`
+    SELECT t.name FROM tags t
+     WHERE ${ofRepo(repo, digest)} AND t.uid <> ${uid} AND t.name NOT IN (${list(without)})
+       AND +t.shape IN (${list(visibleShapes(asked))})
+     ORDER BY length(t.name) DESC, t.name DESC LIMIT 1`)
+  return row?.name ?? ''
+}
+
 export async function insertTag(tx: Tx, repo: TagRepo, tag: Tag): Promise<void> {
   const shape = shapeOf(tag.name)
   const row = await tx.get<{ id: number }>(sql`
@@ -147,6 +166,13 @@ export function ofUid(uid: string): Sql {
 
 export async function tagsWhere(reader: Reader, where: Sql): Promise<Tag[]> {
   return (await reader.all<Row>(sql`SELECT ${columns} FROM tags t WHERE ${where} ORDER BY t.uid`)).map(fromRow)
+}
+
+/** Some of their uids after this one, in order. */
+export async function uidsWhere(reader: Reader, where: Sql, after: string, limit: number): Promise<string[]> {
+  const rows = await reader.all<{ uid: string }>(sql`
+    SELECT t.uid FROM tags t WHERE ${where} AND t.uid > ${after} ORDER BY t.uid LIMIT ${limit}`)
+  return rows.map(({ uid }) => uid)
 }
 
 /** When the last of the tags that `where` picks was changed; empty when there are none. */

@@ -1,5 +1,4 @@
 // Joins the moves of tags with what the images contain and what is known to be vulnerable.
-import { setImmediate } from 'node:timers/promises'
 import type { Call } from '#app.ts'
 import type { Package } from '#contents/packages.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
@@ -7,9 +6,10 @@ import { knownContents, packagesOf } from '#domains/registry/images/image-conten
 import { movesBefore, movesBetween } from '#domains/registry/tags/tag-history.service.ts'
 import { invalid } from '#lib/errors.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
+import { Walk } from '#lib/walk.ts'
 import { type Advisory, advisoriesAbout, publicPlace } from '../advisories/publication.service.ts'
 import { affects, namesOf } from './affected.ts'
-import { dayMs, maxMoves, movesBack } from './resolved-reports.model.ts'
+import { dayMs, maxMoves, movesBack, reportWalk } from './resolved-reports.model.ts'
 
 export type FollowedTag = { repo: { id: number; uid: string; ledger: number }; tag: string }
 
@@ -29,6 +29,10 @@ export async function resolvedByDay(
   const to = end < lastMoment ? end : lastMoment
   const resolved = new Map<string, Map<string, Advisory>>()
   const knowledge = new Map<string, AdvisoriesOf>()
+  const walk = new Walk(reportWalk, call.signal, (limit) => {
+    const description = `their images list packages of more than ${limit}; name fewer of them, or ask for smaller pages`
+    return invalid({ field: 'image_refs', description })
+  })
   let left = maxMoves
   for (const followed of tags) {
     const root = rootOf(followed.repo.uid)
@@ -36,7 +40,7 @@ export async function resolvedByDay(
     knowledge.set(root, known)
     const { before, steps, moves } = await stepsOf(call, followed, { from, to, most: left })
     left -= moves
-    for await (const { day, gone } of resolvedSteps(call, known, before, steps)) {
+    for await (const { day, gone } of resolvedSteps(call, { known, walk }, before, steps)) {
       resolved.set(day, new Map([...(resolved.get(day) ?? []), ...gone]))
     }
   }
@@ -47,17 +51,21 @@ export async function resolvedByDay(
 const idOf = ({ advisoryId, uid }: Advisory): string => `${advisoryId} ${uid}`
 
 /** For each day with moves what one of them took away and no later one of the day brought back. */
-async function* resolvedSteps(call: Call, known: AdvisoriesOf, before: string | undefined, steps: readonly Step[]) {
-  let current = before === undefined ? undefined : await loadPackages(call, before)
+async function* resolvedSteps(
+  call: Call,
+  { known, walk }: { known: AdvisoriesOf; walk: Walk },
+  before: string | undefined,
+  steps: readonly Step[],
+) {
+  let current = before === undefined ? undefined : await loadPackages(call, before, walk)
   for (const [day, ofDay] of Map.groupBy(steps, ({ time }) => `${time.slice(0, 10)}T00:00:00.000Z`)) {
     const gone = new Map<string, Advisory>()
     for (const { list } of ofDay) {
       if (list === current?.list) continue
-      const next = await loadPackages(call, list)
+      // Long work on many images: before each of them others are served.
+      const next = await loadPackages(call, list, walk)
       if (current) for (const advisory of await known.resolvedBetween(current, next)) gone.set(advisory.uid, advisory)
       current = next
-      // Long work on many images; others want to be served too.
-      await setImmediate()
     }
     for (const [uid, advisory] of gone) if (isAffected(current!, advisory)) gone.delete(uid)
     yield { day, gone }
@@ -67,10 +75,10 @@ async function* resolvedSteps(call: Call, known: AdvisoriesOf, before: string | 
 /** The packages of one image, by themselves and by the names under which advisories may know them. */
 type PackageSet = { list: string; byKey: Map<string, Package>; byName: Map<string, Package[]> }
 
-async function loadPackages({ app: { db } }: Call, list: string): Promise<PackageSet> {
+async function loadPackages({ app: { db } }: Call, list: string, walk: Walk): Promise<PackageSet> {
   const byKey = new Map<string, Package>()
   const byName = new Map<string, Package[]>()
-  for (const one of await packagesOf(db, list)) {
+  for (const one of await packagesOf(db, list, walk)) {
     byKey.set(Object.values(one).join('\0'), one)
     for (const name of namesOf(one)) byName.set(name, [...(byName.get(name) ?? []), one])
   }

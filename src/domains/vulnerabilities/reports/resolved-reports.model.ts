@@ -17,6 +17,8 @@ export const defaultTag = 'latest'
 export const maxTags = 100
 /** How many moves of these tags one page looks at. */
 export const maxMoves = 2000
+/** How much the lists of packages may hold that one page compares; each move reads one. */
+export const reportWalk = { steps: maxMoves + maxTags, bytes: 128 * 1024 * 1024 }
 export const maxRangeMs = 366 * 86_400_000
 /** How far back to look for an image of which it is known what it contains. */
 export const movesBack = 100

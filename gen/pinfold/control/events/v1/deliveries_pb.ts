@@ -757,8 +757,9 @@ export const DeliveriesService: GenService<{
     output: typeof RotateSubscriptionSecretResponseSchema;
   },
   /**
-   * Sends one event of the type `dev.pinfold.control.events.subscription.test.v1` at once, whether the subscription is
-   * paused or not, and answers with what came of it. It is not tried again.
+   * Sends one test event at once and answers with what came of it. Its type is
+   * `dev.pinfold.control.events.subscription.test.v1`. It is sent whether the subscription is paused or not, and it is
+   * not tried again.
    *
    * @generated from rpc pinfold.control.events.v1.DeliveriesService.SendTestEvent
    */

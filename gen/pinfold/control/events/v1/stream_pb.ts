@@ -103,12 +103,13 @@ export const StreamEventsResponseSchema: GenMessage<StreamEventsResponse> = /*@_
  */
 export const EventStreamService: GenService<{
   /**
-   * Sends the events of the groups in which the caller holds `subscriptions.list`, each as a subscription would get it, in
-   * the one order in which they happened. Over REST these are server-sent events: `id` and `data` are those of a message,
-   * and a stream that fails ends with an event `status`, whose data is the error. What the caller may see is looked up
-   * for each event. PERMISSION_DENIED without `subscriptions.list` in the group that is named, also later on;
-   * UNAUTHENTICATED once the token expires; RESOURCE_EXHAUSTED for too many streams at once, and for a caller that does
-   * not read; UNAVAILABLE when the server stops. After any of these one goes on from the last id.
+   * Sends the events of the groups in which the caller holds `subscriptions.list`, as they happen. Each is as a
+   * subscription would get it, and all are in the one order in which they happened. Over REST these are server-sent
+   * events: `id` and `data` are those of a message, and a stream that fails ends with an event `status`, whose data is
+   * the error. What the caller may see is looked up for each event. PERMISSION_DENIED without `subscriptions.list` in
+   * the group that is named, also later on; UNAUTHENTICATED once the token expires; RESOURCE_EXHAUSTED for too many
+   * streams at once, and for a caller that does not read; UNAVAILABLE when the server stops. After any of these one
+   * goes on from the last id.
    *
    * @generated from rpc pinfold.control.events.v1.EventStreamService.StreamEvents
    */

@@ -123,9 +123,10 @@ export const BlobCollectionSchema: GenMessage<BlobCollection> = /*@__PURE__*/
  */
 export const BlobControlService: GenService<{
   /**
-   * Removes blobs that no manifest needs, uploads that nobody went on with, and files that belong to nothing, all of them
-   * untouched for the time of grace. Pushes and pulls go on meanwhile. Answers when it has ended, or after ten seconds with
-   * what it has done so far; then ask again with its id. The server does the same on its own every hour.
+   * Removes blobs that no manifest needs, uploads that nobody went on with, and files that belong to nothing. All of
+   * them have been untouched for the time of grace. Pushes and pulls go on meanwhile. Answers when it has ended, or
+   * after ten seconds with what it has done so far; then ask again with its id. The server does the same on its own
+   * every hour.
    *
    * @generated from rpc pinfold.control.registry.v1.BlobControlService.CollectBlobs
    */

@@ -424,8 +424,8 @@ export const TagHistoryService: GenService<{
     output: typeof ListTagHistoryResponseSchema;
   },
   /**
-   * The same for a repo that was deleted, named by the uid that it had. The records are those of the ledger, with what a
-   * repo that was made again in its place has added since.
+   * Lists the records of a tag of a repo that was deleted, named by the uid that it had. They are those of the ledger,
+   * with what a repo that was made again in its place has added since.
    *
    * @generated from rpc pinfold.control.registry.v1.TagHistoryService.ListDeletedRepoTagHistory
    */

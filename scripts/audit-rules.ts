@@ -1,0 +1,86 @@
+// What an audit of the dependencies asks, apart from the asking. Shapes are those of package-lock.json (version 3) and of
+// `npm audit --json` (version 2).
+
+export type Lock = { packages: Record<string, LockedPackage> }
+type LockedPackage = { version?: string; license?: string; integrity?: string; dev?: boolean; link?: boolean }
+
+export type Report = { auditReportVersion: 2; vulnerabilities: Record<string, { via: (string | Via)[] }> }
+/** An advisory. Where a package is only affected through another, `via` has the name of that one. */
+type Via = { source: number; name: string; title: string; url: string; severity: string; range: string }
+
+export type Rules = {
+  /** SPDX identifiers of the licences that runtime dependencies may have. */
+  licenses: readonly string[]
+  /** Advisories that do not concern us, each with the reason and the last day on which it holds. */
+  accepted: readonly { id: string; reason: string; until: string }[]
+}
+
+const grave = new Set(['high', 'critical'])
+
+/** `today` is a date such as 2026-08-01. Problems fail an audit; notes do not. */
+export function auditAdvisories(report: Report, rules: Rules, today: string): { problems: string[]; notes: string[] } {
+  const [problems, notes]: [string[], string[]] = [[], []]
+  const advisories = new Map<string, Via>()
+  for (const { via } of Object.values(report.vulnerabilities)) {
+    for (const one of via) if (typeof one !== 'string') advisories.set(idOf(one), one)
+  }
+  for (const [id, { name, range, severity, title }] of [...advisories].sort()) {
+    const accepted = rules.accepted.find((one) => one.id === id)
+    const about = `${id}: ${severity}: ${name} ${range}: ${title}`
+    if (!grave.has(severity)) notes.push(about)
+    else if (!accepted) problems.push(about)
+    else if (accepted.until < today) problems.push(`${about} (accepted until ${accepted.until}: ${accepted.reason})`)
+    else notes.push(`${about} (accepted: ${accepted.reason})`)
+  }
+  for (const { id } of rules.accepted)
+    if (!advisories.has(id)) notes.push(`${id} is accepted, but nothing has it any more`)
+  return { problems, notes }
+}
+
+/** The last part of an advisory's address, such as GHSA-xxxx-xxxx-xxxx. */
+function idOf({ source, url }: Via): string {
+  return /[^/]+$/.exec(url)?.[0] ?? String(source)
+}
+
+/** What package-lock.json alone tells: no content without a checksum, no licence that nobody has agreed to. */
+export function auditLock({ packages }: Lock, { licenses }: Rules): string[] {
+  return Object.entries(packages).flatMap(([path, { version, license, integrity, dev, link }]) => {
+    if (path === '' || link) return []
+    const name = `${path.replace(/^.*node_modules\//, '')} ${version}`
+    const unchecked = integrity?.startsWith('sha512-') ? [] : [`${name} has no sha512 integrity in package-lock.json`]
+    if (dev || isAllowed(license ?? '', licenses)) return unchecked
+    return [...unchecked, `${name} has the licence ${license ?? 'unknown'}, which scripts/audit.json does not list`]
+  })
+}
+
+/** Whether an SPDX expression can be met with the licences of the list. */
+export function isAllowed(expression: string, licenses: readonly string[]): boolean {
+  const words = expression.match(/[()]|[^\s()]+/g) ?? []
+  let at = 0
+  const one = (): boolean => {
+    if (words[at] !== '(') return licenses.includes(words[at++] ?? '')
+    at++
+    const inner = either()
+    return words[at++] === ')' && inner
+  }
+  const joined = (word: string, part: () => boolean, join: (a: boolean, b: boolean) => boolean): boolean => {
+    let met = part()
+    while (words[at] === word) {
+      at++
+      met = join(part(), met)
+    }
+    return met
+  }
+  const both = () => joined('AND', one, (a, b) => a && b)
+  const either = (): boolean => joined('OR', both, (a, b) => a || b)
+  return either() && at === words.length
+}
+
+/** What is wrong with the rules themselves. */
+export function checkRules({ licenses, accepted }: Rules): string[] {
+  const wrong = accepted.filter(({ id, reason, until }) => !id || !reason || !/^\d{4}-\d{2}-\d{2}$/.test(until ?? ''))
+  const problems = wrong.map(
+    ({ id }) => `scripts/audit.json: ${id || 'an entry'} needs an id, a reason and a day, until`,
+  )
+  return licenses.length > 0 ? problems : [...problems, 'scripts/audit.json lists no licences']
+}

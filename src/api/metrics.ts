@@ -1,0 +1,59 @@
+// Who may read the metrics, and the address of their own that they can have. They name nobody, but tell how busy we are.
+import { createHash, timingSafeEqual } from 'node:crypto'
+import http, { type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { App } from '#app.ts'
+import type { Arrival } from '#edge/arrival.ts'
+import { authenticate, bearerOf } from '#edge/caller.ts'
+import { SafeResponse } from '#edge/safe-headers.ts'
+import { permissionDenied } from '#lib/errors.ts'
+import type { Api } from './door.ts'
+import { sendText } from './send-text.ts'
+
+/** Throws unless the credential is the token of the settings, or the operator's. */
+export async function admitToMetrics({ app, verify }: Api, arrival: Arrival): Promise<void> {
+  const { metricsToken } = app.config
+  const bearer = bearerOf(arrival.authorization)
+  if (metricsToken !== '' && bearer !== undefined && isSame(bearer, metricsToken)) return
+  const { operator } = await authenticate(app, verify, arrival)
+  if (!operator) throw permissionDenied('only the operator may do this')
+}
+
+/** In the format of Prometheus. */
+export async function sendMetrics({ registry }: App['metrics'], res: ServerResponse): Promise<void> {
+  sendText(res, 200, registry.contentType, await registry.metrics())
+}
+
+/** Serves `/metrics`, and nothing else, at the address that the settings have for it; nothing without one. */
+export async function serveMetrics({ config, metrics, log }: App): Promise<{ url: string; close(): void } | undefined> {
+  const { metricsListen } = config
+  if (!config.metrics || !metricsListen) return undefined
+  const limits = { headersTimeout: config.headersTimeoutMs, requestTimeout: config.requestTimeoutMs }
+  const server = http.createServer({ ...limits, ServerResponse: SafeResponse }, (req, res) => {
+    const [path] = (req.url ?? '').split('?')
+    if (path !== '/metrics') return sendText(res, 404, 'text/plain', 'there is no such path\n')
+    if (req.method !== 'GET' && req.method !== 'HEAD') return sendText(res, 405, 'text/plain', 'only GET\n')
+    sendMetrics(metrics, res).catch((error: unknown) => {
+      log.error('document failed', { path, error })
+      sendText(res, 500, 'text/plain', 'internal error\n')
+    })
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause) => reject(new Error(`PINFOLD_METRICS_LISTEN: ${cause.message}`, { cause })))
+    server.listen(metricsListen.port, metricsListen.host, resolve)
+  })
+  const host = metricsListen.host.includes(':') ? `[${metricsListen.host}]` : metricsListen.host
+  return {
+    url: `http://${host}:${(server.address() as AddressInfo).port}/metrics`,
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+/** In the same time wherever they differ. */
+function isSame(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((text) => createHash('sha256').update(text).digest())
+  return timingSafeEqual(a!, b!)
+}

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { openBlobs } from './open.ts'
+
+function newFolder() {
+  const path = mkdtempSync(join(tmpdir(), 'pinfold-blobs-'))
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
+}
+
+test('the folder that is named is made, and one in the data folder with all that leads to it', async () => {
+  using place = newFolder()
+  for (const setting of [join(place.path, 'a'), pathToFileURL(join(place.path, 'b')).href]) {
+    await openBlobs(setting, '')
+    await openBlobs(setting, '')
+  }
+  await openBlobs('', join(place.path, 'new', 'data'))
+  assert.deepEqual(readdirSync(place.path).sort(), ['a', 'b', 'new'])
+  assert.deepEqual(readdirSync(join(place.path, 'a', 'uploads')), [], 'trying leaves nothing behind')
+})
+
+test('a path at which nothing can be kept is refused with the reason', async () => {
+  using place = newFolder()
+  const file = join(place.path, 'file')
+  writeFileSync(file, '')
+  const missing = join(place.path, 'not-mounted', 'blobs')
+  const cases: [folder: string, reason: string][] = [
+    [file, 'it is not a folder'],
+    [join(file, 'below'), 'it is not a folder'],
+    [missing, 'the folder above it is not there'],
+  ]
+  // Root may write to it whatever its mode is.
+  if (process.getuid?.() !== 0) {
+    const closed = join(place.path, 'closed')
+    for (const name of ['uploads', 'sha256', 'sha512']) mkdirSync(join(closed, name), { recursive: true })
+    chmodSync(join(closed, 'uploads'), 0o500)
+    cases.push([closed, 'it may not be written to'])
+  }
+  for (const [folder, reason] of cases) {
+    await assert.rejects(openBlobs(folder, ''), { message: `blobs cannot be kept in ${folder}: ${reason}` })
+  }
+  assert.ok(!existsSync(missing))
+})

@@ -1,0 +1,54 @@
+import { send } from '../shape/api-client.ts'
+import type { ApiReader } from '../shape/api-pages.ts'
+import { CliError, type Command, exitCodes, type Terminal } from '../shape/command.ts'
+import { plain, size } from '../shape/plain-text.ts'
+import { sessionOptions } from '../shape/session.ts'
+import { imageOf } from './image-options.ts'
+
+export const imagesDelete: Command = {
+  name: 'delete',
+  summary: 'Delete an image with all its tags',
+  details: `What it holds is named first, and somebody at a terminal is asked. Without a terminal it needs --yes, unless it holds
+nothing. The history of its tags stays; pinfold images history shows it.`,
+  arguments: [{ name: '<image>', summary: 'Such as acme/team/app, or the uid of its repo' }],
+  options: [{ flags: '--yes', summary: 'Delete it without asking' }, ...sessionOptions],
+  async run(terminal, options) {
+    const { api, path, tag, repo } = await imageOf(terminal, options)
+    if (tag !== undefined) throw new CliError(exitCodes.usage, `${path} is deleted as a whole: name it without a tag`)
+    const held = options.yes === true ? '' : await heldBy(api, repo)
+    if (held) await confirm(terminal, path, held)
+    await send('DELETE', new URL(`/registry/v2/repos/${repo}`, api.session.api), api.token)
+    terminal.print(`deleted ${path}`)
+    return exitCodes.ok
+  },
+}
+
+const namedTags = 10
+
+/** The tags and bytes of a repo in words, or nothing when it is empty. */
+async function heldBy({ session, token }: ApiReader, repo: string): Promise<string> {
+  const ofRepo = { 'uidp.children_of': repo, order_by: 'name', page_size: String(namedTags) }
+  const all = { include_referrers: 'true', include_dates: 'true', include_epochs: 'true' }
+  const url = new URL(`/registry/v2/tags?${new URLSearchParams({ ...ofRepo, ...all })}`, session.api)
+  const listed = await send('GET', url, token)
+  const usage = await send('GET', new URL(`/registry/v2/repos/${repo}/usage`, session.api), token)
+  const names = ((listed.tags ?? []) as { name: string }[]).map(({ name }) => plain(name))
+  const [tags, manifests, bytes] = [listed.totalCount, usage.manifests, usage.bytes].map((count) => Number(count ?? 0))
+  if (tags === 0 && bytes === 0) return ''
+  const more = tags! > names.length ? ` and ${tags! - names.length} more` : ''
+  const about = names.length > 0 ? ` (${names.join(', ')}${more})` : ''
+  return `${counted(tags!, 'tag')}${about} and ${size(bytes)} in ${counted(manifests!, 'manifest')}`
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+async function confirm(terminal: Terminal, path: string, held: string): Promise<void> {
+  if (!terminal.ask) {
+    throw new CliError(exitCodes.usage, `${path} has ${held}; nobody can be asked here, and --yes deletes it`)
+  }
+  terminal.say(`${path} has ${held}. Who pulls it will fail; the history of its tags stays.`)
+  const answer = await terminal.ask(`Delete it? [y/N] `)
+  if (!/^y(?:es)?$/i.test(answer.trim())) throw new CliError(exitCodes.failed, 'nothing was deleted')
+}

@@ -1,0 +1,127 @@
+import { isUid } from '#lib/uid.ts'
+import {
+  type ArgumentSpec,
+  CliError,
+  type Command,
+  type CommandGroup,
+  exitCodes,
+  type OptionSpec,
+  outputOption,
+} from '../shape/command.ts'
+import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import { table } from '../shape/plain-text.ts'
+
+type Quota = { name: string; limit?: string; used?: string; own?: boolean }
+type Organization = { uid: string; name: string }
+
+const organizationArgument: ArgumentSpec = {
+  name: '<organization>',
+  summary: 'The name of an organisation, or its uid',
+}
+const header = ['QUOTA', 'USED', 'LIMIT', 'SET']
+
+const rowOf = ({ name, limit, used, own }: Quota): string[] => {
+  return [name, used ?? '-', limit ?? 'none', own ? 'for the organisation' : 'by the settings']
+}
+
+async function quotasOf(api: OperatorApi, uid: string): Promise<Quota[]> {
+  return (await api.get(`/iam/v2/quotas/${uid}`)).quotas as Quota[]
+}
+
+async function* organizations(api: OperatorApi, query: Record<string, string> = {}): AsyncGenerator<Organization> {
+  for (let page = ''; ; ) {
+    const asked = new URLSearchParams({ ...query, 'uidp.in_root': 'true', page_size: '200', page_token: page })
+    const answer = await api.get(`/iam/v2/groups?${asked}`)
+    yield* (answer.groups ?? []) as Organization[]
+    page = String(answer.nextPageToken ?? '')
+    if (page === '') return
+  }
+}
+
+async function uidOf(api: OperatorApi, given: string): Promise<string> {
+  if (isUid(given)) return given
+  for await (const { uid } of organizations(api, { name: given })) return uid
+  throw new CliError(exitCodes.failed, `there is no organisation ${given}`)
+}
+
+const list: Command = {
+  name: 'list',
+  summary: 'What every organisation uses of its quotas',
+  details: operatorDetails,
+  options: [outputOption, ...operatorOptions],
+  async run(terminal, options) {
+    return withOperator(terminal, options, async (api) => {
+      const all: (Organization & { quotas: Quota[] })[] = []
+      for await (const { uid, name } of organizations(api)) all.push({ uid, name, quotas: await quotasOf(api, uid) })
+      const rows = all.flatMap(({ name, quotas }) => quotas.map((quota) => [name, ...rowOf(quota)]))
+      if (options.output === 'json') terminal.print(JSON.stringify(all, undefined, 2))
+      else for (const line of table([['ORGANISATION', ...header], ...rows])) terminal.print(line)
+      return exitCodes.ok
+    })
+  },
+}
+
+const describe: Command = {
+  name: 'describe',
+  summary: 'What one organisation uses of its quotas',
+  details: operatorDetails,
+  arguments: [organizationArgument],
+  options: [outputOption, ...operatorOptions],
+  async run(terminal, options) {
+    return withOperator(terminal, options, async (api) => {
+      const quotas = await quotasOf(api, await uidOf(api, String(options.organization)))
+      if (options.output === 'json') terminal.print(JSON.stringify(quotas, undefined, 2))
+      else for (const line of table([header, ...quotas.map(rowOf)])) terminal.print(line)
+      return exitCodes.ok
+    })
+  },
+}
+
+const settable: Record<string, OptionSpec> = {
+  bytes: { flags: '--bytes <limit>', summary: 'Bytes stored, also as 500MiB, 20GiB or 2TiB' },
+  repositories: { flags: '--repositories <limit>', summary: 'Repositories' },
+  groups: { flags: '--groups <limit>', summary: 'Folders' },
+  uploads: { flags: '--uploads <limit>', summary: 'Open uploads' },
+  upload_pieces: { flags: '--upload-pieces <limit>', summary: 'Pieces in one upload' },
+  sink_subscriptions: { flags: '--sink-subscriptions <limit>', summary: 'Subscriptions to one sink' },
+}
+
+const set: Command = {
+  name: 'set',
+  summary: 'Give an organisation limits of its own',
+  details: `A limit is a number, none, or default for that of the settings. Who is above a new limit keeps what they have, and cannot
+add to it.
+${operatorDetails}`,
+  arguments: [organizationArgument],
+  options: [...Object.values(settable), ...operatorOptions],
+  async run(terminal, options) {
+    const limits = Object.keys(settable).flatMap((name) => {
+      const given = options[name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())]
+      return given === undefined ? [] : [limitOf(name, String(given))]
+    })
+    if (limits.length === 0) throw new CliError(exitCodes.usage, 'give at least one limit, such as --bytes 20GiB')
+    return withOperator(terminal, options, async (api) => {
+      const organization = await uidOf(api, String(options.organization))
+      await api.post('/control/v1/quotas:set', { organization, limits })
+      for (const line of table([header, ...(await quotasOf(api, organization)).map(rowOf)])) terminal.print(line)
+      return exitCodes.ok
+    })
+  },
+}
+
+function limitOf(name: string, given: string): { name: string; limit?: string } {
+  if (given === 'default') return { name }
+  if (given === 'none') return { name, limit: '0' }
+  const match = /^(\d{1,15})(?:(K|M|G|T)iB)?$/.exec(given)
+  const limit = match && Number(match[1]) * 1024 ** (match[2] === undefined ? 0 : ' KMGT'.indexOf(match[2]))
+  if (!limit || !Number.isSafeInteger(limit) || (match[2] !== undefined && name !== 'bytes')) {
+    throw new CliError(exitCodes.usage, `--${name.replace('_', '-')} takes a number above 0, none or default`)
+  }
+  return { name, limit: String(limit) }
+}
+
+export const quotas: CommandGroup = {
+  name: 'quotas',
+  summary: 'How much organisations may have, for those who run the server',
+  commands: [list, describe, set],
+}

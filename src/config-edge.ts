@@ -1,0 +1,113 @@
+// The settings of the server's edges: what strangers may do at its doors, and where its own requests may go.
+import { contact, destinations, onOff, optionalAddress, secret, setting, whole } from './config-values.ts'
+
+export const edgeSettings = {
+  metrics: setting({
+    env: 'PINFOLD_METRICS',
+    parse: onOff,
+    default: 'on',
+    doc: '`off` removes `/metrics`.',
+  }),
+  metricsListen: setting({
+    env: 'PINFOLD_METRICS_LISTEN',
+    parse: optionalAddress,
+    default: '',
+    doc: "An address for `/metrics` alone, where it needs no credential. Default: the address served on, where it takes the operator's token or `PINFOLD_METRICS_TOKEN`.",
+  }),
+  metricsToken: setting({
+    env: 'PINFOLD_METRICS_TOKEN',
+    parse: secret,
+    default: '',
+    doc: 'A bearer token that `/metrics` takes, of 16 to 256 characters. Default: only the operator reads it.',
+  }),
+  allowPrivateAddresses: setting({
+    env: 'PINFOLD_ALLOW_PRIVATE_ADDRESSES',
+    parse: onOff,
+    default: 'off',
+    doc: '`on` lets issuers and sinks be at any private address. List them in `PINFOLD_ISSUERS_PRIVATE` and `PINFOLD_SINKS_PRIVATE` instead.',
+  }),
+  issuersPrivate: setting({
+    env: 'PINFOLD_ISSUERS_PRIVATE',
+    parse: destinations,
+    default: '',
+    doc: 'Host names, addresses and CIDR ranges, with commas, where the issuers of identities and the identity providers of organisations may be although the address is private, such as `idp.corp.internal,10.2.0.0/16`.',
+  }),
+  sinksPrivate: setting({
+    env: 'PINFOLD_SINKS_PRIVATE',
+    parse: destinations,
+    default: '',
+    doc: 'The same for the sinks of subscriptions.',
+  }),
+  allowInsecureIssuers: setting({
+    env: 'PINFOLD_ALLOW_INSECURE_ISSUERS',
+    parse: onOff,
+    default: 'off',
+    doc: '`on` lets the issuers of identities be `http://` URLs. Whoever can alter that traffic can then be any of their identities.',
+  }),
+  allowInsecureSinks: setting({
+    env: 'PINFOLD_ALLOW_INSECURE_SINKS',
+    parse: onOff,
+    default: 'off',
+    doc: '`on` lets the sinks of subscriptions be `http://` URLs. Whoever sees that traffic reads the events.',
+  }),
+  exchangesPerSource: setting({
+    env: 'PINFOLD_EXCHANGES_PER_SOURCE',
+    parse: whole(1, 10_000_000),
+    default: '600',
+    doc: 'How many token exchanges one client address may ask for in a minute.',
+  }),
+  exchangesPerIdentity: setting({
+    env: 'PINFOLD_EXCHANGES_PER_IDENTITY',
+    parse: whole(1, 10_000_000),
+    default: '3000',
+    doc: 'How many tokens may be exchanged for one identity in a minute, passwords at the registry included, and how often one person may ask to register.',
+  }),
+  securityContact: setting({
+    env: 'PINFOLD_SECURITY_CONTACT',
+    parse: contact,
+    default: '',
+    doc: 'Whom to tell about a vulnerability of this server, as a `mailto:` or `https:` URL, for `/.well-known/security.txt`. Default: there is none.',
+  }),
+  requestsPerSource: setting({
+    env: 'PINFOLD_REQUESTS_PER_SOURCE',
+    parse: whole(1, 10_000_000),
+    default: '12000',
+    doc: 'How many requests without a token of ours one client address may send in a minute: pulls of public images, requests for tokens, documents.',
+  }),
+  refusalsPerSource: setting({
+    env: 'PINFOLD_REFUSALS_PER_SOURCE',
+    parse: whole(1, 10_000_000),
+    default: '120',
+    doc: 'How many wrong tokens and passwords one client address may send in a minute; those above it are answered with 429. Good ones always work.',
+  }),
+  exchangesPerIssuer: setting({
+    env: 'PINFOLD_EXCHANGES_PER_ISSUER',
+    parse: whole(1, 10_000_000),
+    default: '6000',
+    doc: 'How many tokens of one outside issuer may be exchanged in a minute for the identities of one organisation.',
+  }),
+  maxBodyBytes: setting({
+    env: 'PINFOLD_MAX_BODY_BYTES',
+    parse: whole(1024, 64 * 1024 * 1024),
+    default: String(4 * 1024 * 1024),
+    doc: 'The largest body of an API request, over REST and gRPC.',
+  }),
+  headersTimeoutMs: setting({
+    env: 'PINFOLD_HEADERS_TIMEOUT_MS',
+    parse: whole(100, 600_000),
+    default: '10000',
+    doc: 'How long a client may take to send its headers.',
+  }),
+  requestTimeoutMs: setting({
+    env: 'PINFOLD_REQUEST_TIMEOUT_MS',
+    parse: whole(100, 600_000),
+    default: '30000',
+    doc: 'How long a client may take to send an API request, and how long we may take to answer it.',
+  }),
+  keepAliveTimeoutMs: setting({
+    env: 'PINFOLD_KEEP_ALIVE_TIMEOUT_MS',
+    parse: whole(100, 600_000),
+    default: '65000',
+    doc: 'How long an idle connection stays open.',
+  }),
+}

@@ -1,0 +1,19 @@
+// What the process that reads images and the server say to each other.
+import type { ImageContents, UnreadableReason } from './packages.ts'
+
+/** The layers of one image, or one SBOM. Their bytes are asked for piece by piece. */
+export type Question = { layers: number } | { sbom: true }
+export type Piece = { bytes: Uint8Array } | { end: true }
+export type ToReader = { question: Question } | { piece: Piece }
+
+/** Undefined contents: nothing in the layers says what is installed. */
+export type Answer =
+  | { contents: ImageContents | undefined }
+  | { reason: UnreadableReason; message: string }
+  /** A mistake of ours. */
+  | { failure: string }
+/** `wanted` is the number of a layer, and 0 for an SBOM. */
+export type FromReader = { answer: Answer } | { wanted: number }
+
+/** The largest SBOM that is read. */
+export const maxSbomBytes = 32 * 2 ** 20

@@ -1,0 +1,68 @@
+// A process of its own, since everything here works on what strangers have pushed: whatever that costs in time or memory is
+// ended with the process, and the server goes on. Started by `reader.ts` only; the server hands it the bytes.
+import { readFiles } from './files.ts'
+import { type Layer, scanLayers, scanLimits } from './layers.ts'
+import { type ImageContents, Unreadable } from './packages.ts'
+import {
+  type Answer,
+  type FromReader,
+  maxSbomBytes,
+  type Piece,
+  type Question,
+  type ToReader,
+} from './reader-messages.ts'
+import { readSbom } from './sbom.ts'
+
+let arrived: (piece: Piece) => void = () => {}
+
+const send = (message: FromReader): void => void process.send?.(message)
+
+async function* bytesOf(source: number): AsyncGenerator<Uint8Array> {
+  for (;;) {
+    const { promise, resolve } = Promise.withResolvers<Piece>()
+    arrived = resolve
+    send({ wanted: source })
+    const piece = await promise
+    if ('end' in piece) return
+    yield piece.bytes
+  }
+}
+
+async function contentsOf(question: Question): Promise<ImageContents | undefined> {
+  if ('sbom' in question) return readSbom(await wholeOf(bytesOf(0)))
+  const layers = Array.from(
+    { length: question.layers },
+    (_, i): Layer =>
+      async () =>
+        bytesOf(i),
+  )
+  return readFiles(await scanLayers(layers, scanLimits, new AbortController().signal))
+}
+
+async function wholeOf(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const piece of pieces) {
+    size += piece.length
+    if (size > maxSbomBytes) throw new Unreadable('LIMIT_EXCEEDED', `the SBOM has more than ${maxSbomBytes} bytes`)
+    chunks.push(piece)
+  }
+  return Buffer.concat(chunks, size)
+}
+
+async function answerTo(question: Question): Promise<Answer> {
+  try {
+    return { contents: await contentsOf(question) }
+  } catch (error) {
+    if (error instanceof Unreadable) return { reason: error.reason, message: error.message }
+    return { failure: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+  }
+}
+
+process.on('message', (message: ToReader) => {
+  if ('piece' in message) arrived(message.piece)
+  else void answerTo(message.question).then((answer) => send({ answer }))
+})
+// The server decides when it ends: a terminal or a service manager may signal both.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+process.on('disconnect', () => process.exit())

@@ -1,0 +1,126 @@
+// Has images and SBOMs read in a process of its own, within limits of memory and time.
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { type Layer, scanLimits } from './layers.ts'
+import { type ImageContents, Unreadable } from './packages.ts'
+import type { Answer, FromReader, Piece, Question, ToReader } from './reader-messages.ts'
+
+/** One after the other. The process is started when it is needed, and again after one that had to be ended. */
+export type Reader = {
+  /** What the layers of an image say is installed; undefined when they say nothing of packages. Throws Unreadable when the fault is in them. */
+  readLayers(layers: readonly Layer[], signal: AbortSignal): Promise<ImageContents | undefined>
+  readSbom(sbom: Layer, signal: AbortSignal): Promise<ImageContents | undefined>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export const readerLimits = { heapMb: 384, layersMs: scanLimits.ms + 30_000, sbomMs: 30_000 }
+export type ReaderLimits = typeof readerLimits
+
+const program = fileURLToPath(new URL('./reader-process.ts', import.meta.url))
+
+export function createReader(limits: ReaderLimits = readerLimits): Reader {
+  let current: ChildProcess | undefined
+  const start = (): ChildProcess => {
+    // Nothing of the server's environment is of any use to it, nor has it anything to say but its answers.
+    const options = { env: {}, execArgv: [`--max-old-space-size=${limits.heapMb}`] }
+    const child = fork(program, [], {
+      ...options,
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    })
+    const forget = (): void => {
+      if (current === child) current = undefined
+    }
+    child.once('exit', forget).on('error', forget)
+    return child
+  }
+  const end = async (): Promise<void> => {
+    const child = current
+    current = undefined
+    if (!child || child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill('SIGKILL')
+    await ended
+  }
+  const ask = async (question: Question, sources: readonly Layer[], ms: number, signal: AbortSignal) => {
+    signal.throwIfAborted()
+    current ??= start()
+    const answer = await answerOf(current, question, sources, { ms, signal, heapMb: limits.heapMb }).catch(
+      async (error) => {
+        // It may be at work still, or wait for bytes that never come.
+        await end()
+        throw error
+      },
+    )
+    if ('reason' in answer) throw new Unreadable(answer.reason, answer.message)
+    if ('failure' in answer) throw new Error(answer.failure)
+    return answer.contents
+  }
+  return {
+    readLayers: (layers, signal) => ask({ layers: layers.length }, layers, limits.layersMs, signal),
+    readSbom: (sbom, signal) => ask({ sbom: true }, [sbom], limits.sbomMs, signal),
+    [Symbol.asyncDispose]: end,
+  }
+}
+
+/** How Node ends without memory, which depends on what it is at. Whoever kills it uses others. */
+const crashes: ReadonlySet<NodeJS.Signals> = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV', 'SIGBUS'])
+
+type Within = { ms: number; signal: AbortSignal; heapMb: number }
+
+/** Hands over the bytes as they are asked for, until there is an answer. */
+async function answerOf(
+  child: ChildProcess,
+  question: Question,
+  sources: readonly Layer[],
+  { ms, signal, heapMb }: Within,
+): Promise<Answer> {
+  const over = new AbortController()
+  const until = AbortSignal.any([signal, over.signal])
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const say = (message: ToReader): void => void child.send(message, () => {})
+  const piecesOf = pieces(sources, until)
+  const hear = (message: FromReader): void => {
+    if ('answer' in message) resolve(message.answer)
+    else
+      piecesOf(message.wanted).then((piece) => {
+        // After its answer it would take the piece for one of the next image.
+        if (!over.signal.aborted) say({ piece })
+      }, reject)
+  }
+  const ended = (code: number | null, by: NodeJS.Signals | null): void => {
+    reject(
+      by !== null && crashes.has(by)
+        ? new Unreadable('LIMIT_EXCEEDED', `reading takes more than ${heapMb} MiB of memory`)
+        : new Error(`the reader ended without an answer (${by ?? code})`),
+    )
+  }
+  const abort = (): void => reject(signal.reason)
+  const timer = setTimeout(
+    () => reject(new Unreadable('TIMED_OUT', `reading takes longer than ${ms / 1000} seconds`)),
+    ms,
+  )
+  signal.addEventListener('abort', abort)
+  child.on('message', hear).once('exit', ended).once('error', reject)
+  try {
+    say({ question })
+    return await promise
+  } finally {
+    clearTimeout(timer)
+    over.abort()
+    signal.removeEventListener('abort', abort)
+    child.off('message', hear).off('exit', ended).off('error', reject)
+  }
+}
+
+/** The next piece of a source, which is opened when it is first asked for. */
+function pieces(sources: readonly Layer[], signal: AbortSignal): (source: number) => Promise<Piece> {
+  const open = new Map<number, AsyncIterator<Uint8Array>>()
+  return async (source) => {
+    const iterator = open.get(source) ?? (await sources[source]!(signal))[Symbol.asyncIterator]()
+    open.set(source, iterator)
+    const { done, value } = await iterator.next()
+    return done ? { end: true } : { bytes: value }
+  }
+}

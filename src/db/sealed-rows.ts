@@ -1,0 +1,59 @@
+// The rows that are encrypted under the master key: whether a key opens them, and how they get another one.
+import type { Sealer } from '#lib/crypto/seal.ts'
+import { type Purpose, type SealedColumn, sealedColumns } from '#lib/crypto/sealed-columns.ts'
+import { hasTable } from './migrate.ts'
+import { type Db, ident, type Reader, sql, type Tx } from './sql.ts'
+
+const columns = Object.entries(sealedColumns).flatMap(([purpose, some]) => {
+  return some.map((column: SealedColumn) => ({ ...column, purpose: purpose as Purpose }))
+})
+const perRead = 200
+
+/** Something is sealed that the key which was given does not open. */
+export class NotOurSeal extends Error {
+  override name = 'NotOurSeal'
+}
+
+type Sealed = { key: string; sealed: Uint8Array }
+
+function read(reader: Reader, { table, key, column }: SealedColumn, after: string, limit: number): Promise<Sealed[]> {
+  const [name, value] = [ident(key), ident(column)]
+  return reader.all(sql`
+    SELECT ${name} AS "key", ${value} AS "sealed" FROM ${ident(table)}
+     WHERE ${name} > ${after} AND ${value} IS NOT NULL AND length(${value}) > 0
+     ORDER BY ${name} LIMIT ${limit}`)
+}
+
+/** Whether the key opens the first row of each column; `undefined` when nothing is sealed. The schema may be an older one. */
+export async function opensRows(db: Db, sealer: Sealer): Promise<boolean | undefined> {
+  let answer: boolean | undefined
+  for (const column of columns) {
+    if (!(await hasTable(db, column.table))) continue
+    const [row] = await read(db, column, '', 1)
+    if (!row) continue
+    if (!sealer.unseal(column.purpose, row.sealed)) return false
+    answer = true
+  }
+  return answer
+}
+
+/** Encrypts everything anew; answers with how many values. Throws NotOurSeal when `from` does not open one of them. */
+export async function resealRows(tx: Tx, from: Sealer, to: Sealer): Promise<number> {
+  let count = 0
+  for (const column of columns) {
+    const { table, key, column: name, purpose } = column
+    for (let after = ''; ; ) {
+      const rows = await read(tx, column, after, perRead)
+      for (const row of rows) {
+        const plain = from.unseal(purpose, row.sealed)
+        if (!plain) throw new NotOurSeal(`${table}.${name} of ${row.key} is encrypted under another master key`)
+        await tx.run(sql`
+          UPDATE ${ident(table)} SET ${ident(name)} = ${to.seal(purpose, plain)} WHERE ${ident(key)} = ${row.key}`)
+      }
+      count += rows.length
+      if (rows.length < perRead) break
+      after = rows.at(-1)!.key
+    }
+  }
+  return count
+}

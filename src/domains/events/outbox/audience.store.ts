@@ -1,0 +1,37 @@
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+
+/** The types that the subscriptions of these groups want, as JSON. */
+export async function typesAt(reader: Reader, groups: readonly string[]): Promise<string[]> {
+  const rows = await reader.all<{ types: string }>(sql`
+    SELECT types FROM subscriptions WHERE parent_uid IN (${list(groups)})`)
+  return rows.map(({ types }) => types)
+}
+
+/** Whether a stream at one of these places is open now. */
+export async function hasStream(reader: Reader, places: readonly string[], now: string): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found FROM pull_streams WHERE place IN (${list(places)}) AND expire_time > ${now} LIMIT 1`)
+  return row !== undefined
+}
+
+export async function setStream(tx: Tx, stream: string, places: readonly string[], expireTime: string): Promise<void> {
+  await deleteStream(tx, stream)
+  for (const place of places) {
+    await tx.run(sql`
+      INSERT INTO pull_streams (stream, place, expire_time) VALUES (${stream}, ${place}, ${expireTime})`)
+  }
+}
+
+/** Answers with how many places it has. */
+export async function renewStream(tx: Tx, stream: string, expireTime: string): Promise<number> {
+  return tx.run(sql`UPDATE pull_streams SET expire_time = ${expireTime} WHERE stream = ${stream}`)
+}
+
+export async function deleteStream(tx: Tx, stream: string): Promise<void> {
+  await tx.run(sql`DELETE FROM pull_streams WHERE stream = ${stream}`)
+}
+
+/** Those of servers that were killed. */
+export async function sweepStreams(tx: Tx, before: string): Promise<number> {
+  return tx.run(sql`DELETE FROM pull_streams WHERE expire_time < ${before}`)
+}

@@ -1,0 +1,117 @@
+// Version 1 of account associations: named by their group, with lists in full and a PUT that replaces.
+import type { Handlers } from '#app.ts'
+import {
+  AccountAssociationsCheckRequest_AccountType as AccountType,
+  type AccountAssociations as AssociationMessage,
+  GroupAccountAssociations,
+  AccountAssociationsStatus_State as State,
+} from '#gen/pinfold/iam/v1/account_associations_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { wholeList } from '#lib/lists/lists.ts'
+import { empty } from '#lib/wire.ts'
+import { type AccountAssociation, type Accounts, anAssociation } from './account-associations.model.ts'
+import * as service from './account-associations.service.ts'
+
+const replaced = ['name', 'description', 'amazon', 'google', 'azure', 'github', 'pinfold']
+
+export const accountAssociationsV1: Handlers<typeof GroupAccountAssociations> = {
+  async create(call, association) {
+    return toMessage(await service.createAccountAssociation(call, association.group, fromMessage(association)))
+  },
+
+  async update(call, association) {
+    const patch = { paths: replaced, value: fromMessage(association) }
+    return toMessage(await service.updateAccountAssociation(call, association.group, patch))
+  },
+
+  async list(call, { group, name }) {
+    const places = { uidp: undefined, id: group }
+    const associations = await wholeList(call, places, { name }, service.listAccountAssociations)
+    return { $typeName: 'pinfold.platform.iam.AccountAssociationsList', items: associations.map(toMessage) }
+  },
+
+  async delete(call, { group }) {
+    await service.deleteAccountAssociation(call, group)
+    return empty
+  },
+
+  async check(call, { group, accountType }) {
+    const checked = await service.checkAccountAssociation(call, group, cloudOf(accountType))
+    return {
+      $typeName: 'pinfold.platform.iam.AccountAssociationsStatus',
+      ready: checked.ready ? State.Ready : State.NotReady,
+      reason: checked.ready ? '' : checked.reason,
+      message: checked.ready ? '' : checked.message,
+    }
+  },
+}
+
+export const accountAssociationEventsV1: readonly EventBody[] = [
+  eventBody(GroupAccountAssociations.method.create, anAssociation, toMessage),
+  eventBody(GroupAccountAssociations.method.update, anAssociation, toMessage),
+  eventBody(GroupAccountAssociations.method.delete, aDeletion, () => null),
+]
+
+function cloudOf(type: AccountType): 'amazon' | 'google' | 'azure' {
+  if (type === AccountType.AMAZON) return 'amazon'
+  if (type === AccountType.GOOGLE) return 'google'
+  if (type === AccountType.AZURE) return 'azure'
+  throw invalid({ field: 'account_type', description: 'must name a cloud' })
+}
+
+function fromMessage(association: AssociationMessage): Accounts & { name: string; description: string } {
+  const { name, description, amazon, google, azure, github, pinfold } = association
+  return {
+    name,
+    description,
+    amazon: amazon && { account: amazon.account },
+    google: google && { projectId: google.projectId, projectNumber: google.projectNumber },
+    azure: azure && { tenantId: azure.tenantId, clientIds: azure.clientIds },
+    github: github && { appInstallations: installationsOf(github.appInstallations) },
+    pinfold: pinfold && { serviceBindings: pinfold.serviceBindings },
+  }
+}
+
+type Apps = NonNullable<AssociationMessage['github']>['appInstallations']
+type StoredApps = NonNullable<Accounts['github']>['appInstallations']
+
+/** Ids as texts, since JSON numbers lose digits. */
+function installationsOf(apps: Apps): StoredApps {
+  const entries = Object.entries(apps).map(([app, { installations }]) => {
+    const texts = installations.map(({ installationId, name }) => ({ installationId: String(installationId), name }))
+    return [app, { installations: texts }] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+function toMessage(association: AccountAssociation): AssociationMessage {
+  const { uid, name, description, amazon, google, azure, github, pinfold } = association
+  return {
+    $typeName: 'pinfold.platform.iam.AccountAssociations',
+    group: uid,
+    name,
+    description,
+    amazon: amazon && { $typeName: 'pinfold.platform.iam.AccountAssociations.Amazon', ...amazon },
+    google: google && { $typeName: 'pinfold.platform.iam.AccountAssociations.Google', ...google },
+    azure: azure && { $typeName: 'pinfold.platform.iam.AccountAssociations.Azure', ...azure },
+    github: github && {
+      $typeName: 'pinfold.platform.iam.AccountAssociations.GitHub',
+      appInstallations: appsOf(github.appInstallations),
+    },
+    pinfold: pinfold && { $typeName: 'pinfold.platform.iam.AccountAssociations.Vendor', ...pinfold },
+  }
+}
+
+function appsOf(apps: StoredApps): Apps {
+  const entries = Object.entries(apps).map(([app, { installations }]) => {
+    const messages = installations.map(({ installationId, name }) => ({
+      $typeName: 'pinfold.platform.iam.AccountAssociations.GitHubInstallation' as const,
+      installationId: BigInt(installationId),
+      name,
+    }))
+    const $typeName = 'pinfold.platform.iam.AccountAssociations.GitHubAppInstallations' as const
+    return [app, { $typeName, installations: messages }] as const
+  })
+  return Object.fromEntries(entries)
+}

@@ -1,0 +1,56 @@
+// Version 1 of groups: other names, lists in full, and a PUT that replaces. The rules are those of version 2.
+import type { Handlers } from '#app.ts'
+import { type Group as GroupMessage, Groups } from '#gen/pinfold/iam/v1/groups_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { wholeList } from '#lib/lists/lists.ts'
+import { empty } from '#lib/wire.ts'
+import { aGroup, type Group, shownLimits } from './groups.model.ts'
+import * as service from './groups.service.ts'
+
+export const groupsV1: Handlers<typeof Groups> = {
+  async create(call, { parent, group }) {
+    const input = fromMessage(group)
+    return groupToV1(await service.createGroup(call, await service.resolveParentByStart(call, parent), input))
+  },
+
+  async update(call, group) {
+    return groupToV1(await service.replaceGroup(call, group.id, fromMessage(group)))
+  },
+
+  async list(call, { id, uidp, name }) {
+    const groups = await wholeList(call, { uidp, id }, { name }, service.listGroups)
+    return { $typeName: 'pinfold.platform.iam.GroupList', items: groups.map(groupToV1) }
+  },
+
+  async delete(call, { id }) {
+    await service.deleteGroup(call, id)
+    return empty
+  },
+}
+
+export const groupEventsV1: readonly EventBody[] = [
+  eventBody(Groups.method.create, aGroup, groupToV1),
+  eventBody(Groups.method.update, aGroup, groupToV1),
+  deletionBody(Groups.method.delete),
+]
+
+function fromMessage(group: GroupMessage | undefined) {
+  if (!group) throw invalid({ field: 'group', description: 'is required' })
+  const { name, description, verified, kind } = group
+  return { name, description, verified, kind }
+}
+
+/** A group as version 1 shows it, alone and where it is part of something else. */
+export function groupToV1(group: Group): GroupMessage {
+  return {
+    $typeName: 'pinfold.platform.iam.Group',
+    id: group.uid,
+    name: group.name,
+    description: group.description,
+    resourceLimits: shownLimits(group),
+    verified: group.verified,
+    kind: group.kind as GroupMessage['kind'],
+    status: group.status as GroupMessage['status'],
+  }
+}

@@ -1,0 +1,82 @@
+// Version 1 of invites: the request is not wrapped, and a group can be made along with the invite to it.
+import type { Handlers } from '#app.ts'
+import {
+  type GroupInviteRequest,
+  GroupInvites,
+  type GroupInvite as InviteMessage,
+  type StoredGroupInvite,
+} from '#gen/pinfold/iam/v1/group_invites_pb.ts'
+import { invalid, withFieldNames } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { everywhere, wholeList } from '#lib/lists/lists.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { isUid } from '#lib/uid.ts'
+import { empty, milliseconds } from '#lib/wire.ts'
+import { roleToV1 } from '../roles/roles.v1.ts'
+import { anInvite, type GroupInvite, type HydratedInvite } from './group-invites.model.ts'
+import * as service from './group-invites.service.ts'
+
+const inV1 = <T>(work: Promise<T>): Promise<T> => withFieldNames({ role_uid: 'role', name: 'group' }, work)
+
+export const groupInvitesV1: Handlers<typeof GroupInvites> = {
+  async create(call, request) {
+    return toMessage(await inV1(service.createGroupInvite(call, request.group, fromMessage(request))))
+  },
+
+  async createWithGroup(call, request) {
+    return toMessage(await inV1(service.createGroupWithInvite(call, request.group, fromMessage(request))))
+  },
+
+  async list(call, { group, id, keyId }) {
+    if (group !== '' && !isUid(group)) throw invalid({ field: 'group', description: 'is not a uid' })
+    const uidp = group === '' ? undefined : { ...everywhere, childrenOf: group }
+    const invites = await wholeList(call, { uidp, id }, { keyId }, service.listGroupInvites)
+    const newestFirst = invites.toReversed().sort((a, b) => (a.createTime < b.createTime ? 1 : -1))
+    return { $typeName: 'pinfold.platform.iam.GroupInviteList', items: newestFirst.map(toStored) }
+  },
+
+  async delete(call, { id }) {
+    await service.deleteGroupInvite(call, id)
+    return empty
+  },
+}
+
+export const groupInviteEventsV1: readonly EventBody[] = [
+  eventBody(GroupInvites.method.create, anInvite, toEventBody),
+  deletionBody(GroupInvites.method.delete),
+]
+
+function fromMessage({ role, email, singleUse, ttl }: GroupInviteRequest): service.NewInvite {
+  return { roleUid: role, email, singleUse, life: ttl && milliseconds(ttl) }
+}
+
+/** Only the answer of a create has the code. */
+function toMessage({ invite, code }: { invite: HydratedInvite; code: string }): InviteMessage {
+  return {
+    $typeName: 'pinfold.platform.iam.GroupInvite',
+    id: invite.uid,
+    expiration: timestamp(invite.expirationTime),
+    keyId: invite.keyId,
+    role: invite.role && roleToV1(invite.role),
+    code,
+  }
+}
+
+function toStored(invite: HydratedInvite): StoredGroupInvite {
+  return {
+    $typeName: 'pinfold.platform.iam.StoredGroupInvite',
+    id: invite.uid,
+    expiration: timestamp(invite.expirationTime),
+    keyId: invite.keyId,
+    role: invite.role && roleToV1(invite.role),
+    email: invite.email,
+    createdAt: timestamp(invite.createTime),
+    singleUse: invite.singleUse,
+  }
+}
+
+/** Subscribers learn that there is an invite and how long it lasts, not whom it is for. */
+function toEventBody({ uid, expirationTime }: GroupInvite): InviteMessage {
+  const expiration = timestamp(expirationTime)
+  return { $typeName: 'pinfold.platform.iam.GroupInvite', id: uid, expiration, keyId: '', code: '' }
+}

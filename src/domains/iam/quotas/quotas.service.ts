@@ -1,0 +1,81 @@
+// The quotas of an organisation: whoever sees it reads them, and the operator sets them.
+import type { Call } from '#app.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { usageOf } from '#domains/registry/blobs/usage.service.ts'
+import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
+import { parentOf, top } from '#lib/uid.ts'
+import { type Group, groupType } from '../groups/groups.model.ts'
+import { countBelow, findGroup, setResourceLimits } from '../groups/groups.store.ts'
+import { limitIn } from './limits.service.ts'
+import {
+  maxCount,
+  type Quota,
+  type QuotaChange,
+  type QuotaName,
+  type Quotas,
+  quotaNames,
+  quotas,
+  someQuotas,
+} from './quotas.model.ts'
+
+export async function getQuotas({ app: { db, config } }: Call, uid: string): Promise<Quotas> {
+  const organization = organizationOf(await findGroup(db, uid), uid)
+  const usage = await usageOf(db, uid)
+  const used: Partial<Record<QuotaName, number>> = {
+    bytes: usage.bytes + usage.uploadBytes,
+    repositories: await countBelow(db, uid, 'repos'),
+    groups: await countBelow(db, uid, 'groups'),
+    uploads: usage.uploads,
+  }
+  const withUsed = quotasOf(config, organization).map((one) => {
+    const count = used[one.name]
+    return count === undefined ? one : { ...one, used: count }
+  })
+  return { organization: uid, quotas: withUsed }
+}
+
+/** Those that are not named stay as they are. Answers with all limits, without what is used. */
+export async function setQuotas(call: Call, uid: string, changes: readonly QuotaChange[]): Promise<Quotas> {
+  checkChanges(changes)
+  const { config, db } = call.app
+  const set = await db.tx(async (tx) => {
+    const before = organizationOf(await findGroup(tx, uid), uid)
+    const resourceLimits = { ...before.resourceLimits }
+    for (const { name, limit } of changes) {
+      if (limit === undefined) delete resourceLimits[name]
+      else resourceLimits[name] = limit
+    }
+    const after = { ...before, resourceLimits, updateTime: call.now }
+    await setResourceLimits(tx, before, after)
+    const all: Quotas = { organization: uid, quotas: quotasOf(config, after) }
+    await emit(tx, call, 'control.quotas.set', { subject: uid, group: uid, resource: someQuotas(all) })
+    return all
+  })
+  call.log.info('quotas set', { uid, quotas: changes.map(({ name }) => name) })
+  return set
+}
+
+function organizationOf(group: Group | undefined, uid: string): Group {
+  return found(group && parentOf(group.uid) === top ? group : undefined, groupType, uid)
+}
+
+function quotasOf(config: Call['app']['config'], { resourceLimits }: Group): Quota[] {
+  return quotaNames.map((name) => {
+    return { name, limit: limitIn(config, resourceLimits, name), own: resourceLimits[name] !== undefined }
+  })
+}
+
+function checkChanges(changes: readonly QuotaChange[]): void {
+  const problems: FieldViolation[] = []
+  if (changes.length === 0) problems.push({ field: 'limits', description: 'must hold at least one limit' })
+  const names = new Set<string>()
+  for (const [i, { name, limit = 0 }] of changes.entries()) {
+    const say = (member: string, description: string) => problems.push({ field: `limits[${i}].${member}`, description })
+    if (!Object.hasOwn(quotas, name)) say('name', `must be one of: ${quotaNames.join(', ')}`)
+    if (names.has(name)) say('name', 'is there twice')
+    names.add(name)
+    const most = name === 'bytes' ? Number.MAX_SAFE_INTEGER : maxCount
+    if (limit < 0 || limit > most) say('limit', `must be from 0 to ${most}`)
+  }
+  refuseIfAny(problems)
+}

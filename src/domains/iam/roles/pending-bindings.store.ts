@@ -1,0 +1,46 @@
+import { list, type Reader, sql } from '#db/sql.ts'
+import type { Page } from '#lib/lists/paging.ts'
+import type { PendingBinding } from './pending-bindings.model.ts'
+
+/** One row more than the page has room for, in the order of the uids, of what waits for these identities. */
+export function listPending(reader: Reader, identities: readonly string[], page: Page): Promise<PendingBinding[]> {
+  const { desc } = page.order
+  const after = page.after ? sql`AND t.uid ${desc ? sql`<` : sql`>`} ${page.after.uid}` : sql``
+  return reader.all(sql`
+    SELECT t.uid, o.name AS organization, g.name AS "group", r.name AS role, t.created_by AS "createdBy",
+           coalesce(c.name, '') AS "createdByName", t.create_time AS "createTime"
+      FROM role_bindings t
+      JOIN groups g ON g.uid = t.parent_uid
+      JOIN groups o ON o.uid = substr(t.parent_uid, 1, 40)
+      JOIN roles r ON r.uid = t.role_uid
+      LEFT JOIN identities c ON c.uid = t.created_by
+     WHERE t.identity_uid IN (${list(identities)}) AND t.accepted = 0 ${after}
+     ORDER BY t.uid ${desc ? sql`DESC` : sql`ASC`}
+     LIMIT ${page.size + 1} OFFSET ${page.skip}`)
+}
+
+export async function countPending(reader: Reader, identities: readonly string[]): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM role_bindings WHERE identity_uid IN (${list(identities)}) AND accepted = 0`)
+  return row!.total
+}
+
+/** The uids of the bindings of an organisation that wait for an identity. */
+export async function pendingIn(reader: Reader, organization: string, identity: string): Promise<string[]> {
+  const rows = await reader.all<{ uid: string }>(sql`
+    SELECT uid FROM role_bindings
+     WHERE identity_uid = ${identity} AND accepted = 0
+       AND uid > ${`${organization}/`} AND uid < ${`${organization}0`}
+     ORDER BY uid`)
+  return rows.map(({ uid }) => uid)
+}
+
+/** Whether a binding of the organisation counts for the identity. */
+export async function isMember(reader: Reader, organization: string, identity: string): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found FROM role_bindings
+     WHERE identity_uid = ${identity} AND accepted = 1
+       AND uid > ${`${organization}/`} AND uid < ${`${organization}0`}
+     LIMIT 1`)
+  return row !== undefined
+}

@@ -1,0 +1,89 @@
+// Version 1 of role bindings: only lists say more than uids, and the event of a batch is about all that it has made.
+import type { Handlers } from '#app.ts'
+import {
+  type RoleBindingBatch,
+  type RoleBindingList_Binding,
+  type RoleBinding as RoleBindingMessage,
+  RoleBindings,
+} from '#gen/pinfold/iam/v1/role_bindings_pb.ts'
+import { invalid, withFieldNames } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { wholeList } from '#lib/lists/lists.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { parentOf } from '#lib/uid.ts'
+import { empty } from '#lib/wire.ts'
+import { groupToV1 } from '../groups/groups.v1.ts'
+import { aBinding, type RoleBinding, someBindings } from './role-bindings.model.ts'
+import * as service from './role-bindings.service.ts'
+import { roleToV1 } from './roles.v1.ts'
+
+const replaced = ['identity_uid', 'role_uid']
+const everyone = { identity: '', group: '', role: '' }
+
+const inV1 = <T>(work: Promise<T>): Promise<T> =>
+  withFieldNames({ identity_uid: 'identity', role_uid: 'role', requests: 'role_bindings', role_binding: '' }, work)
+
+export const roleBindingsV1: Handlers<typeof RoleBindings> = {
+  async create(call, { parent, roleBinding }) {
+    return toMessage(await inV1(service.createRoleBinding(call, parent, fromMessage(roleBinding))))
+  },
+
+  async createBatch(call, { parent, roleBindings }) {
+    const inputs = roleBindings.map(fromMessage)
+    const subjectOf = (created: readonly RoleBinding[]) => created.map(({ uid }) => uid).join(',')
+    return toBatch(await inV1(service.createRoleBindings(call, parent, inputs, subjectOf)))
+  },
+
+  async update(call, binding) {
+    const patch = { paths: replaced, value: fromMessage(binding) }
+    return toMessage(await inV1(service.updateRoleBinding(call, binding.id, patch)))
+  },
+
+  async list(call, { id, uidp }) {
+    const bindings = await wholeList(call, { uidp, id }, everyone, service.listRoleBindings)
+    const items = (await service.withGroupsAndRoles(call, bindings)).map(toListed)
+    return { $typeName: 'pinfold.platform.iam.RoleBindingList', items }
+  },
+
+  async delete(call, { id }) {
+    await service.deleteRoleBinding(call, id)
+    return empty
+  },
+}
+
+export const roleBindingEventsV1: readonly EventBody[] = [
+  eventBody(RoleBindings.method.create, aBinding, toMessage),
+  eventBody(RoleBindings.method.createBatch, someBindings, toBatch),
+  eventBody(RoleBindings.method.update, aBinding, toMessage),
+  deletionBody(RoleBindings.method.delete),
+]
+
+function fromMessage(binding: RoleBindingMessage | undefined) {
+  if (!binding) throw invalid({ field: 'role_binding', description: 'is required' })
+  return { identityUid: binding.identity, roleUid: binding.role }
+}
+
+function toMessage({ uid, identityUid, roleUid }: RoleBinding): RoleBindingMessage {
+  const group = parentOf(uid)
+  return { $typeName: 'pinfold.platform.iam.RoleBinding', id: uid, identity: identityUid, group, role: roleUid }
+}
+
+function toBatch(created: readonly RoleBinding[]): RoleBindingBatch {
+  return { $typeName: 'pinfold.platform.iam.RoleBindingBatch', roleBindings: created.map(toMessage) }
+}
+
+function toListed({ binding, group, role }: service.FullBinding): RoleBindingList_Binding {
+  const { identity } = binding
+  return {
+    $typeName: 'pinfold.platform.iam.RoleBindingList.Binding',
+    id: binding.uid,
+    group: group && groupToV1(group),
+    identity: identity.uid,
+    role: role && roleToV1(role),
+    email: identity.email,
+    emailUnverified: identity.emailUnverified,
+    claimMatchIssuer: identity.issuer,
+    claimMatchSubject: identity.subject,
+    createdAt: timestamp(binding.createTime),
+  }
+}

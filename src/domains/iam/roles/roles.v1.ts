@@ -1,0 +1,63 @@
+// Version 1 of roles: capabilities by their dotted names, lists in full, and a PUT that replaces.
+import type { Handlers } from '#app.ts'
+import { type RoleFilter, type Role as RoleMessage, Roles } from '#gen/pinfold/iam/v1/roles_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { everywhere, type UidpFilter, wholeList } from '#lib/lists/lists.ts'
+import { isUid, top } from '#lib/uid.ts'
+import { empty } from '#lib/wire.ts'
+import { capabilities, grantableNumbers } from '../access/capabilities.ts'
+import { aRole, type Role } from './roles.model.ts'
+import * as service from './roles.service.ts'
+
+const replaced = ['name', 'description', 'capabilities']
+
+export const rolesV1: Handlers<typeof Roles> = {
+  async create(call, { parentId, role }) {
+    return roleToV1(await service.createRole(call, parentId, fromMessage(role)))
+  },
+
+  async update(call, role) {
+    return roleToV1(await service.updateRole(call, role.id, { paths: replaced, value: fromMessage(role) }))
+  },
+
+  async list(call, filter) {
+    const uidp = placesOf(filter)
+    const { id, name } = filter
+    const roles = uidp === 'nowhere' ? [] : await wholeList(call, { uidp, id }, { name }, service.listRoles)
+    return { $typeName: 'pinfold.platform.iam.RoleList', items: roles.map(roleToV1) }
+  },
+
+  async delete(call, { id }) {
+    await service.deleteRole(call, id)
+    return empty
+  },
+}
+
+export const roleEventsV1: readonly EventBody[] = [
+  eventBody(Roles.method.create, aRole, roleToV1),
+  eventBody(Roles.method.update, aRole, roleToV1),
+  deletionBody(Roles.method.delete),
+]
+
+/** `parent` narrows where `uidp` looks: to a group, or with `/` to the built-in roles. */
+function placesOf({ parent, uidp }: RoleFilter): UidpFilter | undefined | 'nowhere' {
+  if (parent === '') return uidp
+  if (parent === top) return { ...everywhere, ...uidp, inRoot: true }
+  if (!isUid(parent)) throw invalid({ field: 'parent', description: 'is neither a uid nor /' })
+  if (uidp && uidp.childrenOf !== '' && uidp.childrenOf !== parent) return 'nowhere'
+  return { ...everywhere, ...uidp, childrenOf: parent }
+}
+
+function fromMessage(role: RoleMessage | undefined) {
+  if (!role) throw invalid({ field: 'role', description: 'is required' })
+  const { name, description } = role
+  return { name, description, capabilities: grantableNumbers(role.capabilities) }
+}
+
+/** A role as version 1 shows it, alone and where it is part of something else. */
+export function roleToV1(role: Pick<Role, 'uid' | 'name' | 'description' | 'capabilities'>): RoleMessage {
+  const { uid, name, description } = role
+  const names = role.capabilities.flatMap((number) => capabilities.get(number)?.name ?? [])
+  return { $typeName: 'pinfold.platform.iam.Role', id: uid, name, description, capabilities: names }
+}

@@ -1,0 +1,81 @@
+// What organisations store, and whether there is room for more.
+import type { Work } from '#app.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/quotas/limits.service.ts'
+import { rootOf } from '#lib/uid.ts'
+import type { RepoRef } from '../repos/repos.model.ts'
+import type { Usage } from './usage.model.ts'
+import * as store from './usage.store.ts'
+
+export async function usageOf(reader: Reader, organization: string): Promise<Usage> {
+  return store.usageOf(reader, organization)
+}
+
+/**
+ * Throws RESOURCE_EXHAUSTED when the organisation has no room for the bytes that this transaction has added. What adds
+ * none always fits. Only where there is a limit is it compared with the sum, which on PostgreSQL makes transactions of one
+ * organisation meet.
+ */
+export async function requireBytes(tx: Tx, work: Work, { uid }: Pick<RepoRef, 'uid'>, added: number): Promise<void> {
+  if (added <= 0) return
+  const limits = await limitsOf(tx, work, rootOf(uid))
+  if (limits.bytes === Number.POSITIVE_INFINITY) return
+  const { bytes, uploadBytes } = await store.usageOf(tx, rootOf(uid))
+  requireRoom(limits, 'bytes', bytes + uploadBytes - added, added)
+}
+
+/** Counts a body while it comes. */
+export type Meter = {
+  /** Throws RESOURCE_EXHAUSTED when there is no room for `bytes` more. */
+  take(bytes: number): void
+  /** Once what came is stored, and counted there, or is gone. More calls do no harm. */
+  end(): void
+}
+
+/**
+ * Meters a body of `announced` bytes, as far as that is known, for the organisation of the repo; `undefined` where it has
+ * no limit. `known` are its limits, where they were just read. All bodies that this server receives for the organisation count together. Only what is stored is decided
+ * exactly; this keeps what cannot fit from being written to the disk.
+ */
+export async function meterOf(
+  work: Pick<Work, 'app'>,
+  { uid }: Pick<RepoRef, 'uid'>,
+  announced: number,
+  known?: QuotaLimits,
+): Promise<Meter | undefined> {
+  const { db, incoming } = work.app
+  const organization = rootOf(uid)
+  const limits = known ?? (await limitsOf(db, work, organization))
+  if (limits.bytes === Number.POSITIVE_INFINITY) return undefined
+  const usage = await store.usageOf(db, organization)
+  const used = () => usage.bytes + usage.uploadBytes + (incoming.get(organization) ?? 0)
+  requireRoom(limits, 'bytes', used(), announced)
+  let taken = 0
+  const count = (bytes: number): void => {
+    const sum = (incoming.get(organization) ?? 0) + bytes
+    if (sum === 0) incoming.delete(organization)
+    else incoming.set(organization, sum)
+  }
+  const end = (): void => {
+    count(-taken)
+    taken = 0
+  }
+  return {
+    take(bytes) {
+      try {
+        requireRoom(limits, 'bytes', used(), bytes)
+      } catch (error) {
+        // At once, since what is refused must not take the room of what is not.
+        end()
+        throw error
+      }
+      taken += bytes
+      count(bytes)
+    },
+    end,
+  }
+}
+
+export async function forgetUsage(tx: Tx, organization: string): Promise<void> {
+  await store.deleteUsage(tx, organization)
+}

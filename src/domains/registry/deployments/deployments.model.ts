@@ -1,0 +1,32 @@
+import type { FieldViolation } from '#lib/errors.ts'
+
+/** A Helm chart by which the images of a repo are deployed. Absent is something else than empty. */
+export type HelmChart = { source?: string | undefined; repo: string; chart?: string | undefined }
+
+export const deploymentType = 'registry.pinfold.dev/Deployment'
+
+const maxCharts = 100
+const maxText = 2048
+
+/** What is wrong with the charts, by their place in the list. */
+export function problemsOf(charts: readonly HelmChart[]): FieldViolation[] {
+  if (charts.length > maxCharts) return [{ field: 'charts', description: `must hold at most ${maxCharts} charts` }]
+  return charts.flatMap(({ source = '', repo, chart = '' }, i) => {
+    const texts = Object.entries({ source, repo, chart }).filter(([, text]) => text.length > maxText)
+    const problems = texts.map(([name]): FieldViolation => {
+      return { field: `charts[${i}].${name}`, description: `must be at most ${maxText} characters long` }
+    })
+    if (problems.length > 0 || isRepository(repo)) return problems
+    const description = 'must be an https or oci URL without user and password, or http on this machine'
+    return [{ field: `charts[${i}].repo`, description }]
+  })
+}
+
+const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+
+function isRepository(text: string): boolean {
+  const url = URL.parse(text)
+  if (!url || url.hostname === '' || url.username !== '' || url.password !== '') return false
+  if (url.protocol === 'http:') return loopback.test(url.hostname)
+  return url.protocol === 'https:' || url.protocol === 'oci:'
+}

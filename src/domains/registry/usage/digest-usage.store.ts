@@ -1,0 +1,67 @@
+import { insertsOf } from '#db/bulk.ts'
+import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { maxCallers, nobody, others, type Usage } from './digest-usage.model.ts'
+
+const into = sql`INSERT INTO digest_usage (repo_id, digest, day, caller, gets, checks, last_time)`
+const adding = sql`
+  ON CONFLICT (repo_id, digest, day, caller) DO UPDATE
+     SET gets = digest_usage.gets + excluded.gets, checks = digest_usage.checks + excluded.checks,
+         last_time = CASE WHEN excluded.last_time > digest_usage.last_time THEN excluded.last_time
+                          ELSE digest_usage.last_time END`
+
+/** Adds up what is there and what is given, no row of which may be there twice. */
+export async function addUsage(tx: Tx, rows: readonly Usage[]): Promise<void> {
+  const values = rows.map(({ repo, digest, day, caller, gets, checks, lastTime }) => {
+    return sql`(${repo}, ${digest}, ${day}, ${caller}, ${gets}, ${checks}, ${lastTime})`
+  })
+  for (const statement of insertsOf(into, values, adding)) await tx.run(statement)
+}
+
+/** Those that have a row of their own. */
+export async function callersOf(
+  reader: Reader,
+  { repo, digest, day }: Pick<Usage, 'repo' | 'digest' | 'day'>,
+): Promise<string[]> {
+  const rows = await reader.all<{ caller: string }>(sql`
+    SELECT caller FROM digest_usage
+     WHERE repo_id = ${repo} AND digest = ${digest} AND day = ${day} AND caller <> ${nobody} AND caller <> ${others}
+     LIMIT ${maxCallers}`)
+  return rows.map(({ caller }) => caller)
+}
+
+export type Place = { repo: number; digest: string }
+
+/** The place of the row that comes so many rows after this one; `undefined` when there are not as many. */
+export async function placeAfter(reader: Reader, { repo, digest }: Place, rows: number): Promise<Place | undefined> {
+  return reader.get<Place>(sql`
+    SELECT repo_id AS repo, digest FROM digest_usage WHERE (repo_id, digest) > (${repo}, ${digest})
+     ORDER BY repo_id, digest LIMIT 1 OFFSET ${rows}`)
+}
+
+/**
+ * Deletes the rows behind one place up to another that are of a day before `day`, but for those of the last day on which
+ * a manifest that is there was pulled.
+ */
+export async function deleteBefore(tx: Tx, day: string, after: Place, upTo: Place | undefined): Promise<number> {
+  return tx.run(sql`DELETE FROM digest_usage AS u WHERE ${outdated(day, after, upTo)}`)
+}
+
+/** Of the same rows, makes those of the callers of one day one row. Answers with how many it took. */
+export async function mergeCallers(tx: Tx, day: string, after: Place, upTo: Place | undefined): Promise<number> {
+  const named = sql`${outdated(day, after, upTo)} AND u.caller <> ${nobody} AND u.caller <> ${others}`
+  await tx.run(sql`
+    ${into}
+    SELECT u.repo_id, u.digest, u.day, CAST(${others} AS TEXT), sum(u.gets), sum(u.checks), max(u.last_time)
+      FROM digest_usage AS u WHERE ${named}
+     GROUP BY u.repo_id, u.digest, u.day ${adding}`)
+  return tx.run(sql`DELETE FROM digest_usage AS u WHERE ${named}`)
+}
+
+function outdated(day: string, after: Place, upTo: Place | undefined): Sql {
+  const end = upTo ? sql`AND (u.repo_id, u.digest) <= (${upTo.repo}, ${upTo.digest})` : sql``
+  return sql`
+    (u.repo_id, u.digest) > (${after.repo}, ${after.digest}) ${end} AND u.day < ${day}
+    AND (EXISTS (SELECT 1 FROM digest_usage n
+                  WHERE n.repo_id = u.repo_id AND n.digest = u.digest AND n.day > u.day)
+         OR NOT EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = u.repo_id AND m.digest = u.digest))`
+}

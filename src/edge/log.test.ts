@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
+import { test } from 'node:test'
+import { createLogger } from '#lib/log.ts'
+
+test('no text makes a line long, wherever in it the text is', () => {
+  const out = new PassThrough()
+  const log = createLogger(out)
+  const long = 'x'.repeat(1_000_000)
+  log.error('failed', { text: long, list: [long], inner: { text: long }, error: new Error(long, { cause: long }) })
+  log.error('failed', { text: long })
+  const lines = String(out.read()).trimEnd().split('\n')
+  assert.equal(lines.length, 2)
+  for (const line of lines) {
+    assert.ok(line.length < 100_000, String(line.length))
+    assert.match((JSON.parse(line) as { text: string }).text, /^x{8192}…$/)
+  }
+})

@@ -1,0 +1,20 @@
+/**
+ * The words that a label can be, so that nobody outside can make up another one: those that were declared when the server
+ * started. Everything else is `other`.
+ */
+export class ClosedSet {
+  readonly #words = new Set<string>()
+
+  constructor(words: Iterable<string> = []) {
+    this.declare(words)
+  }
+
+  /** For whoever brings words of its own, as a door does; never with what came in a request. */
+  declare(words: Iterable<string>): void {
+    for (const word of words) this.#words.add(word)
+  }
+
+  of(word: string): string {
+    return this.#words.has(word) ? word : 'other'
+  }
+}

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createHosts } from './hosts.ts'
+
+test('a sub-domain is one with the port that its scheme has anyway, and with no other', () => {
+  const hosts = createHosts('https://example.com', ['mirror.test:443', 'http://plain.test'])
+  const find = (host: string, forwarded: { host?: string; proto?: string } = {}) => {
+    const said = { host, forwardedHost: forwarded.host, forwardedProto: forwarded.proto }
+    const { origin, subdomain } = hosts.find(said) ?? {}
+    return [origin, subdomain]
+  }
+  const team = ['https://team.example.com', 'team']
+  assert.deepEqual(find('team.example.com'), team)
+  assert.deepEqual(find('team.example.com:443'), team)
+  assert.deepEqual(find('127.0.0.1:8080', { host: 'team.example.com:443', proto: 'https' }), team)
+  assert.deepEqual(find('a.mirror.test'), ['https://a.mirror.test', 'a'])
+  assert.deepEqual(find('a.mirror.test:443'), ['https://a.mirror.test', 'a'])
+  assert.deepEqual(find('a.plain.test:80'), ['http://a.plain.test', 'a'])
+  assert.deepEqual(find('a.plain.test:443', { proto: 'https' }), ['https://a.plain.test', 'a'])
+  for (const other of ['team.example.com:80', 'team.example.com:8443', 'a.plain.test:443', 'xexample.com:443']) {
+    assert.deepEqual(find(other), [undefined, undefined], other)
+  }
+  assert.deepEqual(find('example.com:443'), ['https://example.com', ''])
+})

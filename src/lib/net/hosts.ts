@@ -1,0 +1,94 @@
+// Under which names clients may call us. What leads a client elsewhere, such as where to get a token, names the host that it
+// has used, but only one of these: any other `Host` would have credentials sent to whoever put it there.
+import { subdomainOf } from './subdomain.ts'
+
+/** What a request says of the host that it is for. */
+export type SaidHost = {
+  /** The `Host` header, or the authority of HTTP/2. */
+  host: string | undefined
+  /** `X-Forwarded-Host` and `X-Forwarded-Proto`; only those of a trusted proxy may be given. */
+  forwardedHost: string | undefined
+  forwardedProto: string | undefined
+}
+
+export type Called = {
+  /** What the client calls us, as a URL without a path. */
+  origin: string
+  /** Whether the host is that of the URL. */
+  isUrl: boolean
+  /** What stands before one of our names; empty for the name itself, `undefined` when it is not valid. */
+  subdomain: string | undefined
+}
+
+/** `undefined` for a host that is none of our names. */
+export type Hosts = { find(said: SaidHost): Called | undefined }
+
+type Name = { host: string; scheme: string; isUrl: boolean }
+
+const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
+const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/
+const defaultPorts: Record<string, string> = { http: '80', https: '443' }
+
+/** Clients may say the port that their scheme has anyway. */
+function withoutDefaultPort(host: string, scheme: string): string {
+  return host.endsWith(`:${defaultPorts[scheme]}`) ? host.slice(0, host.lastIndexOf(':')) : host
+}
+
+/** Whether a host, without a port, can only be this machine (RFC 6761, 6.3). */
+export function isLoopback(hostname: string): boolean {
+  return /^(?:localhost|.+\.localhost|127(?:\.\d+){3}|\[?::1\]?)$/.test(hostname)
+}
+
+/** The origins or hosts of a list; `undefined` for what is neither. */
+export function readHost(text: string): { scheme: string | undefined; host: string } | undefined {
+  const [, scheme, host = ''] = /^(?:(https?):\/\/)?(.*)$/.exec(text.toLowerCase()) ?? []
+  return hostPattern.test(host) && URL.canParse(`http://${host}`) ? { scheme, host } : undefined
+}
+
+/**
+ * The host of `url`, the other loopback names where it is one, and `names`, which take the scheme of the URL unless they say
+ * another. What stands before the URL's host or one of `names` is a sub-domain.
+ */
+export function createHosts(url: string, names: readonly string[]): Hosts {
+  const { host, hostname, port, protocol } = new URL(url)
+  const scheme = protocol.slice(0, -1)
+  const ours: Name = { host, scheme, isUrl: true }
+  const further = names.flatMap((name): Name[] => {
+    const read = readHost(name)
+    if (!read) return []
+    const of = read.scheme ?? scheme
+    return [{ host: withoutDefaultPort(read.host, of), scheme: of, isUrl: false }]
+  })
+  const local = isLoopback(hostname) ? loopbackNames.map((name) => (port === '' ? name : `${name}:${port}`)) : []
+
+  const known = new Map<string, Name>()
+  for (const name of [...local.map((one) => ({ host: one, scheme, isUrl: false })), ...further, ours]) {
+    known.set(name.host, name)
+    if (!/:\d+$/.test(name.host)) known.set(`${name.host}:${defaultPorts[name.scheme]}`, name)
+  }
+  // The longest first, since one name may stand below another.
+  const parents = [ours, ...further].sort((a, b) => b.host.length - a.host.length)
+
+  return {
+    find({ host: said, forwardedHost, forwardedProto }) {
+      const called = (last(forwardedHost) ?? said ?? '').toLowerCase()
+      const secure = last(forwardedProto)?.toLowerCase() === 'https'
+      const originOf = (name: string, of: string) => `${secure ? 'https' : of}://${name}`
+      const name = known.get(called)
+      if (name) return { origin: originOf(name.host, name.scheme), isUrl: name.isUrl, subdomain: '' }
+      for (const parent of parents) {
+        const below = withoutDefaultPort(called, secure ? 'https' : parent.scheme)
+        if (!below.endsWith(`.${parent.host}`)) continue
+        const subdomain = subdomainOf(below, parent.host)
+        return { origin: originOf(below, parent.scheme), isUrl: false, subdomain }
+      }
+      if (forwardedHost === undefined || !hostPattern.test(called)) return undefined
+      return { origin: originOf(called, scheme), isUrl: false, subdomain: '' }
+    },
+  }
+}
+
+/** Of a list only the last entry is what the proxy itself has added. */
+function last(header: string | undefined): string | undefined {
+  return header?.split(',').at(-1)?.trim()
+}

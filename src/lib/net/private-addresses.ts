@@ -1,0 +1,93 @@
+// Which private addresses requests of one purpose may go to, as the operator lists them.
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
+
+/** Whether a request to `host`, which has this address, may be made although the address is not public. */
+export type PrivateAddresses = { has(host: string, address: string): boolean }
+
+/**
+ * A name allows whatever private address it has, and itself only: no name below it. A range or an address allows what is in
+ * it, under any name. The addresses of one link, among them those where clouds serve the secrets of a machine, are only
+ * allowed by a range or an address that is one of them. An IPv6 address that leads to an IPv4 address is judged as that one
+ * too.
+ */
+export function privateAddresses(entries: readonly string[]): PrivateAddresses {
+  const names = new Set<string>()
+  const ranges = createRanges()
+  const ofLinks = createRanges()
+  for (const entry of entries) {
+    const [address = '', bits] = entry.split('/')
+    if (isIP(address) === 0) names.add(plain(entry))
+    else {
+      ranges.add(address, bits)
+      if (meanings(address).some(links.has)) ofLinks.add(address, bits)
+    }
+  }
+  return {
+    has(host, address) {
+      const ofLink = meanings(address).filter(links.has)
+      if (ofLink.length > 0) return ofLinks.has(address) || ofLink.every(ofLinks.has)
+      return names.has(plain(host)) || ranges.has(address)
+    },
+  }
+}
+
+/** The address, and the IPv4 addresses that packets to it may go to: mapped, by NAT64 (RFC 6052, RFC 8215) and by 6to4. */
+function meanings(address: string): string[] {
+  const groups = isIPv6(address) ? groupsOf(address) : []
+  const [a, b, c, d = 0, e = 0, f = 0, g = 0, h = 0] = groups
+  const found = [address]
+  const add = (high: number, low: number) => found.push([high >> 8, high & 255, low >> 8, low & 255].join('.'))
+  const isMapped = groups.length > 0 && groups.slice(0, 5).every((group) => group === 0) && f === 0xffff
+  const isNat64 = a === 0x64 && b === 0xff9b && (c === 0 || c === 1)
+  if (isMapped || isNat64) add(g, h)
+  // What a network takes from the prefix for its own use is its own choice; the octet in the middle is never part of it.
+  if (isNat64 && c === 1) {
+    add(d, ((e & 255) << 8) | (f >> 8))
+    add(((d & 255) << 8) | (e & 255), f)
+    add(((e & 255) << 8) | (f >> 8), ((f & 255) << 8) | (g >> 8))
+  }
+  if (a === 0x2002) add(b!, c!)
+  return found
+}
+
+/** The eight groups of an IPv6 address. */
+function groupsOf(address: string): number[] {
+  // A URL spells every address in one way.
+  const [head = '', tail] = new URL(`http://[${address.split('%')[0]}]`).hostname.slice(1, -1).split('::')
+  const left = head.split(':').filter(Boolean)
+  const right = (tail ?? '').split(':').filter(Boolean)
+  const zeros = Array.from({ length: 8 - left.length - right.length }, () => '0')
+  return [...left, ...zeros, ...right].map((group) => Number.parseInt(group, 16))
+}
+
+/** The switch that opens them all. */
+export const allPrivateAddresses: PrivateAddresses = { has: () => true }
+export const noPrivateAddresses: PrivateAddresses = { has: () => false }
+
+function plain(host: string): string {
+  return host.toLowerCase().replace(/\.$/, '')
+}
+
+/** One list for each family: in a common one, IPv4 addresses would count as IPv6 addresses that are mapped. */
+function createRanges() {
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() }
+  const familyOf = (address: string) => (isIPv4(address) ? 'ipv4' : 'ipv6')
+  return {
+    add(address: string, bits?: string): void {
+      const family = familyOf(address)
+      lists[family].addSubnet(address, Number(bits ?? (family === 'ipv4' ? 32 : 128)), family)
+    },
+    has(address: string): boolean {
+      return isIP(address) !== 0 && lists[familyOf(address)].check(address, familyOf(address))
+    },
+  }
+}
+
+/** Link-local addresses, and further ones at which clouds serve such secrets. */
+const links = createRanges()
+links.add('169.254.0.0', '16')
+links.add('168.63.129.16')
+links.add('100.100.100.200')
+links.add('fe80::', '10')
+links.add('fd00:ec2::254')
+links.add('fd20:ce::254')

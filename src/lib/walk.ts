@@ -1,0 +1,45 @@
+// Going through what strangers have pushed, where one thing names the next: no further than a limit, and only while
+// somebody waits for it.
+import { setImmediate as turn } from 'node:timers/promises'
+
+export type WalkLimits = {
+  /** How many things are looked at. */
+  steps: number
+  /** How much of their content is read. */
+  bytes: number
+}
+
+export class Walk {
+  readonly #limits: WalkLimits
+  readonly #signal: AbortSignal
+  readonly #exceeded: (limit: string) => Error
+  readonly #seen = new Set<string>()
+  #steps = 0
+  #bytes = 0
+
+  /** `exceeded` makes the error of a walk that is too long; it is told the limit, such as `1000 bytes`. */
+  constructor(limits: WalkLimits, signal: AbortSignal, exceeded: (limit: string) => Error) {
+    this.#limits = limits
+    this.#signal = signal
+    this.#exceeded = exceeded
+  }
+
+  /** True the first time it is asked of this name. */
+  isNew(name: string): boolean {
+    return this.#seen.size < this.#seen.add(name).size
+  }
+
+  /** To be called before it is read. Throws when it is more than is left. */
+  spend(steps: number, bytes: number): void {
+    this.#steps += steps
+    this.#bytes += bytes
+    if (this.#steps > this.#limits.steps) throw this.#exceeded(`${this.#limits.steps} steps`)
+    if (this.#bytes > this.#limits.bytes) throw this.#exceeded(`${this.#limits.bytes} bytes`)
+  }
+
+  /** Lets others run. Rejects when nobody waits for the walk any more. */
+  async pause(): Promise<void> {
+    await turn()
+    this.#signal.throwIfAborted()
+  }
+}

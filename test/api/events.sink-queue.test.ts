@@ -1,0 +1,201 @@
+// One queue of a subscription, served by hand: the database is real, the sink and the clock are not.
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { findQueue, type OwnedQueue } from '#domains/events/delivery/queues.store.ts'
+import type { Entry, Results } from '#domains/events/delivery/results.ts'
+import { route } from '#domains/events/delivery/routing.ts'
+import { SinkQueue } from '#domains/events/delivery/sink-queue.ts'
+import { type Pinfold, startPinfold } from '../support/pinfold.ts'
+
+type Answer = { status: number; retryAfter?: string }
+type Post = { subject: string; answer(answer: Answer): void }
+type Release = { dueTime: string | undefined; answer(released: boolean): void }
+
+const start = Date.parse('2026-03-01T12:00:00.000Z')
+const node = 'by-hand'
+const firstMs = 60_000
+
+/** A queue with one event of each of some subjects. What it asks for waits until the test answers. */
+async function startQueue(pinfold: Pinfold, subjects: number) {
+  const { app, seed } = pinfold
+  const state = { now: start, posts: 0 }
+  const asked = waiting<Post | Release>()
+  const entries: Entry[] = []
+  const ends: unknown[] = []
+  const org = await seed.group()
+  await seed.subscription(org.uid, 'https://hooks.example.com/')
+  const routed = async (): Promise<OwnedQueue> => {
+    const { queues } = await app.db.tx((tx) => route(tx, new Date(state.now).toISOString(), node))
+    return queues[0]!
+  }
+  const add = async (count: number): Promise<OwnedQueue> => {
+    for (let i = 0; i < count; i++) await seed.repo(org.uid)
+    return routed()
+  }
+  await app.db.tx((tx) => route(tx, '', ''))
+  const results = {
+    record: async (entry: Entry) => void entries.push(entry),
+    release: (_: unknown, dueTime: string | undefined) =>
+      new Promise<boolean>((answer) => asked.add({ dueTime, answer })),
+    free: async () => {},
+    close: async () => {},
+  } satisfies Results
+  const sinks = {
+    ...app.sinks,
+    post: (_url: string, headers: Record<string, string>) =>
+      new Promise<{ status: number; retryAfter: string }>((resolve) => {
+        state.posts++
+        const answer = ({ status, retryAfter = '' }: Answer) => resolve({ status, retryAfter })
+        asked.add({ subject: headers['Ce-Subject'] ?? headers['ce-subject']!, answer })
+      }),
+  } as typeof app.sinks
+  const config = { ...app.config, deliveryRetryFirstMs: firstMs, deliveryRetryMostMs: 3600_000 }
+  const served = { ...app, sinks, config, clock: () => new Date(state.now) }
+  const first = await add(subjects)
+  const queue = new SinkQueue(
+    {
+      app: served,
+      url: pinfold.url,
+      node,
+      results,
+      maySend: () => true,
+      limit: () => 32,
+      onRoom: () => {},
+      onEnd: (_, next) => ends.push(next),
+    },
+    first,
+  )
+  queue.pump()
+  const nextPost = async (): Promise<Post> => {
+    const one = await asked.next()
+    if ('subject' in one) return one
+    throw new Error('the queue has nothing to do')
+  }
+  return { state, asked, nextPost, entries, ends, queue, add }
+}
+
+/** What has been asked for and not been taken yet, in order. */
+function waiting<T>() {
+  const items: T[] = []
+  const takers: ((item: T) => void)[] = []
+  return {
+    add(item: T): void {
+      const taker = takers.shift()
+      if (taker) taker(item)
+      else items.push(item)
+    },
+    next: (): Promise<T> =>
+      new Promise((resolve) => (items.length > 0 ? resolve(items.shift()!) : takers.push(resolve))),
+  }
+}
+
+type Queue = Awaited<ReturnType<typeof startQueue>>
+
+/** Answers each request until the queue has nothing to do; that it gives itself back is left to the test. */
+async function untilRest({ asked }: Queue, answer: (post: Post) => Answer): Promise<Release> {
+  for (;;) {
+    const one = await asked.next()
+    if (!('subject' in one)) return one
+    one.answer(answer(one))
+  }
+}
+
+const delivered = ({ entries }: Queue) => entries.filter(({ outcome }) => outcome?.result === 'delivered').length
+
+test('once a sink has recovered, all the others go on at once', async (t: TestContext) => {
+  await using pinfold = await startPinfold()
+  const queue = await startQueue(pinfold, 12)
+  // Each subject that fails alone waits for the longest time that it may, and the sink for the shortest.
+  let failed = 0
+  t.mock.method(Math, 'random', () => (failed < 10 ? 0 : 0.999))
+  const resting = await untilRest(queue, () => {
+    failed++
+    return { status: 500 }
+  })
+  const blocked = Date.parse(resting.dueTime!) - start
+  assert.ok(blocked < firstMs, 'the sink is tried again before the subjects that had failed alone')
+  queue.state.now = start + blocked
+  queue.queue.note((await findQueue(pinfold.app.db, queue.queue.subscription))!)
+  resting.answer(true)
+  await untilRest(queue, () => ({ status: 200 }))
+  assert.equal(delivered(queue), 12)
+  assert.deepEqual(queue.ends, [])
+})
+
+test('a 503 that asks for no pause is the fault of its subject, not of the whole sink', async () => {
+  await using pinfold = await startPinfold()
+  const queue = await startQueue(pinfold, 1)
+  const resting = await untilRest(queue, () => ({ status: 503 }))
+  const [entry] = queue.entries
+  assert.equal(entry!.outcome!.result, 'refused')
+  assert.equal(entry!.sink, undefined)
+  // The next goes at once.
+  queue.queue.note(await queue.add(20))
+  resting.answer(true)
+  await untilRest(queue, () => ({ status: 200 }))
+  assert.equal(delivered(queue), 20)
+})
+
+test('nobody waits longer than a day because a sink says so', async () => {
+  for (const retryAfter of ['999999999', 'Fri, 01 Jan 2100 00:00:00 GMT']) {
+    for (const status of [429, 503]) {
+      await using pinfold = await startPinfold()
+      const queue = await startQueue(pinfold, 1)
+      const { dueTime } = await untilRest(queue, () => ({ status, retryAfter }))
+      assert.equal(Date.parse(dueTime!) - start, 24 * 3600_000, `${status} ${retryAfter}`)
+    }
+  }
+})
+
+test('a queue that gets something while it is given back goes on, and stays in hand', async () => {
+  await using pinfold = await startPinfold()
+  const queue = await startQueue(pinfold, 1)
+  const resting = await untilRest(queue, () => ({ status: 200 }))
+  assert.equal(resting.dueTime, undefined)
+  queue.queue.note(await queue.add(1))
+  const post = await queue.nextPost()
+  // It had been given back before, and came to us again with the event.
+  resting.answer(true)
+  await Promise.resolve()
+  post.answer({ status: 200 })
+  const again = await untilRest(queue, () => ({ status: 200 }))
+  assert.equal(delivered(queue), 2)
+  assert.deepEqual(queue.ends, [])
+  again.answer(true)
+  while (queue.ends.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual(queue.ends, [{ dueTime: undefined }])
+})
+
+test('what is added while a long lane is shortened keeps its turn', async () => {
+  await using pinfold = await startPinfold()
+  const queue = await startQueue(pinfold, 1)
+  const first = await queue.nextPost()
+  const { app, operator } = pinfold
+  const describe = async (from: number, to: number) => {
+    for (let i = from; i < to; i++) {
+      await operator.patch(`/registry/v2/repos/${first.subject}`, { description: String(i) })
+    }
+    await app.db.tx((tx) => route(tx, new Date(start).toISOString(), node))
+    return (await findQueue(app.db, queue.queue.subscription))!
+  }
+  queue.queue.note(await describe(0, 50))
+  first.answer({ status: 200 })
+  for (let i = 0; i < 10; i++) (await queue.nextPost()).answer({ status: 200 })
+  const held = await queue.nextPost()
+  // Some of the lane are gone, some wait in memory, some have yet to be read, and this comes behind them.
+  queue.queue.note(await describe(50, 51))
+  held.answer({ status: 200 })
+  await untilRest(queue, () => ({ status: 200 }))
+  const sent = queue.entries.map(({ delivery }) => delivery)
+  assert.equal(sent.length, 52)
+  assert.deepEqual(
+    sent,
+    [...sent].sort((a, b) => a - b),
+  )
+  const rows = await app.db.all<{ id: number }>(sql`SELECT id FROM deliveries ORDER BY id`)
+  assert.deepEqual(
+    sent,
+    rows.map(({ id }) => id),
+  )
+})

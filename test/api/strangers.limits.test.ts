@@ -1,0 +1,220 @@
+// How much somebody may ask for who shows no token of ours, at every door.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import { test } from 'node:test'
+import { create } from '@bufbuild/protobuf'
+import { PingService } from '#gen/pinfold/ping/v2/ping_pb.ts'
+import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
+import { operatorUid } from '#issuer/access-token.ts'
+import { outside } from '../support/exchange.ts'
+import { assertError } from '../support/expect.ts'
+import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
+import { type Answer, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { openGrpc } from '../support/raw-grpc.ts'
+
+const basic = (user: string, password: string) => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+const hostOf = (pinfold: Pinfold) => new URL(pinfold.url).host
+const form = { 'content-type': 'application/x-www-form-urlencoded' }
+const { getRepo } = ReposService.method
+const { ping } = PingService.method
+
+/** A server whose one source has no requests left. */
+async function startExhausted() {
+  const pinfold = await startPinfold({ requestsPerSource: 1, exchangesPerSource: 1000 })
+  assert.equal((await pinfold.anonymous.get('/ping/v2/ping')).status, 200)
+  return pinfold
+}
+
+function assertLater(answer: Answer, what: string): void {
+  assert.equal(answer.status, 429, `${what}: ${answer.text}`)
+  assert.equal(answer.headers.get('retry-after'), '60', what)
+}
+
+test('every door that needs no token counts the requests of a source, and answers in its own words', async () => {
+  await using pinfold = await startExhausted()
+  const { anonymous } = pinfold
+  const rest = await anonymous.get('/ping/v2/ping')
+  assertError(rest, 429, 8, 'RATE_LIMITED', { type: 'RetryInfo', retryDelay: '60s' })
+  assertLater(rest, 'an open method')
+  assertLater(await anonymous.get('/registry/v2/repos'), 'a method that needs a token')
+  assertLater(await anonymous.get('/nowhere'), 'no path')
+  assertLater(await anonymous.post('/sts/exchange'), 'the exchange')
+  assertLater(await anonymous.post('/auth/v1/register'), 'registration')
+  for (const path of [
+    '/.well-known/jwks.json',
+    '/.well-known/openid-configuration',
+    '/openapi.json',
+    '/metrics',
+    '/oauth',
+  ]) {
+    assertLater(await anonymous.get(path), path)
+  }
+  const oauth = await anonymous.call('POST', '/oauth/token', 'grant_type=x', form)
+  assertLater(oauth, 'the token endpoint')
+  assert.equal(oauth.body.error, 'slow_down')
+  for (const path of ['/v2/', '/token?scope=repository:public/app:pull', '/v2/public/app/manifests/latest']) {
+    const answer = await anonymous.get(path)
+    assertLater(answer, path)
+    assert.equal(answer.body.errors[0].code, 'TOOMANYREQUESTS')
+  }
+  // A credential that opens nothing is none.
+  for (const [path, authorization] of [
+    ['/ping/v2/ping', 'Bearer x'],
+    ['/openapi.json', 'Bearer x'],
+    ['/oauth', 'Bearer x'],
+    ['/oauth/token', 'Bearer x'],
+    ['/nowhere', 'Bearer x'],
+    ['/v2/', 'Bearer'],
+    ['/token', 'Basic !!'],
+  ] as const) {
+    assertLater(await anonymous.call('GET', path, undefined, { authorization }), `${path} with ${authorization}`)
+  }
+
+  for (const path of ['/healthz', '/readyz']) assert.equal((await anonymous.get(path)).status, 200, path)
+  assert.equal((await pinfold.operator.get('/registry/v2/repos')).status, 200, 'a token of ours')
+})
+
+test('a token of nobody counts as none', async () => {
+  await using pinfold = await startPinfold({ requestsPerSource: 2 })
+  const token = await pinfold.tokenFor('', { audience: hostOf(pinfold) }).catch(() => '')
+  const asked = []
+  for (let i = 0; i < 3; i++) asked.push((await pinfold.withToken(token).get('/v2/public/app/manifests/latest')).status)
+  assert.equal(asked.at(-1), 429, asked.join())
+})
+
+test('gRPC counts them too, also what the library answers', async () => {
+  await using pinfold = await startExhausted()
+  using grpc = openGrpc(pinfold.port)
+  const retry = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '60s' }
+  for (const desc of [ping, getRepo]) {
+    const { code, details } = await grpc.call(desc, create(desc.input))
+    assert.deepEqual([code, details[1]], [8, retry], desc.name)
+  }
+  for (const path of ['/nobody.Service/Do', '/grpc.health.v1.Health/Check']) {
+    const { code, details } = await grpc.send(path, Buffer.alloc(0))
+    assert.deepEqual([code, details[1]], [8, retry], path)
+  }
+  const { token } = pinfold.operator
+  assert.equal((await grpc.call(getRepo, create(getRepo.input, { uid: 'x' }), { token })).code, 3)
+})
+
+test('HTTP/2 counts them too', async () => {
+  await using pinfold = await startExhausted()
+  const session = http2.connect(`http://127.0.0.1:${pinfold.port}`)
+  const [head] = (await once(session.request({ ':path': '/ping/v2/ping' }).resume(), 'response')) as [
+    http2.IncomingHttpHeaders,
+  ]
+  session.destroy()
+  assert.deepEqual([head[':status'], head['retry-after']], [429, '60'])
+})
+
+test('wrong tokens have a stricter limit, and keep no good one from working', async () => {
+  await using pinfold = await startPinfold({ refusalsPerSource: 3 })
+  const { uid } = await pinfold.seed.group()
+  const identity = await pinfold.seed.member(uid, roleUids.viewer)
+  const ask = async (token: string) => (await pinfold.withToken(token).get('/iam/v2/identities')).status
+  // Good tokens are not counted, or the first wrong one would be too many.
+  for (let i = 0; i < 4; i++) assert.equal(await ask(await pinfold.tokenFor(identity.uid)), 200)
+  assert.deepEqual([await ask('x.y.z'), await ask('x'), await ask('x.y.z'), await ask('x')], [401, 401, 401, 429])
+  const again = await pinfold.withToken('x').get('/iam/v2/identities')
+  assertError(again, 429, 8, 'RATE_LIMITED', { type: 'RetryInfo', retryDelay: '20s' })
+  assert.equal(await ask(await pinfold.tokenFor(identity.uid)), 200, 'a token that was never seen before')
+  assert.equal(await ask(await pinfold.tokenFor('ab'.repeat(20))), 429, 'a token whose identity is gone is a wrong one')
+})
+
+/** An identity that logs in at the registry with a password, on a server. */
+async function seedPuller(pinfold: Pinfold, issuer: FakeIssuer) {
+  const org = await pinfold.seed.group()
+  const staticKeys = { issuer: issuer.url, subject: 'puller', issuerKeys: JSON.stringify(issuer.jwks()) }
+  const { uid } = await pinfold.seed.identity(org.uid, { claimMatch: undefined, staticKeys })
+  const password = await issuer.token({ sub: 'puller', aud: hostOf(pinfold) })
+  const login = (secret: string) =>
+    pinfold.anonymous.call('GET', '/token', undefined, { authorization: basic(uid, secret) })
+  return { password, login }
+}
+
+test('a client of the registry logs in and pulls, whatever others behind its address show', async () => {
+  await using pinfold = await startPinfold({ refusalsPerSource: 2 })
+  await using issuer = await startIssuer()
+  const { password, login } = await seedPuller(pinfold, issuer)
+  const stale = await issuer.token({ sub: 'puller', aud: hostOf(pinfold), exp: 1 })
+  // The same user name with an old password, as in a pull secret that nobody has replaced.
+  assert.deepEqual([(await login('x')).status, (await login(stale)).status], [401, 401])
+  const later = await login(stale)
+  assert.deepEqual([later.status, later.body.errors[0].code], [429, 'TOOMANYREQUESTS'])
+  assert.equal(later.headers.get('retry-after'), '30')
+  assert.equal((await pinfold.withToken('x').get('/v2/')).status, 429)
+
+  const answer = await login(password)
+  assert.equal(answer.status, 200, answer.text)
+  assert.equal((await pinfold.withToken(answer.body.token).get('/v2/')).status, 200)
+  const token = await pinfold.tokenFor(operatorUid, { audience: hostOf(pinfold) })
+  const asToken = { authorization: basic('_token', token) }
+  assert.equal((await pinfold.anonymous.call('GET', '/token', undefined, asToken)).status, 200)
+})
+
+test('no password is looked at for a source that has no requests left, but a token of ours is', async () => {
+  await using pinfold = await startExhausted()
+  await using issuer = await startIssuer()
+  const { password, login } = await seedPuller(pinfold, issuer)
+  assert.equal((await login(password)).status, 429)
+  const token = await pinfold.tokenFor(operatorUid, { audience: hostOf(pinfold) })
+  const asToken = { authorization: basic('_token', token) }
+  assert.equal((await pinfold.anonymous.call('GET', '/token', undefined, asToken)).status, 200)
+  assert.equal((await pinfold.withToken(token).get('/v2/')).status, 200)
+})
+
+test('one identity may be proven so often, by exchange and by password together; forged tokens do not count', async () => {
+  await using issuer = await startIssuer()
+  await using pinfold = await startPinfold({ ...outside, exchangesPerIdentity: 2 })
+  const org = await pinfold.seed.group()
+  const trust = { claimMatch: { issuer: issuer.url, subject: 'job' } }
+  const [one, other] = [await pinfold.seed.identity(org.uid, trust), await pinfold.seed.identity(org.uid, trust)]
+  const token = await issuer.token({ sub: 'job', aud: pinfold.url })
+  const exchange = async (identity: string, credential = token) => {
+    const query = new URLSearchParams({ aud: pinfold.url, identity })
+    return pinfold.withToken(credential).call('POST', `/sts/exchange?${query}`)
+  }
+  const forged = `${token.split('.').slice(0, 2).join('.')}.AAAA`
+  for (let i = 0; i < 3; i++) assert.equal((await exchange(one.uid, forged)).status, 401)
+  assert.equal((await exchange(one.uid)).status, 200)
+  const login = await pinfold.anonymous.call('GET', '/token', undefined, { authorization: basic(one.uid, token) })
+  assert.equal(login.status, 200, login.text)
+  const refused = await exchange(one.uid)
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '30'])
+  assert.equal((await exchange(other.uid)).status, 200)
+})
+
+test('whoever asks whether the server is ready has the database asked once a second, and while it is asked not again', async () => {
+  let time = Date.now()
+  await using pinfold = await startPinfold({ clock: () => new Date(time) })
+  const { db } = pinfold.app
+  const ping = db.ping.bind(db)
+  const asked = Promise.withResolvers<void>()
+  const answered = Promise.withResolvers<void>()
+  let pings = 0
+  db.ping = async () => {
+    pings++
+    asked.resolve()
+    await answered.promise
+    return ping()
+  }
+  const ready = async () => (await pinfold.anonymous.get('/readyz')).status
+  const first = ready()
+  await asked.promise
+  // However long it takes.
+  time += 5000
+  const others = [1, 2, 3].map(ready)
+  answered.resolve()
+  assert.deepEqual(await Promise.all([first, ...others]), [200, 200, 200, 200])
+  assert.equal(await ready(), 200)
+  assert.equal(pings, 1)
+  time += 1000
+  db.ping = () => Promise.reject(new Error('away'))
+  assert.equal(await ready(), 503)
+  db.ping = ping
+  assert.equal(await ready(), 503)
+  time += 1000
+  assert.equal(await ready(), 200)
+})

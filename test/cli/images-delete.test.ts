@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { imagesDelete } from '../../src/cli/registry/images-delete.ts'
+import { CliError } from '../../src/cli/shape/command.ts'
+import { type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { cleanEnv, program, run } from '../support/process.ts'
+import { plantTag } from '../support/tags.ts'
+
+async function scene(tags: readonly string[]) {
+  const pinfold = await startPinfold()
+  const org = (await pinfold.seed.group('', { name: 'acme' })).uid
+  const repo = (await pinfold.seed.repo(org, { name: 'app' })).uid
+  for (const tag of tags) await plantTag(pinfold, repo, tag, 'the same')
+  const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
+  const isThere = async () => (await pinfold.operator.get(`/registry/v2/repos/${repo}`)).status === 200
+  return { pinfold, env, isThere, cli: (...args: string[]) => run(['images', 'delete', ...args], { env }) }
+}
+
+/** The command at a terminal, where somebody gives `answer`. */
+async function atTerminal(env: Record<string, string>, answer: string) {
+  const [printed, said, asked]: [string[], string[], string[]] = [[], [], []]
+  const terminal = {
+    env,
+    input: async () => '',
+    print: (line: string) => void printed.push(line),
+    say: (line: string) => void said.push(line),
+    ask: async (question: string) => {
+      asked.push(question)
+      return answer
+    },
+    untilAsked: async () => {},
+  }
+  const code = await imagesDelete.run(terminal, { image: 'acme/app' }).catch((error) => {
+    assert.ok(error instanceof CliError)
+    said.push(error.message)
+    return error.exitCode
+  })
+  return { code, printed, said, asked }
+}
+
+const historyOf = async ({ operator }: Pinfold) => (await operator.get('/registry/v2/deletedRepos')).body.deletedRepos
+
+test('without a terminal, images delete refuses an image that holds something, and says what', async () => {
+  const { pinfold, cli, isThere } = await scene(['1.0', '1.0-r0', 'latest', 'sha256-abc.sig'])
+  await using _ = pinfold
+  const refused = await cli('acme/app')
+  assert.equal(refused.code, 64)
+  assert.equal(refused.stdout, '')
+  const held = '4 tags (1.0, 1.0-r0, latest, sha256-abc.sig) and 8 bytes in 1 manifest'
+  assert.equal(refused.stderr, `pinfold: acme/app has ${held}; nobody can be asked here, and --yes deletes it\n`)
+  assert.ok(await isThere())
+
+  const done = await cli('acme/app', '--yes')
+  assert.deepEqual([done.code, done.stdout, done.stderr], [0, 'deleted acme/app\n', ''])
+  assert.equal(await isThere(), false)
+  assert.equal((await historyOf(pinfold))[0].path, 'acme/app')
+})
+
+test('at a terminal, images delete asks, and only yes deletes', async () => {
+  const tags = Array.from({ length: 12 }, (_, i) => `v${10 + i}`)
+  const { pinfold, env, isThere } = await scene(tags)
+  await using _ = pinfold
+  const held = `12 tags (${tags.slice(0, 10).join(', ')} and 2 more) and 8 bytes in 1 manifest`
+  for (const answer of ['', 'n', 'acme/app', 'yes please']) {
+    const kept = await atTerminal(env, answer)
+    assert.deepEqual([kept.code, kept.printed, kept.asked.length], [1, [], 1], answer)
+    const about = `acme/app has ${held}. Who pulls it will fail; the history of its tags stays.`
+    assert.deepEqual(kept.said, [about, 'nothing was deleted'])
+    assert.ok(await isThere())
+  }
+  const gone = await atTerminal(env, ' Yes\n')
+  assert.deepEqual([gone.code, gone.printed, gone.asked], [0, ['deleted acme/app'], ['Delete it? [y/N] ']])
+  assert.equal(await isThere(), false)
+})
+
+test('images delete deletes an empty image without a question, and takes no tag', async () => {
+  const { pinfold, cli, isThere } = await scene([])
+  await using _ = pinfold
+  const tagged = await cli('acme/app:1.0', '--yes')
+  assert.deepEqual(
+    [tagged.code, tagged.stderr],
+    [64, 'pinfold: acme/app is deleted as a whole: name it without a tag\n'],
+  )
+  assert.ok(await isThere())
+  assert.equal((await cli('acme/app')).code, 0)
+  assert.equal(await isThere(), false)
+  assert.equal((await cli('acme/app', '--yes')).code, 1)
+})
+
+const noTerminal = spawnSync('script', ['--version']).error !== undefined && 'there is no script to make a terminal'
+
+test('the program itself asks at a real terminal', { skip: noTerminal }, async () => {
+  const { pinfold, env, isThere } = await scene(['1.0'])
+  await using _ = pinfold
+  for (const [answer, code] of [['n\r', 1] as const, ['y\r', 0] as const]) {
+    const command = `'${program}' images delete acme/app`
+    const child = spawn('script', ['-qec', command, '/dev/null'], { env: cleanEnv(env), stdio: 'pipe' })
+    let seen = ''
+    child.stdout.on('data', (chunk: Buffer) => {
+      const asked = seen.includes('[y/N]')
+      seen += chunk
+      if (!asked && seen.includes('[y/N]')) child.stdin.write(answer)
+    })
+    const [ended] = await once(child, 'close')
+    assert.equal(ended, code, seen)
+    assert.equal(await isThere(), code === 1)
+  }
+})

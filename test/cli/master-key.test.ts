@@ -1,0 +1,154 @@
+// The master key: what happens when it is lost, and how it is replaced, with the real program.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { clientOf, onPostgres } from '../support/pinfold.ts'
+import { type Env, makePlace, type Place, run, startProcess, tokenOf } from '../support/process.ts'
+
+const newKey = () => randomBytes(32).toString('hex')
+const keyFile = ({ data }: Place) => join(data, 'master.key')
+const onFiles = { skip: onPostgres && 'the key is in the environment' }
+const refusal = async (place: Place, env: Env, ...args: string[]) => {
+  const { code, stdout, stderr } = await run([...args, ...place.args], { env })
+  assert.deepEqual([code === 0, stdout], [false, ''], stderr)
+  return stderr
+}
+/** Serves once, so that there is a database with keys; answers with the URL and a token of the operator. */
+async function served(place: Place): Promise<{ url: string; token: string }> {
+  await using server = await startProcess(place)
+  const token = await tokenOf(place)
+  server.kill('SIGTERM')
+  await server.exited
+  return { url: server.url, token }
+}
+/** A token of before is good, so the signing keys are what they were. */
+async function opens(place: Place, env: Env, { url, token }: { url: string; token: string }): Promise<void> {
+  await using server = await startProcess({ ...place, env }, { args: ['--url', url], listen: new URL(url).host })
+  assert.equal((await clientOf(url, token).get('/iam/v2/groups')).status, 200)
+  server.kill('SIGTERM')
+  await server.exited
+}
+
+test('a lost master key is not replaced by another one', onFiles, async () => {
+  await using place = await makePlace()
+  const before = await served(place)
+  const lost = `${keyFile(place)}.copy`
+  renameSync(keyFile(place), lost)
+  const files = readdirSync(place.data).sort()
+  for (const command of ['serve', 'token', 'migrate']) {
+    const said = await refusal(place, {}, command)
+    assert.match(said, /master\.key is missing, and the secrets in the database are encrypted under it; put back/)
+    assert.match(said, /No new key was made/)
+  }
+  assert.equal(existsSync(keyFile(place)), false)
+  assert.deepEqual(readdirSync(place.data).sort(), files)
+  renameSync(lost, keyFile(place))
+  await opens(place, {}, before)
+})
+
+test('another master key is refused', async () => {
+  await using place = await makePlace()
+  const before = await served(place)
+  const said = await refusal(place, { PINFOLD_MASTER_KEY: newKey() }, 'serve')
+  assert.match(said, /encrypted under another master key than PINFOLD_MASTER_KEY; set it to the one/)
+  await opens(place, place.env, before)
+})
+
+test('the key in the data folder is replaced, and kept for old backups', onFiles, async () => {
+  await using place = await makePlace()
+  const before = await served(place)
+  const old = readFileSync(keyFile(place), 'utf8')
+  {
+    await using _server = await startProcess(place)
+    assert.match(await refusal(place, {}, 'keys', 'rotate-master'), /is in use; stop every server first/)
+  }
+  assert.equal(readFileSync(keyFile(place), 'utf8'), old)
+  const { code, stdout, stderr } = await run(['keys', 'rotate-master', ...place.args], {})
+  assert.equal(code, 0, stderr)
+  assert.match(stdout, /^encrypted 1 secrets under the new master key\n/)
+  assert.notEqual(readFileSync(keyFile(place), 'utf8'), old)
+  const kept = /old key, which is in (\S+);/.exec(stdout)![1]!
+  assert.equal(readFileSync(kept, 'utf8'), old)
+  assert.equal(existsSync(`${keyFile(place)}.new`), false)
+  await opens(place, {}, before)
+  assert.match(await refusal(place, { PINFOLD_MASTER_KEY: old.trim() }, 'serve'), /another master key/)
+})
+
+test('a rotation that was killed is finished or forgotten by whoever comes next', onFiles, async () => {
+  await using place = await makePlace()
+  const before = await served(place)
+  const old = readFileSync(keyFile(place), 'utf8')
+  // Killed before the commit: the new key is there, and nothing is encrypted under it.
+  writeFileSync(`${keyFile(place)}.new`, `${randomBytes(32).toString('base64')}\n`)
+  await opens(place, {}, before)
+  assert.equal(readFileSync(keyFile(place), 'utf8'), old)
+
+  // Killed after the commit: the new key fits, and is not in its place yet.
+  assert.equal((await run(['keys', 'rotate-master', ...place.args], {})).code, 0)
+  const fresh = readFileSync(keyFile(place), 'utf8')
+  writeFileSync(`${keyFile(place)}.new`, fresh)
+  writeFileSync(keyFile(place), old)
+  await opens(place, {}, before)
+  assert.equal(readFileSync(keyFile(place), 'utf8'), fresh)
+  assert.equal(existsSync(`${keyFile(place)}.new`), false)
+})
+
+test('a key in the environment is replaced by the next one, and with both the one that fits is taken', async () => {
+  await using place = await makePlace()
+  const [first, next] = [newKey(), newKey()]
+  const own = { ...place, env: { PINFOLD_MASTER_KEY: first } }
+  const before = await served(own)
+  assert.match(await refusal(own, own.env, 'keys', 'rotate-master'), /PINFOLD_MASTER_KEY_NEW must be the new key/)
+  const both = { PINFOLD_MASTER_KEY: first, PINFOLD_MASTER_KEY_NEW: next }
+  await opens(own, both, before)
+  const rotated = await run(['keys', 'rotate-master', ...place.args], { env: both })
+  assert.deepEqual([rotated.code, rotated.stderr], [0, ''])
+  assert.match(rotated.stdout, /^encrypted 1 secrets/)
+  await opens(own, both, before)
+  await opens(own, { PINFOLD_MASTER_KEY: next }, before)
+  assert.match(await refusal(own, own.env, 'serve'), /another master key/)
+  assert.match((await run(['keys', 'rotate-master', ...place.args], { env: both })).stdout, /already/)
+})
+
+test('a database of before is known by what its key opens', onFiles, async () => {
+  await using place = await makePlace()
+  const before = await served(place)
+  const { DatabaseSync } = await import('node:sqlite')
+  const db = new DatabaseSync(join(place.data, 'pinfold.db'))
+  db.exec("DELETE FROM facts WHERE name = 'master_key'")
+  db.close()
+  const old = readFileSync(keyFile(place), 'utf8')
+  writeFileSync(keyFile(place), `${randomBytes(32).toString('base64')}\n`)
+  assert.match(await refusal(place, {}, 'serve'), /another master key than the one in/)
+  writeFileSync(keyFile(place), old)
+  await opens(place, {}, before)
+})
+
+test('with PostgreSQL no key is replaced while a server is there', { skip: !onPostgres && 'one server' }, async () => {
+  await using place = await makePlace()
+  const env = { ...place.env, PINFOLD_LEASE_MS: '400' }
+  const both = { ...env, PINFOLD_MASTER_KEY_NEW: newKey() }
+  await using server = await startProcess({ ...place, env })
+  assert.match(await refusal(place, both, 'keys', 'rotate-master'), /a server uses the database, as http/)
+  // Its row stays behind, but it gives no sign of life.
+  server.kill('SIGKILL')
+  await server.exited
+  const { code, stderr } = await run(['keys', 'rotate-master', ...place.args], { env: both })
+  assert.equal(code, 0, stderr)
+})
+
+test('servers that share a database have one URL', { skip: !onPostgres && 'one server' }, async () => {
+  await using place = await makePlace()
+  const own = { ...place, env: { ...place.env, PINFOLD_LEASE_MS: '400' } }
+  await using first = await startProcess(own, { args: ['--url', 'https://one.example.com'] })
+  const other = { args: ['--url', 'https://two.example.com'] }
+  await assert.rejects(startProcess(own, other), /uses this database as https:\/\/one\.example\.com/)
+  {
+    await using _same = await startProcess(own, { args: ['--url', 'https://one.example.com'] })
+  }
+  first.kill('SIGKILL')
+  await first.exited
+  await using _second = await startProcess(own, other)
+})

@@ -1,0 +1,124 @@
+// A database and the folder of its blobs are tied together at the first start.
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { createApp } from '../../src/create-app.ts'
+import { startPinfold } from '../support/pinfold.ts'
+import { startRegistry, type TestRegistry } from '../support/registry.ts'
+
+type Server = Pick<TestRegistry, 'app'>
+
+function newFolder() {
+  const folder = mkdtempSync(join(tmpdir(), 'pinfold-blobs-'))
+  return { folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) }
+}
+
+const idOf = (folder: string) => join(folder, 'pinfold-id')
+const ownFolder = ({ app }: Server) => join(app.config.data, 'blobs')
+
+/** Opens the same database with another folder, as a second server would; rejects when it is refused. */
+async function openWith({ app }: Server, blobs: string): Promise<void> {
+  const second = await createApp({ ...app.config, blobs })
+  await second.close()
+}
+
+const forget = ({ app }: Server) =>
+  app.db.tx((tx) => tx.run(sql`DELETE FROM facts WHERE name IN (${'blob_folder_id'}, ${'database_id'})`))
+
+test('a second server on the database is refused with another folder, whether or not there are blobs', async () => {
+  await using registry = await startRegistry()
+  using other = newFolder()
+  await assert.rejects(openWith(registry, other.folder), /is not the folder of this database's blobs; set --blobs/)
+  await registry.pusher.pushImage('acme/app', 'v1')
+  await assert.rejects(openWith(registry, other.folder), /has none of the blobs of the database; set --blobs/)
+  assert.equal(existsSync(idOf(other.folder)), false)
+  await openWith(registry, ownFolder(registry))
+  await openWith(registry, '')
+})
+
+test('a folder that serves another database is refused, and stays as it is', async () => {
+  await using registry = await startRegistry()
+  const id = readFileSync(idOf(ownFolder(registry)), 'utf8')
+  await assert.rejects(startPinfold({ blobs: ownFolder(registry) }), /belong to another database; set --blobs/)
+  await using other = await startRegistry()
+  await other.pusher.pushImage('acme/app', 'v1')
+  await assert.rejects(openWith(other, ownFolder(registry)), /belong to another database/)
+  assert.equal(readFileSync(idOf(ownFolder(registry)), 'utf8'), id)
+})
+
+test('a folder of another id is refused, also when it knows the database', async () => {
+  await using registry = await startRegistry()
+  using other = newFolder()
+  const [, database] = readFileSync(idOf(ownFolder(registry)), 'utf8').split(' ')
+  writeFileSync(idOf(other.folder), `some-other-id ${database}`)
+  await assert.rejects(openWith(registry, other.folder), /has its blobs in another folder/)
+})
+
+test('data of before gets its ids once some of its blobs are found', async () => {
+  await using registry = await startRegistry()
+  await registry.pusher.pushImage('acme/app', 'v1')
+  const folder = ownFolder(registry)
+  rmSync(idOf(folder))
+  await forget(registry)
+  using other = newFolder()
+  await assert.rejects(openWith(registry, other.folder), /has none of the blobs/)
+  assert.equal(existsSync(idOf(other.folder)), false)
+  await openWith(registry, folder)
+  assert.equal(existsSync(idOf(folder)), true)
+  await assert.rejects(openWith(registry, other.folder), /has none of the blobs/)
+})
+
+test('a first start that was cut short is gone on with, whichever id was written', async () => {
+  await using registry = await startRegistry()
+  const folder = ownFolder(registry)
+  const id = readFileSync(idOf(folder), 'utf8')
+  await registry.app.db.tx((tx) => tx.run(sql`DELETE FROM facts WHERE name = ${'blob_folder_id'}`))
+  await openWith(registry, folder)
+  assert.equal(readFileSync(idOf(folder), 'utf8'), id)
+
+  // A folder that has lost its id still has the blobs.
+  await registry.pusher.pushImage('acme/app', 'v1')
+  rmSync(idOf(folder))
+  await openWith(registry, folder)
+  assert.equal(readFileSync(idOf(folder), 'utf8'), id)
+})
+
+test('a folder with the id of an unknown database is not taken by one whose blobs it does not have', async () => {
+  await using registry = await startRegistry()
+  await registry.pusher.pushImage('acme/app', 'v1')
+  using other = newFolder()
+  const [, database] = readFileSync(idOf(ownFolder(registry)), 'utf8').split(' ')
+  writeFileSync(idOf(other.folder), `some-other-id ${database}`)
+  await registry.app.db.tx((tx) => tx.run(sql`DELETE FROM facts WHERE name = ${'blob_folder_id'}`))
+  await assert.rejects(openWith(registry, other.folder), /has none of the blobs/)
+})
+
+test('of two first starts at once with different folders one is refused', async () => {
+  await using registry = await startRegistry()
+  await forget(registry)
+  using one = newFolder()
+  using two = newFolder()
+  const results = await Promise.allSettled([openWith(registry, one.folder), openWith(registry, two.folder)])
+  assert.deepEqual(results.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+})
+
+test('a server whose blobs are lost starts once the operator has written what the error says', async () => {
+  for (const isOfBefore of [false, true]) {
+    await using registry = await startRegistry()
+    await registry.pusher.pushImage('acme/app', 'v1')
+    if (isOfBefore) await forget(registry)
+    using empty = newFolder()
+    const error: Error = await openWith(registry, empty.folder).then(
+      () => assert.fail('it started'),
+      (thrown) => thrown,
+    )
+    const [, line = '', file = ''] = /gone for good, write the line "([^"]+)" to (\S+):/.exec(error.message)!
+    assert.equal(file, idOf(empty.folder))
+    writeFileSync(file, `${line}\n`)
+    await openWith(registry, empty.folder)
+    await openWith(registry, empty.folder)
+  }
+})

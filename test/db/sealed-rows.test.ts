@@ -1,0 +1,121 @@
+// Everything that is encrypted under the master key gets another one, all of it or nothing.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { NotOurSeal, opensRows, resealRows } from '#db/sealed-rows.ts'
+import { type Db, ident, raw, sql } from '#db/sql.ts'
+import { createSealer, type Sealer } from '#lib/crypto/seal.ts'
+import { type Purpose, type SealedColumn, sealedColumns } from '#lib/crypto/sealed-columns.ts'
+import { ok } from '../support/expect.ts'
+import { startIssuer } from '../support/fake-issuer.ts'
+import { startPinfold } from '../support/pinfold.ts'
+
+const columns = Object.entries(sealedColumns).flatMap(([purpose, some]) =>
+  some.map((column: SealedColumn) => ({ ...column, purpose: purpose as Purpose })),
+)
+
+/** Bytes that are no secrets. */
+const plainColumns = ['group_invites.public_key', 'manifests.content']
+
+test('every column of bytes is either listed as sealed or known to be plain', async () => {
+  await using pinfold = await startPinfold()
+  const { db } = pinfold.app
+  const found =
+    db.engine === 'sqlite'
+      ? await db.all<{ name: string }>(
+          raw(`
+          SELECT t.name || '.' || c.name AS name FROM sqlite_master t, pragma_table_info(t.name) c
+           WHERE t.type = 'table' AND c.type = 'BLOB'`),
+        )
+      : await db.all<{ name: string }>(
+          raw(`
+          SELECT table_name || '.' || column_name AS name FROM information_schema.columns
+           WHERE table_schema = current_schema() AND data_type = 'bytea'`),
+        )
+  const listed = columns.map(({ table, column }) => `${table}.${column}`)
+  assert.deepEqual(found.map(({ name }) => name).sort(), [...listed, ...plainColumns].sort())
+})
+
+/** A server with something in every sealed column. */
+async function withSecrets() {
+  const closing = new AsyncDisposableStack()
+  const issuer = closing.use(await startIssuer())
+  const options = { allowPrivateAddresses: true, allowInsecureIssuers: true, allowInsecureSinks: true }
+  const pinfold = closing.use(await startPinfold({ ...options, signingAlgorithms: ['ES256', 'RS256'] }))
+  const org = await pinfold.seed.group()
+  await pinfold.seed.provider(org.uid, issuer.url)
+  for (let i = 0; i < 2; i++) {
+    const { uid } = await pinfold.seed.subscription(org.uid)
+    // The second time the one before has been shown, so that it stays good for a while.
+    for (let n = 0; n < 2; n++) ok(await pinfold.operator.post(`/events/v2/subscriptions/${uid}:rotateSecret`))
+  }
+  return { pinfold, closing }
+}
+
+/** The plain text of everything that is sealed; `undefined` for what the key does not open. */
+async function opened(db: Db, sealer: Sealer): Promise<Record<string, (string | undefined)[]>> {
+  const all: Record<string, (string | undefined)[]> = {}
+  for (const { table, key, column, purpose } of columns) {
+    const rows = await db.all<{ sealed: Uint8Array }>(sql`
+      SELECT ${ident(column)} AS sealed FROM ${ident(table)} WHERE ${ident(column)} IS NOT NULL ORDER BY ${ident(key)}`)
+    all[`${table}.${column}`] = rows.map(({ sealed }) => sealer.unseal(purpose, sealed)?.toString('hex'))
+  }
+  return all
+}
+
+test('what was sealed is sealed under the new key, and is what it was', async () => {
+  const { pinfold, closing } = await withSecrets()
+  await using _ = closing
+  const { db, sealer } = pinfold.app
+  const before = await opened(db, sealer)
+  for (const [column, values] of Object.entries(before)) {
+    assert.ok(values.length > 0 && values.every((one) => one !== undefined && one !== ''), column)
+  }
+  const next = createSealer(randomBytes(32))
+  assert.deepEqual([await opensRows(db, sealer), await opensRows(db, next)], [true, false])
+  const count = await db.tx((tx) => resealRows(tx, sealer, next))
+  assert.equal(count, Object.values(before).flat().length)
+  assert.deepEqual(await opened(db, next), before)
+  assert.ok(
+    Object.values(await opened(db, sealer))
+      .flat()
+      .every((one) => one === undefined),
+  )
+  assert.deepEqual([await opensRows(db, sealer), await opensRows(db, next)], [false, true])
+})
+
+test('where one value cannot be opened nothing is changed, and the value is named', async () => {
+  const { pinfold, closing } = await withSecrets()
+  await using _ = closing
+  const { db, sealer } = pinfold.app
+  const { uid } = (await db.get<{ uid: string }>(sql`SELECT max(uid) AS uid FROM subscriptions`))!
+  const foreign = createSealer(randomBytes(32)).seal('subscription-secret', randomBytes(32))
+  await db.tx((tx) => tx.run(sql`UPDATE subscriptions SET old_secret = ${foreign} WHERE uid = ${uid}`))
+  const before = await opened(db, sealer)
+  const reseal = db.tx((tx) => resealRows(tx, sealer, createSealer(randomBytes(32))))
+  await assert.rejects(reseal, (error: Error) => {
+    assert.ok(error instanceof NotOurSeal)
+    assert.match(
+      error.message,
+      new RegExp(`^subscriptions.old_secret of ${uid} is encrypted under another master key$`),
+    )
+    return true
+  })
+  assert.deepEqual(await opened(db, sealer), before)
+})
+
+test('more values than are read at once are all sealed anew', async () => {
+  await using pinfold = await startPinfold()
+  const { db, sealer } = pinfold.app
+  const secret = (i: number) => sealer.seal('signing-key', Buffer.from(String(i)))
+  await db.tx(async (tx) => {
+    for (let i = 0; i < 450; i++) {
+      await tx.run(sql`
+        INSERT INTO signing_keys (kid, public_jwk, private_jwk, active_time, create_time)
+        VALUES (${`kid-${i}`}, '{}', ${secret(i)}, '2026', '2026')`)
+    }
+  })
+  const next = createSealer(randomBytes(32))
+  assert.equal(await db.tx((tx) => resealRows(tx, sealer, next)), 451)
+  assert.ok((await opened(db, next))['signing_keys.private_jwk']!.every((one) => one !== undefined))
+})

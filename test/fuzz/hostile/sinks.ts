@@ -1,0 +1,65 @@
+// Sinks on this machine: one that answers as it should, and those of whoever wants the server to wait.
+import { createServer } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+
+export async function startSinks() {
+  /** When the events of a subject came first. */
+  const came = new Map<string, number>()
+  const waiting = new Map<string, () => void>()
+  const held = new Set<Socket>()
+  const server = createServer((req, res) => {
+    res.on('error', () => {})
+    const [, how = ''] = req.url!.split('/')
+    const subject = String(req.headers['ce-subject'])
+    if (how === 'slow') {
+      res.writeHead(200)
+      const drip = setInterval(() => void res.write('x'), 500)
+      res.once('close', () => clearInterval(drip))
+    } else if (how === 'large') {
+      res.writeHead(200)
+      const more = () => {
+        while (!res.destroyed && res.write(Buffer.alloc(65_536)));
+      }
+      res.on('drain', more)
+      more()
+    } else if (how === 'cut') req.socket.destroy()
+    else if (how === 'moved') res.writeHead(307, { location: 'http://169.254.169.254/latest' }).end()
+    else if (how === 'error') res.writeHead(500).end()
+    else if (how === 'good') {
+      req.resume().once('end', () => {
+        if (!came.has(subject)) came.set(subject, performance.now())
+        waiting.get(subject)?.()
+        waiting.delete(subject)
+        res.writeHead(200).end()
+      })
+    }
+    // What is left never gets an answer.
+  })
+  server.on('connection', (socket: Socket) => {
+    held.add(socket)
+    socket.on('error', () => {}).once('close', () => held.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    url,
+    /** Resolves when an event about it has come to `/good`; false when none has within the time. */
+    about: (subject: string, withinMs: number): Promise<boolean> =>
+      new Promise((resolve) => {
+        if (came.delete(subject)) return resolve(true)
+        const give = setTimeout(() => {
+          waiting.delete(subject)
+          resolve(false)
+        }, withinMs)
+        waiting.set(subject, () => {
+          clearTimeout(give)
+          came.delete(subject)
+          resolve(true)
+        })
+      }),
+    async close() {
+      for (const socket of held) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
