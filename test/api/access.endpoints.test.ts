@@ -39,6 +39,8 @@ const placeOf = (desc: DescMethod): string | undefined => placeOfUnscoped[`${des
 const pathsOfLists: Record<string, string | undefined> = {
   ListArtifacts: '/libraries/v2/artifacts?ecosystems=ECOSYSTEM_PYTHON',
   ListArtifactVersions: undefined,
+  'Artifacts.List': '/libraries/v1/artifacts?ecosystems=PYTHON',
+  'Artifacts.ListVersions': undefined,
   // A day is there for everybody; what of it nobody else sees is tested where the reports are.
   ListResolvedVulnsReports: undefined,
   // Each caller has another.
@@ -233,7 +235,8 @@ test('every list shows a stranger nothing, and its total counts nothing', async 
     return pinfold.withToken(callers.find((caller) => caller.name === name)!.token!)
   })
   for (const { desc } of lists) {
-    const path = desc.name in pathsOfLists ? pathsOfLists[desc.name] : restCalls(desc)[0]!.path
+    const key = [`${desc.parent.name}.${desc.name}`, desc.name].find((name) => name in pathsOfLists)
+    const path = key ? pathsOfLists[key] : restCalls(desc)[0]!.path
     if (path === undefined) continue
     const items = desc.output.fields.find((field) => field.fieldKind === 'list')!.jsonName
     const [unseen, seen] = [await stranger!.get(path), await owner!.get(path)]

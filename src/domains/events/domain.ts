@@ -11,15 +11,21 @@ import { deliveries, deliveryEvents } from './delivery/deliveries.control.ts'
 import { registryEvents } from './outbox/registry-events.control.ts'
 import { refusals } from './refusals/refusals.control.ts'
 import { eventStream } from './stream/stream.control.ts'
+import { subscriptionEventsV1, subscriptionsV1 } from './subscriptions/subscriptions.v1.ts'
 import { subscriptionEvents, subscriptions } from './subscriptions/subscriptions.v2.ts'
 
 export const services: readonly Service[] = [
   { desc: SubscriptionsService, handlers: subscriptions },
-  { desc: Subscriptions, handlers: {} },
+  { desc: Subscriptions, handlers: subscriptionsV1 },
   { desc: AuditService, handlers: audit },
   { desc: DeliveriesService, handlers: deliveries },
   { desc: RefusalsService, handlers: refusals },
   { desc: EventStreamService, handlers: eventStream },
 ]
 
-export const eventBodies: readonly EventBody[] = [...subscriptionEvents, ...deliveryEvents, ...registryEvents]
+export const eventBodies: readonly EventBody[] = [
+  ...subscriptionEvents,
+  ...subscriptionEventsV1,
+  ...deliveryEvents,
+  ...registryEvents,
+]

@@ -27,6 +27,8 @@ export type ArtifactVersion = {
   createTime: string
   updateTime: string
   sizeBytes: number
+  /** Whether it is a build in which vulnerabilities were remedied. */
+  remediated: boolean
 }
 
 export const artifactType = 'libraries.pinfold.dev/Artifact'

@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
-import { type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
+import { AppError, type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
-import { type Listed, toListed } from '#lib/lists/paging.ts'
+import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import { placeOf, readCuda } from './artifact-places.ts'
 import {
   type Artifact,
@@ -51,6 +51,27 @@ export async function listArtifactVersions(
   const found = seesNone(call) ? undefined : await store.findArtifact(db, artifact)
   if (!found) throw notFound(artifactType, artifact)
   return toListed(call, page, await store.listVersions(db, found, page), found.versionCount)
+}
+
+const versionsAtOnce = 1000
+/** As many as a library may well have, and few enough for one answer. */
+const maxVersions = 50_000
+
+/** All versions, the newest first. Throws RESOURCE_EXHAUSTED when there are too many for one answer. */
+export async function listAllVersions(call: Call, artifact: string): Promise<ArtifactVersion[]> {
+  const versions: ArtifactVersion[] = []
+  for (let after: Page['after']; ; after = { value: versions.at(-1)!.version, uid: versions.at(-1)!.uid }) {
+    call.signal.throwIfAborted()
+    const order = { field: 'version', column: 'version', desc: true }
+    const page: Page = { order, after, size: versionsAtOnce, skip: 0, binding: '' }
+    const { items, next } = await listArtifactVersions(call, { uidp: undefined, page, filter: { artifact } })
+    versions.push(...items)
+    if (next === '') return versions
+    if (versions.length >= maxVersions) {
+      const message = `the library has more than ${maxVersions} versions; use version 2, which has pages`
+      throw new AppError('RESOURCE_EXHAUSTED', message, { reason: 'LIST_TOO_LONG' })
+    }
+  }
 }
 
 /** The number of libraries of each ecosystem, in the order asked for. */

@@ -140,5 +140,6 @@ function toVersion(artifact: string, name: string, row: StoredVersion): Artifact
   const { version, description, sizeBytes, changeTime } = row
   const createTime = createTimeOf(row)
   const updateTime = changeTime > createTime ? changeTime : createTime
-  return { uid: `${artifact}@${version}`, name, version, description, createTime, updateTime, sizeBytes }
+  const remediated = Boolean(row.remediated)
+  return { uid: `${artifact}@${version}`, name, version, description, createTime, updateTime, sizeBytes, remediated }
 }

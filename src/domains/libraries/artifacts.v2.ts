@@ -68,10 +68,14 @@ function toMessage({ ecosystem, createTime, updateTime, ...artifact }: Artifact)
   }
 }
 
-function toVersionMessage({ sizeBytes, createTime, updateTime, ...version }: ArtifactVersion): ArtifactVersionMessage {
+function toVersionMessage(artifact: ArtifactVersion): ArtifactVersionMessage {
+  const { uid, name, version, description, sizeBytes, createTime, updateTime } = artifact
   return {
     $typeName: 'pinfold.platform.libraries.v2.ArtifactVersion',
-    ...version,
+    uid,
+    name,
+    version,
+    description,
     sizeBytes: BigInt(sizeBytes),
     createTime: timestamp(createTime),
     updateTime: timestamp(updateTime),

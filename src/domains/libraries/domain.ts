@@ -3,10 +3,11 @@ import { ArtifactControlService } from '#gen/pinfold/control/libraries/v1/artifa
 import { Artifacts } from '#gen/pinfold/libraries/v1/artifacts_pb.ts'
 import { ArtifactsService } from '#gen/pinfold/libraries/v2/artifacts_pb.ts'
 import { artifactImports } from './artifact-imports.control.ts'
+import { artifactsV1 } from './artifacts.v1.ts'
 import { artifacts } from './artifacts.v2.ts'
 
 export const services: readonly Service[] = [
   { desc: ArtifactsService, handlers: artifacts },
-  { desc: Artifacts, handlers: {} },
+  { desc: Artifacts, handlers: artifactsV1 },
   { desc: ArtifactControlService, handlers: artifactImports },
 ]

@@ -1,0 +1,106 @@
+// Version 1 of libraries: more ecosystems than anything is offered for, pages without an order, and versions in full.
+import type { Handlers } from '#app.ts'
+import {
+  type Artifact as ArtifactMessage,
+  type Artifacts,
+  type ArtifactVersion as ArtifactVersionMessage,
+  Ecosystem as EcosystemNumber,
+  SourceType,
+} from '#gen/pinfold/libraries/v1/artifacts_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { readPage } from '#lib/lists/paging.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { type Artifact, type ArtifactVersion, artifactFields, type Ecosystem } from './artifacts.model.ts'
+import * as service from './artifacts.service.ts'
+
+const rules = { fields: artifactFields, defaultOrder: 'name' }
+const numbers: Record<Ecosystem, EcosystemNumber> = { java: EcosystemNumber.JAVA, python: EcosystemNumber.PYTHON }
+
+export const artifactsV1: Handlers<typeof Artifacts> = {
+  async list(call, request) {
+    const { query, cudaVersion, remediated, includeUpstream, skip } = request
+    const ecosystems = offeredOf(asked(request.ecosystems))
+    const filter = { ecosystems, query, cudaVersion, remediated }
+    const page = readPage(call, { ...request, orderBy: '' }, rules, [request.ecosystems, filter, includeUpstream])
+    const nothing = { items: [], total: 0, next: '' }
+    const asksForNothing = ecosystems.length === 0 && request.ecosystems.length > 0
+    const listed = asksForNothing ? nothing : await service.listArtifacts(call, { uidp: undefined, page, filter })
+    return {
+      $typeName: 'pinfold.platform.libraries.ArtifactList',
+      items: listed.items.map(toMessage),
+      nextPageToken: listed.next,
+      totalArtifacts: listed.total,
+      skipped: skip,
+    }
+  },
+
+  async listVersions(call, { id }) {
+    const versions = await service.listAllVersions(call, id)
+    const items = versions.map((one) => toVersionMessage(id, one))
+    return { $typeName: 'pinfold.platform.libraries.ArtifactVersionList', items }
+  },
+
+  async getArtifactCount(call, request) {
+    const ecosystems = asked(request.ecosystems)
+    const offered = offeredOf(ecosystems)
+    // Without any it is the service that refuses.
+    const counted = ecosystems.length > 0 && offered.length === 0 ? [] : await service.countArtifacts(call, offered)
+    const totals = new Map(counted.map(([ecosystem, total]) => [numbers[ecosystem], total]))
+    return {
+      $typeName: 'pinfold.platform.libraries.GetArtifactCountResponse',
+      counts: ecosystems.map((ecosystem) => ({
+        $typeName: 'pinfold.platform.libraries.GetArtifactCountResponse.Count',
+        ecosystem,
+        totalArtifacts: totals.get(ecosystem) ?? 0,
+      })),
+    }
+  },
+}
+
+/** Each once, in the order given. */
+function asked(ecosystems: readonly EcosystemNumber[]): EcosystemNumber[] {
+  const known: readonly number[] = Object.values(EcosystemNumber)
+  for (const one of ecosystems) {
+    if (one !== EcosystemNumber.UNKNOWN && known.includes(one)) continue
+    throw invalid({ field: 'ecosystems', description: 'must be known values of Ecosystem, other than UNKNOWN' })
+  }
+  return [...new Set(ecosystems)]
+}
+
+/** Those that libraries are offered for. */
+function offeredOf(ecosystems: readonly EcosystemNumber[]): Ecosystem[] {
+  const names = Object.keys(numbers) as Ecosystem[]
+  return ecosystems.flatMap((number) => names.filter((name) => numbers[name] === number))
+}
+
+function toMessage({ uid, name, description, ecosystem, ...artifact }: Artifact): ArtifactMessage {
+  return {
+    $typeName: 'pinfold.platform.libraries.Artifact',
+    id: uid,
+    name,
+    description,
+    ecosystem: numbers[ecosystem],
+    latestVersion: artifact.latestVersion,
+    versionCount: artifact.versionCount,
+    createdAt: timestamp(artifact.createTime),
+    updatedAt: timestamp(artifact.updateTime),
+  }
+}
+
+/** When the ecosystem's own registry published it is not known, and nothing here searches for malware. */
+function toVersionMessage(artifact: string, version: ArtifactVersion): ArtifactVersionMessage {
+  const { name, version: text, description, remediated } = version
+  return {
+    $typeName: 'pinfold.platform.libraries.ArtifactVersion',
+    id: `${artifact}:${text}:${remediated ? 'internal_remediated' : 'internal'}`,
+    name,
+    version: text,
+    description,
+    createdAt: timestamp(version.createTime),
+    updatedAt: timestamp(version.updateTime),
+    sizeBytes: BigInt(version.sizeBytes),
+    sourceType: remediated ? SourceType.INTERNAL_REMEDIATED : SourceType.INTERNAL,
+    malwareScanned: false,
+    malwareMalicious: false,
+  }
+}
