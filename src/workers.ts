@@ -12,6 +12,7 @@ import { writeRegistryEvents } from './domains/events/outbox/registry-events.dut
 import { sweepEvents, sweepSubscriptions } from './domains/events/outbox/retention.duty.ts'
 import { sweepRefusals, writeRefusals } from './domains/events/refusals/refusals.duty.ts'
 import { writeLastSeen } from './domains/iam/identities/last-seen.duty.ts'
+import { sweepSessionsDuty } from './domains/iam/sessions/sessions.duty.ts'
 import { readKeys, rotateKeys } from './domains/iam/signing-keys/signing-keys.duty.ts'
 import { collectBlobs, scheduleCollections } from './domains/registry/blobs/collect-blobs.duty.ts'
 import { readImages } from './domains/registry/images/read-images.duty.ts'
@@ -48,6 +49,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   sweepUsage,
   sweepRefusals,
   sweepAuditLog,
+  sweepSessionsDuty,
   sweepNodes,
 ]
 

@@ -4,11 +4,14 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { NotOurSeal, opensRows, resealRows } from '#db/sealed-rows.ts'
 import { type Db, ident, raw, sql } from '#db/sql.ts'
+import { insertFamily } from '#domains/iam/sessions/refresh-tokens.store.ts'
+import { insertSession } from '#domains/iam/sessions/sessions.store.ts'
+import { insertAttempt } from '#domains/iam/sessions/sign-ins.store.ts'
 import { createSealer, type Sealer } from '#lib/crypto/seal.ts'
 import { type Purpose, type SealedColumn, sealedColumns } from '#lib/crypto/sealed-columns.ts'
 import { ok } from '../support/expect.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
-import { startPinfold } from '../support/pinfold.ts'
+import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 
 const columns = Object.entries(sealedColumns).flatMap(([purpose, some]) =>
   some.map((column: SealedColumn) => ({ ...column, purpose: purpose as Purpose })),
@@ -49,7 +52,26 @@ async function withSecrets() {
     // The second time the one before has been shown, so that it stays good for a while.
     for (let n = 0; n < 2; n++) ok(await pinfold.operator.post(`/events/v2/subscriptions/${uid}:rotateSecret`))
   }
+  await signSomebodyIn(pinfold)
   return { pinfold, closing }
+}
+
+/** Leaves what a sign-in that has begun and one that is finished leave. */
+async function signSomebodyIn({ app }: Pinfold): Promise<void> {
+  const { db, sealer } = app
+  const seal = (purpose: Purpose) => sealer.seal(purpose, Buffer.from(`for ${purpose}`))
+  const [at, text, uid] = ['2026-01-01T00:00:00.000Z', '', `${'a'.repeat(40)}/${'b'.repeat(16)}`]
+  const session = { uid, identityUid: 'a'.repeat(40), kind: 'client' as const, provider: text, organization: text }
+  const times = { createTime: at, lastUsedTime: at, endTime: at, expireTime: at, authTime: 0 }
+  const profile = { name: text, picture: text, email: text, emailVerified: false }
+  const more = { upstreamSid: text, act: {}, profile, granted: new Map(), source: text, userAgent: text }
+  const attempt = { stateHash: 'a', browserHash: 'b', provider: 'c', callback: 'd', asked: '{}', expireTime: at }
+  const family = { sessionUid: uid, familyHash: 'a', currentHash: 'b', previousHash: text, rotatedTime: at }
+  await db.tx(async (tx) => {
+    await insertAttempt(tx, { ...attempt, sealed: seal('sign-in-attempt') })
+    await insertSession(tx, { ...session, ...more, ...times }, { cookieHash: null, idToken: seal('session-id-token') })
+    await insertFamily(tx, { ...family, sealedKey: seal('refresh-token-key') })
+  })
 }
 
 /** The plain text of everything that is sealed; `undefined` for what the key does not open. */

@@ -7,6 +7,7 @@ import { identityProviderType } from './identity-providers/identity-providers.mo
 import { groupInviteType } from './invites/group-invites.model.ts'
 import { roleBindingType } from './roles/role-bindings.model.ts'
 import { roleType } from './roles/roles.model.ts'
+import { sessionType } from './sessions/sessions.model.ts'
 import { termsAcceptanceType } from './terms/terms.model.ts'
 
 export const resources: readonly Resource[] = [
@@ -65,5 +66,7 @@ export const resources: readonly Resource[] = [
     uid: 'group',
     groupDeletion: 'blocks',
   },
+  // It ends with its provider, which has to be gone before.
+  { type: sessionType, table: 'sessions', kinds: [], uid: 'none', groupDeletion: 'apart' },
   { type: termsAcceptanceType, table: 'terms_acceptances', kinds: [], uid: 'none', groupDeletion: 'goes' },
 ]

@@ -11,6 +11,9 @@ export const sealedColumns = {
     { table: 'subscriptions', key: 'uid', column: 'secret' },
     { table: 'subscriptions', key: 'uid', column: 'old_secret' },
   ],
+  'sign-in-attempt': [{ table: 'sign_in_attempts', key: 'state_hash', column: 'sealed' }],
+  'session-id-token': [{ table: 'sessions', key: 'uid', column: 'id_token' }],
+  'refresh-token-key': [{ table: 'refresh_tokens', key: 'session_uid', column: 'sealed_key' }],
   'page-token': [],
 } as const satisfies Record<string, readonly SealedColumn[]>
 

@@ -1,0 +1,18 @@
+import type { Duty } from '#duty.ts'
+import { maxWaiting } from './sessions.model.ts'
+import { sweepSessions } from './sessions.store.ts'
+import { sweepSignIns } from './sign-ins.store.ts'
+
+const batch = 500
+
+/** Forgets sessions that have ended, sign-ins that nobody has finished, and what else has expired around them. */
+export const sweepSessionsDuty: Duty = {
+  name: 'iam.sessions.sweep',
+  everyMs: 60_000,
+  runsOn: 'one node',
+  async run({ clock }, lease) {
+    const now = lease.databaseTime(clock()).toISOString()
+    const sessions = await lease.inBatches((tx) => sweepSessions(tx, now, batch))
+    return { sessions, others: await lease.inBatches((tx) => sweepSignIns(tx, now, batch, maxWaiting)) }
+  },
+}

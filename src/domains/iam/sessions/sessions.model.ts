@@ -1,0 +1,76 @@
+import { kindOf } from '#lib/events/event-body.ts'
+import type { Fields } from '#lib/fields.ts'
+
+/** A browser shows a cookie; a client has an access token, and perhaps a refresh token. */
+export type SessionKind = 'browser' | 'client'
+
+/** What a sign-in provider has said of a person. */
+export type Profile = { name: string; picture: string; email: string; emailVerified: boolean }
+
+/** That somebody is signed in, and as far as what. */
+export type Session = {
+  /** Below the uid of the person. */
+  uid: string
+  identityUid: string
+  kind: SessionKind
+  /** The uid of an organisation's provider, the name of one of the settings, or empty for the operator. */
+  provider: string
+  /** The organisation whose provider vouches for the person, beyond which the session reaches nothing; empty for none. */
+  organization: string
+  /** The `sid` of the provider's own session; empty when it says none. */
+  upstreamSid: string
+  /** Issuer, subject and audience of the ID token. */
+  act: Readonly<Record<string, string>>
+  profile: Profile
+  /** Capability masks by place that the person's external groups add. */
+  granted: ReadonlyMap<string, bigint>
+  /** When the person showed the provider who they are, in seconds since 1970; 0 when it does not say. */
+  authTime: number
+  source: string
+  userAgent: string
+  createTime: string
+  lastUsedTime: string
+  /** When it ends unless it is used before. */
+  endTime: string
+  /** When it ends however much it is used. */
+  expireTime: string
+}
+
+export const sessionType = 'iam.pinfold.dev/Session'
+
+/** A sign-in, and the end of a session with why it came. */
+export const aSignIn = kindOf<Session>('sign-in')
+export const aSessionEnd = kindOf<EndedSession>('session-end')
+export type EndReason = 'signed-out' | 'ended' | 'provider' | 'reused' | 'too-many' | 'deactivated'
+export type EndedSession = { session: Session; reason: EndReason }
+
+export const sessionFields = {
+  uid: { column: 'uid', sort: true },
+} as const satisfies Fields<Session>
+
+const [minute, hour, day] = [60, 60 * 60, 24 * 60 * 60]
+
+/** In seconds: how long a session may be unused, and how long it lasts at most. */
+export const lifetimes = {
+  browser: { idle: 8 * hour, most: 24 * hour },
+  operator: { idle: hour, most: hour },
+  /** With roles of external groups; and of a client without a refresh token. */
+  brief: { idle: hour, most: hour },
+  refreshed: { idle: 30 * day, most: 90 * day },
+} as const
+export type Lifetime = keyof typeof lifetimes
+
+/** How long the provider may take to send a person back, and how long a code for the operator's browser is good. */
+export const attemptSeconds = 10 * minute
+export const consoleCodeSeconds = 5 * minute
+/** How long the predecessor of a refresh token goes on working, for clients that did not get the answer. */
+export const predecessorSeconds = 10
+/** A use is noted when the last one is this old. */
+export const noteUseSeconds = minute
+/** A sign-in of these last seconds is a recent one. */
+export const recentSeconds = 10 * minute
+
+/** How many sessions one person may have; the oldest give way. Of one organisation's provider, they are counted apart. */
+export const maxSessions = 100
+/** How many sign-ins may have begun, and how many logout tokens and codes are remembered. */
+export const maxWaiting = 100_000

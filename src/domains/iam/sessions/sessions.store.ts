@@ -1,0 +1,124 @@
+import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { decodeBits, encodeBits } from '#lib/capability-set.ts'
+import type { Page } from '#lib/lists/paging.ts'
+import type { Profile, Session } from './sessions.model.ts'
+
+type Row = Omit<Session, 'act' | 'profile' | 'granted'> & { act: string; profile: string; granted: string }
+
+const columns = sql`
+  t.uid, t.identity_uid AS "identityUid", t.kind, t.provider, t.organization, t.upstream_sid AS "upstreamSid", t.act,
+  t.profile, t.granted, t.auth_time AS "authTime", t.source, t.user_agent AS "userAgent", t.create_time AS "createTime",
+  t.last_used_time AS "lastUsedTime", t.end_time AS "endTime", t.expire_time AS "expireTime"`
+
+function fromRow({ act, profile, granted, ...row }: Row): Session {
+  const masks = Object.entries(JSON.parse(granted) as Record<string, string>)
+  return {
+    ...row,
+    act: JSON.parse(act) as Record<string, string>,
+    profile: JSON.parse(profile) as Profile,
+    granted: new Map(masks.map(([place, text]) => [place, decodeBits(text) ?? 0n])),
+  }
+}
+
+/** `cookieHash` is null for a client's session, `idToken` where there is none to hint at. */
+export async function insertSession(
+  tx: Tx,
+  session: Session,
+  { cookieHash, idToken }: { cookieHash: string | null; idToken: Uint8Array | null },
+): Promise<void> {
+  const { uid, identityUid, kind, provider, organization, upstreamSid, act, profile, authTime } = session
+  const granted = Object.fromEntries([...session.granted].map(([place, mask]) => [place, encodeBits(mask)]))
+  await tx.run(sql`
+    INSERT INTO sessions (uid, identity_uid, kind, cookie_hash, provider, organization, upstream_sid, act, profile, granted,
+                          id_token, auth_time, source, user_agent, create_time, last_used_time, end_time, expire_time)
+    VALUES (${uid}, ${identityUid}, ${kind}, ${cookieHash}, ${provider}, ${organization}, ${upstreamSid},
+            ${JSON.stringify(act)}, ${JSON.stringify(profile)}, ${JSON.stringify(granted)}, ${idToken}, ${authTime},
+            ${session.source}, ${session.userAgent}, ${session.createTime}, ${session.lastUsedTime}, ${session.endTime},
+            ${session.expireTime})`)
+}
+
+/** The session of this uid, however old it is. */
+export async function findSession(reader: Reader, uid: string): Promise<Session | undefined> {
+  return only(await reader.get<Row>(sql`SELECT ${columns} FROM sessions t WHERE t.uid = ${uid}`))
+}
+
+export async function findByCookie(reader: Reader, cookieHash: string): Promise<Session | undefined> {
+  return only(await reader.get<Row>(sql`SELECT ${columns} FROM sessions t WHERE t.cookie_hash = ${cookieHash}`))
+}
+
+/** The sealed ID token that the session began with. */
+export async function idTokenOf(reader: Reader, uid: string): Promise<Uint8Array | undefined> {
+  const row = await reader.get<{ token: Uint8Array | null }>(sql`
+    SELECT id_token AS token FROM sessions WHERE uid = ${uid}`)
+  return row?.token ?? undefined
+}
+
+/** It has been used: it ends later than it would have. */
+export async function touchSession(tx: Tx, uid: string, usedTime: string, endTime: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE sessions SET last_used_time = ${usedTime}, end_time = ${endTime}
+     WHERE uid = ${uid} AND last_used_time < ${usedTime}`)
+}
+
+/** With its refresh tokens; `false` when it was gone. */
+export async function deleteSession(tx: Tx, uid: string): Promise<boolean> {
+  return (await tx.run(sql`DELETE FROM sessions WHERE uid = ${uid}`)) > 0
+}
+
+/** Those of a person through one organisation's provider, or with an empty one all others; the oldest first. */
+export async function sessionsOf(reader: Reader, identity: string, organization: string): Promise<Session[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM sessions t
+     WHERE t.identity_uid = ${identity} AND t.organization = ${organization}
+     ORDER BY t.create_time, t.uid`)
+  return rows.map(fromRow)
+}
+
+/** Those of a provider: of one of its own sessions, of one of its subjects, or all of them, at most `limit`. */
+export async function sessionsOfProvider(
+  reader: Reader,
+  provider: string,
+  of: { sid?: string; identity?: string },
+  limit: number,
+): Promise<Session[]> {
+  const bySid = of.sid === undefined ? sql`` : sql`AND t.upstream_sid = ${of.sid}`
+  const byIdentity = of.identity === undefined ? sql`` : sql`AND t.identity_uid = ${of.identity}`
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM sessions t WHERE t.provider = ${provider} ${bySid} ${byIdentity} ORDER BY t.uid LIMIT ${limit}`)
+  return rows.map(fromRow)
+}
+
+/** Whose sessions to list: those of a person, of an organisation, or of a person within one. */
+export type SessionPlace = { identity?: string; organization?: string; now: string }
+
+/** One row more than the page has room for, in the order of the uids, of those that have not ended. */
+export async function listSessions(reader: Reader, [place]: readonly SessionPlace[], page: Page): Promise<Session[]> {
+  const { desc } = page.order
+  const after = page.after ? sql`AND t.uid ${desc ? sql`<` : sql`>`} ${page.after.uid}` : sql``
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM sessions t WHERE ${at(place!)} ${after}
+     ORDER BY t.uid ${desc ? sql`DESC` : sql`ASC`} LIMIT ${page.size + 1} OFFSET ${page.skip}`)
+  return rows.map(fromRow)
+}
+
+export async function countSessions(reader: Reader, [place]: readonly SessionPlace[]): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`SELECT count(*) AS total FROM sessions t WHERE ${at(place!)}`)
+  return row!.total
+}
+
+function at({ identity, organization, now }: SessionPlace): Sql {
+  const ofIdentity = identity === undefined ? sql`` : sql`t.identity_uid = ${identity} AND`
+  const ofOrganization = organization === undefined ? sql`` : sql`t.organization = ${organization} AND`
+  return sql`${ofIdentity} ${ofOrganization} t.end_time > ${now}`
+}
+
+/** Removes sessions that have ended, at most `limit`. */
+export async function sweepSessions(tx: Tx, now: string, limit: number): Promise<number> {
+  return tx.run(sql`
+    DELETE FROM sessions WHERE uid IN (
+      SELECT uid FROM sessions WHERE end_time <= ${now} ORDER BY end_time LIMIT ${limit})`)
+}
+
+function only(row: Row | undefined): Session | undefined {
+  return row && fromRow(row)
+}

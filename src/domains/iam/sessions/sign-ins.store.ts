@@ -1,0 +1,84 @@
+// What is kept around a sign-in: attempts, who is known where, logout tokens, and the codes for the operator's browser.
+import { type Reader, sql, type Tx } from '#db/sql.ts'
+
+/** A sign-in that waits for the provider to send the person back. */
+export type Attempt = {
+  stateHash: string
+  /** Of the browser that began it. */
+  browserHash: string
+  provider: string
+  /** The URL that the provider sends the person back to. */
+  callback: string
+  /** The nonce and the PKCE verifier. */
+  sealed: Uint8Array
+  /** JSON: what is done once the person is known. */
+  asked: string
+  expireTime: string
+}
+
+export async function insertAttempt(tx: Tx, attempt: Attempt): Promise<void> {
+  const { stateHash, browserHash, provider, callback, sealed, asked, expireTime } = attempt
+  await tx.run(sql`
+    INSERT INTO sign_in_attempts (state_hash, browser_hash, provider, callback, sealed, asked, expire_time)
+    VALUES (${stateHash}, ${browserHash}, ${provider}, ${callback}, ${sealed}, ${asked}, ${expireTime})`)
+}
+
+/** Takes the attempt away, if this browser began it, so that each is used once. */
+export async function takeAttempt(tx: Tx, stateHash: string, browserHash: string): Promise<Attempt | undefined> {
+  return tx.get(sql`
+    DELETE FROM sign_in_attempts WHERE state_hash = ${stateHash} AND browser_hash = ${browserHash}
+    RETURNING state_hash AS "stateHash", browser_hash AS "browserHash", provider, callback, sealed, asked,
+              expire_time AS "expireTime"`)
+}
+
+/** `true` for a person who has not signed in with a provider of the organisation before. */
+export async function notePerson(tx: Tx, organization: string, identity: string, now: string): Promise<boolean> {
+  const rows = await tx.run(sql`
+    INSERT INTO organization_people (organization, identity_uid, create_time) VALUES (${organization}, ${identity}, ${now})
+        ON CONFLICT (organization, identity_uid) DO NOTHING`)
+  return rows > 0
+}
+
+/** `false` when the provider's token was taken before. */
+export async function noteLogout(tx: Tx, provider: string, jtiHash: string, expireTime: string): Promise<boolean> {
+  const rows = await tx.run(sql`
+    INSERT INTO logout_tokens (provider, jti_hash, expire_time) VALUES (${provider}, ${jtiHash}, ${expireTime})
+        ON CONFLICT (provider, jti_hash) DO NOTHING`)
+  return rows > 0
+}
+
+export async function insertConsoleCode(tx: Tx, codeHash: string, expireTime: string): Promise<void> {
+  await tx.run(sql`INSERT INTO console_codes (code_hash, expire_time) VALUES (${codeHash}, ${expireTime})`)
+}
+
+/** Takes the code away; `false` when there is none that is good. */
+export async function takeConsoleCode(tx: Tx, codeHash: string, now: string): Promise<boolean> {
+  const taken = await tx.get<{ expireTime: string }>(sql`
+    DELETE FROM console_codes WHERE code_hash = ${codeHash} RETURNING expire_time AS "expireTime"`)
+  return taken !== undefined && taken.expireTime > now
+}
+
+/** The organisation whose provider alone vouches for the person; empty for others, `undefined` for nobody. */
+export async function vouchedBy(reader: Reader, identity: string): Promise<string | undefined> {
+  const row = await reader.get<{ by: string }>(sql`SELECT vouched_by AS "by" FROM identities WHERE uid = ${identity}`)
+  return row?.by
+}
+
+export async function setVouchedBy(tx: Tx, identity: string, organization: string): Promise<void> {
+  await tx.run(sql`UPDATE identities SET vouched_by = ${organization} WHERE uid = ${identity}`)
+}
+
+/** Removes what is over, at most `limit` of each, and of what waits the oldest above `most`. */
+export async function sweepSignIns(tx: Tx, now: string, limit: number, most: number): Promise<number> {
+  const codes = await tx.run(sql`DELETE FROM console_codes WHERE expire_time <= ${now}`)
+  const logouts = await tx.run(sql`
+    DELETE FROM logout_tokens WHERE (provider, jti_hash) IN (
+      SELECT provider, jti_hash FROM logout_tokens WHERE expire_time <= ${now} ORDER BY expire_time LIMIT ${limit})`)
+  const attempts = await tx.run(sql`
+    DELETE FROM sign_in_attempts WHERE state_hash IN (
+      SELECT state_hash FROM sign_in_attempts WHERE expire_time <= ${now} ORDER BY expire_time LIMIT ${limit})`)
+  const above = await tx.run(sql`
+    DELETE FROM sign_in_attempts WHERE state_hash IN (
+      SELECT state_hash FROM sign_in_attempts ORDER BY expire_time DESC LIMIT ${limit} OFFSET ${most})`)
+  return codes + logouts + attempts + above
+}
