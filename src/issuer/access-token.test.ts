@@ -60,8 +60,10 @@ test('what is signed is what is read', async () => {
     issuedAt: start / 1000,
     expiry: start / 1000 + 3600,
     narrowing,
+    narrowed: true,
   })
-  assert.equal((await verify(await sign())).narrowing, undefined)
+  assert.equal((await verify(await sign({ narrowing, whole: true }))).narrowed, false)
+  assert.partialDeepStrictEqual(await verify(await sign()), { narrowing: undefined, narrowed: false })
 })
 
 test('a token says what it is for, is unlike any other, and spells capabilities as the contract does', async () => {
@@ -71,7 +73,7 @@ test('a token says what it is for, is unlike any other, and spells capabilities 
   const { jti, ...claims } = decodeJwt(token)
   const times = { iat: start / 1000, exp: start / 1000 + 3600 }
   const cap = { [group]: 'AAAAAAAAADIAAAAAAAAACA==' }
-  assert.deepEqual(claims, { iss: issuer, sub: subject, aud: audience, ...times, cap })
+  assert.deepEqual(claims, { iss: issuer, sub: subject, aud: audience, ...times, cap, narrowed: true })
   assert.notEqual(decodeJwt(await sign()).jti, jti)
 })
 

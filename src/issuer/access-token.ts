@@ -22,6 +22,8 @@ export type AccessToken = {
   expiry: number
   /** Capability masks by place; absent when the token does not narrow what its subject may do. */
   narrowing: ReadonlyMap<string, bigint> | undefined
+  /** Somebody has asked for a token that may do less than its subject. */
+  narrowed: boolean
   /** The claims of the outside token that it was exchanged for: issuer, subject and audience. */
   act?: object
   /** Of a token that the registry's token endpoint made: the repositories and actions it is good for. */
@@ -50,6 +52,8 @@ export type TokenInput = {
   lifetime?: number
   /** Capability masks by place, when the token is to allow less than its subject may do. */
   narrowing?: ReadonlyMap<string, bigint> | undefined
+  /** The narrowing is only what its subject is bound to now, and was not asked for. */
+  whole?: boolean
   /** Further claims, such as `act`. */
   claims?: Record<string, unknown>
   /** Makes it a token of the registry's token endpoint, good for these repositories only. */
@@ -60,10 +64,14 @@ export type TokenInput = {
 export async function signAccessToken(keyring: Keyring, input: TokenInput): Promise<string> {
   const { kid, alg, key } = keyring.signer()
   const issuedAt = Math.floor(input.now.getTime() / 1000)
-  const { narrowing } = input
+  const { narrowing, whole } = input
   const cap = narrowing && Object.fromEntries([...narrowing].map(([place, mask]) => [place, encodeBits(mask)]))
   const access = input.access?.map((one) => ({ type: 'repository', ...one }))
-  return new SignJWT({ ...input.claims, ...(cap ? { cap } : {}), ...(access ? { access } : {}) })
+  return new SignJWT({
+    ...input.claims,
+    ...(cap ? { cap, ...(!whole && { narrowed: true }) } : {}),
+    ...(access ? { access } : {}),
+  })
     .setProtectedHeader({ alg, kid, typ: access ? registryTokenType : 'at+jwt' })
     .setIssuer(input.issuer)
     .setSubject(input.subject)
@@ -145,6 +153,7 @@ async function verify(keyring: Keyring, expected: Expected, token: string, now: 
       issuedAt: payload.iat!,
       expiry: payload.exp!,
       narrowing: payload.cap === undefined ? undefined : readNarrowing(payload.cap),
+      narrowed: payload.narrowed === true,
       ...(payload.act instanceof Object && { act: payload.act }),
       ...(ofRegistry && { access: readAccess(payload.access) }),
     }

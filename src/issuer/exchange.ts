@@ -59,6 +59,7 @@ export async function exchange({ app, issuer, source }: Issuing, input: Exchange
       audience: audiences.length === 1 ? audiences[0]! : audiences,
       now,
       narrowing,
+      whole: input.scopes.length === 0 && kept === undefined,
       claims: { act: { iss: token.issuer, sub: token.subject, aud: token.audience } },
     })
   const listing = narrow(uid, grants, input.scopes, kept)

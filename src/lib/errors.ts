@@ -38,6 +38,10 @@ export const reasons = {
     code: 'RESOURCE_EXHAUSTED',
     doc: 'a limit of the organisation; the metadata has `quota`, `used` and `limit`',
   },
+  NARROWED_TOKEN: {
+    code: 'PERMISSION_DENIED',
+    doc: 'the token was narrowed by scopes or capabilities, and this takes one that was not',
+  },
   TERMS_NOT_ACCEPTED: { code: 'FAILED_PRECONDITION', doc: 'the organisation has to accept the terms first' },
   TOO_MANY_PENDING_BINDINGS: {
     code: 'RESOURCE_EXHAUSTED',

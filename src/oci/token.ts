@@ -37,6 +37,7 @@ export async function issueToken(visit: Visit): Promise<void> {
     now,
     lifetime,
     narrowing: call.caller.token?.narrowing,
+    whole: call.caller.token?.narrowed === false,
     access,
   })
   const body = { token, access_token: token, expires_in: lifetime, issued_at: now.toISOString() }

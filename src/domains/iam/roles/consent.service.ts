@@ -63,6 +63,7 @@ export async function listPendingBindings(call: Call, query: ListQuery<object>):
 
 /** With it all that waits for the caller in its organisation; their uids. What was accepted before stays so. */
 export async function acceptPendingBinding(call: Call, uid: string): Promise<string[]> {
+  requireWholeToken(call)
   const accepted = await call.app.db.tx(async (tx) => {
     await requireOwn(tx, call, uid)
     return joinOrganization(tx, call, rootOf(uid), call.caller.uid)
@@ -74,6 +75,7 @@ export async function acceptPendingBinding(call: Call, uid: string): Promise<str
 
 /** Deletes it. The organisation is told that, and nothing about where the person is or how they sign in. */
 export async function refusePendingBinding(call: Call, uid: string): Promise<void> {
+  requireWholeToken(call)
   await call.app.db.tx(async (tx) => {
     const binding = await requireOwn(tx, call, uid)
     if (binding.accepted) throw notFound(roleBindingType, uid)
@@ -84,6 +86,14 @@ export async function refusePendingBinding(call: Call, uid: string): Promise<voi
     await emit(tx, untold, 'iam.rolebindings.deleted', event)
   })
   call.log.info('role binding refused', { uid })
+}
+
+/** Whoever was handed a token that may do less than the person must not make them able to do more. */
+function requireWholeToken({ caller }: Call): void {
+  if (!caller.token?.narrowed) return
+  throw new AppError('PERMISSION_DENIED', 'a token narrowed by scopes or capabilities may not answer for the person', {
+    reason: 'NARROWED_TOKEN',
+  })
 }
 
 /** Bindings of others, and those that are not there, get the same answer. */

@@ -1,0 +1,83 @@
+// Which tokens answer for a person: those that stand for all the person is, and none that was made to do less.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { personUid } from '#domains/iam/identities/people.ts'
+import { PendingBindingsService } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
+import { type Scene, startExchange } from '../support/exchange.ts'
+import { assertDenied, assertError, ok } from '../support/expect.ts'
+import { grpcClientOf } from '../support/grpc.ts'
+import { type Client, type Json, roleUids } from '../support/pinfold.ts'
+
+const pending = '/control/v1/pendingBindings'
+const bindings = '/iam/v2/roleBindings'
+const audience = 'client-id-of-pinfold'
+const peopleIssuers: { issuer: string; audience: string }[] = []
+let scene: Scene
+let made = 0
+
+before(async () => {
+  scene = await startExchange({ peopleIssuers })
+  peopleIssuers.push({ issuer: scene.issuer.url, audience })
+})
+after(() => scene[Symbol.asyncDispose]())
+
+/** Somebody who has accepted one organisation, with what narrows their tokens, and whom another one has bound. */
+async function asked() {
+  const { issuer, pinfold } = scene
+  const sub = `jane-${made++}`
+  const signIn = await issuer.token({ sub, aud: audience })
+  ok(await pinfold.withToken(signIn).post('/auth/v1/register', {}))
+  const uid = personUid(issuer.url, sub)
+  const home = await pinfold.seed.group()
+  await pinfold.seed.binding(home.uid, uid, roleUids.viewer)
+  const elsewhere = await pinfold.seed.group()
+  const owner = await pinfold.as((await pinfold.seed.member(elsewhere.uid, roleUids.owner)).uid)
+  const binding = ok(await owner.post(`${bindings}/${elsewhere.uid}`, { identityUid: uid, roleUid: roleUids.owner }))
+  const exchanged = async (narrowing: Json) => pinfold.withToken(ok(await scene.exchange(signIn, narrowing)).token)
+  return { home, elsewhere, binding: binding.uid as string, exchanged }
+}
+const accept = (client: Client, uid: string) => client.post(`${pending}/${uid}:accept`)
+const refuse = (client: Client, uid: string) => client.post(`${pending}/${uid}:refuse`)
+function assertNarrowed(answer: Parameters<typeof assertError>[0]): void {
+  assertError(answer, 403, 7, 'NARROWED_TOKEN')
+  assert.match(answer.body.message, /narrowed by scopes or capabilities/)
+}
+
+test('a token of an exchange that named scopes or capabilities accepts and refuses nothing', async () => {
+  const { home, elsewhere, binding, exchanged } = await asked()
+  for (const narrowing of [{ scopes: home.uid }, { cap: 'repo.list' }, { scopes: home.uid, cap: 'groups.list' }]) {
+    const client = await exchanged(narrowing)
+    assertNarrowed(await accept(client, binding))
+    assertNarrowed(await refuse(client, binding))
+    // Nor does it learn what is there.
+    assertNarrowed(await accept(client, `${elsewhere.uid}/0123456789abcdef`))
+    using grpc = grpcClientOf(scene.pinfold, PendingBindingsService, client.token)
+    await assert.rejects(grpc.acceptPendingBinding({ uid: binding }), /narrowed by scopes or capabilities/)
+  }
+  const whole = await exchanged({})
+  assertDenied(await whole.get(`/iam/v2/groups/${elsewhere.uid}`))
+  assert.equal(ok(await whole.get(pending)).totalCount, '1')
+})
+
+test('a token of an exchange that named neither accepts and refuses, also of somebody who is bound nowhere', async () => {
+  const { elsewhere, binding, exchanged } = await asked()
+  assert.deepEqual(ok(await accept(await exchanged({}), binding)).acceptedUids, [binding])
+  ok(await (await exchanged({})).get(`/iam/v2/groups/${elsewhere.uid}`))
+
+  const other = await asked()
+  const { roleBindings } = ok(await scene.pinfold.operator.get(`${bindings}?group=${other.home.uid}`))
+  for (const { uid } of roleBindings) await scene.pinfold.operator.delete(`${bindings}/${uid}`)
+  const bare = await other.exchanged({})
+  assertNarrowed(await refuse(await other.exchanged({ cap: 'repo.list' }), other.binding))
+  assert.equal((await refuse(bare, other.binding)).status, 200)
+})
+
+test('a token that is signed with less than its subject may was narrowed, unless it is said to be whole', async () => {
+  const { pinfold } = scene
+  const { uid } = await pinfold.seed.person()
+  const group = await pinfold.seed.group()
+  const owner = await pinfold.as((await pinfold.seed.member(group.uid, roleUids.owner)).uid)
+  const made = ok(await owner.post(`${bindings}/${group.uid}`, { identityUid: uid, roleUid: roleUids.viewer }))
+  assertNarrowed(await accept(await pinfold.as(uid, { cap: { '/': [] } }), made.uid))
+  ok(await accept(await pinfold.as(uid), made.uid))
+})
