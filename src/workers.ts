@@ -2,6 +2,7 @@
 // and what one node at a time may run waits for its lease. Nothing else has timers for duties.
 import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
+import { setInterval } from 'node:timers/promises'
 import type { App } from './app.ts'
 import { version } from './config.ts'
 import { createLeases, type LastRun, type Lease, LeaseLost, type Leases } from './db/leases.ts'
@@ -70,6 +71,8 @@ export type WorkersOptions = {
   duties?: readonly (Duty | LongDuty)[]
   /** Of a process that serves: what clients call it, and where it listens. */
   server?: { url: string; localUrl: string }
+  /** Asked once the others can see this node, and before it does anything. What it throws ends the start. */
+  mayServe?: () => Promise<void>
   monotonic?: () => number
   /** The wait before a duty that has failed runs again, doubled each time until it is the duty's period. */
   retryMs?: number
@@ -77,7 +80,7 @@ export type WorkersOptions = {
 
 /** Starts the duties. Resolves once each has been started, not once it has run. */
 export async function startWorkers(app: App, options: WorkersOptions = {}): Promise<Workers> {
-  const { server, monotonic = () => performance.now(), retryMs = 1000 } = options
+  const { server, mayServe, monotonic = () => performance.now(), retryMs = 1000 } = options
   const list = options.duties ?? duties
   const node = randomBytes(8).toString('hex')
   const stop = new AbortController()
@@ -112,6 +115,7 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
   for (const duty of [beat, ...repeated]) {
     runners.set(duty.name, createRunner(app, duty, { leases, retryMs, monotonic, signal: stop.signal }))
   }
+  if (mayServe) await askWhileThere(leases, app.config.leaseMs / 4, mayServe)
   // First of all, so that the node is there before it has anything.
   await runners.get(beat.name)!.first()
   for (const { duty, first } of runners.values()) if (duty.runsOn === 'every node' && duty !== beat) void first()
@@ -128,6 +132,24 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
       for (const name of runners.keys()) showLease(name)
     },
   }
+}
+
+/** What the answer takes may be longer than others wait for a sign of life. */
+async function askWhileThere(leases: Leases, everyMs: number, ask: () => Promise<void>): Promise<void> {
+  await leases.announce()
+  const asked = new AbortController()
+  const announcing = (async () => {
+    for await (const _ of setInterval(everyMs, undefined, { signal: asked.signal })) await leases.announce()
+  })().catch(() => {}) // Either it has been asked, or the database is away, which whoever asks it finds out.
+  const refused = await ask().then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  )
+  asked.abort()
+  await announcing
+  if (!refused) return
+  await leases.release().catch(() => {})
+  throw refused.error
 }
 
 type Runner = {

@@ -13,6 +13,8 @@ export type OnePortOptions = http.ServerOptions & {
   /** How long a client may take to send a whole request, in milliseconds, unless its path is that of an upload. */
   requestTimeout: number
   isUpload: (path: string) => boolean
+  /** Until it says so, connections are closed as they come. */
+  isOpen?: () => boolean
   onRequest: http.RequestListener
   onHttp2: (socket: Socket) => void
 }
@@ -25,7 +27,8 @@ export type OnePort = {
   drain(graceMs: number): Promise<void>
 }
 
-export function createOnePort({ onRequest, onHttp2, isUpload, requestTimeout, ...options }: OnePortOptions): OnePort {
+export function createOnePort(given: OnePortOptions): OnePort {
+  const { isOpen = () => true, onRequest, onHttp2, isUpload, requestTimeout, ...options } = given
   const open = new Set<Socket>()
   const undecided = new Set<Socket>()
   const bodies = limitBodies(requestTimeout, isUpload)
@@ -40,6 +43,7 @@ export function createOnePort({ onRequest, onHttp2, isUpload, requestTimeout, ..
   const [onHttp1] = server.listeners('connection') as ((socket: Socket) => void)[]
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
+    if (!isOpen()) return socket.destroy()
     open.add(socket)
     undecided.add(socket)
     socket.once('close', () => {

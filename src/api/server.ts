@@ -25,6 +25,8 @@ export type Server = {
   port: number
   /** Where the metrics are, when they have an address of their own. */
   metricsUrl: string | undefined
+  /** Nobody is answered before. */
+  open(): void
   /** Stops accepting, lets requests in flight finish for at most the configured time, then closes what is left. */
   close(): Promise<void>
 }
@@ -52,11 +54,19 @@ function hostOf(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-/** Listens for REST and gRPC on one port; resolves once it serves. */
+/** The same as `bindServer`, open from the start. */
 export async function startServer(app: App): Promise<Server> {
+  const server = await bindServer(app)
+  server.open()
+  return server
+}
+
+/** Takes the one port for REST and gRPC, so that it is known what it is called; it serves once it is opened. */
+export async function bindServer(app: App): Promise<Server> {
   const { config } = app
   const endpoints = buildEndpoints(services)
   checkGuarded(app, endpoints)
+  let isOpen = false
   let onRequest: Parameters<typeof createOnePort>[0]['onRequest'] = (_req, res) => res.destroy()
   let accept: Parameters<typeof createOnePort>[0]['onHttp2'] = (socket) => socket.destroy()
 
@@ -71,6 +81,7 @@ export async function startServer(app: App): Promise<Server> {
     isUpload: (target) => /^\/v2\/[^?]*\/blobs\/uploads\/[^/?]*(?:\?|$)/.test(target),
     keepAliveTimeout: config.keepAliveTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, config.headersTimeoutMs),
+    isOpen: () => isOpen,
     onRequest: (req, res) => onRequest(req, res),
     onHttp2: (socket) => accept(socket),
   })
@@ -110,6 +121,9 @@ export async function startServer(app: App): Promise<Server> {
     localUrl,
     port,
     metricsUrl: metrics?.url,
+    open() {
+      isOpen = true
+    },
     async close() {
       edge.closing.abort(unavailable('the server is stopping'))
       grpc.drain(config.drainMs)

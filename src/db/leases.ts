@@ -40,6 +40,8 @@ export type Leases = {
   everyNode: Lease
   /** `undefined` while another node has it. */
   find(name: string): Lease | undefined
+  /** Says that this node is there, and takes nothing. */
+  announce(): Promise<void>
   /** Says that this node is there, renews what it has, and takes what nobody has; answers with what is new. */
   look(): Promise<Taken[]>
   /** Notes a run; does nothing when the lease is another node's. */
@@ -113,6 +115,7 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
     everyNode: leaseOf('', 0, (work, txOptions) => db.tx(work, txOptions)),
     find: (name) => held.get(name),
 
+    announce: beat,
     async look() {
       await beat()
       const rows = await rowsOf(db, names)

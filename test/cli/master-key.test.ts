@@ -4,12 +4,28 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { clientOf, onPostgres } from '../support/pinfold.ts'
-import { type Env, makePlace, type Place, run, startProcess, tokenOf } from '../support/process.ts'
+import {
+  type Env,
+  freeAddress,
+  makePlace,
+  type Place,
+  run,
+  startProcess,
+  tokenOf,
+  type Where,
+} from '../support/process.ts'
 
 const newKey = () => randomBytes(32).toString('hex')
 const keyFile = ({ data }: Place) => join(data, 'master.key')
 const onFiles = { skip: onPostgres && 'the key is in the environment' }
+const onePostgres = { skip: !onPostgres && 'one server' }
+/** Of the servers that have shown themselves. */
+const urlsOf = async (place: Place): Promise<string[]> => {
+  const { rows } = await place.query(`SELECT url FROM ${place.schema}.nodes ORDER BY url`)
+  return rows.map(({ url }) => url)
+}
 const refusal = async (place: Place, env: Env, ...args: string[]) => {
   const { code, stdout, stderr } = await run([...args, ...place.args], { env })
   assert.deepEqual([code === 0, stdout], [false, ''], stderr)
@@ -126,7 +142,7 @@ test('a database of before is known by what its key opens', onFiles, async () =>
   await opens(place, {}, before)
 })
 
-test('with PostgreSQL no key is replaced while a server is there', { skip: !onPostgres && 'one server' }, async () => {
+test('with PostgreSQL no key is replaced while a server is there', onePostgres, async () => {
   await using place = await makePlace()
   const env = { ...place.env, PINFOLD_LEASE_MS: '400' }
   const both = { ...env, PINFOLD_MASTER_KEY_NEW: newKey() }
@@ -139,16 +155,95 @@ test('with PostgreSQL no key is replaced while a server is there', { skip: !onPo
   assert.equal(code, 0, stderr)
 })
 
-test('servers that share a database have one URL', { skip: !onPostgres && 'one server' }, async () => {
+/** Asks all the time whether somebody answers there, until it is aborted; resolves with what was answered first. */
+async function firstAnswer(address: string, signal: AbortSignal): Promise<number | undefined> {
+  while (!signal.aborted) {
+    const answer = await fetch(`http://${address}/healthz`).catch(() => undefined)
+    if (answer) return answer.status
+    await sleep(1)
+  }
+  return undefined
+}
+/** A server that is about to refuse; rejects with the reason, after nobody was answered. */
+async function refuses(
+  place: Where,
+  args: string[],
+  meanwhile: () => Promise<unknown> = async () => {},
+): Promise<void> {
+  const listen = await freeAddress()
+  const over = new AbortController()
+  const answered = firstAnswer(listen, over.signal)
+  const started = startProcess(place, { args, listen })
+  try {
+    await Promise.all([started, meanwhile()])
+  } finally {
+    over.abort()
+    assert.equal(await answered, undefined, 'somebody was answered')
+  }
+}
+
+test('servers that share a database have one URL, and one with another answers nobody', onePostgres, async () => {
   await using place = await makePlace()
-  const own = { ...place, env: { ...place.env, PINFOLD_LEASE_MS: '400' } }
+  const own = { ...place, env: { ...place.env, PINFOLD_LEASE_MS: '1600' } }
   await using first = await startProcess(own, { args: ['--url', 'https://one.example.com'] })
-  const other = { args: ['--url', 'https://two.example.com'] }
-  await assert.rejects(startProcess(own, other), /uses this database as https:\/\/one\.example\.com/)
+  const other = ['--url', 'https://two.example.com']
+  await assert.rejects(refuses(own, other), /uses this database as https:\/\/one\.example\.com/)
+  assert.deepEqual(await urlsOf(place), ['https://one.example.com'], 'what is refused leaves no sign of life behind')
   {
     await using _same = await startProcess(own, { args: ['--url', 'https://one.example.com'] })
   }
   first.kill('SIGKILL')
   await first.exited
-  await using _second = await startProcess(own, other)
+  await using _second = await startProcess(own, { args: other })
+})
+
+test('a server shows itself before it looks at the master key, and answers after', onePostgres, async () => {
+  await using place = await makePlace()
+  const own = { ...place, env: { ...place.env, PINFOLD_LEASE_MS: '1600' } }
+  await served(own)
+  // Left behind by one that was killed, so the next one waits for a sign of life of it.
+  await place.query(`INSERT INTO ${place.schema}.nodes (id, version, url, local_url, start_time, beat_time, beat, clock_offset_ms)
+    VALUES ('gone', '1', 'https://gone.example.com', '', '', '9999', 1, 0)`)
+  const replaced = async () => {
+    while ((await urlsOf(place)).length < 2) await sleep(10)
+    await place.query(`UPDATE ${place.schema}.facts SET value = 'another' WHERE name = 'master_key'`)
+  }
+  await assert.rejects(refuses(own, [], replaced), /the master key was replaced while the server started/)
+  assert.deepEqual(await urlsOf(place), ['https://gone.example.com'])
+})
+
+test('a server that comes while a key is replaced is not taken for one that was there', onePostgres, async () => {
+  await using place = await makePlace()
+  const own = { ...place, env: { ...place.env, PINFOLD_LEASE_MS: '400' } }
+  const before = await served(own)
+  const nodes = `${place.schema}.nodes`
+  const alone = async () => {
+    const client = await place.connect()
+    await client.query('BEGIN')
+    return client
+  }
+  const lock = `LOCK TABLE ${nodes} IN ACCESS EXCLUSIVE MODE`
+  const waiting = async (count: number) => {
+    const counted = `SELECT count(*)::int AS n FROM pg_locks WHERE NOT granted AND relation = '${nodes}'::regclass`
+    while ((await place.query(counted)).rows[0].n < count) await sleep(5)
+  }
+  // The command looks at the servers more than once. The first look sees none, any later one a server that has come.
+  const [first, second] = [await alone(), await alone()]
+  await first.query(lock)
+  const both = { ...own.env, PINFOLD_MASTER_KEY_NEW: newKey() }
+  const rotation = run(['keys', 'rotate-master', ...place.args], { env: both })
+  await waiting(1)
+  const locked = second.query(lock)
+  await waiting(2)
+  await first.query('COMMIT')
+  await locked
+  await second.query(`INSERT INTO ${nodes} (id, version, url, local_url, start_time, beat_time, beat, clock_offset_ms)
+    VALUES ('new', '1', 'https://new.example.com', '', '', '9999', 1, 0)`)
+  await second.query('COMMIT')
+  const { code, stderr } = await rotation
+  assert.match(stderr, /a server has started to use the database, as https:\/\/new\.example\.com/)
+  assert.notEqual(code, 0)
+  await Promise.all([first.end(), second.end()])
+  await place.query(`DELETE FROM ${nodes}`)
+  await opens(own, own.env, before)
 })

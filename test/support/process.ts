@@ -26,14 +26,22 @@ export async function makePlace() {
     ? `${server}${server.includes('?') ? '&' : '?'}schema=${schema}&application_name=${schema}`
     : ''
   const env: Env = server ? { PINFOLD_MASTER_KEY: randomBytes(32).toString('hex') } : {}
-  const query = async (text: string, values: unknown[] = []) => {
+  const connect = async () => {
     const client = new pg.Client({ connectionString: server! })
     await client.connect()
+    return client
+  }
+  const query = async (text: string, values: unknown[] = []) => {
+    const client = await connect()
     return client.query(text, values).finally(() => client.end())
   }
   return {
     data,
     database,
+    /** On PostgreSQL: where its tables are, and ways to them that are none of the program's. */
+    schema,
+    query,
+    connect,
     env,
     args: ['--data', data, ...(server ? ['--database', database] : [])],
     /** Resolves when PostgreSQL has noticed that a killed process is gone, and has ended what it was doing for it. */

@@ -50,9 +50,10 @@ it again, or start the server, which takes the key that fits.`,
 
 /** In one transaction, with the fingerprint by which the key that fits is known; answers with how many values. */
 async function reseal(db: Db, { leaseMs }: Config, from: Sealer, to: Sealer): Promise<number> {
+  // First of all: whoever comes while the others are watched is not one of those that were there and are silent.
+  const still = new Map((await listNodes(db)).map(({ id, beat }) => [id, beat]))
   const alive = db.shared ? await livingNode(db, () => true, leaseMs) : undefined
   if (alive) throw busy(`a server uses the database, as ${alive.url}`)
-  const still = new Map((await listNodes(db)).map(({ id, beat }) => [id, beat]))
   return db.tx(
     async (tx) => {
       await holdNodes(tx, db.engine)

@@ -23,7 +23,7 @@ Every setting that has no option here is an environment variable; see pinfold co
   ],
   async run(terminal, options) {
     const config = configOf(terminal.env, options)
-    const [{ createApp }, { startServer }, { startWorkers }, { fillDemo }] = await Promise.all([
+    const [{ createApp }, { bindServer }, { startWorkers }, { fillDemo }] = await Promise.all([
       import('#create-app.ts'),
       import('#api/server.ts'),
       import('#workers.ts'),
@@ -34,24 +34,20 @@ Every setting that has no option here is an environment variable; see pinfold co
     const app = await createApp(config)
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
     const isFirst = (await readFact(app.db, 'url')) === undefined
-    const server = await startServer(app).catch((error: unknown) => {
+    const server = await bindServer(app).catch((error: unknown) => {
       throw explain(error, config.listen)
     })
-    await checkNeighbours(app, server).catch(async (error: unknown) => {
-      await server.close()
-      throw error
-    })
-    const workers = await startWorkers(app, { server })
-    // Now that others can see this server: the key may have been replaced until then, and no longer.
-    if ((await readFact(app.db, 'master_key')) !== app.sealer.fingerprint) {
-      await server.close()
-      await workers.close()
-      throw new Error('the master key was replaced while the server started; start it with the new one')
-    }
+    const workers = await startWorkers(app, { server, mayServe: () => checkPlace(app, server) }).catch(
+      async (error: unknown) => {
+        await server.close()
+        throw error
+      },
+    )
     await app.db.tx(async (tx) => {
       await writeFact(tx, 'url', server.url)
       await writeFact(tx, 'local_url', server.localUrl)
     })
+    server.open()
     const filled = options.demo === true && (await fillDemo(app, server))
     if (options.demo && !filled) terminal.say('pinfold: there are organisations already, so the demo was not added')
     // Whoever reads the next line may ask at once.
@@ -78,13 +74,21 @@ function stayAlone({ database, data }: Config): Disposable {
   return { [Symbol.dispose]: () => lock.release() }
 }
 
-/** Tokens name the URL, so servers that share a database have the same; it may change when no other one is there. */
-async function checkNeighbours({ db, config }: App, { url }: Server): Promise<void> {
+/**
+ * Throws unless the server fits the others and the database. Others can see it by then, so whoever starts later, or
+ * replaces the master key, finds it there.
+ */
+async function checkPlace({ db, config, sealer }: App, { url }: Server): Promise<void> {
+  // Tokens name the URL, so servers that share a database have the same; it may change when no other one is there.
   const other = db.shared ? await livingNode(db, (node) => node.url !== url, config.leaseMs) : undefined
-  if (!other) return
-  throw new Error(
-    `another server uses this database as ${other.url}, and this one would be ${url}; give both the same PINFOLD_URL, or stop the other one first`,
-  )
+  if (other) {
+    throw new Error(
+      `another server uses this database as ${other.url}, and this one would be ${url}; give both the same PINFOLD_URL, or stop the other one first`,
+    )
+  }
+  if ((await readFact(db, 'master_key')) !== sealer.fingerprint) {
+    throw new Error('the master key was replaced while the server started; start it with the new one')
+  }
 }
 
 const problems: Record<string, string> = {
