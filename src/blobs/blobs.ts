@@ -13,6 +13,8 @@ export type Blobs = {
   keep(part: string, digest: string): Promise<string>
   /** Rejects with ContentMissing when there is nothing. */
   read(location: string): Promise<Content>
+  /** Whether there is something, as far as can be told without reading it. */
+  has(location: string): Promise<boolean>
   /** Does nothing when it is gone already. */
   remove(location: string): Promise<void>
   /** The id of the store, which `list` leaves out; `undefined` when it has none. */

@@ -77,6 +77,8 @@ export async function openDisk(folder: string): Promise<Blobs> {
       }
     },
 
+    has: async (location) => (await stat(join(folder, location)).catch(ignore('ENOENT'))) !== undefined,
+
     remove: (location) => rm(join(folder, location), { force: true }),
 
     readId: () => readIdOf(folder),

@@ -1,10 +1,9 @@
 // May the visitor do this here? Decided live for each request, before anything of the repository is looked at.
 import type { EventTable } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
-import { createGroup } from '#domains/iam/groups/groups.service.ts'
 import { freeTags, isFree } from '#domains/registry/repos/public-images.service.ts'
 import type { Found, RepoRef } from '#domains/registry/repos/repos.model.ts'
-import { createRepo } from '#domains/registry/repos/repos.service.ts'
+import { checkRepoBelow, createRepoBelow } from '#domains/registry/repos/repos.service.ts'
 import { AppError } from '#lib/errors.ts'
 import { isRepoPath } from '#lib/oci-names.ts'
 import { top } from '#lib/uid.ts'
@@ -35,13 +34,34 @@ const creation = { folder: numbers('groups.create'), repo: numbers('repo.create'
 
 /**
  * The repo that the request is about, if the visitor may. Throws DENIED to whoever may not, whether or not there is such a
- * repo, NAME_UNKNOWN to whoever may, UNAUTHORIZED with a challenge when another token could. `push` makes what is missing.
+ * repo, NAME_UNKNOWN to whoever may, UNAUTHORIZED with a challenge when another token could.
  */
-export async function allow(
-  visit: Visit,
-  action: Action,
-  what: { tag?: string; digest?: string } = {},
-): Promise<RepoRef> {
+export async function allow(visit: Visit, action: Action, what: What = {}): Promise<RepoRef> {
+  const { repo } = await decide(visit, action, what)
+  if (!repo) throw unknown(visit)
+  return repo
+}
+
+/**
+ * Where a push goes. `uid` is that of the repo or, while there is none, of the group below which `made` makes it, with the
+ * folders that are missing. That is best left until nothing else speaks against the push.
+ */
+export type Target = { uid: string; repo: RepoRef | undefined; made(): Promise<RepoRef> }
+
+/** The same for what may begin a repo: a missing one throws only where the visitor may not make it. */
+export async function allowPush(visit: Visit): Promise<Target> {
+  const found = await decide(visit, 'push', {})
+  const { repo } = found
+  if (repo) return { uid: repo.uid, repo, made: async () => repo }
+  await checkMake(visit, found)
+  let made: Promise<RepoRef> | undefined
+  return { uid: found.group, repo, made: () => (made ??= make(visit, found)) }
+}
+
+type What = { tag?: string; digest?: string }
+
+/** What is at the path, for a visitor who may do this there; throws as `allow` does otherwise. */
+async function decide(visit: Visit, action: Action, what: What): Promise<Found> {
   const { needs, token } = actions[action]
   const found = await find(visit)
   if (!(await holds(visit, found, needs, action, what))) {
@@ -51,22 +71,20 @@ export async function allow(
   }
   // The visitor may, but this token was not made for it; the client can get one that was.
   if (!covers(visit, token)) throw challenge(visit, token, 'insufficient_scope')
-  if (found.repo) return found.repo
-  if (action !== 'push') throw unknown(visit)
-  return make(visit, found)
+  return found
 }
 
 /** Throws DENIED unless the visitor may create this tag, or move it where it exists already. */
-export function checkMayTag(visit: Visit, repo: RepoRef, exists: boolean): void {
-  if (visit.call.caller.rights.holds(repo.uid, exists ? tagUpdate : tagCreate)) return
+export function checkMayTag(visit: Visit, place: string, exists: boolean): void {
+  if (visit.call.caller.rights.holds(place, exists ? tagUpdate : tagCreate)) return
   throw denied(exists ? 'the tag exists, and the caller may not move it' : 'the caller may not create tags')
 }
 
 /** Throws DENIED where terms guard what sets tags, and the visitor may set some; `checkMayTag` tells the others. */
-export async function requireTagTerms(visit: Visit, repo: RepoRef): Promise<void> {
+export async function requireTagTerms(visit: Visit, place: string): Promise<void> {
   const { rights } = visit.call.caller
-  const may = rights.holds(repo.uid, tagCreate) || rights.holds(repo.uid, tagUpdate)
-  if (may) await requireTerms(visit, repo.uid, 'registry.tag.created')
+  const may = rights.holds(place, tagCreate) || rights.holds(place, tagUpdate)
+  if (may) await requireTerms(visit, place, 'registry.tag.created')
 }
 
 /** The same for what deletes tags, as deleting their manifest does. */
@@ -125,7 +143,7 @@ async function holds(
   found: Found,
   needs: readonly number[],
   action: Action,
-  { tag, digest }: { tag?: string; digest?: string },
+  { tag, digest }: What,
 ): Promise<boolean> {
   if (visit.call.caller.rights.holds(placeOf(found), needs)) return true
   if (!found.repo || !isPublic(visit)) return false
@@ -155,25 +173,24 @@ function mayMake({ call: { caller } }: Visit, { group, folders }: Missing): bool
   )
 }
 
-/** By the same functions as the management API, with the same rules and events. */
-async function make(visit: Visit, missing: Missing): Promise<RepoRef> {
+/** By the same rules as the management API. */
+async function checkMake(visit: Visit, missing: Missing): Promise<void> {
   if (missing.group === '' || !mayMake(visit, missing)) throw denied('the caller may not create the repository')
-  let { group } = missing
-  // Before the first folder is made.
-  await requireTerms(visit, group, 'registry.repo.created')
+  await requireTerms(visit, missing.group, 'registry.repo.created')
+  await checkRepoBelow(visit.call, missing)
+}
+
+async function make(visit: Visit, missing: Missing): Promise<RepoRef> {
   try {
-    for (const name of missing.folders) {
-      const folder = { name, description: '', verified: false, kind: 0 }
-      group = (await createGroup(visit.call, group, folder)).uid
-    }
-    const repo = { name: missing.name, description: '', catalogTier: 0, bundles: [], aliases: [], activeTags: [] }
-    await createRepo(visit.call, group, repo)
+    await createRepoBelow(visit.call, missing)
   } catch (error) {
     // Another push makes the same at the same time.
     if (!(error instanceof AppError && error.code === 'ALREADY_EXISTS')) throw error
   }
   const found = await find(visit)
-  return found.repo ?? make(visit, found)
+  if (found.repo) return found.repo
+  await checkMake(visit, found)
+  return make(visit, found)
 }
 
 type Event = Parameters<EventTable['methods']>[0]

@@ -1,12 +1,13 @@
 // /v2/<name>/manifests/<reference> (distribution specification, "Pulling manifests", "Pushing Manifests", "Deleting").
 
+import { meterOf } from '#domains/registry/blobs/usage.service.ts'
 import { ManifestProblem, readManifest } from '#domains/registry/manifests/manifest-document.ts'
 import { type Manifest, maxManifestBytes, maxTagsAtOnce } from '#domains/registry/manifests/manifests.model.ts'
 import * as service from '#domains/registry/manifests/manifests.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { type Algorithm, algorithmOf, digestOf, isDigest } from '#lib/digest.ts'
 import { isTagName, tagPattern } from '#lib/oci-names.ts'
-import { allow, checkMayTag, requireTagDeletionTerms, requireTagTerms } from './access.ts'
+import { allow, allowPush, checkMayTag, requireTagDeletionTerms, requireTagTerms } from './access.ts'
 import { OciError } from './errors.ts'
 import { observePull, observePush, type Served } from './observe.ts'
 import { receiveSmall } from './receive.ts'
@@ -56,19 +57,21 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
   const target = targetOf(reference)
   await observePush(visit, { type: 'manifest', digest: '', ...target }, async () => {
     const tags = tagsOf(visit, target)
-    const repo = await allow(visit, 'push')
-    if (tags.length > 0) await requireTagTerms(visit, repo)
+    const place = await allowPush(visit)
+    if (tags.length > 0) await requireTagTerms(visit, place.uid)
     // Over HTTP/1.1 the whole request has a limit.
     if (visit.req.httpVersionMajor === 2) idleLimit(visit)
     const content = await receiveSmall(visit, maxManifestBytes)
     const manifest = verified(content, target)
     const document = documentOf(visit, content)
+    if (!place.repo) await checkInNewRepo(visit, place.uid, { document, size: content.length, tags })
+    const repo = await place.made()
     const result = await service.pushManifest(visit.call, {
       repo,
       manifest: { ...manifest, mediaType: document.mediaType },
       document,
       tags,
-      checkTag: (exists) => checkMayTag(visit, repo, exists),
+      checkTag: (exists) => checkMayTag(visit, repo.uid, exists),
       origin: originOf(visit),
     })
     if (result === 'no repo') throw new OciError('NAME_UNKNOWN', 'there is no such repository')
@@ -80,6 +83,18 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
       ...('digest' in target && tags.length > 0 ? { 'oci-tag': tags } : {}),
     })
   })
+}
+
+/** What would be refused in a repo that this push makes must not leave it behind. */
+async function checkInNewRepo(
+  visit: Visit,
+  place: string,
+  { document, size, tags }: { document: ReturnType<typeof readManifest>; size: number; tags: readonly string[] },
+): Promise<void> {
+  const problem = service.problemInNewRepo(visit.call, { document })
+  if (problem) throw refusal(problem)
+  if (tags.length > 0) checkMayTag(visit, place, false)
+  await meterOf(visit.call, { uid: place }, size)
 }
 
 /** The tag of the path, or those of the parameters of a push by digest. */

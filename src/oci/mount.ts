@@ -1,8 +1,8 @@
 // Mounting: a push that finds the blob in another repository need not send it (distribution specification, "Mounting a
 // blob from another repository").
-import { findBlob, mountBlob, reposWithBlob } from '#domains/registry/blobs/blobs.service.ts'
+import { findBlob, findWhole, mountBlob, reposWithBlob } from '#domains/registry/blobs/blobs.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
-import { allow } from './access.ts'
+import { allow, type Target } from './access.ts'
 import { challenge } from './challenge.ts'
 import { OciError } from './errors.ts'
 import { originOf } from './respond.ts'
@@ -16,13 +16,16 @@ const maxTried = 20
  * is, but this token is not good for that place: with one that is, the mount succeeds. A client that does not say where
  * cannot have asked for such a token, and many follow one challenge only, so without `from` there is none.
  */
-export async function mount(visit: Visit, repo: RepoRef, digest: string, from: string | null): Promise<boolean> {
+export async function mount(visit: Visit, target: Target, digest: string, from: string | null): Promise<boolean> {
   const places = from ? [{ ...visit, name: from }] : await placesOf(visit, digest)
   for (const place of places) {
     const source = await sourceAt(place, digest)
     if (source === 'needs a token') {
       if (from) throw challenge(visit, 'push', 'insufficient_scope', [`repository:${from}:pull`])
-    } else if (source && (await mountBlob(visit.call, { repo, from: source.id, digest }, originOf(visit)))) return true
+    } else if (source && (await findWhole(visit.call, source, digest))) {
+      const repo = await target.made()
+      if (await mountBlob(visit.call, { repo, from: source.id, digest }, originOf(visit))) return true
+    }
   }
   return false
 }

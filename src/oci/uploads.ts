@@ -7,7 +7,7 @@ import * as service from '#domains/registry/blobs/uploads.service.ts'
 import { type Meter, meterOf } from '#domains/registry/blobs/usage.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { type Algorithm, algorithmOf, digestOf } from '#lib/digest.ts'
-import { allow } from './access.ts'
+import { allow, allowPush, type Target } from './access.ts'
 import { OciError } from './errors.ts'
 import { mount } from './mount.ts'
 import { observePush } from './observe.ts'
@@ -22,41 +22,43 @@ export async function postUpload(visit: Visit): Promise<void> {
   const digest = query.get('digest')
   if (mountDigest !== null) {
     requireDigest(mountDigest)
-    const repo = await allow(visit, 'push')
-    if (await mount(visit, repo, mountDigest, query.get('from'))) return created(visit, mountDigest)
-    return start(visit, repo)
+    const target = await allowPush(visit)
+    if (await mount(visit, target, mountDigest, query.get('from'))) return created(visit, mountDigest)
+    return start(visit, target)
   }
   if (digest !== null) {
     requireDigest(digest)
     const isEmpty = digest === digestOf(algorithmOf(digest), new Uint8Array())
     if (hasBody(visit) || isEmpty) return observePush(visit, { type: 'blob', digest }, () => postWhole(visit, digest))
   }
-  return start(visit, await allow(visit, 'push'))
+  return start(visit, await allowPush(visit))
 }
 
-async function start(visit: Visit, repo: RepoRef): Promise<void> {
-  const upload = await service.startUpload(visit.call, repo)
+async function start(visit: Visit, target: Target): Promise<void> {
+  // A push that is refused leaves no repo behind.
+  if (!target.repo) await service.requireUpload(visit.call, target.uid)
+  const upload = await service.startUpload(visit.call, await target.made())
   if (!upload) throw new OciError('NAME_UNKNOWN', 'there is no such repository')
   answer(visit, 202, whereabouts(visit, upload))
 }
 
 async function postWhole(visit: Visit, digest: string): Promise<void> {
-  const repo = await allow(visit, 'push')
-  await metered(visit, repo, async (meter) => {
+  const target = await allowPush(visit)
+  await metered(visit, target, async (meter) => {
     const received = await take(visit, meter, algorithmOf(digest))
-    if (received) await keep(visit, repo, digest, received)
+    if (received) await keep(visit, target, digest, received)
   })
 }
 
-type Received = { part: Part; size: number; digest: string; meter: Meter | undefined }
+type Received = { part: Part; size: number; digest: string; meter: Meter }
 
 /** The body, hashed while it is written. Nothing when the client went away before its end. */
-async function take(visit: Visit, meter: Meter | undefined, algorithm: Algorithm): Promise<Received | undefined> {
+async function take(visit: Visit, meter: Meter, algorithm: Algorithm): Promise<Received | undefined> {
   idleLimit(visit)
   const hash = createHash(algorithm)
   const part = await visit.registry.app.blobs.begin().catch(explain)
   try {
-    const { size, cut } = await receive(visit, part, hash, (bytes) => meter?.take(bytes))
+    const { size, cut } = await receive(visit, part, hash, (bytes) => meter.take(bytes))
     if (!cut) return { part, size, digest: `${algorithm}:${hash.digest('hex')}`, meter }
   } catch (error) {
     await part.discard()
@@ -69,33 +71,40 @@ async function take(visit: Visit, meter: Meter | undefined, algorithm: Algorithm
 /** What `work` receives counts as on its way until it is stored, or `work` has failed. */
 async function metered(
   visit: Visit,
-  repo: RepoRef,
-  work: (meter: Meter | undefined) => Promise<void>,
+  place: { uid: string },
+  work: (meter: Meter) => Promise<void>,
   limits?: QuotaLimits,
 ): Promise<void> {
-  const meter = await meterOf(visit.call, repo, Number(visit.req.headers['content-length'] ?? 0), limits)
+  const meter = await meterOf(visit.call, place, Number(visit.req.headers['content-length'] ?? 0), limits)
   try {
     await work(meter)
   } finally {
-    meter?.end()
+    meter.end()
   }
 }
 
 /** Checks what has come together, and makes it a blob of the repo. */
 async function keep(
   visit: Visit,
-  repo: RepoRef,
+  target: Pick<Target, 'made'>,
   digest: string,
   content: service.Content,
   upload?: Upload,
 ): Promise<void> {
-  if (content.digest !== digest) {
+  const discard = async (): Promise<void> => {
     if (typeof content.part !== 'string') await content.part.discard()
+  }
+  if (content.digest !== digest) {
+    await discard()
     if (upload) await service.cancelUpload(visit.call, upload)
     throw new OciError('DIGEST_INVALID', 'the content does not have this digest', {
       detail: { digest: content.digest },
     })
   }
+  const repo = await target.made().catch(async (error: unknown) => {
+    await discard()
+    throw error
+  })
   if (!(await service.keepBlob(visit.call, repo, content, originOf(visit), upload).catch(explain))) {
     throw new OciError('NAME_UNKNOWN', 'there is no such repository')
   }
@@ -113,7 +122,7 @@ export async function patchUpload(visit: Visit, uid: string): Promise<void> {
   })
 }
 
-async function takePiece(visit: Visit, repo: RepoRef, upload: Upload, meter: Meter | undefined): Promise<void> {
+async function takePiece(visit: Visit, repo: RepoRef, upload: Upload, meter: Meter): Promise<void> {
   idleLimit(visit)
   const isFirst = upload.size === 0
   const hash = isFirst ? createHash('sha256') : undefined
@@ -121,20 +130,21 @@ async function takePiece(visit: Visit, repo: RepoRef, upload: Upload, meter: Met
   let size = 0
   let cut = false
   try {
-    ;({ size, cut } = await receive(visit, part, hash, (bytes) => meter?.take(bytes)))
+    ;({ size, cut } = await receive(visit, part, hash, (bytes) => meter.take(bytes)))
     // What has come before a client went away counts, and the client can go on from there.
     if (size > 0) {
       await part.finish()
       await visit.registry.app.blobs.hold(part.name)
       const digest = hash ? `sha256:${hash.digest('hex')}` : ''
       const added = { start: upload.size, size, location: part.name, digest }
-      if (!(await service.addPart(visit.call, repo, upload, added))) throw await overtaken(visit, repo, upload.uid)
+      if (!(await service.addPart(visit.call, repo, upload, added, meter.limits)))
+        throw await overtaken(visit, repo, upload.uid)
     } else await part.discard()
   } catch (error) {
     await part.discard()
     throw error
   }
-  meter?.end()
+  meter.end()
   if (!cut) answer(visit, 202, whereabouts(visit, { uid: upload.uid, size: upload.size + size }))
 }
 
@@ -145,7 +155,7 @@ export async function putUpload(visit: Visit, uid: string): Promise<void> {
     const { repo, upload } = await find(visit, uid)
     checkPlace(visit, upload)
     if (!hasBody(visit)) return close(visit, repo, upload, digest)
-    const closeWith = async (meter: Meter | undefined): Promise<void> => {
+    const closeWith = async (meter: Meter): Promise<void> => {
       const last = await take(visit, meter, algorithmOf(digest))
       if (last) await close(visit, repo, upload, digest, last)
     }
@@ -162,7 +172,7 @@ async function close(visit: Visit, repo: RepoRef, upload: Upload, digest: string
       await last?.part.discard()
       return explain(error)
     })
-    await keep(visit, repo, digest, content, upload)
+    await keep(visit, { made: async () => repo }, digest, content, upload)
   })
 }
 

@@ -164,20 +164,22 @@ async function firstAnswer(address: string, signal: AbortSignal): Promise<number
   }
   return undefined
 }
-/** A server that is about to refuse; rejects with the reason, after nobody was answered. */
+/** A server that is about to refuse; rejects with the reason, after nobody was answered. `meanwhile` ends with it. */
 async function refuses(
   place: Where,
   args: string[],
-  meanwhile: () => Promise<unknown> = async () => {},
+  meanwhile: (signal: AbortSignal) => Promise<unknown> = async () => {},
 ): Promise<void> {
   const listen = await freeAddress()
   const over = new AbortController()
   const answered = firstAnswer(listen, over.signal)
   const started = startProcess(place, { args, listen })
+  const done = meanwhile(over.signal)
   try {
-    await Promise.all([started, meanwhile()])
+    await using _wrong = await started
   } finally {
     over.abort()
+    await done
     assert.equal(await answered, undefined, 'somebody was answered')
   }
 }
@@ -204,8 +206,8 @@ test('a server shows itself before it looks at the master key, and answers after
   // Left behind by one that was killed, so the next one waits for a sign of life of it.
   await place.query(`INSERT INTO ${place.schema}.nodes (id, version, url, local_url, start_time, beat_time, beat, clock_offset_ms)
     VALUES ('gone', '1', 'https://gone.example.com', '', '', '9999', 1, 0)`)
-  const replaced = async () => {
-    while ((await urlsOf(place)).length < 2) await sleep(10)
+  const replaced = async (signal: AbortSignal) => {
+    while (!signal.aborted && (await urlsOf(place)).length < 2) await sleep(10)
     await place.query(`UPDATE ${place.schema}.facts SET value = 'another' WHERE name = 'master_key'`)
   }
   await assert.rejects(refuses(own, [], replaced), /the master key was replaced while the server started/)

@@ -23,7 +23,7 @@ import { isUid, lineage, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { capabilityNumber } from '../access/capabilities.ts'
 import { listNodes } from '../access/list-nodes.ts'
 import { deleteInvitesOfGroup } from '../invites/group-invites.store.ts'
-import { limitsOf, requireRoom } from '../quotas/limits.service.ts'
+import { limitsOf, type QuotaLimits, requireRoom } from '../quotas/limits.service.ts'
 import { deleteAcceptances } from '../terms/terms.store.ts'
 import { aGroup, domainPattern, type Group, groupFields, groupType, maxGroupDepth, ready } from './groups.model.ts'
 import * as store from './groups.store.ts'
@@ -96,13 +96,19 @@ export async function checkNewGroup(work: Work, parent: string, input: NewGroup)
   checkGroup(work, input, parent)
 }
 
-/** Adds a group that was checked; nobody owns it yet. */
-export async function addGroup(tx: Tx, work: Work, parent: string, input: NewGroup): Promise<Group> {
+/** Adds a group that was checked; nobody owns it yet. `known` are the limits of its organisation, where they were just read. */
+export async function addGroup(
+  tx: Tx,
+  work: Work,
+  parent: string,
+  input: NewGroup,
+  known?: QuotaLimits,
+): Promise<Group> {
   const { now } = work.cause
   if (parent !== top) await requireGroup(tx, parent)
   const above = parent === top ? undefined : await requireGroup(tx, rootOf(parent))
   if (above) {
-    const limits = await limitsOf(tx, work, above.uid)
+    const limits = known ?? (await limitsOf(tx, work, above.uid))
     if (limits.groups < Number.POSITIVE_INFINITY) {
       requireRoom(limits, 'groups', await store.countBelow(tx, above.uid, 'groups'))
     }

@@ -13,7 +13,24 @@ export async function findBlob(work: Work, repo: Pick<RepoRef, 'id'>, digest: st
   return store.findRepoBlob(work.app.db, repo.id, digest)
 }
 
-/** The content of a blob; `undefined` when the repo does not have it (any more). */
+/** The same, but for a blob whose content is lost. */
+export async function findWhole(work: Work, repo: Pick<RepoRef, 'id'>, digest: string): Promise<Blob | undefined> {
+  const blob = await findBlob(work, repo, digest)
+  return blob && (await hasContent(work, blob)) ? blob : undefined
+}
+
+/** What the database knows of may be lost in the store, which somebody should hear of. Whoever pushes it again mends it. */
+export async function hasContent(work: Work, blob: Blob): Promise<boolean> {
+  const has = await work.app.blobs.has(blob.location)
+  if (!has) noteLoss(work, blob)
+  return has
+}
+
+function noteLoss({ log }: Work, { digest, location }: Blob): void {
+  log.error('content of a blob is lost; pushing it again restores it', { digest, location })
+}
+
+/** The content of a blob; `undefined` when the repo does not have it (any more), or it is lost. */
 export async function openBlob(work: Work, repo: Pick<RepoRef, 'id'>, blob: Blob): Promise<Content | undefined> {
   try {
     return await work.app.blobs.read(blob.location)
@@ -21,7 +38,7 @@ export async function openBlob(work: Work, repo: Pick<RepoRef, 'id'>, blob: Blob
     if (!(error instanceof ContentMissing)) throw error
     // Collected and pushed again between the two look-ups, or gone.
     const now = await findBlob(work, repo, blob.digest)
-    if (now?.location === blob.location) throw error
+    if (now?.location === blob.location) return noteLoss(work, now) ?? undefined
     return now && (await work.app.blobs.read(now.location))
   }
 }
@@ -45,10 +62,14 @@ export async function readBlob(
   return Buffer.concat(chunks, size)
 }
 
-/** Finds a blob for a client that may go on to push a manifest with it: it will not be collected for the time of grace. */
+/**
+ * Finds a blob for a client that may go on to push a manifest with it: it will not be collected for the time of grace. One
+ * whose content is lost is not found, so that the client pushes it.
+ */
 export async function relyOnBlob(work: Work, repo: RepoRef, digest: string): Promise<Blob | undefined> {
   const { db } = work.app
   const blob = await store.findRepoBlob(db, repo.id, digest)
+  if (blob && !(await hasContent(work, blob))) return undefined
   if (!blob || !isStale(work, blob.touchTime)) return blob
   return (await db.tx((tx) => store.touchBlob(tx, repo.id, digest, work.cause.now))) ? blob : undefined
 }

@@ -49,6 +49,13 @@ export async function insertBlob(tx: Tx, blob: Blob, now: string): Promise<boole
   return inserted === 1
 }
 
+/** Gives a blob another location, unless it has one already. */
+export async function moveBlob(tx: Tx, { digest, location }: Blob, to: string): Promise<boolean> {
+  const moved = await tx.run(sql`
+    UPDATE blobs SET location = ${to} WHERE digest = ${digest} AND location = ${location}`)
+  return moved === 1
+}
+
 /** What is counted for the organisation of a repo. */
 export type Counted = Pick<RepoRef, 'id' | 'uid'>
 

@@ -10,6 +10,7 @@ import { AppError } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
 import type { Upload, UploadPart } from './blobs.model.ts'
+import { hasContent } from './blobs.service.ts'
 import * as blobs from './blobs.store.ts'
 import * as store from './uploads.store.ts'
 import { type Meter, requireBytes, usageOf } from './usage.service.ts'
@@ -38,6 +39,12 @@ export async function startUpload(work: Work, repo: RepoRef): Promise<Upload | u
   )
 }
 
+/** Throws RESOURCE_EXHAUSTED when no upload may begin at the place; what has begun since is found out later. */
+export async function requireUpload(work: Work, place: string): Promise<void> {
+  const { uploads } = await usageOf(work.app.db, rootOf(place))
+  requireRoom(await limitsOf(work.app.db, work, rootOf(place)), 'uploads', uploads)
+}
+
 /** Throws RESOURCE_EXHAUSTED when the upload may have no further piece. One that closes it is none. */
 export async function requirePiece(work: Work, repo: RepoRef, upload: Upload): Promise<QuotaLimits> {
   const limits = await limitsOf(work.app.db, work, rootOf(repo.uid))
@@ -53,10 +60,16 @@ export async function findUpload(work: Work, repo: RepoRef, uid: string): Promis
  * Adds a piece whose bytes are on disk. `false` when another request was faster, or the upload is gone. Throws
  * RESOURCE_EXHAUSTED when the organisation has no room for it.
  */
-export async function addPart(work: Work, repo: RepoRef, upload: Upload, part: UploadPart): Promise<boolean> {
+export async function addPart(
+  work: Work,
+  repo: RepoRef,
+  upload: Upload,
+  part: UploadPart,
+  limits: QuotaLimits,
+): Promise<boolean> {
   return work.app.db.tx(async (tx) => {
     if (!(await store.appendPart(tx, repo, upload.uid, part, timeOf(work)))) return false
-    await requireBytes(tx, work, repo, part.size)
+    await requireBytes(tx, work, repo, part.size, limits)
     return true
   })
 }
@@ -137,7 +150,7 @@ async function join(work: Work, names: readonly string[], algorithm: Algorithm, 
 
 /**
  * Makes the content a blob of the repo, and ends the upload that brought it. Where the registry has it already, that copy
- * stays. `false` when the repo was deleted meanwhile. Throws RESOURCE_EXHAUSTED when the organisation has no room for it.
+ * stays, unless it is lost. `false` when the repo was deleted meanwhile. Throws RESOURCE_EXHAUSTED when the organisation has no room for it.
  * When it rejects otherwise, what it kept may be in use all the same, since a commit can succeed without an answer; the
  * collection finds out.
  */
@@ -154,13 +167,15 @@ export async function keepBlob(
     const added = await blobs.linkBlob(tx, repo, digest, now)
     // What has come already was counted when it came.
     const had = upload ? ((await store.deleteUpload(tx, upload.uid)) ?? 0) : 0
-    await requireBytes(tx, work, repo, added - had)
+    await requireBytes(tx, work, repo, added - had, meter?.limits)
     await emitPush(tx, work, repo, origin, { type: 'blob', digest })
   }
   let location = ''
   try {
     const parts = upload ? await store.partsOf(db, upload.uid) : []
-    const linked = (await blobs.findBlob(db, digest)) && (await db.tx((tx) => linkStored(tx, repo, digest, link)))
+    const known = await blobs.findBlob(db, digest)
+    const lost = known && !(await hasContent(work, known)) ? known : undefined
+    const linked = known && !lost && (await db.tx((tx) => linkStored(tx, repo, digest, link)))
     if (linked) {
       meter?.end()
       await removeAll(work, parts)
@@ -170,7 +185,8 @@ export async function keepBlob(
     location = await files.keep(typeof part === 'string' ? part : part.name, digest)
     const stored = await db.tx(async (tx) => {
       if (!(await blobs.repoExists(tx, repo))) return 'gone'
-      const inserted = await blobs.insertBlob(tx, { digest, size, location }, now)
+      const mended = lost && (await blobs.moveBlob(tx, lost, location))
+      const inserted = mended || (await blobs.insertBlob(tx, { digest, size, location }, now))
       await link(tx)
       return inserted ? 'stored' : 'had'
     })

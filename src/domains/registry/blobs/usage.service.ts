@@ -14,11 +14,17 @@ export async function usageOf(reader: Reader, organization: string): Promise<Usa
 /**
  * Throws RESOURCE_EXHAUSTED when the organisation has no room for the bytes that this transaction has added. What adds
  * none always fits. Only where there is a limit is it compared with the sum, which on PostgreSQL makes transactions of one
- * organisation meet.
+ * organisation meet. `known` are its limits, where the request has read them.
  */
-export async function requireBytes(tx: Tx, work: Work, { uid }: Pick<RepoRef, 'uid'>, added: number): Promise<void> {
+export async function requireBytes(
+  tx: Tx,
+  work: Work,
+  { uid }: Pick<RepoRef, 'uid'>,
+  added: number,
+  known?: QuotaLimits,
+): Promise<void> {
   if (added <= 0) return
-  const limits = await limitsOf(tx, work, rootOf(uid))
+  const limits = known ?? (await limitsOf(tx, work, rootOf(uid)))
   if (limits.bytes === Number.POSITIVE_INFINITY) return
   const { bytes, uploadBytes } = await store.usageOf(tx, rootOf(uid))
   requireRoom(limits, 'bytes', bytes + uploadBytes - added, added)
@@ -26,6 +32,8 @@ export async function requireBytes(tx: Tx, work: Work, { uid }: Pick<RepoRef, 'u
 
 /** Counts a body while it comes. */
 export type Meter = {
+  /** Those of the organisation when it began. */
+  limits: QuotaLimits
   /** Throws RESOURCE_EXHAUSTED when there is no room for `bytes` more. */
   take(bytes: number): void
   /** Once what came is stored, and counted there, or is gone. More calls do no harm. */
@@ -33,20 +41,20 @@ export type Meter = {
 }
 
 /**
- * Meters a body of `announced` bytes, as far as that is known, for the organisation of the repo; `undefined` where it has
- * no limit. `known` are its limits, where they were just read. All bodies that this server receives for the organisation count together. Only what is stored is decided
- * exactly; this keeps what cannot fit from being written to the disk.
+ * Meters a body of `announced` bytes, as far as that is known, for the organisation of the repo. `known` are its limits,
+ * where they were just read. All bodies that this server receives for the organisation count together. Only what is
+ * stored is decided exactly; this keeps what cannot fit from being written to the disk.
  */
 export async function meterOf(
   work: Pick<Work, 'app'>,
   { uid }: Pick<RepoRef, 'uid'>,
   announced: number,
   known?: QuotaLimits,
-): Promise<Meter | undefined> {
+): Promise<Meter> {
   const { db, incoming } = work.app
   const organization = rootOf(uid)
   const limits = known ?? (await limitsOf(db, work, organization))
-  if (limits.bytes === Number.POSITIVE_INFINITY) return undefined
+  if (limits.bytes === Number.POSITIVE_INFINITY) return { limits, take() {}, end() {} }
   const usage = await store.usageOf(db, organization)
   const used = () => usage.bytes + usage.uploadBytes + (incoming.get(organization) ?? 0)
   requireRoom(limits, 'bytes', used(), announced)
@@ -61,6 +69,7 @@ export async function meterOf(
     taken = 0
   }
   return {
+    limits,
     take(bytes) {
       try {
         requireRoom(limits, 'bytes', used(), bytes)

@@ -67,6 +67,11 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
   return result
 }
 
+/** Why a repo that has nothing yet could not store the manifest. */
+export function problemInNewRepo(work: Work, push: Pick<ManifestPush, 'document'>): PushProblem | undefined {
+  return missingProblem(work, push, { sizes: new Map() })
+}
+
 /** What the repo has of what a manifest lists, and what lists the manifest. */
 type Surroundings = {
   sizes: Map<string, number>
@@ -110,7 +115,11 @@ function nestingProblem({ levels, above, isAboveListed }: Surroundings): PushPro
   return { nested: `the index is listed by more than ${maxIndexesWith} indexes` }
 }
 
-function missingProblem(work: Work, { document }: ManifestPush, { sizes }: Surroundings): PushProblem | undefined {
+function missingProblem(
+  work: Work,
+  { document }: Pick<ManifestPush, 'document'>,
+  { sizes }: Pick<Surroundings, 'sizes'>,
+): PushProblem | undefined {
   const { sparse } = work.app.config
   if (sparse === 'all' || (sparse === 'indexes' && document.kind === 'index')) return undefined
   const missing = {

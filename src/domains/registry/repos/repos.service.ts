@@ -1,9 +1,10 @@
 import type { Call, Work } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { listNodes } from '#domains/iam/access/list-nodes.ts'
-import { requireGroup } from '#domains/iam/groups/groups.service.ts'
-import { limitsOf, requireRoom } from '#domains/iam/quotas/limits.service.ts'
+import { addGroup, checkNewGroup, type NewGroup, requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/quotas/limits.service.ts'
 import { AppError, alreadyExists, type FieldViolation, found, invalid, permissionDenied } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch, snakeCase } from '#lib/fields.ts'
@@ -44,28 +45,76 @@ export async function listRepos(call: Call, query: ListQuery<store.RepoFilter>):
   return listNodes(call, query, store.repoList)
 }
 
-export async function createRepo(work: Work, parent: string, { readme = '', ...input }: NewRepo): Promise<FullRepo> {
-  const created: Repo = { ...input, uid: newUid(parent), createTime: work.cause.now, updateTime: work.cause.now }
-  checkAdmin(work, parent, created)
-  checkRepo(created)
-  checkReadme(work, parent, readme, 'readme')
-
-  const repo = await work.app.db.tx(async (tx) => {
-    await requireGroup(tx, parent)
-    const limits = await limitsOf(tx, work, rootOf(parent))
-    if (limits.repositories < Number.POSITIVE_INFINITY) {
-      requireRoom(limits, 'repositories', await store.countRepos(tx, rootOf(parent)))
-    }
-    if (!(await store.insertRepo(tx, created))) {
-      throw alreadyExists(repoType, input.name, 'a repo of the group has this name')
-    }
-    if (readme !== '') await store.setReadme(tx, created.uid, readme, created.createTime)
-    const full: FullRepo = { ...created, readme }
-    await emit(tx, work, 'registry.repo.created', { subject: created.uid, group: parent, resource: aRepo(full) })
-    return full
-  })
+export async function createRepo(work: Work, parent: string, input: NewRepo): Promise<FullRepo> {
+  checkNewRepo(work, parent, input)
+  const repo = await work.app.db.tx((tx) => addRepo(tx, work, parent, input))
   work.log.info('repo created', { uid: repo.uid })
   return repo
+}
+
+/** Where a push makes a repo: below a group that is there, in folders that are not. */
+export type RepoBelow = { group: string; folders: readonly string[]; name: string }
+
+/** What can be said of the repo before the transaction that adds it, and of the folders on the way. */
+export async function checkRepoBelow(work: Work, { group, folders, name }: RepoBelow): Promise<void> {
+  let place = group
+  for (const folder of folders) {
+    await checkNewGroup(work, place, bareFolder(folder))
+    place = newUid(place)
+  }
+  checkNewRepo(work, place, bareRepo(name))
+}
+
+/** Makes the folders and the repo, which were checked, all or nothing. */
+export async function createRepoBelow(work: Work, { group, folders, name }: RepoBelow): Promise<void> {
+  const made = await work.app.db.tx(async (tx) => {
+    const limits = await limitsOf(tx, work, rootOf(group))
+    const groups: string[] = []
+    for (const folder of folders) {
+      groups.push((await addGroup(tx, work, groups.at(-1) ?? group, bareFolder(folder), limits)).uid)
+    }
+    return { groups, repo: await addRepo(tx, work, groups.at(-1) ?? group, bareRepo(name), limits) }
+  })
+  for (const uid of made.groups) work.log.info('group created', { uid })
+  work.log.info('repo created', { uid: made.repo.uid })
+}
+
+function bareFolder(name: string): NewGroup {
+  return { name, description: '', verified: false, kind: 0 }
+}
+
+function bareRepo(name: string): NewRepo {
+  return { name, description: '', catalogTier: 0, bundles: [], aliases: [], activeTags: [] }
+}
+
+function checkNewRepo(work: Work, parent: string, { readme = '', ...input }: NewRepo): void {
+  const repo: Repo = { ...input, uid: '', createTime: '', updateTime: '' }
+  checkAdmin(work, parent, repo)
+  checkRepo(repo)
+  checkReadme(work, parent, readme, 'readme')
+}
+
+/** Adds a repo that was checked. `known` are the limits of the organisation, where they were just read. */
+async function addRepo(
+  tx: Tx,
+  work: Work,
+  parent: string,
+  { readme = '', ...input }: NewRepo,
+  known?: QuotaLimits,
+): Promise<FullRepo> {
+  const created: Repo = { ...input, uid: newUid(parent), createTime: work.cause.now, updateTime: work.cause.now }
+  await requireGroup(tx, parent)
+  const limits = known ?? (await limitsOf(tx, work, rootOf(parent)))
+  if (limits.repositories < Number.POSITIVE_INFINITY) {
+    requireRoom(limits, 'repositories', await store.countRepos(tx, rootOf(parent)))
+  }
+  if (!(await store.insertRepo(tx, created))) {
+    throw alreadyExists(repoType, input.name, 'a repo of the group has this name')
+  }
+  if (readme !== '') await store.setReadme(tx, created.uid, readme, created.createTime)
+  const full: FullRepo = { ...created, readme }
+  await emit(tx, work, 'registry.repo.created', { subject: created.uid, group: parent, resource: aRepo(full) })
+  return full
 }
 
 /** Changes the fields named in `patch` and leaves the others. A repo keeps its name, since clients pull by it. */

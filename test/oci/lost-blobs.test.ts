@@ -1,0 +1,110 @@
+// A blob whose file is gone: clients are told that it is not there, and whoever pushes it again mends it.
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { startServer } from '#api/server.ts'
+import { sql } from '#db/sql.ts'
+import { checkUsage } from '../support/check-usage.ts'
+import { captureLog } from '../support/log.ts'
+import { codeOf, digestOf, imageOf, registryClient, startRegistry, types } from '../support/registry.ts'
+
+const name = 'acme/app'
+const content = 'x'.repeat(3000)
+const digest = digestOf(content)
+
+/** A registry that has the blob in two repos, and has lost its file. */
+async function startAfterLoss() {
+  const registry = await startRegistry()
+  const log = captureLog('error')
+  const server = await startServer({ ...registry.app, log: log.log })
+  const token = await registry.tokenFor(registry.pusher.uid, { audience: new URL(server.url).host, issuer: server.url })
+  const client = registryClient(server.url, token)
+  await client.pushBlob(name, content)
+  await client.ok(201, 'POST', `acme/other/blobs/uploads/?mount=${digest}&from=${name}`)
+  const locationOf = async () => {
+    const row = await registry.app.db.get<{ location: string }>(
+      sql`SELECT location FROM blobs WHERE digest = ${digest}`,
+    )
+    return row!.location
+  }
+  const lose = async () => rmSync(join(registry.app.config.data, 'blobs', await locationOf()))
+  await lose()
+  return {
+    registry,
+    client,
+    log,
+    lose,
+    async [Symbol.asyncDispose]() {
+      await server.close()
+      await registry[Symbol.asyncDispose]()
+    },
+  }
+}
+
+test('a lost blob is not there, for HEAD, GET and a mount, and the log says so', async () => {
+  await using scene = await startAfterLoss()
+  const { client, log } = scene
+  const head = await client.call('HEAD', `${name}/blobs/${digest}`)
+  assert.equal(head.status, 404)
+  for (const headers of [{}, { range: 'bytes=0-9' }]) {
+    const got = await client.call('GET', `${name}/blobs/${digest}`, { headers })
+    assert.deepEqual([got.status, codeOf(got)], [404, 'BLOB_UNKNOWN'])
+  }
+  for (const from of [`&from=${name}`, '']) {
+    await client.ok(202, 'POST', `acme/third/blobs/uploads/?mount=${digest}${from}`)
+  }
+  const line = await log.until(({ message }) => String(message).startsWith('content of a blob is lost'))
+  assert.equal(line.digest, digest)
+  assert.deepEqual(
+    log.lines.filter(({ message }) => /failed/.test(String(message))),
+    [],
+  )
+})
+
+test('pushing a lost blob again restores it, in one request or in pieces, wherever it was', async () => {
+  await using scene = await startAfterLoss()
+  const { client, registry, lose } = scene
+  const whole = () => client.pushBlob(name, content)
+  const closing = async () => {
+    const { headers } = await client.ok(202, 'POST', 'acme/other/blobs/uploads/')
+    await client.ok(201, 'PUT', `${headers.location}?digest=${digest}`, { body: content })
+  }
+  const pieces = async () => {
+    const { headers } = await client.ok(202, 'POST', 'acme/elsewhere/blobs/uploads/')
+    await client.ok(202, 'PATCH', String(headers.location), { body: content.slice(0, 1000) })
+    await client.ok(202, 'PATCH', String(headers.location), { body: content.slice(1000) })
+    await client.ok(201, 'PUT', `${headers.location}?digest=${digest}`)
+  }
+  for (const push of [whole, closing, pieces]) {
+    await push()
+    for (const repo of [name, 'acme/other']) {
+      assert.equal((await client.ok(200, 'GET', `${repo}/blobs/${digest}`)).bytes.toString(), content)
+      await client.ok(200, 'HEAD', `${repo}/blobs/${digest}`)
+    }
+    await checkUsage(registry)
+    await lose()
+    await client.ok(404, 'HEAD', `${name}/blobs/${digest}`)
+  }
+  // Several at once: one of them restores it, and none leaves a file behind.
+  await Promise.all(Array.from({ length: 5 }, whole))
+  assert.equal((await client.ok(200, 'GET', `${name}/blobs/${digest}`)).bytes.toString(), content)
+  const files = []
+  for await (const { location } of registry.app.blobs.list()) files.push(location)
+  assert.deepEqual(files.length, 1, files.join(' '))
+  await checkUsage(registry)
+})
+
+test('an image whose layer was lost is whole again once a client has pushed what is missing', async () => {
+  await using scene = await startAfterLoss()
+  const { client } = scene
+  const config = await client.pushBlob(name, '{}', types.config)
+  const layer = { mediaType: types.layer, digest, size: content.length }
+  for (const blob of [config, layer]) {
+    const { status } = await client.call('HEAD', `${name}/blobs/${blob.digest}`)
+    assert.equal(status, blob === config ? 200 : 404)
+    if (status === 404) await client.pushBlob(name, content)
+  }
+  await client.pushManifest(name, imageOf(config, [layer]), 'latest')
+  assert.equal((await client.ok(200, 'GET', `${name}/blobs/${digest}`)).bytes.length, content.length)
+})
