@@ -126,6 +126,10 @@ test('the example of the documentation comes out as it was worked out by hand', 
     body.resolvedVulnsReports.map(({ date }: Json) => date),
     [1, 2, 3, 4, 5, 6, 7, 8].map((day) => `2026-03-0${day}T00:00:00.000Z`),
   )
+  // Version 1 has all days in one answer, and other names for the kinds of severity.
+  const dates = 'from=2026-03-01T00:00:00Z&to=2026-03-08T00:00:00Z'
+  const v1 = await (await operator()).get(`/advisory/v1/images/resolved_vulns?imageRefs=acme/${name}&${dates}`)
+  assert.deepEqual(v1.body.items, JSON.parse(JSON.stringify(body.resolvedVulnsReports).replaceAll('TYPE_CVSS', 'CVSS')))
   const [, , , , fifth, , seventh, eighth] = body.resolvedVulnsReports as Json[]
   const aliasesOf = (report: Json | undefined) =>
     (report!.resolvedVulns as Json[]).map(({ id, aliases }) => [id, ...aliases])

@@ -23,6 +23,7 @@ import { migration as tagsWithoutDigest } from './0021-tags-without-digest.ts'
 import { migration as registrySettings } from './0022-registry-settings.ts'
 import { migration as nestedIndexes } from './0023-nested-indexes.ts'
 import { migration as optionalDefaultRoles } from './0024-optional-default-roles.ts'
+import { migration as advisoryAliases } from './0028-advisory-aliases.ts'
 import { migration as signIn } from './0031-sign-in.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
@@ -51,5 +52,6 @@ export const migrations: readonly Migration[] = [
   registrySettings,
   nestedIndexes,
   optionalDefaultRoles,
+  advisoryAliases,
   signIn,
 ]

@@ -7,19 +7,29 @@ import { Vulnerabilities } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
 import { Advisories } from '#gen/pinfold/vulnerabilities/v1/advisories_pb.ts'
 import { AdvisoriesService } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
 import { advisoryControl } from './advisories/advisories.control.ts'
+import { advisoriesV1 } from './advisories/advisories.v1.ts'
 import { advisories } from './advisories/advisories.v2.ts'
+import { listDocuments as listDocumentsV1 } from './documents/documents.v1.ts'
 import { listDocuments } from './documents/documents.v2.ts'
 import { vulnerabilityControl } from './metadata/vulnerabilities.control.ts'
+import { listVulnerabilityMetadata as listMetadataV1 } from './metadata/vulnerabilities.v1.ts'
 import { listVulnerabilityMetadata } from './metadata/vulnerabilities.v2.ts'
+import { listResolvedVulnsReports as listResolvedV1 } from './reports/resolved-reports.v1.ts'
 import { listResolvedVulnsReports } from './reports/resolved-reports.v2.ts'
 import { vulnReports } from './reports/vuln-reports.v1.ts'
+
+const securityAdvisoryV1 = {
+  listDocuments: listDocumentsV1,
+  listVulnerabilityMetadata: listMetadataV1,
+  listResolvedVulnsReports: listResolvedV1,
+}
 
 export const services: readonly Service[] = [
   { desc: AdvisoriesService, handlers: advisories },
   { desc: AdvisoryControlService, handlers: advisoryControl },
   { desc: SecurityAdvisoryService, handlers: { listDocuments, listVulnerabilityMetadata, listResolvedVulnsReports } },
   { desc: VulnerabilityControlService, handlers: vulnerabilityControl },
-  { desc: Advisories, handlers: {} },
-  { desc: SecurityAdvisory, handlers: {} },
+  { desc: Advisories, handlers: advisoriesV1 },
+  { desc: SecurityAdvisory, handlers: securityAdvisoryV1 },
   { desc: Vulnerabilities, handlers: vulnReports },
 ]

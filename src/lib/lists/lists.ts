@@ -50,18 +50,19 @@ const wholePage = 1000
 
 /**
  * All that a service lists, in the order of the uids, for versions whose lists have no pages. What does not exist or may
- * not be seen is no error there but an empty list. Throws RESOURCE_EXHAUSTED when there is too much of it.
+ * not be seen is no error there but an empty list. Throws RESOURCE_EXHAUSTED when there is too much of it, where `weigh` says
+ * how much an item counts.
  */
 export async function wholeList<C extends { signal: AbortSignal }, T extends { uid: string }, F>(
   call: C,
-  { uidp, id }: { uidp: UidpFilter | undefined; id: string },
+  { uidp, id }: Places,
   filter: F,
   list: (call: C, query: ListQuery<F>) => Promise<Listed<T, number | undefined>>,
+  weigh: (item: T) => number = () => 1,
 ): Promise<T[]> {
-  if (id !== '' && !isUid(id)) return []
-  const places = id === '' ? uidp : { ...everywhere, ...uidp, ids: [id] }
-  if (id !== '' && uidp !== undefined && uidp.ids.length > 0 && !uidp.ids.includes(id)) return []
+  if (isNowhere({ uidp, id })) return []
   const items: T[] = []
+  let weight = 0
   for (let last = ''; ; last = items.at(-1)!.uid) {
     call.signal.throwIfAborted()
     const page: Page = {
@@ -71,17 +72,41 @@ export async function wholeList<C extends { signal: AbortSignal }, T extends { u
       skip: 0,
       binding: '',
     }
-    const found = await list(call, { uidp: places, page, filter }).catch(emptyIfUnseen<T>)
+    const found = await list(call, { uidp: withId({ uidp, id }), page, filter }).catch(emptyIfUnseen<T>)
     items.push(...found.items)
+    weight += found.items.reduce((sum, item) => sum + weigh(item), 0)
     if (found.next === '') return items
-    if (items.length >= maxWhole) throw tooLong()
+    if (weight >= maxWhole) throw tooLong()
   }
+}
+
+/** A page of such a list where it has pages. */
+export async function pageOrNothing<C, T, F, N extends number | undefined>(
+  call: C,
+  places: Places,
+  { page, filter }: Omit<ListQuery<F>, 'uidp'>,
+  list: (call: C, query: ListQuery<F>) => Promise<Listed<T, N>>,
+): Promise<Listed<T, N | 0>> {
+  if (isNowhere(places)) return { items: [], total: 0, next: '' }
+  return list(call, { uidp: withId(places), page, filter }).catch(emptyIfUnseen<T>)
+}
+
+/** Where version 1 lists: it also has a member for one id alone. */
+type Places = { uidp: UidpFilter | undefined; id: string }
+
+/** Nothing can be there, as little as what is not a uid. */
+function isNowhere({ uidp, id }: Places): boolean {
+  return id !== '' && (!isUid(id) || (uidp !== undefined && uidp.ids.length > 0 && !uidp.ids.includes(id)))
+}
+
+function withId({ uidp, id }: Places): UidpFilter | undefined {
+  return id === '' ? uidp : { ...everywhere, ...uidp, ids: [id] }
 }
 
 /** A filter that lets everything through. */
 export const everywhere: UidpFilter = { ancestorsOf: '', descendantsOf: '', childrenOf: '', inRoot: false, ids: [] }
 
-function emptyIfUnseen<T>(error: unknown): Listed<T, number | undefined> {
+function emptyIfUnseen<T>(error: unknown): Listed<T, 0> {
   if (error instanceof AppError && (error.code === 'NOT_FOUND' || error.code === 'PERMISSION_DENIED')) {
     return { items: [], total: 0, next: '' }
   }

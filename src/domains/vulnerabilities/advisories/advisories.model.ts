@@ -42,6 +42,9 @@ export type AdvisoryEvent = {
 /** What a kind of event says, its members named as in the contract; a detection says in `method` how it was made. */
 export type EventData = { readonly [member: string]: string | number | readonly string[] }
 
+/** The component moved in the artifact: nothing that changes how things stand. Version 2 does not know such events. */
+export const moved = 'componentLocationChanged'
+
 /** In the order of the contract's EventTypeFilter, which counts from 1. */
 export const eventTypes = [
   'detection',
@@ -52,6 +55,7 @@ export const eventTypes = [
   'fixNotPlanned',
   'pendingUpstreamFix',
   'patched',
+  moved,
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
@@ -85,6 +89,9 @@ export const advisoryFields = {
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<Advisory>
 
+/** What version 1 can sort by as well. */
+export const aliasOrderField = { column: 'alias_order', sort: true } as const
+
 export const advisoryEventFields = {
   author: { column: 'author', required: true, pattern: line, maxLength: 255 },
   reviewer: { column: 'reviewer', pattern: line, maxLength: 255 },
@@ -98,10 +105,25 @@ export const maxFindingsBytes = 64 * 1024
 export const maxAliases = 100
 export const maxEvents = 200
 
-/** The event that says how things stand: the latest approved one. */
+/** The event that says how things stand: the latest approved one, but for moves of the component. */
 export function currentEvent(advisory: Pick<Advisory, 'events'>): AdvisoryEvent | undefined {
-  return advisory.events.findLast((event) => event.reviewState === reviewStates.approved)
+  return advisory.events.findLast(({ reviewState, type }) => reviewState === reviewStates.approved && type !== moved)
 }
+
+/** What of the value of an event differs from nothing; a message gives the rest by itself. */
+export function dataOf(value: object): EventData {
+  const members = Object.entries(value as Record<string, unknown>).filter(([name, value]) => {
+    return !name.startsWith('$') && value !== '' && value !== 0 && !(Array.isArray(value) && value.length === 0)
+  })
+  return Object.fromEntries(members) as EventData
+}
+
+/** The ids of the vulnerability in one text that sorts as they do, as far as an index takes it. */
+export function aliasOrder({ aliases }: Pick<Advisory, 'aliases'>): string {
+  // Taken from the text that is stored, as the migration takes it from those of earlier releases.
+  return JSON.stringify(aliases).slice(2, -2).replaceAll('","', ' ').slice(0, maxAliasOrder)
+}
+const maxAliasOrder = 255
 
 /** In the order of their times; events of the same time stay as they were. */
 export function inOrder(events: readonly AdvisoryEvent[]): AdvisoryEvent[] {

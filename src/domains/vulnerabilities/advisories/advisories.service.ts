@@ -119,8 +119,8 @@ function contentOf({ createTime, type, data, imported }: AdvisoryEvent): string 
 
 const alphabet = '23456789cfghjmpqrvwx'
 
-/** With a prefix of our own, so that it is nobody else's. */
-function newAdvisoryId(): string {
+/** A public id with a prefix of our own, so that it is nobody else's. */
+export function newAdvisoryId(): string {
   const group = () => Array.from({ length: 4 }, () => alphabet[randomInt(alphabet.length)]).join('')
   return `PFA-${group()}-${group()}-${group()}`
 }
@@ -135,6 +135,7 @@ function checkImport(imported: readonly ImportedAdvisory[]): void {
     imported.flatMap((one, i): FieldViolation[] => {
       const at = `advisories[${i}].advisory`
       const problems = advisoryProblems(one)
+      if (one.events.length === 0) problems.push({ field: 'events', description: 'is required' })
       if (one.advisoryId !== '' && seen.has(one.advisoryId)) {
         problems.push({ field: 'advisory_id', description: 'is given twice' })
       }

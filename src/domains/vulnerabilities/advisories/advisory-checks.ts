@@ -1,6 +1,6 @@
 // What a new advisory or event must be like, whoever brings it. The fields are named relative to it.
 import type { FieldViolation } from '#lib/errors.ts'
-import { violationsOf } from '#lib/fields.ts'
+import { snakeCase, violationsOf } from '#lib/fields.ts'
 import {
   type Advisory,
   type AdvisoryEvent,
@@ -28,7 +28,6 @@ export function advisoryProblems(advisory: NewAdvisory): FieldViolation[] {
   if (new Set(advisory.aliases).size < advisory.aliases.length) {
     problems.push({ field: 'aliases', description: 'holds one twice' })
   }
-  if (advisory.events.length === 0) problems.push({ field: 'events', description: 'is required' })
   if (advisory.events.length > maxEvents) problems.push(tooMany('events', maxEvents))
   for (const [i, event] of advisory.events.entries()) {
     for (const { field, description } of eventProblems(event)) {
@@ -44,7 +43,8 @@ export function eventProblems(event: NewEvent): FieldViolation[] {
   if (Buffer.byteLength(event.findings, 'base64') > maxFindingsBytes) {
     problems.push({ field: 'findings', description: `must be at most ${maxFindingsBytes} bytes` })
   }
-  for (const [member, value] of Object.entries(event.data)) {
+  for (const [name, value] of Object.entries(event.data)) {
+    const member = snakeCase(name)
     const texts = Array.isArray(value) ? (value as readonly string[]) : [value]
     if (texts.length > maxAliases) problems.push(tooMany(member, maxAliases))
     for (const text of texts) {

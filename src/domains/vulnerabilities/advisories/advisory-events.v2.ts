@@ -8,7 +8,7 @@ import {
 import { invalid } from '#lib/errors.ts'
 import { snakeCase } from '#lib/fields.ts'
 import { timestamp } from '#lib/timestamp.ts'
-import type { AdvisoryEvent, EventData } from './advisories.model.ts'
+import { type AdvisoryEvent, dataOf, type EventData, moved } from './advisories.model.ts'
 
 export function toEventMessage(event: AdvisoryEvent): EventMessage {
   const { method, ...rest } = event.data
@@ -21,7 +21,7 @@ export function toEventMessage(event: AdvisoryEvent): EventMessage {
     reviewState: event.reviewState as EventMessage['reviewState'],
     ...(event.issue === undefined ? {} : { issue: event.issue }),
     findings: Buffer.from(event.findings, 'base64'),
-    type: { case: event.type, value } as never,
+    ...(event.type === moved ? {} : { type: { case: event.type, value } as never }),
   })
 }
 
@@ -44,7 +44,7 @@ export function fromEventMessage(message: EventMessage, path = '') {
     ...(issue === undefined ? {} : { issue }),
     findings: Buffer.from(findings).toString('base64'),
     type: type.case,
-    data: type.case === 'detection' ? dataOfDetection(type.value, path) : membersOf(type.value),
+    data: type.case === 'detection' ? dataOfDetection(type.value, path) : dataOf(type.value),
   }
 }
 
@@ -55,15 +55,7 @@ function dataOfDetection(
   if (type.case === undefined) {
     throw invalid({ field: join(path, 'detection'), description: 'must say how it was made' })
   }
-  return { method: type.case, ...membersOf(type.value) }
-}
-
-/** What differs from nothing; a message gives the rest by itself. */
-function membersOf(message: object): EventData {
-  const members = Object.entries(message as Record<string, unknown>).filter(([name, value]) => {
-    return !name.startsWith('$') && value !== '' && value !== 0 && !(Array.isArray(value) && value.length === 0)
-  })
-  return Object.fromEntries(members) as EventData
+  return { method: type.case, ...dataOf(type.value) }
 }
 
 function join(path: string, field: string): string {

@@ -7,8 +7,17 @@ import { chunks } from '#lib/chunks.ts'
 import { top } from '#lib/uid.ts'
 import { rare, searched, suffixesOf, type Term } from './advisory-terms.model.ts'
 
-/** An advisory of the index, with its terms before and after a change; a new one has none before. */
-export type Indexed = { uid: string; id: number; text: string; before: readonly Term[]; after: readonly Term[] }
+/**
+ * An advisory of the index, with its terms before and after a change; a new one has none before, and one that is gone has
+ * none after, and no text.
+ */
+export type Indexed = {
+  uid: string
+  id: number
+  text: string | undefined
+  before: readonly Term[]
+  after: readonly Term[]
+}
 
 const valuesAtOnce = 200
 
@@ -41,9 +50,12 @@ export async function indexAdvisories(tx: Tx, changed: readonly Indexed[]): Prom
   await insertRows(
     tx,
     sql`INSERT INTO advisory_texts (uid, text)`,
-    changed.map(({ uid, text }) => sql`(${uid}, ${text})`),
+    changed.flatMap(({ uid, text }) => (text === undefined ? [] : [sql`(${uid}, ${text})`])),
     sql`ON CONFLICT (uid) DO UPDATE SET text = excluded.text`,
   )
+  for (const { uid, text } of changed) {
+    if (text === undefined) await tx.run(sql`DELETE FROM advisory_texts WHERE uid = ${uid}`)
+  }
 }
 
 const keyOf = ({ facet, value }: Term): string => `${facet} ${value}`

@@ -1,5 +1,5 @@
 // What an advisory is found by: every value of it that a filter can name, as a term.
-import { type Advisory, currentEvent, eventTypeNumber, reviewStates } from './advisories.model.ts'
+import { type Advisory, currentEvent, eventTypeNumber, eventTypes, moved, reviewStates } from './advisories.model.ts'
 
 /** The filters, by the numbers that are stored. A number is never used for anything else. */
 export const facets = {
@@ -49,7 +49,6 @@ export type AdvisoryFilter = {
 /** All its terms, each once. */
 export function termsOf(advisory: Advisory): Term[] {
   const { events, aliases } = advisory
-  const current = currentEvent(advisory)
   const all = (facet: number, values: readonly string[]) => values.map((value) => ({ facet, value }))
   return [
     { facet: facets.advisoryId, value: advisory.advisoryId },
@@ -66,14 +65,41 @@ export function termsOf(advisory: Advisory): Term[] {
     { facet: facets.eventTypes, value: setOf(events.map(({ type }) => eventTypeNumber(type))) },
     ...all(facets.eventAuthor, [...new Set(events.map(({ author }) => author))]),
     ...all(facets.eventReviewer, [...new Set(events.flatMap(({ reviewer }) => (reviewer ? [reviewer] : [])))]),
-    ...all(facets.latestEventType, current ? [String(eventTypeNumber(current.type))] : []),
+    ...all(facets.latestEventType, latestOf(advisory)),
     ...all(facets.document, isPublished(advisory) ? [advisory.origin] : []),
   ]
 }
 
-/** Whether the advisory documents have something to say of it; they have no word for a patch. */
+/** Whether the advisory documents have something to say of it; they have no word for a patch, nor for a move. */
 export function isPublished({ events }: Pick<Advisory, 'events'>): boolean {
-  return events.some(({ reviewState, type }) => reviewState === reviewStates.approved && type !== 'patched')
+  return events.some(isTold)
+}
+
+export function isTold({ reviewState, type }: Advisory['events'][number]): boolean {
+  return reviewState === reviewStates.approved && type !== 'patched' && type !== moved
+}
+
+/** The number of the event that says how things stand, 0 for none, with a mark when the component has moved since. */
+function latestOf(advisory: Advisory): string[] {
+  const newest = advisory.events.findLast(({ reviewState }) => reviewState === reviewStates.approved)
+  if (!newest) return []
+  const current = currentEvent(advisory)
+  const number = current ? eventTypeNumber(current.type) : 0
+  return [newest.type === moved ? `${number}${movedSince}` : String(number)]
+}
+
+const movedSince = ' moved'
+const movedNumber = eventTypeNumber(moved)
+
+/** What stands for the newest approved event being of a type, where a move is an event as any other. */
+export function latestIs(number: number): string[] {
+  if (number !== movedNumber) return [String(number)]
+  return [0, ...eventTypes.map(eventTypeNumber)].map((before) => `${before}${movedSince}`)
+}
+
+/** The same where moves are not known. */
+export function latestButMovesIs(number: number): string[] {
+  return [String(number), `${number}${movedSince}`]
 }
 
 /** A set of small numbers as one text: there are few such sets, and their counts add up. */

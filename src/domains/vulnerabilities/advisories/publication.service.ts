@@ -4,6 +4,7 @@ import type { Reader } from '#db/sql.ts'
 import { findOrganization } from '#domains/iam/groups/groups.service.ts'
 import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import { type Advisory, type AdvisoryEvent, reviewStates } from './advisories.model.ts'
+import { isTold } from './advisory-terms.model.ts'
 import * as store from './publication.store.ts'
 
 export type { Advisory, AdvisoryEvent } from './advisories.model.ts'
@@ -78,6 +79,5 @@ function howMany(origins: readonly store.PublishedOrigin[]): number {
 
 function withApproved(advisory: Advisory): Advisory {
   const { events } = advisory
-  const told = events.filter((event) => isApproved(event) && event.type !== 'patched')
-  return { ...advisory, events: told }
+  return { ...advisory, events: events.filter(isTold) }
 }

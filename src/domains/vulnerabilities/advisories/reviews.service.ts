@@ -1,4 +1,5 @@
 // The events of an advisory, one by one, and how their review moves.
+import { isDeepStrictEqual } from 'node:util'
 import type { Call } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { failedPrecondition, invalid, notFound, permissionDenied, refuseIfAny } from '#lib/errors.ts'
@@ -15,7 +16,10 @@ import {
 import * as store from './advisories.store.ts'
 import { eventProblems } from './advisory-checks.ts'
 
-export type NewEvent = Pick<AdvisoryEvent, 'author' | 'reviewer' | 'issue' | 'findings' | 'type' | 'data'>
+export type NewEvent = Pick<AdvisoryEvent, 'author' | 'reviewer' | 'issue' | 'findings' | 'type' | 'data'> & {
+  /** Pending unless given; it may be approved at once. */
+  reviewState?: number
+}
 
 const approve = capabilityNumber('advisories.approve')
 
@@ -25,15 +29,20 @@ const transitions: Readonly<Record<number, readonly number[]>> = {
   [reviewStates.requestChanges]: [reviewStates.pending],
 }
 
-/** Adds an event of now, which waits for its review. */
-export async function addEvent(call: Call, parent: string, input: NewEvent): Promise<AdvisoryEvent> {
-  const event: AdvisoryEvent = {
-    ...input,
-    uid: newUid(parent),
-    createTime: call.now,
-    reviewState: reviewStates.pending,
-    imported: false,
+/** An event of now. Throws unless it waits for its review or the caller may approve it. */
+export function newEvent(call: Call, parent: string, input: NewEvent): AdvisoryEvent {
+  const { pending, approved } = reviewStates
+  const reviewState = input.reviewState || pending
+  if (reviewState !== pending && reviewState !== approved) {
+    throw invalid({ field: 'review_state', description: 'of a new event is pending or approved' })
   }
+  checkMayApprove(call, parent, reviewState)
+  return { ...input, uid: newUid(parent), createTime: call.now, reviewState, imported: false }
+}
+
+/** Adds an event of now, which waits for its review unless it is approved already. */
+export async function addEvent(call: Call, parent: string, input: NewEvent): Promise<AdvisoryEvent> {
+  const event = newEvent(call, parent, input)
   refuseIfAny(eventProblems(event))
   await change(call, parent, (advisory) => {
     if (advisory.events.length >= maxEvents) {
@@ -45,6 +54,11 @@ export async function addEvent(call: Call, parent: string, input: NewEvent): Pro
   return event
 }
 
+/** The events of an advisory, the oldest first; one that does not exist has none. */
+export async function listEvents(call: Call, parent: string): Promise<AdvisoryEvent[]> {
+  return (await store.findAdvisory(call.app.db, parent))?.advisory.events ?? []
+}
+
 /** Moves a review on. The state that it has already is fine too; a final one cannot be left. */
 export async function reviewEvent(
   call: Call,
@@ -54,36 +68,70 @@ export async function reviewEvent(
   if (!Object.values<number>(reviewStates).includes(state)) {
     throw invalid({ field: 'review_state', description: 'must be a state' })
   }
-  if (state === reviewStates.approved && !call.caller.rights.holds(uid, [approve])) {
-    throw permissionDenied('only those with advisories.approve approve an event')
-  }
+  checkMayApprove(call, uid, state)
+  const event = await changeEvent(call, uid, (before) => {
+    checkTransition(before, state)
+    return { ...before, reviewState: state, reviewer: reviewer || before.reviewer }
+  })
+  call.log.info('advisory event reviewed', { uid, state })
+  return event
+}
+
+/**
+ * Replaces an event but for its time, and so may move its review on; without a state that stays where it is. An event
+ * whose review is over can only be said again as it is.
+ */
+export async function updateEvent(call: Call, uid: string, input: NewEvent): Promise<AdvisoryEvent> {
+  checkMayApprove(call, uid, input.reviewState ?? 0)
+  const event = await changeEvent(call, uid, (before) => {
+    const { createTime, imported } = before
+    const after = { ...input, uid, createTime, imported, reviewState: input.reviewState || before.reviewState }
+    checkTransition(before, after.reviewState)
+    if (transitions[before.reviewState] === undefined && !isDeepStrictEqual(after, before)) throw isOver(uid)
+    return after
+  })
+  call.log.info('advisory event updated', { uid, state: event.reviewState })
+  return event
+}
+
+async function changeEvent(
+  call: Call,
+  uid: string,
+  next: (event: AdvisoryEvent) => AdvisoryEvent,
+): Promise<AdvisoryEvent> {
   const changed = await change(
     call,
     parentOf(uid),
     (advisory) => {
       const before = advisory.events.find((event) => event.uid === uid)
       if (!before) throw notFound(advisoryEventType, uid)
-      checkTransition(before, state)
-      const after: AdvisoryEvent = { ...before, reviewState: state, reviewer: reviewer || before.reviewer }
+      const after = next(before)
       refuseIfAny(eventProblems(after))
       return { ...advisory, events: advisory.events.map((event) => (event.uid === uid ? after : event)) }
     },
     () => notFound(advisoryEventType, uid),
   )
-  call.log.info('advisory event reviewed', { uid, state })
   return changed.events.find((event) => event.uid === uid)!
+}
+
+function checkMayApprove({ caller }: Call, uid: string, state: number): void {
+  if (state === reviewStates.approved && !caller.rights.holds(uid, [approve])) {
+    throw permissionDenied('only those with advisories.approve approve an event')
+  }
 }
 
 function checkTransition({ uid, reviewState }: AdvisoryEvent, to: number): void {
   if (reviewState === to || transitions[reviewState]?.includes(to)) return
-  const final = transitions[reviewState] === undefined
+  if (transitions[reviewState] === undefined) throw isOver(uid)
   throw failedPrecondition({
     type: 'REVIEW_STATE',
     subject: uid,
-    description: final
-      ? 'the review of the event is over'
-      : 'the review of the event cannot move to this state from where it is',
+    description: 'the review of the event cannot move to this state from where it is',
   })
+}
+
+function isOver(uid: string) {
+  return failedPrecondition({ type: 'REVIEW_STATE', subject: uid, description: 'the review of the event is over' })
 }
 
 async function change(

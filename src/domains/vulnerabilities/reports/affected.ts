@@ -29,5 +29,5 @@ function isVulnerable({ events }: Advisory, { kind }: Package, version: string):
 }
 
 function isDetermination({ type }: AdvisoryEvent): boolean {
-  return type !== 'detection' && type !== 'analysisNotPlanned'
+  return type !== 'detection' && type !== 'analysisNotPlanned' && type !== 'componentLocationChanged'
 }

@@ -20,6 +20,8 @@ export const maxMoves = 2000
 /** How much the lists of packages may hold that one page compares; each move reads one. */
 export const reportWalk = { steps: maxMoves + maxTags, bytes: 128 * 1024 * 1024 }
 export const maxRangeMs = 366 * 86_400_000
+/** How many days that may be, of which the first and the last are perhaps in part. */
+export const maxDays = 367
 /** How far back to look for an image of which it is known what it contains. */
 export const movesBack = 100
 export const dayMs = 86_400_000

@@ -9,9 +9,23 @@ import { isRepoPath, isTagName } from '#lib/oci-names.ts'
 import { isAtOrBelow, isUid, top } from '#lib/uid.ts'
 import { distinct, severitiesOf } from '../metadata/vulnerabilities.service.ts'
 import { type FollowedTag, resolvedByDay } from './resolved-days.service.ts'
-import { dayMs, defaultTag, type ImageRef, maxRangeMs, maxTags, type ResolvedReport } from './resolved-reports.model.ts'
+import {
+  dayMs,
+  defaultTag,
+  type ImageRef,
+  maxDays,
+  maxRangeMs,
+  maxTags,
+  type ResolvedReport,
+} from './resolved-reports.model.ts'
 
-export type ReportRequest = { images: readonly ImageRef[]; start: string; end: string }
+export type ReportRequest = {
+  images: readonly ImageRef[]
+  start: string
+  end: string
+  /** A repo that does not exist resolves nothing, rather than being NOT_FOUND for those who would see it. */
+  lenient?: boolean
+}
 
 /** One report for each day (UTC) from `start` to `end`, both included. Images that the caller may not see resolve nothing. */
 export async function listResolvedReports(
@@ -19,7 +33,7 @@ export async function listResolvedReports(
   { page, filter: request }: ListQuery<ReportRequest>,
 ): Promise<Listed<ResolvedReport & { uid: string }>> {
   checkRequest(request)
-  const tags = await followedTags(call, request.images)
+  const tags = await followedTags(call, request)
   const days = daysOf(request)
   const shown = pageOf(days, page)
   const resolved = await resolvedByDay(call, tags, { ...request, days: shown.slice(0, page.size).sort() })
@@ -40,15 +54,22 @@ export async function listResolvedReports(
   return toListed(call, page, reports, days.length)
 }
 
+/** The reports of all days, the oldest first. */
+export async function listAllResolvedReports(call: Call, filter: ReportRequest): Promise<ResolvedReport[]> {
+  const order = { field: 'date', column: 'date', desc: false }
+  const page: Page = { order, after: undefined, size: maxDays, skip: 0, binding: '' }
+  return (await listResolvedReports(call, { uidp: undefined, page, filter })).items
+}
+
 function checkRequest({ images, start, end }: ReportRequest): void {
   const problems: FieldViolation[] = []
   const say = (field: string, description: string) => problems.push({ field, description })
   if (images.length === 0) say('image_refs', 'is required')
   if (start === '') say('start_time', 'is required')
   if (end === '') say('end_time', 'is required')
-  else if (start !== '' && end < start) say('end_time', 'must not be before start_time')
+  else if (start !== '' && end < start) say('end_time', 'must not be before the start')
   else if (start !== '' && Date.parse(end) - Date.parse(start) > maxRangeMs) {
-    say('end_time', 'must be at most 366 days after start_time')
+    say('end_time', 'must be at most 366 days after the start')
   }
   for (const [i, { repo, tags }] of images.entries()) {
     if (repo === '') say(`image_refs[${i}].repo`, 'is required')
@@ -77,10 +98,10 @@ function pageOf(days: readonly string[], { order, after, skip, size }: Page): st
 }
 
 /** Each tag once, of the repos that the caller may see. */
-async function followedTags(call: Call, images: readonly ImageRef[]): Promise<FollowedTag[]> {
+async function followedTags(call: Call, { images, lenient = false }: ReportRequest): Promise<FollowedTag[]> {
   const followed = new Map<string, FollowedTag>()
   for (const { repo: named, tags } of images) {
-    const repo = await visibleRepo(call, named)
+    const repo = await visibleRepo(call, named, lenient)
     if (!repo) continue
     for (const tag of tags.length > 0 ? tags : [defaultTag]) followed.set(`${repo.id} ${tag}`, { repo, tag })
   }
@@ -88,10 +109,10 @@ async function followedTags(call: Call, images: readonly ImageRef[]): Promise<Fo
 }
 
 /** Throws NOT_FOUND only where the caller would see the repo if there were one. */
-async function visibleRepo(call: Call, named: string) {
+async function visibleRepo(call: Call, named: string, lenient: boolean) {
   const sees = (uid: string) => call.reach.some((place) => isAtOrBelow(uid, place))
   const found = await findByPath(call.app.db, named)
   if (found.repo) return sees(found.repo.uid) ? found.repo : undefined
-  if (sees(found.group || top)) throw notFound('registry.pinfold.dev/Repo', named)
+  if (!lenient && sees(found.group || top)) throw notFound('registry.pinfold.dev/Repo', named)
   return undefined
 }

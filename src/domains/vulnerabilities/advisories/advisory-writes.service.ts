@@ -1,0 +1,92 @@
+// Advisories that are written here rather than imported, one by one.
+import { isDeepStrictEqual } from 'node:util'
+import type { Call } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { alreadyExists, found, invalid, refuseIfAny } from '#lib/errors.ts'
+import { isUid, newUid, parentOf } from '#lib/uid.ts'
+import { type Advisory, advisoryType } from './advisories.model.ts'
+import { newAdvisoryId } from './advisories.service.ts'
+import * as store from './advisories.store.ts'
+import { advisoryProblems } from './advisory-checks.ts'
+import { type NewEvent, newEvent } from './reviews.service.ts'
+
+/** What a caller says of an advisory. The rest is ours, and events have methods of their own. */
+export type AdvisoryContent = Omit<Advisory, 'uid' | 'advisoryId' | 'origin' | 'events' | 'createTime' | 'updateTime'>
+
+/** Throws ALREADY_EXISTS when the group has one about the same vulnerability in the same component of the same artifact. */
+export async function createAdvisory(
+  call: Call,
+  parent: string,
+  { events, ...content }: AdvisoryContent & { events: readonly NewEvent[] },
+): Promise<Advisory> {
+  if (!isUid(parent)) throw invalid({ field: 'parent', description: 'is not a uid' })
+  const uid = newUid(parent)
+  const advisory: Advisory = {
+    ...content,
+    uid,
+    advisoryId: newAdvisoryId(),
+    // Nothing says what the artifact was built from.
+    origin: content.artifactName,
+    events: events.map((event) => newEvent(call, uid, event)),
+    createTime: call.now,
+    updateTime: call.now,
+  }
+  checkContent(advisory)
+  await call.app.db.tx(async (tx) => {
+    await requireGroup(tx, parent)
+    await refuseTwin(tx, advisory)
+    await store.saveAdvisories(tx, [{ before: undefined, after: advisory, sourceHash: '' }])
+  })
+  call.log.info('advisory created', { uid })
+  return advisory
+}
+
+/** Replaces all that a caller says of it. The next import that brings it changed replaces it again. */
+export async function updateAdvisory(call: Call, uid: string, content: AdvisoryContent): Promise<Advisory> {
+  const advisory = await call.app.db.tx(async (tx) => {
+    const before = found(await store.findAdvisory(tx, uid), advisoryType, uid)
+    const { origin, artifactName } = before.advisory
+    const after: Advisory = {
+      ...before.advisory,
+      ...content,
+      origin: origin === artifactName ? content.artifactName : origin,
+      updateTime: call.now,
+    }
+    checkContent(after)
+    if (!isDeepStrictEqual(subjectOf(after), subjectOf(before.advisory))) await refuseTwin(tx, after)
+    await store.saveAdvisories(tx, [{ before, after, sourceHash: before.sourceHash }])
+    return after
+  })
+  call.log.info('advisory updated', { uid })
+  return advisory
+}
+
+/** With its events. An import that brings it makes it again. */
+export async function deleteAdvisory(call: Call, uid: string): Promise<void> {
+  await call.app.db.tx(async (tx) => {
+    await store.deleteAdvisory(tx, found(await store.findAdvisory(tx, uid), advisoryType, uid))
+  })
+  call.log.info('advisory deleted', { uid })
+}
+
+/** The origin is ours, and is wrong only where the name is. */
+function checkContent(advisory: Advisory): void {
+  refuseIfAny(advisoryProblems(advisory).filter(({ field }) => field !== 'origin'))
+}
+
+/** Imports may bring several about the same, each with an id of its own, so that only a change is looked at. */
+async function refuseTwin(tx: Tx, advisory: Advisory): Promise<void> {
+  if (!(await store.hasTwin(tx, parentOf(advisory.uid), advisory))) return
+  const description = 'the group has an advisory about this vulnerability in this component of the artifact'
+  throw alreadyExists(advisoryType, advisory.artifactName, description)
+}
+
+/** What an advisory is about. */
+function subjectOf({ aliases, ...advisory }: Advisory) {
+  const { artifactName, artifactType, artifactArchitecture, componentName, componentType, componentLocation } = advisory
+  return [
+    [artifactName, artifactType, artifactArchitecture, componentName, componentType, componentLocation],
+    aliases.toSorted(),
+  ]
+}
