@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { configPage, errorsPage } from './docs.ts'
 import { eventNames } from './event-names.ts'
+import { mcpTools } from './mcp-tools.ts'
 import { openApi } from './openapi.ts'
 import { must, root } from './run.ts'
 
@@ -21,5 +22,6 @@ must('buf', ['build', '-o', contract])
 write('gen/event-names.ts', eventNames(contract))
 write('gen/openapi.json', `${JSON.stringify(openApi(contract, 'v2'), null, 1)}\n`)
 write('gen/openapi-v1.json', `${JSON.stringify(openApi(contract, 'v1'), null, 1)}\n`)
+write('gen/mcp-tools.json', `${JSON.stringify(mcpTools(contract), null, 1)}\n`)
 write('docs/config.md', configPage())
 write('docs/errors.md', errorsPage())

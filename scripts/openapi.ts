@@ -8,27 +8,19 @@ import {
   type DescMessage,
   type DescMethod,
   type DescService,
-  type FileRegistry,
   fromBinary,
-  ScalarType,
+  type ScalarType,
 } from '@bufbuild/protobuf'
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
-import { getComments } from '@bufbuild/protoplugin'
 import { versionOf, versionOfType } from '#api/methods.ts'
 import { services as allServices } from '#api/services.ts'
 import { isPlainMessage } from '#api/transcoding/json-write.ts'
 import { version as release } from '#config.ts'
 import { camelCase } from '#lib/fields.ts'
-import { behaviourOf, capabilityNames, extensionsOf, hasQueryForm, httpOf } from './openapi-annotations.ts'
-
-type Schema = Record<string, unknown>
+import { behaviourOf, extensionsOf, hasQueryForm, httpOf } from './openapi-annotations.ts'
+import { comments, jsonNames, type Schema, scalarSchema, summaryOf, wellKnown } from './schemas.ts'
 
 const errorStatus = 'google.rpc.Status'
-const wellKnown: Record<string, Schema> = {
-  'google.protobuf.Timestamp': { type: 'string', format: 'date-time' },
-  'google.protobuf.Duration': { type: 'string', pattern: '^-?\\d+(\\.\\d{1,9})?s$' },
-  'google.protobuf.FieldMask': { type: 'string' },
-}
 /** Objects have names of ours, because each generator of clients makes up its own for one that has none. */
 const objects: Record<string, Schema> = {
   'google.protobuf.Empty': { type: 'object' },
@@ -44,8 +36,6 @@ const lastEventId: Schema = {
   description: 'The same as `after`, and counts before it.',
   schema: { type: 'string' },
 }
-const integers = new Set([ScalarType.INT32, ScalarType.SINT32, ScalarType.SFIXED32])
-const unsigned = new Set([ScalarType.UINT32, ScalarType.FIXED32])
 
 /** Packages that have no second version, since the first serves both. */
 const ofBoth = /^pinfold\.platform\.(?:auth|oidc)\./
@@ -59,23 +49,16 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
   const schemas: Record<string, Schema> = {}
 
   const camel = jsonNames(registry)
-  const describe = (desc: Parameters<typeof getComments>[0]): Schema => {
-    const text = getComments(desc).leading?.replace(/^ /gm, '').trim()
-    return text ? { description: camel(text) } : {}
+  const commentOf = comments(registry)
+  const describe = (desc: Parameters<typeof commentOf>[0]): Schema => {
+    const description = commentOf(desc)
+    return description ? { description } : {}
   }
   const reference = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
 
   const enumSchema = (desc: DescEnum): Schema => {
     schemas[desc.typeName] ??= { type: 'string', enum: desc.values.map((value) => value.name), ...describe(desc) }
     return reference(desc.typeName)
-  }
-  const scalarSchema = (type: ScalarType): Schema => {
-    if (type === ScalarType.STRING) return { type: 'string' }
-    if (type === ScalarType.BOOL) return { type: 'boolean' }
-    if (type === ScalarType.BYTES) return { type: 'string', contentEncoding: 'base64' }
-    if (integers.has(type)) return { type: 'integer', format: 'int32', minimum: -(2 ** 31), maximum: 2 ** 31 - 1 }
-    if (unsigned.has(type)) return { type: 'integer', format: 'uint32', minimum: 0, maximum: 2 ** 32 - 1 }
-    return { type: 'string', format: 'int64', pattern: '^-?\\d+$' }
   }
   const valueSchema = (of: { message?: DescMessage; enum?: DescEnum; scalar?: ScalarType }, suffix: string): Schema => {
     if (of.message) return messageSchema(of.message, suffix)
@@ -234,27 +217,6 @@ const spellings =
 
 function capitalised(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1)
-}
-
-/** The start of a comment, up to where its first sentence ends or explains itself. */
-function summaryOf(comment = ''): string {
-  return comment.replace(/\s+/g, ' ').replace(/[.;:](?: .*)?$/, '')
-}
-
-/** Writes the names of fields in a comment as JSON has them; capabilities look the same and stay. */
-function jsonNames(registry: FileRegistry): (text: string) => string {
-  const fields = new Set<string>()
-  for (const type of registry)
-    if (type.kind === 'message')
-      for (const field of type.fields) if (field.jsonName !== field.name) fields.add(field.name)
-  return (text) =>
-    text.replace(/`([a-z_]+(?:\.[a-z_]+)*)( asc| desc)?`/g, (written, path: string, direction = '') => {
-      const names = path.split('.')
-      const isPath = names.some((name) => fields.has(name)) && !capabilityNames.has(path)
-      return isPath
-        ? `\`${names.map((name) => (fields.has(name) ? camelCase(name) : name)).join('.')}${direction}\``
-        : written
-    })
 }
 
 const variable = /\{([^=}]+)(?:=[^}]*)?\}/g

@@ -9,6 +9,7 @@ import { registryDoor } from '#oci/door.ts'
 import { documentsDoor } from './documents.ts'
 import { openApi } from './door.ts'
 import { createGrpcServer } from './grpc.ts'
+import { mcpDoor } from './mcp/mcp.ts'
 import { buildEndpoints, type Endpoint } from './methods.ts'
 import { serveMetrics } from './metrics.ts'
 import { oauthDoor } from './oauth.ts'
@@ -111,6 +112,7 @@ export async function bindServer(app: App): Promise<Server> {
     documentsDoor(api),
     oauthDoor(edge),
     signInDoor(edge),
+    mcpDoor(api, endpoints),
     restDoor(api, endpoints),
   ])
   const grpc = createGrpcServer(api, endpoints, receive)

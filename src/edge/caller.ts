@@ -1,6 +1,6 @@
 // Who calls: what a credential stands for now.
 import type { App, Caller } from '#app.ts'
-import { createRights, noRights } from '#domains/iam/access/rights.ts'
+import { createRights, noRights, onlyWith } from '#domains/iam/access/rights.ts'
 import { type AccessToken, operatorUid, type Verifier } from '#issuer/access-token.ts'
 import { unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
@@ -39,4 +39,9 @@ export async function callerOf(app: App, uid: string, token?: AccessToken): Prom
   if (!grants) throw unauthenticated('the identity of the token is gone')
   const rights = createRights({ identity: uid, grants, operator, narrowing: token?.narrowing })
   return token ? { uid, operator, rights, token } : { uid, operator, rights }
+}
+
+/** The caller at a door that needs `numbers` beside what is asked for: nothing counts where they are not held. */
+export function onlyAsFarAs(caller: Caller, numbers: readonly number[]): Caller {
+  return { ...caller, rights: onlyWith(caller.rights, numbers) }
 }

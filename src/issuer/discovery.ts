@@ -13,10 +13,31 @@ function discoveryDocument(issuer: string, keyring: Keyring): object {
   }
 }
 
-/** The issuer's documents by path. */
+/** Where agents call the API as tools: for OAuth a resource of its own, below the URL. */
+export const toolsPath = '/mcp'
+
+const resourcePath = '/.well-known/oauth-protected-resource'
+
+/** Where an agent without a token reads who issues them. */
+export const toolsMetadataPath: string = resourcePath + toolsPath
+
+/** Protected Resource Metadata (RFC 9728): who issues the tokens for what is served below `path`. */
+function protectedResource(issuer: string, path: string): object {
+  return {
+    resource: issuer + path,
+    authorization_servers: [issuer],
+    bearer_methods_supported: ['header'],
+    resource_name: 'Pinfold',
+    resource_documentation: `${issuer}/docs`,
+  }
+}
+
+/** The documents of the issuer, and of what its tokens open, by path. */
 export function issuerDocuments(issuer: string, keyring: Keyring): Record<string, () => object> {
   return {
     '/.well-known/openid-configuration': () => discoveryDocument(issuer, keyring),
     '/.well-known/jwks.json': () => keyring.jwks(),
+    [resourcePath]: () => protectedResource(issuer, ''),
+    [toolsMetadataPath]: () => protectedResource(issuer, toolsPath),
   }
 }

@@ -2,6 +2,7 @@
 import { AppError } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
 import { maxLifetime } from './access-token.ts'
+import { toolsPath } from './discovery.ts'
 import { exchange, type Issuing } from './exchange.ts'
 import { ScopeOutOfReach } from './narrowing.ts'
 
@@ -39,7 +40,9 @@ export async function tokenExchange(issuing: Issuing, form: URLSearchParams): Pr
   const scopes = (form.get('scope') ?? '').split(' ').filter((scope) => scope !== '')
   if (!scopes.every(isUid)) return refused(400, 'invalid_scope', 'scope must list uids of groups')
 
-  const audiences = [...form.getAll('audience'), ...form.getAll('resource')]
+  // The tools take the tokens of the API, which they are a part of.
+  const resources = form.getAll('resource').map((one) => (one === issuing.issuer + toolsPath ? issuing.issuer : one))
+  const audiences = [...form.getAll('audience'), ...resources]
   try {
     const { token } = await exchange(issuing, {
       credential: form.get('subject_token') ?? undefined,

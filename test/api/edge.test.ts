@@ -63,6 +63,8 @@ function everyKind(): [status: number, ask: Ask][] {
     [200, { path: '/.well-known/jwks.json' }],
     [405, { path: '/oauth/token' }],
     [400, { method: 'POST', path: '/oauth/token', headers: form, body: 'grant_type=x' }],
+    [405, { path: '/mcp' }],
+    [401, { method: 'POST', path: '/mcp', body: '{}' }],
     [401, { path: '/token' }],
     [405, { method: 'POST', path: '/token' }],
     [401, { path: '/v2/' }],
@@ -197,6 +199,8 @@ test('a request at any door is one log line and one measurement', async () => {
     ['registry', 'GET token', '401', '/token'],
     ['documents', 'GET /healthz', '200', '/healthz?x=1'],
     ['documents', 'DELETE /healthz', '405', '/healthz', { method: 'DELETE' }],
+    ['mcp', 'GET /mcp', 'UNIMPLEMENTED', '/mcp'],
+    ['mcp', 'POST /mcp', 'UNAUTHENTICATED', '/mcp', { method: 'POST', body: '{}' }],
     ['oauth', 'GET /oauth/token', '405', '/oauth/token'],
     ['oauth', 'POST /oauth/token', '400', '/oauth/token?x', { method: 'POST', headers: form, body: 'grant_type=x' }],
   ]
@@ -236,14 +240,24 @@ const closed: Record<string, RegExp> = {
   rest: /^(?:none|(?:[A-Z][A-Za-z]+\.)?[A-Z][A-Za-z]+)$/,
   grpc: /^(?:[A-Z][A-Za-z]+\.)?[A-Z][A-Za-z]+$/,
   registry: new RegExp(`^(?:none|${verb} (?:token|base|manifest|blob|uploads?|tags|referrers|(?:tag-)?history))$`),
-  documents: new RegExp(`^${verb} /(?:healthz|readyz|metrics|openapi(?:-v1)?\\.json|\\.well-known/[a-z.-]+)$`),
+  documents: new RegExp(`^${verb} /(?:healthz|readyz|metrics|openapi(?:-v1)?\\.json|\\.well-known/[a-z.-]+(?:/mcp)?)$`),
   oauth: new RegExp(`^${verb} /oauth(?:/token)?$`),
+  mcp: new RegExp(`^(?:${verb} /mcp|initialize|ping|notification|server/discover|tools/(?:list|call)|[A-Z][A-Za-z]+)$`),
 }
 
 test('the labels of the metrics come from closed sets, whatever a client invents, over every protocol', async () => {
   const session = http2.connect(`http://127.0.0.1:${registry.listenPort}`)
   using grpc = openGrpc(registry.listenPort)
-  const paths = ['/v2/', '/v2/acme/app/tags/list', '/token', '/oauth/token', '/healthz', '/ping/v2/ping', '/invented-1']
+  const paths = [
+    '/v2/',
+    '/v2/acme/app/tags/list',
+    '/token',
+    '/oauth/token',
+    '/healthz',
+    '/mcp',
+    '/ping/v2/ping',
+    '/invented-1',
+  ]
   const hostile = { host: 'invented-2.example', 'user-agent': 'invented-3', 'x-forwarded-for': 'invented-4' }
   const overHttp2Hostile = (ask: Ask) => {
     return overHttp2(session)({ ...ask, headers: { ...ask.headers, ':authority': hostile.host, ...hostile } })
@@ -267,7 +281,7 @@ test('the labels of the metrics come from closed sets, whatever a client invents
   }
   for (const { labels } of await measured()) {
     assert.match(String(labels.method), closed[String(labels.transport)]!)
-    const isRpc = ['rest', 'grpc'].includes(String(labels.transport))
+    const isRpc = ['rest', 'grpc', 'mcp'].includes(String(labels.transport))
     assert.match(String(labels.code), isRpc ? /^[A-Z_]{2,}$/ : /^[2-5]\d\d$/)
   }
   const shown = await registry.app.metrics.registry.metrics()

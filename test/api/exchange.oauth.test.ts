@@ -57,6 +57,7 @@ test('audience and resource, scope and cap shape the token', async () => {
   const said = async (form: Json) => claimsOf(ok(await send({ ...good, ...form })).access_token)
   assert.equal((await said({ audience: host })).aud, host)
   assert.deepEqual((await said({ audience: host, resource: url })).aud, [host, url])
+  assert.equal((await said({ resource: `${url}/mcp` })).aud, url, 'the tools are part of the API')
   const team = (await scene.pinfold.seed.group(scene.org.uid)).uid
   const other = (await scene.pinfold.seed.group(scene.org.uid)).uid
   const { cap } = await said({ scope: ` ${team}  ${other} `, cap: ['groups.list', 'repo.list'] })

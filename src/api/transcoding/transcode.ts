@@ -39,13 +39,7 @@ function readBody(method: DescMethod, binding: Binding, body: Buffer | undefined
   if (binding.body === '') return { request: create(input), bodyKeys: undefined }
 
   const json = parseBody(body ?? Buffer.alloc(0))
-  if (binding.body === '*') {
-    const request = readJson(input, json)
-    const resource = resourceFieldOf(input)
-    if (!resource) return { request, bodyKeys: keysOf(input, json) }
-    const values = json as Values
-    return { request, bodyKeys: keysOf(resource.message, values[resource.jsonName] ?? values[resource.name]) }
-  }
+  if (binding.body === '*') return readWhole(input, json)
 
   const request = create(input)
   const field = fieldNamed(input, binding.body) as MessageField | ListField
@@ -55,6 +49,15 @@ function readBody(method: DescMethod, binding: Binding, body: Buffer | undefined
   }
   setField(request, field, readJson(field.message, json), '')
   return { request, bodyKeys: keysOf(field.message, json) }
+}
+
+/** A request that is all in one JSON. Throws as `readRequest` does. */
+export function readWhole(input: DescMessage, json: unknown): Transcoded {
+  const request = readJson(input, json)
+  const resource = resourceFieldOf(input)
+  if (!resource) return { request, bodyKeys: keysOf(input, json) }
+  const values = json as Values
+  return { request, bodyKeys: keysOf(resource.message, values[resource.jsonName] ?? values[resource.name]) }
 }
 
 /** A member that is null counts: it is there, and clears the field. */

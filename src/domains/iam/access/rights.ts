@@ -44,6 +44,21 @@ export function createRights({ identity, grants, operator = false, narrowing }: 
   }
 }
 
+/** The same rights, but none where the caller does not hold `numbers` as well. */
+export function onlyWith(rights: Rights, numbers: readonly number[]): Rights {
+  return {
+    holds: (node, more) => rights.holds(node, [...more, ...numbers]),
+    roots: (more) => rights.roots([...more, ...numbers]),
+    places: () => {
+      const all = rights.places()
+      const kept = [...new Set([...all.keys(), ...rights.roots(numbers)])].filter((place) =>
+        rights.holds(place, numbers),
+      )
+      return new Map(kept.map((place) => [place, union(all, place)]))
+    },
+  }
+}
+
 /** A number that the contract does not know is held by nobody. */
 function strictMask(numbers: Iterable<number>): bigint | undefined {
   let mask = 0n

@@ -1,0 +1,54 @@
+// What all that is made from the contract says of its fields: the schemas of values, and the comments.
+import { type AnyDesc, type FileRegistry, ScalarType } from '@bufbuild/protobuf'
+import { getComments } from '@bufbuild/protoplugin'
+import { camelCase } from '#lib/fields.ts'
+import { capabilityNames } from './openapi-annotations.ts'
+
+export type Schema = Record<string, unknown>
+
+export const wellKnown: Record<string, Schema> = {
+  'google.protobuf.Timestamp': { type: 'string', format: 'date-time' },
+  'google.protobuf.Duration': { type: 'string', pattern: '^-?\\d+(\\.\\d{1,9})?s$' },
+  'google.protobuf.FieldMask': { type: 'string' },
+}
+
+const integers = new Set([ScalarType.INT32, ScalarType.SINT32, ScalarType.SFIXED32])
+const unsigned = new Set([ScalarType.UINT32, ScalarType.FIXED32])
+
+export function scalarSchema(type: ScalarType): Schema {
+  if (type === ScalarType.STRING) return { type: 'string' }
+  if (type === ScalarType.BOOL) return { type: 'boolean' }
+  if (type === ScalarType.BYTES) return { type: 'string', contentEncoding: 'base64' }
+  if (integers.has(type)) return { type: 'integer', format: 'int32', minimum: -(2 ** 31), maximum: 2 ** 31 - 1 }
+  if (unsigned.has(type)) return { type: 'integer', format: 'uint32', minimum: 0, maximum: 2 ** 32 - 1 }
+  return { type: 'string', format: 'int64', pattern: '^-?\\d+$' }
+}
+
+type Commented = Exclude<AnyDesc, { kind: 'file' | 'extension' }>
+
+/** The comment above something of the contract, with names as JSON has them; empty when there is none. */
+export function comments(registry: FileRegistry): (desc: Commented) => string {
+  const camel = jsonNames(registry)
+  return (desc) => camel(getComments(desc).leading?.replace(/^ /gm, '').trim() ?? '')
+}
+
+/** The start of a comment, up to where its first sentence ends or explains itself. */
+export function summaryOf(comment = ''): string {
+  return comment.replace(/\s+/g, ' ').replace(/[.;:](?: .*)?$/, '')
+}
+
+/** Writes the names of fields in a comment as JSON has them; capabilities look the same and stay. */
+export function jsonNames(registry: FileRegistry): (text: string) => string {
+  const fields = new Set<string>()
+  for (const type of registry)
+    if (type.kind === 'message')
+      for (const field of type.fields) if (field.jsonName !== field.name) fields.add(field.name)
+  return (text) =>
+    text.replace(/`([a-z_]+(?:\.[a-z_]+)*)( asc| desc)?`/g, (written, path: string, direction = '') => {
+      const names = path.split('.')
+      const isPath = names.some((name) => fields.has(name)) && !capabilityNames.has(path)
+      return isPath
+        ? `\`${names.map((name) => (fields.has(name) ? camelCase(name) : name)).join('.')}${direction}\``
+        : written
+    })
+}

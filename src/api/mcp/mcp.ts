@@ -1,0 +1,175 @@
+// POST /mcp: the methods of the API as tools for agents (Model Context Protocol, Streamable HTTP). Nothing is remembered
+// between two requests, so there are no sessions and no streams.
+import { authenticate, onlyAsFarAs } from '#edge/caller.ts'
+import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
+import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
+import { toolsMetadataPath, toolsPath } from '#issuer/discovery.ts'
+import { AppError, codes } from '#lib/errors.ts'
+import { type Api, fail } from '../door.ts'
+import { errorJson } from '../errors.ts'
+import type { Endpoint } from '../methods.ts'
+import { readBody } from '../read-body.ts'
+import { callTool } from './call-tool.ts'
+import {
+  agreedVersion,
+  errorText,
+  internalError,
+  invalidParams,
+  invalidRequest,
+  isModern,
+  type Message,
+  methodNotFound,
+  ProtocolError,
+  type RequestId,
+  readMessage,
+  resultText,
+  versions,
+} from './messages.ts'
+import { createTools, type Tools } from './tools.ts'
+
+/** What every call of a tool takes, beside what its method does. */
+const toCall = [Capability.CAP_MCP_TOOL_CALL]
+
+const abilities = { tools: {} }
+const instructions = `A container registry that remembers every move of every tag, and its organisations, people and rights. \
+Each thing has a uid, which begins with that of the group it is in; find uids with the list tools, narrowed by \
+uidp.descendantsOf. Lists come in pages: pageSize (200 at most), then pageToken with the nextPageToken of the page before. \
+An update changes the members that are given.`
+
+/** How long, in milliseconds, the list of tools stays good; another release may have another. */
+const cacheable = { ttlMs: 300_000, cacheScope: 'public' }
+
+/** What is answered; JSON text, empty for a notification. */
+type Answer = { code: string; http: number; text: string }
+
+/** The door of the tools. */
+export function mcpDoor(api: Api, endpoints: readonly Endpoint[]): Door {
+  const tools = createTools(endpoints)
+  const ids = new WeakMap<HttpArrival, RequestId>()
+  return {
+    name: 'mcp',
+    verifies: true,
+    methods: [...withVerbs([toolsPath]), ...protocolMethods, ...endpoints.map(({ method }) => method.name)],
+    deadlineMs: api.app.config.requestTimeoutMs,
+    matches: (path) => path === toolsPath,
+    async serve(arrival) {
+      const name = `${arrival.verb} ${toolsPath}`
+      arrival.method = { name, fullName: name }
+      checkRequest(api, arrival)
+      arrival.caller = onlyAsFarAs(await authenticate(api.app, api.verify, arrival), toCall)
+      const message = readMessage(await readBody(arrival.req, api.app.config.maxBodyBytes), (id) =>
+        ids.set(arrival, id),
+      )
+      send(arrival, await answer(api, tools, message, arrival))
+    },
+    refuse: (arrival, error) => refuse(api, arrival, error, ids.get(arrival)),
+  }
+}
+
+/** A page that somebody else has made must not call us with what the browser of its reader has. */
+function checkRequest(api: Api, arrival: HttpArrival): void {
+  const { req } = arrival
+  if (req.method !== 'POST') {
+    arrival.countStranger()
+    throw new ProtocolError(invalidRequest, 'only POST: there are no streams and no sessions', {
+      code: 'UNIMPLEMENTED',
+      http: 405,
+    })
+  }
+  const { origin } = req.headers
+  if (origin === undefined || isOurs(api, origin)) return
+  arrival.countStranger()
+  throw new ProtocolError(invalidRequest, 'requests of pages of another origin are not answered', {
+    code: 'PERMISSION_DENIED',
+    http: 403,
+  })
+}
+
+function isOurs({ hosts }: Api, origin: string): boolean {
+  const host = /^https?:\/\/(.*)$/.exec(origin)?.[1]
+  const found = hosts.find({ host, forwardedHost: undefined, forwardedProto: undefined })
+  return found?.subdomain === '' && found.origin === origin
+}
+
+const protocolMethods = ['initialize', 'ping', 'server/discover', 'tools/list', 'tools/call', 'notification']
+
+async function answer(api: Api, tools: Tools, message: Message, arrival: HttpArrival): Promise<Answer> {
+  const { id, method, params } = message
+  const known = id === undefined ? 'notification' : method
+  if (protocolMethods.includes(known)) arrival.method = { name: known, fullName: known }
+  const modern = method !== 'initialize' && isModern(message, arrival.req.headers)
+  // There is nothing to take back, since an answer is never waited for elsewhere.
+  if (id === undefined) return { code: 'OK', http: 202, text: '' }
+
+  const serverInfo = { name: 'pinfold', title: 'Pinfold', version: tools.texts().version }
+  const result = (code: string, members: string): Answer => {
+    const self = `"_meta":${JSON.stringify({ 'io.modelcontextprotocol/serverInfo': serverInfo })}`
+    const whole = modern ? `{"resultType":"complete",${self}${members && ','}${members}}` : `{${members}}`
+    return { code, http: 200, text: resultText(id, whole) }
+  }
+  const inner = (value: object) => JSON.stringify(value).slice(1, -1)
+  const fresh = modern ? `,${inner(cacheable)}` : ''
+  if (method === 'tools/list') {
+    if (params.cursor !== undefined) return refused(id, invalidParams, 'there is only one page, so no cursor')
+    return result('OK', `"tools":${tools.texts().list}${fresh}`)
+  }
+  if (method === 'tools/call') {
+    const endpoint = typeof params.name === 'string' ? tools.find(params.name) : undefined
+    if (!endpoint) return refused(id, invalidParams, `Unknown tool: ${String(params.name).slice(0, 128)}`)
+    arrival.method = endpoint.method
+    const called = await callTool(api, endpoint, params.arguments ?? {}, arrival, toCall)
+    return result(called.code, called.result)
+  }
+  if (modern && method === 'server/discover') {
+    return result('OK', `${inner({ supportedVersions: versions, capabilities: abilities, instructions })}${fresh}`)
+  }
+  if (!modern && method === 'initialize') {
+    return result(
+      'OK',
+      inner({ protocolVersion: agreedVersion(params), capabilities: abilities, serverInfo, instructions }),
+    )
+  }
+  if (!modern && method === 'ping') return result('OK', '')
+  const http = modern ? 404 : 200
+  return { ...refused(id, methodNotFound, 'there is no such method'), code: 'UNIMPLEMENTED', http }
+}
+
+function refused(id: RequestId, rpcCode: number, message: string): Answer {
+  return { code: 'INVALID_ARGUMENT', http: 200, text: errorText(id, rpcCode, message) }
+}
+
+function refuse(api: Api, arrival: HttpArrival, error: unknown, id: RequestId | undefined): void {
+  const rendered = fail(api, error, arrival)
+  const { code, message, http, retryAfter } = rendered
+  const protocol = error instanceof ProtocolError ? error : undefined
+  const data = protocol ? protocol.data && JSON.stringify(protocol.data) : errorJson(rendered)
+  const headers: Record<string, string> = {}
+  if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter)
+  if (http === 405) headers.allow = 'POST'
+  if (code === 'UNAUTHENTICATED') {
+    const shown = arrival.authorization === undefined ? '' : 'error="invalid_token", '
+    headers['www-authenticate'] = `Bearer ${shown}resource_metadata="${api.url}${toolsMetadataPath}"`
+  }
+  const rpcCode = protocol?.rpcCode ?? rpcCodeOf(code, error)
+  send(arrival, { code, http, text: errorText(id, rpcCode, message, data) }, headers)
+}
+
+/** The API's own numbers, which are none of those that the protocol reserves. */
+function rpcCodeOf(code: AppError['code'], error: unknown): number {
+  if (code === 'INTERNAL') return internalError
+  return error instanceof AppError && code === 'INVALID_ARGUMENT' ? invalidRequest : codes[code].number
+}
+
+function send(arrival: HttpArrival, { code, http, text }: Answer, headers: Record<string, string> = {}): void {
+  if (!arrival.settle(code)) return
+  const { req, res } = arrival
+  if (res.headersSent || res.destroyed) return
+  res.writeHead(http, {
+    ...(text === '' ? {} : { 'content-type': 'application/json' }),
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+    ...headers,
+    ...(req.complete || req.httpVersionMajor === 2 ? {} : { connection: 'close' }),
+  })
+  res.end(text)
+}

@@ -1,0 +1,125 @@
+// One message of JSON-RPC as the Model Context Protocol has it: what a request must be, in either way of speaking it.
+// Until 2025-11-25 a client introduces itself first (`initialize`); since 2026-07-28 each request says all by itself.
+import type { IncomingHttpHeaders } from 'node:http'
+import { AppError, type Code } from '#lib/errors.ts'
+import { isJsonObject } from '../transcoding/json-read.ts'
+
+export type RequestId = string | number
+export type Params = Record<string, unknown>
+
+/** `id` is missing for a notification, which is not answered. */
+export type Message = { id: RequestId | undefined; method: string; params: Params }
+
+export const modernVersion = '2026-07-28'
+const olderVersions: readonly string[] = ['2025-11-25', '2025-06-18']
+/** Newest first. */
+export const versions: readonly string[] = [modernVersion, ...olderVersions]
+
+export const parseError = -32700
+export const invalidRequest = -32600
+export const methodNotFound = -32601
+export const invalidParams = -32602
+export const internalError = -32603
+const headerMismatch = -32020
+const unsupportedVersion = -32022
+
+const longestId = 1000
+const versionKey = 'io.modelcontextprotocol/protocolVersion'
+const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities'
+
+type Wrong = { code?: Code; http?: number; data?: object }
+
+/** What is wrong with a message, as the protocol numbers it. */
+export class ProtocolError extends AppError {
+  readonly rpcCode: number
+  readonly data: object | undefined
+
+  constructor(rpcCode: number, message: string, { code = 'INVALID_ARGUMENT', http = 400, data }: Wrong = {}) {
+    super(code, message, { http })
+    this.rpcCode = rpcCode
+    this.data = data
+  }
+}
+
+/** Throws for what is no single request or notification; `seen` gets the id before anything else can be wrong. */
+export function readMessage(body: Buffer, seen: (id: RequestId) => void): Message {
+  const json = parse(body)
+  if (Array.isArray(json)) throw new ProtocolError(invalidRequest, 'batches are not part of the protocol any more')
+  if (!isJsonObject(json)) throw new ProtocolError(invalidRequest, 'the body must be a JSON object')
+  const { jsonrpc, id, method, params = {} } = json
+  if (id !== undefined && !isId(id)) throw new ProtocolError(invalidRequest, 'id must be a short string or an integer')
+  if (id !== undefined) seen(id)
+  if (jsonrpc !== '2.0') throw new ProtocolError(invalidRequest, 'jsonrpc must be "2.0"')
+  if (typeof method !== 'string') throw new ProtocolError(invalidRequest, 'method must be a string')
+  if (!isJsonObject(params)) throw new ProtocolError(invalidRequest, 'params must be an object')
+  return { id, method, params }
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch {
+    throw new ProtocolError(parseError, 'the body is not JSON in UTF-8')
+  }
+}
+
+function isId(id: unknown): id is RequestId {
+  return typeof id === 'string' ? id.length <= longestId : Number.isSafeInteger(id)
+}
+
+/**
+ * Whether the client speaks the revision without a handshake. Throws for a revision that we do not speak, and for headers
+ * that say something else than the message: what stands between us and the client may have believed them.
+ */
+export function isModern({ method, params }: Message, headers: IncomingHttpHeaders): boolean {
+  const meta = isJsonObject(params._meta) ? params._meta : {}
+  const inBody = meta[versionKey]
+  const inHeader = headers['mcp-protocol-version']?.toString()
+  const asked = inBody ?? inHeader
+  if (asked !== undefined && !versions.includes(asked as string)) {
+    const requested = typeof asked === 'string' ? asked.slice(0, 64).toWellFormed() : null
+    throw new ProtocolError(unsupportedVersion, 'Unsupported protocol version', {
+      data: { supported: versions, requested },
+    })
+  }
+  if (asked !== modernVersion) {
+    if (inBody !== undefined && inBody !== inHeader) throw mismatch('MCP-Protocol-Version')
+    return false
+  }
+  if (inHeader !== inBody && inBody !== undefined) throw mismatch('MCP-Protocol-Version')
+  if (headers['mcp-method'] !== method) throw mismatch('Mcp-Method')
+  if (method === 'tools/call' && plain(headers['mcp-name']?.toString()) !== params.name) throw mismatch('Mcp-Name')
+  for (const [key, isRight] of [
+    [versionKey, inBody !== undefined],
+    [capabilitiesKey, isJsonObject(meta[capabilitiesKey])],
+  ] as const) {
+    if (!isRight) throw new ProtocolError(invalidParams, `_meta must have ${key}`)
+  }
+  return true
+}
+
+/** The revision that both sides go on with after `initialize`: what the client asks for, or the newest that has one. */
+export function agreedVersion({ protocolVersion }: Params): string {
+  return olderVersions.find((version) => version === protocolVersion) ?? olderVersions[0]!
+}
+
+function mismatch(header: string): ProtocolError {
+  return new ProtocolError(headerMismatch, `Header mismatch: ${header} does not say what the message says`)
+}
+
+/** A header may have its value in Base64, marked. */
+function plain(value: string | undefined): string | undefined {
+  const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(value ?? '')?.[1]
+  return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8')
+}
+
+/** `result` is JSON text. */
+export function resultText(id: RequestId, result: string): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`
+}
+
+/** Without an id where the message could not be read so far. `data` is JSON text. */
+export function errorText(id: RequestId | undefined, code: number, message: string, data?: string): string {
+  const said = `{"code":${code},"message":${JSON.stringify(message.toWellFormed())}${data === undefined ? '' : `,"data":${data}`}}`
+  return `{"jsonrpc":"2.0",${id === undefined ? '' : `"id":${JSON.stringify(id)},`}"error":${said}}`
+}
