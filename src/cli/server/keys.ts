@@ -24,6 +24,9 @@ it again, or start the server, which takes the key that fits.`,
     if (!inFile && config.masterKeyNew === '') {
       throw new CliError(exitCodes.usage, 'PINFOLD_MASTER_KEY_NEW must be the new key; openssl rand -hex 32 makes one')
     }
+    if (!inFile && parseMasterKey(config.masterKeyNew).equals(parseMasterKey(config.masterKey))) {
+      throw new CliError(exitCodes.usage, 'PINFOLD_MASTER_KEY_NEW is PINFOLD_MASTER_KEY; it must be another key')
+    }
     await using opened = new AsyncDisposableStack()
     // What finds no database must not make a folder for its lock.
     const { db, sealer } = opened.adopt(await openExisting(config), (one) => one.close())

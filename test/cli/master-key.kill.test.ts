@@ -1,0 +1,180 @@
+// A rotation of the master key that is killed while it works, and what it says when its keys are wrong.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseMasterKey } from '#lib/crypto/master-key.ts'
+import { createSealer, type Sealer } from '#lib/crypto/seal.ts'
+import { clientOf, onPostgres } from '../support/pinfold.ts'
+import {
+  cleanEnv,
+  type Env,
+  makePlace,
+  type Place,
+  program,
+  project,
+  run,
+  startProcess,
+  tokenOf,
+} from '../support/process.ts'
+
+const purpose = 'sign-in-attempt'
+const newKey = () => randomBytes(32).toString('hex')
+/** So many secrets that the command is at work for a while. */
+const many = onPostgres ? 3000 : 20_000
+
+/** The way to the rows that is not the program's. */
+async function ask(place: Place, text: string, values: (string | Buffer)[] = []): Promise<Record<string, unknown>[]> {
+  if (onPostgres) {
+    const named = text.replace('TABLE', `${place.schema}.sign_in_attempts`).replace('FACTS', `${place.schema}.facts`)
+    let count = 0
+    return (
+      await place.query(
+        named.replaceAll('?', () => `$${++count}`),
+        values,
+      )
+    ).rows
+  }
+  const db = new DatabaseSync(join(place.data, 'pinfold.db'), { timeout: 5000 })
+  try {
+    return db.prepare(text.replace('TABLE', 'sign_in_attempts').replace('FACTS', 'facts')).all(...values)
+  } finally {
+    db.close()
+  }
+}
+
+const keyFile = ({ data }: Place, name = 'master.key') => join(data, name)
+/** The keys that there are, in the environment or in files. */
+function keysOf(place: Place, env: Env): Sealer[] {
+  const files = ['master.key', 'master.key.new'].map((name) => keyFile(place, name)).filter((file) => existsSync(file))
+  const texts = onPostgres ? Object.values(env) : files.map((file) => readFileSync(file, 'utf8'))
+  return texts.map((text) => createSealer(parseMasterKey(text)))
+}
+async function secretsOf(place: Place): Promise<Buffer[]> {
+  return (await ask(place, 'SELECT sealed FROM TABLE')).map(({ sealed }) => Buffer.from(sealed as Uint8Array))
+}
+const opened = (sealer: Sealer, secrets: Buffer[]) => secrets.filter((one) => sealer.unseal(purpose, one)).length
+
+/** Serves once, and then has many secrets; answers with the URL and a token of the operator. */
+async function filled(place: Place) {
+  await using server = await startProcess(place)
+  const token = await tokenOf(place)
+  server.kill('SIGTERM')
+  await server.exited
+  const [sealer] = keysOf(place, place.env)
+  const secret = sealer!.seal(purpose, Buffer.from('a secret'))
+  const digits = onPostgres
+    ? `SELECT n::text, '', '', '', ?, '', '9999' FROM generate_series(1, ${many}) AS n`
+    : `WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ${many})
+       SELECT CAST(n AS TEXT), '', '', '', ?, '', '9999' FROM s`
+  await ask(
+    place,
+    `INSERT INTO TABLE (state_hash, browser_hash, provider, callback, sealed, asked, expire_time) ${digits}`,
+    [secret],
+  )
+  return { url: server.url, token }
+}
+
+/** A token of before is good, so the signing keys are what they were. */
+async function serves(place: Place, env: Env, { url, token }: { url: string; token: string }): Promise<void> {
+  await using server = await startProcess({ ...place, env }, { args: ['--url', url], listen: new URL(url).host })
+  assert.equal((await clientOf(url, token).get('/iam/v2/groups')).status, 200)
+  server.kill('SIGTERM')
+  await server.exited
+}
+
+/** When to kill it, each later than the one before. */
+const moments: Record<string, (place: Place) => Promise<boolean>> = {
+  'as soon as there is a new key': (place) => atWork(place),
+  'while it encrypts': async (place) => (await atWork(place)) && sleep(150, true),
+  'as soon as it has committed': async (place) => {
+    const [fact] = await ask(place, "SELECT value FROM FACTS WHERE name = 'master_key'")
+    const first = fingerprints.get(place)
+    if (first === undefined) fingerprints.set(place, String(fact!.value))
+    return first !== undefined && fact!.value !== first
+  },
+}
+const fingerprints = new WeakMap<Place, string>()
+async function atWork(place: Place): Promise<boolean> {
+  if (!onPostgres) return existsSync(keyFile(place, 'master.key.new'))
+  const { rows } = await place.query(
+    "SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND query LIKE '%UPDATE%sign_in_attempts%'",
+    [place.schema],
+  )
+  return rows.length > 0
+}
+
+for (const [moment, isNow] of Object.entries(moments)) {
+  test(`a rotation that is killed ${moment} leaves one key that opens everything, and is run again`, async () => {
+    await using place = await makePlace()
+    const before = await filled(place)
+    await isNow(place)
+    const env: Env = onPostgres ? { ...place.env, PINFOLD_MASTER_KEY_NEW: newKey() } : {}
+    const child = spawn(program, ['keys', 'rotate-master', ...place.args], { cwd: project, env: cleanEnv(env) })
+    const over = once(child, 'close')
+    let ended = false
+    void over.then(() => {
+      ended = true
+    })
+    while (!ended && !(await isNow(place))) await sleep(1)
+    child.kill('SIGKILL')
+    await over
+    await place.settled()
+    // Nothing but the last moment is after the commit.
+    const secrets = await secretsOf(place)
+    const [present] = keysOf(place, place.env)
+    const opening = keysOf(place, env).map((sealer) => opened(sealer, secrets))
+    assert.equal(Math.max(...opening), secrets.length)
+    assert.equal(secrets.length, many)
+    if (!moment.includes('committed')) {
+      assert.equal(child.signalCode, 'SIGKILL')
+      assert.equal(opened(present!, secrets), many, 'nothing was encrypted under the new key')
+    }
+    await serves(place, env, before)
+
+    const left = (await secretsOf(place)).length
+    const { code, stdout, stderr } = await run(['keys', 'rotate-master', ...place.args], { env })
+    assert.equal(code, 0, stderr)
+    if (!(onPostgres && moment.includes('committed'))) {
+      assert.match(stdout, new RegExp(`^encrypted ${left + 1} secrets under the new master key`))
+    }
+    const [latest] = onPostgres ? [createSealer(parseMasterKey(env.PINFOLD_MASTER_KEY_NEW!))] : keysOf(place, env)
+    const now = await secretsOf(place)
+    assert.deepEqual([opened(latest!, now), now.length], [left, left])
+    await serves(place, onPostgres ? { PINFOLD_MASTER_KEY: env.PINFOLD_MASTER_KEY_NEW! } : {}, before)
+  })
+}
+
+test('a rotation names the key that is wrong, missing or not a key, and changes nothing', async () => {
+  await using place = await makePlace()
+  const own = { ...place, env: { PINFOLD_MASTER_KEY: newKey() } }
+  {
+    await using server = await startProcess(own)
+    server.kill('SIGTERM')
+    await server.exited
+  }
+  const [next, other] = [newKey(), newKey()]
+  const cases: [env: Env, code: number, said: RegExp][] = [
+    [{ PINFOLD_MASTER_KEY: other, PINFOLD_MASTER_KEY_NEW: next }, 1, /another master key than PINFOLD_MASTER_KEY/],
+    [own.env, 64, /PINFOLD_MASTER_KEY_NEW must be the new key/],
+    [{ ...own.env, PINFOLD_MASTER_KEY_NEW: 'short' }, 78, /PINFOLD_MASTER_KEY_NEW must be 32 bytes, as base64 or hex/],
+    [{ PINFOLD_MASTER_KEY: 'short', PINFOLD_MASTER_KEY_NEW: next }, 78, /PINFOLD_MASTER_KEY must be 32 bytes/],
+    [
+      { ...own.env, PINFOLD_MASTER_KEY_NEW: own.env.PINFOLD_MASTER_KEY },
+      64,
+      /PINFOLD_MASTER_KEY_NEW is PINFOLD_MASTER_KEY/,
+    ],
+  ]
+  for (const [env, code, said] of cases) {
+    const told = await run(['keys', 'rotate-master', ...place.args], { env })
+    assert.match(told.stderr, said)
+    assert.deepEqual([told.code, told.stdout], [code, ''], told.stderr)
+    assert.doesNotMatch(told.stderr, new RegExp(`${next}|${other}|at .*\\.ts`))
+  }
+  await using _server = await startProcess(own)
+})
