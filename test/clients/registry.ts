@@ -1,5 +1,5 @@
 // Clients of registries that we did not write, against the real server: skopeo, umoci, crane and oras, which have to be on
-// the PATH (`go.mod` beside this file pins the latter two).
+// the PATH (`go.mod` beside this file pins the latter two), and Helm where it is there.
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
@@ -42,10 +42,11 @@ function write(name: string, content: string | Buffer): string {
 }
 
 /** The credentials as Docker's clients keep them. */
-function login(host: string, name: string, token: string): Record<string, string> {
+function login(hosts: string | readonly string[], name: string, token: string): Record<string, string> {
   const auth = Buffer.from(`_token:${token}`).toString('base64')
   mkdirSync(join(folder, name))
-  write(`${name}/config.json`, JSON.stringify({ auths: { [host]: { auth } } }))
+  const auths = Object.fromEntries([hosts].flat().map((host) => [host, { auth }]))
+  write(`${name}/config.json`, JSON.stringify({ auths }))
   return { DOCKER_CONFIG: join(folder, name) }
 }
 
@@ -143,6 +144,31 @@ function tryOras(host: string, env: Record<string, string>): void {
   expect('oras deletes', oras('manifest', 'delete', '--force', `${app}:v1.0`))
 }
 
+/** Charts are artifacts in repositories of their own, under each name that clients call the server by. */
+function tryHelm(hosts: readonly string[], env: Record<string, string>): void {
+  if (spawnSync('helm', ['version'], { env: cleanEnv() }).error) {
+    console.log('skip helm: it is not on the PATH')
+    return
+  }
+  const home = Object.fromEntries(
+    ['CACHE', 'CONFIG', 'DATA'].map((kind) => [`HELM_${kind}_HOME`, join(folder, 'helm')]),
+  )
+  const helm = (...args: string[]) =>
+    sh('helm', args, { ...home, HELM_REGISTRY_CONFIG: join(env.DOCKER_CONFIG!, 'config.json') })
+  expect('helm makes a chart', helm('create', 'web'))
+  expect('helm packs it', helm('package', 'web'))
+  for (const [i, host] of hosts.entries()) {
+    const charts = `oci://${host}/acme/charts-${i}`
+    expect(`helm pushes the chart (${host})`, helm('push', 'web-0.1.0.tgz', charts, '--plain-http'))
+    expect(`helm reads it (${host})`, helm('show', 'chart', `${charts}/web`, '--plain-http'), (out) =>
+      /name: web/.test(out),
+    )
+    mkdirSync(join(folder, `charts-${i}`))
+    expect(`helm pulls it (${host})`, helm('pull', `${charts}/web`, '--plain-http', '-d', `charts-${i}`))
+    expect('what came back is the same', sh('cmp', ['web-0.1.0.tgz', `charts-${i}/web-0.1.0.tgz`]))
+  }
+}
+
 type Called = {
   /** How the client calls the server. */
   host: string
@@ -237,6 +263,8 @@ try {
   tryCrane(host, pusher, reader)
   tryOras(host, pusher)
   const token = await member('names', roleUids.push)
+  const both = [`127.0.0.1:${port}`, `localhost:${port}`]
+  tryHelm(both, login(both, 'helm', token))
   tryName('loopback', { host: `127.0.0.1:${port}`, ...plain }, token)
   tryName('localhost', { host: `localhost:${port}`, ...plain }, token)
   if (secondName === undefined) console.log('skip the second name: this machine has none on loopback')
