@@ -42,6 +42,8 @@ export const eventTypes = {
   'registry.tag.deleted': 'dev.pinfold.api.platform.registry.tag.deleted.v1',
   'registry.tag.updated': 'dev.pinfold.api.platform.registry.tag.updated.v1',
   'control.events.subscription.test': 'dev.pinfold.control.events.subscription.test.v1',
+  'control.iam.session.ended': 'dev.pinfold.control.iam.session.ended.v1',
+  'control.iam.session.started': 'dev.pinfold.control.iam.session.started.v1',
   'control.quotas.set': 'dev.pinfold.control.quotas.set.v1',
   'control.registry.content.deleted': 'dev.pinfold.control.registry.content.deleted.v1',
   'control.registry.ledger.erased': 'dev.pinfold.control.registry.ledger.erased.v1',

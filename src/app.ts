@@ -11,13 +11,15 @@ import type { RefusalLog } from './domains/events/refusals/refusal-log.ts'
 import type { Feed } from './domains/events/stream/stream.model.ts'
 import type { GrantCache, Rights } from './domains/iam/access/grants.model.ts'
 import type { LastSeen } from './domains/iam/identities/last-seen.ts'
+import type { CachedSessions } from './domains/iam/sessions/sessions.model.ts'
 import type { TermsGate } from './domains/iam/terms/terms-gate.ts'
 import type { ManifestCache } from './domains/registry/manifests/manifest-cache.ts'
 import type { PathCache } from './domains/registry/repos/repos.model.ts'
 import type { DigestUsage } from './domains/registry/usage/digest-usage.ts'
-import type { AccessToken } from './issuer/access-token.ts'
+import type { AccessToken, CallerSession } from './issuer/access-token.ts'
 import type { Keyring } from './issuer/keyring.ts'
 import type { OutsideIssuers } from './issuer/outside-issuers.ts'
+import type { ProviderDirectory } from './issuer/people/directory.ts'
 import type { Buffers } from './lib/buffers.ts'
 import type { Cause, Version } from './lib/cause.ts'
 import type { Sealer } from './lib/crypto/seal.ts'
@@ -44,6 +46,8 @@ export type App = {
   keyring: Keyring
   /** Who is bound to what, at most half a second old. */
   grants: GrantCache
+  /** Which sessions of people have not been ended, at most half a second old. */
+  sessions: CachedSessions
   lastSeen: LastSeen
   /** Has the buffers of large bodies collected. */
   buffers: Buffers
@@ -73,6 +77,8 @@ export type App = {
   limits: Limits
   /** The one way to ask a server that somebody else named. */
   outgoing: Outgoing
+  /** What the providers that people sign in with say of themselves. */
+  providerDirectory: ProviderDirectory
   /** The keys of the issuers whose tokens identities trust. */
   outsideIssuers: OutsideIssuers
   /** Tries to get credentials from a cloud for a group; `issuer` is what clients call us. */
@@ -123,6 +129,8 @@ export type Caller = {
   rights: Rights
   /** What the caller showed; absent where no credential is looked at. */
   token?: AccessToken
+  /** How a person is signed in; absent for workloads and the operator's tokens. */
+  session?: CallerSession
 }
 
 /** What the contract says about one method; built once from the descriptors (`api/methods.ts`). */

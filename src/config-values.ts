@@ -168,6 +168,55 @@ export const records =
     throw new ConfigError(`${name} must be a JSON array of objects with ${members.join(', ')}`)
   }
 
+/** A provider whose word about people counts; with a label it is one that they can sign in with here. */
+export type PeopleIssuer = {
+  issuer: string
+  /** The client id that its tokens are meant for. */
+  audience: string
+  label?: string
+  /** What a sign-in calls the provider; made of the label where it is not given. */
+  name?: string
+  /** The file with the client's secret; none for a public client. */
+  secretFile?: string
+  /** Besides `openid`, with spaces. */
+  scopes?: string
+}
+
+const peopleMembers = ['issuer', 'audience', 'label', 'name', 'secretFile', 'scopes']
+
+/** The providers that the settings trust with people. */
+export const peopleProviders = (value: string, name: string): readonly PeopleIssuer[] => {
+  const isProvider = (one: unknown): boolean => {
+    if (one === null || typeof one !== 'object') return false
+    const { issuer, audience } = one as Record<string, unknown>
+    const texts = Object.values(one).every((text) => typeof text === 'string' && text !== '')
+    const known = Object.keys(one).every((member) => peopleMembers.includes(member))
+    return texts && known && issuer !== undefined && audience !== undefined
+  }
+  const parsed = parsedArray(value)
+  if (!parsed?.every(isProvider)) {
+    throw new ConfigError(`${name} must be a JSON array of objects with issuer, audience and what else is described`)
+  }
+  const providers = (parsed as PeopleIssuer[]).map((one) => {
+    const slug = one.label?.toLowerCase().replace(/[^a-z0-9]+/g, '-')
+    return slug === undefined ? one : { ...one, name: one.name ?? slug.replace(/^-|-$/g, '') }
+  })
+  const names = providers.flatMap((one) => one.name ?? [])
+  if (!names.every((one) => /^[a-z0-9][a-z0-9-]{0,38}$/.test(one)) || new Set(names).size < names.length) {
+    throw new ConfigError(`${name} must have different names, of at most 39 small letters, digits and hyphens`)
+  }
+  return providers
+}
+
+function parsedArray(value: string): unknown[] | undefined {
+  try {
+    const parsed: unknown = value === '' ? [] : JSON.parse(value)
+    return Array.isArray(parsed) ? parsed : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** The documents of the terms; two of one id would leave it open which one was accepted. */
 export const documents = (value: string, name: string): readonly Record<'id' | 'label' | 'url', string>[] => {
   const listed = records('id', 'label', 'url')(value, name)

@@ -17,7 +17,7 @@ import {
   oneOf,
   onOff,
   organisation,
-  records,
+  peopleProviders,
   setting,
   whole,
 } from './config-values.ts'
@@ -153,9 +153,15 @@ export const settings = {
   }),
   peopleIssuers: setting({
     env: 'PINFOLD_PEOPLE_ISSUERS',
-    parse: records('issuer', 'audience'),
+    parse: peopleProviders,
     default: '',
-    doc: 'The sign-in providers whose tokens people may register with, as JSON: `[{"issuer": "https://…", "audience": "…"}]`. `audience` is the client id that their tokens must be meant for. Default: nobody can register.',
+    doc: 'The providers that are trusted with people, as JSON: `[{"issuer": "https://…", "audience": "…"}]`. `audience` is the client id that their tokens must be meant for. With a `label` people can sign in with it: `name` is what the address of a sign-in calls it (made of the label by default), `secretFile` the file with the secret of the client, `scopes` what to ask for besides `openid`, such as `email profile`. Default: there is none.',
+  }),
+  openSignIn: setting({
+    env: 'PINFOLD_OPEN_SIGN_IN',
+    parse: onOff,
+    default: 'off',
+    doc: '`on` gives everybody an account who signs in with a provider of `PINFOLD_PEOPLE_ISSUERS`; otherwise a new person needs an invite.',
   }),
   termsDocuments: setting({
     env: 'PINFOLD_TERMS_DOCUMENTS',

@@ -13,6 +13,7 @@ import { createFeed } from './domains/events/stream/feed.ts'
 import { createGrantCache } from './domains/iam/access/grants.ts'
 import { createLastSeen } from './domains/iam/identities/last-seen.ts'
 import { installBuiltInRoles } from './domains/iam/roles/roles.service.ts'
+import { createLiveSessions } from './domains/iam/sessions/live-sessions.ts'
 import { createTermsGate } from './domains/iam/terms/terms-gate.ts'
 import { createManifestCache } from './domains/registry/manifests/manifest-cache.ts'
 import { createPathCache } from './domains/registry/repos/paths.service.ts'
@@ -20,6 +21,7 @@ import { createDigestUsage } from './domains/registry/usage/digest-usage.ts'
 import { signCloudAssertion } from './issuer/cloud-assertion.ts'
 import { type Keyring, openKeyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
+import { createProviderDirectory } from './issuer/people/directory.ts'
 import { createBuffers } from './lib/buffers.ts'
 import { createLogger, type Logger } from './lib/log.ts'
 import { createLimits, type LimitKind } from './lib/net/limits.ts'
@@ -57,7 +59,8 @@ export async function createApp(
   const grants = createGrantCache(db, monotonic)
   const manifests = createManifestCache(monotonic)
   const paths = createPathCache(db, monotonic)
-  clearOnCommit(db, { grants, manifests, paths })
+  const sessions = createLiveSessions(db, monotonic)
+  clearOnCommit(db, { grants, manifests, paths, sessions })
   const onError = (error: unknown) => log.error('last use of identities could not be written', { error })
   const lastSeen = opening.adopt(createLastSeen(db, onError), (open) => open.close())
   const blobs = await openBlobs(config.blobs, config.data)
@@ -78,6 +81,7 @@ export async function createApp(
     sealer,
     keyring,
     grants,
+    sessions,
     lastSeen,
     buffers: createBuffers(),
     blobs,
@@ -93,6 +97,7 @@ export async function createApp(
     searchTotals: createRemembered(1000),
     limits: createLimits(perMinuteOf(config), monotonic),
     outgoing,
+    providerDirectory: createProviderDirectory(outgoing, monotonic),
     outsideIssuers: createOutsideIssuers(outgoing, () => clock().getTime()),
     checkCloud: cloudCheck(config, toClouds, keyring, clock),
     terms: createTermsGate(db, config.termsDocuments, config.termsMethods.flatMap(eventTable.inEveryVersion)),

@@ -16,7 +16,8 @@ import { oauthDoor } from './oauth.ts'
 import { createOnePort } from './one-port.ts'
 import { restDoor } from './rest.ts'
 import { services } from './services.ts'
-import { signInDoor } from './sign-in.ts'
+import { pagesDoor } from './ui/door.ts'
+import { signInDoor } from './ui/oauth-door.ts'
 
 export type Server = {
   /** What clients call us. */
@@ -113,6 +114,7 @@ export async function bindServer(app: App): Promise<Server> {
     oauthDoor(edge),
     signInDoor(edge),
     mcpDoor(api, endpoints),
+    pagesDoor(edge),
     restDoor(api, endpoints),
   ])
   const grpc = createGrpcServer(api, endpoints, receive)

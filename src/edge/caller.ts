@@ -1,6 +1,6 @@
 // Who calls: what a credential stands for now.
 import type { App, Caller } from '#app.ts'
-import { createRights, noRights, onlyWith } from '#domains/iam/access/rights.ts'
+import { createRights, noRights, onlyWith, withGranted } from '#domains/iam/access/rights.ts'
 import { type AccessToken, operatorUid, type Verifier } from '#issuer/access-token.ts'
 import { unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
@@ -37,8 +37,18 @@ export async function callerOf(app: App, uid: string, token?: AccessToken): Prom
   const operator = uid === operatorUid
   const grants = operator ? new Map<string, bigint>() : await app.grants.of(uid)
   if (!grants) throw unauthenticated('the identity of the token is gone')
-  const rights = createRights({ identity: uid, grants, operator, narrowing: token?.narrowing })
-  return token ? { uid, operator, rights, token } : { uid, operator, rights }
+  const session = token?.session
+  if (session && session.uid !== '' && !(await app.sessions.isThere(session.uid))) {
+    throw unauthenticated('the session of the token has ended')
+  }
+  const rights = createRights({
+    identity: uid,
+    grants: withGranted(grants, token?.granted),
+    operator,
+    narrowing: token?.narrowing,
+    within: session?.organization ?? '',
+  })
+  return { uid, operator, rights, ...(token && { token }), ...(session && { session }) }
 }
 
 /** The caller at a door that needs `numbers` beside what is asked for: nothing counts where they are not held. */

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { decodeJwt, errors, jwtVerify, SignJWT } from 'jose'
+import { decodeJwt, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import { decodeBits, encodeBits } from '#lib/capability-set.ts'
 import { signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
 import { AppError, unauthenticated } from '#lib/errors.ts'
@@ -12,6 +12,16 @@ export const operatorUid: string = createHash('sha256').update('pinfold operator
 
 /** How long an access token lives at most, in seconds. */
 export const maxLifetime = 60 * 60
+
+/** What matters of a person's session for what they may do. */
+export type CallerSession = {
+  /** Empty for a token that was exchanged for a provider's, which has no session. */
+  uid: string
+  /** The organisation that nothing may reach beyond; empty for none. Methods that ask for no capability have to look. */
+  organization: string
+  /** When the person showed the provider who they are, in seconds since 1970; 0 when that is not known. */
+  authTime: number
+}
 
 /** What an access token says, once it has been verified. */
 export type AccessToken = {
@@ -26,6 +36,12 @@ export type AccessToken = {
   narrowed: boolean
   /** The claims of the outside token that it was exchanged for: issuer, subject and audience. */
   act?: object
+  /** Of a person's token: the session that it comes from. */
+  session?: CallerSession
+  /** What a sign-in provider says of the person. */
+  upstream?: Readonly<Record<string, string>>
+  /** Capability masks by place that external groups have added to the session. */
+  granted?: ReadonlyMap<string, bigint>
   /** Of a token that the registry's token endpoint made: the repositories and actions it is good for. */
   access?: readonly RepositoryAccess[]
 }
@@ -54,6 +70,9 @@ export type TokenInput = {
   narrowing?: ReadonlyMap<string, bigint> | undefined
   /** The narrowing is only what its subject is bound to now, and was not asked for. */
   whole?: boolean
+  /** Of a person: how they are signed in, and what their external groups add. */
+  session?: CallerSession | undefined
+  granted?: ReadonlyMap<string, bigint> | undefined
   /** Further claims, such as `act`. */
   claims?: Record<string, unknown>
   /** Makes it a token of the registry's token endpoint, good for these repositories only. */
@@ -65,11 +84,11 @@ export async function signAccessToken(keyring: Keyring, input: TokenInput): Prom
   const { kid, alg, key } = keyring.signer()
   const issuedAt = Math.floor(input.now.getTime() / 1000)
   const { narrowing, whole } = input
-  const cap = narrowing && Object.fromEntries([...narrowing].map(([place, mask]) => [place, encodeBits(mask)]))
   const access = input.access?.map((one) => ({ type: 'repository', ...one }))
   return new SignJWT({
     ...input.claims,
-    ...(cap ? { cap, ...(!whole && { narrowed: true }) } : {}),
+    ...sessionClaims(input),
+    ...(narrowing ? { cap: masksText(narrowing), ...(!whole && { narrowed: true }) } : {}),
     ...(access ? { access } : {}),
   })
     .setProtectedHeader({ alg, kid, typ: access ? registryTokenType : 'at+jwt' })
@@ -80,6 +99,27 @@ export async function signAccessToken(keyring: Keyring, input: TokenInput): Prom
     .setExpirationTime(issuedAt + Math.min(input.lifetime ?? maxLifetime, maxLifetime))
     .setJti(randomUUID())
     .sign(key)
+}
+
+function masksText(masks: ReadonlyMap<string, bigint>): Record<string, string> {
+  return Object.fromEntries([...masks].map(([place, mask]) => [place, encodeBits(mask)]))
+}
+
+function sessionClaims({ session, granted }: TokenInput): Record<string, unknown> {
+  if (!session) return {}
+  const { uid: sid, organization: org, authTime: auth_time } = session
+  const grp = granted && granted.size > 0 ? masksText(granted) : undefined
+  return { ...(sid && { sid }), ...(org && { org }), auth_time, ...(grp && { grp }) }
+}
+
+/** What of these claims cannot be read is a token of somebody else. */
+function readSession({ sid = '', org = '', auth_time, grp }: JWTPayload): Pick<AccessToken, 'session' | 'granted'> {
+  if (auth_time === undefined) return {}
+  if (typeof sid !== 'string' || typeof org !== 'string' || typeof auth_time !== 'number') {
+    throw unauthenticated('the token is not one that this server issued')
+  }
+  const session = { uid: sid, organization: org, authTime: auth_time }
+  return grp === undefined ? { session } : { session, granted: readNarrowing(grp) }
 }
 
 export type Verifier = (token: string) => Promise<AccessToken>
@@ -155,6 +195,8 @@ async function verify(keyring: Keyring, expected: Expected, token: string, now: 
       narrowing: payload.cap === undefined ? undefined : readNarrowing(payload.cap),
       narrowed: payload.narrowed === true,
       ...(payload.act instanceof Object && { act: payload.act }),
+      ...readSession(payload),
+      ...(payload.upstream instanceof Object && { upstream: payload.upstream as Record<string, string> }),
       ...(ofRegistry && { access: readAccess(payload.access) }),
     }
   } catch (error) {

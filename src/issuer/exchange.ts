@@ -9,15 +9,11 @@ import { AppError, type Detail, invalid, permissionDenied, unauthenticated } fro
 import { countRefusals } from '#lib/net/limits.ts'
 import { subdomainOf } from '#lib/net/subdomain.ts'
 import { isUid, parentOf, rootOf, top } from '#lib/uid.ts'
-import { maxLifetime, signAccessToken } from './access-token.ts'
-import { narrow, narrowBriefly } from './narrowing.ts'
+import { type CallerSession, maxLifetime } from './access-token.ts'
+import { signNarrowed } from './narrowed-token.ts'
 import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutsideToken } from './outside-token.ts'
+import { personClaims, profileOf } from './people/profile.ts'
 import { peopleAudiences } from './register.ts'
-
-/** Servers and proxies refuse headers not much longer than this. */
-const maxIssuedLength = 12 * 1024
-/** More places than this make a token longer than that anyway. */
-const maxListed = 200
 
 export type ExchangeInput = {
   /** The outside token, as the bearer credential carried it. */
@@ -31,6 +27,8 @@ export type ExchangeInput = {
   /** The identity to become; the person with the token's issuer and subject when empty. */
   identity: string
 }
+
+type Asked = Omit<ExchangeInput, 'credential'>
 
 /** `expiry` is ISO 8601. */
 export type Exchanged = { token: string; expiry: string; subject: string }
@@ -50,28 +48,29 @@ export async function exchange({ app, issuer, source }: Issuing, input: Exchange
   const now = app.clock()
   const { token, uid } = await proveIdentity({ app, issuer, source }, input.credential, input.identity, now)
 
-  const audiences = [...new Set(input.audiences)]
   const grants = (await app.grants.of(uid)) ?? new Map<string, bigint>()
-  const sign = (narrowing: ReadonlyMap<string, bigint> | undefined): Promise<string> =>
-    signAccessToken(app.keyring, {
-      issuer,
-      subject: uid,
-      audience: audiences.length === 1 ? audiences[0]! : audiences,
-      now,
-      narrowing,
-      whole: input.scopes.length === 0 && kept === undefined,
-      claims: { act: { iss: token.issuer, sub: token.subject, aud: token.audience } },
-    })
-  const listing = narrow(uid, grants, input.scopes, kept)
-  let signed = listing.size <= maxListed ? await sign(listing) : ''
-  // How much others have bound the identity to never keeps it from getting a token.
-  if (signed === '' || signed.length > maxIssuedLength) {
-    signed = await sign(narrowBriefly(uid, grants, input.scopes, kept))
-  }
-  if (signed.length > maxIssuedLength) throw invalid({ field: 'scopes', description: 'are too many for one token' })
+  const signed = await signNarrowed(app.keyring, grants, {
+    issuer,
+    subject: uid,
+    audiences: input.audiences,
+    scopes: input.scopes,
+    kept,
+    now,
+    ...claimsOf(uid, token),
+  })
   app.lastSeen.note(uid, now.toISOString())
   const expiry = new Date((Math.floor(now.getTime() / 1000) + maxLifetime) * 1000).toISOString()
   return { token: signed, expiry, subject: uid }
+}
+
+/** Who has shown what. Every value of `act` is a text, as clients read it; of a person there is more. */
+function claimsOf(uid: string, token: OutsideToken): { claims: Record<string, unknown>; session?: CallerSession } {
+  const act = { iss: token.issuer, sub: token.subject, aud: token.audience.join(' ') }
+  if (parentOf(uid) !== top) return { claims: { act } }
+  const { auth_time, iat } = token.claims
+  const authTime = typeof auth_time === 'number' ? auth_time : Number(iat ?? 0)
+  const profile = profileOf(token)
+  return { claims: personClaims(act, profile), session: { uid: '', organization: '', authTime: Math.floor(authTime) } }
 }
 
 /**
@@ -109,7 +108,7 @@ async function lookAt(app: App, issuer: string, credential: string, named: strin
 /** The longest list of audiences, scopes or capabilities that one exchange may name. */
 const maxNamed = 100
 
-function checkInput(issuer: string, { audiences, scopes, capabilities, identity }: ExchangeInput): void {
+export function checkInput(issuer: string, { audiences, scopes, capabilities, identity }: Asked): void {
   for (const [field, list] of Object.entries({ aud: audiences, scopes, cap: capabilities })) {
     if (list.length > maxNamed) throw invalid({ field, description: `must hold at most ${maxNamed} values` })
   }

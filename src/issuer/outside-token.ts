@@ -43,8 +43,12 @@ export function refused(cause: string): AppError {
   return unauthenticated('the token is not accepted', new Error(cause))
 }
 
+/** What a kind of tokens may be instead of what most are. */
+export type TokenShape = { typ: RegExp; subject: 'required' | 'optional' }
+const anyToken: TokenShape = { typ: /^(?:application\/)?(?:at\+)?jwt$/i, subject: 'required' }
+
 /** Reads a compact JWT; nothing that it says is true yet. Throws UNAUTHENTICATED, the same for everything that is wrong. */
-export function readOutsideToken(text: string): OutsideToken {
+export function readOutsideToken(text: string, shape: TokenShape = anyToken): OutsideToken {
   if (text.length > maxLength) throw refused('too long')
   const parts = text.split('.')
   if (parts.length !== 3 || !parts.every((part) => isCanonical(part))) throw refused('not a compact JWT')
@@ -54,11 +58,11 @@ export function readOutsideToken(text: string): OutsideToken {
   const { alg, kid, typ } = header
   if (typeof alg !== 'string' || !Object.hasOwn(algorithms, alg)) throw refused('algorithm')
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > 512)) throw refused('kid')
-  if (typ !== undefined && (typeof typ !== 'string' || !/^(?:application\/)?(?:at\+)?jwt$/i.test(typ)))
-    throw refused('typ')
+  if (typ !== undefined && (typeof typ !== 'string' || !shape.typ.test(typ))) throw refused('typ')
   if (refusedHeaders.some((name) => Object.hasOwn(header, name))) throw refused('header')
 
-  const { iss, sub, aud } = claims
+  const { iss, aud } = claims
+  const sub = claims.sub ?? (shape.subject === 'optional' ? '-' : undefined)
   if (!isName(iss)) throw refused('iss')
   if (!isName(sub)) throw refused('sub')
   const audience = typeof aud === 'string' ? [aud] : aud

@@ -7,7 +7,7 @@ import { countRefusals } from '#lib/net/limits.ts'
 import { isUid } from '#lib/uid.ts'
 import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutsideToken } from './outside-token.ts'
 
-export type PeopleIssuer = { issuer: string; audience: string }
+type PeopleIssuer = { issuer: string; audience: string }
 
 /** What the tokens of an issuer must be meant for to be a person's; nothing when it is not trusted with people. */
 export function peopleAudiences(trusted: readonly PeopleIssuer[], issuer: string): string[] {
@@ -55,14 +55,14 @@ function checkIdentity(identityId: string, { issuer, subject }: OutsideToken): v
 const maxText = 254
 
 /** Only the provider's own word makes an address verified; some write it as a text. */
-function personOf({ issuer, subject, claims }: OutsideToken): Person {
+export function personOf({ issuer, subject, claims }: Pick<OutsideToken, 'issuer' | 'subject' | 'claims'>): Person {
   const email = text(claims.email)
   const emailVerified = claims.email_verified === true || claims.email_verified === 'true'
   return { issuer, subject, name: text(claims.name) || email || subject.slice(0, maxText), email, emailVerified }
 }
 
 /** What can be stored and shown; nothing for what is not such a text. */
-function text(value: unknown): string {
+export function text(value: unknown): string {
   if (typeof value !== 'string' || value.length > maxText || !value.isWellFormed()) return ''
   return /^\P{Cc}*$/u.test(value) ? value : ''
 }

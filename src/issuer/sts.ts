@@ -1,7 +1,8 @@
 import type { Handlers } from '#app.ts'
-import type { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
+import type { RawToken, SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { exchange } from './exchange.ts'
+import { refresh } from './people/tokens.ts'
 
 export const securityTokens: Handlers<typeof SecurityTokenService> = {
   async exchange(call, { aud, scope, scopes, cap, identity }) {
@@ -24,4 +25,23 @@ export const securityTokens: Handlers<typeof SecurityTokenService> = {
       expiry: timestamp(exchanged.expiry),
     }
   },
+
+  async exchangeRefreshToken(call, { aud, scope, scopes, cap }) {
+    const wish = {
+      audiences: aud,
+      scopes: [...new Set([...(scope === '' ? [] : [scope]), ...scopes])],
+      capabilities: cap,
+    }
+    const issuing = { app: call.app, issuer: call.url, source: call.cause.source }
+    const { access, next } = await refresh(call, issuing, call.credential, wish)
+    return {
+      $typeName: 'pinfold.platform.oidc.TokenPair',
+      token: rawToken(access.token, access.expiry),
+      refreshToken: rawToken(next.text, next.expireTime),
+    }
+  },
+}
+
+function rawToken(token: string, expiry: string): RawToken {
+  return { $typeName: 'pinfold.platform.oidc.RawToken', token, refreshToken: '', expiry: timestamp(expiry) }
 }

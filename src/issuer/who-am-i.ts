@@ -4,7 +4,7 @@ import { capabilities, maskOf } from '#domains/iam/access/capabilities.ts'
 import { findGroupName } from '#domains/iam/groups/groups.service.ts'
 import { findIdentityForExchange } from '#domains/iam/identities/identities.service.ts'
 import { aRegistration, type Registration } from '#domains/iam/invites/registration.service.ts'
-import { Auth, type Session, type WhoAmI_Capability } from '#gen/pinfold/auth/v1/auth_pb.ts'
+import { Auth, type Profile, type Session, type WhoAmI_Capability } from '#gen/pinfold/auth/v1/auth_pb.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { register } from './register.ts'
@@ -29,6 +29,7 @@ export const auth: Handlers<typeof Auth> = {
       issuedAt: seconds(token?.issuedAt),
       capabilities: held,
       email: (await findIdentityForExchange(call.app.db, uid))?.email ?? '',
+      ...(token?.upstream && { profile: profileOf(token.upstream) }),
     }
   },
 
@@ -59,6 +60,10 @@ function describe(mask: bigint): Pick<WhoAmI_Capability, 'role' | 'capabilities'
     }
   }
   return { capabilities: [...capabilities.values()].filter((one) => (one.mask & mask) !== 0n).map((one) => one.name) }
+}
+
+function profileOf({ name = '', picture = '' }: Readonly<Record<string, string>>): Profile {
+  return { $typeName: 'pinfold.platform.auth.Profile', name, picture, givenName: '', familyName: '' }
 }
 
 function seconds(time: number | undefined): ReturnType<typeof timestamp> {

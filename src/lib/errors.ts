@@ -33,7 +33,12 @@ export const reasons = {
     doc: 'a list without pages, as of version 1, is too long to be answered',
   },
   RATE_LIMITED: { code: 'RESOURCE_EXHAUSTED', doc: 'too many requests; `RetryInfo` says when to try again' },
+  REAUTHENTICATION_REQUIRED: {
+    code: 'FAILED_PRECONDITION',
+    doc: 'the person has to sign in anew; the last sign-in must be of the last ten minutes',
+  },
   REGISTRATION_CLOSED: { code: 'PERMISSION_DENIED', doc: 'nobody can register on this server' },
+  REGISTRATION_REQUIRED: { code: 'NOT_FOUND', doc: 'the person has no account, and does not get one by signing in' },
   RESOURCE_LIMIT_EXCEEDED: {
     code: 'RESOURCE_EXHAUSTED',
     doc: 'a limit of the organisation; the metadata has `quota`, `used` and `limit`',

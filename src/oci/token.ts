@@ -38,6 +38,8 @@ export async function issueToken(visit: Visit): Promise<void> {
     lifetime,
     narrowing: call.caller.token?.narrowing,
     whole: call.caller.token?.narrowed === false,
+    session: call.caller.session,
+    granted: call.caller.token?.granted,
     access,
   })
   const body = { token, access_token: token, expires_in: lifetime, issued_at: now.toISOString() }

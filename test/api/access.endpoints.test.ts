@@ -45,6 +45,7 @@ const pathsOfLists: Record<string, string | undefined> = {
   ListResolvedVulnsReports: undefined,
   // Each caller has another.
   ListPendingBindings: undefined,
+  ListSessions: undefined,
   // There is nothing yet to see for anybody.
   ListEolTags: undefined,
   ListVulnReports: undefined,
@@ -53,7 +54,7 @@ const pathsOfLists: Record<string, string | undefined> = {
 }
 
 /** They take a credential of another kind, which their handlers judge: an empty request gets the same answer always. */
-const decidesItself: Record<string, number> = { Exchange: 3, Register: 7 }
+const decidesItself: Record<string, number> = { Exchange: 3, ExchangeRefreshToken: 3, Register: 7 }
 
 type Caller = {
   name: string

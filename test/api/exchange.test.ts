@@ -203,7 +203,7 @@ test('the issued token says exactly what the contract lists, and is signed by a 
     iss: url,
     sub: uid,
     aud: url,
-    act: { iss: scene.issuer.url, sub: subject, aud: [url, 'other'] },
+    act: { iss: scene.issuer.url, sub: subject, aud: `${url} other` },
   })
   assert.ok(iat >= before && iat <= Date.now() / 1000 && exp - iat === 3600)
   assert.equal(typeof jti, 'string')

@@ -1,4 +1,4 @@
-// What people see in a browser: until they can sign in, a page that says so.
+// What people see in a browser: under which names, and where it does not lead them.
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { test } from 'node:test'
@@ -23,26 +23,25 @@ function get({ listenPort }: Pinfold, path: string, headers: Record<string, stri
 const browser = { accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' }
 const hostOf = ({ url }: Pinfold) => new URL(url).host
 
-test('the authorization endpoint says to people and to programs that nobody can sign in yet', async () => {
+test('the authorization endpoint leads nobody to where a stranger wants them', async () => {
   await using pinfold = await startPinfold()
   const host = hostOf(pinfold)
   const discovery = await pinfold.anonymous.get('/.well-known/openid-configuration')
   const { pathname } = new URL(discovery.body.authorization_endpoint)
   assert.equal(pathname, '/oauth')
 
-  const page = await get(pinfold, `${pathname}?redirect_uri=https://evil.example.com`, { host, ...browser })
-  assert.deepEqual([page.status, page.headers['content-type']], [501, 'text/html; charset=utf-8'])
-  assert.match(page.text, /cannot sign people in/)
+  const page = await get(pinfold, `${pathname}?redirect=https://evil.example.com`, { host, ...browser })
+  assert.deepEqual([page.status, page.headers['content-type']], [400, 'text/html; charset=utf-8'])
   assert.match(String(page.headers['content-security-policy']), /^default-src 'none'; style-src 'sha256-[^']+'; /)
-  assert.match(String(page.headers['content-security-policy']), /form-action 'none'.*frame-ancestors 'none'/)
+  assert.match(String(page.headers['content-security-policy']), /form-action 'self'.*frame-ancestors 'none'/)
   assert.equal(page.headers['x-content-type-options'], 'nosniff')
   assert.equal(page.headers['cache-control'], 'no-store')
   assert.equal(page.headers.location, undefined)
   assert.doesNotMatch(page.text, /evil/)
 
   const answer = await get(pinfold, pathname, { host, accept: 'application/json' })
-  assert.deepEqual([answer.status, answer.headers['content-type']], [501, 'application/json'])
-  assert.equal(JSON.parse(answer.text).error, 'unsupported_response_type')
+  assert.deepEqual([answer.status, answer.headers['content-type']], [400, 'text/plain; charset=utf-8'])
+  assert.match(answer.text, /redirect/)
   assert.equal((await get(pinfold, pathname, { host, ...browser }, 'HEAD')).text, '')
   const posted = await get(pinfold, pathname, { host }, 'POST')
   assert.deepEqual([posted.status, posted.headers.allow], [405, 'GET, HEAD'])
@@ -60,7 +59,7 @@ test('pages are shown at the URL: another of its names leads there, and a strang
     assert.match(refused.text, /PINFOLD_HOSTS/)
     assert.doesNotMatch(refused.text, /evil/)
   }
-  assert.equal((await get(pinfold, '/oauth', { host: 'registry.example.com' })).status, 501)
+  assert.equal((await get(pinfold, '/oauth', { host: 'registry.example.com' })).status, 400)
   // Programs find the issuer's documents under any name.
   const keys = await get(pinfold, '/.well-known/jwks.json', { host: 'evil.example.com' })
   assert.equal(keys.status, 200)
@@ -75,5 +74,5 @@ test('the names of loopback are one server, and a page is at the one of the URL'
 test('behind a proxy that ends TLS a page does not lead to itself', async () => {
   await using pinfold = await startPinfold({ trustedProxies: ['127.0.0.1'], url: 'http://registry.example.com' })
   const headers = { host: 'registry.example.com', 'x-forwarded-proto': 'https', ...browser }
-  assert.equal((await get(pinfold, '/oauth', headers)).status, 501)
+  assert.equal((await get(pinfold, '/oauth', headers)).status, 400)
 })

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { compile, ident, type Reader, type Sql, sql } from '#db/sql.ts'
 import { createGrantCache } from '#domains/iam/access/grants.ts'
+import { findSession } from '#domains/iam/sessions/sessions.store.ts'
 import { findManifest } from '#domains/registry/manifests/manifests.store.ts'
 import { createPathCache } from '#domains/registry/repos/paths.service.ts'
 import type { CacheName } from '#lib/resource.ts'
@@ -132,6 +133,7 @@ test('a cache depends on every table that it reads', async () => {
     grants: (reader) => createGrantCache(reader, () => 0).of('a'),
     paths: (reader) => createPathCache(reader, () => 0).find('a/b/c'),
     manifests: (reader) => findManifest(reader, 1, 'sha256:0'),
+    sessions: (reader) => findSession(reader, 'a').catch(() => undefined),
   }
   for (const [name, fill] of Object.entries(fills)) {
     const cleared = resources.filter(({ clears }) => clears?.[name as CacheName]).map(({ table }) => table)
@@ -153,6 +155,7 @@ test('of all changes of all tables these clear a cache, and no others', async ()
     'delete repos: manifests paths',
     'delete role_bindings: grants',
     'delete roles: grants',
+    'delete sessions: sessions',
     'insert role_bindings: grants',
     'update groups: paths',
     'update role_bindings: grants',
@@ -161,7 +164,12 @@ test('of all changes of all tables these clear a cache, and no others', async ()
   const { db } = pinfold.app
   let cleared: string[] = []
   const cache = (name: string) => ({ clear: () => void cleared.push(name) })
-  clearOnCommit(db, { grants: cache('grants'), manifests: cache('manifests'), paths: cache('paths') })
+  clearOnCommit(db, {
+    grants: cache('grants'),
+    manifests: cache('manifests'),
+    paths: cache('paths'),
+    sessions: cache('sessions'),
+  })
   const found: string[] = []
   for (const table of await tables()) {
     const statements = {

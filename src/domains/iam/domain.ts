@@ -1,5 +1,6 @@
 import type { Service } from '#app.ts'
 import { PendingBindingsService } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
+import { SessionsService } from '#gen/pinfold/control/iam/v1/sessions_pb.ts'
 import { QuotasService } from '#gen/pinfold/control/quotas/v1/quotas_pb.ts'
 import { GroupAccountAssociations } from '#gen/pinfold/iam/v1/account_associations_pb.ts'
 import { ExternalGroupRoleMappings } from '#gen/pinfold/iam/v1/external_group_role_mappings_pb.ts'
@@ -41,6 +42,7 @@ import { roleBindingEventsV1, roleBindingsV1 } from './roles/role-bindings.v1.ts
 import { roleBindingEvents, roleBindings } from './roles/role-bindings.v2.ts'
 import { roleEventsV1, rolesV1 } from './roles/roles.v1.ts'
 import { roleEvents, roles } from './roles/roles.v2.ts'
+import { sessionEvents, sessions } from './sessions/sessions.control.ts'
 import { termsEventsV1, termsV1 } from './terms/terms.v1.ts'
 import { terms, termsEvents } from './terms/terms.v2.ts'
 
@@ -55,6 +57,7 @@ export const services: readonly Service[] = [
   { desc: GroupInvitesService, handlers: groupInvites },
   { desc: AccountAssociationsService, handlers: accountAssociations },
   { desc: TermsService, handlers: terms },
+  { desc: SessionsService, handlers: sessions },
   { desc: QuotasService, handlers: organizationQuotas },
   { desc: Groups, handlers: groupsV1 },
   { desc: Identities, handlers: identitiesV1 },
@@ -78,6 +81,7 @@ export const eventBodies: readonly EventBody[] = [
   ...accountAssociationEvents,
   ...termsEvents,
   ...quotaEvents,
+  ...sessionEvents,
   ...groupEventsV1,
   ...roleEventsV1,
   ...identityEventsV1,

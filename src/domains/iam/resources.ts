@@ -67,6 +67,13 @@ export const resources: readonly Resource[] = [
     groupDeletion: 'blocks',
   },
   // It ends with its provider, which has to be gone before.
-  { type: sessionType, table: 'sessions', kinds: [], uid: 'none', groupDeletion: 'apart' },
+  {
+    type: sessionType,
+    table: 'sessions',
+    kinds: [],
+    uid: 'none',
+    groupDeletion: 'apart',
+    clears: { sessions: ['delete'] },
+  },
   { type: termsAcceptanceType, table: 'terms_acceptances', kinds: [], uid: 'none', groupDeletion: 'goes' },
 ]

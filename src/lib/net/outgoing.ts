@@ -49,12 +49,18 @@ export type Outgoing = {
   getText(url: string, headers: Record<string, string>, limits?: OutgoingLimits): Promise<string>
   /** Whatever the other side answers, also with a status that is no success; follows no redirect, otherwise like `getJson`. */
   post(url: string, request: OutgoingPost, limits?: OutgoingLimits): Promise<{ status: number; body: string }>
+  /** The same with a method of its own and what the answer says of itself, for libraries that speak a protocol. */
+  send(url: string, request: OutgoingRequest, limits?: OutgoingLimits): Promise<OutgoingAnswer>
 }
 
 export type OutgoingLimits = { timeoutMs?: number; maxBytes?: number }
 export type OutgoingPost = { headers: Record<string, string>; body: string }
+export type OutgoingRequest = { method: string; headers: Record<string, string>; body?: string | undefined }
+/** Of the headers only `content-type` and `www-authenticate`. */
+export type OutgoingAnswer = { status: number; headers: Record<string, string>; body: string }
 
 const maxRedirects = 3
+const passedOn = ['content-type', 'www-authenticate']
 const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'pinfold' }
 
 /** `allowed` are the private addresses that requests may go to; `allowHttp` lets them go unencrypted. */
@@ -94,11 +100,11 @@ export function createGate({ allowed, allowHttp, lookup = systemLookup }: Outgoi
 export function createOutgoing(options: OutgoingOptions): Outgoing {
   const { parse, checkedLookup } = createGate(options)
 
-  const send = (url: URL, signal: AbortSignal, more: Partial<OutgoingPost>): Promise<IncomingMessage> => {
+  const send = (url: URL, signal: AbortSignal, more: Partial<OutgoingRequest>): Promise<IncomingMessage> => {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     const request = url.protocol === 'https:' ? httpsRequest : httpRequest
     // No agent: a connection that is kept, or a proxy, would be one whose address nobody judged.
-    const method = more.body === undefined ? 'GET' : 'POST'
+    const { method = more.body === undefined ? 'GET' : 'POST' } = more
     const sent = request(url, {
       agent: false,
       lookup: checkedLookup,
@@ -157,6 +163,13 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
       within(async (signal) => {
         const answer = await send(parse(url), signal, request)
         return { status: answer.statusCode ?? 0, body: (await readBody(answer, maxBytes)).toString('utf8') }
+      }, timeoutMs),
+    send: (url, request, { timeoutMs, maxBytes } = {}) =>
+      within(async (signal) => {
+        const answer = await send(parse(url), signal, request)
+        const shown = Object.entries(answer.headers).filter(([name]) => passedOn.includes(name))
+        const body = (await readBody(answer, maxBytes)).toString('utf8')
+        return { status: answer.statusCode ?? 0, headers: Object.fromEntries(shown) as Record<string, string>, body }
       }, timeoutMs),
   }
 }

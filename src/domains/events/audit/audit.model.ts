@@ -30,7 +30,7 @@ export type AuditFilter = { actor: string; subject: string; type: string; since:
  * Events of what decides who may do what, and who is told of it, are audited, and so are the erasing of a ledger and new
  * quotas.
  */
-const audited = /^(?:iam|auth|events|control\.registry\.ledger|control\.quotas)\./
+const audited = /^(?:iam|auth|events|control\.iam|control\.registry\.ledger|control\.quotas)\./
 
 /** By the short name of the event. */
 export function isAudited(name: string): boolean {

@@ -9,17 +9,19 @@ export type RightsInput = {
   operator?: boolean
   /** The token's `cap` claim; what it does not name is not granted. Absent: the token does not narrow. */
   narrowing?: Grants | undefined
+  /** Of a session that an organisation's provider vouches for: nothing outside of the organisation. Empty for none. */
+  within?: string
 }
 
 /**
- * The one decision: the union of what is bound at a place and above it, cut to the identity's home and to what the
- * token allows.
+ * The one decision: the union of what is bound at a place and above it, cut to the identity's home, to the
+ * organisation that a session reaches, and to what the token allows.
  */
-export function createRights({ identity, grants, operator = false, narrowing }: RightsInput): Rights {
+export function createRights({ identity, grants, operator = false, narrowing, within = '' }: RightsInput): Rights {
   const home = parentOf(identity)
   const held: Grants = operator
     ? new Map([[top, everyCapability]])
-    : new Map([...grants].filter(([place]) => isAtOrBelow(place, home)))
+    : new Map([...grants].filter(([place]) => isAtOrBelow(place, home) && isAtOrBelow(place, within || top)))
 
   const covers = (place: string, need: bigint): boolean =>
     (union(held, place) & need) === need && (narrowing === undefined || (union(narrowing, place) & need) === need)
@@ -57,6 +59,14 @@ export function onlyWith(rights: Rights, numbers: readonly number[]): Rights {
       return new Map(kept.map((place) => [place, union(all, place)]))
     },
   }
+}
+
+/** Both together: what is bound, and what a session's external groups add. */
+export function withGranted(grants: Grants, granted: Grants | undefined): Grants {
+  if (!granted || granted.size === 0) return grants
+  const both = new Map(grants)
+  for (const [place, mask] of granted) both.set(place, (both.get(place) ?? 0n) | mask)
+  return both
 }
 
 /** A number that the contract does not know is held by nobody. */

@@ -216,6 +216,7 @@ function checkMayCreate({ app, caller }: Work, parent: string): void {
   if (caller.rights.holds(parent, [create])) return
   if (parent !== top) throw permissionDenied()
   if (!app.config.openOrganizations) throw permissionDenied('only the operator creates organisations on this server')
+  if (caller.session?.organization) throw permissionDenied('this sign-in counts in one organisation only')
   // It would be bound to a group outside its own, which gives it nothing, and nobody would own the organisation.
   if (parentOf(caller.uid) !== top) throw permissionDenied('an identity of a group cannot own an organisation')
 }

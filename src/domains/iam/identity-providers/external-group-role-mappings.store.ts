@@ -25,6 +25,13 @@ export function mappingsOfProvider(reader: Reader, provider: string): Promise<Gr
   return reader.all(sql`SELECT ${columns} FROM external_group_role_mappings t WHERE t.parent_uid = ${provider}`)
 }
 
+/** Of the given external groups. */
+export function mappingsOfGroups(reader: Reader, provider: string, groups: readonly string[]): Promise<GroupMapping[]> {
+  return reader.all(sql`
+    SELECT ${columns} FROM external_group_role_mappings t
+     WHERE t.parent_uid = ${provider} AND t.external_group_id IN (${list(groups)}) ORDER BY t.uid`)
+}
+
 /** `provider` is empty for those of all providers. */
 export type MappingFilter = { provider: string }
 

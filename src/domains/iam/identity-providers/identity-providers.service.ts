@@ -3,7 +3,7 @@ import type { Reader } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { AppError, alreadyExists, type FieldViolation, found, invalid, limitExceeded } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
-import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
+import { applyPatch, checkFields, maxNameLength, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
@@ -11,6 +11,7 @@ import { listNodes } from '../access/list-nodes.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { isIssuerUrl } from '../identities/relationships.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
+import { deleteSessionsOfProvider } from '../sessions/sessions.store.ts'
 import { deleteMapping, mappingsOfProvider } from './external-group-role-mappings.store.ts'
 import {
   aProvider,
@@ -36,6 +37,23 @@ export async function getIdentityProvider(call: Call, uid: string): Promise<Iden
 /** Throws NOT_FOUND unless the provider exists; call it in the transaction that adds something to it. */
 export async function requireProvider(reader: Reader, uid: string): Promise<IdentityProvider> {
   return found(await store.findProvider(reader, uid), identityProviderType, uid)
+}
+
+/** What signing in with a provider takes; for those who sign people in. */
+export async function findForSignIn(
+  { db, sealer }: Pick<Call['app'], 'db' | 'sealer'>,
+  uid: string,
+): Promise<{ provider: IdentityProvider; secret: string } | undefined> {
+  const provider = await store.findProvider(db, uid)
+  if (!provider) return undefined
+  const sealed = await store.sealedSecretOf(db, uid)
+  const secret = sealed.length === 0 ? undefined : sealer.unseal(secretPurpose, sealed)
+  return { provider, secret: secret?.toString() ?? '' }
+}
+
+/** The uid of the provider that a verified organisation of this name signs its people in with. */
+export async function findProviderOfVerified(reader: Reader, name: string): Promise<string | undefined> {
+  return name.length > maxNameLength ? undefined : store.providerOfVerified(reader, name)
 }
 
 export async function listIdentityProviders(
@@ -106,11 +124,12 @@ export async function updateIdentityProvider(
   return provider
 }
 
-/** Its group mappings go with it. Who came through it stays, but can no longer sign in with it. */
+/** Its group mappings go with it, and the sessions of those whom it has signed in. Who came through it stays, but can no longer sign in with it. */
 export async function deleteIdentityProvider(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const provider = await requireProvider(tx, uid)
     for (const mapping of await mappingsOfProvider(tx, uid)) await deleteMapping(tx, mapping)
+    await deleteSessionsOfProvider(tx, uid)
     await store.deleteProvider(tx, provider)
     const resource = aDeletion({ uid })
     await emit(tx, call, 'iam.identity_providers.deleted', { subject: uid, group: parentOf(uid), resource })

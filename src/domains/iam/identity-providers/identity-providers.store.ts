@@ -1,6 +1,6 @@
 import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import { parentOf } from '#lib/uid.ts'
+import { parentOf, top } from '#lib/uid.ts'
 import type { IdentityProvider, Oidc } from './identity-providers.model.ts'
 
 type Row = Omit<IdentityProvider, 'oidc' | 'defaultRole'> & { oidc: string; defaultRole: string | null }
@@ -24,6 +24,15 @@ const keysOf = ({ name, createTime, updateTime }: IdentityProvider): Keys => ({
 export async function findProvider(reader: Reader, uid: string): Promise<IdentityProvider | undefined> {
   const row = await reader.get<Row>(sql`SELECT ${columns} FROM identity_providers t WHERE t.uid = ${uid}`)
   return row && fromRow(row)
+}
+
+/** The oldest provider of a verified organisation, by the organisation's name. */
+export async function providerOfVerified(reader: Reader, name: string): Promise<string | undefined> {
+  const row = await reader.get<{ uid: string }>(sql`
+    SELECT t.uid FROM groups g JOIN identity_providers t ON t.parent_uid = g.uid
+     WHERE g.parent_uid = ${top} AND g.name = ${name} AND g.verified = 1
+     ORDER BY t.create_time, t.uid LIMIT 1`)
+  return row?.uid
 }
 
 /** The sealed client secret; empty when the provider has none. */

@@ -1,9 +1,9 @@
-import type { Call } from '#app.ts'
+import type { Call, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { AppError, invalid, type Reason } from '#lib/errors.ts'
 import { kindOf } from '#lib/events/event-body.ts'
-import { newUid, parentOf, rootOf, top } from '#lib/uid.ts'
+import { isAtOrBelow, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { capabilityNumber } from '../access/capabilities.ts'
 import { loadGrants } from '../access/grants.ts'
 import { createRights, noRights } from '../access/rights.ts'
@@ -11,6 +11,7 @@ import { findIdentity, insertIdentity } from '../identities/identities.store.ts'
 import { personUid } from '../identities/people.ts'
 import { joinOrganization } from '../roles/consent.service.ts'
 import { insertBinding } from '../roles/role-bindings.store.ts'
+import { setVouchedBy } from '../sessions/sign-ins.store.ts'
 import { type HydratedInvite, sameAddress } from './group-invites.model.ts'
 import { deleteInvite, findInviteByKey } from './group-invites.store.ts'
 import { type InviteCode, isSignedBy, readInviteCode } from './invite-code.ts'
@@ -34,51 +35,85 @@ export type Person = {
  * repetition changes nothing. INVALID_ARGUMENT for a malformed code, PERMISSION_DENIED for one that cannot be redeemed.
  */
 export async function registerPerson(call: Call, person: Person, codeText: string): Promise<Registration> {
-  const code = codeText === '' ? undefined : readInviteCode(codeText)
-  if (codeText !== '' && !code) throw invalid({ field: 'code', description: 'is not the code of an invite' })
+  const code = readCode(codeText)
   const uid = personUid(person.issuer, person.subject)
-
   const group = await call.app.db.tx(async (tx) => {
-    const created = !(await findIdentity(tx, uid)) && (await createAccount(tx, call, uid, person))
-    const invite = code && (await requireInvite(tx, call, code, person))
-    const joined = invite !== undefined && (await join(tx, call, uid, invite))
-    const group = invite ? parentOf(invite.uid) : ''
-    if (created || joined) {
-      // Without a group nobody is told but the operator.
-      const resource = aRegistration({ identity: uid, group })
-      await emit(tx, call, 'auth.registered', { subject: uid, group: group || top, resource, actor: uid })
-    }
+    const created = !(await findIdentity(tx, uid)) && (await createAccount(tx, call, person))
+    const { group, joined } = code ? await redeem(tx, call, code, person) : nowhere
+    // Whoever the settings trust vouches for the person now.
+    if (!created) await setVouchedBy(tx, uid, '')
+    if (created || joined) await tellRegistered(tx, call, uid, group)
     return group
   })
   call.log.info('person registered', { uid, group })
   return { identity: uid, group }
 }
 
+const nowhere = { group: '', joined: false }
+
+/** What the text of a code says; nothing for an empty one. Throws INVALID_ARGUMENT for what is no code. */
+export function readCode(text: string): InviteCode | undefined {
+  const code = text === '' ? undefined : readInviteCode(text)
+  if (text !== '' && !code) throw invalid({ field: 'code', description: 'is not the code of an invite' })
+  return code
+}
+
+/** Without a group nobody is told but the operator. */
+export async function tellRegistered(tx: Tx, work: EventWork, identity: string, group: string): Promise<void> {
+  const resource = aRegistration({ identity, group })
+  await emit(tx, work, 'auth.registered', { subject: identity, group: group || top, resource, actor: identity })
+}
+
+type EventWork = Pick<Work, 'app' | 'cause'>
+
+/**
+ * Joins the group of the invite, if it may be redeemed. `within` is the organisation that it has to be of, where somebody is
+ * vouched for there only. `joined` is false for somebody who had the role already.
+ */
+export async function redeem(
+  tx: Tx,
+  work: EventWork,
+  code: InviteCode,
+  person: Person,
+  within: string = top,
+): Promise<{ group: string; joined: boolean }> {
+  const invite = await requireInvite(tx, work.cause.now, code, person, within)
+  const joined = await join(tx, work, personUid(person.issuer, person.subject), invite)
+  return { group: parentOf(invite.uid), joined }
+}
+
 /** It matches the provider's tokens by its literal issuer and subject; which audience counts is a setting. */
-async function createAccount(tx: Tx, call: Call, uid: string, person: Person): Promise<boolean> {
+export async function createAccount(tx: Tx, { cause: { now } }: EventWork, person: Person): Promise<boolean> {
   const { issuer, subject, name, email, emailVerified } = person
   return insertIdentity(tx, {
-    uid,
+    uid: personUid(issuer, subject),
     name,
     description: '',
     company: '',
     email: emailVerified ? email : '',
     emailUnverified: emailVerified ? '' : email,
     claimMatch: { issuer, subject },
-    lastSeenTime: call.now,
-    createTime: call.now,
-    updateTime: call.now,
+    lastSeenTime: now,
+    createTime: now,
+    updateTime: now,
   })
 }
 
 /** A forged code, one of an invite that is gone and one whose maker may not invite any more get the same answer. */
-async function requireInvite(tx: Tx, call: Call, code: InviteCode, person: Person): Promise<HydratedInvite> {
+async function requireInvite(
+  tx: Tx,
+  now: string,
+  code: InviteCode,
+  person: Person,
+  within: string,
+): Promise<HydratedInvite> {
   const found = await findInviteByKey(tx, code.kid)
-  if (!found || !isSignedBy(code, found.publicKey) || !(await isGood(tx, found.invite))) {
+  const isThere = found && isSignedBy(code, found.publicKey) && isAtOrBelow(found.invite.uid, within)
+  if (!isThere || !(await isGood(tx, found.invite))) {
     throw refused('INVITE_INVALID', 'the invite was used or withdrawn, or never existed')
   }
   const { invite } = found
-  if (invite.expirationTime <= call.now) throw refused('INVITE_EXPIRED', 'the invite has expired')
+  if (invite.expirationTime <= now) throw refused('INVITE_EXPIRED', 'the invite has expired')
   if (invite.email !== '' && !(person.emailVerified && sameAddress(invite.email, person.email))) {
     throw refused('INVITE_EMAIL_MISMATCH', 'the invite is for another verified address')
   }
@@ -100,11 +135,12 @@ async function isGood(tx: Tx, { uid, role, createdBy }: HydratedInvite): Promise
  * Accepts all that the organisation has bound the person to. `false` for somebody who had the role there already; then
  * the invite is not used up.
  */
-async function join(tx: Tx, call: Call, identityUid: string, invite: HydratedInvite): Promise<boolean> {
+async function join(tx: Tx, work: EventWork, identityUid: string, invite: HydratedInvite): Promise<boolean> {
   const group = parentOf(invite.uid)
   const { roleUid } = invite
-  const waited = await joinOrganization(tx, call, rootOf(group), identityUid)
-  const made = { accepted: true, createdBy: identityUid, createTime: call.now, updateTime: call.now }
+  const waited = await joinOrganization(tx, work, rootOf(group), identityUid)
+  const { now } = work.cause
+  const made = { accepted: true, createdBy: identityUid, createTime: now, updateTime: now }
   const joined =
     (await insertBinding(tx, { uid: newUid(group), identityUid, roleUid, ...made })) ||
     waited.some((binding) => parentOf(binding.uid) === group && binding.roleUid === roleUid)

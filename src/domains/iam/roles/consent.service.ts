@@ -8,7 +8,7 @@ import { AppError, found, notFound } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
-import { isUid, parentOf, rootOf, top } from '#lib/uid.ts'
+import { isAtOrBelow, isUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { listFrom } from '../access/list-nodes.ts'
 import { maxPending, type PendingBinding } from './pending-bindings.model.ts'
 import * as pending from './pending-bindings.store.ts'
@@ -56,9 +56,11 @@ export async function joinOrganization(
   return accepted
 }
 
-/** What waits for the caller. */
+/** What waits for the caller; in a session that reaches one organisation only, what waits there. */
 export async function listPendingBindings(call: Call, query: ListQuery<object>): Promise<Listed<PendingBinding>> {
-  return listFrom(call, query, [call.caller.uid], { list: pending.listPending, count: pending.countPending })
+  const { uid, session } = call.caller
+  const place = { identity: uid, organization: session?.organization ?? '' }
+  return listFrom(call, query, [place], { list: pending.listPending, count: pending.countPending })
 }
 
 /** With it all that waits for the caller in its organisation; their uids. What was accepted before stays so. */
@@ -99,5 +101,7 @@ function requireWholeToken({ caller }: Call): void {
 /** Bindings of others, and those that are not there, get the same answer. */
 async function requireOwn(tx: Tx, { caller }: Call, uid: string): Promise<HydratedBinding> {
   const binding = isUid(uid) ? await store.findBinding(tx, uid) : undefined
-  return found(binding?.identityUid === caller.uid ? binding : undefined, roleBindingType, uid)
+  const within = caller.session?.organization || top
+  const isOwn = binding?.identityUid === caller.uid && isAtOrBelow(binding.uid, within)
+  return found(isOwn ? binding : undefined, roleBindingType, uid)
 }

@@ -1,9 +1,12 @@
-import { list, type Reader, sql } from '#db/sql.ts'
+import { type Reader, type Sql, sql } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import type { PendingBinding } from './pending-bindings.model.ts'
 
-/** One row more than the page has room for, in the order of the uids, of what waits for these identities. */
-export function listPending(reader: Reader, identities: readonly string[], page: Page): Promise<PendingBinding[]> {
+/** For whom bindings wait, and in which organisation; empty for all. */
+export type PendingPlace = { identity: string; organization: string }
+
+/** One row more than the page has room for, in the order of the uids, of what waits for an identity. */
+export function listPending(reader: Reader, [place]: readonly PendingPlace[], page: Page): Promise<PendingBinding[]> {
   const { desc } = page.order
   const after = page.after ? sql`AND t.uid ${desc ? sql`<` : sql`>`} ${page.after.uid}` : sql``
   return reader.all(sql`
@@ -14,15 +17,20 @@ export function listPending(reader: Reader, identities: readonly string[], page:
       JOIN groups o ON o.uid = substr(t.parent_uid, 1, 40)
       JOIN roles r ON r.uid = t.role_uid
       LEFT JOIN identities c ON c.uid = t.created_by
-     WHERE t.identity_uid IN (${list(identities)}) AND t.accepted = 0 ${after}
+     WHERE t.identity_uid = ${place!.identity} AND t.accepted = 0 ${inside(place!)} ${after}
      ORDER BY t.uid ${desc ? sql`DESC` : sql`ASC`}
      LIMIT ${page.size + 1} OFFSET ${page.skip}`)
 }
 
-export async function countPending(reader: Reader, identities: readonly string[]): Promise<number> {
+export async function countPending(reader: Reader, [place]: readonly PendingPlace[]): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM role_bindings WHERE identity_uid IN (${list(identities)}) AND accepted = 0`)
+    SELECT count(*) AS total FROM role_bindings t
+     WHERE t.identity_uid = ${place!.identity} AND t.accepted = 0 ${inside(place!)}`)
   return row!.total
+}
+
+function inside({ organization }: PendingPlace): Sql {
+  return organization === '' ? sql`` : sql`AND t.uid > ${`${organization}/`} AND t.uid < ${`${organization}0`}`
 }
 
 /** The uids of the bindings of an organisation that wait for an identity. */

@@ -28,7 +28,7 @@ export async function findFamily(reader: Reader, familyHash: string): Promise<Re
 /** `false` when the token is not the current one any more. */
 export async function rotate(
   tx: Tx,
-  { sessionUid, currentHash }: RefreshFamily,
+  { sessionUid, currentHash }: Pick<RefreshFamily, 'sessionUid' | 'currentHash'>,
   next: { hash: string; now: string },
 ): Promise<boolean> {
   const rows = await tx.run(sql`

@@ -39,8 +39,11 @@ export type Session = {
 export const sessionType = 'iam.pinfold.dev/Session'
 
 /** A sign-in, and the end of a session with why it came. */
-export const aSignIn = kindOf<Session>('sign-in')
+export const aSignIn = kindOf<SignIn>('sign-in')
 export const aSessionEnd = kindOf<EndedSession>('session-end')
+/** A role that an external group gives for one session. */
+export type GroupRole = { scope: string; roleUid: string; externalGroupId: string }
+export type SignIn = { session: Session; groupRoles: readonly GroupRole[] }
 export type EndReason = 'signed-out' | 'ended' | 'provider' | 'reused' | 'too-many' | 'deactivated'
 export type EndedSession = { session: Session; reason: EndReason }
 
@@ -74,3 +77,10 @@ export const recentSeconds = 10 * minute
 export const maxSessions = 100
 /** How many sign-ins may have begun, and how many logout tokens and codes are remembered. */
 export const maxWaiting = 100_000
+
+/** Which sessions have not been ended, as far as the last half second knows. */
+export type CachedSessions = {
+  isThere(uid: string): Promise<boolean>
+  /** Forgets everything, also what is being read. */
+  clear(): void
+}

@@ -65,6 +65,11 @@ export async function deleteSession(tx: Tx, uid: string): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM sessions WHERE uid = ${uid}`)) > 0
 }
 
+/** Removes all that a provider vouches for, which goes itself. */
+export async function deleteSessionsOfProvider(tx: Tx, provider: string): Promise<void> {
+  await tx.run(sql`DELETE FROM sessions WHERE provider = ${provider}`)
+}
+
 /** Those of a person through one organisation's provider, or with an empty one all others; the oldest first. */
 export async function sessionsOf(reader: Reader, identity: string, organization: string): Promise<Session[]> {
   const rows = await reader.all<Row>(sql`

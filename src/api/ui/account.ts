@@ -1,0 +1,66 @@
+// The page of an account: who is signed in, where else, and how that ends.
+import type { HttpArrival } from '#edge/doors.ts'
+import { endOther, operator, type Session, sessionsOfPerson, signOut } from '#issuer/people/sessions.ts'
+import { notFound } from '#lib/errors.ts'
+import { noCookie } from './cookies.ts'
+import { type Html, html } from './html.ts'
+import { sendOn, sendPage } from './page.ts'
+import { issuingOf, readForm, workOf } from './visit.ts'
+
+export async function accountPage(arrival: HttpArrival, session: Session): Promise<void> {
+  const { identityUid, profile, organization, provider } = session
+  const sessions = await sessionsOfPerson(arrival.edge.app, session)
+  const name = identityUid === operator ? 'the operator' : profile.name || profile.email || identityUid
+  const body = html`<p>You are <bdi>${name}</bdi>${profile.email !== '' && html` (<bdi>${profile.email}</bdi>)`}.</p>
+<dl>
+<dt>Uid</dt><dd><code>${identityUid}</code></dd>
+${provider !== '' && html`<dt>Signed in with</dt><dd><code>${provider}</code></dd>`}
+${organization !== '' && html`<dt>This sign-in counts in</dt><dd><code>${organization}</code></dd>`}
+</dl>
+<form method="post" action="/ui/signout"><button>Sign out</button></form>
+<h2 id="sessions">Sessions</h2>
+<div class="scroll" role="region" aria-labelledby="sessions" tabindex="0">
+<table>
+<thead><tr><th scope="col">Began</th><th scope="col">Last used</th><th scope="col">From</th><th scope="col">With</th>
+<th scope="col">End</th></tr></thead>
+<tbody>
+${sessions.map((one) => row(one, session))}</tbody>
+</table>
+</div>`
+  sendPage(arrival, { title: 'Your account', body })
+}
+
+function row(one: Session, { uid }: Session): Html {
+  const began = time(one.createTime)
+  const end = html`<form method="post" action="/ui/sessions/end"><input type="hidden" name="uid" value="${one.uid}">
+<button aria-label="End the session of ${shortTime(one.createTime)}">End</button></form>`
+  return html`<tr><td>${began}</td><td>${time(one.lastUsedTime)}</td><td>${one.source}</td>
+<td><bdi>${one.userAgent}</bdi> (${one.kind})</td><td>${one.uid === uid ? 'this one' : end}</td></tr>\n`
+}
+
+function time(text: string): Html {
+  return html`<time datetime="${text}">${shortTime(text)}</time>`
+}
+
+function shortTime(text: string): string {
+  return `${text.slice(0, 16).replace('T', ' ')} UTC`
+}
+
+export async function endSession(arrival: HttpArrival, session: Session): Promise<void> {
+  const uid = (await readForm(arrival)).get('uid') ?? ''
+  if (uid === session.uid || !(await endOther(workOf(arrival, session.identityUid), session, uid))) {
+    throw notFound('iam.pinfold.dev/Session', uid.slice(0, 100))
+  }
+  sendOn(arrival, '/ui/')
+}
+
+/** Here at once, and then at the provider, to which the browser goes by itself where it does that. */
+export async function signOutPage(arrival: HttpArrival, session: Session): Promise<void> {
+  await readForm(arrival)
+  const url = await signOut(workOf(arrival, session.identityUid), issuingOf(arrival), session)
+  const headers = { 'set-cookie': noCookie(arrival, 'pinfold'), ...(url && { refresh: `1; url=${url}` }) }
+  const body = html`<p role="status">You are signed out here.</p>
+${url && html`<p>You go on to your provider, to sign out there too: <a class="button" href="${url}">Sign out there</a></p>`}
+<p><a href="/ui/signin">Sign in again</a></p>`
+  sendPage(arrival, { title: 'Signed out', body, headers })
+}

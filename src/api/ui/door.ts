@@ -1,0 +1,77 @@
+// /ui/: the pages of people. Plain HTML without a script; a cookie counts here and nowhere else.
+import type { Edge } from '#edge/arrival.ts'
+import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
+import { type Session, sessionOfCookie } from '#issuer/people/sessions.ts'
+import { accountPage, endSession, signOutPage } from './account.ts'
+import { readCookie } from './cookies.ts'
+import { enter, enterPage, invitePage, signInPage, startPage, takeInvite } from './entrances.ts'
+import { html } from './html.ts'
+import { refusePage } from './oauth-door.ts'
+import { isAtUrl, send, sendOn, sendPage } from './page.ts'
+
+type Show = (arrival: HttpArrival, session: Session) => void | Promise<void>
+type Open = (arrival: HttpArrival) => void | Promise<void>
+
+/** What anybody may see. */
+const open: Record<string, Open> = {
+  'GET /ui/signin': signInPage,
+  'GET /ui/signin/start': startPage,
+  'GET /ui/enter': enterPage,
+  'POST /ui/enter': enter,
+  'GET /ui/invite': invitePage,
+  'POST /ui/invite': takeInvite,
+}
+
+/** What takes a session. */
+const signedIn: Record<string, Show> = {
+  'GET /ui/': accountPage,
+  'POST /ui/sessions/end': endSession,
+  'POST /ui/signout': signOutPage,
+}
+
+const known = [...Object.keys(open), ...Object.keys(signedIn)]
+const paths = [...new Set(known.map((one) => one.split(' ')[1]!))]
+const otherPath = '/ui/…'
+
+/** The door of the pages. */
+export function pagesDoor(edge: Edge): Door {
+  return {
+    name: 'ui',
+    methods: withVerbs([...paths, otherPath]),
+    deadlineMs: edge.app.config.requestTimeoutMs,
+    matches: (path) => path === '/ui' || path.startsWith('/ui/'),
+    async serve(arrival) {
+      const { verb, path } = arrival
+      const method = `${verb} ${paths.includes(path) ? path : otherPath}`
+      arrival.method = { name: method, fullName: method }
+      if (!isAtUrl(arrival)) return undefined
+      if (path === '/ui') return sendOn(arrival, '/ui/')
+      const asked = `${verb === 'HEAD' ? 'GET' : verb} ${path}`
+      if (open[asked]) return open[asked](arrival)
+      if (paths.includes(path) && !signedIn[asked]) return refuseVerb(arrival)
+      return showTo(arrival, signedIn[asked])
+    },
+    refuse: refusePage,
+  }
+}
+
+/** Whoever is not signed in is, and comes back to where they wanted to go. */
+async function showTo(arrival: HttpArrival, show: Show | undefined): Promise<void> {
+  const { verb, path, search, edge } = arrival
+  const shown = readCookie(arrival, 'pinfold')
+  const session = shown === undefined ? undefined : await sessionOfCookie(edge.app, shown)
+  if (!session) {
+    const isPage = verb === 'GET' || verb === 'HEAD'
+    const back = isPage && path !== '/ui/' ? `?${new URLSearchParams({ return: path + (search && `?${search}`) })}` : ''
+    return sendOn(arrival, `/ui/signin${back}`)
+  }
+  arrival.caller = { ...arrival.caller, uid: session.identityUid }
+  if (show) return show(arrival, session)
+  const body = html`<p>There is no such page.</p><p><a href="/ui/">To your account</a></p>`
+  sendPage(arrival, { title: 'Not found', body, status: 404 })
+}
+
+function refuseVerb(arrival: HttpArrival): void {
+  const verbs = known.filter((one) => one.endsWith(` ${arrival.path}`)).map((one) => one.split(' ')[0]!)
+  send(arrival, 405, 'text/plain', `only ${verbs.join(' and ')}\n`, { allow: verbs.join(', ') })
+}

@@ -1,0 +1,96 @@
+// The pages on which somebody comes in: with a provider, with an invite, or as the operator with a code.
+import type { HttpArrival } from '#edge/doors.ts'
+import { findByIdpId, findSignInProvider, offered } from '#issuer/people/providers.ts'
+import { enterAsOperator } from '#issuer/people/sessions.ts'
+import type { Asked } from '#issuer/people/sign-in.ts'
+import { cookie, readCookie } from './cookies.ts'
+import { type Html, html } from './html.ts'
+import { required, sendToProvider } from './oauth-door.ts'
+import { sendOn, sendPage } from './page.ts'
+import { issuingOf, ownPath, readForm, workOf } from './visit.ts'
+
+/** Links, and not a form: what follows leads to another server, which the policy of forms forbids. */
+export async function signInPage(arrival: HttpArrival): Promise<void> {
+  const { app } = arrival.edge
+  const query = new URLSearchParams(arrival.search)
+  const back = ownPath(query.get('return'))
+  const fresh = query.get('fresh') === 'true'
+  const name = (query.get('org') ?? '').trim().toLowerCase()
+  if (name !== '') app.limits.check('source', arrival.source)
+  const found = name === '' ? undefined : await findByIdpId(app, name)
+  const choices = offered({ config: app.config }).map(({ id, label }) => choice({ id, label, back, fresh }))
+  const own = found && choice({ id: found.id, label: `${found.label} of ${name}`, back, fresh })
+  const body = html`${name !== '' && !found && html`<p role="alert">No organisation of that name signs its people in here.</p>`}
+<ul class="choices">${own}${choices}</ul>
+<form method="get" action="/ui/signin">
+<p><label for="org">Your organisation, as its name or the id of its provider</label>
+<input id="org" name="org" value="${name}" autocomplete="organization" spellcheck="false" required>
+<input type="hidden" name="return" value="${back}">${fresh && html`<input type="hidden" name="fresh" value="true">`}</p>
+<p><button>Go on</button></p>
+</form>
+<p><a href="/ui/invite">I have an invite</a></p>
+<p><a href="/ui/enter">I run this server</a></p>`
+  sendPage(arrival, { title: 'Sign in', body })
+}
+
+function choice({ id, label, back, fresh }: { id: string; label: string; back: string; fresh: boolean }): Html {
+  const query = new URLSearchParams({ idp: id, return: back, ...(fresh && { fresh: 'true' }) })
+  return html`<li><a class="button" href="/ui/signin/start?${query.toString()}">Sign in with ${label}</a></li>\n`
+}
+
+/** Sends the person to the provider; an invite that they have shown goes along. */
+export async function startPage(arrival: HttpArrival): Promise<void> {
+  const query = new URLSearchParams(arrival.search)
+  const provider = required(await findSignInProvider(arrival.edge.app, query.get('idp') ?? ''), 'idp')
+  const asked: Asked = {
+    exit: 'page',
+    to: ownPath(query.get('return')),
+    audiences: [],
+    scopes: [],
+    capabilities: [],
+    identity: '',
+    refresh: false,
+    register: true,
+    fresh: query.get('fresh') === 'true',
+  }
+  await sendToProvider(arrival, provider, asked, { invite: readCookie(arrival, 'pinfold-invite') ?? '', hint: '' })
+}
+
+export function invitePage(arrival: HttpArrival, problem = ''): void {
+  const body = html`${problem !== '' && html`<p role="alert">${problem}</p>`}
+<p>Paste the code that you were sent, and sign in then.</p>
+<form method="post" action="/ui/invite">
+<p><label for="code">Code</label> <input id="code" name="code" autocomplete="off" spellcheck="false" required></p>
+<p><button>Go on</button></p>
+</form>`
+  sendPage(arrival, { title: 'Join with an invite', body, status: problem === '' ? 200 : 400 })
+}
+
+const inviteSeconds = 10 * 60
+const maxCode = 3000
+
+/** The code waits in a cookie, so that it is in no address. */
+export async function takeInvite(arrival: HttpArrival): Promise<void> {
+  const code = ((await readForm(arrival)).get('code') ?? '').trim()
+  if (code.length > maxCode || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(code)) {
+    return invitePage(arrival, 'This is not the code of an invite.')
+  }
+  sendOn(arrival, '/ui/signin', { 'set-cookie': cookie(arrival, 'pinfold-invite', code, inviteSeconds) })
+}
+
+export function enterPage(arrival: HttpArrival, problem = ''): void {
+  const body = html`${problem !== '' && html`<p role="alert">${problem}</p>`}
+<p>Whoever runs this server gets a code from <code>pinfold console</code>. It is good once, for five minutes.</p>
+<form method="post" action="/ui/enter">
+<p><label for="code">Code</label> <input id="code" name="code" autocomplete="one-time-code" spellcheck="false" required></p>
+<p><button>Enter</button></p>
+</form>`
+  sendPage(arrival, { title: 'Enter as the operator', body, status: problem === '' ? 200 : 403 })
+}
+
+export async function enter(arrival: HttpArrival): Promise<void> {
+  const code = ((await readForm(arrival)).get('code') ?? '').trim()
+  const entered = await enterAsOperator(workOf(arrival), issuingOf(arrival), code)
+  if (!entered) return enterPage(arrival, 'The code is not good, or not any more.')
+  sendOn(arrival, '/ui/', { 'set-cookie': cookie(arrival, 'pinfold', entered.cookie) })
+}

@@ -1,0 +1,38 @@
+// HTML that is made of text: whatever is put into it is text, unless it was made here.
+
+/** A piece of HTML. */
+export class Html {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+type Part = string | number | Html | undefined | false | readonly Part[]
+
+/** Writes HTML; every `${}` is text, except for HTML, lists of it, and nothing. */
+export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
+  return new Html(strings.map((one, i) => one + (i < parts.length ? written(parts[i]) : '')).join(''))
+}
+
+export function textOf({ text }: Html): string {
+  return text
+}
+
+/** For our own words only. */
+export function raw(text: string): Html {
+  return new Html(text)
+}
+
+function written(part: Part): string {
+  if (part === undefined || part === false) return ''
+  if (part instanceof Html) return part.text
+  if (Array.isArray(part)) return part.map(written).join('')
+  return escaped(String(part))
+}
+
+const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (one) => entities[one]!)
+}

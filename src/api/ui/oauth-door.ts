@@ -1,0 +1,187 @@
+// /oauth: where people sign in and are sent back by their provider, where providers say that somebody has signed out, and
+// whether an organisation signs its people in by itself.
+import type { Edge } from '#edge/arrival.ts'
+import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
+import {
+  findByIdpId,
+  findSignInProvider,
+  isSignInOrganization,
+  offered,
+  type SignInProvider,
+} from '#issuer/people/providers.ts'
+import { logOutBackChannel, signOutQuietly } from '#issuer/people/sessions.ts'
+import { type Asked, callbackPath, finishSignIn, newSecret, SignInFailed, startSignIn } from '#issuer/people/sign-in.ts'
+import { AppError, invalid } from '#lib/errors.ts'
+import { retryAfterOf, toAppError } from '../errors.ts'
+import { isForm, maxFormBytes, readBody } from '../read-body.ts'
+import { cookie, noCookie, readCookie } from './cookies.ts'
+import { html } from './html.ts'
+import { answerTo, readOAuth } from './oauth-request.ts'
+import { isAtUrl, send, sendOn, sendPage, wantsPage } from './page.ts'
+import { issuingOf, workOf } from './visit.ts'
+
+const logoutPath = '/oauth/backchannel'
+const kinds = ['/oauth', callbackPath, logoutPath, '/orgcheck']
+
+/** Which of the four a path is; those of providers have their own below. */
+function kindOf(path: string): string | undefined {
+  return kinds.find((kind) => path === kind || (kind.startsWith('/oauth/') && path.startsWith(`${kind}/`)))
+}
+
+/** The door of the sign-in. */
+export function signInDoor(edge: Edge): Door {
+  return {
+    name: 'oauth',
+    methods: withVerbs(kinds),
+    deadlineMs: edge.app.config.requestTimeoutMs,
+    matches: (path) => kindOf(path) !== undefined,
+    async serve(arrival) {
+      const kind = kindOf(arrival.path)!
+      const method = `${arrival.verb} ${kind}`
+      arrival.method = { name: method, fullName: method }
+      const allowed = kind === logoutPath ? ['POST'] : ['GET', 'HEAD']
+      if (!allowed.includes(arrival.req.method ?? '')) {
+        return send(arrival, 405, 'text/plain', `only ${allowed[0]}\n`, { allow: allowed.join(', ') })
+      }
+      if (kind === logoutPath) return logOut(arrival)
+      if (kind === '/orgcheck') return checkOrganization(arrival)
+      if (!isAtUrl(arrival)) return undefined
+      return kind === callbackPath ? comeBack(arrival) : begin(arrival)
+    },
+    refuse: refusePage,
+  }
+}
+
+/** Tells what went wrong: to people on a page, to programs as text. */
+export function refusePage(arrival: HttpArrival, error: unknown): void {
+  const known = toAppError(error)
+  const retryAfter = retryAfterOf(known)
+  if (known.http >= 500) arrival.edge.app.log.error('page failed', { requestId: arrival.requestId, error })
+  const headers = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }
+  if (!wantsPage(arrival)) {
+    send(arrival, known.http, 'text/plain; charset=utf-8', `${known.message}\n`, headers)
+    return
+  }
+  const body = html`<p role="alert">${known.message}.</p>
+<p>Request ${arrival.requestId}</p>
+<p><a href="/ui/">To your account</a></p>`
+  sendPage(arrival, { title: 'This did not work', body, status: known.http, headers })
+}
+
+/** A program opens a browser here. Nobody is sent back to where a request says unless that is their own machine. */
+async function begin(arrival: HttpArrival): Promise<void> {
+  const query = new URLSearchParams(arrival.search)
+  if (query.has('headless_code')) {
+    throw new AppError('UNIMPLEMENTED', 'signing in without a browser on the same machine is not available yet')
+  }
+  const asked = readOAuth(arrival.edge.url, query)
+  const provider = await chosen(arrival, query)
+  if (!provider) return choose(arrival)
+  const invite = query.get('invite') ?? ''
+  await sendToProvider(arrival, provider, asked, { invite, hint: query.get('screen_hint') ?? '' })
+}
+
+/** The provider that the request names, or the only one that there is to choose. */
+async function chosen({ edge: { app } }: HttpArrival, query: URLSearchParams): Promise<SignInProvider | undefined> {
+  const [idpId, connection] = [query.get('idp_id'), query.get('connection')]
+  if (idpId !== null && idpId !== '') return required(await findByIdpId(app, idpId), 'idp_id')
+  if (connection !== null && connection !== '') {
+    const isOffered = offered({ config: app.config }).some(({ id }) => id === connection)
+    return required(isOffered ? await findSignInProvider(app, connection) : undefined, 'connection')
+  }
+  const [only, ...others] = offered({ config: app.config })
+  return only && others.length === 0 ? findSignInProvider(app, only.id) : undefined
+}
+
+/** Whoever asks for a provider that is not there learns no more than that. */
+export function required(provider: SignInProvider | undefined, field: string): SignInProvider {
+  if (!provider) throw invalid({ field, description: 'names no provider to sign in with' })
+  return provider
+}
+
+/** Links that repeat the request with one of the providers. */
+function choose(arrival: HttpArrival): void {
+  const links = offered({ config: arrival.edge.app.config }).map(({ id, label }) => {
+    const query = new URLSearchParams(arrival.search)
+    query.set('connection', id)
+    return html`<li><a class="button" href="/oauth?${query.toString()}">Sign in with ${label}</a></li>\n`
+  })
+  const body = html`${
+    links.length > 0
+      ? html`<ul class="choices">${links}</ul>`
+      : html`<p role="alert">This server has no sign-in for everybody. Name your organisation to the program that sent you here.</p>`
+  }`
+  sendPage(arrival, { title: 'Sign in', body, status: links.length > 0 ? 200 : 400 })
+}
+
+const attemptSeconds = 10 * 60
+
+/** Begins a sign-in that only this browser can finish. */
+export async function sendToProvider(
+  arrival: HttpArrival,
+  provider: SignInProvider,
+  asked: Asked,
+  more: { invite: string; hint: string },
+): Promise<void> {
+  const browser = readCookie(arrival, 'pinfold-signin') ?? newSecret()
+  const url = await startSignIn(issuingOf(arrival), provider, asked, { browser, ...more })
+  const bound = cookie(arrival, 'pinfold-signin', browser, attemptSeconds)
+  const cookies = more.invite === '' ? [bound] : [bound, noCookie(arrival, 'pinfold-invite')]
+  sendOn(arrival, url, { 'set-cookie': cookies }, 302)
+}
+
+/** The provider has sent somebody back. */
+async function comeBack(arrival: HttpArrival): Promise<void> {
+  const browser = readCookie(arrival, 'pinfold-signin')
+  const { path, search } = arrival
+  try {
+    const outcome = await finishSignIn(workOf(arrival), issuingOf(arrival), { path, search, browser })
+    if (outcome.exit === 'redirect') {
+      const { token, refreshToken } = outcome
+      return sendOn(arrival, answerTo(outcome.to, { token, refresh_token: refreshToken }), {}, 302)
+    }
+    arrival.caller = { ...arrival.caller, uid: outcome.session.identityUid }
+    await signOutQuietly(workOf(arrival, outcome.session.identityUid), readCookie(arrival, 'pinfold'))
+    sendOn(arrival, outcome.to, { 'set-cookie': cookie(arrival, 'pinfold', outcome.cookie) })
+  } catch (error) {
+    if (!(error instanceof SignInFailed)) throw error
+    tellFailure(arrival, error)
+  }
+}
+
+function tellFailure(arrival: HttpArrival, { asked, error }: SignInFailed): void {
+  const known = toAppError(error)
+  const { log } = arrival.edge.app
+  if (known.http >= 500) log.error('sign-in failed', { requestId: arrival.requestId, error })
+  else log.info('sign-in refused', { requestId: arrival.requestId, code: known.code, reason: known.message })
+  if (asked.exit === 'redirect') {
+    const answer = { error: known.message, status_code: String(known.http) }
+    sendOn(arrival, answerTo(asked.to, answer), {}, 302)
+    return
+  }
+  const again = new URLSearchParams({ return: asked.to })
+  const body = html`<p role="alert">${known.message}.</p>
+${known.reason === 'REGISTRATION_REQUIRED' && html`<p><a href="/ui/invite">I have an invite</a></p>`}
+<p>Request ${arrival.requestId}</p>
+<p><a class="button" href="/ui/signin?${again.toString()}">Try again</a></p>`
+  sendPage(arrival, { title: 'You are not signed in', body, status: known.http })
+}
+
+/** OpenID Connect Back-Channel Logout 1.0. */
+async function logOut(arrival: HttpArrival): Promise<void> {
+  const { req, path } = arrival
+  if (!isForm(req)) throw invalid({ field: 'logout_token', description: 'must come as a form' })
+  const form = new URLSearchParams((await readBody(req, maxFormBytes)).toString('utf8'))
+  const provider = path.slice(logoutPath.length + 1)
+  const token = form.get('logout_token') ?? ''
+  const sessions = await logOutBackChannel(workOf(arrival), issuingOf(arrival), { provider, token })
+  arrival.edge.app.log.info('provider has signed out', { provider, sessions })
+  send(arrival, 200, 'text/plain', '')
+}
+
+async function checkOrganization(arrival: HttpArrival): Promise<void> {
+  const { app } = arrival.edge
+  app.limits.check('source', arrival.source)
+  const name = new URLSearchParams(arrival.search).get('name') ?? ''
+  send(arrival, 200, 'application/json', String(await isSignInOrganization(app, name)))
+}

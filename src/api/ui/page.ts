@@ -1,0 +1,91 @@
+// Pages for people: under which host they are shown, how they look, and that nothing runs on them.
+import { createHash } from 'node:crypto'
+import type { HttpArrival } from '#edge/doors.ts'
+import { type Html, html, raw, textOf } from './html.ts'
+
+const style = `:root{color-scheme:light dark}
+body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem}
+table{border-collapse:collapse;width:100%}th,td{text-align:start;padding:.4rem .6rem;border-bottom:1px solid}
+a.button,button{display:inline-block;font:inherit;padding:.5rem 1rem;margin:.2rem 0;border:1px solid;border-radius:4px;
+background:none;color:inherit;text-decoration:none;cursor:pointer;min-height:24px}
+input{font:inherit;padding:.5rem;width:100%;box-sizing:border-box;border:1px solid;border-radius:4px}
+ul.choices{list-style:none;padding:0}[role=alert]{border-inline-start:4px solid;padding-inline-start:1rem}
+.scroll{overflow-x:auto}`.replaceAll('\n', '')
+
+const policy = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/**
+ * False when the request is answered already: pages are shown at the URL alone, so that a person signs in and keeps cookies
+ * in one place. Another of our names leads there; any other host is refused, since whoever made it lead here is a stranger.
+ */
+export function isAtUrl(arrival: HttpArrival): boolean {
+  const { called, edge, req } = arrival
+  if (called?.isUrl) return true
+  if (called?.subdomain === undefined) {
+    const text = `This server is ${edge.url}, and does not answer to the name that was used.
+If there is a proxy in front of it, have the proxy pass on the Host header, or name it in PINFOLD_TRUSTED_PROXIES and have
+it send X-Forwarded-Host. Further names are listed in PINFOLD_HOSTS.
+`
+    send(arrival, 421, 'text/plain; charset=utf-8', text)
+    return false
+  }
+  send(arrival, 307, 'text/plain', '', { location: edge.url + req.url })
+  return false
+}
+
+export type Page = { title: string; body: Html; status?: number; headers?: Headers }
+export type Headers = Record<string, string | string[]>
+
+export function sendPage(arrival: HttpArrival, { title, body, status = 200, headers = {} }: Page): void {
+  const text = textOf(html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${title} – Pinfold</title>
+<style>${raw(style)}</style>
+</head>
+<body>
+<main>
+<h1>${title}</h1>
+${body}
+</main>
+</body>
+</html>
+`)
+  send(arrival, status, 'text/html; charset=utf-8', text, {
+    'content-security-policy': policy,
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+    ...headers,
+  })
+}
+
+/** Sends a browser on. What is in the address goes no further. */
+export function sendOn(arrival: HttpArrival, location: string, headers: Headers = {}, status = 303): void {
+  send(arrival, status, 'text/plain', '', { location, 'referrer-policy': 'no-referrer', ...headers })
+}
+
+export function send(arrival: HttpArrival, status: number, type: string, text: string, headers: Headers = {}): void {
+  if (!arrival.settle(String(status))) return
+  const { req, res } = arrival
+  res.writeHead(status, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+    ...headers,
+    ...(req.complete || req.httpVersionMajor === 2 ? {} : { connection: 'close' }),
+  })
+  res.end(req.method === 'HEAD' ? undefined : text)
+}
+
+/** Whether whoever asks shows pages. */
+export function wantsPage({ req }: HttpArrival): boolean {
+  return /\btext\/html\b/i.test(req.headers.accept ?? '')
+}

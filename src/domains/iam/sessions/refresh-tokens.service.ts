@@ -1,0 +1,92 @@
+// Refresh tokens: base64 of `{exp, fam, tok}`. `fam` names the family, and whoever has it had one of its tokens; `tok`
+// changes with each use. The next one is made from it and the key of the family, so that those who use the same token at
+// once get the same successor.
+import { createHmac, randomBytes } from 'node:crypto'
+import type { App, Work } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { unauthenticated } from '#lib/errors.ts'
+import * as store from './refresh-tokens.store.ts'
+import { predecessorSeconds, type Session } from './sessions.model.ts'
+import { after, end, findLiveSession, hashOf, newSecret, noteUse } from './sessions.service.ts'
+
+const purpose = 'refresh-token-key'
+
+export type RefreshToken = { text: string; expireTime: string }
+
+/** The first refresh token of a session. */
+export async function issueRefreshToken(app: App, session: Session): Promise<RefreshToken> {
+  const [family, token] = [newSecret(), newSecret()]
+  await app.db.tx((tx) =>
+    store.insertFamily(tx, {
+      sessionUid: session.uid,
+      familyHash: hashOf(family),
+      currentHash: hashOf(token),
+      previousHash: '',
+      rotatedTime: session.createTime,
+      sealedKey: app.sealer.seal(purpose, randomBytes(32)),
+    }),
+  )
+  return write(session, family, token)
+}
+
+function write({ endTime }: Session, fam: string, tok: string): RefreshToken {
+  const exp = Math.floor(Date.parse(endTime) / 1000)
+  return { text: Buffer.from(JSON.stringify({ exp, fam, tok })).toString('base64'), expireTime: endTime }
+}
+
+const maxLength = 1024
+
+function read(text: string): { family: string; token: string } | undefined {
+  if (text.length > maxLength || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return undefined
+  try {
+    const { fam, tok } = JSON.parse(Buffer.from(text, 'base64').toString()) as Record<string, unknown>
+    return typeof fam === 'string' && typeof tok === 'string' ? { family: fam, token: tok } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Trades a refresh token for its successor. Throws UNAUTHENTICATED for one that is not good; one that was used before ends
+ * the session, unless it is the last one and was used just now.
+ */
+export async function useRefreshToken(
+  work: Pick<Work, 'app' | 'cause' | 'log'>,
+  text: string,
+): Promise<{ session: Session; next: RefreshToken }> {
+  const { app } = work
+  const shown = read(text)
+  const family = shown && (await store.findFamily(app.db, hashOf(shown.family)))
+  const session = family && (await findLiveSession(app, family.sessionUid))
+  const key = family && app.sealer.unseal(purpose, family.sealedKey)
+  if (!shown || !session || !key) throw refused()
+  const token = createHmac('sha256', key).update(shown.token).digest('base64url')
+  const isGood = await app.db.tx((tx) => turn(tx, work.cause.now, session, { shown, next: token }), {
+    isolation: 'rowLocks',
+  })
+  if (!isGood) {
+    await app.db.tx((tx) => end(tx, work, session, 'reused'))
+    work.log.warn('refresh token used again', { session: session.uid })
+    throw refused()
+  }
+  const used = await noteUse(app, session, 'refreshed')
+  return { session: used, next: write(used, shown.family, token) }
+}
+
+/** `false` when the token is an old one. */
+async function turn(
+  tx: Tx,
+  now: string,
+  session: Session,
+  { shown, next }: { shown: { family: string; token: string }; next: string },
+): Promise<boolean> {
+  const hash = hashOf(shown.token)
+  if (await store.rotate(tx, { sessionUid: session.uid, currentHash: hash }, { hash: hashOf(next), now })) return true
+  const family = await store.findFamily(tx, hashOf(shown.family))
+  const isPredecessor = family?.previousHash === hash && family.currentHash === hashOf(next)
+  return isPredecessor && now <= after(family.rotatedTime, predecessorSeconds)
+}
+
+function refused() {
+  return unauthenticated('the refresh token is not accepted')
+}

@@ -1,0 +1,242 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { App, Call, Work } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { found, notFound } from '#lib/errors.ts'
+import type { ListQuery } from '#lib/lists/lists.ts'
+import type { Listed } from '#lib/lists/paging.ts'
+import { isUid, newUid, parentOf, top } from '#lib/uid.ts'
+import { listFrom } from '../access/list-nodes.ts'
+import { requireGroup } from '../groups/groups.service.ts'
+import {
+  aSessionEnd,
+  aSignIn,
+  consoleCodeSeconds,
+  type EndReason,
+  type GroupRole,
+  type Lifetime,
+  lifetimes,
+  maxSessions,
+  noteUseSeconds,
+  type Session,
+  sessionType,
+} from './sessions.model.ts'
+import * as store from './sessions.store.ts'
+import { insertConsoleCode, noteLogout, takeConsoleCode } from './sign-ins.store.ts'
+
+type EventWork = Pick<Work, 'app' | 'cause'>
+
+/** What is to be stored of a secret that somebody else keeps. */
+export function hashOf(secret: string): string {
+  return hash('sha256', secret, 'base64url')
+}
+
+/** 256 random bits that a URL and a cookie take. */
+export function newSecret(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+export function after(now: string, seconds: number): string {
+  return new Date(Date.parse(now) + seconds * 1000).toISOString()
+}
+
+/** What a session begins with; the times and the uid follow. */
+export type NewSession = Omit<
+  Session,
+  'uid' | 'source' | 'userAgent' | 'createTime' | 'lastUsedTime' | 'endTime' | 'expireTime'
+> & { lifetime: Lifetime; cookie?: string | undefined; idToken?: Uint8Array | undefined }
+
+/** Begins a session; where the person has too many, the oldest end. */
+export async function beginSession(
+  tx: Tx,
+  work: EventWork,
+  { lifetime, cookie, idToken, ...begun }: NewSession,
+  groupRoles: readonly GroupRole[] = [],
+): Promise<Session> {
+  const { now, source, userAgent } = work.cause
+  const { idle, most } = lifetimes[lifetime]
+  const session: Session = {
+    ...begun,
+    uid: newUid(begun.identityUid),
+    source,
+    userAgent: userAgent.slice(0, 256).toWellFormed(),
+    createTime: now,
+    lastUsedTime: now,
+    endTime: after(now, idle),
+    expireTime: after(now, most),
+  }
+  const others = await store.sessionsOf(tx, session.identityUid, session.organization)
+  for (const old of others.slice(0, Math.max(0, others.length - maxSessions + 1))) await end(tx, work, old, 'too-many')
+  await store.insertSession(tx, session, {
+    cookieHash: cookie === undefined ? null : hashOf(cookie),
+    idToken: idToken ?? null,
+  })
+  const event = { subject: session.uid, group: session.organization || top, resource: aSignIn({ session, groupRoles }) }
+  const cause = { ...work.cause, actor: session.identityUid, act: session.act }
+  await emit(tx, { app: work.app, cause }, 'control.iam.session.started', event)
+  return session
+}
+
+/** The session of a browser, if it is one and has not ended; its use is noted. */
+export async function sessionOfCookie(app: App, cookie: string): Promise<Session | undefined> {
+  const session = await store.findByCookie(app.db, hashOf(cookie))
+  return session && isLive(app, session) ? noteUse(app, session, lifetimeOf(session)) : undefined
+}
+
+/** The session of this uid, if it has not ended. */
+export async function findLiveSession(app: App, uid: string): Promise<Session | undefined> {
+  const session = await store.findSession(app.db, uid)
+  return session && isLive(app, session) ? session : undefined
+}
+
+function isLive(app: App, { endTime }: Session): boolean {
+  return endTime > app.clock().toISOString()
+}
+
+/** How long the session may be unused follows from how long it lasts. */
+export function lifetimeOf({ createTime, expireTime }: Session): Lifetime {
+  const most = (Date.parse(expireTime) - Date.parse(createTime)) / 1000
+  if (most === lifetimes.refreshed.most) return 'refreshed'
+  return most === lifetimes.browser.most ? 'browser' : 'brief'
+}
+
+/** Moves its end, when it was not used for a while. */
+export async function noteUse(app: App, session: Session, lifetime: Lifetime): Promise<Session> {
+  const now = app.clock().toISOString()
+  if (after(session.lastUsedTime, noteUseSeconds) > now) return session
+  const later = after(now, lifetimes[lifetime].idle)
+  const endTime = later < session.expireTime ? later : session.expireTime
+  await app.db.tx((tx) => store.touchSession(tx, session.uid, now, endTime), { durability: 'later' })
+  return { ...session, lastUsedTime: now, endTime }
+}
+
+/** Those of the caller; in a session that reaches only one organisation, those of the same. */
+export async function listSessions(call: Call, query: ListQuery<object>): Promise<Listed<Session>> {
+  const { uid, session } = call.caller
+  const organization = session?.organization || undefined
+  return listFrom(call, query, [{ identity: uid, now: call.now, ...(organization && { organization }) }], source)
+}
+
+export async function listOrganizationSessions(
+  call: Call,
+  organization: string,
+  query: ListQuery<object>,
+): Promise<Listed<Session>> {
+  await requireGroup(call.app.db, organization)
+  return listFrom(call, query, [{ organization, now: call.now }], source)
+}
+
+const source = { list: store.listSessions, count: store.countSessions }
+
+/** Of the caller. */
+export async function endSession(call: Call, uid: string): Promise<void> {
+  const { caller } = call
+  const within = caller.session?.organization ?? ''
+  await endFound(call, uid, ({ identityUid, organization }) => {
+    return identityUid === caller.uid && (within === '' || organization === within)
+  })
+}
+
+/** Of an organisation, by those who run its providers. */
+export async function endOrganizationSession(call: Call, organization: string, uid: string): Promise<void> {
+  await endFound(call, uid, (session) => session.organization === organization)
+}
+
+/** Sessions of others, and those that have ended, get the same answer. */
+async function endFound(call: Call, uid: string, isTheirs: (session: Session) => boolean): Promise<void> {
+  if (!isUid(uid) || parentOf(uid) === top) throw notFound(sessionType, uid)
+  await call.app.db.tx(async (tx) => {
+    const session = found(await store.findSession(tx, uid), sessionType, uid)
+    if (!isTheirs(session) || session.endTime <= call.now) throw notFound(sessionType, uid)
+    await end(tx, call, session, 'ended')
+  })
+  call.log.info('session ended', { uid })
+}
+
+/** Ends it, with its refresh tokens, and tells so. */
+export async function end(tx: Tx, work: EventWork, session: Session, reason: EndReason): Promise<void> {
+  if (!(await store.deleteSession(tx, session.uid))) return
+  const { uid, organization } = session
+  const resource = aSessionEnd({ session, reason })
+  await emit(tx, work, 'control.iam.session.ended', { subject: uid, group: organization || top, resource })
+}
+
+/** How many are ended in one transaction. */
+const perCommit = 200
+
+/** Ends all that a provider has vouched for; of one of its sessions, or of one person, where that is named. */
+export async function endSessionsOfProvider(
+  work: EventWork,
+  provider: string,
+  of: { sid?: string; identity?: string },
+  reason: EndReason,
+): Promise<number> {
+  for (let count = 0; ; ) {
+    const ended = await work.app.db.tx((tx) => endSomeOfProvider(tx, work, provider, of, reason))
+    count += ended
+    if (ended < perCommit) return count
+  }
+}
+
+/** The same in a transaction, at most two hundred of them. */
+export async function endSomeOfProvider(
+  tx: Tx,
+  work: EventWork,
+  provider: string,
+  of: { sid?: string; identity?: string },
+  reason: EndReason,
+): Promise<number> {
+  const sessions = await store.sessionsOfProvider(tx, provider, of, perCommit)
+  for (const session of sessions) await end(tx, work, session, reason)
+  return sessions.length
+}
+
+/** The other sessions of a person that have the same reach, with this one; the oldest first. */
+export async function sessionsOfPerson(app: App, { identityUid, organization }: Session): Promise<Session[]> {
+  const sessions = await store.sessionsOf(app.db, identityUid, organization)
+  return sessions.filter((session) => isLive(app, session))
+}
+
+/** The ID token that a session began with, as a hint for the provider; empty for none. */
+export async function idTokenOfSession({ db, sealer }: App, uid: string): Promise<string> {
+  const sealed = await store.idTokenOf(db, uid)
+  return (sealed && sealer.unseal('session-id-token', sealed)?.toString()) ?? ''
+}
+
+/** `false` when the provider's token was taken before. `until` is in seconds since 1970. */
+export async function noteLogoutToken({ db }: App, provider: string, jti: string, until: number): Promise<boolean> {
+  return db.tx((tx) => noteLogout(tx, provider, hashOf(jti), new Date(until * 1000).toISOString()))
+}
+
+/** A code that lets one browser in as the operator. */
+export async function createConsoleCode(call: Call): Promise<{ code: string; expireTime: string }> {
+  const code = newSecret()
+  const expireTime = after(call.now, consoleCodeSeconds)
+  await call.app.db.tx((tx) => insertConsoleCode(tx, hashOf(code), expireTime))
+  call.log.info('console code created')
+  return { code, expireTime }
+}
+
+/** Begins a session of the operator; nothing when the code is not good, or not any more. */
+export async function enterByCode(
+  work: EventWork,
+  operator: string,
+  { code, cookie }: { code: string; cookie: string },
+): Promise<Session | undefined> {
+  return work.app.db.tx(async (tx) => {
+    if (!(await takeConsoleCode(tx, hashOf(code), work.cause.now))) return undefined
+    return beginSession(tx, work, {
+      identityUid: operator,
+      kind: 'browser',
+      provider: '',
+      organization: '',
+      upstreamSid: '',
+      act: {},
+      profile: { name: '', picture: '', email: '', emailVerified: false },
+      granted: new Map(),
+      authTime: 0,
+      lifetime: 'operator',
+      cookie,
+    })
+  })
+}

@@ -1,0 +1,179 @@
+// From what a provider has said of a person to a session: whether they have an account or get one, what they join, and which
+// roles their external groups give.
+import type { App, Work } from '#app.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { AppError } from '#lib/errors.ts'
+import { newUid, parentOf, rootOf, top } from '#lib/uid.ts'
+import { maskOf } from '../access/capabilities.ts'
+import { personUid } from '../identities/people.ts'
+import { mappingsOfGroups } from '../identity-providers/external-group-role-mappings.store.ts'
+import { createAccount, type Person, readCode, redeem, tellRegistered } from '../invites/registration.service.ts'
+import { joinOrganization } from '../roles/consent.service.ts'
+import { isMember } from '../roles/pending-bindings.store.ts'
+import { aBinding } from '../roles/role-bindings.model.ts'
+import { findBinding, insertBinding } from '../roles/role-bindings.store.ts'
+import { rolesByUid } from '../roles/roles.service.ts'
+import { attemptSeconds, type GroupRole, type Profile, type Session, type SessionKind } from './sessions.model.ts'
+import { after, beginSession, hashOf } from './sessions.service.ts'
+import * as store from './sign-ins.store.ts'
+
+export type { Profile, Session } from './sessions.model.ts'
+export type { Attempt } from './sign-ins.store.ts'
+
+const attemptPurpose = 'sign-in-attempt'
+
+/** What only the callback needs to know; `invite` is the code of one, or empty. */
+export type AttemptSecrets = { nonce: string; verifier: string; invite: string }
+export type NewAttempt = { state: string; browser: string; provider: string; callback: string; asked: object }
+
+/** Remembers a sign-in that begins, for ten minutes. */
+export async function noteAttempt(app: App, attempt: NewAttempt, secrets: AttemptSecrets): Promise<void> {
+  const { state, browser, provider, callback, asked } = attempt
+  const expireTime = after(app.clock().toISOString(), attemptSeconds)
+  const sealed = app.sealer.seal(attemptPurpose, Buffer.from(JSON.stringify(secrets)))
+  await app.db.tx((tx) =>
+    store.insertAttempt(tx, {
+      stateHash: hashOf(state),
+      browserHash: hashOf(browser),
+      provider,
+      callback,
+      sealed,
+      asked: JSON.stringify(asked),
+      expireTime,
+    }),
+  )
+}
+
+/** The sign-in that this browser has begun with the state, once; nothing for any other, and when it took too long. */
+export async function takeAttempt(
+  app: App,
+  state: string,
+  browser: string,
+): Promise<{ provider: string; callback: string; asked: unknown; secrets: AttemptSecrets } | undefined> {
+  const taken = await app.db.tx((tx) => store.takeAttempt(tx, hashOf(state), hashOf(browser)))
+  if (!taken || taken.expireTime <= app.clock().toISOString()) return undefined
+  const secrets = app.sealer.unseal(attemptPurpose, taken.sealed)
+  if (!secrets) return undefined
+  const { provider, callback, asked } = taken
+  return { provider, callback, asked: JSON.parse(asked), secrets: JSON.parse(secrets.toString()) as AttemptSecrets }
+}
+
+/** What a provider has proven of a person. */
+export type Proven = {
+  /** The uid of an organisation's provider, or the name of one of the settings. */
+  provider: string
+  /** The organisation of the provider; empty for those of the settings. */
+  organization: string
+  /** What a new person gets there; empty for nothing. */
+  defaultRole: string
+  person: Person
+  profile: Profile
+  audience: string
+  /** The external groups. */
+  groups: readonly string[]
+  upstreamSid: string
+  authTime: number
+  idToken: string
+}
+
+export type Wish = {
+  kind: SessionKind
+  /** Of a browser. */
+  cookie?: string
+  /** A client wants a refresh token. */
+  refresh: boolean
+  /** The code of an invite; empty for none. */
+  invite: string
+  /** Whether somebody without an account may get one. */
+  register: boolean
+}
+
+/**
+ * Signs the person in. NOT_FOUND for somebody who has no account and gets none, INVALID_ARGUMENT and PERMISSION_DENIED for an
+ * invite that cannot be redeemed.
+ */
+export async function signIn(work: Pick<Work, 'app' | 'cause' | 'log'>, proven: Proven, wish: Wish): Promise<Session> {
+  const { app } = work
+  const { person, organization, provider, profile, audience } = proven
+  const uid = personUid(person.issuer, person.subject)
+  const act = { iss: person.issuer, sub: person.subject, aud: audience, ...(person.email && { email: person.email }) }
+  const cause = { ...work.cause, actor: uid, act }
+  const session = await app.db.tx(async (tx) => {
+    const as = { app, cause }
+    await admit(tx, as, uid, proven, wish)
+    const roles = await mappedRoles(tx, proven)
+    const isBrief = roles.granted.size > 0
+    const lifetime = isBrief ? 'brief' : wish.kind === 'browser' ? 'browser' : wish.refresh ? 'refreshed' : 'brief'
+    const { cookie, kind } = wish
+    const { upstreamSid, authTime } = proven
+    const idToken = kind === 'browser' ? app.sealer.seal('session-id-token', Buffer.from(proven.idToken)) : undefined
+    const begun = { identityUid: uid, kind, provider, organization, upstreamSid, act, profile, authTime }
+    return beginSession(tx, as, { ...begun, granted: roles.granted, lifetime, cookie, idToken }, roles.groupRoles)
+  })
+  work.log.info('person signed in', { uid, session: session.uid, provider })
+  return session
+}
+
+type EventWork = Pick<Work, 'app' | 'cause'>
+
+/** The account of the person, and what they belong to from now on. */
+async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish: Wish): Promise<void> {
+  const { person, organization } = proven
+  const code = readCode(wish.invite)
+  const vouchedBy = await store.vouchedBy(tx, uid)
+  const isKnown = organization === '' ? vouchedBy === '' : vouchedBy !== undefined
+  const mayEnter = organization !== '' || code !== undefined || work.app.config.openSignIn
+  if (!isKnown && !(wish.register && mayEnter)) throw registrationRequired()
+  if (vouchedBy === undefined) {
+    // An address that an organisation's provider calls verified is so in that organisation only.
+    await createAccount(tx, work, organization === '' ? person : { ...person, emailVerified: false })
+    if (organization !== '') await store.setVouchedBy(tx, uid, organization)
+  } else if (!isKnown) await store.setVouchedBy(tx, uid, '')
+
+  if (organization !== '') await enterOrganization(tx, work, uid, proven)
+  const joined = code && (await redeem(tx, work, code, person, organization || top))
+  if (!isKnown || joined?.joined) await tellRegistered(tx, work, uid, joined?.group || organization)
+}
+
+/** Signing in where an organisation does accepts what it has bound the person to; who is new there gets the default role. */
+async function enterOrganization(tx: Tx, work: EventWork, uid: string, proven: Proven): Promise<void> {
+  const { organization, defaultRole } = proven
+  const { now } = work.cause
+  const wasMember = await isMember(tx, organization, uid)
+  const isNew = await store.notePerson(tx, organization, uid, now)
+  await joinOrganization(tx, work, organization, uid)
+  if (!isNew || wasMember || defaultRole === '') return
+  const binding = { uid: newUid(organization), identityUid: uid, roleUid: defaultRole }
+  const made = { accepted: true, createdBy: uid, createTime: now, updateTime: now }
+  if (!(await insertBinding(tx, { ...binding, ...made }))) return
+  const resource = aBinding((await findBinding(tx, binding.uid))!)
+  await emit(tx, work, 'iam.rolebindings.created', { subject: binding.uid, group: organization, resource, actor: uid })
+}
+
+/** What the groups that the provider names give, within its organisation. */
+async function mappedRoles(
+  reader: Reader,
+  { provider, organization, groups }: Proven,
+): Promise<{ granted: Map<string, bigint>; groupRoles: GroupRole[] }> {
+  const granted = new Map<string, bigint>()
+  if (organization === '' || groups.length === 0) return { granted, groupRoles: [] }
+  const mappings = await mappingsOfGroups(reader, provider, groups)
+  const inside = mappings.filter(({ scope, uid }) => rootOf(scope) === organization && parentOf(uid) === provider)
+  const roles = await rolesByUid(
+    reader,
+    inside.map(({ roleUid }) => roleUid),
+  )
+  for (const { scope, roleUid } of inside) {
+    const mask = maskOf(roles.get(roleUid)?.capabilities ?? [])
+    granted.set(scope, (granted.get(scope) ?? 0n) | mask)
+  }
+  const groupRoles = inside.map(({ scope, roleUid, externalGroupId }) => ({ scope, roleUid, externalGroupId }))
+  return { granted, groupRoles }
+}
+
+function registrationRequired(): AppError {
+  return new AppError('NOT_FOUND', 'there is no account of this person, and registration is required', {
+    reason: 'REGISTRATION_REQUIRED',
+  })
+}

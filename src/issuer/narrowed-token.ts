@@ -1,0 +1,48 @@
+// An access token that is good for what was asked for, and fits into a header.
+import { withGranted } from '#domains/iam/access/rights.ts'
+import { invalid } from '#lib/errors.ts'
+import { isAtOrBelow } from '#lib/uid.ts'
+import { type CallerSession, signAccessToken, type TokenInput } from './access-token.ts'
+import type { Keyring } from './keyring.ts'
+import { narrow, narrowBriefly, ScopeOutOfReach } from './narrowing.ts'
+
+/** Servers and proxies refuse headers not much longer than this. */
+const maxIssuedLength = 12 * 1024
+/** More places than this make a token longer than that anyway. */
+const maxListed = 200
+
+export type NarrowedInput = Pick<TokenInput, 'issuer' | 'subject' | 'now' | 'claims' | 'granted' | 'lifetime'> & {
+  audiences: readonly string[]
+  scopes: readonly string[]
+  /** The capabilities to keep; all when undefined. */
+  kept: bigint | undefined
+  session?: CallerSession | undefined
+}
+
+/**
+ * Signs a token for what the identity is bound to, narrowed to the scopes and the capabilities. Of a session that reaches one
+ * organisation only, it names nothing outside. Throws PERMISSION_DENIED for a scope that is out of reach.
+ */
+export async function signNarrowed(
+  keyring: Keyring,
+  bound: ReadonlyMap<string, bigint>,
+  { audiences, scopes: asked, kept, ...input }: NarrowedInput,
+): Promise<string> {
+  const { subject, session, granted } = input
+  const organization = session?.organization ?? ''
+  const held = [...withGranted(bound, granted)]
+  const grants = new Map(organization === '' ? held : held.filter(([place]) => isAtOrBelow(place, organization)))
+  const whole = asked.length === 0 && kept === undefined
+  const unique = [...new Set(audiences)]
+  const sign = (narrowing: ReadonlyMap<string, bigint> | undefined): Promise<string> =>
+    signAccessToken(keyring, { ...input, audience: unique.length === 1 ? unique[0]! : unique, narrowing, whole })
+  if (!asked.every((scope) => organization === '' || isAtOrBelow(scope, organization))) throw new ScopeOutOfReach()
+
+  const listing = narrow(subject, grants, asked, kept)
+  const signed = listing.size <= maxListed ? await sign(listing) : ''
+  // How much others have bound the identity to never keeps it from getting a token.
+  if (signed !== '' && signed.length <= maxIssuedLength) return signed
+  const brief = await sign(narrowBriefly(subject, grants, asked, kept))
+  if (brief.length > maxIssuedLength) throw invalid({ field: 'scopes', description: 'are too many for one token' })
+  return brief
+}

@@ -1,0 +1,59 @@
+// What the providers that people sign in with say of themselves: their discovery documents, kept for ten minutes.
+import { AppError } from '#lib/errors.ts'
+import type { Outgoing } from '#lib/net/outgoing.ts'
+
+const freshForMs = 10 * 60_000
+const failedForMs = 10_000
+const maxProviders = 1000
+
+export type ProviderMetadata = Readonly<Record<string, unknown>> & { readonly issuer: string }
+
+export type ProviderDirectory = {
+  /** The discovery document of an issuer. Throws UNAVAILABLE when it cannot be had, or is another's. */
+  of(issuer: string): Promise<ProviderMetadata>
+}
+
+type Entry = { metadata: Promise<ProviderMetadata>; loadedAt: number; failedAt?: number }
+
+/** `monotonic` gives milliseconds of a clock that never steps. */
+export function createProviderDirectory(
+  outgoing: Pick<Outgoing, 'getJson'>,
+  monotonic: () => number,
+): ProviderDirectory {
+  const entries = new Map<string, Entry>()
+  return {
+    of(issuer) {
+      const now = monotonic()
+      const held = entries.get(issuer)
+      const isFresh =
+        held && (held.failedAt === undefined ? now - held.loadedAt < freshForMs : now - held.failedAt < failedForMs)
+      if (isFresh) return held.metadata
+      const entry: Entry = { metadata: read(outgoing, issuer), loadedAt: now }
+      entries.delete(issuer)
+      entries.set(issuer, entry)
+      if (entries.size > maxProviders) entries.delete(entries.keys().next().value!)
+      // Nobody asks a provider that is away with each request.
+      entry.metadata.catch(() => {
+        entry.failedAt = monotonic()
+      })
+      return entry.metadata
+    },
+  }
+}
+
+async function read(outgoing: Pick<Outgoing, 'getJson'>, issuer: string): Promise<ProviderMetadata> {
+  const document = await outgoing
+    .getJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+    .catch((cause: unknown) => {
+      throw away('the discovery document of the provider cannot be read now', cause)
+    })
+  const metadata = (document ?? {}) as Record<string, unknown>
+  if (metadata.issuer !== issuer) {
+    throw away('the discovery document of the provider is of another issuer', new Error(String(metadata.issuer)))
+  }
+  return metadata as ProviderMetadata
+}
+
+function away(message: string, cause: unknown): AppError {
+  return new AppError('UNAVAILABLE', message, { details: [{ type: 'RetryInfo', retryDelaySeconds: 10 }], cause })
+}

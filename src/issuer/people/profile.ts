@@ -1,0 +1,27 @@
+// What a provider says of a person, as tokens and sessions repeat it.
+import type { Profile } from '#domains/iam/sessions/sign-in.service.ts'
+import type { OutsideToken } from '../outside-token.ts'
+import { text } from '../register.ts'
+
+const maxPicture = 1024
+
+/** Only texts that can be stored and shown. */
+export function profileOf({ claims }: Pick<OutsideToken, 'claims'>): Profile {
+  const { picture, email_verified } = claims
+  const url = typeof picture === 'string' && picture.length <= maxPicture ? URL.parse(picture) : null
+  return {
+    name: text(claims.name),
+    picture: url?.protocol === 'https:' ? url.href : '',
+    email: text(claims.email),
+    emailVerified: email_verified === true || email_verified === 'true',
+  }
+}
+
+/** The claims of a person's access token. */
+export function personClaims(
+  act: Readonly<Record<string, string>>,
+  { name, picture, email, emailVerified }: Profile,
+): Record<string, unknown> {
+  const address = email === '' ? {} : { email, email_verified: emailVerified }
+  return { act, ...address, upstream: { email, name, picture } }
+}

@@ -1,0 +1,151 @@
+// The protocol with a provider: where a person is sent, and what comes of the code that they bring back. Everything goes out
+// by our own guard, and an ID token counts when the issuer's keys have signed it, however it came.
+import * as client from 'openid-client'
+import type { App } from '#app.ts'
+import { AppError, unauthenticated } from '#lib/errors.ts'
+import { checkTimes, readOutsideToken, verifyOutsideToken } from '../outside-token.ts'
+import type { SignInProvider } from './providers.ts'
+
+/** What a person brings back is checked against this. */
+export type Expected = { state: string; nonce: string; verifier: string; callback: string; fresh: boolean }
+
+async function configure(app: App, provider: SignInProvider): Promise<client.Configuration> {
+  const metadata = await app.providerDirectory.of(provider.issuer)
+  const { issuer, clientId, secret } = provider
+  const skew = Math.round((app.clock().getTime() - Date.now()) / 1000)
+  const options = { [client.clockSkew]: skew, [client.clockTolerance]: 60 }
+  const server = metadata as unknown as client.ServerMetadata
+  const config = new client.Configuration(server, clientId, options, authenticationOf(secret, metadata))
+  if (app.config.allowInsecureIssuers) client.allowInsecureRequests(config)
+  config[client.customFetch] = async (url, { method, headers, body }) => {
+    const answer = await app.outgoing.send(url, { method, headers, body: bodyOf(body) })
+    const isBare = answer.status === 204 || answer.status === 304
+    return new Response(isBare ? null : answer.body, { status: answer.status, headers: answer.headers })
+  }
+  if (server.issuer !== issuer) throw new Error('the directory has answered for another issuer')
+  return config
+}
+
+/** The library sends forms and nothing else. */
+function bodyOf(body: unknown): string | undefined {
+  return body === null || body === undefined ? undefined : String(body)
+}
+
+function authenticationOf(secret: string, metadata: Readonly<Record<string, unknown>>): client.ClientAuth {
+  if (secret === '') return client.None()
+  const methods = metadata.token_endpoint_auth_methods_supported
+  const isPost = Array.isArray(methods) && !methods.includes('client_secret_basic')
+  return isPost ? client.ClientSecretPost(secret) : client.ClientSecretBasic(secret)
+}
+
+/** Whether the provider names itself in what a person brings back (RFC 9207), so that all of them can share one callback. */
+export async function announcesIssuer(app: App, provider: SignInProvider): Promise<boolean> {
+  const metadata = await app.providerDirectory.of(provider.issuer)
+  return metadata.authorization_response_iss_parameter_supported === true
+}
+
+/** Where to send a person. `fresh` has the provider ask who they are, whoever it thinks is there. */
+export async function authorizationUrl(
+  app: App,
+  provider: SignInProvider,
+  { state, nonce, verifier, callback, fresh }: Expected,
+  hint: string,
+): Promise<string> {
+  const config = await configure(app, provider)
+  const url = client.buildAuthorizationUrl(config, {
+    redirect_uri: callback,
+    scope: [...new Set(provider.scopes)].join(' '),
+    state,
+    nonce,
+    code_challenge: await client.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    ...(fresh && { max_age: '0', prompt: 'login' }),
+    ...(hint !== '' && { screen_hint: hint }),
+  })
+  return safeUrl(app, url)
+}
+
+/** An address of the provider's that a browser may be sent to. */
+function safeUrl({ config }: App, url: URL): string {
+  if (url.protocol !== 'https:' && !(config.allowInsecureIssuers && url.protocol === 'http:')) {
+    throw new AppError('UNAVAILABLE', 'the provider sends people to an address that is not https')
+  }
+  return url.href
+}
+
+export type Identified = {
+  idToken: string
+  /** Of the ID token, and where that does not have them, of the provider's user info. */
+  claims: Readonly<Record<string, unknown>>
+}
+
+/** Trades what a person brings back for who they are. UNAUTHENTICATED when any of it is not as it was expected. */
+export async function identify(
+  app: App,
+  provider: SignInProvider,
+  expected: Expected,
+  search: string,
+): Promise<Identified> {
+  const config = await configure(app, provider)
+  const current = new URL(expected.callback)
+  current.search = search
+  try {
+    const tokens = await client.authorizationCodeGrant(config, current, {
+      expectedState: expected.state,
+      expectedNonce: expected.nonce,
+      pkceCodeVerifier: expected.verifier,
+      idTokenExpected: true,
+      ...(expected.fresh && { maxAge: 600 }),
+    })
+    const idToken = tokens.id_token!
+    const token = readOutsideToken(idToken)
+    checkTimes(token, app.clock())
+    await verifyOutsideToken(token, await app.outsideIssuers.keysOf(provider.issuer, token.kid))
+    const more = await userInfo(app, config, tokens.access_token, token.claims, provider)
+    return { idToken, claims: { ...more, ...token.claims } }
+  } catch (error) {
+    if (error instanceof AppError && error.code !== 'UNAUTHENTICATED') throw error
+    throw refusalOf(error)
+  }
+}
+
+async function userInfo(
+  app: App,
+  config: client.Configuration,
+  accessToken: string,
+  claims: Readonly<Record<string, unknown>>,
+  { groupsClaim }: SignInProvider,
+): Promise<Record<string, unknown>> {
+  const wanted = ['email', 'name', ...(groupsClaim === '' ? [] : [groupsClaim])]
+  const isComplete = wanted.every((name) => claims[name] !== undefined)
+  if (isComplete || config.serverMetadata().userinfo_endpoint === undefined) return {}
+  try {
+    return await client.fetchUserInfo(config, accessToken, String(claims.sub))
+  } catch (error) {
+    // Who it is has been proven; what is missing is a name and an address.
+    app.log.warn('user info could not be read', { issuer: config.serverMetadata().issuer, error })
+    return {}
+  }
+}
+
+/** Where to end the session at the provider, if that can be done. */
+export async function endSessionUrl(
+  app: App,
+  provider: SignInProvider,
+  idToken: string,
+  back: string,
+): Promise<string | undefined> {
+  const config = await configure(app, provider)
+  if (config.serverMetadata().end_session_endpoint === undefined) return undefined
+  const hint = { ...(idToken !== '' && { id_token_hint: idToken }), post_logout_redirect_uri: back }
+  return safeUrl(app, client.buildEndSessionUrl(config, hint))
+}
+
+/** The provider's own word is passed on where it is one of the protocol's; everything else is for the log. */
+function refusalOf(error: unknown): AppError {
+  if (error instanceof client.AuthorizationResponseError) {
+    const word = /^[a-z_]{1,40}$/.test(error.error) ? error.error : 'an error'
+    return unauthenticated(`the provider has answered with ${word}`, error)
+  }
+  return unauthenticated('the sign-in could not be verified', error)
+}

@@ -1,0 +1,122 @@
+// The session of a browser: who it is, and how it ends, here and at the provider.
+import type { Work } from '#app.ts'
+import { personUid } from '#domains/iam/identities/people.ts'
+import {
+  end,
+  endSessionsOfProvider,
+  enterByCode,
+  idTokenOfSession,
+  newSecret,
+  noteLogoutToken,
+  sessionOfCookie,
+  sessionsOfPerson,
+} from '#domains/iam/sessions/sessions.service.ts'
+import type { Session } from '#domains/iam/sessions/sign-in.service.ts'
+import { invalid } from '#lib/errors.ts'
+import { operatorUid } from '../access-token.ts'
+import type { Issuing } from '../exchange.ts'
+import { checkTimes, readOutsideToken, verifyOutsideToken } from '../outside-token.ts'
+import { endSessionUrl } from './protocol.ts'
+import { findSignInProvider } from './providers.ts'
+
+export type { Session }
+export { operatorUid as operator, sessionOfCookie, sessionsOfPerson }
+
+type Doing = Pick<Work, 'app' | 'cause' | 'log'>
+
+/** Lets a browser in as the operator; nothing when the code is not good. */
+export async function enterAsOperator(
+  work: Doing,
+  { source }: Issuing,
+  code: string,
+): Promise<{ session: Session; cookie: string } | undefined> {
+  work.app.limits.check('source', source)
+  const cookie = newSecret()
+  const session = await enterByCode(work, operatorUid, { code, cookie })
+  if (!session) work.app.limits.check('refusal', source)
+  else work.log.info('operator signed in', { session: session.uid })
+  return session && { session, cookie }
+}
+
+/** Ends the session, and answers with where the one at the provider is ended, where that can be done. */
+export async function signOut(work: Doing, issuing: Issuing, session: Session): Promise<string | undefined> {
+  const { app } = work
+  const hint = await idTokenOfSession(app, session.uid)
+  await app.db.tx((tx) => end(tx, work, session, 'signed-out'))
+  const provider = session.provider === '' ? undefined : await findSignInProvider(app, session.provider)
+  if (!provider) return undefined
+  return endSessionUrl(app, provider, hint, `${issuing.issuer}/ui/signin`).catch((error: unknown) => {
+    // Here it has ended, which nobody is to be told otherwise.
+    app.log.warn('the session at the provider could not be ended', { error })
+    return undefined
+  })
+}
+
+/** Ends the session that a browser had before it got another one. */
+export async function signOutQuietly(work: Doing, cookie: string | undefined): Promise<void> {
+  const { app } = work
+  const old = cookie === undefined ? undefined : await sessionOfCookie(app, cookie)
+  if (old) await app.db.tx((tx) => end(tx, work, old, 'signed-out'))
+}
+
+/** Ends one session of a person from another one of theirs; `false` when there is none of this uid. */
+export async function endOther(work: Doing, from: Session, uid: string): Promise<boolean> {
+  const other = (await sessionsOfPerson(work.app, from)).find((one) => one.uid === uid)
+  if (!other) return false
+  await work.app.db.tx((tx) => end(tx, work, other, 'ended'))
+  return true
+}
+
+const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'
+const maxAgeSeconds = 10 * 60
+
+/**
+ * Ends what a provider says is over (OpenID Connect Back-Channel Logout 1.0). INVALID_ARGUMENT for a token that is not good,
+ * also for one that was taken before. Only sessions that this very provider vouches for are ended.
+ */
+export async function logOutBackChannel(
+  work: Doing,
+  { source }: Issuing,
+  { provider: id, token: text }: { provider: string; token: string },
+): Promise<number> {
+  const { app } = work
+  app.limits.check('source', source)
+  try {
+    return await takeLogoutToken(work, id, text)
+  } catch (error) {
+    app.limits.check('refusal', source)
+    app.log.warn('logout token refused', { provider: id, error })
+    throw invalid({ field: 'logout_token', description: 'is not accepted' })
+  }
+}
+
+async function takeLogoutToken(work: Doing, id: string, text: string): Promise<number> {
+  const { app } = work
+  const provider = await findSignInProvider(app, id)
+  if (!provider) throw new Error('there is no such provider')
+  const token = readLogoutToken(text)
+  const { iss, aud, sub, sid, jti, iat, nonce, events } = token.claims
+  checkTimes(token.times, app.clock())
+  if (iss !== provider.issuer) throw new Error('iss')
+  if (![aud].flat().includes(provider.clientId)) throw new Error('aud')
+  if (nonce !== undefined) throw new Error('nonce')
+  if (typeof jti !== 'string' || jti === '' || jti.length > 1024) throw new Error('jti')
+  if (typeof iat !== 'number' || Math.abs(iat - app.clock().getTime() / 1000) > maxAgeSeconds) throw new Error('iat')
+  if (!(events instanceof Object) || !((events as Record<string, unknown>)[logoutEvent] instanceof Object)) {
+    throw new Error('events')
+  }
+  const of = {
+    ...(typeof sid === 'string' && { sid }),
+    ...(typeof sub === 'string' && { identity: personUid(provider.issuer, sub) }),
+  }
+  if (Object.keys(of).length === 0 || of.sid === '') throw new Error('neither sub nor sid')
+  await verifyOutsideToken(token.times, await app.outsideIssuers.keysOf(provider.issuer, token.times.kid))
+  if (!(await noteLogoutToken(app, id, jti, iat + 2 * maxAgeSeconds))) throw new Error('taken before')
+  return endSessionsOfProvider(work, id, of, 'provider')
+}
+
+/** A logout token is a JWT of a type of its own, and may be without a subject. */
+function readLogoutToken(text: string) {
+  const times = readOutsideToken(text, { typ: /^(?:application\/)?(?:logout\+)?jwt$/i, subject: 'optional' })
+  return { times, claims: times.claims }
+}

@@ -1,0 +1,163 @@
+// A sign-in from the first request to a session: out to the provider, and back.
+import type { App, Work } from '#app.ts'
+import { newSecret } from '#domains/iam/sessions/sessions.service.ts'
+import { noteAttempt, type Proven, type Session, signIn, takeAttempt } from '#domains/iam/sessions/sign-in.service.ts'
+import { permissionDenied, unauthenticated } from '#lib/errors.ts'
+import { countRefusals } from '#lib/net/limits.ts'
+import { rootOf } from '#lib/uid.ts'
+import { exchange, type Issuing } from '../exchange.ts'
+import { personOf } from '../register.ts'
+import { profileOf } from './profile.ts'
+import { announcesIssuer, authorizationUrl, type Identified, identify } from './protocol.ts'
+import { findSignInProvider, type SignInProvider } from './providers.ts'
+import { accessTokenOf, refreshTokenOf, type TokenWish } from './tokens.ts'
+
+export { newSecret }
+
+export const callbackPath = '/oauth/callback'
+
+/** What is done once the person is known: a session for this browser, or tokens for a program that listens on loopback. */
+export type Asked = TokenWish & {
+  exit: 'page' | 'redirect'
+  /** A path of our own pages, or the program's URL. */
+  to: string
+  /** An identity that the provider's token is to be exchanged for; empty for the person's own. */
+  identity: string
+  refresh: boolean
+  register: boolean
+  /** The provider has to ask who the person is, however lately it did. */
+  fresh: boolean
+}
+
+/** Where to send the person. `browser` is the secret of the cookie that binds the sign-in to this browser. */
+export async function startSignIn(
+  { app, issuer, source }: Issuing,
+  provider: SignInProvider,
+  asked: Asked,
+  { browser, invite, hint }: { browser: string; invite: string; hint: string },
+): Promise<string> {
+  app.limits.check('source', source)
+  const own = (await announcesIssuer(app, provider)) ? '' : `/${provider.id}`
+  const callback = `${issuer}${callbackPath}${own}`
+  const [state, nonce, verifier] = [newSecret(), newSecret(), newSecret()]
+  const url = await authorizationUrl(app, provider, { state, nonce, verifier, callback, fresh: asked.fresh }, hint)
+  await noteAttempt(app, { state, browser, provider: provider.id, callback, asked }, { nonce, verifier, invite })
+  return url
+}
+
+/** What a sign-in comes to. */
+export type Outcome =
+  | { exit: 'page'; to: string; session: Session; cookie: string }
+  | { exit: 'redirect'; to: string; token: string; refreshToken: string | undefined }
+
+/** A sign-in that has failed after it was clear who wanted it; `asked` says where to tell it. */
+export class SignInFailed extends Error {
+  override name = 'SignInFailed'
+  readonly asked: Asked
+  readonly error: unknown
+
+  constructor(asked: Asked, error: unknown) {
+    super('the sign-in has failed', { cause: error })
+    this.asked = asked
+    this.error = error
+  }
+}
+
+/**
+ * What comes of a person whom a provider sends back to `path` with `search`. Throws UNAUTHENTICATED for a sign-in that this
+ * browser has not begun or that is over, and SignInFailed with what happened after that.
+ */
+export async function finishSignIn(
+  work: Pick<Work, 'app' | 'cause' | 'log'>,
+  issuing: Issuing,
+  { path, search, browser }: { path: string; search: string; browser: string | undefined },
+): Promise<Outcome> {
+  const { app } = work
+  const { issuer, source } = issuing
+  app.limits.check('source', source)
+  const states = new URLSearchParams(search).getAll('state')
+  const state = states.length === 1 ? states[0]! : ''
+  const attempt = await countRefusals(app.limits, source, async () => {
+    const taken = browser === undefined || state === '' ? undefined : await takeAttempt(app, state, browser)
+    if (!taken) throw unauthenticated('this browser has not begun this sign-in, or it took too long')
+    return taken
+  })
+  const asked = attempt.asked as Asked
+  try {
+    // Another provider's answer, brought to this one's address, would be taken for its own.
+    if (attempt.callback !== issuer + path) throw unauthenticated('the provider has sent the person to another address')
+    const provider = await findSignInProvider(app, attempt.provider)
+    if (!provider) throw unauthenticated('the provider is gone')
+    const { nonce, verifier, invite } = attempt.secrets
+    const expected = { state, nonce, verifier, callback: attempt.callback, fresh: asked.fresh }
+    const identified = await countRefusals(app.limits, source, () => identify(app, provider, expected, search))
+    if (asked.identity !== '') return await becomeIdentity(issuing, provider, identified, asked)
+    return await enter(work, issuing, provenBy(app, provider, identified), asked, invite)
+  } catch (error) {
+    throw new SignInFailed(asked, error)
+  }
+}
+
+/** The token of the provider is exchanged as a workload's is; what an organisation's provider vouches for stays inside. */
+async function becomeIdentity(
+  issuing: Issuing,
+  { organization }: SignInProvider,
+  { idToken }: Identified,
+  { identity, audiences, scopes, capabilities, to }: Asked,
+): Promise<Outcome> {
+  if (organization !== '' && rootOf(identity) !== organization) {
+    throw permissionDenied('the token may not be exchanged for this identity')
+  }
+  const { token } = await exchange(issuing, { credential: idToken, audiences, scopes, capabilities, identity })
+  return { exit: 'redirect', to, token, refreshToken: undefined }
+}
+
+async function enter(
+  work: Pick<Work, 'app' | 'cause' | 'log'>,
+  issuing: Issuing,
+  proven: Proven,
+  asked: Asked,
+  invite: string,
+): Promise<Outcome> {
+  const { to, register, refresh } = asked
+  if (asked.exit === 'page') {
+    const cookie = newSecret()
+    const session = await signIn(work, proven, { kind: 'browser', cookie, refresh: false, invite, register })
+    return { exit: 'page', to, session, cookie }
+  }
+  const session = await signIn(work, proven, { kind: 'client', refresh, invite, register })
+  const { token } = await accessTokenOf(issuing, session, asked)
+  const refreshToken = refresh ? await refreshTokenOf(issuing, session) : undefined
+  return { exit: 'redirect', to, token, refreshToken: refreshToken?.text }
+}
+
+const maxGroups = 1000
+const maxGroupName = 512
+
+function provenBy(app: App, provider: SignInProvider, { idToken, claims }: Identified): Proven {
+  const { id, organization, defaultRole, issuer, clientId, groupsClaim } = provider
+  const { auth_time: authTime, sid } = claims
+  const now = Math.floor(app.clock().getTime() / 1000)
+  return {
+    provider: id,
+    organization,
+    defaultRole,
+    person: personOf({ issuer, subject: String(claims.sub), claims: { ...claims } }),
+    profile: profileOf({ claims: { ...claims } }),
+    audience: clientId,
+    groups: groupsClaim === '' ? [] : groupsOf(app, claims, groupsClaim),
+    upstreamSid: typeof sid === 'string' && sid.length <= 255 ? sid : '',
+    authTime: typeof authTime === 'number' && Number.isFinite(authTime) ? Math.min(Math.floor(authTime), now) : 0,
+    idToken,
+  }
+}
+
+/** Exact values. Where a provider names a place to ask for a list that is too long, nothing is asked. */
+function groupsOf(app: App, claims: Identified['claims'], name: string): string[] {
+  const elsewhere = claims._claim_names
+  if (elsewhere instanceof Object && Object.hasOwn(elsewhere, name)) {
+    app.log.warn('the provider leaves out the groups of a person, since they are too many', { claim: name })
+  }
+  const listed = [claims[name] ?? []].flat().slice(0, maxGroups)
+  return listed.filter((one): one is string => typeof one === 'string' && one.length <= maxGroupName)
+}

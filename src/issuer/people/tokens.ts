@@ -1,0 +1,68 @@
+// Access tokens and refresh tokens of people's sessions.
+import type { Work } from '#app.ts'
+import { capabilitiesNamed } from '#domains/iam/access/capabilities.ts'
+import { issueRefreshToken, type RefreshToken, useRefreshToken } from '#domains/iam/sessions/refresh-tokens.service.ts'
+import type { Session } from '#domains/iam/sessions/sign-in.service.ts'
+import { unauthenticated } from '#lib/errors.ts'
+import { countRefusals } from '#lib/net/limits.ts'
+import { maxLifetime } from '../access-token.ts'
+import { checkInput, type ExchangeInput, type Issuing } from '../exchange.ts'
+import { signNarrowed } from '../narrowed-token.ts'
+import { personClaims } from './profile.ts'
+
+/** What a token is asked for. */
+export type TokenWish = Pick<ExchangeInput, 'audiences' | 'scopes' | 'capabilities'>
+
+export type IssuedToken = { token: string; expiry: string }
+
+/** Throws INVALID_ARGUMENT for what cannot be asked for. */
+export function checkWish(issuer: string, wish: TokenWish): void {
+  checkInput(issuer, { ...wish, identity: '' })
+  capabilitiesNamed(wish.capabilities)
+}
+
+/** An access token of a session, for an hour at most and no longer than the session lasts. */
+export async function accessTokenOf({ app, issuer }: Issuing, session: Session, wish: TokenWish): Promise<IssuedToken> {
+  const now = app.clock()
+  const { uid, identityUid, organization, authTime, act, profile, granted, expireTime } = session
+  const grants = await app.grants.of(identityUid)
+  if (!grants) throw unauthenticated('the account of the session is gone')
+  const left = Math.floor((Date.parse(expireTime) - now.getTime()) / 1000)
+  const lifetime = Math.min(maxLifetime, left)
+  const token = await signNarrowed(app.keyring, grants, {
+    issuer,
+    subject: identityUid,
+    now,
+    lifetime,
+    audiences: wish.audiences,
+    scopes: wish.scopes,
+    kept: capabilitiesNamed(wish.capabilities),
+    claims: personClaims(act, profile),
+    session: { uid, organization, authTime },
+    granted,
+  })
+  app.lastSeen.note(identityUid, now.toISOString())
+  return { token, expiry: new Date((Math.floor(now.getTime() / 1000) + lifetime) * 1000).toISOString() }
+}
+
+/** The first refresh token of a session that lasts longer than its access token; nothing for others. */
+export async function refreshTokenOf({ app }: Issuing, session: Session): Promise<RefreshToken | undefined> {
+  const lasts = Date.parse(session.expireTime) - Date.parse(session.createTime)
+  return session.kind === 'client' && lasts > maxLifetime * 1000 ? issueRefreshToken(app, session) : undefined
+}
+
+/** Throws UNAUTHENTICATED for a refresh token that is not good, INVALID_ARGUMENT for what cannot be asked for. */
+export async function refresh(
+  work: Pick<Work, 'app' | 'cause' | 'log'>,
+  issuing: Issuing,
+  credential: string | undefined,
+  wish: TokenWish,
+): Promise<{ access: IssuedToken; next: RefreshToken }> {
+  const { limits } = work.app
+  limits.check('source', issuing.source)
+  checkWish(issuing.issuer, wish)
+  if (credential === undefined) throw unauthenticated('a refresh token is required')
+  const { session, next } = await countRefusals(limits, issuing.source, () => useRefreshToken(work, credential))
+  limits.check('identity', session.identityUid)
+  return { access: await accessTokenOf(issuing, session, wish), next }
+}
