@@ -24,6 +24,7 @@ import type { Buffers } from './lib/buffers.ts'
 import type { Cause, Version } from './lib/cause.ts'
 import type { Sealer } from './lib/crypto/seal.ts'
 import type { Logger } from './lib/log.ts'
+import type { Vendor } from './lib/naming/vendor.ts'
 import type { Limits } from './lib/net/limits.ts'
 import type { Outgoing } from './lib/net/outgoing.ts'
 import type { SinkClient } from './lib/net/sink-client.ts'
@@ -35,6 +36,8 @@ import type { Metrics } from './metrics.ts'
 /** What lives as long as the process. */
 export type App = {
   config: Config
+  /** Whose names count beside ours, if the settings name somebody. */
+  vendor: Vendor | undefined
   log: Logger
   metrics: Metrics
   db: Db
@@ -118,6 +121,8 @@ export type Call = Work & {
   credential: string | undefined
   /** What clients call us. */
   url: string
+  /** Whose names the client uses, where they are not ours. */
+  vendor: Vendor | undefined
   signal: AbortSignal
 }
 
@@ -173,6 +178,8 @@ export type EventTable = {
   find(name: EventName, version: Version, kind: string): EventRow
   /** The full names of the methods that write it. */
   methods(name: EventName): readonly string[]
+  /** The JSON of a body of this type with the names of members that a vendor's clients know. */
+  bodyUnder(token: string, bodyType: string, body: string): string
   /** The method of this full name, and those that do the same in another version. */
   inEveryVersion(method: string): readonly string[]
 }

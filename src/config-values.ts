@@ -102,6 +102,15 @@ export const domain = (value: string, name: string): string => {
   if (!/^[a-z0-9][a-z0-9.-]*$/.test(value)) throw new ConfigError(`${name} must be a host name`)
   return value
 }
+/** What can stand for our own name in the names of packages; nothing for nothing. */
+export const vendorToken = (value: string, name: string): string => {
+  if (reservedTokens.includes(value)) throw new ConfigError(`${name} must not be one of ${reservedTokens.join(', ')}`)
+  if (value === '' || /^[a-z][a-z0-9]{0,62}$/.test(value)) return value
+  throw new ConfigError(`${name} must be up to 63 lower-case letters and digits that begin with a letter`)
+}
+/** They have a meaning of their own where the token would stand. */
+const reservedTokens = ['svc', 'oci', 'google', 'grpc', 'pinfold']
+export const optionalDomain = (value: string, name: string): string => (value === '' ? '' : domain(value, name))
 
 /** Where blobs are kept: a folder, as a path or a URL, or nothing for the one in the data folder. */
 export const blobStore = (value: string, name: string): string => {

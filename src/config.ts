@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { compatSettings, vendorOf } from './config-compat.ts'
 import { edgeSettings } from './config-edge.ts'
 import {
   address,
@@ -22,7 +23,7 @@ import {
   whole,
 } from './config-values.ts'
 
-export { baseUrl, ConfigError }
+export { baseUrl, ConfigError, vendorOf }
 
 /** Every setting there is. `docs/config.md` and `pinfold config` are made from this table. */
 export const settings = {
@@ -302,6 +303,7 @@ export const settings = {
     doc: 'How long requests in flight, and deliveries after them, may go on after SIGTERM.',
   }),
   ...edgeSettings,
+  ...compatSettings,
 }
 
 /** Settings of the commands that call a server. The server does not read them, and does not mind them. */
@@ -343,6 +345,9 @@ export function readConfig(
   }
   if (problems.length === 0 && read.termsMethods.length > 0 && read.termsDocuments.length === 0) {
     problems.push('PINFOLD_TERMS_METHODS needs PINFOLD_TERMS_DOCUMENTS, which say what is to be accepted')
+  }
+  if (problems.length === 0 && read.compatVendorDomain !== '' && read.compatVendor === '') {
+    problems.push('PINFOLD_COMPAT_VENDOR_DOMAIN needs PINFOLD_COMPAT_VENDOR, whose domain it is')
   }
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   return read

@@ -4,7 +4,7 @@ import { eventBodies, services } from './api/services.ts'
 import type { App } from './app.ts'
 import { blobFolder, openBlobs } from './blobs/open.ts'
 import { createClouds } from './clouds/clouds.ts'
-import type { Config } from './config.ts'
+import { type Config, vendorOf } from './config.ts'
 import { createAudience } from './domains/events/outbox/audience.ts'
 import { createRegistryEvents } from './domains/events/outbox/emit-registry.ts'
 import { aPull, aPush } from './domains/events/outbox/registry-events.model.ts'
@@ -74,6 +74,7 @@ export async function createApp(
   const done = opening.move()
   return {
     config,
+    vendor: vendorOf(config),
     log,
     metrics: createMetrics(db),
     db,
@@ -142,7 +143,7 @@ function openPulls(
   opening: AsyncDisposableStack,
 ): Pick<App, 'registryEvents' | 'usage' | 'refusals'> {
   const { config, db, eventTable, log, clock } = parts
-  const audienceOf = (type: string) => createAudience(db, type, clock, () => performance.now())
+  const audienceOf = (type: string) => createAudience(db, type, clock, () => performance.now(), vendorOf(config)?.token)
   const audiences = {
     pulls: audienceOf(eventTable.find('registry.pull', undefined, aPull.kind).type),
     'refused pushes': audienceOf(eventTable.find('registry.push', undefined, aPush.kind).type),

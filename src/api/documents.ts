@@ -5,9 +5,11 @@ import type { ServerResponse } from 'node:http'
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { issuerDocuments } from '#issuer/discovery.ts'
+import type { Vendor } from '#lib/naming/vendor.ts'
 import type { Api } from './door.ts'
 import { retryAfterOf, toAppError } from './errors.ts'
 import { admitToMetrics, sendMetrics } from './metrics.ts'
+import { renameDocument } from './naming/members.ts'
 import { sendText } from './send-text.ts'
 
 /** Paths of the OpenAPI documents, one for each version, and the files that they are in. */
@@ -64,7 +66,7 @@ function aboutServer(api: Api): [path: string, Write][] {
         sendText(res, problem ? 503 : 200, 'text/plain', `${problem ?? 'ok'}\n`)
       },
     ],
-    ...Object.entries(openApiFiles).map(([path, file]): [string, Write] => [path, openApi(file, url)]),
+    ...Object.entries(openApiFiles).map(([path, file]): [string, Write] => [path, openApi(file, url, app.vendor)]),
   ]
   const metrics: Write = async (res, arrival) => {
     await admitToMetrics(api, arrival)
@@ -90,11 +92,14 @@ function aboutSecurity({ app, url }: Edge): [path: string, Write][] {
 }
 
 /** Read when somebody asks for it first. */
-function openApi(file: URL, url: string): Write {
+function openApi(file: URL, url: string, vendor: Vendor | undefined): Write {
   // As bytes, which all answers share.
   let text: Buffer | undefined
   return (res) => {
-    text ??= Buffer.from(JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as object), servers: [{ url }] }))
+    if (!text) {
+      const json = JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as object), servers: [{ url }] })
+      text = Buffer.from(vendor ? renameDocument(json, vendor.token) : json)
+    }
     sendText(res, 200, 'application/json', text)
   }
 }

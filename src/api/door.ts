@@ -6,18 +6,25 @@ import { authenticate, bearerOf, nobody } from '#edge/caller.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
 import type { Cause } from '#lib/cause.ts'
 import { type AppError, unimplemented } from '#lib/errors.ts'
+import type { Vendor } from '#lib/naming/vendor.ts'
 import { type Rendered, renderError, toAppError } from './errors.ts'
 import { type Endpoint, scopeOf } from './methods.ts'
+import { createMembers, type Members } from './naming/members.ts'
 import { permitAt, permitEverywhere, reachOf } from './permit.ts'
 import { resolveMask } from './transcoding/field-mask.ts'
 
 /** `verify` checks the API's tokens: their issuer and audience are what clients call us. */
-export type Api = Edge & { verify: Verifier }
+export type Api = Edge & {
+  verify: Verifier
+  /** Members of JSON under a vendor's names, if there is one. */
+  members: Members | undefined
+}
 
 /** The API behind an edge. */
 export function openApi(edge: Edge): Api {
   const { app, url } = edge
-  return { ...edge, verify: createVerifier(app.keyring, url, url, app.clock) }
+  const members = app.vendor && createMembers(app.vendor.token)
+  return { ...edge, members, verify: createVerifier(app.keyring, url, url, app.clock) }
 }
 
 /** Notes on the arrival which method is called and who calls it. */
@@ -57,7 +64,7 @@ export async function stream(
 }
 
 async function admit(
-  { app }: Api,
+  { app, members }: Api,
   { method, desc, handler }: Endpoint,
   caller: Caller,
   request: Message,
@@ -70,7 +77,7 @@ async function admit(
     if (waiting) await waiting
   }
   if (method.access.mode === 'everywhere') permitEverywhere(method.access, caller)
-  resolveMask(desc, request, bodyKeys)
+  resolveMask(desc, request, bodyKeys, members)
   if (!handler) throw unimplemented(`${method.name} is not served by this version`)
   return handler
 }
@@ -83,6 +90,7 @@ class RequestCall implements Call {
   readonly reach: readonly string[]
   readonly now: string
   readonly url: string
+  readonly vendor: Vendor | undefined
   readonly #arrival: Arrival
   #cause: Cause | undefined
 
@@ -91,6 +99,7 @@ class RequestCall implements Call {
     this.app = app
     this.url = url
     this.method = endpoint.method
+    this.vendor = endpoint.method.version && arrival.vendor
     this.caller = caller
     this.reach = reachOf(endpoint.method.access, caller)
     this.now = app.clock().toISOString()
@@ -139,13 +148,15 @@ class StreamingCall extends RequestCall implements StreamCall {
 }
 
 /** Turns whatever was thrown into what the caller sees, and logs what we have to look at. */
-export function fail({ app, closing }: Api, error: unknown, { requestId, method }: Arrival): Rendered {
+export function fail({ app, closing }: Api, error: unknown, { requestId, method, vendor }: Arrival): Rendered {
   const known = toAppError(error)
   const ours = known.code === 'INTERNAL' || known.code === 'UNAVAILABLE' || known.code === 'UNKNOWN'
   if (ours && error !== closing.signal.reason) {
     app.log.error('request failed', { requestId, error: rootCause(known) })
   }
-  return renderError(known, requestId, app.config.errorDomain, method.version)
+  // Our own packages, and paths of nobody's, have no other names.
+  const named = method.version && vendor
+  return renderError(known, requestId, app.config.errorDomain, method.version, named)
 }
 
 function rootCause(error: AppError): unknown {

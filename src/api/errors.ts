@@ -15,16 +15,20 @@ import { TermsNotAcceptedDetailSchema as TermsNotAcceptedV1 } from '#gen/pinfold
 import { TermsNotAcceptedDetailSchema } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import type { Version } from '#lib/cause.ts'
 import { AppError, type Code, codes, type Detail, unavailable } from '#lib/errors.ts'
+import { type Vendor, vendorField, vendorResourceType, vendorTypeName } from '#lib/naming/vendor.ts'
 import { jsonText } from './transcoding/json-write.ts'
 
 export type Rendered = {
   code: Code
   http: number
   message: string
-  details: readonly { desc: DescMessage; message: Message }[]
+  details: readonly RenderedDetail[]
   /** Seconds, for the Retry-After header. */
   retryAfter: number | undefined
 }
+
+/** `typeName` is the name of the message as the caller knows it. */
+type RenderedDetail = { desc: DescMessage; typeName: string; message: Message }
 
 /** A bug reaches the caller as INTERNAL without its text; the log has the cause under the same request id. */
 export function toAppError(error: unknown): AppError {
@@ -35,15 +39,42 @@ export function toAppError(error: unknown): AppError {
   })
 }
 
-/** `version` is that of the method that was called, which has details of its own. */
-export function renderError(error: AppError, requestId: string, domain: string, version?: Version): Rendered {
-  const { code, http, message, reason, metadata } = error
-  const info = {
-    desc: ErrorInfoSchema,
-    message: { $typeName: ErrorInfoSchema.typeName, reason, domain, metadata: { ...metadata, requestId } },
-  }
-  const details = [info, ...error.details.map((detail) => detailMessage(detail, version))]
-  return { code, http, message, details, retryAfter: retryAfterOf(error) }
+/**
+ * `version` is that of the method that was called, which has details of its own. `vendor` says whose names the caller
+ * uses, where they are not ours.
+ */
+export function renderError(
+  error: AppError,
+  requestId: string,
+  domain: string,
+  version?: Version,
+  vendor?: Vendor,
+): Rendered {
+  const { code, http, reason, metadata } = error
+  const named = vendor ? inNamesOf(error, vendor) : error
+  const info = pair(ErrorInfoSchema, { reason, domain: vendor?.domain ?? domain, metadata: { ...metadata, requestId } })
+  const details = [info, ...named.details.map((detail) => detailMessage(detail, version))].map((detail) =>
+    vendor ? { ...detail, typeName: vendorTypeName(detail.typeName, vendor.token) } : detail,
+  )
+  return { code, http, message: named.message, details, retryAfter: retryAfterOf(error) }
+}
+
+/** What of an error names a resource or a field of ours. */
+function inNamesOf({ message, details }: AppError, vendor: Vendor): { message: string; details: readonly Detail[] } {
+  let text = message
+  const renamed = details.map((detail): Detail => {
+    if (detail.type === 'ResourceInfo') {
+      return { ...detail, resourceType: vendorResourceType(detail.resourceType, vendor) }
+    }
+    if (detail.type !== 'BadRequest') return detail
+    const fieldViolations = detail.fieldViolations.map(({ field, description }) => {
+      const theirs = vendorField(field, vendor.token)
+      if (theirs !== field) text = text.replace(field, theirs)
+      return { field: theirs, description }
+    })
+    return { ...detail, fieldViolations }
+  })
+  return { message: text, details: renamed }
 }
 
 /** Seconds, for the Retry-After header, where waiting helps. */
@@ -51,7 +82,7 @@ export function retryAfterOf({ details }: AppError): number | undefined {
   return details.find((detail) => detail.type === 'RetryInfo')?.retryDelaySeconds
 }
 
-function detailMessage(detail: Detail, version: Version): { desc: DescMessage; message: Message } {
+function detailMessage(detail: Detail, version: Version): RenderedDetail {
   switch (detail.type) {
     case 'BadRequest': {
       const fieldViolations = detail.fieldViolations.map((violation) => {
@@ -81,14 +112,14 @@ function detailMessage(detail: Detail, version: Version): { desc: DescMessage; m
   }
 }
 
-function pair(desc: DescMessage, fields: object): { desc: DescMessage; message: Message } {
-  return { desc, message: { $typeName: desc.typeName, ...fields } as Message }
+function pair(desc: DescMessage, fields: object): RenderedDetail {
+  return { desc, typeName: desc.typeName, message: { $typeName: desc.typeName, ...fields } as Message }
 }
 
 /** The body of a REST error (AIP-193): code, message and the details, each with its type. */
 export function errorJson({ code, message, details }: Rendered): string {
-  const texts = details.map(({ desc, message: detail }) => {
-    return `{"@type":"type.googleapis.com/${desc.typeName}",${jsonText(desc, detail).slice(1)}`
+  const texts = details.map(({ desc, typeName, message: detail }) => {
+    return `{"@type":"${typeUrl(typeName)}",${jsonText(desc, detail).slice(1)}`
   })
   return `{"code":${codes[code].number},"message":${JSON.stringify(message)},"details":[${texts.join(',')}]}`
 }
@@ -99,6 +130,13 @@ export function errorStatus({ code, message, details }: Rendered): Uint8Array {
     $typeName: 'google.rpc.Status',
     code: codes[code].number,
     message,
-    details: details.map(({ desc, message: detail }) => anyPack(desc, detail)),
+    details: details.map(({ desc, typeName, message: detail }) => ({
+      ...anyPack(desc, detail),
+      typeUrl: typeUrl(typeName),
+    })),
   })
+}
+
+function typeUrl(typeName: string): string {
+  return `type.googleapis.com/${typeName}`
 }

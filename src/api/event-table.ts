@@ -7,6 +7,7 @@ import { Event_Audience, emitted, event } from '#gen/pinfold/annotations/annotat
 import type { Version } from '#lib/cause.ts'
 import type { EventBody } from '#lib/events/event-body.ts'
 import { fullNameOf, versionOf } from './methods.ts'
+import { createCarriers, createMembers } from './naming/members.ts'
 import { eventText } from './transcoding/json-write.ts'
 
 type Row = EventRow & { version: Version; kind: string }
@@ -26,6 +27,9 @@ export function buildEventTable(services: readonly Service[], bodies: readonly E
   }
   const methods = methodsByEvent(services)
   checkComplete(services, bodies, rows, methods)
+  const carries = createCarriers()
+  const descs = bodies.map(({ of }) => (of.kind === 'rpc' ? bodyOf(of) : of)).filter(carries)
+  const renamed = new Map(descs.map((desc) => [desc.typeName, desc]))
 
   return {
     find(name, version, kind) {
@@ -34,6 +38,10 @@ export function buildEventTable(services: readonly Service[], bodies: readonly E
       const row = inVersion(version) ?? inVersion('v2') ?? fitting[0]
       if (!row) throw new Error(`${name} has no body for ${kind}`)
       return row
+    },
+    bodyUnder(token, bodyType, body) {
+      const desc = renamed.get(bodyType)
+      return desc ? createMembers(token, carries).shown(desc, body) : body
     },
     methods: (name) => methods.get(name)?.map(fullNameOf) ?? [],
     inEveryVersion(fullName) {

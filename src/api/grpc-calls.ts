@@ -6,6 +6,7 @@ import { type AppError, codes } from '#lib/errors.ts'
 import { type Api, enter, fail, invoke, stream } from './door.ts'
 import { errorStatus, type Rendered } from './errors.ts'
 import type { Endpoint } from './methods.ts'
+import { vendorTag } from './naming/grpc-names.ts'
 
 /** Trailers are headers: of much larger ones clients drop the connection, with all that goes over it. */
 const maxStatusBytes = 6 * 1024
@@ -99,6 +100,7 @@ class GrpcArrival extends Arrival {
       authorization: said('authorization'),
     })
     this.#input = input
+    if (api.app.vendor && said(vendorTag) === '1') this.vendor = api.app.vendor
   }
 
   protected override serve(): Promise<void> {

@@ -3,19 +3,18 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import http2 from 'node:http2'
 import type { Socket } from 'node:net'
-import { type DescFile, type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf'
-import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
+import { type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
-import { ReflectionService } from '@grpc/reflection'
 import { HealthImplementation } from 'grpc-health-check'
 import { countStranger, declareMethods } from '#edge/arrival.ts'
 import { setSafeHeaders } from '#edge/safe-headers.ts'
-import { file_grpc_health_v1_health } from '#gen/grpc/health/v1/health_pb.ts'
 import { codes } from '#lib/errors.ts'
 import type { Api } from './door.ts'
 import { errorStatus, renderError, toAppError } from './errors.ts'
 import { streaming, streamTag, unary } from './grpc-calls.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
+import { createPathReader } from './naming/grpc-names.ts'
+import { createReflection } from './naming/reflection.ts'
 
 export type GrpcServer = {
   /** Takes over a connection whose client speaks HTTP/2. */
@@ -26,7 +25,7 @@ export type GrpcServer = {
 
 /** `onRest` gets what arrives over HTTP/2 without being gRPC, as behind some proxies. */
 export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRest: RequestListener): GrpcServer {
-  const { config } = api.app
+  const { config, vendor } = api.app
   const server = new grpc.Server({
     'grpc.max_receive_message_length': config.maxBodyBytes,
     'grpc.max_send_message_length': -1,
@@ -50,11 +49,16 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
   }
   const health = new HealthImplementation({ '': 'SERVING' })
   health.addToServer(server)
-  if (config.reflection) new ReflectionService(packageOf(endpoints)).addToServer(server)
+  if (config.reflection) {
+    const files = new Set(endpoints.map(({ desc }) => desc.parent.file))
+    createReflection(files, vendor?.token).addToServer(server)
+  }
 
   const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure())
   const ours = new Set(endpoints.map(({ method }) => `/${method.fullName}`))
+  const readPath = createPathReader(vendor?.token)
   serveRestToo(server, onRest, (stream, headers) => {
+    readPath(headers)
     const path = headers[':path']!
     if (!ours.has(path) && !admitStranger(api, stream, headers)) return false
     if (streamPaths.has(path)) streams.add(stream, headers)
@@ -82,25 +86,6 @@ function definitionOf(service: string, desc: DescMethod): grpc.MethodDefinition<
   }
 }
 
-/** What the reflection library reads of a package definition: every file, with those that it imports. */
-function packageOf(endpoints: readonly Endpoint[]): ConstructorParameters<typeof ReflectionService>[0] {
-  const files = new Set<DescFile>()
-  const add = (file: DescFile): void => {
-    if (files.has(file)) return
-    files.add(file)
-    file.dependencies.forEach(add)
-  }
-  for (const { desc } of endpoints) add(desc.parent.file)
-  add(file_grpc_health_v1_health)
-  const fileDescriptorProtos = [...files].map((file) => Buffer.from(toBinary(FileDescriptorProtoSchema, file.proto)))
-  return { pinfold: { format: 'Protocol Buffer 3 DescriptorProto', type: {}, fileDescriptorProtos } }
-}
-
-/** The preview's packages `v2beta1` mean `v2`, as its paths do over REST. */
-function stableName(path: string): string {
-  return path.replace(/^(\/pinfold\.platform\.[a-z]+)\.v2beta1\./, '$1.v2.')
-}
-
 /**
  * grpc-js answers 415 to anything but gRPC. Its `stream` listener is wrapped so that REST over HTTP/2 reaches the same
  * handler as over HTTP/1.1. This reads a private map of grpc-js; `one-port.test.ts` notices when that changes.
@@ -119,7 +104,6 @@ function serveRestToo(
     // Node tells of a stream a moment after it has come. One that was reset in between must not be answered: grpc-js would throw.
     if (stream.destroyed) return
     if (headers['content-type']?.startsWith('application/grpc')) {
-      headers[':path'] = stableName(headers[':path'] ?? '')
       if (onGrpc(stream, headers)) onStream!.call(inner, stream, headers, flags, raw)
       return
     }

@@ -1,5 +1,6 @@
 // The management API over HTTP: finds the method, reads the request, writes the response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Message } from '@bufbuild/protobuf'
 import type { Caller } from '#app.ts'
 import type { Door, HttpArrival } from '#edge/doors.ts'
 import { AppError } from '#lib/errors.ts'
@@ -30,13 +31,15 @@ export function restDoor(api: Api, endpoints: readonly Endpoint[]): Door {
 
 async function serve(api: Api, routes: Routes<Endpoint>, arrival: HttpArrival): Promise<void> {
   const { req, res } = arrival
-  const { maxBodyBytes, requestTimeoutMs } = api.app.config
+  const { requestTimeoutMs } = api.app.config
+  // Paths have no names, so the settings decide.
+  arrival.vendor = api.app.vendor
   const matched = find(routes, req.method ?? 'GET', arrival)
   const endpoint = matched.entry
   const caller = await enter(api, endpoint, arrival)
   permitEarly(endpoint, caller, matched.variables)
 
-  const { request, bodyKeys } = await requestOf(matched, req, arrival.search, maxBodyBytes)
+  const { request, bodyKeys } = await requestOf(api, matched, arrival)
   if (isStreaming(endpoint)) {
     resumeFrom(req, request)
     const messages = await stream(api, endpoint, request, arrival)
@@ -46,7 +49,7 @@ async function serve(api: Api, routes: Routes<Endpoint>, arrival: HttpArrival): 
     return
   }
   const response = await invoke(api, endpoint, request, bodyKeys, arrival)
-  const text = isEmpty(endpoint) ? '' : jsonText(endpoint.desc.output, response)
+  const text = isEmpty(endpoint) ? '' : textOf(api, endpoint, response)
   if (arrival.settle('OK')) send(res, 200, text)
 }
 
@@ -61,17 +64,22 @@ function refuse(api: Api, arrival: HttpArrival, error: unknown): void {
   send(res, rendered.http, errorJson(rendered), headersOf(error, rendered))
 }
 
+function textOf({ members }: Api, { method, desc }: Endpoint, response: Message): string {
+  const text = jsonText(desc.output, response)
+  return members && method.version ? members.shown(desc.output, text) : text
+}
+
 async function requestOf(
+  { app, members }: Api,
   matched: Matched<Endpoint>,
-  req: IncomingMessage,
-  inPath: string,
-  maxBodyBytes: number,
+  { req, search: inPath }: HttpArrival,
 ): Promise<Transcoded> {
+  const { maxBodyBytes } = app.config
   const inForm = takesForm(matched, req)
   const reads = matched.binding.body !== '' || inForm
   const body = reads ? await readBody(req, inForm ? maxFormBytes : maxBodyBytes) : undefined
   const search = inForm ? `${inPath}&${body?.toString('latin1')}` : inPath
-  return readRequest(matched.entry, matched.binding, matched.variables, search, body)
+  return readRequest(matched.entry, matched.binding, matched.variables, search, body, members)
 }
 
 /** A method without a JSON body, such as the exchange, reads its parameters from a form as well. */

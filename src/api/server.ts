@@ -12,6 +12,7 @@ import { createGrpcServer } from './grpc.ts'
 import { mcpDoor } from './mcp/mcp.ts'
 import { buildEndpoints, type Endpoint } from './methods.ts'
 import { serveMetrics } from './metrics.ts'
+import { checkToken } from './naming/members.ts'
 import { oauthDoor } from './oauth.ts'
 import { createOnePort } from './one-port.ts'
 import { restDoor } from './rest.ts'
@@ -68,6 +69,7 @@ export async function bindServer(app: App): Promise<Server> {
   const { config } = app
   const endpoints = buildEndpoints(services)
   checkGuarded(app, endpoints)
+  if (app.vendor) checkToken(new Set(endpoints.map(({ desc }) => desc.parent.file)), app.vendor.token)
   let isOpen = false
   let onRequest: Parameters<typeof createOnePort>[0]['onRequest'] = (_req, res) => res.destroy()
   let accept: Parameters<typeof createOnePort>[0]['onHttp2'] = (socket) => socket.destroy()

@@ -2,6 +2,7 @@
 import type { App, Caller } from '#app.ts'
 import type { Version } from '#lib/cause.ts'
 import { AppError } from '#lib/errors.ts'
+import type { Vendor } from '#lib/naming/vendor.ts'
 import { createHosts, type Hosts } from '#lib/net/hosts.ts'
 import { type TrustedProxies, trustedProxies } from '#lib/net/source-address.ts'
 import { newRequestId } from '#lib/request-id.ts'
@@ -77,6 +78,8 @@ export abstract class Arrival {
   caller: Caller = nobody
   /** What is asked for: `name` is for the metric, and `fullName` for the log; both are of what we serve, never the client's words. */
   method: { readonly name: string; readonly fullName: string; readonly version?: Version } = unknownMethod
+  /** Whose names the client uses, where they are not ours; its door sets it. */
+  vendor: Vendor | undefined
   readonly #rules: Rules
   readonly #startedAt = performance.now()
   #code: string | undefined

@@ -30,7 +30,7 @@ export function registryDoor({ app, url }: Edge): Door {
 
 async function serve(registry: Registry, verify: Verifier, arrival: HttpArrival): Promise<void> {
   const { path } = arrival
-  const route = path === '/token' ? undefined : routeOf(path)
+  const route = path === '/token' ? undefined : routeOf(path, registry.app.vendor?.token)
   const method = `${arrival.verb} ${route?.kind ?? 'token'}`
   arrival.method = { name: method, fullName: method }
   const visit = await enter(registry, verify, arrival, route)

@@ -9,9 +9,9 @@ export type Route = {
 
 /**
  * Paths of the distribution specification, "Endpoints", and those of the tag history. A name may hold any of the words
- * between the slashes, so they are looked for from the end. Throws NAME_UNKNOWN for a path that there is not.
+ * between the slashes, so they are looked for from the end. `token` is a further name of the history. Throws NAME_UNKNOWN for a path that there is not.
  */
-export function routeOf(path: string): Route {
+export function routeOf(path: string, token: string | undefined): Route {
   const parts = path.slice('/v2/'.length).split('/')
   if (path === '/v2' || path === '/v2/') return { kind: 'base', name: '', reference: '' }
   const last = parts.at(-1)!
@@ -26,7 +26,8 @@ export function routeOf(path: string): Route {
   if (before === 'blobs') return at('blob', 2, last)
   if (before === 'referrers') return at('referrers', 2, last)
   if (before === 'tags' && last === 'list') return at('tags', 2, '')
-  if (before === 'history' && parts.at(-3) === '_svc') return at('history', 3, last)
+  const isHistory = parts.at(-3) === '_svc' || (token !== undefined && parts.at(-3) === `_${token}`)
+  if (before === 'history' && isHistory) return at('history', 3, last)
   if (before === 'tag-history' && parts.at(-3) === '_oci') return at('tag-history', 3, last)
   throw new OciError('NAME_UNKNOWN', 'there is no such path')
 }

@@ -26,14 +26,14 @@ async function startQueue(pinfold: Pinfold, subjects: number) {
   const org = await seed.group()
   await seed.subscription(org.uid, 'https://hooks.example.com/')
   const routed = async (): Promise<OwnedQueue> => {
-    const { queues } = await app.db.tx((tx) => route(tx, new Date(state.now).toISOString(), node))
+    const { queues } = await app.db.tx((tx) => route(app, tx, new Date(state.now).toISOString(), node))
     return queues[0]!
   }
   const add = async (count: number): Promise<OwnedQueue> => {
     for (let i = 0; i < count; i++) await seed.repo(org.uid)
     return routed()
   }
-  await app.db.tx((tx) => route(tx, '', ''))
+  await app.db.tx((tx) => route(app, tx, '', ''))
   const results = {
     record: async (entry: Entry) => void entries.push(entry),
     release: (_: unknown, dueTime: string | undefined) =>
@@ -176,7 +176,7 @@ test('what is added while a long lane is shortened keeps its turn', async () => 
     for (let i = from; i < to; i++) {
       await operator.patch(`/registry/v2/repos/${first.subject}`, { description: String(i) })
     }
-    await app.db.tx((tx) => route(tx, new Date(start).toISOString(), node))
+    await app.db.tx((tx) => route(app, tx, new Date(start).toISOString(), node))
     return (await findQueue(app.db, queue.queue.subscription))!
   }
   queue.queue.note(await describe(0, 50))

@@ -1,10 +1,7 @@
 // What every answer has in common: errors over both transports, request ids, log lines, and what is served besides.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { create, type DescMethod, fromBinary } from '@bufbuild/protobuf'
-import { BinaryReader } from '@bufbuild/protobuf/wire'
-import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
-import grpcJs from '@grpc/grpc-js'
+import { create, type DescMethod } from '@bufbuild/protobuf'
 import { startServer } from '#api/server.ts'
 import { services } from '#api/services.ts'
 import type { App } from '#app.ts'
@@ -16,6 +13,7 @@ import { operatorUid } from '#issuer/access-token.ts'
 import { captureLog } from '../support/log.ts'
 import { clientOf, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { openGrpc, type RawGrpc } from '../support/raw-grpc.ts'
+import { reflectionOf } from '../support/reflection.ts'
 
 let pinfold: Pinfold
 let grpc: RawGrpc
@@ -446,42 +444,13 @@ test('gRPC health checks answer SERVING', async () => {
   assert.deepEqual([...bytes!], [0x08, 1])
 })
 
-/** The length-delimited fields of a message, by number. */
-function fieldsOf(bytes: Uint8Array): Map<number, Uint8Array[]> {
-  const fields = new Map<number, Uint8Array[]>()
-  const reader = new BinaryReader(bytes)
-  while (reader.pos < reader.len) {
-    const [number, type] = reader.tag()
-    if (type === 2) fields.set(number, [...(fields.get(number) ?? []), reader.bytes()])
-    else reader.skip(type)
-  }
-  return fields
-}
-
-/** Asks server reflection one question, in the bytes of a ServerReflectionRequest. */
-function reflect(port: number, version: string, request: number[]): Promise<Map<number, Uint8Array[]>> {
-  const client = new grpcJs.Client(`127.0.0.1:${port}`, grpcJs.credentials.createInsecure())
-  const same = (bytes: Buffer) => bytes
-  const path = `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`
-  return new Promise<Map<number, Uint8Array[]>>((resolve, reject) => {
-    const stream = client.makeBidiStreamRequest<Buffer, Buffer>(path, same, same, new grpcJs.Metadata())
-    stream.on('data', (bytes: Buffer) => resolve(fieldsOf(bytes)))
-    stream.on('error', reject)
-    stream.end(Buffer.from(request))
-  }).finally(() => client.close())
-}
-
 test('gRPC reflection lists every service and describes it, in both of its versions', async () => {
-  const listServices = [0x3a, 0]
-  const symbol = Buffer.from('pinfold.platform.registry.v2.ReposService')
   for (const version of ['v1', 'v1alpha']) {
-    const listed = fieldsOf((await reflect(pinfold.port, version, listServices)).get(6)![0]!)
-    const names = listed.get(1)!.map((bytes) => Buffer.from(fieldsOf(bytes).get(1)![0]!).toString())
+    const reflection = reflectionOf(pinfold.port, version)
+    const names = await reflection.services()
     for (const { desc } of services) assert.ok(names.includes(desc.typeName), `${version}: ${desc.typeName}`)
 
-    const described = await reflect(pinfold.port, version, [0x22, symbol.length, ...symbol])
-    const files = fieldsOf(described.get(4)![0]!).get(1)!
-    const protos = files.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
+    const protos = await reflection.files('pinfold.platform.registry.v2.ReposService')
     const found = protos.flatMap((file) => file.service).find(({ name }) => name === 'ReposService')
     assert.deepEqual(
       found?.method.map(({ name }) => name),
@@ -492,5 +461,5 @@ test('gRPC reflection lists every service and describes it, in both of its versi
 
 test('gRPC reflection can be switched off', async () => {
   await using server = await serve({ reflection: false })
-  await assert.rejects(reflect(server.port, 'v1', [0x3a, 0]), { code: 12 })
+  await assert.rejects(reflectionOf(server.port).services(), { code: 12 })
 })

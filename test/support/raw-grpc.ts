@@ -102,7 +102,9 @@ function detailsOf(trailers: grpc.Metadata): Json[] {
   const [bytes] = trailers.get('grpc-status-details-bin')
   if (bytes === undefined) return []
   return fromBinary(StatusSchema, bytes as Buffer).details.map((detail) => {
-    const desc = file_google_rpc_error_details.messages.find(({ typeName }) => detail.typeUrl.endsWith(`/${typeName}`))!
+    const desc = file_google_rpc_error_details.messages.find(({ typeName }) => detail.typeUrl.endsWith(`/${typeName}`))
+    // What is not of google.rpc is shown by its type alone.
+    if (!desc) return { '@type': detail.typeUrl }
     return {
       '@type': detail.typeUrl,
       ...(toJson(desc, anyUnpack(detail, desc)!, { alwaysEmitImplicit: true }) as Json),

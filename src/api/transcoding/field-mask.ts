@@ -11,6 +11,7 @@ import {
 import { type FieldMask, FieldMaskSchema } from '@bufbuild/protobuf/wkt'
 import { FieldBehavior, field_behavior } from '#gen/google/api/field_behavior_pb.ts'
 import { invalid } from '#lib/errors.ts'
+import type { Members } from '../naming/members.ts'
 import { fieldNamed, getField, isWellKnown, type MessageField, shown, type Values } from './message-fields.ts'
 
 type Path = readonly DescField[]
@@ -33,15 +34,22 @@ function findResourceField(input: DescMessage): MessageField | false {
 
 /**
  * Replaces the mask of an update by the proto paths of the fields to change; other requests are left alone.
- * `bodyKeys` are the members of the JSON body, or undefined for a call that came over gRPC.
+ * `bodyKeys` are the members of the JSON body, or undefined for a call that came over gRPC. `members` knows of further
+ * names.
  */
-export function resolveMask(method: DescMethod, request: Message, bodyKeys: string[] | undefined): void {
+export function resolveMask(
+  method: DescMethod,
+  request: Message,
+  bodyKeys: string[] | undefined,
+  members?: Pick<Members, 'readPaths'>,
+): void {
   const resource = resourceFieldOf(method.input)
   if (!resource) return
   const mask = getField(request, fieldNamed(method.input, 'update_mask')!) as FieldMask | undefined
   const value = getField(request, resource) as Message | undefined
+  const given = mask && members ? members.readPaths(resource.message, mask.paths) : mask?.paths
 
-  const paths = pathsOf(resource.message, value, new Set(mask?.paths), bodyKeys)
+  const paths = pathsOf(resource.message, value, new Set(given), bodyKeys)
   const changeable = paths.filter(
     (path) => !path.some((field) => has(field, FieldBehavior.OUTPUT_ONLY)) && !isUid(path),
   )

@@ -1,6 +1,7 @@
 // REST to one request message: path variables, JSON body and query parameters.
 import { create, type DescMessage, type DescMethod, type Message } from '@bufbuild/protobuf'
 import { invalid } from '#lib/errors.ts'
+import type { Members } from '../naming/members.ts'
 import { resourceFieldOf } from './field-mask.ts'
 import { isJsonObject, parseBody, readJson, readJsonList } from './json-read.ts'
 import {
@@ -19,34 +20,44 @@ import type { Binding } from './routes.ts'
 /** `bodyKeys`: the fields (proto names) that the JSON of the resource has; undefined when the method takes no body. */
 export type Transcoded = { request: Message; bodyKeys: string[] | undefined }
 
-/** Throws INVALID_ARGUMENT, naming the field, for anything that the method's contract does not provide for. */
+/**
+ * Throws INVALID_ARGUMENT, naming the field, for anything that the method's contract does not provide for. `members` knows
+ * of further names.
+ */
 export function readRequest(
   entry: { desc: DescMethod },
   binding: Binding,
   variables: readonly Variable[],
   search: string,
   body: Buffer | undefined,
+  members?: Pick<Members, 'read'>,
 ): Transcoded {
   const { input } = entry.desc
-  const { request, bodyKeys } = readBody(entry.desc, binding, body)
+  const { request, bodyKeys } = readBody(entry.desc, binding, body, members)
   for (const [path, value] of variables) bindVariable(input, request, path, value)
   bindQuery(input, request, search, boundBy(binding, request))
   return { request, bodyKeys }
 }
 
-function readBody(method: DescMethod, binding: Binding, body: Buffer | undefined): Transcoded {
+function readBody(
+  method: DescMethod,
+  binding: Binding,
+  body: Buffer | undefined,
+  members: Pick<Members, 'read'> | undefined,
+): Transcoded {
   const { input } = method
   if (binding.body === '') return { request: create(input), bodyKeys: undefined }
 
-  const json = parseBody(body ?? Buffer.alloc(0))
-  if (binding.body === '*') return readWhole(input, json)
+  const parsed = parseBody(body ?? Buffer.alloc(0))
+  if (binding.body === '*') return readWhole(input, members ? members.read(input, parsed) : parsed)
 
   const request = create(input)
   const field = fieldNamed(input, binding.body) as MessageField | ListField
   if (field.fieldKind === 'list') {
-    setField(request, field, readJsonList(field, json), '')
+    setField(request, field, readJsonList(field, parsed), '')
     return { request, bodyKeys: [] }
   }
+  const json = members ? members.read(field.message, parsed) : parsed
   setField(request, field, readJson(field.message, json), '')
   return { request, bodyKeys: keysOf(field.message, json) }
 }

@@ -24,6 +24,7 @@ import { migration as registrySettings } from './0022-registry-settings.ts'
 import { migration as nestedIndexes } from './0023-nested-indexes.ts'
 import { migration as optionalDefaultRoles } from './0024-optional-default-roles.ts'
 import { migration as advisoryAliases } from './0028-advisory-aliases.ts'
+import { migration as vendorNames } from './0030-vendor-names.ts'
 import { migration as signIn } from './0031-sign-in.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
@@ -53,5 +54,6 @@ export const migrations: readonly Migration[] = [
   nestedIndexes,
   optionalDefaultRoles,
   advisoryAliases,
+  vendorNames,
   signIn,
 ]

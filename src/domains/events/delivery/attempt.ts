@@ -19,7 +19,7 @@ const longestWaitMs = 24 * 60 * 60 * 1000
 
 /** Never rejects for anything that a sink does. */
 export async function attempt(
-  app: Pick<App, 'keyring' | 'sealer' | 'sinks' | 'config' | 'clock'>,
+  app: Pick<App, 'keyring' | 'sealer' | 'eventTable' | 'sinks' | 'config' | 'clock'>,
   url: string,
   target: Target,
   event: Payload,

@@ -5,6 +5,7 @@ import type { App } from '#app.ts'
 import { signatureHeaders } from '#lib/crypto/standard-webhooks.ts'
 import { digestOf } from '#lib/digest.ts'
 import { binaryHeaders } from '#lib/events/cloud-events.ts'
+import { vendorEventType, vendorTypeName } from '#lib/naming/vendor.ts'
 import { unsealSecret } from '../subscriptions/secrets.ts'
 import type { Payload } from './deliveries.model.ts'
 import type { Target } from './sending.store.ts'
@@ -15,12 +16,13 @@ export type SinkRequest = { headers: Record<string, string>; body: string }
 
 /** `now` is in milliseconds. Each attempt has a request of its own, with the same id. */
 export async function sinkRequest(
-  app: Pick<App, 'keyring' | 'sealer'>,
+  app: Pick<App, 'keyring' | 'sealer' | 'eventTable'>,
   url: string,
   target: Target,
-  event: Payload,
+  ours: Payload,
   now: number,
 ): Promise<SinkRequest> {
+  const event = target.vendor === '' ? ours : inNamesOf(app, target.vendor, ours)
   const body = bodyOf(event)
   const headers: Record<string, string> = {
     'Content-Type': 'application/json',
@@ -30,6 +32,15 @@ export async function sinkRequest(
     ...binaryHeaders(attributesOf(url, event)),
   }
   return { headers, body }
+}
+
+function inNamesOf({ eventTable }: Pick<App, 'eventTable'>, token: string, event: Payload): Payload {
+  return {
+    ...event,
+    type: vendorEventType(event.type, token),
+    bodyType: vendorTypeName(event.bodyType, token),
+    body: eventTable.bodyUnder(token, event.bodyType, event.body),
+  }
 }
 
 export function bodyOf({ actor, body }: Payload): string {

@@ -152,7 +152,7 @@ class DeliveryWorker implements Deliveries {
     for (;;) {
       const work = db.tx((tx) => {
         begun()
-        return route(tx, this.#now(), taker())
+        return route(this.#app, tx, this.#now(), taker())
       }, routes)
       const { events: routed, queues: mine } = await work
       for (const state of mine) this.#serve(state)

@@ -1,4 +1,4 @@
-import type { Call } from '#app.ts'
+import type { App, Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import {
   type AppError,
@@ -184,7 +184,7 @@ export async function replayEvents(call: Call, uid: string, from: string, to: st
       const batch = await store.eventsAfter(tx, position, eventsAtOnce)
       const wanted = batch.filter((event) => {
         const inTime = event.createTime >= from && event.createTime < to
-        return inTime && isFor(subscriber, event)
+        return inTime && isFor(call.app, subscriber, event)
       })
       const toDelivery = ({ id, subject }: store.OrderedEvent): NewDelivery => {
         return { subscription: subscriber.id, event: id, subject, createTime: call.now }
@@ -202,9 +202,10 @@ export async function replayEvents(call: Call, uid: string, from: string, to: st
   return count
 }
 
-function isFor({ uid, group, types }: store.Subscriber, event: store.OrderedEvent): boolean {
+function isFor({ vendor }: Pick<App, 'vendor'>, subscriber: store.Subscriber, event: store.OrderedEvent): boolean {
+  const { uid, group, types } = subscriber
   const visible = event.audience === 'CUSTOMER' && isAtOrBelow(event.group, group)
-  return visible && event.subject !== uid && matchesType(types, event.type)
+  return visible && event.subject !== uid && matchesType(types, event.type, subscriber.vendor || vendor?.token)
 }
 
 /** Emits the event when `work` has changed something. */

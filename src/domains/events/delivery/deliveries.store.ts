@@ -6,12 +6,21 @@ import { deliveryUid } from './deliveries.model.ts'
 import type { Target } from './sending.store.ts'
 
 /** What the services work with besides what they show. */
-export type Subscriber = { id: number; uid: string; group: string; types: readonly string[]; secretShown: boolean }
+export type Subscriber = {
+  id: number
+  uid: string
+  group: string
+  types: readonly string[]
+  /** By whose names it gets its events; empty for ours. */
+  vendor: string
+  secretShown: boolean
+}
 
 type SettingsRow = Omit<Settings, 'types' | 'paused'> & {
   id: number
   group: string
   types: string
+  vendor: string
   paused: number
   secretShown: number
 }
@@ -21,7 +30,7 @@ export async function findSettings(
   uid: string,
 ): Promise<{ settings: Settings; subscriber: Subscriber } | undefined> {
   const row = await reader.get<SettingsRow>(sql`
-    SELECT s.id, s.uid, s.parent_uid AS "group", s.types, s.secret_shown AS "secretShown",
+    SELECT s.id, s.uid, s.parent_uid AS "group", s.types, s.vendor, s.secret_shown AS "secretShown",
            s.old_secret_time AS "oldSecretExpireTime", q.paused, q.pause_reason AS "pauseReason", q.failures,
            q.blocked_until AS "blockedUntil",
            (SELECT count(*) FROM deliveries d WHERE d.subscription_id = s.id AND d.state = 0) AS waiting,
@@ -29,11 +38,11 @@ export async function findSettings(
       FROM subscriptions s JOIN delivery_queues q ON q.subscription_id = s.id
      WHERE s.uid = ${uid}`)
   if (!row) return undefined
-  const { id, group, secretShown, ...shown } = row
+  const { id, group, vendor, secretShown, ...shown } = row
   const types = JSON.parse(row.types) as string[]
   return {
     settings: { ...shown, types, paused: row.paused === 1 },
-    subscriber: { id, uid, group, types, secretShown: secretShown === 1 },
+    subscriber: { id, uid, group, types, vendor, secretShown: secretShown === 1 },
   }
 }
 
@@ -52,7 +61,7 @@ export async function setSecret(tx: Tx, subscription: number, secret: Uint8Array
 /** Where to send, whether the subscription is paused or not. */
 export async function findTargetOf(reader: Reader, subscription: number): Promise<Target | undefined> {
   return reader.get<Target>(sql`
-    SELECT uid, parent_uid AS "group", sink, types, secret, old_secret AS "oldSecret", old_secret_time AS "oldSecretTime"
+    SELECT uid, parent_uid AS "group", sink, types, vendor, secret, old_secret AS "oldSecret", old_secret_time AS "oldSecretTime"
       FROM subscriptions WHERE id = ${subscription}`)
 }
 

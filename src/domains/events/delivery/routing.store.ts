@@ -9,7 +9,8 @@ export type UnroutedEvent = {
   group: string
   createTime: string
 }
-export type Subscriber = { id: number; uid: string; group: string; types: string }
+/** `vendor` is the token of whose names it uses; empty for ours. */
+export type Subscriber = { id: number; uid: string; group: string; types: string; vendor: string }
 /** `createTime` is that of the event, or of whoever asked for it once more. */
 export type NewDelivery = { subscription: number; event: number; subject: string; createTime: string }
 
@@ -46,7 +47,7 @@ export async function orderEvents(tx: Tx, position: number, ids: readonly number
 
 export function subscribersAt(tx: Tx, groups: readonly string[]): Promise<Subscriber[]> {
   return tx.all(
-    sql`SELECT id, uid, parent_uid AS "group", types FROM subscriptions WHERE parent_uid IN (${list(groups)})`,
+    sql`SELECT id, uid, parent_uid AS "group", types, vendor FROM subscriptions WHERE parent_uid IN (${list(groups)})`,
   )
 }
 

@@ -30,6 +30,8 @@ export type Target = {
   sink: string
   /** As JSON. */
   types: string
+  /** By whose names it gets its events; empty for ours. */
+  vendor: string
   secret: Uint8Array
   oldSecret: Uint8Array | null
   /** Until when the old secret signs too. */
@@ -37,7 +39,7 @@ export type Target = {
 }
 
 const target = sql`
-  s.uid, s.parent_uid AS "group", s.sink, s.types, s.secret, s.old_secret AS "oldSecret", s.old_secret_time AS "oldSecretTime"`
+  s.uid, s.parent_uid AS "group", s.sink, s.types, s.vendor, s.secret, s.old_secret AS "oldSecret", s.old_secret_time AS "oldSecretTime"`
 
 /** Where to send; `undefined` when the queue is not the node's any more, or is paused. */
 export function findTarget(reader: Reader, subscription: number, node: string): Promise<Target | undefined> {

@@ -1,10 +1,9 @@
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 
-/** The types that the subscriptions of these groups want, as JSON. */
-export async function typesAt(reader: Reader, groups: readonly string[]): Promise<string[]> {
-  const rows = await reader.all<{ types: string }>(sql`
-    SELECT types FROM subscriptions WHERE parent_uid IN (${list(groups)})`)
-  return rows.map(({ types }) => types)
+/** The types that the subscriptions of these groups want, as JSON, and by whose names; empty for ours. */
+export function typesAt(reader: Reader, groups: readonly string[]): Promise<{ types: string; vendor: string }[]> {
+  return reader.all(sql`
+    SELECT types, vendor FROM subscriptions WHERE parent_uid IN (${list(groups)})`)
 }
 
 /** Whether a stream at one of these places is open now. */

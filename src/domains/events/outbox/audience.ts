@@ -24,8 +24,17 @@ const changes: readonly Change[] = [
   'delete pull_streams',
 ]
 
-/** `type` is that of the events; `monotonic` gives milliseconds of a clock that never steps. */
-export function createAudience(db: Db, type: string, clock: () => Date, monotonic: () => number): Audience {
+/**
+ * `type` is that of the events, which has another name under the `token` of a vendor; `monotonic` gives milliseconds of a
+ * clock that never steps.
+ */
+export function createAudience(
+  db: Db,
+  type: string,
+  clock: () => Date,
+  monotonic: () => number,
+  token?: string,
+): Audience {
   const entries = new Map<string, { wanted: boolean; at: number }>()
   const ageMs = db.shared ? maxAgeMs.shared : maxAgeMs.alone
   let epoch = 0
@@ -44,7 +53,7 @@ export function createAudience(db: Db, type: string, clock: () => Date, monotoni
       const known = find(group)
       if (known !== undefined) return known
       const [started, at] = [epoch, monotonic()]
-      const wanted = await load(db, group, type, clock().toISOString())
+      const wanted = await load(db, group, { type, token }, clock().toISOString())
       if (started === epoch) {
         entries.delete(group)
         entries.set(group, { wanted, at })
@@ -55,9 +64,12 @@ export function createAudience(db: Db, type: string, clock: () => Date, monotoni
   }
 }
 
-async function load(db: Db, group: string, type: string, now: string): Promise<boolean> {
+type EventsType = { type: string; token: string | undefined }
+
+async function load(db: Db, group: string, { type, token }: EventsType, now: string): Promise<boolean> {
   const groups = lineage(group)
   const subscribed = await typesAt(db, groups)
-  if (subscribed.some((types) => matchesType(JSON.parse(types) as string[], type))) return true
+  if (subscribed.some(({ types, vendor }) => matchesType(JSON.parse(types) as string[], type, vendor || token)))
+    return true
   return hasStream(db, [...groups, top], now)
 }

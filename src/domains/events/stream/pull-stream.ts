@@ -21,10 +21,10 @@ export async function announce(
   call: StreamCall,
   { group, types }: { group: string; types: readonly string[] },
 ): Promise<Announced> {
-  const { db, config, clock, eventTable, log } = call.app
+  const { db, config, vendor, clock, eventTable, log } = call.app
   const pull = eventTable.find('registry.pull', undefined, aPull.kind)
   const push = eventTable.find('registry.push', undefined, aPush.kind)
-  if (![pull, push].some(({ type }) => matchesType(types, type))) {
+  if (![pull, push].some(({ type }) => matchesType(types, type, vendor?.token))) {
     return { renew: async () => {}, [Symbol.asyncDispose]: async () => {} }
   }
   const stream = randomUUID()

@@ -95,7 +95,7 @@ function requireSight(call: StreamCall, caller: Caller, { group }: StreamRequest
 /** The place whose subscription would get the event; `undefined` when the caller is not to get it. */
 function placeOf(call: StreamCall, caller: Caller, request: StreamRequest, event: OrderedEvent): string | undefined {
   requireSight(call, caller, request)
-  if (event.audience !== 'CUSTOMER' || !matchesType(request.types, event.type)) return undefined
+  if (event.audience !== 'CUSTOMER' || !matchesType(request.types, event.type, call.app.vendor?.token)) return undefined
   if (request.group !== '') return isAtOrBelow(event.group, request.group) ? request.group : undefined
   const places = event.group === top ? [top] : [top, ...lineage(event.group).reverse()]
   return places.find((place) => sees(call, caller, place))

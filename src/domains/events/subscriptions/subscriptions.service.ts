@@ -37,7 +37,7 @@ export async function listSubscriptions(call: Call, query: ListQuery<object>): P
   return { ...listed, items: listed.items.map((one) => shownTo(call, one)) }
 }
 
-/** It gets what commits after it, and nothing from before. */
+/** It gets what commits after it, and nothing from before, by the names that its caller uses. */
 export async function createSubscription(call: Call, parent: string, sink: string): Promise<Subscription> {
   const { db, sealer } = call.app
   const created: Subscription = { uid: newUid(parent), sink, createTime: call.now, updateTime: call.now }
@@ -49,11 +49,11 @@ export async function createSubscription(call: Call, parent: string, sink: strin
   // keeps the group from being deleted meanwhile.
   const work = db.tx(
     async (tx) => {
-      await routeEverything(tx, call.now)
+      await routeEverything(call.app, tx, call.now)
       await requireGroup(tx, parent)
       const limits = await limitsOf(tx, call, rootOf(parent))
       requireRoom(limits, 'sink_subscriptions', await store.countOfSink(tx, rootOf(parent), sink))
-      await store.insertSubscription(tx, created, secret)
+      await store.insertSubscription(tx, created, secret, call.vendor?.token ?? '')
       const resource = aSubscription(created)
       await emit(tx, call, 'events.subscription.created', { subject: created.uid, group: parent, resource })
     },

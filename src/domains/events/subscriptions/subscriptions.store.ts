@@ -28,14 +28,14 @@ export async function countOfSink(reader: Reader, organization: string, sink: st
   return row?.total ?? 0
 }
 
-/** `secret` is sealed. Call `lockRouting` first. */
-export async function insertSubscription(tx: Tx, one: Subscription, secret: Uint8Array): Promise<void> {
+/** `secret` is sealed; `vendor` is by whose names it gets its events, empty for ours. Call `lockRouting` first. */
+export async function insertSubscription(tx: Tx, one: Subscription, secret: Uint8Array, vendor: string): Promise<void> {
   const row = await tx.get<{ id: number }>(sql`
     UPDATE events_router SET subscriptions = subscriptions + 1 WHERE id = 1 RETURNING subscriptions AS id`)
   const { id } = row!
   await tx.run(sql`
-    INSERT INTO subscriptions (id, uid, parent_uid, sink, secret, create_time, update_time)
-    VALUES (${id}, ${one.uid}, ${parentOf(one.uid)}, ${one.sink}, ${secret}, ${one.createTime}, ${one.updateTime})`)
+    INSERT INTO subscriptions (id, uid, parent_uid, sink, secret, vendor, create_time, update_time)
+    VALUES (${id}, ${one.uid}, ${parentOf(one.uid)}, ${one.sink}, ${secret}, ${vendor}, ${one.createTime}, ${one.updateTime})`)
   await tx.run(sql`INSERT INTO delivery_queues (subscription_id) VALUES (${id})`)
   await addToLists(tx, kind, one.uid, id, keysOf(one))
 }

@@ -1,0 +1,24 @@
+// The settings of the compatibility profile (docs/compatibility.md).
+import { optionalDomain, setting, vendorToken } from './config-values.ts'
+import type { Vendor } from './lib/naming/vendor.ts'
+
+export const compatSettings = {
+  compatVendor: setting({
+    env: 'PINFOLD_COMPAT_VENDOR',
+    parse: vendorToken,
+    default: '',
+    doc: 'The name that the clients of another product have where ours is `pinfold`, for the server to answer to it as well; see [compatibility](compatibility.md).',
+  }),
+  compatVendorDomain: setting({
+    env: 'PINFOLD_COMPAT_VENDOR_DOMAIN',
+    parse: optionalDomain,
+    default: '',
+    doc: 'What these clients expect where errors have `pinfold.dev` or `PINFOLD_ERROR_DOMAIN`. Default: the name and `.dev`.',
+  }),
+}
+
+/** Whose names count beside ours, if anybody's do. */
+export function vendorOf(config: { compatVendor: string; compatVendorDomain: string }): Vendor | undefined {
+  const { compatVendor: token, compatVendorDomain: domain } = config
+  return token === '' ? undefined : { token, domain: domain || `${token}.dev` }
+}

@@ -1,0 +1,41 @@
+// The names of another product in the place of ours, for clients of it that are to work here unchanged. One token stands
+// wherever ours does: packages, types of events, members, headers, paths.
+
+/** Whose names they are. */
+export type Vendor = {
+  /** Where ours has `pinfold`. */
+  token: string
+  /** Where ours has `pinfold.dev`. */
+  domain: string
+}
+
+/** Ours alone: nobody else has them. Annotations are about methods, and go with no call. */
+const ownPackages = 'control|annotations'
+const ownType = new RegExp(`^pinfold\\.(?!(?:${ownPackages})\\.)`)
+const ownEvent = new RegExp(`^dev\\.pinfold\\.(?!(?:${ownPackages})\\.)`)
+
+/** The full name of a message, a service or a package: `pinfold.platform.iam.v2.Group`. */
+export function vendorTypeName(typeName: string, token: string): string {
+  return typeName.replace(ownType, `${token}.`)
+}
+
+/** The type of an event. */
+export function vendorEventType(type: string, token: string): string {
+  return type.replace(ownEvent, `dev.${token}.`)
+}
+
+/** The type of a resource in an error: `iam.pinfold.dev/Group`. */
+export function vendorResourceType(type: string, { domain }: Vendor): string {
+  return type.replace(/\.pinfold\.dev\//, `.${domain}/`)
+}
+
+/** The names of members in the path of a field: `account_association.pinfold.service_bindings`. */
+export function vendorField(field: string, token: string): string {
+  return field.replace(/(?<=^|\.)pinfold(?=\.|$)/, token)
+}
+
+/** A header of requests that somebody signs for us; by our name without a vendor: `Pinfold-Audience`. */
+export function brandedHeader(name: string, vendor: Pick<Vendor, 'token'> | undefined): string {
+  const token = vendor?.token ?? 'pinfold'
+  return `${token.charAt(0).toUpperCase()}${token.slice(1)}-${name}`
+}
