@@ -27,7 +27,7 @@ export async function seedHistory(folder: string, records: number): Promise<void
   }
   await app.db.tx((tx) => insertGroup(tx, { uid: org, name: 'bench', ...rest }))
   for (const name of ['app', 'history']) {
-    const catalogue = { catalogTier: 0, bundles: [], aliases: [], activeTags: [] }
+    const catalogue = { catalogTier: 0, bundles: [], aliases: [], activeTags: [], syncConfig: undefined }
     const repo = { uid: newUid(org), name, description: '', ...catalogue, createTime: now, updateTime: now }
     await app.db.tx((tx) => insertRepo(tx, repo))
   }

@@ -35,7 +35,15 @@ export async function seed(folder: string, count: number): Promise<{ org: string
       for (let i = done; i < Math.min(done + batch, count); i++) {
         repo = newUid(folders[i % folders.length]!)
         const time = new Date(Date.parse(now) + i).toISOString()
-        const rest = { catalogTier: 0, bundles: [], aliases: [], activeTags: [], createTime: time, updateTime: time }
+        const rest = {
+          catalogTier: 0,
+          bundles: [],
+          aliases: [],
+          activeTags: [],
+          syncConfig: undefined,
+          createTime: time,
+          updateTime: time,
+        }
         await insertRepo(tx, {
           uid: repo,
           name: `image-${i}`,

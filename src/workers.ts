@@ -17,6 +17,7 @@ import { sweepSessionsDuty } from './domains/iam/sessions/sessions.duty.ts'
 import { readKeys, rotateKeys } from './domains/iam/signing-keys/signing-keys.duty.ts'
 import { collectBlobs, scheduleCollections } from './domains/registry/blobs/collect-blobs.duty.ts'
 import { readImages } from './domains/registry/images/read-images.duty.ts'
+import { copyRepos } from './domains/registry/syncs/syncs.duty.ts'
 import { sweepUsage, writeUsage } from './domains/registry/usage/digest-usage.duty.ts'
 import type { Duty, DutyStatus, LongDuty, RunningDuty } from './duty.ts'
 
@@ -37,6 +38,7 @@ const sweepNodes: Duty = {
 export const duties: readonly (Duty | LongDuty)[] = [
   deliverEvents,
   readImages,
+  copyRepos,
   writeRegistryEvents,
   writeUsage,
   writeRefusals,

@@ -65,6 +65,7 @@ export const violationTypes = {
   LAST_OWNER: 'the organisation would be left without an owner',
   LEDGER_IN_USE: 'a repo that was made again goes on with the history that is to be erased',
   MANIFEST_NOT_FOUND: 'the repo does not hold the manifest that the tag is to point to',
+  REPO_SYNCED: 'the repo is copied from another one and has what that has',
   RESOURCE_IN_USE: 'something else still refers to the resource',
   RESOURCE_NOT_EMPTY: 'the group still has resources below it',
   REVIEW_STATE: 'the review of the event cannot move to this state',

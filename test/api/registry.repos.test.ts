@@ -192,22 +192,6 @@ test('bundles, aliases, active tags and the tier are checked', async () => {
   assertInvalid(await patch({ activeTags: Array(1001).fill('x') }), 'active_tags')
 })
 
-test('copying from another repo is refused as not supported yet', async () => {
-  const repo = await pinfold.seed.repo(group)
-  const syncConfig = { source: repo.uid }
-  const answer = await operator.patch(pathOf(repo), { syncConfig })
-  assertInvalid(answer, 'sync_config')
-  assert.match(answer.body.message, /not supported yet/)
-  assertInvalid(
-    await operator.patch(`${pathOf(repo)}?updateMask=sync_config.source`, { sync_config: syncConfig }),
-    'sync_config',
-  )
-  assertInvalid(await create({ name: 'synced', syncConfig }), 'sync_config')
-  assert.equal((await operator.patch(pathOf(repo), { syncConfig: null })).status, 200)
-  const masked = await operator.patch(`${pathOf(repo)}?updateMask=description`, { syncConfig, description: 'masked' })
-  assert.equal(masked.body.description, 'masked')
-})
-
 test('an overlay with a fault is invalid, one without fails because no repo assembles images', async () => {
   const repo = await pinfold.seed.repo(group)
   const patch = (customOverlay: Json) => operator.patch(pathOf(repo), { customOverlay })

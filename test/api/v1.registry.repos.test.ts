@@ -160,7 +160,7 @@ test('a list is complete, and what is missing or may not be seen is an empty one
 test('what is wrong is named, and what cannot be done yet is refused', async () => {
   assertInvalid(await create({ name: 'No Such Name' }), 'name')
   assertInvalid(await create({ name: 'tier', catalogTier: 3 }), 'catalog_tier')
-  assertInvalid(await create({ name: 'sync', sync_config: { source: org.uid } }), 'sync_config')
+  assertInvalid(await create({ name: 'sync', sync_config: { source: org.uid } }), 'sync_config.source')
   assertInvalid(await create({ name: 'over', customOverlay: {} }), 'custom_overlay')
   assertInvalid(await create({ name: 'html', readme: '<script>alert(1)</script>' }), 'readme')
   assertDenied(await create({ name: 'any' }, stranger))

@@ -96,7 +96,7 @@ test('a filled database keeps every row of its ledgers, and the numbers of its r
   )
   assert.equal(await digestAt(db, 2, 'latest', time(1234)), digest(1234))
 
-  const rest = { description: '', catalogTier: 0, bundles: [], aliases: [], activeTags: [] }
+  const rest = { description: '', catalogTier: 0, bundles: [], aliases: [], activeTags: [], syncConfig: undefined }
   const times = { createTime: time(0), updateTime: time(0) }
   const made = { uid: newUid(group), name: 'made', ...rest, ...times }
   await db.tx((tx) => insertRepo(tx, made))

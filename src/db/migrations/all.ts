@@ -23,6 +23,7 @@ import { migration as tagsWithoutDigest } from './0021-tags-without-digest.ts'
 import { migration as registrySettings } from './0022-registry-settings.ts'
 import { migration as nestedIndexes } from './0023-nested-indexes.ts'
 import { migration as optionalDefaultRoles } from './0024-optional-default-roles.ts'
+import { migration as syncs } from './0027-syncs.ts'
 import { migration as advisoryAliases } from './0028-advisory-aliases.ts'
 import { migration as vendorNames } from './0030-vendor-names.ts'
 import { migration as signIn } from './0031-sign-in.ts'
@@ -53,6 +54,7 @@ export const migrations: readonly Migration[] = [
   registrySettings,
   nestedIndexes,
   optionalDefaultRoles,
+  syncs,
   advisoryAliases,
   vendorNames,
   signIn,

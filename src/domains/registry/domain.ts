@@ -18,6 +18,7 @@ import { repoUsages } from './repos/repo-usage.control.ts'
 import { repoEventsV1, reposV1 } from './repos/repos.v1.ts'
 import { repoEvents, repos } from './repos/repos.v2.ts'
 import { settingsV1 } from './settings/settings.v1.ts'
+import { syncsV1 } from './syncs/syncs.v1.ts'
 import { tagHistory } from './tags/tag-history.control.ts'
 import { tagEventsV1, tagsV1 } from './tags/tags.v1.ts'
 import { tagEvents, tags } from './tags/tags.v2.ts'
@@ -30,7 +31,10 @@ export const services: readonly Service[] = [
   { desc: LedgersService, handlers: ledgers },
   { desc: BlobControlService, handlers: collection },
   { desc: ImagesService, handlers: images },
-  { desc: Registry, handlers: { ...reposV1, ...tagsV1, ...imagesV1, ...reportsV1, ...settingsV1, ...deploymentsV1 } },
+  {
+    desc: Registry,
+    handlers: { ...syncsV1, ...reposV1, ...tagsV1, ...imagesV1, ...reportsV1, ...settingsV1, ...deploymentsV1 },
+  },
 ]
 
 export const eventBodies: readonly EventBody[] = [

@@ -152,56 +152,56 @@ export const RepoSchema: GenMessage<Repo> = /*@__PURE__*/
  */
 export type SyncConfig = Message<"pinfold.platform.registry.SyncConfig"> & {
   /**
-   * The uid of the repo to copy.
+   * The repo to copy: its uid, or its path in this registry. Shown as the uid.
    *
    * @generated from field: string source = 1;
    */
   source: string;
 
   /**
-   * Whether tags get a suffix that makes them unique.
+   * Whether copies get unique, dated tags as well. A setting of the organisation.
    *
    * @generated from field: bool unique_tags = 2;
    */
   uniqueTags: boolean;
 
   /**
-   * When copying ends.
+   * When copying ends; 14 days after it was set when that is not said.
    *
    * @generated from field: google.protobuf.Timestamp expiration = 3;
    */
   expiration?: Timestamp | undefined;
 
   /**
-   * The repository at Google Cloud to copy to.
+   * A repository at Google Cloud. Kept, but nothing is copied there.
    *
    * @generated from field: string google = 4;
    */
   google: string;
 
   /**
-   * The repository at AWS to copy to.
+   * A repository at AWS. Kept, but nothing is copied there.
    *
    * @generated from field: string amazon = 5;
    */
   amazon: string;
 
   /**
-   * The repository at Azure to copy to.
+   * A repository at Azure. Kept, but nothing is copied there.
    *
    * @generated from field: string azure = 6;
    */
   azure: string;
 
   /**
-   * Whether packages are copied too.
+   * Whether packages are copied too. Kept, but there are none here.
    *
    * @generated from field: bool sync_apks = 7;
    */
   syncApks: boolean;
 
   /**
-   * Whether tags past their end of life are still copied for a while.
+   * Whether tags past their end of life are still copied for a while. A setting of the organisation.
    *
    * @generated from field: bool grace_period = 9;
    */

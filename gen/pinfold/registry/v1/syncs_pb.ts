@@ -141,7 +141,7 @@ export const SyncStatusSchema: GenMessage<SyncStatus> = /*@__PURE__*/
  */
 export const SyncStatus_Status = {
   /**
-   * Nothing is known: it copies from nowhere, or nothing went wrong and nothing is waiting.
+   * Nothing is waiting and nothing went wrong: all is copied, its time is over, or it copies from nowhere.
    *
    * @generated from enum value: UNKNOWN = 0;
    */

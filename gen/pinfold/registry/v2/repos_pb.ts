@@ -103,8 +103,8 @@ export type Repo = Message<"pinfold.platform.registry.v2.Repo"> & {
   activeTags: string[];
 
   /**
-   * When set, images and their description are copied from another repo. Only callers with `repo.internal.admin` may
-   * set it, others get PERMISSION_DENIED.
+   * When set, images and what the catalogue says are copied from another repo of this server, in the name of the caller,
+   * who must be able to pull that one and to push to this one; else PERMISSION_DENIED.
    *
    * @generated from field: pinfold.platform.registry.v2.SyncConfig sync_config = 9;
    */
@@ -146,8 +146,7 @@ export const RepoSchema: GenMessage<Repo> = /*@__PURE__*/
  */
 export type SyncConfig = Message<"pinfold.platform.registry.v2.SyncConfig"> & {
   /**
-   * The repo to copy from: its uid, its name in the catalogue or a full image reference. Stored and returned as the
-   * uid.
+   * The repo to copy from: its uid, or its path in this registry. Stored and returned as the uid.
    *
    * @generated from field: string source = 1;
    */
@@ -161,28 +160,28 @@ export type SyncConfig = Message<"pinfold.platform.registry.v2.SyncConfig"> & {
   uniqueTags: boolean;
 
   /**
-   * When copying stops: 14 days after creation by default. RFC 3339, UTC, milliseconds.
+   * When copying stops: 14 days after this was last set, unless version 1 set another time. RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 3;
    */
   expirationTime?: Timestamp | undefined;
 
   /**
-   * A repository in the Google Cloud registry to copy to as well.
+   * A repository in the Google Cloud registry. Kept, but nothing is copied there.
    *
    * @generated from field: string google = 4;
    */
   google: string;
 
   /**
-   * A repository in the AWS registry to copy to as well.
+   * A repository in the AWS registry. Kept, but nothing is copied there.
    *
    * @generated from field: string amazon = 5;
    */
   amazon: string;
 
   /**
-   * A repository in the Azure registry to copy to as well.
+   * A repository in the Azure registry. Kept, but nothing is copied there.
    *
    * @generated from field: string azure = 6;
    */

@@ -160,6 +160,19 @@ export async function readReferrers(reader: Reader, repo: number, digests: reado
   return found
 }
 
+/** Manifests that are about others, by their times, after the given one. */
+export async function referrersSince(
+  reader: Reader,
+  repo: number,
+  after: { time: string; digest: string },
+  most: number,
+): Promise<{ digest: string; subject: string; createTime: string }[]> {
+  return reader.all(sql`
+    SELECT digest, subject, create_time AS "createTime" FROM manifests
+     WHERE repo_id = ${repo} AND subject <> '' AND (create_time, digest) > (${after.time}, ${after.digest})
+     ORDER BY create_time, digest LIMIT ${most}`)
+}
+
 /** Numbers of repos at or below a place, in the order of their uids, after the one of this uid. */
 export async function reposAt(reader: Reader, place: string, after: string, most: number) {
   return reader.all<{ id: number; uid: string }>(sql`

@@ -1,6 +1,7 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import { descriptionPattern, type Fields } from '#lib/fields.ts'
 import { componentPattern, maxPathLength, tagPattern } from '#lib/oci-names.ts'
+import type { SyncConfig } from '../syncs/syncs.model.ts'
 
 /** A repo holds the images of one name and belongs to one group; its uid starts with the group's. */
 export type Repo = {
@@ -14,6 +15,8 @@ export type Repo = {
   aliases: string[]
   /** Tags that are still maintained. */
   activeTags: string[]
+  /** Where its images are copied from. */
+  syncConfig: SyncConfig | undefined
   createTime: string
   updateTime: string
 }
@@ -66,6 +69,7 @@ export const repoFields = {
     maxLength: 512,
   },
   activeTags: { column: 'active_tags', update: true, pattern: tagPattern },
+  syncConfig: { column: 'sync_config', update: true },
   createTime: { column: 'create_time', sort: true },
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<Repo>

@@ -5,7 +5,15 @@ import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { listNodes } from '#domains/iam/access/list-nodes.ts'
 import { addGroup, checkNewGroup, type NewGroup, requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/quotas/limits.service.ts'
-import { AppError, alreadyExists, type FieldViolation, found, invalid, permissionDenied } from '#lib/errors.ts'
+import {
+  AppError,
+  alreadyExists,
+  type FieldViolation,
+  failedPrecondition,
+  found,
+  invalid,
+  permissionDenied,
+} from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch, snakeCase } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
@@ -15,6 +23,8 @@ import { forgetBlobs } from '../blobs/blobs.service.ts'
 import { forgetContents } from '../images/image-contents.service.ts'
 import { insertDeletedRepo } from '../ledgers/ledgers.store.ts'
 import { forgetManifests } from '../manifests/manifests.service.ts'
+import { emptySync } from '../syncs/syncs.model.ts'
+import { requireSyncTerms, saveSync, settleSync } from '../syncs/syncs.service.ts'
 import { removeAllTags } from '../tags/tag-moves.service.ts'
 import { pathIn } from './paths.service.ts'
 import { problemOfReadme } from './readme.ts'
@@ -29,8 +39,12 @@ import {
   repoType,
 } from './repos.model.ts'
 import * as store from './repos.store.ts'
+import { withSource } from './synced-repos.service.ts'
 
-export type NewRepo = Omit<Repo, 'uid' | 'createTime' | 'updateTime'> & { readme?: string }
+export type NewRepo = Omit<Repo, 'uid' | 'createTime' | 'updateTime' | 'syncConfig'> & {
+  readme?: string
+  syncConfig?: Repo['syncConfig']
+}
 /** With its readme, where a version of the API shows the two together. */
 export type FullRepo = Repo & { readme: string }
 
@@ -47,6 +61,7 @@ export async function listRepos(call: Call, query: ListQuery<store.RepoFilter>):
 
 export async function createRepo(work: Work, parent: string, input: NewRepo): Promise<FullRepo> {
   checkNewRepo(work, parent, input)
+  await requireSyncTerms(work, parent, input.syncConfig)
   const repo = await work.app.db.tx((tx) => addRepo(tx, work, parent, input))
   work.log.info('repo created', { uid: repo.uid })
   return repo
@@ -88,10 +103,11 @@ function bareRepo(name: string): NewRepo {
 }
 
 function checkNewRepo(work: Work, parent: string, { readme = '', ...input }: NewRepo): void {
-  const repo: Repo = { ...input, uid: '', createTime: '', updateTime: '' }
+  const repo: Repo = { syncConfig: undefined, ...input, uid: '', createTime: '', updateTime: '' }
   checkAdmin(work, parent, repo)
   checkRepo(repo)
   checkReadme(work, parent, readme, 'readme')
+  if (repo.syncConfig) refuseReadme(readme, 'readme')
 }
 
 /** Adds a repo that was checked. `known` are the limits of the organisation, where they were just read. */
@@ -102,15 +118,18 @@ async function addRepo(
   { readme = '', ...input }: NewRepo,
   known?: QuotaLimits,
 ): Promise<FullRepo> {
-  const created: Repo = { ...input, uid: newUid(parent), createTime: work.cause.now, updateTime: work.cause.now }
+  const times = { createTime: work.cause.now, updateTime: work.cause.now }
+  const asked: Repo = { syncConfig: undefined, ...input, uid: newUid(parent), ...times }
   await requireGroup(tx, parent)
   const limits = known ?? (await limitsOf(tx, work, rootOf(parent)))
   if (limits.repositories < Number.POSITIVE_INFINITY) {
     requireRoom(limits, 'repositories', await store.countRepos(tx, rootOf(parent)))
   }
+  const { repo: created, settled } = await settle(tx, work, asked)
   if (!(await store.insertRepo(tx, created))) {
     throw alreadyExists(repoType, input.name, 'a repo of the group has this name')
   }
+  if (settled) await saveSync(tx, created.uid, settled, work.cause.now)
   if (readme !== '') await store.setReadme(tx, created.uid, readme, created.createTime)
   const full: FullRepo = { ...created, readme }
   await emit(tx, work, 'registry.repo.created', { subject: created.uid, group: parent, resource: aRepo(full) })
@@ -119,10 +138,12 @@ async function addRepo(
 
 /** Changes the fields named in `patch` and leaves the others. A repo keeps its name, since clients pull by it. */
 export async function updateRepo(call: Call, uid: string, patch: Patch<Repo>): Promise<Repo> {
+  await requireSyncTerms(call, uid, namesSync(patch) ? patch.value.syncConfig : undefined)
   const repo = await call.app.db.tx(async (tx) => {
     const before = found(await store.findRepo(tx, uid), repoType, uid)
-    const after = { ...applyPatch<Repo>(repoFields, before, patch), updateTime: call.now }
-    checkAdmin(call, uid, after, before)
+    const patched = { ...applyPatch<Repo>(repoFields, before, patch), updateTime: call.now }
+    checkAdmin(call, uid, patched, before)
+    const after = await settleAndSave(tx, call, before, patched, namesSync(patch))
     checkRepo(after)
     await store.patchRepo(tx, before, after)
     await emit(tx, call, 'registry.repo.updated', { subject: uid, group: parentOf(uid), resource: aRepo(after) })
@@ -138,17 +159,21 @@ export async function updateRepo(call: Call, uid: string, patch: Patch<Repo>): P
  */
 export async function replaceRepo(work: Work, uid: string, input: Required<NewRepo>): Promise<FullRepo> {
   const isAdmin = work.caller.rights.holds(uid, [admin])
-  const kept = isAdmin ? [] : adminFields.filter((name) => isUnset(input[name]))
+  await requireSyncTerms(work, uid, input.syncConfig)
+  const kept = isAdmin && !input.syncConfig ? [] : adminFields.filter((name) => isUnset(input[name]))
   const paths = Object.keys(repoFields).filter((name) => !kept.some((one) => one === name))
   const repo = await work.app.db.tx(async (tx) => {
     const before = found(await store.findRepo(tx, uid), repoType, uid)
     const patch = { paths: paths.map(snakeCase), value: input }
-    const after = { ...applyPatch<Repo>(repoFields, before, patch), updateTime: work.cause.now }
-    checkAdmin(work, uid, after, before)
+    const patched = { ...applyPatch<Repo>(repoFields, before, patch), updateTime: work.cause.now }
+    checkAdmin(work, uid, patched, before)
+    const after = await settleAndSave(tx, work, before, patched, true)
     checkRepo(after)
     const earlier = await store.readmeOf(tx, uid)
-    const readme = input.readme === '' && !isAdmin ? earlier : input.readme
+    const keeps = input.readme === '' && (!isAdmin || after.syncConfig !== undefined)
+    const readme = keeps ? earlier : input.readme
     if (readme !== earlier) {
+      if (after.syncConfig) refuseReadme(readme, 'readme')
       checkReadme(work, uid, readme, 'readme')
       await store.setReadme(tx, uid, readme, work.cause.now)
     }
@@ -217,6 +242,7 @@ export async function updateRepoReadme(call: Call, uid: string, patch: Patch<Rep
 
   const readme = await call.app.db.tx(async (tx) => {
     const before = found(await store.findRepo(tx, uid), repoType, uid)
+    if (changes && before.syncConfig) refuseReadme(content || ' ', 'content')
     if (changes) await store.setReadme(tx, uid, content, call.now)
     await store.patchRepo(tx, before, { ...before, updateTime: call.now })
     const after: RepoReadme = { uid, content: changes ? content : await store.readmeOf(tx, uid) }
@@ -225,6 +251,38 @@ export async function updateRepoReadme(call: Call, uid: string, patch: Patch<Rep
   })
   call.log.info('repo readme updated', { uid })
   return readme
+}
+
+const namesSync = ({ paths }: Patch<Repo>): boolean => paths.some((path) => path.split('.')[0] === 'sync_config')
+
+/** The repo as it is stored: what it is copied from checked, and with what its source has. */
+async function settle(tx: Tx, work: Work, asked: Repo, before?: Repo) {
+  const { syncConfig, uid } = asked
+  if (!syncConfig) return { repo: asked, settled: undefined }
+  const settled = await settleSync(tx, work, {
+    repo: uid,
+    before: before?.syncConfig,
+    asked: { ...emptySync, ...syncConfig },
+  })
+  const repo = withSource(asked, before, await store.findRepo(tx, settled.config.source))
+  return { repo: { ...repo, syncConfig: settled.config }, settled }
+}
+
+async function settleAndSave(tx: Tx, work: Work, before: Repo, asked: Repo, isNamed: boolean): Promise<Repo> {
+  if (!isNamed) {
+    if (before.syncConfig) withSource(asked, before, undefined)
+    return asked
+  }
+  const { repo, settled } = await settle(tx, work, asked, before)
+  await saveSync(tx, asked.uid, settled, work.cause.now)
+  return repo
+}
+
+/** A repo that is copied has the readme of its source. */
+function refuseReadme(readme: string, field: string): void {
+  if (readme === '') return
+  const description = 'the repo is copied from another one and has the readme of that'
+  throw failedPrecondition({ type: 'REPO_SYNCED', subject: field, description })
 }
 
 function checkRepo(repo: Repo): void {

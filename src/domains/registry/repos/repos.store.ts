@@ -2,14 +2,20 @@ import { addToLists, countAt, type Keys, type Listing, moveInLists, nodeList, re
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import { openLedger } from '../ledgers/ledgers.store.ts'
+import type { StoredSync, SyncConfig } from '../syncs/syncs.model.ts'
 import type { Repo } from './repos.model.ts'
 
 /** What the catalogue says of a repo; most say nothing, which is stored as an empty text. */
 type Catalogue = Pick<Repo, 'catalogTier' | 'bundles' | 'aliases' | 'activeTags'>
-type Row = Omit<Repo, keyof Catalogue> & { catalogue: string }
+type Row = Omit<Repo, keyof Catalogue | 'syncConfig'> & { catalogue: string; syncConfig: string; settings: number }
 
+// Of the organisation, as bits.
+const settings = sql`
+  CASE WHEN t.sync_config = '' THEN 0 ELSE coalesce(
+    (SELECT s.unique_tags + 2 * s.eol_grace_period FROM registry_settings s WHERE s.org_uid = substr(t.uid, 1, 40)), 0) END`
 const columns = sql`
-  t.uid, t.name, t.description, t.catalogue, t.create_time AS "createTime", t.update_time AS "updateTime"`
+  t.uid, t.name, t.description, t.catalogue, t.sync_config AS "syncConfig", ${settings} AS settings,
+  t.create_time AS "createTime", t.update_time AS "updateTime"`
 const kind = 'repos'
 const listing: Listing = { kind, table: 'repos', columns }
 
@@ -23,9 +29,21 @@ function fromRow(row: Row): Repo {
     bundles: catalogue?.bundles ?? [],
     aliases: catalogue?.aliases ?? [],
     activeTags: catalogue?.activeTags ?? [],
+    syncConfig: row.syncConfig === '' ? undefined : syncOf(row),
     createTime: row.createTime,
     updateTime: row.updateTime,
   }
+}
+
+function syncOf({ syncConfig, settings }: Row): SyncConfig {
+  const stored = JSON.parse(syncConfig) as StoredSync
+  return { ...stored, uniqueTags: (settings & 1) !== 0, gracePeriod: (settings & 2) !== 0 }
+}
+
+function syncText({ syncConfig }: Repo): string {
+  if (!syncConfig) return ''
+  const { uniqueTags, gracePeriod, ...stored } = syncConfig
+  return JSON.stringify(stored satisfies StoredSync)
 }
 
 function catalogueText({ catalogTier, bundles, aliases, activeTags }: Repo): string {
@@ -72,8 +90,9 @@ export async function insertRepo(tx: Tx, repo: Repo): Promise<boolean> {
   const group = parentOf(repo.uid)
   const ledger = await openLedger(tx, id, group, repo.name)
   const inserted = await tx.run(sql`
-    INSERT INTO repos (id, uid, parent_uid, name, ledger_id, description, catalogue, create_time, update_time)
+    INSERT INTO repos (id, uid, parent_uid, name, ledger_id, description, catalogue, sync_config, create_time, update_time)
     VALUES (${id}, ${repo.uid}, ${group}, ${repo.name}, ${ledger}, ${repo.description}, ${catalogueText(repo)},
+            ${syncText(repo)},
             ${repo.createTime}, ${repo.updateTime})
         ON CONFLICT (parent_uid, name) DO NOTHING`)
   if (inserted === 0) return false
@@ -84,7 +103,8 @@ export async function insertRepo(tx: Tx, repo: Repo): Promise<boolean> {
 export async function patchRepo(tx: Tx, before: Repo, after: Repo): Promise<void> {
   await tx.run(sql`
     UPDATE repos
-       SET description = ${after.description}, catalogue = ${catalogueText(after)}, update_time = ${after.updateTime}
+       SET description = ${after.description}, catalogue = ${catalogueText(after)},
+           sync_config = ${syncText(after)}, update_time = ${after.updateTime}
      WHERE uid = ${before.uid}`)
   await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
 }

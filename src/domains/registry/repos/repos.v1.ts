@@ -3,12 +3,18 @@
 import { create } from '@bufbuild/protobuf'
 import type { Handlers } from '#app.ts'
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
-import { CatalogTier, DeleteRepoRequestSchema, type Repo as RepoMessage } from '#gen/pinfold/registry/v1/repos_pb.ts'
+import {
+  CatalogTier,
+  DeleteRepoRequestSchema,
+  type Repo as RepoMessage,
+  type SyncConfig as SyncMessage,
+} from '#gen/pinfold/registry/v1/repos_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
-import { timestamp } from '#lib/timestamp.ts'
+import { timestamp, toIso } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
+import type { SyncConfig } from '../syncs/syncs.model.ts'
 import { aRepo, type Repo } from './repos.model.ts'
 import * as service from './repos.service.ts'
 
@@ -41,11 +47,6 @@ export const reposV1: Handlers<typeof Registry> = {
     return { $typeName: 'pinfold.platform.registry.RepoList', items: shown.map(toMessage) }
   },
 
-  // No repo copies from another yet.
-  async getRepoCountBySource() {
-    return { $typeName: 'pinfold.platform.registry.RepoCount', count: 0n }
-  },
-
   async deleteRepo(call, { id }) {
     await service.deleteRepo(call, id)
     return empty
@@ -66,14 +67,26 @@ function fromMessage(repo: RepoMessage | undefined) {
   if (!repo) throw invalid({ field: 'repo', description: 'is required' })
   const catalogTier = tiers.indexOf(repo.catalogTier)
   if (catalogTier < 0) throw invalid({ field: 'catalog_tier', description: 'is not a known value of CatalogTier' })
-  if (repo.syncConfig) {
-    throw invalid({ field: 'sync_config', description: 'copying from another repo is not supported yet' })
-  }
   if (repo.customOverlay) {
     throw invalid({ field: 'custom_overlay', description: 'custom assembly is not enabled for this repo' })
   }
   const { name, description, bundles, aliases, activeTags, readme } = repo
-  return { name, description, catalogTier, bundles, aliases, activeTags, readme }
+  const syncConfig = repo.syncConfig && syncFromMessage(repo.syncConfig)
+  return { name, description, catalogTier, bundles, aliases, activeTags, readme, syncConfig }
+}
+
+function syncFromMessage({ source, google, amazon, azure, expiration, syncApks }: SyncMessage): SyncConfig {
+  const expirationTime = expiration && toIso(expiration)
+  return { source, expirationTime, google, amazon, azure, syncApks, uniqueTags: false, gracePeriod: false }
+}
+
+function syncToMessage({ expirationTime, syncApks, ...sync }: SyncConfig): SyncMessage {
+  return {
+    $typeName: 'pinfold.platform.registry.SyncConfig',
+    ...sync,
+    syncApks: syncApks === true,
+    expiration: timestamp(expirationTime!),
+  }
 }
 
 function toMessage(repo: Repo & { readme?: string }): RepoMessage {
@@ -87,6 +100,7 @@ function toMessage(repo: Repo & { readme?: string }): RepoMessage {
     aliases: repo.aliases,
     activeTags: repo.activeTags,
     readme: repo.readme ?? '',
+    ...(repo.syncConfig ? { syncConfig: syncToMessage(repo.syncConfig) } : {}),
     createTime: timestamp(repo.createTime),
   }
 }

@@ -4,12 +4,14 @@ import {
   type RepoReadme as ReadmeMessage,
   type Repo as RepoMessage,
   ReposService,
+  type SyncConfig as SyncMessage,
 } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
+import type { SyncConfig } from '../syncs/syncs.model.ts'
 import { refuseOverlay } from './overlays.ts'
 import { aReadme, aRepo, type Repo, type RepoReadme, repoFields } from './repos.model.ts'
 import * as service from './repos.service.ts'
@@ -65,15 +67,24 @@ export const repoEvents: readonly EventBody[] = [
 function fromMessage(repo: RepoMessage | undefined, paths?: readonly string[]) {
   if (!repo) throw invalid({ field: 'repo', description: 'is required' })
   const counts = (name: string) => paths?.some((path) => path.split('.')[0] === name) ?? true
-  if (repo.syncConfig && counts('sync_config')) {
-    throw invalid({ field: 'sync_config', description: 'copying from another repo is not supported yet' })
-  }
   if (repo.customOverlay && counts('custom_overlay')) refuseOverlay(repo.customOverlay)
   if (counts('catalog_tier') && !Object.values<number>(CatalogTier).includes(repo.catalogTier)) {
     throw invalid({ field: 'catalog_tier', description: 'is not a known value of CatalogTier' })
   }
   const { name, description, catalogTier, bundles, aliases, activeTags } = repo
-  return { name, description, catalogTier, bundles, aliases, activeTags }
+  const syncConfig = repo.syncConfig && syncFromMessage(repo.syncConfig)
+  return { name, description, catalogTier, bundles, aliases, activeTags, syncConfig }
+}
+
+/** Whoever names it has it copied for as long as usual from now on. */
+function syncFromMessage({ source, google, amazon, azure }: SyncMessage): SyncConfig {
+  const others = { syncApks: undefined, uniqueTags: false, gracePeriod: false }
+  return { source, google, amazon, azure, expirationTime: '', ...others }
+}
+
+function syncToMessage({ expirationTime, syncApks, ...sync }: SyncConfig): SyncMessage {
+  const $typeName = 'pinfold.platform.registry.v2.SyncConfig'
+  return { $typeName, ...sync, expirationTime: timestamp(expirationTime!) }
 }
 
 function toMessage(repo: Repo): RepoMessage {
@@ -86,6 +97,7 @@ function toMessage(repo: Repo): RepoMessage {
     bundles: repo.bundles,
     aliases: repo.aliases,
     activeTags: repo.activeTags,
+    ...(repo.syncConfig ? { syncConfig: syncToMessage(repo.syncConfig) } : {}),
     createTime: timestamp(repo.createTime),
     updateTime: timestamp(repo.updateTime),
   }

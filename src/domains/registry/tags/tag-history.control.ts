@@ -51,6 +51,7 @@ const sources = {
   oci: TagHistoryRecord_Source.OCI,
   api: TagHistoryRecord_Source.API,
   import: TagHistoryRecord_Source.IMPORT,
+  sync: TagHistoryRecord_Source.SYNC,
 }
 
 function toMessage(record: service.EndedRecord): TagHistoryRecord {

@@ -50,6 +50,14 @@ export async function findTagNamed(reader: Reader, repo: number, name: string): 
   return row && fromRow(row)
 }
 
+/** Those that are there, in no particular order. */
+export async function tagsNamed(reader: Reader, repo: number, names: readonly string[]): Promise<Tag[]> {
+  if (names.length === 0) return []
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM tags t WHERE t.repo_id = ${repo} AND t.name IN (${list(names)})`)
+  return rows.map(fromRow)
+}
+
 /** What a pull needs of a tag; nothing of one that points to nothing. */
 export async function digestOf(reader: Reader, repo: number, name: string) {
   return reader.get<{ digest: string; since: string }>(sql`

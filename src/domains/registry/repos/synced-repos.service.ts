@@ -1,0 +1,54 @@
+// What a repo has of the one that it is copied from: everything that the catalogue says, and the readme.
+import type { Work } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
+import { snakeCase } from '#lib/fields.ts'
+import { parentOf } from '#lib/uid.ts'
+import { adminFields, aRepo, type Repo } from './repos.model.ts'
+import * as store from './repos.store.ts'
+
+type Catalogue = Pick<Repo, (typeof adminFields)[number]>
+const textOf = (repo: Catalogue): string => JSON.stringify(adminFields.map((name) => repo[name]))
+
+/** The repo with what its source has. Throws INVALID_ARGUMENT where it was asked for something else. */
+export function withSource<T extends Catalogue & { description: string }>(
+  asked: T,
+  before: Catalogue | undefined,
+  source: Repo | undefined,
+): T {
+  const empty: Catalogue = { catalogTier: 0, bundles: [], aliases: [], activeTags: [] }
+  const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
+  const problems = adminFields.flatMap((name): FieldViolation[] => {
+    if (same(asked[name], (before ?? empty)[name]) || same(asked[name], source?.[name])) return []
+    return [{ field: snakeCase(name), description: 'is that of the source and cannot be changed' }]
+  })
+  refuseIfAny(problems)
+  if (!source) return asked
+  const { catalogTier, bundles, aliases, activeTags } = source
+  return { ...asked, catalogTier, bundles, aliases, activeTags, description: asked.description || source.description }
+}
+
+/** Takes over what the source says by now. Answers with whether copies get unique tags as well. */
+export async function followSource(
+  work: Work,
+  lease: Lease,
+  { repo: uid, source }: { repo: string; source: string },
+): Promise<boolean> {
+  const { db } = work.app
+  const [repo, from] = [await store.findRepo(db, uid), await store.findRepo(db, source)]
+  if (!repo || !from) return false
+  const uniqueTags = repo.syncConfig?.uniqueTags ?? false
+  const readme = await store.readmeOf(db, source)
+  if (textOf(repo) === textOf(from) && readme === (await store.readmeOf(db, uid))) return uniqueTags
+  await lease.tx(async (tx) => {
+    const before = await store.findRepo(tx, uid)
+    if (before?.syncConfig?.source !== source) return
+    const { catalogTier, bundles, aliases, activeTags } = from
+    const after: Repo = { ...before, catalogTier, bundles, aliases, activeTags, updateTime: work.cause.now }
+    await store.setReadme(tx, uid, readme, work.cause.now)
+    await store.patchRepo(tx, before, after)
+    await emit(tx, work, 'registry.repo.updated', { subject: uid, group: parentOf(uid), resource: aRepo(after) })
+  })
+  return uniqueTags
+}

@@ -1,0 +1,156 @@
+// Copies what a repo has to another one of the server: links to the same blobs, and the manifests with them.
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Work } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { rootOf } from '#lib/uid.ts'
+import { findRepoBlobs, linkBlob, repoExists } from '../blobs/blobs.store.ts'
+import { requireBytes } from '../blobs/usage.service.ts'
+import { queueContents } from '../images/image-contents.service.ts'
+import { readManifest } from '../manifests/manifest-document.ts'
+import { type Manifest, type ManifestDocument, maxIndexesWith } from '../manifests/manifests.model.ts'
+import * as manifests from '../manifests/manifests.store.ts'
+import type { RepoRow } from '../repos/repos.store.ts'
+import { assignTag } from '../tags/tag-moves.service.ts'
+import { aTag, everyShape, shapeOf, type Tag } from '../tags/tags.model.ts'
+import * as tags from '../tags/tags.store.ts'
+import type { SyncCursor } from './syncs.model.ts'
+
+/** One copying: from where, to where, in whose name. */
+export type Copying = { work: Work; lease: Lease; from: RepoRow; to: RepoRow; uniqueTags: boolean }
+export type Copied = { tags: number; manifests: number }
+
+const atOnce = 100
+
+/** Copies the next tags that have changed. `done` once there are no more of them. */
+export async function copyTags(
+  copying: Copying,
+  after: SyncCursor['tags'],
+): Promise<{ after: SyncCursor['tags']; done: boolean; copied: Copied }> {
+  const { work, from, to } = copying
+  const order = { field: 'updateTime', column: 'update_time', desc: false }
+  const page = { order, after, size: atOnce, skip: 0, binding: '' }
+  const filter = { name: '', digest: '', updatedSince: '', asked: everyShape }
+  const found = await tags.listTags(work.app.db, [{ below: from.uid }], page, filter)
+  const some = found.slice(0, atOnce)
+  const names = some.map(({ name }) => name)
+  const there = new Map((await tags.tagsNamed(work.app.db, to.id, names)).map((tag) => [tag.name, tag]))
+  const copied: Copied = { tags: 0, manifests: 0 }
+  for (const tag of some) {
+    // Others get their turn, however much there is to copy.
+    await nextTurn()
+    if (tag.digest === '' || isSame(tag, there.get(tag.name))) continue
+    copied.manifests += await copyManifest(copying, tag.digest)
+    if (await copyTag(copying, tag)) copied.tags++
+  }
+  const last = some.at(-1)
+  return {
+    after: last ? { value: last.updateTime, uid: last.uid } : after,
+    done: found.length <= atOnce,
+    copied,
+  }
+}
+
+function isSame(one: Tag, other: Tag | undefined): boolean {
+  const textOf = ({ digest, deprecated, bundles }: Tag) => JSON.stringify([digest, deprecated, bundles])
+  return other !== undefined && textOf(one) === textOf(other)
+}
+
+/** Points the tag where that of the source points, unless the image did not come with it. */
+async function copyTag({ work, lease, from, to, uniqueTags }: Copying, tag: Tag): Promise<boolean> {
+  const { name, digest } = tag
+  const actor = `sync:${from.uid}`
+  const names = [name, ...(uniqueTags ? uniqueNames(tag) : [])]
+  const moved = await lease.tx(async (tx) => {
+    if (!(await repoExists(tx, to)) || !(await manifests.hasManifest(tx, to.id, digest))) return false
+    const also = { deprecated: tag.deprecated, bundles: tag.bundles }
+    for (const one of names) {
+      const mover = { now: work.cause.now, actor, source: 'sync' } as const
+      const { tag: assigned, changed } = await assignTag(tx, { ...mover, repo: to, name: one, digest }, also)
+      if (!changed) continue
+      const event = { subject: assigned.uid, group: rootOf(to.uid), resource: aTag(assigned) }
+      await emit(tx, work, 'registry.tag.created', event)
+    }
+    return true
+  })
+  return moved
+}
+
+const maxTagLength = 128
+
+/** The name with the time of the move, as `1.2-20260102030405`; names of a shape of their own get none. */
+function uniqueNames({ name, assignTime }: Tag): string[] {
+  const time = assignTime.replace(/\D/g, '').slice(0, 14)
+  const unique = `${name}-${time}`
+  return shapeOf(name) === 0 && time.length === 14 && unique.length <= maxTagLength ? [unique] : []
+}
+
+/** Copies the next manifests that are about others, such as signatures, where those others are. */
+export async function copyReferrers(
+  copying: Copying,
+  after: SyncCursor['referrers'],
+): Promise<{ after: SyncCursor['referrers']; done: boolean; copied: Copied }> {
+  const { work, from, to } = copying
+  const found = await manifests.referrersSince(work.app.db, from.id, after, atOnce)
+  const subjects = found.map(({ subject }) => subject)
+  const there = await manifests.storedManifests(work.app.db, to.id, subjects)
+  const copied: Copied = { tags: 0, manifests: 0 }
+  for (const { digest, subject } of found)
+    if (there.has(subject)) copied.manifests += await copyManifest(copying, digest)
+  const last = found.at(-1)
+  return {
+    after: last ? { time: last.createTime, digest: last.digest } : after,
+    done: found.length < atOnce,
+    copied,
+  }
+}
+
+/** With what it lists, each in a transaction of its own. Answers with how many were new. */
+async function copyManifest(copying: Copying, digest: string): Promise<number> {
+  const { work, lease, from, to } = copying
+  lease.check()
+  if (await manifests.hasManifest(work.app.db, to.id, digest)) return 0
+  const manifest = await manifests.findManifest(work.app.db, from.id, digest)
+  if (!manifest) return 0
+  const document = readManifest(manifest.content, manifest.mediaType)
+  let copied = 0
+  for (const child of document.manifests) copied += await copyManifest(copying, child)
+  const isNew = await insertCopy(copying, manifest, document)
+  if (isNew) work.app.images.pushed.notify()
+  return copied + Number(isNew)
+}
+
+async function insertCopy(
+  { work, lease, from, to }: Copying,
+  manifest: Manifest,
+  document: ManifestDocument,
+): Promise<boolean> {
+  const { digest } = manifest
+  const { now } = work.cause
+  return lease.tx(async (tx) => {
+    if (!(await repoExists(tx, to)) || (await manifests.hasManifest(tx, to.id, digest))) return false
+    let added = 0
+    // What the source does not have is missing in the copy too, where settings allow that at all.
+    for (const blob of await findRepoBlobs(tx, from.id, document.blobs)) {
+      added += await linkBlob(tx, to, blob.digest, now)
+    }
+    const isIndex = document.kind === 'index'
+    const listed = isIndex ? await manifests.storedManifests(tx, to.id, document.manifests) : new Map()
+    const levels = isIndex ? 1 + Math.max(0, ...[...listed.values()].map((one) => one.levels)) : 0
+    added += await manifests.insertManifest(tx, to, manifest, document, levels, now)
+    await requireBytes(tx, work, to, added)
+    if (levels > 0) {
+      const above = await manifests.indexesWith(tx, to.id, digest, maxIndexesWith)
+      await manifests.raiseLevels(
+        tx,
+        to.id,
+        above.map((index) => index.manifest),
+        levels + 1,
+      )
+    }
+    await manifests.insertLinks(tx, to.id, digest, 0, document.blobs)
+    await manifests.insertLinks(tx, to.id, digest, 1, document.manifests)
+    await queueContents(tx, to.id, digest, document, now)
+    return true
+  })
+}

@@ -1,0 +1,118 @@
+// Copies repos from others of the server. Each run goes on where the last one ended, a hundred tags at a time, and looks
+// first whether whoever has set it may still pull the one and push to the other.
+import type { App, Work } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import { noRights } from '#domains/iam/access/rights.ts'
+import type { Duty } from '#duty.ts'
+import { ownCause } from '#lib/cause.ts'
+import { AppError } from '#lib/errors.ts'
+import { findRepoRow } from '../repos/repos.store.ts'
+import { followSource } from '../repos/synced-repos.service.ts'
+import { type Copying, copyReferrers, copyTags } from './copies.service.ts'
+import { type Sync, type SyncCursor, type SyncState, syncStates } from './syncs.model.ts'
+import { mayStillCopy } from './syncs.service.ts'
+import * as store from './syncs.store.ts'
+
+const everyMs = 5_000
+/** How soon a repo is looked at again of which all is copied, or which failed. */
+const againMs = 60_000
+/** A change may be committed so long after the time that it bears. */
+const overlapMs = 5 * 60_000
+/** So often all is compared, whatever has changed. */
+const fullMs = 24 * 3_600_000
+const dueAtOnce = 50
+
+export const copyRepos: Duty = {
+  name: 'registry.sync',
+  everyMs,
+  runsOn: 'one node',
+  async run(app, lease) {
+    const sum = { tags: 0, manifests: 0, failed: 0 }
+    while (lease.holds()) {
+      const now = lease.databaseTime(app.clock()).toISOString()
+      const due = await store.dueSyncs(app.db, now, dueAtOnce)
+      if (due.length === 0) break
+      for (const sync of due) {
+        lease.check()
+        const { tags, manifests, failed } = await runSync(app, lease, sync)
+        sum.tags += tags
+        sum.manifests += manifests
+        sum.failed += Number(failed)
+      }
+    }
+    return sum
+  },
+}
+
+type Outcome = { tags: number; manifests: number; failed: boolean }
+const nothing: Outcome = { tags: 0, manifests: 0, failed: false }
+
+async function runSync(app: App, lease: Lease, sync: Sync): Promise<Outcome> {
+  const now = lease.databaseTime(app.clock())
+  const note = (state: SyncState, waitMs: number | undefined, cursor: SyncCursor = sync.cursor) => {
+    const due = waitMs === undefined ? '' : new Date(now.getTime() + waitMs).toISOString()
+    const progress = { state, now: now.toISOString(), due, cursor }
+    return lease.tx((tx) => store.noteProgress(tx, sync, progress), { isolation: 'rowLocks', durability: 'later' })
+  }
+  const fail = async (reason: string, cursor?: SyncCursor): Promise<Outcome> => {
+    if (sync.state !== syncStates.failed) app.log.warn('repo is not copied', { repo: sync.repo, reason })
+    await note(syncStates.failed, againMs, cursor)
+    return { ...nothing, failed: true }
+  }
+  if (sync.expirationTime <= now.toISOString()) {
+    await note(syncStates.unknown, undefined)
+    return nothing
+  }
+  const from = await findRepoRow(app.db, { uid: sync.source })
+  const to = await findRepoRow(app.db, { uid: sync.repo })
+  if (!to) return nothing
+  if (!from) return fail('the source is gone')
+  if (!(await mayStillCopy(app, sync)))
+    return fail('whoever has set it may not pull the source and push to it any more')
+  const work = workOf(app, sync)
+  try {
+    const uniqueTags = await followSource(work, lease, sync)
+    return await copySome({ work, lease, from, to, uniqueTags }, sync, note)
+  } catch (error) {
+    if (!lease.holds()) throw error
+    if (!(error instanceof AppError)) app.log.error('repo could not be copied', { repo: sync.repo, error })
+    return fail(error instanceof AppError ? error.message : 'it could not be copied')
+  }
+}
+
+type Note = (state: SyncState, waitMs: number | undefined, cursor: SyncCursor) => Promise<void>
+
+async function copySome(copying: Copying, sync: Sync, note: Note): Promise<Outcome> {
+  const { now } = copying.work.cause
+  const cursor = sync.state === syncStates.inProgress ? sync.cursor : begin(sync.cursor, now)
+  if (sync.state !== syncStates.inProgress && sync.state !== syncStates.unknown) {
+    await note(syncStates.inProgress, 0, cursor)
+  }
+  const tags = await copyTags(copying, cursor.tags)
+  const next = { ...cursor, tags: tags.after }
+  if (!tags.done) {
+    await note(syncStates.inProgress, 0, next)
+    return { ...tags.copied, failed: false }
+  }
+  const { after, done, copied } = await copyReferrers(copying, cursor.referrers)
+  await note(done ? syncStates.unknown : syncStates.inProgress, done ? againMs : 0, { ...next, referrers: after })
+  return { tags: tags.copied.tags, manifests: tags.copied.manifests + copied.manifests, failed: false }
+}
+
+/** Where to begin: a little before the end of the last time, or once a day at the start. */
+function begin({ tags, referrers, fullTime }: SyncCursor, now: string): SyncCursor {
+  if (fullTime === '' || Date.parse(now) - Date.parse(fullTime) > fullMs) {
+    return { tags: undefined, referrers: { time: '', digest: '' }, fullTime: now }
+  }
+  const earlier = new Date(Date.parse(now) - overlapMs).toISOString()
+  return {
+    fullTime,
+    tags: tags && tags.value > earlier ? { value: earlier, uid: '' } : tags,
+    referrers: referrers.time > earlier ? { time: earlier, digest: '' } : referrers,
+  }
+}
+
+/** In the name of whoever has set it, whose rights have been looked at. */
+function workOf(app: App, { setter, operator }: Sync): Work {
+  return { app, caller: { uid: setter, operator, rights: noRights }, cause: ownCause(app.clock, setter), log: app.log }
+}

@@ -1,0 +1,67 @@
+/** Where a repo is copied from, and where it is meant to go as well. */
+export type SyncConfig = {
+  /** The uid of a repo of this server; it may be gone. */
+  source: string
+  /** Of one that is asked for: undefined for as it was, empty for as long as usual from now on. */
+  expirationTime: string | undefined
+  // Repositories in registries of clouds. They are kept for clients, and nothing is copied there.
+  google: string
+  amazon: string
+  azure: string
+  /** Of one that is asked for: undefined for as it was. */
+  syncApks: boolean | undefined
+  // These two are settings of the organisation.
+  uniqueTags: boolean
+  gracePeriod: boolean
+}
+
+/** What a member is when a mask names another one and there is no configuration yet. */
+export const emptySync: SyncConfig = {
+  source: '',
+  expirationTime: '',
+  google: '',
+  amazon: '',
+  azure: '',
+  syncApks: undefined,
+  uniqueTags: false,
+  gracePeriod: false,
+}
+
+/** What is kept with the repo. */
+export type StoredSync = Omit<SyncConfig, 'uniqueTags' | 'gracePeriod'>
+
+// The numbers are stored, and are those of the contract.
+export const syncStates = { unknown: 0, queued: 1, inProgress: 2, failed: 3 } as const
+export type SyncState = (typeof syncStates)[keyof typeof syncStates]
+
+/** How the copying of a repo goes, and since when. */
+export type SyncStatus = { repo: string; state: SyncState; since: string }
+
+/** How far the copying has got: the last tag and the last referrer that it has seen, and when it last began at the start. */
+export type SyncCursor = {
+  tags: { value: string; uid: string } | undefined
+  referrers: { time: string; digest: string }
+  fullTime: string
+}
+
+/** The copying of one repo. */
+export type Sync = {
+  repo: string
+  source: string
+  /** In whose name, and whether that is the operator. */
+  setter: string
+  operator: boolean
+  expirationTime: string
+  state: SyncState
+  cursor: SyncCursor
+}
+
+/** How long a repo is copied when nobody says otherwise. */
+export const usualTermMs = 14 * 24 * 3_600_000
+
+/** How many repos may be copied from one another in a row. */
+export const maxChain = 10
+
+/** The longest name of a repository in the registry of a cloud. */
+export const maxDestination = 512
+export const destinations = ['google', 'amazon', 'azure'] as const

@@ -1,0 +1,83 @@
+import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { type Sync, type SyncCursor, type SyncState, type SyncStatus, syncStates } from './syncs.model.ts'
+
+type Row = Omit<Sync, 'operator' | 'cursor'> & { operator: number; cursor: string }
+
+const columns = sql`
+  repo_uid AS repo, source, setter, operator, expiration_time AS "expirationTime", status AS state, cursor`
+
+const start: SyncCursor = { tags: undefined, referrers: { time: '', digest: '' }, fullTime: '' }
+
+function fromRow(row: Row): Sync {
+  return { ...row, operator: row.operator === 1, cursor: JSON.parse(row.cursor) as SyncCursor }
+}
+
+/** `setter` is absent where it stays the one that it was. */
+export type Renewal = { source: string; expirationTime: string; setter?: { uid: string; operator: boolean } }
+
+/** Copies from the start again when the source or the setter is another one. */
+export async function saveSync(tx: Tx, repo: string, renewal: Renewal, now: string): Promise<void> {
+  const { source, expirationTime, setter } = renewal
+  if (!setter) {
+    await tx.run(sql`
+      UPDATE repo_syncs SET source = ${source}, expiration_time = ${expirationTime} WHERE repo_uid = ${repo}`)
+    return
+  }
+  await tx.run(sql`
+    INSERT INTO repo_syncs
+           (repo_uid, source, setter, operator, expiration_time, status, status_time, due_time, cursor)
+    VALUES (${repo}, ${source}, ${setter.uid}, ${Number(setter.operator)}, ${expirationTime}, ${syncStates.queued}, ${now},
+            ${now}, ${JSON.stringify(start)})
+        ON CONFLICT (repo_uid) DO UPDATE SET source = excluded.source, setter = excluded.setter,
+           operator = excluded.operator, expiration_time = excluded.expiration_time, status = excluded.status,
+           status_time = excluded.status_time, due_time = excluded.due_time, cursor = excluded.cursor`)
+}
+
+export async function deleteSync(tx: Tx, repo: string): Promise<void> {
+  await tx.run(sql`DELETE FROM repo_syncs WHERE repo_uid = ${repo}`)
+}
+
+/** The uid of the repo that this one is copied from. */
+export async function sourceOf(reader: Reader, repo: string): Promise<string | undefined> {
+  const row = await reader.get<{ source: string }>(sql`SELECT source FROM repo_syncs WHERE repo_uid = ${repo}`)
+  return row?.source
+}
+
+export async function countBySource(reader: Reader, source: string, now: string): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM repo_syncs WHERE source = ${source} AND expiration_time > ${now}`)
+  return row!.total
+}
+
+const statusColumns = sql`repo_uid AS repo, status AS state, status_time AS since`
+
+export async function findStatus(reader: Reader, repo: string): Promise<SyncStatus | undefined> {
+  return reader.get<SyncStatus>(sql`SELECT ${statusColumns} FROM repo_syncs WHERE repo_uid = ${repo}`)
+}
+
+/** In the order of the uids of the repos. */
+export async function statusesBelow(reader: Reader, place: string, most: number): Promise<SyncStatus[]> {
+  return reader.all<SyncStatus>(sql`
+    SELECT ${statusColumns} FROM repo_syncs
+     WHERE repo_uid > ${`${place}/`} AND repo_uid < ${`${place}0`} ORDER BY repo_uid LIMIT ${most}`)
+}
+
+/** Those that have waited longest. */
+export async function dueSyncs(reader: Reader, now: string, most: number): Promise<Sync[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM repo_syncs
+     WHERE due_time <> '' AND due_time <= ${now} ORDER BY due_time, repo_uid LIMIT ${most}`)
+  return rows.map(fromRow)
+}
+
+export type Progress = { state: SyncState; now: string; due: string; cursor: SyncCursor }
+
+/** Does nothing when somebody has changed from where, or in whose name, the repo is copied. */
+export async function noteProgress(tx: Tx, { repo, source, setter }: Sync, progress: Progress): Promise<void> {
+  const { state, now, due, cursor } = progress
+  await tx.run(sql`
+    UPDATE repo_syncs
+       SET status_time = CASE WHEN status = ${state} THEN status_time ELSE ${now} END,
+           status = ${state}, due_time = ${due}, cursor = ${JSON.stringify(cursor)}
+     WHERE repo_uid = ${repo} AND source = ${source} AND setter = ${setter}`)
+}
