@@ -86,6 +86,12 @@ export const edgeSettings = {
     default: '6000',
     doc: 'How many tokens of one outside issuer may be exchanged in a minute for the identities of one organisation.',
   }),
+  scimWrites: setting({
+    env: 'PINFOLD_SCIM_WRITES',
+    parse: whole(1, 10_000_000),
+    default: '3000',
+    doc: 'How many people identity providers may create, change and delete over SCIM in a minute, for one organisation and from one address.',
+  }),
   maxBodyBytes: setting({
     env: 'PINFOLD_MAX_BODY_BYTES',
     parse: whole(1024, 64 * 1024 * 1024),

@@ -134,6 +134,8 @@ function perMinuteOf(config: Config): Record<LimitKind, number> {
     identity: config.exchangesPerIdentity,
     request: config.requestsPerSource,
     refusal: config.refusalsPerSource,
+    scim: config.scimWrites,
+    scimSource: config.scimWrites,
   }
 }
 

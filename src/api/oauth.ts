@@ -1,9 +1,9 @@
 // POST /oauth/token: the one path of the issuer that is neither in the contract nor a document.
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
+import { isForm, maxFormBytes, readBody } from '#edge/read-body.ts'
 import { type OAuthAnswer, tokenExchange } from '#issuer/oauth-token.ts'
 import { retryAfterOf, toAppError } from './errors.ts'
-import { isForm, maxFormBytes, readBody } from './read-body.ts'
 
 const path = '/oauth/token'
 

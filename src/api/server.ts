@@ -6,6 +6,7 @@ import { Terms } from '#gen/pinfold/iam/v1/terms_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { unavailable } from '#lib/errors.ts'
 import { registryDoor } from '#oci/door.ts'
+import { scimDoor } from '#scim/door.ts'
 import { documentsDoor } from './documents.ts'
 import { openApi } from './door.ts'
 import { createGrpcServer } from './grpc.ts'
@@ -117,6 +118,7 @@ export async function bindServer(app: App): Promise<Server> {
     signInDoor(edge),
     mcpDoor(api, endpoints),
     pagesDoor(edge),
+    scimDoor(edge),
     restDoor(api, endpoints),
   ])
   const grpc = createGrpcServer(api, endpoints, receive)

@@ -22,6 +22,7 @@ export type Code = keyof typeof codes
 /** Every `ErrorInfo.reason` that says more than the name of its code; `docs/errors.md` is made from this table. */
 export const reasons = {
   EVENT_NOT_KEPT: { code: 'OUT_OF_RANGE', doc: 'the event to resume a stream from is no longer kept' },
+  ETAG_MISMATCH: { code: 'ABORTED', doc: 'the resource has changed since the etag of the request was read' },
   INVITE_EMAIL_MISMATCH: { code: 'PERMISSION_DENIED', doc: 'the invite is for another e-mail address' },
   INVITE_EXPIRED: { code: 'PERMISSION_DENIED', doc: 'the invite has expired' },
   INVITE_INVALID: {
@@ -69,8 +70,10 @@ export const violationTypes = {
   RESOURCE_IN_USE: 'something else still refers to the resource',
   RESOURCE_NOT_EMPTY: 'the group still has resources below it',
   REVIEW_STATE: 'the review of the event cannot move to this state',
+  SCIM_TOKEN_ISSUED: 'a SCIM token was issued before, and can only be regenerated',
   STILL_WAITING: 'the delivery still waits, so there is nothing to send again',
   TAG_HISTORY_CONFLICT: 'the history to import contradicts the one that is there',
+  TOO_FEW_OWNERS: 'the organisation needs more direct owners first',
   VERIFIED_NAME: 'a verified organisation cannot be renamed',
 } as const
 export type ViolationType = keyof typeof violationTypes

@@ -23,3 +23,9 @@ export function oneofOf<K extends string>(
 export function milliseconds({ seconds, nanos }: { seconds: bigint; nanos: number }): number {
   return Number(seconds) * 1000 + Math.floor(nanos / 1_000_000)
 }
+
+/** A google.protobuf.Duration of whole milliseconds. */
+export function duration(milliseconds: number) {
+  const nanos = (milliseconds % 1000) * 1_000_000
+  return { $typeName: 'google.protobuf.Duration' as const, seconds: BigInt(Math.trunc(milliseconds / 1000)), nanos }
+}

@@ -134,7 +134,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   edge: (one, to) => ['edge', 'issuer', 'lib'].includes(to) || one.to === 'src/domains/iam/access/rights.ts',
   api: (one, to) => {
     if (['api', 'edge', 'lib', 'gen', 'domain', 'issuer'].includes(to)) return true
-    if (one.to === 'src/oci/door.ts') return one.from === 'src/api/server.ts'
+    if (one.to === 'src/oci/door.ts' || one.to === 'src/scim/door.ts') return one.from === 'src/api/server.ts'
     return one.to === 'src/db/unavailable.ts' && one.from === 'src/api/errors.ts'
   },
   issuer: (one, to) => {
@@ -152,6 +152,11 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
       (to === 'service' || isRule(one)) &&
       !/\.(?:model|store|v\d)\.ts$/.test(one.to)
     )
+  },
+  scim: (one, to) => {
+    if (['scim', 'edge', 'lib'].includes(to)) return true
+    if (one.to === 'src/db/unavailable.ts') return one.from === 'src/scim/errors.ts'
+    return domainOf(one.to) === 'iam' && ['service', 'model'].includes(to)
   },
   clouds: (_, to) => ['clouds', 'lib'].includes(to),
   cli: (one, to) => {

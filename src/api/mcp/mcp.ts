@@ -2,13 +2,13 @@
 // between two requests, so there are no sessions and no streams.
 import { authenticate, onlyAsFarAs } from '#edge/caller.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
+import { readBody } from '#edge/read-body.ts'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
 import { toolsMetadataPath, toolsPath } from '#issuer/discovery.ts'
 import { AppError, codes } from '#lib/errors.ts'
 import { type Api, fail } from '../door.ts'
 import { errorJson } from '../errors.ts'
 import type { Endpoint } from '../methods.ts'
-import { readBody } from '../read-body.ts'
 import { callTool } from './call-tool.ts'
 import {
   agreedVersion,

@@ -2,6 +2,7 @@
 // whether an organisation signs its people in by itself.
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
+import { isForm, maxFormBytes, readBody } from '#edge/read-body.ts'
 import {
   findByIdpId,
   findSignInProvider,
@@ -13,7 +14,6 @@ import { logOutBackChannel, signOutQuietly } from '#issuer/people/sessions.ts'
 import { type Asked, callbackPath, finishSignIn, newSecret, SignInFailed, startSignIn } from '#issuer/people/sign-in.ts'
 import { AppError, invalid } from '#lib/errors.ts'
 import { retryAfterOf, toAppError } from '../errors.ts'
-import { isForm, maxFormBytes, readBody } from '../read-body.ts'
 import { cookie, noCookie, readCookie } from './cookies.ts'
 import { html } from './html.ts'
 import { answerTo, readOAuth } from './oauth-request.ts'

@@ -2,9 +2,9 @@
 import type { Work } from '#app.ts'
 import { nobody } from '#edge/caller.ts'
 import type { HttpArrival } from '#edge/doors.ts'
+import { isForm, maxFormBytes, readBody } from '#edge/read-body.ts'
 import type { Issuing } from '#issuer/exchange.ts'
 import { permissionDenied } from '#lib/errors.ts'
-import { isForm, maxFormBytes, readBody } from '../read-body.ts'
 
 /** A request that nobody has proven to send; what it leaves is written in the name of `actor`. */
 export function workOf({ edge: { app }, source, userAgent, requestId }: HttpArrival, actor = ''): Work {

@@ -27,6 +27,7 @@ import { migration as syncs } from './0027-syncs.ts'
 import { migration as advisoryAliases } from './0028-advisory-aliases.ts'
 import { migration as vendorNames } from './0030-vendor-names.ts'
 import { migration as signIn } from './0031-sign-in.ts'
+import { migration as scim } from './0034-scim.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -58,4 +59,5 @@ export const migrations: readonly Migration[] = [
   advisoryAliases,
   vendorNames,
   signIn,
+  scim,
 ]

@@ -7,6 +7,7 @@ import { identityProviderType } from './identity-providers/identity-providers.mo
 import { groupInviteType } from './invites/group-invites.model.ts'
 import { roleBindingType } from './roles/role-bindings.model.ts'
 import { roleType } from './roles/roles.model.ts'
+import { scimUserType } from './scim/scim-users.model.ts'
 import { sessionType } from './sessions/sessions.model.ts'
 import { termsAcceptanceType } from './terms/terms.model.ts'
 
@@ -75,5 +76,6 @@ export const resources: readonly Resource[] = [
     groupDeletion: 'apart',
     clears: { sessions: ['delete'] },
   },
+  { type: scimUserType, table: 'scim_users', kinds: [], uid: 'none', groupDeletion: 'apart' },
   { type: termsAcceptanceType, table: 'terms_acceptances', kinds: [], uid: 'none', groupDeletion: 'goes' },
 ]

@@ -3,9 +3,10 @@ import { AppError, tooMany } from '../errors.ts'
 
 /**
  * What is counted at the doors that need no token of ours: by client address the exchanges, the requests of strangers and
- * the credentials that were refused, by identity, and by organisation and outside issuer, the tokens that were accepted.
+ * the credentials that were refused, by identity, and by organisation and outside issuer, the tokens that were accepted. And
+ * what identity providers write over SCIM, by organisation and by address.
  */
-export type LimitKind = 'source' | 'request' | 'refusal' | 'issuer' | 'identity'
+export type LimitKind = 'source' | 'request' | 'refusal' | 'issuer' | 'identity' | 'scim' | 'scimSource'
 
 /** How often each of them may be, in a minute. */
 export type Limits = {
@@ -16,7 +17,7 @@ export type Limits = {
 type Bucket = { tokens: number; filledAt: number }
 
 const mostKeys = 50_000
-const byAddress: readonly LimitKind[] = ['source', 'request', 'refusal']
+const byAddress: readonly LimitKind[] = ['source', 'request', 'refusal', 'scimSource']
 
 /** Token buckets: a minute's worth at once, refilled evenly. `monotonic` gives milliseconds. */
 export function createLimits(

@@ -32,6 +32,11 @@ export async function keepAnOwner(reader: Reader, binding: RoleBinding): Promise
   })
 }
 
+/** How many identities are bound directly as owners of the organisation, counted up to a number. */
+export async function ownersOf(reader: Reader, organization: string, upTo: number): Promise<number> {
+  return store.countBound(reader, organization, ownerRole.uid, upTo)
+}
+
 /** Removes every binding on a group that is being deleted. */
 export async function unbindGroup(tx: Tx, group: string): Promise<void> {
   for (const binding of await store.bindingsOfGroup(tx, group)) await store.deleteBinding(tx, binding)

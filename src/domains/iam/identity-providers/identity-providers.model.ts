@@ -1,5 +1,6 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
+import type { ScimSettings } from '../scim/scim-settings.model.ts'
 
 export type Oidc = {
   issuer: string
@@ -21,6 +22,8 @@ export type IdentityProvider = {
   /** What a new person is bound to at the first sign-in; empty for nothing, which only version 1 can say. */
   defaultRole: string
   oidc: Oidc
+  /** Its SCIM endpoint; absent until it has a token. */
+  scim?: ScimSettings | undefined
   createTime: string
   updateTime: string
 }

@@ -11,6 +11,7 @@ import { listNodes } from '../access/list-nodes.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { isIssuerUrl } from '../identities/relationships.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
+import { dropScimUsers } from '../scim/scim-users.service.ts'
 import { deleteSessionsOfProvider } from '../sessions/sessions.store.ts'
 import { deleteMapping, mappingsOfProvider } from './external-group-role-mappings.store.ts'
 import {
@@ -130,6 +131,7 @@ export async function deleteIdentityProvider(call: Call, uid: string): Promise<v
     const provider = await requireProvider(tx, uid)
     for (const mapping of await mappingsOfProvider(tx, uid)) await deleteMapping(tx, mapping)
     await deleteSessionsOfProvider(tx, uid)
+    await dropScimUsers(tx, uid)
     await store.deleteProvider(tx, provider)
     const resource = aDeletion({ uid })
     await emit(tx, call, 'iam.identity_providers.deleted', { subject: uid, group: parentOf(uid), resource })

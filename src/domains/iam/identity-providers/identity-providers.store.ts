@@ -1,18 +1,24 @@
 import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf, top } from '#lib/uid.ts'
+import type { ScimSettings } from '../scim/scim-settings.model.ts'
 import type { IdentityProvider, Oidc } from './identity-providers.model.ts'
 
-type Row = Omit<IdentityProvider, 'oidc' | 'defaultRole'> & { oidc: string; defaultRole: string | null }
+type Row = Omit<IdentityProvider, 'oidc' | 'defaultRole' | 'scim'> & {
+  oidc: string
+  defaultRole: string | null
+  scim: string
+}
 
 const columns = sql`
-  t.uid, t.name, t.description, t.default_role AS "defaultRole", t.oidc,
+  t.uid, t.name, t.description, t.default_role AS "defaultRole", t.oidc, t.scim,
   t.create_time AS "createTime", t.update_time AS "updateTime"`
 const kind = 'identity_providers'
 const listing: Listing = { kind, table: 'identity_providers', columns }
 
-function fromRow({ oidc, defaultRole, ...row }: Row): IdentityProvider {
-  return { ...row, defaultRole: defaultRole ?? '', oidc: JSON.parse(oidc) as Oidc }
+function fromRow({ oidc, defaultRole, scim, ...row }: Row): IdentityProvider {
+  const provider = { ...row, defaultRole: defaultRole ?? '', oidc: JSON.parse(oidc) as Oidc }
+  return scim === '' ? provider : { ...provider, scim: JSON.parse(scim) as ScimSettings }
 }
 
 const keysOf = ({ name, createTime, updateTime }: IdentityProvider): Keys => ({

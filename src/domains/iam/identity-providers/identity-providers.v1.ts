@@ -2,7 +2,6 @@
 import type { Handlers } from '#app.ts'
 import {
   IdentityProvider_OIDC_CorrelationRule as CorrelationRule,
-  IdentityProvider_SCIM_CredentialState as CredentialState,
   IdentityProviders,
   type IdentityProvider as ProviderMessage,
 } from '#gen/pinfold/iam/v1/identity_providers_pb.ts'
@@ -10,6 +9,8 @@ import { invalid, withFieldNames } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
 import { empty } from '#lib/wire.ts'
+import { describeScim, type Shown } from '../scim/scim-settings.model.ts'
+import { scimTokenEventsV1, scimTokensV1 } from '../scim/scim-tokens.v1.ts'
 import { aProvider, type IdentityProvider, type ProviderInput } from './identity-providers.model.ts'
 import * as service from './identity-providers.service.ts'
 
@@ -22,18 +23,19 @@ const inV1 = <T>(work: Promise<T>): Promise<T> => withFieldNames({ parent: 'pare
 export const identityProvidersV1: Handlers<typeof IdentityProviders> = {
   async create(call, { parentId, identityProvider }) {
     const input = fromMessage(identityProvider)
-    return toMessage(await inV1(service.createIdentityProvider(call, parentId, input, rules)))
+    const created = await inV1(service.createIdentityProvider(call, parentId, input, rules))
+    return toMessage(created, { url: call.url })
   },
 
   async update(call, provider) {
     const patch = { paths: replaced, value: fromMessage(provider) }
-    return toMessage(await service.updateIdentityProvider(call, provider.id, patch, rules))
+    return toMessage(await service.updateIdentityProvider(call, provider.id, patch, rules), { url: call.url })
   },
 
   async list(call, { id, name, uidp }) {
-    const state = id === '' ? CredentialState.UNSPECIFIED : CredentialState.NOT_ISSUED
+    const shown = id === '' ? { url: call.url } : call
     const providers = await wholeList(call, { uidp, id }, { name }, service.listIdentityProviders)
-    const items = providers.map((provider) => toMessage(provider, state))
+    const items = providers.map((provider) => toMessage(provider, shown))
     return { $typeName: 'pinfold.platform.iam.IdentityProviderList', items }
   },
 
@@ -41,12 +43,15 @@ export const identityProvidersV1: Handlers<typeof IdentityProviders> = {
     await service.deleteIdentityProvider(call, id)
     return empty
   },
+
+  ...scimTokensV1,
 }
 
 export const identityProviderEventsV1: readonly EventBody[] = [
   eventBody(IdentityProviders.method.create, aProvider, (provider) => toMessage(provider)),
   eventBody(IdentityProviders.method.update, aProvider, (provider) => toMessage(provider)),
   deletionBody(IdentityProviders.method.delete),
+  ...scimTokenEventsV1,
 ]
 
 function fromMessage(provider: ProviderMessage | undefined): ProviderInput {
@@ -60,10 +65,10 @@ function fromMessage(provider: ProviderMessage | undefined): ProviderInput {
   return { name, description, defaultRole, oidc }
 }
 
-/** Without the secret. SCIM is off until it can be switched on; only a list of one tells the state of its token. */
+/** Without the secret. Only a list of one tells the state of the SCIM token, and events name no address. */
 function toMessage(
-  { uid, name, description, defaultRole, oidc }: IdentityProvider,
-  credentialState: CredentialState = CredentialState.UNSPECIFIED,
+  { uid, name, description, defaultRole, oidc, scim }: IdentityProvider,
+  shown: Shown = { url: '' },
 ): ProviderMessage {
   return {
     $typeName: 'pinfold.platform.iam.IdentityProvider',
@@ -82,10 +87,7 @@ function toMessage(
     },
     scim: {
       $typeName: 'pinfold.platform.iam.IdentityProvider.SCIM',
-      enabled: false,
-      endpointUrl: '',
-      credentialState,
-      etag: '',
+      ...describeScim(uid, scim, shown),
     },
   }
 }

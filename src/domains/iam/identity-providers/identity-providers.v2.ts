@@ -1,7 +1,6 @@
 import type { Call, Handlers } from '#app.ts'
 import {
   IdentityProvider_OIDC_CorrelationRule as CorrelationRule,
-  IdentityProvider_SCIM_CredentialState as CredentialState,
   IdentityProvidersService,
   type IdentityProvider as ProviderMessage,
 } from '#gen/pinfold/iam/v2/identity_providers_pb.ts'
@@ -10,6 +9,8 @@ import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
+import { describeScim, type Shown } from '../scim/scim-settings.model.ts'
+import { scimTokenEvents, scimTokens } from '../scim/scim-tokens.v2.ts'
 import {
   aProvider,
   type IdentityProvider,
@@ -22,7 +23,7 @@ const rules = { fields: identityProviderFields, defaultOrder: 'uid' }
 
 export const identityProviders: Handlers<typeof IdentityProvidersService> = {
   async getIdentityProvider(call, { uid }) {
-    return toMessage(await service.getIdentityProvider(call, uid), CredentialState.NOT_ISSUED)
+    return toMessage(await service.getIdentityProvider(call, uid), call)
   },
 
   async listIdentityProviders(call, request) {
@@ -32,30 +33,35 @@ export const identityProviders: Handlers<typeof IdentityProvidersService> = {
       'pinfold.platform.iam.v2.ListIdentityProvidersResponse',
       'identityProviders',
       listed,
-      toMessage,
+      (provider) => toMessage(provider, { url: call.url }),
       request,
     )
   },
 
   async createIdentityProvider(call, { parent, identityProvider }) {
-    return toMessage(await service.createIdentityProvider(call, parent, fromMessage(identityProvider)))
+    const created = await service.createIdentityProvider(call, parent, fromMessage(identityProvider))
+    return toMessage(created, { url: call.url })
   },
 
   async updateIdentityProvider(call: Call, { identityProvider, updateMask }) {
     const patch = { paths: updateMask?.paths ?? [], value: fromMessage(identityProvider) }
-    return toMessage(await service.updateIdentityProvider(call, identityProvider?.uid ?? '', patch))
+    const updated = await service.updateIdentityProvider(call, identityProvider?.uid ?? '', patch)
+    return toMessage(updated, { url: call.url })
   },
 
   async deleteIdentityProvider(call, { uid }) {
     await service.deleteIdentityProvider(call, uid)
     return empty
   },
+
+  ...scimTokens,
 }
 
 export const identityProviderEvents: readonly EventBody[] = [
   eventBody(IdentityProvidersService.method.createIdentityProvider, aProvider, (provider) => toMessage(provider)),
   eventBody(IdentityProvidersService.method.updateIdentityProvider, aProvider, (provider) => toMessage(provider)),
   deletionBody(IdentityProvidersService.method.deleteIdentityProvider),
+  ...scimTokenEvents,
 ]
 
 function fromMessage(provider: ProviderMessage | undefined): ProviderInput {
@@ -69,11 +75,8 @@ function fromMessage(provider: ProviderMessage | undefined): ProviderInput {
   return { name, description, defaultRole, oidc }
 }
 
-/** Without the secret. SCIM is off until it can be switched on; only Get tells the state of its token. */
-function toMessage(
-  provider: IdentityProvider,
-  credentialState: CredentialState = CredentialState.UNSPECIFIED,
-): ProviderMessage {
+/** Without the secret. Only Get tells the state of the SCIM token, and events name no address. */
+function toMessage(provider: IdentityProvider, shown: Shown = { url: '' }): ProviderMessage {
   const { oidc } = provider
   return {
     $typeName: 'pinfold.platform.iam.v2.IdentityProvider',
@@ -98,10 +101,7 @@ function toMessage(
     },
     scim: {
       $typeName: 'pinfold.platform.iam.v2.IdentityProvider.SCIM',
-      enabled: false,
-      endpointUrl: '',
-      credentialState,
-      etag: '',
+      ...describeScim(provider.uid, provider.scim, shown),
     },
   }
 }

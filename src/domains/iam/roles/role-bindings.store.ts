@@ -161,6 +161,15 @@ export async function bindingsOfGroup(reader: Reader, group: string): Promise<Ro
 }
 
 /** Whether somebody else than `identity` has the role on the group itself, and has accepted it. */
+/** How many identities have accepted the role on the group itself, counted up to a number. */
+export async function countBound(reader: Reader, group: string, role: string, upTo: number): Promise<number> {
+  const rows = await reader.all(sql`
+    SELECT DISTINCT identity_uid FROM role_bindings
+     WHERE parent_uid = ${group} AND role_uid = ${role} AND accepted = 1
+     LIMIT ${upTo}`)
+  return rows.length
+}
+
 export async function anybodyElse(reader: Reader, group: string, role: string, identity: string): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM role_bindings

@@ -1,0 +1,125 @@
+// People whom an identity provider provisions (SCIM 2.0). It makes a record, no account: that appears with the first
+// sign-in. What the record decides is whether they may sign in, and go on, through this provider.
+import { randomUUID } from 'node:crypto'
+import type { App, Work } from '#app.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { AppError, alreadyExists, found, limitExceeded, unauthenticated } from '#lib/errors.ts'
+import { parentOf } from '#lib/uid.ts'
+import { findProvider } from '../identity-providers/identity-providers.store.ts'
+import { opens } from './scim-settings.model.ts'
+import {
+  aScimUser,
+  maxScimUsers,
+  type ScimFilter,
+  type ScimInput,
+  type ScimResource,
+  type ScimUser,
+  scimUserType,
+} from './scim-users.model.ts'
+import * as store from './scim-users.store.ts'
+
+/**
+ * Whether the token opens the endpoint of the provider. UNAUTHENTICATED for a wrong token, an expired one and a provider
+ * that is not there, in the same words; PERMISSION_DENIED where the endpoint is switched off.
+ */
+export async function openScim({ db, clock }: App, provider: string, token: string): Promise<void> {
+  const scim = (await findProvider(db, provider))?.scim
+  if (!scim || !opens(scim, token, clock().toISOString())) throw unauthenticated('the SCIM token is not accepted')
+  if (!scim.enabled) throw new AppError('PERMISSION_DENIED', 'SCIM is switched off for the identity provider')
+}
+
+export async function getScimUser({ app }: Work, provider: string, id: string): Promise<ScimUser> {
+  return requireUser(app.db, provider, id)
+}
+
+export async function listScimUsers(
+  { app }: Work,
+  provider: string,
+  filter: ScimFilter,
+  page: { skip: number; limit: number },
+): Promise<{ total: number; users: ScimUser[] }> {
+  const total = await store.countUsers(app.db, provider, filter)
+  const users = page.limit === 0 ? [] : await store.listUsers(app.db, provider, filter, page)
+  return { total, users }
+}
+
+/** ALREADY_EXISTS when somebody of the provider has the user name or the external id. */
+export async function createScimUser(work: Work, provider: string, input: ScimInput): Promise<ScimUser> {
+  const { now } = work.cause
+  const user: ScimUser = { ...input, id: randomUUID(), provider, createTime: now, updateTime: now }
+  await work.app.db.tx(async (tx) => {
+    await requireRoom(tx, provider)
+    await requireFree(tx, user)
+    await store.insertUser(tx, user)
+    if (user.externalId !== '') await store.forgetRemoval(tx, provider, user.externalId)
+    await tell(tx, work, 'created', user)
+  })
+  work.log.info('scim user created', { id: user.id, provider })
+  return user
+}
+
+/** Makes of the resource what `change` makes of it. It may be called more than once. */
+export async function changeScimUser(
+  work: Work,
+  provider: string,
+  id: string,
+  change: (before: ScimResource) => ScimInput,
+): Promise<ScimUser> {
+  const { user, changed } = await work.app.db.tx(async (tx) => {
+    const before = await requireUser(tx, provider, id)
+    const input = change(before.resource)
+    if (JSON.stringify(input.resource) === JSON.stringify(before.resource)) return { user: before, changed: false }
+    const user = { ...before, ...input, updateTime: work.cause.now }
+    await requireFree(tx, user)
+    await store.updateUser(tx, user)
+    if (user.externalId !== '') await store.forgetRemoval(tx, provider, user.externalId)
+    await tell(tx, work, 'updated', user)
+    return { user, changed: true }
+  })
+  if (changed) work.log.info('scim user changed', { id, provider, active: user.active })
+  return user
+}
+
+/** Whom the provider gives up can no longer sign in through it. */
+export async function deleteScimUser(work: Work, provider: string, id: string): Promise<void> {
+  await work.app.db.tx(async (tx) => {
+    const user = await requireUser(tx, provider, id)
+    await store.deleteUser(tx, id)
+    if (user.externalId !== '') await store.noteRemoval(tx, provider, user.externalId, work.cause.now)
+    await tell(tx, work, 'deleted', user)
+  })
+  work.log.info('scim user deleted', { id, provider })
+}
+
+/**
+ * Whether whoever a provider calls by this external id may sign in through it, and go on. Whom it has never provisioned
+ * is not asked about, and neither is anybody once SCIM is off: what was decided before still holds.
+ */
+export async function mayEnter(reader: Reader, provider: string, externalId: string): Promise<boolean> {
+  return (await store.standingOf(reader, provider, externalId)) ?? true
+}
+
+/** Forgets all that a provider has provisioned. */
+export async function dropScimUsers(tx: Tx, provider: string): Promise<void> {
+  await store.deleteAllUsers(tx, provider)
+}
+
+async function requireUser(reader: Reader, provider: string, id: string): Promise<ScimUser> {
+  return found(await store.findUser(reader, provider, id), scimUserType, id)
+}
+
+async function requireFree(tx: Tx, user: ScimUser): Promise<void> {
+  if (!(await store.isTaken(tx, user))) return
+  throw alreadyExists(scimUserType, user.userName, 'somebody of the provider has this userName or externalId')
+}
+
+async function requireRoom(tx: Tx, provider: string): Promise<void> {
+  const used = (await store.countUsers(tx, provider, {})) + (await store.countRemovals(tx, provider))
+  if (used >= maxScimUsers) throw limitExceeded('scim_users', 'provisioned people', used, maxScimUsers)
+}
+
+async function tell(tx: Tx, work: Work, what: 'created' | 'updated' | 'deleted', user: ScimUser): Promise<void> {
+  const input = { subject: user.provider, group: parentOf(user.provider), resource: aScimUser(user) }
+  await emit(tx, work, `control.iam.scim_user.${what}`, { ...input, source: `/scim/v2/${user.provider}` })
+}

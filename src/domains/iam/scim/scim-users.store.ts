@@ -1,0 +1,123 @@
+import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { type ScimFilter, type ScimResource, type ScimUser, userNameKey } from './scim-users.model.ts'
+
+type Row = Omit<ScimUser, 'externalId' | 'active' | 'resource'> & {
+  externalId: string | null
+  active: number
+  resource: string
+}
+
+const columns = sql`
+  u.id, u.provider_uid AS provider, u.user_name AS "userName", u.external_id AS "externalId", u.active, u.resource,
+  u.create_time AS "createTime", u.update_time AS "updateTime"`
+
+function fromRow({ externalId, active, resource, ...row }: Row): ScimUser {
+  return {
+    ...row,
+    externalId: externalId ?? '',
+    active: active === 1,
+    resource: JSON.parse(resource) as ScimResource,
+  }
+}
+
+export async function findUser(reader: Reader, provider: string, id: string): Promise<ScimUser | undefined> {
+  const row = await reader.get<Row>(sql`
+    SELECT ${columns} FROM scim_users u WHERE u.id = ${id} AND u.provider_uid = ${provider}`)
+  return row && fromRow(row)
+}
+
+/** Whether somebody else of the provider has the user name or the external id. */
+export async function isTaken(
+  reader: Reader,
+  { provider, id, userName, externalId }: Pick<ScimUser, 'provider' | 'id' | 'userName' | 'externalId'>,
+): Promise<boolean> {
+  const byName = await reader.get(sql`
+    SELECT 1 AS found FROM scim_users
+     WHERE provider_uid = ${provider} AND user_name_key = ${userNameKey(userName)} AND id <> ${id}`)
+  if (byName || externalId === '') return byName !== undefined
+  const byExternalId = await reader.get(sql`
+    SELECT 1 AS found FROM scim_users
+     WHERE provider_uid = ${provider} AND external_id = ${externalId} AND id <> ${id}`)
+  return byExternalId !== undefined
+}
+
+function where(provider: string, { userName, externalId, id }: ScimFilter): Sql {
+  const byName = userName === undefined ? sql`` : sql` AND u.user_name_key = ${userNameKey(userName)}`
+  const byExternalId = externalId === undefined ? sql`` : sql` AND u.external_id = ${externalId}`
+  const byId = id === undefined ? sql`` : sql` AND u.id = ${id}`
+  return sql`u.provider_uid = ${provider}${byName}${byExternalId}${byId}`
+}
+
+export async function countUsers(reader: Reader, provider: string, filter: ScimFilter): Promise<number> {
+  const row = await reader.get<{ count: number }>(sql`
+    SELECT COUNT(*) AS count FROM scim_users u WHERE ${where(provider, filter)}`)
+  return Number(row!.count)
+}
+
+/** In the order of their ids. */
+export async function listUsers(
+  reader: Reader,
+  provider: string,
+  filter: ScimFilter,
+  { skip, limit }: { skip: number; limit: number },
+): Promise<ScimUser[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM scim_users u
+     WHERE ${where(provider, filter)} ORDER BY u.provider_uid, u.id LIMIT ${limit} OFFSET ${skip}`)
+  return rows.map(fromRow)
+}
+
+export async function insertUser(tx: Tx, user: ScimUser): Promise<void> {
+  const { id, provider, userName, externalId, active, resource, createTime, updateTime } = user
+  await tx.run(sql`
+    INSERT INTO scim_users (id, provider_uid, user_name, user_name_key, external_id, active, resource,
+                            create_time, update_time)
+    VALUES (${id}, ${provider}, ${userName}, ${userNameKey(userName)}, ${externalId || null}, ${Number(active)},
+            ${JSON.stringify(resource)}, ${createTime}, ${updateTime})`)
+}
+
+export async function updateUser(tx: Tx, user: ScimUser): Promise<void> {
+  const { id, userName, externalId, active, resource, updateTime } = user
+  await tx.run(sql`
+    UPDATE scim_users
+       SET user_name = ${userName}, user_name_key = ${userNameKey(userName)}, external_id = ${externalId || null},
+           active = ${Number(active)}, resource = ${JSON.stringify(resource)}, update_time = ${updateTime}
+     WHERE id = ${id}`)
+}
+
+export async function deleteUser(tx: Tx, id: string): Promise<void> {
+  await tx.run(sql`DELETE FROM scim_users WHERE id = ${id}`)
+}
+
+/** Whoever the provider calls this is closed out until they are provisioned again. */
+export async function noteRemoval(tx: Tx, provider: string, externalId: string, time: string): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO scim_removals (provider_uid, external_id, remove_time) VALUES (${provider}, ${externalId}, ${time})
+        ON CONFLICT (provider_uid, external_id) DO UPDATE SET remove_time = excluded.remove_time`)
+}
+
+export async function forgetRemoval(tx: Tx, provider: string, externalId: string): Promise<void> {
+  await tx.run(sql`DELETE FROM scim_removals WHERE provider_uid = ${provider} AND external_id = ${externalId}`)
+}
+
+export async function countRemovals(reader: Reader, provider: string): Promise<number> {
+  const row = await reader.get<{ count: number }>(sql`
+    SELECT COUNT(*) AS count FROM scim_removals WHERE provider_uid = ${provider}`)
+  return Number(row!.count)
+}
+
+/** Whether the provider lets somebody in; nothing for whom it has never provisioned. */
+export async function standingOf(reader: Reader, provider: string, externalId: string): Promise<boolean | undefined> {
+  const user = await reader.get<{ active: number }>(sql`
+    SELECT active FROM scim_users WHERE provider_uid = ${provider} AND external_id = ${externalId}`)
+  if (user) return user.active === 1
+  const removal = await reader.get(sql`
+    SELECT 1 AS found FROM scim_removals WHERE provider_uid = ${provider} AND external_id = ${externalId}`)
+  return removal ? false : undefined
+}
+
+/** All that a provider has provisioned, when it is deleted. */
+export async function deleteAllUsers(tx: Tx, provider: string): Promise<void> {
+  await tx.run(sql`DELETE FROM scim_users WHERE provider_uid = ${provider}`)
+  await tx.run(sql`DELETE FROM scim_removals WHERE provider_uid = ${provider}`)
+}

@@ -1,0 +1,95 @@
+// What a provider may ask about the endpoint itself (RFC 7644, 4; RFC 7643, 5 to 7).
+import { userSchema } from './resource.ts'
+
+export const maxResults = 200
+export const maxBodyBytes = 256 * 1024
+
+const schemasOf = (kind: string) => [`urn:ietf:params:scim:schemas:core:2.0:${kind}`]
+
+export function serviceProviderConfig(base: string): object {
+  return {
+    schemas: schemasOf('ServiceProviderConfig'),
+    patch: { supported: true },
+    bulk: { supported: false, maxOperations: 0, maxPayloadSize: maxBodyBytes },
+    filter: { supported: true, maxResults },
+    changePassword: { supported: false },
+    sort: { supported: false },
+    etag: { supported: false },
+    authenticationSchemes: [
+      {
+        type: 'oauthbearertoken',
+        name: 'SCIM token',
+        description: 'The token that was generated for the identity provider, as a bearer token',
+        primary: true,
+      },
+    ],
+    meta: { resourceType: 'ServiceProviderConfig', location: `${base}/ServiceProviderConfig` },
+  }
+}
+
+export function resourceTypes(base: string): object[] {
+  return [
+    {
+      schemas: schemasOf('ResourceType'),
+      id: 'User',
+      name: 'User',
+      endpoint: '/Users',
+      description: 'A person who signs in through the identity provider',
+      schema: userSchema,
+      meta: { resourceType: 'ResourceType', location: `${base}/ResourceTypes/User` },
+    },
+  ]
+}
+
+const attribute = (name: string, type: string, description: string, more: object = {}) => ({
+  name,
+  type,
+  multiValued: false,
+  description,
+  required: false,
+  ...(type === 'string' ? { caseExact: false } : {}),
+  mutability: 'readWrite',
+  returned: 'default',
+  uniqueness: 'none',
+  ...more,
+})
+
+const values = (description: string) =>
+  attribute('', 'complex', description, {
+    multiValued: true,
+    subAttributes: [
+      attribute('value', 'string', 'The value'),
+      attribute('type', 'string', 'What it is for, such as work'),
+      attribute('primary', 'boolean', 'Whether it is the first choice'),
+    ],
+  })
+
+/** Of the many attributes of people those that providers send by default; others are kept as well. */
+export function schemas(base: string): object[] {
+  return [
+    {
+      schemas: schemasOf('Schema'),
+      id: userSchema,
+      name: 'User',
+      description: 'A person; userName, externalId and active mean something here, the rest is kept and said again',
+      attributes: [
+        attribute('userName', 'string', 'The name by which the provider signs the person in', {
+          required: true,
+          uniqueness: 'server',
+        }),
+        attribute('externalId', 'string', 'What the claim of a sign-in is compared with', { caseExact: true }),
+        attribute('active', 'boolean', 'Whether the person may sign in'),
+        attribute('displayName', 'string', 'The name to show'),
+        attribute('title', 'string', 'The title of the person'),
+        attribute('name', 'complex', 'The parts of the name', {
+          subAttributes: ['formatted', 'familyName', 'givenName'].map((part) =>
+            attribute(part, 'string', 'A part of the name'),
+          ),
+        }),
+        { ...values('E-mail addresses'), name: 'emails' },
+        { ...values('Telephone numbers'), name: 'phoneNumbers' },
+      ],
+      meta: { resourceType: 'Schema', location: `${base}/Schemas/${userSchema}` },
+    },
+  ]
+}

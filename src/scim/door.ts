@@ -1,0 +1,89 @@
+// The door of SCIM 2.0 (RFC 7644): `/scim/v2/ORGANISATION/PROVIDER/…`, opened by the token of that identity provider.
+import type { ServerResponse } from 'node:http'
+import type { Caller, Work } from '#app.ts'
+import { openScim } from '#domains/iam/scim/scim-users.service.ts'
+import type { Edge } from '#edge/arrival.ts'
+import { bearerOf, nobody } from '#edge/caller.ts'
+import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
+import { unauthenticated } from '#lib/errors.ts'
+import { countRefusals } from '#lib/net/limits.ts'
+import { rootOf } from '#lib/uid.ts'
+import { scimErrorJson, toScimError } from './errors.ts'
+import { type Answer, answerTo, kinds } from './requests.ts'
+
+const place = /^\/scim\/v2\/([0-9a-f]{40}\/[0-9a-f]{16})(\/.*)?$/
+
+/** The door of the people whom identity providers provision. */
+export function scimDoor(edge: Edge): Door {
+  return {
+    name: 'scim',
+    verifies: true,
+    methods: withVerbs(kinds),
+    deadlineMs: edge.app.config.requestTimeoutMs,
+    matches: (path) => path.startsWith('/scim/') || path === '/scim',
+    serve: (arrival) => serve(edge, arrival),
+    refuse: (arrival, error) => refuse(arrival, error),
+  }
+}
+
+async function serve(edge: Edge, arrival: HttpArrival): Promise<void> {
+  const [, provider, rest = '/'] = place.exec(arrival.path) ?? []
+  const caller = await enter(edge, arrival, provider)
+  const work = workOf(edge, arrival, caller)
+  const isWrite = arrival.req.method !== 'GET' && arrival.req.method !== 'HEAD'
+  if (isWrite) {
+    edge.app.limits.check('scim', rootOf(provider!))
+    edge.app.limits.check('scimSource', arrival.source)
+  }
+  const named = (kind: string) => {
+    const method = `${arrival.verb} ${kind}`
+    arrival.method = { name: method, fullName: method }
+  }
+  const { req, search } = arrival
+  send(arrival, await answerTo(work, { req, url: edge.url, provider: provider!, path: rest, search, named }))
+}
+
+/** The provider, which its token speaks for. Every other credential gets the same answer. */
+async function enter(
+  { app }: Edge,
+  { authorization, source }: HttpArrival,
+  provider: string | undefined,
+): Promise<Caller> {
+  if (authorization === undefined) throw unauthenticated('a SCIM token is required')
+  await countRefusals(app.limits, source, async () => {
+    const token = bearerOf(authorization)
+    if (token === undefined || provider === undefined) throw unauthenticated('the SCIM token is not accepted')
+    await openScim(app, provider, token)
+  })
+  return { ...nobody, uid: provider! }
+}
+
+function workOf({ app }: Edge, arrival: HttpArrival, caller: Caller): Work {
+  arrival.caller = caller
+  const { requestId, source, userAgent } = arrival
+  const cause = { actor: caller.uid, now: app.clock().toISOString(), source, userAgent, requestId, version: undefined }
+  return { app, caller, cause, log: app.log.with({ requestId, caller: caller.uid }) }
+}
+
+function refuse(arrival: HttpArrival, thrown: unknown): void {
+  const error = toScimError(thrown)
+  const { app } = arrival.edge
+  if (error.status >= 500)
+    app.log.error('scim request failed', { requestId: arrival.requestId, error: error.cause ?? error })
+  send(arrival, { status: error.status, text: scimErrorJson(error), headers: error.headers })
+}
+
+function send(arrival: HttpArrival, answer: Answer): void {
+  if (!arrival.settle(String(answer.status))) return
+  const { req, res } = arrival
+  if (res.headersSent) return
+  const isOver = req.complete || req.httpVersionMajor === 2
+  write(res, req.method === 'HEAD', answer, isOver ? {} : { connection: 'close' })
+}
+
+function write(res: ServerResponse, isHead: boolean, { status, text = '', headers }: Answer, more: object): void {
+  const about =
+    text === '' ? {} : { 'content-type': 'application/scim+json', 'content-length': Buffer.byteLength(text) }
+  res.writeHead(status, { ...about, 'cache-control': 'no-store', ...headers, ...more })
+  res.end(isHead ? undefined : text)
+}

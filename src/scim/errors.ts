@@ -1,0 +1,69 @@
+// The errors of SCIM (RFC 7644, 3.12).
+import { isUnavailable } from '#db/unavailable.ts'
+import { AppError } from '#lib/errors.ts'
+
+/** Words for what is wrong with a request (RFC 7644, table 9). */
+export type ScimType =
+  | 'invalidFilter'
+  | 'invalidPath'
+  | 'invalidSyntax'
+  | 'invalidValue'
+  | 'mutability'
+  | 'noTarget'
+  | 'tooMany'
+  | 'uniqueness'
+
+/** A failure that the provider is to see. */
+export class ScimError extends Error {
+  override name = 'ScimError'
+  readonly status: number
+  readonly scimType: ScimType | undefined
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(
+    status: number,
+    detail: string,
+    more: { scimType?: ScimType; headers?: Record<string, string>; cause?: unknown } = {},
+  ) {
+    super(detail, { cause: more.cause })
+    this.status = status
+    this.scimType = more.scimType
+    this.headers = more.headers ?? {}
+  }
+}
+
+/** A mistake in the request, with the word of RFC 7644 for it. */
+export function wrong(scimType: ScimType, detail: string): ScimError {
+  return new ScimError(400, detail, { scimType })
+}
+
+/** What a service throws, in the words of SCIM; everything that we did not mean to say becomes 500. */
+export function toScimError(error: unknown): ScimError {
+  if (error instanceof ScimError) return error
+  if (isUnavailable(error)) {
+    return new ScimError(503, 'the database cannot be reached now', { headers: { 'retry-after': '1' }, cause: error })
+  }
+  if (!(error instanceof AppError)) {
+    const detail = 'something went wrong on our side; the request id helps to find out what'
+    return new ScimError(500, detail, { cause: error })
+  }
+  const { code, message, http } = error
+  if (code === 'ALREADY_EXISTS') return new ScimError(409, message, { scimType: 'uniqueness' })
+  if (code === 'UNAUTHENTICATED') return new ScimError(401, message, { headers: { 'www-authenticate': 'Bearer' } })
+  // Waiting does not help.
+  if (error.reason === 'RESOURCE_LIMIT_EXCEEDED') return new ScimError(403, message)
+  const retry = error.details.find((detail) => detail.type === 'RetryInfo')?.retryDelaySeconds
+  return new ScimError(http, message, {
+    headers: retry === undefined ? {} : { 'retry-after': String(retry) },
+    cause: error,
+  })
+}
+
+export function scimErrorJson({ status, scimType, message }: ScimError): string {
+  return JSON.stringify({
+    schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'],
+    status: String(status),
+    ...(scimType ? { scimType } : {}),
+    detail: message,
+  })
+}

@@ -1,0 +1,395 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { mayEnter } from '#domains/iam/scim/scim-users.service.ts'
+import { eventsOf, ok } from '../support/expect.ts'
+import { startIssuer } from '../support/fake-issuer.ts'
+import { type Json, roleUids } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
+import { openEndpoint, patchSchema, type ScimAnswer, scimClient, userSchema } from '../support/scim.ts'
+
+const issuer = await startIssuer()
+const { pinfold, member, ...scene } = await startScene({
+  allowInsecureIssuers: true,
+  allowPrivateAddresses: true,
+  scimWrites: 100_000,
+})
+const owner = await member(roleUids.owner)
+const org: string = scene.org.uid
+const { provider, path, endpoint, token, scim } = await openEndpoint(pinfold, owner, org, issuer.url)
+after(async () => {
+  await pinfold[Symbol.asyncDispose]()
+  await issuer[Symbol.asyncDispose]()
+})
+
+const standing = (externalId: string) => mayEnter(pinfold.app.db, provider, externalId)
+
+let people = 0
+const person = (change: Json = {}): Json => {
+  const name = `person${people++}@example.com`
+  return { schemas: [userSchema], userName: name, externalId: `ext-${name}`, active: true, ...change }
+}
+
+function created(answer: ScimAnswer): Json {
+  assert.equal(answer.status, 201, answer.text)
+  return answer.body
+}
+
+function changed(answer: ScimAnswer): Json {
+  assert.equal(answer.status, 200, answer.text)
+  return answer.body
+}
+
+function assertScimError(answer: ScimAnswer, status: number, scimType?: string): void {
+  assert.equal(answer.status, status, answer.text)
+  assert.match(answer.headers.get('content-type')!, /^application\/scim\+json/)
+  const { detail, ...rest } = answer.body
+  assert.ok(detail.length > 0)
+  assert.deepEqual(rest, {
+    schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'],
+    status: String(status),
+    ...(scimType ? { scimType } : {}),
+  })
+}
+
+test('a person is created, read, found, replaced and deleted, with all that was said of them', async () => {
+  const sent = person({
+    name: { givenName: 'Ada', familyName: 'King' },
+    emails: [{ value: 'ada@example.com', type: 'work', primary: true }],
+    password: 'never kept',
+    groups: [{ value: 'g' }],
+  })
+  const answer = await scim.post('/Users', sent)
+  const user = created(answer)
+  const { password, groups, ...said } = sent
+  const { id, meta, ...rest } = user
+  assert.deepEqual(rest, said)
+  assert.match(id, /^[0-9a-f-]{36}$/)
+  assert.deepEqual(meta, {
+    resourceType: 'User',
+    created: meta.created,
+    lastModified: meta.created,
+    location: `${endpoint}/Users/${id}`,
+  })
+  assert.equal(answer.headers.get('location'), meta.location)
+  assert.match(answer.headers.get('content-type')!, /^application\/scim\+json/)
+
+  assert.deepEqual((await scim.get(`/Users/${id}`)).body, user)
+  const filter = encodeURIComponent(`userName eq "${sent.userName.toUpperCase()}"`)
+  const found = (await scim.get(`/Users?filter=${filter}&startIndex=1&count=100`)).body
+  assert.deepEqual(found, {
+    schemas: ['urn:ietf:params:scim:api:messages:2.0:ListResponse'],
+    totalResults: 1,
+    startIndex: 1,
+    itemsPerPage: 1,
+    Resources: [user],
+  })
+
+  const replaced = changed(await scim.put(`/Users/${id}`, { ...said, displayName: 'Countess', emails: [] }))
+  assert.equal(replaced.displayName, 'Countess')
+  assert.deepEqual(replaced.emails, [])
+  assert.equal((await scim.delete(`/Users/${id}`)).status, 204)
+  assertScimError(await scim.get(`/Users/${id}`), 404)
+  assertScimError(await scim.delete(`/Users/${id}`), 404)
+})
+
+test('deactivation by PUT closes a person out, and a PUT that says nothing of it opens no door', async () => {
+  const sent = person()
+  const { id } = created(await scim.post('/Users', sent))
+  assert.equal(await standing(sent.externalId), true)
+  assert.equal(changed(await scim.put(`/Users/${id}`, { ...sent, active: false })).active, false)
+  assert.equal(await standing(sent.externalId), false)
+  const { active, ...silent } = sent
+  assert.equal(changed(await scim.put(`/Users/${id}`, silent)).active, false)
+  assert.equal(await standing(sent.externalId), false)
+  assert.equal(changed(await scim.put(`/Users/${id}`, sent)).active, true)
+  assert.equal(await standing(sent.externalId), true)
+  assert.equal(await standing('never provisioned'), true)
+})
+
+test('whoever was deleted stays closed out until they are provisioned again', async () => {
+  const sent = person()
+  const { id } = created(await scim.post('/Users', sent))
+  await scim.delete(`/Users/${id}`)
+  assert.equal(await standing(sent.externalId), false)
+  const again = created(await scim.post('/Users', sent))
+  assert.notEqual(again.id, id)
+  assert.equal(await standing(sent.externalId), true)
+})
+
+test('PATCH speaks the dialects of providers', async () => {
+  const sent = person()
+  const { id } = created(await scim.post('/Users', sent))
+  const at = `/Users/${id}`
+  // Okta: no path.
+  assert.equal(changed(await scim.patch(at, { op: 'replace', value: { active: false } })).active, false)
+  // Entra: a path, and a text where a boolean is meant.
+  assert.equal(changed(await scim.patch(at, { op: 'Replace', path: 'active', value: 'True' })).active, true)
+  assert.equal(changed(await scim.patch(at, { op: 'Replace', path: 'Active', value: 'False' })).active, false)
+  assert.equal(await standing(sent.externalId), false)
+  // Entra: value filters make what they name.
+  const mailed = changed(
+    await scim.patch(
+      at,
+      { op: 'Add', path: 'emails[type eq "work"].value', value: 'a@example.com' },
+      { op: 'Add', path: 'name.givenName', value: 'Ada' },
+      { op: 'Add', path: 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:department', value: 'sums' },
+      { op: 'Replace', path: 'emails[type eq "work"].value', value: 'b@example.com' },
+    ),
+  )
+  assert.deepEqual(mailed.emails, [{ type: 'work', value: 'b@example.com' }])
+  assert.deepEqual(mailed.name, { givenName: 'Ada' })
+  assert.deepEqual(mailed['urn:ietf:params:scim:schemas:extension:enterprise:2.0:User'], { department: 'sums' })
+  // Entra with aadOptscim062020: paths as the names of members.
+  const dotted = await scim.call('PATCH', `${at}?aadOptscim062020`, {
+    schemas: [patchSchema],
+    Operations: [
+      {
+        op: 'replace',
+        value: { displayName: 'A', 'name.familyName': 'K', active: true, 'emails[type eq "work"].primary': true },
+      },
+    ],
+  })
+  assert.deepEqual(changed(dotted).name, { givenName: 'Ada', familyName: 'K' })
+  assert.equal(dotted.body.emails[0].primary, true)
+  assert.equal(dotted.body.active, true)
+  // Removing.
+  const bare = changed(
+    await scim.patch(at, { op: 'remove', path: 'emails[type eq "work"]' }, { op: 'Remove', path: 'name.givenName' }),
+  )
+  assert.equal(bare.emails, undefined)
+  assert.deepEqual(bare.name, { familyName: 'K' })
+  // What the server writes is passed over, and secrets are never kept.
+  const kept = changed(await scim.patch(at, { op: 'replace', value: { id: 'x', password: 'p', meta: {} } }))
+  assert.equal(kept.id, id)
+  assert.ok(!('password' in kept))
+})
+
+test('a PATCH of which a part is wrong changes nothing', async () => {
+  const sent = person()
+  const { id } = created(await scim.post('/Users', sent))
+  const at = `/Users/${id}`
+  const before = (await scim.get(at)).body
+  const first = { op: 'replace', path: 'displayName', value: 'changed' }
+  const wrong: [Json, string][] = [
+    [{ op: 'replace', path: 'emails[value ew ".com"].value', value: 'x' }, 'invalidPath'],
+    [{ op: 'replace', path: '[', value: 'x' }, 'invalidPath'],
+    [{ op: 'move', path: 'displayName', value: 'x' }, 'invalidSyntax'],
+    [{ op: 'remove' }, 'noTarget'],
+    [{ op: 'replace', value: 'x' }, 'invalidValue'],
+    [{ op: 'replace', path: 'active', value: 'maybe' }, 'invalidValue'],
+    [{ op: 'remove', path: 'userName' }, 'invalidValue'],
+    [{ op: 'replace', path: 'userName', value: 7 }, 'invalidValue'],
+    [{ op: 'add', path: 'displayName' }, 'invalidValue'],
+  ]
+  for (const [operation, scimType] of wrong) assertScimError(await scim.patch(at, first, operation), 400, scimType)
+  assertScimError(await scim.call('PATCH', at, { Operations: [first] }), 400, 'invalidSyntax')
+  assertScimError(await scim.call('PATCH', at, { schemas: [patchSchema], Operations: [] }), 400, 'invalidSyntax')
+  assertScimError(await scim.patch(at, ...Array.from({ length: 101 }, () => first)), 400, 'tooMany')
+  assert.deepEqual((await scim.get(at)).body, before)
+})
+
+test('names that mean something to JavaScript are names', async () => {
+  const sent = `{"schemas":["${userSchema}"],"userName":"proto${people++}","__proto__":{"admin":true},"constructor":{"a":1}}`
+  const { id } = created(await scim.call('POST', '/Users', sent))
+  const { text } = await scim.get(`/Users/${id}`)
+  assert.ok(text.includes('"constructor":{"a":1}'), text)
+  changed(
+    await scim.call(
+      'PATCH',
+      `/Users/${id}`,
+      `{"schemas":["${patchSchema}"],"Operations":[{"op":"add","path":"emails[type eq \\"work\\"]","value":{"__proto__":{"x":1},"value":"v"}}]}`,
+    ),
+  )
+  assert.equal(({} as Json).admin, undefined)
+  assert.equal(({} as Json).x, undefined)
+})
+
+test('user names and external ids are taken once, whatever their case', async () => {
+  const sent = person()
+  const { id } = created(await scim.post('/Users', sent))
+  assertScimError(await scim.post('/Users', { ...person(), userName: sent.userName.toUpperCase() }), 409, 'uniqueness')
+  assertScimError(await scim.post('/Users', { ...person(), externalId: sent.externalId }), 409, 'uniqueness')
+  const other = created(await scim.post('/Users', person()))
+  assertScimError(await scim.put(`/Users/${other.id}`, person({ userName: sent.userName })), 409, 'uniqueness')
+  assertScimError(
+    await scim.patch(`/Users/${other.id}`, { op: 'replace', path: 'externalId', value: sent.externalId }),
+    409,
+    'uniqueness',
+  )
+  changed(await scim.put(`/Users/${id}`, sent))
+})
+
+test('people are listed in pages that do not overlap', async () => {
+  const opened = await openEndpoint(pinfold, owner, org, issuer.url, 'pages')
+  assert.deepEqual((await opened.scim.get('/Users')).body.Resources, [])
+  for (let i = 0; i < 5; i++) created(await opened.scim.post('/Users', person()))
+  const ids: string[] = []
+  for (const start of [1, 3, 5, 7]) {
+    const { totalResults, startIndex, itemsPerPage, Resources } = (
+      await opened.scim.get(`/Users?startIndex=${start}&count=2`)
+    ).body
+    assert.deepEqual([totalResults, startIndex, itemsPerPage], [5, start, Resources.length])
+    ids.push(...Resources.map((one: Json) => one.id))
+  }
+  assert.equal(new Set(ids).size, 5)
+  assert.equal((await opened.scim.get('/Users?count=0')).body.totalResults, 5)
+  assert.equal((await opened.scim.get('/Users?startIndex=-3&count=-1')).body.itemsPerPage, 0)
+  assertScimError(await opened.scim.get('/Users?count=many'), 400, 'invalidValue')
+  // Nobody of another provider is among them.
+  assert.equal((await scim.get(`/Users/${ids[0]}`)).status, 404)
+})
+
+test('filters are eq on three attributes, joined by and', async () => {
+  const sent = person({ externalId: 'quote "and" eq' })
+  const { id } = created(await scim.post('/Users', sent))
+  const find = (filter: string) => scim.get(`/Users?filter=${encodeURIComponent(filter)}`)
+  const by = `externalId eq ${JSON.stringify(sent.externalId)}`
+  for (const filter of [
+    by,
+    `id eq "${id}"`,
+    `${by} AND USERNAME EQ "${sent.userName}"`,
+    `${userSchema}:userName eq "${sent.userName}"`,
+  ]) {
+    assert.deepEqual(
+      (await find(filter)).body.Resources?.map((one: Json) => one.id),
+      [id],
+      filter,
+    )
+  }
+  assert.equal((await find(`${by} and userName eq "nobody"`)).body.totalResults, 0)
+  assert.equal((await find('id eq "a" and id eq "b"')).body.totalResults, 0)
+  const wrong = [
+    '',
+    'userName',
+    'userName co "a"',
+    'userName eq a',
+    'emails eq "a"',
+    `${by} or id eq "x"`,
+    'userName eq "a" and',
+    'not (userName eq "a")',
+    `userName eq "${'a'.repeat(3000)}"`,
+  ]
+  for (const filter of wrong) assertScimError(await find(filter), 400, 'invalidFilter')
+})
+
+test('only the token of the provider opens its endpoint', async () => {
+  const other = await openEndpoint(pinfold, owner, org, issuer.url, 'other')
+  const knock = async (at: string, shown: string | undefined) => {
+    const answer = await scimClient(at, shown).get('/Users')
+    if (answer.status === 401) {
+      assertScimError(answer, 401)
+      assert.equal(answer.headers.get('www-authenticate'), 'Bearer')
+    }
+    return answer.status
+  }
+  const nowhere = `${pinfold.url}/scim/v2/${'0'.repeat(40)}/${'0'.repeat(16)}`
+  assert.equal(await knock(endpoint, token), 200)
+  assert.equal(await knock(endpoint, undefined), 401)
+  assert.equal(await knock(endpoint, other.token), 401)
+  assert.equal(await knock(endpoint, pinfold.operator.token), 401)
+  assert.equal(await knock(nowhere, token), 401)
+  assert.equal(await knock(`${pinfold.url}/scim/v2`, token), 401)
+  // It is good for nothing else.
+  assert.equal((await pinfold.withToken(token).get('/iam/v2/groups')).status, 401)
+})
+
+test('what is not served says so, and bodies have a bound', async () => {
+  assertScimError(await scim.get('/Groups'), 404)
+  assertScimError(await scim.get('/Users/a/b'), 404)
+  assertScimError(await scim.get('/constructor'), 404)
+  assertScimError(await scim.get('/Users/%E0%A4%A'), 404)
+  const refused = await scim.call('DELETE', '/Users')
+  assertScimError(refused, 405)
+  assert.equal(refused.headers.get('allow'), 'GET, POST')
+  assertScimError(await scim.call('POST', '/Users', '{"userName":'), 400, 'invalidSyntax')
+  assertScimError(await scim.call('POST', '/Users', '[]'), 400, 'invalidSyntax')
+  assertScimError(await scim.call('POST', '/Users', '{}', { 'content-type': 'text/plain' }), 415)
+  assertScimError(await scim.post('/Users', {}), 400, 'invalidValue')
+  assertScimError(await scim.post('/Users', person({ userName: 'a\u0000b' })), 400, 'invalidValue')
+  assertScimError(await scim.post('/Users', person({ title: 'x'.repeat(70_000) })), 413)
+  assertScimError(await scim.post('/Users', person({ title: 'x'.repeat(300_000) })), 413)
+  let deep: Json = {}
+  for (let i = 0; i < 20; i++) deep = { deep }
+  assertScimError(await scim.post('/Users', person({ deep })), 400, 'invalidValue')
+})
+
+test('the endpoint describes itself', async () => {
+  const config = (await scim.get('/ServiceProviderConfig')).body
+  assert.deepEqual([config.patch.supported, config.bulk.supported, config.filter.maxResults], [true, false, 200])
+  const types = (await scim.get('/ResourceTypes')).body
+  assert.deepEqual(
+    types.Resources.map((one: Json) => [one.name, one.endpoint]),
+    [['User', '/Users']],
+  )
+  assert.equal((await scim.get('/ResourceTypes/User')).body.schema, userSchema)
+  const schemas = (await scim.get('/Schemas')).body
+  assert.deepEqual(
+    schemas.Resources.map((one: Json) => one.id),
+    [userSchema],
+  )
+  assert.equal((await scim.get(`/Schemas/${userSchema}`)).body.attributes[0].name, 'userName')
+  assertScimError(await scim.get('/Schemas/none'), 404)
+})
+
+test('each change is an event and an entry of the audit log, in the name of the provider', async () => {
+  const sent = person()
+  let id = ''
+  const events = await eventsOf(pinfold, async () => {
+    id = created(await scim.post('/Users', sent)).id
+    changed(await scim.patch(`/Users/${id}`, { op: 'replace', value: { active: false } }))
+    changed(await scim.patch(`/Users/${id}`, { op: 'replace', value: { active: false } }))
+    await scim.delete(`/Users/${id}`)
+  })
+  const user = { id, identity_provider_uid: provider, user_name: sent.userName, external_id: sent.externalId }
+  assert.deepEqual(
+    events.map(({ type, subject, group, actor, body }) => ({ type, subject, group, actor, body })),
+    [
+      ['created', true],
+      ['updated', false],
+      ['deleted', false],
+    ].map(([what, active]) => ({
+      type: `dev.pinfold.control.iam.scim_user.${what}.v1`,
+      subject: provider,
+      group: org,
+      actor: provider,
+      body: { user: { ...user, active } },
+    })),
+  )
+  const audit = ok(await owner.get(`/events/v2/audit?uidp.childrenOf=${org}&subject=${provider}&pageSize=200`))
+  const types = audit.auditEntries?.map((one: Json) => one.type) ?? JSON.stringify(audit)
+  assert.ok(types.includes('dev.pinfold.control.iam.scim_user.deleted.v1'), String(types))
+})
+
+test('a provider that is deleted takes its people along, and its token opens nothing', async () => {
+  const gone = await openEndpoint(pinfold, owner, org, issuer.url, 'gone')
+  created(await gone.scim.post('/Users', person()))
+  ok(await owner.delete(gone.path))
+  assertScimError(await gone.scim.get('/Users'), 401)
+})
+
+test('writes are counted, by organisation and by address', async () => {
+  await using scene = await startBusy()
+  const statuses: number[] = []
+  let last: ScimAnswer | undefined
+  for (let i = 0; i < 4; i++) {
+    last = await scene.scim.post('/Users', person())
+    statuses.push(last.status)
+  }
+  assert.deepEqual(statuses, [201, 201, 201, 429])
+  assert.ok(Number(last!.headers.get('retry-after')) > 0)
+  assert.equal((await scene.scim.get('/Users')).status, 200)
+})
+
+async function startBusy() {
+  const { pinfold, org, member } = await startScene({
+    allowInsecureIssuers: true,
+    allowPrivateAddresses: true,
+    scimWrites: 3,
+  })
+  const opened = await openEndpoint(pinfold, await member(roleUids.owner), org.uid, issuer.url)
+  return { ...opened, [Symbol.asyncDispose]: () => pinfold[Symbol.asyncDispose]() }
+}
+
+test('the provider shows that its endpoint is open', async () => {
+  assert.equal(ok(await owner.get(path)).scim.enabled, true)
+})

@@ -1,0 +1,68 @@
+// A provider's side of SCIM: its token, and its calls as they go over the wire.
+import { type Client, type Json, type Pinfold, roleUids } from './pinfold.ts'
+
+export const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:User'
+export const patchSchema = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
+
+export type ScimAnswer = { status: number; headers: Headers; text: string; body: Json }
+
+/** Calls below the endpoint, such as `/Users`, with the token. */
+export function scimClient(endpoint: string, token: string | undefined) {
+  const call = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    more: Record<string, string> = {},
+  ): Promise<ScimAnswer> => {
+    const response = await fetch(`${endpoint}${path}`, {
+      method,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/scim+json' }),
+        ...more,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: text === '' ? {} : (JSON.parse(text) as Json),
+    }
+  }
+  return {
+    call,
+    get: (path: string) => call('GET', path),
+    post: (path: string, body: unknown) => call('POST', path, body),
+    put: (path: string, body: unknown) => call('PUT', path, body),
+    /** Operations of a PatchOp. */
+    patch: (path: string, ...operations: Json[]) =>
+      call('PATCH', path, { schemas: [patchSchema], Operations: operations }),
+    delete: (path: string) => call('DELETE', path),
+  }
+}
+
+/** An organisation's provider whose endpoint is open, with a client that has its token. */
+export async function openEndpoint(pinfold: Pinfold, owner: Client, org: string, issuer: string, name = 'scim') {
+  // A second owner, without whom the endpoint stays shut.
+  await pinfold.seed.member(org, roleUids.owner)
+  const made = await owner.post(`/iam/v2/identityProviders/${org}`, {
+    name,
+    defaultRole: roleUids.viewer,
+    oidc: { issuer, clientId: 'c', clientSecret: 's' },
+  })
+  const provider = made.body.uid as string
+  const path = `/iam/v2/identityProviders/${provider}`
+  const { body: issued } = await owner.post(`${path}:generateScimToken`, {})
+  const { body: switched } = await owner.post(`${path}:setScimEnabled`, { enabled: true, etag: issued.etag })
+  const endpoint = issued.endpointUrl as string
+  return {
+    provider,
+    path,
+    endpoint,
+    token: issued.token as string,
+    etag: switched.etag as string,
+    scim: scimClient(endpoint, issued.token),
+  }
+}
