@@ -68,6 +68,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'events/subscriptions/secrets.ts',
     'events/subscriptions/type-patterns.ts',
 
+    'iam/accounts/accounts-on-the-wire.ts',
     'iam/identities/relationships.ts',
     'iam/identities/service-principals.ts',
     'iam/identity-providers/provider-discovery.ts',

@@ -10,18 +10,19 @@ import { invalid } from '#lib/errors.ts'
 import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
 import { empty } from '#lib/wire.ts'
-import { type AccountAssociation, type Accounts, anAssociation } from './account-associations.model.ts'
+import { type AccountAssociation, anAssociation } from './account-associations.model.ts'
 import * as service from './account-associations.service.ts'
+import { appMessages, readAccounts } from './accounts-on-the-wire.ts'
 
 const replaced = ['name', 'description', 'amazon', 'google', 'azure', 'github', 'pinfold']
 
 export const accountAssociationsV1: Handlers<typeof GroupAccountAssociations> = {
   async create(call, association) {
-    return toMessage(await service.createAccountAssociation(call, association.group, fromMessage(association)))
+    return toMessage(await service.createAccountAssociation(call, association.group, readAccounts(association)))
   },
 
   async update(call, association) {
-    const patch = { paths: replaced, value: fromMessage(association) }
+    const patch = { paths: replaced, value: readAccounts(association) }
     return toMessage(await service.updateAccountAssociation(call, association.group, patch))
   },
 
@@ -60,31 +61,6 @@ function cloudOf(type: AccountType): 'amazon' | 'google' | 'azure' {
   throw invalid({ field: 'account_type', description: 'must name a cloud' })
 }
 
-function fromMessage(association: AssociationMessage): Accounts & { name: string; description: string } {
-  const { name, description, amazon, google, azure, github, pinfold } = association
-  return {
-    name,
-    description,
-    amazon: amazon && { account: amazon.account },
-    google: google && { projectId: google.projectId, projectNumber: google.projectNumber },
-    azure: azure && { tenantId: azure.tenantId, clientIds: azure.clientIds },
-    github: github && { appInstallations: installationsOf(github.appInstallations) },
-    pinfold: pinfold && { serviceBindings: pinfold.serviceBindings },
-  }
-}
-
-type Apps = NonNullable<AssociationMessage['github']>['appInstallations']
-type StoredApps = NonNullable<Accounts['github']>['appInstallations']
-
-/** Ids as texts, since JSON numbers lose digits. */
-function installationsOf(apps: Apps): StoredApps {
-  const entries = Object.entries(apps).map(([app, { installations }]) => {
-    const texts = installations.map(({ installationId, name }) => ({ installationId: String(installationId), name }))
-    return [app, { installations: texts }] as const
-  })
-  return Object.fromEntries(entries)
-}
-
 function toMessage(association: AccountAssociation): AssociationMessage {
   const { uid, name, description, amazon, google, azure, github, pinfold } = association
   return {
@@ -97,21 +73,12 @@ function toMessage(association: AccountAssociation): AssociationMessage {
     azure: azure && { $typeName: 'pinfold.platform.iam.AccountAssociations.Azure', ...azure },
     github: github && {
       $typeName: 'pinfold.platform.iam.AccountAssociations.GitHub',
-      appInstallations: appsOf(github.appInstallations),
+      appInstallations: appMessages(
+        github.appInstallations,
+        'pinfold.platform.iam.AccountAssociations.GitHubAppInstallations',
+        'pinfold.platform.iam.AccountAssociations.GitHubInstallation',
+      ),
     },
     pinfold: pinfold && { $typeName: 'pinfold.platform.iam.AccountAssociations.Vendor', ...pinfold },
   }
-}
-
-function appsOf(apps: StoredApps): Apps {
-  const entries = Object.entries(apps).map(([app, { installations }]) => {
-    const messages = installations.map(({ installationId, name }) => ({
-      $typeName: 'pinfold.platform.iam.AccountAssociations.GitHubInstallation' as const,
-      installationId: BigInt(installationId),
-      name,
-    }))
-    const $typeName = 'pinfold.platform.iam.AccountAssociations.GitHubAppInstallations' as const
-    return [app, { $typeName, installations: messages }] as const
-  })
-  return Object.fromEntries(entries)
 }

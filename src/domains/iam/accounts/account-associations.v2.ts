@@ -10,13 +10,9 @@ import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import {
-  type AccountAssociation,
-  type Accounts,
-  accountAssociationFields,
-  anAssociation,
-} from './account-associations.model.ts'
+import { type AccountAssociation, accountAssociationFields, anAssociation } from './account-associations.model.ts'
 import * as service from './account-associations.service.ts'
+import { appMessages, readAccounts } from './accounts-on-the-wire.ts'
 
 const rules = { fields: accountAssociationFields, defaultOrder: 'group' }
 
@@ -75,30 +71,9 @@ function cloudOf(type: AccountProviderType): 'amazon' | 'google' | 'azure' {
   throw invalid({ field: 'provider_type', description: 'must name a cloud' })
 }
 
-function fromMessage(association: AssociationMessage | undefined): Accounts & { name: string; description: string } {
+function fromMessage(association: AssociationMessage | undefined) {
   if (!association) throw invalid({ field: 'account_association', description: 'is required' })
-  const { name, description, amazon, google, azure, github, pinfold } = association
-  return {
-    name,
-    description,
-    amazon: amazon && { account: amazon.account },
-    google: google && { projectId: google.projectId, projectNumber: google.projectNumber },
-    azure: azure && { tenantId: azure.tenantId, clientIds: azure.clientIds },
-    github: github && { appInstallations: installationsOf(github.appInstallations) },
-    pinfold: pinfold && { serviceBindings: pinfold.serviceBindings },
-  }
-}
-
-type Apps = NonNullable<AssociationMessage['github']>['appInstallations']
-type StoredApps = NonNullable<Accounts['github']>['appInstallations']
-
-/** Ids as texts, since JSON numbers lose digits. */
-function installationsOf(apps: Apps): StoredApps {
-  const entries = Object.entries(apps).map(([app, { installations }]) => {
-    const texts = installations.map(({ installationId, name }) => ({ installationId: String(installationId), name }))
-    return [app, { installations: texts }] as const
-  })
-  return Object.fromEntries(entries)
+  return readAccounts(association)
 }
 
 function toMessage(association: AccountAssociation): AssociationMessage {
@@ -113,23 +88,14 @@ function toMessage(association: AccountAssociation): AssociationMessage {
     azure: azure && { $typeName: 'pinfold.platform.iam.v2.AccountAssociation.Azure', ...azure },
     github: github && {
       $typeName: 'pinfold.platform.iam.v2.AccountAssociation.GitHub',
-      appInstallations: appsOf(github.appInstallations),
+      appInstallations: appMessages(
+        github.appInstallations,
+        'pinfold.platform.iam.v2.AccountAssociation.GitHubAppInstallations',
+        'pinfold.platform.iam.v2.AccountAssociation.GitHubInstallation',
+      ),
     },
     pinfold: pinfold && { $typeName: 'pinfold.platform.iam.v2.AccountAssociation.Vendor', ...pinfold },
     createTime: timestamp(association.createTime),
     updateTime: timestamp(association.updateTime),
   }
-}
-
-function appsOf(apps: StoredApps): Apps {
-  const entries = Object.entries(apps).map(([app, { installations }]) => {
-    const messages = installations.map(({ installationId, name }) => ({
-      $typeName: 'pinfold.platform.iam.v2.AccountAssociation.GitHubInstallation' as const,
-      installationId: BigInt(installationId),
-      name,
-    }))
-    const $typeName = 'pinfold.platform.iam.v2.AccountAssociation.GitHubAppInstallations' as const
-    return [app, { $typeName, installations: messages }] as const
-  })
-  return Object.fromEntries(entries)
 }

@@ -1,0 +1,51 @@
+// What the messages of both versions of the contract have in common.
+import type { Accounts } from './account-associations.model.ts'
+
+type StoredApps = NonNullable<Accounts['github']>['appInstallations']
+
+/** Of either version; `installationId` is a number of 64 bits there. */
+export type AccountsMessage = Omit<Accounts, 'github'> & {
+  name: string
+  description: string
+  github?:
+    | { appInstallations: Record<string, { installations: { installationId: bigint; name: string }[] }> }
+    | undefined
+}
+
+/** Without what a message has besides its fields. */
+export function readAccounts(message: AccountsMessage): Accounts & { name: string; description: string } {
+  const { name, description, amazon, google, azure, github, pinfold } = message
+  return {
+    name,
+    description,
+    amazon: amazon && { account: amazon.account },
+    google: google && { projectId: google.projectId, projectNumber: google.projectNumber },
+    azure: azure && { tenantId: azure.tenantId, clientIds: azure.clientIds },
+    github: github && { appInstallations: readApps(github.appInstallations) },
+    pinfold: pinfold && { serviceBindings: pinfold.serviceBindings },
+  }
+}
+
+/** Ids as texts, since JSON numbers lose digits. */
+function readApps(apps: NonNullable<AccountsMessage['github']>['appInstallations']): StoredApps {
+  const entries = Object.entries(apps).map(([app, { installations }]) => {
+    const texts = installations.map(({ installationId, name }) => ({ installationId: String(installationId), name }))
+    return [app, { installations: texts }] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+/** The messages of the apps, whose types have these names. */
+export function appMessages<App extends string, Installation extends string>(
+  apps: StoredApps,
+  app: App,
+  installation: Installation,
+) {
+  const entries = Object.entries(apps).map(([id, { installations }]) => {
+    const messages = installations.map(({ installationId, name }) => {
+      return { $typeName: installation, installationId: BigInt(installationId), name }
+    })
+    return [id, { $typeName: app, installations: messages }] as const
+  })
+  return Object.fromEntries(entries)
+}
