@@ -44,7 +44,7 @@ async function sourceAt(visit: Visit, digest: string): Promise<RepoRef | 'needs 
     return await allow(visit, 'blob.read', { digest })
   } catch (error) {
     if (!(error instanceof OciError)) throw error
-    if (error.code !== 'UNAUTHORIZED' || visit.anonymous) return undefined
+    if (error.code !== 'UNAUTHORIZED') return undefined
     // The caller may look there, so whether the blob is there is no secret; without it another token is of no use.
     const { repo } = await visit.registry.app.paths.find(pathOf(visit))
     return repo && (await findBlob(visit.call, repo, digest)) ? 'needs a token' : undefined

@@ -61,6 +61,9 @@ test('a push is an event for each blob and each tag, and says what the tag was b
   assert.equal(byUid.body.repository, `${org.uid}/app`)
   assert.equal(byUid.body.display_name, name)
   assert.equal(byUid.body.tag_previous_digest, undefined)
+  await pusher.pushManifest(name, (await pusher.ok(200, 'GET', `${name}/manifests/v1`)).bytes.toString(), 'v1')
+  const again = (await eventsOf(registry)).findLast(({ type }) => type.includes('.push.'))!
+  assert.deepEqual([again.body.tag, again.body.tag_previous_digest], ['v1', undefined], 'it has not moved')
 })
 
 test('a mount is an event of the repository that has the blob now, and an upload instead of one is none', async () => {

@@ -120,7 +120,7 @@ test('a piece in the wrong place is refused, and the upload says where it goes o
     assert.equal(refused.headers.location, location)
   }
   assert.equal((await send('xyz', '9-11', 'PUT', `${location}?digest=${digestOf('x')}`)).status, 416)
-  assert.equal((await send('xyz', '3-9')).status, 400)
+  for (const range of ['3-9', '3-4']) assert.equal((await send('xyz', range)).status, 400, range)
   assert.equal((await send('xyz', 'three to five')).status, 400)
   const got = await pusher.ok(204, 'GET', location)
   assert.equal(got.headers.range, '0-2')

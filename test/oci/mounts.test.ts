@@ -1,0 +1,28 @@
+// Mounting: a blob that another repository has need not be sent.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { roleUids } from '../support/pinfold.ts'
+import { startRegistry } from '../support/registry.ts'
+
+test('a client that does not say where a blob is gets it from where it may read, among the first that have it', async () => {
+  await using registry = await startRegistry()
+  const { registryOperator, pusher, seed, registryAs } = registry
+  const other = await seed.group('', { name: 'globex' })
+  const stranger = await registryAs((await seed.member(other.uid, roleUids.push)).uid)
+  const { digest } = await pusher.pushBlob('acme/repo-0', 'a layer')
+  const mount = (to: string) => stranger.call('POST', `globex/${to}/blobs/uploads/?mount=${digest}`)
+  for (let i = 1; i < 19; i++) {
+    await pusher.ok(201, 'POST', `acme/repo-${i}/blobs/uploads/?mount=${digest}&from=acme/repo-0`)
+  }
+  assert.equal((await mount('none')).status, 202, 'it may read none of them')
+  await registryOperator.ok(201, 'POST', `globex/own/blobs/uploads/?mount=${digest}&from=acme/repo-0`)
+  assert.equal((await mount('twentieth')).status, 201)
+  // What is behind twenty others is not looked for, or a push would cost as much as there are repositories.
+  const second = await pusher.pushBlob('acme/repo-0', 'another layer')
+  for (let i = 1; i < 20; i++) {
+    await pusher.ok(201, 'POST', `acme/repo-${i}/blobs/uploads/?mount=${second.digest}&from=acme/repo-0`)
+  }
+  await registryOperator.ok(201, 'POST', `globex/far/blobs/uploads/?mount=${second.digest}&from=acme/repo-0`)
+  const behind = await stranger.call('POST', `globex/behind/blobs/uploads/?mount=${second.digest}`)
+  assert.equal(behind.status, 202)
+})
