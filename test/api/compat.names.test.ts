@@ -255,6 +255,13 @@ test('reflection lists every name, with files that describe it', async () => {
     }
     if (isOurs) assert.ok(!names.includes(acme(desc.typeName)))
   }
+  const associations = await reflection.files('acme.platform.iam.v2.AccountAssociation')
+  const message = associations.at(-1)!.messageType.find(({ name }) => name === 'AccountAssociation')!
+  const seventh = message.field.find(({ number }) => number === 7)!
+  assert.deepEqual([seventh.name, seventh.jsonName], ['acme', 'acme'])
+  for (const name of ['iam.TermsNotAcceptedDetail', 'iam.v2.TermsNotAcceptedDetail']) {
+    for (const token of ['pinfold', 'acme']) assert.ok((await reflection.files(`${token}.platform.${name}`)).length > 0)
+  }
   await using plain = await startPinfold()
   const known = await reflectionOf(plain.port).services()
   assert.ok(known.includes(preview(GroupsService.typeName)))

@@ -1,5 +1,6 @@
 // Programs that we did not write, against the real server: curl, grpcurl, and schemathesis with calls made from the OpenAPI
-// documents. Needs grpcurl and schemathesis on the PATH. `--calls N` sets about how many random calls are made.
+// documents. Needs grpcurl and schemathesis on the PATH, and vendor-names, which is built from the folder of that name and
+// calls a server with a compatibility profile. `--calls N` sets about how many random calls are made.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -28,11 +29,14 @@ function sh(command: string, args: string[]): { code: number; out: string } {
   return { code: done.status ?? 1, out: done.stdout + done.stderr }
 }
 
-async function startServer(): Promise<{ server: ChildProcess; url: string }> {
+async function startServer(
+  data: string,
+  settings: Record<string, string> = {},
+): Promise<{ server: ChildProcess; url: string }> {
   const database = process.env.PINFOLD_TEST_DATABASE
-  const args = ['serve', '--data', join(folder, 'data'), '--listen', '127.0.0.1:0', '--demo']
+  const args = ['serve', '--data', join(folder, data), '--listen', '127.0.0.1:0', '--demo']
   const server = spawn(join(root, 'bin/pinfold'), args, {
-    env: { ...process.env, PINFOLD_LOG_LEVEL: 'error', PINFOLD_TEST_DATABASE: database ?? '' },
+    env: { ...process.env, PINFOLD_LOG_LEVEL: 'error', PINFOLD_TEST_DATABASE: database ?? '', ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const url = await new Promise<string>((resolve, reject) => {
@@ -140,7 +144,30 @@ function tryDocument(
   round('with uids that exist', seeded.join('\n'), [...absent, ...deletes])
 }
 
-const { server, url } = await startServer()
+/** A client of another product, whose names the server answers to. */
+async function tryVendor(): Promise<void> {
+  const { server, url } = await startServer('vendor', {
+    PINFOLD_COMPAT_VENDOR: 'acme',
+    PINFOLD_TERMS_DOCUMENTS: JSON.stringify([{ id: 'terms.v1', label: 'Terms', url: 'https://example.com/terms' }]),
+    PINFOLD_TERMS_METHODS: 'pinfold.platform.iam.v2.GroupsService/UpdateGroup',
+  })
+  try {
+    const token = sh(join(root, 'bin/pinfold'), ['token', '--data', join(folder, 'vendor')]).out.trim()
+    const org = (await clientOf(url, token).post('/iam/v2/groups/', { name: 'clients' })).body.uid as string
+    const done = sh('vendor-names', [url, 'acme', token, org])
+    const counts = /^(\d+) passed, 0 failed$/m.exec(done.out)
+    expect(`vendor-names: ${counts?.[1] ?? 'not all'} calls hold`, done.code === 0 && counts !== null, done.out)
+  } finally {
+    await stopServer(server)
+  }
+}
+
+async function stopServer(server: ChildProcess): Promise<void> {
+  server.kill('SIGTERM')
+  await new Promise((resolve) => server.once('exit', resolve))
+}
+
+const { server, url } = await startServer('data')
 try {
   const token = sh(join(root, 'bin/pinfold'), ['token', '--data', join(folder, 'data')]).out.trim()
   const client = clientOf(url, token)
@@ -153,11 +180,11 @@ try {
   const binding = await made(`/iam/v2/roleBindings/${org}`, { identityUid: identity, roleUid: role })
   tryCurl(url, token, org)
   tryGrpcurl(url, token, org)
+  await tryVendor()
   const uids = { Group: org, Identity: identity, Role: role, Repo: repo, RepoReadme: repo, RoleBinding: binding }
   trySchemathesis(url, token, uids)
 } finally {
-  server.kill('SIGTERM')
-  await new Promise((resolve) => server.once('exit', resolve))
+  await stopServer(server)
   rmSync(folder, { recursive: true, force: true })
 }
 console.log(`${passed} passed, ${failed} failed`)

@@ -1,22 +1,33 @@
 // What gRPC server reflection tells: every file of the contract, and the same once more under each further name that its
 // packages can be called by.
 import { clone, type DescFile, toBinary } from '@bufbuild/protobuf'
-import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
+import {
+  type DescriptorProto,
+  type FieldDescriptorProto,
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+} from '@bufbuild/protobuf/wkt'
 import { ReflectionService } from '@grpc/reflection'
+import { file_google_rpc_error_details } from '#gen/google/rpc/error_details_pb.ts'
 import { file_grpc_health_v1_health } from '#gen/grpc/health/v1/health_pb.ts'
-import { vendorTypeName } from '#lib/naming/vendor.ts'
+import { file_pinfold_iam_v1_terms_errors } from '#gen/pinfold/iam/v1/terms_errors_pb.ts'
+import { vendorField, vendorTypeName } from '#lib/naming/vendor.ts'
 import { previewTypeName } from './grpc-names.ts'
 
-/** Gives a package or a type another name, or leaves it as it is. */
-type Rename = (name: string) => string
+/** What no method names: a service of a library's, and the details of errors. */
+const others = [file_grpc_health_v1_health, file_google_rpc_error_details, file_pinfold_iam_v1_terms_errors]
+
+/** Gives packages, types and members another name, or leaves them as they are. */
+type Rename = { type: (name: string) => string; member: (name: string) => string }
 
 /** The service that answers for these files; `token` is that of a vendor whose names count too. */
 export function createReflection(served: Iterable<DescFile>, token: string | undefined): ReflectionService {
-  const files = withImports([...served, file_grpc_health_v1_health])
-  const renames: Rename[] = [previewTypeName]
+  const files = withImports([...served, ...others])
+  const renames: Rename[] = [{ type: previewTypeName, member: (name) => name }]
   if (token !== undefined) {
-    const vendors: Rename = (name) => vendorTypeName(name, token)
-    renames.push(vendors, (name) => vendors(previewTypeName(name)))
+    const member: Rename['member'] = (name) => vendorField(name, token)
+    const type: Rename['type'] = (name) => vendorTypeName(name, token)
+    renames.push({ type, member }, { type: (name) => type(previewTypeName(name)), member })
   }
   const all = new Map(files.map((file) => [file.name, file]))
   for (const rename of renames) for (const file of aliasesOf(files, rename)) all.set(file.name, file)
@@ -39,18 +50,19 @@ function withImports(served: readonly DescFile[]): FileDescriptorProto[] {
 
 /** The files whose package gets another name. What they import from the others stays as it is. */
 function aliasesOf(files: readonly FileDescriptorProto[], rename: Rename): FileDescriptorProto[] {
-  const renamed = files.filter((file) => rename(`${file.package}.`) !== `${file.package}.`)
+  const renamed = files.filter((file) => rename.type(`${file.package}.`) !== `${file.package}.`)
   const paths = new Map(renamed.map((file) => [file.name, pathUnder(file, rename)]))
   return renamed.map((file) => {
     const alias = clone(FileDescriptorProtoSchema, file)
     alias.name = paths.get(file.name)!
-    alias.package = rename(`${file.package}.`).slice(0, -1)
+    alias.package = rename.type(`${file.package}.`).slice(0, -1)
     alias.dependency = file.dependency.map((path) => paths.get(path) ?? path)
-    const inside: Rename = (name) => `.${rename(name.slice(1))}`
+    const inside: Rename = { ...rename, type: (name) => `.${rename.type(name.slice(1))}` }
+    for (const field of alias.extension) renameField(field, inside)
     for (const message of alias.messageType) renameMessage(message, inside)
     for (const method of alias.service.flatMap((service) => service.method)) {
-      method.inputType = inside(method.inputType)
-      method.outputType = inside(method.outputType)
+      method.inputType = inside.type(method.inputType)
+      method.outputType = inside.type(method.outputType)
     }
     return alias
   })
@@ -58,10 +70,16 @@ function aliasesOf(files: readonly FileDescriptorProto[], rename: Rename): FileD
 
 /** No two files may have one path, so the new package is in front of it. */
 function pathUnder(file: FileDescriptorProto, rename: Rename): string {
-  return `${rename(`${file.package}.`).replaceAll('.', '/')}${file.name}`
+  return `${rename.type(`${file.package}.`).replaceAll('.', '/')}${file.name}`
 }
 
 function renameMessage(message: DescriptorProto, inside: Rename): void {
-  for (const field of message.field) if (field.typeName !== '') field.typeName = inside(field.typeName)
+  for (const field of message.field) renameField(field, inside)
   for (const nested of message.nestedType) renameMessage(nested, inside)
+}
+
+function renameField(field: FieldDescriptorProto, inside: Rename): void {
+  if (field.typeName !== '') field.typeName = inside.type(field.typeName)
+  field.name = inside.member(field.name)
+  field.jsonName = inside.member(field.jsonName)
 }
