@@ -3,6 +3,7 @@ import type { DescMethod, Message, MessageShape } from '@bufbuild/protobuf'
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2'
 import type { EventName } from '#gen/event-names.ts'
 import type { Blobs } from './blobs/blobs.ts'
+import type { AwsCallers } from './clouds/amazon-callers.ts'
 import type { CloudAccount, CloudAnswer } from './clouds/cloud-account.ts'
 import type { Config } from './config.ts'
 import type { Db } from './db/sql.ts'
@@ -86,6 +87,8 @@ export type App = {
   outsideIssuers: OutsideIssuers
   /** Tries to get credentials from a cloud for a group; `issuer` is what clients call us. */
   checkCloud(issuer: string, group: string, account: CloudAccount): Promise<CloudAnswer>
+  /** Who signed a request to AWS. */
+  awsCallers: AwsCallers
   /** Which methods wait until an organisation has accepted the terms. */
   terms: TermsGate
   /**

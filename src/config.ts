@@ -180,7 +180,7 @@ export const settings = {
     env: 'PINFOLD_AWS_STS_URL',
     parse: baseUrl,
     default: 'https://sts.amazonaws.com',
-    doc: 'Where AWS gives credentials, for checks of account associations.',
+    doc: 'Where AWS gives credentials, for checks of account associations, and tells who signed a request, for identities of AWS.',
   }),
   googleStsUrl: setting({
     env: 'PINFOLD_GOOGLE_STS_URL',

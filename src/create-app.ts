@@ -3,6 +3,7 @@ import { buildEventTable } from './api/event-table.ts'
 import { eventBodies, services } from './api/services.ts'
 import type { App } from './app.ts'
 import { blobFolder, openBlobs } from './blobs/open.ts'
+import { createAwsCallers } from './clouds/amazon-callers.ts'
 import { createClouds } from './clouds/clouds.ts'
 import { type Config, vendorOf } from './config.ts'
 import { createAudience } from './domains/events/outbox/audience.ts'
@@ -100,6 +101,7 @@ export async function createApp(
     outgoing,
     providerDirectory: createProviderDirectory(outgoing, monotonic),
     outsideIssuers: createOutsideIssuers(outgoing, () => clock().getTime()),
+    awsCallers: createAwsCallers(toClouds, config.awsStsUrl),
     checkCloud: cloudCheck(config, toClouds, keyring, clock),
     terms: createTermsGate(db, config.termsDocuments, config.termsMethods.flatMap(eventTable.inEveryVersion)),
     events,

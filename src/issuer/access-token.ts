@@ -34,8 +34,8 @@ export type AccessToken = {
   narrowing: ReadonlyMap<string, bigint> | undefined
   /** Somebody has asked for a token that may do less than its subject. */
   narrowed: boolean
-  /** The claims of the outside token that it was exchanged for: issuer, subject and audience. */
-  act?: object
+  /** The claims of the outside token that it was exchanged for: issuer, subject and audience, each one text. */
+  act?: Readonly<Record<string, string>>
   /** Of a person's token: the session that it comes from. */
   session?: CallerSession
   /** What a sign-in provider says of the person. */
@@ -194,7 +194,7 @@ async function verify(keyring: Keyring, expected: Expected, token: string, now: 
       expiry: payload.exp!,
       narrowing: payload.cap === undefined ? undefined : readNarrowing(payload.cap),
       narrowed: payload.narrowed === true,
-      ...(payload.act instanceof Object && { act: payload.act }),
+      ...(payload.act instanceof Object && { act: readAct(payload.act) }),
       ...readSession(payload),
       ...(payload.upstream instanceof Object && { upstream: payload.upstream as Record<string, string> }),
       ...(ofRegistry && { access: readAccess(payload.access) }),
@@ -219,6 +219,12 @@ function readNarrowing(claim: unknown): ReadonlyMap<string, bigint> {
     if (mask !== undefined && (place === top || isUid(place))) narrowing.set(place, mask)
   }
   return narrowing
+}
+
+/** Of what earlier versions wrote, an audience could be a list; its first is the one that is shown. */
+function readAct(claim: object): Record<string, string> {
+  const entries = Object.entries(claim).map(([name, value]: [string, unknown]) => [name, [value].flat()[0]] as const)
+  return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
 }
 
 /** The `access` claim of a registry's token. What cannot be read grants nothing. */

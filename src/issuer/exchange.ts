@@ -1,7 +1,7 @@
 // Keyless access: a token that somebody's platform signed becomes a short-lived token of ours.
 import type { App } from '#app.ts'
 import { capabilitiesNamed } from '#domains/iam/access/capabilities.ts'
-import { matchClaims, trustsIssuer } from '#domains/iam/identities/claims.ts'
+import { matchClaims, namesAudience, trustsIssuer } from '#domains/iam/identities/claims.ts'
 import { findIdentityForExchange } from '#domains/iam/identities/identities.service.ts'
 import { canonicalIssuer, personUid } from '#domains/iam/identities/people.ts'
 import { readKeySetText } from '#lib/crypto/key-set.ts'
@@ -10,6 +10,7 @@ import { countRefusals } from '#lib/net/limits.ts'
 import { subdomainOf } from '#lib/net/subdomain.ts'
 import { isUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { type CallerSession, maxLifetime } from './access-token.ts'
+import { isAwsRequest, proveAwsIdentity } from './aws-identity.ts'
 import { signNarrowed } from './narrowed-token.ts'
 import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutsideToken } from './outside-token.ts'
 import { personClaims, profileOf } from './people/profile.ts'
@@ -46,7 +47,7 @@ export async function exchange({ app, issuer, source }: Issuing, input: Exchange
   const kept = capabilitiesNamed(input.capabilities)
   if (input.credential === undefined) throw unauthenticated('a bearer token to exchange is required')
   const now = app.clock()
-  const { token, uid } = await proveIdentity({ app, issuer, source }, input.credential, input.identity, now)
+  const { uid, claims, session } = await proveIdentity({ app, issuer, source }, input.credential, input.identity, now)
 
   const grants = (await app.grants.of(uid)) ?? new Map<string, bigint>()
   const signed = await signNarrowed(app.keyring, grants, {
@@ -56,7 +57,8 @@ export async function exchange({ app, issuer, source }: Issuing, input: Exchange
     scopes: input.scopes,
     kept,
     now,
-    ...claimsOf(uid, token),
+    claims,
+    ...(session && { session }),
   })
   app.lastSeen.note(uid, now.toISOString())
   const expiry = new Date((Math.floor(now.getTime() / 1000) + maxLifetime) * 1000).toISOString()
@@ -64,8 +66,8 @@ export async function exchange({ app, issuer, source }: Issuing, input: Exchange
 }
 
 /** Who has shown what. Every value of `act` is a text, as clients read it; of a person there is more. */
-function claimsOf(uid: string, token: OutsideToken): { claims: Record<string, unknown>; session?: CallerSession } {
-  const act = { iss: token.issuer, sub: token.subject, aud: token.audience.join(' ') }
+function claimsOf(issuer: string, uid: string, token: OutsideToken): Omit<Proven, 'uid'> {
+  const act = { iss: token.issuer, sub: token.subject, aud: shownAudience(issuer, token) }
   if (parentOf(uid) !== top) return { claims: { act } }
   const { auth_time, iat } = token.claims
   const authTime = typeof auth_time === 'number' ? auth_time : Number(iat ?? 0)
@@ -74,7 +76,8 @@ function claimsOf(uid: string, token: OutsideToken): { claims: Record<string, un
 }
 
 /**
- * Whose the outside token is: the identity named, or with an empty name the person with the token's issuer and subject.
+ * Whose the outside token, or the signed request to AWS, is: the identity named, or with an empty name the person with the
+ * token's issuer and subject.
  * Throws as `exchange` does.
  */
 export async function proveIdentity(
@@ -89,9 +92,11 @@ export async function proveIdentity(
   return proven
 }
 
-type Proven = { token: OutsideToken; uid: string }
+/** `claims` say by which token, and of a person who it is. */
+type Proven = { uid: string; claims: Record<string, unknown>; session?: CallerSession }
 
 async function lookAt(app: App, issuer: string, credential: string, named: string, now: Date): Promise<Proven> {
+  if (isAwsRequest(credential)) return proveAwsIdentity(app, defaultAudiences(issuer), credential, named, now)
   const token = readOutsideToken(credential)
   checkTimes(token, now)
   if (token.issuer === issuer) throw refused('our own token')
@@ -102,7 +107,7 @@ async function lookAt(app: App, issuer: string, credential: string, named: strin
   // A person who has no account yet is told so; nothing is said about identities that a caller names.
   if (!identity && named === '') throw accountNotFound(uid)
   if (!proven) throw permissionDenied('the token may not be exchanged for this identity')
-  return { token, uid }
+  return { uid, ...claimsOf(issuer, uid, token) }
 }
 
 /** The longest list of audiences, scopes or capabilities that one exchange may name. */
@@ -132,11 +137,18 @@ export function defaultAudiences(issuer: string): string[] {
   return [...new Set([issuer, host, hostname])]
 }
 
+/** Clients read one text here: that of several audiences which names us, else the first. */
+function shownAudience(issuer: string, { audience }: OutsideToken): string {
+  const ours = defaultAudiences(issuer)
+  return audience.find((one) => ours.includes(one)) ?? audience[0]!
+}
+
 type Found = NonNullable<Awaited<ReturnType<typeof findIdentityForExchange>>>
 
 /**
  * Whether the token shows that its bearer is the identity. A missing identity is told from one that wants other claims in
- * no way. Throws UNAUTHENTICATED for a token that is forged, as far as we can tell, or was issued for another audience.
+ * no way, unless the token is meant for an audience that the identity names. Throws UNAUTHENTICATED for a token that is
+ * forged, as far as we can tell, or was issued for another audience.
  */
 async function prove(
   app: App,
@@ -158,7 +170,7 @@ async function prove(
   if (!identity || !claimMatch || !trustsIssuer(claimMatch, token.issuer)) {
     const held = app.outsideIssuers.held(token.issuer)
     if (held) await verifyOutsideToken(token, held)
-    checkAudience(token, ours)
+    if (!isForIdentity(identity, token)) checkAudience(token, ours)
     return false
   }
   await verifyOutsideToken(token, await app.outsideIssuers.keysOf(token.issuer, token.kid))
@@ -170,7 +182,7 @@ async function prove(
     return true
   }
   if (failed.every(({ claim }) => claim === 'aud')) throw refused('the audience')
-  checkAudience(token, ours)
+  if (!isForIdentity(identity, token)) checkAudience(token, ours)
   return false
 }
 
@@ -179,6 +191,13 @@ function acceptedAudiences(app: App, issuer: string, identity: Found | undefined
   const isPerson = identity && parentOf(identity.uid) === top
   const listed = peopleAudiences(app.config.peopleIssuers, token.issuer)
   return isPerson ? listed : [...defaultAudiences(issuer), ...(identity ? [] : listed)]
+}
+
+/** Whether the token is meant for an audience that the identity names instead of us. */
+function isForIdentity(identity: Found | undefined, { audience }: OutsideToken): boolean {
+  const { claimMatch, staticKeys } = identity ?? {}
+  if (claimMatch) return namesAudience(claimMatch, audience)
+  return staticKeys?.audiences?.some((one) => audience.includes(one)) ?? false
 }
 
 function checkAudience(token: OutsideToken, accepted: readonly string[]): void {

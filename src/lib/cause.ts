@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto'
 export type Cause = {
   /** The uid of the identity; empty for nobody. */
   actor: string
-  /** By which claims of an outside token the identity had signed in. */
-  act?: object | undefined
+  /** By which claims of an outside token the identity had signed in: `iss`, `sub`, `aud` and the like, each one text. */
+  act?: Readonly<Record<string, string>> | undefined
   /** ISO 8601 UTC with milliseconds. */
   now: string
   /** The client's address, as far as we can tell; empty for what came over no network. */

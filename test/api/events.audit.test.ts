@@ -64,12 +64,19 @@ test('the log says by which outside token a build job had signed in', async () =
   await using pinfold = await startPinfold()
   const org = (await pinfold.seed.group()).uid
   const owner = await pinfold.seed.member(org, roleUids.owner)
-  const act = { iss: 'https://issuer.example.com', sub: 'repo:acme/web', aud: [pinfold.url] }
+  const act = { iss: 'https://issuer.example.com', sub: 'repo:acme/web', aud: pinfold.url }
   const issued = { issuer: pinfold.url, audience: pinfold.url, subject: owner.uid as string, now: new Date() }
   const job = pinfold.withToken(await signAccessToken(pinfold.app.keyring, { ...issued, claims: { act } }))
   ok(await job.post(`/iam/v2/groups/${org}`, { name: 'team' }))
   const [entry] = (await list(job, 'page_size=1')).auditEntries
   assert.deepEqual([entry.actor, JSON.parse(entry.act)], [owner.uid, act])
+
+  // A token of an earlier version, which is good for an hour.
+  const earlier = { ...act, aud: [pinfold.url, 'other'], more: { deep: 1 }, none: [] }
+  const old = pinfold.withToken(await signAccessToken(pinfold.app.keyring, { ...issued, claims: { act: earlier } }))
+  ok(await old.post(`/iam/v2/groups/${org}`, { name: 'other' }))
+  const [last] = (await list(job, 'page_size=1')).auditEntries
+  assert.deepEqual(JSON.parse(last.act), act)
 })
 
 test('every change to access is in the log, and nothing else is', async () => {

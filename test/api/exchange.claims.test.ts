@@ -119,6 +119,29 @@ test('an audience of ours is expected unless the identity names another one', as
   )
 })
 
+test('whatever else does not match is a denial, also for an audience that the identity names itself', async () => {
+  const others = [{ sub: 'x' }, { iss: 'https://other.example.com' }, { kind: 'y' }]
+  for (const own of [{ audience: 'acme' }, { audiencePattern: 'ac.*' }]) {
+    const match = { ...exact, ...own, claims: { kind: 'x' } }
+    await assertMatches(
+      match,
+      [{ aud: 'acme', kind: 'x' }],
+      others.map((claims) => ({ aud: 'acme', kind: 'x', ...claims })),
+    )
+    // For us, and for nobody that is known here.
+    await assertMatches(match, [], [{ sub: 'x' }, { sub: 'x', aud: ['x', scene.pinfold.url] }])
+    await assertMatches(
+      match,
+      [],
+      [
+        { sub: 'x', aud: 'x' },
+        { iss: 'https://other.example.com', aud: 'x' },
+      ],
+      401,
+    )
+  }
+})
+
 test('custom claims all have to match, by text, number, truth or any element of a list', async () => {
   const claims = { repository_id: '123', private: 'true', team: 'web', environment: 'prod' }
   const good = { repository_id: 123, private: true, team: ['api', 'web'], environment: 'prod' }
@@ -217,6 +240,14 @@ test("an audience of the static keys replaces the server's", async () => {
   ok(await scene.exchange(await token({ aud: 'plant' }), { identity: uid }))
   ok(await scene.exchange(await token({ aud: ['x', 'plant'] }), { identity: uid }))
   assertError(await scene.exchange(await token(), { identity: uid }), 401, 16, 'UNAUTHENTICATED')
+  assertDenied(await scene.exchange(await token({ sub: 'other', aud: 'plant' }), { identity: uid }))
+  assertDenied(await scene.exchange(await token({ iss: 'urn:another', aud: 'plant' }), { identity: uid }))
+  assertError(
+    await scene.exchange(await token({ sub: 'other', aud: 'x' }), { identity: uid }),
+    401,
+    16,
+    'UNAUTHENTICATED',
+  )
 })
 
 test('static keys stop working when they expire: when they say, and after a year at the latest', async () => {

@@ -194,7 +194,7 @@ test('anybody with a token can look up the uid of a person, who need not have si
 
 test('the issued token says exactly what the contract lists, and is signed by a key that we publish', async () => {
   const before = Math.floor(Date.now() / 1000)
-  const answer = ok(await scene.exchange(await scene.token({ aud: [url, 'other'] }), { identity: uid }))
+  const answer = ok(await scene.exchange(await scene.token({ aud: ['other', url] }), { identity: uid }))
   const keys = createRemoteJWKSet(new URL(`${url}/.well-known/jwks.json`))
   const { payload, protectedHeader } = await jwtVerify(answer.token, keys, { issuer: url, audience: url })
   assert.equal(protectedHeader.typ, 'at+jwt')
@@ -203,12 +203,21 @@ test('the issued token says exactly what the contract lists, and is signed by a 
     iss: url,
     sub: uid,
     aud: url,
-    act: { iss: scene.issuer.url, sub: subject, aud: `${url} other` },
+    act: { iss: scene.issuer.url, sub: subject, aud: url },
   })
   assert.ok(iat >= before && iat <= Date.now() / 1000 && exp - iat === 3600)
   assert.equal(typeof jti, 'string')
   assert.deepEqual(Object.keys(cap), [scene.org.uid])
   assert.equal(answer.expiry, new Date(exp * 1000).toISOString())
+})
+
+test('of several audiences that which names us is shown, else the first', async () => {
+  const actOf = async (identity: string, aud: string[]) => {
+    return claimsOf(ok(await scene.exchange(await scene.token({ aud }), { identity })).token).act.aud
+  }
+  assert.equal(await actOf(uid, ['other', new URL(url).host, url]), new URL(url).host)
+  const own = await scene.identity({ claimMatch: { issuer: scene.issuer.url, subject, audience: 'plant' } })
+  assert.equal(await actOf(own.uid, ['other', 'plant']), 'other')
 })
 
 test('the capabilities in the token are encoded as the contract says', async () => {

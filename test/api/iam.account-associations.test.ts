@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { ServicePrincipalSchema } from '#gen/pinfold/iam/v2/identities_pb.ts'
 import { checkLists } from '../support/check-lists.ts'
 import {
   assertBlocked,
@@ -136,6 +137,18 @@ test('a service is bound to an identity of its own that lives in the group', asy
   }
   const serviceBindings = { INGESTER: ingester.uid, SERVICE_PRINCIPAL_CATALOG_SYNCER: other.uid }
   assert.deepEqual(ok(await bind(serviceBindings)).pinfold, { serviceBindings })
+})
+
+test('every service that clients know can be bound, by the name of its principal', async () => {
+  const group = await folder()
+  const names = ServicePrincipalSchema.values.slice(1).map(({ name }) => name.replace('SERVICE_PRINCIPAL_', ''))
+  assert.equal(names.length, 13)
+  const made = names.map(async (name) => {
+    const servicePrincipal = `SERVICE_PRINCIPAL_${name}`
+    return [name, (await pinfold.seed.identity(group, { claimMatch: undefined, servicePrincipal })).uid as string]
+  })
+  const serviceBindings = Object.fromEntries(await Promise.all(made)) as Json
+  assert.deepEqual(ok(await create(group, { pinfold: { serviceBindings } })).pinfold, { serviceBindings })
 })
 
 test('associations are listed with the groups that they belong to', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { ServicePrincipalSchema } from '#gen/pinfold/iam/v2/identities_pb.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import {
   assertBlocked,
@@ -210,7 +211,13 @@ test('a service principal is one of the services that the contract knows', async
   for (const spelling of ['SERVICE_PRINCIPAL_INGESTER', 2]) {
     assert.equal(ok(await create(spelling)).servicePrincipal, 'SERVICE_PRINCIPAL_INGESTER')
   }
-  for (const wrong of [0, 999, 'SERVICE_PRINCIPAL_NOBODY']) assertInvalid(await create(wrong), 'service_principal')
+  const all = ServicePrincipalSchema.values.map(({ name }) => name).slice(1)
+  assert.deepEqual([all.length, all[0], all.at(-1)], [13, 'SERVICE_PRINCIPAL_COSIGNED', 'SERVICE_PRINCIPAL_SKILLS'])
+  for (const [i, name] of all.entries()) {
+    assert.equal(ok(await create(i + 1)).servicePrincipal, name)
+    assert.equal(ok(await create(name)).servicePrincipal, name)
+  }
+  for (const wrong of [0, 14, 999, 'SERVICE_PRINCIPAL_NOBODY']) assertInvalid(await create(wrong), 'service_principal')
 })
 
 test('the parent of an identity is a group that exists', async () => {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
+import { installBuiltInRoles } from '#domains/iam/roles/roles.service.ts'
+import { deleteRole } from '#domains/iam/roles/roles.store.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import {
   assertBlocked,
@@ -194,6 +196,62 @@ test('the built-in roles are nested, fixed, and cannot be changed or deleted', a
   }
 })
 
+test('the built-in roles hold what existing clients know of them', async () => {
+  const read = async (name: string) => {
+    const [found, ...more] = ok(await operator.get(`${path}?name=${name}&uidp.in_root=true`)).roles as Json[]
+    assert.deepEqual(more, [], name)
+    return found!.capabilities as string[]
+  }
+  assert.deepEqual(await read('apk.pull'), ['CAP_IAM_GROUPS_LIST', 'CAP_APK_LIST', 'CAP_APK_BLOBS_GET'])
+  for (const ecosystem of ['java', 'python', 'javascript', 'dotnet', 'go']) {
+    const own = `CAP_LIBRARIES_${ecosystem.toUpperCase()}_LIST`
+    assert.deepEqual(await read(`libraries.${ecosystem}.pull`), ['CAP_LIBRARIES_ENTITLEMENTS_LIST', own])
+  }
+  assert.deepEqual(await read('mcp.tool_user'), ['CAP_MCP_TOOL_CALL'])
+  const sizes = { console_viewer: 45, viewer: 51, editor: 62, owner: 140, 'registry.pull': 10, 'registry.push': 20 }
+  for (const [name, size] of Object.entries(sizes)) assert.equal((await read(name)).length, size, name)
+  assert.equal((await read('registry.pull_token_creator')).length, 15)
+  // These were held before the sets of the clients were, and still are.
+  for (const kept of ['CAP_REGISTRY_SETTINGS_UPDATE', 'CAP_REGISTRY_DEPLOYMENTS_CREATE']) {
+    assert.ok((await read('owner')).includes(kept), kept)
+  }
+})
+
+test('a database of an earlier version gets the roles of this one, and who is bound to them what they hold', async () => {
+  const { db, clock } = pinfold.app
+  const client = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.viewer)).uid)
+  const apk = ok(await operator.get(`${path}?name=apk.pull`)).roles[0]
+  await db.tx(async (tx) => {
+    await tx.run(sql`UPDATE roles SET capabilities = '[103]' WHERE uid = ${roleUids.viewer}`)
+    await deleteRole(tx, { ...apk, capabilities: [] })
+  })
+  assertDenied(await client.get(`${path}/${(await pinfold.seed.role(org.uid, ['repo.list'])).uid}`))
+  await installBuiltInRoles(db, clock().toISOString())
+  ok(await client.get(`${path}/${(await pinfold.seed.role(org.uid, ['repo.list'])).uid}`))
+  assert.deepEqual(ok(await operator.get(`${path}/${apk.uid}`)).capabilities, apk.capabilities)
+  assert.equal(ok(await operator.get(`${path}?uidp.in_root=true`)).totalCount, '19')
+})
+
+test('capabilities of areas that are not served can be held and given on, and permit nothing', async () => {
+  const capabilities = ['CAP_GULFSTREAM', 'CAP_TENANT_CLUSTERS_CREATE', 'CAP_POLICIES_POLICY_CREATE']
+  const make = (client: Client, name: string) => client.post(`${path}/${org.uid}`, { name, capabilities })
+  // An owner holds the last of them only.
+  assertDenied(await make(owner, 'owner'))
+  const role = ok(await make(operator, 'of elsewhere'))
+  assert.deepEqual(role.capabilities, [capabilities[1], capabilities[2], capabilities[0]])
+  const client = await scene.member(role.uid)
+  assert.deepEqual(ok(await client.get('/auth/v1/ok')).capabilities[0].capabilities, [
+    'clusters.create',
+    'policies.policy.create',
+    'gulfstream',
+  ])
+  assertDenied(await client.get(`/iam/v2/groups/${org.uid}`))
+  assert.deepEqual(ok(await client.get('/registry/v2/repos')).repos, [])
+  // Those that are internal need the capability internal beside them, whatever they are about.
+  const internal = ['CAP_BUILDAPI_BUILD_CREATE']
+  assertDenied(await operator.post(`${path}/${org.uid}`, { name: 'inside', capabilities: internal }))
+})
+
 test('built-in roles are read by every caller, custom ones by those who may list roles where they are', async () => {
   const role = await pinfold.seed.role(org.uid, ['repo.list'])
   assert.equal(ok(await stranger.get(`${path}/${roleUids.viewer}`)).name, 'viewer')
@@ -217,10 +275,30 @@ test('a list has the built-in roles and the custom ones that the caller can see'
   const names = (answer: Json) => answer.roles.map((role: Json) => role.name)
 
   const builtIn = ok(await viewer.get(`${path}?uidp.in_root=true&order_by=name`))
-  assert.equal(builtIn.totalCount, '12')
-  assert.ok(names(builtIn).includes('viewer') && !names(builtIn).includes('a custom one'))
+  assert.deepEqual(names(builtIn), [
+    'advisories.admin',
+    'advisories.approver',
+    'advisories.creator',
+    'advisories.viewer',
+    'apk.pull',
+    'console_viewer',
+    'editor',
+    'libraries.dotnet.pull',
+    'libraries.go.pull',
+    'libraries.java.pull',
+    'libraries.javascript.pull',
+    'libraries.python.pull',
+    'mcp.tool_user',
+    'operator',
+    'owner',
+    'registry.pull',
+    'registry.pull_token_creator',
+    'registry.push',
+    'viewer',
+  ])
+  assert.equal(builtIn.totalCount, '19')
   const all = ok(await viewer.get(`${path}?order_by=name`))
-  assert.equal(all.totalCount, '13')
+  assert.equal(all.totalCount, '20')
   assert.deepEqual(names(all), ['a custom one', ...names(builtIn)])
   const named = ok(await viewer.get(`${path}?name=a%20custom%20one`))
   assert.deepEqual(named, { roles: [custom], nextPageToken: '', totalCount: '1', skipped: 0 })

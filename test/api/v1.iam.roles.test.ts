@@ -49,6 +49,18 @@ test('what is unknown, internal or missing is named, and what the caller does no
   assertDenied(await create({ name: 'more', capabilities: ['repo.list'] }, maker))
 })
 
+test('every capability that clients know can be named, but for the internal ones', async () => {
+  const capabilities = [
+    'gulfstream',
+    'clusters.discover',
+    'libraries.request_groups.items.update',
+    'skills.harden.read',
+  ]
+  const made = ok(await create({ name: 'elsewhere', capabilities }, operator))
+  assert.deepEqual(made.capabilities.toSorted(), capabilities.toSorted())
+  assertInvalid(await create({ name: 'inside', capabilities: ['rex.class.use'] }, operator), 'capabilities')
+})
+
 test('a PUT replaces a role, and built-in ones stay as they are', async () => {
   const { id } = ok(await create({ name: 'put', description: 'text', capabilities: ['repo.list', 'tag.list'] }))
   const after = ok(await put(id, { name: 'put', capabilities: ['repo.list'] }))

@@ -34,4 +34,44 @@ export const changes: readonly Change[] = [
       })),
     }),
   },
+  {
+    why: 'the source of an event of the registry is a URI reference, also where the host is an address with a port',
+    about: (question, section) => section === 'events' && question.includes('group='),
+    now: (answer) =>
+      answer.map(({ attributes, ...event }: { attributes: { source: string } }) => {
+        const source = attributes.source.replace(/^(?=127)/, '//')
+        return { ...event, attributes: { ...attributes, source } }
+      }),
+  },
+  {
+    why: 'the built-in roles, which an invite shows with what they hold, hold what existing clients know of them',
+    about: (question, section) => section === 'resources' && question.includes('/iam/v2/groupInvites/'),
+    now: withoutHeld,
+    without: withoutHeld,
+  },
+  {
+    why: 'there are seven more built-in roles, which existing clients know',
+    about: (question, section) => section === 'lists' && question.includes('/iam/v2/roles'),
+    // Those that hold more now were changed later.
+    now: ({ items, ...answer }, question) => ({ ...answer, items: inOrder(items, question) }),
+    without: ({ items, totalCount, ...answer }, question) => {
+      const left = items.filter((item: string) => !/^(?:apk|libraries\.\w+)\.pull |^mcp\.tool_user /.test(item))
+      const total = Number(totalCount) - (items.length - left.length)
+      const size = Number(/page_size=(\d+)/.exec(question)?.[1] ?? 50)
+      return {
+        ...answer,
+        items: inOrder(left, question),
+        totalCount: String(total),
+        pages: Math.max(1, Math.ceil(total / size)),
+      }
+    },
+  },
 ]
+
+function inOrder(items: readonly string[], question: string): readonly string[] {
+  return question.includes('order_by=updated_at') ? items.toSorted() : items
+}
+
+function withoutHeld({ role, ...invite }: { role: object }): unknown {
+  return { ...invite, role: { ...role, capabilities: [], updateTime: '' } }
+}

@@ -8,7 +8,9 @@ export type Change = {
   /** Whether it is about the answer to this question of a release. */
   about(question: string, section: Section, release: string): boolean
   /** What is answered now where this was answered then. */
-  now(answer: any): unknown
+  now?(answer: any, question: string): unknown
+  /** What is answered now without what is new, where that has no place of its own in the old answer. */
+  without?(answer: any, question: string): unknown
 }
 
 /** Every question that is not answered as it was, with both answers, or as it should be by `changes`. */
@@ -21,11 +23,11 @@ export function differencesOf(
   const differences: Record<string, { expected: unknown; actual: unknown }> = {}
   for (const [section, answers] of Object.entries(expected) as [Section, Record<string, unknown>][]) {
     for (const [question, answer] of Object.entries(answers)) {
-      const wanted = changes
-        .filter((change) => change.about(question, section, release))
-        .reduce((old, change) => change.now(old), answer)
+      const known = changes.filter((change) => change.about(question, section, release))
+      const wanted = known.reduce((old, change) => change.now?.(old, question) ?? old, answer)
       // As JSON, since that is how what was expected was kept.
-      const got: unknown = JSON.parse(JSON.stringify(actual[section]?.[question] ?? null))
+      const text = JSON.stringify(actual[section]?.[question] ?? null)
+      const got = known.reduce<unknown>((all, change) => change.without?.(all, question) ?? all, JSON.parse(text))
       if (!isDeepStrictEqual(got, wanted)) differences[`${section}: ${question}`] = { expected: wanted, actual: got }
     }
   }

@@ -9,6 +9,15 @@ export function binaryHeaders(attributes: Readonly<Record<string, string>>): Rec
   return headers
 }
 
+/**
+ * A host, perhaps with a port, as a URI reference: as it is where that is one, such as `registry.example.com:5000`, which
+ * reads as a scheme and a path; else, as with `127.0.0.1:5000` and `[::1]`, after two slashes.
+ */
+export function hostReference(host: string): string {
+  const isReference = /^(?:[a-z][a-z0-9+.-]*:|[^:[\]]*$)/i.test(host)
+  return isReference ? host : `//${host}`
+}
+
 /** Visible ASCII as it is, and everything else percent-encoded in UTF-8. */
 function headerText(value: string): string {
   return value.toWellFormed().replace(/[^\x21\x23\x24\x26-\x7e]/gu, (character) => {

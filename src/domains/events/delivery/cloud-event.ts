@@ -4,7 +4,7 @@ import { SignJWT } from 'jose'
 import type { App } from '#app.ts'
 import { signatureHeaders } from '#lib/crypto/standard-webhooks.ts'
 import { digestOf } from '#lib/digest.ts'
-import { binaryHeaders } from '#lib/events/cloud-events.ts'
+import { binaryHeaders, hostReference } from '#lib/events/cloud-events.ts'
 import { vendorEventType, vendorTypeName } from '#lib/naming/vendor.ts'
 import { unsealSecret } from '../subscriptions/secrets.ts'
 import type { Payload } from './deliveries.model.ts'
@@ -54,7 +54,7 @@ export function attributesOf(url: string, event: Payload): Record<string, string
     id: event.uuid,
     type: event.type,
     // What is no path below our URL is a source of its own.
-    source: event.source.startsWith('/') ? url + event.source : event.source,
+    source: event.source.startsWith('/') ? url + event.source : hostReference(event.source),
     subject: event.subject,
     time: event.createTime,
     audience: event.audience.toLowerCase(),

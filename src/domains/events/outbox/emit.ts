@@ -82,7 +82,7 @@ export function newEvent(
   }
 }
 
-type Who = { subject: string; act?: object }
+type Who = { subject: string; act?: Cause['act'] }
 
 /** Who it is, and by which claims of an outside token they had signed in. */
 function whoOf({ actor, act }: Cause, other: string | undefined): Who {

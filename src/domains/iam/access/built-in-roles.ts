@@ -3,7 +3,86 @@ import { capabilities, capabilityNumber } from './capabilities.ts'
 
 export type BuiltInRole = { uid: string; name: string; description: string; capabilities: readonly number[] }
 
+/** What the roles of the same names hold for existing clients in areas that are not served. */
+const unserved = {
+  consoleViewer: [
+    'libraries.entitlements.list',
+    'libraries.cache.list',
+    'libraries.aws_marketplace.subscriptions.list',
+    'libraries.request_groups.list',
+    'libraries.remote_registries.list',
+    'registry.entitlements.list',
+    'registry.overlays.list',
+    'policies.policy.list',
+    'policies.binding.list',
+    'policies.decision.list',
+    'policies.override.list',
+    'packages.entitlements.list',
+    'guardener.entitlement.list',
+    'guardener.scan.list',
+    'guardener.scan.get',
+    'skills.entitlements.list',
+    'skills.list',
+    'libraries.policy.list',
+    'libraries.policy.binding.list',
+    'libraries.policy.block_event.list',
+    'actions.list',
+  ],
+  viewer: ['guardener.dfc.convert', 'guardener.association.list', 'guardener.actions.migrate'],
+  editor: [
+    'libraries.request_groups.create',
+    'libraries.request_groups.update',
+    'libraries.request_groups.delete',
+    'libraries.request_groups.items.update',
+    'registry.overlays.edit',
+  ],
+  owner: [
+    'apk.create',
+    'apk.delete',
+    'libraries.entitlements.create',
+    'libraries.entitlements.delete',
+    'libraries.javascript.list',
+    'libraries.javascript.create',
+    'libraries.dotnet.list',
+    'libraries.dotnet.create',
+    'libraries.go.list',
+    'libraries.go.create',
+    'libraries.cache.invalidate',
+    'libraries.aws_marketplace.subscriptions.create',
+    'libraries.aws_marketplace.subscriptions.update',
+    'libraries.request_groups.submit',
+    'libraries.remote_registries.create',
+    'libraries.remote_registries.delete',
+    'registry.entitlements.images.add',
+    'registry.entitlements.images.remove',
+    'registry.entitlements.images.swap',
+    'policies.policy.create',
+    'policies.policy.update',
+    'policies.policy.delete',
+    'policies.binding.create',
+    'policies.binding.update',
+    'policies.binding.delete',
+    'policies.override.create',
+    'policies.override.delete',
+    'repo.check_policies',
+    'guardener.association.manage',
+    'skills.publish',
+    'skills.entitlements.create',
+    'skills.entitlements.delete',
+    'skills.harden.read',
+    'skills.harden.write',
+    'skills.harden.cancel',
+    'libraries.policy.create',
+    'libraries.policy.update',
+    'libraries.policy.delete',
+    'libraries.policy.binding.create',
+    'libraries.policy.binding.update',
+    'libraries.policy.binding.delete',
+  ],
+}
+
 const consoleViewer = [
+  ...unserved.consoleViewer,
   'groups.list',
   'group_invites.list',
   'roles.list',
@@ -29,9 +108,10 @@ const consoleViewer = [
   'advisories.list',
   'registry.deployments.list',
 ]
-const viewer = [...consoleViewer, 'repo.blobs.get', 'apk.blobs.get', 'terms.list']
+const viewer = [...consoleViewer, ...unserved.viewer, 'repo.blobs.get', 'apk.blobs.get', 'terms.list']
 const editor = [
   ...viewer,
+  ...unserved.editor,
   'subscriptions.create',
   'subscriptions.update',
   'subscriptions.delete',
@@ -41,6 +121,7 @@ const editor = [
 ]
 const owner = [
   ...editor,
+  ...unserved.owner,
   'groups.create',
   'groups.update',
   'groups.delete',
@@ -104,7 +185,14 @@ const registryPush = [
   'tag.update',
   'tag.delete',
 ]
-const pullTokenCreator = [...registryPull, 'roles.list', 'role_bindings.create', 'identity.create']
+const pullTokenCreator = [
+  ...registryPull,
+  'roles.list',
+  'role_bindings.create',
+  'identity.create',
+  'apk.list',
+  'apk.blobs.get',
+]
 const advisoriesCreator = ['advisories.list', 'advisories.create', 'advisories.update']
 const advisoriesApprover = [...advisoriesCreator, 'advisories.approve']
 
@@ -143,8 +231,25 @@ export const builtInRoles: readonly BuiltInRole[] = [
     [...advisoriesApprover, 'advisories.delete'],
     'Manages advisories',
   ),
+  role(
+    'eca9c6a38e2f5420db36e9dd46a48db7feb09355',
+    'apk.pull',
+    ['groups.list', 'apk.list', 'apk.blobs.get'],
+    'Pulls packages',
+  ),
+  librariesPull('665dc6f522fe4eedcd2b17502fb8c20f2c9281a1', 'java'),
+  librariesPull('e9ffc2c8ca5d5d3299f8d748a7dfe8c8384ee4c7', 'python'),
+  librariesPull('1811270abb386c1fda115f075f179b5ed8ee4a36', 'javascript'),
+  librariesPull('983b6e7b6de9caf3698a0bb4a34e8958c5273ec5', 'dotnet'),
+  librariesPull('af70bb98f9631e83d5c58a69268d10b825d6cfef', 'go'),
+  role('f81b8a8749294fe42260f3300299a89ed139b2cf', 'mcp.tool_user', ['mcp.tool.call'], 'Calls methods as tools'),
   operatorRole,
 ]
+
+function librariesPull(uid: string, ecosystem: string): BuiltInRole {
+  const names = ['libraries.entitlements.list', `libraries.${ecosystem}.list`]
+  return role(uid, `libraries.${ecosystem}.pull`, names, 'Pulls libraries')
+}
 
 function role(uid: string, name: string, names: readonly string[], description: string): BuiltInRole {
   const numbers = names.map(capabilityNumber).sort((a, b) => a - b)

@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js'
-import type { ClaimMatch } from './identities.model.ts'
+import type { AwsIdentity, ClaimMatch } from './identities.model.ts'
 import { canonicalIssuer } from './people.ts'
 
 /** How one claim of a token compares with what an identity wants of it. Texts are for people. */
@@ -52,6 +52,32 @@ export function matchClaims(
 /** Whether the identity takes the word of this issuer at all, whatever else the token says. */
 export function trustsIssuer(match: ClaimMatch, issuer: string): boolean {
   return compare('iss', issuerOf(match), issuer, { work: mostIssuerWork, steps: mostSteps }).matches
+}
+
+/** Whether the identity names one of these audiences, whatever else the token says. */
+export function namesAudience({ audience, audiencePattern }: ClaimMatch, audiences: readonly string[]): boolean {
+  if (!audience && !audiencePattern) return false
+  const wanted = { exact: audience, pattern: audiencePattern }
+  return compare('aud', wanted, audiences, { work: mostIssuerWork, steps: mostSteps }).matches
+}
+
+/** Whether the identity is that caller of AWS: the account, and whatever else it names, in full. */
+export function matchAwsCaller(
+  aws: AwsIdentity,
+  { account, arn, userId }: { account: string; arn: string; userId: string },
+): boolean {
+  const budget: Budget = { work: mostWork, steps: mostSteps }
+  const wanted: [name: string, Wanted, value: string][] = [
+    ['arn', { exact: aws.arn, pattern: aws.arnPattern }, arn],
+    ['user id', { exact: aws.userId, pattern: aws.userIdPattern }, userId],
+  ]
+  const named = wanted.filter(([, { exact, pattern }]) => exact || pattern)
+  // An account alone is everybody in it.
+  return (
+    aws.awsAccount === account &&
+    named.length > 0 &&
+    named.every(([name, want, value]) => compare(name, want, value, budget).matches)
+  )
 }
 
 function issuerOf({ issuer, issuerPattern }: ClaimMatch): Wanted {

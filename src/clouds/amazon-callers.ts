@@ -1,0 +1,49 @@
+// AWS: who signed a request that somebody else hands us, which AWS alone can tell (GetCallerIdentity).
+import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
+import { memberOf } from './ask.ts'
+
+/** What was signed, but for the host: `target` has the query. Nothing of it says where it is sent. */
+export type SignedRequest = { target: string; headers: Readonly<Record<string, string>>; body: string }
+
+/** As AWS writes them: twelve digits, an ARN, and an id that is never given again. */
+export type AwsCaller = { account: string; arn: string; userId: string }
+
+export type AwsCallers = {
+  /** The origin that requests are sent to, whatever they say. */
+  origin: string
+  /** What they must have been signed for. */
+  host: string
+  region: string
+  /** Sends the request there. `refused` says why nobody was named, for the log. */
+  identify(request: SignedRequest): Promise<AwsCaller | { refused: string }>
+}
+
+const maxAnswer = 16 * 1024
+
+/** `sts` is the origin of the Security Token Service. */
+export function createAwsCallers(outgoing: Pick<Outgoing, 'post'>, sts: string): AwsCallers {
+  const { origin, host, hostname } = new URL(sts)
+  return {
+    origin,
+    host,
+    // The global endpoint is that of the first region.
+    region: /^sts\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/.exec(hostname)?.[1] ?? 'us-east-1',
+    async identify({ target, headers, body }) {
+      try {
+        const answer = await outgoing.post(origin + target, { headers, body }, { maxBytes: maxAnswer })
+        return answer.status === 200 ? callerOf(answer.body) : { refused: `AWS answered ${answer.status}` }
+      } catch (error) {
+        if (!(error instanceof OutgoingError)) throw error
+        return { refused: `AWS cannot be asked: ${error.message}` }
+      }
+    },
+  }
+}
+
+function callerOf(answer: string): AwsCaller | { refused: string } {
+  const [account, arn, userId] = ['Account', 'Arn', 'UserId'].map((name) => {
+    const value = memberOf(answer, 'GetCallerIdentityResponse', 'GetCallerIdentityResult', name)
+    return typeof value === 'string' && /^[\x21-\x7e]{1,2048}$/.test(value) ? value : undefined
+  })
+  return account && arn && userId ? { account, arn, userId } : { refused: 'AWS named nobody' }
+}

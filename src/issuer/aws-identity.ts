@@ -1,0 +1,50 @@
+// Keyless access from AWS: whoever holds credentials there signs a request, and AWS tells us who that is.
+import type { App } from '#app.ts'
+import { matchAwsCaller } from '#domains/iam/identities/claims.ts'
+import { findIdentityForExchange } from '#domains/iam/identities/identities.service.ts'
+import { permissionDenied } from '#lib/errors.ts'
+import { rootOf } from '#lib/uid.ts'
+import { checkSigningTime, readAwsRequest } from './aws-request.ts'
+import { refused } from './outside-token.ts'
+
+/** Whose names the headers of a signature may have. */
+const products = ['Pinfold']
+
+export type AwsProven = { uid: string; claims: { act: Record<string, string> } }
+
+/** A token has dots, and base64 has none. */
+export function isAwsRequest(credential: string): boolean {
+  return !credential.includes('.')
+}
+
+/**
+ * The identity `named`, if the signer of the request is it. Throws UNAUTHENTICATED for a request that is not as it should
+ * be, or that AWS does not accept; PERMISSION_DENIED for one that is somebody else's, also when there is no such identity.
+ */
+export async function proveAwsIdentity(
+  app: Pick<App, 'db' | 'limits' | 'awsCallers'>,
+  audiences: readonly string[],
+  credential: string,
+  named: string,
+  now: Date,
+): Promise<AwsProven> {
+  const { host, region, origin } = app.awsCallers
+  const signed = readAwsRequest(credential, { host, region, products, audiences })
+  if (named === '' || signed.identity !== named) throw notTheirs()
+  checkSigningTime(signed, now)
+  // Nobody is asked unless there is something to compare the answer with, so a stranger cannot make us call anybody.
+  const awsIdentity = (await findIdentityForExchange(app.db, named))?.awsIdentity
+  if (!awsIdentity) throw notTheirs()
+
+  const caller = await app.awsCallers.identify(signed.request)
+  if ('refused' in caller) throw refused(caller.refused)
+  if (!matchAwsCaller(awsIdentity, caller)) throw notTheirs()
+  app.limits.check('issuer', `${rootOf(named)} ${origin}`)
+  const { account, arn, userId } = caller
+  const act = { iss: origin, sub: userId, aud: signed.audience, aws_account: account, aws_arn: arn }
+  return { uid: named, claims: { act } }
+}
+
+function notTheirs() {
+  return permissionDenied('the token may not be exchanged for this identity')
+}

@@ -1,0 +1,147 @@
+// A request to AWS that somebody signed and did not send: read without trust. AWS alone can tell whose signature it is, so
+// everything here says what may be passed on at all: one harmless call, signed for us and for one identity.
+import { refused } from './outside-token.ts'
+
+const maxLength = 16 * 1024
+const maxHeaders = 30
+const maxBody = 1024
+/** How far the time of the signature may be ahead of ours, and behind it, in milliseconds. */
+const maxAhead = 5 * 60_000
+const maxAge = 15 * 60_000
+
+/** What the signature has to be for. */
+export type AwsRules = {
+  host: string
+  region: string
+  /** Whose names the headers that bind it may begin with, such as `Pinfold`. */
+  products: readonly string[]
+  audiences: readonly string[]
+}
+
+export type AwsRequest = {
+  /** To be sent as it is: nothing but what was signed. */
+  request: { target: string; headers: Readonly<Record<string, string>>; body: string }
+  /** What the signer meant it for. */
+  audience: string
+  identity: string
+  /** When it was signed, in milliseconds. */
+  time: number
+}
+
+/** The headers that bind a signature to an audience and an identity, by their lower-case names. */
+export function bindingHeaders(product: string): { audience: string; identity: string } {
+  const prefix = product.toLowerCase()
+  return { audience: `${prefix}-audience`, identity: `${prefix}-identity` }
+}
+
+/** Reads the base64 of a request. Throws UNAUTHENTICATED for everything that is wrong with it, its time aside. */
+export function readAwsRequest(credential: string, rules: AwsRules): AwsRequest {
+  const { line, headers, body } = parse(decode(credential))
+  const target = targetOf(line, headers, body)
+  const { scopeDate, region, signed, authorization } = readAuthorization(headers.get('authorization'))
+
+  if (headers.get('host')?.toLowerCase() !== rules.host.toLowerCase()) throw refused('signed for another host')
+  if (region !== rules.region) throw refused('signed for another region')
+  const bound = rules.products.map(bindingHeaders).find(({ audience }) => signed.includes(audience))
+  const needed = ['host', 'x-amz-date', bound?.audience ?? '', bound?.identity ?? '']
+  if (!needed.every((name) => signed.includes(name))) throw refused('a header is not signed')
+  if (!signed.every((name) => headers.has(name) && (needed.includes(name) || mayBeSigned.includes(name)))) {
+    throw refused('a header that is signed is not there, or is not known')
+  }
+  if (headers.has('x-amz-security-token') && !signed.includes('x-amz-security-token')) throw refused('session token')
+  const date = headers.get('x-amz-date')!
+  if (date.slice(0, 8) !== scopeDate) throw refused('signed for another day')
+  const audience = headers.get(bound!.audience)!
+  if (!rules.audiences.includes(audience)) throw refused('the audience')
+
+  const passed = signed.filter((name) => name !== 'host').map((name) => [name, headers.get(name)!] as const)
+  const own = body === '' ? {} : { 'content-type': form }
+  return {
+    request: { target, headers: { accept: json, ...own, ...Object.fromEntries(passed), authorization }, body },
+    audience,
+    identity: headers.get(bound!.identity)!,
+    time: timeOf(date),
+  }
+}
+
+/** Throws UNAUTHENTICATED for a signature that is too old, or from too far ahead. */
+export function checkSigningTime({ time }: AwsRequest, now: Date): void {
+  const age = now.getTime() - time
+  if (!(age <= maxAge && age >= -maxAhead)) throw refused('signed at another time')
+}
+
+const json = 'application/json'
+const form = 'application/x-www-form-urlencoded'
+/** What libraries sign besides. Nothing of it changes how the request is read. */
+const mayBeSigned = [
+  'accept',
+  'amz-sdk-invocation-id',
+  'amz-sdk-request',
+  'content-length',
+  'content-type',
+  'user-agent',
+  'x-amz-content-sha256',
+  'x-amz-security-token',
+  'x-amz-user-agent',
+]
+
+/** Base64 in either alphabet, with or without its padding; one spelling of the same bytes each. */
+function decode(text: string): string {
+  if (text.length > maxLength) throw refused('too long')
+  const bytes = Buffer.from(text, 'base64')
+  const standard = bytes.toString('base64')
+  const url = standard.replaceAll('+', '-').replaceAll('/', '_')
+  const spellings = [standard, url].flatMap((one) => [one, one.replace(/=+$/, '')])
+  if (text === '' || !spellings.includes(text)) throw refused('neither a compact JWT nor base64')
+  const decoded = bytes.toString('latin1')
+  if (!/^[\t\r\n\x20-\x7e]*$/.test(decoded)) throw refused('not a request in ASCII')
+  return decoded
+}
+
+function parse(text: string): { line: string; headers: Map<string, string>; body: string } {
+  const [, head, body] = /^([\s\S]*?)\r?\n\r?\n([\s\S]*)$/.exec(text) ?? []
+  if (head === undefined || body === undefined || body.length > maxBody) throw refused('not a request')
+  const [line = '', ...fields] = head.split(/\r?\n/)
+  if (fields.length > maxHeaders) throw refused('too many headers')
+  const headers = new Map<string, string>()
+  for (const field of fields) {
+    const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]*?)[ \t]*$/.exec(field) ?? []
+    if (name === undefined || value === undefined) throw refused('not a header')
+    if (headers.has(name.toLowerCase())) throw refused('a header is there twice')
+    headers.set(name.toLowerCase(), value)
+  }
+  return { line, headers, body }
+}
+
+/** The target, if the request asks who its caller is and nothing else, in the query or in the body. */
+function targetOf(line: string, headers: Map<string, string>, body: string): string {
+  const [, target, query = ''] = /^POST (\/(?:\?([^ #]*))?) HTTP\/1\.[01]$/.exec(line) ?? []
+  if (target === undefined) throw refused('not a POST to /')
+  const inBody = query === ''
+  if (inBody ? !headers.get('content-type')?.toLowerCase().startsWith(form) : body !== '') throw refused('the body')
+  if (headers.has('transfer-encoding')) throw refused('the body')
+  if (Number(headers.get('content-length') ?? body.length) !== body.length) throw refused('the length of the body')
+  const accept = headers.get('accept')
+  if (accept !== undefined && accept !== json) throw refused('wants another answer')
+  const asked = [...new URLSearchParams(inBody ? body : query)].map(([name, value]) => `${name}=${value}`)
+  if (asked.toSorted().join('&') !== 'Action=GetCallerIdentity&Version=2011-06-15') throw refused('another action')
+  return target
+}
+
+function readAuthorization(authorization = '') {
+  const pattern =
+    /^AWS4-HMAC-SHA256 Credential=[A-Za-z0-9_]{8,128}\/(\d{8})\/([a-z0-9-]{1,32})\/sts\/aws4_request, *SignedHeaders=([a-z0-9;-]{1,512}), *Signature=[0-9a-f]{64}$/
+  const [, scopeDate, region, names] = pattern.exec(authorization) ?? []
+  if (!scopeDate || !region || !names) throw refused('not signed as it should be')
+  const signed = names.split(';')
+  if (new Set(signed).size !== signed.length) throw refused('a header is signed twice')
+  return { authorization, scopeDate, region, signed }
+}
+
+function timeOf(date: string): number {
+  const [, ...parts] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date) ?? []
+  const [year, month, day, hour, minute, second] = parts
+  const time = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
+  if (Number.isNaN(time)) throw refused('no date')
+  return time
+}

@@ -1,0 +1,421 @@
+// Identities of AWS: a request that was signed with credentials of AWS, and not sent, becomes a token of ours.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { create } from '@bufbuild/protobuf'
+import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
+import {
+  blobOf,
+  type Signing,
+  signatureOf,
+  signCallerIdentity,
+  startAwsSts,
+  textOf,
+  type Written,
+} from '../support/aws.ts'
+import { claimsOf, outside, searchOf } from '../support/exchange.ts'
+import { assertDenied, ok } from '../support/expect.ts'
+import { startIssuer } from '../support/fake-issuer.ts'
+import { type Answer, type Json, roleUids, startPinfold } from '../support/pinfold.ts'
+import { openGrpc } from '../support/raw-grpc.ts'
+
+const account = '123456789012'
+const arn = `arn:aws:sts::${account}:assumed-role/builder/i-0abc`
+const builder = {
+  keyId: 'ASIABUILDER00001',
+  secret: 'wJalrXUtnFEMI/K7',
+  session: 'FwoGZXIvYXdz+/=',
+  account,
+  arn,
+  userId: 'AROAEXAMPLE:i-0abc',
+}
+const user = {
+  keyId: 'AKIAUSER00000001',
+  secret: 'sEcReT',
+  account,
+  arn: `arn:aws:iam::${account}:user/jane`,
+  userId: 'AIDAJANE',
+}
+const foreign = {
+  ...user,
+  keyId: 'AKIAFOREIGN00001',
+  account: '210987654321',
+  arn: 'arn:aws:iam::210987654321:user/jane',
+}
+
+let offset = 0
+const aws = await startAwsSts([builder, user, foreign])
+const pinfold = await startPinfold({ ...outside, awsStsUrl: aws.url, clock: () => new Date(Date.now() + offset) })
+const org = await pinfold.seed.group()
+const { url } = pinfold
+const make = (awsIdentity: Json) =>
+  pinfold.seed.identity(org.uid, { claimMatch: undefined, awsIdentity: { awsAccount: account, ...awsIdentity } })
+const { uid } = await make({ arn })
+await pinfold.seed.binding(org.uid, uid, roleUids.viewer)
+after(async () => {
+  await pinfold[Symbol.asyncDispose]()
+  await aws[Symbol.asyncDispose]()
+})
+
+const sign = (change: Partial<Signing> = {}): Written =>
+  signCallerIdentity({ host: aws.host, audience: url, identity: uid, credentials: builder, ...change })
+const exchange = (blob: string, identity = uid): Promise<Answer> =>
+  pinfold.withToken(blob).call('POST', `/sts/exchange?${searchOf({ aud: url, identity })}`)
+const assertRefused = (answer: Answer, why: string): void => {
+  assert.deepEqual([answer.status, answer.body.code], [401, 16], `${why}: ${answer.text}`)
+  assert.equal(answer.body.message, 'the token is not accepted', why)
+}
+/** How often AWS is asked meanwhile. */
+async function asked(work: () => Promise<void>): Promise<number> {
+  const before = aws.seen.length
+  await work()
+  return aws.seen.length - before
+}
+
+test('the signatures of these tests are those of the example of AWS', () => {
+  const request = {
+    method: 'GET',
+    target: '/',
+    headers: { host: 'example.amazonaws.com', 'x-amz-date': '20150830T123600Z' },
+    body: '',
+  }
+  const signed = {
+    names: ['host', 'x-amz-date'],
+    scope: '20150830/us-east-1/service/aws4_request',
+    date: '20150830T123600Z',
+  }
+  assert.equal(
+    signatureOf('wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY', request, signed),
+    '5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31',
+  )
+})
+
+test('a signed request becomes a token of the identity, which says whose it was', async () => {
+  const answer = ok(await exchange(blobOf(sign())))
+  const { sub, aud, act } = claimsOf(answer.token)
+  assert.deepEqual([sub, aud], [uid, url])
+  assert.deepEqual(act, { iss: aws.url, sub: builder.userId, aud: url, aws_account: account, aws_arn: arn })
+  const job = pinfold.withToken(answer.token)
+  assert.equal(ok(await job.get(`/iam/v2/groups/${org.uid}`)).uid, org.uid)
+  assertDenied(await job.post(`/iam/v2/groups/${org.uid}`, { name: 'x' }))
+
+  const { method, target, headers, body } = aws.seen.at(-1)!
+  assert.deepEqual([method, target, body], ['POST', '/?Action=GetCallerIdentity&Version=2011-06-15', ''])
+  assert.deepEqual([headers.host, headers['pinfold-identity'], headers.accept], [aws.host, uid, 'application/json'])
+  assert.notEqual(headers['user-agent'], 'Go-http-client/1.1')
+})
+
+test('the base64 may be of either alphabet, with or without padding, and lines may end as in a shell', async () => {
+  const texts = [textOf(sign()), textOf(sign(), '\n'), textOf(sign({ headers: { 'X-Amz-User-Agent': '>>>???~~~' } }))]
+  for (const text of texts) {
+    const padded = blobOf(text)
+    const standard = Buffer.from(text).toString('base64')
+    for (const blob of [padded, standard, padded.replace(/=+$/, ''), standard.replace(/=+$/, '')])
+      ok(await exchange(blob))
+  }
+})
+
+test('the call may be in the body, as forms have it', async () => {
+  const body = 'Action=GetCallerIdentity&Version=2011-06-15'
+  const headers = { 'Content-Type': 'application/x-www-form-urlencoded; charset=utf-8' }
+  ok(await exchange(blobOf(sign({ target: '/', body, headers }))))
+  assert.equal(aws.seen.at(-1)!.body, body)
+  ok(await exchange(blobOf(sign({ target: '/', body, headers, unsigned: ['content-type'] }))))
+})
+
+test('over gRPC and at the OAuth endpoint it is the same exchange', async () => {
+  using grpc = openGrpc(pinfold.port)
+  const desc = SecurityTokenService.method.exchange
+  const call = (token: string) => grpc.call(desc, create(desc.input, { aud: [url], identity: uid }), { token })
+  assert.equal((await call(blobOf(sign()))).code, 0)
+  assert.equal((await call(blobOf(sign({ credentials: foreign })))).code, 7)
+  assert.equal((await call(blobOf(sign({ audience: 'x' })))).code, 16)
+  const form = new URLSearchParams({
+    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+    subject_token: Buffer.from(textOf(sign())).toString('base64'),
+    subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+    identity: uid,
+  })
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  ok(await pinfold.anonymous.call('POST', '/oauth/token', form.toString(), headers))
+})
+
+test('account, ARN and user id match in full, exactly or by a pattern, all that are named', async () => {
+  const whole = `arn:aws:sts::${account}:assumed-role/builder/`
+  const cases: [identity: Json, builder: number, user: number][] = [
+    [{ arn }, 200, 403],
+    [{ arnPattern: `${whole}.*` }, 200, 403],
+    [{ arnPattern: whole }, 403, 403],
+    [{ arnPattern: 'assumed-role/builder' }, 403, 403],
+    [{ arnPattern: '.*' }, 200, 200],
+    [{ userId: user.userId }, 403, 200],
+    [{ userIdPattern: 'AROAEXAMPLE:i-.*' }, 200, 403],
+    [{ arn, userId: builder.userId }, 200, 403],
+    [{ arn, userId: user.userId }, 403, 403],
+    [{ arn: arn.toUpperCase() }, 403, 403],
+  ]
+  for (const [awsIdentity, ofBuilder, ofUser] of cases) {
+    const identity = (await make(awsIdentity)).uid
+    for (const [credentials, status] of [
+      [builder, ofBuilder],
+      [user, ofUser],
+      [foreign, 403],
+    ] as const) {
+      const answer = await exchange(blobOf(sign({ identity, credentials })), identity)
+      assert.equal(answer.status, status, `${JSON.stringify(awsIdentity)} ${credentials.arn}: ${answer.text}`)
+    }
+  }
+})
+
+test('an identity of version 1 matches the same', async () => {
+  const owner = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.owner)).uid)
+  const awsIdentity = { awsAccount: account, arnPattern: '.*builder.*', userIdPattern: '.*' }
+  const { id } = ok(await owner.post(`/iam/v1/identities/${org.uid}`, { name: 'older', awsIdentity }))
+  ok(await exchange(blobOf(sign({ identity: id })), id))
+  assertDenied(await exchange(blobOf(sign({ identity: id, credentials: user })), id))
+})
+
+test('a request is good for the identity and the audience that it was signed for', async () => {
+  const other = (await make({ arn })).uid
+  const missing = `${org.uid}/0123456789abcdef`
+  const claims = await pinfold.seed.identity(org.uid)
+  const times = await asked(async () => {
+    assertDenied(await exchange(blobOf(sign()), other))
+    assertDenied(await exchange(blobOf(sign({ identity: missing })), missing))
+    assertDenied(await exchange(blobOf(sign({ identity: claims.uid })), claims.uid))
+    // Without an identity it would be a person.
+    assertDenied(await exchange(blobOf(sign()), ''))
+    assertDenied(await exchange(blobOf(sign({ identity: '' })), ''))
+    for (const audience of ['', 'https://elsewhere.example.com', `${url}/`, 'sts.amazonaws.com']) {
+      assertRefused(await exchange(blobOf(sign({ audience }))), audience)
+    }
+  })
+  assert.equal(times, 0)
+  for (const audience of [url, new URL(url).host, new URL(url).hostname]) ok(await exchange(blobOf(sign({ audience }))))
+
+  await using issuer = await startIssuer()
+  assertDenied(await exchange(await issuer.token({ sub: 'x', aud: url })))
+})
+
+test('a signature is good from five minutes ahead to fifteen minutes ago', async () => {
+  const minute = 60_000
+  const start = Math.floor(Date.now() / 1000) * 1000
+  const at = async (age: number) => {
+    offset = start + age - Date.now() + 1000
+    return exchange(blobOf(sign({ now: new Date(start) })))
+  }
+  try {
+    ok(await at(14 * minute))
+    assertRefused(await at(15 * minute + 1), 'old')
+    ok(await at(-4 * minute))
+    assertRefused(await at(-6 * minute), 'from ahead')
+    offset = 0
+    const [later] = [new Date(Date.now() + 24 * 3600 * 1000)]
+    assertRefused(await exchange(blobOf(sign({ now: later }))), 'tomorrow')
+  } finally {
+    offset = 0
+  }
+})
+
+/** What is changed after signing. */
+const edit = (change: (written: Written) => Partial<Written>, of: Partial<Signing> = {}): Written => {
+  const written = sign(of)
+  return { ...written, ...change(written) }
+}
+const withHeader = (name: string, value: string | undefined, of?: Partial<Signing>): Written =>
+  edit(({ headers }) => {
+    const rest = headers.filter(([one]) => one.toLowerCase() !== name.toLowerCase())
+    return { headers: value === undefined ? rest : [...rest, [name, value]] }
+  }, of)
+const authorized = (change: (authorization: string) => string): Written =>
+  edit(({ headers }) => ({
+    headers: headers.map(([name, value]) => [name, name === 'Authorization' ? change(value) : value]),
+  }))
+const line = (text: string, of?: Partial<Signing>) => edit(() => ({ line: text }), of)
+const twice = (name: string, value?: string): Written =>
+  edit(({ headers }) => {
+    const [, there] = headers.find(([one]) => one.toLowerCase() === name.toLowerCase())!
+    return { headers: [...headers, [name.toLowerCase(), value ?? there]] }
+  })
+
+const form = { target: '/', headers: { 'Content-Type': 'application/x-www-form-urlencoded' } }
+const call = 'Action=GetCallerIdentity&Version=2011-06-15'
+
+/** Refused before anybody is asked. */
+const wrong: Record<string, Written | string> = {
+  'another method': sign({ method: 'GET' }),
+  'a put': sign({ method: 'PUT' }),
+  'another path': sign({ target: `/x?${call}` }),
+  'two slashes': sign({ target: `//?${call}` }),
+  'a path up': sign({ target: `/../?${call}` }),
+  'a whole URL': line(`POST http://attacker.example/?${call} HTTP/1.1`),
+  'the real host in the line': line(`POST ${aws.url}/?${call} HTTP/1.1`),
+  'an authority': line(`POST attacker.example:443 HTTP/1.1`),
+  'a fragment': line(`POST /?${call}#x HTTP/1.1`),
+  'a space in the target': line(`POST /?${call} x HTTP/1.1`),
+  'another protocol': line(`POST /?${call} HTTP/2`),
+  'no protocol': line(`POST /?${call}`),
+  'another action': sign({ target: '/?Action=AssumeRole&Version=2011-06-15' }),
+  'another version': sign({ target: '/?Action=GetCallerIdentity&Version=2010-05-08' }),
+  'no version': sign({ target: '/?Action=GetCallerIdentity' }),
+  'two actions': sign({ target: `/?${call}&Action=AssumeRole` }),
+  'the same action twice': sign({ target: `/?${call}&Action=GetCallerIdentity` }),
+  'one parameter more': sign({ target: `/?${call}&RoleArn=x` }),
+  'a signature in the query': sign({ target: `/?${call}&X-Amz-Signature=00` }),
+  'an action in the query and in the body': sign({ ...form, target: `/?${call}`, body: call }),
+  'another action in the body': sign({ ...form, body: 'Action=AssumeRole&Version=2011-06-15' }),
+  'a body of another type': sign({ target: '/', body: call, headers: { 'Content-Type': 'application/json' } }),
+  'a body without a type': sign({ target: '/', body: call }),
+  'a long body': sign({ ...form, body: `${call}&${'x'.repeat(2000)}` }),
+  'another length of the body': withHeader('Content-Length', '5'),
+  'a length that is none': withHeader('Content-Length', 'x'),
+  chunks: withHeader('Transfer-Encoding', 'chunked'),
+  'another host': sign({ host: 'sts.attacker.example' }),
+  'the host of AWS, which is not the one here': sign({ host: 'sts.amazonaws.com' }),
+  'a longer host': sign({ host: `${aws.host}.attacker.example` }),
+  'no host': withHeader('Host', undefined),
+  'two hosts': twice('Host', 'attacker.example'),
+  'two authorizations': twice('Authorization'),
+  'two dates': twice('X-Amz-Date'),
+  'two audiences': twice('Pinfold-Audience', 'x'),
+  'two identities': twice('Pinfold-Identity', `${org.uid}/0123456789abcdef`),
+  'any header twice': twice('Accept'),
+  'no authorization': withHeader('Authorization', undefined),
+  'no date': withHeader('X-Amz-Date', undefined),
+  'no audience': withHeader('Pinfold-Audience', undefined),
+  'no identity': withHeader('Pinfold-Identity', undefined),
+  'a host that is not signed': sign({ unsigned: ['host'] }),
+  'a date that is not signed': sign({ unsigned: ['x-amz-date'] }),
+  'an audience that is not signed': sign({ unsigned: ['pinfold-audience'] }),
+  'an identity that is not signed': sign({ unsigned: ['pinfold-identity'] }),
+  'a session token that is not signed': sign({ unsigned: ['x-amz-security-token'] }),
+  'headers of another product': sign({ product: 'Other' }),
+  'one header of another product': withHeader('Other-Audience', url, { headers: { 'Pinfold-Audience': undefined } }),
+  'a signed header that nobody knows': sign({ headers: { 'X-Forwarded-Host': 'x' } }),
+  'a signed header that changes the connection': sign({ headers: { Connection: 'upgrade' } }),
+  'a signed target': sign({ headers: { 'X-Amz-Target': 'x' } }),
+  'another kind of answer': sign({ headers: { Accept: 'text/xml' } }),
+  'another region': sign({ region: 'eu-west-1' }),
+  'another service': sign({ service: 'iam' }),
+  'another algorithm': authorized((one) => one.replace('AWS4-HMAC-SHA256', 'AWS4-ECDSA-P256-SHA256')),
+  'another day in the scope': authorized((one) => one.replace(/\/\d{8}\//, '/20200101/')),
+  'a signature that is none': authorized((one) => one.replace(/Signature=\w+/, 'Signature=zz')),
+  'no signed headers': authorized((one) => one.replace(/SignedHeaders=[^,]+/, 'SignedHeaders=')),
+  'a header signed twice': authorized((one) => one.replace('SignedHeaders=', 'SignedHeaders=host;')),
+  'a signed header that is not there': authorized((one) =>
+    one.replace('SignedHeaders=', 'SignedHeaders=content-type;'),
+  ),
+  'a bearer': withHeader('Authorization', 'Bearer x'),
+  'a date of another form': sign({ headers: { 'X-Amz-Date': 'Sun, 22 Nov 2026 16:00:00 GMT' } }),
+  'a date that is none': sign({ headers: { 'X-Amz-Date': '20269999T999999Z' } }),
+  'a folded header': textOf(sign()).replace('\r\nAccept:', '\r\n x\r\nAccept:'),
+  'a header without a name': textOf(sign()).replace('Accept:', ':'),
+  'a space after a name': textOf(sign()).replace('Accept:', 'Accept :'),
+  'a lone carriage return': textOf(sign()).replace('\r\nAccept', '\rAccept'),
+  'a control character': textOf(sign()).replace('Go-http', 'Go\u0000http'),
+  'what is not ASCII': textOf(sign()).replace('Go-http', 'Gö-http'),
+  'many headers': edit(({ headers }) => ({
+    headers: [...headers, ...Array.from({ length: 30 }, (_, i): [string, string] => [`X-${i}`, '1'])],
+  })),
+  'two requests': textOf(sign()) + textOf(sign()),
+  'no end of the headers': textOf(sign()).trimEnd(),
+  nothing: 'x',
+  JSON: '{"Action":"GetCallerIdentity"}',
+}
+
+test('what is not the one harmless request is refused, and nobody is asked', async () => {
+  const times = await asked(async () => {
+    for (const [why, request] of Object.entries(wrong)) assertRefused(await exchange(blobOf(request)), why)
+    const blob = blobOf(sign())
+    for (const text of ['*', `${blob}=`, `=${blob}`, blob.slice(1), `${blob}AAAA`, `${blob}!`, 'A', 'AAAA']) {
+      if (text !== blob) assertRefused(await exchange(text), text.slice(0, 20))
+    }
+  })
+  assert.equal(times, 0)
+})
+
+test('what only AWS can tell is refused by AWS', async () => {
+  const forged: Record<string, Written> = {
+    'another audience': withHeader('Pinfold-Audience', url, { audience: 'https://elsewhere.example.com' }),
+    'another identity': withHeader('Pinfold-Identity', uid, { identity: `${org.uid}/0123456789abcdef` }),
+    'another time': withHeader('X-Amz-Date', new Date().toISOString().replace(/[-:]|\.\d+/g, ''), {
+      now: new Date(Date.now() - 60_000),
+    }),
+    'another session': withHeader('X-Amz-Security-Token', 'other'),
+    'another key': authorized((one) => one.replace(builder.keyId, user.keyId)),
+    'another signature': authorized((one) => one.replace(/Signature=\w+/, `Signature=${'0'.repeat(64)}`)),
+    'a key that nobody has': sign({ credentials: { keyId: 'AKIANOBODY000001', secret: 'x' } }),
+    'another secret': sign({ credentials: { ...builder, secret: 'guess' } }),
+  }
+  for (const [why, request] of Object.entries(forged)) {
+    const times = await asked(async () => assertRefused(await exchange(blobOf(request)), why))
+    assert.equal(times, 1, why)
+  }
+})
+
+test('headers that are not signed are not passed on', async () => {
+  ok(await exchange(blobOf(withHeader('X-Secret', 'of the client'))))
+  assert.equal(aws.seen.at(-1)!.headers['x-secret'], undefined)
+})
+
+test('an AWS that answers nonsense, or not at all, lets nobody in', async () => {
+  const good = (change: Json = {}) => ({
+    GetCallerIdentityResponse: {
+      GetCallerIdentityResult: { Account: account, Arn: arn, UserId: builder.userId, ...change },
+    },
+  })
+  const answers = {
+    'an error': { status: 500, body: 'secret text' },
+    'a redirect': { status: 302, body: '', headers: { location: `${aws.url}/elsewhere` } },
+    'a success without content': { status: 204, body: '' },
+    XML: { status: 200, body: `<Account>${account}</Account><Arn>${arn}</Arn>` },
+    'something else': { status: 200, body: '[]' },
+    'no account': { status: 200, body: JSON.stringify(good({ Account: undefined })) },
+    'a number': { status: 200, body: JSON.stringify(good({ Account: 123456789012 })) },
+    'no user': { status: 200, body: JSON.stringify(good({ UserId: '' })) },
+    'a long ARN': { status: 200, body: JSON.stringify(good({ Arn: `${arn}${'x'.repeat(3000)}` })) },
+    'too much': { status: 200, body: JSON.stringify({ ...good(), more: 'x'.repeat(20_000) }) },
+  }
+  try {
+    for (const [why, answer] of Object.entries(answers)) {
+      aws.answer = answer
+      const times = await asked(async () => assertRefused(await exchange(blobOf(sign())), why))
+      assert.equal(times, 1, why)
+    }
+    aws.answer = { status: 200, body: JSON.stringify(good()) }
+    ok(await exchange(blobOf(sign())))
+    aws.answer = { status: 200, body: JSON.stringify(good({ Account: foreign.account })) }
+    assertDenied(await exchange(blobOf(sign())))
+  } finally {
+    aws.answer = undefined
+  }
+  await using alone = await startPinfold({ ...outside, awsStsUrl: 'http://127.0.0.1:1' })
+  const group = await alone.seed.group()
+  const lost = await alone.seed.identity(group.uid, {
+    claimMatch: undefined,
+    awsIdentity: { awsAccount: account, arn },
+  })
+  const blob = blobOf(sign({ host: '127.0.0.1:1', audience: alone.url, identity: lost.uid }))
+  const search = searchOf({ aud: alone.url, identity: lost.uid })
+  assertRefused(await alone.withToken(blob).call('POST', `/sts/exchange?${search}`), 'nobody there')
+})
+
+test('the exchanges of an organisation by AWS are counted together', async () => {
+  await using limited = await startPinfold({ ...outside, awsStsUrl: aws.url, exchangesPerIssuer: 2 })
+  const group = await limited.seed.group()
+  const made = await Promise.all(
+    [1, 2, 3].map(() =>
+      limited.seed.identity(group.uid, { claimMatch: undefined, awsIdentity: { awsAccount: account, arn } }),
+    ),
+  )
+  const answers: Answer[] = []
+  for (const identity of made) {
+    const blob = blobOf(sign({ audience: limited.url, identity: identity.uid }))
+    const search = searchOf({ aud: limited.url, identity: identity.uid })
+    answers.push(await limited.withToken(blob).call('POST', `/sts/exchange?${search}`))
+  }
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 429],
+  )
+  assert.deepEqual([answers[2]!.body.code, answers[2]!.body.details[0].reason], [8, 'RATE_LIMITED'])
+})
