@@ -1,11 +1,12 @@
 // `npm run gen [FOLDER]`: everything that is made from something else. With a folder, writes there instead, so that a test
 // can compare.
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { configPage, errorsPage } from './docs.ts'
 import { eventNames } from './event-names.ts'
 import { mcpTools } from './mcp-tools.ts'
 import { openApi } from './openapi.ts'
+import { referencePages } from './reference.ts'
 import { must, root } from './run.ts'
 
 const out = resolve(process.argv[2] ?? root)
@@ -25,3 +26,5 @@ write('gen/openapi-v1.json', `${JSON.stringify(openApi(contract, 'v1'), null, 1)
 write('gen/mcp-tools.json', `${JSON.stringify(mcpTools(contract), null, 1)}\n`)
 write('docs/config.md', configPage())
 write('docs/errors.md', errorsPage())
+rmSync(join(out, 'docs/api'), { recursive: true, force: true })
+for (const [name, text] of Object.entries(referencePages(contract))) write(join('docs/api', name), text)

@@ -33,7 +33,7 @@ export function extensionsOf(method: DescMethod): Record<string, unknown> {
   const { mode } = getOption(method, iam)
   const emitted = hasOption(method, event) ? { 'x-pinfold-event': getOption(method, event).type } : {}
   if (mode.case !== 'enabled') return { security: [], ...emitted }
-  return { 'x-pinfold-capabilities': mode.value.capabilities.map(dotted), ...emitted }
+  return { 'x-pinfold-capabilities': mode.value.capabilities.map(capabilityName), ...emitted }
 }
 
 /** What capabilities are called in comments, such as `role_bindings.list`. */
@@ -46,7 +46,8 @@ function toHttp({ pattern, body }: HttpRule): Http {
   return { httpMethod: pattern.case, path: pattern.value, body }
 }
 
-function dotted(number: number): string {
+/** What a capability is called in comments. */
+export function capabilityName(number: number): string {
   const value = CapabilitySchema.values.find((one) => one.number === number)
   return value ? getOption(value, capability).name : String(number)
 }

@@ -16,6 +16,7 @@ import { serveMetrics } from './metrics.ts'
 import { checkToken } from './naming/members.ts'
 import { oauthDoor } from './oauth.ts'
 import { createOnePort } from './one-port.ts'
+import { referenceDoor } from './reference/reference.ts'
 import { restDoor } from './rest.ts'
 import { services } from './services.ts'
 import { pagesDoor } from './ui/door.ts'
@@ -119,6 +120,7 @@ export async function bindServer(app: App): Promise<Server> {
     mcpDoor(api, endpoints),
     pagesDoor(edge),
     scimDoor(edge),
+    referenceDoor(edge),
     restDoor(api, endpoints),
   ])
   const grpc = createGrpcServer(api, endpoints, receive)

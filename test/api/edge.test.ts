@@ -200,6 +200,7 @@ test('a request at any door is one log line and one measurement', async () => {
     ['documents', 'GET /healthz', '200', '/healthz?x=1'],
     ['documents', 'DELETE /healthz', '405', '/healthz', { method: 'DELETE' }],
     ['mcp', 'GET /mcp', 'UNIMPLEMENTED', '/mcp'],
+    ['docs', 'GET /docs', '200', '/docs/errors'],
     ['mcp', 'POST /mcp', 'UNAUTHENTICATED', '/mcp', { method: 'POST', body: '{}' }],
     ['oauth', 'GET /oauth/token', '405', '/oauth/token'],
     ['oauth', 'POST /oauth/token', '400', '/oauth/token?x', { method: 'POST', headers: form, body: 'grant_type=x' }],
@@ -242,6 +243,7 @@ const closed: Record<string, RegExp> = {
   registry: new RegExp(`^(?:none|${verb} (?:token|base|manifest|blob|uploads?|tags|referrers|(?:tag-)?history))$`),
   documents: new RegExp(`^${verb} /(?:healthz|readyz|metrics|openapi(?:-v1)?\\.json|\\.well-known/[a-z.-]+(?:/mcp)?)$`),
   oauth: new RegExp(`^${verb} /oauth(?:/token)?$`),
+  docs: new RegExp(`^${verb} /docs$`),
   mcp: new RegExp(`^(?:${verb} /mcp|initialize|ping|notification|server/discover|tools/(?:list|call)|[A-Z][A-Za-z]+)$`),
 }
 

@@ -1,0 +1,74 @@
+// GET /docs: the reference that `npm run gen` writes to docs/api, for people who have the server and not its sources.
+import { readdirSync, readFileSync } from 'node:fs'
+import type { Edge } from '#edge/arrival.ts'
+import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
+import { retryAfterOf, toAppError } from '../errors.ts'
+import { send } from '../ui/page.ts'
+import { policy, renderPage } from './render.ts'
+
+const path = '/docs'
+const docs = new URL('../../../docs/', import.meta.url)
+
+/** The door of the reference. */
+export function referenceDoor(edge: Edge): Door {
+  const pages = createPages()
+  return {
+    name: 'docs',
+    methods: withVerbs([path]),
+    deadlineMs: edge.app.config.requestTimeoutMs,
+    matches: (asked) => asked === path || asked.startsWith(`${path}/`),
+    serve(arrival) {
+      const method = `${arrival.verb} ${path}`
+      arrival.method = { name: method, fullName: method }
+      const { req } = arrival
+      if (req.method !== 'GET' && req.method !== 'HEAD') {
+        return send(arrival, 405, 'text/plain', 'only GET\n', { allow: 'GET, HEAD' })
+      }
+      sendReference(arrival, pages(arrival.path.slice(path.length + 1)))
+    },
+    refuse(arrival, error) {
+      const known = toAppError(error)
+      const retryAfter = retryAfterOf(known)
+      if (known.http >= 500) edge.app.log.error('page failed', { requestId: arrival.requestId, error })
+      const headers = retryAfter === undefined ? undefined : { 'retry-after': String(retryAfter) }
+      send(arrival, known.http, 'text/plain', `${known.message}\n`, headers)
+    },
+  }
+}
+
+function sendReference(arrival: HttpArrival, page: string | undefined): void {
+  if (page === undefined) {
+    send(arrival, 404, 'text/plain', `there is no such page; ${path} lists them all\n`)
+    return
+  }
+  send(arrival, 200, 'text/html; charset=utf-8', page, {
+    'cache-control': 'public, max-age=300',
+    'content-security-policy': policy,
+    'referrer-policy': 'no-referrer',
+  })
+}
+
+/** The pages by name; the index has none. Each is made when somebody asks for it first, and there are only so many. */
+function createPages(): (name: string) => string | undefined {
+  const files = new Map<string, URL>([['errors', new URL('errors.md', docs)]])
+  const folder = new URL('api/', docs)
+  for (const file of readdirSync(folder)) {
+    const name = file.replace(/\.md$/, '')
+    files.set(name === 'README' ? '' : name, new URL(file, folder))
+  }
+  const made = new Map<string, string>()
+  return (name) => {
+    const file = files.get(name)
+    if (!file) return undefined
+    const page = made.get(name) ?? renderPage(readFileSync(file, 'utf8'), linkOf)
+    made.set(name, page)
+    return page
+  }
+}
+
+/** Links between the files, as links between the pages. */
+function linkOf(href: string): string {
+  const [, name, anchor = ''] = /^(?:\.\.\/)?([\w.]+)\.md(#.*)?$/.exec(href) ?? []
+  if (name === undefined) return href
+  return name === 'README' ? path + anchor : `${path}/${name}${anchor}`
+}

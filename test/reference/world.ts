@@ -1,0 +1,133 @@
+// The server that the calls of the reference are made at, with what no call can make: images, people and a sink.
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { startWorkers } from '#workers.ts'
+import { startClouds } from '../support/fake-clouds.ts'
+import { startIssuer } from '../support/fake-issuer.ts'
+import { allRead, alpine, pushLayers, pushSbom } from '../support/images.ts'
+import { type Json, roleUids } from '../support/pinfold.ts'
+import { localSinks, startReceiver } from '../support/receiver.ts'
+import { startRegistry } from '../support/registry.ts'
+
+export type World = Awaited<ReturnType<typeof startWorld>>
+export type Who = 'operator' | 'person' | 'outsider' | 'visitor'
+
+const audience = 'client-id-of-pinfold'
+const sbom = JSON.stringify({
+  spdxVersion: 'SPDX-2.3',
+  SPDXID: 'SPDXRef-DOCUMENT',
+  name: 'app',
+  creationInfo: { created: '2026-01-02T03:04:05Z', creators: ['Tool: maker-1.0'] },
+  packages: [{ SPDXID: 'SPDXRef-a', name: 'musl', versionInfo: '1.2.3-r0', licenseDeclared: 'MIT' }],
+  relationships: [
+    { spdxElementId: 'SPDXRef-DOCUMENT', relatedSpdxElement: 'SPDXRef-a', relationshipType: 'DESCRIBES' },
+  ],
+})
+
+export async function startWorld() {
+  const stack = new AsyncDisposableStack()
+  const clouds = stack.use(await startClouds())
+  const issuer = stack.use(await startIssuer())
+  const receiver = stack.use(await startReceiver())
+  const registry = stack.use(
+    await startRegistry({
+      ...localSinks,
+      allowInsecureIssuers: true,
+      allowPrivateAddresses: true,
+      peopleIssuers: [{ issuer: issuer.url, audience }],
+      termsDocuments: [{ id: 'terms-of-service.v1', label: 'Terms of service', url: 'https://example.com/terms' }],
+      awsStsUrl: clouds.url,
+      googleStsUrl: clouds.url,
+      googleIamUrl: clouds.url,
+      azureLoginUrl: clouds.url,
+    }),
+  )
+  const reader = await startWorkers(registry.app, { duties: [readImages] })
+  stack.defer(() => reader.close())
+  const { seed, operator, pusher } = registry
+  const org = registry.org.uid as string
+  const app = await seed.repo(org, { name: 'app' })
+  const older = await pushLayers(pusher, 'acme/app', [alpine('alpine-3.10')], 'latest')
+  const image = await pushLayers(pusher, 'acme/app', [alpine('alpine-3.10'), { 'etc/motd': 'hello' }], 'latest')
+  await pushSbom(pusher, 'acme/app', image, sbom)
+  await allRead(registry)
+  const person = await seed.person({ name: 'ada' })
+  const builder = await seed.identity(org, { claimMatch: { issuer: issuer.url, subject: 'repo:acme/app' } })
+  // What the operator binds somebody to needs nobody's consent. What is accepted is accepted for a whole organisation.
+  const partners = await seed.group('', { name: 'partners' })
+  for (const group of [org, partners.uid]) {
+    const owner = await registry.as((await seed.member(group, roleUids.owner)).uid)
+    const binding = { identityUid: person.uid, roleUid: roleUids.viewer }
+    const { status, text } = await owner.post(`/iam/v2/roleBindings/${group}`, binding)
+    assert.equal(status, 200, text)
+  }
+
+  const get = async (path: string): Promise<Json> => {
+    const { status, body, text } = await operator.get(path)
+    assert.equal(status, 200, text)
+    return body
+  }
+  const pending = async () => {
+    const client = await registry.as(person.uid)
+    const { body } = await client.get('/control/v1/pendingBindings')
+    return body.pendingBindings[0].uid as string
+  }
+  const delivery = async () => {
+    await pusher.pushImage('acme/app', 'pushed')
+    for (let tries = 0; tries < 100; tries++) {
+      const { deliveries } = await get(`/events/v2/subscriptions/${saved.subscription!.uid}/deliveries`)
+      if (deliveries[0]?.state === 'DELIVERED') return deliveries[0].uid as string
+      await sleep(50)
+    }
+    throw new Error('nothing was delivered')
+  }
+  const saved: Record<string, Json> = {}
+  /** What is looked up or made when a call asks for it first. */
+  const sources: Record<string, () => Promise<string> | string> = {
+    org: () => org,
+    app: () => app.uid,
+    digest: () => image.digest,
+    older: () => older.digest,
+    viewer: () => roleUids.viewer,
+    issuer: () => issuer.url,
+    url: () => registry.url,
+    builder: () => builder.uid,
+    dayAgo: () => new Date(Date.now() - 86_400_000).toISOString(),
+    pending,
+    // Once the first is accepted.
+    pending2: pending,
+    delivery,
+    advisory: async () => (await get('/vulnerabilities/v2/advisories')).advisories[0].uid,
+    artifact: async () => (await get('/libraries/v2/artifacts?ecosystems=ECOSYSTEM_PYTHON')).artifacts[0].uid,
+    auditEntry: async () => saved.audit!.auditEntries[0].uid,
+    invite2: async () => (await seed.invite(org, roleUids.viewer)).uid,
+    mapping2: async () => (await seed.mapping(saved.provider!.uid, saved.role!.uid)).uid,
+    mapping3: async () => (await seed.mapping(saved.provider1!.id, saved.role!.uid)).uid,
+  }
+  const found: Record<string, string> = {}
+
+  return {
+    pinfold: registry,
+    saved,
+    async find(path: string): Promise<string> {
+      const [name, member] = path.split('.') as [string, string?]
+      const answer = saved[name]
+      if (answer) return answer[member ?? ('uid' in answer ? 'uid' : 'id')] as string
+      found[name] ??= await sources[name]!()
+      return found[name]
+    },
+    async tokenOf(who: Who): Promise<string | undefined> {
+      if (who === 'operator') return operator.token
+      if (who === 'person') return registry.tokenFor(person.uid)
+      if (who === 'visitor') return issuer.token({ sub: 'visitor', aud: audience })
+      return issuer.token({ sub: 'repo:acme/app', aud: registry.url })
+    },
+    /** Nothing is sent to the sink that the examples name. */
+    async done(method: string, response: Json): Promise<void> {
+      if (/Subscriptions(?:Service)?\/Create/.test(method))
+        await registry.point(response.uid ?? response.id, receiver.url)
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
