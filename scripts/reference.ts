@@ -143,7 +143,7 @@ function errorsOf({ method: { access }, desc }: Endpoint, comment: string): stri
 
 function exampleText({ handler }: Endpoint, example: Example | undefined): string {
   if (!handler) return 'Not served yet: `UNIMPLEMENTED`.\n'
-  if (!example) return ''
+  if (!example) return 'No example: it takes somebody who has signed in with a browser.\n'
   const { verb, path, body, status, response } = example
   const head = path === '' ? 'The request, over gRPC, as JSON' : `${verb} ${path}`
   const asked = [head, ...(body ? ['', JSON.stringify(body, null, 2)] : [])].join('\n')

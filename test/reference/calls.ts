@@ -52,6 +52,13 @@ export const absent: readonly string[] = [
   'registry.Vulnerabilities/GetRawVulnReport',
 ]
 
+/** What takes somebody who has signed in with a browser; the tests of signing in call it. */
+export const untried: readonly string[] = [
+  'control.iam.v1.SessionsService/EndSession',
+  'control.iam.v1.SessionsService/EndOrganizationSession',
+  'oidc.SecurityTokenService/ExchangeRefreshToken',
+]
+
 /** What makes and changes things. */
 export const changes: readonly Call[] = [
   ['iam.v2.GroupsService/CreateGroup', { parent: '$org', group: { name: 'team', description: 'The team' } }, 'team'],
@@ -206,6 +213,7 @@ export const changes: readonly Call[] = [
   ['control.events.v1.DeliveriesService/PauseSubscription', { uid: '$subscription', reason: 'The receiver moves' }],
   ['control.events.v1.DeliveriesService/ResumeSubscription', { uid: '$subscription' }],
   ['control.events.v1.DeliveriesService/RotateSubscriptionSecret', { uid: '$subscription', overlap: '3600s' }],
+  ['control.iam.v1.SessionsService/CreateConsoleCode', {}],
   ['auth.Auth/Register', { code: '$invite.code' }, undefined, 'visitor'],
 ]
 
@@ -226,6 +234,8 @@ export const reads: readonly Call[] = [
   ['iam.v2.RoleBindingsService/ListRoleBindings', { identity: '$identity' }],
   ['iam.RoleBindings/List', { uidp: { childrenOf: '$org' } }],
   ['control.iam.v1.PendingBindingsService/ListPendingBindings', {}, undefined, 'person'],
+  ['control.iam.v1.SessionsService/ListSessions', {}, undefined, 'person'],
+  ['control.iam.v1.SessionsService/ListOrganizationSessions', { organization: '$org' }],
   ['iam.v2.IdentityProvidersService/GetIdentityProvider', { uid: '$provider' }],
   ['iam.v2.IdentityProvidersService/ListIdentityProviders', { uidp: { childrenOf: '$org' } }],
   ['iam.IdentityProviders/List', { uidp: { childrenOf: '$org' } }],
