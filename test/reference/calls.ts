@@ -105,6 +105,28 @@ export const changes: readonly Call[] = [
     'provider1',
   ],
   ['iam.IdentityProviders/Update', { id: '$provider1', name: 'company-of-v1', defaultRole: '$viewer', oidc }],
+  ['iam.v2.IdentityProvidersService/GenerateScimToken', { identityProviderUid: '$provider' }, 'scim'],
+  [
+    'iam.v2.IdentityProvidersService/RegenerateScimToken',
+    { identityProviderUid: '$provider', overlap: '3600s', etag: '$scim.etag' },
+    'scimAgain',
+  ],
+  [
+    'iam.v2.IdentityProvidersService/SetScimEnabled',
+    { identityProviderUid: '$provider', enabled: true, etag: '$scimAgain.etag' },
+  ],
+  ['iam.v2.IdentityProvidersService/RevokeScimToken', { identityProviderUid: '$provider' }],
+  ['iam.IdentityProviders/GenerateScimToken', { identityProviderId: '$provider1' }, 'scim1'],
+  [
+    'iam.IdentityProviders/RegenerateScimToken',
+    { identityProviderId: '$provider1', overlap: '3600s', etag: '$scim1.etag' },
+    'scim1Again',
+  ],
+  [
+    'iam.IdentityProviders/SetScimEnabled',
+    { identityProviderId: '$provider1', enabled: true, etag: '$scim1Again.etag' },
+  ],
+  ['iam.IdentityProviders/RevokeScimToken', { identityProviderId: '$provider1' }],
   [
     'iam.v2.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping',
     {

@@ -63,6 +63,9 @@ export async function startWorld() {
     assert.equal(status, 200, text)
   }
 
+  // Switching SCIM on takes two.
+  await seed.member(org, roleUids.owner)
+
   const get = async (path: string): Promise<Json> => {
     const { status, body, text } = await operator.get(path)
     assert.equal(status, 200, text)
