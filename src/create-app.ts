@@ -24,6 +24,7 @@ import { type Keyring, openKeyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
 import { createProviderDirectory } from './issuer/people/directory.ts'
 import { createBuffers } from './lib/buffers.ts'
+import { createDropped } from './lib/dropped.ts'
 import { createLogger, type Logger } from './lib/log.ts'
 import { createLimits, type LimitKind } from './lib/net/limits.ts'
 import { createOutgoing, type Outgoing } from './lib/net/outgoing.ts'
@@ -68,7 +69,9 @@ export async function createApp(
   await tieBlobs(db, blobs, blobFolder(config.blobs, config.data))
   const events = { written: createSignal(), routed: createSignal(), queued: createSignal() }
   const eventTable = buildEventTable(services, eventBodies)
-  const { registryEvents, usage, refusals } = openPulls({ config, db, events, eventTable, log, clock }, opening)
+  const metrics = createMetrics(db)
+  const parts = { config, db, events, eventTable, log, metrics, clock }
+  const { registryEvents, usage, refusals } = openPulls(parts, opening, monotonic)
   const { outgoing, toClouds, sinkClient } = openOutgoing(config, log)
   const sinks = opening.adopt(sinkClient, (client) => client.close())
   const feed = opening.adopt(createFeed({ db, log, events }, config.streamsPerCaller), (open) => open.close())
@@ -77,7 +80,7 @@ export async function createApp(
     config,
     vendor: vendorOf(config),
     log,
-    metrics: createMetrics(db),
+    metrics,
     db,
     resources,
     sealer,
@@ -143,22 +146,33 @@ function perMinuteOf(config: Config): Record<LimitKind, number> {
 
 /** What a pull leaves: a count, and an event where somebody wants it. */
 function openPulls(
-  parts: Pick<App, 'config' | 'db' | 'events' | 'eventTable' | 'log' | 'clock'>,
+  parts: Pick<App, 'config' | 'db' | 'events' | 'eventTable' | 'log' | 'metrics' | 'clock'>,
   opening: AsyncDisposableStack,
+  monotonic: () => number,
 ): Pick<App, 'registryEvents' | 'usage' | 'refusals'> {
-  const { config, db, eventTable, log, clock } = parts
+  const { config, db, eventTable, log, metrics, clock } = parts
   const audienceOf = (type: string) => createAudience(db, type, clock, () => performance.now(), vendorOf(config)?.token)
   const audiences = {
     pulls: audienceOf(eventTable.find('registry.pull', undefined, aPull.kind).type),
     'refused pushes': audienceOf(eventTable.find('registry.push', undefined, aPush.kind).type),
   }
+  const droppedOf = (what: string, message: string) => {
+    const count = (by: number) => metrics.registryDropped.inc({ what }, by)
+    const warn = (since: number) => log.warn(message, { count: since })
+    return opening.adopt(createDropped(count, warn, monotonic), (open) => open.close())
+  }
+  const dropped = {
+    pulls: droppedOf('pull_event', 'events of pulls dropped'),
+    'refused pushes': droppedOf('refused_push_event', 'events of refused pushes dropped'),
+    counts: droppedOf('pull_count', 'pulls left out of the usage of digests'),
+  }
   const registryEvents = createRegistryEvents(parts, audiences, config.registryEventsPerOrganization, {
     failed: (error: unknown) => log.error('registry events could not be written', { error }),
-    dropped: (count: number) => log.error('registry events dropped', { count }),
+    dropped: (kind, count) => dropped[kind].add(count),
   })
   const usage = createDigestUsage(db, {
     failed: (error: unknown) => log.error('usage of digests could not be written', { error }),
-    dropped: (count: number) => log.error('pulls left out of the usage of digests', { count }),
+    dropped: (count) => dropped.counts.add(count),
   })
   const refusals = createRefusalLog(db, (error: unknown) => log.error('refusals could not be written', { error }))
   return {
