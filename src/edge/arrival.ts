@@ -102,6 +102,10 @@ export abstract class Arrival {
   protected abstract refuse(error: unknown): void | Promise<void>
   /** Calls `listener` when the client has hung up, at once if it has already. */
   protected abstract whenGone(listener: () => void): void
+  /** What it is refused with when the deadline has passed. */
+  protected late(): AppError {
+    return new AppError('DEADLINE_EXCEEDED', 'the request took too long')
+  }
   /** How the request was answered when nobody has said so by `settle`. */
   protected abstract codeOfAnswer(): string
 
@@ -158,7 +162,7 @@ export abstract class Arrival {
 
   /** What its work does afterwards is thrown away; long work ends with the signal. */
   refuseLate(): void {
-    const error = new AppError('DEADLINE_EXCEEDED', 'the request took too long')
+    const error = this.late()
     void this.refuse(error)
     this.#abort ??= new AbortController()
     this.#abort.abort(error)
