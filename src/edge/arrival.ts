@@ -43,11 +43,6 @@ export type Rules = {
   readonly verifies?: boolean
 }
 
-/** Counts a request that is answered without an arrival, as those of libraries are; throws as `countStranger` does. */
-export function countStranger({ app, sourceOf }: Edge, peer: string, forwardedFor: string | undefined): void {
-  app.limits.check('request', sourceOf(peer, forwardedFor))
-}
-
 /** Has the metrics know a door and the methods that it serves; of what is not declared they show nothing. */
 export function declareMethods({ app }: Edge, door: { name: string; methods: readonly string[] }): void {
   app.metrics.doors.transports.declare([door.name])
