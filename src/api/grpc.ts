@@ -1,6 +1,6 @@
 // The same endpoints over gRPC, on the same port, by grpc-js.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
+import type { Http2Server, Http2ServerResponse, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import http2 from 'node:http2'
 import type { Socket } from 'node:net'
 import { type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf'
@@ -14,6 +14,7 @@ import { readMessage, streaming, streamTag, unary } from './grpc-calls.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { createPathReader } from './naming/grpc-names.ts'
 import { createReflection } from './naming/reflection.ts'
+import { limitUnread } from './port/unread-streams.ts'
 
 export type GrpcServer = {
   /** Takes over a connection whose client speaks HTTP/2. */
@@ -56,8 +57,13 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
   const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure())
   const readPath = createPathReader(vendor?.token)
   const admit = createAdmission(api, endpoints)
-  serveRestToo(server, onRest, (stream, headers, pass) => {
+  const unread = limitUnread(config.requestTimeoutMs)
+  const onOther: RequestListener = (req, res) => {
+    if (unread.watch((res as unknown as Http2ServerResponse).stream, 'once ended')) onRest(req, res)
+  }
+  serveRestToo(server, onOther, (stream, headers, pass) => {
     readPath(headers)
+    if (!unread.watch(stream, streamPaths.has(headers[':path']!) ? 'once ended' : 'all')) return
     if (streamPaths.has(headers[':path']!)) streams.add(stream, headers)
     endInTime(stream, config.requestTimeoutMs)
     admit(stream, headers, pass)
@@ -67,6 +73,7 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
     drain(graceMs) {
       health.setStatus('', 'NOT_SERVING')
       injector.drain(graceMs)
+      unread.stop()
     },
   }
 }
