@@ -16,6 +16,7 @@ import { createLastSeen } from './domains/iam/identities/last-seen.ts'
 import { installBuiltInRoles } from './domains/iam/roles/roles.service.ts'
 import { createLiveSessions } from './domains/iam/sessions/live-sessions.ts'
 import { createTermsGate } from './domains/iam/terms/terms-gate.ts'
+import { createReadTurns } from './domains/registry/images/read-turns.ts'
 import { createManifestCache } from './domains/registry/manifests/manifest-cache.ts'
 import { createPathCache } from './domains/registry/repos/paths.service.ts'
 import { createDigestUsage } from './domains/registry/usage/digest-usage.ts'
@@ -24,12 +25,12 @@ import { type Keyring, openKeyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
 import { createProviderDirectory } from './issuer/people/directory.ts'
 import { createBuffers } from './lib/buffers.ts'
-import { createDropped } from './lib/dropped.ts'
 import { createLogger, type Logger } from './lib/log.ts'
 import { createLimits, type LimitKind } from './lib/net/limits.ts'
 import { createOutgoing, type Outgoing } from './lib/net/outgoing.ts'
 import { allPrivateAddresses, privateAddresses } from './lib/net/private-addresses.ts'
 import { createSinkClient } from './lib/net/sink-client.ts'
+import { createDropped } from './lib/noted/dropped.ts'
 import { createRemembered } from './lib/remembered.ts'
 import { createSignal } from './lib/signal.ts'
 import { createMetrics } from './metrics.ts'
@@ -97,7 +98,7 @@ export async function createApp(
     registryEvents,
     usage,
     refusals,
-    images: { pushed: createSignal(), read: createSignal() },
+    images: { pushed: createSignal(), read: createSignal(), turns: createReadTurns(monotonic) },
     paths,
     searchTotals: createRemembered(1000),
     limits: createLimits(perMinuteOf(config), monotonic),
@@ -156,15 +157,16 @@ function openPulls(
     pulls: audienceOf(eventTable.find('registry.pull', undefined, aPull.kind).type),
     'refused pushes': audienceOf(eventTable.find('registry.push', undefined, aPush.kind).type),
   }
-  const droppedOf = (what: string, message: string) => {
+  const droppedOf = (what: string, warn: (count: number) => void) => {
     const count = (by: number) => metrics.registryDropped.inc({ what }, by)
-    const warn = (since: number) => log.warn(message, { count: since })
     return opening.adopt(createDropped(count, warn, monotonic), (open) => open.close())
   }
   const dropped = {
-    pulls: droppedOf('pull_event', 'events of pulls dropped'),
-    'refused pushes': droppedOf('refused_push_event', 'events of refused pushes dropped'),
-    counts: droppedOf('pull_count', 'pulls left out of the usage of digests'),
+    pulls: droppedOf('pull_event', (count) => log.warn('events of pulls dropped', { count })),
+    'refused pushes': droppedOf('refused_push_event', (count) =>
+      log.warn('events of refused pushes dropped', { count }),
+    ),
+    counts: droppedOf('pull_count', (count) => log.warn('pulls left out of the usage of digests', { count })),
   }
   const registryEvents = createRegistryEvents(parts, audiences, config.registryEventsPerOrganization, {
     failed: (error: unknown) => log.error('registry events could not be written', { error }),

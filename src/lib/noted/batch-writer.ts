@@ -1,5 +1,5 @@
 // What is noted in memory and written a little later, in batches: so that whoever causes it does not wait for the disk.
-import { chunks } from './chunks.ts'
+import { chunks } from '../chunks.ts'
 
 export type BatchWriter = {
   /** Writes what has been noted by now, never twice at once, and answers with how much that was. */
