@@ -6,6 +6,7 @@ import { codes } from '#lib/errors.ts'
 import { type Api, fail } from './door.ts'
 import { statusOf } from './grpc-calls.ts'
 import type { Endpoint } from './methods.ts'
+import { vendorTag } from './naming/grpc-names.ts'
 
 /** Calls `pass` if the stream is to be served, and refuses it otherwise. */
 export type Admission = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, pass: () => void) => void
@@ -31,6 +32,7 @@ export function createAdmission(api: Api, endpoints: readonly Endpoint[]): Admis
       (error: unknown) => {
         const refused = new RefusedStream(api, said, stream, error)
         if (method) refused.method = method
+        if (api.app.vendor && headers[vendorTag] === '1') refused.vendor = api.app.vendor
         void refused.run()
       },
     )

@@ -69,11 +69,7 @@ function textOf({ members }: Api, { method, desc }: Endpoint, response: Message)
   return members && method.version ? members.shown(desc.output, text) : text
 }
 
-async function requestOf(
-  { app, members }: Api,
-  matched: Matched<Endpoint>,
-  arrival: HttpArrival,
-): Promise<Transcoded> {
+async function requestOf({ app, members }: Api, matched: Matched<Endpoint>, arrival: HttpArrival): Promise<Transcoded> {
   const { req, search: inPath } = arrival
   const { maxBodyBytes } = app.config
   const inForm = takesForm(matched, req)

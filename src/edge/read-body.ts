@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import type { HttpArrival } from '#edge/doors.ts'
 import { AppError, type Detail, invalid } from '#lib/errors.ts'
+import type { HttpArrival } from './doors.ts'
 
 /** A form comes before anybody has shown a token of ours. */
 export const maxFormBytes = 64 * 1024
