@@ -1,83 +1,220 @@
 // How people sign in: with the provider of an organisation or one of the settings, in a browser and for a program.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { personUid } from '#domains/iam/identities/people.ts'
-import { type Browser, openBrowser } from '../support/browser.ts'
+import { openBrowser } from '../support/browser.ts'
 import { claimsOf } from '../support/exchange.ts'
-import { ok } from '../support/expect.ts'
-import { clientId, clientSecret, type PeopleProvider, startPeopleProvider } from '../support/people-provider.ts'
-import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { assertError, eventsOf, ok } from '../support/expect.ts'
+import { clientId } from '../support/people-provider.ts'
+import { type Json, roleUids, startPinfold } from '../support/pinfold.ts'
+import { loopback, type SignInScene, startSignInScene } from '../support/sign-in.ts'
 
-let company: PeopleProvider
-let pinfold: Pinfold
-let org: Json
-let idp: Json
-let people = 0
-
+let scene: SignInScene
 before(async () => {
-  company = await startPeopleProvider()
-  pinfold = await startPinfold({
-    allowInsecureIssuers: true,
-    issuersPrivate: ['127.0.0.1'],
-    peopleIssuers: [{ issuer: company.url, audience: clientId, label: 'The company', name: 'company' }],
-  })
-  org = await pinfold.seed.group('', { name: 'acme.example', verified: true, kind: 'ORG_KIND_CUSTOMER' })
-  idp = await pinfold.seed.provider(org.uid, company.url, {
-    oidc: {
-      issuer: company.url,
-      clientId,
-      clientSecret,
-      additionalScopes: ['email', 'profile', 'groups'],
-      groupsClaim: 'groups',
-    },
-  })
-  company.register([`${pinfold.url}/oauth/callback`, `${pinfold.url}/oauth/callback/${idp.uid}`], {
-    post_logout_redirect_uris: [`${pinfold.url}/ui/signin`],
-    backchannel_logout_uri: `${pinfold.url}/oauth/backchannel/${idp.uid}`,
-  })
+  scene = await startSignInScene()
 })
-after(async () => {
-  await pinfold[Symbol.asyncDispose]()
-  await company[Symbol.asyncDispose]()
-})
+after(() => scene[Symbol.asyncDispose]())
 
-function somebody(claims: Json = {}): { sub: string; uid: string } {
-  const sub = `person-${people++}`
-  company.become(sub, { email: `${sub}@acme.example`, email_verified: true, name: `Person ${sub}`, ...claims })
-  return { sub, uid: personUid(company.url, sub) }
+const rolesOf = async (uid: string): Promise<string[]> => {
+  const { roleBindings } = ok(await scene.pinfold.operator.get(`/iam/v2/roleBindings?identity=${uid}`))
+  return (roleBindings as Json[]).map((one) => one.role.name).sort()
 }
-
-const loopback = 'http://localhost:4711/callback?token=true&error=true'
-
-/** What a program gets on loopback. */
-async function open(parameters: Json, browser: Browser = openBrowser()): Promise<URLSearchParams> {
-  const query = new URLSearchParams({ exit: 'redirect', redirect: loopback, ...parameters })
-  const shown = await browser.go(`${pinfold.url}/oauth?${query}`, {}, (next) =>
-    next.startsWith('http://localhost:4711'),
-  )
-  assert.ok(shown.url.startsWith('http://localhost:4711/callback?'), shown.text)
-  return new URL(shown.url).searchParams
-}
+const seenBy = async (uid: string) => ok(await scene.pinfold.operator.get(`/iam/v2/identities/${uid}`))
 
 test('a new person signs in with the provider of their organisation and gets its default role', async () => {
-  const { uid, sub } = somebody()
-  const answer = await open({ idp_id: idp.uid })
-  assert.equal(answer.get('error'), null)
-  const token = answer.get('token')!
+  const { pinfold, org, idp, company } = scene
+  const { uid, sub, email } = scene.somebody()
+  let token = ''
+  const events = await eventsOf(pinfold, async () => {
+    const answer = await scene.open()
+    token = answer.get('token')!
+    assert.deepEqual([...answer.keys()], ['token'])
+  })
+  assert.deepEqual(
+    events.map(({ type, group, actor }) => [type.replace(/^dev\.pinfold\.|\.v1$/g, ''), group, actor]),
+    [
+      ['api.iam.rolebindings.created', org.uid, uid],
+      ['api.auth.registered', org.uid, uid],
+      ['control.iam.session.started', org.uid, uid],
+    ],
+  )
+  assert.partialDeepStrictEqual(events[2]!.body, { session: { provider: idp.uid, organization: org.uid, email } })
   assert.partialDeepStrictEqual(claimsOf(token), {
     sub: uid,
-    email: `${sub}@acme.example`,
+    email,
     email_verified: true,
-    act: { iss: company.url, sub, aud: clientId },
-    upstream: { email: `${sub}@acme.example`, name: `Person ${sub}`, picture: '' },
+    act: { iss: company.url, sub, aud: clientId, email },
+    upstream: { email, name: `Person ${sub}`, picture: '' },
     org: org.uid,
   })
-  assert.equal(answer.get('refresh_token'), null)
   const me = ok(await pinfold.withToken(token).get('/auth/v1/ok'))
-  assert.deepEqual([me.subject, me.capabilities.length, me.capabilities[0].role.name], [uid, 1, 'viewer'])
-  const bindings = ok(await pinfold.operator.get(`/iam/v2/roleBindings?identity=${uid}`)).roleBindings
-  assert.deepEqual(
-    bindings.map((one: Json) => one.role.uid),
-    [roleUids.viewer],
-  )
+  assert.deepEqual([me.subject, me.profile.name, me.capabilities[0].role.name], [uid, `Person ${sub}`, 'viewer'])
+  assert.deepEqual(await rolesOf(uid), ['viewer'])
+  // Elsewhere nobody has to believe the address.
+  assert.partialDeepStrictEqual(await seenBy(uid), { email: '', emailUnverified: email })
+})
+
+test('the default role is given once: not to a member, and not again to whoever has lost it', async () => {
+  const { pinfold, org } = scene
+  const { uid } = scene.somebody()
+  await scene.open()
+  const [binding] = ok(await pinfold.operator.get(`/iam/v2/roleBindings?identity=${uid}`)).roleBindings as Json[]
+  ok(await pinfold.operator.delete(`/iam/v2/roleBindings/${binding!.uid}`))
+  await scene.open()
+  assert.deepEqual(await rolesOf(uid), [])
+
+  const member = scene.somebody()
+  await pinfold.seed.binding(org.uid, member.uid, roleUids.pull)
+  await scene.open()
+  assert.deepEqual(await rolesOf(member.uid), ['registry.pull'])
+})
+
+test('signing in where an organisation does accepts what it has bound the person to', async () => {
+  const { pinfold, org } = scene
+  const owner = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.owner)).uid)
+  const { uid } = scene.somebody()
+  ok(await owner.post(`/iam/v2/roleBindings/${org.uid}`, { identityUid: uid, roleUid: roleUids.push }))
+  const client = await scene.client()
+  const me = ok(await client.get('/auth/v1/ok'))
+  assert.equal(me.capabilities.length, 1)
+  assert.deepEqual(await rolesOf(uid), ['registry.push', 'viewer'])
+  assert.deepEqual(ok(await client.get('/control/v1/pendingBindings')).pendingBindings, [])
+})
+
+test('a provider of the settings lets nobody in without an invite, and knows who has an account', async () => {
+  const { pinfold, org } = scene
+  const { uid, email } = scene.somebody()
+  const refused = await scene.open({ connection: 'company' })
+  assert.deepEqual([...refused.keys()], ['error', 'status_code'])
+  assert.deepEqual([refused.get('status_code'), /registration is required/.test(refused.get('error')!)], ['404', true])
+  assert.equal((await pinfold.operator.get(`/iam/v2/identities/${uid}`)).status, 404)
+
+  const { code } = await pinfold.seed.invite(org.uid, roleUids.editor, { email, singleUse: true })
+  const skipped = await scene.open({ connection: 'company', invite: code, skip_registration: 'true' })
+  assert.equal(skipped.get('status_code'), '404')
+  const { token } = Object.fromEntries(await scene.open({ connection: 'company', invite: code }))
+  assert.equal(claimsOf(token!).org, undefined)
+  assert.deepEqual(await rolesOf(uid), ['editor'])
+  assert.partialDeepStrictEqual(await seenBy(uid), { email, emailUnverified: '' })
+  const again = await scene.open({ connection: 'company', invite: code })
+  assert.equal(again.get('status_code'), '403')
+  assert.equal((await scene.open({ connection: 'company' })).get('error'), null)
+})
+
+test('whom only an organisation vouches for is nobody to the settings, until an invite says otherwise', async () => {
+  const { pinfold } = scene
+  const other = await pinfold.seed.group()
+  const { uid } = scene.somebody()
+  await scene.open()
+  assert.equal((await scene.open({ connection: 'company' })).get('status_code'), '404')
+  const { code } = await pinfold.seed.invite(other.uid, roleUids.viewer)
+  const client = await scene.client({ connection: 'company', invite: code })
+  assert.equal(ok(await client.get('/auth/v1/ok')).capabilities.length, 2)
+  assert.equal(ok(await client.get('/auth/v1/ok')).subject, uid)
+  await scene.open({ connection: 'company' })
+})
+
+test('a setting lets everybody in whom its providers know', async () => {
+  await using open = await startSignInScene({ openSignIn: true })
+  const { uid } = open.somebody()
+  assert.equal((await open.open({ connection: 'company', skip_registration: 'true' })).get('status_code'), '404')
+  const client = await open.client({ connection: 'company' })
+  assert.deepEqual(ok(await client.get('/auth/v1/ok')).subject, uid)
+})
+
+test('a verified organisation is found by its name, and told of by orgcheck', async () => {
+  const { pinfold } = scene
+  scene.somebody()
+  assert.equal((await scene.open({ idp_id: 'acme.example' })).get('error'), null)
+  const plain = await pinfold.seed.group()
+  for (const [name, expected] of [
+    ['acme.example', 'true'],
+    [plain.name, 'false'],
+    ['nobody.example', 'false'],
+    ['', 'false'],
+    ['a'.repeat(5000), 'false'],
+  ]) {
+    const answer = await pinfold.anonymous.get(`/orgcheck?name=${name}`)
+    assert.deepEqual(
+      [answer.status, answer.text, answer.headers.get('content-type')],
+      [200, expected, 'application/json'],
+    )
+  }
+  assert.equal((await pinfold.anonymous.get('/orgcheck')).text, 'false')
+})
+
+test('a token is for the audiences and the scopes that were asked for', async () => {
+  const { pinfold, org } = scene
+  const folder = await pinfold.seed.group(org.uid)
+  scene.somebody()
+  const { host } = new URL(pinfold.url)
+  const scope = encodeURIComponent(folder.uid)
+  const { token } = Object.fromEntries(await scene.open({ audience: `${pinfold.url},${host}`, scope }))
+  assert.deepEqual(claimsOf(token!).aud, [pinfold.url, host])
+  assert.deepEqual(Object.keys(claimsOf(token!).cap), [folder.uid])
+  const other = await pinfold.seed.group()
+  assert.equal((await scene.open({ scope: other.uid })).get('status_code'), '403')
+
+  for (const [parameters, field] of [
+    [{ audience: 'https://elsewhere.example' }, 'aud'],
+    [{ scope: 'x' }, 'scopes'],
+    [{ identity: 'x' }, 'identity'],
+    [{ exit: 'popup' }, 'exit'],
+    [{ idp_id: 'nobody.example' }, 'idp_id'],
+    [{ connection: 'nobody' }, 'connection'],
+  ] as [Json, string][]) {
+    const query = new URLSearchParams({ exit: 'redirect', redirect: loopback, ...parameters })
+    const shown = await openBrowser().ask(`${pinfold.url}/oauth?${query}`)
+    assert.deepEqual([shown.status, shown.headers.get('location')], [400, null], field)
+    assert.match(shown.text, new RegExp(field))
+  }
+})
+
+test('with an identity the token of the provider is exchanged as that of a workload is, within the organisation', async () => {
+  const { pinfold, org, company } = scene
+  const { sub } = scene.somebody()
+  const claimMatch = { issuer: company.url, subject: sub, audience: clientId }
+  const identity = await pinfold.seed.identity(org.uid, { claimMatch })
+  await pinfold.seed.binding(org.uid, identity.uid, roleUids.push)
+  const answer = await scene.open({ identity: identity.uid, create_refresh_token: 'true' })
+  assert.deepEqual([...answer.keys()], ['token'])
+  assert.equal(claimsOf(answer.get('token')!).sub, identity.uid)
+
+  const other = await pinfold.seed.group()
+  const elsewhere = await pinfold.seed.identity(other.uid, { claimMatch })
+  assert.equal((await scene.open({ identity: elsewhere.uid })).get('status_code'), '403')
+  assert.equal((await scene.open({ identity: elsewhere.uid, connection: 'company' })).get('error'), null)
+})
+
+test('external groups give their roles for this session, an hour at most, and it is written down', async () => {
+  const { pinfold, org, idp } = scene
+  const mapping = await pinfold.seed.mapping(idp.uid, roleUids.editor, 'builders')
+  const { uid } = scene.somebody({ groups: ['builders', 'others', 7] })
+  const events = await eventsOf(pinfold, async () => {
+    const answer = await scene.open({ create_refresh_token: 'true' })
+    assert.deepEqual([...answer.keys()], ['token'])
+    const client = pinfold.withToken(answer.get('token')!)
+    ok(await client.post(`/registry/v2/repos/${org.uid}`, { name: 'by-group' }))
+    const [session] = ok(await client.get('/control/v1/sessions')).sessions
+    assert.equal(session.hasGroupRoles, true)
+    assert.equal(Date.parse(session.expireTime) - Date.parse(session.createTime), 3_600_000)
+  })
+  const { body } = events.find(({ type }) => type.includes('session.started'))!
+  assert.deepEqual(body.group_roles, [{ scope: org.uid, role_uid: roleUids.editor, external_group_id: 'builders' }])
+  assert.deepEqual(await rolesOf(uid), ['viewer'])
+  const path = `/events/v2/audit?uidp.descendantsOf=${org.uid}&actor=${uid}`
+  const { auditEntries } = ok(await pinfold.operator.get(path))
+  assert.ok(auditEntries.some(({ type }: Json) => type === 'dev.pinfold.control.iam.session.started.v1'))
+  ok(await pinfold.operator.delete(`/iam/v2/externalGroupRoleMappings/${mapping.uid}`))
+  const client = await scene.client()
+  assertError(await client.post(`/registry/v2/repos/${org.uid}`, { name: 'no-more' }), 403, 7, 'PERMISSION_DENIED')
+})
+
+test('a server without providers says that there is nothing to sign in with', async () => {
+  await using pinfold = await startPinfold()
+  const query = new URLSearchParams({ exit: 'redirect', redirect: loopback })
+  const shown = await openBrowser().ask(`${pinfold.url}/oauth?${query}`)
+  assert.equal(shown.status, 400)
+  assert.match(shown.text, /no sign-in for everybody/)
+  const page = await openBrowser().go(`${pinfold.url}/ui/`)
+  assert.deepEqual([page.status, page.url], [200, `${pinfold.url}/ui/signin`])
 })

@@ -45,6 +45,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'iam/access/grants.ts',
     'iam/access/list-nodes.ts',
     'iam/access/list-scope.ts',
+    'iam/access/recent-sign-in.ts',
     'iam/access/rights.ts',
     'iam/identities/claims.ts',
     'iam/identities/last-seen.ts',

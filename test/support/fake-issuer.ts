@@ -17,8 +17,15 @@ export async function startIssuer(alg = 'RS256', path = '', port = 0) {
   let keys: Key[] = [await newKey(alg, 'key-1')]
   const published: JWK[] = []
   let url = ''
+  let tokenAnswer: () => Promise<object> = async () => ({ error: 'invalid_grant' })
   const server: Server = createServer((req, res) => {
     requests.push(req.url!)
+    if (req.url === '/token') {
+      void tokenAnswer().then((answer) => {
+        res.writeHead('error' in answer ? 400 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+      })
+      return
+    }
     const base = path.replace(/\/$/, '')
     const documents: Record<string, object> = {
       [`${base}/.well-known/openid-configuration`]: {
@@ -45,6 +52,10 @@ export async function startIssuer(alg = 'RS256', path = '', port = 0) {
     requests,
     /** What is put over the discovery document. */
     metadata,
+    /** What the token endpoint answers with. */
+    answer(tokens: () => Promise<object>): void {
+      tokenAnswer = tokens
+    },
     jwks: () => ({ keys: keys.map(({ jwk }) => jwk) }),
     /** A token with sensible times; `claims` and `header` are put over what it would say. */
     async token(claims: Record<string, unknown>, header: Record<string, unknown> = {}): Promise<string> {

@@ -47,7 +47,7 @@ export function readOAuth(issuer: string, query: URLSearchParams): Asked {
     register: query.get('skip_registration') !== 'true',
     fresh: query.get('max_age') === '0',
   }
-  checkWish(issuer, asked)
+  checkWish(issuer, asked, asked.identity)
   return asked
 }
 

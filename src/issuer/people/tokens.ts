@@ -16,8 +16,8 @@ export type TokenWish = Pick<ExchangeInput, 'audiences' | 'scopes' | 'capabiliti
 export type IssuedToken = { token: string; expiry: string }
 
 /** Throws INVALID_ARGUMENT for what cannot be asked for. */
-export function checkWish(issuer: string, wish: TokenWish): void {
-  checkInput(issuer, { ...wish, identity: '' })
+export function checkWish(issuer: string, wish: TokenWish, identity = ''): void {
+  checkInput(issuer, { ...wish, identity })
   capabilitiesNamed(wish.capabilities)
 }
 

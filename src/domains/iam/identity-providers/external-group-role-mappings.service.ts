@@ -7,6 +7,7 @@ import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { listNodes } from '../access/list-nodes.ts'
+import { requireRecentSignIn } from '../access/recent-sign-in.ts'
 import { groupExists } from '../groups/groups.service.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
 import {
@@ -46,6 +47,7 @@ export async function listGroupMappings(
 export async function createGroupMapping(call: Call, parent: string, input: NewMapping): Promise<GroupMapping> {
   const mapping: GroupMapping = { ...input, uid: newUid(parent), createTime: call.now }
   checkMapping(mapping, rootOf(parent))
+  requireRecentSignIn(call)
   await call.app.db.tx(async (tx) => {
     await requireProvider(tx, parent)
     await requireGrantableRole(tx, call, mapping.roleUid, mapping.scope)
@@ -64,6 +66,7 @@ export async function createGroupMapping(call: Call, parent: string, input: NewM
 }
 
 export async function deleteGroupMapping(call: Call, uid: string): Promise<void> {
+  requireRecentSignIn(call)
   await call.app.db.tx(async (tx) => {
     const mapping = found(await store.findMapping(tx, uid), groupMappingType, uid)
     await store.deleteMapping(tx, mapping)
@@ -87,6 +90,7 @@ export async function deleteGroupMappings(
     throw invalid({ field: 'names', description: `must hold 1 to ${maxMappingBatch} uids` })
   }
   if (!uids.every(isUid)) throw invalid({ field: 'names', description: 'holds a text that is not a uid' })
+  requireRecentSignIn(call)
   if (!uids.every((uid) => parentOf(uid) === parent)) {
     throw invalid({ field: 'names', description: 'holds a group mapping of another identity provider' })
   }

@@ -8,6 +8,7 @@ import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { listNodes } from '../access/list-nodes.ts'
+import { requireRecentSignIn } from '../access/recent-sign-in.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { isIssuerUrl } from '../identities/relationships.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
@@ -77,6 +78,7 @@ export async function createIdentityProvider(
   rules: ProviderRules = roleRequired,
 ): Promise<IdentityProvider> {
   if (parent !== rootOf(parent)) throw invalid({ field: 'parent', description: 'must be an organisation' })
+  requireRecentSignIn(call)
   const { oidc, secret } = readOidc(input.oidc, undefined, [])
   const { name, description, defaultRole } = input
   const times = { createTime: call.now, updateTime: call.now }
@@ -107,6 +109,7 @@ export async function updateIdentityProvider(
   patch: Patch<ProviderInput>,
   rules: ProviderRules = roleRequired,
 ): Promise<IdentityProvider> {
+  requireRecentSignIn(call)
   // The network cannot be awaited inside the transaction, so what was asked is compared with what is stored there.
   const planned = await plan(call, call.app.db, uid, patch, rules)
   if (planned.asks) await checkDiscovery(call.app.outgoing, planned.after.oidc.issuer, planned.after.oidc.pkceEnabled)
@@ -127,6 +130,7 @@ export async function updateIdentityProvider(
 
 /** Its group mappings go with it, and the sessions of those whom it has signed in. Who came through it stays, but can no longer sign in with it. */
 export async function deleteIdentityProvider(call: Call, uid: string): Promise<void> {
+  requireRecentSignIn(call)
   await call.app.db.tx(async (tx) => {
     const provider = await requireProvider(tx, uid)
     for (const mapping of await mappingsOfProvider(tx, uid)) await deleteMapping(tx, mapping)

@@ -17,9 +17,10 @@ import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
-import { builtInRoles, operatorRole } from '../access/built-in-roles.ts'
+import { builtInRoles, operatorRole, ownerRole } from '../access/built-in-roles.ts'
 import { capabilities, capabilityNumber } from '../access/capabilities.ts'
 import { listNodes } from '../access/list-nodes.ts'
+import { requireRecentSignIn } from '../access/recent-sign-in.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { isRoleMapped } from '../identity-providers/external-group-role-mappings.store.ts'
 import { isDefaultRole } from '../identity-providers/identity-providers.store.ts'
@@ -123,6 +124,7 @@ export async function requireGrantableRole(reader: Reader, call: Call, uid: stri
   if (!call.caller.rights.holds(group, role.capabilities)) {
     throw permissionDenied('the caller does not hold every capability of the role here')
   }
+  if (ownerRole.capabilities.every((one) => role.capabilities.includes(one))) requireRecentSignIn(call)
   return role
 }
 

@@ -1,0 +1,323 @@
+// Who does not get in: answers that were tampered with, and owners whose provider says whatever they like.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { personUid } from '#domains/iam/identities/people.ts'
+import { type Browser, openBrowser, type Shown } from '../support/browser.ts'
+import { claimsOf, searchOf } from '../support/exchange.ts'
+import { assertError, assertNotFound, ok } from '../support/expect.ts'
+import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
+import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+
+const loopback = 'http://localhost:4711/callback'
+const clientId = 'pinfold'
+
+let honest: FakeIssuer
+let evil: FakeIssuer
+let pinfold: Pinfold
+let time = Date.now()
+/** Each with a provider of its own. */
+let [acme, mallory]: [Site, Site] = [] as never
+type Site = { org: string; idp: string; issuer: FakeIssuer }
+
+before(async () => {
+  ;[honest, evil] = [await startIssuer(), await startIssuer()]
+  pinfold = await startPinfold({
+    allowInsecureIssuers: true,
+    issuersPrivate: ['127.0.0.1'],
+    openOrganizations: true,
+    clock: () => new Date(time),
+    peopleIssuers: [{ issuer: honest.url, audience: clientId, label: 'Everybody', name: 'everybody' }],
+    openSignIn: true,
+  })
+  const site = async (issuer: FakeIssuer): Promise<Site> => {
+    const org = await pinfold.seed.group()
+    const idp = await pinfold.seed.provider(org.uid, issuer.url)
+    return { org: org.uid, idp: idp.uid, issuer }
+  }
+  acme = await site(honest)
+  mallory = await site(evil)
+})
+beforeEach(() => {
+  time = Date.now()
+})
+after(async () => {
+  for (const one of [pinfold, honest, evil]) await one[Symbol.asyncDispose]()
+})
+
+/** A sign-in that waits for its provider's answer. */
+type Begun = { browser: Browser; state: string; nonce: string; callback: string; issuer: FakeIssuer }
+
+async function begin({ idp, issuer }: { idp: string; issuer: FakeIssuer }, parameters: Json = {}): Promise<Begun> {
+  const browser = openBrowser()
+  const named = idp === '' ? {} : { idp_id: idp }
+  const query = searchOf({ exit: 'redirect', redirect: loopback, ...named, ...parameters })
+  const { headers, text } = await browser.ask(`${pinfold.url}/oauth?${query}`)
+  const sent = URL.parse(headers.get('location') ?? '')
+  assert.ok(sent, text)
+  assert.equal(sent.searchParams.get('code_challenge_method'), 'S256')
+  const [state, nonce, callback] = ['state', 'nonce', 'redirect_uri'].map((name) => sent.searchParams.get(name)!)
+  return { browser, state: state!, nonce: nonce!, callback: callback!, issuer }
+}
+
+/** The provider has an ID token ready, and the person comes back. */
+async function finish(begun: Begun, claims: Json = {}, query: Json = {}, idToken?: string): Promise<Shown> {
+  const { browser, state, nonce, callback, issuer } = begun
+  const token = idToken ?? (await issuer.token({ sub: 'somebody', aud: clientId, nonce, ...claims }))
+  issuer.answer(async () => ({ access_token: 'a', token_type: 'bearer', id_token: token }))
+  return browser.ask(`${callback}?${searchOf({ code: 'c', state, ...query })}`)
+}
+
+function answerOf({ headers, text }: Shown): Json {
+  const location = headers.get('location') ?? ''
+  assert.ok(location.startsWith(loopback), text)
+  return Object.fromEntries(new URL(location).searchParams)
+}
+
+async function signIn(site: { idp: string; issuer: FakeIssuer }, claims: Json = {}, parameters: Json = {}) {
+  const { token, error, refresh_token } = answerOf(await finish(await begin(site, parameters), claims))
+  assert.equal(error, undefined)
+  return { token: token as string, refreshToken: refresh_token as string, client: pinfold.withToken(token) }
+}
+
+/** Refused, and told so to the program; there is no session. */
+function assertRefused(shown: Shown, status: string, context: string): void {
+  const answer = answerOf(shown)
+  assert.deepEqual([Object.keys(answer), answer.status_code], [['error', 'status_code'], status], context)
+}
+
+test('an answer that is as it should be gets in', async () => {
+  const { token } = await signIn(acme)
+  assert.equal(claimsOf(token).sub, personUid(honest.url, 'somebody'))
+})
+
+test('an ID token for another sign-in, of another issuer, for another audience or another time is refused', async () => {
+  const now = Math.floor(Date.now() / 1000)
+  for (const [what, claims] of [
+    ['nonce', { nonce: 'another' }],
+    ['no nonce', { nonce: undefined }],
+    ['issuer', { iss: evil.url }],
+    ['audience', { aud: 'another' }],
+    ['authorized party', { aud: [clientId, 'another'], azp: 'another' }],
+    ['expired', { exp: now - 3600, iat: now - 7200 }],
+    ['not yet', { nbf: now + 3600 }],
+  ] as [string, Json][]) {
+    assertRefused(await finish(await begin(acme), claims), '401', what)
+  }
+})
+
+test('an ID token that the issuer has not signed is refused, although it comes from its own address', async () => {
+  const begun = await begin(acme)
+  const forged = await evil.token({ iss: honest.url, sub: 'somebody', aud: clientId, nonce: begun.nonce })
+  assertRefused(await finish(begun, {}, {}, forged), '401', 'another key')
+})
+
+test('an ID token of an earlier sign-in is no good for the next one', async () => {
+  const first = await begin(acme)
+  const token = await honest.token({ sub: 'somebody', aud: clientId, nonce: first.nonce })
+  assert.equal(answerOf(await finish(first, {}, {}, token)).error, undefined)
+  assertRefused(await finish(await begin(acme), {}, {}, token), '401', 'replayed')
+})
+
+test('a state is good once, in the browser that began it, and for ten minutes', async () => {
+  const begun = await begin(acme)
+  const shownTo = async (browser: Browser, state = begun.state) => finish({ ...begun, browser, state })
+  for (const [what, shown] of [
+    ['another browser', await shownTo(openBrowser())],
+    ['another state', await shownTo(begun.browser, 'another')],
+    ['no state', await finish(begun, {}, { state: '' })],
+    ['two states', await finish(begun, {}, { state: [begun.state, 'x'] })],
+  ] as [string, Shown][]) {
+    assert.deepEqual([shown.status, shown.headers.get('location')], [401, null], what)
+  }
+  assert.equal(answerOf(await shownTo(begun.browser)).error, undefined)
+  const again = await shownTo(begun.browser)
+  assert.deepEqual([again.status, again.headers.get('location')], [401, null], 'replayed code')
+
+  const late = await begin(acme)
+  time += 601_000
+  assert.equal((await finish(late)).status, 401)
+})
+
+test("one provider's answer is not taken for another's", async () => {
+  // Mallory has the person sent on to the honest provider, whose code then comes to the honest provider's address.
+  const begun = await begin(mallory)
+  const elsewhere = { ...begun, callback: begun.callback.replace(mallory.idp, acme.idp), issuer: honest }
+  assert.notEqual(elsewhere.callback, begun.callback)
+  assertRefused(await finish(elsewhere), '401', 'mixed up')
+  assertRefused(await finish(await begin(acme), {}, { iss: evil.url }), '401', 'another iss')
+})
+
+test('where providers name themselves they share a callback, and have to', async () => {
+  await using named = await startIssuer()
+  named.metadata.authorization_response_iss_parameter_supported = true
+  const { uid } = await pinfold.seed.provider(acme.org, named.url)
+  const site = { idp: uid, issuer: named }
+  const begun = await begin(site)
+  assert.equal(begun.callback, `${pinfold.url}/oauth/callback`)
+  assertRefused(await finish(begun), '401', 'no iss')
+  assertRefused(await finish(await begin(site), {}, { iss: honest.url }), '401', 'iss of another')
+  assert.equal(answerOf(await finish(await begin(site), {}, { iss: named.url })).error, undefined)
+})
+
+test('nobody is led to another machine', async () => {
+  for (const redirect of [
+    'https://evil.example.com/',
+    'http://evil.example.com/',
+    'http://localhost.evil.example.com/',
+    'http://localhost@evil.example.com/',
+    'http://user@localhost/',
+    'https://localhost/',
+    'http://127.0.0.2/',
+    'http://localhost/#a',
+    'javascript:alert(1)',
+    '//evil.example.com',
+    '',
+  ]) {
+    const query = searchOf({ exit: 'redirect', redirect, idp_id: acme.idp })
+    const shown = await openBrowser().ask(`${pinfold.url}/oauth?${query}`)
+    assert.deepEqual([shown.status, shown.headers.get('location')], [400, null], redirect)
+  }
+  for (const good of ['http://localhost:1/', 'http://127.0.0.1:65535/x?token=true', 'http://[::1]:8080/']) {
+    const query = searchOf({ exit: 'redirect', redirect: good, idp_id: acme.idp })
+    assert.equal((await openBrowser().ask(`${pinfold.url}/oauth?${query}`)).status, 302, good)
+  }
+})
+
+test('a session of another is not continued by the next sign-in, and a cookie is not chosen by anybody else', async () => {
+  const browser = openBrowser()
+  const jar = browser.cookies(pinfold.url)
+  jar.set('pinfold', 'fixed-by-somebody-else')
+  const enter = async (sub: string) => {
+    const start = await browser.ask(`${pinfold.url}/ui/signin/start?${searchOf({ idp: acme.idp, return: '/ui/' })}`)
+    const sent = new URL(start.headers.get('location')!)
+    const [state, nonce, callback] = ['state', 'nonce', 'redirect_uri'].map((name) => sent.searchParams.get(name)!)
+    return finish({ browser, state: state!, nonce: nonce!, callback: callback!, issuer: honest }, { sub })
+  }
+  assert.equal((await enter('first')).status, 303)
+  const first = jar.get('pinfold')!
+  assert.notEqual(first, 'fixed-by-somebody-else')
+  assert.equal((await enter('second')).status, 303)
+  assert.notEqual(jar.get('pinfold'), first)
+  // What the browser had before is over.
+  jar.set('pinfold', first)
+  assert.equal((await browser.ask(`${pinfold.url}/ui/`)).headers.get('location'), '/ui/signin')
+})
+
+test("what an owner's provider says reaches nothing outside of the organisation", async () => {
+  // Mallory runs a client at the same provider as everybody else, and so has their ID tokens.
+  const shared = { ...mallory, idp: (await pinfold.seed.provider(mallory.org, honest.url)).uid, issuer: honest }
+  const victim = await signIn({ idp: '', issuer: honest }, { sub: 'victim' }, { connection: 'everybody' })
+  const { sub: uid } = claimsOf(victim.token)
+  for (const place of [acme.org, mallory.org]) await pinfold.seed.binding(place, uid, roleUids.owner)
+  const other = await pinfold.seed.group()
+  const owner = await pinfold.as((await pinfold.seed.member(other.uid, roleUids.owner)).uid)
+  const { uid: waiting } = ok(
+    await owner.post(`/iam/v2/roleBindings/${other.uid}`, { identityUid: uid, roleUid: roleUids.viewer }),
+  )
+  const wide = await signIn({ idp: '', issuer: honest }, { sub: 'victim' }, { connection: 'everybody' })
+  ok(await wide.client.get(`/iam/v2/groups/${acme.org}`))
+
+  const { client, token, refreshToken } = await signIn(shared, { sub: 'victim' }, { create_refresh_token: 'true' })
+  assert.equal(claimsOf(token).sub, uid)
+  const refreshed = ok(await pinfold.withToken(refreshToken).post(`/sts/exchange_refresh_token?aud=${pinfold.url}`))
+  for (const one of [client, pinfold.withToken(refreshed.token.token)]) {
+    ok(await one.get(`/iam/v2/groups/${mallory.org}`))
+    assertError(await one.get(`/iam/v2/groups/${acme.org}`), 403, 7, 'PERMISSION_DENIED')
+    assert.deepEqual(
+      ok(await one.get('/iam/v2/groups')).groups.map((group: Json) => group.uid),
+      [mallory.org],
+    )
+    const me = ok(await one.get('/auth/v1/ok'))
+    assert.deepEqual(
+      me.capabilities.map(({ group }: Json) => group.id),
+      [mallory.org],
+    )
+    assert.deepEqual(ok(await one.get('/control/v1/pendingBindings')).pendingBindings, [])
+    const accept = await one.post(`/control/v1/pendingBindings/${waiting}:accept`)
+    assertNotFound(accept, 'iam.pinfold.dev/RoleBinding', waiting)
+    assertError(await one.post('/iam/v2/groups/', { name: 'mallorys-own' }), 403, 7, 'PERMISSION_DENIED')
+    const { sessions } = ok(await one.get('/control/v1/sessions'))
+    assert.ok(sessions.length > 0 && sessions.every((session: Json) => session.organization === mallory.org))
+  }
+  // Nor may the registry be told otherwise.
+  const { host } = new URL(pinfold.url)
+  const atRegistry = await signIn(shared, { sub: 'victim' }, { audience: host })
+  const basic = Buffer.from(`_token:${atRegistry.token}`).toString('base64')
+  const asked = await fetch(`${pinfold.url}/token?service=${host}&scope=repository:x/y:pull`, {
+    headers: { authorization: `Basic ${basic}` },
+  })
+  const issued = claimsOf(((await asked.json()) as Json).token)
+  assert.equal(issued.org, mallory.org)
+})
+
+test('an invite of another organisation is not redeemed, and a verified address counts nowhere else', async () => {
+  const { code } = await pinfold.seed.invite(acme.org, roleUids.owner)
+  const shown = await finish(await begin(mallory, { invite: code }), { sub: 'thief', email_verified: true })
+  assertRefused(shown, '403', 'invite')
+  const uid = personUid(evil.url, 'thief')
+  assert.equal((await pinfold.operator.get(`/iam/v2/identities/${uid}`)).status, 404)
+
+  await signIn(mallory, { sub: 'thief', email: 'ceo@acme.example', email_verified: true })
+  assert.partialDeepStrictEqual(ok(await pinfold.operator.get(`/iam/v2/identities/${uid}`)), {
+    email: '',
+    emailUnverified: 'ceo@acme.example',
+  })
+})
+
+test('a provider signs out only those whom it has signed in', async () => {
+  const shared = { idp: (await pinfold.seed.provider(mallory.org, honest.url)).uid, issuer: honest }
+  const { client } = await signIn(acme, { sub: 'victim-2', sid: 'upstream' })
+  const claims = {
+    aud: clientId,
+    sub: 'victim-2',
+    jti: 'j-1',
+    events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+  }
+  const logOut = async (idp: string, token: string) =>
+    fetch(`${pinfold.url}/oauth/backchannel/${idp}`, {
+      method: 'POST',
+      body: new URLSearchParams({ logout_token: token }),
+    })
+  const token = await honest.token(claims, { typ: 'logout+jwt' })
+  assert.equal((await logOut(shared.idp, token)).status, 200)
+  ok(await client.get('/auth/v1/ok'))
+  for (const [what, text] of [
+    ['another key', await evil.token({ ...claims, iss: honest.url }, { typ: 'logout+jwt' })],
+    ['another audience', await honest.token({ ...claims, aud: 'x' })],
+    ['a nonce', await honest.token({ ...claims, nonce: 'n' })],
+    ['no event', await honest.token({ ...claims, events: {} })],
+    ['no jti', await honest.token({ ...claims, jti: undefined })],
+    ['nobody', await honest.token({ ...claims, sub: undefined })],
+    ['old', await honest.token({ ...claims, iat: Math.floor(Date.now() / 1000) - 3600 })],
+    ['no token', 'x'],
+  ] as [string, string][]) {
+    assert.equal((await logOut(acme.idp, text)).status, 400, what)
+  }
+  ok(await client.get('/auth/v1/ok'))
+  assert.equal((await logOut(acme.idp, token)).status, 200)
+  assertError(await client.get('/auth/v1/ok'), 401, 16, 'UNAUTHENTICATED')
+  assert.equal((await logOut(acme.idp, token)).status, 400, 'taken before')
+
+  const bySid = await signIn(acme, { sub: 'victim-2', sid: 'upstream-2' })
+  const another = await signIn(acme, { sub: 'victim-2', sid: 'upstream-3' })
+  const sid = await honest.token({ ...claims, sub: undefined, sid: 'upstream-2', jti: 'j-2' })
+  assert.equal((await logOut(acme.idp, sid)).status, 200)
+  assert.equal((await bySid.client.get('/auth/v1/ok')).status, 401)
+  ok(await another.client.get('/auth/v1/ok'))
+})
+
+test('the doors of the sign-in are counted by source', async () => {
+  await using few = await startPinfold({
+    allowInsecureIssuers: true,
+    issuersPrivate: ['127.0.0.1'],
+    exchangesPerSource: 3,
+    peopleIssuers: [{ issuer: honest.url, audience: clientId, label: 'Everybody', name: 'everybody' }],
+  })
+  const query = searchOf({ exit: 'redirect', redirect: loopback })
+  const doors = ['/orgcheck?name=a', `/oauth?${query}`, '/oauth/callback/everybody?state=x', '/ui/signin?org=a']
+  for (const path of doors) assert.notEqual((await openBrowser().ask(few.url + path)).status, 500, path)
+  for (const path of doors) {
+    const shown = await openBrowser().ask(few.url + path)
+    assert.deepEqual([shown.status, Number(shown.headers.get('retry-after')) > 0], [429, true], path)
+  }
+})

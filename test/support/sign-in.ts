@@ -1,0 +1,84 @@
+// A server whose organisation signs its people in with a provider, which is one of the settings too.
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { personUid } from '#domains/iam/identities/people.ts'
+import { type Browser, openBrowser, type Shown } from './browser.ts'
+import { clientId, clientSecret, startPeopleProvider } from './people-provider.ts'
+import { type Json, startPinfold } from './pinfold.ts'
+
+export const loopback = 'http://localhost:4711/callback'
+export type SignInScene = Awaited<ReturnType<typeof startSignInScene>>
+
+export async function startSignInScene(overrides: Parameters<typeof startPinfold>[0] = {}) {
+  const company = await startPeopleProvider()
+  const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-secret-'))
+  const secretFile = join(folder, 'secret')
+  writeFileSync(secretFile, `${clientSecret}\n`)
+  const pinfold = await startPinfold({
+    allowInsecureIssuers: true,
+    issuersPrivate: ['127.0.0.1'],
+    peopleIssuers: [{ issuer: company.url, audience: clientId, label: 'The company', name: 'company', secretFile }],
+    ...overrides,
+  })
+  const org = await pinfold.seed.group('', { name: 'acme.example', verified: true, kind: 'ORG_KIND_CUSTOMER' })
+  const oidc = {
+    issuer: company.url,
+    clientId,
+    clientSecret,
+    additionalScopes: ['email', 'profile', 'groups'],
+    groupsClaim: 'groups',
+  }
+  const idp = await pinfold.seed.provider(org.uid, company.url, { oidc })
+  const { url } = pinfold
+  company.register([`${url}/oauth/callback`, `${url}/oauth/callback/${idp.uid}`, `${url}/oauth/callback/company`], {
+    post_logout_redirect_uris: [`${url}/ui/signin`],
+    backchannel_logout_uri: `${url}/oauth/backchannel/${idp.uid}`,
+  })
+  let people = 0
+
+  /** What a program gets on loopback. */
+  async function open(parameters: Json = {}, browser: Browser = openBrowser()): Promise<URLSearchParams> {
+    const named = 'connection' in parameters ? {} : { idp_id: idp.uid }
+    const query = new URLSearchParams({
+      exit: 'redirect',
+      redirect: `${loopback}?token=true&error=true`,
+      ...named,
+      ...parameters,
+    })
+    const shown = await browser.go(`${url}/oauth?${query}`, {}, (next) => next.startsWith(loopback))
+    assert.ok(shown.url.startsWith(`${loopback}?`), shown.text)
+    return new URL(shown.url).searchParams
+  }
+
+  return {
+    company,
+    pinfold,
+    org,
+    idp,
+    oidc,
+    open,
+    /** Somebody whom the company will sign in from now on. */
+    somebody(claims: Json = {}): { sub: string; uid: string; email: string } {
+      const sub = `person-${people++}`
+      const email = `${sub}@acme.example`
+      company.become(sub, { email, email_verified: true, name: `Person ${sub}`, ...claims })
+      return { sub, uid: personUid(company.url, sub), email }
+    },
+    /** The client of whoever signs in for a program. */
+    async client(parameters: Json = {}, browser?: Browser) {
+      const answer = await open(parameters, browser)
+      assert.equal(answer.get('error'), null)
+      return pinfold.withToken(answer.get('token')!)
+    },
+    /** Signs in at the pages, and shows what comes of it. */
+    enter: (browser: Browser, idpId: string = idp.uid, to = '/ui/', more: Json = {}): Promise<Shown> =>
+      browser.go(`${url}/ui/signin/start?${new URLSearchParams({ idp: idpId, return: to, ...more })}`),
+    async [Symbol.asyncDispose]() {
+      await pinfold[Symbol.asyncDispose]()
+      await company[Symbol.asyncDispose]()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
