@@ -22,6 +22,10 @@ export type Code = keyof typeof codes
 /** Every `ErrorInfo.reason` that says more than the name of its code; `docs/errors.md` is made from this table. */
 export const reasons = {
   EVENT_NOT_KEPT: { code: 'OUT_OF_RANGE', doc: 'the event to resume a stream from is no longer kept' },
+  DEPROVISIONED: {
+    code: 'PERMISSION_DENIED',
+    doc: 'the identity provider has closed the account of the person over SCIM',
+  },
   ETAG_MISMATCH: { code: 'ABORTED', doc: 'the resource has changed since the etag of the request was read' },
   INVITE_EMAIL_MISMATCH: { code: 'PERMISSION_DENIED', doc: 'the invite is for another e-mail address' },
   INVITE_EXPIRED: { code: 'PERMISSION_DENIED', doc: 'the invite has expired' },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { mayEnter } from '#domains/iam/scim/scim-users.service.ts'
+import { standingOf } from '#domains/iam/scim/scim-users.store.ts'
 import { eventsOf, ok } from '../support/expect.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
@@ -21,7 +21,7 @@ after(async () => {
   await issuer[Symbol.asyncDispose]()
 })
 
-const standing = (externalId: string) => mayEnter(pinfold.app.db, provider, externalId)
+const standing = (externalId: string) => standingOf(pinfold.app.db, provider, externalId)
 
 let people = 0
 const person = (change: Json = {}): Json => {
@@ -103,7 +103,7 @@ test('deactivation by PUT closes a person out, and a PUT that says nothing of it
   assert.equal(await standing(sent.externalId), false)
   assert.equal(changed(await scim.put(`/Users/${id}`, sent)).active, true)
   assert.equal(await standing(sent.externalId), true)
-  assert.equal(await standing('never provisioned'), true)
+  assert.equal(await standing('never provisioned'), undefined)
 })
 
 test('whoever was deleted stays closed out until they are provisioned again', async () => {

@@ -64,7 +64,15 @@ async function signSomebodyIn({ app }: Pinfold): Promise<void> {
   const session = { uid, identityUid: 'a'.repeat(40), kind: 'client' as const, provider: text, organization: text }
   const times = { createTime: at, lastUsedTime: at, endTime: at, expireTime: at, authTime: 0 }
   const profile = { name: text, picture: text, email: text, emailVerified: false }
-  const more = { upstreamSid: text, act: {}, profile, granted: new Map(), source: text, userAgent: text }
+  const more = {
+    upstreamSid: text,
+    externalId: text,
+    act: {},
+    profile,
+    granted: new Map(),
+    source: text,
+    userAgent: text,
+  }
   const attempt = { stateHash: 'a', browserHash: 'b', provider: 'c', callback: 'd', asked: '{}', expireTime: at }
   const family = { sessionUid: uid, familyHash: 'a', currentHash: 'b', previousHash: text, rotatedTime: at }
   await db.tx(async (tx) => {

@@ -66,7 +66,7 @@ function providerOf(url: string, jwk: Json, client: Json, accounts: Map<string, 
     jwks: { keys: [jwk] },
     clients: [client],
     claims: {
-      openid: ['sub', 'sid', 'auth_time'],
+      openid: ['oid', 'sub', 'sid', 'auth_time'],
       email: ['email', 'email_verified'],
       profile: ['name'],
       groups: ['groups'],

@@ -28,6 +28,7 @@ import { migration as advisoryAliases } from './0028-advisory-aliases.ts'
 import { migration as vendorNames } from './0030-vendor-names.ts'
 import { migration as signIn } from './0031-sign-in.ts'
 import { migration as scim } from './0034-scim.ts'
+import { migration as sessionExternalIds } from './0035-session-external-ids.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -60,4 +61,5 @@ export const migrations: readonly Migration[] = [
   vendorNames,
   signIn,
   scim,
+  sessionExternalIds,
 ]

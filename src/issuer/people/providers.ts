@@ -17,6 +17,8 @@ export type SignInProvider = {
   organization: string
   defaultRole: string
   groupsClaim: string
+  /** The claim that says what the provider calls the person over SCIM. */
+  externalIdClaim: 'sub' | 'oid'
 }
 
 /** The providers of the settings that people can choose, by name and label. */
@@ -44,7 +46,7 @@ export async function isSignInOrganization(app: App, name: string): Promise<bool
 async function ofOrganization(app: App, uid: string): Promise<SignInProvider | undefined> {
   const found = await findForSignIn(app, uid)
   if (!found) return undefined
-  const { provider, secret } = found
+  const { provider, secret, externalIdClaim } = found
   const { issuer, clientId, additionalScopes, groupsClaim } = provider.oidc
   return {
     id: uid,
@@ -56,6 +58,7 @@ async function ofOrganization(app: App, uid: string): Promise<SignInProvider | u
     organization: rootOf(parentOf(uid)),
     defaultRole: provider.defaultRole,
     groupsClaim,
+    externalIdClaim,
   }
 }
 
@@ -73,6 +76,7 @@ async function ofSettings({ config }: App, name: string): Promise<SignInProvider
     organization: '',
     defaultRole: '',
     groupsClaim: '',
+    externalIdClaim: 'sub',
   }
 }
 

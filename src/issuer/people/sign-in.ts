@@ -135,7 +135,8 @@ const maxGroups = 1000
 const maxGroupName = 512
 
 function provenBy(app: App, provider: SignInProvider, { idToken, claims }: Identified): Proven {
-  const { id, organization, defaultRole, issuer, clientId, groupsClaim } = provider
+  const { id, organization, defaultRole, issuer, clientId, groupsClaim, externalIdClaim } = provider
+  const externalId = claims[externalIdClaim]
   const { auth_time: authTime, sid } = claims
   const now = Math.floor(app.clock().getTime() / 1000)
   return {
@@ -147,6 +148,7 @@ function provenBy(app: App, provider: SignInProvider, { idToken, claims }: Ident
     audience: clientId,
     groups: groupsClaim === '' ? [] : groupsOf(app, claims, groupsClaim),
     upstreamSid: typeof sid === 'string' && sid.length <= 255 ? sid : '',
+    externalId: typeof externalId === 'string' && externalId.length <= 512 ? externalId : '',
     authTime: typeof authTime === 'number' && Number.isFinite(authTime) ? Math.min(Math.floor(authTime), now) : 0,
     idToken,
   }

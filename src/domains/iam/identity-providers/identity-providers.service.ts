@@ -45,12 +45,13 @@ export async function requireProvider(reader: Reader, uid: string): Promise<Iden
 export async function findForSignIn(
   { db, sealer }: Pick<Call['app'], 'db' | 'sealer'>,
   uid: string,
-): Promise<{ provider: IdentityProvider; secret: string } | undefined> {
+): Promise<{ provider: IdentityProvider; secret: string; externalIdClaim: 'sub' | 'oid' } | undefined> {
   const provider = await store.findProvider(db, uid)
   if (!provider) return undefined
   const sealed = await store.sealedSecretOf(db, uid)
   const secret = sealed.length === 0 ? undefined : sealer.unseal(secretPurpose, sealed)
-  return { provider, secret: secret?.toString() ?? '' }
+  const externalIdClaim = provider.oidc.correlationRule === subjectRule ? 'sub' : 'oid'
+  return { provider, secret: secret?.toString() ?? '', externalIdClaim }
 }
 
 /** The uid of the provider that a verified organisation of this name signs its people in with. */

@@ -1,5 +1,6 @@
 // People whom an identity provider provisions (SCIM 2.0). It makes a record, no account: that appears with the first
-// sign-in. What the record decides is whether they may sign in, and go on, through this provider.
+// sign-in. What the record decides is whether they may sign in, and go on, through this provider. Whom it has never
+// provisioned is not asked about; and once SCIM is off, what was decided before still holds.
 import { randomUUID } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
@@ -7,6 +8,7 @@ import { emit } from '#domains/events/outbox/emit.ts'
 import { AppError, alreadyExists, found, limitExceeded, unauthenticated } from '#lib/errors.ts'
 import { parentOf } from '#lib/uid.ts'
 import { findProvider } from '../identity-providers/identity-providers.store.ts'
+import { endAllOfProvider } from '../sessions/sessions.service.ts'
 import { opens } from './scim-settings.model.ts'
 import {
   aScimUser,
@@ -73,6 +75,7 @@ export async function changeScimUser(
     const user = { ...before, ...input, updateTime: work.cause.now }
     await requireFree(tx, user)
     await store.updateUser(tx, user)
+    if (!user.active) await closeOut(tx, work, user)
     if (user.externalId !== '') await store.forgetRemoval(tx, provider, user.externalId)
     await tell(tx, work, 'updated', user)
     return { user, changed: true }
@@ -87,22 +90,20 @@ export async function deleteScimUser(work: Work, provider: string, id: string): 
     const user = await requireUser(tx, provider, id)
     await store.deleteUser(tx, id)
     if (user.externalId !== '') await store.noteRemoval(tx, provider, user.externalId, work.cause.now)
+    await closeOut(tx, work, user)
     await tell(tx, work, 'deleted', user)
   })
   work.log.info('scim user deleted', { id, provider })
 }
 
-/**
- * Whether whoever a provider calls by this external id may sign in through it, and go on. Whom it has never provisioned
- * is not asked about, and neither is anybody once SCIM is off: what was decided before still holds.
- */
-export async function mayEnter(reader: Reader, provider: string, externalId: string): Promise<boolean> {
-  return (await store.standingOf(reader, provider, externalId)) ?? true
-}
-
 /** Forgets all that a provider has provisioned. */
 export async function dropScimUsers(tx: Tx, provider: string): Promise<void> {
   await store.deleteAllUsers(tx, provider)
+}
+
+/** Ends the sessions that the provider vouches for, and what they had tokens for. */
+async function closeOut(tx: Tx, work: Work, { provider, externalId }: ScimUser): Promise<void> {
+  if (externalId !== '') await endAllOfProvider(tx, work, provider, { externalId }, 'deactivated')
 }
 
 async function requireUser(reader: Reader, provider: string, id: string): Promise<ScimUser> {

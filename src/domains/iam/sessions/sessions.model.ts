@@ -19,6 +19,8 @@ export type Session = {
   organization: string
   /** The `sid` of the provider's own session; empty when it says none. */
   upstreamSid: string
+  /** What the provider calls the person over SCIM; empty for none. */
+  externalId: string
   /** Issuer, subject and audience of the ID token. */
   act: Readonly<Record<string, string>>
   profile: Profile

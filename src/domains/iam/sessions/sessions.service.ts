@@ -168,7 +168,7 @@ const perCommit = 200
 export async function endSessionsOfProvider(
   work: EventWork,
   provider: string,
-  of: { sid?: string; identity?: string },
+  of: store.SessionsOf,
   reason: EndReason,
 ): Promise<number> {
   for (let count = 0; ; ) {
@@ -183,12 +183,23 @@ export async function endSomeOfProvider(
   tx: Tx,
   work: EventWork,
   provider: string,
-  of: { sid?: string; identity?: string },
+  of: store.SessionsOf,
   reason: EndReason,
 ): Promise<number> {
   const sessions = await store.sessionsOfProvider(tx, provider, of, perCommit)
   for (const session of sessions) await end(tx, work, session, reason)
   return sessions.length
+}
+
+/** The same in a transaction, all of them, with few statements for each two hundred. */
+export async function endAllOfProvider(
+  tx: Tx,
+  work: EventWork,
+  provider: string,
+  of: store.SessionsOf,
+  reason: EndReason,
+): Promise<void> {
+  while ((await endSomeOfProvider(tx, work, provider, of, reason)) === perCommit);
 }
 
 /** The other sessions of a person that have the same reach, with this one; the oldest first. */
@@ -231,6 +242,7 @@ export async function enterByCode(
       provider: '',
       organization: '',
       upstreamSid: '',
+      externalId: '',
       act: {},
       profile: { name: '', picture: '', email: '', emailVerified: false },
       granted: new Map(),

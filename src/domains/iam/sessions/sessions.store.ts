@@ -6,8 +6,8 @@ import type { Profile, Session } from './sessions.model.ts'
 type Row = Omit<Session, 'act' | 'profile' | 'granted'> & { act: string; profile: string; granted: string }
 
 const columns = sql`
-  t.uid, t.identity_uid AS "identityUid", t.kind, t.provider, t.organization, t.upstream_sid AS "upstreamSid", t.act,
-  t.profile, t.granted, t.auth_time AS "authTime", t.source, t.user_agent AS "userAgent", t.create_time AS "createTime",
+  t.uid, t.identity_uid AS "identityUid", t.kind, t.provider, t.organization, t.upstream_sid AS "upstreamSid",
+  t.external_id AS "externalId", t.act, t.profile, t.granted, t.auth_time AS "authTime", t.source, t.user_agent AS "userAgent", t.create_time AS "createTime",
   t.last_used_time AS "lastUsedTime", t.end_time AS "endTime", t.expire_time AS "expireTime"`
 
 function fromRow({ act, profile, granted, ...row }: Row): Session {
@@ -26,12 +26,12 @@ export async function insertSession(
   session: Session,
   { cookieHash, idToken }: { cookieHash: string | null; idToken: Uint8Array | null },
 ): Promise<void> {
-  const { uid, identityUid, kind, provider, organization, upstreamSid, act, profile, authTime } = session
+  const { uid, identityUid, kind, provider, organization, upstreamSid, externalId, act, profile, authTime } = session
   const granted = Object.fromEntries([...session.granted].map(([place, mask]) => [place, encodeBits(mask)]))
   await tx.run(sql`
-    INSERT INTO sessions (uid, identity_uid, kind, cookie_hash, provider, organization, upstream_sid, act, profile, granted,
+    INSERT INTO sessions (uid, identity_uid, kind, cookie_hash, provider, organization, upstream_sid, external_id, act, profile, granted,
                           id_token, auth_time, source, user_agent, create_time, last_used_time, end_time, expire_time)
-    VALUES (${uid}, ${identityUid}, ${kind}, ${cookieHash}, ${provider}, ${organization}, ${upstreamSid},
+    VALUES (${uid}, ${identityUid}, ${kind}, ${cookieHash}, ${provider}, ${organization}, ${upstreamSid}, ${externalId},
             ${JSON.stringify(act)}, ${JSON.stringify(profile)}, ${JSON.stringify(granted)}, ${idToken}, ${authTime},
             ${session.source}, ${session.userAgent}, ${session.createTime}, ${session.lastUsedTime}, ${session.endTime},
             ${session.expireTime})`)
@@ -79,17 +79,21 @@ export async function sessionsOf(reader: Reader, identity: string, organization:
   return rows.map(fromRow)
 }
 
-/** Those of a provider: of one of its own sessions, of one of its subjects, or all of them, at most `limit`. */
+/** Of one of the provider's own sessions, of one person, or of whom it calls so over SCIM. */
+export type SessionsOf = { sid?: string; identity?: string; externalId?: string }
+
+/** Those of a provider, at most `limit`. */
 export async function sessionsOfProvider(
   reader: Reader,
   provider: string,
-  of: { sid?: string; identity?: string },
+  of: SessionsOf,
   limit: number,
 ): Promise<Session[]> {
+  const byExternalId = of.externalId === undefined ? sql`` : sql`AND t.external_id = ${of.externalId}`
   const bySid = of.sid === undefined ? sql`` : sql`AND t.upstream_sid = ${of.sid}`
   const byIdentity = of.identity === undefined ? sql`` : sql`AND t.identity_uid = ${of.identity}`
   const rows = await reader.all<Row>(sql`
-    SELECT ${columns} FROM sessions t WHERE t.provider = ${provider} ${bySid} ${byIdentity} ORDER BY t.uid LIMIT ${limit}`)
+    SELECT ${columns} FROM sessions t WHERE t.provider = ${provider} ${bySid} ${byIdentity} ${byExternalId} ORDER BY t.uid LIMIT ${limit}`)
   return rows.map(fromRow)
 }
 

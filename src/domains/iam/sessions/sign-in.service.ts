@@ -14,6 +14,7 @@ import { isMember } from '../roles/pending-bindings.store.ts'
 import { aBinding } from '../roles/role-bindings.model.ts'
 import { findBinding, insertBinding } from '../roles/role-bindings.store.ts'
 import { rolesByUid } from '../roles/roles.service.ts'
+import { standingOf } from '../scim/scim-users.store.ts'
 import { attemptSeconds, type GroupRole, type Profile, type Session, type SessionKind } from './sessions.model.ts'
 import { after, beginSession, hashOf } from './sessions.service.ts'
 import * as store from './sign-ins.store.ts'
@@ -73,6 +74,8 @@ export type Proven = {
   /** The external groups. */
   groups: readonly string[]
   upstreamSid: string
+  /** What the provider calls the person over SCIM; empty where it says nothing that could be compared. */
+  externalId: string
   authTime: number
   idToken: string
 }
@@ -106,9 +109,9 @@ export async function signIn(work: Pick<Work, 'app' | 'cause' | 'log'>, proven: 
     const isBrief = roles.granted.size > 0
     const lifetime = isBrief ? 'brief' : wish.kind === 'browser' ? 'browser' : wish.refresh ? 'refreshed' : 'brief'
     const { cookie, kind } = wish
-    const { upstreamSid, authTime } = proven
+    const { upstreamSid, externalId, authTime } = proven
     const idToken = kind === 'browser' ? app.sealer.seal('session-id-token', Buffer.from(proven.idToken)) : undefined
-    const begun = { identityUid: uid, kind, provider, organization, upstreamSid, act, profile, authTime }
+    const begun = { identityUid: uid, kind, provider, organization, upstreamSid, externalId, act, profile, authTime }
     return beginSession(tx, as, { ...begun, granted: roles.granted, lifetime, cookie, idToken }, roles.groupRoles)
   })
   work.log.info('person signed in', { uid, session: session.uid, provider })
@@ -119,7 +122,9 @@ type EventWork = Pick<Work, 'app' | 'cause'>
 
 /** The account of the person, and what they belong to from now on. */
 async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish: Wish): Promise<void> {
-  const { person, organization } = proven
+  const { person, organization, provider, externalId } = proven
+  if (organization !== '' && externalId !== '' && (await standingOf(tx, provider, externalId)) === false)
+    throw deprovisioned()
   const code = readCode(wish.invite)
   const vouchedBy = await store.vouchedBy(tx, uid)
   const isKnown = organization === '' ? vouchedBy === '' : vouchedBy !== undefined
@@ -170,6 +175,10 @@ async function mappedRoles(
   }
   const groupRoles = inside.map(({ scope, roleUid, externalGroupId }) => ({ scope, roleUid, externalGroupId }))
   return { granted, groupRoles }
+}
+
+function deprovisioned(): AppError {
+  return new AppError('PERMISSION_DENIED', 'the identity provider has closed the account', { reason: 'DEPROVISIONED' })
 }
 
 function registrationRequired(): AppError {

@@ -1,0 +1,10 @@
+import type { Migration } from '../migrate.ts'
+
+export const migration: Migration = {
+  id: '0035-session-external-ids',
+  up: (t) => [
+    // What a provider that provisions its people calls the person of a session; empty where it cannot.
+    `ALTER TABLE sessions ADD COLUMN external_id ${t.text} NOT NULL DEFAULT ''`,
+    `CREATE INDEX sessions_by_external_id ON sessions (provider, external_id)`,
+  ],
+}
