@@ -16,7 +16,6 @@ import { createLastSeen } from './domains/iam/identities/last-seen.ts'
 import { installBuiltInRoles } from './domains/iam/roles/roles.service.ts'
 import { createLiveSessions } from './domains/iam/sessions/live-sessions.ts'
 import { createTermsGate } from './domains/iam/terms/terms-gate.ts'
-import { createReadTurns } from './domains/registry/images/read-turns.ts'
 import { createManifestCache } from './domains/registry/manifests/manifest-cache.ts'
 import { createPathCache } from './domains/registry/repos/paths.service.ts'
 import { createDigestUsage } from './domains/registry/usage/digest-usage.ts'
@@ -30,7 +29,6 @@ import { createLimits, type LimitKind } from './lib/net/limits.ts'
 import { createOutgoing, type Outgoing } from './lib/net/outgoing.ts'
 import { allPrivateAddresses, privateAddresses } from './lib/net/private-addresses.ts'
 import { createSinkClient } from './lib/net/sink-client.ts'
-import { createDropped } from './lib/noted/dropped.ts'
 import { createRemembered } from './lib/remembered.ts'
 import { createSignal } from './lib/signal.ts'
 import { createMetrics } from './metrics.ts'
@@ -70,9 +68,7 @@ export async function createApp(
   await tieBlobs(db, blobs, blobFolder(config.blobs, config.data))
   const events = { written: createSignal(), routed: createSignal(), queued: createSignal() }
   const eventTable = buildEventTable(services, eventBodies)
-  const metrics = createMetrics(db)
-  const parts = { config, db, events, eventTable, log, metrics, clock }
-  const { registryEvents, usage, refusals } = openPulls(parts, opening, monotonic)
+  const { registryEvents, usage, refusals } = openPulls({ config, db, events, eventTable, log, clock }, opening)
   const { outgoing, toClouds, sinkClient } = openOutgoing(config, log)
   const sinks = opening.adopt(sinkClient, (client) => client.close())
   const feed = opening.adopt(createFeed({ db, log, events }, config.streamsPerCaller), (open) => open.close())
@@ -81,7 +77,7 @@ export async function createApp(
     config,
     vendor: vendorOf(config),
     log,
-    metrics,
+    metrics: createMetrics(db),
     db,
     resources,
     sealer,
@@ -98,7 +94,7 @@ export async function createApp(
     registryEvents,
     usage,
     refusals,
-    images: { pushed: createSignal(), read: createSignal(), turns: createReadTurns(monotonic) },
+    images: { pushed: createSignal(), read: createSignal() },
     paths,
     searchTotals: createRemembered(1000),
     limits: createLimits(perMinuteOf(config), monotonic),
@@ -147,34 +143,22 @@ function perMinuteOf(config: Config): Record<LimitKind, number> {
 
 /** What a pull leaves: a count, and an event where somebody wants it. */
 function openPulls(
-  parts: Pick<App, 'config' | 'db' | 'events' | 'eventTable' | 'log' | 'metrics' | 'clock'>,
+  parts: Pick<App, 'config' | 'db' | 'events' | 'eventTable' | 'log' | 'clock'>,
   opening: AsyncDisposableStack,
-  monotonic: () => number,
 ): Pick<App, 'registryEvents' | 'usage' | 'refusals'> {
-  const { config, db, eventTable, log, metrics, clock } = parts
+  const { config, db, eventTable, log, clock } = parts
   const audienceOf = (type: string) => createAudience(db, type, clock, () => performance.now(), vendorOf(config)?.token)
   const audiences = {
     pulls: audienceOf(eventTable.find('registry.pull', undefined, aPull.kind).type),
     'refused pushes': audienceOf(eventTable.find('registry.push', undefined, aPush.kind).type),
   }
-  const droppedOf = (what: string, warn: (count: number) => void) => {
-    const count = (by: number) => metrics.registryDropped.inc({ what }, by)
-    return opening.adopt(createDropped(count, warn, monotonic), (open) => open.close())
-  }
-  const dropped = {
-    pulls: droppedOf('pull_event', (count) => log.warn('events of pulls dropped', { count })),
-    'refused pushes': droppedOf('refused_push_event', (count) =>
-      log.warn('events of refused pushes dropped', { count }),
-    ),
-    counts: droppedOf('pull_count', (count) => log.warn('pulls left out of the usage of digests', { count })),
-  }
   const registryEvents = createRegistryEvents(parts, audiences, config.registryEventsPerOrganization, {
     failed: (error: unknown) => log.error('registry events could not be written', { error }),
-    dropped: (kind, count) => dropped[kind].add(count),
+    dropped: (count: number) => log.error('registry events dropped', { count }),
   })
   const usage = createDigestUsage(db, {
     failed: (error: unknown) => log.error('usage of digests could not be written', { error }),
-    dropped: (count) => dropped.counts.add(count),
+    dropped: (count: number) => log.error('pulls left out of the usage of digests', { count }),
   })
   const refusals = createRefusalLog(db, (error: unknown) => log.error('refusals could not be written', { error }))
   return {

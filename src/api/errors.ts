@@ -64,7 +64,9 @@ function inNamesOf({ message, details }: AppError, vendor: Vendor): { message: s
   let text = message
   const renamed = details.map((detail): Detail => {
     if (detail.type === 'ResourceInfo') {
-      return { ...detail, resourceType: vendorResourceType(detail.resourceType, vendor) }
+      const resourceType = vendorResourceType(detail.resourceType, vendor)
+      text = text.replace(detail.resourceType, resourceType)
+      return { ...detail, resourceType }
     }
     if (detail.type !== 'BadRequest') return detail
     const fieldViolations = detail.fieldViolations.map(({ field, description }) => {

@@ -7,9 +7,6 @@ import { rootOf } from '#lib/uid.ts'
 import { checkSigningTime, readAwsRequest } from './aws-request.ts'
 import { refused } from './outside-token.ts'
 
-/** Whose names the headers of a signature may have. */
-const products = ['Pinfold']
-
 export type AwsProven = { uid: string; claims: { act: Record<string, string> } }
 
 /** A token has dots, and base64 has none. */
@@ -22,13 +19,14 @@ export function isAwsRequest(credential: string): boolean {
  * be, or that AWS does not accept; PERMISSION_DENIED for one that is somebody else's, also when there is no such identity.
  */
 export async function proveAwsIdentity(
-  app: Pick<App, 'db' | 'limits' | 'awsCallers'>,
+  app: Pick<App, 'db' | 'limits' | 'vendor' | 'awsCallers'>,
   audiences: readonly string[],
   credential: string,
   named: string,
   now: Date,
 ): Promise<AwsProven> {
   const { host, region, origin } = app.awsCallers
+  const products = app.vendor ? ['Pinfold', app.vendor.token] : ['Pinfold']
   const signed = readAwsRequest(credential, { host, region, products, audiences })
   if (named === '' || signed.identity !== named) throw notTheirs()
   checkSigningTime(signed, now)

@@ -93,7 +93,8 @@ test('nobody else’s names count, and our own packages have no other name', asy
 test('an error has the names by which the method was called', async () => {
   const missing = `${org}/${'0'.repeat(16)}`
   const seen = async (names: Names, options?: GrpcOptions) => {
-    const { code, details } = await call(names, GroupsService, 'getGroup', { uid: missing }, options)
+    const { code, message, details } = await call(names, GroupsService, 'getGroup', { uid: missing }, options)
+    assert.ok(message.startsWith(details[1]!.resourceType), message)
     return [code, details[0]!.domain, details[1]!.resourceType]
   }
   const theirs = [5, 'acme.example', 'iam.acme.example/Group']

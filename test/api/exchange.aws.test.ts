@@ -71,6 +71,23 @@ async function asked(work: () => Promise<void>): Promise<number> {
   return aws.seen.length - before
 }
 
+test('the headers of a vendor bind a signature where the server answers to its names', async () => {
+  const acme = blobOf(sign({ product: 'Acme' }))
+  assertRefused(await exchange(acme), 'nobody’s names')
+  await using other = await startPinfold({ ...outside, awsStsUrl: aws.url, compatVendor: 'acme' })
+  const group = await other.seed.group()
+  const awsIdentity = { awsAccount: account, arn }
+  const identity = await other.seed.identity(group.uid, { claimMatch: undefined, awsIdentity })
+  const search = searchOf({ aud: other.url, identity: identity.uid })
+  const codeFor = async (product: string, more: Partial<Signing> = {}) => {
+    const blob = blobOf(sign({ audience: other.url, identity: identity.uid, now: new Date(), product, ...more }))
+    return (await other.withToken(blob).call('POST', `/sts/exchange?${search}`)).status
+  }
+  for (const product of ['Acme', 'Pinfold']) assert.equal(await codeFor(product), 200, product)
+  assert.equal(await codeFor('Other'), 401)
+  assert.equal(await codeFor('Acme', { headers: { 'Pinfold-Audience': other.url } }), 401, 'not both')
+})
+
 test('the signatures of these tests are those of the example of AWS', () => {
   const request = {
     method: 'GET',

@@ -13,6 +13,7 @@ import { anyUnpack } from '@bufbuild/protobuf/wkt'
 import grpc from '@grpc/grpc-js'
 import { BadRequestSchema, ErrorInfoSchema } from '#gen/google/rpc/error_details_pb.ts'
 import { StatusSchema } from '#gen/google/rpc/status_pb.ts'
+import { pathToVendor } from './vendor.ts'
 
 export type GrpcClient<S extends GenService<GenServiceMethods>> = {
   [K in keyof S['method']]: (
@@ -51,7 +52,7 @@ export function grpcClientOf<S extends GenService<GenServiceMethods>>(
   const call = (desc: DescMethodUnary, init: object) =>
     new Promise<Message>((resolve, reject) => {
       client.makeUnaryRequest<Message, Message>(
-        `/${service.typeName}/${desc.name}`,
+        pathToVendor('POST', `/${service.typeName}/${desc.name}`),
         (message) => Buffer.from(toBinary(desc.input, message)),
         (bytes) => fromBinary(desc.output, bytes),
         create(desc.input, init as never),

@@ -16,6 +16,7 @@ import { insertIdentity } from '#domains/iam/identities/identities.store.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { dutiesOfCommands, startWorkers, type WorkersOptions } from '#workers.ts'
 import { createApp } from '../../src/create-app.ts'
+import { answerOfVendor, bodyToVendor, pathToVendor, vendorSettings } from './vendor.ts'
 
 export type Json = Record<string, any>
 export type Answer = { status: number; headers: Headers; text: string; body: Json }
@@ -73,6 +74,7 @@ export async function startPinfold(
     // All tests come from one address.
     requestsPerSource: 10_000_000,
     refusalsPerSource: 10_000_000,
+    ...vendorSettings,
     ...settings,
   }
   const app = await createApp(config, clock, monotonic)
@@ -144,14 +146,14 @@ export type Pinfold = Awaited<ReturnType<typeof startPinfold>>
 
 export function clientOf(base: string, token: string | undefined): Client {
   const call: Client['call'] = async (method, path, body, headers = {}) => {
-    const res = await fetch(base + path, {
+    const res = await fetch(base + pathToVendor(method, path), {
       method,
       headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: bodyToVendor(typeof body === 'string' ? body : JSON.stringify(body)) }),
     })
     // A stream has no end to wait for.
     const isStream = res.headers.get('content-type') === 'text/event-stream'
-    const text = isStream ? '' : await res.text()
+    const text = isStream ? '' : answerOfVendor(await res.text(), method, path)
     if (isStream) await res.body!.cancel()
     return {
       status: res.status,

@@ -6,12 +6,15 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import type { Json } from './pinfold.ts'
+import { fromVendor } from './vendor.ts'
 
 export type Received = {
   id: string
   type: string
   subject: string
   headers: IncomingHttpHeaders
+  /** The body as it came; `text` has our names where a vendor's were sent. */
+  raw: string
   text: string
   json: Json
   /** What the receiver answered. */
@@ -39,13 +42,16 @@ export async function startReceiver(
     const chunks: Buffer[] = []
     req.on('data', (chunk: Buffer) => chunks.push(chunk))
     req.on('end', () => {
-      const text = Buffer.concat(chunks).toString()
+      const raw = Buffer.concat(chunks).toString()
+      const text = fromVendor(raw)
       const { headers } = req as { headers: IncomingHttpHeaders }
+      for (const name of ['ce-type', 'ce-bodytype']) headers[name] = fromVendor(String(headers[name]))
       const one: Received = {
         id: String(headers['ce-id']),
         type: String(headers['ce-type']),
         subject: String(headers['ce-subject']),
         headers,
+        raw,
         text,
         json: JSON.parse(text) as Json,
         status: 200,
@@ -54,7 +60,7 @@ export async function startReceiver(
       times.set(one.id, count)
       const said = decide(one, count) ?? { status: 200 }
       one.status = typeof said === 'string' ? 0 : said.status
-      got.push(lean ? { ...one, headers: {}, text: '', json: {} } : one)
+      got.push(lean ? { ...one, headers: {}, raw: '', text: '', json: {} } : one)
       if (said === 'cut') req.socket.destroy()
       else if (said !== 'nothing') {
         const release = () => void res.writeHead(said.status, said.headers ?? {}).end()
@@ -127,7 +133,7 @@ export async function verifyDelivery(one: Received, issuer: string, group: strin
   if (scheme !== 'Bearer') throw new Error('no bearer')
   const { payload } = await jwtVerify(token, keys, { issuer, audience: 'customer', subject: `webhook:${group}` })
   const { digest } = payload.webhook as { digest: string }
-  const wanted = `sha256:${createHash('sha256').update(one.text).digest('hex')}`
+  const wanted = `sha256:${createHash('sha256').update(one.raw).digest('hex')}`
   if (digest !== wanted) throw new Error(`the digest is ${digest}, the body has ${wanted}`)
   if ((payload.exp ?? 0) - (payload.iat ?? 0) > 3600) throw new Error('the token lives for too long')
 }

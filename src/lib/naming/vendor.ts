@@ -33,9 +33,3 @@ export function vendorResourceType(type: string, { domain }: Vendor): string {
 export function vendorField(field: string, token: string): string {
   return field.replace(/(?<=^|\.)pinfold(?=\.|$)/, token)
 }
-
-/** A header of requests that somebody signs for us; by our name without a vendor: `Pinfold-Audience`. */
-export function brandedHeader(name: string, vendor: Pick<Vendor, 'token'> | undefined): string {
-  const token = vendor?.token ?? 'pinfold'
-  return `${token.charAt(0).toUpperCase()}${token.slice(1)}-${name}`
-}

@@ -1,0 +1,31 @@
+// Tests of other files once more, as clients of another product: see test/support/vendor.ts.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { globSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+
+const root = join(import.meta.dirname, '../..')
+const files = globSync(
+  [
+    'test/api/{,v1.}iam.{account-associations,groups,roles,terms}.test.ts',
+    'test/api/iam.role-bindings.test.ts',
+    'test/api/events.deliveries.test.ts',
+    'test/oci/history.test.ts',
+  ],
+  { cwd: root },
+)
+
+test('what holds under our names holds under those of a vendor', async () => {
+  assert.equal(files.length, 11)
+  // A child that believes to be a part of this run reports in another way.
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env
+  const args = ['--test', '--test-concurrency=2', '--test-reporter=tap', ...files]
+  const child = spawn(join(root, 'bin/pinfold-node'), args, { cwd: root, env: { ...env, PINFOLD_TEST_VENDOR: 'acme' } })
+  let out = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (out += chunk))
+  const code = await new Promise((resolve) => child.once('close', resolve))
+  const failed = out.split('\n').filter((line) => line.startsWith('not ok'))
+  assert.deepEqual([code, failed], [0, []], out.slice(-10_000))
+  assert.ok(Number(/^# pass (\d+)$/m.exec(out)?.[1]) > 100, out.slice(-1000))
+})

@@ -1,0 +1,62 @@
+// With PINFOLD_TEST_VENDOR tests run as clients of another product: each server has the compatibility profile, what the
+// tests send has that product's names, and what comes back must have them too before the tests get to see ours.
+import assert from 'node:assert/strict'
+import { buildEndpoints, type Endpoint } from '#api/methods.ts'
+import { services } from '#api/services.ts'
+import { buildRoutes, type Routes } from '#api/transcoding/routes.ts'
+
+export const vendor = process.env.PINFOLD_TEST_VENDOR ?? ''
+const domain = `${vendor}.example`
+
+/** The settings of a server that vendors' clients call. */
+export const vendorSettings = vendor === '' ? {} : { compatVendor: vendor, compatVendorDomain: domain }
+
+/** What is called by our name alone: our own packages, and what is no method. */
+function isOurs(method: string, path: string): boolean {
+  if (path.startsWith('/pinfold.')) return !path.startsWith('/pinfold.platform.')
+  if (path.startsWith('/v2/')) return false
+  routes ??= buildRoutes(buildEndpoints(services))
+  const found = routes.match(method, path.split('?')[0]!)
+  return found === undefined || 'allowed' in found || found.entry.method.version === undefined
+}
+let routes: Routes<Endpoint> | undefined
+
+/** A path as the vendor's clients send it, over HTTP or gRPC. */
+export function pathToVendor(method: string, path: string): string {
+  if (vendor === '' || isOurs(method, path)) return path
+  return path
+    .replace(/^\/pinfold\.platform\./, `/${vendor}.platform.`)
+    .replace('/_svc/history/', `/_${vendor}/history/`)
+    .replace(/(?<=[?&](?:updateMask|update_mask)=[^&]*\b)pinfold\b/, vendor)
+}
+
+/** A body as the vendor's clients send it. */
+export function bodyToVendor(text: string): string {
+  return vendor === '' ? text : text.replaceAll('"pinfold":', `"${vendor}":`)
+}
+
+const names = [
+  [/\bpinfold\.(platform|capabilities|registry)\./g, /\bVENDOR\.(platform|capabilities|registry)\./g, 'pinfold.$1.'],
+  [/\bdev\.pinfold\.(api|registry)\./g, /\bdev\.VENDOR\.(api|registry)\./g, 'dev.pinfold.$1.'],
+  [/"pinfold":/g, /"VENDOR":/g, '"pinfold":'],
+  [/\.pinfold\.dev\//g, /\.VENDOR\.example\//g, '.pinfold.dev/'],
+  [/"domain":"pinfold\.dev"/g, /"domain":"VENDOR\.example"/g, '"domain":"pinfold.dev"'],
+  [/(?<=: |")pinfold\.service_bindings/g, /(?<=: |")VENDOR\.service_bindings/g, 'pinfold.service_bindings'],
+] as const
+const patterns = names.map(([ours, theirs, back]) => ({
+  ours,
+  theirs: new RegExp(theirs.source.replaceAll('VENDOR', vendor), 'g'),
+  back,
+}))
+
+/** The answer to a call with our names; throws when it had them already. */
+export function answerOfVendor(text: string, method: string, path: string): string {
+  return vendor === '' || isOurs(method, path) ? text : fromVendor(text)
+}
+
+/** The same for what the server says by itself. */
+export function fromVendor(text: string): string {
+  if (vendor === '') return text
+  for (const { ours } of patterns) assert.doesNotMatch(text, ours)
+  return patterns.reduce((named, { theirs, back }) => named.replaceAll(theirs, back), text)
+}
