@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { roleUids } from '../support/pinfold.ts'
-import { startRegistry } from '../support/registry.ts'
+import { registryClient, startRegistry } from '../support/registry.ts'
 
 test('a client that does not say where a blob is gets it from where it may read, among the first that have it', async () => {
   await using registry = await startRegistry()
@@ -25,4 +25,19 @@ test('a client that does not say where a blob is gets it from where it may read,
   await registryOperator.ok(201, 'POST', `globex/far/blobs/uploads/?mount=${second.digest}&from=acme/repo-0`)
   const behind = await stranger.call('POST', `globex/behind/blobs/uploads/?mount=${second.digest}`)
   assert.equal(behind.status, 202)
+})
+
+test('a token that is not good for the source is told to ask for both places, each once', async () => {
+  await using registry = await startRegistry()
+  const { pusher } = registry
+  const { digest } = await pusher.pushBlob('acme/source', 'a layer')
+  const asked = await registry.withToken(pusher.token!).get('/token?scope=repository:acme/app:pull,push')
+  const narrow = registryClient(pusher.origin, asked.body.token as string)
+  const reply = await narrow.call('POST', `acme/app/blobs/uploads/?mount=${digest}&from=acme/source`)
+  assert.equal(reply.status, 401)
+  const challenge = String(reply.headers['www-authenticate'])
+  assert.match(
+    challenge,
+    /,scope="repository:acme\/app:pull,push repository:acme\/source:pull",error="insufficient_scope"$/,
+  )
 })

@@ -95,6 +95,12 @@ test('a million pulls of one manifest are one row, and those of very many caller
     many.reduce((sum, { gets, checks }) => sum + gets + checks, 0),
     301 + 151,
   )
+  // Whoever shows no credential is none of the many, however late they come.
+  for (const caller of callers) app.usage.note(3, 'sha256:c', caller, 'GET', now)
+  await app.usage.flush()
+  app.usage.note(3, 'sha256:c', '', 'GET', now)
+  const late = (await usageOf(registry)).filter(({ digest }) => digest === 'sha256:c')
+  assert.equal(late.find(({ caller }) => caller === '')?.gets, 1)
 })
 
 test('counts that cannot be written are written later, and when the server ends', async () => {

@@ -191,6 +191,9 @@ test('a flood takes the room of nobody else: not between writes, not in the tabl
     ],
     'that of its own identity is still there',
   )
+  const oldest = await app.db.get<{ time: string }>(sql`
+    SELECT min(last_time) AS time FROM refusals WHERE organisation = ${one} AND outsider = 1`)
+  assert.equal(oldest!.time, '2026-03-02T12:00:07.000Z', 'the latest are kept')
   assert.deepEqual(await count(two), [[1, 1]])
   for (let i = 0; i < 1000; i++) log.note(request(two, '', { path: `acme/${i}` }))
   assert.equal(await log.flush(), 1)
@@ -225,6 +228,15 @@ test("between two writes, strangers take no room of an organisation's people, no
   log.note(request(quiet, lone))
   assert.equal(await log.flush(), 5000)
   assert.deepEqual(await from(quiet, 1), [lone])
+  // One that would have as many as the others takes from none of them, since that would only swap what is kept.
+  const late = newUid('/')
+  for (let i = 0; i < 50; i++) {
+    const flooded = newUid('/')
+    for (let j = 0; j < 100; j++) log.note(request(flooded, newUid('/')))
+  }
+  for (let i = 0; i < 100; i++) log.note(request(late, newUid('/')))
+  assert.equal(await log.flush(), 5000)
+  assert.equal((await from(late, 1)).length, 98)
   await log.close()
 })
 
@@ -237,6 +249,27 @@ test('a person who is bound in the organisation is none of the strangers, and th
   await person.ok(403, 'PUT', 'acme/mistyped/manifests/v1', { body: '{}', headers: { 'content-type': types.image } })
   const [line] = await refusalsOf(registry, org.uid)
   assert.equal(line!.repository, 'acme/mistyped')
+})
+
+test('who reads the refusals of a folder reads none of the folders beside it', async () => {
+  await using registry = await startRegistry()
+  const { app, org, operator, seed } = registry
+  const folders = [await seed.group(org.uid), await seed.group(org.uid)].map(({ uid }) => String(uid)).sort()
+  const below = String((await seed.group(folders[0]!)).uid)
+  const reached = [below, ...folders].map((group, i) => {
+    app.refusals.note(request(group, '', { repository: `acme/repo-${i}` }))
+    return `acme/repo-${i}`
+  })
+  await app.refusals.flush()
+  const seen = async (group: string) => {
+    const answer = ok(await operator.get(path(group)))
+    const named = (answer.refusals as Json[]).map(({ repository }) => String(repository)).sort()
+    assert.equal(Number(answer.totalCount), named.length)
+    return named
+  }
+  assert.deepEqual(await seen(folders[0]!), reached.slice(0, 2))
+  assert.deepEqual(await seen(folders[1]!), reached.slice(2))
+  assert.deepEqual(await seen(org.uid), reached)
 })
 
 test('refusals are kept for thirty days', async () => {
