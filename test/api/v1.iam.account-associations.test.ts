@@ -24,6 +24,12 @@ const amazon = { account: '123456789012' }
 // Whoever tries things out writes letters where a number belongs.
 const google = { projectId: 'example-project', projectNumber: 'qwertyuiop' }
 const github = { appInstallations: { 7: { installations: [{ installationId: '9007199254740993', name: 'acme' }] } } }
+const azure = { tenantId: 'tenant', clientIds: { ingester: 'client' } }
+/** One of each kind, for a group. */
+const blocksOf = async (group: string): Promise<Json> => {
+  const { uid: ingester } = await pinfold.seed.identity(group, { claimMatch: undefined, servicePrincipal: 2 })
+  return { amazon, google, github, azure, pinfold: { serviceBindings: { INGESTER: ingester } } }
+}
 const folder = async (): Promise<string> => (await pinfold.seed.group(org.uid)).uid
 const create = (group: string, body: Json = {}) => owner.post(`${path}/${group}`, { name: 'one', ...body })
 const put = (group: string, body: Json) => owner.call('PUT', `${path}/${group}`, { name: 'one', ...body })
@@ -32,10 +38,7 @@ const list = async (query: string, client: Client = owner): Promise<Json[]> =>
 
 test('an association of either version is the same in the other', async () => {
   const group = await folder()
-  const { uid: ingester } = await pinfold.seed.identity(group, { claimMatch: undefined, servicePrincipal: 2 })
-  const pinfoldBlock = { serviceBindings: { INGESTER: ingester } }
-  const azure = { tenantId: 'tenant', clientIds: { ingester: 'client' } }
-  const blocks = { amazon, google, github, azure, pinfold: pinfoldBlock }
+  const blocks = await blocksOf(group)
   const made = ok(await create(group, { description: 'text', ...blocks }))
   assert.deepEqual({ ...made, ...blocks, group, description: 'text' }, made)
   const newer = ok(await owner.get(`/iam/v2/accountAssociations/${group}`))
@@ -50,9 +53,15 @@ test('an association of either version is the same in the other', async () => {
 
 test('a PUT takes away the blocks that it leaves out', async () => {
   const group = await folder()
-  ok(await create(group, { description: 'text', amazon, google }))
-  const after = ok(await put(group, { google }))
-  assert.deepEqual([after.description, after.google, after.amazon ?? null], ['', google, null])
+  const blocks = await blocksOf(group)
+  ok(await create(group, { description: 'text', ...blocks }))
+  for (const [kept, block] of Object.entries(blocks)) {
+    const after = ok(await put(group, { [kept]: block }))
+    const shown = Object.keys(blocks).filter((name) => (after[name] ?? null) !== null)
+    assert.deepEqual([after.description, shown], ['', [kept]])
+    assert.deepEqual(after[kept], block)
+    ok(await put(group, blocks))
+  }
   assertInvalid(await put(group, { amazon: { account: '1' } }), 'amazon.account')
   assertInvalid(await put(group, { google: { projectId: 'p', projectNumber: '1/2' } }), 'google.project_number')
   await assert.rejects(grpc.update({ group: `${org.uid}/0123456789abcdef`, name: 'none' }), { code: 5 })
