@@ -5,7 +5,6 @@ import { refusalOf } from '../support/answers.ts'
 import {
   assertBlocked,
   assertDenied,
-  assertError,
   assertInvalid,
   assertNotFound,
   assertTaken,
@@ -25,8 +24,13 @@ const scim = { enabled: false, endpointUrl: '', etag: '' }
 const event = (name: string) => `dev.pinfold.api.iam.identity_providers.${name}.v1`
 
 let made = 0
+let shift = 0
 const issuer = await startIssuer()
-const { pinfold, member, ...scene } = await startScene({ allowInsecureIssuers: true, allowPrivateAddresses: true })
+const { pinfold, member, ...scene } = await startScene({
+  allowInsecureIssuers: true,
+  allowPrivateAddresses: true,
+  clock: () => new Date(Date.now() + shift),
+})
 const org: string = scene.org.uid
 const owner = await member(roleUids.owner)
 const viewer = await member(roleUids.viewer)
@@ -276,9 +280,30 @@ test('the provider is asked what it offers, and must be what it says', async () 
   const gone = await startIssuer()
   await gone[Symbol.asyncDispose]()
   for (const url of [gone.url, `${issuer.url}/nothing/here`]) {
-    const answer = await create({ oidc: oidc({ issuer: url }) })
-    assertError(answer, 503, 14, 'UNAVAILABLE', { type: 'RetryInfo', retryDelay: '30s' })
+    const made = ok(await create({ oidc: oidc({ issuer: url }) }))
+    const state = ok(await owner.get(`${pathOf(made)}/discovery`))
+    assert.deepEqual([state.uid, state.state, state.checkTime], [made.uid, 'STATE_UNREADABLE', made.createTime])
+    assert.match(state.problem, /^the discovery document cannot be read: /)
   }
+})
+
+test('a provider that could not be read is asked again when it is changed or looked at', async () => {
+  const discoveryOf = async (provider: Json) => ok(await owner.get(`${pathOf(provider)}/discovery`))
+  const readable = ok(await create())
+  assert.deepEqual(await discoveryOf(readable), { uid: readable.uid, state: 'STATE_READABLE', problem: '' })
+
+  const gone = await startIssuer()
+  await gone[Symbol.asyncDispose]()
+  const away = oidc({ issuer: gone.url })
+  const [one, two] = [ok(await create({ oidc: away })), ok(await create({ oidc: away }))]
+  ok(await owner.patch(pathOf(one), { description: 'still away' }))
+  assert.equal((await discoveryOf(one)).state, 'STATE_UNREADABLE')
+  await using _back = await startIssuer('RS256', '', Number(new URL(gone.url).port))
+  ok(await owner.patch(pathOf(one), { description: 'there' }))
+  assert.equal((await discoveryOf(one)).state, 'STATE_READABLE')
+  assert.equal((await discoveryOf(two)).state, 'STATE_UNREADABLE', 'nobody asks all the time')
+  shift += 11_000
+  assert.equal((await discoveryOf(two)).state, 'STATE_READABLE')
 })
 
 test('a server that asks no private addresses says so', async () => {

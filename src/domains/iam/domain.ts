@@ -1,5 +1,6 @@
 import type { Service } from '#app.ts'
 import { PendingBindingsService } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
+import { ProviderDiscoveryService } from '#gen/pinfold/control/iam/v1/provider_discovery_pb.ts'
 import { SessionsService } from '#gen/pinfold/control/iam/v1/sessions_pb.ts'
 import { QuotasService } from '#gen/pinfold/control/quotas/v1/quotas_pb.ts'
 import { GroupAccountAssociations } from '#gen/pinfold/iam/v1/account_associations_pb.ts'
@@ -34,6 +35,7 @@ import {
 import { externalGroupRoleMappings, groupMappingEvents } from './identity-providers/external-group-role-mappings.v2.ts'
 import { identityProviderEventsV1, identityProvidersV1 } from './identity-providers/identity-providers.v1.ts'
 import { identityProviderEvents, identityProviders } from './identity-providers/identity-providers.v2.ts'
+import { providerDiscovery } from './identity-providers/provider-discovery.control.ts'
 import { groupInviteEventsV1, groupInvitesV1 } from './invites/group-invites.v1.ts'
 import { groupInviteEvents, groupInvites } from './invites/group-invites.v2.ts'
 import { organizationQuotas, quotaEvents } from './quotas/quotas.control.ts'
@@ -54,6 +56,7 @@ export const services: readonly Service[] = [
   { desc: RoleBindingsService, handlers: roleBindings },
   { desc: PendingBindingsService, handlers: pendingBindings },
   { desc: IdentityProvidersService, handlers: identityProviders },
+  { desc: ProviderDiscoveryService, handlers: providerDiscovery },
   { desc: ExternalGroupRoleMappingsService, handlers: externalGroupRoleMappings },
   { desc: GroupInvitesService, handlers: groupInvites },
   { desc: AccountAssociationsService, handlers: accountAssociations },

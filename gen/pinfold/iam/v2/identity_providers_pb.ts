@@ -882,8 +882,9 @@ export const IdentityProvidersService: GenService<{
   },
   /**
    * Connects an organisation to an OpenID Connect provider. INVALID_ARGUMENT without a client secret or PKCE, NOT_FOUND
-   * when the default role is missing, PERMISSION_DENIED when it exceeds the caller's own capabilities, UNAVAILABLE when
-   * the provider's discovery cannot be read, RESOURCE_EXHAUSTED at the limit `idps`.
+   * when the default role is missing, PERMISSION_DENIED when it exceeds the caller's own capabilities, RESOURCE_EXHAUSTED
+   * at the limit `idps`. A provider whose discovery cannot be read is stored all the same, and
+   * `GetProviderDiscovery` says so; nobody signs in with it until it can be.
    *
    * @generated from rpc pinfold.platform.iam.v2.IdentityProvidersService.CreateIdentityProvider
    */

@@ -24,9 +24,13 @@ export type IdentityProvider = {
   oidc: Oidc
   /** Its SCIM endpoint; absent until it has a token. */
   scim?: ScimSettings | undefined
+  /** Why its discovery document could not be read, and when that was tried last; undefined when it could. */
+  discovery: Discovery | undefined
   createTime: string
   updateTime: string
 }
+
+export type Discovery = { problem: string; checkTime: string }
 
 /** As a client writes it: the configuration may be missing, and may hold a secret. */
 export type ProviderInput = Pick<IdentityProvider, 'name' | 'description' | 'defaultRole'> & {

@@ -17,6 +17,7 @@ import { deleteSessionsOfProvider } from '../sessions/sessions.store.ts'
 import { deleteMapping, mappingsOfProvider } from './external-group-role-mappings.store.ts'
 import {
   aProvider,
+  type Discovery,
   emptyOidc,
   type IdentityProvider,
   identityProviderFields,
@@ -83,14 +84,14 @@ export async function createIdentityProvider(
   const { oidc, secret } = readOidc(input.oidc, undefined, [])
   const { name, description, defaultRole } = input
   const times = { createTime: call.now, updateTime: call.now }
-  const provider: IdentityProvider = { uid: newUid(parent), name, description, defaultRole, oidc, ...times }
-  checkProvider(provider, secret ?? '', rules)
+  const bare = { uid: newUid(parent), name, description, defaultRole, oidc, discovery: undefined, ...times }
+  checkProvider(bare, secret ?? '', rules)
   const checkPlace = async (reader: Reader) => {
     await checkLimit(reader, parent)
     if (defaultRole !== '') await requireGrantableRole(reader, call, defaultRole, parent)
   }
   await checkPlace(call.app.db)
-  await checkDiscovery(call.app.outgoing, oidc.issuer, oidc.pkceEnabled)
+  const provider: IdentityProvider = { ...bare, discovery: await discover(call, oidc) }
 
   const sealed = seal(call, secret ?? '')
   await call.app.db.tx(async (tx) => {
@@ -103,7 +104,7 @@ export async function createIdentityProvider(
   return provider
 }
 
-/** The provider is asked again when its issuer changes or PKCE is turned on. */
+/** The provider is asked again when its issuer changes or PKCE is turned on, and while it could not be read. */
 export async function updateIdentityProvider(
   call: Call,
   uid: string,
@@ -113,10 +114,11 @@ export async function updateIdentityProvider(
   requireRecentSignIn(call)
   // The network cannot be awaited inside the transaction, so what was asked is compared with what is stored there.
   const planned = await plan(call, call.app.db, uid, patch, rules)
-  if (planned.asks) await checkDiscovery(call.app.outgoing, planned.after.oidc.issuer, planned.after.oidc.pkceEnabled)
+  const discovery = planned.asks ? await discover(call, planned.after.oidc) : undefined
 
   const provider = await call.app.db.tx(async (tx) => {
-    const { before, after, sealed, asks } = await plan(call, tx, uid, patch, rules)
+    const { before, after: settled, sealed, asks } = await plan(call, tx, uid, patch, rules)
+    const after: IdentityProvider = asks ? { ...settled, discovery } : settled
     if (asks && asks !== planned.asks) {
       throw new AppError('ABORTED', 'the identity provider was changed at the same time; try again')
     }
@@ -127,6 +129,28 @@ export async function updateIdentityProvider(
   })
   call.log.info('identity provider updated', { uid, paths: patch.paths })
   return provider
+}
+
+/** How often a provider that cannot be read is asked again by those who look at it. */
+const askAgainMs = 10_000
+
+/** Why the discovery document of the provider cannot be read; where it could not, it is asked again. */
+export async function getDiscovery(call: Call, uid: string): Promise<Discovery | undefined> {
+  const provider = await requireProvider(call.app.db, uid)
+  const { discovery, oidc } = provider
+  if (!discovery || Date.parse(call.now) - Date.parse(discovery.checkTime) < askAgainMs) return discovery
+  const now = await discover(call, oidc).catch((error: unknown): Discovery => {
+    // Readable by now, and not what signing in takes.
+    if (error instanceof AppError) return { problem: error.message, checkTime: call.now }
+    throw error
+  })
+  await call.app.db.tx((tx) => store.setDiscovery(tx, provider, now))
+  return now
+}
+
+async function discover({ app, now }: Call, { issuer, pkceEnabled }: Oidc): Promise<Discovery | undefined> {
+  const problem = await checkDiscovery(app.outgoing, issuer, pkceEnabled)
+  return problem === '' ? undefined : { problem, checkTime: now }
 }
 
 /** Its group mappings go with it, and the sessions of those whom it has signed in. Who came through it stays, but can no longer sign in with it. */
@@ -179,7 +203,9 @@ async function plan(
     await requireGrantableRole(reader, call, defaultRole, parentOf(uid))
   }
   if (moved) await checkTakeover(reader, call, uid)
-  const isAsked = oidc.issuer !== before.oidc.issuer || (oidc.pkceEnabled && !before.oidc.pkceEnabled)
+  const isAnother = oidc.issuer !== before.oidc.issuer || (oidc.pkceEnabled && !before.oidc.pkceEnabled)
+  // One that could not be read is asked each time.
+  const isAsked = isAnother || before.discovery !== undefined
   return { before, after, sealed, asks: isAsked ? `${oidc.issuer} ${oidc.pkceEnabled}` : undefined }
 }
 

@@ -2,23 +2,37 @@ import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromL
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf, top } from '#lib/uid.ts'
 import type { ScimSettings } from '../scim/scim-settings.model.ts'
-import type { IdentityProvider, Oidc } from './identity-providers.model.ts'
+import type { Discovery, IdentityProvider, Oidc } from './identity-providers.model.ts'
 
-type Row = Omit<IdentityProvider, 'oidc' | 'defaultRole' | 'scim'> & {
+type Row = Omit<IdentityProvider, 'oidc' | 'defaultRole' | 'scim' | 'discovery'> & {
   oidc: string
   defaultRole: string | null
   scim: string
+  discovery: string
 }
 
 const columns = sql`
-  t.uid, t.name, t.description, t.default_role AS "defaultRole", t.oidc, t.scim,
+  t.uid, t.name, t.description, t.default_role AS "defaultRole", t.oidc, t.scim, t.discovery,
   t.create_time AS "createTime", t.update_time AS "updateTime"`
 const kind = 'identity_providers'
 const listing: Listing = { kind, table: 'identity_providers', columns }
 
-function fromRow({ oidc, defaultRole, scim, ...row }: Row): IdentityProvider {
-  const provider = { ...row, defaultRole: defaultRole ?? '', oidc: JSON.parse(oidc) as Oidc }
+function fromRow({ oidc, defaultRole, scim, discovery, ...row }: Row): IdentityProvider {
+  const provider = {
+    ...row,
+    defaultRole: defaultRole ?? '',
+    oidc: JSON.parse(oidc) as Oidc,
+    discovery: discovery === '' ? undefined : (JSON.parse(discovery) as Discovery),
+  }
   return scim === '' ? provider : { ...provider, scim: JSON.parse(scim) as ScimSettings }
+}
+
+const discoveryText = (discovery: Discovery | undefined): string => (discovery ? JSON.stringify(discovery) : '')
+
+/** Notes another attempt, unless somebody has changed the provider meanwhile. */
+export async function setDiscovery(tx: Tx, { uid, updateTime }: IdentityProvider, discovery: Discovery | undefined) {
+  await tx.run(sql`
+    UPDATE identity_providers SET discovery = ${discoveryText(discovery)} WHERE uid = ${uid} AND update_time = ${updateTime}`)
 }
 
 const keysOf = ({ name, createTime, updateTime }: IdentityProvider): Keys => ({
@@ -61,9 +75,10 @@ function conditions(filter: ProviderFilter): Sql[] {
 export async function insertProvider(tx: Tx, provider: IdentityProvider, secret: Uint8Array): Promise<boolean> {
   const { uid, name, description, defaultRole, oidc, createTime, updateTime } = provider
   const row = await tx.get<{ id: number }>(sql`
-    INSERT INTO identity_providers (uid, parent_uid, name, description, default_role, oidc, client_secret,
+    INSERT INTO identity_providers (uid, parent_uid, name, description, default_role, oidc, client_secret, discovery,
                                     create_time, update_time)
     VALUES (${uid}, ${parentOf(uid)}, ${name}, ${description}, ${defaultRole || null}, ${JSON.stringify(oidc)}, ${secret},
+            ${discoveryText(provider.discovery)},
             ${createTime}, ${updateTime})
         ON CONFLICT (parent_uid, name) DO NOTHING
     RETURNING id`)
@@ -87,7 +102,8 @@ export async function patchProvider(
   await tx.run(sql`
     UPDATE identity_providers
        SET name = ${after.name}, description = ${after.description}, default_role = ${after.defaultRole || null},
-           oidc = ${JSON.stringify(after.oidc)}, client_secret = ${secret}, update_time = ${after.updateTime}
+           oidc = ${JSON.stringify(after.oidc)}, client_secret = ${secret},
+           discovery = ${discoveryText(after.discovery)}, update_time = ${after.updateTime}
      WHERE uid = ${before.uid}`)
   await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
   return true

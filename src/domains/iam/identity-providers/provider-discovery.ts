@@ -1,16 +1,18 @@
 // What an identity provider must publish before an organisation can sign in with it (OpenID Connect Discovery 1.0).
-import { AppError, type FieldViolation, refuseIfAny } from '#lib/errors.ts'
+import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { type Outgoing, OutgoingError, type OutgoingReason } from '#lib/net/outgoing.ts'
 
 /** These say that the URL is one that we never ask; the others may be gone with the next attempt. */
 const permanent: readonly OutgoingReason[] = ['bad-url', 'insecure', 'private-address']
 
 /**
- * Asks the provider. INVALID_ARGUMENT for one that cannot be signed in with, or that says it has no S256 although `pkce` is
- * wanted; UNAVAILABLE when its document cannot be read. Never call it inside a transaction.
+ * Asks the provider. INVALID_ARGUMENT for one that cannot be signed in with, that says it has no S256 although `pkce` is
+ * wanted, or that we never ask, such as one at a private address. Answers why its document cannot be read, with an empty
+ * text when it can. Never call it inside a transaction.
  */
-export async function checkDiscovery(outgoing: Outgoing, issuer: string, pkce: boolean): Promise<void> {
+export async function checkDiscovery(outgoing: Outgoing, issuer: string, pkce: boolean): Promise<string> {
   const metadata = await readMetadata(outgoing, issuer)
+  if (typeof metadata === 'string') return metadata
   const lacks = (member: string, value: string) => {
     const listed = metadata[member]
     return Array.isArray(listed) && !listed.includes(value)
@@ -29,9 +31,10 @@ export async function checkDiscovery(outgoing: Outgoing, issuer: string, pkce: b
     say('pkce_enabled', 'cannot be on: the provider says that it has no S256')
   }
   refuseIfAny(problems)
+  return ''
 }
 
-async function readMetadata(outgoing: Outgoing, issuer: string): Promise<Record<string, unknown>> {
+async function readMetadata(outgoing: Outgoing, issuer: string): Promise<Record<string, unknown> | string> {
   try {
     const document = await outgoing.getJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
     return (document ?? {}) as Record<string, unknown>
@@ -39,9 +42,7 @@ async function readMetadata(outgoing: Outgoing, issuer: string): Promise<Record<
     if (error instanceof OutgoingError && permanent.includes(error.reason)) {
       refuseIfAny([{ field: 'oidc.issuer', description: `cannot be asked: ${error.message}` }])
     }
-    throw new AppError('UNAVAILABLE', 'the discovery document of the identity provider cannot be read now', {
-      details: [{ type: 'RetryInfo', retryDelaySeconds: 30 }],
-      cause: error,
-    })
+    if (!(error instanceof OutgoingError)) throw error
+    return `the discovery document cannot be read: ${error.message}`
   }
 }
