@@ -1,0 +1,365 @@
+// Every method of version 1 over both transports: its answer has nothing that its definition does not have and, over REST,
+// everything that it does. What is called is the list of descriptors, so a new method without a case fails.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import {
+  createRegistry,
+  type DescMessage,
+  type DescMethod,
+  fromJson,
+  getOption,
+  hasOption,
+  type JsonObject,
+  type Message,
+  toBinary,
+} from '@bufbuild/protobuf'
+import { buildEndpoints } from '#api/methods.ts'
+import { services } from '#api/services.ts'
+import { http } from '#gen/google/api/annotations_pb.ts'
+import { importSamples, sampleAdvisory } from '../support/advisories.ts'
+import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
+import { seedLibraries } from '../support/libraries.ts'
+import { type Answer, type Json, roleUids } from '../support/pinfold.ts'
+import { randomFrom } from '../support/random.ts'
+import { openGrpc, type RawGrpc } from '../support/raw-grpc.ts'
+import { startRegistry, type TestRegistry } from '../support/registry.ts'
+
+const endpoints = buildEndpoints(services).filter(({ method }) => method.version === 'v1')
+const nameOf = ({ parent, name }: DescMethod) => `${parent.name}.${name}`
+
+let registry: TestRegistry
+let grpc: RawGrpc
+let issuer: FakeIssuer
+let org: string
+let repo: string
+let digest: string
+let provider: string
+
+before(async () => {
+  issuer = await startIssuer()
+  const termsDocuments = [{ id: 'one', label: 'one', url: 'https://example.com/one' }]
+  registry = await startRegistry({ allowInsecureIssuers: true, allowPrivateAddresses: true, termsDocuments })
+  grpc = openGrpc(registry.port)
+  org = registry.org.uid
+  digest = (await registry.registryOperator.pushImage('acme/app', '1.0')).digest
+  repo = (await registry.operator.get('/registry/v2/repos?name=app')).body.repos[0].uid
+  provider = (await registry.seed.provider(org, issuer.url)).uid
+  await seedLibraries(registry, 'python', { flask: ['1.0'] })
+  await importSamples(registry, org, [sampleAdvisory(randomFrom(1), 1)])
+})
+after(async () => {
+  grpc[Symbol.dispose]()
+  await registry[Symbol.asyncDispose]()
+  await issuer[Symbol.asyncDispose]()
+})
+
+let count = 0
+const unique = (word: string) => `${word}-${count++}`
+const group = async (): Promise<string> => (await registry.seed.group(org)).uid
+const uidOf = async (made: Promise<Json>): Promise<string> => (await made).uid
+const identity = () => uidOf(registry.seed.identity(org))
+const binding = async () => uidOf(registry.seed.binding(org, await identity(), roleUids.viewer))
+const newRepo = () => uidOf(registry.seed.repo(org))
+const charts = [{ repo: 'oci://charts.example.com/app', source: 'https://example.com' }]
+const advisory = () => ({ artifactName: unique('package'), artifactType: 'apk', author: 'me', aliases: ['CVE-2026-1'] })
+async function made(path: string, body: Json): Promise<Json> {
+  const answer = await registry.operator.post(path, body)
+  assert.equal(answer.status, 200, `${path}: ${answer.text}`)
+  return answer.body
+}
+const newAdvisory = async () =>
+  (await made('/vulnerabilities/v1/advisories', { parentId: org, advisory: advisory() })).id
+const fixed = { author: 'me', fixed: { fixedVersion: '2' } }
+const newTag = async () => (await made(`/registry/v1/tags/${repo}`, { name: unique('t'), digest })).id
+const oidc = () => ({ issuer: issuer.url, clientId: 'c', clientSecret: 's' })
+const association = async () => {
+  const at = await group()
+  await registry.seed.association(at)
+  return at
+}
+const mapping = () => uidOf(registry.seed.mapping(provider, roleUids.viewer))
+const image = () => ({ repoId: repo, digest })
+
+/** What is asked, as JSON of the request, and the code of the answer where it is not 0. */
+type Case = { request: JsonObject; code?: number }
+type Make = () => Promise<JsonObject | Case> | JsonObject | Case
+
+const cases: Record<string, Make> = {
+  'Groups.Create': () => ({ parent: org, group: { name: unique('group') } }),
+  'Groups.Update': async () => ({ id: await group(), name: unique('group') }),
+  'Groups.List': () => ({ uidp: { descendantsOf: org } }),
+  'Groups.Delete': async () => ({ id: await group() }),
+  'Identities.Create': () => ({
+    parentId: org,
+    identity: { name: 'one', claimMatch: { issuer: 'https://i.example.com', subject: unique('s') } },
+  }),
+  'Identities.Update': async () => ({
+    id: await identity(),
+    name: 'two',
+    claimMatch: { issuer: 'https://i.example.com', subject: unique('s') },
+  }),
+  'Identities.List': () => ({ uidp: { descendantsOf: org } }),
+  'Identities.Lookup': async () => {
+    const named = { issuer: 'https://people.example.com', subject: unique('somebody') }
+    const query = new URLSearchParams(named)
+    const { uid } = (await registry.operator.get(`/iam/v2/identities:lookupIdentity?${query}`)).body
+    await registry.seed.person({ uid })
+    return named
+  },
+  'Identities.Delete': async () => ({ id: await identity() }),
+  'Roles.Create': () => ({ parentId: org, role: { name: unique('role'), capabilities: ['repo.list'] } }),
+  'Roles.Update': async () => ({
+    id: await uidOf(registry.seed.role(org, ['CAP_REPO_LIST'])),
+    name: unique('role'),
+    capabilities: ['tag.list'],
+  }),
+  'Roles.List': () => ({ parent: '/' }),
+  'Roles.Delete': async () => ({ id: await uidOf(registry.seed.role(org, ['CAP_REPO_LIST'])) }),
+  'RoleBindings.Create': async () => ({
+    parent: org,
+    roleBinding: { identity: await identity(), role: roleUids.viewer },
+  }),
+  'RoleBindings.CreateBatch': async () => ({
+    parent: org,
+    roleBindings: [{ identity: await identity(), role: roleUids.viewer }],
+  }),
+  'RoleBindings.Update': async () => ({
+    id: await binding(),
+    identity: await identity(),
+    role: roleUids.editor,
+    group: org,
+  }),
+  'RoleBindings.List': async () => ({ id: await binding() }),
+  'RoleBindings.Delete': async () => ({ id: await binding() }),
+  'IdentityProviders.Create': () => ({ parentId: org, identityProvider: { name: unique('idp'), oidc: oidc() } }),
+  'IdentityProviders.Update': () => ({ id: provider, name: 'changed', oidc: oidc() }),
+  'IdentityProviders.List': () => ({ id: provider }),
+  'IdentityProviders.Delete': async () => ({ id: await uidOf(registry.seed.provider(org, issuer.url)) }),
+  'ExternalGroupRoleMappings.Create': () => ({
+    parentId: provider,
+    mapping: { externalGroupId: unique('devs'), roleUidp: roleUids.viewer, scope: org },
+  }),
+  'ExternalGroupRoleMappings.Get': async () => ({ uid: await mapping() }),
+  'ExternalGroupRoleMappings.List': async () => {
+    await mapping()
+    return { identityProviderUidp: provider }
+  },
+  'ExternalGroupRoleMappings.Delete': async () => ({ id: await mapping() }),
+  'ExternalGroupRoleMappings.BatchDelete': async () => ({ parentId: provider, ids: [await mapping()] }),
+  'GroupInvites.Create': () => ({ group: org, ttl: '3600s', role: roleUids.viewer }),
+  'GroupInvites.CreateWithGroup': () => ({ group: unique('made'), ttl: '3600s', role: roleUids.viewer }),
+  'GroupInvites.List': async () => {
+    await registry.seed.invite(org, roleUids.viewer)
+    return { group: org }
+  },
+  'GroupInvites.Delete': async () => ({ id: await uidOf(registry.seed.invite(org, roleUids.viewer)) }),
+  'GroupAccountAssociations.Create': async () => ({
+    group: await group(),
+    name: 'one',
+    amazon: { account: '123456789012' },
+  }),
+  'GroupAccountAssociations.Update': async () => ({ group: await association(), name: 'two' }),
+  'GroupAccountAssociations.List': async () => ({ group: await association() }),
+  'GroupAccountAssociations.Delete': async () => ({ group: await association() }),
+  'GroupAccountAssociations.Check': async () => ({ group: await association(), accountType: 'AMAZON' }),
+  'Terms.AcceptTerms': () => ({ group: org, documentIds: ['one'] }),
+  'Terms.ListAccepted': () => ({ group: org }),
+  'Registry.CreateRepo': () => ({
+    parentId: org,
+    repo: { name: unique('r'), sync_config: { source: repo }, readme: '' },
+  }),
+  'Registry.UpdateRepo': async () => ({ id: await newRepo(), description: 'changed' }),
+  'Registry.ListRepos': () => ({ id: repo }),
+  'Registry.GetRepoCountBySource': () => ({ id: repo }),
+  'Registry.DeleteRepo': async () => ({ id: await newRepo() }),
+  'Registry.CreateTag': () => ({ repoId: repo, tag: { name: unique('t'), digest } }),
+  'Registry.UpdateTag': async () => ({ id: await newTag(), deprecated: true }),
+  'Registry.DeleteTag': async () => ({ id: await newTag() }),
+  'Registry.ListTags': () => ({ uidp: { childrenOf: repo } }),
+  'Registry.GetRepoTagsSummary': () => ({ repoId: repo }),
+  'Registry.ListEolTags': () => ({ uidp: { childrenOf: repo } }),
+  'Registry.ListTagHistory': async () => ({ parentId: await newTag() }),
+  'Registry.GetSbom': () => ({ request: image(), code: 5 }),
+  'Registry.GetImageConfig': () => ({ ...image(), arch: 'amd64' }),
+  'Registry.GetArchs': image,
+  'Registry.GetSize': () => ({ ...image(), arch: 'amd64' }),
+  'Registry.GetRawSbom': () => ({ request: image(), code: 5 }),
+  'Registry.GetVulnReport': () => ({ request: image(), code: 5 }),
+  'Registry.ListManifestMetadata': () => ({ repoId: repo }),
+  'Registry.GetManifestDigestCount': () => ({ parentId: org }),
+  'Registry.GetPackageVersionMetadata': () => ({ request: { package: 'go' }, code: 5 }),
+  'Registry.GetUpdateStatus': () => ({ repoId: repo }),
+  'Registry.GetSyncStatus': async () => ({
+    repoId: (await registry.seed.repo(org, { syncConfig: { source: repo } })).uid,
+  }),
+  'Registry.ListSyncStatuses': async () => {
+    await registry.seed.repo(org, { syncConfig: { source: repo } })
+    return { registryId: org }
+  },
+  'Registry.CreateDeployment': async () => ({ parentId: await newRepo(), charts }),
+  'Registry.UpdateDeployment': async () => ({ repoId: await deployed(), charts }),
+  'Registry.GetDeployment': async () => ({ repoId: await deployed() }),
+  'Registry.GetRegistrySettings': () => ({ registryId: org }),
+  'Registry.UpdateRegistrySettings': () => ({ registryId: org, uniqueTags: true, eolGracePeriod: true }),
+  'Advisories.Create': () => ({ parentId: org, advisory: advisory() }),
+  'Advisories.List': () => ({ uidp: { childrenOf: org } }),
+  'Advisories.Update': async () => ({ id: await newAdvisory(), ...advisory() }),
+  'Advisories.Delete': async () => ({ id: await newAdvisory() }),
+  'Advisories.CreateAdvisoryEvent': async () => ({ parentId: await newAdvisory(), advisoryEvent: fixed }),
+  'Advisories.ListAdvisoryEvents': async () => {
+    const parentId = await newAdvisory()
+    await made(`/vulnerabilities/v1/advisories/${parentId}/events`, { advisoryEvent: fixed })
+    return { parentId }
+  },
+  'Advisories.UpdateAdvisoryEvent': async () => {
+    const { id } = await made(`/vulnerabilities/v1/advisories/${await newAdvisory()}/events`, { advisoryEvent: fixed })
+    return { id, author: 'me', fixed: { fixedVersion: '3' } }
+  },
+  'SecurityAdvisory.ListDocuments': () => ({}),
+  'SecurityAdvisory.ListVulnerabilityMetadata': () => ({ ids: ['CVE-2026-1'] }),
+  'SecurityAdvisory.ListResolvedVulnsReports': () => ({
+    imageRefs: [{ repo: 'acme/app' }],
+    from: '2026-01-01T00:00:00Z',
+    to: '2026-01-02T00:00:00Z',
+  }),
+  'Vulnerabilities.ListVulnReports': () => ({ repoId: repo }),
+  'Vulnerabilities.GetRawVulnReport': () => ({ request: { digest, scanner: 'GRYPE' }, code: 5 }),
+  'Vulnerabilities.ListVulnCountReports': () => ({ repo: 'app' }),
+  'Vulnerabilities.ListCumulativeVulnCountReports': () => ({ repo: 'app' }),
+  'Artifacts.List': () => ({ ecosystems: ['PYTHON'] }),
+  'Artifacts.ListVersions': () => ({ id: 'python:flask' }),
+  'Artifacts.GetArtifactCount': () => ({ ecosystems: ['PYTHON', 'GO'] }),
+  'Subscriptions.Create': () => ({ parentId: org, subscription: { sink: 'https://hooks.example.com/' } }),
+  'Subscriptions.List': async () => ({ id: await uidOf(registry.seed.subscription(org)) }),
+  'Subscriptions.Delete': async () => ({ id: await uidOf(registry.seed.subscription(org)) }),
+  'PingService.Ping': () => ({}),
+  // What it takes is no token of ours.
+  'SecurityTokenService.Exchange': () => ({ request: {}, code: 3 }),
+  'SecurityTokenService.ExchangeRefreshToken': () => ({ request: {}, code: 3 }),
+  'Auth.Validate': () => ({}),
+  'Auth.Register': () => ({ request: {}, code: 7 }),
+}
+
+async function deployed(): Promise<string> {
+  const uid = await newRepo()
+  await made(`/registry/v1/repos/${uid}/deployment`, { charts })
+  return uid
+}
+
+async function caseOf(desc: DescMethod): Promise<Case> {
+  const make = cases[nameOf(desc)]
+  assert.ok(make, `${nameOf(desc)} has no case here`)
+  const one = await make()
+  return 'request' in one ? (one as Case) : { request: one }
+}
+
+/** The members of the request where its http rule wants them. */
+async function overRest(desc: DescMethod, request: JsonObject): Promise<Answer> {
+  const { pattern, body } = getOption(desc, http)
+  const rest = { ...request } as Json
+  const path = String(pattern.value).replace(/\{(\w+)=?(\**)\}/g, (_, name: string, stars: string) => {
+    const { jsonName } = desc.input.fields.find((field) => field.name === name)!
+    const value = String(rest[jsonName])
+    delete rest[jsonName]
+    return stars === '**' ? value : encodeURIComponent(value)
+  })
+  const verb = pattern.case!.toUpperCase()
+  if (body === '*') return registry.operator.call(verb, path, rest)
+  const named = desc.input.fields.find((field) => field.name === body)?.jsonName
+  const sent = named === undefined ? undefined : rest[named]
+  if (named !== undefined) delete rest[named]
+  return registry.operator.call(verb, `${path}?${queryOf(rest)}`, sent)
+}
+
+function queryOf(value: Json, prefix = ''): string {
+  return Object.entries(value)
+    .flatMap(([name, member]): string[] => {
+      const some = Array.isArray(member) ? member : [member]
+      return some.map((one) => {
+        // The one message that a query spells as a text.
+        if (name === 'imageRefs') return `${name}=${one.repo}`
+        return one !== null && typeof one === 'object'
+          ? queryOf(one, `${prefix}${name}.`)
+          : `${prefix}${name}=${encodeURIComponent(one)}`
+      })
+    })
+    .join('&')
+}
+
+/** Every member that the definition has is there, in all messages that the answer holds. */
+function assertComplete(desc: DescMessage, json: Json, at: string): void {
+  if (desc.typeName.startsWith('google.protobuf.')) return
+  for (const field of desc.fields) {
+    const where = `${at}.${field.jsonName}`
+    const value = json[field.jsonName]
+    // The scalar of an optional, and the members of a oneof that are not set, are left out.
+    if (field.oneof || field.proto.proto3Optional) {
+      if (value === undefined) continue
+    } else assert.ok(value !== undefined, `${where} is missing in ${JSON.stringify(json).slice(0, 300)}`)
+    const message = field.message
+    if (!message || value === null || field.fieldKind === 'map') continue
+    for (const [i, one] of (Array.isArray(value) ? value : [value]).entries())
+      assertComplete(message, one, `${where}[${i}]`)
+  }
+}
+
+function assertKnown(message: unknown, at: string): void {
+  if (message === null || typeof message !== 'object' || message instanceof Uint8Array) return
+  const unknown = (message as { $unknown?: unknown[] }).$unknown ?? []
+  assert.equal(unknown.length, 0, `${at} has members that its definition does not have`)
+  for (const [name, value] of Object.entries(message)) if (name !== '$unknown') assertKnown(value, `${at}.${name}`)
+}
+
+const emptyType = 'google.protobuf.Empty'
+const types = createRegistry(...services.map(({ desc }) => desc))
+
+test('every method of version 1 has a case, and no case is left over', () => {
+  const served = endpoints.filter(({ handler }) => handler).map(({ desc }) => nameOf(desc))
+  assert.deepEqual(
+    served.filter((name) => !(name in cases)),
+    [],
+  )
+  const all = endpoints.map(({ desc }) => nameOf(desc))
+  assert.deepEqual(
+    Object.keys(cases).filter((name) => !all.includes(name)),
+    [],
+  )
+  assert.ok(all.length > 95)
+})
+
+/** Calls every method that is served, and says of all what is wrong. */
+async function eachMethod(check: (desc: DescMethod, one: Case) => Promise<void>): Promise<void> {
+  const problems: string[] = []
+  for (const { desc, handler } of endpoints) {
+    if (!handler) continue
+    try {
+      await check(desc, await caseOf(desc))
+    } catch (error) {
+      problems.push(`${nameOf(desc)}: ${error instanceof Error ? error.message : error}`)
+    }
+  }
+  assert.deepEqual(problems, [])
+}
+
+test('over gRPC every method answers as it is defined', async () => {
+  await eachMethod(async (desc, { request, code = 0 }) => {
+    const message: Message = fromJson(desc.input, request)
+    const answer = await grpc.call(desc, message, { token: registry.operator.token })
+    assert.equal(answer.code, code, answer.message)
+    if (code !== 0) return
+    assertKnown(answer.response, nameOf(desc))
+    if (desc.output.typeName === emptyType) assert.equal(toBinary(desc.output, answer.response!).length, 0)
+  })
+})
+
+test('over REST every method answers with exactly the members that are defined', async () => {
+  await eachMethod(async (desc, { request, code = 0 }) => {
+    if (!hasOption(desc, http)) return
+    const answer = await overRest(desc, request)
+    assert.equal(answer.status === 200 ? 0 : answer.body.code, code, answer.text)
+    if (code !== 0) return
+    if (desc.output.typeName === emptyType) return assert.equal(answer.text, '')
+    fromJson(desc.output, answer.body as JsonObject, { registry: types, ignoreUnknownFields: false })
+    assertComplete(desc.output, answer.body, nameOf(desc))
+  })
+})

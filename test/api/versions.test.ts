@@ -1,0 +1,13 @@
+// Random calls through version 1 and version 2 in turns: each sees what the other has done. `test/fuzz/versions.ts` does more.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { startPinfold } from '../support/pinfold.ts'
+import { compareVersions } from '../support/versions.ts'
+
+const pinfold = await startPinfold()
+after(() => pinfold[Symbol.asyncDispose]())
+
+test('both versions see the same, whichever was called', async () => {
+  const changed = await compareVersions(pinfold, { seed: 20_261_122, calls: 400, lookEvery: 50 })
+  assert.ok(changed > 150, `${changed} calls have changed something`)
+})

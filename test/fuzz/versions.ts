@@ -1,0 +1,14 @@
+// bin/pinfold-node test/fuzz/versions.ts --calls 20000 --seed 1
+// Random calls through both versions of the API in turns, and a comparison of what each sees after every 200 of them.
+import { parseArgs } from 'node:util'
+import { startPinfold } from '../support/pinfold.ts'
+import { compareVersions } from '../support/versions.ts'
+
+const { values } = parseArgs({ options: { calls: { type: 'string' }, seed: { type: 'string' } } })
+const calls = Number(values.calls ?? 20_000)
+const seed = Number(values.seed ?? Date.now() % 1_000_000)
+process.stdout.write(`${calls} calls with seed ${seed}\n`)
+await using pinfold = await startPinfold()
+const started = performance.now()
+const changed = await compareVersions(pinfold, { seed, calls, lookEvery: 200 })
+process.stdout.write(`${changed} have changed something, in ${Math.round((performance.now() - started) / 1000)} s\n`)
