@@ -43,6 +43,8 @@ before(async () => {
   org = registry.org.uid
   digest = (await registry.registryOperator.pushImage('acme/app', '1.0')).digest
   repo = (await registry.operator.get('/registry/v2/repos?name=app')).body.repos[0].uid
+  // SCIM waits for two of them.
+  for (let i = 0; i < 2; i++) await registry.seed.member(org, roleUids.owner)
   provider = (await registry.seed.provider(org, issuer.url)).uid
   await seedLibraries(registry, 'python', { flask: ['1.0'] })
   await importSamples(registry, org, [sampleAdvisory(randomFrom(1), 1)])
@@ -76,6 +78,13 @@ const association = async () => {
   const at = await group()
   await registry.seed.association(at)
   return at
+}
+const newProvider = () => uidOf(registry.seed.provider(org, issuer.url))
+/** A provider with a SCIM token, and the version of its settings. */
+async function scim(): Promise<{ identityProviderId: string; etag: string }> {
+  const identityProviderId = await newProvider()
+  const { etag } = await made(`/iam/v1/identityProviders/${identityProviderId}:generateScimToken`, {})
+  return { identityProviderId, etag }
 }
 const mapping = () => uidOf(registry.seed.mapping(provider, roleUids.viewer))
 const image = () => ({ repoId: repo, digest })
@@ -135,6 +144,10 @@ const cases: Record<string, Make> = {
   'IdentityProviders.Update': () => ({ id: provider, name: 'changed', oidc: oidc() }),
   'IdentityProviders.List': () => ({ id: provider }),
   'IdentityProviders.Delete': async () => ({ id: await uidOf(registry.seed.provider(org, issuer.url)) }),
+  'IdentityProviders.GenerateScimToken': async () => ({ identityProviderId: await newProvider() }),
+  'IdentityProviders.RegenerateScimToken': async () => ({ ...(await scim()), overlap: '60s' }),
+  'IdentityProviders.RevokeScimToken': async () => ({ identityProviderId: (await scim()).identityProviderId }),
+  'IdentityProviders.SetScimEnabled': async () => ({ ...(await scim()), enabled: true }),
   'ExternalGroupRoleMappings.Create': () => ({
     parentId: provider,
     mapping: { externalGroupId: unique('devs'), roleUidp: roleUids.viewer, scope: org },
