@@ -39,15 +39,16 @@ export async function runCalls(): Promise<Examples> {
   return JSON.parse(stable(JSON.stringify(made), world)) as Examples
 }
 
-/** The arguments of the reading calls that are tools, with a server on which they find something. */
+/** The reading calls of some methods as they are made, with a server on which they find something. */
 export async function withReads(
+  isWanted: (method: string) => boolean,
   use: (world: World, asked: { name: string; args: Json }[]) => Promise<void>,
 ): Promise<void> {
   await using world = await startWorld()
   for (const call of changes) await run(world, call, {})
   const asked: { name: string; args: Json }[] = []
   for (const [method, request] of reads) {
-    if (!endpoints.get(method)?.handler) continue
+    if (!isWanted(method)) continue
     asked.push({ name: method, args: (await filled(world, request)) as Json })
   }
   await use(world, asked)
