@@ -211,3 +211,46 @@ test('only the operator imports, and every mistake is named', async () => {
   )
   assert.deepEqual(await ledgerOf(pinfold, repo), [])
 })
+
+test('an import asks the database as much for each tag, however many the repo has', async () => {
+  const repo = await newRepo()
+  now = start + 50 * 60_000
+  const { db } = pinfold.app
+  const tx = db.tx.bind(db)
+  let statements = 0
+  db.tx = (work, options) =>
+    tx((one) => {
+      const counted = new Proxy(one, {
+        get(target, name) {
+          const value = Reflect.get(target, name)
+          if (typeof value !== 'function' || name === 'after') return value
+          return (...args: unknown[]) => {
+            statements++
+            return value.apply(target, args)
+          }
+        },
+      })
+      return work(counted)
+    }, options)
+  const costOf = async (tags: Json[]) => {
+    statements = 0
+    ok(await load(repo, tags))
+    return statements
+  }
+  const some = (prefix: string, count: number) =>
+    Array.from({ length: count }, (_, i) => ({ name: `${prefix}${i}`, records: [record(0, `${prefix}${i}`)] }))
+  try {
+    const [first, second] = [some('a', 20), some('c', 20)]
+    const alone = await costOf(first)
+    assert.ok(alone > 20 && alone < 20 * 12, `${alone} statements`)
+    const twice = await costOf(some('b', 40))
+    assert.ok(twice <= 2 * alone, `${twice} statements for 40 tags, ${alone} for 20`)
+    await costOf(some('many', 600))
+    assert.equal(await costOf(second), alone)
+    // Nothing is written the second time.
+    const again = await costOf(first)
+    assert.ok(again <= 3 * 20, `${again} statements`)
+  } finally {
+    db.tx = tx
+  }
+})

@@ -217,3 +217,40 @@ test('an import fills a server that runs, says what it did, and does nothing the
     assert.match(bad.stderr, /histories\.json\.gz: /)
   }
 })
+
+test('an import of long histories and of many tags is split into what a request may hold', async () => {
+  await using place = await makePlace()
+  const file = join(place.data, 'histories.json')
+  const history = (records: number) =>
+    Array.from({ length: records }, (_, i) => ({ updateTimestamp: minute(i), digest: digestOf(String(i % 2)) }))
+  const image = 'registry.example.com/long'
+  const tags = [
+    { image, tag: 'latest', history: history(11_000) },
+    ...Array.from({ length: 120 }, (_, i) => ({ image, tag: `v${i}`, history: history(i < 100 ? 110 : 1) })),
+  ]
+  writeFileSync(file, JSON.stringify({ tags }))
+  await using server = await startProcess(place)
+  const env = { ...place.env, PINFOLD_API: server.url }
+  const load = () => run(['import', 'tag-history', file, ...place.args, '-o', 'json'], { env })
+  const headers = { authorization: `Bearer ${await tokenOf(place)}` }
+  const requests = async () => {
+    const text = await (await fetch(`${server.url}/metrics`, { headers })).text()
+    return Number(
+      /^pinfold_request_duration_seconds_count\{.*method="ImportTagHistory".*\} (\d+)$/m.exec(text)?.[1] ?? 0,
+    )
+  }
+  const first = await load()
+  assert.deepEqual([first.code, first.stderr], [0, ''])
+  const all = 11_000 + 11_000 + 20
+  const made = { images: 1, imagesCreated: 1, tagsCreated: 121, recordsCreated: all, recordsUnchanged: 0, refused: [] }
+  assert.deepEqual(JSON.parse(first.stdout), made)
+  // 5,000 records at most, or 100 tags: three for the one tag, of which the last takes others along.
+  assert.equal(await requests(), 5)
+  const second = await load()
+  const same = { images: 1, imagesCreated: 0, tagsCreated: 0, recordsCreated: 0, recordsUnchanged: all, refused: [] }
+  assert.deepEqual(JSON.parse(second.stdout), same)
+  assert.equal(await requests(), 10)
+
+  const listed = (await (await fetch(`${server.url}/registry/v2/tags?name=latest`, { headers })).json()) as Json
+  assert.equal(listed.tags[0].digest, digestOf('1'))
+})

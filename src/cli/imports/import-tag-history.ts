@@ -1,4 +1,3 @@
-import { chunks } from '#lib/chunks.ts'
 import { ApiError } from '../shape/api-client.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
@@ -11,7 +10,9 @@ type History = { tag: string; deprecated: boolean; records: { time: string; dige
 type Counts = { tagsCreated: number; recordsCreated: number; recordsUnchanged: number }
 type Summary = Counts & { images: number; imagesCreated: number; refused: { image: string; problem: string }[] }
 
+/** A request is one transaction, during which others wait, and the server takes no more than 10,000 records in one. */
 const tagsPerRequest = 100
+const recordsPerRequest = 5000
 
 export const importTagHistory: Command = {
   name: 'tag-history',
@@ -60,7 +61,7 @@ async function importAll(
     recordsUnchanged: 0,
     refused: [],
   }
-  const all = [...images.values()].flat().reduce((sum, { records }) => sum + records.length, 0)
+  const all = [...images.values()].reduce((sum, histories) => sum + recordsIn(histories), 0)
   using bar = progressOf(terminal, 'records', all)
   let done = 0
   for (const [image, histories] of images) {
@@ -68,20 +69,51 @@ async function importAll(
     try {
       const { uid, made } = await repoOf(api, group, image)
       total.imagesCreated += made ? 1 : 0
-      for (const some of chunks(histories, tagsPerRequest)) {
+      let sent = 0
+      for (const some of requestsOf(histories)) {
         const tags = some.map(({ tag, deprecated, records }) => ({ name: tag, deprecated, records }))
         const counts = (await api.post('/control/v1/tagHistory:import', { repoUid: uid, tags })) as Counts
         for (const key of ['tagsCreated', 'recordsCreated', 'recordsUnchanged'] as const) total[key] += counts[key]
+        sent += recordsIn(some)
+        bar.at(done + sent)
       }
     } catch (error) {
       // One image that does not fit does not keep the others out; a server that is away does.
       if (!(error instanceof ApiError) || error.exitCode !== exitCodes.failed) throw error
       total.refused.push({ image, problem: error.message })
     }
-    done += histories.reduce((sum, { records }) => sum + records.length, 0)
+    done += recordsIn(histories)
   }
   bar.at(done)
   return total
+}
+
+function recordsIn(histories: readonly History[]): number {
+  return histories.reduce((sum, { records }) => sum + records.length, 0)
+}
+
+/** What goes into each request; a history that is longer than one goes on in the next, which adds to it. */
+function* requestsOf(histories: readonly History[]): Generator<History[]> {
+  let some: History[] = []
+  let room = recordsPerRequest
+  for (const { records, ...history } of histories) {
+    let from = 0
+    do {
+      if (
+        some.length === tagsPerRequest ||
+        (some.length > 0 && room < Math.min(records.length - from, recordsPerRequest))
+      ) {
+        yield some
+        some = []
+        room = recordsPerRequest
+      }
+      const part = records.slice(from, from + room)
+      some.push({ ...history, records: part })
+      room -= part.length
+      from += part.length
+    } while (from < records.length)
+  }
+  if (some.length > 0) yield some
 }
 
 async function repoOf(api: OperatorApi, group: string, name: string): Promise<{ uid: string; made: boolean }> {
@@ -97,15 +129,18 @@ async function readHistories(path: string): Promise<Map<string, History[]>> {
   const images = new Map<string, History[]>()
   for await (const { name: file, text } of inputFiles(path, (name) => /\.json(?:\.gz)?$/.test(name))) {
     for (const [i, one] of tagsOf(file, text).entries()) {
-      const { image, tag, listedAtEnd, history } = (one ?? {}) as Record<string, unknown>
-      if (typeof image !== 'string' || typeof tag !== 'string' || !Array.isArray(history)) {
+      const { image, tag, listedAtEnd, history: given } = (one ?? {}) as Record<string, unknown>
+      if (typeof image !== 'string' || typeof tag !== 'string' || !Array.isArray(given)) {
         throw new CliError(exitCodes.failed, `${file}: tags[${i}] must have an image, a tag and a history`)
       }
-      const records = (history as ({ updateTimestamp?: unknown; digest?: unknown } | null)[]).map((record) => {
+      const records = (given as ({ updateTimestamp?: unknown; digest?: unknown } | null)[]).map((record) => {
         return { time: String(record?.updateTimestamp ?? ''), digest: String(record?.digest ?? '') }
       })
       const name = image.slice(image.lastIndexOf('/') + 1)
-      images.set(name, [...(images.get(name) ?? []), { tag, deprecated: listedAtEnd === false, records }])
+      const ofImage = images.get(name)
+      const history = { tag, deprecated: listedAtEnd === false, records }
+      if (ofImage) ofImage.push(history)
+      else images.set(name, [history])
     }
   }
   return images
