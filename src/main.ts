@@ -4,6 +4,7 @@ import { events } from './cli/events/events.ts'
 import { auth } from './cli/iam/auth.ts'
 import { bindings } from './cli/iam/bindings.ts'
 import { identities } from './cli/iam/identities.ts'
+import { sessions } from './cli/iam/sessions.ts'
 import { imports } from './cli/imports/import.ts'
 import { libraries } from './cli/imports/libraries.ts'
 import { dockerCredential } from './cli/registry/docker-credential.ts'
@@ -57,6 +58,7 @@ async function main(): Promise<number> {
         auth,
         identities,
         bindings,
+        sessions,
         images,
         events,
         imports,

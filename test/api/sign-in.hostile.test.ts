@@ -121,8 +121,10 @@ test('an ID token of an earlier sign-in is no good for the next one', async () =
 test('a state is good once, in the browser that began it, and for ten minutes', async () => {
   const begun = await begin(acme)
   const shownTo = async (browser: Browser, state = begun.state) => finish({ ...begun, browser, state })
+  const { browser: another } = await begin(acme)
   for (const [what, shown] of [
-    ['another browser', await shownTo(openBrowser())],
+    ['a browser without a sign-in', await shownTo(openBrowser())],
+    ['another browser', await shownTo(another)],
     ['another state', await shownTo(begun.browser, 'another')],
     ['no state', await finish(begun, {}, { state: '' })],
     ['two states', await finish(begun, {}, { state: [begun.state, 'x'] })],
@@ -143,7 +145,10 @@ test("one provider's answer is not taken for another's", async () => {
   const begun = await begin(mallory)
   const elsewhere = { ...begun, callback: begun.callback.replace(mallory.idp, acme.idp), issuer: honest }
   assert.notEqual(elsewhere.callback, begun.callback)
+  const asked = () => evil.requests.filter((path) => path === '/token').length
+  const before = asked()
   assertRefused(await finish(elsewhere), '401', 'mixed up')
+  assert.equal(asked(), before, "the honest provider's code has been handed to the other one")
   assertRefused(await finish(await begin(acme), {}, { iss: evil.url }), '401', 'another iss')
 })
 

@@ -1,0 +1,86 @@
+// Where somebody is signed in, and how that ends.
+import { isUid } from '#lib/uid.ts'
+import { send } from '../shape/api-client.ts'
+import { apiReader } from '../shape/api-pages.ts'
+import {
+  CliError,
+  type Command,
+  type CommandGroup,
+  exitCodes,
+  type OptionSpec,
+  outputOption,
+} from '../shape/command.ts'
+import { table } from '../shape/plain-text.ts'
+import { sessionOptions } from '../shape/session.ts'
+
+type Session = {
+  uid: string
+  kind: string
+  name?: string
+  email?: string
+  remoteAddress?: string
+  current?: boolean
+  createTime: string
+  lastUsedTime: string
+}
+
+const base = '/control/v1/sessions'
+const ofOrganization = '/control/v1/organizationSessions'
+
+const organizationOption: OptionSpec = {
+  flags: '--organization <uid>',
+  summary: 'The sessions that the identity providers of an organisation vouch for, instead of your own',
+}
+
+const list: Command = {
+  name: 'list',
+  summary: 'List where you are signed in',
+  options: [organizationOption, outputOption, ...sessionOptions],
+  async run(terminal, options) {
+    const organization = uidOf(options.organization, 'an organisation')
+    const reader = await apiReader(terminal, options)
+    const path = organization === undefined ? base : `${ofOrganization}/${organization}`
+    const { items } = await reader.list<Session>(path, 'sessions', {})
+    if (options.output === 'json') terminal.print(JSON.stringify({ items }, undefined, 2))
+    else {
+      const rows = items.map((one) => {
+        const { uid, kind, name, email, remoteAddress = '', current, createTime, lastUsedTime } = one
+        return [uid, email || name || '', kind, remoteAddress, createTime, lastUsedTime, current ? 'this one' : '']
+      })
+      for (const line of table([['UID', 'WHO', 'KIND', 'FROM', 'BEGAN', 'LAST USED', ''], ...rows]))
+        terminal.print(line)
+    }
+    return exitCodes.ok
+  },
+}
+
+const end: Command = {
+  name: 'end',
+  summary: 'End a session; its tokens are refused within a second',
+  arguments: [{ name: '<uid>', summary: 'The session, as list shows it' }],
+  options: [organizationOption, ...sessionOptions],
+  async run(terminal, options) {
+    const uid = uidOf(options.uid, 'a session')!
+    const organization = uidOf(options.organization, 'an organisation')
+    const { session, token } = await apiReader(terminal, options)
+    if (organization === undefined) await send('DELETE', new URL(`${base}/${uid}`, session.api), token)
+    else {
+      const url = new URL(`${ofOrganization}/${organization}:end`, session.api)
+      await send('POST', url, token, { body: { sessionUid: uid } })
+    }
+    return exitCodes.ok
+  },
+}
+
+function uidOf(given: unknown, what: string): string | undefined {
+  if (given === undefined) return undefined
+  const text = String(given)
+  if (!isUid(text)) throw new CliError(exitCodes.usage, `${what} is named by its uid`)
+  return text
+}
+
+export const sessions: CommandGroup = {
+  name: 'sessions',
+  summary: 'Where people are signed in',
+  commands: [list, end],
+}

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ok } from '../support/expect.ts'
+import { roleUids } from '../support/pinfold.ts'
+import { run } from '../support/process.ts'
+import { startSignInScene } from '../support/sign-in.ts'
+
+test('a person sees and ends their sessions, and an owner those of the organisation', async () => {
+  await using scene = await startSignInScene()
+  const { pinfold, org } = scene
+  const { email } = scene.somebody()
+  const [here, there] = [await scene.client(), await scene.client()]
+  const command = (token: string, ...args: string[]) =>
+    run(['sessions', ...args], { env: { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: token } })
+
+  const { stdout } = await command(here.token!, 'list')
+  const [head, ...rows] = stdout.trim().split('\n')
+  assert.match(head!, /^UID +WHO +KIND +FROM +BEGAN +LAST USED/)
+  assert.equal(rows.filter((row) => row.includes(email)).length, 2)
+  const [other, ...more] = rows.filter((row) => !row.endsWith('this one'))
+  assert.equal(more.length, 0)
+  assert.deepEqual(await command(here.token!, 'end', other!.split(' ')[0]!), { code: 0, stdout: '', stderr: '' })
+  assert.equal((await there.get('/auth/v1/ok')).status, 401)
+  ok(await here.get('/auth/v1/ok'))
+
+  const owner = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.owner)).uid)
+  const listed = await command(owner.token!, 'list', '--organization', org.uid, '-o', 'json')
+  const [{ uid }] = JSON.parse(listed.stdout).items
+  assert.equal((await command(owner.token!, 'end', uid)).code, 1)
+  assert.equal((await command(owner.token!, 'end', uid, '--organization', org.uid)).code, 0)
+  assert.equal((await here.get('/auth/v1/ok')).status, 401)
+  assert.equal((await command(here.token!, 'end', 'x')).code, 64)
+})
