@@ -259,6 +259,7 @@ export const reads: readonly Call[] = [
   ['control.iam.v1.SessionsService/ListSessions', {}, undefined, 'person'],
   ['control.iam.v1.SessionsService/ListOrganizationSessions', { organization: '$org' }],
   ['iam.v2.IdentityProvidersService/GetIdentityProvider', { uid: '$provider' }],
+  ['control.iam.v1.ProviderDiscoveryService/GetProviderDiscovery', { uid: '$provider' }],
   ['iam.v2.IdentityProvidersService/ListIdentityProviders', { uidp: { childrenOf: '$org' } }],
   ['iam.IdentityProviders/List', { uidp: { childrenOf: '$org' } }],
   ['iam.v2.ExternalGroupRoleMappingsService/GetExternalGroupRoleMapping', { uid: '$mapping' }],
