@@ -14,6 +14,7 @@ import type { GrantCache, Rights } from './domains/iam/access/grants.model.ts'
 import type { LastSeen } from './domains/iam/identities/last-seen.ts'
 import type { CachedSessions } from './domains/iam/sessions/sessions.model.ts'
 import type { TermsGate } from './domains/iam/terms/terms-gate.ts'
+import type { ReadTurns } from './domains/registry/images/read-turns.ts'
 import type { ManifestCache } from './domains/registry/manifests/manifest-cache.ts'
 import type { PathCache } from './domains/registry/repos/repos.model.ts'
 import type { DigestUsage } from './domains/registry/usage/digest-usage.ts'
@@ -71,8 +72,8 @@ export type App = {
   refusals: RefusalLog
   /** Who pulls what, on its way to the table. */
   usage: DigestUsage
-  /** `pushed`: there is something to read; `read`: what an image contains is known, or that it cannot be. */
-  images: { pushed: Signal; read: Signal }
+  /** `pushed`: there is something to read; `read`: what an image contains is known, or that it cannot be; `turns`: whose is next. */
+  images: { pushed: Signal; read: Signal; turns: ReadTurns }
   /** Which repo a path in the registry stands for, at most half a second old. */
   paths: PathCache
   /** Totals of searches that had to be counted one by one. */

@@ -16,6 +16,7 @@ import { createLastSeen } from './domains/iam/identities/last-seen.ts'
 import { installBuiltInRoles } from './domains/iam/roles/roles.service.ts'
 import { createLiveSessions } from './domains/iam/sessions/live-sessions.ts'
 import { createTermsGate } from './domains/iam/terms/terms-gate.ts'
+import { createReadTurns } from './domains/registry/images/read-turns.ts'
 import { createManifestCache } from './domains/registry/manifests/manifest-cache.ts'
 import { createPathCache } from './domains/registry/repos/paths.service.ts'
 import { createDigestUsage } from './domains/registry/usage/digest-usage.ts'
@@ -29,6 +30,7 @@ import { createLimits, type LimitKind } from './lib/net/limits.ts'
 import { createOutgoing, type Outgoing } from './lib/net/outgoing.ts'
 import { allPrivateAddresses, privateAddresses } from './lib/net/private-addresses.ts'
 import { createSinkClient } from './lib/net/sink-client.ts'
+import { createDropped } from './lib/noted/dropped.ts'
 import { createRemembered } from './lib/remembered.ts'
 import { createSignal } from './lib/signal.ts'
 import { createMetrics } from './metrics.ts'
@@ -68,7 +70,9 @@ export async function createApp(
   await tieBlobs(db, blobs, blobFolder(config.blobs, config.data))
   const events = { written: createSignal(), routed: createSignal(), queued: createSignal() }
   const eventTable = buildEventTable(services, eventBodies)
-  const { registryEvents, usage, refusals } = openPulls({ config, db, events, eventTable, log, clock }, opening)
+  const metrics = createMetrics(db)
+  const parts = { config, db, events, eventTable, log, metrics, clock }
+  const { registryEvents, usage, refusals } = openPulls(parts, opening, monotonic)
   const { outgoing, toClouds, sinkClient } = openOutgoing(config, log)
   const sinks = opening.adopt(sinkClient, (client) => client.close())
   const feed = opening.adopt(createFeed({ db, log, events }, config.streamsPerCaller), (open) => open.close())
@@ -77,7 +81,7 @@ export async function createApp(
     config,
     vendor: vendorOf(config),
     log,
-    metrics: createMetrics(db),
+    metrics,
     db,
     resources,
     sealer,
@@ -94,7 +98,7 @@ export async function createApp(
     registryEvents,
     usage,
     refusals,
-    images: { pushed: createSignal(), read: createSignal() },
+    images: { pushed: createSignal(), read: createSignal(), turns: createReadTurns(monotonic) },
     paths,
     searchTotals: createRemembered(1000),
     limits: createLimits(perMinuteOf(config), monotonic),
@@ -143,22 +147,34 @@ function perMinuteOf(config: Config): Record<LimitKind, number> {
 
 /** What a pull leaves: a count, and an event where somebody wants it. */
 function openPulls(
-  parts: Pick<App, 'config' | 'db' | 'events' | 'eventTable' | 'log' | 'clock'>,
+  parts: Pick<App, 'config' | 'db' | 'events' | 'eventTable' | 'log' | 'metrics' | 'clock'>,
   opening: AsyncDisposableStack,
+  monotonic: () => number,
 ): Pick<App, 'registryEvents' | 'usage' | 'refusals'> {
-  const { config, db, eventTable, log, clock } = parts
+  const { config, db, eventTable, log, metrics, clock } = parts
   const audienceOf = (type: string) => createAudience(db, type, clock, () => performance.now(), vendorOf(config)?.token)
   const audiences = {
     pulls: audienceOf(eventTable.find('registry.pull', undefined, aPull.kind).type),
     'refused pushes': audienceOf(eventTable.find('registry.push', undefined, aPush.kind).type),
   }
+  const droppedOf = (what: string, warn: (count: number) => void) => {
+    const count = (by: number) => metrics.registryDropped.inc({ what }, by)
+    return opening.adopt(createDropped(count, warn, monotonic), (open) => open.close())
+  }
+  const dropped = {
+    pulls: droppedOf('pull_event', (count) => log.warn('events of pulls dropped', { count })),
+    'refused pushes': droppedOf('refused_push_event', (count) =>
+      log.warn('events of refused pushes dropped', { count }),
+    ),
+    counts: droppedOf('pull_count', (count) => log.warn('pulls left out of the usage of digests', { count })),
+  }
   const registryEvents = createRegistryEvents(parts, audiences, config.registryEventsPerOrganization, {
     failed: (error: unknown) => log.error('registry events could not be written', { error }),
-    dropped: (count: number) => log.error('registry events dropped', { count }),
+    dropped: (kind, count) => dropped[kind].add(count),
   })
   const usage = createDigestUsage(db, {
     failed: (error: unknown) => log.error('usage of digests could not be written', { error }),
-    dropped: (count: number) => log.error('pulls left out of the usage of digests', { count }),
+    dropped: (count) => dropped.counts.add(count),
   })
   const refusals = createRefusalLog(db, (error: unknown) => log.error('refusals could not be written', { error }))
   return {

@@ -18,6 +18,8 @@ export type Metrics = {
   deliveryAttempts: Counted<'result'>
   /** By what was to be done (pull, push, delete) and the code of the distribution specification. */
   registryRefusals: Counted<'action' | 'code'>
+  /** Of what the registry notes in memory, what found no room. */
+  registryDropped: Counted<'what'>
   /** In seconds, from the event to the first attempt. */
   deliveryLatency: Histogram
   duties: DutyMetrics
@@ -99,6 +101,7 @@ export function createMetrics(db: Db): Metrics {
     }),
     ...deliveryMetrics(db, registry),
     registryRefusals: refusals(registry),
+    registryDropped: dropped(registry),
     duties: dutyMetrics(registry),
   }
 }
@@ -128,6 +131,17 @@ function refusals(registry: Registry): Metrics['registryRefusals'] {
     help: 'Requests that the registry refused, by what was to be done and why, without those for want of a token',
     registers: [registry],
   })
+}
+
+function dropped(registry: Registry): Metrics['registryDropped'] {
+  const words = ['pull_event', 'refused_push_event', 'pull_count']
+  const counter = labelled({ what: new ClosedSet(words) }).counter({
+    name: 'pinfold_registry_dropped_total',
+    help: 'Events of pulls and of refused pushes that somebody wanted and that were dropped, and pulls that were not counted',
+    registers: [registry],
+  })
+  for (const what of words) counter.inc({ what }, 0)
+  return counter
 }
 
 function deliveryMetrics(db: Db, registry: Registry): Pick<Metrics, 'deliveryAttempts' | 'deliveryLatency'> {

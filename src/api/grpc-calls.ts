@@ -1,8 +1,8 @@
 // One call over gRPC: from what grpc-js hands over, through the door, and back.
-import type { Message } from '@bufbuild/protobuf'
+import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
 import { Arrival, gone, type Rules, tooSlow } from '#edge/arrival.ts'
-import { type AppError, codes } from '#lib/errors.ts'
+import { type AppError, codes, invalid } from '#lib/errors.ts'
 import { type Api, enter, fail, invoke, stream } from './door.ts'
 import { errorStatus, type Rendered } from './errors.ts'
 import type { Endpoint } from './methods.ts'
@@ -21,7 +21,7 @@ export function unary(api: Api, endpoint: Endpoint): grpc.handleUnaryCall<Messag
   return (call, callback) => {
     const serve = async (arrival: GrpcArrival): Promise<void> => {
       await enter(api, endpoint, arrival)
-      const response = await invoke(api, endpoint, call.request, undefined, arrival)
+      const response = await invoke(api, endpoint, requestOf(call), undefined, arrival)
       if (arrival.settle('OK')) callback(null, response)
     }
     void new GrpcArrival({ api, rules, call, serve, answer: (status) => callback(status) }).run()
@@ -39,7 +39,7 @@ export function streaming(
   return (call) => {
     const serve = async (arrival: GrpcArrival): Promise<void> => {
       await enter(api, endpoint, arrival)
-      for await (const message of await stream(api, endpoint, call.request, arrival)) {
+      for await (const message of await stream(api, endpoint, requestOf(call), arrival)) {
         if (arrival.isSettled) return
         arrival.begun()
         await sent(call, message, requestTimeoutMs, cut)
@@ -48,6 +48,30 @@ export function streaming(
     }
     void new GrpcArrival({ api, rules, call, serve, answer: (status) => void call.emit('error', status) }).run()
   }
+}
+
+/** A message that cannot be read; whoever sent it is answered once it is known who that is. */
+class UnreadableMessage {
+  readonly error: unknown
+
+  constructor(error: unknown) {
+    this.error = error
+  }
+}
+
+/** Never throws: grpc-js would answer by itself, and nobody would hear of it. */
+export function readMessage(desc: DescMessage, bytes: Uint8Array): Message {
+  try {
+    return fromBinary(desc, bytes)
+  } catch (error) {
+    return new UnreadableMessage(error) as unknown as Message
+  }
+}
+
+function requestOf({ request }: AnyCall): Message {
+  const read: unknown = request
+  if (!(read instanceof UnreadableMessage)) return request
+  throw invalid({ field: 'message', description: `cannot be read: ${(read.error as Error).message}` })
 }
 
 function rulesOf({ app: { config } }: Api): Rules {
@@ -103,6 +127,9 @@ class GrpcArrival extends Arrival {
     if (api.app.vendor && said(vendorTag) === '1') this.vendor = api.app.vendor
   }
 
+  /** The stream was counted when it came. */
+  override countStranger(): void {}
+
   protected override serve(): Promise<void> {
     return this.#input.serve(this)
   }
@@ -124,7 +151,8 @@ class GrpcArrival extends Arrival {
   }
 }
 
-function statusOf(rendered: Rendered, requestId: string): grpc.ServiceError {
+/** What a call ends with that fails. */
+export function statusOf(rendered: Rendered, requestId: string): grpc.ServiceError {
   const metadata = new grpc.Metadata()
   metadata.set('x-request-id', requestId)
   const status = Buffer.from(errorStatus(rendered))

@@ -1,20 +1,20 @@
 // The same endpoints over gRPC, on the same port, by grpc-js.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
+import type { Http2Server, Http2ServerResponse, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import http2 from 'node:http2'
 import type { Socket } from 'node:net'
 import { type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
 import { HealthImplementation } from 'grpc-health-check'
-import { countStranger, declareMethods } from '#edge/arrival.ts'
+import { declareMethods } from '#edge/arrival.ts'
 import { setSafeHeaders } from '#edge/safe-headers.ts'
-import { codes } from '#lib/errors.ts'
 import type { Api } from './door.ts'
-import { errorStatus, renderError, toAppError } from './errors.ts'
-import { streaming, streamTag, unary } from './grpc-calls.ts'
+import { type Admission, createAdmission } from './grpc-admission.ts'
+import { readMessage, streaming, streamTag, unary } from './grpc-calls.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { createPathReader } from './naming/grpc-names.ts'
 import { createReflection } from './naming/reflection.ts'
+import { limitUnread } from './port/unread-streams.ts'
 
 export type GrpcServer = {
   /** Takes over a connection whose client speaks HTTP/2. */
@@ -55,21 +55,25 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
   }
 
   const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure())
-  const ours = new Set(endpoints.map(({ method }) => `/${method.fullName}`))
   const readPath = createPathReader(vendor?.token)
-  serveRestToo(server, onRest, (stream, headers) => {
+  const admit = createAdmission(api, endpoints)
+  const unread = limitUnread(config.requestTimeoutMs)
+  const onOther: RequestListener = (req, res) => {
+    if (unread.watch((res as unknown as Http2ServerResponse).stream, 'once ended')) onRest(req, res)
+  }
+  serveRestToo(server, onOther, (stream, headers, pass) => {
     readPath(headers)
-    const path = headers[':path']!
-    if (!ours.has(path) && !admitStranger(api, stream, headers)) return false
-    if (streamPaths.has(path)) streams.add(stream, headers)
+    if (!unread.watch(stream, streamPaths.has(headers[':path']!) ? 'once ended' : 'all')) return
+    if (streamPaths.has(headers[':path']!)) streams.add(stream, headers)
     endInTime(stream, config.requestTimeoutMs)
-    return true
+    admit(stream, headers, pass)
   })
   return {
     accept: (socket) => injector.injectConnection(socket),
     drain(graceMs) {
       health.setStatus('', 'NOT_SERVING')
       injector.drain(graceMs)
+      unread.stop()
     },
   }
 }
@@ -80,7 +84,7 @@ function definitionOf(service: string, desc: DescMethod): grpc.MethodDefinition<
     requestStream: false,
     responseStream: isStreaming({ desc }),
     requestSerialize: (message) => Buffer.from(toBinary(desc.input, message)),
-    requestDeserialize: (bytes) => fromBinary(desc.input, bytes),
+    requestDeserialize: (bytes) => readMessage(desc.input, bytes),
     responseSerialize: (message) => Buffer.from(toBinary(desc.output, message)),
     responseDeserialize: (bytes) => fromBinary(desc.output, bytes),
   }
@@ -90,11 +94,7 @@ function definitionOf(service: string, desc: DescMethod): grpc.MethodDefinition<
  * grpc-js answers 415 to anything but gRPC. Its `stream` listener is wrapped so that REST over HTTP/2 reaches the same
  * handler as over HTTP/1.1. This reads a private map of grpc-js; `one-port.test.ts` notices when that changes.
  */
-function serveRestToo(
-  server: grpc.Server,
-  onRest: RequestListener,
-  onGrpc: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => boolean,
-): void {
+function serveRestToo(server: grpc.Server, onRest: RequestListener, onGrpc: Admission): void {
   const servers = (server as unknown as { http2Servers: Map<Http2Server, unknown> }).http2Servers
   const inner = [...servers.keys()].at(-1)!
   type OnStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: string[]) => void
@@ -104,7 +104,7 @@ function serveRestToo(
     // Node tells of a stream a moment after it has come. One that was reset in between must not be answered: grpc-js would throw.
     if (stream.destroyed) return
     if (headers['content-type']?.startsWith('application/grpc')) {
-      if (onGrpc(stream, headers)) onStream!.call(inner, stream, headers, flags, raw)
+      onGrpc(stream, headers, () => onStream!.call(inner, stream, headers, flags, raw))
       return
     }
     const req = new http2.Http2ServerRequest(stream, headers, {}, raw)
@@ -112,28 +112,6 @@ function serveRestToo(
     setSafeHeaders(res)
     onRest(req as unknown as IncomingMessage, res)
   })
-}
-
-/** Health, reflection and what there is not, all of which grpc-js answers: whether this source may ask for more of it. */
-function admitStranger(api: Api, stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean {
-  try {
-    const peer = stream.session?.socket.remoteAddress ?? ''
-    countStranger(api, peer, headers['x-forwarded-for']?.toString())
-    return true
-  } catch (error) {
-    const rendered = renderError(toAppError(error), '', api.app.config.errorDomain)
-    // As one head without a body (the gRPC protocol, "Trailers-Only").
-    const answer = {
-      ':status': 200,
-      'content-type': 'application/grpc',
-      'grpc-status': String(codes[rendered.code].number),
-      'grpc-message': encodeURIComponent(rendered.message),
-      'grpc-status-details-bin': Buffer.from(errorStatus(rendered)).toString('base64'),
-    }
-    stream.respond(answer, { endStream: true })
-    stream.close()
-    return false
-  }
 }
 
 /** grpc-js would wait for the rest of a request for ever, and keep what has come of it. */

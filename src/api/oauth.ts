@@ -23,13 +23,14 @@ export function oauthDoor(edge: Edge): Door {
   }
 }
 
-async function answerOf({ app, url }: Edge, { req, source }: HttpArrival): Promise<OAuthAnswer> {
+async function answerOf({ app, url }: Edge, arrival: HttpArrival): Promise<OAuthAnswer> {
+  const { req, source } = arrival
   if (req.method !== 'POST') return { status: 405, body: { error: 'invalid_request', error_description: 'only POST' } }
   if (!isForm(req)) {
     const description = 'the body must be application/x-www-form-urlencoded'
     return { status: 400, body: { error: 'invalid_request', error_description: description } }
   }
-  const form = new URLSearchParams((await readBody(req, maxFormBytes)).toString('utf8'))
+  const form = new URLSearchParams((await readBody(arrival, maxFormBytes)).toString('utf8'))
   return tokenExchange({ app, issuer: url, source }, form)
 }
 
@@ -44,7 +45,10 @@ function refusalOf({ edge: { app }, requestId }: HttpArrival, error: unknown): O
     return { status: http, body: { error: 'invalid_request', error_description: message } }
   }
   if (code === 'CANCELLED') return { status: http, body: { error: 'invalid_request' } }
-  if (code === 'DEADLINE_EXCEEDED') return { status: http, body: { error: 'temporarily_unavailable' } }
+  if (code === 'DEADLINE_EXCEEDED') {
+    // Theirs, if the form did not come.
+    return { status: http, body: { error: http < 500 ? 'invalid_request' : 'temporarily_unavailable' } }
+  }
   app.log.error('token request failed', { requestId, error })
   if (code !== 'UNAVAILABLE') return { status: 500, body: { error: 'server_error' } }
   return { status: 503, body: { error: 'temporarily_unavailable' }, retryAfter: 1 }

@@ -69,15 +69,12 @@ function textOf({ members }: Api, { method, desc }: Endpoint, response: Message)
   return members && method.version ? members.shown(desc.output, text) : text
 }
 
-async function requestOf(
-  { app, members }: Api,
-  matched: Matched<Endpoint>,
-  { req, search: inPath }: HttpArrival,
-): Promise<Transcoded> {
+async function requestOf({ app, members }: Api, matched: Matched<Endpoint>, arrival: HttpArrival): Promise<Transcoded> {
+  const { req, search: inPath } = arrival
   const { maxBodyBytes } = app.config
   const inForm = takesForm(matched, req)
   const reads = matched.binding.body !== '' || inForm
-  const body = reads ? await readBody(req, inForm ? maxFormBytes : maxBodyBytes) : undefined
+  const body = reads ? await readBody(arrival, inForm ? maxFormBytes : maxBodyBytes) : undefined
   const search = inForm ? `${inPath}&${body?.toString('latin1')}` : inPath
   return readRequest(matched.entry, matched.binding, matched.variables, search, body, members)
 }

@@ -43,11 +43,6 @@ export type Rules = {
   readonly verifies?: boolean
 }
 
-/** Counts a request that is answered without an arrival, as those of libraries are; throws as `countStranger` does. */
-export function countStranger({ app, sourceOf }: Edge, peer: string, forwardedFor: string | undefined): void {
-  app.limits.check('request', sourceOf(peer, forwardedFor))
-}
-
 /** Has the metrics know a door and the methods that it serves; of what is not declared they show nothing. */
 export function declareMethods({ app }: Edge, door: { name: string; methods: readonly string[] }): void {
   app.metrics.doors.transports.declare([door.name])
@@ -102,6 +97,10 @@ export abstract class Arrival {
   protected abstract refuse(error: unknown): void | Promise<void>
   /** Calls `listener` when the client has hung up, at once if it has already. */
   protected abstract whenGone(listener: () => void): void
+  /** What it is refused with when the deadline has passed. */
+  protected late(): AppError {
+    return new AppError('DEADLINE_EXCEEDED', 'the request took too long')
+  }
   /** How the request was answered when nobody has said so by `settle`. */
   protected abstract codeOfAnswer(): string
 
@@ -158,7 +157,7 @@ export abstract class Arrival {
 
   /** What its work does afterwards is thrown away; long work ends with the signal. */
   refuseLate(): void {
-    const error = new AppError('DEADLINE_EXCEEDED', 'the request took too long')
+    const error = this.late()
     void this.refuse(error)
     this.#abort ??= new AbortController()
     this.#abort.abort(error)

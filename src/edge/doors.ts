@@ -1,5 +1,6 @@
 // The doors of the port: which one a request over HTTP is for, and how it gets through.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { AppError } from '#lib/errors.ts'
 import type { Called } from '#lib/net/hosts.ts'
 import { isProxy } from '#lib/net/source-address.ts'
 import { Arrival, declareMethods, type Edge, type Rules } from './arrival.ts'
@@ -37,6 +38,8 @@ export class HttpArrival extends Arrival {
   /** What follows the question mark. */
   readonly search: string
   readonly #door: Door
+  /** Its body is being waited for; whoever reads it says so. */
+  awaitsBody = false
 
   constructor(edge: Edge, door: Door, req: IncomingMessage, res: ServerResponse, path: string, search: string) {
     const { headers } = req
@@ -90,6 +93,13 @@ export class HttpArrival extends Arrival {
   protected override whenGone(listener: () => void): void {
     if (this.res.destroyed) listener()
     else this.res.once('close', listener)
+  }
+
+  /** If it is the client that is late, it is told so, and its connection is not waited for either. */
+  protected override late(): AppError {
+    if (!this.awaitsBody) return super.late()
+    if (this.req.httpVersionMajor === 1) this.res.shouldKeepAlive = false
+    return new AppError('DEADLINE_EXCEEDED', 'the body of the request did not come in time', { http: 408 })
   }
 
   protected override codeOfAnswer(): string {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { AppError, type Detail, invalid } from '#lib/errors.ts'
+import type { HttpArrival } from './doors.ts'
 
 /** A form comes before anybody has shown a token of ours. */
 export const maxFormBytes = 64 * 1024
@@ -10,7 +11,16 @@ export function isForm({ headers }: IncomingMessage): boolean {
 }
 
 /** Reads on when the body is too large, and keeps nothing, so that the answer arrives and the connection can go on. */
-export function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
+export async function readBody(arrival: HttpArrival, limit: number): Promise<Buffer> {
+  arrival.awaitsBody = true
+  try {
+    return await wholeBody(arrival.req, limit)
+  } finally {
+    arrival.awaitsBody = false
+  }
+}
+
+function wholeBody(req: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (Number(req.headers['content-length'] ?? 0) > limit) return reject(tooLarge(limit))
     const chunks: Buffer[] = []

@@ -22,13 +22,40 @@ test('a walk remembers what it has seen', () => {
   )
 })
 
-test('a walk lets others run, and ends once nobody waits for it', async () => {
+/** How often the event loop has gone round while `work` went on. */
+async function turnsOf(work: () => Promise<void>): Promise<number> {
+  let turns = -1
+  let next: NodeJS.Immediate | undefined
+  const count = (): void => {
+    turns++
+    next = setImmediate(count)
+  }
+  count()
+  await work()
+  clearImmediate(next)
+  return turns
+}
+
+test('a walk lets others run by the time that it takes, not by its steps', async () => {
+  let now = 0
+  const stepsOf = async (steps: number, msEach: number): Promise<number> => {
+    const walk = new Walk({ steps, bytes: 0 }, new AbortController().signal, Error, () => now)
+    return turnsOf(async () => {
+      for (let i = 0; i < steps; i++) {
+        await walk.pause()
+        now += msEach
+      }
+    })
+  }
+  assert.equal(await stepsOf(100, 0), 0)
+  assert.equal(await stepsOf(301, 1), 100)
+  assert.equal(await stepsOf(11, 50), 10)
+})
+
+test('a walk ends once nobody waits for it', async () => {
   const gone = new AbortController()
   const walk = walkOf({ steps: 1, bytes: 1 }, gone.signal)
-  let others = 0
-  setImmediate(() => others++)
   await walk.pause()
-  assert.equal(others, 1)
   gone.abort(new Error('too late'))
   await assert.rejects(walk.pause(), { message: 'too late' })
 })

@@ -9,19 +9,31 @@ export type WalkLimits = {
   bytes: number
 }
 
+/** How long a walk goes on before others have a turn, in milliseconds: one for each step would be the most of its time. */
+const turnMs = 3
+
 export class Walk {
   readonly #limits: WalkLimits
   readonly #signal: AbortSignal
   readonly #exceeded: (limit: string) => Error
+  readonly #monotonic: () => number
   readonly #seen = new Set<string>()
+  #turnBegan: number
   #steps = 0
   #bytes = 0
 
   /** `exceeded` makes the error of a walk that is too long; it is told the limit, such as `1000 bytes`. */
-  constructor(limits: WalkLimits, signal: AbortSignal, exceeded: (limit: string) => Error) {
+  constructor(
+    limits: WalkLimits,
+    signal: AbortSignal,
+    exceeded: (limit: string) => Error,
+    monotonic: () => number = () => performance.now(),
+  ) {
     this.#limits = limits
     this.#signal = signal
     this.#exceeded = exceeded
+    this.#monotonic = monotonic
+    this.#turnBegan = monotonic()
   }
 
   /** True the first time it is asked of this name. */
@@ -37,9 +49,12 @@ export class Walk {
     if (this.#bytes > this.#limits.bytes) throw this.#exceeded(`${this.#limits.bytes} bytes`)
   }
 
-  /** Lets others run. Rejects when nobody waits for the walk any more. */
+  /** To be called before each step: lets others run when it is time. Rejects when nobody waits for the walk any more. */
   async pause(): Promise<void> {
-    await turn()
+    if (this.#monotonic() - this.#turnBegan >= turnMs) {
+      await turn()
+      this.#turnBegan = this.#monotonic()
+    }
     this.#signal.throwIfAborted()
   }
 }

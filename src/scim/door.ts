@@ -39,8 +39,8 @@ async function serve(edge: Edge, arrival: HttpArrival): Promise<void> {
     const method = `${arrival.verb} ${kind}`
     arrival.method = { name: method, fullName: method }
   }
-  const { req, search } = arrival
-  send(arrival, await answerTo(work, { req, url: edge.url, provider: provider!, path: rest, search, named }))
+  const { search } = arrival
+  send(arrival, await answerTo(work, { arrival, url: edge.url, provider: provider!, path: rest, search, named }))
 }
 
 /** The provider, which its token speaks for. Every other credential gets the same answer. */

@@ -1,5 +1,5 @@
 // The requests of SCIM 2.0, and what each is answered.
-import type { IncomingMessage } from 'node:http'
+
 import type { Work } from '#app.ts'
 import { endpointOf } from '#domains/iam/scim/scim-settings.model.ts'
 import type { ScimUser } from '#domains/iam/scim/scim-users.model.ts'
@@ -10,6 +10,7 @@ import {
   getScimUser,
   listScimUsers,
 } from '#domains/iam/scim/scim-users.service.ts'
+import type { HttpArrival } from '#edge/doors.ts'
 import { readBody } from '#edge/read-body.ts'
 import { maxBodyBytes, maxResults, resourceTypes, schemas, serviceProviderConfig } from './documents.ts'
 import { ScimError, wrong } from './errors.ts'
@@ -21,7 +22,7 @@ export type Answer = { status: number; text?: string; headers?: Readonly<Record<
 
 /** One request whose token was good. `path` is what follows the provider; `named` says what is asked for, for the log. */
 export type Asked = {
-  req: IncomingMessage
+  arrival: HttpArrival
   url: string
   provider: string
   path: string
@@ -52,7 +53,7 @@ export async function answerTo(work: Work, asked: Asked): Promise<Answer> {
   }
   asked.named(kind)
   const here = routes[kind]!
-  const method = asked.req.method === 'HEAD' ? 'GET' : (asked.req.method ?? '')
+  const method = asked.arrival.req.method === 'HEAD' ? 'GET' : (asked.arrival.req.method ?? '')
   const route = Object.hasOwn(here, method) ? here[method] : undefined
   if (!route) {
     const allow = Object.keys(here).join(', ')
@@ -79,8 +80,8 @@ async function list(work: Work, { url, provider, search }: Asked): Promise<Answe
   )
 }
 
-async function create(work: Work, { req, url, provider }: Asked): Promise<Answer> {
-  const user = await createScimUser(work, provider, readResource(await readJson(req)))
+async function create(work: Work, { arrival, url, provider }: Asked): Promise<Answer> {
+  const user = await createScimUser(work, provider, readResource(await readJson(arrival)))
   return { ...one(user, url, 201), headers: { location: `${endpointOf(url, provider)}/Users/${user.id}` } }
 }
 
@@ -89,16 +90,16 @@ async function read(work: Work, { url, provider }: Asked, id: string): Promise<A
 }
 
 /** Where nothing is said of `active`, it stays as it is: a replacement by somebody who knows no such thing opens no door. */
-async function replace(work: Work, { req, url, provider }: Asked, id: string): Promise<Answer> {
-  const body = (await readJson(req)) as Json
+async function replace(work: Work, { arrival, url, provider }: Asked, id: string): Promise<Answer> {
+  const body = (await readJson(arrival)) as Json
   const { resource } = readResource(body)
   const isSaid = Object.keys(body).some((name) => name.toLowerCase() === 'active' && body[name] !== null)
   const change = (before: Json) => readResource(isSaid ? resource : { ...resource, active: before.active })
   return one(await changeScimUser(work, provider, id, change), url)
 }
 
-async function patch(work: Work, { req, url, provider }: Asked, id: string): Promise<Answer> {
-  const apply = readPatch(await readJson(req))
+async function patch(work: Work, { arrival, url, provider }: Asked, id: string): Promise<Answer> {
+  const apply = readPatch(await readJson(arrival))
   return one(await changeScimUser(work, provider, id, (before) => readResource(apply(before))), url)
 }
 
@@ -109,10 +110,10 @@ async function remove(work: Work, { provider }: Asked, id: string): Promise<Answ
 
 const mediaTypes = /^application\/(?:scim\+)?json(?:\s*;|$)/i
 
-async function readJson(req: IncomingMessage): Promise<unknown> {
-  const type = req.headers['content-type'] ?? 'application/json'
+async function readJson(arrival: HttpArrival): Promise<unknown> {
+  const type = arrival.req.headers['content-type'] ?? 'application/json'
   if (!mediaTypes.test(type)) throw new ScimError(415, 'the body must be application/scim+json')
-  const text = (await readBody(req, maxBodyBytes)).toString('utf8')
+  const text = (await readBody(arrival, maxBodyBytes)).toString('utf8')
   try {
     return JSON.parse(text) as unknown
   } catch {

@@ -8,6 +8,7 @@ import {
   unreadable as unreadableOutcome,
 } from '#domains/registry/images/image-contents.service.ts'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { createReadTurns } from '#domains/registry/images/read-turns.ts'
 import { startWorkers } from '#workers.ts'
 import { allRead, alpine, pushLayers } from '../support/images.ts'
 import { type Json, onPostgres, roleUids } from '../support/pinfold.ts'
@@ -177,6 +178,92 @@ test('organisations take turns, however many images one of them has pushed', asy
   registry.app.log.info = info
   assert.deepEqual(order.toSorted(), [...many, ...few].toSorted())
   for (const digest of few) assert.ok(order.indexOf(digest) <= 3, `${order.map((one) => few.includes(one))}`)
+})
+
+/** Somebody who may push to an organisation of their own, and the name of a repo there. */
+async function newOrganisation(name: string) {
+  const { uid } = await registry.seed.group('', { name })
+  const client = await registry.registryAs((await registry.seed.member(uid, roleUids.push)).uid)
+  const pushOne = async (image: string) =>
+    (await pushLayers(client, `${name}/${image}`, [alpine('alpine-3.10'), { image, name }])).digest
+  return { uid: uid as string, pushOne }
+}
+
+/** Reads all that is there, and answers with the digests in the order in which they were done. */
+async function readAll(): Promise<string[]> {
+  const order: string[] = []
+  const { info } = registry.app.log
+  registry.app.log.info = (message, fields) => {
+    if (message === 'image read') order.push(String(fields?.digest))
+    info(message, fields)
+  }
+  const reader = await startWorkers(registry.app, { duties: [readImages] })
+  await allRead(registry)
+  await reader.close()
+  registry.app.log.info = info
+  return order
+}
+
+test('an organisation whose images take long has a quarter of the time, and all of it when it is alone', async () => {
+  const [slow, quick] = [await newOrganisation('a-slow'), await newOrganisation('b-quick')]
+  const long = new Set<string>()
+  for (const image of ['a', 'b', 'c']) long.add(await slow.pushOne(image))
+  for (let i = 0; i < 12; i++) await quick.pushOne(`image-${i}`)
+  const { turns } = registry.app.images
+  let time = 0
+  const { choose, take } = createReadTurns(() => time, { giveWayMs: 60_000, shortMs: 1000 })
+  registry.app.images.turns = {
+    choose,
+    take: (read, others, work) =>
+      take(read, others, async (signal) => {
+        time += long.has(read.digest) ? 30_000 : 10_000
+        await work(signal)
+      }),
+  }
+  const order = (await readAll()).map((digest) => (long.has(digest) ? 'S' : 'q')).join('')
+  registry.app.images.turns = turns
+  // After 30 seconds of one there are 90 of the other.
+  assert.match(order, /^q?S(q{3,9})S(q{3,9})q*S$/)
+  assert.equal(order.length, 15)
+})
+
+test('an image that takes long gives way to others that wait, and is read to its end when its turn comes', async () => {
+  const [slow, quick] = [await newOrganisation('c-slow'), await newOrganisation('d-quick')]
+  const long = await slow.pushOne('a')
+  const { turns } = registry.app.images
+  registry.app.images.turns = createReadTurns(() => performance.now(), { giveWayMs: 50, shortMs: 1000 })
+  const { read } = registry.app.blobs
+  const opened = Promise.withResolvers<void>()
+  const turnsOfLong: AbortSignal[] = []
+  const { take } = registry.app.images.turns
+  registry.app.images.turns.take = (one, waiting, work) =>
+    // Of the others none takes long, but in a test it does.
+    take(one, one.digest === long ? waiting : async () => false, async (signal) => {
+      if (one.digest === long) turnsOfLong.push(signal)
+      await work(signal)
+    })
+  registry.app.blobs.read = () => {
+    registry.app.blobs.read = read
+    opened.resolve()
+    return new Promise(() => {})
+  }
+  const done = readAll()
+  await opened.promise
+  // Nobody has waited so far.
+  assert.deepEqual(
+    turnsOfLong.map(({ aborted }) => aborted),
+    [false],
+  )
+  const others = [await quick.pushOne('a'), await quick.pushOne('b')]
+  const order = await done
+  registry.app.images.turns = turns
+  assert.deepEqual(order.toSorted(), [...others, long].toSorted())
+  assert.notEqual(order[0], long)
+  assert.deepEqual(
+    turnsOfLong.map(({ aborted }) => aborted),
+    [true, false],
+  )
+  assert.deepEqual(await stateOf(long), [known, ''])
 })
 
 test('an organisation whose images wait for another attempt holds up nobody', async () => {

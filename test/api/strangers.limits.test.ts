@@ -10,6 +10,7 @@ import { operatorUid } from '#issuer/access-token.ts'
 import { outside } from '../support/exchange.ts'
 import { assertError } from '../support/expect.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
+import { captureLog } from '../support/log.ts'
 import { type Answer, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { openGrpc } from '../support/raw-grpc.ts'
 
@@ -99,14 +100,80 @@ test('gRPC counts them too, also what the library answers', async () => {
   assert.equal((await grpc.call(getRepo, create(getRepo.input, { uid: 'x' }), { token })).code, 3)
 })
 
-test('HTTP/2 counts them too', async () => {
+test('over gRPC a stream of a stranger is counted and refused when it comes, with a message or without', async () => {
+  const logged = captureLog()
+  await using pinfold = await startPinfold({ requestsPerSource: 3 })
+  pinfold.app.log.info = logged.log.info
+  const session = http2.connect(`http://127.0.0.1:${pinfold.port}`)
+  const open = (path: string) => {
+    const stream = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' })
+    return stream.on('error', () => {}).resume()
+  }
+  const path = `/${getRepo.parent.typeName}/${getRepo.name}`
+  // Nothing follows, so nobody could answer these.
+  const silent = [path, path, `/${ping.parent.typeName}/${ping.name}`].map(open)
+  const [head] = (await once(open(path), 'response')) as [http2.IncomingHttpHeaders]
+  assert.deepEqual([head[':status'], head['grpc-status']], [200, '8'])
+  const { method, code, transport } = await logged.until(({ message }) => message === 'request')
+  assert.deepEqual(
+    [method, code, transport],
+    [`${getRepo.parent.typeName}/${getRepo.name}`, 'RESOURCE_EXHAUSTED', 'grpc'],
+  )
+  assert.equal((await pinfold.anonymous.get('/ping/v2/ping')).status, 429)
+  for (const stream of silent) stream.close()
+  session.destroy()
+})
+
+test('over gRPC a wrong token is refused and counted before a message is read', async () => {
+  await using pinfold = await startPinfold({ refusalsPerSource: 2, maxBodyBytes: 1024 })
+  using grpc = openGrpc(pinfold.port)
+  const path = `/${getRepo.parent.typeName}/${getRepo.name}`
+  const codes = []
+  for (const bytes of [Buffer.alloc(5000), Buffer.from('\xff'), Buffer.alloc(0)]) {
+    codes.push((await grpc.send(path, bytes, { token: 'x.y.z' })).code)
+  }
+  assert.deepEqual(codes, [16, 16, 8])
+})
+
+test('over gRPC a message that cannot be read is refused by name, and leaves a line of the log', async () => {
+  const logged = captureLog()
+  await using pinfold = await startPinfold()
+  pinfold.app.log.info = logged.log.info
+  using grpc = openGrpc(pinfold.port)
+  for (const [desc, token] of [
+    [getRepo, pinfold.operator.token],
+    [ping, undefined],
+  ] as const) {
+    const path = `/${desc.parent.typeName}/${desc.name}`
+    const { code, details } = await grpc.send(path, Buffer.from([0xff, 0xff, 0xff]), token ? { token } : {})
+    assert.equal(code, 3)
+    assert.equal(details.find(({ fieldViolations }) => fieldViolations)?.fieldViolations[0].field, 'message')
+    const line = await logged.until(({ message, method }) => message === 'request' && method === path.slice(1))
+    assert.deepEqual([line.code, line.transport], ['INVALID_ARGUMENT', 'grpc'])
+  }
+})
+
+test('HTTP/2 counts them too, at every door', async () => {
   await using pinfold = await startExhausted()
   const session = http2.connect(`http://127.0.0.1:${pinfold.port}`)
-  const [head] = (await once(session.request({ ':path': '/ping/v2/ping' }).resume(), 'response')) as [
-    http2.IncomingHttpHeaders,
-  ]
-  session.destroy()
-  assert.deepEqual([head[':status'], head['retry-after']], [429, '60'])
+  try {
+    for (const path of [
+      '/ping/v2/ping',
+      '/registry/v2/repos',
+      '/nowhere',
+      '/openapi.json',
+      '/oauth/token',
+      '/v2/',
+      '/token',
+    ]) {
+      const [head] = (await once(session.request({ ':path': path }).resume(), 'response')) as [
+        http2.IncomingHttpHeaders,
+      ]
+      assert.deepEqual([head[':status'], head['retry-after']], [429, '60'], path)
+    }
+  } finally {
+    session.destroy()
+  }
 })
 
 test('wrong tokens have a stricter limit, and keep no good one from working', async () => {

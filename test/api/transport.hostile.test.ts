@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import { create } from '@bufbuild/protobuf'
 import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
+import { PingService } from '#gen/pinfold/ping/v2/ping_pb.ts'
 import { startPinfold } from '../support/pinfold.ts'
 import { openGrpc } from '../support/raw-grpc.ts'
 
@@ -93,4 +94,34 @@ test('calls that are reset as they are made do not end the process, whatever the
   await new Promise((resolve) => session.ping(resolve))
   assert.equal((await pinfold.anonymous.get('/healthz')).status, 200)
   session.destroy()
+})
+
+test('an answer that nobody reads over HTTP/2 is given up, of REST, of gRPC and of its reflection', {
+  timeout: 60_000,
+}, async () => {
+  await using pinfold = await startPinfold({ requestTimeoutMs: 300 })
+  const grpcHeaders = { ':method': 'POST', 'content-type': 'application/grpc', te: 'trailers' }
+  const empty = Buffer.alloc(5)
+  const reflect = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo'
+  const asks: [http2.OutgoingHttpHeaders, Buffer | undefined][] = [
+    [{ ':path': '/openapi.json' }, undefined],
+    [{ ':path': '/ping/v2/ping' }, undefined],
+    [{ ...grpcHeaders, ':path': `/${PingService.typeName}/Ping` }, empty],
+    // Asks for the list of services.
+    [{ ...grpcHeaders, ':path': reflect }, Buffer.from([0, 0, 0, 0, 2, 0x3a, 0])],
+  ]
+  const closed = asks.map(async ([headers, message]) => {
+    const session = http2.connect(`http://127.0.0.1:${pinfold.port}`, { settings: { initialWindowSize: 0 } })
+    session.on('error', () => {})
+    await once(session, 'remoteSettings')
+    const stream = session.request(headers, { endStream: message === undefined }).on('error', () => {})
+    const over = new Promise((resolve) => stream.once('close', resolve))
+    if (message) stream.end(message)
+    const [head] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders]
+    assert.equal(head[':status'], 200, String(headers[':path']))
+    await over
+    session.destroy()
+  })
+  await Promise.all(closed)
+  assert.equal((await pinfold.anonymous.get('/healthz')).status, 200)
 })

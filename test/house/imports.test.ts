@@ -78,6 +78,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'libraries/ecosystems.ts',
     'registry/blobs/collect-blobs.ts',
     'registry/images/read-image.ts',
+    'registry/images/read-turns.ts',
     'registry/repos/overlays.ts',
     'registry/repos/readme.ts',
     'vulnerabilities/advisories/advisory-checks.ts',

@@ -9,7 +9,7 @@ import { createDigestUsage } from '#domains/registry/usage/digest-usage.ts'
 import { runDuty } from '../support/duties.ts'
 import { openStream } from '../support/event-stream.ts'
 import { onPostgres, roleUids } from '../support/pinfold.ts'
-import { startRegistry, type TestRegistry } from '../support/registry.ts'
+import { startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
 const name = 'acme/app'
 const pull = 'dev.pinfold.registry.pull.v1'
@@ -30,7 +30,7 @@ async function pullEvents({ app }: TestRegistry): Promise<number> {
 
 const silent = {
   failed: () => {},
-  dropped: () => assert.fail('dropped'),
+  dropped: (count: number) => assert.equal(count, 0),
 }
 
 test('pulls that nobody wants to hear of are counted by digest, caller and day, and are no events', async () => {
@@ -129,6 +129,39 @@ test('so much waits for a database that is away, and no more', () => {
   const usage = createDigestUsage(db, { failed: () => {}, dropped: (count) => left.push(count) })
   for (let i = 0; i < 30_000; i++) usage.note(i, 'sha256:a', 'one', 'GET', '2026-03-01T12:00:00.000Z')
   return assert.rejects(usage.flush()).then(() => assert.deepEqual(left, [10_000]))
+})
+
+test('what nobody wants is not dropped, and what is dropped is a number and one line of the log', async () => {
+  await using registry = await startRegistry({ registryEventsPerOrganization: 2, clock: () => new Date('2026-03-01') })
+  const { app, pusher, puller, org, seed } = registry
+  const team = await seed.group(org.uid, { name: 'team' })
+  for (const path of ['acme/app', 'acme/team/app']) await pusher.pushImage(path, 'v1')
+  const warned: unknown[][] = []
+  app.log.warn = (...line) => void warned.push(line)
+  const droppedNow = async () => {
+    await app.registryEvents.flush()
+    const shown = await app.metrics.registry.getSingleMetricAsString('pinfold_registry_dropped_total')
+    return Object.fromEntries(
+      [...shown.matchAll(/what="(\w+)"\} (\d+)/g)].map(([, what, count]) => [what, Number(count)]),
+    )
+  }
+  const none = { pull_event: 0, refused_push_event: 0, pull_count: 0 }
+  const pull = (path: string) => puller.ok(200, 'GET', `${path}/manifests/v1`)
+  for (let i = 0; i < 5; i++) await pull('acme/app')
+  assert.deepEqual(await droppedNow(), none, 'before anything was known of who listens')
+  await seed.subscription(team.uid)
+  for (let i = 0; i < 5; i++) await pull('acme/app')
+  assert.deepEqual([await droppedNow(), warned], [none, []], 'in a group beside it')
+  for (let i = 0; i < 5; i++) await pull('acme/team/app')
+  assert.deepEqual(await droppedNow(), { ...none, pull_event: 3 })
+  await pull('acme/team/app')
+  const headers = { 'content-type': types.image }
+  for (let i = 0; i < 3; i++) await puller.ok(403, 'PUT', 'acme/team/app/manifests/v1', { body: '{}', headers })
+  assert.deepEqual(await droppedNow(), { ...none, pull_event: 4, refused_push_event: 1 })
+  assert.deepEqual(warned, [
+    ['events of pulls dropped', { count: 3 }],
+    ['events of refused pushes dropped', { count: 1 }],
+  ])
 })
 
 test('a pull is an event where a subscription wants it, from the next pull on, and counts all the same', async () => {

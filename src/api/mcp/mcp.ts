@@ -57,9 +57,7 @@ export function mcpDoor(api: Api, endpoints: readonly Endpoint[]): Door {
       arrival.method = { name, fullName: name }
       checkRequest(api, arrival)
       arrival.caller = onlyAsFarAs(await authenticate(api.app, api.verify, arrival), toCall)
-      const message = readMessage(await readBody(arrival.req, api.app.config.maxBodyBytes), (id) =>
-        ids.set(arrival, id),
-      )
+      const message = readMessage(await readBody(arrival, api.app.config.maxBodyBytes), (id) => ids.set(arrival, id))
       send(arrival, await answer(api, tools, message, arrival))
     },
     refuse: (arrival, error) => refuse(api, arrival, error, ids.get(arrival)),

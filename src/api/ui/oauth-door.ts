@@ -171,7 +171,7 @@ ${known.reason === 'REGISTRATION_REQUIRED' && html`<p><a href="/ui/invite">I hav
 async function logOut(arrival: HttpArrival): Promise<void> {
   const { req, path } = arrival
   if (!isForm(req)) throw invalid({ field: 'logout_token', description: 'must come as a form' })
-  const form = new URLSearchParams((await readBody(req, maxFormBytes)).toString('utf8'))
+  const form = new URLSearchParams((await readBody(arrival, maxFormBytes)).toString('utf8'))
   const provider = path.slice(logoutPath.length + 1)
   const token = form.get('logout_token') ?? ''
   const sessions = await logOutBackChannel(workOf(arrival), issuingOf(arrival), { provider, token })

@@ -3,6 +3,7 @@ import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import type { Cause } from '#lib/cause.ts'
 import type { Resource } from '#lib/events/event-body.ts'
+import { createBatchWriter } from '#lib/noted/batch-writer.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { Audience } from './audience.ts'
 import { emit, type NewEvent, newEvent, queueEvents } from './emit.ts'
@@ -56,54 +57,61 @@ const perCommit = 500
 /** With more than these waiting, the database does not keep up, and pulls are not made to wait for it. */
 const maxWaiting = 20_000
 
+/** What is above the share of an organisation is counted for so many groups between two writes. */
+const maxDropping = 10_000
+
 /** What anybody can have as many of as they like: each kind is written only where somebody wants it. */
 export type Plenty = 'pulls' | 'refused pushes'
 type Waiting = { kind: Plenty; group: string; now: string; make: () => NewEvent }
 
-/**
- * `perMinute` is how many of a kind one organisation may have. `report` hears of events that could not be written, and of
- * how many were dropped.
- */
+export type RegistryEventsReport = {
+  /** Events could not be written, and are lost. */
+  failed(error: unknown): void
+  /** So many that somebody wanted were dropped; called with each write, also with 0. */
+  dropped(kind: Plenty, count: number): void
+}
+
+/** `perMinute` is how many of a kind one organisation may have. */
 export function createRegistryEvents(
   app: Pick<App, 'db' | 'events' | 'eventTable'>,
   audiences: Record<Plenty, Audience>,
   perMinute: number,
-  report: { failed(error: unknown): void; dropped(count: number): void },
+  report: RegistryEventsReport,
 ): RegistryEvents {
   const share = createShare(perMinute)
+  const isWanted = ({ kind, group }: Pick<Waiting, 'kind' | 'group'>) => audiences[kind].includes(group)
+  const drops = createDrops(isWanted, report)
   let waiting: Waiting[] = []
-  let dropped = 0
-  let writing: Promise<number> | undefined
 
   const note = (one: Waiting): void => {
     if (audiences[one.kind].isEmpty(one.group)) return
     if (waiting.length < maxWaiting && share.take(one)) waiting.push(one)
-    else dropped++
+    else drops.add(one)
   }
-  const write = async (): Promise<number> => {
-    let written = 0
-    if (dropped > 0) report.dropped(dropped)
-    dropped = 0
-    while (waiting.length > 0) {
-      const batch = waiting.slice(0, perCommit)
+  const writer = createBatchWriter<Waiting>({
+    take() {
+      const all = waiting
+      waiting = []
+      return all
+    },
+    putBack(left) {
+      const all = [...left, ...waiting]
+      waiting = all.slice(0, maxWaiting)
+      for (const one of all.slice(maxWaiting)) drops.add(one)
+    },
+    async write(batch) {
       const [events, unwanted]: [NewEvent[], Waiting[]] = [[], []]
       for (const one of batch) {
-        if (await audiences[one.kind].includes(one.group)) events.push(one.make())
+        if (await isWanted(one)) events.push(one.make())
         else unwanted.push(one)
       }
       if (events.length > 0) await app.db.tx((tx) => queueEvents(tx, app, ...events), { durability: 'later' })
-      waiting = waiting.slice(batch.length)
       for (const one of unwanted) share.giveBack(one)
-      written += events.length
-    }
-    return written
-  }
-  const flush = (): Promise<number> => {
-    writing ??= write().finally(() => {
-      writing = undefined
-    })
-    return writing
-  }
+      return events.length
+    },
+    perBatch: perCommit,
+    failed: report.failed,
+  })
   return {
     pulled(cause, repo, origin, what) {
       const make = () => pullEvent(app, cause, repo, origin, what)
@@ -113,10 +121,37 @@ export function createRegistryEvents(
       const make = () => pushEvent(app, cause, repo, origin, what)
       note({ kind: 'refused pushes', group: repo.group, now: cause.now, make })
     },
-    flush,
+    async flush() {
+      await drops.tell()
+      return writer.flush()
+    },
     async close() {
-      await writing?.catch(() => {})
-      await flush().catch(report.failed)
+      await drops.tell().catch(report.failed)
+      await writer.close()
+    },
+  }
+}
+
+/** What was dropped, by kind and group, until it is known whether anybody wanted it: what nobody wanted was not dropped. */
+function createDrops(
+  isWanted: (one: Pick<Waiting, 'kind' | 'group'>) => Promise<boolean>,
+  report: RegistryEventsReport,
+) {
+  const drops = new Map<string, { kind: Plenty; group: string; count: number }>()
+  return {
+    add({ kind, group }: Waiting): void {
+      const key = `${kind} ${group}`
+      const known = drops.get(key)
+      if (known) known.count++
+      else if (drops.size < maxDropping) drops.set(key, { kind, group, count: 1 })
+    },
+    async tell(): Promise<void> {
+      const counts: Record<Plenty, number> = { pulls: 0, 'refused pushes': 0 }
+      for (const [key, one] of drops) {
+        const wanted = await isWanted(one)
+        if (drops.delete(key) && wanted) counts[one.kind] += one.count
+      }
+      for (const [kind, count] of Object.entries(counts)) report.dropped(kind as Plenty, count)
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { Cause } from '#lib/cause.ts'
 import { kindOf } from '#lib/events/event-body.ts'
+import type { BatchWriter } from '#lib/noted/batch-writer.ts'
 
 /** How the client named the repository. `subdomain` is empty for the registry's own host. */
 export type Origin = { host: string; subdomain: string; repository: string }
@@ -23,13 +24,10 @@ export const aContentDeletion = kindOf<Deleted>('content deletion')
 export const aPush = kindOf<Transfer<Pushed>>('push')
 export const aPull = kindOf<Transfer<Pulled>>('pull')
 
-/** Events that belong to no transaction. Noting one costs next to nothing; a duty writes them together, a little later. */
-export type RegistryEvents = {
+/** Events that belong to no transaction. Noting one costs next to nothing; a duty writes them together, a little later; `flush` answers with how many. */
+export type RegistryEvents = BatchWriter & {
   /** Is written only where a subscription or a stream wants it. */
   pulled(cause: Cause, repo: EventRepo, origin: Origin, what: Pulled): void
   /** A push that was refused; the same. */
   refused(cause: Cause, repo: EventRepo, origin: Origin, what: Pushed): void
-  /** Answers with how many it wrote. */
-  flush(): Promise<number>
-  close(): Promise<void>
 }

@@ -1,8 +1,8 @@
 // What the registry refuses, noted in memory and written by a duty. Whoever sends it may be anybody: so the same again only
 // adds to a number, no organisation takes the room of another, and no text is kept as it came.
 import type { Db } from '#db/sql.ts'
-import { chunks } from '#lib/chunks.ts'
 import { isDigest } from '#lib/digest.ts'
+import { type BatchWriter, createBatchWriter, inOrder } from '#lib/noted/batch-writer.ts'
 import { isTagName } from '#lib/oci-names.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import type { Refusal, RefusedAction } from './refusals.model.ts'
@@ -28,12 +28,8 @@ export type RefusedRequest = {
   reason: string
 }
 
-export type RefusalLog = {
-  note(refused: RefusedRequest): void
-  /** Writes what was noted, and answers with how many rows that were. */
-  flush(): Promise<number>
-  close(): Promise<void>
-}
+/** `flush` answers with how many rows it wrote. */
+export type RefusalLog = BatchWriter & { note(refused: RefusedRequest): void }
 
 /** Between two writes, of one organisation by its own people or by others, and in all. What is more is not kept. */
 const maxWaiting = { ofOne: 100, inAll: 5000 }
@@ -46,7 +42,6 @@ const maxPath = 255
 export function createRefusalLog(db: Db, onError: (error: unknown) => void): RefusalLog {
   let noted = new Map<string, Pot>()
   let size = 0
-  let writing: Promise<number> | undefined
 
   const add = (one: Refusal): void => {
     const key = keyOf(one)
@@ -76,39 +71,25 @@ export function createRefusalLog(db: Db, onError: (error: unknown) => void): Ref
     size--
     return true
   }
-  const write = async (): Promise<number> => {
-    // In the same order on every node, so that no two wait for each other's rows.
-    const all = [...noted.values()].flatMap((pot) => [...pot]).sort(([a], [b]) => (a < b ? -1 : 1))
-    noted = new Map()
-    size = 0
-    const batches = chunks(all, perCommit)
-    for (const [i, batch] of batches.entries()) {
-      try {
-        await writeBatch(
-          db,
-          batch.map(([, refusal]) => refusal),
-        )
-      } catch (error) {
-        for (const [, refusal] of batches.slice(i).flat()) add(refusal)
-        throw error
-      }
-    }
-    return all.length
-  }
-  const flush = (): Promise<number> => {
-    writing ??= write().finally(() => {
-      writing = undefined
-    })
-    return writing
-  }
-  return {
-    note: (refused) => add(rowOf(refused)),
-    flush,
-    async close() {
-      await writing?.catch(() => {})
-      await flush().catch(onError)
+  const writer = createBatchWriter<[string, Refusal]>({
+    take() {
+      const all = inOrder([...noted.values()].flatMap((pot) => [...pot]))
+      noted = new Map()
+      size = 0
+      return all
     },
-  }
+    putBack(left) {
+      for (const [, refusal] of left) add(refusal)
+    },
+    async write(batch) {
+      const refusals = batch.map(([, refusal]) => refusal)
+      await writeBatch(db, refusals)
+      return refusals.length
+    },
+    perBatch: perCommit,
+    failed: onError,
+  })
+  return { ...writer, note: (refused) => add(rowOf(refused)) }
 }
 
 /** Of the same row of the table, beginning with the organisation. */

@@ -175,23 +175,33 @@ export async function claimRead(app: App, { node, isGone, after = '' }: ReadTake
   }
 }
 
-/** Passes over organisations whose images all wait for another attempt. */
 async function nextDue(app: App, after: string): Promise<store.DueRead | undefined> {
   const now = app.clock().toISOString()
   if (!(await store.isAnyDue(app.db, now))) return undefined
+  return app.images.turns.choose(dueReads(app, after, now))
+}
+
+/** Of each organisation that has any the first that is due, those behind `after` first. */
+async function* dueReads({ db }: App, after: string, now: string): AsyncGenerator<store.DueRead> {
   for (const [from, to] of [
     [after, undefined],
     ['', after],
   ] as const) {
     for (let last = from; to === undefined || last < to; ) {
-      const next = await store.nextRead(app.db, last)
-      if (!next) break
-      if (next.dueTime <= now) return next
+      const next = await store.nextRead(db, last)
+      if (!next || (to !== undefined && next.organization > to)) break
+      if (next.dueTime <= now) yield next
       last = next.organization
     }
   }
-  // Somebody else has taken it.
-  return undefined
+}
+
+/** Whether somebody else waits while an organisation's image is read. */
+export async function othersWait(app: App, organization: string): Promise<boolean> {
+  for await (const due of dueReads(app, organization, app.clock().toISOString())) {
+    if (due.organization !== organization) return true
+  }
+  return false
 }
 
 /** Gives a claimed image back, to be tried again after `ms`. */

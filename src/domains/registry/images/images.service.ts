@@ -1,6 +1,7 @@
 // What manifests and configurations say of images: for which architectures they are, and how much a pull transfers.
 
 import type { Call } from '#app.ts'
+import { chunks } from '#lib/chunks.ts'
 import { sha256Pattern } from '#lib/digest.ts'
 import { failedPrecondition, found, invalid, notFound } from '#lib/errors.ts'
 import { Walk } from '#lib/walk.ts'
@@ -109,12 +110,13 @@ async function lookInto(search: Search, entries: readonly Entry[]): Promise<void
     search.repo,
     [...manifests.values()].flatMap(({ config }) => config ?? []),
   )
+  const architectures = await architecturesOf(search, manifests, configs)
   for (const { digest, architecture } of entries) {
     if (architecture !== undefined) note(search, architecture, digest)
     const listed = manifests.get(digest)
     if (!listed) continue
     manifests.delete(digest)
-    if (listed.config) note(search, await architectureOf(search, configs.get(listed.config.digest)), digest)
+    if (listed.config) note(search, architectures.get(digest), digest)
     else await lookInto(search, listed.entries)
   }
 }
@@ -140,6 +142,25 @@ async function blobsOf({ app }: Call, repo: Repo, parts: readonly Descriptor[]):
   const digests = [...new Set(parts.map(({ digest }) => digest))]
   const blobs = await findRepoBlobs(app.db, repo.id, digests)
   return new Map(blobs.map((blob) => [blob.digest, blob]))
+}
+
+/** One after the other, each would wait for the store and for all that goes on meanwhile. */
+const readAtOnce = 16
+
+/** What the configurations of the manifests say. */
+async function architecturesOf(
+  search: Search,
+  manifests: ReadonlyMap<string, Listed>,
+  configs: ReadonlyMap<string, Blob>,
+): Promise<Map<string, unknown>> {
+  const found = new Map<string, unknown>()
+  for (const some of chunks([...manifests], readAtOnce)) {
+    const reading = some.map(async ([digest, { config }]) => {
+      if (config) found.set(digest, await architectureOf(search, configs.get(config.digest)))
+    })
+    await Promise.all(reading)
+  }
+  return found
 }
 
 /** What the configuration says, which is whatever was pushed; nothing of one that is none, or missing, or too large. */

@@ -7,6 +7,7 @@ import {
   createReader,
   type DueRead,
   finishRead,
+  othersWait,
   postponeRead,
   type Reader,
   type ReaderLimits,
@@ -47,12 +48,18 @@ export function readImagesWithin(limits: ReaderLimits): Duty {
   }
 }
 
-async function readOne(app: App, reader: Reader, read: DueRead, signal: AbortSignal): Promise<void> {
-  try {
-    await readContentsOf(app, reader, read, signal)
-  } catch (error) {
-    await recover(app, read, error, signal)
-  }
+async function readOne(app: App, reader: Reader, read: DueRead, stop: AbortSignal): Promise<void> {
+  const { repo, digest, organization } = read
+  const others = () => othersWait(app, organization)
+  await app.images.turns.take(read, others, async (giveWay) => {
+    const signal = AbortSignal.any([stop, giveWay])
+    try {
+      await readContentsOf(app, reader, read, signal)
+    } catch (error) {
+      if (giveWay.aborted) app.log.info('image put back, since others wait', { repo, digest })
+      await recover(app, read, error, signal)
+    }
+  })
 }
 
 async function recover(app: App, read: DueRead, error: unknown, signal: AbortSignal): Promise<void> {

@@ -1,16 +1,14 @@
 // Who pulls what, counted: a pull adds to a number in memory, and a duty writes the numbers, so that a million pulls of one
 // digest are one row, and no pull waits for the disk.
 import type { Db, Tx } from '#db/sql.ts'
-import { chunks } from '#lib/chunks.ts'
+import { type BatchWriter, createBatchWriter, inOrder } from '#lib/noted/batch-writer.ts'
 import { maxCallers, nobody, others, type Usage } from './digest-usage.model.ts'
 import { addUsage, callersOf } from './digest-usage.store.ts'
 
-export type DigestUsage = {
+/** `flush` answers with how many rows it wrote. */
+export type DigestUsage = BatchWriter & {
   /** `caller` is a uid, empty for whoever has shown no credential; `now` as in a cause. */
   note(repo: number, digest: string, caller: string, method: 'GET' | 'HEAD', now: string): void
-  /** Writes what was noted, and answers with how many rows that were. */
-  flush(): Promise<number>
-  close(): Promise<void>
 }
 
 /** On SQLite a commit stops everything, so none is long. */
@@ -18,14 +16,16 @@ const perCommit = 500
 /** With more than these waiting, the database does not keep up, and what would be new is left out. */
 const maxWaiting = 20_000
 
-/** `report` hears of counts that could not be written, and of how many pulls were left out. */
-export function createDigestUsage(
-  db: Db,
-  report: { failed(error: unknown): void; dropped(count: number): void },
-): DigestUsage {
+export type UsageReport = {
+  /** Counts could not be written, and are lost. */
+  failed(error: unknown): void
+  /** So many pulls were left out; called with each write, also with 0. */
+  dropped(count: number): void
+}
+
+export function createDigestUsage(db: Db, report: UsageReport): DigestUsage {
   let noted = new Map<string, Usage>()
   let dropped = 0
-  let writing: Promise<number> | undefined
 
   const add = (key: string, some: Usage): void => {
     const known = noted.get(key)
@@ -38,46 +38,31 @@ export function createDigestUsage(
     known.checks += some.checks
     if (some.lastTime > known.lastTime) known.lastTime = some.lastTime
   }
-  const write = async (): Promise<number> => {
-    if (dropped > 0) report.dropped(dropped)
-    dropped = 0
-    // In the same order on every node, so that no two wait for each other's rows.
-    const all = [...noted].sort(([a], [b]) => (a < b ? -1 : 1))
-    noted = new Map()
-    const batches = chunks(all, perCommit)
-    for (const [i, batch] of batches.entries()) {
-      try {
-        await db.tx(
-          (tx) =>
-            writeRows(
-              tx,
-              batch.map(([, usage]) => usage),
-            ),
-          { durability: 'later' },
-        )
-      } catch (error) {
-        for (const [key, usage] of batches.slice(i).flat()) add(key, usage)
-        throw error
-      }
-    }
-    return all.length
-  }
-  const flush = (): Promise<number> => {
-    writing ??= write().finally(() => {
-      writing = undefined
-    })
-    return writing
-  }
+  const writer = createBatchWriter<[string, Usage]>({
+    take() {
+      report.dropped(dropped)
+      dropped = 0
+      const all = inOrder(noted)
+      noted = new Map()
+      return all
+    },
+    putBack(left) {
+      for (const [key, usage] of left) add(key, usage)
+    },
+    async write(batch) {
+      const rows = batch.map(([, usage]) => usage)
+      await db.tx((tx) => writeRows(tx, rows), { durability: 'later' })
+      return rows.length
+    },
+    perBatch: perCommit,
+    failed: report.failed,
+  })
   return {
+    ...writer,
     note(repo, digest, caller, method, now) {
       const day = now.slice(0, 10)
       const [gets, checks] = method === 'GET' ? [1, 0] : [0, 1]
       add(`${repo} ${digest} ${day} ${caller}`, { repo, digest, day, caller, gets, checks, lastTime: now })
-    },
-    flush,
-    async close() {
-      await writing?.catch(() => {})
-      await flush().catch(report.failed)
     },
   }
 }

@@ -17,6 +17,7 @@ type Coming = { until: number; isOver(): boolean; isGone(): boolean; cut(): void
 const late = `HTTP/1.1 408 Request Timeout\r\n${safeHeaderLines}Connection: close\r\n\r\n`
 
 export function limitBodies(limitMs: number, isUpload: (path: string) => boolean): SlowBodies {
+  const everyMs = Math.min(1000, limitMs / 4)
   const coming = new Set<Coming>()
   const check = (): void => {
     const now = performance.now()
@@ -28,7 +29,7 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
       }
     }
   }
-  const timer = setInterval(check, Math.min(1000, limitMs / 4))
+  const timer = setInterval(check, everyMs)
   timer.unref()
 
   const watchHttp1 = (req: IncomingMessage, res: ServerResponse): void => {
@@ -66,8 +67,9 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
     })
   }
 
+  // A door with a deadline answers for itself first, in its own words.
   const untilOf = ({ url = '' }: IncomingMessage): number =>
-    isUpload(url) ? Number.POSITIVE_INFINITY : performance.now() + limitMs
+    isUpload(url) ? Number.POSITIVE_INFINITY : performance.now() + limitMs + everyMs
 
   return {
     watch(req, res) {

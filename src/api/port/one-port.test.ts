@@ -5,7 +5,7 @@ import http2 from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connectRaw, type RawConnection, takeResponse } from '../../test/support/raw-http.ts'
+import { connectRaw, type RawConnection, takeResponse } from '../../../test/support/raw-http.ts'
 import { createOnePort } from './one-port.ts'
 
 const patient = { headersTimeout: 20_000, requestTimeout: 20_000, keepAliveTimeout: 20_000 }

@@ -1,0 +1,128 @@
+// Clients that ask over HTTP/2 and do not read the answers.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { type CountedBytes, limitUnread } from './unread-streams.ts'
+
+const answerBytes = 50_000
+
+/** A server that answers each stream with the same bytes at once, and a client whose window is `window` bytes. */
+async function start(options: { limitMs: number; most?: number; window: number; counts?: CountedBytes }) {
+  const { limitMs, most, window, counts = 'once ended' } = options
+  const unread = limitUnread(limitMs, most)
+  const server = http2.createServer()
+  let served = 0
+  server.on('stream', (stream, headers) => {
+    if (headers[':path'] === '/head') {
+      stream.respond({ ':status': 200, word: randomBytes(2000).toString('hex') }, { endStream: true })
+      return
+    }
+    if (!unread.watch(stream, counts)) return
+    served++
+    stream.respond({ ':status': 200 })
+    if (counts === 'all') stream.write(Buffer.alloc(answerBytes))
+    else stream.end(Buffer.alloc(answerBytes))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const session = http2.connect(url, { settings: { initialWindowSize: window } })
+  await once(session, 'remoteSettings')
+  return {
+    session,
+    served: () => served,
+    ask: () => session.request({ ':path': '/' }).on('error', () => {}),
+    async [Symbol.asyncDispose]() {
+      unread.stop()
+      session.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Also when it closes with an error, which `once` would throw. */
+const closed = (one: http2.ClientHttp2Stream | http2.ClientHttp2Session) =>
+  new Promise<void>((resolve) => one.once('close', () => resolve()))
+
+const refused = http2.constants.NGHTTP2_REFUSED_STREAM
+const calm = http2.constants.NGHTTP2_ENHANCE_YOUR_CALM
+
+for (const counts of ['once ended', 'all'] as const) {
+  test(`no more than so many bytes are held for one connection, counted ${counts}`, async () => {
+    await using client = await start({ limitMs: 60_000, most: 3.5 * answerBytes, window: 0, counts })
+    const streams = [1, 2, 3].map(client.ask)
+    await Promise.all(streams.map((stream) => once(stream, 'response')))
+    const fourth = client.ask()
+    await closed(fourth)
+    assert.equal(fourth.rstCode, calm)
+    assert.deepEqual(
+      streams.map(({ closed }) => closed),
+      [false, false, false],
+    )
+    // What was given up makes room.
+    streams[0]!.close()
+    await new Promise((resolve) => client.session.ping(resolve))
+    const fifth = client.ask()
+    await once(fifth, 'response')
+    assert.equal(client.served(), 5)
+  })
+}
+
+test('one large answer is an answer, and while it waits nothing else is begun', async () => {
+  await using client = await start({ limitMs: 60_000, most: answerBytes / 2, window: 0 })
+  const first = client.ask()
+  await once(first, 'response')
+  const second = client.ask()
+  await closed(second)
+  assert.deepEqual([second.rstCode, first.closed, client.served()], [refused, false, 1])
+})
+
+test('a stream that goes on writing to a client that does not read is cut off, also when it is alone', async () => {
+  await using client = await start({ limitMs: 60_000, most: answerBytes / 2, window: 0, counts: 'all' })
+  const only = client.ask()
+  await closed(only)
+  assert.equal(only.rstCode, calm)
+})
+
+test('a connection on which nothing moves is closed, and one whose client reads is not', {
+  timeout: 20_000,
+}, async () => {
+  await using idle = await start({ limitMs: 200, window: 0 })
+  await using reading = await start({ limitMs: 200, window: 65_535 })
+  const quiet = reading.ask()
+  let bytes = 0
+  quiet.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+  })
+  await once(quiet, 'end')
+  const stuck = idle.ask()
+  await Promise.all([closed(stuck), closed(idle.session)])
+  assert.deepEqual([bytes, reading.session.destroyed], [answerBytes, false])
+})
+
+test('answers that wait are given up although the client sends pings', { timeout: 20_000 }, async () => {
+  await using client = await start({ limitMs: 200, window: 0 })
+  const pings = setInterval(() => client.session.destroyed || client.session.ping(() => {}), 20)
+  const stuck = client.ask()
+  await closed(stuck).finally(() => clearInterval(pings))
+  assert.equal(client.session.destroyed, false)
+})
+
+test('somebody who reads slowly has ten times as long', { timeout: 20_000 }, async () => {
+  await using client = await start({ limitMs: 100, window: 0 })
+  // So much leaves besides that it is not taken for a connection that nobody reads.
+  const other = setInterval(
+    () =>
+      client.session
+        .request({ ':path': '/head' })
+        .on('error', () => {})
+        .resume(),
+    10,
+  )
+  const stuck = client.ask()
+  await closed(stuck).finally(() => clearInterval(other))
+  assert.equal(stuck.rstCode, http2.constants.NGHTTP2_CANCEL)
+})

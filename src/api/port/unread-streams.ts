@@ -1,0 +1,112 @@
+// What a client that does not read may have in memory over HTTP/2, which has windows that a client need not open: so many
+// bytes on one connection, and not for long.
+import { constants, type Http2Session, type ServerHttp2Stream } from 'node:http2'
+
+export type UnreadStreams = {
+  /** Call it for each stream before it is answered. Answers `false` when it was refused, since too much waits already. */
+  watch(stream: ServerHttp2Stream, counts: CountedBytes): boolean
+  stop(): void
+}
+
+/**
+ * What of a stream counts as held: all that is written to it, or only what it is ended with. Whoever writes piece by piece
+ * and waits for the client holds little by itself.
+ */
+export type CountedBytes = 'all' | 'once ended'
+
+type Watched = { stream: ServerHttp2Stream; counts: CountedBytes; holdsSince: number | undefined }
+type Connection = {
+  streams: Set<Watched>
+  /** How many bytes had left when enough had since the time before, and when that was. */
+  read: { bytes: number; at: number }
+  /** How many have left by now, and since when no more have. */
+  sent: { bytes: number; at: number }
+}
+
+/** Of all answers on one connection. */
+const mostBytes = 64 * 2 ** 20
+/** Less than this in all the time is no reading; the answer to a ping has 17 bytes. */
+const leastBytes = 1024
+/** How many times the limit somebody may take who reads slowly. */
+const slowest = 10
+
+/** Closes what is not read for `limitMs`, and what would be held above `most` bytes. */
+export function limitUnread(limitMs: number, most: number = mostBytes): UnreadStreams {
+  const connections = new Map<Http2Session, Connection>()
+  const timer = setInterval(() => sweep(connections, limitMs), Math.min(1000, limitMs / 4))
+  timer.unref()
+  return {
+    watch(stream, counts) {
+      const { session } = stream
+      if (!session) return true
+      const none = { bytes: 0, at: performance.now() }
+      const connection = connections.get(session) ?? { streams: new Set(), read: none, sent: none }
+      connections.set(session, connection)
+      // A stream that is closed for this reason says so, and nobody else might listen.
+      stream.on('error', () => {})
+      if (heldBy(connection) > most) {
+        stream.close(constants.NGHTTP2_REFUSED_STREAM)
+        return false
+      }
+      const watched: Watched = { stream, counts, holdsSince: undefined }
+      connection.streams.add(watched)
+      stream.once('close', () => {
+        connection.streams.delete(watched)
+        if (connection.streams.size === 0) connections.delete(session)
+      })
+      const look = () => {
+        const held = heldBy(connection)
+        const isAlone = counts === 'once ended' && held === stream.writableLength
+        if (held > most && !isAlone) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+      }
+      lookAfter(stream, counts === 'all' ? 'write' : 'end', look)
+      return true
+    },
+    stop: () => clearInterval(timer),
+  }
+}
+
+function heldBy({ streams }: Connection): number {
+  let sum = 0
+  for (const watched of streams) if (counts(watched)) sum += watched.stream.writableLength
+  return sum
+}
+
+function counts({ stream, counts: which }: Watched): boolean {
+  return !stream.closed && (which === 'all' || stream.writableEnded)
+}
+
+/** Has `look` called after each call of a method of the stream. */
+function lookAfter(stream: ServerHttp2Stream, name: 'write' | 'end', look: () => void): void {
+  const inner = stream[name] as (...args: unknown[]) => unknown
+  const outer = (...args: unknown[]): unknown => {
+    const result = inner.apply(stream, args)
+    look()
+    return result
+  }
+  Object.assign(stream, { [name]: outer })
+}
+
+function sweep(connections: ReadonlyMap<Http2Session, Connection>, limitMs: number): void {
+  const now = performance.now()
+  for (const [session, connection] of connections) {
+    const holding = [...connection.streams].filter(({ stream }) => stream.writableLength > 0)
+    const bytes = session.destroyed ? 0 : session.socket.bytesWritten
+    if (bytes !== connection.sent.bytes) connection.sent = { bytes, at: now }
+    if (holding.length === 0 || bytes - connection.read.bytes >= leastBytes) {
+      connection.read = { bytes, at: now }
+    } else if (now - connection.read.at >= limitMs) {
+      // Where nothing at all moves, a reset would not leave either.
+      if (now - connection.sent.at >= limitMs / 2) session.destroy()
+      for (const { stream } of holding) stream.close(constants.NGHTTP2_CANCEL)
+    }
+    for (const one of connection.streams) cutIfSlow(one, now, limitMs * slowest)
+  }
+}
+
+function cutIfSlow(one: Watched, now: number, mostMs: number): void {
+  const { stream } = one
+  if (!counts(one) || stream.writableLength === 0) one.holdsSince = undefined
+  else one.holdsSince ??= now
+  if (one.holdsSince !== undefined && now - one.holdsSince >= mostMs) stream.close(constants.NGHTTP2_CANCEL)
+}

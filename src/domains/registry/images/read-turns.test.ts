@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { DueRead } from './image-contents.store.ts'
+import { createReadTurns } from './read-turns.ts'
+
+const readOf = (organization: string, digest = 'sha256:a'): DueRead => {
+  return { repo: 1, organization, digest, dueTime: '', attempts: 0, owner: '', fence: 0 }
+}
+async function* due(...organizations: string[]) {
+  for (const one of organizations) yield readOf(one)
+}
+const alone = async () => false
+const others = async () => true
+
+/** Turns on a clock that only goes on while an image is read. */
+function turnsAt() {
+  let now = 0
+  const turns = createReadTurns(() => now, { giveWayMs: 1, shortMs: 1000 })
+  return {
+    ...turns,
+    wait: (ms: number) => {
+      now += ms
+    },
+    use: (organization: string, ms: number) =>
+      turns.take(readOf(organization), alone, async () => {
+        now += ms
+      }),
+    next: async (...organizations: string[]) => (await turns.choose(due(...organizations)))?.organization,
+  }
+}
+
+test('whoever has used time rests three times as long while others wait, and never alone', async () => {
+  const { use, next, wait } = turnsAt()
+  assert.equal(await next(), undefined)
+  await use('a', 30_000)
+  assert.deepEqual([await next('a', 'b'), await next('a')], ['b', 'a'])
+  wait(89_999)
+  assert.equal(await next('a', 'b'), 'b')
+  wait(1)
+  assert.equal(await next('a', 'b'), 'a')
+})
+
+test('of those that rest, whoever rests least is next; what was read alone is no debt', async () => {
+  const { use, next } = turnsAt()
+  for (let i = 0; i < 100; i++) await use('a', 30_000)
+  await use('b', 31_000)
+  assert.equal(await next('b', 'a'), 'a')
+  await use('c', 2000)
+  assert.equal(await next('b', 'a', 'c'), 'c')
+})
+
+test('short images take turns without any rest', async () => {
+  const { use, next } = turnsAt()
+  await use('a', 999)
+  assert.equal(await next('a', 'b'), 'a')
+})
+
+test('a read gives way only while others wait, and once', { timeout: 10_000 }, async () => {
+  const turns = createReadTurns(() => 0, { giveWayMs: 1, shortMs: 1000 })
+  let asked = 0
+  const later = async () => ++asked > 3
+  const signals: AbortSignal[] = []
+  const untilAborted = async (signal: AbortSignal) => {
+    signals.push(signal)
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+  }
+  await turns.take(readOf('a'), later, untilAborted)
+  assert.equal(asked, 4)
+  const wholly = async (signal: AbortSignal) => {
+    signals.push(signal)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  await turns.take(readOf('a'), others, wholly)
+  // That was its turn; the next time it is an image like any other.
+  await turns.take(readOf('a'), others, untilAborted)
+  assert.deepEqual(
+    signals.map(({ aborted }) => aborted),
+    [true, false, true],
+  )
+})
+
+test('an image of which the time is over has its turn ended, also when the work fails', async () => {
+  const { take, choose } = createReadTurns(() => 0, { giveWayMs: 1, shortMs: 0 })
+  await assert.rejects(
+    take(readOf('a'), others, async () => {
+      throw new Error('broken')
+    }),
+    /broken/,
+  )
+  assert.equal((await choose(due('a')))?.organization, 'a')
+})

@@ -1,0 +1,87 @@
+// Whose image is read next, and for how long while others wait. Organisations take turns by time: one whose image took long
+// rests meanwhile. Each node keeps that for itself, in memory.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { DueRead } from './image-contents.store.ts'
+
+export type ReadTurns = {
+  /** Of what is due, one of each organisation in the order of their turns: what is to be read now. */
+  choose(due: AsyncIterable<DueRead>): Promise<DueRead | undefined>
+  /**
+   * Lets an image be read. The signal is aborted when that takes long while `othersWait`; the image has then to be put
+   * back, and when its turn comes again it is read without interruption.
+   */
+  take(read: DueRead, othersWait: () => Promise<boolean>, work: (giveWay: AbortSignal) => Promise<void>): Promise<void>
+}
+
+export type TurnLimits = {
+  /** How long an image is read while others wait. */
+  giveWayMs: number
+  /** What takes less is a turn like any other. */
+  shortMs: number
+}
+export const turnLimits: TurnLimits = { giveWayMs: 30_000, shortMs: 1000 }
+
+/** An organisation rests this many times as long as its image took, so that others have three quarters of the time. */
+const restTimes = 3
+const mostPutBack = 10_000
+const manyResting = 1000
+
+/** `monotonic` gives milliseconds. Nobody rests while nobody else is there, so no time is lost. */
+export function createReadTurns(monotonic: () => number, limits: TurnLimits = turnLimits): ReadTurns {
+  const restUntil = new Map<string, number>()
+  const putBack = new Set<string>()
+
+  const rest = (organization: string, usedMs: number): void => {
+    if (usedMs < limits.shortMs) return
+    const now = monotonic()
+    if (restUntil.size > manyResting) {
+      for (const [one, until] of restUntil) if (until <= now) restUntil.delete(one)
+    }
+    // Of the last image only: whoever read on while nobody waited has not used up a turn of later.
+    restUntil.set(organization, now + restTimes * usedMs)
+  }
+  return {
+    async choose(due) {
+      const now = monotonic()
+      let soonest: { read: DueRead; until: number } | undefined
+      for await (const read of due) {
+        const until = restUntil.get(read.organization) ?? 0
+        if (until <= now) return read
+        if (!soonest || until < soonest.until) soonest = { read, until }
+      }
+      return soonest?.read
+    },
+    async take(read, othersWait, work) {
+      const key = `${read.repo} ${read.digest}`
+      const giveWay = new AbortController()
+      const over = new AbortController()
+      const began = monotonic()
+      if (!putBack.has(key)) void abortInTime(giveWay, othersWait, limits.giveWayMs, over.signal)
+      try {
+        await work(giveWay.signal)
+      } finally {
+        over.abort()
+        rest(read.organization, monotonic() - began)
+        putBack.delete(key)
+        if (giveWay.signal.aborted) putBack.add(key)
+        if (putBack.size > mostPutBack) putBack.delete(putBack.values().next().value!)
+      }
+    },
+  }
+}
+
+/** As soon as the time is over and others wait. */
+async function abortInTime(
+  giveWay: AbortController,
+  othersWait: () => Promise<boolean>,
+  ms: number,
+  over: AbortSignal,
+): Promise<void> {
+  try {
+    do await sleep(ms, undefined, { signal: over, ref: false })
+    while (!(await othersWait().catch(() => false)))
+    if (!over.aborted) giveWay.abort(new Error('others wait'))
+  } catch {
+    // It is over.
+  }
+}

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createBatchWriter } from './batch-writer.ts'
+
+/** A list of numbers to write, in batches of two; those that are written before `release` is called wait for it. */
+function writerOf(...first: number[]) {
+  let noted = first
+  const written: number[][] = []
+  const errors: unknown[] = []
+  let gate: Promise<void> | undefined
+  let broken: number | undefined
+  const writer = createBatchWriter<number>({
+    take: () => {
+      const all = noted
+      noted = []
+      return all
+    },
+    putBack: (left) => void noted.push(...left),
+    async write(batch) {
+      await gate
+      if (broken !== undefined && batch.includes(broken)) throw new Error('down')
+      written.push([...batch])
+      return batch.length
+    },
+    perBatch: 2,
+    failed: (error) => errors.push(error),
+  })
+  return {
+    ...writer,
+    written,
+    errors,
+    note: (one: number) => void noted.push(one),
+    breakAt: (one: number | undefined) => {
+      broken = one
+    },
+    hold: () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      gate = promise
+      return resolve
+    },
+  }
+}
+
+test('what is noted is written once, in batches, and never by two at a time', async () => {
+  const writer = writerOf(1, 2, 3)
+  const release = writer.hold()
+  const both = [writer.flush(), writer.flush()]
+  writer.note(4)
+  release()
+  assert.deepEqual(await Promise.all(both), [3, 3])
+  assert.deepEqual(writer.written, [[1, 2], [3]])
+  assert.equal(await writer.flush(), 1)
+  assert.equal(await writer.flush(), 0)
+})
+
+test('what could not be written waits with all behind it for the next time', async () => {
+  const writer = writerOf(1, 2, 3, 4, 5)
+  writer.breakAt(3)
+  await assert.rejects(writer.flush(), /down/)
+  assert.deepEqual(writer.written, [[1, 2]])
+  writer.breakAt(undefined)
+  assert.equal(await writer.flush(), 3)
+  assert.deepEqual(writer.written.flat(), [1, 2, 3, 4, 5])
+})
+
+test('when it is closed, what is being written and what has come since are written; what fails then is reported', async () => {
+  const writer = writerOf(1)
+  const release = writer.hold()
+  const flushed = writer.flush()
+  writer.note(2)
+  const closed = writer.close()
+  release()
+  await Promise.all([flushed, closed])
+  assert.deepEqual(writer.written, [[1], [2]])
+  writer.note(3)
+  writer.breakAt(3)
+  await writer.close()
+  assert.match(String(writer.errors), /down/)
+})

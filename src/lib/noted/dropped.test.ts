@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createDropped } from './dropped.ts'
+
+test('what is dropped is counted at once, and said once a minute with all that came since', () => {
+  let [now, counted] = [5, 0]
+  const said: number[] = []
+  const dropped = createDropped(
+    (by) => {
+      counted += by
+    },
+    (since) => said.push(since),
+    () => now,
+  )
+  dropped.add(0)
+  assert.deepEqual(said, [])
+  for (const by of [3, 2, 2]) dropped.add(by)
+  assert.deepEqual([counted, said], [7, [3]])
+  now += 59_999
+  dropped.add(0)
+  assert.deepEqual(said, [3])
+  now += 1
+  dropped.add(0)
+  assert.deepEqual(said, [3, 4])
+  now += 60_000
+  dropped.add(0)
+  assert.deepEqual(said, [3, 4], 'nothing new')
+  for (const by of [1, 1]) dropped.add(by)
+  dropped.close()
+  assert.deepEqual([counted, said], [9, [3, 4, 1, 1]])
+})

@@ -1,0 +1,32 @@
+/** What was dropped for want of room: counted at once, and said in the log no more than once a minute. */
+export type Dropped = {
+  add(count: number): void
+  /** Says what has not been said yet. */
+  close(): void
+}
+
+const everyMs = 60_000
+
+/** `count` adds to a metric, `warn` says how many there were since it was called last. */
+export function createDropped(
+  count: (by: number) => void,
+  warn: (since: number) => void,
+  monotonic: () => number,
+): Dropped {
+  let unsaid = 0
+  let saidAt = Number.NEGATIVE_INFINITY
+  const say = (): void => {
+    if (unsaid === 0) return
+    warn(unsaid)
+    unsaid = 0
+    saidAt = monotonic()
+  }
+  return {
+    add(by) {
+      if (by > 0) count(by)
+      unsaid += by
+      if (monotonic() - saidAt >= everyMs) say()
+    },
+    close: say,
+  }
+}
