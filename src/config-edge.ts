@@ -62,6 +62,12 @@ export const edgeSettings = {
     default: '3000',
     doc: 'How many tokens may be exchanged for one identity in a minute, passwords at the registry included, and how often one person may ask to register.',
   }),
+  connectionsPerSource: setting({
+    env: 'PINFOLD_CONNECTIONS_PER_SOURCE',
+    parse: whole(1, 1_000_000),
+    default: '1000',
+    doc: 'How many connections one client address may have open at once; what is above that is closed at once. Trusted proxies and the machine itself may have any number.',
+  }),
   securityContact: setting({
     env: 'PINFOLD_SECURITY_CONTACT',
     parse: contact,

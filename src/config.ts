@@ -146,6 +146,12 @@ export const settings = {
     default: '10000',
     doc: 'How many pieces one upload may come in.',
   }),
+  quotaSubscriptions: setting({
+    env: 'PINFOLD_QUOTA_SUBSCRIPTIONS',
+    parse: whole(0, 2 ** 31 - 1),
+    default: '1000',
+    doc: 'How many subscriptions to events an organisation may have. Each of its events is compared with them.',
+  }),
   quotaSinkSubscriptions: setting({
     env: 'PINFOLD_QUOTA_SINK_SUBSCRIPTIONS',
     parse: whole(0, 2 ** 31 - 1),

@@ -18,6 +18,7 @@ export type Metrics = {
   deliveryAttempts: Counted<'result'>
   /** By what was to be done (pull, push, delete) and the code of the distribution specification. */
   registryRefusals: Counted<'action' | 'code'>
+  connectionsRefused: Counter
   /** Of what the registry notes in memory, what found no room. */
   registryDropped: Counted<'what'>
   /** In seconds, from the event to the first attempt. */
@@ -102,6 +103,11 @@ export function createMetrics(db: Db): Metrics {
     ...deliveryMetrics(db, registry),
     registryRefusals: refusals(registry),
     registryDropped: dropped(registry),
+    connectionsRefused: new Counter({
+      name: 'pinfold_connections_refused_total',
+      help: 'Connections that were closed at once, since their address had too many',
+      registers: [registry],
+    }),
     duties: dutyMetrics(registry),
   }
 }

@@ -5,6 +5,8 @@ import { serveDoors } from '#edge/doors.ts'
 import { Terms } from '#gen/pinfold/iam/v1/terms_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { unavailable } from '#lib/errors.ts'
+import { isLoopback, isProxy, trustedProxies } from '#lib/net/source-address.ts'
+import { createDropped } from '#lib/noted/dropped.ts'
 import { registryDoor } from '#oci/door.ts'
 import { scimDoor } from '#scim/door.ts'
 import { documentsDoor } from './documents.ts'
@@ -15,6 +17,7 @@ import { buildEndpoints, type Endpoint } from './methods.ts'
 import { serveMetrics } from './metrics.ts'
 import { checkToken } from './naming/members.ts'
 import { oauthDoor } from './oauth.ts'
+import { createConnections } from './port/connections.ts'
 import { createOnePort } from './port/one-port.ts'
 import { referenceDoor } from './reference/reference.ts'
 import { restDoor } from './rest.ts'
@@ -66,6 +69,18 @@ export async function startServer(app: App): Promise<Server> {
   return server
 }
 
+/** A proxy has the connections of all its clients, and one on this machine need not be named. */
+function limitConnections({ config, log, metrics }: App) {
+  const refused = createDropped(
+    (by) => metrics.connectionsRefused.inc(by),
+    (count) => log.warn('connections refused, since their addresses have too many', { count }),
+    () => performance.now(),
+  )
+  const proxies = trustedProxies(config.trustedProxies)
+  const isExempt = (address: string) => isLoopback(address) || isProxy(address, proxies)
+  return { connections: createConnections(config.connectionsPerSource, isExempt, () => refused.add(1)), refused }
+}
+
 /** Takes the one port for REST and gRPC, so that it is known what it is called; it serves once it is opened. */
 export async function bindServer(app: App): Promise<Server> {
   const { config } = app
@@ -76,6 +91,7 @@ export async function bindServer(app: App): Promise<Server> {
   let onRequest: Parameters<typeof createOnePort>[0]['onRequest'] = (_req, res) => res.destroy()
   let accept: Parameters<typeof createOnePort>[0]['onHttp2'] = (socket) => socket.destroy()
 
+  const { connections, refused } = limitConnections(app)
   const {
     server: listener,
     receive,
@@ -86,6 +102,7 @@ export async function bindServer(app: App): Promise<Server> {
     requestTimeout: config.requestTimeoutMs,
     isUpload: (target) => /^\/v2\/[^?]*\/blobs\/uploads\/[^/?]*(?:\?|$)/.test(target),
     keepAliveTimeout: config.keepAliveTimeoutMs,
+    connections,
     connectionsCheckingInterval: Math.min(1000, config.headersTimeoutMs),
     isOpen: () => isOpen,
     onRequest: (req, res) => onRequest(req, res),
@@ -139,6 +156,7 @@ export async function bindServer(app: App): Promise<Server> {
       grpc.drain(config.drainMs)
       await drain(config.drainMs)
       metrics?.close()
+      refused.close()
     },
   }
 }

@@ -199,3 +199,28 @@ test('what is added while a long lane is shortened keeps its turn', async () => 
     rows.map(({ id }) => id),
   )
 })
+
+test('one transaction makes so many deliveries, but all of one event', async () => {
+  await using pinfold = await startPinfold()
+  const { app, seed } = pinfold
+  const { uid } = await seed.group()
+  for (let i = 0; i < 3; i++) await seed.subscription(uid)
+  while ((await app.db.tx((tx) => route(app, tx, '', ''))).isMore) {
+    // What has happened so far.
+  }
+  const count = async () => Number((await app.db.get<{ n: number }>(sql`SELECT count(*) AS n FROM deliveries`))!.n)
+  const before = await count()
+  for (let i = 0; i < 4; i++) await seed.repo(uid)
+  const routed = async (most: { events: number; deliveries: number }) => {
+    const { events, isMore } = await app.db.tx((tx) => route(app, tx, '', '', most))
+    return [events, isMore, (await count()) - before]
+  }
+  assert.deepEqual(
+    await routed({ events: 100, deliveries: 2 }),
+    [1, true, 3],
+    'more than it should, since it is one event',
+  )
+  assert.deepEqual(await routed({ events: 100, deliveries: 8 }), [2, true, 9])
+  assert.deepEqual(await routed({ events: 100, deliveries: 8 }), [1, false, 12])
+  assert.deepEqual(await routed({ events: 100, deliveries: 8 }), [0, false, 12])
+})

@@ -45,6 +45,7 @@ test('limits come from the settings, from the operator for one organisation, and
     groups: { used: '1', own: false },
     uploads: { limit: '1000', used: '0', own: false },
     upload_pieces: { limit: '10000', own: false },
+    subscriptions: { limit: '1000', used: '0', own: false },
     sink_subscriptions: { limit: '100', own: false },
   })
   const most = String(Number.MAX_SAFE_INTEGER)
@@ -123,6 +124,24 @@ test('an organisation has no more subscriptions to one sink than its limit', asy
   ok(await pinfold.operator.delete(`/events/v2/subscriptions/${answers.find((one) => one.status === 200)!.body.uid}`))
   ok(await subscribe(folder))
   assertExceeded(await subscribe(folder), 'sink_subscriptions', 2, 2)
+})
+
+test('an organisation has no more subscriptions than its limit, whatever their sinks', async () => {
+  await fresh()
+  ok(await set(org, { name: 'subscriptions', limit: 2 }))
+  const folder = (await pinfold.seed.group(org)).uid
+  let sinks = 0
+  const subscribe = (parent: string) =>
+    pinfold.operator.post(`/events/v2/subscriptions/${parent}`, { sink: `https://${++sinks}.example.com/` })
+  const answers = await Promise.all([org, folder, org, folder].map((parent) => subscribe(parent)))
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 200, 429, 429])
+  for (const answer of answers.filter(({ status }) => status !== 200)) assertExceeded(answer, 'subscriptions', 2, 2)
+  assert.deepEqual((await get(org)).subscriptions, { limit: '2', used: '2', own: true })
+  ok(await subscribe((await pinfold.seed.group()).uid))
+  ok(await pinfold.operator.delete(`/events/v2/subscriptions/${answers.find((one) => one.status === 200)!.body.uid}`))
+  ok(await subscribe(folder))
+  ok(await set(org, { name: 'subscriptions', limit: 1 }))
+  assertExceeded(await subscribe(folder), 'subscriptions', 2, 1)
 })
 
 test('whoever sees the organisation reads its quotas, and the operator alone sets them', async () => {

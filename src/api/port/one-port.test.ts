@@ -6,13 +6,14 @@ import type { AddressInfo, Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectRaw, type RawConnection, takeResponse } from '../../../test/support/raw-http.ts'
+import { createConnections } from './connections.ts'
 import { createOnePort } from './one-port.ts'
 
 const patient = { headersTimeout: 20_000, requestTimeout: 20_000, keepAliveTimeout: 20_000 }
 const strict = { headersTimeout: 300, requestTimeout: 600, connectionsCheckingInterval: 50 }
 
 /** Echoes method, path and body over either protocol; `/slow` answers when `release` is called. */
-async function startEcho(options: http.ServerOptions = {}) {
+async function startEcho(options: http.ServerOptions = {}, connections = createConnections(1000, () => true)) {
   let release = () => {}
   const held = new Promise<void>((resolve) => {
     release = resolve
@@ -31,6 +32,7 @@ async function startEcho(options: http.ServerOptions = {}) {
   const h2 = http2.createServer((req, res) => void onRequest(req as never, res as never))
   const onePort = createOnePort({
     isUpload: () => false,
+    connections,
     ...patient,
     ...options,
     requestTimeout: options.requestTimeout ?? patient.requestTimeout,
@@ -228,4 +230,43 @@ test('a client that does not read its answer is closed at the limit', { timeout:
   const [socket] = (await accepted) as [Socket]
   await once(socket, 'close')
   assert.deepEqual(echo.asked, ['/large'])
+})
+
+test('an address has so many connections, over either protocol, and as they close others may open', async () => {
+  let refused = 0
+  const connections = createConnections(
+    2,
+    () => false,
+    () => refused++,
+  )
+  await using echo = await startEcho({}, connections)
+  using first = await connectRaw(echo.port)
+  const session = http2.connect(`http://127.0.0.1:${echo.port}`)
+  await once(session, 'remoteSettings')
+  using third = await connectRaw(echo.port)
+  await third.closed
+  assert.equal(refused, 1)
+  first.write(request('GET /first'))
+  assert.equal((await takeResponse(first)).status, 200)
+  session.destroy()
+  await new Promise((resolve) => session.once('close', resolve))
+  // The server hears of it a moment later.
+  for (let over = false; !over; ) {
+    using again = await connectRaw(echo.port)
+    again.write(request('GET /again'))
+    over = await takeResponse(again).then(
+      ({ status }) => status === 200,
+      () => false,
+    )
+  }
+})
+
+test('addresses are counted apart, those of a network of IPv6 together, and those that are exempt not at all', () => {
+  const connections = createConnections(1, (address) => address === '10.0.0.1')
+  const open = (address: string) => connections.open(address)
+  assert.deepEqual(['192.0.2.1', '192.0.2.1', '::ffff:192.0.2.1', '192.0.2.2'].map(open), [true, false, false, true])
+  assert.deepEqual(['2001:db8::1', '2001:db8::2', '2001:db8:1::1'].map(open), [true, false, true])
+  assert.deepEqual(['10.0.0.1', '10.0.0.1'].map(open), [true, true])
+  connections.close('192.0.2.1')
+  assert.deepEqual(['192.0.2.1', '192.0.2.1'].map(open), [true, false])
 })

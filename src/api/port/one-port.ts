@@ -4,6 +4,7 @@ import http from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { SafeResponse, safeHeaderLines } from '#edge/safe-headers.ts'
+import type { Connections } from './connections.ts'
 import { limitBodies } from './slow-bodies.ts'
 import { oneAfterTheOther } from './unread-answers.ts'
 
@@ -12,6 +13,8 @@ const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 export type OnePortOptions = http.ServerOptions & {
   /** How long a client may take to send a whole request, in milliseconds, unless its path is that of an upload. */
   requestTimeout: number
+  /** Whether a client may have one more connection; `close` is told when it is closed. */
+  connections: Connections
   isUpload: (path: string) => boolean
   /** Until it says so, connections are closed as they come. */
   isOpen?: () => boolean
@@ -28,7 +31,7 @@ export type OnePort = {
 }
 
 export function createOnePort(given: OnePortOptions): OnePort {
-  const { isOpen = () => true, onRequest, onHttp2, isUpload, requestTimeout, ...options } = given
+  const { isOpen = () => true, onRequest, onHttp2, isUpload, requestTimeout, connections, ...options } = given
   const open = new Set<Socket>()
   const undecided = new Set<Socket>()
   const bodies = limitBodies(requestTimeout, isUpload)
@@ -43,7 +46,9 @@ export function createOnePort(given: OnePortOptions): OnePort {
   const [onHttp1] = server.listeners('connection') as ((socket: Socket) => void)[]
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
-    if (!isOpen()) return socket.destroy()
+    const { remoteAddress = '' } = socket
+    if (!isOpen() || !connections.open(remoteAddress)) return socket.destroy()
+    socket.once('close', () => connections.close(remoteAddress))
     open.add(socket)
     undecided.add(socket)
     socket.once('close', () => {

@@ -83,6 +83,7 @@ const settable: Record<string, OptionSpec> = {
   groups: { flags: '--groups <limit>', summary: 'Folders' },
   uploads: { flags: '--uploads <limit>', summary: 'Open uploads' },
   upload_pieces: { flags: '--upload-pieces <limit>', summary: 'Pieces in one upload' },
+  subscriptions: { flags: '--subscriptions <limit>', summary: 'Subscriptions' },
   sink_subscriptions: { flags: '--sink-subscriptions <limit>', summary: 'Subscriptions to one sink' },
 }
 

@@ -1,5 +1,5 @@
-import { isIPv6 } from 'node:net'
 import { AppError, tooMany } from '../errors.ts'
+import { networkOf } from './source-address.ts'
 
 /**
  * What is counted at the doors that need no token of ours: by client address the exchanges, the requests of strangers and
@@ -62,17 +62,4 @@ export async function countRefusals<T>(limits: Limits, source: string, look: () 
     }
     throw error
   }
-}
-
-/** One client usually has a whole /64 of IPv6 addresses. */
-function networkOf(address: string): string {
-  if (!isIPv6(address)) return address
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped) return mapped
-  const [head = '', tail = ''] = address.split('::')
-  const left = head.split(':').filter(Boolean)
-  const right = tail.split(':').filter(Boolean)
-  const groups = [...left, ...Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0'), ...right]
-  const network = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16))
-  return `${network.join(':')}::/64`
 }

@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net'
+import { BlockList, isIP, isIPv6 } from 'node:net'
 
 /** Proxies whose word on the client's address is believed: single addresses and CIDR ranges. */
 export type TrustedProxies = { has(address: string): boolean }
@@ -40,3 +40,23 @@ export function plainAddress(address: string): string {
   const withoutPort = /^\[(.+)\]:\d+$/.exec(address)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(address)?.[1] ?? address
   return withoutPort.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '')
 }
+
+/** The address, or its /64 where it is IPv6, since one client usually has all of that. */
+export function networkOf(address: string): string {
+  if (!isIPv6(address)) return address
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (mapped) return mapped
+  const [head = '', tail = ''] = address.split('::')
+  const left = head.split(':').filter(Boolean)
+  const right = tail.split(':').filter(Boolean)
+  const groups = [...left, ...Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0'), ...right]
+  const network = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16))
+  return `${network.join(':')}::/64`
+}
+
+/** Whether it is this machine's own; nobody else can send from there. */
+export function isLoopback(address: string): boolean {
+  return loopback.has(plainAddress(address))
+}
+
+const loopback = trustedProxies(['127.0.0.0/8', '::1'])

@@ -9,7 +9,7 @@ import { type Coalesced, coalesced } from './coalesced.ts'
 import * as queueStore from './queues.store.ts'
 import { createResults, type Results } from './results.ts'
 import { anyUnrouted } from './routing.store.ts'
-import { route, routeBatch } from './routing.ts'
+import { route } from './routing.ts'
 import { SinkQueue, type SinkQueueDeps } from './sink-queue.ts'
 
 export type Deliveries = {
@@ -154,10 +154,10 @@ class DeliveryWorker implements Deliveries {
         begun()
         return route(this.#app, tx, this.#now(), taker())
       }, routes)
-      const { events: routed, queues: mine } = await work
+      const { events: routed, isMore, queues: mine } = await work
       for (const state of mine) this.#serve(state)
       if (routed > 0) events.routed.notify()
-      if (routed < routeBatch || this.#closing) return
+      if (!isMore || this.#closing) return
     }
   }
 

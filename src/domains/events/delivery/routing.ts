@@ -7,11 +7,16 @@ import { matchesType } from '../subscriptions/type-patterns.ts'
 import { bumpQueues, type OwnedQueue } from './queues.store.ts'
 import * as store from './routing.store.ts'
 
-/** How many events one transaction routes; more than one works through at once would only make others wait. */
-export const routeBatch = 200
+/**
+ * How much one transaction routes; more than one works through at once would only make others wait. Of an event that has
+ * more deliveries all are made, which is as many as an organisation has subscriptions.
+ */
+const routeBatch = { events: 200, deliveries: 2000 }
 
 export type Routed = {
   events: number
+  /** There may be more events to route. */
+  isMore: boolean
   /** The queues that have something new and are the node's. */
   queues: OwnedQueue[]
 }
@@ -20,25 +25,26 @@ export type Routed = {
 type Routing = Pick<App, 'vendor'>
 
 /** Routes the oldest events. `node` takes the queues of nobody that get something, unless it is empty. */
-export async function route(app: Routing, tx: Tx, now: string, node: string, limit = routeBatch): Promise<Routed> {
+export async function route(app: Routing, tx: Tx, now: string, node: string, most = routeBatch): Promise<Routed> {
   const { position } = await store.lockRouting(tx)
-  const events = await store.unroutedEvents(tx, limit)
-  if (events.length === 0) return { events: 0, queues: [] }
+  const oldest = await store.unroutedEvents(tx, most.events)
+  if (oldest.length === 0) return { events: 0, isMore: false, queues: [] }
+  const { events, deliveries } = await deliveriesOf(app, tx, oldest, most.deliveries)
   await store.orderEvents(
     tx,
     position,
     events.map(({ id }) => id),
   )
-  const deliveries = await deliveriesOf(app, tx, events)
   await store.insertDeliveries(tx, deliveries)
   const subscriptions = [...new Set(deliveries.map(({ subscription }) => subscription))].sort((a, b) => a - b)
   const queues = subscriptions.length === 0 ? [] : await bumpQueues(tx, subscriptions, node, now)
-  return { events: events.length, queues: queues.filter(({ owner }) => owner === node && node !== '') }
+  const isMore = oldest.length === most.events || events.length < oldest.length
+  return { events: events.length, isMore, queues: queues.filter(({ owner }) => owner === node && node !== '') }
 }
 
 /** Routes all that is there, so that what is added to the transaction now gets only what commits after it. */
 export async function routeEverything(app: Routing, tx: Tx, now: string): Promise<void> {
-  while ((await route(app, tx, now, '')).events === routeBatch) {
+  while ((await route(app, tx, now, '')).isMore) {
     // The next batch.
   }
 }
@@ -46,20 +52,19 @@ export async function routeEverything(app: Routing, tx: Tx, now: string): Promis
 /** Outside of any transaction: leaves at most one batch for `routeEverything`, however much there is. */
 export async function routeBacklog(app: Pick<App, 'db' | 'vendor'>, now: string): Promise<void> {
   const routed = () => app.db.tx((tx) => route(app, tx, now, ''), { isolation: 'rowLocks' })
-  while ((await routed()).events === routeBatch) {
+  while ((await routed()).isMore) {
     // The next batch.
   }
 }
 
-async function deliveriesOf(
-  app: Routing,
-  tx: Tx,
-  events: readonly store.UnroutedEvent[],
-): Promise<store.NewDelivery[]> {
-  const visible = events.filter(({ audience }) => audience === 'CUSTOMER')
-  const groups = new Set(visible.flatMap(({ group }) => lineage(group)))
-  if (groups.size === 0) return []
-  const subscribers = Map.groupBy(await store.subscribersAt(tx, [...groups]), ({ group }) => group)
+/** The first of the events, at least one, and their deliveries, which are not more than `most` if there are several events. */
+async function deliveriesOf(app: Routing, tx: Tx, oldest: readonly store.UnroutedEvent[], most: number) {
+  const isVisible = ({ audience }: store.UnroutedEvent) => audience === 'CUSTOMER'
+  const groups = new Set(oldest.filter(isVisible).flatMap(({ group }) => lineage(group)))
+  const subscribers = Map.groupBy(
+    groups.size === 0 ? [] : await store.subscribersAt(tx, [...groups]),
+    ({ group }) => group,
+  )
   const patterns = new Map<string, readonly string[]>()
   const wants = ({ uid, types, vendor }: store.Subscriber, { type, subject }: store.UnroutedEvent): boolean => {
     let parsed = patterns.get(types)
@@ -70,10 +75,18 @@ async function deliveriesOf(
     // What happens to a subscription is news for the others.
     return subject !== uid && matchesType(parsed, type, vendor || app.vendor?.token)
   }
-  return visible.flatMap((event) =>
-    lineage(event.group)
-      .flatMap((group) => subscribers.get(group) ?? [])
-      .filter((subscriber) => wants(subscriber, event))
-      .map(({ id }) => ({ subscription: id, event: event.id, subject: event.subject, createTime: event.createTime })),
-  )
+  const events: store.UnroutedEvent[] = []
+  const deliveries: store.NewDelivery[] = []
+  for (const event of oldest) {
+    const wanting = isVisible(event)
+      ? lineage(event.group)
+          .flatMap((group) => subscribers.get(group) ?? [])
+          .filter((subscriber) => wants(subscriber, event))
+      : []
+    if (events.length > 0 && deliveries.length + wanting.length > most) break
+    events.push(event)
+    const { id, subject, createTime } = event
+    for (const one of wanting) deliveries.push({ subscription: one.id, event: id, subject, createTime })
+  }
+  return { events, deliveries }
 }

@@ -52,6 +52,7 @@ export async function createSubscription(call: Call, parent: string, sink: strin
       await routeEverything(call.app, tx, call.now)
       await requireGroup(tx, parent)
       const limits = await limitsOf(tx, call, rootOf(parent))
+      requireRoom(limits, 'subscriptions', await store.countOf(tx, rootOf(parent)))
       requireRoom(limits, 'sink_subscriptions', await store.countOfSink(tx, rootOf(parent), sink))
       await store.insertSubscription(tx, created, secret, call.vendor?.token ?? '')
       const resource = aSubscription(created)

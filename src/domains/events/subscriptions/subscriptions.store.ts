@@ -1,4 +1,4 @@
-import { addToLists, type Keys, type Listing, nodeList, removeFromLists } from '#db/listing.ts'
+import { addToLists, countAt, type Keys, type Listing, nodeList, removeFromLists } from '#db/listing.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { Subscription } from './subscriptions.model.ts'
@@ -18,6 +18,11 @@ export const subscriptionList = nodeList(
   (row: Subscription) => row,
   () => [],
 )
+
+/** How many subscriptions the organisation has. Call `lockRouting` first, so that none is added meanwhile. */
+export async function countOf(reader: Reader, organization: string): Promise<number> {
+  return countAt(reader, kind, [organization])
+}
 
 /** How many subscriptions of the organisation send to the sink. */
 export async function countOfSink(reader: Reader, organization: string, sink: string): Promise<number> {

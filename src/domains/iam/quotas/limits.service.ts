@@ -32,6 +32,7 @@ function defaultsOf(config: Config): QuotaLimits {
     groups: config.quotaGroups,
     uploads: config.quotaUploads,
     upload_pieces: config.quotaUploadPieces,
+    subscriptions: config.quotaSubscriptions,
     sink_subscriptions: config.quotaSinkSubscriptions,
   }
 }

@@ -7,6 +7,7 @@ export const quotas = {
   groups: 'folders',
   uploads: 'open uploads',
   upload_pieces: 'pieces in one upload',
+  subscriptions: 'subscriptions',
   sink_subscriptions: 'subscriptions to one sink',
 } as const
 export type QuotaName = keyof typeof quotas

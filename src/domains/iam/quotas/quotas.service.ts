@@ -26,6 +26,7 @@ export async function getQuotas({ app: { db, config } }: Call, uid: string): Pro
     repositories: await countBelow(db, uid, 'repos'),
     groups: await countBelow(db, uid, 'groups'),
     uploads: usage.uploads,
+    subscriptions: await countBelow(db, uid, 'subscriptions'),
   }
   const withUsed = quotasOf(config, organization).map((one) => {
     const count = used[one.name]

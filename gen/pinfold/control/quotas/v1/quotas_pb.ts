@@ -75,7 +75,8 @@ export type Quota = Message<"pinfold.control.quotas.v1.Quota"> & {
   /**
    * `bytes`: what its repos store: each blob once, however many of them have it, each manifest once for each repo that has
    * it, and what has come of open uploads. `repositories`. `groups`: its folders. `uploads`: open uploads.
-   * `upload_pieces`: the pieces of one upload. `sink_subscriptions`: its subscriptions to one sink.
+   * `upload_pieces`: the pieces of one upload. `subscriptions`: to events. `sink_subscriptions`: its subscriptions to one
+   * sink.
    *
    * @generated from field: string name = 1;
    */
