@@ -101,6 +101,8 @@ function serveRestToo(server: grpc.Server, onRest: RequestListener, onGrpc: Admi
   const [onStream] = inner.listeners('stream') as OnStream[]
   inner.removeAllListeners('stream')
   inner.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: string[]) => {
+    // Where nobody listens, a reset with anything but CANCEL ends the process.
+    stream.on('error', () => {})
     // Node tells of a stream a moment after it has come. One that was reset in between must not be answered: grpc-js would throw.
     if (stream.destroyed) return
     if (headers['content-type']?.startsWith('application/grpc')) {

@@ -84,10 +84,13 @@ test('calls that are reset as they are made do not end the process, whatever the
   const session = http2.connect(`http://127.0.0.1:${pinfold.port}`)
   await once(session, 'connect')
   const type = { 'content-type': 'application/grpc', te: 'trailers' }
-  for (const called of ['/nobody.Service/Do', path, '/grpc.health.v1.Health/Check']) {
-    for (const headers of [type, { 'content-type': 'application/grpc+x' }, { ...type, 'grpc-timeout': 'x' }]) {
-      const stream = session.request({ ':method': 'POST', ':path': called, ...headers })
-      stream.on('error', () => {}).close(http2.constants.NGHTTP2_CANCEL)
+  const { NGHTTP2_CANCEL, NGHTTP2_REFUSED_STREAM, NGHTTP2_PROTOCOL_ERROR } = http2.constants
+  for (const called of ['/nobody.Service/Do', path, '/grpc.health.v1.Health/Check', '/ping/v2/ping']) {
+    for (const headers of [{}, type, { 'content-type': 'application/grpc+x' }, { ...type, 'grpc-timeout': 'x' }]) {
+      for (const code of [NGHTTP2_CANCEL, NGHTTP2_REFUSED_STREAM, NGHTTP2_PROTOCOL_ERROR]) {
+        const stream = session.request({ ':method': 'POST', ':path': called, ...headers })
+        stream.on('error', () => {}).close(code)
+      }
     }
   }
   // In one packet with their resets; an answer to what comes behind them says that they have been looked at.
