@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { Arrival, type Said } from '#edge/arrival.ts'
 import { authenticate } from '#edge/caller.ts'
+import { problemOfCall } from '#edge/request-limits.ts'
 import { codes } from '#lib/errors.ts'
 import { type Api, fail } from './door.ts'
 import { statusOf } from './grpc-calls.ts'
@@ -18,6 +19,8 @@ export function createAdmission(api: Api, endpoints: readonly Endpoint[]): Admis
     const said = saidBy(stream, headers)
     const method = ours.get(headers[':path'] ?? '')
     const admit = async (): Promise<void> => {
+      const problem = problemOfCall(headers)
+      if (problem) throw problem
       const source = api.sourceOf(said.peer, said.forwardedFor)
       const verifies = said.authorization !== undefined && method !== undefined && method.access.mode !== 'open'
       if (verifies) await authenticate(api.app, api.verify, { authorization: said.authorization, source })

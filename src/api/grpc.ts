@@ -7,6 +7,7 @@ import { type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/p
 import grpc from '@grpc/grpc-js'
 import { HealthImplementation } from 'grpc-health-check'
 import { declareMethods } from '#edge/arrival.ts'
+import { http2Limits } from '#edge/request-limits.ts'
 import { setSafeHeaders } from '#edge/safe-headers.ts'
 import type { Api } from './door.ts'
 import { type Admission, createAdmission } from './grpc-admission.ts'
@@ -33,6 +34,7 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
     'grpc.max_concurrent_streams': 100,
     'grpc.max_connection_idle_ms': config.keepAliveTimeoutMs * 10,
   })
+  widen(server)
   declareMethods(api, { name: 'grpc', methods: endpoints.map(({ method }) => method.name) })
   const streams = createStreams()
   const streamPaths = new Set(endpoints.filter(isStreaming).map(({ method }) => `/${method.fullName}`))
@@ -88,6 +90,14 @@ function definitionOf(service: string, desc: DescMethod): grpc.MethodDefinition<
     responseSerialize: (message) => Buffer.from(toBinary(desc.output, message)),
     responseDeserialize: (bytes) => fromBinary(desc.output, bytes),
   }
+}
+
+/** grpc-js has no option for what a request over HTTP/2 may be; `transport.refusals.test.ts` notices when that changes. */
+function widen(server: grpc.Server): void {
+  const { commonServerOptions } = server as unknown as { commonServerOptions: http2.ServerOptions }
+  const { maxHeaderListSize, maxHeaderListPairs } = http2Limits
+  commonServerOptions.settings = { ...commonServerOptions.settings, maxHeaderListSize }
+  commonServerOptions.maxHeaderListPairs = maxHeaderListPairs
 }
 
 /**

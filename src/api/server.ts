@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import type { App } from '#app.ts'
 import { createEdge } from '#edge/arrival.ts'
 import { serveDoors } from '#edge/doors.ts'
+import { maxHeadBytes } from '#edge/request-limits.ts'
 import { Terms } from '#gen/pinfold/iam/v1/terms_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import { unavailable } from '#lib/errors.ts'
@@ -41,8 +42,6 @@ export type Server = {
 
 /** Of the addresses that stand for all of a machine, the one that leads to it. Nobody can be told to call the others. */
 const onThisMachine: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }
-
-const maxHeaderBytes = 16 * 1024
 
 /** A name that guards nothing would leave open what somebody wanted closed. */
 function checkGuarded({ config, eventTable }: App, endpoints: readonly Endpoint[]): void {
@@ -88,7 +87,7 @@ export async function bindServer(app: App): Promise<Server> {
   checkGuarded(app, endpoints)
   if (app.vendor) checkToken(new Set(endpoints.map(({ desc }) => desc.parent.file)), app.vendor.token)
   let isOpen = false
-  let onRequest: Parameters<typeof createOnePort>[0]['onRequest'] = (_req, res) => res.destroy()
+  let onRequest: Parameters<typeof createOnePort>[0]['onRequest'] = (_req, res) => void res.destroy()
   let accept: Parameters<typeof createOnePort>[0]['onHttp2'] = (socket) => socket.destroy()
 
   const { connections, refused } = limitConnections(app)
@@ -97,13 +96,14 @@ export async function bindServer(app: App): Promise<Server> {
     receive,
     drain,
   } = createOnePort({
-    maxHeaderSize: maxHeaderBytes,
+    maxHeaderSize: maxHeadBytes,
     headersTimeout: Math.min(config.headersTimeoutMs, config.requestTimeoutMs),
     requestTimeout: config.requestTimeoutMs,
     isUpload: (target) => /^\/v2\/[^?]*\/blobs\/uploads\/[^/?]*(?:\?|$)/.test(target),
     keepAliveTimeout: config.keepAliveTimeoutMs,
     connections,
     connectionsCheckingInterval: Math.min(1000, config.headersTimeoutMs),
+    errorDomain: config.errorDomain,
     isOpen: () => isOpen,
     onRequest: (req, res) => onRequest(req, res),
     onHttp2: (socket) => accept(socket),

@@ -50,7 +50,7 @@ class FakeResponse extends EventEmitter {
 }
 
 function requestFor(url: string, headers: Record<string, string> = {}) {
-  const req = { url, method: 'GET', headers, socket: { remoteAddress: '127.0.0.1' }, complete: true }
+  const req = { url, method: 'GET', headers, rawHeaders: [], socket: { remoteAddress: '127.0.0.1' }, complete: true }
   return { req: req as unknown as IncomingMessage, res: new FakeResponse() }
 }
 

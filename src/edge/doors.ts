@@ -4,6 +4,7 @@ import { AppError } from '#lib/errors.ts'
 import type { Called } from '#lib/net/hosts.ts'
 import { isProxy } from '#lib/net/source-address.ts'
 import { Arrival, declareMethods, type Edge, type Rules } from './arrival.ts'
+import { problemOf } from './request-limits.ts'
 import { setRequestId } from './safe-headers.ts'
 
 /** One part of what the port serves over HTTP. */
@@ -18,15 +19,17 @@ export type Door = Rules & {
   refuse(arrival: HttpArrival, error: unknown): void | Promise<void>
 }
 
-/** Hands each request to the first door that it is for; the last one must take every path. */
+/** Hands each request to the first door that it is for; the last one must take every path. What it returns ends it with an error. */
 export function serveDoors(edge: Edge, doors: readonly Door[]) {
   for (const door of doors) declareMethods(edge, door)
-  return (req: IncomingMessage, res: ServerResponse): void => {
+  return (req: IncomingMessage, res: ServerResponse): ((error: AppError) => void) => {
     const target = req.url ?? '/'
     const mark = target.indexOf('?')
     const path = mark < 0 ? target : target.slice(0, mark)
     const door = doors.find((one) => one.matches(path))!
-    void new HttpArrival(edge, door, req, res, path, mark < 0 ? '' : target.slice(mark + 1)).run()
+    const arrival = new HttpArrival(edge, door, req, res, path, mark < 0 ? '' : target.slice(mark + 1))
+    void arrival.run()
+    return (error) => arrival.end(error)
   }
 }
 
@@ -77,7 +80,14 @@ export class HttpArrival extends Arrival {
     })
   }
 
+  /** Answers with an error from outside of its work, unless it is answered already. */
+  end(error: AppError): void {
+    void this.refuse(error)
+  }
+
   protected override serve(): void | Promise<void> {
+    const problem = problemOf(this.req)
+    if (problem) throw problem
     return this.#door.serve(this)
   }
 

@@ -118,6 +118,7 @@ async function refuse({ edge: { app }, req, res, requestId }: HttpArrival, throw
   await linger(req)
   const error = toOciError(thrown)
   if (error.status >= 500) app.log.error('registry request failed', { requestId, error: error.cause ?? error })
+  if (res.writableEnded) return
   if (res.headersSent) return void res.destroy()
   const text = ociErrorJson(error)
   res.writeHead(error.status, {

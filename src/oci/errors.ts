@@ -1,6 +1,6 @@
 // The errors of OCI distribution: { errors: [{ code, message, detail }] }, each code with its usual status.
 import { isUnavailable } from '#db/unavailable.ts'
-import { AppError } from '#lib/errors.ts'
+import { AppError, codes } from '#lib/errors.ts'
 
 /** Codes of the distribution specification, "Error Codes", and of the token specification (UNAUTHORIZED, DENIED). */
 export const ociCodes = {
@@ -71,6 +71,10 @@ export function toOciError(error: unknown): OciError {
   if (isUnavailable(error)) {
     const options = { headers: { 'retry-after': '1' }, cause: error }
     return new OciError('UNAVAILABLE', 'the database cannot be reached now', options)
+  }
+  // What the port itself refuses has a status of its own.
+  if (error instanceof AppError && error.http !== codes[error.code].http) {
+    return new OciError('UNSUPPORTED', error.message, { status: error.http })
   }
   const code = error instanceof AppError ? asOci[error.code] : undefined
   if (!(error instanceof AppError) || code === undefined) {

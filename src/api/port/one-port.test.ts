@@ -33,6 +33,7 @@ async function startEcho(options: http.ServerOptions = {}, connections = createC
   const onePort = createOnePort({
     isUpload: () => false,
     connections,
+    errorDomain: 'test',
     ...patient,
     ...options,
     requestTimeout: options.requestTimeout ?? patient.requestTimeout,
@@ -101,12 +102,12 @@ test('an HTTP/2 client is served, also when its preface arrives in pieces', asyn
   await connection.take(/pinfold!/)
 })
 
-test('what only begins like an HTTP/2 preface is a bad request', async () => {
+test('what only begins like an HTTP/2 preface is refused', async () => {
   await using echo = await startEcho()
   for (const text of ['PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n', 'PRI / HTTP/1.1\r\nhost: a\r\n\r\n']) {
     using connection = await connectRaw(echo.port)
     connection.write(text)
-    await connection.take(/^HTTP\/1\.1 400 /)
+    await connection.take(/^HTTP\/1\.1 505 /)
     await connection.closed
   }
 })

@@ -1,9 +1,13 @@
 // One listener for HTTP/1.1 and cleartext HTTP/2. The http.Server owns it, so its timeouts and its close() keep working;
 // only its `connection` listener is replaced by one that looks at the first bytes.
-import http from 'node:http'
+import http, { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { noTunnel, unreadable } from '#edge/request-limits.ts'
 import { SafeResponse, safeHeaderLines } from '#edge/safe-headers.ts'
+import type { AppError } from '#lib/errors.ts'
+import { newRequestId } from '#lib/request-id.ts'
+import { errorJson, renderError } from '../errors.ts'
 import type { Connections } from './connections.ts'
 import { limitBodies } from './slow-bodies.ts'
 import { oneAfterTheOther } from './unread-answers.ts'
@@ -18,9 +22,14 @@ export type OnePortOptions = http.ServerOptions & {
   isUpload: (path: string) => boolean
   /** Until it says so, connections are closed as they come. */
   isOpen?: () => boolean
-  onRequest: http.RequestListener
+  /** `ErrorInfo.domain` of what is refused here. */
+  errorDomain: string
+  /** Answers a request; what it returns refuses it with an error as long as it is not answered, if it can. */
+  onRequest: (req: IncomingMessage, res: ServerResponse) => Refuse | undefined
   onHttp2: (socket: Socket) => void
 }
+
+export type Refuse = (error: AppError) => void
 
 export type OnePort = {
   server: http.Server
@@ -31,18 +40,43 @@ export type OnePort = {
 }
 
 export function createOnePort(given: OnePortOptions): OnePort {
-  const { isOpen = () => true, onRequest, onHttp2, isUpload, requestTimeout, connections, ...options } = given
+  const {
+    isOpen = () => true,
+    onRequest,
+    onHttp2,
+    isUpload,
+    requestTimeout,
+    connections,
+    errorDomain,
+    ...options
+  } = given
   const open = new Set<Socket>()
   const undecided = new Set<Socket>()
   const bodies = limitBodies(requestTimeout, isUpload)
   const receive: http.RequestListener = (req, res) => {
-    bodies.watch(req, res)
-    onRequest(req, res)
+    bodies.watch(req, res, onRequest(req, res))
   }
-  const inTurn = oneAfterTheOther(requestTimeout, receive)
-  const server = http.createServer({ ...options, requestTimeout: 0, ServerResponse: SafeResponse }, inTurn)
+  const refuseRaw = (socket: Duplex, error: AppError) => endWith(socket, answerOf(error, errorDomain))
+  const inTurn = oneAfterTheOther(requestTimeout, (req, res) => {
+    // The parser also takes what calls itself HTTP/0.9 or 2.0.
+    if (req.httpVersionMajor === 1) receive(req, res)
+    else refuseRaw(req.socket, unreadable('HPE_INVALID_VERSION'))
+  })
+  const parsing = { ...options, requestTimeout: 0, requireHostHeader: false, ServerResponse: SafeResponse }
+  const server = http.createServer(parsing, inTurn)
   server.once('close', () => bodies.stop())
-  server.on('clientError', refuseUnreadable)
+  server.on('checkExpectation', inTurn)
+  server.on('connect', (_req, socket) => refuseRaw(socket, noTunnel()))
+  const refused = new WeakSet<Duplex>()
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // Node tells again of whatever else comes.
+    if (refused.has(socket)) return
+    refused.add(socket)
+    const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse }
+    // Nothing may be written into an answer that has begun, which Node keeps to itself.
+    if (socket.writable && !answer?.headersSent) refuseRaw(socket, unreadable(error.code))
+    else socket.destroy(error)
+  })
   const [onHttp1] = server.listeners('connection') as ((socket: Socket) => void)[]
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
@@ -55,7 +89,8 @@ export function createOnePort(given: OnePortOptions): OnePort {
       open.delete(socket)
       undecided.delete(socket)
     })
-    sniff(socket, options.headersTimeout ?? 10_000, (isHttp2) => {
+    const late = () => refuseRaw(socket, unreadable('ERR_HTTP_REQUEST_TIMEOUT'))
+    sniff(socket, { timeoutMs: options.headersTimeout ?? 10_000, late }, (isHttp2) => {
       undecided.delete(socket)
       if (isHttp2) onHttp2(socket)
       else onHttp1!.call(server, socket)
@@ -80,21 +115,28 @@ export function createOnePort(given: OnePortOptions): OnePort {
   }
 }
 
-/** What is said to bytes that are no request, by the code of Node's error; 400 to any other. */
-const unreadable: Record<string, string> = {
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
-  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+/** An answer without a request that it could be an answer to, in the words of the API. */
+function answerOf(error: AppError, domain: string): string {
+  const requestId = newRequestId(undefined)
+  const text = errorJson(renderError(error, requestId, domain))
+  const lines = [
+    `HTTP/1.1 ${error.http} ${STATUS_CODES[error.http]}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    'Cache-Control: no-store',
+    `X-Request-Id: ${requestId}`,
+  ]
+  return `${lines.join('\r\n')}\r\n${safeHeaderLines}Connection: close\r\n\r\n${text}`
 }
 
-/** As Node does it, with our headers. Nothing may be written into an answer that has begun, which Node keeps to itself. */
-function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
-  const { _httpMessage: answer } = socket as { _httpMessage?: http.ServerResponse }
-  if (socket.writable && !answer?.headersSent) {
-    const status = unreadable[error.code ?? ''] ?? '400 Bad Request'
-    socket.write(`HTTP/1.1 ${status}\r\n${safeHeaderLines}Connection: close\r\n\r\n`)
-  }
-  socket.destroy(error)
+const lingerMs = 1000
+
+/** Takes for a moment what still comes: with unread bytes the connection would be reset, and nobody could read the answer. */
+function endWith(socket: Duplex, answer: string): void {
+  const timer = setTimeout(() => socket.destroy(), lingerMs)
+  socket.once('close', () => clearTimeout(timer))
+  socket.resume()
+  socket.end(answer)
 }
 
 function destroyAll(sockets: Iterable<Socket>): void {
@@ -102,9 +144,18 @@ function destroyAll(sockets: Iterable<Socket>): void {
 }
 
 /** Reads until it is clear which protocol the client speaks, then puts the bytes back once. */
-function sniff(socket: Socket, timeoutMs: number, decide: (isHttp2: boolean) => void): void {
+function sniff(
+  socket: Socket,
+  { timeoutMs, late }: { timeoutMs: number; late: () => void },
+  decide: (isHttp2: boolean) => void,
+): void {
   let seen: Buffer = Buffer.alloc(0)
-  const timer = setTimeout(() => socket.destroy(), timeoutMs)
+  const timer = setTimeout(() => {
+    done()
+    // Who has sent nothing waits for no answer.
+    if (seen.length > 0) late()
+    else socket.destroy()
+  }, timeoutMs)
   const done = () => {
     clearTimeout(timer)
     socket.off('readable', read)

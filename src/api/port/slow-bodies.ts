@@ -3,18 +3,19 @@
 // instead, and once they are answered the same limit as all others.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, type Http2ServerResponse, type ServerHttp2Stream } from 'node:http2'
-import { safeHeaderLines, safeHeaders } from '#edge/safe-headers.ts'
+import { lateBody } from '#edge/request-limits.ts'
+import type { AppError } from '#lib/errors.ts'
 
 export type SlowBodies = {
-  /** Call it for each request. */
-  watch(req: IncomingMessage, res: ServerResponse): void
+  /** Call it for each request. `refuse` answers it with an error; without it, the request is just cut off. */
+  watch(req: IncomingMessage, res: ServerResponse, refuse: Refuse | undefined): void
   stop(): void
 }
 
+type Refuse = (error: AppError) => void
+
 /** A request whose body is still coming. */
 type Coming = { until: number; isOver(): boolean; isGone(): boolean; cut(): void }
-
-const late = `HTTP/1.1 408 Request Timeout\r\n${safeHeaderLines}Connection: close\r\n\r\n`
 
 export function limitBodies(limitMs: number, isUpload: (path: string) => boolean): SlowBodies {
   const everyMs = Math.min(1000, limitMs / 4)
@@ -32,7 +33,7 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
   const timer = setInterval(check, everyMs)
   timer.unref()
 
-  const watchHttp1 = (req: IncomingMessage, res: ServerResponse): void => {
+  const watchHttp1 = (req: IncomingMessage, res: ServerResponse, refuse: Refuse | undefined): void => {
     const { headers } = req
     if (headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0') return
     const one: Coming = {
@@ -41,8 +42,13 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
       // Once its answer is sent, Node does not tell a request that its client is gone.
       isGone: () => req.socket.destroyed,
       cut() {
-        if (res.headersSent) req.destroy()
-        else req.socket.end(late, () => req.destroy())
+        if (res.headersSent || !refuse) {
+          req.destroy()
+          return
+        }
+        res.setHeader('connection', 'close')
+        res.once('finish', () => req.socket.end(() => req.destroy()))
+        refuse(lateBody())
       },
     }
     coming.add(one)
@@ -52,14 +58,17 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
     })
   }
 
-  const watchHttp2 = (req: IncomingMessage, res: ServerResponse): void => {
+  const watchHttp2 = (req: IncomingMessage, res: ServerResponse, refuse: Refuse | undefined): void => {
     const { stream } = res as unknown as Http2ServerResponse
     if ((stream as ServerHttp2Stream & { endAfterHeaders: boolean }).endAfterHeaders) return
     coming.add({
       until: untilOf(req),
       isOver: () => req.complete || stream.closed,
       isGone: () => false,
-      cut: () => cutStream(stream),
+      cut() {
+        if (stream.headersSent || stream.destroyed || !refuse) stream.close(constants.NGHTTP2_CANCEL)
+        else refuse(lateBody())
+      },
     })
     // An answer does not end a request whose body is still coming (RFC 9113, 8.1).
     stream.once('finish', () => {
@@ -72,16 +81,10 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
     isUpload(url) ? Number.POSITIVE_INFINITY : performance.now() + limitMs + everyMs
 
   return {
-    watch(req, res) {
-      if (req.httpVersionMajor === 2) watchHttp2(req, res)
-      else watchHttp1(req, res)
+    watch(req, res, refuse) {
+      if (req.httpVersionMajor === 2) watchHttp2(req, res, refuse)
+      else watchHttp1(req, res, refuse)
     },
     stop: () => clearInterval(timer),
   }
-}
-
-function cutStream(stream: ServerHttp2Stream): void {
-  const isAnswered = stream.headersSent || stream.destroyed
-  if (!isAnswered) stream.respond({ ':status': 408, ...safeHeaders }, { endStream: true })
-  stream.close(isAnswered ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_NO_ERROR)
 }

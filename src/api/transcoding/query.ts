@@ -15,7 +15,9 @@ import {
   shown,
 } from './message-fields.ts'
 
-const maxParameters = 200
+/** Of one list, and of all there is. */
+const maxRepeats = 1000
+const maxParameters = 2000
 
 type Target = { owner: Message; ownerPath: string; field: DescField; at: string }
 
@@ -26,20 +28,22 @@ export function bindQuery(desc: DescMessage, request: Message, search: string, b
   const pairs = text.split('&', maxParameters + 1)
   if (pairs.length > maxParameters) throw wrong('query', `has more than ${maxParameters} parameters`)
 
-  const seen = new Set<string>()
+  const seen = new Map<string, number>()
   for (const pair of pairs) {
     if (pair === '') continue
     const equals = pair.indexOf('=')
     const name = decode(equals < 0 ? pair : pair.slice(0, equals), 'query')
     const { owner, ownerPath, field, at } = targetOf(desc, request, name, bound)
     const value = decode(equals < 0 ? '' : pair.slice(equals + 1), at)
+    const times = (seen.get(at) ?? 0) + 1
+    seen.set(at, times)
     if (field.fieldKind === 'list') {
+      if (times > maxRepeats) throw wrong(at, `must be given at most ${maxRepeats} times`)
       const list = getField(owner, field) as unknown[]
       for (const element of elementsOf(field, value)) list.push(readValue(field, element, at))
       continue
     }
-    if (seen.has(at)) throw wrong(at, 'is given more than once')
-    seen.add(at)
+    if (times > 1) throw wrong(at, 'is given more than once')
     setField(owner, field, readValue(field, value, at), ownerPath)
   }
 }

@@ -289,20 +289,14 @@ test('a parameter that cannot be meant is refused by name', () => {
   ])
 })
 
-test('the number of parameters is limited', () => {
-  const many = (n: number) => `GET /registry/v2/repos?${Array.from({ length: n }, () => 'uidp.ids=x').join('&')}`
-  assert.equal(
-    violationOf(() => read(many(200))),
-    'accepted',
-  )
-  assert.equal(
-    violationOf(() => read(many(201))),
-    'query: has more than 200 parameters',
-  )
-  assert.equal(
-    violationOf(() => read(`GET /registry/v2/repos?${'&'.repeat(100_000)}`)),
-    'query: has more than 200 parameters',
-  )
+test('the number of parameters is limited, and that of one list', () => {
+  const many = (n: number, name = 'uidp.ids') =>
+    `GET /registry/v2/repos?${Array.from({ length: n }, () => `${name}=x`).join('&')}`
+  const problemOf = (request: string) => violationOf(() => read(request))
+  assert.equal(problemOf(many(1000)), 'accepted')
+  assert.equal(problemOf(many(1001)), 'uidp.ids: must be given at most 1000 times')
+  assert.equal(problemOf(many(2001)), 'query: has more than 2000 parameters')
+  assert.equal(problemOf(`GET /registry/v2/repos?${'&'.repeat(100_000)}`), 'query: has more than 2000 parameters')
 })
 
 test('random requests are either read or refused with a field', () => {

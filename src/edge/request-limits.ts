@@ -1,0 +1,93 @@
+// What a request may be before anybody asks what it is about. A door refuses the rest in its own words.
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { AppError } from '#lib/errors.ts'
+
+/** A path names things; only what follows the question mark may be a thousand values. */
+const maxPathBytes = 16 * 1024
+const maxTargetBytes = 128 * 1024
+const maxFieldsBytes = 16 * 1024
+/** More is not even read: all of the above, and room for the words between. */
+export const maxHeadBytes = 160 * 1024
+
+/** Those of a call over gRPC. */
+const maxMetadataBytes = 64 * 1024
+
+/**
+ * What HTTP/2 may have unpacked in memory of one request. More, or a single field of 64 KiB, breaks the protocol, which has no
+ * answer to it; all below is refused in words.
+ */
+export const http2Limits = { maxHeaderListSize: maxHeadBytes, maxHeaderListPairs: 1000 }
+
+/** Why a call over gRPC is refused before it is looked at. */
+export function problemOfCall(headers: IncomingHttpHeaders): AppError | undefined {
+  const fields = Object.entries(headers).flatMap(([name, value]) => [name, String(value)])
+  if (fieldBytes(fields) <= maxMetadataBytes) return undefined
+  return new AppError('RESOURCE_EXHAUSTED', `the metadata must be at most ${maxMetadataBytes} bytes`)
+}
+
+/** Why the port refuses a request that it can read; `undefined` for one that it takes. */
+export function problemOf(req: IncomingMessage): AppError | undefined {
+  const { url = '', headers, rawHeaders } = req
+  if (url.length > maxTargetBytes) return tooLong('target', maxTargetBytes)
+  const mark = url.length > maxPathBytes ? url.indexOf('?') : 0
+  if (mark < 0 || mark > maxPathBytes) return tooLong('path', maxPathBytes)
+  if (fieldBytes(rawHeaders) > maxFieldsBytes) {
+    return refusal(431, 'INVALID_ARGUMENT', `the header fields must be at most ${maxFieldsBytes} bytes`)
+  }
+  if (req.httpVersion === '1.1' && headers.host === undefined) {
+    return refusal(400, 'INVALID_ARGUMENT', 'the header field Host is required')
+  }
+  if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue') {
+    return refusal(417, 'INVALID_ARGUMENT', 'nothing but 100-continue may be expected')
+  }
+  return undefined
+}
+
+/** Names and values; the pseudo fields of HTTP/2 are the request line. */
+function fieldBytes(rawHeaders: readonly string[]): number {
+  let bytes = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!
+    if (name.charCodeAt(0) !== colon) bytes += name.length + rawHeaders[i + 1]!.length
+  }
+  return bytes
+}
+const colon = 0x3a
+
+/** A body that does not come in time. */
+export function lateBody(): AppError {
+  return refusal(408, 'DEADLINE_EXCEEDED', 'the body of the request did not come in time')
+}
+
+/** What is said to bytes that are no request, by the code of Node's error. */
+export function unreadable(code: string | undefined): AppError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return refusal(
+        431,
+        'INVALID_ARGUMENT',
+        `the request line and the header fields must be at most ${maxHeadBytes} bytes`,
+      )
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return refusal(413, 'INVALID_ARGUMENT', 'the extensions of a chunk are too long')
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return refusal(408, 'DEADLINE_EXCEEDED', 'the request did not come in time')
+    case 'HPE_INVALID_VERSION':
+      return refusal(505, 'UNIMPLEMENTED', 'the version of HTTP must be 1.0, 1.1 or 2')
+    default:
+      return refusal(400, 'INVALID_ARGUMENT', 'what came is not a request of HTTP')
+  }
+}
+
+/** A method that makes the connection a tunnel. */
+export function noTunnel(): AppError {
+  return refusal(501, 'UNIMPLEMENTED', 'the server is no proxy')
+}
+
+function tooLong(part: string, limit: number): AppError {
+  return refusal(414, 'INVALID_ARGUMENT', `the ${part} of the request must be at most ${limit} bytes`)
+}
+
+function refusal(http: number, code: AppError['code'], message: string): AppError {
+  return new AppError(code, message, { http })
+}
