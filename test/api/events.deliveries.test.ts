@@ -180,7 +180,7 @@ test('a push arrives with what was pushed in its headers, and the removal of a g
   await verifyDelivery(push, registry.url, org.uid)
   const { host } = new URL(registry.url)
   assert.equal(push.type, 'dev.pinfold.registry.push.v1')
-  assert.equal(push.headers['ce-source'], host)
+  assert.equal(push.headers['ce-source'], `//${host}`)
   assert.equal(push.headers['ce-image'], `${host}/acme/app:v1`)
   assert.equal(push.headers['ce-digest'], digest)
   assert.match(String(push.headers['ce-mediatype']), /^application\/vnd\..*json$/)

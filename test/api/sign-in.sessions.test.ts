@@ -336,6 +336,7 @@ test('owner rights and providers want a person who has signed in just now; workl
     await old.post(`/iam/v2/groupInvites/${org.uid}`, { roleUid: roleUids.owner, ttl: '60s' }),
     await old.patch(`/iam/v2/identityProviders/${idp.uid}`, body),
     await old.delete(`/iam/v2/identityProviders/${idp.uid}`),
+    await old.post(`/iam/v2/identityProviders/${idp.uid}:generateScimToken`, {}),
   ]) {
     assertError(answer, 400, 9, 'REAUTHENTICATION_REQUIRED')
   }

@@ -121,10 +121,11 @@ test('what every request has is read in one place, and what every answer has is 
     'src/edge/safe-headers.ts': /nosniff/,
   }
   const definitions = ['src/lib/request-id.ts', 'src/lib/net/source-address.ts', 'src/domains/iam/access/rights.ts']
-  // What a token may be narrowed to is asked before there is one, and what the maker of an invite, or whoever has a repo
+  // What is no request has no arrival. What a token may be narrowed to is asked before there is one, and what the maker of an invite, or whoever has a repo
   // copied, may do of somebody else.
   const others = [
     ...definitions,
+    'src/api/port/one-port.ts',
     'src/issuer/narrowing.ts',
     'src/domains/iam/invites/registration.service.ts',
     'src/domains/registry/syncs/syncs.service.ts',

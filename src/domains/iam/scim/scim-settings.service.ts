@@ -7,6 +7,7 @@ import { emit } from '#domains/events/outbox/emit.ts'
 import { AppError, failedPrecondition, invalid, notFound } from '#lib/errors.ts'
 import type { Resource } from '#lib/events/event-body.ts'
 import { parentOf } from '#lib/uid.ts'
+import { requireRecentSignIn } from '../access/recent-sign-in.ts'
 import { ownersOf } from '../groups/owners.service.ts'
 import { identityProviderType } from '../identity-providers/identity-providers.model.ts'
 import { requireProvider } from '../identity-providers/identity-providers.service.ts'
@@ -31,6 +32,7 @@ export async function generateScimToken(
   provider: string,
   life: Life,
 ): Promise<IssuedToken & { token: string }> {
+  requireRecentSignIn(call)
   const expireTime = endOf(call, life)
   const token = tokenText(randomBytes(32))
   const issued = await call.app.db.tx(async (tx) => {
@@ -63,6 +65,7 @@ export async function regenerateScimToken(
   life: Life,
   { etag, overlap = tokenTimes.overlap }: { etag: string; overlap: number | undefined },
 ): Promise<IssuedToken & { token: string }> {
+  requireRecentSignIn(call)
   requireEtag(etag)
   if (overlap < 0) throw invalid({ field: 'overlap', description: 'must not be negative' })
   const expireTime = endOf(call, life)
