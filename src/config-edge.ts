@@ -92,11 +92,11 @@ export const edgeSettings = {
     default: '6000',
     doc: 'How many tokens of one outside issuer may be exchanged in a minute for the identities of one organisation.',
   }),
-  scimWrites: setting({
-    env: 'PINFOLD_SCIM_WRITES',
+  scimRequests: setting({
+    env: 'PINFOLD_SCIM_REQUESTS',
     parse: whole(1, 10_000_000),
     default: '3000',
-    doc: 'How many people identity providers may create, change and delete over SCIM in a minute, for one organisation and from one address.',
+    doc: 'How many SCIM requests the identity providers of one organisation may send in a minute; ten times as many may come from one address.',
   }),
   maxBodyBytes: setting({
     env: 'PINFOLD_MAX_BODY_BYTES',

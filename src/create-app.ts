@@ -140,8 +140,9 @@ function perMinuteOf(config: Config): Record<LimitKind, number> {
     identity: config.exchangesPerIdentity,
     request: config.requestsPerSource,
     refusal: config.refusalsPerSource,
-    scim: config.scimWrites,
-    scimSource: config.scimWrites,
+    scim: config.scimRequests,
+    // Providers in a cloud share their addresses.
+    scimSource: 10 * config.scimRequests,
   }
 }
 

@@ -30,7 +30,7 @@ export function createAdmission(api: Api, endpoints: readonly Endpoint[]): Admis
     stream.on('error', () => {})
     admit().then(
       () => {
-        if (!stream.destroyed) pass()
+        if (!stream.destroyed && !stream.closed) pass()
       },
       (error: unknown) => {
         const refused = new RefusedStream(api, said, stream, error)
@@ -71,7 +71,7 @@ class RefusedStream extends Arrival {
 
   protected override refuse(error: unknown): void {
     const rendered = fail(this.#api, error, this)
-    if (!this.settle(rendered.code) || this.#stream.destroyed) return
+    if (!this.settle(rendered.code) || this.#stream.destroyed || this.#stream.closed) return
     const { details, metadata } = statusOf(rendered, this.requestId)
     const head = {
       ...metadata.toHttp2Headers(),

@@ -30,11 +30,8 @@ async function serve(edge: Edge, arrival: HttpArrival): Promise<void> {
   const [, provider, rest = '/'] = place.exec(arrival.path) ?? []
   const caller = await enter(edge, arrival, provider)
   const work = workOf(edge, arrival, caller)
-  const isWrite = arrival.req.method !== 'GET' && arrival.req.method !== 'HEAD'
-  if (isWrite) {
-    edge.app.limits.check('scim', rootOf(provider!))
-    edge.app.limits.check('scimSource', arrival.source)
-  }
+  edge.app.limits.check('scim', rootOf(provider!))
+  edge.app.limits.check('scimSource', arrival.source)
   const named = (kind: string) => {
     const method = `${arrival.verb} ${kind}`
     arrival.method = { name: method, fullName: method }

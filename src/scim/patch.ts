@@ -1,12 +1,14 @@
 // PATCH of RFC 7644, 3.5.2, in the dialects that providers speak: paths or none, names without regard to case, and value
 // filters of the shape `emails[type eq "work"].value`.
 import type { ScimResource } from '#domains/iam/scim/scim-users.model.ts'
-import { wrong } from './errors.ts'
-import { isObject, isPassedOver, type Json, keyOf, userSchema } from './resource.ts'
+import { ScimError, wrong } from './errors.ts'
+import { checkParts, isObject, isPassedOver, type Json, keyOf, maxResource, userSchema } from './resource.ts'
 
 const patchSchema = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 const maxOperations = 100
 const maxPath = 512
+/** Those of values without a path included: each is looked for among all that is there. */
+const maxMembers = 200
 const maxValues = 1000
 
 /** Where an operation works: an attribute, a member of it, or the members of a list that a filter picks. */
@@ -22,6 +24,7 @@ type Operation = { op: 'add' | 'replace' | 'remove'; path: Path | undefined; val
 
 /** The operations of a body, checked as a whole: nothing is applied of a request of which a part is wrong. */
 export function readPatch(body: unknown): (before: ScimResource) => Json {
+  checkParts(body)
   const schemas = isObject(body) ? body[keyOf(body, 'schemas') ?? ''] : undefined
   if (!Array.isArray(schemas) || !schemas.includes(patchSchema)) {
     throw wrong('invalidSyntax', `schemas: must name ${patchSchema}`)
@@ -30,6 +33,10 @@ export function readPatch(body: unknown): (before: ScimResource) => Json {
   if (!Array.isArray(given) || given.length === 0) throw wrong('invalidSyntax', 'Operations: must be a list')
   if (given.length > maxOperations) throw wrong('tooMany', `Operations: must be at most ${maxOperations}`)
   const operations = given.map(readOperation)
+  const members = operations.map(({ path, value }) => (path ? 1 : Object.keys(value as Json).length))
+  if (members.reduce((sum, count) => sum + count, 0) > maxMembers) {
+    throw wrong('tooMany', `Operations: must change at most ${maxMembers} attributes`)
+  }
   return (before) => {
     const resource = structuredClone(before) as Json
     for (const operation of operations) apply(resource, operation)
@@ -148,6 +155,10 @@ function applyToPicked(
     const made: Json = { [filter.member]: filter.value }
     list.push(made)
     picked.push(made)
+  }
+  // All of them refer to the one value until they are written.
+  if (picked.length * JSON.stringify(value).length > maxResource) {
+    throw new ScimError(413, `a resource must be at most ${maxResource} characters long`)
   }
   for (const item of picked) {
     if (member !== undefined) setMember(item, keyOf(item, member) ?? member, op, value)

@@ -89,12 +89,15 @@ async function read(work: Work, { url, provider }: Asked, id: string): Promise<A
   return one(await getScimUser(work, provider, id), url)
 }
 
-/** Where nothing is said of `active`, it stays as it is: a replacement by somebody who knows no such thing opens no door. */
+/** What is not said of `active` and `externalId` stays as it is: a replacement that knows neither opens no door. */
 async function replace(work: Work, { arrival, url, provider }: Asked, id: string): Promise<Answer> {
   const body = (await readJson(arrival)) as Json
   const { resource } = readResource(body)
-  const isSaid = Object.keys(body).some((name) => name.toLowerCase() === 'active' && body[name] !== null)
-  const change = (before: Json) => readResource(isSaid ? resource : { ...resource, active: before.active })
+  const isSaid = (name: string) =>
+    Object.keys(body).some((one) => one.toLowerCase() === name.toLowerCase() && body[one] !== null)
+  const silent = ['active', 'externalId'].filter((name) => !isSaid(name))
+  const change = (before: Json) =>
+    readResource({ ...resource, ...Object.fromEntries(silent.map((name) => [name, before[name] ?? null])) })
   return one(await changeScimUser(work, provider, id, change), url)
 }
 

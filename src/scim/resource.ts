@@ -8,8 +8,10 @@ export const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:User'
 
 /** The longest text of an attribute that means something, and the largest resource, in characters of JSON. */
 const maxText = 512
-const maxResource = 64 * 1024
+export const maxResource = 16 * 1024
+/** How deep values nest, and how many of them there are, those within others included. */
 const maxDepth = 8
+const maxParts = 2000
 
 /** Attributes that the server writes, or that nobody may read: what is sent for them is passed over. */
 const passedOver: readonly string[] = ['id', 'meta', 'password', 'groups']
@@ -35,12 +37,12 @@ export function isPassedOver(name: string): boolean {
 /** What a whole resource says, checked. `active` is true where nothing is said of it. */
 export function readResource(given: unknown): ScimInput {
   if (!isObject(given)) throw wrong('invalidSyntax', 'the body must be a JSON object')
+  checkParts(given)
   // null means that there is no value (RFC 7643, 2.5).
   const said = Object.entries(given).filter(([name, value]) => !isPassedOver(name) && value !== null)
   const resource: Json = Object.fromEntries(
     said.map(([name, value]) => [spelling.get(name.toLowerCase()) ?? name, value]),
   )
-  if (depthOf(resource) > maxDepth) throw wrong('invalidValue', `attributes nest at most ${maxDepth} levels deep`)
   const input = {
     userName: textOf(resource, 'userName'),
     externalId: textOf(resource, 'externalId'),
@@ -72,9 +74,22 @@ function textOf(resource: Json, name: string): string {
   return value
 }
 
-function depthOf(value: unknown, level = 0): number {
-  if (typeof value !== 'object' || value === null || level > maxDepth) return level
-  return Math.max(level, ...Object.values(value).map((one) => depthOf(one, level + 1)))
+/** Throws where a value has more parts, or nests deeper, than anything about a person does; before anything is done with it. */
+export function checkParts(value: unknown): void {
+  let parts = 0
+  let level: unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > maxDepth + 1) throw wrong('invalidValue', `values nest at most ${maxDepth} levels deep`)
+    const next: unknown[] = []
+    for (const one of level) {
+      if (typeof one !== 'object' || one === null) continue
+      const members = Object.values(one)
+      parts += members.length
+      if (parts > maxParts) throw wrong('tooMany', `a request holds at most ${maxParts} values`)
+      for (const member of members) next.push(member)
+    }
+    level = next
+  }
 }
 
 /** The person as the provider gets to see them again. */

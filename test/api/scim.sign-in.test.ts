@@ -84,3 +84,23 @@ test('somebody who is deactivated before their first sign-in gets no account', a
   company.become('somebody-else', { email: 'early-bird' })
   assert.ok((await signIn(uid)).get('token'))
 })
+
+test('sessions from before end for whom the provider makes inactive, or calls something else', async () => {
+  const { uid, scim } = await provider('late', 'CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID')
+  company.become('late-comer', {})
+  const first = (await signIn(uid)).get('token')!
+  const { id } = (await scim.post('/Users', { ...person('late-comer'), active: false })).body
+  assert.equal((await pinfold.withToken(first).get('/auth/v1/ok')).status, 401)
+  await scim.patch(`/Users/${id}`, { op: 'replace', value: { active: true } })
+  const second = (await signIn(uid)).get('token')!
+  await scim.patch(`/Users/${id}`, { op: 'replace', path: 'externalId', value: 'another' })
+  assert.equal((await pinfold.withToken(second).get('/auth/v1/ok')).status, 401)
+})
+
+test('where a provider names people over SCIM, whoever it does not name does not get in', async () => {
+  const { uid, scim } = await provider('nameless', 'CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID')
+  company.become('without-oid', {})
+  assert.ok((await signIn(uid)).get('token'))
+  await scim.post('/Users', person('somebody with an oid'))
+  assert.equal((await signIn(uid)).get('token'), null)
+})

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http2 from 'node:http2'
+import { connect } from 'node:net'
 import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import grpc from '@grpc/grpc-js'
 import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import { assertInvalid, ok } from '../support/expect.ts'
@@ -205,4 +207,25 @@ test('a thousand values of one filter are taken, over HTTP/1.1 and 2, and one mo
   assert.equal(over2.status, 200, over2.text)
   assertInvalid(await operator.get(`/iam/v2/groups?${'name=a&'.repeat(2001)}`), 'query')
   assertInvalid(await operator.get('/iam/v2/groups?name=a&name=b'), 'name')
+})
+
+test('a connection that is reset as it is refused ends nothing but itself', async () => {
+  const heads = [
+    'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n',
+    'GET / HTTP/2.0\r\nhost: a\r\n\r\n',
+    'GET / HTTP/1.1\r\nx: \0\r\n\r\n',
+    'P',
+  ]
+  for (const head of heads) {
+    for (const wait of [0, 5, 310]) {
+      const socket = connect(port, '127.0.0.1')
+      socket.on('error', () => {})
+      await once(socket, 'connect')
+      socket.write(head)
+      await sleep(wait)
+      socket.resetAndDestroy()
+    }
+  }
+  await sleep(200)
+  assert.equal((await operator.get('/ping/v2/ping')).status, 200)
 })

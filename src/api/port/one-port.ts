@@ -133,6 +133,8 @@ const lingerMs = 1000
 
 /** Takes for a moment what still comes: with unread bytes the connection would be reset, and nobody could read the answer. */
 function endWith(socket: Duplex, answer: string): void {
+  // By now nobody else listens: a client that resets the connection would end the process.
+  socket.on('error', () => socket.destroy())
   const timer = setTimeout(() => socket.destroy(), lingerMs)
   socket.once('close', () => clearTimeout(timer))
   socket.resume()

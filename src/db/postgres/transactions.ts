@@ -45,7 +45,8 @@ export function createTransactions(parts: Parts) {
         const again = conflict || (isConstraint(outcome.error) && constraints++ < constraintRetries)
         if (!again || retries === conflictRetries) throw outcome.error
         counts.retries++
-        if (retries < patience) await sleep(Math.random() * 2 ** (retries + 1))
+        // Also when it is this one's turn: those of other processes have theirs.
+        await sleep(Math.random() * 2 ** (Math.min(retries, patience) + 1))
       }
     } finally {
       giveBack?.()

@@ -1,7 +1,14 @@
 // A sign-in from the first request to a session: out to the provider, and back.
 import type { App, Work } from '#app.ts'
 import { newSecret } from '#domains/iam/sessions/sessions.service.ts'
-import { noteAttempt, type Proven, type Session, signIn, takeAttempt } from '#domains/iam/sessions/sign-in.service.ts'
+import {
+  noteAttempt,
+  type Proven,
+  requireWelcome,
+  type Session,
+  signIn,
+  takeAttempt,
+} from '#domains/iam/sessions/sign-in.service.ts'
 import { permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -91,8 +98,9 @@ export async function finishSignIn(
     const { nonce, verifier, invite } = attempt.secrets
     const expected = { state, nonce, verifier, callback: attempt.callback, fresh: asked.fresh }
     const identified = await countRefusals(app.limits, source, () => identify(app, provider, expected, search))
-    if (asked.identity !== '') return await becomeIdentity(issuing, provider, identified, asked)
-    return await enter(work, issuing, provenBy(app, provider, identified), asked, invite)
+    const proven = provenBy(app, provider, identified)
+    if (asked.identity !== '') return await becomeIdentity(issuing, proven, identified, asked)
+    return await enter(work, issuing, proven, asked, invite)
   } catch (error) {
     throw new SignInFailed(asked, error)
   }
@@ -101,13 +109,14 @@ export async function finishSignIn(
 /** The token of the provider is exchanged as a workload's is; what an organisation's provider vouches for stays inside. */
 async function becomeIdentity(
   issuing: Issuing,
-  { organization }: SignInProvider,
+  { organization, provider, externalId }: Proven,
   { idToken }: Identified,
   { identity, audiences, scopes, capabilities, to }: Asked,
 ): Promise<Outcome> {
   if (organization !== '' && rootOf(identity) !== organization) {
     throw permissionDenied('the token may not be exchanged for this identity')
   }
+  if (organization !== '') await requireWelcome(issuing.app.db, issuing, provider, externalId)
   const { token } = await exchange(issuing, { credential: idToken, audiences, scopes, capabilities, identity })
   return { exit: 'redirect', to, token, refreshToken: undefined }
 }

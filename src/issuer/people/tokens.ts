@@ -62,7 +62,10 @@ export async function refresh(
   limits.check('source', issuing.source)
   checkWish(issuing.issuer, wish)
   if (credential === undefined) throw unauthenticated('a refresh token is required')
-  const { session, next } = await countRefusals(limits, issuing.source, () => useRefreshToken(work, credential))
-  limits.check('identity', session.identityUid)
-  return { access: await accessTokenOf(issuing, session, wish), next }
+  const prepare = (session: Session) => {
+    limits.check('identity', session.identityUid)
+    return accessTokenOf(issuing, session, wish)
+  }
+  const used = await countRefusals(limits, issuing.source, () => useRefreshToken(work, credential, prepare))
+  return { access: used.prepared, next: used.next }
 }

@@ -4,7 +4,7 @@ import { networkOf } from './source-address.ts'
 /**
  * What is counted at the doors that need no token of ours: by client address the exchanges, the requests of strangers and
  * the credentials that were refused, by identity, and by organisation and outside issuer, the tokens that were accepted. And
- * what identity providers write over SCIM, by organisation and by address.
+ * what identity providers ask over SCIM, by organisation and by address.
  */
 export type LimitKind = 'source' | 'request' | 'refusal' | 'issuer' | 'identity' | 'scim' | 'scimSource'
 

@@ -13,6 +13,7 @@ import { requireGroup } from '../groups/groups.service.ts'
 import { isIssuerUrl } from '../identities/relationships.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
 import { dropScimUsers } from '../scim/scim-users.service.ts'
+import { endAllOfProvider } from '../sessions/sessions.service.ts'
 import { deleteSessionsOfProvider } from '../sessions/sessions.store.ts'
 import { deleteMapping, mappingsOfProvider } from './external-group-role-mappings.store.ts'
 import {
@@ -123,6 +124,8 @@ export async function updateIdentityProvider(
       throw new AppError('ABORTED', 'the identity provider was changed at the same time; try again')
     }
     if (!(await store.patchProvider(tx, before, after, sealed))) throw nameTaken(after.name)
+    const isAnother = before.oidc.issuer !== after.oidc.issuer || before.oidc.clientId !== after.oidc.clientId
+    if (isAnother) await endAllOfProvider(tx, call, uid, {}, 'ended')
     const resource = aProvider(after)
     await emit(tx, call, 'iam.identity_providers.updated', { subject: uid, group: parentOf(uid), resource })
     return after

@@ -55,6 +55,7 @@ export async function createScimUser(work: Work, provider: string, input: ScimIn
     await requireFree(tx, user)
     await store.insertUser(tx, user)
     if (user.externalId !== '') await store.forgetRemoval(tx, provider, user.externalId)
+    if (!user.active) await closeOut(tx, work, user)
     await tell(tx, work, 'created', user)
   })
   work.log.info('scim user created', { id: user.id, provider })
@@ -75,6 +76,7 @@ export async function changeScimUser(
     const user = { ...before, ...input, updateTime: work.cause.now }
     await requireFree(tx, user)
     await store.updateUser(tx, user)
+    if (before.externalId !== user.externalId) await letGo(tx, work, before, user)
     if (!user.active) await closeOut(tx, work, user)
     if (user.externalId !== '') await store.forgetRemoval(tx, provider, user.externalId)
     await tell(tx, work, 'updated', user)
@@ -99,6 +101,14 @@ export async function deleteScimUser(work: Work, provider: string, id: string): 
 /** Forgets all that a provider has provisioned. */
 export async function dropScimUsers(tx: Tx, provider: string): Promise<void> {
   await store.deleteAllUsers(tx, provider)
+}
+
+/** Whoever was called so is somebody else now, and as long as they were not to come in, they still are not. */
+async function letGo(tx: Tx, work: Work, before: ScimUser, after: ScimUser): Promise<void> {
+  await closeOut(tx, work, before)
+  if (before.externalId === '' || (before.active && after.active)) return
+  await requireRoom(tx, before.provider)
+  await store.noteRemoval(tx, before.provider, before.externalId, work.cause.now)
 }
 
 /** Ends the sessions that the provider vouches for, and what they had tokens for. */

@@ -116,6 +116,14 @@ export async function standingOf(reader: Reader, provider: string, externalId: s
   return removal ? false : undefined
 }
 
+/** Whether a provider has ever provisioned anybody. */
+export async function hasProvisioned(reader: Reader, provider: string): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found WHERE EXISTS (SELECT 1 FROM scim_users WHERE provider_uid = ${provider})
+        OR EXISTS (SELECT 1 FROM scim_removals WHERE provider_uid = ${provider})`)
+  return row !== undefined
+}
+
 /** All that a provider has provisioned, when it is deleted. */
 export async function deleteAllUsers(tx: Tx, provider: string): Promise<void> {
   await tx.run(sql`DELETE FROM scim_users WHERE provider_uid = ${provider}`)

@@ -47,19 +47,22 @@ function read(text: string): { family: string; token: string } | undefined {
 }
 
 /**
- * Trades a refresh token for its successor. Throws UNAUTHENTICATED for one that is not good; one that was used before ends
+ * Trades a refresh token for its successor, once `prepare` has made what the client wants with it: what that throws leaves
+ * the token as good as it was. Throws UNAUTHENTICATED for one that is not good; one that was used before ends
  * the session, unless it is the last one and was used just now.
  */
-export async function useRefreshToken(
+export async function useRefreshToken<T>(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
   text: string,
-): Promise<{ session: Session; next: RefreshToken }> {
+  prepare: (session: Session) => Promise<T>,
+): Promise<{ next: RefreshToken; prepared: T }> {
   const { app } = work
   const shown = read(text)
   const family = shown && (await store.findFamily(app.db, hashOf(shown.family)))
   const session = family && (await findLiveSession(app, family.sessionUid))
   const key = family && app.sealer.unseal(purpose, family.sealedKey)
   if (!shown || !session || !key) throw refused()
+  const prepared = await prepare(session)
   const token = createHmac('sha256', key).update(shown.token).digest('base64url')
   const isGood = await app.db.tx((tx) => turn(tx, work.cause.now, session, { shown, next: token }), {
     isolation: 'rowLocks',
@@ -70,7 +73,7 @@ export async function useRefreshToken(
     throw refused()
   }
   const used = await noteUse(app, session, 'refreshed')
-  return { session: used, next: write(used, shown.family, token) }
+  return { next: write(used, shown.family, token), prepared }
 }
 
 /** `false` when the token is an old one. */

@@ -14,7 +14,7 @@ import { isMember } from '../roles/pending-bindings.store.ts'
 import { aBinding } from '../roles/role-bindings.model.ts'
 import { findBinding, insertBinding } from '../roles/role-bindings.store.ts'
 import { rolesByUid } from '../roles/roles.service.ts'
-import { standingOf } from '../scim/scim-users.store.ts'
+import { hasProvisioned, standingOf } from '../scim/scim-users.store.ts'
 import { attemptSeconds, type GroupRole, type Profile, type Session, type SessionKind } from './sessions.model.ts'
 import { after, beginSession, hashOf } from './sessions.service.ts'
 import * as store from './sign-ins.store.ts'
@@ -123,8 +123,7 @@ type EventWork = Pick<Work, 'app' | 'cause'>
 /** The account of the person, and what they belong to from now on. */
 async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish: Wish): Promise<void> {
   const { person, organization, provider, externalId } = proven
-  if (organization !== '' && externalId !== '' && (await standingOf(tx, provider, externalId)) === false)
-    throw deprovisioned()
+  if (organization !== '') await requireWelcome(tx, work, provider, externalId)
   const code = readCode(wish.invite)
   const vouchedBy = await store.vouchedBy(tx, uid)
   const isKnown = organization === '' ? vouchedBy === '' : vouchedBy !== undefined
@@ -175,6 +174,24 @@ async function mappedRoles(
   }
   const groupRoles = inside.map(({ scope, roleUid, externalGroupId }) => ({ scope, roleUid, externalGroupId }))
   return { granted, groupRoles }
+}
+
+/**
+ * Throws PERMISSION_DENIED for whom an organisation's provider has closed out over SCIM, and for whom it does not name where
+ * it names others: it could not close them out.
+ */
+export async function requireWelcome(
+  reader: Reader,
+  { app }: Pick<Work, 'app'>,
+  provider: string,
+  externalId: string,
+): Promise<void> {
+  if (externalId !== '') {
+    if ((await standingOf(reader, provider, externalId)) === false) throw deprovisioned()
+  } else if (await hasProvisioned(reader, provider)) {
+    app.log.warn('sign-in without the claim that provisioning compares', { provider })
+    throw deprovisioned()
+  }
 }
 
 function deprovisioned(): AppError {

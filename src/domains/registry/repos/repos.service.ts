@@ -264,7 +264,9 @@ async function settle(tx: Tx, work: Work, asked: Repo, before?: Repo) {
     before: before?.syncConfig,
     asked: { ...emptySync, ...syncConfig },
   })
-  const repo = withSource(asked, before, await store.findRepo(tx, settled.config.source))
+  // What the source has is told to those who may read it; for the others the duty follows it.
+  const source = settled.mayCopy ? await store.findRepo(tx, settled.config.source) : undefined
+  const repo = withSource(asked, before, source)
   return { repo: { ...repo, syncConfig: settled.config }, settled }
 }
 

@@ -20,7 +20,6 @@ const againMs = 60_000
 const overlapMs = 5 * 60_000
 /** So often all is compared, whatever has changed. */
 const fullMs = 24 * 3_600_000
-const dueAtOnce = 50
 
 export const copyRepos: Duty = {
   name: 'registry.sync',
@@ -30,15 +29,13 @@ export const copyRepos: Duty = {
     const sum = { tags: 0, manifests: 0, failed: 0 }
     while (lease.holds()) {
       const now = lease.databaseTime(app.clock()).toISOString()
-      const due = await store.dueSyncs(app.db, now, dueAtOnce)
-      if (due.length === 0) break
-      for (const sync of due) {
-        lease.check()
-        const { tags, manifests, failed } = await runSync(app, lease, sync)
-        sum.tags += tags
-        sum.manifests += manifests
-        sum.failed += Number(failed)
-      }
+      // One at a time, as it is now: somebody may have turned off, or pointed elsewhere, what waits.
+      const [sync] = await store.dueSyncs(app.db, now, 1)
+      if (!sync) break
+      const { tags, manifests, failed } = await runSync(app, lease, sync)
+      sum.tags += tags
+      sum.manifests += manifests
+      sum.failed += Number(failed)
     }
     return sum
   },

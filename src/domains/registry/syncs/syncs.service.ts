@@ -37,7 +37,12 @@ export async function mayStillCopy(app: App, { setter, operator, source, repo }:
 }
 
 /** What is to be stored for a repo. `setter` is there when the copying begins again, in the name of the caller. */
-export type SettledSync = { config: SyncConfig; setter: { uid: string; operator: boolean } | undefined }
+export type SettledSync = {
+  config: SyncConfig
+  /** Whether the caller may pull the source and push to the repo. */
+  mayCopy: boolean
+  setter: { uid: string; operator: boolean } | undefined
+}
 
 /**
  * What a repo is copied from as it was asked for: checked, its source as a uid. Throws PERMISSION_DENIED unless the caller
@@ -71,6 +76,7 @@ export async function settleSync(
       uniqueTags: settings?.uniqueTags ?? false,
       gracePeriod: settings?.eolGracePeriod ?? false,
     },
+    mayCopy: may,
     setter: isRenewed ? { uid: caller.uid, operator: caller.operator } : undefined,
   }
 }

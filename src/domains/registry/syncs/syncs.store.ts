@@ -72,12 +72,16 @@ export async function dueSyncs(reader: Reader, now: string, most: number): Promi
 
 export type Progress = { state: SyncState; now: string; due: string; cursor: SyncCursor }
 
-/** Does nothing when somebody has changed from where, or in whose name, the repo is copied. */
-export async function noteProgress(tx: Tx, { repo, source, setter }: Sync, progress: Progress): Promise<void> {
+/** Does nothing when somebody has changed from where, in whose name, or until when the repo is copied. */
+export async function noteProgress(
+  tx: Tx,
+  { repo, source, setter, expirationTime }: Sync,
+  progress: Progress,
+): Promise<void> {
   const { state, now, due, cursor } = progress
   await tx.run(sql`
     UPDATE repo_syncs
        SET status_time = CASE WHEN status = ${state} THEN status_time ELSE ${now} END,
            status = ${state}, due_time = ${due}, cursor = ${JSON.stringify(cursor)}
-     WHERE repo_uid = ${repo} AND source = ${source} AND setter = ${setter}`)
+     WHERE repo_uid = ${repo} AND source = ${source} AND setter = ${setter} AND expiration_time = ${expirationTime}`)
 }
