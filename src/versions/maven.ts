@@ -1,5 +1,6 @@
 // The order of Maven versions: https://maven.apache.org/pom.html#version-order-specification
 import { numberKey } from './number-key.ts'
+import { byText } from './parts.ts'
 
 /** A number or a qualifier, with the separator before it; a transition between digits and letters counts as a dash. */
 type Token = { dash: boolean; text: string }
@@ -40,6 +41,11 @@ const dotNumber = 'k'
  */
 export function mavenKey(version: string): string {
   return trimmed(tokensOf(version.toLowerCase())).map(keyOf).join('') + end
+}
+
+/** Below 0, 0 or above 0. Whatever is written is a version of Maven. */
+export function compareMaven(one: string, other: string): number | undefined {
+  return byText(mavenKey(one), mavenKey(other))
 }
 
 function tokensOf(version: string): Token[] {

@@ -3,13 +3,12 @@ import { test } from 'node:test'
 import { readFiles } from '#contents/files.ts'
 import { fixture } from '../../test/support/fixtures.ts'
 import { randomFrom } from '../../test/support/random.ts'
-import { compareVersions } from './order.ts'
+import { compareVersions, type Scheme, schemeOf } from './order.ts'
 
-type Kind = 'apk' | 'deb'
-const sign = (kind: Kind, one: string, other: string) => Math.sign(compareVersions(kind, one, other)!)
+const sign = (kind: Scheme, one: string, other: string) => Math.sign(compareVersions(kind, one, other)!)
 
 /** Every one is before all that follow it. */
-function assertOrder(kind: Kind, versions: readonly string[]): void {
+function assertOrder(kind: Scheme, versions: readonly string[]): void {
   for (const [i, one] of versions.entries()) {
     for (const [j, other] of versions.entries()) {
       assert.equal(sign(kind, one, other), Math.sign(i - j), `${one} and ${other}`)
@@ -69,7 +68,53 @@ test('deb: a tilde is before the end, letters are before other marks', () => {
   assertOrder('deb', ['2020a-0+deb10u1', '2020a-0+deb11u1', '2020b-1'])
 })
 
+test('semver: releases to come before the release, by parts; what is left out counts as zero', () => {
+  const parts = ['1.0.0-0', '1.0.0-2', '1.0.0-10', '1.0.0-alpha', '1.0.0-alpha.1', '1.0.0-alpha.beta', '1.0.0-rc.1']
+  assertOrder('semver', [...parts, '1.0.0', '1.0.1', '1.2.0', '1.10.0', '2.0.0'])
+  const pseudo = ['0.0.0-20190308221718-c2843e01d9a2', '0.0.0-20200622213623-75b288015ac9', '0.1.0']
+  assertOrder('semver', pseudo)
+  for (const same of ['v1.2.0', '1.2', '1.2.0+incompatible', '1.2.0+build.5'])
+    assert.equal(sign('semver', same, '1.2.0'), 0)
+  assert.equal(sign('semver', '1', '1.0.0'), 0)
+  assert.equal(sign('semver', '1.2-rc.1', '1.2.0'), -1)
+})
+
+test('gem: letters make a release to come, and a dash means one', () => {
+  assertOrder('gem', ['1.0.a', '1.0.beta1', '1.0.pre', '1.0.rc2', '1.0', '1.0.1', '1.2', '1.10'])
+  assert.equal(sign('gem', '1-rc1', '1.pre.rc1'), 0)
+  assert.equal(sign('gem', '1', '1.0.0'), 0)
+})
+
+test('every ecosystem of OSV that we can order has its scheme, with a release or without', () => {
+  const known = { 'Alpine:v3.19': 'apk', Wolfi: 'apk', 'Ubuntu:22.04:LTS': 'deb', 'Debian:12': 'deb', Go: 'semver' }
+  const more = { PyPI: 'pep440', npm: 'semver', 'crates.io': 'semver', Maven: 'maven', RubyGems: 'gem' }
+  for (const [ecosystem, scheme] of Object.entries({ ...known, ...more })) assert.equal(schemeOf(ecosystem), scheme)
+  for (const unknown of ['', 'Red Hat', 'NuGet', 'constructor', 'alpine', ':Alpine'])
+    assert.equal(schemeOf(unknown), undefined)
+})
+
 test('what is not a version has no order', () => {
+  const notOf = {
+    semver: [
+      '',
+      'a',
+      '1.x',
+      '1.2.3.4.5 ',
+      'latest',
+      '1..2',
+      `1.2.${'9'.repeat(30)}`,
+      '9007199254740993.0.0',
+      'git+https',
+    ],
+    pep440: ['', 'a', '1.0-final', 'trunk', '1.0+', '!1'],
+    gem: ['', ' ', 'a', '1.', '1..2', '1 2', `1.${'9'.repeat(17)}`, '1\n'],
+  }
+  for (const [scheme, wrongs] of Object.entries(notOf) as [Scheme, string[]][]) {
+    for (const wrong of wrongs) {
+      assert.equal(compareVersions(scheme, wrong, '1.0.0'), undefined, `${scheme} ${wrong}`)
+      assert.equal(compareVersions(scheme, '1.0.0', wrong), undefined, `${scheme} ${wrong}`)
+    }
+  }
   for (const wrong of [
     '',
     'a',
@@ -117,8 +162,12 @@ test('the order is total: opposite when turned round, and the same through a thi
   const pieces = {
     apk: ['1', '0', '02', '.', 'a', '_p', '_rc', '~ab', '-r1'],
     deb: ['1', '0', ':', '.', 'a', '~', '+', '-'],
+    gem: ['1', '0', '.', 'a', '-', '.rc', '.0'],
+    maven: ['1', '0', '.', '-', 'a', '-rc', '.sp', '-snapshot'],
+    pep440: ['1', '0', '.', 'a', 'rc', '.post', '.dev', '+ab', '!'],
+    semver: ['1', '0', '.1', '.0', '-', 'a', '+', '.2'],
   }
-  for (const kind of ['apk', 'deb'] as const) {
+  for (const kind of Object.keys(pieces) as Scheme[]) {
     const made = () =>
       `1${Array.from({ length: random.below(6) }, () => pieces[kind][random.below(pieces[kind].length)]).join('')}`
     const versions = Array.from({ length: 400 }, made).filter(
@@ -128,7 +177,7 @@ test('the order is total: opposite when turned round, and the same through a thi
     for (let round = 0; round < 20_000; round++) {
       const [a, b, c] = [0, 1, 2].map(() => versions[random.below(versions.length)]!) as [string, string, string]
       assert.equal(sign(kind, a, b), -sign(kind, b, a) || 0, `${a} and ${b}`)
-      if (sign(kind, a, b) <= 0 && sign(kind, b, c) <= 0) assert.ok(sign(kind, a, c) <= 0, `${a}, ${b}, ${c}`)
+      if (sign(kind, a, b) <= 0 && sign(kind, b, c) <= 0) assert.ok(sign(kind, a, c) <= 0, `${kind}: ${a}, ${b}, ${c}`)
     }
   }
 })

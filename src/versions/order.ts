@@ -1,14 +1,54 @@
 // The order of versions, as each package manager defines it.
 import { compareApk } from './apk.ts'
 import { compareDeb } from './deb.ts'
+import { compareGem } from './gem.ts'
+import { compareMaven } from './maven.ts'
+import { comparePep440 } from './pep440.ts'
+import { compareSemver } from './semver.ts'
 
-/** The schemes of distributions; those of languages sort by keys (`pep440.ts`, `maven.ts`). */
-export type Scheme = 'apk' | 'deb'
+/** Below 0, 0 or above 0, like a comparator; undefined when one of the two is not a version. */
+type Order = (one: string, other: string) => number | undefined
+
+const orders = {
+  apk: compareApk,
+  deb: compareDeb,
+  gem: compareGem,
+  maven: compareMaven,
+  pep440: comparePep440,
+  semver: compareSemver,
+} satisfies Record<string, Order>
+
+export type Scheme = keyof typeof orders
 
 const maxLength = 512
 
 /** Below 0, 0 or above 0, like a comparator; undefined when one of the two is not a version. */
 export function compareVersions(scheme: Scheme, one: string, other: string): number | undefined {
   if (one.length > maxLength || other.length > maxLength) return undefined
-  return scheme === 'apk' ? compareApk(one, other) : compareDeb(one, other)
+  return orders[scheme](one, other)
+}
+
+/** By the ecosystems of OSV, https://ossf.github.io/osv-schema/#defined-ecosystems. */
+const schemes = new Map<string, Scheme>([
+  ['Alpaquita', 'apk'],
+  ['Alpine', 'apk'],
+  ['BellSoft Hardened Containers', 'apk'],
+  ['Chainguard', 'apk'],
+  ['MinimOS', 'apk'],
+  ['Wolfi', 'apk'],
+  ['Debian', 'deb'],
+  ['Echo', 'deb'],
+  ['Ubuntu', 'deb'],
+  ['Go', 'semver'],
+  ['Maven', 'maven'],
+  ['PyPI', 'pep440'],
+  ['RubyGems', 'gem'],
+  ['crates.io', 'semver'],
+  ['npm', 'semver'],
+])
+
+/** How versions are ordered in an ecosystem of OSV, with or without its release (`Alpine:v3.19`); undefined: we cannot order them. */
+export function schemeOf(ecosystem: string): Scheme | undefined {
+  const colon = ecosystem.indexOf(':')
+  return schemes.get(colon < 0 ? ecosystem : ecosystem.slice(0, colon))
 }

@@ -1,5 +1,6 @@
 // The order of Python versions: https://packaging.python.org/en/latest/specifications/version-specifiers/
 import { numberKey } from './number-key.ts'
+import { byText } from './parts.ts'
 
 const separator = '[-_.]?'
 const pattern = new RegExp(
@@ -37,6 +38,12 @@ export function pep440Key(version: string): string {
   const parts = pattern.exec(version.toLowerCase())?.groups as Parts | undefined
   if (!parts) return first + version
   return numberKey(parts.epoch ?? '0') + releaseKey(parts.release) + preKey(parts) + suffixKey(parts)
+}
+
+/** Below 0, 0 or above 0; undefined when one of the two is not a version. */
+export function comparePep440(one: string, other: string): number | undefined {
+  const [a, b] = [pep440Key(one), pep440Key(other)]
+  return a[0] === first || b[0] === first ? undefined : byText(a, b)
 }
 
 /** The local version label, such as `cu121` in `2.1.0+cu121`; empty when there is none. */
