@@ -98,6 +98,7 @@ export async function createApp(
     registryEvents,
     usage,
     refusals,
+    scanning: { queued: createSignal() },
     images: { pushed: createSignal(), read: createSignal(), turns: createReadTurns(monotonic) },
     paths,
     searchTotals: createRemembered(1000),

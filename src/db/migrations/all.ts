@@ -29,6 +29,7 @@ import { migration as vendorNames } from './0030-vendor-names.ts'
 import { migration as signIn } from './0031-sign-in.ts'
 import { migration as scim } from './0034-scim.ts'
 import { migration as sessionExternalIds } from './0035-session-external-ids.ts'
+import { migration as scanning } from './0036-scanning.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -62,4 +63,5 @@ export const migrations: readonly Migration[] = [
   signIn,
   scim,
   sessionExternalIds,
+  scanning,
 ]

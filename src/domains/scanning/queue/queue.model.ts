@@ -1,0 +1,20 @@
+// The numbers are stored; they keep their meaning for good.
+/**
+ * What waits to be compared: a package of an ecosystem that something else is said of now; an advisory of ours that has
+ * changed; a list of packages that is new; a list whose counts may have changed.
+ */
+export const matchKinds = { package: 1, advisory: 2, list: 3, counts: 4 } as const
+export type MatchKind = keyof typeof matchKinds
+
+/** `place` is whose turn it is: an organisation, or empty for what counts for everybody. */
+export type MatchItem = { kind: MatchKind; place: string; item: string }
+
+export type DueMatch = MatchItem & { dueTime: string; attempts: number; owner: string; fence: number }
+
+/** A package of an ecosystem, as an item of the queue. */
+export const packageItem = (ecosystem: string, name: string): string => `${ecosystem}\n${name}`
+
+export function readPackageItem(item: string): { ecosystem: string; name: string } {
+  const end = item.indexOf('\n')
+  return { ecosystem: item.slice(0, end), name: item.slice(end + 1) }
+}

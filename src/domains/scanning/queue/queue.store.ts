@@ -1,0 +1,67 @@
+import { insertsOf } from '#db/bulk.ts'
+import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { type DueMatch, type MatchItem, type MatchKind, matchKinds } from './queue.model.ts'
+
+/** Puts items into the queue, or to be done again when they are there; whoever is at one now will not be believed. */
+export async function queueMatches(tx: Tx, items: readonly MatchItem[], now: string): Promise<void> {
+  const rows = items.map(({ kind, place, item }) => sql`(${matchKinds[kind]}, ${place}, ${item}, ${now})`)
+  const again = sql`
+    ON CONFLICT (kind, place, item) DO UPDATE SET due_time = excluded.due_time, attempts = 0, owner = '',
+       fence = match_queue.fence + 1`
+  for (const insert of insertsOf(sql`INSERT INTO match_queue (kind, place, item, due_time)`, rows, again)) {
+    await tx.run(insert)
+  }
+}
+
+type Row = Omit<DueMatch, 'kind'> & { kind: number }
+
+const columns = sql`kind, place, item, due_time AS "dueTime", attempts, owner, fence`
+
+const kindOf = (number: number): MatchKind =>
+  (Object.keys(matchKinds) as MatchKind[]).find((name) => matchKinds[name] === Number(number))!
+
+const fromRow = (row: Row): DueMatch => ({ ...row, kind: kindOf(row.kind), fence: Number(row.fence) })
+
+/** Of the next place behind `after` that has any which nobody is at, the one that is due first, be it now or later. */
+export async function nextMatch(reader: Reader, after: string | undefined): Promise<DueMatch | undefined> {
+  const behind = after === undefined ? sql`` : sql`AND place > ${after}`
+  const row = await reader.get<Row>(sql`
+    SELECT ${columns} FROM match_queue WHERE owner = '' ${behind}
+     ORDER BY owner, place, due_time, kind, item LIMIT 1`)
+  return row && fromRow(row)
+}
+
+/** Those that a node says to be at. */
+export async function ownedMatches(reader: Reader): Promise<DueMatch[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM match_queue WHERE owner > '' ORDER BY owner, place, due_time LIMIT 1000`)
+  return rows.map(fromRow)
+}
+
+/** Takes one as it was seen; `undefined` when something has happened to it since. */
+export async function claimMatch(tx: Tx, seen: DueMatch, node: string): Promise<DueMatch | undefined> {
+  const row = await tx.get<Row>(sql`
+    UPDATE match_queue SET owner = ${node}, fence = fence + 1, attempts = attempts + 1
+     WHERE kind = ${matchKinds[seen.kind]} AND place = ${seen.place} AND item = ${seen.item} AND fence = ${seen.fence}
+    RETURNING ${columns}`)
+  return row && fromRow(row)
+}
+
+/** `false` when somebody else is at it or it was queued again. */
+export async function endMatch(tx: Tx, { kind, place, item, fence }: DueMatch): Promise<boolean> {
+  const ended = await tx.run(sql`
+    DELETE FROM match_queue
+     WHERE kind = ${matchKinds[kind]} AND place = ${place} AND item = ${item} AND fence = ${fence}`)
+  return ended === 1
+}
+
+/** Gives it back, to be tried at `dueTime` or later, unless somebody else is at it or it was queued again. */
+export async function giveBackMatch(tx: Tx, { kind, place, item, fence }: DueMatch, dueTime: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE match_queue SET owner = '', fence = fence + 1, due_time = ${dueTime}
+     WHERE kind = ${matchKinds[kind]} AND place = ${place} AND item = ${item} AND fence = ${fence}`)
+}
+
+export async function countMatches(reader: Reader): Promise<number> {
+  return Number((await reader.get<{ total: number }>(sql`SELECT count(*) AS total FROM match_queue`))!.total)
+}

@@ -1,0 +1,195 @@
+// What sources say of vulnerabilities, and what has to be compared again when they say something else.
+import { hash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import type { App, Work } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
+import { packageItem } from '../queue/queue.model.ts'
+import { queueMatches } from '../queue/queue.store.ts'
+import {
+  type PutCounts,
+  recordLimits,
+  type SourceEnd,
+  type SourceFacts,
+  type SourceRecord,
+  type SourceRun,
+} from './records.model.ts'
+import * as store from './records.store.ts'
+
+export type * from './records.model.ts'
+export type { StoredSource } from './records.store.ts'
+
+/** A transaction holds no more than this: of records, and of what they say together unless one alone says more. */
+const perSlice = { records: 100, affected: 2000 }
+/** How many packages one change of a severity reaches over the names of the record. */
+const maxNamed = 10_000
+
+/** All sources that were ever read, by their names. */
+export function listSources({ db }: Pick<App, 'db'>): Promise<store.StoredSource[]> {
+  return store.listSources(db)
+}
+
+/** What was noted of the source when it was last read; undefined when it never was. */
+export function findSource({ db }: Pick<App, 'db'>, name: string): Promise<store.StoredSource | undefined> {
+  return store.findSource(db, name)
+}
+
+/** How many records of each source hold now, by the number of the source. */
+export function countRecords({ db }: Pick<App, 'db'>): Promise<Map<number, number>> {
+  return store.countRecords(db)
+}
+
+/** Begins to read a source. What it said so far stays until it says something else. */
+export async function beginSource({ app }: Pick<Work, 'app'>, facts: SourceFacts): Promise<SourceRun> {
+  const opened = await app.db.tx((tx) => store.openSource(tx, facts, app.clock().toISOString()))
+  return { sourceNo: opened.sourceNo, name: opened.name, generation: opened.generation }
+}
+
+/**
+ * Replaces what the source said of each of these records, each of which may be there once, in a transaction for every
+ * hundred of them, and queues what has to be compared again. Refuses a record that is longer than any honest one.
+ */
+export async function putRecords(
+  { app }: Pick<Work, 'app'>,
+  run: SourceRun,
+  records: readonly SourceRecord[],
+): Promise<PutCounts> {
+  refuseIfAny(records.flatMap(problemsOf))
+  const counts: PutCounts = { created: 0, updated: 0, unchanged: 0 }
+  for (const slice of slicesOf(records)) {
+    const added = slice.map((record) => ({ record, place: '', hash: hashOf(record) }))
+    const now = app.clock().toISOString()
+    const put = await app.db.tx((tx) => putSlice(tx, { ...run, now }, added))
+    for (const member of ['created', 'updated', 'unchanged'] as const) counts[member] += put[member]
+    await setImmediate()
+  }
+  if (counts.created + counts.updated > 0) app.scanning.queued.notify()
+  return counts
+}
+
+/** Ends the reading of a source; what a complete run has not brought counts as withdrawn from now on. */
+export async function finishSource(
+  { app, log }: Pick<Work, 'app' | 'log'>,
+  run: SourceRun,
+  end: SourceEnd,
+): Promise<{ withdrawn: number }> {
+  let withdrawn = 0
+  for (let found = 1; end.complete && end.error === '' && found > 0; withdrawn += found) {
+    const now = app.clock().toISOString()
+    found = await app.db.tx(async (tx) => {
+      const gone = await store.listOutdated(tx, run.sourceNo, run.generation, perSlice.records)
+      await retire(tx, gone, now)
+      return gone.length
+    })
+    await setImmediate()
+  }
+  const error = end.error.slice(0, 2000)
+  await app.db.tx((tx) => store.closeSource(tx, run.sourceNo, { ...end, error }, app.clock().toISOString()))
+  if (withdrawn > 0) app.scanning.queued.notify()
+  log.info('vulnerability source read', { source: run.name, withdrawn, failed: error !== '' })
+  return { withdrawn }
+}
+
+/** Ends what a source says of some records, which are not there any more. */
+export async function retire(tx: Tx, gone: readonly store.CurrentRecord[], now: string): Promise<void> {
+  if (gone.length === 0) return
+  const touched = await store.retireRecords(
+    tx,
+    gone.map(({ recordNo }) => Number(recordNo)),
+    now,
+  )
+  await queueTouched(tx, touched, now)
+}
+
+/** Brings records to what they say now, in the transaction at hand. */
+export async function putSlice(tx: Tx, run: store.RunOf, given: readonly store.NewRecord[]): Promise<PutCounts> {
+  const ids = given.map(({ record }) => record.id)
+  const known = new Map((await store.findCurrent(tx, run.sourceNo, ids)).map((one) => [one.id, one]))
+  const isSame = ({ record, hash: now }: store.NewRecord) => known.get(record.id)?.hash === now
+  const same = given.filter(isSame)
+  await store.renewRecords(
+    tx,
+    same.map(({ record }) => Number(known.get(record.id)!.recordNo)),
+    run.generation,
+  )
+  const changed = given.filter((one) => !isSame(one))
+  const before = changed.flatMap(({ record }) => known.get(record.id) ?? [])
+  const touched = await store.retireRecords(
+    tx,
+    before.map(({ recordNo }) => Number(recordNo)),
+    run.now,
+  )
+  await store.insertRecords(tx, run, changed)
+  for (const { record } of changed) if (record.withdrawTime === '') touched.push(...record.affected)
+  const rated = changed.filter(({ record }) => {
+    return JSON.stringify(record.severities) !== (known.get(record.id)?.severities ?? '[]')
+  })
+  // What others say of the same vulnerability may be as bad as this record says it is.
+  const names = rated.flatMap(({ record }) => [record.id, ...record.aliases, ...record.upstream])
+  if (names.length > 0) touched.push(...(await store.packagesNamed(tx, [...new Set(names)].slice(0, 5000), maxNamed)))
+  await queueTouched(tx, touched, run.now)
+  return { created: changed.length - before.length, updated: before.length, unchanged: same.length }
+}
+
+/** Packages that no image has are not worth comparing; one that comes is compared when it comes. */
+async function queueTouched(tx: Tx, touched: readonly store.Touched[], now: string): Promise<void> {
+  const used = await store.namesInUse(tx, [...new Set(touched.map(({ name }) => name))])
+  const items = new Set(
+    touched.filter(({ name }) => used.has(name)).map(({ ecosystem, name }) => packageItem(ecosystem, name)),
+  )
+  await queueMatches(
+    tx,
+    [...items].sort().map((item) => ({ kind: 'package', place: '', item })),
+    now,
+  )
+}
+
+function hashOf({ modifyTime: _, ...record }: SourceRecord): string {
+  return hash('sha256', JSON.stringify(record), 'base64url')
+}
+
+function slicesOf(records: readonly SourceRecord[]): SourceRecord[][] {
+  const slices: SourceRecord[][] = []
+  let affected = 0
+  for (const record of records) {
+    affected += record.affected.length
+    const slice = slices.at(-1)
+    if (slice && slice.length < perSlice.records && affected <= perSlice.affected) slice.push(record)
+    else {
+      slices.push([record])
+      affected = record.affected.length
+    }
+  }
+  return slices
+}
+
+function problemsOf(record: SourceRecord, i: number): FieldViolation[] {
+  const over = (field: string, count: number, most: number): FieldViolation[] => {
+    return count > most ? [{ field: `records[${i}].${field}`, description: `must hold at most ${most} entries` }] : []
+  }
+  const long = (field: string, text: string, most: number): FieldViolation[] => {
+    return text.length > most
+      ? [{ field: `records[${i}].${field}`, description: `must be at most ${most} characters long` }]
+      : []
+  }
+  const { affected, aliases, upstream, references } = record
+  return [
+    ...(record.id === '' ? [{ field: `records[${i}].id`, description: 'is required' }] : []),
+    ...long('id', record.id, 256),
+    ...long('summary', record.summary, 4096),
+    ...[...aliases, ...upstream].flatMap((name) => long('aliases', name, 256)),
+    ...over('aliases', aliases.length + upstream.length, recordLimits.names),
+    ...over('references', references.length, recordLimits.references),
+    ...over('affected', affected.length, recordLimits.affected),
+    ...affected.flatMap(({ ranges, versions, ecosystem, name }, j) => [
+      ...long(`affected[${j}].ecosystem`, ecosystem, 256),
+      ...long(`affected[${j}].name`, name, 512),
+      ...over(
+        `affected[${j}].ranges`,
+        ranges.reduce((sum, { events }) => sum + events.length, 0),
+        recordLimits.events,
+      ),
+      ...over(`affected[${j}].versions`, versions.length, recordLimits.versions),
+    ]),
+  ]
+}

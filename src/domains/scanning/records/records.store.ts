@@ -1,0 +1,202 @@
+import { insertsOf } from '#db/bulk.ts'
+import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
+import {
+  type AffectedPackage,
+  affectedStates,
+  type SourceEnd,
+  type SourceFacts,
+  type SourceRecord,
+  severityLevels,
+} from './records.model.ts'
+
+/** A source with what is known of its state; times are empty while there is none. */
+export type StoredSource = SourceFacts & {
+  sourceNo: number
+  fingerprint: string
+  buildTime: string
+  /** When it was last read to its end, and when that was last tried. */
+  fetchTime: string
+  tryTime: string
+  generation: number
+  error: string
+}
+
+const sourceColumns = sql`
+  id AS "sourceNo", name, url, licence, ecosystems, fingerprint, build_time AS "buildTime", fetch_time AS "fetchTime",
+  try_time AS "tryTime", generation, error`
+
+type SourceRow = Omit<StoredSource, 'ecosystems'> & { ecosystems: string }
+
+function fromSourceRow({ ecosystems, ...row }: SourceRow): StoredSource {
+  const numbers = { sourceNo: Number(row.sourceNo), generation: Number(row.generation) }
+  return { ...row, ...numbers, ecosystems: JSON.parse(ecosystems) as string[] }
+}
+
+/** All sources, by their names. */
+export async function listSources(reader: Reader): Promise<StoredSource[]> {
+  const rows = await reader.all<SourceRow>(sql`SELECT ${sourceColumns} FROM vulnerability_sources ORDER BY name`)
+  return rows.map(fromSourceRow)
+}
+
+export async function findSource(reader: Reader, name: string): Promise<StoredSource | undefined> {
+  const row = await reader.get<SourceRow>(sql`
+    SELECT ${sourceColumns} FROM vulnerability_sources WHERE name = ${name}`)
+  return row && fromSourceRow(row)
+}
+
+/** Notes that the source is being read; answers with its row as it is then. */
+export async function openSource(tx: Tx, { name, url, licence, ecosystems }: SourceFacts, now: string) {
+  const row = await tx.get<SourceRow>(sql`
+    INSERT INTO vulnerability_sources (name, url, licence, ecosystems, try_time, generation)
+    VALUES (${name}, ${url}, ${licence}, ${JSON.stringify(ecosystems)}, ${now}, 1)
+        ON CONFLICT (name) DO UPDATE SET url = excluded.url, licence = excluded.licence,
+           ecosystems = excluded.ecosystems, try_time = excluded.try_time, generation = vulnerability_sources.generation + 1
+    RETURNING ${sourceColumns}`)
+  return fromSourceRow(row!)
+}
+
+export async function closeSource(tx: Tx, sourceNo: number, end: SourceEnd, now: string): Promise<void> {
+  await tx.run(
+    end.error === ''
+      ? sql`UPDATE vulnerability_sources
+               SET error = '', fingerprint = ${end.fingerprint}, build_time = ${end.buildTime}, fetch_time = ${now}
+             WHERE id = ${sourceNo}`
+      : sql`UPDATE vulnerability_sources SET error = ${end.error} WHERE id = ${sourceNo}`,
+  )
+}
+
+/** A record that holds now. */
+export type CurrentRecord = { recordNo: number; id: string; hash: string; severities: string }
+
+const recordColumns = sql`r.id AS "recordNo", r.record_id AS id, r.hash, r.severities`
+
+export async function findCurrent(reader: Reader, sourceNo: number, ids: readonly string[]): Promise<CurrentRecord[]> {
+  return reader.all<CurrentRecord>(sql`
+    SELECT ${recordColumns} FROM vulnerability_records r
+     WHERE r.source_id = ${sourceNo} AND r.record_id IN (${list(ids)}) AND r.until_time = ''`)
+}
+
+/** Records of a source that the runs since `generation` have not brought, some of them. */
+export async function listOutdated(
+  reader: Reader,
+  sourceNo: number,
+  generation: number,
+  most: number,
+): Promise<CurrentRecord[]> {
+  return reader.all<CurrentRecord>(sql`
+    SELECT ${recordColumns} FROM vulnerability_records r
+     WHERE r.source_id = ${sourceNo} AND r.generation < ${generation} AND r.until_time = ''
+     ORDER BY r.source_id, r.generation, r.id LIMIT ${most}`)
+}
+
+export async function renewRecords(tx: Tx, records: readonly number[], generation: number): Promise<void> {
+  for (const some of chunks(records, 500)) {
+    await tx.run(sql`UPDATE vulnerability_records SET generation = ${generation} WHERE id IN (${list(some)})`)
+  }
+}
+
+/** A package of an ecosystem that something is said of. */
+export type Touched = { ecosystem: string; name: string }
+
+/**
+ * Ends what these records say. What a finding refers to stays, with the time; the rest goes. Answers with the packages
+ * that they spoke of.
+ */
+export async function retireRecords(tx: Tx, records: readonly number[], now: string): Promise<Touched[]> {
+  const touched: Touched[] = []
+  for (const some of chunks(records, 200)) {
+    const of = list(some)
+    touched.push(
+      ...(await tx.all<Touched>(sql`
+        SELECT DISTINCT a.ecosystem, a.name FROM affected_packages a WHERE a.record_no IN (${of}) AND a.until_time = ''`)),
+    )
+    await tx.run(sql`
+      DELETE FROM affected_packages
+       WHERE record_no IN (${of}) AND NOT EXISTS (SELECT 1 FROM findings f WHERE f.affected_id = affected_packages.id)`)
+    await tx.run(sql`
+      UPDATE affected_packages SET until_time = ${now} WHERE record_no IN (${of}) AND until_time = ''`)
+    // The names are for what holds now.
+    await tx.run(sql`DELETE FROM vulnerability_record_names WHERE record_no IN (${of})`)
+    await tx.run(sql`
+      DELETE FROM vulnerability_records
+       WHERE id IN (${of})
+         AND NOT EXISTS (SELECT 1 FROM affected_packages a WHERE a.record_no = vulnerability_records.id)`)
+    await tx.run(sql`UPDATE vulnerability_records SET until_time = ${now} WHERE id IN (${of}) AND until_time = ''`)
+  }
+  return touched
+}
+
+export type NewRecord = { record: SourceRecord; hash: string; place: string }
+
+export type RunOf = { sourceNo: number; generation: number; now: string }
+
+/** Adds records of which none holds now. */
+export async function insertRecords(tx: Tx, run: RunOf, added: readonly NewRecord[]): Promise<void> {
+  const rows = added.map(({ record: one, hash }) => {
+    const lists = [one.aliases, one.upstream, one.severities, one.references].map((given) => JSON.stringify(given))
+    const [aliases, upstream, severities, references] = lists as [string, string, string, string]
+    return sql`(${run.sourceNo}, ${one.id}, ${run.generation}, ${hash}, ${aliases}, ${upstream}, ${one.summary},
+      ${severities}, ${references}, ${one.publishTime}, ${one.modifyTime}, ${one.withdrawTime}, ${run.now})`
+  })
+  const into = sql`
+    INSERT INTO vulnerability_records (source_id, record_id, generation, hash, aliases, upstream, summary, severities,
+           "references", publish_time, modify_time, withdraw_time, from_time)`
+  const numbers = new Map<string, number>()
+  for (const insert of insertsOf(into, rows, sql`RETURNING id AS "recordNo", record_id AS id`)) {
+    for (const { recordNo, id } of await tx.all<CurrentRecord>(insert)) numbers.set(id, Number(recordNo))
+  }
+  await insertAll(
+    tx,
+    sql`INSERT INTO vulnerability_record_names (name, record_no)`,
+    added.flatMap(({ record: { id, aliases, upstream } }) => {
+      return [...new Set([id, ...aliases, ...upstream])].map((name) => sql`(${name}, ${numbers.get(id)!})`)
+    }),
+  )
+  await insertAll(
+    tx,
+    sql`INSERT INTO affected_packages (record_no, place, ecosystem, name, ranges, versions, state, severity, qualifiers)`,
+    added.flatMap(({ record, place }) => {
+      if (record.withdrawTime !== '') return []
+      return record.affected.map((one) => affectedRow(numbers.get(record.id)!, place, one))
+    }),
+  )
+}
+
+function affectedRow(recordNo: number, place: string, one: AffectedPackage): Sql {
+  const severity = one.severity === '' ? 0 : severityLevels[one.severity]
+  return sql`(${recordNo}, ${place}, ${one.ecosystem}, ${one.name}, ${JSON.stringify(one.ranges)},
+    ${JSON.stringify(one.versions)}, ${affectedStates[one.state]}, ${severity}, ${JSON.stringify(one.qualifiers)})`
+}
+
+async function insertAll(tx: Tx, into: Sql, rows: readonly Sql[]): Promise<void> {
+  for (const insert of insertsOf(into, rows)) await tx.run(insert)
+}
+
+/** The packages that those other records speak of which go by one of the names. */
+export async function packagesNamed(reader: Reader, names: readonly string[], most: number): Promise<Touched[]> {
+  return reader.all<Touched>(sql`
+    SELECT DISTINCT a.ecosystem, a.name
+      FROM vulnerability_record_names n JOIN affected_packages a ON a.record_no = n.record_no
+     WHERE n.name IN (${list(names)}) AND a.until_time = '' LIMIT ${most}`)
+}
+
+/** Those of the names that a component has, or what it was built from. */
+export async function namesInUse(reader: Reader, names: readonly string[]): Promise<Set<string>> {
+  const found = new Set<string>()
+  for (const some of chunks(names, 500)) {
+    const rows = await reader.all<{ name: string }>(sql`
+      SELECT DISTINCT c.name FROM components c WHERE c.name IN (${list(some)})
+      UNION
+      SELECT DISTINCT c.origin FROM components c WHERE c.origin IN (${list(some)}) AND c.origin <> c.name`)
+    for (const { name } of rows) found.add(name)
+  }
+  return found
+}
+
+export async function countRecords(reader: Reader): Promise<Map<number, number>> {
+  const rows = await reader.all<{ sourceNo: number; total: number }>(sql`
+    SELECT r.source_id AS "sourceNo", count(*) AS total FROM vulnerability_records r
+     WHERE r.until_time = '' GROUP BY r.source_id`)
+  return new Map(rows.map(({ sourceNo, total }) => [Number(sourceNo), Number(total)]))
+}
