@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { compatSettings, vendorOf } from './config-compat.ts'
 import { edgeSettings } from './config-edge.ts'
 import {
@@ -363,7 +362,3 @@ function isKnown(variable: string): boolean {
   const names: readonly string[] = [...Object.values(settings).map(({ env }) => env), ...Object.keys(clientVariables)]
   return names.includes(variable) || variable.startsWith('PINFOLD_TEST_')
 }
-
-export const version: string = (
-  JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
-).version

@@ -21,7 +21,7 @@ import { createManifestCache } from './domains/registry/manifests/manifest-cache
 import { createPathCache } from './domains/registry/repos/paths.service.ts'
 import { createDigestUsage } from './domains/registry/usage/digest-usage.ts'
 import { signCloudAssertion } from './issuer/cloud-assertion.ts'
-import { type Keyring, openKeyring } from './issuer/keyring.ts'
+import type { Keyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
 import { createProviderDirectory } from './issuer/people/directory.ts'
 import { createBuffers } from './lib/buffers.ts'
@@ -34,7 +34,8 @@ import { createDropped } from './lib/noted/dropped.ts'
 import { createRemembered } from './lib/remembered.ts'
 import { createSignal } from './lib/signal.ts'
 import { createMetrics } from './metrics.ts'
-import { openDatabase, openExisting } from './open-database.ts'
+import { openDatabase } from './open-database.ts'
+import { keyringOf } from './open-issuer.ts'
 import { clearOnCommit, resources } from './resources.ts'
 import { tieBlobs } from './tie-blobs.ts'
 
@@ -184,23 +185,6 @@ function openPulls(
     usage: opening.adopt(usage, (open) => open.close()),
     refusals: opening.adopt(refusals, (open) => open.close()),
   }
-}
-
-/** What signs tokens, from a database that has been served before, also beside a running server. */
-export async function openIssuer(
-  config: Config,
-  clock: () => Date = () => new Date(),
-): Promise<Pick<App, 'db' | 'keyring' | 'clock'> & { close(): Promise<void> }> {
-  await using opening = new AsyncDisposableStack()
-  const opened = opening.adopt(await openExisting(config), (open) => open.close())
-  const keyring = await keyringOf(config, opened, clock)
-  const done = opening.move()
-  return { db: opened.db, keyring, clock, close: () => done.disposeAsync() }
-}
-
-function keyringOf(config: Config, { db, sealer }: Pick<App, 'db' | 'sealer'>, clock: () => Date): Promise<Keyring> {
-  const { keyRotationDays: days, signingAlgorithms: algorithms } = config
-  return openKeyring(db, sealer, () => clock().getTime(), { days, algorithms })
 }
 
 /** Services know neither the clouds nor the issuer; here the two meet. */

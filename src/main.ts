@@ -1,29 +1,12 @@
 // From the command line to a command; the only file that may end the process.
-import { text } from 'node:stream/consumers'
-import { events } from './cli/events/events.ts'
-import { auth } from './cli/iam/auth.ts'
-import { bindings } from './cli/iam/bindings.ts'
-import { identities } from './cli/iam/identities.ts'
-import { sessions } from './cli/iam/sessions.ts'
-import { imports } from './cli/imports/import.ts'
-import { libraries } from './cli/imports/libraries.ts'
-import { dockerCredential } from './cli/registry/docker-credential.ts'
-import { images } from './cli/registry/images.ts'
-import { config } from './cli/server/config.ts'
-import { gc } from './cli/server/gc.ts'
-import { keys } from './cli/server/keys.ts'
-import { ledger } from './cli/server/ledger.ts'
-import { migrate } from './cli/server/migrate.ts'
-import { quotas } from './cli/server/quotas.ts'
-import { serve } from './cli/server/serve.ts'
-import { token } from './cli/server/token.ts'
+import { commands } from './cli/commands.ts'
 import { CliError, exitCodes, runProgram, type Terminal } from './cli/shape/command.ts'
-import { ConfigError, version } from './config.ts'
 import { isUnavailable } from './db/unavailable.ts'
+import { version } from './version.ts'
 
 const terminal: Terminal = {
   env: process.env,
-  input: () => text(process.stdin),
+  input: async () => (await import('node:stream/consumers')).text(process.stdin),
   print: (line) => void process.stdout.write(`${line}\n`),
   say: (line) => void process.stderr.write(`${line}\n`),
   ...(process.stderr.isTTY ? { status: (line) => void process.stderr.write(`\r\x1b[K${line}`) } : {}),
@@ -52,35 +35,13 @@ async function ask(question: string): Promise<string> {
 
 async function main(): Promise<number> {
   try {
-    return await runProgram(
-      [
-        serve,
-        auth,
-        identities,
-        bindings,
-        sessions,
-        images,
-        events,
-        imports,
-        libraries,
-        gc,
-        keys,
-        ledger,
-        quotas,
-        token,
-        dockerCredential,
-        migrate,
-        config,
-      ],
-      version,
-      terminal,
-      process.argv,
-    )
+    return await runProgram(commands, version, terminal, process.argv)
   } catch (error) {
     for (const line of messageOf(error).split('\n')) terminal.say(`pinfold: ${line}`)
     if (process.env.PINFOLD_LOG_LEVEL === 'debug') terminal.say(String((error as Error).stack))
     if (error instanceof CliError) return error.exitCode
-    if (error instanceof ConfigError) return exitCodes.config
+    // Its class is in the table of settings, which not every command loads.
+    if ((error as Error).name === 'ConfigError') return exitCodes.config
     return isUnavailable(error) ? exitCodes.unavailable : exitCodes.failed
   }
 }

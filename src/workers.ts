@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { setInterval } from 'node:timers/promises'
 import type { App } from './app.ts'
-import { version } from './config.ts'
 import { createLeases, type LastRun, type Lease, LeaseLost, type Leases } from './db/leases.ts'
 import { deleteSilentNodes } from './db/nodes.ts'
 import { sweepAuditLog } from './domains/events/audit/audit.duty.ts'
@@ -20,6 +19,7 @@ import { readImages } from './domains/registry/images/read-images.duty.ts'
 import { copyRepos } from './domains/registry/syncs/syncs.duty.ts'
 import { sweepUsage, writeUsage } from './domains/registry/usage/digest-usage.duty.ts'
 import type { Duty, DutyStatus, LongDuty, RunningDuty } from './duty.ts'
+import { version } from './version.ts'
 
 const dayMs = 24 * 60 * 60_000
 

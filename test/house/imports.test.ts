@@ -166,7 +166,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     if (['cli', 'lib', 'versions', 'src/config.ts', 'src/create-app.ts', 'src/workers.ts'].includes(to)) return true
     if (one.from === 'src/cli/iam/identities-check.ts') return one.to === 'src/domains/iam/identities/claims.ts'
     const operators = one.from.startsWith('src/cli/server/') || one.from === 'src/cli/shape/operator.ts'
-    return operators && ['api', 'issuer', 'db', 'service', 'src/open-database.ts'].includes(to)
+    return operators && ['api', 'issuer', 'db', 'service', 'src/open-database.ts', 'src/open-issuer.ts'].includes(to)
   },
 }
 

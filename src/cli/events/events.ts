@@ -15,7 +15,6 @@ import {
 } from '../shape/command.ts'
 import { plain, table } from '../shape/plain-text.ts'
 import { sessionOptions } from '../shape/session.ts'
-import { eventsListen } from './events-listen.ts'
 
 type Method = Parameters<typeof send>[0]
 type Call = (method: Method, path: string, body?: object, query?: Record<string, string>) => Promise<Body>
@@ -271,5 +270,13 @@ const subscriptions: CommandGroup = {
 export const events: CommandGroup = {
   name: 'events',
   summary: 'What happens on the server, as it is told to others',
-  commands: [subscriptions, eventsListen, refusals],
+  commands: [
+    subscriptions,
+    {
+      name: 'listen',
+      summary: 'Print events as they happen',
+      load: async () => (await import('./events-listen.ts')).eventsListen,
+    },
+    refusals,
+  ],
 }

@@ -1,11 +1,28 @@
 import type { CommandGroup } from '../shape/command.ts'
-import { importAdvisories } from './import-advisories.ts'
-import { importLibraries } from './import-libraries.ts'
-import { importOsv } from './import-osv.ts'
-import { importTagHistory } from './import-tag-history.ts'
 
 export const imports: CommandGroup = {
   name: 'import',
   summary: 'Fill the server from files',
-  commands: [importAdvisories, importLibraries, importOsv, importTagHistory],
+  commands: [
+    {
+      name: 'advisories',
+      summary: 'Take in security advisories from YAML files',
+      load: async () => (await import('./import-advisories.ts')).importAdvisories,
+    },
+    {
+      name: 'libraries',
+      summary: 'Take in libraries and their versions from JSON files',
+      load: async () => (await import('./import-libraries.ts')).importLibraries,
+    },
+    {
+      name: 'osv',
+      summary: 'Take in descriptions of vulnerabilities in the OSV format',
+      load: async () => (await import('./import-osv.ts')).importOsv,
+    },
+    {
+      name: 'tag-history',
+      summary: 'Take in what tags pointed to elsewhere, with their times',
+      load: async () => (await import('./import-tag-history.ts')).importTagHistory,
+    },
+  ],
 }

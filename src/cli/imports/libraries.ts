@@ -1,8 +1,13 @@
 import type { CommandGroup } from '../shape/command.ts'
-import { librariesSync } from './libraries-sync.ts'
 
 export const libraries: CommandGroup = {
   name: 'libraries',
   summary: 'Libraries of Java and Python',
-  commands: [librariesSync],
+  commands: [
+    {
+      name: 'sync',
+      summary: 'Take in what an index of Python packages or a Maven repository says of libraries',
+      load: async () => (await import('./libraries-sync.ts')).librariesSync,
+    },
+  ],
 }

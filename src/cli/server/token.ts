@@ -1,4 +1,3 @@
-import { readFact } from '#db/facts.ts'
 import { isUid } from '#lib/uid.ts'
 import { type Command, exitCodes } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
@@ -18,17 +17,20 @@ served, or PINFOLD_URL where that is set. Whoever can run this can do everything
   ],
   async run(terminal, options) {
     const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
-    const [{ openIssuer }, { identityExists }, { maxLifetime, operatorUid, signAccessToken }] = await Promise.all([
-      import('#create-app.ts'),
-      import('#domains/iam/identities/identities.service.ts'),
+    const [{ openIssuer }, { readFact }, { maxLifetime, operatorUid, signAccessToken }] = await Promise.all([
+      import('#open-issuer.ts'),
+      import('#db/facts.ts'),
       import('#issuer/access-token.ts'),
     ])
     const app = await openIssuer(config)
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
     const identity = options.identity as string | undefined
-    if (identity !== undefined && !(isUid(identity) && (await identityExists(app.db, identity)))) {
-      terminal.say(`pinfold: there is no identity ${identity}`)
-      return exitCodes.failed
+    if (identity !== undefined) {
+      const { identityExists } = await import('#domains/iam/identities/identities.service.ts')
+      if (!isUid(identity) || !(await identityExists(app.db, identity))) {
+        terminal.say(`pinfold: there is no identity ${identity}`)
+        return exitCodes.failed
+      }
     }
     const issuer = config.url || (await readFact(app.db, 'url'))
     if (!issuer) {

@@ -1,4 +1,3 @@
-import tab from '@bomb.sh/tab/commander'
 import { CommanderError, Option, Command as Program } from 'commander'
 
 /** Where a command reads and writes; a test gives its own. */
@@ -53,7 +52,14 @@ export type Command = {
 }
 
 /** Commands of several words, such as `auth login`. */
-export type CommandGroup = { name: string; summary: string; commands: readonly (Command | CommandGroup)[] }
+export type CommandGroup = {
+  name: string
+  summary: string
+  commands: readonly (Command | CommandGroup | CommandEntry)[]
+}
+
+/** A command that is loaded when it is asked for; until then its name and what it is about are all there is. */
+export type CommandEntry = { name: string; summary: string; load(): Promise<Command | CommandGroup> }
 
 export const exitCodes = { ok: 0, failed: 1, usage: 64, unavailable: 69, refused: 77, config: 78 } as const
 
@@ -71,9 +77,12 @@ const exitHelp = `
 Exit codes: 0 done, 1 failed, 64 wrong usage, 69 the server or its database is not available, 77 not signed in or
 refused, 78 a setting is wrong.`
 
-/** Runs one command, with help, version and completion; returns its exit code. What a command throws comes through. */
+/**
+ * Runs one command, with help, version and completion; returns its exit code. What a command throws comes through. Only
+ * what the command line names is loaded.
+ */
 export async function runProgram(
-  commands: readonly (Command | CommandGroup)[],
+  commands: readonly CommandEntry[],
   version: string,
   terminal: Terminal,
   argv: readonly string[],
@@ -95,12 +104,11 @@ export async function runProgram(
   const run = async (command: Command, options: Options) => {
     code = await command.run(terminal, options)
   }
-  for (const command of commands) addCommand(program, command, run)
-  tab(program)
-  program.commands
-    .find((sub) => sub.name() === 'complete')
-    ?.description('Print a completion script for zsh, bash, fish or powershell')
-    .addHelpText('after', '\nFor example: source <(pinfold complete bash), with pinfold on the PATH.')
+  const words = argv.slice(2).filter((word) => !word.startsWith('-'))
+  const named = words[0] === 'help' ? words.slice(1) : words
+  const all = words[0] === completion.name
+  for (const entry of commands) await addCommand(program, entry, run, all ? 'all' : named)
+  await addCompletion(program, all)
 
   try {
     await program.parseAsync(argv)
@@ -111,14 +119,36 @@ export async function runProgram(
   }
 }
 
+const completion = { name: 'complete', summary: 'Print a completion script for zsh, bash, fish or powershell' }
+
+/** What completes command lines knows every command, so it is there for nothing but that. */
+async function addCompletion(program: Program, wanted: boolean): Promise<void> {
+  if (wanted) (await import('@bomb.sh/tab/commander')).default(program)
+  const known = program.commands.find((sub) => sub.name() === completion.name)
+  const sub = known ?? program.command(completion.name)
+  sub
+    .description(completion.summary)
+    .addHelpText('after', '\nFor example: source <(pinfold complete bash), with pinfold on the PATH.')
+}
+
 type Run = (command: Command, options: Options) => Promise<void>
 
-function addCommand(parent: Program, command: Command | CommandGroup, run: Run, before = ''): void {
-  const sub = parent.command(command.name).description(command.summary)
-  const path = `${before}${command.name}`
+/** Adds a command with what is below it; `words` are those of the command line that are left, by which more is loaded. */
+async function addCommand(
+  parent: Program,
+  given: Command | CommandGroup | CommandEntry,
+  run: Run,
+  words: readonly string[] | 'all',
+  before = '',
+): Promise<void> {
+  const sub = parent.command(given.name).description(given.summary)
+  const path = `${before}${given.name}`
   sub.showHelpAfterError(`(see pinfold ${path} --help)`)
+  if (words !== 'all' && words[0] !== given.name) return
+  const command = 'load' in given ? await given.load() : given
+  const left = words === 'all' ? words : words.slice(1)
   if ('commands' in command) {
-    for (const one of command.commands) addCommand(sub, one, run, `${path} `)
+    for (const one of command.commands) await addCommand(sub, one, run, left, `${path} `)
     return
   }
   if (command.details) sub.addHelpText('after', `\n${command.details}`)

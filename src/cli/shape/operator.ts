@@ -2,16 +2,9 @@
 // command does has one way in. Whoever opens the data folder, or has the database URL and the master key, may.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { startServer } from '#api/server.ts'
 import type { App } from '#app.ts'
 import { baseUrl, type Config } from '#config.ts'
-import { createApp, openIssuer } from '#create-app.ts'
-import { readFact } from '#db/facts.ts'
-import { takeServeLock } from '#db/sqlite/serve-lock.ts'
-import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { codes } from '#lib/errors.ts'
-import { NotServedYet } from '#open-database.ts'
-import { dutiesOfCommands, startWorkers } from '#workers.ts'
 import { ApiError, type Body, send } from './api-client.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
 import { configOf, settingOptions } from './settings.ts'
@@ -45,16 +38,18 @@ export async function withOperator<T>(
   await using opened = new AsyncDisposableStack()
   const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
   const remote = config.database === '' ? '' : baseUrl(terminal.env.PINFOLD_API ?? '', 'PINFOLD_API')
-  const lock = config.database === '' ? lockOf(config) : undefined
+  const lock = config.database === '' ? await lockOf(config) : undefined
   if (lock) opened.defer(() => lock.release())
 
   const serves = config.database === '' ? lock === undefined : remote !== ''
   if (!serves) {
+    const { createApp } = await import('#create-app.ts')
     const here = opened.adopt(await createApp(config), (one) => one.close())
     return await work(apiOf(await serveHere(here, opened)))
   }
-  const issuer = await openIssuer(config).catch((error: unknown) => {
-    throw error instanceof NotServedYet && remote === '' ? busy(config.data) : error
+  const [{ openIssuer }, { readFact }] = await Promise.all([import('#open-issuer.ts'), import('#db/facts.ts')])
+  const issuer = await openIssuer(config).catch((error: Error) => {
+    throw error.name === 'NotServedYet' && remote === '' ? busy(config.data) : error
   })
   const app = opened.adopt(issuer, (one) => one.close())
   const url = await readFact(app.db, 'url')
@@ -66,6 +61,10 @@ export async function withOperator<T>(
 
 /** On a port of its own that only this machine can reach, and with a token that only this process has. */
 async function serveHere(app: App, opened: AsyncDisposableStack): Promise<Target> {
+  const [{ startServer }, { dutiesOfCommands, startWorkers }] = await Promise.all([
+    import('#api/server.ts'),
+    import('#workers.ts'),
+  ])
   const config = { ...app.config, listen: { host: '127.0.0.1', port: 0 } }
   const server = opened.adopt(await startServer({ ...app, config }), (one) => one.close())
   opened.adopt(await startWorkers(app, { duties: dutiesOfCommands }), (one) => one.close())
@@ -77,6 +76,7 @@ function apiOf({ app, origin, audience, ownMachine }: Target, unreachable?: () =
   const call = async (method: 'GET' | 'POST', path: string, body?: object) => {
     const now = app.clock()
     if (token.until <= now.getTime()) {
+      const { operatorUid, signAccessToken } = await import('#issuer/access-token.ts')
       const text = await signAccessToken(app.keyring, { issuer: audience, subject: operatorUid, audience, now })
       token = { text, until: now.getTime() + renewMs }
     }
@@ -91,7 +91,8 @@ function apiOf({ app, origin, audience, ownMachine }: Target, unreachable?: () =
 }
 
 /** Before anything is opened: while it is ours no server can start on the folder. `undefined` when one has it. */
-function lockOf({ data }: Config): { release(): void } | undefined {
+async function lockOf({ data }: Config): Promise<{ release(): void } | undefined> {
+  const { takeServeLock } = await import('#db/sqlite/serve-lock.ts')
   mkdirSync(data, { recursive: true, mode: 0o700 })
   return takeServeLock(join(data, 'serve.lock'))
 }

@@ -1,0 +1,48 @@
+// The processor time of commands against that of Node's own start: bin/pinfold-node bench/commands.ts
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { costOf } from '../test/support/cost-of-command.ts'
+import { makeHome } from '../test/support/fake-sts.ts'
+import { makePlace, project, startProcess, tokenOf } from '../test/support/process.ts'
+
+const rounds = 7
+/** What a command may take beyond Node's own start. */
+const mostMs = 150
+
+await using place = await makePlace()
+await using server = await startProcess(place)
+using home = makeHome()
+const token = await tokenOf(place)
+const remote = { ...place.env, ...home.env, PINFOLD_API: server.url, PINFOLD_TOKEN: token }
+const node = join(project, 'bin/pinfold-node')
+
+const commands: { args: string[]; input?: string }[] = [
+  { args: ['--version'] },
+  { args: ['--help'] },
+  { args: ['docker-credential', 'list'] },
+  { args: ['docker-credential', 'get'], input: new URL(server.url).host },
+  { args: ['auth', 'status'] },
+  { args: ['images', 'list'] },
+  { args: ['events', 'subscriptions', 'list'] },
+  { args: ['token', ...place.args] },
+  { args: ['quotas', 'list', ...place.args] },
+  { args: ['gc', '--dry-run', ...place.args] },
+]
+
+async function median(one: { args: readonly string[]; input?: string; command?: string }): Promise<number> {
+  const times: number[] = []
+  for (let i = 0; i <= rounds; i++) {
+    const { cpuMs } = await costOf(one.args, { env: remote, ...one })
+    // The first fills the cache of compiled code.
+    if (i > 0) times.push(cpuMs)
+  }
+  return times.sort((a, b) => a - b)[Math.floor(rounds / 2)]!
+}
+
+const bare = await median({ args: ['-e', ''], command: node })
+console.log(`${execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()} alone: ${bare.toFixed(0)} ms of CPU`)
+for (const one of commands) {
+  const more = (await median(one)) - bare
+  const name = one.args.filter((arg) => !place.args.includes(arg)).join(' ')
+  console.log(`${more > mostMs ? 'slow' : 'ok  '}  ${more.toFixed(0).padStart(4)} ms more  ${name}`)
+}

@@ -1,0 +1,90 @@
+// Every command by its first word. What a command needs is loaded when it is the one that was asked for.
+import type { CommandEntry } from './shape/command.ts'
+
+export const commands: readonly CommandEntry[] = [
+  {
+    name: 'serve',
+    summary: 'Serve the API over REST and gRPC on one port',
+    load: async () => (await import('./server/serve.ts')).serve,
+  },
+  {
+    name: 'auth',
+    summary: 'Sign in to a server with the token of a CI job, a pod or a cloud workload',
+    load: async () => (await import('./iam/auth.ts')).auth,
+  },
+  {
+    name: 'identities',
+    summary: 'Look at identities',
+    load: async () => (await import('./iam/identities.ts')).identities,
+  },
+  {
+    name: 'bindings',
+    summary: 'Roles that others have given you',
+    load: async () => (await import('./iam/bindings.ts')).bindings,
+  },
+  {
+    name: 'sessions',
+    summary: 'Where people are signed in',
+    load: async () => (await import('./iam/sessions.ts')).sessions,
+  },
+  {
+    name: 'images',
+    summary: 'Look at images, their tags and how these moved, and delete them',
+    load: async () => (await import('./registry/images.ts')).images,
+  },
+  {
+    name: 'events',
+    summary: 'What happens on the server, as it is told to others',
+    load: async () => (await import('./events/events.ts')).events,
+  },
+  {
+    name: 'import',
+    summary: 'Fill the server from files',
+    load: async () => (await import('./imports/import.ts')).imports,
+  },
+  {
+    name: 'libraries',
+    summary: 'Libraries of Java and Python',
+    load: async () => (await import('./imports/libraries.ts')).libraries,
+  },
+  {
+    name: 'gc',
+    summary: 'Remove blobs that no manifest needs',
+    load: async () => (await import('./server/gc.ts')).gc,
+  },
+  {
+    name: 'keys',
+    summary: 'The keys that the server keeps',
+    load: async () => (await import('./server/keys.ts')).keys,
+  },
+  {
+    name: 'ledger',
+    summary: 'The history of tags, for those who run the server',
+    load: async () => (await import('./server/ledger.ts')).ledger,
+  },
+  {
+    name: 'quotas',
+    summary: 'How much organisations may have, for those who run the server',
+    load: async () => (await import('./server/quotas.ts')).quotas,
+  },
+  {
+    name: 'token',
+    summary: 'Print a token, made with the keys of the data folder',
+    load: async () => (await import('./server/token.ts')).token,
+  },
+  {
+    name: 'docker-credential',
+    summary: 'Answer docker, which runs this as docker-credential-pinfold',
+    load: async () => (await import('./registry/docker-credential.ts')).dockerCredential,
+  },
+  {
+    name: 'migrate',
+    summary: 'Bring the database up to this version and stop; serve does the same when it starts',
+    load: async () => (await import('./server/migrate.ts')).migrate,
+  },
+  {
+    name: 'config',
+    summary: 'List every setting with its default and what it does',
+    load: async () => (await import('./server/config.ts')).config,
+  },
+]

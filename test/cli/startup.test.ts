@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { costOf } from '../support/cost-of-command.ts'
+import { makeHome } from '../support/fake-sts.ts'
+import { onPostgres } from '../support/pinfold.ts'
+import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
+
+/** What answers requests: hundreds of files, and what commands took most of their time for. */
+const ofServers =
+  /^(?:gen|src\/(?:api|domains\/(?!iam\/signing-keys\/)|oci|scim|edge|contents))\/|^node_modules\/(?:@grpc|@bufbuild|prom-client)\//
+
+function assertLight(modules: readonly string[], most: number) {
+  assert.deepEqual(
+    modules.filter((path) => ofServers.test(path)),
+    [],
+  )
+  assert.ok(modules.length <= most, `${modules.length} modules, where ${most} are enough:\n${modules.join('\n')}`)
+}
+
+test('help, version and the list of settings load a handful of modules', async () => {
+  for (const args of [['--version'], ['--help'], ['help', 'images'], ['serve', '--help'], ['gc', '--help']]) {
+    const { code, modules } = await costOf(args)
+    assert.equal(code, 0)
+    assertLight(modules, 50)
+  }
+})
+
+test('a command loads what it needs to call a server, and nothing of one', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  using home = makeHome()
+  const env = { ...home.env, PINFOLD_API: server.url, PINFOLD_TOKEN: await tokenOf(place) }
+  for (const args of [
+    ['images', 'list'],
+    ['bindings', 'pending'],
+    ['auth', 'status'],
+    ['events', 'subscriptions', 'list'],
+  ]) {
+    const { code, stderr, modules } = await costOf(args, { env })
+    assert.equal(code, 0, stderr)
+    assertLight(modules, 60)
+  }
+})
+
+test('the credential helper of docker is as light', async () => {
+  using home = makeHome()
+  const listed = await costOf(['docker-credential', 'list'], { env: home.env })
+  assert.deepEqual([listed.code, listed.stdout], [0, '{}\n'])
+  assertLight(listed.modules, 50)
+  const asked = await costOf(['docker-credential', 'get'], { env: home.env, input: 'elsewhere.example' })
+  assert.equal(asked.code, 1)
+  assertLight(asked.modules, 60)
+})
+
+test('beside a server a command of the operator opens the database and its keys, and nothing that answers requests', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const env = { ...place.env, ...(onPostgres && { PINFOLD_API: server.url }) }
+  for (const args of [['token'], ['gc', '--dry-run'], ['quotas', 'list']]) {
+    const { code, stderr, modules } = await costOf([...args, ...place.args], { env })
+    assert.equal(code, 0, stderr)
+    const engine = onPostgres ? /^node_modules\/(?:pg|postgres|split2|xtend)/ : /^node_modules\/pg/
+    assertLight(
+      modules.filter((path) => !/^src\/db\/migrations\//.test(path) && !(onPostgres && engine.test(path))),
+      130,
+    )
+    assert.equal(
+      modules.some((path) => path.startsWith('node_modules/pg/')),
+      onPostgres,
+    )
+  }
+})
+
+test('completion knows every command, though it runs none', async () => {
+  const { stdout } = await run(['complete', '--', 'import', ''])
+  for (const name of ['advisories', 'libraries', 'osv', 'tag-history'])
+    assert.match(stdout, new RegExp(`^${name}\t`, 'm'))
+})
