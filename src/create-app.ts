@@ -63,7 +63,7 @@ export async function createApp(
   const grants = createGrantCache(db, monotonic)
   const manifests = createManifestCache(monotonic)
   const paths = createPathCache(db, monotonic)
-  const sessions = createLiveSessions(db, monotonic)
+  const sessions = createLiveSessions(db, config, monotonic)
   clearOnCommit(db, { grants, manifests, paths, sessions })
   const onError = (error: unknown) => log.error('last use of identities could not be written', { error })
   const lastSeen = opening.adopt(createLastSeen(db, onError), (open) => open.close())

@@ -38,17 +38,23 @@ export async function callerOf(app: App, uid: string, token?: AccessToken): Prom
   const grants = operator ? new Map<string, bigint>() : await app.grants.of(uid)
   if (!grants) throw unauthenticated('the identity of the token is gone')
   const session = token?.session
-  if (session && session.uid !== '' && !(await app.sessions.isThere(session.uid))) {
-    throw unauthenticated('the session of the token has ended')
-  }
+  const live = session && session.uid !== '' ? await app.sessions.of(session.uid) : undefined
+  if (session && session.uid !== '' && !live) throw unauthenticated('the session of the token has ended')
+  const granted = token?.grantedBySession ? live?.granted : token?.granted
   const rights = createRights({
     identity: uid,
-    grants: withGranted(grants, token?.granted),
+    grants: withGranted(grants, granted),
     operator,
     narrowing: token?.narrowing,
     within: session?.organization ?? '',
   })
-  return { uid, operator, rights, ...(token && { token }), ...(session && { session }) }
+  return {
+    uid,
+    operator,
+    rights,
+    ...(token && { token: { ...token, ...(granted && { granted }) } }),
+    ...(session && { session }),
+  }
 }
 
 /** The caller at a door that needs `numbers` beside what is asked for: nothing counts where they are not held. */

@@ -42,6 +42,8 @@ export type AccessToken = {
   upstream?: Readonly<Record<string, string>>
   /** Capability masks by place that external groups have added to the session. */
   granted?: ReadonlyMap<string, bigint>
+  /** They are too many to be named, and are those of the session. */
+  grantedBySession?: boolean
   /** Of a token that the registry's token endpoint made: the repositories and actions it is good for. */
   access?: readonly RepositoryAccess[]
 }
@@ -105,20 +107,31 @@ function masksText(masks: ReadonlyMap<string, bigint>): Record<string, string> {
   return Object.fromEntries([...masks].map(([place, mask]) => [place, encodeBits(mask)]))
 }
 
+/** How many places that external groups add to a session a token names. */
+const maxGrantedNamed = 10
+
 function sessionClaims({ session, granted }: TokenInput): Record<string, unknown> {
   if (!session) return {}
   const { uid: sid, organization: org, authTime: auth_time } = session
-  const grp = granted && granted.size > 0 ? masksText(granted) : undefined
+  const size = granted?.size ?? 0
+  // Of a session they can be looked up, so that no token is too long for a header however many there are.
+  const grp = granted && size > 0 ? (size > maxGrantedNamed && sid !== '' ? true : masksText(granted)) : undefined
   return { ...(sid && { sid }), ...(org && { org }), auth_time, ...(grp && { grp }) }
 }
 
 /** What of these claims cannot be read is a token of somebody else. */
-function readSession({ sid = '', org = '', auth_time, grp }: JWTPayload): Pick<AccessToken, 'session' | 'granted'> {
+function readSession({
+  sid = '',
+  org = '',
+  auth_time,
+  grp,
+}: JWTPayload): Pick<AccessToken, 'session' | 'granted' | 'grantedBySession'> {
   if (auth_time === undefined) return {}
   if (typeof sid !== 'string' || typeof org !== 'string' || typeof auth_time !== 'number') {
     throw unauthenticated('the token is not one that this server issued')
   }
   const session = { uid: sid, organization: org, authTime: auth_time }
+  if (grp === true) return { session, grantedBySession: true }
   return grp === undefined ? { session } : { session, granted: readNarrowing(grp) }
 }
 

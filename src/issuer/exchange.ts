@@ -4,6 +4,7 @@ import { capabilitiesNamed } from '#domains/iam/access/capabilities.ts'
 import { matchClaims, namesAudience, trustsIssuer } from '#domains/iam/identities/claims.ts'
 import { findIdentityForExchange } from '#domains/iam/identities/identities.service.ts'
 import { canonicalIssuer, personUid } from '#domains/iam/identities/people.ts'
+import { isKnownToSettings } from '#domains/iam/sessions/sign-in.service.ts'
 import { readKeySetText } from '#lib/crypto/key-set.ts'
 import { AppError, type Detail, invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
@@ -66,13 +67,17 @@ export async function exchange({ app, issuer, source }: Issuing, input: Exchange
 }
 
 /** Who has shown what. Every value of `act` is a text, as clients read it; of a person there is more. */
-function claimsOf(issuer: string, uid: string, token: OutsideToken): Omit<Proven, 'uid'> {
+function claimsOf(issuer: string, uid: string, token: OutsideToken, now: Date): Omit<Proven, 'uid'> {
   const act = { iss: token.issuer, sub: token.subject, aud: shownAudience(issuer, token) }
   if (parentOf(uid) !== top) return { claims: { act } }
-  const { auth_time, iat } = token.claims
-  const authTime = typeof auth_time === 'number' ? auth_time : Number(iat ?? 0)
-  const profile = profileOf(token)
-  return { claims: personClaims(act, profile), session: { uid: '', organization: '', authTime: Math.floor(authTime) } }
+  const session = { uid: '', organization: '', authTime: authTimeOf(token.claims, now) }
+  return { claims: personClaims(act, profileOf(token)), session }
+}
+
+/** When a person showed their provider who they are, by its own word and not after now; 0 when it does not say. */
+export function authTimeOf({ auth_time }: Readonly<Record<string, unknown>>, now: Date): number {
+  const isTime = typeof auth_time === 'number' && Number.isFinite(auth_time) && auth_time > 0
+  return isTime ? Math.floor(Math.min(auth_time, now.getTime() / 1000)) : 0
 }
 
 /**
@@ -107,7 +112,11 @@ async function lookAt(app: App, issuer: string, credential: string, named: strin
   // A person who has no account yet is told so; nothing is said about identities that a caller names.
   if (!identity && named === '') throw accountNotFound(uid)
   if (!proven) throw permissionDenied('the token may not be exchanged for this identity')
-  return { uid, ...claimsOf(issuer, uid, token) }
+  // Nor has a person one here for whom an organisation's provider alone has vouched so far.
+  if (parentOf(uid) === top && !(await isKnownToSettings(app.db, uid))) {
+    throw named === '' ? accountNotFound(uid) : permissionDenied('the token may not be exchanged for this identity')
+  }
+  return { uid, ...claimsOf(issuer, uid, token, now) }
 }
 
 /** The longest list of audiences, scopes or capabilities that one exchange may name. */

@@ -1,13 +1,15 @@
 import type { Handlers } from '#app.ts'
 import type { RawToken, SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
 import { timestamp } from '#lib/timestamp.ts'
-import { exchange } from './exchange.ts'
+import { exchangeOf } from './people/provider-token.ts'
 import { refresh } from './people/tokens.ts'
 
 export const securityTokens: Handlers<typeof SecurityTokenService> = {
-  async exchange(call, { aud, scope, scopes, cap, identity }) {
-    const exchanged = await exchange(
+  async exchange(call, { aud, scope, scopes, cap, identity, identityProvider }) {
+    const exchanged = await exchangeOf(
+      call,
       { app: call.app, issuer: call.url, source: call.cause.source },
+      identityProvider,
       {
         credential: call.credential,
         audiences: aud,

@@ -33,6 +33,7 @@ export const reasons = {
     code: 'PERMISSION_DENIED',
     doc: 'there is no such invite, it has been used, or whoever made it may not invite any more',
   },
+  INVITE_REQUIRED: { code: 'PERMISSION_DENIED', doc: 'a new person gets an account with the code of an invite only' },
   LIST_TOO_LONG: {
     code: 'RESOURCE_EXHAUSTED',
     doc: 'a list without pages, as of version 1, is too long to be answered',
@@ -75,6 +76,7 @@ export const violationTypes = {
   RESOURCE_NOT_EMPTY: 'the group still has resources below it',
   REVIEW_STATE: 'the review of the event cannot move to this state',
   SCIM_TOKEN_ISSUED: 'a SCIM token was issued before, and can only be regenerated',
+  SESSION_RIGHTS: 'the caller holds it by an external group, for this session only, and it has to last longer',
   STILL_WAITING: 'the delivery still waits, so there is nothing to send again',
   TAG_HISTORY_CONFLICT: 'the history to import contradicts the one that is there',
   TOO_FEW_OWNERS: 'the organisation needs more direct owners first',

@@ -23,6 +23,7 @@ before(async () => {
     allowInsecureIssuers: true,
     allowPrivateAddresses: true,
     peopleIssuers: [{ issuer: issuer.url, audience }],
+    openSignIn: true,
     clock: () => new Date(time),
   })
   org = (await pinfold.seed.group()).uid
@@ -64,6 +65,21 @@ test('a server without the setting lets nobody register, whatever they show', as
     assertRefused(await client.post('/auth/v1/register', {}), 'REGISTRATION_CLOSED')
   }
   assert.equal(issuer.requests.length, asked)
+})
+
+test('unless the settings let everybody in, a new person needs the code of an invite', async () => {
+  pinfold.app.config.openSignIn = false
+  try {
+    const person = somebody()
+    assertRefused(await person.register(), 'INVITE_REQUIRED')
+    assert.equal((await pinfold.operator.get(`/iam/v2/identities/${person.uid}`)).status, 404)
+    const { code } = await inviteOf()
+    assert.equal(ok(await person.register({ code })).group, org)
+    // Whoever has an account may ask again.
+    assert.deepEqual(ok(await person.register()), { identity: person.uid, group: '' })
+  } finally {
+    pinfold.app.config.openSignIn = true
+  }
 })
 
 test('a person registers, has the uid that was known before, and can sign in', async () => {
@@ -361,6 +377,7 @@ test('registrations are counted by address and by person, and not by issuer', as
     allowInsecureIssuers: true,
     allowPrivateAddresses: true,
     peopleIssuers: [{ issuer: issuer.url, audience }],
+    openSignIn: true,
     exchangesPerSource: 5,
     exchangesPerIdentity: 1,
     exchangesPerIssuer: 1,

@@ -129,7 +129,7 @@ test('a person who asks to register too often keeps nobody else from it, nor doe
   await using issuer = await startIssuer()
   const peopleIssuers = [{ issuer: issuer.url, audience: 'us' }]
   const limits = { exchangesPerIssuer: 1, exchangesPerIdentity: 2, refusalsPerSource: 2 }
-  await using pinfold = await startPinfold({ ...outside, peopleIssuers, ...limits })
+  await using pinfold = await startPinfold({ ...outside, peopleIssuers, openSignIn: true, ...limits })
   const register = async (sub: string, aud = 'us', body = {}) =>
     pinfold.withToken(await issuer.token({ sub, aud })).post('/auth/v1/register', body)
   assert.equal((await register('one', 'another client')).status, 401)

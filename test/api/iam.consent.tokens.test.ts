@@ -16,7 +16,7 @@ let scene: Scene
 let made = 0
 
 before(async () => {
-  scene = await startExchange({ peopleIssuers })
+  scene = await startExchange({ peopleIssuers, openSignIn: true })
   peopleIssuers.push({ issuer: scene.issuer.url, audience })
 })
 after(() => scene[Symbol.asyncDispose]())

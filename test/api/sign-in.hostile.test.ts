@@ -7,6 +7,7 @@ import { claimsOf, searchOf } from '../support/exchange.ts'
 import { assertError, assertNotFound, ok } from '../support/expect.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { linkOf } from '../support/sign-in.ts'
 
 const loopback = 'http://localhost:4711/callback'
 const clientId = 'pinfold'
@@ -51,7 +52,9 @@ async function begin({ idp, issuer }: { idp: string; issuer: FakeIssuer }, param
   const browser = openBrowser()
   const named = idp === '' ? {} : { idp_id: idp }
   const query = searchOf({ exit: 'redirect', redirect: loopback, ...named, ...parameters })
-  const { headers, text } = await browser.ask(`${pinfold.url}/oauth?${query}`)
+  const first = await browser.ask(`${pinfold.url}/oauth?${query}`)
+  const isAsked = 'invite' in parameters
+  const { headers, text } = isAsked ? await browser.ask(pinfold.url + linkOf(first, 'Join')) : first
   const sent = URL.parse(headers.get('location') ?? '')
   assert.ok(sent, text)
   assert.equal(sent.searchParams.get('code_challenge_method'), 'S256')

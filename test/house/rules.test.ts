@@ -127,7 +127,7 @@ test('what every request has is read in one place, and what every answer has is 
     ...definitions,
     'src/api/port/one-port.ts',
     'src/issuer/narrowing.ts',
-    'src/domains/iam/invites/registration.service.ts',
+    'src/domains/iam/access/grants.ts',
     'src/domains/registry/syncs/syncs.service.ts',
   ]
   for (const [home, spelled] of Object.entries(once)) {

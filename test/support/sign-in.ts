@@ -47,7 +47,10 @@ export async function startSignInScene(overrides: Parameters<typeof startPinfold
       ...named,
       ...parameters,
     })
-    const shown = await browser.go(`${url}/oauth?${query}`, {}, (next) => next.startsWith(loopback))
+    const isOver = (next: string) => next.startsWith(loopback)
+    let shown = await browser.go(`${url}/oauth?${query}`, {}, isOver)
+    if ('invite' in parameters && !isOver(shown.url))
+      shown = await browser.go(new URL(linkOf(shown, 'Join'), url).href, {}, isOver)
     assert.ok(shown.url.startsWith(`${loopback}?`), shown.text)
     return new URL(shown.url).searchParams
   }
@@ -81,4 +84,11 @@ export async function startSignInScene(overrides: Parameters<typeof startPinfold
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Where the link of these words leads. */
+export function linkOf({ text }: Shown, words: string): string {
+  const found = new RegExp(`<a [^>]*href="([^"]*)"[^>]*>${words}</a>`).exec(text)
+  assert.ok(found, text)
+  return found[1]!.replaceAll('&amp;', '&')
 }

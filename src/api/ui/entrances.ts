@@ -7,7 +7,7 @@ import { cookie, readCookie } from './cookies.ts'
 import { type Html, html } from './html.ts'
 import { required, sendToProvider } from './oauth-door.ts'
 import { sendOn, sendPage } from './page.ts'
-import { issuingOf, ownPath, readForm, workOf } from './visit.ts'
+import { isLedFromElsewhere, issuingOf, ownPath, readForm, workOf } from './visit.ts'
 
 /** Links, and not a form: what follows leads to another server, which the policy of forms forbids. */
 export async function signInPage(arrival: HttpArrival): Promise<void> {
@@ -41,6 +41,11 @@ function choice({ id, label, back, fresh }: { id: string; label: string; back: s
 /** Sends the person to the provider; an invite that they have shown goes along. */
 export async function startPage(arrival: HttpArrival): Promise<void> {
   const query = new URLSearchParams(arrival.search)
+  // Whoever leads a browser here from elsewhere chooses for the person whom they are signed in as; they do it themselves.
+  if (isLedFromElsewhere(arrival)) {
+    query.delete('idp')
+    return sendOn(arrival, `/ui/signin?${query}`)
+  }
   const provider = required(await findSignInProvider(arrival.edge.app, query.get('idp') ?? ''), 'idp')
   const asked: Asked = {
     exit: 'page',

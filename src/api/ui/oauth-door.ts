@@ -16,8 +16,9 @@ import { AppError, invalid } from '#lib/errors.ts'
 import { retryAfterOf, toAppError } from '../errors.ts'
 import { cookie, noCookie, readCookie } from './cookies.ts'
 import { html } from './html.ts'
+import { isAgreed } from './joining.ts'
 import { answerTo, readOAuth } from './oauth-request.ts'
-import { isAtUrl, send, sendOn, sendPage, wantsPage } from './page.ts'
+import { type Headers, isAtUrl, send, sendOn, sendPage, wantsPage } from './page.ts'
 import { issuingOf, workOf } from './visit.ts'
 
 const logoutPath = '/oauth/backchannel'
@@ -78,6 +79,7 @@ async function begin(arrival: HttpArrival): Promise<void> {
   const provider = await chosen(arrival, query)
   if (!provider) return choose(arrival)
   const invite = query.get('invite') ?? ''
+  if (invite !== '' && !(await isAgreed(arrival, invite))) return
   await sendToProvider(arrival, provider, asked, { invite, hint: query.get('screen_hint') ?? '' })
 }
 
@@ -136,17 +138,28 @@ async function comeBack(arrival: HttpArrival): Promise<void> {
   const { path, search } = arrival
   try {
     const outcome = await finishSignIn(workOf(arrival), issuingOf(arrival), { path, search, browser })
+    const goOn = (to: string, headers: Headers, status?: number) =>
+      outcome.groupsLeftOut ? tellLeftOut(arrival, to, headers) : sendOn(arrival, to, headers, status)
     if (outcome.exit === 'redirect') {
       const { token, refreshToken } = outcome
-      return sendOn(arrival, answerTo(outcome.to, { token, refresh_token: refreshToken }), {}, 302)
+      return goOn(answerTo(outcome.to, { token, refresh_token: refreshToken }), {}, 302)
     }
     arrival.caller = { ...arrival.caller, uid: outcome.session.identityUid }
     await signOutQuietly(workOf(arrival, outcome.session.identityUid), readCookie(arrival, 'pinfold'))
-    sendOn(arrival, outcome.to, { 'set-cookie': cookie(arrival, 'pinfold', outcome.cookie) })
+    goOn(outcome.to, { 'set-cookie': cookie(arrival, 'pinfold', outcome.cookie) })
   } catch (error) {
     if (!(error instanceof SignInFailed)) throw error
     tellFailure(arrival, error)
   }
+}
+
+/** Says why roles are missing, and goes on by itself after a while. */
+function tellLeftOut(arrival: HttpArrival, location: string, headers: Headers): void {
+  const body = html`<p role="status">Your provider has left out your groups, since they are too many for its answer. Roles
+that your organisation gives to groups do not count in this session; your other roles do.</p>
+<p>Whoever runs the provider can have it name only the groups that are assigned to this application.</p>
+<p><a class="button" href="${location}">Go on</a></p>`
+  sendPage(arrival, { title: 'You are signed in', body, headers: { ...headers, refresh: `15; url=${location}` } })
 }
 
 function tellFailure(arrival: HttpArrival, { asked, error }: SignInFailed): void {

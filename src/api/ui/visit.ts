@@ -30,6 +30,12 @@ function isOwn({ req, edge: { url } }: HttpArrival): boolean {
   return req.headers.origin === new URL(url).origin
 }
 
+/** Whether a browser says that no page of ours has led to this request. Over http most of them say nothing. */
+export function isLedFromElsewhere({ req }: HttpArrival): boolean {
+  const site = req.headers['sec-fetch-site']
+  return site !== undefined && site !== 'same-origin'
+}
+
 /** A path of our own pages; the first of them for anything else. */
 export function ownPath(text: string | null): string {
   const base = 'http://pinfold.invalid'

@@ -43,13 +43,14 @@ export async function signOut(work: Doing, issuing: Issuing, session: Session): 
   const { app } = work
   const hint = await idTokenOfSession(app, session.uid)
   await app.db.tx((tx) => end(tx, work, session, 'signed-out'))
-  const provider = session.provider === '' ? undefined : await findSignInProvider(app, session.provider)
-  if (!provider) return undefined
-  return endSessionUrl(app, provider, hint, `${issuing.issuer}/ui/signin`).catch((error: unknown) => {
+  try {
+    const provider = session.provider === '' ? undefined : await findSignInProvider(app, session.provider)
+    return provider && (await endSessionUrl(app, provider, hint, `${issuing.issuer}/ui/signin`))
+  } catch (error) {
     // Here it has ended, which nobody is to be told otherwise.
     app.log.warn('the session at the provider could not be ended', { error })
     return undefined
-  })
+  }
 }
 
 /** Ends the session that a browser had before it got another one. */

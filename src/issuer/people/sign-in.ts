@@ -12,7 +12,7 @@ import {
 import { permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { rootOf } from '#lib/uid.ts'
-import { exchange, type Issuing } from '../exchange.ts'
+import { authTimeOf, exchange, type Issuing } from '../exchange.ts'
 import { personOf } from '../register.ts'
 import { profileOf } from './profile.ts'
 import { announcesIssuer, authorizationUrl, type Identified, identify } from './protocol.ts'
@@ -53,9 +53,14 @@ export async function startSignIn(
 }
 
 /** What a sign-in comes to. */
-export type Outcome =
-  | { exit: 'page'; to: string; session: Session; cookie: string }
-  | { exit: 'redirect'; to: string; token: string; refreshToken: string | undefined }
+export type Outcome = {
+  to: string
+  /** The provider has said that there are groups, and not which, so that they give no roles. */
+  groupsLeftOut: boolean
+} & (
+  | { exit: 'page'; session: Session; cookie: string }
+  | { exit: 'redirect'; token: string; refreshToken: string | undefined }
+)
 
 /** A sign-in that has failed after it was clear who wanted it; `asked` says where to tell it. */
 export class SignInFailed extends Error {
@@ -118,7 +123,7 @@ async function becomeIdentity(
   }
   if (organization !== '') await requireWelcome(issuing.app.db, issuing, provider, externalId)
   const { token } = await exchange(issuing, { credential: idToken, audiences, scopes, capabilities, identity })
-  return { exit: 'redirect', to, token, refreshToken: undefined }
+  return { exit: 'redirect', to, groupsLeftOut: false, token, refreshToken: undefined }
 }
 
 async function enter(
@@ -129,25 +134,26 @@ async function enter(
   invite: string,
 ): Promise<Outcome> {
   const { to, register, refresh } = asked
+  const { groupsLeftOut } = proven
   if (asked.exit === 'page') {
     const cookie = newSecret()
     const session = await signIn(work, proven, { kind: 'browser', cookie, refresh: false, invite, register })
-    return { exit: 'page', to, session, cookie }
+    return { exit: 'page', to, groupsLeftOut, session, cookie }
   }
   const session = await signIn(work, proven, { kind: 'client', refresh, invite, register })
   const { token } = await accessTokenOf(issuing, session, asked)
   const refreshToken = refresh ? await refreshTokenOf(issuing, session) : undefined
-  return { exit: 'redirect', to, token, refreshToken: refreshToken?.text }
+  return { exit: 'redirect', to, groupsLeftOut, token, refreshToken: refreshToken?.text }
 }
 
 const maxGroups = 1000
 const maxGroupName = 512
 
-function provenBy(app: App, provider: SignInProvider, { idToken, claims }: Identified): Proven {
+/** What the claims of a verified ID token say of a person. */
+export function provenBy(app: App, provider: SignInProvider, { idToken, claims }: Identified): Proven {
   const { id, organization, defaultRole, issuer, clientId, groupsClaim, externalIdClaim } = provider
   const externalId = claims[externalIdClaim]
-  const { auth_time: authTime, sid } = claims
-  const now = Math.floor(app.clock().getTime() / 1000)
+  const { sid } = claims
   return {
     provider: id,
     organization,
@@ -155,20 +161,31 @@ function provenBy(app: App, provider: SignInProvider, { idToken, claims }: Ident
     person: personOf({ issuer, subject: String(claims.sub), claims: { ...claims } }),
     profile: profileOf({ claims: { ...claims } }),
     audience: clientId,
-    groups: groupsClaim === '' ? [] : groupsOf(app, claims, groupsClaim),
+    ...groupsOf(claims, groupsClaim),
     upstreamSid: typeof sid === 'string' && sid.length <= 255 ? sid : '',
     externalId: typeof externalId === 'string' && externalId.length <= 512 ? externalId : '',
-    authTime: typeof authTime === 'number' && Number.isFinite(authTime) ? Math.min(Math.floor(authTime), now) : 0,
+    authTime: authTimeOf(claims, app.clock()),
     idToken,
   }
 }
 
-/** Exact values. Where a provider names a place to ask for a list that is too long, nothing is asked. */
-function groupsOf(app: App, claims: Identified['claims'], name: string): string[] {
+/**
+ * Exact values. Where a provider names a place to ask for a list that is too long (`_claim_names`), or says only that there
+ * is one (`hasgroups`), nothing is asked.
+ */
+function groupsOf(claims: Identified['claims'], name: string): Pick<Proven, 'groups' | 'groupsLeftOut'> {
+  if (name === '') return { groups: [], groupsLeftOut: false }
+  const value = claims[name]
   const elsewhere = claims._claim_names
-  if (elsewhere instanceof Object && Object.hasOwn(elsewhere, name)) {
-    app.log.warn('the provider leaves out the groups of a person, since they are too many', { claim: name })
-  }
-  const listed = [claims[name] ?? []].flat().slice(0, maxGroups)
-  return listed.filter((one): one is string => typeof one === 'string' && one.length <= maxGroupName)
+  const isElsewhere = elsewhere instanceof Object && Object.hasOwn(elsewhere, name)
+  const listed = [value ?? []].flat()
+  const groups = listed
+    .slice(0, maxGroups)
+    .filter((one): one is string => typeof one === 'string' && one.length <= maxGroupName)
+  const isLong = listed.length > maxGroups
+  return { groups, groupsLeftOut: isLong || (value === undefined && (isElsewhere || says(claims.hasgroups))) }
+}
+
+function says(claim: unknown): boolean {
+  return claim === true || claim === 'true'
 }

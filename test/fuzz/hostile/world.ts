@@ -38,6 +38,7 @@ export async function openWorld(settings: Env) {
     PINFOLD_ISSUERS_PRIVATE: '127.0.0.1',
     PINFOLD_SINKS_PRIVATE: '127.0.0.1',
     PINFOLD_PEOPLE_ISSUERS: JSON.stringify([{ issuer: issuer.url, audience: peopleAudience }]),
+    PINFOLD_OPEN_SIGN_IN: 'on',
     ...settings,
   }
   const server = await startProcess(place, { env })

@@ -53,7 +53,9 @@ export type ExchangeRequest = Message<"pinfold.platform.oidc.ExchangeRequest"> &
   cap: string[];
 
   /**
-   * The uid of the identity provider that the bearer comes from.
+   * The uid of an organisation's identity provider, or the name of a provider of the settings, that has issued the bearer
+   * to this server; another is INVALID_ARGUMENT. Of an organisation's provider a person gets a session that reaches
+   * nothing outside of the organisation. Empty: the person is known to a provider of the settings.
    *
    * @generated from field: string identity_provider = 7;
    */

@@ -2,6 +2,7 @@ import type { Reader } from '#db/sql.ts'
 import { listGrants } from '../roles/role-bindings.store.ts'
 import { maskOf } from './capabilities.ts'
 import type { GrantCache, Grants } from './grants.model.ts'
+import { createRights } from './rights.ts'
 
 /** How old a cached answer may be, so that a revocation on another node counts within a second. */
 const maxAgeMs = 500
@@ -44,4 +45,15 @@ export async function loadGrants(reader: Reader, identity: string): Promise<Gran
     grants.set(row.place, (grants.get(row.place) ?? 0n) | mask)
   }
   return grants
+}
+
+/** Whether an identity holds all of the capabilities at a place by its bindings alone, without what a session adds. */
+export async function holdsByBindings(
+  reader: Reader,
+  identity: string,
+  place: string,
+  capabilities: Iterable<number>,
+): Promise<boolean> {
+  const grants = await loadGrants(reader, identity)
+  return grants !== undefined && createRights({ identity, grants }).holds(place, capabilities)
 }

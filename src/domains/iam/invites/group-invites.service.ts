@@ -1,13 +1,14 @@
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { type FieldViolation, found, invalid, permissionDenied } from '#lib/errors.ts'
+import { type FieldViolation, failedPrecondition, found, invalid, permissionDenied } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isUid, newUid, parentOf, top } from '#lib/uid.ts'
 import { capabilities, capabilityNumber } from '../access/capabilities.ts'
+import { holdsByBindings } from '../access/grants.ts'
 import { listNodes } from '../access/list-nodes.ts'
 import { addGroup, checkNewGroup, requireGroup } from '../groups/groups.service.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
@@ -87,11 +88,22 @@ async function addInvite(tx: Tx, call: Call, parent: string, input: NewInvite): 
   const created: GroupInvite = { uid, roleUid, email, expirationTime, singleUse, keyId, ...made }
 
   await requireGroup(tx, parent)
-  await requireGrantableRole(tx, call, roleUid, parent)
+  const role = await requireGrantableRole(tx, call, roleUid, parent)
+  await requireLasting(tx, call, parent, [...invites, ...role.capabilities])
   await store.sweepInvites(tx, parent, new Date(Date.parse(call.now) - keptAfter).toISOString())
   await store.insertInvite(tx, created, publicKey)
   await emit(tx, call, 'iam.group_invite.created', { subject: uid, group: parent, resource: anInvite(created) })
   return { invite: known((await store.findInvite(tx, uid))!), code }
+}
+
+/** An invite is good as long as its maker may invite, so what lasts as long as a session is not enough to make one. */
+async function requireLasting(tx: Tx, { caller }: Call, group: string, numbers: readonly number[]): Promise<void> {
+  if (caller.operator || (await holdsByBindings(tx, caller.uid, group, numbers))) return
+  throw failedPrecondition({
+    type: 'SESSION_RIGHTS',
+    subject: group,
+    description: 'an invite takes rights that a role binding gives; those of external groups end with the session',
+  })
 }
 
 /** Its code stops working at once. */

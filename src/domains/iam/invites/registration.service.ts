@@ -1,17 +1,16 @@
 import type { Call, Work } from '#app.ts'
-import type { Tx } from '#db/sql.ts'
+import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { AppError, invalid, type Reason } from '#lib/errors.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 import { isAtOrBelow, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { capabilityNumber } from '../access/capabilities.ts'
-import { loadGrants } from '../access/grants.ts'
-import { createRights, noRights } from '../access/rights.ts'
-import { findIdentity, insertIdentity } from '../identities/identities.store.ts'
+import { holdsByBindings } from '../access/grants.ts'
+import { insertIdentity } from '../identities/identities.store.ts'
 import { personUid } from '../identities/people.ts'
 import { joinOrganization } from '../roles/consent.service.ts'
 import { insertBinding } from '../roles/role-bindings.store.ts'
-import { setVouchedBy } from '../sessions/sign-ins.store.ts'
+import { setVouchedBy, vouchedBy } from '../sessions/sign-ins.store.ts'
 import { type HydratedInvite, sameAddress } from './group-invites.model.ts'
 import { deleteInvite, findInviteByKey } from './group-invites.store.ts'
 import { type InviteCode, isSignedBy, readInviteCode } from './invite-code.ts'
@@ -32,17 +31,22 @@ export type Person = {
 
 /**
  * Creates the account of a person who has none, and joins the group of an invite when there is a code. Both or neither; a
- * repetition changes nothing. INVALID_ARGUMENT for a malformed code, PERMISSION_DENIED for one that cannot be redeemed.
+ * repetition changes nothing. INVALID_ARGUMENT for a malformed code, PERMISSION_DENIED for one that cannot be redeemed, and
+ * for a new person without one, unless the settings let everybody in.
  */
 export async function registerPerson(call: Call, person: Person, codeText: string): Promise<Registration> {
   const code = readCode(codeText)
   const uid = personUid(person.issuer, person.subject)
   const group = await call.app.db.tx(async (tx) => {
-    const created = !(await findIdentity(tx, uid)) && (await createAccount(tx, call, person))
-    const { group, joined } = code ? await redeem(tx, call, code, person) : nowhere
+    const by = await vouchedBy(tx, uid)
+    if (by !== '' && !code && !call.app.config.openSignIn) {
+      throw refused('INVITE_REQUIRED', 'a new person needs an invite on this server')
+    }
+    const isNew = by === undefined ? await createAccount(tx, call, person) : by !== ''
     // Whoever the settings trust vouches for the person now.
-    if (!created) await setVouchedBy(tx, uid, '')
-    if (created || joined) await tellRegistered(tx, call, uid, group)
+    if (by) await setVouchedBy(tx, uid, '')
+    const { group, joined } = code ? await redeem(tx, call, code, person) : nowhere
+    if (isNew || joined) await tellRegistered(tx, call, uid, group)
     return group
   })
   call.log.info('person registered', { uid, group })
@@ -80,6 +84,17 @@ export async function redeem(
   const invite = await requireInvite(tx, work.cause.now, code, person, within)
   const joined = await join(tx, work, personUid(person.issuer, person.subject), invite)
   return { group: parentOf(invite.uid), joined }
+}
+
+/** The group and the name of the role that a code offers, also when it cannot be redeemed now; the name is empty for none. */
+export async function findOffer(
+  reader: Reader,
+  codeText: string,
+): Promise<{ group: string; role: string } | undefined> {
+  const code = readInviteCode(codeText)
+  const found = code && (await findInviteByKey(reader, code.kid))
+  if (!found || !isSignedBy(code, found.publicKey)) return undefined
+  return { group: parentOf(found.invite.uid), role: found.invite.role?.name ?? '' }
 }
 
 /** It matches the provider's tokens by its literal issuer and subject; which audience counts is a setting. */
@@ -126,9 +141,7 @@ const inviting = [capabilityNumber('group_invites.create'), capabilityNumber('ro
 async function isGood(tx: Tx, { uid, role, createdBy }: HydratedInvite): Promise<boolean> {
   if (!role) return false
   if (createdBy === '') return true
-  const grants = await loadGrants(tx, createdBy)
-  const rights = grants ? createRights({ identity: createdBy, grants }) : noRights
-  return rights.holds(parentOf(uid), [...inviting, ...role.capabilities])
+  return holdsByBindings(tx, createdBy, parentOf(uid), [...inviting, ...role.capabilities])
 }
 
 /**

@@ -46,10 +46,11 @@ export const sessions: Handlers<typeof SessionsService> = {
 }
 
 export const sessionEvents: readonly EventBody[] = [
-  eventBody(SessionStartedSchema, aSignIn, ({ session, groupRoles }: SignIn) => ({
+  eventBody(SessionStartedSchema, aSignIn, ({ session, groupRoles, groupsLeftOut }: SignIn) => ({
     $typeName: 'pinfold.control.iam.v1.SessionStarted' as const,
     session: toMessage(session),
     groupRoles: groupRoles.map((one) => ({ $typeName: 'pinfold.control.iam.v1.GroupRole' as const, ...one })),
+    groupsLeftOut,
   })),
   eventBody(SessionEndedSchema, aSessionEnd, ({ session: { uid, organization }, reason }: EndedSession) => ({
     $typeName: 'pinfold.control.iam.v1.SessionEnded' as const,

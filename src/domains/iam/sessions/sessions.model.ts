@@ -45,7 +45,7 @@ export const aSignIn = kindOf<SignIn>('sign-in')
 export const aSessionEnd = kindOf<EndedSession>('session-end')
 /** A role that an external group gives for one session. */
 export type GroupRole = { scope: string; roleUid: string; externalGroupId: string }
-export type SignIn = { session: Session; groupRoles: readonly GroupRole[] }
+export type SignIn = { session: Session; groupRoles: readonly GroupRole[]; groupsLeftOut: boolean }
 export type EndReason = 'signed-out' | 'ended' | 'provider' | 'reused' | 'too-many' | 'deactivated'
 export type EndedSession = { session: Session; reason: EndReason }
 
@@ -80,9 +80,25 @@ export const maxSessions = 100
 /** How many sign-ins may have begun, and how many logout tokens and codes are remembered. */
 export const maxWaiting = 100_000
 
+/** What counts for each request that a session's access token is shown with. */
+export type LiveSession = Pick<Session, 'provider' | 'organization' | 'act' | 'granted'>
+
 /** Which sessions have not been ended, as far as the last half second knows. */
 export type CachedSessions = {
-  isThere(uid: string): Promise<boolean>
+  /** `undefined` when it has been ended, also by the settings that do not name its provider any more. */
+  of(uid: string): Promise<LiveSession | undefined>
   /** Forgets everything, also what is being read. */
   clear(): void
+}
+
+type Trusted = { issuer: string; name?: string | undefined; label?: string | undefined }
+
+/** Whether the settings still name the provider that vouches for the session; those of organisations end with a provider. */
+export function isStillTrusted(
+  { provider, organization, act }: Pick<Session, 'provider' | 'organization' | 'act'>,
+  trusted: readonly Trusted[],
+): boolean {
+  if (organization !== '' || provider === '') return true
+  const found = trusted.find(({ name, label }) => label !== undefined && name === provider)
+  return found !== undefined && found.issuer === act.iss
 }

@@ -13,12 +13,13 @@ import {
   aSignIn,
   consoleCodeSeconds,
   type EndReason,
-  type GroupRole,
+  isStillTrusted,
   type Lifetime,
   lifetimes,
   maxSessions,
   noteUseSeconds,
   type Session,
+  type SignIn,
   sessionType,
 } from './sessions.model.ts'
 import * as store from './sessions.store.ts'
@@ -51,7 +52,7 @@ export async function beginSession(
   tx: Tx,
   work: EventWork,
   { lifetime, cookie, idToken, ...begun }: NewSession,
-  groupRoles: readonly GroupRole[] = [],
+  groups: Omit<SignIn, 'session'> = { groupRoles: [], groupsLeftOut: false },
 ): Promise<Session> {
   const { now, source, userAgent } = work.cause
   const { idle, most } = lifetimes[lifetime]
@@ -71,7 +72,7 @@ export async function beginSession(
     cookieHash: cookie === undefined ? null : hashOf(cookie),
     idToken: idToken ?? null,
   })
-  const event = { subject: session.uid, group: session.organization || top, resource: aSignIn({ session, groupRoles }) }
+  const event = { subject: session.uid, group: session.organization || top, resource: aSignIn({ session, ...groups }) }
   const cause = { ...work.cause, actor: session.identityUid, act: session.act }
   await emit(tx, { app: work.app, cause }, 'control.iam.session.started', event)
   return session
@@ -89,8 +90,8 @@ export async function findLiveSession(app: App, uid: string): Promise<Session | 
   return session && isLive(app, session) ? session : undefined
 }
 
-function isLive(app: App, { endTime }: Session): boolean {
-  return endTime > app.clock().toISOString()
+function isLive(app: App, session: Session): boolean {
+  return session.endTime > app.clock().toISOString() && isStillTrusted(session, app.config.peopleIssuers)
 }
 
 /** How long the session may be unused follows from how long it lasts. */

@@ -16,7 +16,7 @@ import { findBinding, insertBinding } from '../roles/role-bindings.store.ts'
 import { rolesByUid } from '../roles/roles.service.ts'
 import { hasProvisioned, standingOf } from '../scim/scim-users.store.ts'
 import { attemptSeconds, type GroupRole, type Profile, type Session, type SessionKind } from './sessions.model.ts'
-import { after, beginSession, hashOf } from './sessions.service.ts'
+import { after, beginSession, hashOf, type NewSession } from './sessions.service.ts'
 import * as store from './sign-ins.store.ts'
 
 export type { Profile, Session } from './sessions.model.ts'
@@ -73,6 +73,8 @@ export type Proven = {
   audience: string
   /** The external groups. */
   groups: readonly string[]
+  /** There are more of them, which the provider has not named. */
+  groupsLeftOut: boolean
   upstreamSid: string
   /** What the provider calls the person over SCIM; empty where it says nothing that could be compared. */
   externalId: string
@@ -112,8 +114,13 @@ export async function signIn(work: Pick<Work, 'app' | 'cause' | 'log'>, proven: 
     const { upstreamSid, externalId, authTime } = proven
     const idToken = kind === 'browser' ? app.sealer.seal('session-id-token', Buffer.from(proven.idToken)) : undefined
     const begun = { identityUid: uid, kind, provider, organization, upstreamSid, externalId, act, profile, authTime }
-    return beginSession(tx, as, { ...begun, granted: roles.granted, lifetime, cookie, idToken }, roles.groupRoles)
+    const { groupsLeftOut } = proven
+    const started: NewSession = { ...begun, granted: roles.granted, lifetime, cookie, idToken }
+    return beginSession(tx, as, started, { groupRoles: roles.groupRoles, groupsLeftOut })
   })
+  if (proven.groupsLeftOut) {
+    work.log.warn('the provider leaves out the groups of a person, since they are too many', { uid, provider })
+  }
   work.log.info('person signed in', { uid, session: session.uid, provider })
   return session
 }
@@ -153,6 +160,11 @@ async function enterOrganization(tx: Tx, work: EventWork, uid: string, proven: P
   if (!(await insertBinding(tx, { ...binding, ...made }))) return
   const resource = aBinding((await findBinding(tx, binding.uid))!)
   await emit(tx, work, 'iam.rolebindings.created', { subject: binding.uid, group: organization, resource, actor: uid })
+}
+
+/** Whether the person has an account for whom the settings trust, and not only for a provider of an organisation. */
+export async function isKnownToSettings(reader: Reader, uid: string): Promise<boolean> {
+  return (await store.vouchedBy(reader, uid)) === ''
 }
 
 /** What the groups that the provider names give, within its organisation. */

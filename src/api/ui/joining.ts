@@ -1,0 +1,40 @@
+// An invite that comes with an address counts once the person has agreed to it: whoever leads a browser there is not them.
+import { hash } from 'node:crypto'
+import type { HttpArrival } from '#edge/doors.ts'
+import { offerOf } from '#issuer/people/invites.ts'
+import { newSecret } from '#issuer/people/sign-in.ts'
+import { cookie, readCookie } from './cookies.ts'
+import { html } from './html.ts'
+import { sendPage } from './page.ts'
+
+const seconds = 10 * 60
+
+/** Only the page below can write it into a link, since it is made with a cookie that nobody else can read. */
+function proofOf(browser: string, code: string): string {
+  return hash('sha256', `join ${browser} ${code}`, 'base64url')
+}
+
+/**
+ * `false` when the person is asked on a page whether they want to join with the invite of the request, and comes back with a
+ * link of it. A code that offers nothing is not asked about: it is refused after the sign-in.
+ */
+export async function isAgreed(arrival: HttpArrival, code: string): Promise<boolean> {
+  const { app } = arrival.edge
+  const query = new URLSearchParams(arrival.search)
+  const shown = readCookie(arrival, 'pinfold-signin')
+  if (shown !== undefined && query.get('confirm') === proofOf(shown, code)) return true
+  app.limits.check('source', arrival.source)
+  const offer = await offerOf(app, code)
+  if (!offer) return true
+
+  const browser = shown ?? newSecret()
+  query.set('confirm', proofOf(browser, code))
+  const { organization, group, role } = offer
+  const body = html`<p>This invite lets you join <bdi>${organization}</bdi>${group !== organization && html`, in its folder <bdi>${group}</bdi>`}${role !== '' && html`, with the role <bdi>${role}</bdi>`}.</p>
+<p>The organisation will see your name and your address. Go on only if you expected the invite.</p>
+<p><a class="button" href="/oauth?${query.toString()}">Join</a></p>
+<p><a href="/ui/">Do not join</a></p>`
+  const headers = { 'set-cookie': cookie(arrival, 'pinfold-signin', browser, seconds) }
+  sendPage(arrival, { title: 'Join with an invite', body, headers })
+  return false
+}

@@ -1,0 +1,59 @@
+// An ID token that a sign-in provider has issued to us, exchanged by whoever brings it and names the provider. That is a
+// sign-in: of an organisation's provider it begins a session which reaches nothing else, and which can be ended.
+import type { App, Work } from '#app.ts'
+import { personUid } from '#domains/iam/identities/people.ts'
+import { requireWelcome, signIn } from '#domains/iam/sessions/sign-in.service.ts'
+import { invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
+import { countRefusals } from '#lib/net/limits.ts'
+import { rootOf } from '#lib/uid.ts'
+import { checkInput, type Exchanged, type ExchangeInput, exchange, type Issuing } from '../exchange.ts'
+import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutsideToken } from '../outside-token.ts'
+import { findSignInProvider, type SignInProvider } from './providers.ts'
+import { provenBy } from './sign-in.ts'
+import { accessTokenOf, checkWish } from './tokens.ts'
+
+/**
+ * `provider` is the uid of an organisation's provider or the name of one of the settings; empty where the token is not of
+ * one. Throws as `exchange` does, and INVALID_ARGUMENT for a provider that is not there.
+ */
+export async function exchangeOf(
+  work: Pick<Work, 'app' | 'cause' | 'log'>,
+  issuing: Issuing,
+  id: string,
+  input: ExchangeInput,
+): Promise<Exchanged> {
+  if (id === '') return exchange(issuing, input)
+  const { app, source } = issuing
+  app.limits.check('source', source)
+  checkInput(issuing.issuer, input)
+  const { credential, identity, ...wish } = input
+  if (credential === undefined) throw unauthenticated('a bearer token to exchange is required')
+  const provider = await findSignInProvider(app, id)
+  if (!provider) throw invalid({ field: 'identity_provider', description: 'names no provider to sign in with' })
+
+  const token = await countRefusals(app.limits, source, () => verifyFor(app, provider, credential))
+  if (provider.organization === '') return exchange(issuing, input)
+  const proven = provenBy(app, provider, { idToken: credential, claims: token.claims })
+  if (identity !== '') {
+    if (rootOf(identity) !== provider.organization) {
+      throw permissionDenied('the token may not be exchanged for this identity')
+    }
+    await requireWelcome(app.db, issuing, provider.id, proven.externalId)
+    return exchange(issuing, input)
+  }
+  checkWish(issuing.issuer, wish)
+  app.limits.check('identity', personUid(token.issuer, token.subject))
+  const session = await signIn(work, proven, { kind: 'client', refresh: false, invite: '', register: false })
+  return { ...(await accessTokenOf(issuing, session, wish)), subject: session.identityUid }
+}
+
+/** The token, if this very provider has signed it for us; else throws UNAUTHENTICATED. */
+async function verifyFor(app: App, { issuer, clientId }: SignInProvider, text: string): Promise<OutsideToken> {
+  const token = readOutsideToken(text)
+  checkTimes(token, app.clock())
+  if (token.issuer !== issuer) throw refused('the issuer')
+  const { azp } = token.claims
+  if (!token.audience.includes(clientId) || (azp !== undefined && azp !== clientId)) throw refused('the audience')
+  await verifyOutsideToken(token, await app.outsideIssuers.keysOf(issuer, token.kid))
+  return token
+}
