@@ -1,9 +1,11 @@
 // May the visitor do this here? Decided live for each request, before anything of the repository is looked at.
 import type { EventTable } from '#app.ts'
+import type { Tx, TxOptions } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
+import { atRepo, type PushTarget } from '#domains/registry/blobs/blobs.service.ts'
 import { freeTags, isFree } from '#domains/registry/repos/public-images.service.ts'
 import type { Found, RepoRef } from '#domains/registry/repos/repos.model.ts'
-import { checkRepoBelow, createRepoBelow } from '#domains/registry/repos/repos.service.ts'
+import { checkRepoBelow, pushToNewRepo } from '#domains/registry/repos/repos.service.ts'
 import { AppError } from '#lib/errors.ts'
 import { isRepoPath } from '#lib/oci-names.ts'
 import { top } from '#lib/uid.ts'
@@ -43,19 +45,18 @@ export async function allow(visit: Visit, action: Action, what: What = {}): Prom
 }
 
 /**
- * Where a push goes. `uid` is that of the repo or, while there is none, of the group below which `made` makes it, with the
- * folders that are missing. That is best left until nothing else speaks against the push.
+ * Where a push goes. `uid` is that of the repo or, while there is none, of the group below which the push makes it, with the
+ * folders that are missing, in the transaction that stores what is pushed.
  */
-export type Target = { uid: string; repo: RepoRef | undefined; made(): Promise<RepoRef> }
+export type Target = PushTarget & { repo: RepoRef | undefined }
 
 /** The same for what may begin a repo: a missing one throws only where the visitor may not make it. */
 export async function allowPush(visit: Visit): Promise<Target> {
   const found = await decide(visit, 'push', {})
   const { repo } = found
-  if (repo) return { uid: repo.uid, repo, made: async () => repo }
+  if (repo) return { ...atRepo(visit.registry.app.db, repo), repo }
   await checkMake(visit, found)
-  let made: Promise<RepoRef> | undefined
-  return { uid: found.group, repo, made: () => (made ??= make(visit, found)) }
+  return { uid: found.group, repo, tx: (work, options) => pushInto(visit, found, work, options) }
 }
 
 type What = { tag?: string; digest?: string }
@@ -165,6 +166,7 @@ function unknown(visit: Visit): OciError {
 }
 
 type Missing = Found & { repo?: undefined }
+type InRepo<T> = (tx: Tx, repo: () => Promise<RepoRef | undefined>) => Promise<T>
 
 function mayMake({ call: { caller } }: Visit, { group, folders }: Missing): boolean {
   if (group === '') return false
@@ -180,17 +182,17 @@ async function checkMake(visit: Visit, missing: Missing): Promise<void> {
   await checkRepoBelow(visit.call, missing)
 }
 
-async function make(visit: Visit, missing: Missing): Promise<RepoRef> {
+async function pushInto<T>(visit: Visit, missing: Missing, work: InRepo<T>, options?: TxOptions): Promise<T> {
   try {
-    await createRepoBelow(visit.call, missing)
+    return await pushToNewRepo(visit.call, missing, work)
   } catch (error) {
     // Another push makes the same at the same time.
     if (!(error instanceof AppError && error.code === 'ALREADY_EXISTS')) throw error
   }
   const found = await find(visit)
-  if (found.repo) return found.repo
+  if (found.repo) return atRepo(visit.registry.app.db, found.repo).tx(work, options)
   await checkMake(visit, found)
-  return make(visit, found)
+  return pushInto(visit, found, work, options)
 }
 
 type Event = Parameters<EventTable['methods']>[0]

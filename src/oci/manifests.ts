@@ -65,13 +65,12 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
     const manifest = verified(content, target)
     const document = documentOf(visit, content)
     if (!place.repo) await checkInNewRepo(visit, place.uid, { document, size: content.length, tags })
-    const repo = await place.made()
     const result = await service.pushManifest(visit.call, {
-      repo,
+      target: place,
       manifest: { ...manifest, mediaType: document.mediaType },
       document,
       tags,
-      checkTag: (exists) => checkMayTag(visit, repo.uid, exists),
+      checkTag: (exists) => checkMayTag(visit, place.uid, exists),
       origin: originOf(visit),
     })
     if (result === 'no repo') throw new OciError('NAME_UNKNOWN', 'there is no such repository')

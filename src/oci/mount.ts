@@ -23,8 +23,7 @@ export async function mount(visit: Visit, target: Target, digest: string, from: 
     if (source === 'needs a token') {
       if (from) throw challenge(visit, 'push', 'insufficient_scope', [`repository:${from}:pull`])
     } else if (source && (await findWhole(visit.call, source, digest))) {
-      const repo = await target.made()
-      if (await mountBlob(visit.call, { repo, from: source.id, digest }, originOf(visit))) return true
+      if (await mountBlob(visit.call, { target, from: source.id, digest }, originOf(visit))) return true
     }
   }
   return false

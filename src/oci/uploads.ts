@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { ContentMissing, type Part } from '#blobs/blobs.ts'
 import type { QuotaLimits } from '#domains/iam/quotas/limits.service.ts'
 import type { Upload } from '#domains/registry/blobs/blobs.model.ts'
+import { atRepo, type PushTarget } from '#domains/registry/blobs/blobs.service.ts'
 import * as service from '#domains/registry/blobs/uploads.service.ts'
 import { type Meter, meterOf } from '#domains/registry/blobs/usage.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
@@ -37,7 +38,7 @@ export async function postUpload(visit: Visit): Promise<void> {
 async function start(visit: Visit, target: Target): Promise<void> {
   // A push that is refused leaves no repo behind.
   if (!target.repo) await service.requireUpload(visit.call, target.uid)
-  const upload = await service.startUpload(visit.call, await target.made())
+  const upload = await service.startUpload(visit.call, target)
   if (!upload) throw new OciError('NAME_UNKNOWN', 'there is no such repository')
   answer(visit, 202, whereabouts(visit, upload))
 }
@@ -86,7 +87,7 @@ async function metered(
 /** Checks what has come together, and makes it a blob of the repo. */
 async function keep(
   visit: Visit,
-  target: Pick<Target, 'made'>,
+  target: PushTarget,
   digest: string,
   content: service.Content,
   upload?: Upload,
@@ -101,11 +102,7 @@ async function keep(
       detail: { digest: content.digest },
     })
   }
-  const repo = await target.made().catch(async (error: unknown) => {
-    await discard()
-    throw error
-  })
-  if (!(await service.keepBlob(visit.call, repo, content, originOf(visit), upload).catch(explain))) {
+  if (!(await service.keepBlob(visit.call, target, content, originOf(visit), upload).catch(explain))) {
     throw new OciError('NAME_UNKNOWN', 'there is no such repository')
   }
   created(visit, digest)
@@ -172,7 +169,7 @@ async function close(visit: Visit, repo: RepoRef, upload: Upload, digest: string
       await last?.part.discard()
       return explain(error)
     })
-    await keep(visit, { made: async () => repo }, digest, content, upload)
+    await keep(visit, atRepo(visit.registry.app.db, repo), digest, content, upload)
   })
 }
 

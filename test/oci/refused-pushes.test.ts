@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startServer } from '#api/server.ts'
 import type { Db, Reader, Sql } from '#db/sql.ts'
+import { operatorUid } from '#issuer/access-token.ts'
 import { checkLists } from '../support/check-lists.ts'
 import { eventsOf, ok } from '../support/expect.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
@@ -203,4 +204,57 @@ test('what an organisation may have is read once for each request of a push', as
   const whole = (body: string) => client.call('POST', `acme/app/blobs/uploads/?digest=${digestOf(body)}`, { body })
   assert.deepEqual(await readsOf(() => whole('second')), [201, 1])
   assert.deepEqual(await readsOf(() => pushManifest({ pusher: { uid: '', ...client } }, 'acme/app', bare())), [201, 1])
+})
+
+/** A server on which something happens just before the next transaction. */
+async function interrupted(registry: TestRegistry) {
+  let meanwhile: (() => Promise<unknown>) | undefined
+  const { db } = registry.app
+  const tx: Db['tx'] = async (work, options) => {
+    const first = meanwhile
+    meanwhile = undefined
+    await first?.()
+    return db.tx(work, options)
+  }
+  const server = await startServer({ ...registry.app, db: { ...db, tx } })
+  const token = await registry.tokenFor(operatorUid, { audience: new URL(server.url).host, issuer: server.url })
+  return {
+    pusher: { uid: '', ...registryClient(server.url, token) },
+    before(happens: () => Promise<unknown>) {
+      meanwhile = happens
+    },
+    [Symbol.asyncDispose]: () => server.close(),
+  }
+}
+
+test('a push that loses the last room to another one makes no repository', async () => {
+  await using registry = await startRegistry()
+  // Who may push to the one and pull from the other.
+  const { seed, registryOperator: pusher } = registry
+  await seed.group('', { name: 'other' })
+  await pusher.pushBlob('other/there', content)
+  await pusher.pushBlob('acme/there', 'first')
+  await using server = await interrupted(registry)
+  const through = { ...registry, ...server }
+  const mount = `acme/one/app/blobs/uploads/?mount=${digest}&from=other/there`
+  const ways: Record<string, () => Promise<Reply>> = {
+    mount: () => server.pusher.call('POST', mount),
+    manifest: () => pushes.manifest(through, 'acme/one/app'),
+  }
+  for (const [i, [kind, push]] of Object.entries(ways).entries()) {
+    await set(registry, { bytes: 1000 * (i + 1) })
+    // With the five bytes that are there, too little is left for anything.
+    server.before(() => pusher.pushBlob('acme/there', `${i}`.repeat(i === 0 ? 990 : 1000)))
+    const reply = await addsNothing(registry, push)
+    assert.deepEqual([reply.status, reply.body.errors[0].detail.quota], [403, 'bytes'], kind)
+  }
+  await set(registry, { bytes: 10_000, uploads: 1 })
+  server.before(() => pusher.ok(202, 'POST', 'acme/there/blobs/uploads/'))
+  const upload = await addsNothing(registry, () => pushes.upload(through, 'acme/one/app'))
+  assert.deepEqual([upload.status, upload.body.errors[0].detail.quota], [403, 'uploads'])
+  // Another that makes the same is no loss.
+  await set(registry, { uploads: 10 })
+  server.before(() => pusher.pushBlob('acme/one/app', 'by another'))
+  assert.equal((await server.pusher.call('POST', mount)).status, 201)
+  assert.deepEqual(await tree(registry), ['one', 'app', 'there'])
 })

@@ -34,7 +34,8 @@ export function connect(file: string, options: { readOnly: boolean }): Connectio
     waits = wait
   }
   waitForDisk(true)
-  db.exec('PRAGMA cache_size = -65536; PRAGMA mmap_size = 268435456')
+  // Most pages are read where the system has them in memory. Each connection fills its own cache and never gives it back.
+  db.exec('PRAGMA cache_size = -16384; PRAGMA mmap_size = 268435456')
   const kept = new Map<string, Prepared>()
 
   function prepare(text: string): Prepared {

@@ -36,9 +36,12 @@ export function quantile(values: readonly number[], part: number): number {
 export const inMs = (values: readonly number[]): string =>
   `p50 ${quantile(values, 0.5).toFixed(1)}, p99 ${quantile(values, 0.99).toFixed(1)}, max ${quantile(values, 1).toFixed(1)} ms`
 
-/** Megabytes that the process has in memory now; what it started is not in it. */
+/**
+ * Megabytes that the process has taken; what it started is not in it. Nor are pages of files, such as of its program and of
+ * the database, which the system takes back whenever it likes.
+ */
 export function residentMb(pid: number): number {
-  const [, kb] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!
+  const [, kb] = /^RssAnon:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!
   return Number(kb) / 1024
 }
 

@@ -9,6 +9,8 @@ import * as store from './blobs.store.ts'
 import { deleteUploadsOf } from './uploads.store.ts'
 import { requireBytes } from './usage.service.ts'
 
+export { atRepo, type PushTarget } from './blobs.store.ts'
+
 export async function findBlob(work: Work, repo: Pick<RepoRef, 'id'>, digest: string): Promise<Blob | undefined> {
   return store.findRepoBlob(work.app.db, repo.id, digest)
 }
@@ -85,11 +87,12 @@ function isStale(work: Work, touchTime: string): boolean {
  */
 export async function mountBlob(
   work: Work,
-  { repo, from, digest }: { repo: RepoRef; from: number; digest: string },
+  { target, from, digest }: { target: store.PushTarget; from: number; digest: string },
   origin: Origin,
 ): Promise<boolean> {
-  return work.app.db.tx(async (tx) => {
-    if (!(await store.findRepoBlob(tx, from, digest)) || !(await store.repoExists(tx, repo))) return false
+  return target.tx(async (tx, there) => {
+    const repo = (await store.findRepoBlob(tx, from, digest)) && (await there())
+    if (!repo) return false
     const added = await store.linkBlob(tx, repo, digest, work.cause.now)
     await requireBytes(tx, work, repo, added)
     await emitPush(tx, work, repo, origin, { type: 'blob', digest })

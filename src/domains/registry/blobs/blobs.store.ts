@@ -1,4 +1,4 @@
-import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { type Db, list, type Reader, sql, type Tx, type TxOptions } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
@@ -107,6 +107,23 @@ export async function reposWithBlob(reader: Reader, digest: string, most: number
 /** The repo may be deleted while a client pushes to it; its number is never given to another one. */
 export async function repoExists(reader: Reader, { id }: Pick<RepoRef, 'id'>): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 AS found FROM repos WHERE id = ${id}`)) !== undefined
+}
+
+/**
+ * Where a push goes: each of its transactions runs here, and `repo` gives the repo in it, `undefined` when that was deleted
+ * meanwhile. One that the push makes is made then, so that a push which is refused leaves none behind.
+ */
+export type PushTarget = {
+  uid: string
+  tx<T>(work: (tx: Tx, repo: () => Promise<RepoRef | undefined>) => Promise<T>, options?: TxOptions): Promise<T>
+}
+
+export function atRepo(db: Db, repo: RepoRef): PushTarget {
+  return {
+    uid: repo.uid,
+    tx: (work, options) =>
+      db.tx((tx) => work(tx, async () => ((await repoExists(tx, repo)) ? repo : undefined)), options),
+  }
 }
 
 export async function unlinkAll(tx: Tx, { id, uid }: Counted): Promise<void> {

@@ -22,14 +22,15 @@ import { type Meter, requireBytes, usageOf } from './usage.service.ts'
 export type Content = { digest: string; size: number; part: Part | string; meter?: Meter | undefined }
 
 /** `undefined` when the repo was deleted meanwhile. Throws RESOURCE_EXHAUSTED when the organisation has too many open. */
-export async function startUpload(work: Work, repo: RepoRef): Promise<Upload | undefined> {
+export async function startUpload(work: Work, target: blobs.PushTarget): Promise<Upload | undefined> {
   const uid = randomBytes(16).toString('hex')
-  const organization = rootOf(repo.uid)
+  const organization = rootOf(target.uid)
   // Nearly every organisation has this limit. Uploads of one begin one after the other, which takes a moment, instead of
   // conflicting; the reference to the repo keeps it from being deleted meanwhile.
-  return work.app.db.tx(
-    async (tx) => {
-      if (!(await blobs.repoExists(tx, repo))) return undefined
+  return target.tx(
+    async (tx, there) => {
+      const repo = await there()
+      if (!repo) return undefined
       await store.insertUpload(tx, uid, repo, work.cause.now)
       const { uploads } = await usageOf(tx, organization)
       requireRoom(await limitsOf(tx, work, organization), 'uploads', uploads - 1)
@@ -156,14 +157,14 @@ async function join(work: Work, names: readonly string[], algorithm: Algorithm, 
  */
 export async function keepBlob(
   work: Work,
-  repo: RepoRef,
+  target: blobs.PushTarget,
   { digest, size, part, meter }: Content,
   origin: Origin,
   upload?: Upload,
 ): Promise<boolean> {
   const { db, blobs: files } = work.app
   const now = timeOf(work)
-  const link = async (tx: Tx): Promise<void> => {
+  const link: Link = async (tx, repo) => {
     const added = await blobs.linkBlob(tx, repo, digest, now)
     // What has come already was counted when it came.
     const had = upload ? ((await store.deleteUpload(tx, upload.uid)) ?? 0) : 0
@@ -175,7 +176,7 @@ export async function keepBlob(
     const parts = upload ? await store.partsOf(db, upload.uid) : []
     const known = await blobs.findBlob(db, digest)
     const lost = known && !(await hasContent(work, known)) ? known : undefined
-    const linked = known && !lost && (await db.tx((tx) => linkStored(tx, repo, digest, link)))
+    const linked = known && !lost && (await target.tx((tx, there) => linkStored(tx, there, digest, link)))
     if (linked) {
       meter?.end()
       await removeAll(work, parts)
@@ -183,11 +184,12 @@ export async function keepBlob(
     }
     if (typeof part !== 'string') await part.finish()
     location = await files.keep(typeof part === 'string' ? part : part.name, digest)
-    const stored = await db.tx(async (tx) => {
-      if (!(await blobs.repoExists(tx, repo))) return 'gone'
+    const stored = await target.tx(async (tx, there) => {
+      const repo = await there()
+      if (!repo) return 'gone'
       const mended = lost && (await blobs.moveBlob(tx, lost, location))
       const inserted = mended || (await blobs.insertBlob(tx, { digest, size, location }, now))
-      await link(tx)
+      await link(tx, repo)
       return inserted ? 'stored' : 'had'
     })
     meter?.end()
@@ -213,16 +215,19 @@ function isNoRoom(error: unknown): boolean {
   return error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED'
 }
 
+type Link = (tx: Tx, repo: RepoRef) => Promise<void>
+
 /** `undefined` when it has been collected meanwhile. */
 async function linkStored(
   tx: Tx,
-  repo: RepoRef,
+  there: () => Promise<RepoRef | undefined>,
   digest: string,
-  link: (tx: Tx) => Promise<void>,
+  link: Link,
 ): Promise<'linked' | 'gone' | undefined> {
-  if (!(await blobs.repoExists(tx, repo))) return 'gone'
   if (!(await blobs.findBlob(tx, digest))) return undefined
-  await link(tx)
+  const repo = await there()
+  if (!repo) return 'gone'
+  await link(tx, repo)
   return 'linked'
 }
 

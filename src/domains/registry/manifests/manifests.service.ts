@@ -2,7 +2,7 @@
 import type { Call, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitDeletion, emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
-import { findRepoBlobs, repoExists } from '../blobs/blobs.store.ts'
+import { findRepoBlobs, type PushTarget } from '../blobs/blobs.store.ts'
 import { requireBytes } from '../blobs/usage.service.ts'
 import { queueContents } from '../images/image-contents.service.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
@@ -18,7 +18,7 @@ import {
 import * as store from './manifests.store.ts'
 
 export type ManifestPush = {
-  repo: RepoRef
+  target: PushTarget
   manifest: Manifest
   document: ManifestDocument
   tags: readonly string[]
@@ -39,11 +39,12 @@ export type PushResult = 'stored' | 'no repo' | PushProblem
  * otherwise. Throws RESOURCE_EXHAUSTED when the organisation has no room for it.
  */
 export async function pushManifest(work: Work, push: ManifestPush): Promise<PushResult> {
-  const { repo, manifest, document, tags } = push
-  const result = await work.app.db.tx(async (tx): Promise<PushResult> => {
-    if (!(await repoExists(tx, repo))) return 'no repo'
+  const { manifest, document, tags } = push
+  const result = await push.target.tx(async (tx, there): Promise<PushResult> => {
+    const repo = await there()
+    if (!repo) return 'no repo'
     if (!(await store.hasManifest(tx, repo.id, manifest.digest))) {
-      const listed = await lookUp(tx, push)
+      const listed = await lookUp(tx, repo, push)
       const problem = sizeProblem(push, listed) ?? nestingProblem(listed) ?? missingProblem(work, push, listed)
       if (problem) return problem
       const added = await store.insertManifest(tx, repo, manifest, document, listed.levels, work.cause.now)
@@ -53,13 +54,13 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
       await store.insertLinks(tx, repo.id, manifest.digest, 1, document.manifests)
       await queueContents(tx, repo.id, manifest.digest, document, work.cause.now)
     }
-    if (tags.length === 0) await emitOf(tx, work, push)
+    if (tags.length === 0) await emitOf(tx, work, repo, push)
     for (const name of tags) {
       const mover = { now: work.cause.now, actor: work.caller.uid, source: 'oci' } as const
       const { previousDigest, changed } = await assignTag(tx, { ...mover, repo, name, digest: manifest.digest })
       // A repetition changes nothing, so it takes no right of its own.
       if (changed) push.checkTag(previousDigest !== '')
-      await emitOf(tx, work, push, { tag: name, previousDigest })
+      await emitOf(tx, work, repo, push, { tag: name, previousDigest })
     }
     return 'stored'
   })
@@ -82,7 +83,7 @@ type Surroundings = {
   isAboveListed: boolean
 }
 
-async function lookUp(tx: Tx, { repo, manifest, document }: ManifestPush): Promise<Surroundings> {
+async function lookUp(tx: Tx, repo: RepoRef, { manifest, document }: ManifestPush): Promise<Surroundings> {
   const manifests = await store.storedManifests(tx, repo.id, document.manifests)
   const blobs = await findRepoBlobs(tx, repo.id, document.blobs)
   const sizes = new Map([...blobs, ...manifests.values()].map(({ digest, size }) => [digest, size]))
@@ -132,7 +133,8 @@ function missingProblem(
 async function emitOf(
   tx: Tx,
   work: Work,
-  { repo, manifest: { digest, mediaType }, origin }: ManifestPush,
+  repo: RepoRef,
+  { manifest: { digest, mediaType }, origin }: ManifestPush,
   moved: { tag?: string; previousDigest?: string } = {},
 ): Promise<void> {
   const { tag, previousDigest = '' } = moved

@@ -35,6 +35,7 @@ import {
   maxListed,
   type Repo,
   type RepoReadme,
+  type RepoRef,
   repoFields,
   repoType,
 } from './repos.model.ts'
@@ -80,18 +81,39 @@ export async function checkRepoBelow(work: Work, { group, folders, name }: RepoB
   checkNewRepo(work, place, bareRepo(name))
 }
 
-/** Makes the folders and the repo, which were checked, all or nothing. */
-export async function createRepoBelow(work: Work, { group, folders, name }: RepoBelow): Promise<void> {
-  const made = await work.app.db.tx(async (tx) => {
-    const limits = await limitsOf(tx, work, rootOf(group))
-    const groups: string[] = []
-    for (const folder of folders) {
-      groups.push((await addGroup(tx, work, groups.at(-1) ?? group, bareFolder(folder), limits)).uid)
-    }
-    return { groups, repo: await addRepo(tx, work, groups.at(-1) ?? group, bareRepo(name), limits) }
+/**
+ * Runs the transaction of a push that begins a repo, where that was checked; `repo` makes it, with the folders. Throws
+ * ALREADY_EXISTS where another request was faster.
+ */
+export async function pushToNewRepo<T>(
+  work: Work,
+  below: RepoBelow,
+  push: (tx: Tx, repo: () => Promise<RepoRef>) => Promise<T>,
+): Promise<T> {
+  let made: { groups: string[]; repo: RepoRef } | undefined
+  const result = await work.app.db.tx(async (tx) => {
+    made = undefined
+    return push(tx, async () => {
+      made ??= await addRepoBelow(tx, work, below)
+      return made.repo
+    })
   })
-  for (const uid of made.groups) work.log.info('group created', { uid })
-  work.log.info('repo created', { uid: made.repo.uid })
+  for (const uid of made?.groups ?? []) work.log.info('group created', { uid })
+  if (made) work.log.info('repo created', { uid: made.repo.uid })
+  return result
+}
+
+async function addRepoBelow(tx: Tx, work: Work, { group, folders, name }: RepoBelow) {
+  const limits = await limitsOf(tx, work, rootOf(group))
+  const groups: string[] = []
+  for (const folder of folders) {
+    groups.push((await addGroup(tx, work, groups.at(-1) ?? group, bareFolder(folder), limits)).uid)
+  }
+  const parent = groups.at(-1) ?? group
+  const { uid } = await addRepo(tx, work, parent, bareRepo(name), limits)
+  const { id, ledger } = (await store.findRepoRow(tx, { uid }))!
+  const repo: RepoRef = { id, uid, ledger, group: parent, path: await pathIn(tx, parent, name) }
+  return { groups, repo }
 }
 
 function bareFolder(name: string): NewGroup {
