@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { personUid } from '#domains/iam/identities/people.ts'
 import { PendingBindingsService } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
+import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import { type Scene, startExchange } from '../support/exchange.ts'
 import { assertDenied, assertError, ok } from '../support/expect.ts'
 import { grpcClientOf } from '../support/grpc.ts'
@@ -16,7 +17,7 @@ let scene: Scene
 let made = 0
 
 before(async () => {
-  scene = await startExchange({ peopleIssuers, openSignIn: true })
+  scene = await startExchange({ peopleIssuers, openSignIn: true, openOrganizations: true })
   peopleIssuers.push({ issuer: scene.issuer.url, audience })
 })
 after(() => scene[Symbol.asyncDispose]())
@@ -43,10 +44,11 @@ function assertNarrowed(answer: Parameters<typeof assertError>[0]): void {
   assert.match(answer.body.message, /narrowed by scopes or capabilities/)
 }
 
-test('a token of an exchange that named scopes or capabilities accepts and refuses nothing', async () => {
+test('a token of an exchange that named scopes or capabilities neither lists, accepts nor refuses anything', async () => {
   const { home, elsewhere, binding, exchanged } = await asked()
   for (const narrowing of [{ scopes: home.uid }, { cap: 'repo.list' }, { scopes: home.uid, cap: 'groups.list' }]) {
     const client = await exchanged(narrowing)
+    assertNarrowed(await client.get(pending))
     assertNarrowed(await accept(client, binding))
     assertNarrowed(await refuse(client, binding))
     // Nor does it learn what is there.
@@ -57,6 +59,18 @@ test('a token of an exchange that named scopes or capabilities accepts and refus
   const whole = await exchanged({})
   assertDenied(await whole.get(`/iam/v2/groups/${elsewhere.uid}`))
   assert.equal(ok(await whole.get(pending)).totalCount, '1')
+})
+
+test('a token of an exchange that named scopes or capabilities creates no organisation', async () => {
+  const { home, exchanged } = await asked()
+  const create = (client: Client) => client.post('/iam/v2/groups/', { name: `organisation-${made++}` })
+  for (const narrowing of [{ scopes: home.uid }, { cap: 'groups.create' }]) {
+    assertNarrowed(await create(await exchanged(narrowing)))
+    using grpc = grpcClientOf(scene.pinfold, GroupsService, (await exchanged(narrowing)).token)
+    await assert.rejects(grpc.createGroup({ group: { name: 'narrow' } }), /narrowed by scopes or capabilities/)
+  }
+  const { uid } = ok(await create(await exchanged({})))
+  ok(await (await exchanged({})).get(`/iam/v2/groups/${uid}`))
 })
 
 test('a token of an exchange that named neither accepts and refuses, also of somebody who is bound nowhere', async () => {

@@ -47,6 +47,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'iam/access/list-scope.ts',
     'iam/access/recent-sign-in.ts',
     'iam/access/rights.ts',
+    'iam/access/whole-token.ts',
     'iam/identities/claims.ts',
     'iam/identities/last-seen.ts',
     'iam/identities/people.ts',

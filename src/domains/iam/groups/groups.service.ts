@@ -22,6 +22,7 @@ import { reservedReason } from '#lib/oci-names.ts'
 import { isUid, lineage, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { capabilityNumber } from '../access/capabilities.ts'
 import { listNodes } from '../access/list-nodes.ts'
+import { requireWholeToken } from '../access/whole-token.ts'
 import { deleteInvitesOfGroup } from '../invites/group-invites.store.ts'
 import { limitsOf, type QuotaLimits, requireRoom } from '../quotas/limits.service.ts'
 import { deleteAcceptances } from '../terms/terms.store.ts'
@@ -219,6 +220,8 @@ function checkMayCreate({ app, caller }: Work, parent: string): void {
   if (caller.session?.organization) throw permissionDenied('this sign-in counts in one organisation only')
   // It would be bound to a group outside its own, which gives it nothing, and nobody would own the organisation.
   if (parentOf(caller.uid) !== top) throw permissionDenied('an identity of a group cannot own an organisation')
+  // Who makes one owns it, whatever the token was made for.
+  requireWholeToken(caller, 'create organisations')
 }
 
 function checkGroup(work: Work, group: NewGroup, parent: string, before?: Group): void {

@@ -10,10 +10,13 @@ import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isAtOrBelow, isUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { listFrom } from '../access/list-nodes.ts'
+import { requireWholeToken } from '../access/whole-token.ts'
 import { maxPending, type PendingBinding } from './pending-bindings.model.ts'
 import * as pending from './pending-bindings.store.ts'
 import { aBinding, type HydratedBinding, type RoleBinding, roleBindingType } from './role-bindings.model.ts'
 import * as store from './role-bindings.store.ts'
+
+const answering = 'answer for the person'
 
 type Consent = Pick<RoleBinding, 'accepted' | 'createdBy'>
 
@@ -58,6 +61,7 @@ export async function joinOrganization(
 
 /** What waits for the caller; in a session that reaches one organisation only, what waits there. */
 export async function listPendingBindings(call: Call, query: ListQuery<object>): Promise<Listed<PendingBinding>> {
+  requireWholeToken(call.caller, 'ask what waits for the person')
   const { uid, session } = call.caller
   const place = { identity: uid, organization: session?.organization ?? '' }
   return listFrom(call, query, [place], { list: pending.listPending, count: pending.countPending })
@@ -65,7 +69,7 @@ export async function listPendingBindings(call: Call, query: ListQuery<object>):
 
 /** With it all that waits for the caller in its organisation; their uids. What was accepted before stays so. */
 export async function acceptPendingBinding(call: Call, uid: string): Promise<string[]> {
-  requireWholeToken(call)
+  requireWholeToken(call.caller, answering)
   const accepted = await call.app.db.tx(async (tx) => {
     await requireOwn(tx, call, uid)
     return joinOrganization(tx, call, rootOf(uid), call.caller.uid)
@@ -77,7 +81,7 @@ export async function acceptPendingBinding(call: Call, uid: string): Promise<str
 
 /** Deletes it. The organisation is told that, and nothing about where the person is or how they sign in. */
 export async function refusePendingBinding(call: Call, uid: string): Promise<void> {
-  requireWholeToken(call)
+  requireWholeToken(call.caller, answering)
   await call.app.db.tx(async (tx) => {
     const binding = await requireOwn(tx, call, uid)
     if (binding.accepted) throw notFound(roleBindingType, uid)
@@ -88,14 +92,6 @@ export async function refusePendingBinding(call: Call, uid: string): Promise<voi
     await emit(tx, untold, 'iam.rolebindings.deleted', event)
   })
   call.log.info('role binding refused', { uid })
-}
-
-/** Whoever was handed a token that may do less than the person must not make them able to do more. */
-function requireWholeToken({ caller }: Call): void {
-  if (!caller.token?.narrowed) return
-  throw new AppError('PERMISSION_DENIED', 'a token narrowed by scopes or capabilities may not answer for the person', {
-    reason: 'NARROWED_TOKEN',
-  })
 }
 
 /** Bindings of others, and those that are not there, get the same answer. */
