@@ -9,3 +9,83 @@ export type RangeEvent = { introduced: string } | { fixed: string } | { lastAffe
 
 /** The events stand in no particular order. */
 export type VersionRange = { type: 'ECOSYSTEM' | 'SEMVER'; events: RangeEvent[] }
+
+/** `unknown`: a version that had to be compared is none. */
+export type Covered = 'yes' | 'no' | 'unknown'
+
+/** Whether a version is in one of the ranges; without ranges it is not. */
+export function inRanges(version: string, ranges: readonly VersionRange[], order: VersionOrder): Covered {
+  let unknown = false
+  for (const range of ranges) {
+    const covered = inRange(version, range, order)
+    if (covered === 'yes') return 'yes'
+    if (covered === 'unknown') unknown = true
+  }
+  return unknown ? 'unknown' : 'no'
+}
+
+/** The version above this one in which each range that holds it ends, the lowest first. */
+export function fixesAbove(version: string, ranges: readonly VersionRange[], order: VersionOrder): string[] {
+  const fixes = new Set<string>()
+  for (const range of ranges) {
+    if (inRange(version, range, order) === 'no') continue
+    const above = range.events
+      .flatMap((event) => ('fixed' in event ? [event.fixed] : []))
+      .filter((fixed) => (order(version, fixed) ?? -1) < 0)
+      .sort((a, b) => order(a, b) ?? 0)
+    if (above[0] !== undefined) fixes.add(above[0])
+  }
+  return [...fixes].sort((a, b) => order(a, b) ?? 0)
+}
+
+// At the same version one that begins comes first, so that what begins and ends there covers nothing.
+const ranks = { introduced: 0, lastAffected: 1, fixed: 2 } as const
+type Step = { kind: keyof typeof ranks; version: string }
+
+function inRange(version: string, { events }: VersionRange, order: VersionOrder): Covered {
+  const limited = beforeLimits(version, events, order)
+  if (limited !== 'yes') return limited
+  const steps = events.flatMap((event): Step[] => {
+    if ('introduced' in event) return [{ kind: 'introduced', version: event.introduced }]
+    if ('fixed' in event) return [{ kind: 'fixed', version: event.fixed }]
+    return 'lastAffected' in event ? [{ kind: 'lastAffected', version: event.lastAffected }] : []
+  })
+  // What begins everywhere and never ends has every text, version or not.
+  if (steps.length > 0 && steps.every(({ kind, version: at }) => kind === 'introduced' && at === '0')) return 'yes'
+  const sorted = inOrder(steps, order)
+  if (!sorted) return 'unknown'
+  let covered = false
+  for (const { kind, version: at } of sorted) {
+    const difference = isStart(kind, at) ? 1 : order(version, at)
+    if (difference === undefined) return 'unknown'
+    if (kind === 'introduced' && difference >= 0) covered = true
+    else if (kind === 'fixed' && difference >= 0) covered = false
+    else if (kind === 'lastAffected' && difference > 0) covered = false
+  }
+  return covered ? 'yes' : 'no'
+}
+
+const isStart = (kind: string, version: string): boolean => kind === 'introduced' && version === '0'
+
+/** Undefined when two of them cannot be compared. */
+function inOrder(steps: readonly Step[], order: VersionOrder): readonly Step[] | undefined {
+  if (steps.length < 2) return steps
+  let comparable = true
+  const sorted = steps.toSorted((a, b) => {
+    const [first, second] = [isStart(a.kind, a.version), isStart(b.kind, b.version)]
+    if (first || second) return Number(second) - Number(first)
+    const difference = order(a.version, b.version)
+    if (difference === undefined) comparable = false
+    return (difference ?? 0) || ranks[a.kind] - ranks[b.kind]
+  })
+  return comparable ? sorted : undefined
+}
+
+/** A range with limits ends before the highest of them. */
+function beforeLimits(version: string, events: readonly RangeEvent[], order: VersionOrder): Covered {
+  const limits = events.flatMap((event) => ('limit' in event ? [event.limit] : []))
+  if (limits.length === 0 || limits.includes('*')) return 'yes'
+  const differences = limits.map((limit) => order(version, limit))
+  if (differences.some((difference) => difference !== undefined && difference < 0)) return 'yes'
+  return differences.includes(undefined) ? 'unknown' : 'no'
+}

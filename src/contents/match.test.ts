@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { compareVersions } from '#versions/order.ts'
+import { fixesFor, type Installed, isCleared, type Statement, type Verdict, verdictOf } from './match.ts'
+
+const apk = (one: string, other: string) => compareVersions('apk', one, other)
+const libssl: Installed = {
+  name: 'libssl3',
+  version: '3.1.4-r2',
+  origin: 'openssl',
+  originVersion: '3.1.4-r2',
+  arch: 'x86_64',
+}
+const until = (fixed: string, more: Partial<Statement> = {}): Statement => ({
+  name: 'openssl',
+  ranges: [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed }] }],
+  versions: [],
+  state: 'affected',
+  qualifiers: {},
+  ...more,
+})
+
+const cases: readonly [
+  what: string,
+  installed: Partial<Installed>,
+  said: Statement,
+  verdict: Verdict,
+  cleared: boolean,
+][] = [
+  ['the origin is meant', {}, until('3.1.4-r3'), 'vulnerable', false],
+  ['the fix is installed', {}, until('3.1.4-r2'), 'clear', true],
+  ['the package itself is meant', {}, until('3.1.4-r3', { name: 'libssl3' }), 'vulnerable', false],
+  ['another package is meant', {}, until('9-r0', { name: 'libcrypto3' }), 'clear', false],
+  ['the version of the origin counts', { originVersion: '3.1.9-r0' }, until('3.1.4-r3'), 'clear', true],
+  [
+    'its own version counts where it is named',
+    { originVersion: '9-r0' },
+    until('3.1.4-r3', { name: 'libssl3' }),
+    'vulnerable',
+    false,
+  ],
+  ['another architecture', {}, until('9-r0', { qualifiers: { arch: 'aarch64' } }), 'clear', false],
+  ['this architecture', {}, until('9-r0', { qualifiers: { arch: 'x86_64' } }), 'vulnerable', false],
+  ['nobody fixes it', {}, until('9-r0', { state: 'wont_fix' }), 'vulnerable', false],
+  ['not affected', {}, until('9-r0', { state: 'not_affected' }), 'clear', true],
+  ['fixed', {}, until('9-r0', { state: 'fixed' }), 'clear', true],
+  ['all versions', {}, until('', { ranges: [] }), 'vulnerable', false],
+  ['all versions but this one', {}, until('', { ranges: [], qualifiers: { except: ['3.1.4-r2'] } }), 'clear', false],
+  ['named one by one', {}, until('', { ranges: [], versions: ['3.1.4-r1', '3.1.4-r2'] }), 'vulnerable', false],
+  ['others are named one by one', {}, until('', { ranges: [], versions: ['3.1.4-r1'] }), 'clear', false],
+  ['what is installed is no version', { originVersion: 'git!' }, until('9-r0'), 'unknown', false],
+]
+
+for (const [what, installed, said, verdict, cleared] of cases) {
+  test(`${what}: ${verdict}`, () => {
+    assert.equal(verdictOf({ ...libssl, ...installed }, said, apk), verdict)
+    assert.equal(isCleared({ ...libssl, ...installed }, said, apk), cleared)
+  })
+}
+
+test('without an order nothing is unaffected that would have to be compared', () => {
+  assert.equal(verdictOf(libssl, until('1-r0'), undefined), 'unknown')
+  assert.equal(verdictOf(libssl, until('', { ranges: [] }), undefined), 'vulnerable')
+})
+
+test('the fixes are those above the installed version', () => {
+  assert.deepEqual(fixesFor(libssl, until('3.1.4-r5'), apk), ['3.1.4-r5'])
+  assert.deepEqual(fixesFor(libssl, until('', { ranges: [] }), apk), [])
+})

@@ -1,0 +1,61 @@
+// Whether what is said of a package is said of the one that is installed. Nothing is looked up and nothing remembered.
+import { type Covered, fixesAbove, inRanges, type VersionOrder, type VersionRange } from '#versions/ranges.ts'
+
+/** What of an installed package counts. */
+export type Installed = { name: string; version: string; origin: string; originVersion: string; arch: string }
+
+/** What a source says of some versions of a package. */
+export type Statement = {
+  name: string
+  ranges: readonly VersionRange[]
+  versions: readonly string[]
+  state: 'affected' | 'fixed' | 'not_affected' | 'wont_fix'
+  qualifiers: { arch?: string; except?: readonly string[] }
+}
+
+/** `unknown`: the versions could not be compared, so that the package may be vulnerable. */
+export type Verdict = 'vulnerable' | 'clear' | 'unknown'
+
+/** Ignores the ecosystem, which the caller has compared. `order` is that of the ecosystem; without one nothing compares. */
+export function verdictOf(installed: Installed, said: Statement, order: VersionOrder | undefined): Verdict {
+  const version = versionMeant(installed, said)
+  if (version === undefined || said.state === 'fixed' || said.state === 'not_affected') return 'clear'
+  const covered = coveredBy(version, said, order)
+  return covered === 'yes' ? 'vulnerable' : covered === 'no' ? 'clear' : 'unknown'
+}
+
+/** Whether a source says that the installed version is free of it: it names it as such, or as later than the fix. */
+export function isCleared(installed: Installed, said: Statement, order: VersionOrder | undefined): boolean {
+  const version = versionMeant(installed, said)
+  if (version === undefined) return false
+  if (said.state === 'fixed' || said.state === 'not_affected') return coveredBy(version, said, order) === 'yes'
+  const isFixed = said.ranges.some(({ events }) => events.some((event) => 'fixed' in event))
+  return isFixed && coveredBy(version, said, order) === 'no'
+}
+
+/** The versions without it, the lowest first; none where the source knows of none. */
+export function fixesFor(installed: Installed, said: Statement, order: VersionOrder | undefined): string[] {
+  const version = versionMeant(installed, said)
+  return version === undefined || !order ? [] : fixesAbove(version, said.ranges, order)
+}
+
+/** The version to compare: what is said of the origin counts for all that was built from it. */
+function versionMeant(installed: Installed, { name, qualifiers }: Statement): string | undefined {
+  if (qualifiers.arch !== undefined && qualifiers.arch !== '' && qualifiers.arch !== installed.arch) return undefined
+  if (name === installed.origin) return installed.originVersion
+  return name === installed.name ? installed.version : undefined
+}
+
+function coveredBy(
+  version: string,
+  { ranges, versions, qualifiers }: Statement,
+  order: VersionOrder | undefined,
+): Covered {
+  if (qualifiers.except?.includes(version)) return 'no'
+  if (versions.includes(version)) return 'yes'
+  const compare = order ?? (() => undefined)
+  if (ranges.length > 0) return inRanges(version, ranges, compare)
+  if (versions.length === 0) return 'yes'
+  // Two spellings of one version are the same.
+  return versions.some((one) => compare(version, one) === 0) ? 'yes' : 'no'
+}
