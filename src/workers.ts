@@ -18,6 +18,7 @@ import { collectBlobs, scheduleCollections } from './domains/registry/blobs/coll
 import { readImages } from './domains/registry/images/read-images.duty.ts'
 import { copyRepos } from './domains/registry/syncs/syncs.duty.ts'
 import { sweepUsage, writeUsage } from './domains/registry/usage/digest-usage.duty.ts'
+import { matchPackages } from './domains/scanning/matching/match.duty.ts'
 import type { Duty, DutyStatus, LongDuty, RunningDuty } from './duty.ts'
 import { version } from './version.ts'
 
@@ -38,6 +39,7 @@ const sweepNodes: Duty = {
 export const duties: readonly (Duty | LongDuty)[] = [
   deliverEvents,
   readImages,
+  matchPackages,
   copyRepos,
   writeRegistryEvents,
   writeUsage,

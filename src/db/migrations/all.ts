@@ -30,6 +30,7 @@ import { migration as signIn } from './0031-sign-in.ts'
 import { migration as scim } from './0034-scim.ts'
 import { migration as sessionExternalIds } from './0035-session-external-ids.ts'
 import { migration as scanning } from './0036-scanning.ts'
+import { migration as scanningBackfill } from './0037-scanning-backfill.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -64,4 +65,5 @@ export const migrations: readonly Migration[] = [
   scim,
   sessionExternalIds,
   scanning,
+  scanningBackfill,
 ]

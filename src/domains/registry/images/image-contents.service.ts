@@ -4,6 +4,7 @@ import type { App } from '#app.ts'
 import { type Package, PackageList, Unreadable, type UnreadableReason } from '#contents/packages.ts'
 import type { Reader } from '#contents/reader.ts'
 import type { Reader as DbReader, Tx } from '#db/sql.ts'
+import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
 import { Walk } from '#lib/walk.ts'
 import { type ManifestDocument, manifestTypes, maxListed } from '../manifests/manifests.model.ts'
 import { findManifest } from '../manifests/manifests.store.ts'
@@ -65,6 +66,11 @@ export async function packagesOf(reader: DbReader, listHash: string, walk: Walk)
   return rows.map(([kind, name, version, origin, originVersion, arch]) => {
     return { kind, name, version, origin, originVersion, arch }
   })
+}
+
+/** What is kept of the next list of packages behind the hash: once for each distribution that has it. */
+export async function nextContents(reader: DbReader, after: string): Promise<store.KeptList[]> {
+  return store.nextContents(reader, after)
 }
 
 function packagesText(packages: readonly Package[]): string {
@@ -143,15 +149,20 @@ export async function finishRead(app: App, read: store.DueRead, outcome: Outcome
   const { repo, digest } = read
   const text = outcome?.state === 'known' ? packagesText(outcome.packages) : ''
   const packages = text === '' ? '' : hash('sha256', text)
+  const key = { hash: packages, distribution: outcome?.distribution ?? nothing.distribution }
+  const list = text === '' ? undefined : await prepareList(app, key, outcome!.packages)
   await app.db.tx(async (tx) => {
     const ended = await store.endRead(tx, read)
     if (!outcome || (!ended && !(await store.isQueued(tx, repo, [digest])))) return
     const [before] = await store.findContents(tx, repo, [digest])
     if (text !== '') await store.savePackages(tx, packages, text)
-    await store.saveContents(tx, repo, { ...outcome, digest, packages }, app.clock().toISOString())
+    const now = app.clock().toISOString()
+    await store.saveContents(tx, repo, { ...outcome, digest, packages }, now)
+    if (list) await completeList(tx, list, read.organization, now)
     const same = before?.state === outcome.state && before.packages === packages
     if (!same) await store.queueIndexesWith(tx, repo, digest, app.clock().toISOString())
   })
+  if (list?.isNew) app.scanning.queued.notify()
   if (outcome)
     app.log.info('image read', { repo, digest, state: outcome.state, source: outcome.source, reason: outcome.reason })
 }

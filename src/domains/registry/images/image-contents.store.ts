@@ -68,6 +68,24 @@ export async function findPackages(reader: Reader, hash: string): Promise<string
   return row?.packages
 }
 
+/** A list of packages with one of the organisations that have it. */
+export type KeptList = { packages: string; distribution: { id: string; version: string }; organization: string }
+
+/** The next list behind the hash, once for each distribution that has it. */
+export async function nextContents(reader: Reader, after: string): Promise<KeptList[]> {
+  type Kept = { packages: string; id: string; version: string; organization: string }
+  const rows = await reader.all<Kept>(sql`
+    SELECT c.packages, c.distribution AS id, c.distribution_version AS version, min(${organization}) AS organization
+      FROM image_contents c JOIN repos r ON r.id = c.repo_id
+     WHERE c.packages <> '' AND c.packages = (
+             SELECT n.packages FROM image_contents n WHERE n.packages <> '' AND n.packages > ${after}
+              ORDER BY n.packages LIMIT 1)
+     GROUP BY c.packages, c.distribution, c.distribution_version`)
+  return rows.map(({ packages, id, version, organization: one }) => {
+    return { packages, distribution: { id, version }, organization: one }
+  })
+}
+
 /** The first part of a uid is the organisation. */
 const organization = sql`substr(r.uid, 1, 40)`
 

@@ -1,9 +1,9 @@
 // The numbers are stored; they keep their meaning for good.
 /**
  * What waits to be compared: a package of an ecosystem that something else is said of now; an advisory of ours that has
- * changed; a list of packages that is new; a list whose counts may have changed.
+ * changed; a list of packages that is new; a list whose counts may have changed; lists of before there was any of this.
  */
-export const matchKinds = { package: 1, advisory: 2, list: 3, counts: 4 } as const
+export const matchKinds = { package: 1, advisory: 2, list: 3, counts: 4, backfill: 5 } as const
 export type MatchKind = keyof typeof matchKinds
 
 /** `place` is whose turn it is: an organisation, or empty for what counts for everybody. */

@@ -2,6 +2,7 @@ import { hash, randomInt } from 'node:crypto'
 import type { Call } from '#app.ts'
 import { listNodes } from '#domains/iam/access/list-nodes.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { queueAdvisories } from '#domains/scanning/queue/queue.service.ts'
 import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Branch, Listed } from '#lib/lists/paging.ts'
@@ -80,9 +81,15 @@ export async function importAdvisories(
       return [{ before, after: merge(call, parent, one, before?.advisory), sourceHash }]
     })
     await store.saveAdvisories(tx, saved)
+    await queueAdvisories(
+      tx,
+      saved.map(({ after }) => after.uid),
+      call.now,
+    )
     const updated = saved.filter(({ before }) => before).length
     return { created: saved.length - updated, updated, unchanged: given.length - saved.length }
   })
+  call.app.scanning.queued.notify()
   call.log.info('advisories imported', counts)
   return counts
 }

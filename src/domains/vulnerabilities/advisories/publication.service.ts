@@ -4,6 +4,7 @@ import type { Reader } from '#db/sql.ts'
 import { findOrganization } from '#domains/iam/groups/groups.service.ts'
 import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import { type Advisory, type AdvisoryEvent, reviewStates } from './advisories.model.ts'
+import { findAdvisory } from './advisories.store.ts'
 import { isTold } from './advisory-terms.model.ts'
 import * as store from './publication.store.ts'
 
@@ -44,8 +45,14 @@ export async function listPublications(
 }
 
 /** The group whose advisories anybody may read; undefined while there is none. */
-export async function publicPlace({ db, config }: App): Promise<string | undefined> {
+export async function publicPlace({ db, config }: { db: Reader; config: App['config'] }): Promise<string | undefined> {
   return (await findOrganization(db, config.publicOrg))?.uid
+}
+
+/** An advisory with its approved events only; undefined when there is none. */
+export async function findForMatching(reader: Reader, uid: string): Promise<Advisory | undefined> {
+  const found = await findAdvisory(reader, uid)
+  return found && { ...found.advisory, events: found.advisory.events.filter(isApproved) }
 }
 
 const namesAtOnce = 20

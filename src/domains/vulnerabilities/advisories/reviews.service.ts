@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Call } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
+import { queueAdvisories } from '#domains/scanning/queue/queue.service.ts'
 import { failedPrecondition, invalid, notFound, permissionDenied, refuseIfAny } from '#lib/errors.ts'
 import { newUid, parentOf } from '#lib/uid.ts'
 import {
@@ -140,11 +141,14 @@ async function change(
   next: (advisory: Advisory) => Advisory,
   missing = () => notFound(advisoryType, uid),
 ): Promise<Advisory> {
-  return call.app.db.tx(async (tx) => {
+  const changed = await call.app.db.tx(async (tx) => {
     const before = await store.findAdvisory(tx, uid)
     if (!before) throw missing()
     const after = { ...next(before.advisory), updateTime: call.now }
     await store.saveAdvisories(tx, [{ before, after, sourceHash: before.sourceHash }])
+    await queueAdvisories(tx, [uid], call.now)
     return after
   })
+  call.app.scanning.queued.notify()
+  return changed
 }

@@ -1,0 +1,48 @@
+// What is known of the packages of one list, found by found.
+import type { Component } from '../lists/lists.model.ts'
+import type { AffectedRow } from '../matching/findings.model.ts'
+import type { RecordSeverity } from '../records/records.model.ts'
+
+/** One finding in one list, with all that it follows from. `goneTime` is empty while it holds. */
+export type Known = {
+  findingNo: number
+  state: number
+  severity: number
+  foundTime: string
+  goneTime: string
+  component: Component & { componentNo: number }
+  affected: AffectedRow
+  record: {
+    id: string
+    aliases: string[]
+    upstream: string[]
+    summary: string
+    severities: RecordSeverity[]
+    references: string[]
+    publishTime: string
+  }
+  source: string
+  locations: string[]
+  /** The component of the distribution that the files belong to; 0 when there is none. */
+  ownerNo: number
+}
+
+/** Whether it held at a moment. */
+export const heldAt = ({ foundTime, goneTime }: Known, time: string): boolean =>
+  foundTime <= time && (goneTime === '' || goneTime > time)
+
+/** A record as far as its names go. */
+type Named = { id: string; aliases: readonly string[]; upstream: readonly string[] }
+
+/**
+ * The vulnerabilities that a record is about, each once: its CVEs; without any, one id that records of other sources
+ * about the same choose as well.
+ */
+export function vulnerabilityIds({ id, aliases, upstream }: Named): string[] {
+  const names = [...new Set([id, ...aliases, ...upstream])]
+  const cves = names.filter((name) => name.startsWith('CVE-'))
+  if (cves.length > 0) return cves.sort()
+  const shared = names.filter((name) => name.startsWith('GHSA-')).sort()[0]
+  // Our own advisories have uids, which nobody knows a vulnerability by.
+  return [shared ?? (id.includes('/') ? aliases[0] : undefined) ?? id]
+}

@@ -1,0 +1,71 @@
+// The packages of images as rows, so that each is compared once however many images have it.
+import { setImmediate } from 'node:timers/promises'
+import type { App } from '#app.ts'
+import type { Package as Found, ImageContents } from '#contents/packages.ts'
+import type { Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
+import { queueMatches } from '../queue/queue.store.ts'
+import { type Component, ecosystemOf, keyOf, type ListKey, listStates } from './lists.model.ts'
+import * as store from './lists.store.ts'
+
+type Distribution = ImageContents['distribution']
+type Package = Found & { locations?: readonly string[]; owner?: { name: string; version: string } }
+
+/** A list that was prepared, to be completed in the transaction that says which image has it. */
+export type PreparedList = { listNo: number; isNew: boolean }
+
+/** What a transaction of the preparation writes, so that others wait for none of them long. */
+const perSlice = 200
+
+/** Writes the packages of a list, unless it is there already. It counts for nothing until it is completed. */
+export async function prepareList(
+  { db, clock }: Pick<App, 'db' | 'clock'>,
+  key: ListKey,
+  packages: readonly Package[],
+): Promise<PreparedList> {
+  const known = await store.findList(db, key)
+  if (known?.state === listStates.complete) return { listNo: known.listNo, isNew: false }
+  const opened =
+    known ??
+    (await db.tx((tx) => {
+      const ecosystem = ecosystemOf(packages.some(({ kind }) => kind === 'deb') ? 'deb' : 'apk', key.distribution)
+      return store.openList(tx, key, { ecosystem, packages: packages.length, now: clock().toISOString() })
+    }))
+  const owners = ownersOf(packages)
+  for (const slice of chunks(packages, perSlice)) {
+    const entries = slice.map((one) => ({
+      component: componentOf(one, key.distribution),
+      owner: one.owner && owners.get(`${one.owner.name} ${one.owner.version}`),
+      locations: one.locations ? JSON.stringify(one.locations) : '',
+    }))
+    await db.tx(async (tx) => {
+      const owned = entries.flatMap(({ owner }) => (owner ? [componentOf(owner, key.distribution)] : []))
+      const numbers = await store.ensureComponents(tx, [...entries.map(({ component }) => component), ...owned])
+      const numberOf = (one: Component) => numbers.get(keyOf(one))!
+      const rows = entries.map(({ component, owner, locations }) => ({
+        componentNo: numberOf(component),
+        ownerNo: owner ? numberOf(componentOf(owner, key.distribution)) : 0,
+        locations,
+      }))
+      await store.insertEntries(tx, opened.listNo, rows)
+    })
+    await setImmediate()
+  }
+  return { listNo: opened.listNo, isNew: true }
+}
+
+/** In the transaction that says which image has it: from now on the list counts, and waits to be compared. */
+export async function completeList(tx: Tx, { listNo, isNew }: PreparedList, place: string, now: string): Promise<void> {
+  if (!isNew || !(await store.completeList(tx, listNo))) return
+  await queueMatches(tx, [{ kind: 'list', place, item: String(listNo) }], now)
+}
+
+function componentOf(one: Package, distribution: Distribution): Component {
+  const { kind, name, version, origin, originVersion, arch } = one
+  return { kind, ecosystem: ecosystemOf(kind, distribution), name, version, origin, originVersion, arch }
+}
+
+function ownersOf(packages: readonly Package[]): Map<string, Package> {
+  const ofDistribution = packages.filter(({ kind }) => kind === 'apk' || kind === 'deb')
+  return new Map(ofDistribution.map((one) => [`${one.name} ${one.version}`, one]))
+}

@@ -1,0 +1,121 @@
+import { insertsOf } from '#db/bulk.ts'
+import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
+import {
+  type Component,
+  keyOf,
+  type ListKey,
+  listStates,
+  type StoredComponent,
+  type StoredList,
+} from './lists.model.ts'
+
+export const componentColumns = sql`
+  c.id AS "componentNo", c.kind, c.ecosystem, c.name, c.version, c.origin, c.origin_version AS "originVersion", c.arch`
+
+export const withNumber = (row: StoredComponent): StoredComponent => ({ ...row, componentNo: Number(row.componentNo) })
+
+type Row = Omit<StoredList, 'listNo'> & { listNo: number }
+
+const listColumns = sql`id AS "listNo", state, ecosystem, packages`
+
+const fromRow = (row: Row): StoredList => ({
+  ...row,
+  listNo: Number(row.listNo),
+  state: Number(row.state),
+  packages: Number(row.packages),
+})
+
+export async function findList(reader: Reader, { hash, distribution }: ListKey): Promise<StoredList | undefined> {
+  const row = await reader.get<Row>(sql`
+    SELECT ${listColumns} FROM component_lists
+     WHERE hash = ${hash} AND distribution = ${distribution.id} AND distribution_version = ${distribution.version}`)
+  return row && fromRow(row)
+}
+
+/** The list, made if there is none. */
+export async function openList(
+  tx: Tx,
+  key: ListKey,
+  { ecosystem, packages, now }: { ecosystem: string; packages: number; now: string },
+): Promise<StoredList> {
+  await tx.run(sql`
+    INSERT INTO component_lists (hash, distribution, distribution_version, ecosystem, state, packages, create_time)
+    VALUES (${key.hash}, ${key.distribution.id}, ${key.distribution.version}, ${ecosystem}, ${listStates.building},
+            ${packages}, ${now})
+        ON CONFLICT (hash, distribution, distribution_version) DO NOTHING`)
+  return (await findList(tx, key))!
+}
+
+/** True when it was not complete before. */
+export async function completeList(tx: Tx, listNo: number): Promise<boolean> {
+  const changed = await tx.run(sql`
+    UPDATE component_lists SET state = ${listStates.complete} WHERE id = ${listNo} AND state = ${listStates.building}`)
+  return changed === 1
+}
+
+const atOnce = 50
+
+/** The numbers of the components by their keys; those that do not exist yet are made. */
+export async function ensureComponents(tx: Tx, components: readonly Component[]): Promise<Map<string, number>> {
+  const distinct = [...new Map(components.map((one) => [keyOf(one), one])).values()]
+  const numbers = new Map<string, number>()
+  for (const some of chunks(distinct, atOnce)) {
+    const found = await findComponents(tx, some)
+    const missing = some.filter((one) => !found.has(keyOf(one)))
+    if (missing.length > 0) {
+      const rows = missing.map(
+        (one) => sql`(${one.kind}, ${one.ecosystem}, ${one.name}, ${one.version}, ${one.origin},
+          ${one.originVersion}, ${one.arch})`,
+      )
+      const into = sql`INSERT INTO components (kind, ecosystem, name, version, origin, origin_version, arch)`
+      for (const insert of insertsOf(into, rows, sql`ON CONFLICT DO NOTHING`)) await tx.run(insert)
+      for (const [key, number] of await findComponents(tx, missing)) found.set(key, number)
+    }
+    for (const [key, number] of found) numbers.set(key, number)
+  }
+  return numbers
+}
+
+async function findComponents(reader: Reader, components: readonly Component[]): Promise<Map<string, number>> {
+  const wanted = components.map(
+    (one) => sql`
+      SELECT ${componentColumns} FROM components c
+       WHERE c.name = ${one.name} AND c.version = ${one.version} AND c.ecosystem = ${one.ecosystem}
+         AND c.kind = ${one.kind} AND c.origin = ${one.origin} AND c.origin_version = ${one.originVersion}
+         AND c.arch = ${one.arch}`,
+  )
+  const rows = await reader.all<StoredComponent>(join(wanted, ' UNION ALL '))
+  return new Map(rows.map((row) => [keyOf(row), Number(row.componentNo)]))
+}
+
+export type EntryRow = { componentNo: number; ownerNo: number; locations: string }
+
+export async function insertEntries(tx: Tx, listNo: number, entries: readonly EntryRow[]): Promise<void> {
+  const rows = entries.map(
+    ({ componentNo, ownerNo, locations }) => sql`(${listNo}, ${componentNo}, ${ownerNo}, ${locations})`,
+  )
+  const into = sql`INSERT INTO list_components (list_id, component_id, owner_id, locations)`
+  for (const insert of insertsOf(into, rows, sql`ON CONFLICT DO NOTHING`)) await tx.run(insert)
+}
+
+/** Components of a list that were never compared, some of them. */
+export async function unmatchedOf(reader: Reader, listNo: number, most: number): Promise<StoredComponent[]> {
+  const rows = await reader.all<StoredComponent>(sql`
+    SELECT ${componentColumns} FROM list_components l JOIN components c ON c.id = l.component_id
+     WHERE l.list_id = ${listNo} AND c.match_time = '' LIMIT ${most}`)
+  return rows.map(withNumber)
+}
+
+/** Of the lists that have one of the components, those behind `after`, in order. */
+export async function listsWith(
+  reader: Reader,
+  components: readonly number[],
+  { after, most }: { after: number; most: number },
+): Promise<number[]> {
+  const rows = await reader.all<{ listNo: number }>(sql`
+    SELECT DISTINCT l.list_id AS "listNo" FROM list_components l
+     WHERE l.component_id IN (${list(components)}) AND l.list_id > ${after}
+     ORDER BY l.list_id LIMIT ${most}`)
+  return rows.map(({ listNo }) => Number(listNo))
+}

@@ -1,0 +1,139 @@
+import { insertsOf } from '#db/bulk.ts'
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
+import type { StoredComponent } from '../lists/lists.model.ts'
+import { componentColumns, withNumber } from '../lists/lists.store.ts'
+import { type AffectedState, affectedStates, type RecordSeverity } from '../records/records.model.ts'
+import type { AffectedRow, NewFinding, OpenFinding } from './findings.model.ts'
+
+/** Components that go by a name, or were built from it, behind `after`, in order. */
+export async function componentsNamed(
+  reader: Reader,
+  name: string,
+  { after, most }: { after: number; most: number },
+): Promise<StoredComponent[]> {
+  const rows = await reader.all<StoredComponent>(sql`
+    SELECT ${componentColumns} FROM components c
+     WHERE c.id IN (SELECT n.id FROM components n WHERE n.name = ${name} AND n.id > ${after}
+                    UNION SELECT o.id FROM components o WHERE o.origin = ${name} AND o.origin <> o.name AND o.id > ${after})
+     ORDER BY c.id LIMIT ${most}`)
+  return rows.map(withNumber)
+}
+
+/** All components behind `after`, in order. */
+export async function componentsAfter(reader: Reader, after: number, most: number): Promise<StoredComponent[]> {
+  const rows = await reader.all<StoredComponent>(sql`
+    SELECT ${componentColumns} FROM components c WHERE c.id > ${after} ORDER BY c.id LIMIT ${most}`)
+  return rows.map(withNumber)
+}
+
+type Row = Omit<AffectedRow, 'ranges' | 'versions' | 'qualifiers' | 'state'> & {
+  ranges: string
+  versions: string
+  qualifiers: string
+  state: number
+}
+
+export const affectedColumns = sql`
+  a.id AS "affectedNo", a.record_no AS "recordNo", a.place, a.ecosystem, a.name, a.ranges, a.versions, a.state,
+  a.severity, a.qualifiers`
+
+const stateNames = new Map(Object.entries(affectedStates).map(([name, number]) => [number, name as AffectedState]))
+
+export function toAffected<T extends Row>(row: T): Omit<T, keyof Row> & AffectedRow {
+  return {
+    ...row,
+    affectedNo: Number(row.affectedNo),
+    recordNo: Number(row.recordNo),
+    state: stateNames.get(Number(row.state) as 1)!,
+    severity: Number(row.severity),
+    ranges: JSON.parse(row.ranges) as AffectedRow['ranges'],
+    versions: JSON.parse(row.versions) as string[],
+    qualifiers: JSON.parse(row.qualifiers) as AffectedRow['qualifiers'],
+  }
+}
+
+/** What is said now of packages of these names in these ecosystems, behind `after`, in order. */
+export async function affectedNow(
+  reader: Reader,
+  { names, ecosystems }: { names: readonly string[]; ecosystems: readonly string[] },
+  { after, most }: { after: number; most: number },
+): Promise<AffectedRow[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${affectedColumns} FROM affected_packages a
+     WHERE a.name IN (${list(names)}) AND a.ecosystem IN (${list(ecosystems)}) AND a.until_time = '' AND a.id > ${after}
+     ORDER BY a.id LIMIT ${most}`)
+  return rows.map(toAffected)
+}
+
+/** The findings of some components that hold now, about what has a number up to `upTo`, behind `after`. */
+export async function openFindings(
+  reader: Reader,
+  components: readonly number[],
+  { after, upTo }: { after: number; upTo: number },
+): Promise<OpenFinding[]> {
+  const rows = await reader.all<OpenFinding>(sql`
+    SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.affected_id AS "affectedNo", f.state, f.severity
+      FROM findings f
+     WHERE f.component_id IN (${list(components)}) AND f.gone_time = ''
+       AND f.affected_id > ${after} AND f.affected_id <= ${upTo}`)
+  return rows.map((row) => ({
+    findingNo: Number(row.findingNo),
+    componentNo: Number(row.componentNo),
+    affectedNo: Number(row.affectedNo),
+    state: Number(row.state),
+    severity: Number(row.severity),
+  }))
+}
+
+export async function insertFindings(tx: Tx, found: readonly NewFinding[], now: string): Promise<void> {
+  const rows = found.map(
+    (one) => sql`(${one.componentNo}, ${one.affectedNo}, ${one.place}, ${one.state}, ${one.severity}, ${now})`,
+  )
+  const into = sql`INSERT INTO findings (component_id, affected_id, place, state, severity, found_time)`
+  for (const insert of insertsOf(into, rows, sql`ON CONFLICT DO NOTHING`)) await tx.run(insert)
+}
+
+export async function closeFindings(tx: Tx, findings: readonly number[], now: string): Promise<void> {
+  for (const some of chunks(findings, 400)) {
+    await tx.run(sql`UPDATE findings SET gone_time = ${now} WHERE id IN (${list(some)})`)
+  }
+}
+
+/** Notes that they have been compared; what was compared before keeps its first time. */
+export async function noteMatched(tx: Tx, components: readonly number[], now: string): Promise<void> {
+  await tx.run(sql`UPDATE components SET match_time = ${now} WHERE id IN (${list(components)}) AND match_time = ''`)
+}
+
+export type RecordNames = { recordNo: number; names: string[]; severities: RecordSeverity[] }
+
+/** What these records are called, and how bad they say to be. */
+export async function recordsOf(reader: Reader, records: readonly number[]): Promise<RecordNames[]> {
+  type Stored = { recordNo: number; id: string; aliases: string; upstream: string; severities: string }
+  const rows = await reader.all<Stored>(sql`
+    SELECT r.id AS "recordNo", r.record_id AS id, r.aliases, r.upstream, r.severities
+      FROM vulnerability_records r WHERE r.id IN (${list(records)})`)
+  return rows.map(({ recordNo, id, aliases, upstream, severities }) => ({
+    recordNo: Number(recordNo),
+    names: [...new Set([id, ...(JSON.parse(aliases) as string[]), ...(JSON.parse(upstream) as string[])])],
+    severities: JSON.parse(severities) as RecordSeverity[],
+  }))
+}
+
+/** How bad other records, which hold now, say that vulnerabilities of these names are. */
+export async function severitiesNamed(
+  reader: Reader,
+  names: readonly string[],
+): Promise<{ name: string; severities: RecordSeverity[] }[]> {
+  const found: { name: string; severities: RecordSeverity[] }[] = []
+  for (const some of chunks(names, 400)) {
+    const rows = await reader.all<{ name: string; severities: string }>(sql`
+      SELECT n.name, r.severities
+        FROM vulnerability_record_names n JOIN vulnerability_records r ON r.id = n.record_no
+       WHERE n.name IN (${list(some)}) AND r.severities <> '[]' AND r.withdraw_time = ''`)
+    found.push(
+      ...rows.map(({ name, severities }) => ({ name, severities: JSON.parse(severities) as RecordSeverity[] })),
+    )
+  }
+  return found
+}

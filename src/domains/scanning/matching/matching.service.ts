@@ -1,0 +1,118 @@
+// Compares packages with what is known of vulnerabilities, and keeps what follows from it as intervals.
+import { verdictOf } from '#contents/match.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { compareVersions, type Scheme, schemeOf } from '#versions/order.ts'
+import type { VersionOrder } from '#versions/ranges.ts'
+import type { StoredComponent } from '../lists/lists.model.ts'
+import type { RecordSeverity } from '../records/records.model.ts'
+import { type AffectedRow, findingStates, type NewFinding, type OpenFinding } from './findings.model.ts'
+import * as store from './findings.store.ts'
+import { severityOf } from './severity.model.ts'
+
+/** How many statements about packages one transaction compares at most. */
+const rowsAtOnce = 1000
+
+/** Where a slice begins and ends, by the numbers of what is said. */
+type Page = { after: number; upTo: number; rows: readonly AffectedRow[]; isLast: boolean }
+
+/**
+ * Brings the findings of some components to what follows from what is known now; answers with those whose findings have
+ * changed. `after` is where the slice before has ended, and `next` where this one has; undefined: all has been compared.
+ */
+export async function matchSlice(
+  tx: Tx,
+  components: readonly StoredComponent[],
+  { after = 0, now }: { after?: number; now: string },
+): Promise<{ changed: number[]; next: number | undefined }> {
+  const page = await pageOf(tx, components, after)
+  const wanted = await findingsOf(tx, components, page.rows)
+  const numbers = components.map(({ componentNo }) => componentNo)
+  const open = await store.openFindings(tx, numbers, page)
+  const keyOf = ({ componentNo, affectedNo, state, severity }: NewFinding | OpenFinding) =>
+    `${componentNo} ${affectedNo} ${state} ${severity}`
+  const there = new Set(open.map(keyOf))
+  const stays = new Set(wanted.map(keyOf))
+  const gone = open.filter((one) => !stays.has(keyOf(one)))
+  const found = wanted.filter((one) => !there.has(keyOf(one)))
+  // Ends before what takes its place begins, since only one holds at a time.
+  await store.closeFindings(
+    tx,
+    gone.map(({ findingNo }) => findingNo),
+    now,
+  )
+  await store.insertFindings(tx, found, now)
+  if (page.isLast) await store.noteMatched(tx, numbers, now)
+  const changed = [...new Set([...gone, ...found].map(({ componentNo }) => componentNo))]
+  return { changed, next: page.isLast ? undefined : page.upTo }
+}
+
+async function pageOf(reader: Reader, components: readonly StoredComponent[], after: number): Promise<Page> {
+  const names = new Set(components.flatMap(({ name, origin }) => [name, origin]))
+  const ecosystems = new Set(components.flatMap(ecosystemsOf))
+  const all = { names: [...names], ecosystems: [...ecosystems].filter((one) => one !== '') }
+  const rows = await store.affectedNow(reader, all, { after, most: rowsAtOnce })
+  const isLast = rows.length < rowsAtOnce
+  return { after, upTo: isLast ? Number.MAX_SAFE_INTEGER : rows.at(-1)!.affectedNo, rows, isLast }
+}
+
+/** Where something can be said of a component: in its ecosystem, and by our advisories of its kind. */
+const ecosystemsOf = ({ ecosystem, kind }: StoredComponent): string[] => [ecosystem, kind]
+
+/** What follows from what is said, with how bad it is. */
+export async function findingsOf(
+  reader: Reader,
+  components: readonly StoredComponent[],
+  rows: readonly AffectedRow[],
+): Promise<NewFinding[]> {
+  const byName = Map.groupBy(rows, ({ name }) => name)
+  const hits: { component: StoredComponent; row: AffectedRow; state: number }[] = []
+  for (const component of components) {
+    const order = orderOf(component)
+    const candidates = [...new Set([component.origin, component.name])].flatMap((name) => byName.get(name) ?? [])
+    for (const row of candidates) {
+      if (!ecosystemsOf(component).includes(row.ecosystem)) continue
+      const verdict = verdictOf(component, row, order)
+      if (verdict !== 'clear') hits.push({ component, row, state: findingStates[verdict] })
+    }
+  }
+  const rated = await severitiesOf(
+    reader,
+    hits.map(({ row }) => row),
+  )
+  return hits.map(({ component, row, state }) => ({
+    componentNo: component.componentNo,
+    affectedNo: row.affectedNo,
+    place: row.place,
+    state,
+    severity: rated.get(row.affectedNo)!,
+  }))
+}
+
+const schemes: Readonly<Record<string, Scheme>> = { apk: 'apk', deb: 'deb' }
+
+/** The order of the versions of a component; undefined when there is none that we know. */
+export function orderOf({ kind, ecosystem }: { kind: string; ecosystem: string }): VersionOrder | undefined {
+  const scheme = schemes[kind] ?? schemeOf(ecosystem)
+  return scheme && ((one, other) => compareVersions(scheme, one, other))
+}
+
+/** How bad each is, by its number. */
+async function severitiesOf(reader: Reader, rows: readonly AffectedRow[]): Promise<Map<number, number>> {
+  const unsaid = rows.filter(({ severity }) => severity === 0).map(({ recordNo }) => recordNo)
+  const records = new Map<number, store.RecordNames>()
+  for (const one of unsaid.length > 0 ? await store.recordsOf(reader, [...new Set(unsaid)]) : []) {
+    records.set(one.recordNo, one)
+  }
+  const without = [...records.values()].filter(({ severities }) => severities.length === 0)
+  const names = [...new Set(without.flatMap((one) => one.names))]
+  const others = Map.groupBy(await store.severitiesNamed(reader, names), ({ name }) => name)
+  return new Map(
+    rows.map((row): [number, number] => {
+      const record = records.get(row.recordNo)
+      const elsewhere = (record?.names ?? []).flatMap((name): RecordSeverity[] => {
+        return (others.get(name) ?? []).flatMap(({ severities }) => severities)
+      })
+      return [row.affectedNo, severityOf(row.severity, record?.severities ?? [], elsewhere)]
+    }),
+  )
+}

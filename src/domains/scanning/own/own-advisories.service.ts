@@ -1,0 +1,81 @@
+// Our own advisories as a source: those that the public organisation publishes count for everybody, those of another
+// organisation for its own images.
+import { hash } from 'node:crypto'
+import type { App } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { type Advisory, findForMatching, publicPlace } from '#domains/vulnerabilities/advisories/publication.service.ts'
+import { isAtOrBelow, rootOf } from '#lib/uid.ts'
+import { beginSource, findSource, putSlice, retire, type SourceRecord } from '../records/records.service.ts'
+import { findCurrent } from '../records/records.store.ts'
+
+export const ownSource = 'pinfold/advisories'
+
+/** The number of the source, which is made when it is first needed. */
+export async function openOwnSource(app: App): Promise<number> {
+  const known = await findSource(app, ownSource)
+  const facts = { name: ownSource, url: '', licence: 'unknown', ecosystems: ['apk', 'deb'] }
+  return known?.sourceNo ?? (await beginSource({ app }, facts)).sourceNo
+}
+
+/** Brings what we say of one advisory to what it says now; nothing is said of one that is not there any more. */
+export async function takeAdvisory(app: App, tx: Tx, sourceNo: number, uid: string): Promise<void> {
+  const now = app.clock().toISOString()
+  const advisory = await findForMatching(tx, uid)
+  const record = advisory && recordOf(advisory)
+  if (!record) return retire(tx, await findCurrent(tx, sourceNo, [uid]), now)
+  const root = rootOf(uid)
+  const published = await publicPlace({ db: tx, config: app.config })
+  const place = published !== undefined && isAtOrBelow(uid, published) ? '' : root
+  // The place is part of what is said, since an organisation may become the public one.
+  const content = hash('sha256', JSON.stringify([place, record]), 'base64url')
+  await putSlice(tx, { sourceNo, generation: 0, now }, [{ record, place, hash: content }])
+}
+
+/** What the last conclusive approved event says; undefined while there is none. */
+function recordOf({
+  uid,
+  advisoryId,
+  aliases,
+  artifactName,
+  artifactType,
+  ...advisory
+}: Advisory): SourceRecord | undefined {
+  const last = advisory.events.findLast(({ type }) => !inconclusive.has(type))
+  if (!last) return undefined
+  const { fixedVersion, patchedVersions } = last.data
+  const except = last.type === 'patched' && Array.isArray(patchedVersions) ? (patchedVersions as string[]) : []
+  const arch = advisory.artifactArchitecture
+  return {
+    id: uid,
+    aliases: [advisoryId, ...aliases],
+    upstream: [],
+    summary: '',
+    publishTime: advisory.createTime,
+    modifyTime: advisory.updateTime,
+    withdrawTime: '',
+    severities: [],
+    references: [],
+    affected: [
+      {
+        ecosystem: artifactType,
+        name: artifactName,
+        ranges:
+          last.type === 'fixed'
+            ? [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed: String(fixedVersion) }] }]
+            : [],
+        versions: [],
+        state: states[last.type] ?? 'affected',
+        severity: '',
+        qualifiers: { ...(arch === '' ? {} : { arch }), ...(except.length > 0 ? { except } : {}) },
+      },
+    ],
+  }
+}
+
+/** To detect something, not to look into it, or to move it says nothing for certain. */
+const inconclusive: ReadonlySet<string> = new Set(['detection', 'analysisNotPlanned', 'componentLocationChanged'])
+
+const states: Readonly<Record<string, SourceRecord['affected'][number]['state']>> = {
+  falsePositiveDetermination: 'not_affected',
+  fixNotPlanned: 'wont_fix',
+}

@@ -1,0 +1,185 @@
+// Packages of images and what is known of vulnerabilities: whatever changes on either side, the findings follow, and the
+// findings of past days stay.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Package } from '#contents/packages.ts'
+import { sql } from '#db/sql.ts'
+import { findKnown } from '#domains/scanning/known/known.store.ts'
+import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
+import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
+import {
+  type AffectedPackage,
+  beginSource,
+  finishSource,
+  putRecords,
+  type SourceRecord,
+} from '#domains/scanning/records/records.service.ts'
+import { runDuty } from '../support/duties.ts'
+import { type Pinfold, startPinfold } from '../support/pinfold.ts'
+
+let pinfold: Pinfold
+let now = new Date('2026-03-01T00:00:00Z')
+before(async () => {
+  pinfold = await startPinfold({ clock: () => now })
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+const work = () => ({ app: pinfold.app, log: pinfold.app.log })
+const organization = 'a'.repeat(40)
+const alpine = { id: 'alpine', version: '3.19.1' }
+const at = (day: number) => {
+  now = new Date(`2026-03-${String(day).padStart(2, '0')}T00:00:00Z`)
+}
+
+const apk = (name: string, version: string, origin = name): Package => ({
+  kind: 'apk',
+  name,
+  version,
+  origin,
+  originVersion: version,
+  arch: 'x86_64',
+})
+
+async function addList(hash: string, packages: Package[], distribution = alpine): Promise<number> {
+  const list = await prepareList(pinfold.app, { hash, distribution }, packages)
+  await pinfold.app.db.tx((tx) => completeList(tx, list, organization, now.toISOString()))
+  return list.listNo
+}
+
+const affected = (name: string, fixed: string, more: Partial<AffectedPackage> = {}): AffectedPackage => ({
+  ecosystem: 'Alpine:v3.19',
+  name,
+  ranges: [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed }] }],
+  versions: [],
+  state: 'affected',
+  severity: '',
+  qualifiers: {},
+  ...more,
+})
+
+const recordOf = (id: string, said: AffectedPackage[], more: Partial<SourceRecord> = {}): SourceRecord => ({
+  id,
+  aliases: [],
+  upstream: [],
+  summary: '',
+  publishTime: '',
+  modifyTime: '',
+  withdrawTime: '',
+  severities: [],
+  references: [],
+  affected: said,
+  ...more,
+})
+
+async function put(name: string, records: SourceRecord[], complete = false): Promise<void> {
+  const run = await beginSource(work(), { name, url: '', licence: 'MIT', ecosystems: ['Alpine:v3.19'] })
+  await putRecords(work(), run, records)
+  await finishSource(work(), run, { fingerprint: '', buildTime: '', complete, error: '' })
+}
+
+/** The findings of a list: the id, whether it is certain, how bad, since when and until when. */
+async function findings(list: number) {
+  await runDuty(pinfold.app, matchPackages)
+  const known = await findKnown(pinfold.app.db, list, [], 1000)
+  return known.map(
+    ({ record, component, state, severity, foundTime, goneTime }) =>
+      `${record.id} ${component.name} ${state} ${severity} ${foundTime.slice(8, 10)}-${goneTime.slice(8, 10)}`,
+  )
+}
+
+async function countsOf(list: number) {
+  return pinfold.app.db.get(sql`
+    SELECT critical, high, medium, low, negligible, unknown, gaps FROM list_severities
+     WHERE list_id = ${list} AND place = ''`)
+}
+
+let openssl: number
+test('a package that comes is compared with what is known, by its own name and by what it was built from', async () => {
+  await put('osv/Alpine:v3.19', [
+    recordOf('A-1', [affected('openssl', '3.1.4-r5')]),
+    recordOf('A-2', [affected('openssl', '3.1.4-r0')]),
+    recordOf('A-3', [affected('libssl3', '9-r0', { severity: 'high' })]),
+    recordOf('A-4', [affected('openssl', '9-r0', { ecosystem: 'Alpine:v3.18' })]),
+  ])
+  openssl = await addList('l1', [apk('libssl3', '3.1.4-r2', 'openssl'), apk('musl', '1.2.4-r2')])
+  assert.deepEqual(await findings(openssl), ['A-1 libssl3 1 0 01-', 'A-3 libssl3 1 3 01-'])
+  assert.deepEqual(
+    { ...((await countsOf(openssl)) as object) },
+    { critical: 0, high: 1, medium: 0, low: 0, negligible: 0, unknown: 1, gaps: 0 },
+  )
+})
+
+test('a record that comes later is found in what was there before, without reading any image', async () => {
+  at(2)
+  await put('osv/Alpine:v3.19', [recordOf('A-5', [affected('musl', '1.2.4-r3')])])
+  assert.deepEqual(await findings(openssl), ['A-1 libssl3 1 0 01-', 'A-3 libssl3 1 3 01-', 'A-5 musl 1 0 02-'])
+})
+
+test('a record that says something else ends what it said, and what followed from that stays known', async () => {
+  at(3)
+  await put('osv/Alpine:v3.19', [recordOf('A-5', [affected('musl', '1.2.4-r1')])])
+  assert.ok((await findings(openssl)).includes('A-5 musl 1 0 02-03'))
+  at(4)
+  await put('osv/Alpine:v3.19', [recordOf('A-5', [affected('musl', '1.2.4-r9', { severity: 'low' })])])
+  const all = await findings(openssl)
+  assert.ok(all.includes('A-5 musl 1 0 02-03') && all.includes('A-5 musl 1 1 04-'), all.join('\n'))
+})
+
+test('a withdrawn record ends its findings and deletes none', async () => {
+  at(5)
+  await put('osv/Alpine:v3.19', [
+    recordOf('A-5', [affected('musl', '1.2.4-r9', { severity: 'low' })], { withdrawTime: now.toISOString() }),
+  ])
+  const all = await findings(openssl)
+  assert.ok(all.includes('A-5 musl 1 0 02-03') && all.includes('A-5 musl 1 1 04-05'), all.join('\n'))
+})
+
+test('a version that is none is a gap and not unaffected', async () => {
+  const list = await addList('l2', [apk('odd', 'not a version')])
+  await put('osv/Alpine:v3.19', [recordOf('A-6', [affected('odd', '1-r0')])])
+  assert.deepEqual(await findings(list), ['A-6 odd 2 0 05-'])
+  assert.deepEqual(
+    { ...((await countsOf(list)) as object) },
+    { critical: 0, high: 0, medium: 0, low: 0, negligible: 0, unknown: 0, gaps: 1 },
+  )
+})
+
+test('how bad it is comes from the package, else from CVSS of version 4, 3 and 2, else from another record of the same', async () => {
+  const list = await addList('l3', [apk('rated', '1-r0')])
+  const cvss = (type: 'CVSS_V2' | 'CVSS_V3' | 'CVSS_V4', score: number) => ({ source: '', type, vector: 'x', score })
+  const said = [affected('rated', '2-r0')]
+  await put('osv/Alpine:v3.19', [
+    recordOf('B-1', [affected('rated', '2-r0', { severity: 'medium' })], { severities: [cvss('CVSS_V3', 9.9)] }),
+    recordOf('B-2', said, { severities: [cvss('CVSS_V2', 9.9), cvss('CVSS_V3', 9.1), cvss('CVSS_V4', 1)] }),
+    recordOf('B-3', said, { upstream: ['CVE-2026-3'] }),
+  ])
+  assert.deepEqual(await findings(list), ['B-1 rated 1 2 05-', 'B-2 rated 1 1 05-', 'B-3 rated 1 0 05-'])
+  at(6)
+  await put('nvd', [recordOf('CVE-2026-3', [], { severities: [cvss('CVSS_V3', 9.8)] })])
+  const all = await findings(list)
+  assert.ok(all.includes('B-3 rated 1 0 05-06') && all.includes('B-3 rated 1 4 06-'), all.join('\n'))
+})
+
+test('aliases count once, under the CVE', async () => {
+  const list = await addList('l4', [apk('twice', '1-r0'), apk('twice-libs', '1-r0', 'twice')])
+  await put('osv/Alpine:v3.19', [
+    recordOf('C-1', [affected('twice', '2-r0')], { upstream: ['CVE-2026-4'] }),
+    recordOf('GHSA-c', [affected('twice', '2-r0', { severity: 'critical' })], { aliases: ['CVE-2026-4'] }),
+  ])
+  assert.equal((await findings(list)).length, 4)
+  assert.deepEqual(
+    { ...((await countsOf(list)) as object) },
+    { critical: 1, high: 0, medium: 0, low: 0, negligible: 0, unknown: 0, gaps: 0 },
+  )
+})
+
+test('more statements about a package than one slice compares are all compared', async () => {
+  const list = await addList('l5', [apk('linux', '6.1-r0'), apk('linux-tools', '6.1-r0', 'linux')])
+  const many = Array.from({ length: 2500 }, (_, i) =>
+    recordOf(`L-${i}`, [affected('linux', i % 2 ? '6.2-r0' : '6.0-r0')]),
+  )
+  await put('secdb/linux', many)
+  await runDuty(pinfold.app, matchPackages)
+  const known = await findKnown(pinfold.app.db, list, [], 10_000)
+  assert.equal(known.length, 2500)
+})
