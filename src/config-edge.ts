@@ -50,6 +50,12 @@ export const edgeSettings = {
     default: 'off',
     doc: '`on` lets the sinks of subscriptions be `http://` URLs. Whoever sees that traffic reads the events.',
   }),
+  deviceSignIn: setting({
+    env: 'PINFOLD_DEVICE_SIGN_IN',
+    parse: onOff,
+    default: 'on',
+    doc: '`off` takes away the sign-in of programs by a code that a person types into a browser elsewhere.',
+  }),
   exchangesPerSource: setting({
     env: 'PINFOLD_EXCHANGES_PER_SOURCE',
     parse: whole(1, 10_000_000),

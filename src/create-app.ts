@@ -135,6 +135,9 @@ function openOutgoing(config: Config, log: Logger) {
   }
 }
 
+/** How many codes of programs one person may try; nobody mistypes more often. */
+const codesPerMinute = 10
+
 function perMinuteOf(config: Config): Record<LimitKind, number> {
   return {
     source: config.exchangesPerSource,
@@ -142,6 +145,7 @@ function perMinuteOf(config: Config): Record<LimitKind, number> {
     identity: config.exchangesPerIdentity,
     request: config.requestsPerSource,
     refusal: config.refusalsPerSource,
+    guess: codesPerMinute,
     scim: config.scimRequests,
     // Providers in a cloud share their addresses.
     scimSource: 10 * config.scimRequests,

@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
+import { scopeWords } from '#issuer/clients.ts'
 import { issuerDocuments } from '#issuer/discovery.ts'
+import { grantsOf } from '#issuer/token-endpoint.ts'
 import type { Vendor } from '#lib/naming/vendor.ts'
 import type { Api } from './door.ts'
 import { retryAfterOf, toAppError } from './errors.ts'
@@ -105,7 +107,9 @@ function openApi(file: URL, url: string, vendor: Vendor | undefined): Write {
 }
 
 function aboutIssuer({ app, url }: Edge): [path: string, Write][] {
-  return Object.entries(issuerDocuments(url, app.keyring)).map(([path, document]) => [
+  const devices = app.config.deviceSignIn
+  const offered = { grants: Object.keys(grantsOf(devices)), scopes: scopeWords, devices }
+  return Object.entries(issuerDocuments(url, app.keyring, offered)).map(([path, document]) => [
     path,
     (res) => {
       res.setHeader('cache-control', 'public, max-age=300')

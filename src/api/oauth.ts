@@ -1,37 +1,42 @@
-// POST /oauth/token: the one path of the issuer that is neither in the contract nor a document.
+// POST /oauth/token and /oauth/device_authorization: the paths for programs that are neither in the contract nor documents.
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { isForm, maxFormBytes, readBody } from '#edge/read-body.ts'
-import { type OAuthAnswer, tokenExchange } from '#issuer/oauth-token.ts'
+import { devicesPath } from '#issuer/discovery.ts'
+import type { OAuthAnswer } from '#issuer/oauth-words.ts'
+import { answerDeviceRequest, answerTokenRequest } from '#issuer/token-endpoint.ts'
 import { retryAfterOf, toAppError } from './errors.ts'
+import { issuingOf, workOf } from './ui/visit.ts'
 
-const path = '/oauth/token'
+const tokenPath = '/oauth/token'
 
-/** The door of the token endpoint. */
+/** The door of the two endpoints. */
 export function oauthDoor(edge: Edge): Door {
+  const paths = edge.app.config.deviceSignIn ? [tokenPath, devicesPath] : [tokenPath]
   return {
     name: 'oauth',
-    methods: withVerbs([path]),
+    methods: withVerbs(paths),
     deadlineMs: edge.app.config.requestTimeoutMs,
-    matches: (asked) => asked === path,
+    matches: (path) => paths.includes(path),
     async serve(arrival) {
-      const method = `${arrival.verb} ${path}`
+      const method = `${arrival.verb} ${arrival.path}`
       arrival.method = { name: method, fullName: method }
-      send(arrival, await answerOf(edge, arrival))
+      send(arrival, await answerOf(arrival))
     },
     refuse: (arrival, error) => send(arrival, refusalOf(arrival, error)),
   }
 }
 
-async function answerOf({ app, url }: Edge, arrival: HttpArrival): Promise<OAuthAnswer> {
-  const { req, source } = arrival
+async function answerOf(arrival: HttpArrival): Promise<OAuthAnswer> {
+  const { req, path } = arrival
   if (req.method !== 'POST') return { status: 405, body: { error: 'invalid_request', error_description: 'only POST' } }
   if (!isForm(req)) {
     const description = 'the body must be application/x-www-form-urlencoded'
     return { status: 400, body: { error: 'invalid_request', error_description: description } }
   }
   const form = new URLSearchParams((await readBody(arrival, maxFormBytes)).toString('utf8'))
-  return tokenExchange({ app, issuer: url, source }, form)
+  const answer = path === tokenPath ? answerTokenRequest : answerDeviceRequest
+  return answer(workOf(arrival), issuingOf(arrival), form)
 }
 
 function refusalOf({ edge: { app }, requestId }: HttpArrival, error: unknown): OAuthAnswer {

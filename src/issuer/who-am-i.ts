@@ -4,9 +4,12 @@ import { capabilities, maskOf } from '#domains/iam/access/capabilities.ts'
 import { findGroupName } from '#domains/iam/groups/groups.service.ts'
 import { findIdentityForExchange } from '#domains/iam/identities/identities.service.ts'
 import { aRegistration, type Registration } from '#domains/iam/invites/registration.service.ts'
+import { deleteOwnAccount } from '#domains/iam/sessions/own-account.service.ts'
 import { Auth, type Profile, type Session, type WhoAmI_Capability } from '#gen/pinfold/auth/v1/auth_pb.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { timestamp } from '#lib/timestamp.ts'
+import { empty } from '#lib/wire.ts'
+import { fetchForProgram } from './people/headless.ts'
 import { register } from './register.ts'
 
 const rolesByMask = new Map(builtInRoles.map((role) => [maskOf(role.capabilities), role]))
@@ -35,6 +38,20 @@ export const auth: Handlers<typeof Auth> = {
 
   async register(call, request) {
     return toSession(await register(call, request))
+  },
+
+  async getHeadlessSession(call, { code }) {
+    const { publicKey, encrypted } = await fetchForProgram(call, code)
+    return {
+      $typeName: 'pinfold.platform.auth.HeadlessSession',
+      ecdhPublicKey: new TextEncoder().encode(publicKey),
+      encryptedIdtoken: encrypted,
+    }
+  },
+
+  async delete(call, { id }) {
+    await deleteOwnAccount(call, id)
+    return empty
   },
 }
 

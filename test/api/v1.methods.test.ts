@@ -251,6 +251,8 @@ const cases: Record<string, Make> = {
   'SecurityTokenService.ExchangeRefreshToken': () => ({ request: {}, code: 3 }),
   'Auth.Validate': () => ({}),
   'Auth.Register': () => ({ request: {}, code: 7 }),
+  'Auth.GetHeadlessSession': () => ({ request: { code: '3p7bfXt9wbTTW2HC7OQ1Nz-DQ8hbeGdNrfx-FG-IK08' }, code: 5 }),
+  'Auth.Delete': () => ({ request: { id: 'a'.repeat(40) }, code: 7 }),
 }
 
 async function deployed(): Promise<string> {

@@ -50,6 +50,8 @@ export const absent: readonly string[] = [
   'registry.Registry/GetVulnReport',
   'registry.Registry/GetPackageVersionMetadata',
   'registry.Vulnerabilities/GetRawVulnReport',
+  // Nobody has let the program in.
+  'auth.Auth/GetHeadlessSession',
 ]
 
 /** What takes somebody who has signed in with a browser; the tests of signing in call it. */
@@ -350,6 +352,7 @@ export const reads: readonly Call[] = [
   ['ping.v2.PingService/Ping', {}],
   ['ping.PingService/Ping', {}],
   ['auth.Auth/Validate', {}],
+  ['auth.Auth/GetHeadlessSession', { code: '3p7bfXt9wbTTW2HC7OQ1Nz-DQ8hbeGdNrfx-FG-IK08' }],
   ['oidc.SecurityTokenService/Exchange', { aud: ['$url'], identity: '$builder' }, undefined, 'outsider'],
 ]
 
@@ -392,4 +395,5 @@ export const deletions: readonly Call[] = [
   ['iam.Roles/Delete', { id: '$role1' }],
   ['iam.v2.GroupsService/DeleteGroup', { uid: '$team' }],
   ['iam.Groups/Delete', { id: '$team1' }],
+  ['auth.Auth/Delete', { id: '$person' }, undefined, 'person'],
 ]

@@ -93,6 +93,7 @@ export async function startWorld() {
     digest: () => image.digest,
     older: () => older.digest,
     viewer: () => roleUids.viewer,
+    person: () => person.uid,
     issuer: () => issuer.url,
     url: () => registry.url,
     builder: () => builder.uid,

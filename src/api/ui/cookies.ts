@@ -1,8 +1,8 @@
 // The cookies of our pages. They count below `/ui/` and for a sign-in that has begun; the API and the registry never look.
 import type { HttpArrival } from '#edge/doors.ts'
 
-/** The session, the browser that a sign-in was begun in, and the code of an invite on its way to a sign-in. */
-export type CookieName = 'pinfold' | 'pinfold-signin' | 'pinfold-invite'
+/** The session, the browser that a sign-in was begun in, and the codes of an invite and of a program on their way to one. */
+export type CookieName = 'pinfold' | 'pinfold-signin' | 'pinfold-invite' | 'pinfold-device'
 
 /** Over http no browser takes a cookie that only https may carry. */
 function fullName({ edge: { url } }: HttpArrival, name: CookieName): string {

@@ -4,7 +4,9 @@ import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { type Session, sessionOfCookie } from '#issuer/people/sessions.ts'
 import { accountPage, endSession, signOutPage } from './account.ts'
 import { readCookie } from './cookies.ts'
+import { confirmDevicePage, decideDevice, devicePage, takeDeviceCode } from './device.ts'
 import { enter, enterPage, invitePage, signInPage, startPage, takeInvite } from './entrances.ts'
+import { headlessPage, headlessPath, letHeadlessIn } from './headless.ts'
 import { html } from './html.ts'
 import { refusePage } from './oauth-door.ts'
 import { isAtUrl, send, sendOn, sendPage } from './page.ts'
@@ -20,6 +22,8 @@ const open: Record<string, Open> = {
   'POST /ui/enter': enter,
   'GET /ui/invite': invitePage,
   'POST /ui/invite': takeInvite,
+  'GET /ui/device': devicePage,
+  'POST /ui/device': takeDeviceCode,
 }
 
 /** What takes a session. */
@@ -27,6 +31,10 @@ const signedIn: Record<string, Show> = {
   'GET /ui/': accountPage,
   'POST /ui/sessions/end': endSession,
   'POST /ui/signout': signOutPage,
+  'GET /ui/device/confirm': confirmDevicePage,
+  'POST /ui/device/confirm': decideDevice,
+  [`GET ${headlessPath}`]: headlessPage,
+  [`POST ${headlessPath}`]: letHeadlessIn,
 }
 
 const known = [...Object.keys(open), ...Object.keys(signedIn)]

@@ -2,7 +2,7 @@
 import type { HttpArrival } from '#edge/doors.ts'
 import { findByIdpId, findSignInProvider, offered } from '#issuer/people/providers.ts'
 import { enterAsOperator } from '#issuer/people/sessions.ts'
-import type { Asked } from '#issuer/people/sign-in.ts'
+import { forPage } from '#issuer/people/sign-in.ts'
 import { cookie, readCookie } from './cookies.ts'
 import { type Html, html } from './html.ts'
 import { required, sendToProvider } from './oauth-door.ts'
@@ -47,17 +47,7 @@ export async function startPage(arrival: HttpArrival): Promise<void> {
     return sendOn(arrival, `/ui/signin?${query}`)
   }
   const provider = required(await findSignInProvider(arrival.edge.app, query.get('idp') ?? ''), 'idp')
-  const asked: Asked = {
-    exit: 'page',
-    to: ownPath(query.get('return')),
-    audiences: [],
-    scopes: [],
-    capabilities: [],
-    identity: '',
-    refresh: false,
-    register: true,
-    fresh: query.get('fresh') === 'true',
-  }
+  const asked = { ...forPage, to: ownPath(query.get('return')), fresh: query.get('fresh') === 'true' }
   await sendToProvider(arrival, provider, asked, { invite: readCookie(arrival, 'pinfold-invite') ?? '', hint: '' })
 }
 

@@ -3,6 +3,7 @@
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { isForm, maxFormBytes, readBody } from '#edge/read-body.ts'
+import { readHeadlessCode } from '#issuer/people/headless.ts'
 import {
   findByIdpId,
   findSignInProvider,
@@ -11,13 +12,22 @@ import {
   type SignInProvider,
 } from '#issuer/people/providers.ts'
 import { logOutBackChannel, signOutQuietly } from '#issuer/people/sessions.ts'
-import { type Asked, callbackPath, finishSignIn, newSecret, SignInFailed, startSignIn } from '#issuer/people/sign-in.ts'
-import { AppError, invalid } from '#lib/errors.ts'
+import {
+  type Asked,
+  callbackPath,
+  finishSignIn,
+  forPage,
+  newSecret,
+  SignInFailed,
+  startSignIn,
+} from '#issuer/people/sign-in.ts'
+import { invalid } from '#lib/errors.ts'
 import { retryAfterOf, toAppError } from '../errors.ts'
 import { cookie, noCookie, readCookie } from './cookies.ts'
+import { headlessPath } from './headless.ts'
 import { html } from './html.ts'
 import { isAgreed } from './joining.ts'
-import { answerTo, readOAuth } from './oauth-request.ts'
+import { answerTo, readCodeRequest, readOAuth } from './oauth-request.ts'
 import { type Headers, isAtUrl, send, sendOn, sendPage, wantsPage } from './page.ts'
 import { issuingOf, workOf } from './visit.ts'
 
@@ -72,15 +82,40 @@ export function refusePage(arrival: HttpArrival, error: unknown): void {
 /** A program opens a browser here. Nobody is sent back to where a request says unless that is their own machine. */
 async function begin(arrival: HttpArrival): Promise<void> {
   const query = new URLSearchParams(arrival.search)
-  if (query.has('headless_code')) {
-    throw new AppError('UNIMPLEMENTED', 'signing in without a browser on the same machine is not available yet')
-  }
+  if (query.has('headless_code')) return beginHeadless(arrival, query)
+  if (query.has('response_type')) return beginCode(arrival, query)
   const asked = readOAuth(arrival.edge.url, query)
+  await goToProvider(arrival, query, asked)
+}
+
+/** To the provider that the request names, with the invite that it brings once the person has agreed to that. */
+async function goToProvider(arrival: HttpArrival, query: URLSearchParams, asked: Asked): Promise<void> {
   const provider = await chosen(arrival, query)
   if (!provider) return choose(arrival)
   const invite = query.get('invite') ?? ''
   if (invite !== '' && !(await isAgreed(arrival, invite))) return
   await sendToProvider(arrival, provider, asked, { invite, hint: query.get('screen_hint') ?? '' })
+}
+
+/** A program that trades a code for its tokens. */
+async function beginCode(arrival: HttpArrival, query: URLSearchParams): Promise<void> {
+  const { app, url } = arrival.edge
+  const asked = readCodeRequest(app, url, query)
+  if ('error' in asked) {
+    const { to, error, description, state } = asked
+    const answer = { error, error_description: description, ...(state && { state }), iss: url }
+    return sendOn(arrival, answerTo(to, answer), {}, 302)
+  }
+  await goToProvider(arrival, query, asked)
+}
+
+/** A program on a machine without a browser: whoever has opened its link signs in and lets it in on a page. */
+async function beginHeadless(arrival: HttpArrival, query: URLSearchParams): Promise<void> {
+  const code = readHeadlessCode(query.get('headless_code') ?? '', 'headless_code')
+  const to = `${headlessPath}?${new URLSearchParams({ code })}`
+  const isNamed = ['idp_id', 'connection', 'invite'].some((name) => query.get(name))
+  if (!isNamed) return sendOn(arrival, to)
+  await goToProvider(arrival, query, { ...forPage, to, register: query.get('skip_registration') !== 'true' })
 }
 
 /** The provider that the request names, or the only one that there is to choose. */
@@ -144,6 +179,10 @@ async function comeBack(arrival: HttpArrival): Promise<void> {
       const { token, refreshToken } = outcome
       return goOn(answerTo(outcome.to, { token, refresh_token: refreshToken }), {}, 302)
     }
+    if (outcome.exit === 'code') {
+      const { to, code, state } = outcome
+      return goOn(answerTo(to, { code, ...(state && { state }), iss: arrival.edge.url }), {}, 302)
+    }
     arrival.caller = { ...arrival.caller, uid: outcome.session.identityUid }
     await signOutQuietly(workOf(arrival, outcome.session.identityUid), readCookie(arrival, 'pinfold'))
     goOn(outcome.to, { 'set-cookie': cookie(arrival, 'pinfold', outcome.cookie) })
@@ -169,6 +208,13 @@ function tellFailure(arrival: HttpArrival, { asked, error }: SignInFailed): void
   else log.info('sign-in refused', { requestId: arrival.requestId, code: known.code, reason: known.message })
   if (asked.exit === 'redirect') {
     const answer = { error: known.message, status_code: String(known.http) }
+    sendOn(arrival, answerTo(asked.to, answer), {}, 302)
+    return
+  }
+  if (asked.code) {
+    const { state } = asked.code
+    const word = known.http >= 500 ? 'server_error' : 'access_denied'
+    const answer = { error: word, error_description: known.message, ...(state && { state }), iss: arrival.edge.url }
     sendOn(arrival, answerTo(asked.to, answer), {}, 302)
     return
   }

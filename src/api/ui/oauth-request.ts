@@ -1,7 +1,10 @@
 // GET /oauth: what a program asks for when it opens a browser.
+import type { App } from '#app.ts'
+import { type ClientWish, readWish, requireClient, wantsRefresh } from '#issuer/clients.ts'
+import { OAuthRefusal } from '#issuer/oauth-words.ts'
 import type { Asked } from '#issuer/people/sign-in.ts'
 import { checkWish } from '#issuer/people/tokens.ts'
-import { type FieldViolation, invalid } from '#lib/errors.ts'
+import { AppError, type FieldViolation, invalid } from '#lib/errors.ts'
 
 const loopback = ['localhost', '127.0.0.1', '[::1]']
 const maxRedirect = 2048
@@ -51,6 +54,83 @@ export function readOAuth(issuer: string, query: URLSearchParams): Asked {
   return asked
 }
 
+/** Where a refusal of a request for a code is told to the program, in the words of OAuth. */
+export type CodeRefusal = { to: string; state: string; error: string; description: string }
+
+const maxState = 1024
+const maxNonce = 512
+
+/**
+ * A request for a code (RFC 6749, 4.1.1, with S256 of RFC 7636). Throws INVALID_ARGUMENT where it is not clear that a program
+ * on the same machine asks, and answers with what to tell it for everything else.
+ */
+export function readCodeRequest(app: App, issuer: string, query: URLSearchParams): Asked | CodeRefusal {
+  for (const name of ['client_id', 'redirect_uri', 'state', 'idp_id', 'connection', 'invite']) {
+    if (query.getAll(name).length > 1) throw invalid({ field: name, description: 'is given more than once' })
+  }
+  const redirect = readRedirect(query.get('redirect_uri'))
+  if (!redirect) {
+    throw invalid({ field: 'redirect_uri', description: 'must be an http URL of localhost, 127.0.0.1 or [::1]' })
+  }
+  const state = query.get('state') ?? ''
+  if (state.length > maxState)
+    throw invalid({ field: 'state', description: `must have at most ${maxState} characters` })
+  try {
+    const clientId = requireClient(app, query.get('client_id'))
+    const code = codeOf(query, clientId, state)
+    const { wish, ...asked } = readCodeWish(issuer, query)
+    return { ...asked, to: query.get('redirect_uri')!, code: { ...code, asked: wish } }
+  } catch (error) {
+    const { error: word, message } = refusalOf(error)
+    return { to: redirect.href, state, error: word, description: message }
+  }
+}
+
+function refusalOf(error: unknown): OAuthRefusal {
+  if (error instanceof OAuthRefusal) return error
+  if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error
+  return new OAuthRefusal('invalid_request', error.message)
+}
+
+type CodeWish = Omit<Asked, 'to' | 'code'> & { wish: ClientWish }
+
+function readCodeWish(issuer: string, query: URLSearchParams): CodeWish {
+  const prompts = (query.get('prompt') ?? '').split(' ')
+  // Nobody is signed in to us before the provider has said so.
+  if (prompts.includes('none')) throw new OAuthRefusal('login_required', 'the person has to be asked')
+  const wish = readWish(issuer, query)
+  const { audiences, scopes, capabilities } = wish
+  return {
+    wish,
+    audiences,
+    scopes,
+    capabilities,
+    exit: 'code',
+    identity: '',
+    refresh: wantsRefresh(wish),
+    register: true,
+    fresh: prompts.includes('login') || query.has('max_age'),
+  }
+}
+
+function codeOf(query: URLSearchParams, clientId: string, state: string): Omit<NonNullable<Asked['code']>, 'asked'> {
+  const [only] = ['request', 'request_uri'].filter((name) => query.has(name))
+  if (only) throw new OAuthRefusal(`${only}_not_supported`, `${only} is not supported`)
+  if (query.get('response_type') !== 'code') {
+    throw new OAuthRefusal('unsupported_response_type', 'response_type must be code')
+  }
+  if ((query.get('response_mode') ?? 'query') !== 'query') {
+    throw new OAuthRefusal('invalid_request', 'response_mode must be query')
+  }
+  const challenge = query.get('code_challenge') ?? ''
+  if (query.get('code_challenge_method') !== 'S256' || !/^[A-Za-z0-9_-]{43}$/.test(challenge)) {
+    throw new OAuthRefusal('invalid_request', 'a code_challenge with the method S256 is required')
+  }
+  const nonce = query.get('nonce') ?? ''
+  if (nonce.length > maxNonce) throw new OAuthRefusal('invalid_request', 'nonce is too long')
+  return { clientId, challenge, nonce, state }
+}
+
 function unescaped(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -59,10 +139,12 @@ function unescaped(text: string): string {
   }
 }
 
+const answers = ['token', 'refresh_token', 'error', 'status_code']
+
 /** Where a program learns what has come of it: with the members it can take, and without those that it cannot have. */
 export function answerTo(redirect: string, answer: Record<string, string | undefined>): string {
   const url = new URL(redirect)
-  for (const name of ['token', 'refresh_token', 'error', 'status_code']) url.searchParams.delete(name)
+  for (const name of [...answers, ...Object.keys(answer)]) url.searchParams.delete(name)
   for (const [name, value] of Object.entries(answer)) if (value !== undefined) url.searchParams.set(name, value)
   return url.href
 }

@@ -31,6 +31,7 @@ import { migration as scim } from './0034-scim.ts'
 import { migration as sessionExternalIds } from './0035-session-external-ids.ts'
 import { migration as scanning } from './0036-scanning.ts'
 import { migration as scanningBackfill } from './0037-scanning-backfill.ts'
+import { migration as ownGrants } from './0042-own-grants.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -66,4 +67,5 @@ export const migrations: readonly Migration[] = [
   sessionExternalIds,
   scanning,
   scanningBackfill,
+  ownGrants,
 ]

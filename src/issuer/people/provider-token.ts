@@ -8,6 +8,7 @@ import { countRefusals } from '#lib/net/limits.ts'
 import { rootOf } from '#lib/uid.ts'
 import { checkInput, type Exchanged, type ExchangeInput, exchange, type Issuing } from '../exchange.ts'
 import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutsideToken } from '../outside-token.ts'
+import { exchangeAny } from './exchange-id-token.ts'
 import { findSignInProvider, type SignInProvider } from './providers.ts'
 import { provenBy } from './sign-in.ts'
 import { accessTokenOf, checkWish } from './tokens.ts'
@@ -22,7 +23,7 @@ export async function exchangeOf(
   id: string,
   input: ExchangeInput,
 ): Promise<Exchanged> {
-  if (id === '') return exchange(issuing, input)
+  if (id === '') return exchangeAny(issuing, input)
   const { app, source } = issuing
   app.limits.check('source', source)
   checkInput(issuing.issuer, input)

@@ -9,6 +9,7 @@ import {
   signIn,
   takeAttempt,
 } from '#domains/iam/sessions/sign-in.service.ts'
+import { issueSignInCode, type SignInCodeOf } from '#domains/iam/sessions/sign-in-codes.service.ts'
 import { permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -23,9 +24,12 @@ export { newSecret }
 
 export const callbackPath = '/oauth/callback'
 
-/** What is done once the person is known: a session for this browser, or tokens for a program that listens on loopback. */
+/**
+ * What is done once the person is known: a session for this browser, or tokens for a program that listens on loopback, or a
+ * code that it trades for them.
+ */
 export type Asked = TokenWish & {
-  exit: 'page' | 'redirect'
+  exit: 'page' | 'redirect' | 'code'
   /** A path of our own pages, or the program's URL. */
   to: string
   /** An identity that the provider's token is to be exchanged for; empty for the person's own. */
@@ -34,6 +38,20 @@ export type Asked = TokenWish & {
   register: boolean
   /** The provider has to ask who the person is, however lately it did. */
   fresh: boolean
+  /** Of a code: whom it is for, and what comes back with it. */
+  code?: Omit<SignInCodeOf, 'redirect'> & { state: string }
+}
+
+/** What a page asks for. */
+export const forPage: Omit<Asked, 'to'> = {
+  exit: 'page',
+  audiences: [],
+  scopes: [],
+  capabilities: [],
+  identity: '',
+  refresh: false,
+  register: true,
+  fresh: false,
 }
 
 /** Where to send the person. `browser` is the secret of the cookie that binds the sign-in to this browser. */
@@ -60,6 +78,7 @@ export type Outcome = {
 } & (
   | { exit: 'page'; session: Session; cookie: string }
   | { exit: 'redirect'; token: string; refreshToken: string | undefined }
+  | { exit: 'code'; code: string; state: string }
 )
 
 /** A sign-in that has failed after it was clear who wanted it; `asked` says where to tell it. */
@@ -141,6 +160,11 @@ async function enter(
     return { exit: 'page', to, groupsLeftOut, session, cookie }
   }
   const session = await signIn(work, proven, { kind: 'client', refresh, invite, register })
+  if (asked.code) {
+    const { state, ...of } = asked.code
+    const code = await issueSignInCode(work.app, session, { ...of, redirect: to })
+    return { exit: 'code', to, groupsLeftOut, code, state }
+  }
   const { token } = await accessTokenOf(issuing, session, asked)
   const refreshToken = refresh ? await refreshTokenOf(issuing, session) : undefined
   return { exit: 'redirect', to, groupsLeftOut, token, refreshToken: refreshToken?.text }

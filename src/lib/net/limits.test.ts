@@ -7,7 +7,16 @@ import { createLimits, type LimitKind } from './limits.ts'
 function limitsOf(source: number, maxKeys?: number) {
   let now = 0
   const limits = createLimits(
-    { source, issuer: source, identity: source, request: source, refusal: source, scim: source, scimSource: source },
+    {
+      source,
+      issuer: source,
+      identity: source,
+      request: source,
+      refusal: source,
+      guess: source,
+      scim: source,
+      scimSource: source,
+    },
     () => now,
     maxKeys,
   )

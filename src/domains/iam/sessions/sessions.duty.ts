@@ -1,5 +1,7 @@
 import type { Duty } from '#duty.ts'
-import { maxWaiting } from './sessions.model.ts'
+import { sweepGrants } from './own-grants.store.ts'
+import { maxWaiting, rememberedSeconds } from './sessions.model.ts'
+import { after } from './sessions.service.ts'
 import { sweepSessions } from './sessions.store.ts'
 import { sweepSignIns } from './sign-ins.store.ts'
 
@@ -13,6 +15,8 @@ export const sweepSessionsDuty: Duty = {
   async run({ clock }, lease) {
     const now = lease.databaseTime(clock()).toISOString()
     const sessions = await lease.inBatches((tx) => sweepSessions(tx, now, batch))
-    return { sessions, others: await lease.inBatches((tx) => sweepSignIns(tx, now, batch, maxWaiting)) }
+    const forgotten = after(now, -rememberedSeconds)
+    const grants = await lease.inBatches((tx) => sweepGrants(tx, { now, forgotten }, batch))
+    return { sessions, grants, others: await lease.inBatches((tx) => sweepSignIns(tx, now, batch, maxWaiting)) }
   },
 }

@@ -46,7 +46,7 @@ export const aSessionEnd = kindOf<EndedSession>('session-end')
 /** A role that an external group gives for one session. */
 export type GroupRole = { scope: string; roleUid: string; externalGroupId: string }
 export type SignIn = { session: Session; groupRoles: readonly GroupRole[]; groupsLeftOut: boolean }
-export type EndReason = 'signed-out' | 'ended' | 'provider' | 'reused' | 'too-many' | 'deactivated'
+export type EndReason = 'signed-out' | 'ended' | 'provider' | 'reused' | 'too-many' | 'deactivated' | 'deleted'
 export type EndedSession = { session: Session; reason: EndReason }
 
 export const sessionFields = {
@@ -70,6 +70,18 @@ export const attemptSeconds = 10 * minute
 export const consoleCodeSeconds = 5 * minute
 /** How long the predecessor of a refresh token goes on working, for clients that did not get the answer. */
 export const predecessorSeconds = 10
+/** How long a program waits for a person who types its code, how often it may ask, and by how much too often slows it down. */
+export const deviceSeconds = 15 * minute
+export const pollSeconds = { first: 5, more: 5, most: 60 }
+/** How many programs may wait at once: of one network, and in all. */
+export const maxDevices = { ofNetwork: 50, all: 10_000 }
+/** How long the code of a program on loopback is good, and how long it is remembered for whoever shows it again. */
+export const signInCodeSeconds = minute
+export const rememberedSeconds = 10 * minute
+/** How long the answer to a program without a browser waits for it, and how many of them wait at most. */
+export const headlessSeconds = 10 * minute
+export const maxHeadless = 10_000
+
 /** A use is noted when the last one is this old. */
 export const noteUseSeconds = minute
 /** A sign-in of these last seconds is a recent one. */

@@ -45,17 +45,24 @@ export function after(now: string, seconds: number): string {
 export type NewSession = Omit<
   Session,
   'uid' | 'source' | 'userAgent' | 'createTime' | 'lastUsedTime' | 'endTime' | 'expireTime'
-> & { lifetime: Lifetime; cookie?: string | undefined; idToken?: Uint8Array | undefined }
+> & {
+  lifetime: Lifetime
+  cookie?: string | undefined
+  idToken?: Uint8Array | undefined
+  /** However long it would last, it ends by then. */
+  until?: string
+}
 
 /** Begins a session; where the person has too many, the oldest end. */
 export async function beginSession(
   tx: Tx,
   work: EventWork,
-  { lifetime, cookie, idToken, ...begun }: NewSession,
+  { lifetime, cookie, idToken, until = after(work.cause.now, lifetimes[lifetime].most), ...begun }: NewSession,
   groups: Omit<SignIn, 'session'> = { groupRoles: [], groupsLeftOut: false },
 ): Promise<Session> {
   const { now, source, userAgent } = work.cause
   const { idle, most } = lifetimes[lifetime]
+  const [ends, expires] = [after(now, idle), after(now, most)]
   const session: Session = {
     ...begun,
     uid: newUid(begun.identityUid),
@@ -63,8 +70,8 @@ export async function beginSession(
     userAgent: userAgent.slice(0, 256).toWellFormed(),
     createTime: now,
     lastUsedTime: now,
-    endTime: after(now, idle),
-    expireTime: after(now, most),
+    endTime: ends < until ? ends : until,
+    expireTime: expires < until ? expires : until,
   }
   const others = await store.sessionsOf(tx, session.identityUid, session.organization)
   for (const old of others.slice(0, Math.max(0, others.length - maxSessions + 1))) await end(tx, work, old, 'too-many')
@@ -76,6 +83,29 @@ export async function beginSession(
   const cause = { ...work.cause, actor: session.identityUid, act: session.act }
   await emit(tx, { app: work.app, cause }, 'control.iam.session.started', event)
   return session
+}
+
+/**
+ * Begins a session of a program for the person who has let it in from a browser. It reaches as far as theirs does, and with
+ * roles of external groups no longer.
+ */
+export async function beginFrom(tx: Tx, work: EventWork, from: Session, refresh: boolean): Promise<Session> {
+  const { identityUid, provider, organization, upstreamSid, externalId, act, profile, granted, authTime } = from
+  const isBrief = granted.size > 0
+  return beginSession(tx, work, {
+    identityUid,
+    kind: 'client',
+    provider,
+    organization,
+    upstreamSid,
+    externalId,
+    act,
+    profile,
+    granted,
+    authTime,
+    lifetime: refresh && !isBrief ? 'refreshed' : 'brief',
+    ...(isBrief && { until: from.expireTime }),
+  })
 }
 
 /** The session of a browser, if it is one and has not ended; its use is noted. */

@@ -79,6 +79,13 @@ export async function sessionsOf(reader: Reader, identity: string, organization:
   return rows.map(fromRow)
 }
 
+/** Those of a person, however they have signed in, at most `limit`. */
+export async function sessionsOfIdentity(reader: Reader, identity: string, limit: number): Promise<Session[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM sessions t WHERE t.identity_uid = ${identity} ORDER BY t.uid LIMIT ${limit}`)
+  return rows.map(fromRow)
+}
+
 /** Of one of the provider's own sessions, of one person, or of whom it calls so over SCIM. */
 export type SessionsOf = { sid?: string; identity?: string; externalId?: string }
 

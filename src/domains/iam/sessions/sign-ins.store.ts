@@ -39,6 +39,18 @@ export async function notePerson(tx: Tx, organization: string, identity: string,
   return rows > 0
 }
 
+/** Whether the person has signed in with a provider of another organisation. */
+export async function isKnownElsewhere(reader: Reader, identity: string, organization: string): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT organization FROM organization_people WHERE identity_uid = ${identity} AND organization <> ${organization} LIMIT 1`)
+  return row !== undefined
+}
+
+/** They are new everywhere again. */
+export async function forgetPerson(tx: Tx, identity: string): Promise<void> {
+  await tx.run(sql`DELETE FROM organization_people WHERE identity_uid = ${identity}`)
+}
+
 /** `false` when the provider's token was taken before. */
 export async function noteLogout(tx: Tx, provider: string, jtiHash: string, expireTime: string): Promise<boolean> {
   const rows = await tx.run(sql`

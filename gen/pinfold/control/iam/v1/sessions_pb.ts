@@ -458,7 +458,8 @@ export type SessionEnded = Message<"pinfold.control.iam.v1.SessionEnded"> & {
 
   /**
    * `signed-out` at the page, `ended` by a call, `provider` when that has said so, `reused` when an old refresh token was
-   * shown, `too-many` when newer sessions took its place, `deactivated` when the account was.
+   * or a code of a sign-in was shown again, `too-many` when newer sessions took its place, `deactivated` when the account
+   * was, `deleted` when the person has deleted it.
    *
    * @generated from field: string reason = 3;
    */

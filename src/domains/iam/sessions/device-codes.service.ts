@@ -1,0 +1,121 @@
+// A program without a browser shows a code, somebody types it into theirs, and lets the program in (RFC 8628).
+import { hash, randomInt } from 'node:crypto'
+import type { App, Work } from '#app.ts'
+import { tooMany } from '#lib/errors.ts'
+import { networkOf } from '#lib/net/source-address.ts'
+import * as store from './own-grants.store.ts'
+import { deviceSeconds, maxDevices, pollSeconds, type Session } from './sessions.model.ts'
+import { after, beginFrom, findLiveSession, hashOf, newSecret } from './sessions.service.ts'
+
+export type { DeviceCode } from './own-grants.store.ts'
+
+type Doing = Pick<Work, 'app' | 'cause'>
+
+/** No vowels, so that no code is a word, and nothing that looks like something else. */
+const letters = 'BCDFGHJKLMNPQRSTVWXZ'
+const userCodeLength = 8
+
+function newUserCode(): string {
+  return Array.from({ length: userCodeLength }, () => letters[randomInt(letters.length)]).join('')
+}
+
+/** A code as somebody has typed it; nothing for what cannot be one. */
+export function readUserCode(typed: string): string | undefined {
+  if (typed.length > 64) return undefined
+  const code = typed.toUpperCase().replace(/[\s\p{Pd}]/gu, '')
+  return code.length === userCodeLength && [...code].every((one) => letters.includes(one)) ? code : undefined
+}
+
+function userHash(code: string): string {
+  return hash('sha256', `device ${code}`, 'base64url')
+}
+
+export type NewDeviceCode = { deviceCode: string; userCode: string; expiresIn: number; interval: number }
+
+/** Lets a program wait. RESOURCE_EXHAUSTED where too many of its network do, or in all. */
+export async function createDeviceCode(
+  { app, cause }: Doing,
+  { clientId, asked }: { clientId: string; asked: object },
+): Promise<NewDeviceCode> {
+  const { now, source, userAgent } = cause
+  const network = networkOf(source)
+  const [deviceCode, userCode] = [newSecret(), newUserCode()]
+  await app.db.tx(async (tx) => {
+    const waiting = await store.countDeviceCodes(tx, network, now)
+    if (waiting.ofNetwork >= maxDevices.ofNetwork || waiting.all >= maxDevices.all) {
+      throw tooMany('too many programs wait to be signed in; try again later', 60)
+    }
+    await store.insertDeviceCode(tx, {
+      deviceHash: hashOf(deviceCode),
+      userHash: userHash(userCode),
+      clientId,
+      asked: JSON.stringify(asked),
+      network,
+      source,
+      userAgent: userAgent.slice(0, 256).toWellFormed(),
+      answer: '',
+      sessionUid: '',
+      pollSeconds: pollSeconds.first,
+      polledTime: '',
+      createTime: now,
+      expireTime: after(now, deviceSeconds),
+    })
+  })
+  return { deviceCode, userCode, expiresIn: deviceSeconds, interval: pollSeconds.first }
+}
+
+/** The program that waits with this code. */
+export async function findWaiting(app: App, userCode: string): Promise<store.DeviceCode | undefined> {
+  const found = await store.findByUserCode(app.db, userHash(userCode))
+  return found && found.answer === '' && found.expireTime > app.clock().toISOString() ? found : undefined
+}
+
+/** Lets the program in for the person of the session, or not; `false` when it does not wait any more. */
+export async function answerDevice(
+  { app, cause }: Doing,
+  session: Session,
+  userCode: string,
+  approve: boolean,
+): Promise<boolean> {
+  const answer = approve ? 'approved' : 'refused'
+  const given = { answer, sessionUid: session.uid, now: cause.now } as const
+  return app.db.tx((tx) => store.answerDevice(tx, userHash(userCode), given))
+}
+
+export type Polled =
+  | { state: 'unknown' | 'expired' | 'waiting' | 'too often' | 'refused' }
+  | { state: 'approved'; session: Session; asked: unknown }
+
+/**
+ * Whether the program has been let in. When it has, its session begins, once; not when the one that it was approved from has
+ * ended since.
+ */
+export async function pollDevice(
+  work: Doing,
+  { deviceCode, clientId }: { deviceCode: string; clientId: string },
+  wantsRefresh: (asked: unknown) => boolean,
+): Promise<Polled> {
+  const { app, cause } = work
+  const deviceHash = hashOf(deviceCode)
+  const seen = await store.findByDeviceCode(app.db, deviceHash)
+  const from = seen?.answer === 'approved' ? await findLiveSession(app, seen.sessionUid) : undefined
+  return app.db.tx(async (tx): Promise<Polled> => {
+    const found = await store.findByDeviceCode(tx, deviceHash)
+    if (!found || found.clientId !== clientId) return { state: 'unknown' }
+    if (found.expireTime <= cause.now) return { state: 'expired' }
+    const asked: unknown = JSON.parse(found.asked)
+    if (found.answer === 'approved' && from && (await store.takeDeviceCode(tx, deviceHash))) {
+      const session = await beginFrom(tx, work, from, wantsRefresh(asked))
+      return { state: 'approved', session, asked }
+    }
+    if (found.answer === 'refused' || (found.answer === 'approved' && seen?.answer === 'approved')) {
+      await store.takeDeviceCode(tx, deviceHash)
+      return { state: 'refused' }
+    }
+    // A second less, since requests do not take the same time each.
+    const isTooOften = found.polledTime !== '' && cause.now < after(found.polledTime, found.pollSeconds - 1)
+    const wait = isTooOften ? Math.min(pollSeconds.most, found.pollSeconds + pollSeconds.more) : found.pollSeconds
+    await store.notePoll(tx, deviceHash, cause.now, wait)
+    return { state: isTooOften ? 'too often' : 'waiting' }
+  })
+}

@@ -1,0 +1,68 @@
+// A program makes a pair of X25519 keys and prints a link with the public one; whoever opens it signs in, and what the
+// program fetches then only its own key opens.
+import { createCipheriv, createPublicKey, diffieHellman, generateKeyPairSync, randomBytes } from 'node:crypto'
+import type { App, Work } from '#app.ts'
+import { invalid, tooMany } from '#lib/errors.ts'
+import * as store from './own-grants.store.ts'
+import { headlessSeconds, maxHeadless, type Session } from './sessions.model.ts'
+import { after, beginFrom, hashOf } from './sessions.service.ts'
+
+const keyBytes = 32
+
+/** The public key of the program: 32 bytes as base64url without padding. Throws INVALID_ARGUMENT for what is none. */
+export function readHeadlessCode(text: string, field: string): string {
+  const isCode = /^[A-Za-z0-9_-]{43}$/.test(text) && Buffer.from(text, 'base64url').toString('base64url') === text
+  if (!isCode || !agree(text)) throw invalid({ field, description: 'must be an X25519 public key as base64url' })
+  return text
+}
+
+/** A shared secret with the owner of the key, and the key that it is agreed with; nothing for a key of no use. */
+function agree(code: string): { publicKey: string; secret: Buffer } | undefined {
+  try {
+    const theirs = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: code }, format: 'jwk' })
+    const { privateKey, publicKey } = generateKeyPairSync('x25519')
+    const secret = diffieHellman({ privateKey, publicKey: theirs })
+    if (secret.length !== keyBytes || secret.every((byte) => byte === 0)) return undefined
+    return { publicKey: publicKey.export({ format: 'jwk' }).x!, secret }
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Begins a session of the program for the person of this one, and leaves the token that `sign` makes of it for the program to
+ * fetch. INVALID_ARGUMENT when it was done for this key before.
+ */
+export async function leaveForHeadless(
+  work: Pick<Work, 'app' | 'cause'>,
+  from: Session,
+  code: string,
+  sign: (session: Session) => Promise<string>,
+): Promise<Session> {
+  const { app, cause } = work
+  const codeHash = hashOf(code)
+  const expireTime = after(cause.now, headlessSeconds)
+  const session = await app.db.tx(async (tx) => {
+    if ((await store.countHeadless(tx)) >= maxHeadless) throw tooMany('too many sign-ins wait; try again later', 60)
+    if (!(await store.reserveHeadless(tx, codeHash, expireTime))) {
+      throw invalid({ field: 'code', description: 'was used before' })
+    }
+    return beginFrom(tx, work, from, false)
+  })
+  const { publicKey, secret } = agree(code)!
+  const nonce = randomBytes(12)
+  const cipher = createCipheriv('aes-256-gcm', secret, nonce)
+  const token = await sign(session)
+  const encrypted = Buffer.concat([nonce, cipher.update(token), cipher.final(), cipher.getAuthTag()])
+  await app.db.tx((tx) => store.fillHeadless(tx, codeHash, { publicKey, encrypted }))
+  return session
+}
+
+/** What waits for the program with this key, once. */
+export async function takeForHeadless(
+  app: App,
+  code: string,
+): Promise<Pick<store.HeadlessSignIn, 'publicKey' | 'encrypted'> | undefined> {
+  const taken = await app.db.tx((tx) => store.takeHeadless(tx, hashOf(code)))
+  return taken && taken.expireTime > app.clock().toISOString() ? taken : undefined
+}

@@ -1,0 +1,169 @@
+// What programs wait with for a person who signs in for them: by a code that is typed, by one on loopback, or headless.
+import { type Reader, sql, type Tx } from '#db/sql.ts'
+
+export type DeviceAnswer = '' | 'approved' | 'refused'
+
+/** A program that waits for a person to type its code. */
+export type DeviceCode = {
+  deviceHash: string
+  userHash: string
+  clientId: string
+  /** JSON: what it gets. */
+  asked: string
+  /** Of whoever counts as one, and the address itself. */
+  network: string
+  source: string
+  userAgent: string
+  answer: DeviceAnswer
+  /** From where it was approved; empty before. */
+  sessionUid: string
+  pollSeconds: number
+  polledTime: string
+  createTime: string
+  expireTime: string
+}
+
+export async function insertDeviceCode(tx: Tx, one: DeviceCode): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO device_codes (device_hash, user_hash, client_id, asked, network, source, user_agent, answer, session_uid,
+                              poll_seconds, polled_time, create_time, expire_time)
+    VALUES (${one.deviceHash}, ${one.userHash}, ${one.clientId}, ${one.asked}, ${one.network}, ${one.source},
+            ${one.userAgent}, ${one.answer}, ${one.sessionUid}, ${one.pollSeconds}, ${one.polledTime}, ${one.createTime},
+            ${one.expireTime})`)
+}
+
+/** How many wait in the network, and in all. */
+export async function countDeviceCodes(
+  reader: Reader,
+  network: string,
+  now: string,
+): Promise<{ ofNetwork: number; all: number }> {
+  const own = await reader.get<{ n: number }>(sql`
+    SELECT count(*) AS n FROM device_codes WHERE network = ${network} AND expire_time > ${now}`)
+  const all = await reader.get<{ n: number }>(sql`SELECT count(*) AS n FROM device_codes WHERE expire_time > ${now}`)
+  return { ofNetwork: own!.n, all: all!.n }
+}
+
+const columns = sql`
+  device_hash AS "deviceHash", user_hash AS "userHash", client_id AS "clientId", asked, network, source,
+  user_agent AS "userAgent", answer, session_uid AS "sessionUid", poll_seconds AS "pollSeconds",
+  polled_time AS "polledTime", create_time AS "createTime", expire_time AS "expireTime"`
+
+export async function findByUserCode(reader: Reader, userHash: string): Promise<DeviceCode | undefined> {
+  return reader.get(sql`SELECT ${columns} FROM device_codes WHERE user_hash = ${userHash}`)
+}
+
+export async function findByDeviceCode(reader: Reader, deviceHash: string): Promise<DeviceCode | undefined> {
+  return reader.get(sql`SELECT ${columns} FROM device_codes WHERE device_hash = ${deviceHash}`)
+}
+
+/** `false` when it waits for no answer, or not any more. */
+export async function answerDevice(
+  tx: Tx,
+  userHash: string,
+  { answer, sessionUid, now }: { answer: DeviceAnswer; sessionUid: string; now: string },
+): Promise<boolean> {
+  const rows = await tx.run(sql`
+    UPDATE device_codes SET answer = ${answer}, session_uid = ${sessionUid}
+     WHERE user_hash = ${userHash} AND answer = '' AND expire_time > ${now}`)
+  return rows > 0
+}
+
+export async function notePoll(tx: Tx, deviceHash: string, polledTime: string, pollSeconds: number): Promise<void> {
+  await tx.run(sql`
+    UPDATE device_codes SET polled_time = ${polledTime}, poll_seconds = ${pollSeconds} WHERE device_hash = ${deviceHash}`)
+}
+
+/** `false` when somebody else has taken it away. */
+export async function takeDeviceCode(tx: Tx, deviceHash: string): Promise<boolean> {
+  return (await tx.run(sql`DELETE FROM device_codes WHERE device_hash = ${deviceHash}`)) > 0
+}
+
+/** What a program on loopback was sent back with. */
+export type SignInCode = {
+  codeHash: string
+  sessionUid: string
+  clientId: string
+  redirect: string
+  /** Of S256. */
+  challenge: string
+  nonce: string
+  /** JSON: what the program gets. */
+  asked: string
+  expireTime: string
+}
+
+export async function insertSignInCode(tx: Tx, one: SignInCode): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO sign_in_codes (code_hash, session_uid, client_id, redirect, challenge, nonce, asked, used, expire_time)
+    VALUES (${one.codeHash}, ${one.sessionUid}, ${one.clientId}, ${one.redirect}, ${one.challenge}, ${one.nonce},
+            ${one.asked}, 0, ${one.expireTime})`)
+}
+
+export async function findSignInCode(
+  reader: Reader,
+  codeHash: string,
+): Promise<(SignInCode & { used: number }) | undefined> {
+  return reader.get(sql`
+    SELECT code_hash AS "codeHash", session_uid AS "sessionUid", client_id AS "clientId", redirect, challenge, nonce, asked,
+           used, expire_time AS "expireTime"
+      FROM sign_in_codes WHERE code_hash = ${codeHash}`)
+}
+
+/** `false` when it was used before. */
+export async function useSignInCode(tx: Tx, codeHash: string): Promise<boolean> {
+  const rows = await tx.run(sql`UPDATE sign_in_codes SET used = 1 WHERE code_hash = ${codeHash} AND used = 0`)
+  return rows > 0
+}
+
+export type HeadlessSignIn = { publicKey: string; encrypted: Uint8Array; expireTime: string }
+
+/** Takes the place of the key; `false` when it was taken. Nothing can be fetched yet. */
+export async function reserveHeadless(tx: Tx, codeHash: string, expireTime: string): Promise<boolean> {
+  const rows = await tx.run(sql`
+    INSERT INTO headless_sign_ins (code_hash, public_key, encrypted, expire_time)
+    VALUES (${codeHash}, '', ${new Uint8Array()}, ${expireTime})
+        ON CONFLICT (code_hash) DO NOTHING`)
+  return rows > 0
+}
+
+export async function fillHeadless(
+  tx: Tx,
+  codeHash: string,
+  { publicKey, encrypted }: Omit<HeadlessSignIn, 'expireTime'>,
+): Promise<void> {
+  await tx.run(sql`
+    UPDATE headless_sign_ins SET public_key = ${publicKey}, encrypted = ${encrypted} WHERE code_hash = ${codeHash}`)
+}
+
+export async function countHeadless(reader: Reader): Promise<number> {
+  return (await reader.get<{ n: number }>(sql`SELECT count(*) AS n FROM headless_sign_ins`))!.n
+}
+
+/** Takes it away, so that it is fetched once. */
+export async function takeHeadless(tx: Tx, codeHash: string): Promise<HeadlessSignIn | undefined> {
+  return tx.get(sql`
+    DELETE FROM headless_sign_ins WHERE code_hash = ${codeHash} AND public_key <> ''
+    RETURNING public_key AS "publicKey", encrypted, expire_time AS "expireTime"`)
+}
+
+/** Removes what is over, at most `limit` of each. The session of a code that nobody has used goes with it. */
+export async function sweepGrants(
+  tx: Tx,
+  { now, forgotten }: { now: string; forgotten: string },
+  limit: number,
+): Promise<number> {
+  const devices = await tx.run(sql`
+    DELETE FROM device_codes WHERE device_hash IN (
+      SELECT device_hash FROM device_codes WHERE expire_time <= ${forgotten} ORDER BY expire_time LIMIT ${limit})`)
+  const sessions = await tx.run(sql`
+    DELETE FROM sessions WHERE uid IN (
+      SELECT session_uid FROM sign_in_codes WHERE expire_time <= ${now} AND used = 0 ORDER BY expire_time LIMIT ${limit})`)
+  const codes = await tx.run(sql`
+    DELETE FROM sign_in_codes WHERE code_hash IN (
+      SELECT code_hash FROM sign_in_codes WHERE expire_time <= ${forgotten} ORDER BY expire_time LIMIT ${limit})`)
+  const headless = await tx.run(sql`
+    DELETE FROM headless_sign_ins WHERE code_hash IN (
+      SELECT code_hash FROM headless_sign_ins WHERE expire_time <= ${now} ORDER BY expire_time LIMIT ${limit})`)
+  return devices + sessions + codes + headless
+}

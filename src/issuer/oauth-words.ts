@@ -1,0 +1,43 @@
+// Refusals in the words of OAuth (RFC 6749, 5.2).
+import { AppError } from '#lib/errors.ts'
+import { ScopeOutOfReach } from './narrowing.ts'
+
+export type OAuthAnswer = { status: number; body: object; retryAfter?: number | undefined }
+
+/** What a client is told; `error` is one of the words that the protocol has. */
+export class OAuthRefusal extends Error {
+  override name = 'OAuthRefusal'
+  readonly error: string
+  constructor(error: string, description: string) {
+    super(description)
+    this.error = error
+  }
+}
+
+export function refused(status: number, error: string, description: string): OAuthAnswer {
+  return { status, body: { error, error_description: description } }
+}
+
+/** What came of `work`, also when it is one of the refusals that a client is meant to see. */
+export async function inOAuthWords(work: Promise<object>): Promise<OAuthAnswer> {
+  try {
+    return { status: 200, body: await work }
+  } catch (error) {
+    if (error instanceof OAuthRefusal) return refused(400, error.error, error.message)
+    if (error instanceof AppError) return answerOf(error)
+    throw error
+  }
+}
+
+function answerOf(error: AppError): OAuthAnswer {
+  const { code, message, details } = error
+  const retry = details.find((detail) => detail.type === 'RetryInfo')?.retryDelaySeconds
+  if (code === 'RESOURCE_EXHAUSTED') return { ...refused(429, 'slow_down', message), retryAfter: retry }
+  if (code === 'INVALID_ARGUMENT') {
+    const field = details.find((detail) => detail.type === 'BadRequest')?.fieldViolations[0]?.field
+    return refused(400, field === 'aud' ? 'invalid_target' : 'invalid_request', message)
+  }
+  if (error instanceof ScopeOutOfReach) return refused(400, 'invalid_scope', message)
+  if (code === 'UNAVAILABLE' || code === 'INTERNAL') throw error
+  return refused(400, 'invalid_grant', message)
+}

@@ -1,0 +1,120 @@
+// Tokens for programs that a person lets in: with a code on loopback, with one that is typed, and with a refresh token.
+import type { Work } from '#app.ts'
+import { createDeviceCode, pollDevice } from '#domains/iam/sessions/device-codes.service.ts'
+import type { Session } from '#domains/iam/sessions/sign-in.service.ts'
+import { redeemSignInCode } from '#domains/iam/sessions/sign-in-codes.service.ts'
+import { unauthenticated } from '#lib/errors.ts'
+import { countRefusals } from '#lib/net/limits.ts'
+import { maxLifetime } from '../access-token.ts'
+import { type ClientWish, readWish, requireClient, wantsRefresh } from '../clients.ts'
+import type { Issuing } from '../exchange.ts'
+import { signIdToken } from '../id-token.ts'
+import { OAuthRefusal } from '../oauth-words.ts'
+import { accessTokenOf, refresh, refreshTokenOf } from './tokens.ts'
+
+type Doing = Pick<Work, 'app' | 'cause' | 'log'>
+
+/** Where a person types the code of a program. */
+export const devicePath = '/ui/device'
+
+/** POST /oauth/device_authorization (RFC 8628, 3.1). */
+export async function authorizeDevice(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<object> {
+  const { issuer, source } = issuing
+  work.app.limits.check('source', source)
+  const clientId = requireClient(work.app, form.get('client_id'))
+  const asked = readWish(issuer, form)
+  const { deviceCode, userCode, expiresIn, interval } = await createDeviceCode(work, { clientId, asked })
+  return {
+    device_code: deviceCode,
+    user_code: userCode,
+    verification_uri: issuer + devicePath,
+    expires_in: expiresIn,
+    interval,
+  }
+}
+
+const words = {
+  unknown: ['invalid_grant', 'there is no such device code, or not any more'],
+  expired: ['expired_token', 'nobody has typed the code in time'],
+  waiting: ['authorization_pending', 'nobody has answered yet'],
+  'too often': ['slow_down', 'ask less often'],
+  refused: ['access_denied', 'the sign-in was refused'],
+} as const
+
+/** grant_type=urn:ietf:params:oauth:grant-type:device_code (RFC 8628, 3.4). */
+export async function deviceGrant(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<object> {
+  work.app.limits.check('source', issuing.source)
+  const clientId = requireClient(work.app, form.get('client_id'))
+  const deviceCode = required(form, 'device_code')
+  const polled = await pollDevice(work, { deviceCode, clientId }, (asked) => wantsRefresh(asked as ClientWish))
+  if (polled.state === 'unknown') work.app.limits.check('refusal', issuing.source)
+  if (polled.state !== 'approved') {
+    const [error, description] = words[polled.state]
+    throw new OAuthRefusal(error, description)
+  }
+  const asked = polled.asked as ClientWish
+  // This answer has one whatever was asked for, since clients of the contract take nothing else from it.
+  return answerOf(issuing, polled.session, { ...asked, words: [...asked.words, 'openid'] }, { clientId, nonce: '' })
+}
+
+/** grant_type=authorization_code with S256 (RFC 7636). */
+export async function codeGrant(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<object> {
+  const { app } = work
+  app.limits.check('source', issuing.source)
+  const clientId = requireClient(app, form.get('client_id'))
+  const shown = {
+    code: required(form, 'code'),
+    clientId,
+    redirect: required(form, 'redirect_uri'),
+    verifier: required(form, 'code_verifier'),
+  }
+  const { session, asked, nonce } = await countRefusals(app.limits, issuing.source, async () => {
+    const redeemed = await redeemSignInCode(work, shown)
+    if (!redeemed) throw unauthenticated('the code is not accepted')
+    return redeemed
+  })
+  return answerOf(issuing, session, asked as ClientWish, { clientId, nonce })
+}
+
+/** grant_type=refresh_token: the same as the exchange of the STS. */
+export async function refreshGrant(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<object> {
+  requireClient(work.app, form.get('client_id'))
+  const wish = readWish(issuing.issuer, form)
+  const { access, next } = await refresh(work, issuing, required(form, 'refresh_token'), wish)
+  return {
+    access_token: access.token,
+    token_type: 'Bearer',
+    expires_in: secondsUntil(work, access.expiry),
+    refresh_token: next.text,
+  }
+}
+
+async function answerOf(
+  issuing: Issuing,
+  session: Session,
+  wish: ClientWish,
+  says: { clientId: string; nonce: string },
+): Promise<object> {
+  const { token, expiry } = await accessTokenOf(issuing, session, wish)
+  const refreshToken = wantsRefresh(wish) ? await refreshTokenOf(issuing, session) : undefined
+  const granted = [...new Set(wish.words)].filter((one) => one !== 'offline_access' || refreshToken)
+  return {
+    access_token: token,
+    token_type: 'Bearer',
+    expires_in: secondsUntil(issuing, expiry),
+    scope: [...granted, ...wish.scopes].join(' '),
+    ...(granted.includes('openid') && { id_token: await signIdToken(issuing, session, says) }),
+    ...(refreshToken && { refresh_token: refreshToken.text }),
+  }
+}
+
+function secondsUntil({ app }: Pick<Issuing, 'app'>, expiry: string): number {
+  return Math.min(maxLifetime, Math.max(0, Math.floor((Date.parse(expiry) - app.clock().getTime()) / 1000)))
+}
+
+function required(form: URLSearchParams, name: string): string {
+  const value = form.get(name)
+  if (value === null || value === '') throw new OAuthRefusal('invalid_request', `${name} is required`)
+  if (value.length > 2048) throw new OAuthRefusal('invalid_request', `${name} is too long`)
+  return value
+}

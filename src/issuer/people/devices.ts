@@ -1,0 +1,44 @@
+// What the page of devices knows of a program that waits, and how somebody answers it.
+import type { Work } from '#app.ts'
+import { answerDevice, type DeviceCode, findWaiting, readUserCode } from '#domains/iam/sessions/device-codes.service.ts'
+import type { Session } from '#domains/iam/sessions/sign-in.service.ts'
+import { permissionDenied } from '#lib/errors.ts'
+import { operatorUid } from '../access-token.ts'
+import type { Issuing } from '../exchange.ts'
+
+export { type DeviceCode, readUserCode }
+
+type Doing = Pick<Work, 'app' | 'cause' | 'log'>
+
+/** The program that waits with this code; whoever guesses is soon kept from it. */
+export async function findDevice(
+  { app }: Doing,
+  { source }: Issuing,
+  session: Session,
+  code: string,
+): Promise<DeviceCode | undefined> {
+  refuseOperator(session)
+  app.limits.check('guess', session.identityUid)
+  app.limits.check('source', source)
+  const found = await findWaiting(app, code)
+  if (!found) app.limits.check('refusal', source)
+  return found
+}
+
+/** `false` when it does not wait any more. */
+export async function decide(
+  work: Doing,
+  session: Session,
+  { code, approve }: { code: string; approve: boolean },
+): Promise<boolean> {
+  refuseOperator(session)
+  work.app.limits.check('guess', session.identityUid)
+  const isAnswered = await answerDevice(work, session, code, approve)
+  if (isAnswered) work.log.info('program answered', { session: session.uid, approve })
+  return isAnswered
+}
+
+/** What the operator may do is nobody else's, and lasts an hour. */
+export function refuseOperator({ identityUid }: Session): void {
+  if (identityUid === operatorUid) throw permissionDenied('the operator cannot let a program in; sign in as a person')
+}
