@@ -236,12 +236,17 @@ test('an image that takes long gives way to others that wait, and is read to its
   const opened = Promise.withResolvers<void>()
   const turnsOfLong: AbortSignal[] = []
   const { take } = registry.app.images.turns
+  let bothWait = false
   registry.app.images.turns.take = (one, waiting, work) =>
-    // Of the others none takes long, but in a test it does.
-    take(one, one.digest === long ? waiting : async () => false, async (signal) => {
-      if (one.digest === long) turnsOfLong.push(signal)
-      await work(signal)
-    })
+    // Of the others none takes long, but in a test it does. The long one waits for both, or all would be read before the second is there.
+    take(
+      one,
+      async () => bothWait && one.digest === long && waiting(),
+      async (signal) => {
+        if (one.digest === long) turnsOfLong.push(signal)
+        await work(signal)
+      },
+    )
   registry.app.blobs.read = () => {
     registry.app.blobs.read = read
     opened.resolve()
@@ -255,6 +260,7 @@ test('an image that takes long gives way to others that wait, and is read to its
     [false],
   )
   const others = [await quick.pushOne('a'), await quick.pushOne('b')]
+  bothWait = true
   const order = await done
   registry.app.images.turns = turns
   assert.deepEqual(order.toSorted(), [...others, long].toSorted())

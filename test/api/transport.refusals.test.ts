@@ -120,8 +120,8 @@ test('the exchange says it in the words of OAuth', async () => {
 type Answer = { status: number; type: string; text: string }
 
 /** One request over HTTP/2; `end` is false for a body that never ends. */
-async function ask(headers: http2.OutgoingHttpHeaders, { body = '', end = true } = {}): Promise<Answer> {
-  const session = http2.connect(`http://127.0.0.1:${port}`, { maxSendHeaderBlockLength: 1024 * 1024 })
+async function ask(headers: http2.OutgoingHttpHeaders, { body = '', end = true, to = port } = {}): Promise<Answer> {
+  const session = http2.connect(`http://127.0.0.1:${to}`, { maxSendHeaderBlockLength: 1024 * 1024 })
   try {
     const stream = session.request(headers, { endStream: body === '' && end })
     if (body !== '') end ? stream.end(body) : stream.write(body)
@@ -186,6 +186,9 @@ test('metadata that is too large is refused over gRPC as a call', async () => {
 })
 
 test('a thousand values of one filter are taken, over HTTP/1.1 and 2, and one more is named', async () => {
+  // With the limits as they are shipped, since a busy machine takes longer than those above allow.
+  const { pinfold: patient, operator } = await startScene()
+  await using _ = patient
   const uids = Array.from({ length: 1001 }, (_, i) => i.toString(16).padStart(40, '0'))
   const pathOf = (count: number, name: string, values: readonly string[]) =>
     `/iam/v2/groups?${values
@@ -203,7 +206,7 @@ test('a thousand values of one filter are taken, over HTTP/1.1 and 2, and one mo
     assertInvalid(await operator.get(path(1001)), version === 'v1' ? 'artifact_name' : 'artifact_names')
   }
   const authorization = `Bearer ${operator.token}`
-  const over2 = await ask({ ':path': pathOf(1000, 'uidp.ids', uids), authorization })
+  const over2 = await ask({ ':path': pathOf(1000, 'uidp.ids', uids), authorization }, { to: patient.port })
   assert.equal(over2.status, 200, over2.text)
   assertInvalid(await operator.get(`/iam/v2/groups?${'name=a&'.repeat(2001)}`), 'query')
   assertInvalid(await operator.get('/iam/v2/groups?name=a&name=b'), 'name')
