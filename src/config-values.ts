@@ -238,3 +238,9 @@ export const methodNames = (value: string, name: string): readonly string[] => {
   if (listed.every((one) => /^[\w.]+\/\w+$/.test(one))) return listed
   throw new ConfigError(`${name} must be full names of methods, with commas`)
 }
+/** Names of annotations and labels, with commas. */
+export const annotationNames = (value: string, name: string): readonly string[] => {
+  const listed = commaList(value)
+  if (listed.every((one) => /^[\w./-]{1,128}$/.test(one))) return listed
+  throw new ConfigError(`${name} must be names of annotations, with commas`)
+}

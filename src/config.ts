@@ -21,6 +21,7 @@ import {
   setting,
   whole,
 } from './config-values.ts'
+import { vulnerabilitySettings } from './config-vulnerabilities.ts'
 
 export { baseUrl, ConfigError, vendorOf }
 
@@ -308,6 +309,7 @@ export const settings = {
     doc: 'How long requests in flight, and deliveries after them, may go on after SIGTERM.',
   }),
   ...edgeSettings,
+  ...vulnerabilitySettings,
   ...compatSettings,
 }
 

@@ -16,6 +16,7 @@ import { sweepSessionsDuty } from './domains/iam/sessions/sessions.duty.ts'
 import { readKeys, rotateKeys } from './domains/iam/signing-keys/signing-keys.duty.ts'
 import { collectBlobs, scheduleCollections } from './domains/registry/blobs/collect-blobs.duty.ts'
 import { readImages } from './domains/registry/images/read-images.duty.ts'
+import { judgeTags } from './domains/registry/lifecycles/eol-tags.duty.ts'
 import { copyRepos } from './domains/registry/syncs/syncs.duty.ts'
 import { sweepUsage, writeUsage } from './domains/registry/usage/digest-usage.duty.ts'
 import { matchPackages } from './domains/scanning/matching/match.duty.ts'
@@ -51,6 +52,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   collectBlobs,
   sweepSubscriptions,
   sweepEvents,
+  judgeTags,
   sweepUsage,
   sweepRefusals,
   sweepAuditLog,

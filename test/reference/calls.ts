@@ -45,10 +45,9 @@ const advisory1 = {
   aliases: ['CVE-2024-4321'],
 }
 
-/** What a server without scanners, and without a source of releases, has nothing of. */
+/** What a server without scanners has nothing of. */
 export const absent: readonly string[] = [
   'registry.Registry/GetVulnReport',
-  'registry.Registry/GetPackageVersionMetadata',
   'registry.Vulnerabilities/GetRawVulnReport',
   // Nobody has let the program in.
   'auth.Auth/GetHeadlessSession',
@@ -290,6 +289,22 @@ export const reads: readonly Call[] = [
   ['registry.Registry/GetRepoCountBySource', { id: '$app' }],
   ['registry.Registry/ListTags', { uidp: { childrenOf: '$app' }, name: 'stable' }],
   ['registry.Registry/GetRepoTagsSummary', { repoId: '$app' }],
+  [
+    'control.registry.v1.LifecyclesService/ImportLifecycles',
+    {
+      products: [
+        {
+          name: 'go',
+          label: 'Go',
+          aliases: ['golang'],
+          releases: [
+            { cycle: '1.26', releaseDate: '2026-02-10', latest: '1.26.7' },
+            { cycle: '1.25', releaseDate: '2025-08-12', eolDate: '2026-02-10', latest: '1.25.14' },
+          ],
+        },
+      ],
+    },
+  ],
   ['registry.Registry/ListEolTags', { uidp: { childrenOf: '$app' } }],
   ['registry.Registry/ListTagHistory', { parentId: '$tag1' }],
   ['registry.Registry/GetSbom', { repoId: '$app', digest: '$digest' }],

@@ -15,6 +15,11 @@ export const imports: CommandGroup = {
       load: async () => (await import('./import-libraries.ts')).importLibraries,
     },
     {
+      name: 'lifecycles',
+      summary: 'Take in when products reach their end of life',
+      load: async () => (await import('./import-lifecycles.ts')).importLifecycles,
+    },
+    {
       name: 'osv',
       summary: 'Take in descriptions of vulnerabilities in the OSV format',
       load: async () => (await import('./import-osv.ts')).importOsv,

@@ -32,6 +32,7 @@ import { migration as sessionExternalIds } from './0035-session-external-ids.ts'
 import { migration as scanning } from './0036-scanning.ts'
 import { migration as scanningBackfill } from './0037-scanning-backfill.ts'
 import { migration as ownGrants } from './0042-own-grants.ts'
+import { migration as lifecycles } from './0046-lifecycles.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -68,4 +69,5 @@ export const migrations: readonly Migration[] = [
   scanning,
   scanningBackfill,
   ownGrants,
+  lifecycles,
 ]

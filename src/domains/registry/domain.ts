@@ -1,6 +1,7 @@
 import type { Service } from '#app.ts'
 import { BlobControlService } from '#gen/pinfold/control/registry/v1/blobs_pb.ts'
 import { LedgersService } from '#gen/pinfold/control/registry/v1/ledgers_pb.ts'
+import { LifecyclesService } from '#gen/pinfold/control/registry/v1/lifecycles_pb.ts'
 import { RepoUsageService } from '#gen/pinfold/control/registry/v1/repo_usage_pb.ts'
 import { TagHistoryService } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
@@ -14,6 +15,8 @@ import { imagesV1 } from './images/images.v1.ts'
 import { images } from './images/images.v2.ts'
 import { reportsV1 } from './images/reports.v1.ts'
 import { ledgerEvents, ledgers } from './ledgers/ledgers.control.ts'
+import { lifecycles } from './lifecycles/lifecycles.control.ts'
+import { lifecyclesV1 } from './lifecycles/lifecycles.v1.ts'
 import { repoUsages } from './repos/repo-usage.control.ts'
 import { repoEventsV1, reposV1 } from './repos/repos.v1.ts'
 import { repoEvents, repos } from './repos/repos.v2.ts'
@@ -30,10 +33,20 @@ export const services: readonly Service[] = [
   { desc: TagHistoryService, handlers: tagHistory },
   { desc: LedgersService, handlers: ledgers },
   { desc: BlobControlService, handlers: collection },
+  { desc: LifecyclesService, handlers: lifecycles },
   { desc: ImagesService, handlers: images },
   {
     desc: Registry,
-    handlers: { ...syncsV1, ...reposV1, ...tagsV1, ...imagesV1, ...reportsV1, ...settingsV1, ...deploymentsV1 },
+    handlers: {
+      ...syncsV1,
+      ...reposV1,
+      ...tagsV1,
+      ...imagesV1,
+      ...reportsV1,
+      ...lifecyclesV1,
+      ...settingsV1,
+      ...deploymentsV1,
+    },
   },
 ]
 

@@ -150,7 +150,8 @@ export const Registry: GenService<{
     output: typeof RepoTagsSummarySchema;
   },
   /**
-   * Lists tags with the end of life of what they contain. Only tags whose main package is known to have one are in it.
+   * Lists tags with the end of life of what they contain, in the order of their uids: each tag that the caller may see,
+   * without those that only carry signatures and the like. A page may hold fewer than were asked for.
    *
    * @generated from rpc pinfold.platform.registry.Registry.ListEolTags
    */

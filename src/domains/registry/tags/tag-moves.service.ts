@@ -41,6 +41,8 @@ export async function assignTag(
     name,
     digest,
     deprecated,
+    // What it pointed to before says nothing of what it points to now.
+    inactive: !changed && (before?.inactive ?? false),
     bundles,
     createTime: before?.createTime ?? time,
     updateTime: time,
@@ -143,12 +145,13 @@ export async function appendPastMoves(
   const { digest, time } = latest
   if (before) {
     const updateTime = time > before.updateTime ? time : before.updateTime
-    const tag: Tag = { ...before, digest, updateTime, assignTime: time }
+    const tag: Tag = { ...before, digest, inactive: false, updateTime, assignTime: time }
     await store.patchTag(tx, before, tag)
     return { tag, made: false }
   }
   const [uid, createTime] = [newUid(repo.uid), first.time]
-  const tag: Tag = { uid, name, digest, deprecated, bundles: [], createTime, updateTime: time, assignTime: time }
+  const times = { createTime, updateTime: time, assignTime: time }
+  const tag: Tag = { uid, name, digest, deprecated, inactive: false, bundles: [], ...times }
   await store.insertTag(tx, repo, tag)
   return { tag, made: true }
 }

@@ -9,8 +9,10 @@ export type Tag = {
   name: string
   /** Empty when it points to nothing yet; then it cannot be pulled, and the ledger does not know it. */
   digest: string
-  /** It has reached its end of life. */
+  /** A client has said that it has reached its end of life. */
   deprecated: boolean
+  /** It is no longer rebuilt, as far as is known of what it points to; brought up to date by a duty. */
+  inactive: boolean
   bundles: string[]
   createTime: string
   updateTime: string

@@ -177,7 +177,7 @@ async function requireRepo(tx: Tx, uid: string): Promise<TagRepo> {
   throw notFound(repoType, uid)
 }
 
-/** What the contract shows of a tag. */
-export function bodyOf({ uid, name, digest, deprecated, bundles, createTime, updateTime }: Tag) {
-  return { uid, name, digest, deprecated, bundles, createTime, updateTime }
+/** What the contract shows of a tag: `deprecated` is also what is no longer rebuilt. */
+export function bodyOf({ uid, name, digest, deprecated, inactive, bundles, createTime, updateTime }: Tag) {
+  return { uid, name, digest, deprecated: deprecated || inactive, bundles, createTime, updateTime }
 }

@@ -14,10 +14,10 @@ import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { shapeOf, type Tag, type TagRepo, visibleShapes } from './tags.model.ts'
 
-type Row = Omit<Tag, 'deprecated' | 'bundles'> & { deprecated: number; bundles: string }
+type Row = Omit<Tag, 'deprecated' | 'inactive' | 'bundles'> & { deprecated: number; inactive: number; bundles: string }
 
 const columns = sql`
-  t.uid, t.name, t.digest, t.deprecated, t.bundles,
+  t.uid, t.name, t.digest, t.deprecated, t.inactive, t.bundles,
   t.create_time AS "createTime", t.update_time AS "updateTime", t.assign_time AS "assignTime"`
 
 // A kind for each shape of names, so that hidden tags cost nothing and are not counted, however many there are.
@@ -37,7 +37,8 @@ const keysOf = (tag: Tag): Keys => ({
 })
 
 function fromRow(row: Row): Tag {
-  return { ...row, deprecated: row.deprecated === 1, bundles: JSON.parse(row.bundles) as string[] }
+  const bundles = JSON.parse(row.bundles) as string[]
+  return { ...row, deprecated: row.deprecated === 1, inactive: row.inactive === 1, bundles }
 }
 
 export async function findTag(reader: Reader, uid: string): Promise<Tag | undefined> {
@@ -151,10 +152,21 @@ export async function patchTag(tx: Tx, before: Tag, after: Tag): Promise<void> {
   await tx.run(sql`
     UPDATE tags
        SET digest = ${after.digest}, deprecated = ${Number(after.deprecated)}, bundles = ${JSON.stringify(after.bundles)},
-           update_time = ${after.updateTime}, assign_time = ${after.assignTime}
+           inactive = ${Number(after.inactive)}, update_time = ${after.updateTime}, assign_time = ${after.assignTime}
      WHERE uid = ${before.uid}`)
   const { name, uid } = before
   await moveInLists(tx, kindOf(shapeOf(name)), uid, keysOf(before), keysOf(after), placesOfLeaf(uid))
+}
+
+/** Does nothing when the tag has moved meanwhile. Answers with how many were changed. */
+export async function setInactive(
+  tx: Tx,
+  { uid, digest }: Pick<Tag, 'uid' | 'digest'>,
+  inactive: boolean,
+): Promise<number> {
+  return tx.run(sql`
+    UPDATE tags SET inactive = ${Number(inactive)}
+     WHERE uid = ${uid} AND digest = ${digest} AND inactive <> ${Number(inactive)}`)
 }
 
 export async function deleteTag(tx: Tx, tag: Tag): Promise<void> {

@@ -1,0 +1,36 @@
+import { type Command, outputOption } from '../shape/command.ts'
+import { operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import { type ImportRecord, type Problem, sendRecords } from './import-batches.ts'
+import { inputFiles } from './import-files.ts'
+import { readLifecycles } from './lifecycle-files.ts'
+
+export const importLifecycles: Command = {
+  name: 'lifecycles',
+  summary: 'Take in when products reach their end of life',
+  details: `Reads *.json in the format of endoflife.date: what its /api/v1/products/full answers, or the address of one product, from
+a file, a folder or a tar archive, compressed with gzip or not. A release may also say "broken": true, when it can no
+longer be built, and "fips": true. Running it again changes only what has changed, and takes nothing away. A product that
+is wrong is left out and named; the rest is taken in, and the exit code is 1.
+
+${operatorDetails}`,
+  arguments: [{ name: '<path...>', summary: 'Files, folders or tar archives' }],
+  options: [...operatorOptions, outputOption],
+  async run(terminal, options) {
+    const records: ImportRecord[] = []
+    const problems: Problem[] = []
+    for (const path of options.path as readonly string[]) {
+      for await (const { name, text } of inputFiles(path, (file) => /\.json(?:\.gz)?$/.test(file))) {
+        const read = readLifecycles(name, text)
+        records.push(...read.records)
+        problems.push(...read.problems)
+      }
+    }
+    const rules = {
+      what: 'products',
+      path: '/control/v1/lifecycles:import',
+      request: (products: readonly object[]) => ({ products }),
+      member: 'products',
+    }
+    return withOperator(terminal, options, (api) => sendRecords(terminal, options, api, rules, { records, problems }))
+  },
+}

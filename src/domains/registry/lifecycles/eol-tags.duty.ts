@@ -1,0 +1,47 @@
+import type { Duty } from '#duty.ts'
+import { parentOf } from '#lib/uid.ts'
+import { setInactive } from '../tags/tags.store.ts'
+import { judge } from './eol-tags.service.ts'
+import { type JudgedTag, tagsAfter } from './eol-tags.store.ts'
+import { readingOf } from './main-packages.service.ts'
+import { saveMains } from './main-packages.store.ts'
+
+const tagsAtOnce = 500
+
+/** Looks where each tag stands, keeps which package its image is about, and notes which are no longer rebuilt. */
+export const judgeTags: Duty = {
+  name: 'registry.lifecycles',
+  everyMs: 60 * 60_000,
+  runsOn: 'one node',
+  async run(app, lease) {
+    let changed = 0
+    let mains = 0
+    for (let after = ''; ; ) {
+      lease.check()
+      const tags = await tagsAfter(app.db, after, tagsAtOnce)
+      if (tags.length === 0) return { changed, mains }
+      const repoUid = parentOf(tags[0]!.uid)
+      const some = tags.filter(({ uid }) => parentOf(uid) === repoUid)
+      const now = lease.databaseTime(app.clock()).toISOString()
+      const found = await judge(app, repoUid, some, now, readingOf(lease.signal))
+      const byUid = new Map<string, JudgedTag>(some.map((tag) => [tag.uid, tag]))
+      const differing = found.tags.flatMap(({ tag, standing }) => {
+        const judged = byUid.get(tag.uid)!
+        // What a client has set is shown anyway.
+        const inactive = standing.tagStatus === 'inactive' && !judged.deprecated
+        return judged.inactive === inactive ? [] : [{ judged, inactive }]
+      })
+      if (found.fresh.length + differing.length > 0) {
+        const counted = await lease.tx(async (tx) => {
+          await saveMains(tx, found.repo, found.fresh)
+          let sum = 0
+          for (const { judged, inactive } of differing) sum += await setInactive(tx, judged, inactive)
+          return sum
+        })
+        changed += counted
+        mains += found.fresh.length
+      }
+      after = found.tags.at(-1)!.tag.uid
+    }
+  },
+}

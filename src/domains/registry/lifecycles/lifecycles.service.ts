@@ -1,0 +1,101 @@
+import type { Call } from '#app.ts'
+import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
+import { violationsOf } from '#lib/fields.ts'
+import { packageType } from '../images/images.model.ts'
+import { hasEnded, isDay } from './end-of-life.model.ts'
+import { maxListed, maxProducts, type Product, productFields, type Release, releaseFields } from './lifecycles.model.ts'
+import * as store from './lifecycles.store.ts'
+import { productOf } from './main-packages.service.ts'
+
+export type ImportCounts = { created: number; updated: number; unchanged: number }
+
+/** All of them or none; those that are known are replaced unless they are the same. */
+export async function importProducts(call: Call, products: readonly Product[]): Promise<ImportCounts> {
+  checkImport(products)
+  const counts = await call.app.db.tx(async (tx) => {
+    const known = await store.findProducts(
+      tx,
+      products.map(({ name }) => name),
+    )
+    const saved = products.filter((one) => textOf(known.get(one.name)) !== textOf(one))
+    for (const one of saved) await store.saveProduct(tx, one, call.now)
+    const updated = saved.filter(({ name }) => known.has(name)).length
+    return { created: saved.length - updated, updated, unchanged: products.length - saved.length }
+  })
+  call.log.info('lifecycles imported', counts)
+  return counts
+}
+
+export type PackageLines = {
+  /** The newest first; those whose life has ended on a day that is known, and those that live. */
+  ended: Release[]
+  alive: Release[]
+  /** Those of which a known image has a release. */
+  inUse: ReadonlySet<string>
+  updateTime: string
+}
+
+/** The lines of releases of the product that a package belongs to. */
+export async function linesOf(call: Call, name: string): Promise<PackageLines> {
+  const { db } = call.app
+  const product = await productOf(db, name)
+  const updateTime = found(product === '' ? undefined : await store.updateTimeOf(db, product), packageType, name)
+  const releases = await store.releasesOf(db, product)
+  const [ended, alive] = [true, false].map((state) => releases.filter((one) => hasEnded(one, call.now) === state))
+  return {
+    ended: ended!.filter(({ eolDate }) => eolDate !== ''),
+    alive: alive!,
+    inUse: await store.cyclesInUse(db, product),
+    updateTime,
+  }
+}
+
+/** The same text for the same content. */
+function textOf(product: Product | undefined): string | undefined {
+  if (!product) return undefined
+  const { name, label, aliases, purls, releases } = product
+  const lines = releases.map((one) => [
+    ...[one.cycle, one.releaseDate, one.eolDate, one.ended, one.lts, one.ltsDate, one.latest, one.broken, one.fips],
+  ])
+  return JSON.stringify([name, label, aliases, purls, lines])
+}
+
+function checkImport(products: readonly Product[]): void {
+  if (products.length === 0) throw invalid({ field: 'products', description: 'is required' })
+  if (products.length > maxProducts) {
+    throw invalid({ field: 'products', description: `must hold at most ${maxProducts} products` })
+  }
+  const names = new Set<string>()
+  refuseIfAny(
+    products.flatMap((one, i) => {
+      const problems = problemsOf(one)
+      if (names.has(one.name)) problems.push({ field: 'name', description: 'is given twice' })
+      names.add(one.name)
+      return problems.map(({ field, description }) => ({ field: `products[${i}].${field}`, description }))
+    }),
+  )
+}
+
+function problemsOf(product: Product): FieldViolation[] {
+  const problems = violationsOf<Product>(productFields, product)
+  for (const member of ['aliases', 'purls', 'releases'] as const) {
+    if (product[member].length > maxListed) {
+      problems.push({ field: member, description: `must hold at most ${maxListed} entries` })
+    }
+  }
+  const cycles = new Set<string>()
+  for (const [i, release] of product.releases.entries()) {
+    const found = violationsOf<Release>(releaseFields, release)
+    for (const member of ['releaseDate', 'eolDate', 'ltsDate'] as const) {
+      const day = release[member]
+      const isKnown = found.some(({ field }) => field === releaseFields[member].column)
+      if (day !== '' && !isKnown && !isDay(day)) {
+        found.push({ field: releaseFields[member].column, description: 'is not a day' })
+      }
+    }
+    if (cycles.has(release.cycle)) found.push({ field: 'cycle', description: 'is given twice' })
+    cycles.add(release.cycle)
+    problems.push(...found.map(({ field, description }) => ({ field: `releases[${i}].${field}`, description })))
+  }
+  return problems
+}

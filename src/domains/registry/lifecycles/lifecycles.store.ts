@@ -1,0 +1,103 @@
+import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
+import { namesOf, type Product, type Release } from './lifecycles.model.ts'
+
+type ReleaseRow = Omit<Release, 'ended' | 'lts' | 'broken' | 'fips'> & {
+  product: string
+  ended: number
+  lts: number
+  broken: number
+  fips: number
+}
+
+const columns = sql`
+  l.product, l.cycle, l.release_date AS "releaseDate", l.eol_date AS "eolDate", l.ended, l.lts, l.lts_date AS "ltsDate",
+  l.latest, l.broken, l.fips`
+
+function fromRow({ product: _, ...row }: ReleaseRow): Release {
+  return { ...row, ended: row.ended === 1, lts: row.lts === 1, broken: row.broken === 1, fips: row.fips === 1 }
+}
+
+type StoredNames = Pick<Product, 'aliases' | 'purls'>
+
+/** As they are now, by their names; without those that are not there. */
+export async function findProducts(reader: Reader, names: readonly string[]): Promise<Map<string, Product>> {
+  const products = await reader.all<{ name: string; label: string; names: string }>(sql`
+    SELECT name, label, names FROM lifecycle_products WHERE name IN (${list(names)})`)
+  const found = new Map(
+    products.map(({ name, label, names: stored }): [string, Product] => {
+      return [name, { name, label, ...(JSON.parse(stored) as StoredNames), releases: [] }]
+    }),
+  )
+  const rows = await reader.all<ReleaseRow>(sql`
+    SELECT ${columns} FROM lifecycles l WHERE l.product IN (${list(names)}) ORDER BY l.product, l.place`)
+  for (const row of rows) found.get(row.product)?.releases.push(fromRow(row))
+  return found
+}
+
+const rowsAtOnce = 200
+
+/** Replaces all that is known of the product. */
+export async function saveProduct(tx: Tx, product: Product, now: string): Promise<void> {
+  const { name, label, aliases, purls, releases } = product
+  const names = JSON.stringify({ aliases, purls } satisfies StoredNames)
+  await tx.run(sql`
+    INSERT INTO lifecycle_products (name, label, names, update_time) VALUES (${name}, ${label}, ${names}, ${now})
+        ON CONFLICT (name) DO UPDATE SET label = excluded.label, names = excluded.names,
+           update_time = excluded.update_time`)
+  await tx.run(sql`DELETE FROM lifecycle_names WHERE product = ${name}`)
+  await tx.run(sql`DELETE FROM lifecycles WHERE product = ${name}`)
+  for (const some of chunks(namesOf(product), rowsAtOnce)) {
+    const rows = some.map((one) => sql`(${one.name}, ${name}, ${one.rank})`)
+    await tx.run(sql`INSERT INTO lifecycle_names (name, product, rank) VALUES ${join(rows, ', ')}`)
+  }
+  for (const some of chunks([...releases.entries()], rowsAtOnce)) {
+    const rows = some.map(([place, one]) => {
+      return sql`(${name}, ${one.cycle}, ${place}, ${one.releaseDate}, ${one.eolDate}, ${Number(one.ended)},
+        ${Number(one.lts)}, ${one.ltsDate}, ${one.latest}, ${Number(one.broken)}, ${Number(one.fips)})`
+    })
+    await tx.run(sql`
+      INSERT INTO lifecycles (product, cycle, place, release_date, eol_date, ended, lts, lts_date, latest, broken, fips)
+      VALUES ${join(rows, ', ')}`)
+  }
+}
+
+/** The products that are called so, each with the names that it is called by. */
+export async function productsNamed(reader: Reader, names: readonly string[]) {
+  if (names.length === 0) return []
+  return reader.all<{ name: string; product: string; rank: number }>(sql`
+    SELECT name, product, rank FROM lifecycle_names WHERE name IN (${list(names)}) ORDER BY name, rank, product`)
+}
+
+/** What a product is called by, the best first. */
+export async function namesOfProduct(reader: Reader, product: string): Promise<string[]> {
+  const rows = await reader.all<{ name: string }>(sql`
+    SELECT name FROM lifecycle_names WHERE product = ${product} ORDER BY rank, name`)
+  return rows.map(({ name }) => name)
+}
+
+export async function releasesOf(reader: Reader, product: string): Promise<Release[]> {
+  const rows = await reader.all<ReleaseRow>(sql`
+    SELECT ${columns} FROM lifecycles l WHERE l.product = ${product} ORDER BY l.place`)
+  return rows.map(fromRow)
+}
+
+/** When what is known of the product was last taken in; undefined when nothing is. */
+export async function updateTimeOf(reader: Reader, product: string): Promise<string | undefined> {
+  const row = await reader.get<{ time: string }>(sql`
+    SELECT update_time AS time FROM lifecycle_products WHERE name = ${product}`)
+  return row?.time
+}
+
+/** The lines of the product of which a known image has a release. */
+export async function cyclesInUse(reader: Reader, product: string): Promise<Set<string>> {
+  const rows = await reader.all<{ cycle: string }>(sql`
+    SELECT DISTINCT cycle FROM main_packages WHERE product = ${product} AND product <> ''`)
+  return new Set(rows.map(({ cycle }) => cycle))
+}
+
+/** Changes whenever the names or lines of any product do. */
+export async function lastUpdate(reader: Reader): Promise<string> {
+  const row = await reader.get<{ time: string | null }>(sql`SELECT max(update_time) AS time FROM lifecycle_products`)
+  return row?.time ?? ''
+}

@@ -1,0 +1,55 @@
+// Which package an image is about, and to which line of releases that belongs.
+import { compareNumbers, upstreamVersion } from './upstream-version.model.ts'
+
+/** As far as it matters here, a package that is installed in an image. */
+export type Installed = { name: string; version: string; origin: string; originVersion: string }
+
+/** `name` is empty when nothing tells what the image is about, `version` when it is not known to be installed. */
+export type MainPackage = { name: string; version: string }
+
+/** A version at the end of a name, as in `nodejs-22` or `python3.12`. */
+const versionAtEnd = /-?\d+(?:\.\d+)*$/
+/** A second line of releases within the name, as in `tomcat-11.0-openjdk`: then neither decides how long it lives. */
+const versionInside = /-\d+(?:\.\d+)*-[a-z]/
+
+/** What to look a package up by, the best first; nothing for one that stands on two lines of releases. */
+export function lookupNames(name: string): string[] {
+  const lower = name.toLowerCase()
+  if (lower === '' || versionInside.test(lower)) return []
+  const bare = lower.replace(versionAtEnd, '')
+  return bare === lower || bare === '' ? [lower] : [lower, bare]
+}
+
+/**
+ * The package with one of these names that is installed, under the name itself or as what others were built from; `names`
+ * are in the order in which they count. Of several versions the latest counts.
+ */
+export function findInstalled(names: readonly string[], installed: readonly Installed[]): MainPackage | undefined {
+  const rank = new Map(names.map((name, i) => [name, i]))
+  let best: { rank: number; found: MainPackage } | undefined
+  const consider = (name: string, version: string, later: number): void => {
+    const lookups = lookupNames(name)
+    const found = lookups.flatMap((one, i) => {
+      const place = rank.get(one)
+      return place === undefined ? [] : [place + later + i / 2]
+    })[0]
+    if (found === undefined || (best && best.rank < found)) return
+    const isBetter = !best || found < best.rank || compareNumbers(version, best.found.version) > 0
+    if (isBetter) best = { rank: found, found: { name, version } }
+  }
+  for (const one of installed) {
+    consider(one.name, one.version, 0)
+    if (one.origin !== one.name) consider(one.origin, one.originVersion, names.length)
+  }
+  return best?.found
+}
+
+/** Of the names of lines the longest that the version begins with, part by part. */
+export function cycleOf(version: string, cycles: ReadonlySet<string>): string {
+  const parts = upstreamVersion(version).split('.')
+  for (let length = parts.length; length > 0; length--) {
+    const cycle = parts.slice(0, length).join('.')
+    if (cycles.has(cycle)) return cycle
+  }
+  return ''
+}
