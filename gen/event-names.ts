@@ -42,6 +42,8 @@ export const eventTypes = {
   'registry.tag.deleted': 'dev.pinfold.api.platform.registry.tag.deleted.v1',
   'registry.tag.updated': 'dev.pinfold.api.platform.registry.tag.updated.v1',
   'control.events.subscription.test': 'dev.pinfold.control.events.subscription.test.v1',
+  'control.iam.access_request.answered': 'dev.pinfold.control.iam.access_request.answered.v1',
+  'control.iam.access_request.created': 'dev.pinfold.control.iam.access_request.created.v1',
   'control.iam.scim_user.created': 'dev.pinfold.control.iam.scim_user.created.v1',
   'control.iam.scim_user.deleted': 'dev.pinfold.control.iam.scim_user.deleted.v1',
   'control.iam.scim_user.updated': 'dev.pinfold.control.iam.scim_user.updated.v1',

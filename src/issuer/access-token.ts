@@ -40,6 +40,8 @@ export type AccessToken = {
   session?: CallerSession
   /** What a sign-in provider says of the person. */
   upstream?: Readonly<Record<string, string>>
+  /** The address of the person that the provider calls verified. */
+  verifiedEmail?: string
   /** Capability masks by place that external groups have added to the session. */
   granted?: ReadonlyMap<string, bigint>
   /** They are too many to be named, and are those of the session. */
@@ -210,6 +212,7 @@ async function verify(keyring: Keyring, expected: Expected, token: string, now: 
       ...(payload.act instanceof Object && { act: readAct(payload.act) }),
       ...readSession(payload),
       ...(payload.upstream instanceof Object && { upstream: payload.upstream as Record<string, string> }),
+      ...(payload.email_verified === true && typeof payload.email === 'string' && { verifiedEmail: payload.email }),
       ...(ofRegistry && { access: readAccess(payload.access) }),
     }
   } catch (error) {

@@ -97,6 +97,10 @@ const cases: Record<string, Make> = {
   'Groups.Create': () => ({ parent: org, group: { name: unique('group') } }),
   'Groups.Update': async () => ({ id: await group(), name: unique('group') }),
   'Groups.List': () => ({ uidp: { descendantsOf: org } }),
+  // What they answer takes a person whose address has the domain of an organisation.
+  'Groups.LookupGroup': () => ({ request: {}, code: 5 }),
+  'Groups.RequestGroupAccess': () => ({ request: { groupId: org }, code: 5 }),
+  'Groups.CheckEligibility': () => ({}),
   'Groups.Delete': async () => ({ id: await group() }),
   'Identities.Create': () => ({
     parentId: org,

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { addToLists, removeFromLists } from '#db/listing.ts'
 import { ident, sql } from '#db/sql.ts'
+import { putRequest } from '#domains/iam/access-requests/access-requests.store.ts'
 import { newUid } from '#lib/uid.ts'
 import { resources } from '../../src/resources.ts'
 import { assertBlocked, ok } from '../support/expect.ts'
@@ -35,6 +36,8 @@ test('anything that blocks keeps a group, by itself and from below, and nothing 
   }
 })
 
+const later = '2100-01-01T00:00:00.000Z'
+
 test('what goes with a group is gone with it', async () => {
   const { app, operator, seed } = pinfold
   const { uid: group } = await seed.group()
@@ -42,6 +45,12 @@ test('what goes with a group is gone with it', async () => {
   const plant: Record<string, (group: string) => Promise<unknown>> = {
     role_bindings: (where) => seed.binding(where, '0'.repeat(40), roleUids.viewer),
     group_invites: (where) => seed.invite(where, roleUids.viewer),
+    access_requests: async (where) => {
+      const { uid: identityUid } = await seed.person()
+      const times = { createTime: later, askTime: later, expireTime: later }
+      const request = { uid: newUid(where), identityUid, name: '', email: '', state: 'waiting' as const, ...times }
+      await app.db.tx((tx) => putRequest(tx, request))
+    },
     terms_acceptances: (where) => operator.post(`/iam/v2/terms/${where}`, { documentIds: [document.id] }),
   }
   const goes = resources.filter(({ groupDeletion }) => groupDeletion === 'goes').map(({ table }) => table)

@@ -7,7 +7,7 @@ export type Call = readonly [
   method: string,
   request: Json,
   name?: string | undefined,
-  caller?: 'person' | 'outsider' | 'visitor',
+  caller?: 'person' | 'outsider' | 'visitor' | 'newcomer' | 'newcomer1',
 ]
 
 const claimMatch = { issuer: 'https://token.actions.example.com', subject: 'repo:acme/app:ref:refs/heads/main' }
@@ -237,6 +237,15 @@ export const changes: readonly Call[] = [
   ['control.events.v1.DeliveriesService/ResumeSubscription', { uid: '$subscription' }],
   ['control.events.v1.DeliveriesService/RotateSubscriptionSecret', { uid: '$subscription', overlap: '3600s' }],
   ['control.iam.v1.SessionsService/CreateConsoleCode', {}],
+  ['iam.v2.GroupsService/RequestGroupAccess', { groupUid: '$company' }, undefined, 'newcomer'],
+  ['control.iam.v1.AccessRequestsService/ApproveAccessRequest', { uid: '$request', roleUid: '$viewer' }],
+  ['iam.Groups/RequestGroupAccess', { groupId: '$company' }, undefined, 'newcomer1'],
+  [
+    'iam.v2.IdentitiesService/UpdateIdentityMetadata',
+    { identityMetadata: { company: 'Acme', jobTitle: 'Engineer' } },
+    undefined,
+    'person',
+  ],
   ['auth.Auth/Register', { code: '$invite.code' }, undefined, 'visitor'],
 ]
 
@@ -258,6 +267,11 @@ export const reads: readonly Call[] = [
   ['iam.RoleBindings/List', { uidp: { childrenOf: '$org' } }],
   ['control.iam.v1.PendingBindingsService/ListPendingBindings', {}, undefined, 'person'],
   ['control.iam.v1.SessionsService/ListSessions', {}, undefined, 'person'],
+  ['iam.v2.GroupsService/LookupGroup', {}, undefined, 'newcomer'],
+  ['iam.Groups/LookupGroup', {}, undefined, 'newcomer'],
+  ['iam.v2.GroupsService/CheckEligibility', {}, undefined, 'newcomer'],
+  ['iam.Groups/CheckEligibility', {}, undefined, 'newcomer'],
+  ['control.iam.v1.AccessRequestsService/ListAccessRequests', { organization: '$company' }],
   ['control.iam.v1.SessionsService/ListOrganizationSessions', { organization: '$org' }],
   ['iam.v2.IdentityProvidersService/GetIdentityProvider', { uid: '$provider' }],
   ['control.iam.v1.ProviderDiscoveryService/GetProviderDiscovery', { uid: '$provider' }],
@@ -373,6 +387,7 @@ export const reads: readonly Call[] = [
 
 /** What takes things away again. */
 export const deletions: readonly Call[] = [
+  ['control.iam.v1.AccessRequestsService/RefuseAccessRequest', { uid: '$request2' }],
   ['control.iam.v1.PendingBindingsService/AcceptPendingBinding', { uid: '$pending' }, undefined, 'person'],
   ['control.iam.v1.PendingBindingsService/RefusePendingBinding', { uid: '$pending2' }, undefined, 'person'],
   ['control.events.v1.DeliveriesService/SendTestEvent', { uid: '$subscription' }],

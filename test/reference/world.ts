@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { signAccessToken } from '#issuer/access-token.ts'
 import { startWorkers } from '#workers.ts'
 import { startClouds } from '../support/fake-clouds.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
@@ -11,7 +12,7 @@ import { localSinks, startReceiver } from '../support/receiver.ts'
 import { startRegistry } from '../support/registry.ts'
 
 export type World = Awaited<ReturnType<typeof startWorld>>
-export type Who = 'operator' | 'person' | 'outsider' | 'visitor'
+export type Who = 'operator' | 'person' | 'outsider' | 'visitor' | 'newcomer' | 'newcomer1'
 
 const audience = 'client-id-of-pinfold'
 const sbom = JSON.stringify({
@@ -63,6 +64,19 @@ export async function startWorld() {
     assert.equal(status, 200, text)
   }
 
+  // Whoever has an address of this domain can ask to get in.
+  const company = await seed.group('', { name: 'acme.example', verified: true, kind: 'ORG_KIND_CUSTOMER' })
+  const newcomers = { newcomer: await seed.person({ name: 'grace' }), newcomer1: await seed.person({ name: 'alan' }) }
+  const newcomer = (who: keyof typeof newcomers) => {
+    const email = `${who}@acme.example`
+    const claims = { email, email_verified: true, upstream: { email, name: who, picture: '' } }
+    const session = { uid: '', organization: '', authTime: 0 }
+    const subject = newcomers[who].uid
+    const { url: audience, app: server } = registry
+    const now = server.clock()
+    return signAccessToken(server.keyring, { issuer: audience, audience, subject, now, claims, session })
+  }
+
   // Switching SCIM on takes two.
   await seed.member(org, roleUids.owner)
 
@@ -85,6 +99,7 @@ export async function startWorld() {
     }
     throw new Error('nothing was delivered')
   }
+  const request = async () => (await get(`/control/v1/accessRequests/${company.uid}`)).accessRequests[0].uid as string
   const saved: Record<string, Json> = {}
   /** What is looked up or made when a call asks for it first. */
   const sources: Record<string, () => Promise<string> | string> = {
@@ -102,6 +117,10 @@ export async function startWorld() {
     // Once the first is accepted.
     pending2: pending,
     delivery,
+    company: () => company.uid,
+    request,
+    // Once the first is answered.
+    request2: request,
     advisory: async () => (await get('/vulnerabilities/v2/advisories')).advisories[0].uid,
     artifact: async () => (await get('/libraries/v2/artifacts?ecosystems=ECOSYSTEM_PYTHON')).artifacts[0].uid,
     auditEntry: async () => saved.audit!.auditEntries[0].uid,
@@ -124,6 +143,7 @@ export async function startWorld() {
     async tokenOf(who: Who): Promise<string | undefined> {
       if (who === 'operator') return operator.token
       if (who === 'person') return registry.tokenFor(person.uid)
+      if (who === 'newcomer' || who === 'newcomer1') return newcomer(who)
       if (who === 'visitor') return issuer.token({ sub: 'visitor', aud: audience })
       return issuer.token({ sub: 'repo:acme/app', aud: registry.url })
     },

@@ -32,6 +32,8 @@ import { migration as sessionExternalIds } from './0035-session-external-ids.ts'
 import { migration as scanning } from './0036-scanning.ts'
 import { migration as scanningBackfill } from './0037-scanning-backfill.ts'
 import { migration as ownGrants } from './0042-own-grants.ts'
+import { migration as accessRequests } from './0044-access-requests.ts'
+import { migration as jobTitles } from './0045-job-titles.ts'
 import { migration as lifecycles } from './0046-lifecycles.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
@@ -70,4 +72,6 @@ export const migrations: readonly Migration[] = [
   scanningBackfill,
   ownGrants,
   lifecycles,
+  accessRequests,
+  jobTitles,
 ]

@@ -1,4 +1,5 @@
 import type { Service } from '#app.ts'
+import { AccessRequestsService } from '#gen/pinfold/control/iam/v1/access_requests_pb.ts'
 import { PendingBindingsService } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
 import { ProviderDiscoveryService } from '#gen/pinfold/control/iam/v1/provider_discovery_pb.ts'
 import { SessionsService } from '#gen/pinfold/control/iam/v1/sessions_pb.ts'
@@ -22,6 +23,7 @@ import { RoleBindingsService } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
 import { RolesService } from '#gen/pinfold/iam/v2/roles_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
 import type { EventBody } from '#lib/events/event-body.ts'
+import { accessRequestEvents, accessRequests } from './access-requests/access-requests.control.ts'
 import { accountAssociationEventsV1, accountAssociationsV1 } from './accounts/account-associations.v1.ts'
 import { accountAssociationEvents, accountAssociations } from './accounts/account-associations.v2.ts'
 import { groupEventsV1, groupsV1 } from './groups/groups.v1.ts'
@@ -51,6 +53,7 @@ import { terms, termsEvents } from './terms/terms.v2.ts'
 
 export const services: readonly Service[] = [
   { desc: GroupsService, handlers: groups },
+  { desc: AccessRequestsService, handlers: accessRequests },
   { desc: IdentitiesService, handlers: identities },
   { desc: RolesService, handlers: roles },
   { desc: RoleBindingsService, handlers: roleBindings },
@@ -76,6 +79,7 @@ export const services: readonly Service[] = [
 
 export const eventBodies: readonly EventBody[] = [
   ...groupEvents,
+  ...accessRequestEvents,
   ...identityEvents,
   ...roleEvents,
   ...roleBindingEvents,

@@ -1,4 +1,5 @@
 import type { Resource } from '#lib/resource.ts'
+import { accessRequestType } from './access-requests/access-requests.model.ts'
 import { accountAssociationType } from './accounts/account-associations.model.ts'
 import { groupType } from './groups/groups.model.ts'
 import { identityType } from './identities/identities.model.ts'
@@ -77,5 +78,6 @@ export const resources: readonly Resource[] = [
     clears: { sessions: ['delete'] },
   },
   { type: scimUserType, table: 'scim_users', kinds: [], uid: 'none', groupDeletion: 'apart' },
+  { type: accessRequestType, table: 'access_requests', kinds: [], uid: 'none', groupDeletion: 'goes' },
   { type: termsAcceptanceType, table: 'terms_acceptances', kinds: [], uid: 'none', groupDeletion: 'goes' },
 ]

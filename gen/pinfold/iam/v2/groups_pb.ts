@@ -586,7 +586,8 @@ export const GroupsService: GenService<{
   },
   /**
    * Finds the verified organisation whose name is the domain of the caller's verified e-mail address. Every reason for
-   * having no answer is the same NOT_FOUND, so that nothing can be probed.
+   * having no answer is the same NOT_FOUND, so that nothing can be probed. The address counts when a provider of the
+   * settings calls it verified, in a token that was not narrowed. The description and the limits are left out.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupsService.LookupGroup
    */

@@ -43,3 +43,8 @@ export const domainPattern = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{
 export function shownLimits({ resourceLimits }: Group): Record<string, number> {
   return Object.fromEntries(Object.entries(resourceLimits).filter(([name, limit]) => name !== 'bytes' && limit > 0))
 }
+
+/** What somebody who does not belong to an organisation, but has an address of its domain, may know of it. */
+export function strangersView(group: Group): Group {
+  return { ...group, description: '', resourceLimits: {} }
+}

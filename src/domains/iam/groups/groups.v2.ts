@@ -5,7 +5,8 @@ import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import { aGroup, type Group, groupFields, shownLimits } from './groups.model.ts'
+import * as access from '../access-requests/access-requests.service.ts'
+import { aGroup, type Group, groupFields, shownLimits, strangersView } from './groups.model.ts'
 import * as service from './groups.service.ts'
 
 const rules = { fields: groupFields, defaultOrder: 'uid' }
@@ -34,6 +35,20 @@ export const groups: Handlers<typeof GroupsService> = {
   async deleteGroup(call, { uid }) {
     await service.deleteGroup(call, uid)
     return empty
+  },
+
+  async lookupGroup(call) {
+    const group = toMessage(strangersView(await access.lookupGroup(call)))
+    return { $typeName: 'pinfold.platform.iam.v2.LookupGroupResponse', group }
+  },
+
+  async requestGroupAccess(call, { groupUid }) {
+    await access.requestAccess(call, groupUid)
+    return { $typeName: 'pinfold.platform.iam.v2.RequestGroupAccessResponse' }
+  },
+
+  async checkEligibility(call) {
+    return { $typeName: 'pinfold.platform.iam.v2.CheckEligibilityResponse', eligible: access.checkEligibility(call) }
   },
 }
 

@@ -76,6 +76,27 @@ export const identityFields = {
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<Identity>
 
+/** What a person says of themselves; the names are those that the provider has given. */
+export type PersonProfile = {
+  uid: string
+  name: string
+  givenName: string
+  familyName: string
+  company: string
+  jobTitle: string
+}
+
+export const aProfile = kindOf<PersonProfile>('person-profile')
+
+export const profileFields = {
+  uid: { column: 'uid' },
+  name: { column: 'name' },
+  givenName: { column: 'given_name' },
+  familyName: { column: 'family_name' },
+  company: { column: 'company', update: true, pattern: descriptionPattern },
+  jobTitle: { column: 'job_title', update: true, pattern: descriptionPattern },
+} as const satisfies Fields<PersonProfile>
+
 const day = 24 * 60 * 60 * 1000
 /** How long static keys live at most, and unless said otherwise, in milliseconds; version 1 gives them less. */
 export const keyLife = { v1: 30 * day, v2: 365 * day }

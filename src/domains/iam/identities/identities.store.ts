@@ -81,3 +81,16 @@ function relationshipText({ claimMatch, staticKeys, awsIdentity, servicePrincipa
 export async function setLastSeen(tx: Tx, uid: string, time: string): Promise<void> {
   await tx.run(sql`UPDATE identities SET last_seen_time = ${time} WHERE uid = ${uid} AND last_seen_time < ${time}`)
 }
+
+export async function findJobTitle(reader: Reader, uid: string): Promise<string> {
+  const row = await reader.get<{ title: string }>(sql`SELECT job_title AS title FROM identities WHERE uid = ${uid}`)
+  return row?.title ?? ''
+}
+
+/** What a person says of themselves. */
+export async function patchProfile(tx: Tx, before: Identity, after: Identity, jobTitle: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE identities SET company = ${after.company}, job_title = ${jobTitle}, update_time = ${after.updateTime}
+     WHERE uid = ${before.uid}`)
+  await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
+}

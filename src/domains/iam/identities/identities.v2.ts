@@ -2,6 +2,7 @@ import type { Handlers } from '#app.ts'
 import {
   IdentitiesService,
   type Identity as IdentityMessage,
+  type IdentityMetadata,
   RelationshipType,
   type ServicePrincipal,
 } from '#gen/pinfold/iam/v2/identities_pb.ts'
@@ -10,8 +11,17 @@ import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import { empty, memberOf, oneofOf } from '#lib/wire.ts'
-import { anIdentity, type Identity, identityFields, type Relationship, relationshipTypes } from './identities.model.ts'
+import {
+  anIdentity,
+  aProfile,
+  type Identity,
+  identityFields,
+  type PersonProfile,
+  type Relationship,
+  relationshipTypes,
+} from './identities.model.ts'
 import * as service from './identities.service.ts'
+import { updateProfile } from './profiles.service.ts'
 
 const storedTypes: Record<number, string> = {
   [RelationshipType.CLAIM_MATCH]: relationshipTypes.claimMatch,
@@ -54,13 +64,25 @@ export const identities: Handlers<typeof IdentitiesService> = {
     await service.deleteIdentity(call, uid)
     return empty
   },
+
+  async updateIdentityMetadata(call, { identityMetadata, updateMask }) {
+    if (!identityMetadata) throw invalid({ field: 'identity_metadata', description: 'is required' })
+    const { uid, name, givenName, familyName, company, jobTitle } = identityMetadata
+    const value = { uid, name, givenName, familyName, company, jobTitle }
+    return toMetadata(await updateProfile(call, { paths: updateMask?.paths ?? [], value }))
+  },
 }
 
 export const identityEvents: readonly EventBody[] = [
   eventBody(IdentitiesService.method.createIdentity, anIdentity, toMessage),
   eventBody(IdentitiesService.method.updateIdentity, anIdentity, toMessage),
   deletionBody(IdentitiesService.method.deleteIdentity),
+  eventBody(IdentitiesService.method.updateIdentityMetadata, aProfile, toMetadata),
 ]
+
+function toMetadata(profile: PersonProfile): IdentityMetadata {
+  return { $typeName: 'pinfold.platform.iam.v2.IdentityMetadata', ...profile }
+}
 
 function fromMessage(identity: IdentityMessage | undefined) {
   if (!identity) throw invalid({ field: 'identity', description: 'is required' })

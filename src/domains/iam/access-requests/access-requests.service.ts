@@ -1,0 +1,167 @@
+// How a person finds the organisation of their address, and asks to get in. Whoever does not belong there learns nothing:
+// every reason why not is the same answer.
+import type { Call } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { found, invalid, notFound, tooMany } from '#lib/errors.ts'
+import type { ListQuery } from '#lib/lists/lists.ts'
+import type { Listed } from '#lib/lists/paging.ts'
+import { isUid, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
+import { listFrom } from '../access/list-nodes.ts'
+import { type Group, groupType, ready } from '../groups/groups.model.ts'
+import { findOrganization, requireGroup } from '../groups/groups.service.ts'
+import { joinOrganization } from '../roles/consent.service.ts'
+import { aBinding } from '../roles/role-bindings.model.ts'
+import { findBinding, insertBinding } from '../roles/role-bindings.store.ts'
+import { requireGrantableRole } from '../roles/roles.service.ts'
+import {
+  type AccessRequest,
+  accessRequestType,
+  anAccessRequest,
+  anAnsweredRequest,
+  companyDomain,
+  maxWaitingRequests,
+  requestLife,
+} from './access-requests.model.ts'
+import * as store from './access-requests.store.ts'
+
+/**
+ * The domain that a provider of the settings vouches for: that of the verified address in the person's token. Nothing for
+ * everybody else, for tokens that may do less than the person, and for sessions that an organisation's provider vouches for.
+ */
+function vouchedDomain({ caller }: Call): string | undefined {
+  const { uid, operator, session, token } = caller
+  const isPerson = !operator && uid !== '' && parentOf(uid) === top && session?.organization === ''
+  if (!isPerson || token?.narrowed || token?.verifiedEmail === undefined) return undefined
+  return companyDomain(token.verifiedEmail)
+}
+
+/** Whether looking is worth it. That there is such an organisation is not said. */
+export function checkEligibility(call: Call): boolean {
+  return vouchedDomain(call) !== undefined
+}
+
+/** The verified organisation that is named after the caller's domain. Throws NOT_FOUND, whatever the reason. */
+export async function lookupGroup(call: Call): Promise<Group> {
+  call.app.limits.check('identity', `lookup ${call.caller.uid}`)
+  const group = await ownOrganization(call)
+  if (!group) throw notFound(groupType, '-')
+  return group
+}
+
+async function ownOrganization(call: Call): Promise<Group | undefined> {
+  const domain = vouchedDomain(call)
+  const group = domain === undefined ? undefined : await findOrganization(call.app.db, domain)
+  return group?.verified && group.status === ready ? group : undefined
+}
+
+/**
+ * Tells those who may invite into the organisation that the caller asks to get in. Throws NOT_FOUND for any group but the one
+ * that `lookupGroup` answers with, RESOURCE_EXHAUSTED for whoever asked less than a day ago or was refused less than a week ago.
+ */
+export async function requestAccess(call: Call, groupUid: string): Promise<void> {
+  if (groupUid === '') throw invalid({ field: 'group_uid', description: 'is required' })
+  const { app, caller, now } = call
+  app.limits.check('identity', `lookup ${caller.uid}`)
+  const group = await ownOrganization(call)
+  if (!group || group.uid !== groupUid) throw notFound(groupType, isUid(groupUid) ? groupUid : '-')
+  await app.db.tx(async (tx) => {
+    await store.sweepRequests(tx, group.uid, now)
+    const before = await store.findRequestOf(tx, group.uid, caller.uid)
+    checkSoon(before, now)
+    const waiting = await store.countRequests(tx, [{ organization: group.uid, now }])
+    if (!before && waiting >= maxWaitingRequests) throw tooMany('too many people wait there already', 60 * 60)
+    const request: AccessRequest = {
+      uid: before?.uid ?? newUid(group.uid),
+      identityUid: caller.uid,
+      name: caller.token?.upstream?.name || '',
+      email: caller.token!.verifiedEmail!,
+      state: 'waiting',
+      createTime: before?.createTime ?? now,
+      askTime: now,
+      expireTime: after(now, requestLife.waits),
+    }
+    await store.putRequest(tx, request)
+    const event = { subject: request.uid, group: group.uid, resource: anAccessRequest(request) }
+    // Who asks belongs nowhere yet, and where they are is nobody's business.
+    const untold = { app, cause: { ...call.cause, act: undefined, source: '', userAgent: '' } }
+    await emit(tx, untold, 'control.iam.access_request.created', event)
+  })
+  call.log.info('access requested', { group: group.uid })
+}
+
+function checkSoon(before: AccessRequest | undefined, now: string): void {
+  if (!before) return
+  const { state, askTime, expireTime } = before
+  const again = state === 'refused' ? expireTime : after(askTime, requestLife.again)
+  if (again <= now) return
+  const seconds = Math.ceil((Date.parse(again) - Date.parse(now)) / 1000)
+  throw tooMany('access was requested too recently', seconds)
+}
+
+function after(time: string, seconds: number): string {
+  return new Date(Date.parse(time) + seconds * 1000).toISOString()
+}
+
+export async function listAccessRequests(
+  call: Call,
+  organization: string,
+  query: ListQuery<object>,
+): Promise<Listed<AccessRequest>> {
+  await requireGroup(call.app.db, organization)
+  const source = { list: store.listRequests, count: store.countRequests }
+  return listFrom(call, query, [{ organization, now: call.now }], source)
+}
+
+/** Who asks agrees to belong there. Answers with the uid of the binding; empty when the person had the role already. */
+export async function approveAccessRequest(call: Call, uid: string, roleUid: string): Promise<string> {
+  if (!isUid(roleUid)) throw invalid({ field: 'role_uid', description: 'is not a uid' })
+  const organization = rootOf(uid)
+  const binding = await call.app.db.tx(async (tx) => {
+    const request = await requireWaiting(tx, call, uid)
+    await requireGrantableRole(tx, call, roleUid, organization)
+    if (!(await store.deleteWaiting(tx, uid))) throw notFound(accessRequestType, uid)
+    await joinOrganization(tx, call, organization, request.identityUid)
+    const made = await bind(tx, call, organization, request.identityUid, roleUid)
+    await tellAnswer(tx, call, request, roleUid)
+    return made
+  })
+  call.log.info('access request approved', { uid, binding })
+  return binding
+}
+
+async function bind(tx: Tx, call: Call, group: string, identityUid: string, roleUid: string): Promise<string> {
+  const uid = newUid(group)
+  const made = { accepted: true, createdBy: call.caller.uid, createTime: call.now, updateTime: call.now }
+  if (!(await insertBinding(tx, { uid, identityUid, roleUid, ...made }))) return ''
+  const resource = aBinding((await findBinding(tx, uid))!)
+  await emit(tx, call, 'iam.rolebindings.created', { subject: uid, group, resource })
+  return uid
+}
+
+/** The person is not told. */
+export async function refuseAccessRequest(call: Call, uid: string): Promise<void> {
+  await call.app.db.tx(async (tx) => {
+    const request = await requireWaiting(tx, call, uid)
+    if (!(await store.refuseRequest(tx, uid, after(call.now, requestLife.afterRefusal)))) {
+      throw notFound(accessRequestType, uid)
+    }
+    await tellAnswer(tx, call, request, '')
+  })
+  call.log.info('access request refused', { uid })
+}
+
+async function requireWaiting(tx: Tx, call: Call, uid: string): Promise<AccessRequest> {
+  const request = found(await store.findRequest(tx, uid), accessRequestType, uid)
+  if (request.state !== 'waiting' || request.expireTime <= call.now) throw notFound(accessRequestType, uid)
+  return request
+}
+
+async function tellAnswer(tx: Tx, call: Call, request: AccessRequest, roleUid: string): Promise<void> {
+  const event = {
+    subject: request.uid,
+    group: parentOf(request.uid),
+    resource: anAnsweredRequest({ request, roleUid }),
+  }
+  await emit(tx, call, 'control.iam.access_request.answered', event)
+}

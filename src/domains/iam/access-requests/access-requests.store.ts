@@ -1,0 +1,76 @@
+import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import type { Page } from '#lib/lists/paging.ts'
+import { parentOf } from '#lib/uid.ts'
+import type { AccessRequest } from './access-requests.model.ts'
+
+const columns = sql`
+  t.uid, t.identity_uid AS "identityUid", t.name, t.email, t.state, t.create_time AS "createTime",
+  t.ask_time AS "askTime", t.expire_time AS "expireTime"`
+
+export async function findRequest(reader: Reader, uid: string): Promise<AccessRequest | undefined> {
+  return reader.get(sql`SELECT ${columns} FROM access_requests t WHERE t.uid = ${uid}`)
+}
+
+/** That of a person, in whatever state. */
+export async function findRequestOf(
+  reader: Reader,
+  organization: string,
+  identity: string,
+): Promise<AccessRequest | undefined> {
+  return reader.get(sql`
+    SELECT ${columns} FROM access_requests t WHERE t.parent_uid = ${organization} AND t.identity_uid = ${identity}`)
+}
+
+/** In place of an earlier one of the same person. */
+export async function putRequest(tx: Tx, request: AccessRequest): Promise<void> {
+  const { uid, identityUid, name, email, state, createTime, askTime, expireTime } = request
+  await tx.run(sql`
+    INSERT INTO access_requests (uid, parent_uid, identity_uid, name, email, state, create_time, ask_time, expire_time)
+    VALUES (${uid}, ${parentOf(uid)}, ${identityUid}, ${name}, ${email}, ${state}, ${createTime}, ${askTime}, ${expireTime})
+        ON CONFLICT (parent_uid, identity_uid) DO UPDATE
+       SET name = excluded.name, email = excluded.email, state = excluded.state, ask_time = excluded.ask_time,
+           expire_time = excluded.expire_time`)
+}
+
+/** `false` when somebody else has answered meanwhile. */
+export async function refuseRequest(tx: Tx, uid: string, expireTime: string): Promise<boolean> {
+  const rows = await tx.run(sql`
+    UPDATE access_requests SET state = 'refused', expire_time = ${expireTime}
+     WHERE uid = ${uid} AND state = 'waiting'`)
+  return rows > 0
+}
+
+/** `false` when it did not wait any more. */
+export async function deleteWaiting(tx: Tx, uid: string): Promise<boolean> {
+  return (await tx.run(sql`DELETE FROM access_requests WHERE uid = ${uid} AND state = 'waiting'`)) > 0
+}
+
+/** Those who wait for an answer of an organisation. */
+export type RequestPlace = { organization: string; now: string }
+
+/** One row more than the page has room for, in the order of the uids. */
+export function listRequests(reader: Reader, [place]: readonly RequestPlace[], page: Page): Promise<AccessRequest[]> {
+  const { desc } = page.order
+  const after = page.after ? sql`AND t.uid ${desc ? sql`<` : sql`>`} ${page.after.uid}` : sql``
+  return reader.all(sql`
+    SELECT ${columns} FROM access_requests t WHERE ${waiting(place!)} ${after}
+     ORDER BY t.uid ${desc ? sql`DESC` : sql`ASC`} LIMIT ${page.size + 1} OFFSET ${page.skip}`)
+}
+
+export async function countRequests(reader: Reader, [place]: readonly RequestPlace[]): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM access_requests t WHERE ${waiting(place!)}`)
+  return row!.total
+}
+
+function waiting({ organization, now }: RequestPlace): Sql {
+  return sql`t.parent_uid = ${organization} AND t.state = 'waiting' AND t.expire_time > ${now}`
+}
+
+/** Forgets what is over in an organisation, a hundred at a time. */
+export async function sweepRequests(tx: Tx, organization: string, now: string): Promise<void> {
+  await tx.run(sql`
+    DELETE FROM access_requests WHERE uid IN (
+      SELECT uid FROM access_requests WHERE parent_uid = ${organization} AND expire_time <= ${now}
+       ORDER BY expire_time LIMIT 100)`)
+}
