@@ -96,6 +96,8 @@ test('without a database nothing is known; with an empty one nothing is installe
   assert.deepEqual(contentsOf({ [apk]: '', 'etc/os-release': 'ID=a\nVERSION_ID="1"' }), {
     packages: [],
     distribution: { id: 'a', version: '1' },
+    hasDatabase: true,
+    gaps: [],
   })
 })
 

@@ -44,5 +44,5 @@ export function readFiles(found: readonly ImageFile[]): ImageContents | undefine
   }
   if (databases === 0) return undefined
   const osRelease = osReleases.map((path) => texts.get(path)).find((text) => text !== undefined)
-  return { packages: list.sorted(), distribution: readOsRelease(osRelease ?? '') }
+  return { packages: list.sorted(), distribution: readOsRelease(osRelease ?? ''), hasDatabase: true, gaps: [] }
 }

@@ -1,7 +1,7 @@
-import type { ImageContents } from './packages.ts'
+import type { Distribution } from './packages.ts'
 
 /** `ID` and `VERSION_ID` as in os-release(5), the last assignment of each; empty where there is none. */
-export function readOsRelease(text: string): ImageContents['distribution'] {
+export function readOsRelease(text: string): Distribution {
   const lastOf = (name: string): string => {
     const given = [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].at(-1)?.[1]?.trim() ?? ''
     return unquoted(given).slice(0, 128)

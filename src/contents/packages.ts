@@ -1,11 +1,18 @@
-// What an image contains, as far as advisories can speak of it: the packages of its distribution.
+// What an image contains, as far as advisories can speak of it: packages of its distribution and of languages.
 
-/** The kinds of packages whose versions we can compare, in the words of package URLs. */
-export const packageKinds = ['apk', 'deb'] as const
+/** The kinds of packages of distributions and of languages whose versions we can compare, in the words of package URLs. */
+export const distributionKinds = ['apk', 'deb'] as const
+export const languageKinds = ['cargo', 'gem', 'golang', 'maven', 'npm', 'pypi'] as const
+export const packageKinds = [...distributionKinds, ...languageKinds] as const
+export type DistributionKind = (typeof distributionKinds)[number]
 export type PackageKind = (typeof packageKinds)[number]
 
 export type Package = {
   kind: PackageKind
+  /**
+   * As the advisories of its ecosystem name it: `group:artifact` of Maven, the path of a Go module, `stdlib` for Go itself,
+   * `@scope/name` of npm, the normalised name of Python.
+   */
   name: string
   version: string
   /** The package that it was built from; its own name where nothing else is said. */
@@ -13,14 +20,31 @@ export type Package = {
   /** The version of the origin, which on Debian may differ from the package's own. */
   originVersion: string
   arch: string
+  /** The first of the files that say so, without a leading slash; what follows `!/` is inside of an archive. Of languages only. */
+  locations?: readonly string[]
+  /** The one package of the distribution that all these files belong to. */
+  owner?: Owner
 }
+
+/** A package of the distribution, by name and version. */
+export type Owner = { name: string; version: string }
 
 export type ImageContents = {
   /** Each package once, ordered by kind, name and version. */
   packages: Package[]
-  /** `ID` and `VERSION_ID` of os-release, or what an SBOM says instead; empty when nothing is said. */
-  distribution: { id: string; version: string }
+  distribution: Distribution
+  /** Whether it is known which packages of a distribution there are, and be it none. */
+  hasDatabase: boolean
+  /** What of the image could not be read. Nothing follows from the absence of a package there. */
+  gaps: Gap[]
 }
+
+/** `ID` and `VERSION_ID` of os-release, or what an SBOM says instead; empty when nothing is said. */
+export type Distribution = { id: string; version: string }
+
+/** Stored, so the words keep their meaning. `UNIDENTIFIED`: what there is does not say its name or version. */
+export type GapReason = 'DAMAGED' | 'LIMIT_EXCEEDED' | 'UNSUPPORTED' | 'UNIDENTIFIED' | 'TIMED_OUT' | 'BLOB_MISSING'
+export type Gap = { path: string; reason: GapReason; message: string }
 
 /** A file of an image, by its path without a leading slash. */
 export type ImageFile = { path: string; bytes: Uint8Array }
@@ -39,29 +63,79 @@ export class Unreadable extends Error {
   }
 }
 
+export function isOfDistribution({ kind }: Pick<Package, 'kind'>): boolean {
+  return distributionKinds.some((one) => one === kind)
+}
+
 const maxPackages = 20_000
 const maxText = 512
 const maxTotal = 4 * 2 ** 20
+const maxLocations = 10
 
 /** Gathers packages, each once, and refuses what no real database has. */
 export class PackageList {
   readonly #byKey = new Map<string, Package>()
   #total = 0
 
+  /** A package that is there already only gets the locations of the other. */
   add(given: Package): void {
     const values = [given.kind, given.name, given.version, given.arch, given.origin, given.originVersion]
     if (values.some((value) => value.length > maxText)) {
       throw new Unreadable('LIMIT_EXCEEDED', `a package says something longer than ${maxText} characters`)
     }
     const key = values.join('\0')
-    if (!this.#byKey.has(key)) this.#total += key.length
-    this.#byKey.set(key, given)
-    if (this.#total > maxTotal) throw new Unreadable('LIMIT_EXCEEDED', `packages of more than ${maxTotal} characters`)
-    if (this.#byKey.size > maxPackages) throw new Unreadable('LIMIT_EXCEEDED', `more than ${maxPackages} packages`)
+    const before = this.#byKey.get(key)
+    const one = before ? together(before, given) : withFewLocations(given)
+    const [was, is] = [before ? sizeOf(key, before) : 0, sizeOf(key, one)]
+    if (this.#total + is - was > maxTotal) {
+      throw new Unreadable('LIMIT_EXCEEDED', `packages of more than ${maxTotal} characters`)
+    }
+    if (!before && this.#byKey.size >= maxPackages) {
+      throw new Unreadable('LIMIT_EXCEEDED', `more than ${maxPackages} packages`)
+    }
+    this.#byKey.set(key, one)
+    this.#total += is - was
   }
 
   sorted(): Package[] {
     const entries = [...this.#byKey].sort(([one], [other]) => (one < other ? -1 : 1))
     return entries.map(([, found]) => found)
+  }
+}
+
+const sizeOf = (key: string, { locations = [] }: Package): number =>
+  key.length + locations.reduce((sum, { length }) => sum + length, 0)
+
+function withFewLocations(one: Package): Package {
+  return (one.locations?.length ?? 0) > maxLocations
+    ? { ...one, locations: one.locations!.slice(0, maxLocations) }
+    : one
+}
+
+/** It has an owner only where every one of its files has that one. */
+function together(one: Package, other: Package): Package {
+  if (!other.locations || one.locations === other.locations) return one
+  if (!one.locations) return withFewLocations(other)
+  const { owner, ...rest } = one
+  const locations = [...new Set([...one.locations, ...other.locations])].sort()
+  const same = owner && owner.name === other.owner?.name && owner.version === other.owner.version
+  return withFewLocations({ ...rest, locations, ...(same ? { owner } : {}) })
+}
+
+const maxGaps = 50
+
+/** Gathers what could not be read: the first of them, and how many more there are. */
+export class GapList {
+  readonly #gaps: Gap[] = []
+  #more = 0
+
+  add(path: string, reason: GapReason, message: string): void {
+    if (this.#gaps.length < maxGaps) this.#gaps.push({ path: path.slice(0, maxText), reason, message })
+    else this.#more++
+  }
+
+  all(): Gap[] {
+    const left = { path: '', reason: 'LIMIT_EXCEEDED' as const, message: `and ${this.#more} more` }
+    return this.#more === 0 ? [...this.#gaps] : [...this.#gaps, left]
   }
 }

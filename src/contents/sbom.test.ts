@@ -1,12 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fixture } from '../../test/support/fixtures.ts'
+import { joinContents } from './join.ts'
 import { packageOf } from './package-url.ts'
+import { isOfDistribution } from './packages.ts'
 import { readSbom } from './sbom.ts'
 
 const sbom = (name: string) => readSbom(fixture(`contents/sboms/${name}`))
 const ofJson = (document: object) => readSbom(Buffer.from(JSON.stringify(document)))
 const musl = { kind: 'apk', name: 'musl', version: '1.2.3-r0', origin: 'musl', originVersion: '1.2.3-r0', arch: '' }
+
+const ofDistribution = (name: string) => {
+  const { packages, distribution } = sbom(name)
+  return { packages: packages.filter(isOfDistribution), distribution }
+}
+const counts = (name: string) => {
+  const found: Record<string, number> = {}
+  for (const { kind } of sbom(name).packages) found[kind] = (found[kind] ?? 0) + 1
+  return found
+}
 
 test('SPDX 2 gives the packages of the distribution, with their origins', () => {
   const { packages } = sbom('alpine-3.10.syft.spdx.json')
@@ -18,11 +30,14 @@ test('SPDX 2 gives the packages of the distribution, with their origins', () => 
       ['ssl_client', '1.30.1-r5', 'busybox', 'x86_64'],
     ],
   )
-  assert.deepEqual(sbom('bom.spdx.json'), { packages: [musl], distribution: { id: 'alpine', version: '3.16.0' } })
+  assert.deepEqual(ofDistribution('bom.spdx.json'), {
+    packages: [musl],
+    distribution: { id: 'alpine', version: '3.16.0' },
+  })
 })
 
 test('CycloneDX gives the same, however deep its components nest', () => {
-  assert.deepEqual(sbom('bom-alpine-app.cdx.json'), {
+  assert.deepEqual(ofDistribution('bom-alpine-app.cdx.json'), {
     packages: [musl],
     distribution: { id: 'alpine', version: '3.16.0' },
   })
@@ -32,7 +47,7 @@ test('CycloneDX gives the same, however deep its components nest', () => {
 })
 
 test('a large SBOM of a Debian image names source packages and their versions', () => {
-  const { packages, distribution } = sbom('fluentd-multiple-lockfiles.cdx.json.gz')
+  const { packages, distribution } = ofDistribution('fluentd-multiple-lockfiles.cdx.json.gz')
   assert.deepEqual([packages.length, distribution.id, distribution.version], [105, 'debian', '10.2'])
   const shown = packages.filter(({ name }) => ['libpam-runtime', 'libgcc1', 'zlib1g'].includes(name))
   assert.deepEqual(
@@ -45,19 +60,90 @@ test('a large SBOM of a Debian image names source packages and their versions', 
   )
 })
 
+test('packages of languages are named as their advisories name them', () => {
+  const named = (name: string) => sbom(name).packages.filter((one) => !isOfDistribution(one))
+  assert.deepEqual(
+    named('bom.spdx.json').map(({ kind, name, version }) => [kind, name, version]),
+    [
+      ['golang', 'github.com/package-url/packageurl-go', 'v0.1.1-0.20220203205134-d70459300c8a'],
+      ['maven', 'org.codehaus.mojo:child-project', '1.0'],
+      ['npm', 'bootstrap', '5.0.2'],
+    ],
+  )
+  const expected = JSON.parse(fixture('contents/sboms/counts.json').toString()) as Record<string, object>
+  for (const [name, kinds] of Object.entries(expected)) assert.deepEqual(counts(name), kinds, name)
+})
+
+test('packages of kinds that are not compared are a gap', () => {
+  const components = ['pkg:rpm/centos/curl@7', 'pkg:rpm/centos/zlib@1', 'pkg:generic/x@1', 'pkg:rpm/none'].map(
+    (purl) => ({ purl }),
+  )
+  const { packages, gaps } = ofJson({ bomFormat: 'CycloneDX', specVersion: '1.4', components })
+  assert.deepEqual(packages, [])
+  assert.deepEqual(gaps, [{ path: '', reason: 'UNSUPPORTED', message: 'an SBOM names 2 packages of rpm' }])
+})
+
+test('without an operating system in the document its packages tell the distribution', () => {
+  const components = [{ purl: 'pkg:apk/alpine/musl@1.2.3-r0?distro=alpine-3.16.2' }]
+  const { distribution } = ofJson({ bomFormat: 'CycloneDX', specVersion: '1.4', components })
+  assert.deepEqual(distribution, { id: 'alpine', version: '3.16.2' })
+})
+
+test('an in-toto statement gives what its SBOM names, in an envelope or without', () => {
+  const predicate = JSON.parse(fixture('contents/sboms/bom.spdx.json').toString()) as object
+  const statement = {
+    _type: 'https://in-toto.io/Statement/v0.1',
+    predicateType: 'https://spdx.dev/Document',
+    subject: [{ name: 'pkg:docker/x', digest: { sha256: 'a'.repeat(64) } }],
+    predicate,
+  }
+  const payload = Buffer.from(JSON.stringify(statement)).toString('base64')
+  const plain = sbom('bom.spdx.json')
+  assert.deepEqual(ofJson(statement), plain)
+  assert.deepEqual(ofJson({ payloadType: 'application/vnd.in-toto+json', payload, signatures: [] }), plain)
+  const other = { ...statement, predicateType: 'https://slsa.dev/provenance/v1', predicate: { builder: 1 } }
+  assert.throws(() => ofJson(other), { name: 'Unreadable', reason: 'UNSUPPORTED' })
+  const empty = { payloadType: 'application/vnd.in-toto+json', payload: '%%' }
+  assert.throws(() => ofJson(empty), { name: 'Unreadable', reason: 'DAMAGED' })
+})
+
+test('what several sides name is together what an image contains, and none of them hides anything', () => {
+  const of = (...packages: object[]) =>
+    ({ packages, distribution: { id: '', version: '' }, hasDatabase: false, gaps: [] }) as never
+  const [layer, same, newer] = [
+    { ...musl, origin: 'musl-src', arch: 'x86_64' },
+    musl,
+    { ...musl, version: '1.2.4-r0', originVersion: '1.2.4-r0' },
+  ]
+  const joined = joinContents([
+    of(layer),
+    of(same, newer),
+    { ...(of() as object), distribution: { id: 'x', version: '1' }, hasDatabase: true } as never,
+  ])
+  assert.deepEqual(joined, {
+    packages: [layer, newer],
+    distribution: { id: 'x', version: '1' },
+    hasDatabase: true,
+    gaps: [],
+  })
+  const many = Array.from({ length: 20_001 }, (_, i) => ({ ...musl, name: `p${i}` }))
+  const bounded = joinContents([of(layer), of(...many)])
+  assert.deepEqual([bounded.packages.length, bounded.gaps.map(({ reason }) => reason)], [20_000, ['LIMIT_EXCEEDED']])
+})
+
 test('every version of the formats is recognised, also where no package is of a distribution', () => {
   for (const version of ['1.2', '1.3', '1.4', '1.5', '1.6', '1.7']) {
-    assert.deepEqual(sbom(`identify-cyclonedx-${version}.json`).packages, [], version)
+    assert.deepEqual(ofDistribution(`identify-cyclonedx-${version}.json`).packages, [], version)
   }
   for (const version of ['2.2', '2.3', '3.0'])
-    assert.deepEqual(sbom(`identify-spdx-${version}.json`).packages, [], version)
+    assert.deepEqual(ofDistribution(`identify-spdx-${version}.json`).packages, [], version)
   for (const name of [
     'kbom.cdx.json',
     'nested-packages.cdx.json',
     'apko-index.spdx.json',
     'alpine-3.10.vendor.spdx.json',
   ]) {
-    assert.deepEqual(sbom(name).packages, [], name)
+    assert.deepEqual(ofDistribution(name).packages, [], name)
   }
 })
 
@@ -106,7 +192,7 @@ test('members of the wrong type are passed over', () => {
   }
 })
 
-test('a package URL of a distribution is a package', () => {
+test('a package URL of a distribution is a package, one of another kind or without a version is not', () => {
   const shown = (url: string) => {
     const { kind, name, version, origin, originVersion, arch } = packageOf(url)!
     return [kind, name, version, origin, originVersion, arch].join(' ')
@@ -126,7 +212,7 @@ test('a package URL of a distribution is a package', () => {
     'pkg:apk/a',
     'pkg:apk/@1',
     'pkg:apk/a@',
-    'pkg:npm/a@1',
+    'pkg:rpm/a@1',
     'pkg:apk/a/@1',
   ]) {
     assert.equal(packageOf(url), undefined, url)

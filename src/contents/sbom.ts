@@ -1,8 +1,16 @@
-// Reads the packages that an SBOM names: SPDX 2.2, 2.3 and 3.0, CycloneDX 1.2 to 1.7, all in JSON. Only package URLs
-// count, since they alone say of what kind a package is. What the document says besides is not looked at.
+// Reads the packages that an SBOM names: SPDX 2.2, 2.3 and 3.0, CycloneDX 1.2 to 1.7, all in JSON, by themselves or stated in
+// in-toto. Only package URLs count, since they alone say of what kind a package is. What is said besides is not looked at.
 
-import { packageOf } from './package-url.ts'
-import { type ImageContents, type Package, PackageList, Unreadable } from './packages.ts'
+import { distributionOf, packageOf } from './package-url.ts'
+import {
+  type Distribution,
+  type Gap,
+  type ImageContents,
+  isOfDistribution,
+  type Package,
+  PackageList,
+  Unreadable,
+} from './packages.ts'
 
 export type Json = Record<string, unknown>
 
@@ -12,11 +20,21 @@ const [brace, bracket, comma] = ['{', '[', ','].map((mark) => mark.charCodeAt(0)
 
 /** Throws Unreadable for anything that is not an SBOM in one of the formats. */
 export function readSbom(bytes: Uint8Array): ImageContents {
-  const document = parseSbom(bytes, maxValues)
+  const document = statedBy(parseSbom(bytes, maxValues))
   if (document.bomFormat === 'CycloneDX' && /^1\.[2-7]$/.test(textOf(document.specVersion))) return cycloneDx(document)
   if (/^SPDX-2\.[23]$/.test(textOf(document.spdxVersion))) return spdx2(document)
   if (/^https:\/\/spdx\.org\/rdf\/3\./.test(textOf(document['@context']))) return spdx3(document)
   throw new Unreadable('UNSUPPORTED', 'the SBOM is neither SPDX 2.2, 2.3 or 3.0 nor CycloneDX 1.2 to 1.7')
+}
+
+/** What a statement of in-toto is about, in an envelope or without; anything else as it is. */
+function statedBy(document: Json): Json {
+  const { payload, payloadType } = document
+  const statement =
+    payloadType === 'application/vnd.in-toto+json' && typeof payload === 'string'
+      ? parseSbom(Buffer.from(payload, 'base64'), maxValues)
+      : document
+  return /^https:\/\/in-toto\.io\/Statement\//.test(textOf(statement._type)) ? asObject(statement.predicate) : statement
 }
 
 /** The document, whatever it holds. Throws Unreadable when it is not JSON or has more than `most` values. */
@@ -35,25 +53,66 @@ function parse(text: string): unknown {
   }
 }
 
+/** Kinds of packages that vulnerabilities are known of, and that we cannot compare. */
+const otherEcosystems = new Set(
+  'alpm cocoapods composer conan conda cran hackage hex julia nuget pub rpm swift'.split(' '),
+)
+
+/** The packages of one document, and the distribution that it names, or else that of its packages. */
+class Named {
+  readonly #list = new PackageList()
+  #said: Distribution | undefined
+  #ofPackages: Distribution | undefined
+  readonly #notCompared = new Map<string, number>()
+
+  distribution(name: unknown, version: unknown): void {
+    this.#said = { id: textOf(name).slice(0, 128), version: textOf(version).slice(0, 128) }
+  }
+
+  /** `refined` adds what the document says of a package besides. */
+  add(url: string, refined: (found: Package) => Package = (found) => found): void {
+    const found = packageOf(url)
+    if (found) {
+      this.#ofPackages ??= distributionOf(url)
+      this.#list.add(refined(found))
+    } else {
+      this.#noteOther(url)
+    }
+  }
+
+  #noteOther(url: string): void {
+    const type = /^pkg:\/*([a-z]+)\/[^?#]+@/i.exec(url)?.[1]?.toLowerCase() ?? ''
+    if (otherEcosystems.has(type)) this.#notCompared.set(type, (this.#notCompared.get(type) ?? 0) + 1)
+  }
+
+  contents(): ImageContents {
+    const gaps = [...this.#notCompared].map(([type, count]): Gap => {
+      return { path: '', reason: 'UNSUPPORTED', message: `an SBOM names ${count} packages of ${type}` }
+    })
+    const said = this.#said?.id ? this.#said : (this.#ofPackages ?? this.#said)
+    const packages = this.#list.sorted()
+    const hasDatabase = packages.some(isOfDistribution)
+    return { packages, distribution: said ?? { id: '', version: '' }, hasDatabase, gaps }
+  }
+}
+
 function cycloneDx(document: Json): ImageContents {
-  const list = new PackageList()
-  let distribution = { id: '', version: '' }
+  const named = new Named()
   // Components nest, so deep that recursion could not follow.
   const left = [objectsIn(document.components)]
   for (let components = left.pop(); components; components = left.pop()) {
     for (const component of components) {
       if (component.components) left.push(objectsIn(component.components))
-      if (component.type === 'operating-system') distribution = distributionOf(component.name, component.version)
-      const found = packageOf(textOf(component.purl))
-      if (found) list.add(withTrivySource(found, component))
+      if (component.type === 'operating-system') named.distribution(component.name, component.version)
+      named.add(textOf(component.purl), (found) => withTrivySource(found, component))
     }
   }
-  return { packages: list.sorted(), distribution }
+  return named.contents()
 }
 
 /** Trivy keeps the origin in properties of its own. */
 function withTrivySource(found: Package, component: Json): Package {
-  if (found.origin !== found.name) return found
+  if (!isOfDistribution(found) || found.origin !== found.name) return found
   const properties = objectsIn(component.properties)
   const said = (name: string) =>
     textOf(properties.find((property) => property.name === `aquasecurity:trivy:${name}`)?.value)
@@ -64,38 +123,33 @@ function withTrivySource(found: Package, component: Json): Package {
 }
 
 function spdx2(document: Json): ImageContents {
-  const list = new PackageList()
-  let distribution = { id: '', version: '' }
+  const named = new Named()
   for (const entry of objectsIn(document.packages)) {
     if (entry.primaryPackagePurpose === 'OPERATING-SYSTEM' || /^SPDXRef-OperatingSystem/.test(textOf(entry.SPDXID))) {
-      distribution = distributionOf(entry.name, entry.versionInfo)
+      named.distribution(entry.name, entry.versionInfo)
     }
     const reference = objectsIn(entry.externalRefs).find(({ referenceType }) => referenceType === 'purl')
-    const found = packageOf(textOf(reference?.referenceLocator))
-    if (found) list.add(withBuiltFrom(found, textOf(entry.sourceInfo)))
+    named.add(textOf(reference?.referenceLocator), (found) => withBuiltFrom(found, textOf(entry.sourceInfo)))
   }
-  return { packages: list.sorted(), distribution }
+  return named.contents()
 }
 
 /** Trivy says `built package from: <origin> <version>`. */
 function withBuiltFrom(found: Package, sourceInfo: string): Package {
   const [, origin, originVersion] = /^built package from: (\S+) (\S+)$/.exec(sourceInfo) ?? []
-  return found.origin === found.name && origin && originVersion ? { ...found, origin, originVersion } : found
+  return isOfDistribution(found) && found.origin === found.name && origin && originVersion
+    ? { ...found, origin, originVersion }
+    : found
 }
 
 function spdx3(document: Json): ImageContents {
-  const list = new PackageList()
+  const named = new Named()
   for (const entry of objectsIn(document['@graph'])) {
     if (entry.type !== 'software_Package') continue
     const identifier = objectsIn(entry.externalIdentifier).find((one) => one.externalIdentifierType === 'packageUrl')
-    const found = packageOf(textOf(entry.software_packageUrl ?? identifier?.identifier))
-    if (found) list.add(found)
+    named.add(textOf(entry.software_packageUrl ?? identifier?.identifier))
   }
-  return { packages: list.sorted(), distribution: { id: '', version: '' } }
-}
-
-function distributionOf(name: unknown, version: unknown): ImageContents['distribution'] {
-  return { id: textOf(name).slice(0, 128), version: textOf(version).slice(0, 128) }
+  return named.contents()
 }
 
 export const asObject = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {})

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { schemeOfKind } from '#contents/ecosystems.ts'
 import { readFiles } from '#contents/files.ts'
 import { fixture } from '../../test/support/fixtures.ts'
 import { randomFrom } from '../../test/support/random.ts'
@@ -152,8 +153,9 @@ test('every version of the fixtures is a version and equals itself', () => {
   const packages = files.flatMap((file) => readFiles([file])!.packages)
   assert.ok(packages.length > 150)
   for (const { kind, version, originVersion } of packages) {
-    assert.equal(compareVersions(kind, version, version), 0, version)
-    assert.equal(compareVersions(kind, originVersion, originVersion), 0, originVersion)
+    const scheme = schemeOfKind(kind)
+    assert.equal(compareVersions(scheme, version, version), 0, version)
+    assert.equal(compareVersions(scheme, originVersion, originVersion), 0, originVersion)
   }
 })
 

@@ -31,14 +31,14 @@ const newName = () => `acme/image-${count++}`
 async function contentsOf(digest: string): Promise<Json | undefined> {
   await allRead(registry)
   return registry.app.db.get<Json>(sql`
-    SELECT c.state, c.source, c.reason, c.distribution, p.packages
+    SELECT c.state, c.source, c.reason, c.distribution, c.gaps, p.packages
       FROM image_contents c LEFT JOIN package_lists p ON p.hash = c.packages WHERE c.digest = ${digest}
      ORDER BY c.repo_id DESC LIMIT 1`)
 }
 const known = 1
 const unknown = 2
 const unreadable = 3
-const [sbom, layers, images] = [1, 2, 3]
+const [sbom, layers, images, layersAndSbom] = [1, 2, 3, 4]
 const namesIn = (found: Json | undefined): string[] => (JSON.parse(found?.packages) as Json[]).map((one) => one[1])
 
 test('after a push it is known which packages the layers of the image contain', async () => {
@@ -57,24 +57,91 @@ test('layers are read whatever compresses them and in their order', async () => 
   assert.deepEqual(namesIn(await contentsOf(image.digest)), ['only'])
 })
 
-test('an SBOM that refers to the image is believed before its layers, also when it comes later', async () => {
+test('what an SBOM names is added to what the layers contain, and hides nothing of it', async () => {
   const name = newName()
-  const image = await pushLayers(registry.pusher, name, [alpine('alpine-3.10')])
+  const own = 'P:ssl_client\nV:1.30.1-r5\nA:x86_64\n\nP:own\nV:1\n'
+  const image = await pushLayers(registry.pusher, name, [{ [apk]: own }])
   assert.equal((await contentsOf(image.digest))?.source, layers)
   await pushSbom(registry.pusher, name, image, fixture('contents/sboms/alpine-3.10.syft.spdx.json'))
   const found = await contentsOf(image.digest)
-  assert.deepEqual([found?.source, namesIn(found)], [sbom, ['busybox', 'libssl1.1', 'ssl_client']])
+  assert.deepEqual([found?.source, found?.distribution], [layersAndSbom, 'alpine'])
+  assert.deepEqual(namesIn(found), ['busybox', 'libssl1.1', 'own', 'ssl_client'])
 
   const bom = fixture('contents/sboms/bom-alpine-app.cdx.json')
   await pushSbom(registry.pusher, name, image, bom, 'application/vnd.cyclonedx+json')
-  assert.deepEqual(namesIn(await contentsOf(image.digest)), ['musl'])
+  const kinds = (JSON.parse((await contentsOf(image.digest))?.packages) as string[][]).map(
+    ([kind, one]) => `${kind} ${one}`,
+  )
+  assert.deepEqual(kinds.slice(0, 3), ['apk musl', 'apk own', 'apk ssl_client'])
+  assert.deepEqual(new Set(kinds.slice(3).map((one) => one.split(' ')[0])), new Set(['golang', 'maven', 'npm']))
 })
 
-test('an SBOM that is broken, or says nothing of the packages of a distribution, is passed over', async () => {
+test('what builders state about an image in its index is known of it', async () => {
+  const name = newName()
+  const image = await pushLayers(registry.pusher, name, [{ 'app/server': 'binary' }])
+  assert.equal((await contentsOf(image.digest))?.state, unknown)
+  const stated = async (digest: string, predicateType: string, predicate: unknown) => {
+    const subject = [{ name: 'pkg:docker/app', digest: { sha256: digest.slice(7) } }]
+    const statement = JSON.stringify({ _type: 'https://in-toto.io/Statement/v0.1', predicateType, subject, predicate })
+    const layer = await registry.pusher.pushBlob(name, statement, 'application/vnd.in-toto+json')
+    return { ...layer, annotations: { 'in-toto.io/predicate-type': predicateType } }
+  }
+  const document = JSON.parse(fixture('contents/sboms/bom.spdx.json').toString()) as unknown
+  const config = await registry.pusher.pushBlob(name, '{}', types.config)
+  const attestation = await registry.pusher.pushManifest(
+    name,
+    imageOf(config, [
+      await stated(image.digest, 'https://slsa.dev/provenance/v0.2', {}),
+      await stated(image.digest, 'https://spdx.dev/Document', document),
+    ]),
+  )
+  const index = await registry.pusher.pushManifest(
+    name,
+    indexOf([
+      { ...image, platform: { architecture: 'amd64', os: 'linux' } },
+      {
+        ...attestation,
+        platform: { architecture: 'unknown', os: 'unknown' },
+        annotations: {
+          'vnd.docker.reference.type': 'attestation-manifest',
+          'vnd.docker.reference.digest': image.digest,
+        },
+      },
+    ]),
+  )
+  const names = ['musl', 'github.com/package-url/packageurl-go', 'org.codehaus.mojo:child-project', 'bootstrap']
+  const found = await contentsOf(image.digest)
+  assert.deepEqual([found?.state, found?.source, namesIn(found)], [known, sbom, names])
+  assert.deepEqual(namesIn(await contentsOf(index.digest)), names)
+
+  const other = await pushLayers(registry.pusher, name, [{ 'app/other': 'binary' }])
+  const referring = { artifactType: 'application/vnd.in-toto+json', subject: other }
+  const layer = await stated(other.digest, 'https://spdx.dev/Document', document)
+  await registry.pusher.pushManifest(
+    name,
+    imageOf(await registry.pusher.pushBlob(name, '{}', types.empty), [layer], referring),
+  )
+  assert.deepEqual(namesIn(await contentsOf(other.digest)), names)
+})
+
+test('where the layers cannot be read, what an SBOM names is known, and that they were not is a gap', async () => {
+  const name = newName()
+  const image = await pushLayers(registry.pusher, name, [{ [apk]: fixture('contents/negative/apk-corrupt') }])
+  assert.deepEqual((await contentsOf(image.digest))?.state, unreadable)
+  await pushSbom(registry.pusher, name, image, fixture('contents/sboms/alpine-3.10.syft.spdx.json'))
+  const found = await contentsOf(image.digest)
+  assert.deepEqual([found?.state, found?.source, namesIn(found).length], [known, sbom, 3])
+  assert.deepEqual(
+    (JSON.parse(found?.gaps) as Json[]).map(({ reason }) => reason),
+    ['DAMAGED'],
+  )
+})
+
+test('an SBOM that is broken, or names no package, is passed over', async () => {
   const name = newName()
   const image = await pushLayers(registry.pusher, name, [alpine('alpine-3.10')])
   await pushSbom(registry.pusher, name, image, '{"spdxVersion":')
-  await pushSbom(registry.pusher, name, image, fixture('contents/sboms/identify-spdx-2.3.json'))
+  await pushSbom(registry.pusher, name, image, fixture('contents/sboms/identify-spdx-3.0.json'))
   await pushSbom(registry.pusher, name, image, 'x', 'application/vnd.cyclonedx+json')
   const found = await contentsOf(image.digest)
   assert.deepEqual([found?.state, found?.source, namesIn(found).length], [known, layers, 14])
@@ -91,7 +158,7 @@ test('an SBOM in one repo says nothing of the same image in another', async () =
   )
   assert.deepEqual(
     rows.map(({ source }) => source),
-    [sbom, layers],
+    [layers, layersAndSbom],
   )
 })
 
@@ -149,7 +216,7 @@ test('an index contains what its images contain together, whichever comes first'
   const nested = await registry.pusher.pushManifest(name, indexOf([index]))
   assert.deepEqual(namesIn(await contentsOf(nested.digest)), ['a', 'a', 'b'])
   await pushSbom(registry.pusher, name, amd, fixture('contents/sboms/bom.spdx.json'))
-  assert.deepEqual(namesIn(await contentsOf(nested.digest)), ['a', 'b', 'musl'])
+  assert.deepEqual(namesIn(await contentsOf(nested.digest)).slice(0, 4), ['a', 'a', 'b', 'musl'])
 })
 
 test('an index with an image that cannot be read is unreadable, one without packages does not count', async () => {
@@ -221,7 +288,7 @@ test('an SBOM is not read for a size that its descriptor gives', async () => {
   await readers.close()
   const rows = await other.app.db.all<Json>(sql`SELECT digest, source FROM image_contents`)
   const sources = new Map(rows.map(({ digest, source }) => [digest, source]))
-  assert.deepEqual([sources.get(image.digest), sources.get(large.digest)], [sbom, layers])
+  assert.deepEqual([sources.get(image.digest), sources.get(large.digest)], [layersAndSbom, layers])
   assert.equal(opened.filter((location) => location.includes(lie.digest.slice(7))).length, 0)
 })
 

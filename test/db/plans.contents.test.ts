@@ -16,7 +16,16 @@ after(() => pinfold[Symbol.asyncDispose]())
 
 const digest = `sha256:${'c'.repeat(64)}`
 const time = '2026-03-01T00:00:00.000Z'
-const read = { repo: 1, organization: 'a'.repeat(40), digest, dueTime: time, attempts: 1, owner: '', fence: 3 }
+const read = {
+  repo: 1,
+  organization: 'a'.repeat(40),
+  digest,
+  dueTime: time,
+  attempts: 1,
+  owner: '',
+  fence: 3,
+  again: 0,
+}
 
 async function queriesOf(ask: (tx: Tx) => Promise<unknown>): Promise<Sql[]> {
   const queries: Sql[] = []
@@ -32,8 +41,12 @@ async function queriesOf(ask: (tx: Tx) => Promise<unknown>): Promise<Sql[]> {
 const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   findContents: (tx) => contents.findContents(tx, 1, [digest, 'x']),
   findPackages: (tx) => contents.findPackages(tx, 'x'),
-  isAnyDue: (tx) => contents.isAnyDue(tx, time),
-  nextRead: (tx) => contents.nextRead(tx, 'a'.repeat(40)),
+  isAnyDue: (tx) => contents.isAnyDue(tx, 0, time),
+  nextRead: (tx) => contents.nextRead(tx, 0, 'a'.repeat(40)),
+  listOutdated: (tx) => contents.listOutdated(tx, 1, 10),
+  nextOutdated: (tx) => contents.nextOutdated(tx, 'a'.repeat(40)),
+  hasOutdated: (tx) => contents.hasOutdated(tx),
+  queueReadAgain: (tx) => contents.queueReadAgain(tx, 1, digest, time),
   queueRead: (tx) => contents.queueRead(tx, 1, digest, time),
   ownedReads: (tx) => contents.ownedReads(tx),
   claimRead: (tx) => contents.claimRead(tx, read, 'node'),
@@ -41,6 +54,8 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   endRead: (tx) => contents.endRead(tx, read),
   isQueued: (tx) => contents.isQueued(tx, 1, [digest, 'x']),
   typesOf: (tx) => contents.typesOf(tx, 1, digest),
+  listSbomsAndStatements: (tx) => contents.listSbomsAndStatements(tx, 1, digest),
+  listIndexesWith: (tx) => contents.listIndexesWith(tx, 1, digest),
   listSboms: (tx) => contents.listSboms(tx, 1, digest),
   queueIndexesWith: (tx) => contents.queueIndexesWith(tx, 1, digest, time),
   deleteContents: (tx) => contents.deleteContents(tx, 1),

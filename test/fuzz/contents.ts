@@ -1,6 +1,7 @@
 // Mutated archives, package databases and SBOMs.
 import { Readable } from 'node:stream'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { schemeOfKind } from '#contents/ecosystems.ts'
 import { readFiles } from '#contents/files.ts'
 import { scanLayers, scanLimits } from '#contents/layers.ts'
 import { readSbom } from '#contents/sbom.ts'
@@ -66,11 +67,13 @@ export const contentsTargets = {
   },
   databases(random: Random) {
     const files = databases.map(({ path, text }) => ({ path, bytes: Buffer.from(mutate(random, text)) }))
-    for (const { kind, version } of readFiles(files)?.packages ?? []) compareVersions(kind, version, '1.0-r0')
+    for (const { kind, version } of readFiles(files)?.packages ?? [])
+      compareVersions(schemeOfKind(kind), version, '1.0-r0')
   },
   sbom: (random: Random) => readSbom(Buffer.from(mutate(random, oneOf(random, sboms)))),
   versions(random: Random) {
     const [one, other] = ['1.2.3_rc1-r4', '1:2.3~rc1-4+deb1'].map((version) => mutate(random, version))
-    for (const kind of ['apk', 'deb'] as const) compareVersions(kind, one!, other!)
+    for (const scheme of ['apk', 'deb', 'gem', 'maven', 'pep440', 'semver'] as const)
+      compareVersions(scheme, one!, other!)
   },
 }

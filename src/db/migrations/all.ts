@@ -35,6 +35,7 @@ import { migration as ownGrants } from './0042-own-grants.ts'
 import { migration as accessRequests } from './0044-access-requests.ts'
 import { migration as jobTitles } from './0045-job-titles.ts'
 import { migration as lifecycles } from './0046-lifecycles.ts'
+import { migration as languagePackages } from './0039-language-packages.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -74,4 +75,5 @@ export const migrations: readonly Migration[] = [
   lifecycles,
   accessRequests,
   jobTitles,
+  languagePackages,
 ]

@@ -1,3 +1,4 @@
+import type { Distribution, Gap } from '#contents/packages.ts'
 import { manifestTypes } from '../manifests/manifests.model.ts'
 
 // The numbers are stored; they keep their meaning for good.
@@ -5,9 +6,25 @@ import { manifestTypes } from '../manifests/manifests.model.ts'
 export const contentsStates = { known: 1, unknown: 2, unreadable: 3 } as const
 export type ContentsState = keyof typeof contentsStates
 
-/** `images`: what the images of an index contain together. */
-export const contentsSources = { none: 0, sbom: 1, layers: 2, images: 3 } as const
+/**
+ * `images`: what the images of an index contain together. The last two are an image and an index of which nothing says which
+ * packages of a distribution there are, but some of languages are known.
+ */
+export const contentsSources = {
+  ...{ none: 0, sbom: 1, layers: 2, images: 3, layersAndSbom: 4 },
+  ...{ languages: 5, languagesOfImages: 6 },
+} as const
 export type ContentsSource = keyof typeof contentsSources
+
+/** Whether a comparison with it can tell that a package of a distribution has gone. */
+export const knowsDistribution = (source: ContentsSource): boolean =>
+  source !== 'languages' && source !== 'languagesOfImages'
+
+/**
+ * Which reader we are: what an earlier one has read is read again in the background. 0 knew packages of distributions only,
+ * 1 knows those of languages as well.
+ */
+export const readerVersion = 1
 
 /** What was found in the image or index of this digest. */
 export type ContentsRecord = {
@@ -16,7 +33,9 @@ export type ContentsRecord = {
   source: ContentsSource
   /** The hash of its list of packages; empty unless the state is known. */
   packages: string
-  distribution: { id: string; version: string }
+  distribution: Distribution
+  /** What of it could not be read; of an index of all its images. */
+  gaps: readonly Gap[]
   /** Why it is unreadable, in a word and in a sentence. */
   reason: string
   message: string
@@ -30,6 +49,9 @@ const imageConfigs: ReadonlySet<string> = new Set([
 
 /** What an SBOM that refers to an image calls itself. */
 export const sbomTypes = ['application/spdx+json', 'text/spdx+json', 'application/vnd.cyclonedx+json'] as const
+
+/** What a statement of a builder or a scanner calls itself; what it states may be an SBOM. */
+export const statementType = 'application/vnd.in-toto+json'
 
 /** How many SBOMs of one image are tried, the newest first. */
 export const maxSboms = 10

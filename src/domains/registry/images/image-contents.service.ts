@@ -1,14 +1,27 @@
 // What images contain: the queue of those that are to be read, and what was found.
 import { hash } from 'node:crypto'
 import type { App } from '#app.ts'
-import { type Package, PackageList, Unreadable, type UnreadableReason } from '#contents/packages.ts'
+import {
+  type Distribution,
+  GapList,
+  type Package,
+  PackageList,
+  Unreadable,
+  type UnreadableReason,
+} from '#contents/packages.ts'
 import type { Reader } from '#contents/reader.ts'
 import type { Reader as DbReader, Tx } from '#db/sql.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
 import { Walk } from '#lib/walk.ts'
 import { type ManifestDocument, manifestTypes, maxListed } from '../manifests/manifests.model.ts'
 import { findManifest } from '../manifests/manifests.store.ts'
-import { type ContentsRecord, hasContents, sbomTypes } from './image-contents.model.ts'
+import {
+  type ContentsRecord,
+  hasContents,
+  knowsDistribution,
+  sbomTypes,
+  statementType,
+} from './image-contents.model.ts'
 import * as store from './image-contents.store.ts'
 import { type ImageRead, imagesOf, type Reading, readImage } from './read-image.ts'
 
@@ -20,13 +33,15 @@ export async function queueContents(
   tx: Tx,
   repo: number,
   digest: string,
-  { mediaType, artifactType, subject }: ManifestDocument,
+  { mediaType, artifactType, subject, attested }: ManifestDocument,
   now: string,
 ): Promise<void> {
   if (hasContents(mediaType, artifactType)) await store.queueRead(tx, repo, digest, now)
-  if (subject === '' || !sbomTypes.some((type) => type === artifactType)) return
-  const about = await store.typesOf(tx, repo, subject)
-  if (about && hasContents(about.mediaType, about.artifactType)) await store.queueRead(tx, repo, subject, now)
+  const isSbom = [...sbomTypes, statementType].some((type) => type === artifactType)
+  for (const image of new Set([...(isSbom && subject !== '' ? [subject] : []), ...attested])) {
+    const about = await store.typesOf(tx, repo, image)
+    if (about && hasContents(about.mediaType, about.artifactType)) await store.queueRead(tx, repo, image, now)
+  }
 }
 
 /** What is known of a repo's images, before it is deleted. */
@@ -36,7 +51,7 @@ export async function forgetContents(tx: Tx, repo: number): Promise<void> {
 
 const atOnce = 500
 
-/** The hashes of the lists of packages in those images of which it is known what they contain. */
+/** The hashes of the lists of packages in those images of which it is known which packages of a distribution they contain. */
 export async function knownContents(
   reader: DbReader,
   repo: number,
@@ -45,27 +60,29 @@ export async function knownContents(
   const known = new Map<string, string>()
   const distinct = [...new Set(digests)]
   for (let done = 0; done < distinct.length; done += atOnce) {
-    for (const { digest, state, packages } of await store.findContents(
+    for (const { digest, state, source, packages } of await store.findContents(
       reader,
       repo,
       distinct.slice(done, done + atOnce),
     )) {
-      if (state === 'known') known.set(digest, packages)
+      if (state === 'known' && knowsDistribution(source)) known.set(digest, packages)
     }
   }
   return known
 }
 
 /** The list of packages of this hash; some have megabytes, which the walk pays for. */
-export async function packagesOf(reader: DbReader, listHash: string, walk: Walk): Promise<Package[]> {
+export async function packagesOf(reader: DbReader, list: string, walk: Walk): Promise<Package[]> {
   await walk.pause()
-  const text = await store.findPackages(reader, listHash)
+  const text = await store.findPackages(reader, list)
   walk.spend(1, text?.length ?? 0)
-  type Row = [Package['kind'], string, string, string, string, string]
-  const rows = JSON.parse(text ?? '[]') as Row[]
-  return rows.map(([kind, name, version, origin, originVersion, arch]) => {
-    return { kind, name, version, origin, originVersion, arch }
-  })
+  return (JSON.parse(text ?? '[]') as PackageRow[]).map(
+    ([kind, name, version, origin, originVersion, arch, locations, ownerName, ownerVersion = '']) => ({
+      ...{ kind, name, version, origin, originVersion, arch },
+      ...(locations ? { locations } : {}),
+      ...(ownerName === undefined ? {} : { owner: { name: ownerName, version: ownerVersion } }),
+    }),
+  )
 }
 
 /** What is kept of the next list of packages behind the hash: once for each distribution that has it. */
@@ -73,16 +90,38 @@ export async function nextContents(reader: DbReader, after: string): Promise<sto
   return store.nextContents(reader, after)
 }
 
+/** A package as it is stored; where it was found and whose that is only where that is known. */
+type PackageRow = [
+  kind: Package['kind'],
+  name: string,
+  version: string,
+  origin: string,
+  originVersion: string,
+  arch: string,
+  locations?: string[],
+  ownerName?: string,
+  ownerVersion?: string,
+]
+
 function packagesText(packages: readonly Package[]): string {
   return JSON.stringify(
-    packages.map((one) => [one.kind, one.name, one.version, one.origin, one.originVersion, one.arch]),
+    packages.map((one) => [
+      ...[one.kind, one.name, one.version, one.origin, one.originVersion, one.arch],
+      ...(one.locations || one.owner ? [one.locations ?? []] : []),
+      ...(one.owner ? [one.owner.name, one.owner.version] : []),
+    ]),
   )
+}
+
+/** The same packages mean something else in another distribution. Lists of earlier readers keep the hash of their text alone. */
+function listHash(text: string, { id, version }: Distribution): string {
+  return hash('sha256', `${JSON.stringify([id, version])}\n${text}`)
 }
 
 /** What reading came to; `undefined` when there is nothing to store: the image has gone, or images of an index wait. */
 type Outcome = Omit<ContentsRecord, 'digest' | 'packages'> & { packages: readonly Package[] }
 
-const nothing = { packages: [], distribution: { id: '', version: '' }, reason: '', message: '' }
+const nothing = { packages: [], distribution: { id: '', version: '' }, reason: '', message: '', gaps: [] }
 
 /** Reads one image that is due and stores what it found. Throws when it should be tried again. */
 export async function readContentsOf(
@@ -109,7 +148,8 @@ async function outcomeOf(reading: Reading, digest: string): Promise<Outcome | un
 
 function fromRead({ contents, source }: ImageRead): Outcome {
   if (!contents) return { ...nothing, state: 'unknown', source }
-  return { ...nothing, ...contents, state: 'known', source }
+  const { packages, distribution, gaps } = contents
+  return { ...nothing, packages, distribution, gaps, state: 'known', source }
 }
 
 export function unreadable(reason: UnreadableReason | 'FAILED', message: string): Outcome {
@@ -137,18 +177,21 @@ async function readIndex(
     return new Unreadable('LIMIT_EXCEEDED', `the lists of packages of its images have more than ${limit}`)
   })
   const all = new PackageList()
-  for (const listHash of new Set(known.map(({ packages }) => packages))) {
-    for (const one of await packagesOf(reader, listHash, walk)) all.add(one)
+  for (const list of new Set(known.map(({ packages }) => packages))) {
+    for (const one of await packagesOf(reader, list, walk)) all.add(one)
   }
+  const gaps = new GapList()
+  for (const { path, reason, message } of found.flatMap((one) => one.gaps)) gaps.add(path, reason, message)
   const { distribution } = known[0]!
-  return { ...nothing, state: 'known', source: 'images', distribution, packages: all.sorted() }
+  const source = known.some((one) => knowsDistribution(one.source)) ? 'images' : 'languagesOfImages'
+  return { ...nothing, state: 'known', source, distribution, packages: all.sorted(), gaps: gaps.all() }
 }
 
 /** Ends the read and stores the outcome, unless the repo was deleted meanwhile. */
 export async function finishRead(app: App, read: store.DueRead, outcome: Outcome | undefined): Promise<void> {
   const { repo, digest } = read
   const text = outcome?.state === 'known' ? packagesText(outcome.packages) : ''
-  const packages = text === '' ? '' : hash('sha256', text)
+  const packages = text === '' ? '' : listHash(text, outcome!.distribution)
   const key = { hash: packages, distribution: outcome?.distribution ?? nothing.distribution }
   const list = text === '' ? undefined : await prepareList(app, key, outcome!.packages)
   await app.db.tx(async (tx) => {
@@ -188,18 +231,26 @@ export async function claimRead(app: App, { node, isGone, after = '' }: ReadTake
 
 async function nextDue(app: App, after: string): Promise<store.DueRead | undefined> {
   const now = app.clock().toISOString()
-  if (!(await store.isAnyDue(app.db, now))) return undefined
-  return app.images.turns.choose(dueReads(app, after, now))
+  // What nobody has read comes before what is read again.
+  for (const again of [0, 1]) {
+    if (!(await store.isAnyDue(app.db, again, now))) continue
+    const chosen = await app.images.turns.choose(dueReads(app, { after, now, again }))
+    if (chosen) return chosen
+  }
+  return undefined
 }
 
 /** Of each organisation that has any the first that is due, those behind `after` first. */
-async function* dueReads({ db }: App, after: string, now: string): AsyncGenerator<store.DueRead> {
+async function* dueReads(
+  { db }: App,
+  { after, now, again }: { after: string; now: string; again: number },
+): AsyncGenerator<store.DueRead> {
   for (const [from, to] of [
     [after, undefined],
     ['', after],
   ] as const) {
     for (let last = from; to === undefined || last < to; ) {
-      const next = await store.nextRead(db, last)
+      const next = await store.nextRead(db, again, last)
       if (!next || (to !== undefined && next.organization > to)) break
       if (next.dueTime <= now) yield next
       last = next.organization
@@ -207,9 +258,11 @@ async function* dueReads({ db }: App, after: string, now: string): AsyncGenerato
   }
 }
 
-/** Whether somebody else waits while an organisation's image is read. */
-export async function othersWait(app: App, organization: string): Promise<boolean> {
-  for await (const due of dueReads(app, organization, app.clock().toISOString())) {
+/** Whether somebody else waits while an organisation's image is read; anybody does while it is read again. */
+export async function othersWait(app: App, { organization, again }: store.DueRead): Promise<boolean> {
+  const now = app.clock().toISOString()
+  if (again && (await store.isAnyDue(app.db, 0, now))) return true
+  for await (const due of dueReads(app, { after: organization, now, again })) {
     if (due.organization !== organization) return true
   }
   return false

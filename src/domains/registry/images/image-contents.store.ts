@@ -1,26 +1,38 @@
+import type { Gap } from '#contents/packages.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Manifest } from '../manifests/manifests.model.ts'
-import { type ContentsRecord, contentsSources, contentsStates, maxSboms } from './image-contents.model.ts'
+import {
+  type ContentsRecord,
+  contentsSources,
+  contentsStates,
+  maxSboms,
+  readerVersion,
+  statementType,
+} from './image-contents.model.ts'
 
-type Row = Omit<ContentsRecord, 'state' | 'source' | 'distribution'> & {
+type Row = Omit<ContentsRecord, 'state' | 'source' | 'distribution' | 'gaps'> & {
   state: number
   source: number
+  gaps: string
   distribution: string
   distributionVersion: string
 }
 
+const earlier = Array.from({ length: readerVersion }, (_, i) => i)
+
 const columns = sql`
   c.digest, c.state, c.source, c.packages, c.distribution, c.distribution_version AS "distributionVersion",
-  c.reason, c.message`
+  c.reason, c.message, c.gaps`
 
 const nameOf = <K extends string>(numbers: Record<K, number>, wanted: number): K =>
   (Object.keys(numbers) as K[]).find((name) => numbers[name] === wanted)!
 
-function fromRow({ state, source, distribution, distributionVersion, ...row }: Row): ContentsRecord {
+function fromRow({ state, source, gaps, distribution, distributionVersion, ...row }: Row): ContentsRecord {
   return {
     ...row,
     state: nameOf(contentsStates, state),
     source: nameOf(contentsSources, source),
+    gaps: JSON.parse(gaps) as Gap[],
     distribution: { id: distribution, version: distributionVersion },
   }
 }
@@ -40,7 +52,7 @@ export async function findContents(
 export async function listKnownImages(reader: Reader, repo: number, most: number): Promise<string[]> {
   const rows = await reader.all<{ digest: string }>(sql`
     SELECT digest FROM image_contents
-     WHERE repo_id = ${repo} AND state = ${contentsStates.known} AND source <> ${contentsSources.images}
+     WHERE repo_id = ${repo} AND state = ${contentsStates.known} AND source NOT IN (${contentsSources.images}, ${contentsSources.languagesOfImages})
      ORDER BY digest LIMIT ${most}`)
   return rows.map(({ digest }) => digest)
 }
@@ -49,13 +61,15 @@ export async function saveContents(tx: Tx, repo: number, found: ContentsRecord, 
   const { state, source, distribution } = found
   await tx.run(sql`
     INSERT INTO image_contents (repo_id, digest, state, source, packages, distribution, distribution_version, reason,
-           message, read_time)
+           message, read_time, reader, gaps)
     VALUES (${repo}, ${found.digest}, ${contentsStates[state]}, ${contentsSources[source]}, ${found.packages},
-            ${distribution.id}, ${distribution.version}, ${found.reason}, ${found.message}, ${now})
+            ${distribution.id}, ${distribution.version}, ${found.reason}, ${found.message}, ${now},
+            ${readerVersion}, ${JSON.stringify(found.gaps)})
         ON CONFLICT (repo_id, digest) DO UPDATE SET state = excluded.state, source = excluded.source,
            packages = excluded.packages, distribution = excluded.distribution,
            distribution_version = excluded.distribution_version, reason = excluded.reason,
-           message = excluded.message, read_time = excluded.read_time`)
+           message = excluded.message, read_time = excluded.read_time, reader = excluded.reader,
+           gaps = excluded.gaps`)
 }
 
 export async function savePackages(tx: Tx, hash: string, packages: string): Promise<void> {
@@ -95,8 +109,17 @@ export async function queueRead(tx: Tx, repo: number, digest: string, dueTime: s
     INSERT INTO image_reads (repo_id, digest, due_time, attempts, organization)
     SELECT r.id, CAST(${digest} AS TEXT), CAST(${dueTime} AS TEXT), CAST(0 AS BIGINT), ${organization}
       FROM repos r WHERE r.id = ${repo}
-        ON CONFLICT (repo_id, digest) DO UPDATE SET due_time = excluded.due_time, attempts = 0, owner = '',
+        ON CONFLICT (repo_id, digest) DO UPDATE SET due_time = excluded.due_time, attempts = 0, owner = '', again = 0,
            fence = image_reads.fence + 1`)
+}
+
+/** Puts an image behind all that nobody has read; does nothing for one that is in the queue. */
+export async function queueReadAgain(tx: Tx, repo: number, digest: string, dueTime: string): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO image_reads (repo_id, digest, due_time, attempts, organization, again)
+    SELECT r.id, CAST(${digest} AS TEXT), CAST(${dueTime} AS TEXT), CAST(0 AS BIGINT), ${organization}, 1
+      FROM repos r WHERE r.id = ${repo}
+        ON CONFLICT (repo_id, digest) DO NOTHING`)
 }
 
 /** The same for every index of the repo that lists the manifest. */
@@ -107,7 +130,7 @@ export async function queueIndexesWith(tx: Tx, repo: number, digest: string, due
       FROM manifest_links l JOIN repos r ON r.id = l.repo_id
      WHERE l.repo_id = ${repo} AND l.digest = ${digest} AND l.kind = 1
         ON CONFLICT (repo_id, digest) DO UPDATE SET due_time = excluded.due_time, attempts = 0, owner = '',
-           fence = image_reads.fence + 1`)
+           again = 0, fence = image_reads.fence + 1`)
 }
 
 /** `owner` is the node that reads it, or empty; `fence` goes up with every change of hands. */
@@ -119,28 +142,32 @@ export type DueRead = {
   attempts: number
   owner: string
   fence: number
+  /** 1: an earlier reader has read it, and what that found stands meanwhile. */
+  again: number
 }
 
-const readColumns = sql`repo_id AS repo, organization, digest, due_time AS "dueTime", attempts, owner, fence`
+const readColumns = sql`repo_id AS repo, organization, digest, due_time AS "dueTime", attempts, owner, fence, again`
 
-/** Whether one is due that nobody reads. */
-export async function isAnyDue(reader: Reader, now: string): Promise<boolean> {
+/** Whether one is due that nobody reads: of those that are read again, or of the others. */
+export async function isAnyDue(reader: Reader, again: number, now: string): Promise<boolean> {
   const row = await reader.get(sql`
-    SELECT 1 AS found FROM image_reads WHERE owner = '' AND due_time <= ${now}
-     ORDER BY owner, due_time LIMIT 1`)
+    SELECT 1 AS found FROM image_reads WHERE owner = '' AND again = ${again} AND due_time <= ${now}
+     ORDER BY owner, again, due_time LIMIT 1`)
   return row !== undefined
 }
 
 /** Of the next organisation that has any which nobody reads, the one that is due first, be it now or later. */
-export async function nextRead(reader: Reader, after: string): Promise<DueRead | undefined> {
+export async function nextRead(reader: Reader, again: number, after: string): Promise<DueRead | undefined> {
   return reader.get<DueRead>(sql`
-    SELECT ${readColumns} FROM image_reads WHERE owner = '' AND organization > ${after}
-     ORDER BY owner, organization, due_time, repo_id, digest LIMIT 1`)
+    SELECT ${readColumns} FROM image_reads WHERE owner = '' AND again = ${again} AND organization > ${after}
+     ORDER BY owner, again, organization, due_time, repo_id, digest LIMIT 1`)
 }
 
 /** Those that a node says to be reading. */
 export async function ownedReads(reader: Reader): Promise<DueRead[]> {
-  return reader.all<DueRead>(sql`SELECT ${readColumns} FROM image_reads WHERE owner > '' ORDER BY owner, due_time`)
+  return reader.all<DueRead>(
+    sql`SELECT ${readColumns} FROM image_reads WHERE owner > '' ORDER BY owner, again, due_time`,
+  )
 }
 
 /** Takes one as it was seen; `undefined` when something has happened to it since. */
@@ -179,14 +206,54 @@ export async function typesOf(reader: Reader, repo: number, digest: string) {
       FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}`)
 }
 
-/** The types of `sbomTypes`, in the very words of the index, without which it would not be used. */
-const isSbom = sql`artifact_type IN ('application/spdx+json', 'text/spdx+json', 'application/vnd.cyclonedx+json')`
+/** `sbomTypes` and `statementType`, in the very words of the index, without which it would not be used. */
+const mayHaveSbom = sql`
+  artifact_type IN ('application/spdx+json', 'text/spdx+json', 'application/vnd.cyclonedx+json',
+                    'application/vnd.in-toto+json')`
 
 /** The manifests of SBOMs that refer to the image, the newest first. */
 export async function listSboms(reader: Reader, repo: number, subject: string): Promise<Manifest[]> {
   return reader.all(sql`
     SELECT digest, media_type AS "mediaType", content FROM manifests
-     WHERE repo_id = ${repo} AND subject = ${subject} AND ${isSbom} ORDER BY id DESC LIMIT ${maxSboms}`)
+     WHERE repo_id = ${repo} AND subject = ${subject} AND ${mayHaveSbom} AND artifact_type <> ${statementType}
+     ORDER BY id DESC LIMIT ${maxSboms}`)
+}
+
+/** The same with statements about the image. */
+export async function listSbomsAndStatements(reader: Reader, repo: number, subject: string): Promise<Manifest[]> {
+  return reader.all(sql`
+    SELECT digest, media_type AS "mediaType", content FROM manifests
+     WHERE repo_id = ${repo} AND subject = ${subject} AND ${mayHaveSbom} ORDER BY id DESC LIMIT ${maxSboms}`)
+}
+
+/** The indexes that list the manifest, which are no more than `maxIndexesWith`, the newest first. */
+export async function listIndexesWith(reader: Reader, repo: number, digest: string): Promise<string[]> {
+  const rows = await reader.all<{ id: number; digest: string }>(sql`
+    SELECT m.id, m.digest
+      FROM manifest_links l JOIN manifests m ON m.repo_id = l.repo_id AND m.digest = l.manifest
+     WHERE l.repo_id = ${repo} AND l.digest = ${digest} AND l.kind = 1`)
+  return rows.sort((one, other) => other.id - one.id).map((row) => row.digest)
+}
+
+/** Images of a repo that an earlier reader has read. */
+export async function listOutdated(reader: Reader, repo: number, most: number): Promise<string[]> {
+  const rows = await reader.all<{ digest: string }>(sql`
+    SELECT digest FROM image_contents WHERE repo_id = ${repo} AND reader IN (${list(earlier)}) LIMIT ${most}`)
+  return rows.map(({ digest }) => digest)
+}
+
+/** The next repo, by uid, with such an image. */
+export async function nextOutdated(reader: Reader, after: string): Promise<{ repo: number; uid: string } | undefined> {
+  return reader.get(sql`
+    SELECT r.id AS repo, r.uid FROM repos r
+     WHERE r.uid > ${after}
+       AND EXISTS (SELECT 1 FROM image_contents c WHERE c.repo_id = r.id AND c.reader IN (${list(earlier)}))
+     ORDER BY r.uid LIMIT 1`)
+}
+
+export async function hasOutdated(reader: Reader): Promise<boolean> {
+  const row = await reader.get(sql`SELECT 1 AS found FROM image_contents WHERE reader IN (${list(earlier)}) LIMIT 1`)
+  return row !== undefined
 }
 
 /** With their repo. Lists of packages go when no other repo has an image with the same. */

@@ -1,15 +1,17 @@
-// Reads what one image contains: from an SBOM that refers to it, else from its layers.
+// Reads what one image contains: its layers, and what SBOMs and statements about it name besides.
 import type { App } from '#app.ts'
 import { ContentMissing } from '#blobs/blobs.ts'
+import { joinContents } from '#contents/join.ts'
 import type { Layer } from '#contents/layers.ts'
-import { type ImageContents, Unreadable } from '#contents/packages.ts'
+import { type Gap, type ImageContents, Unreadable } from '#contents/packages.ts'
 import type { Reader } from '#contents/reader.ts'
 import { maxSbomBytes } from '#contents/reader-messages.ts'
 import { findRepoBlob } from '../blobs/blobs.store.ts'
-import { readListed, staysElsewhere } from '../manifests/manifest-document.ts'
+import { attestedBy, readListed, staysElsewhere } from '../manifests/manifest-document.ts'
 import type { Descriptor, Manifest } from '../manifests/manifests.model.ts'
-import { type ContentsSource, sbomTypes } from './image-contents.model.ts'
-import { listSboms } from './image-contents.store.ts'
+import { findManifest, findManifests } from '../manifests/manifests.store.ts'
+import { type ContentsSource, maxSboms, sbomTypes, statementType } from './image-contents.model.ts'
+import { listIndexesWith, listSbomsAndStatements } from './image-contents.store.ts'
 
 /** Content that the manifest lists is not in the repo, though it may still be pushed. */
 export class BlobMissing extends Error {
@@ -24,34 +26,86 @@ export type Reading = { app: App; reader: Reader; repo: number; signal: AbortSig
 
 /** Throws Unreadable when the fault is in the image. */
 export async function readImage(reading: Reading, manifest: Manifest): Promise<ImageRead> {
-  const { app, reader, repo, signal } = reading
-  const fromSbom = await readSboms(reading, manifest.digest)
-  if (fromSbom) return { contents: fromSbom, source: 'sbom' }
+  const said = [await readReferrers(reading, manifest.digest), await readAttestations(reading, manifest.digest)]
+  const named = said.filter((one) => one !== undefined)
+  const inLayers = await readLayers(reading, manifest).catch((error: unknown) => {
+    if (named.length === 0) throw error
+    return gapOf(error)
+  })
+  const contents = joinContents(inLayers ? [inLayers, ...named] : named)
+  if (!inLayers && named.length === 0) return { contents: undefined, source: 'none' }
+  if (!contents.hasDatabase) return { contents, source: 'languages' }
+  if (named.length === 0) return { contents, source: 'layers' }
+  return { contents, source: inLayers?.hasDatabase ? 'layersAndSbom' : 'sbom' }
+}
+
+async function readLayers({ app, reader, repo, signal }: Reading, manifest: Manifest) {
   const layers = readListed(manifest).layers.filter(({ mediaType }) => isArchive.test(mediaType))
-  if (layers.length === 0) return { contents: undefined, source: 'none' }
-  const contents = await reader.readLayers(
+  if (layers.length === 0) return undefined
+  return await reader.readLayers(
     layers.map((layer) => opener(app, repo, layer)),
     signal,
   )
-  return { contents, source: contents ? 'layers' : 'none' }
 }
 
-/** What the newest SBOM says that says anything of the packages of a distribution. */
-async function readSboms({ app, reader, repo, signal }: Reading, digest: string) {
-  for (const sbom of await listSboms(app.db, repo, digest)) {
+/** What an SBOM says is known even where the layers are not; that they are not is said with it. */
+function gapOf(error: unknown): ImageContents {
+  if (!(error instanceof Unreadable) && !(error instanceof BlobMissing)) throw error
+  const reason = error instanceof Unreadable ? error.reason : 'BLOB_MISSING'
+  const gap: Gap = { path: '', reason, message: `the layers were not read: ${error.message}` }
+  return { packages: [], distribution: { id: '', version: '' }, hasDatabase: false, gaps: [gap] }
+}
+
+/** What the newest SBOM or statement that refers to the image says, if it names any package. */
+async function readReferrers(reading: Reading, digest: string): Promise<ImageContents | undefined> {
+  for (const sbom of await listSbomsAndStatements(reading.app.db, reading.repo, digest)) {
     const { layers } = readListed(sbom)
-    const found = layers.find(({ mediaType }) => sbomTypes.some((type) => type === mediaType)) ?? layers[0]
-    if (!found) continue
+    const statements = layers.filter(mayStateSbom)
+    const one = layers.find(({ mediaType }) => sbomTypes.some((type) => type === mediaType)) ?? layers[0]
+    const contents = await readDocuments(reading, statements.length > 0 ? statements : one ? [one] : [])
+    if (contents) return contents
+  }
+  return undefined
+}
+
+/** What builders state about the image in the newest index that lists it together with statements. */
+async function readAttestations(reading: Reading, digest: string): Promise<ImageContents | undefined> {
+  const { app, repo } = reading
+  for (const newest of (await listIndexesWith(app.db, repo, digest)).slice(0, maxSboms)) {
+    const index = await findManifest(app.db, repo, newest)
+    if (!index) continue
+    const attestations = readListed(index).entries.filter((entry) => attestedBy(entry) === digest)
+    const digests = attestations.slice(0, maxSboms).map((entry) => entry.digest)
+    if (digests.length === 0) continue
+    const found = await findManifests(app.db, repo, digests)
+    const contents = await readDocuments(reading, found.flatMap((one) => readListed(one).layers).filter(mayStateSbom))
+    if (contents) return contents
+  }
+  return undefined
+}
+
+const sbomPredicate = /^https:\/\/(?:spdx\.dev\/Document|cyclonedx\.org\/bom)/
+
+/** Where the annotation that says what is stated is missing, the statement itself does. */
+function mayStateSbom({ mediaType, annotations }: Descriptor): boolean {
+  const predicate = annotations['in-toto.io/predicate-type']
+  return mediaType === statementType && (typeof predicate !== 'string' || sbomPredicate.test(predicate))
+}
+
+/** Undefined when none of them names a package. */
+async function readDocuments({ app, reader, repo, signal }: Reading, documents: readonly Descriptor[]) {
+  const said: ImageContents[] = []
+  for (const document of documents.slice(0, maxSboms)) {
     try {
-      const contents = await reader.readSbom(opener(app, repo, found, maxSbomBytes), signal)
-      if (contents && contents.packages.length > 0) return contents
+      const contents = await reader.readSbom(opener(app, repo, document, maxSbomBytes), signal)
+      if (contents && contents.packages.length > 0) said.push(contents)
     } catch (error) {
       // The layers say it too, and better than a broken document.
       if (!(error instanceof Unreadable) && !(error instanceof BlobMissing)) throw error
-      app.log.info('sbom passed over', { repo, digest, sbom: found.digest, error: error.message })
+      app.log.info('sbom passed over', { repo, sbom: document.digest, error: error.message })
     }
   }
-  return undefined
+  return said.length === 0 ? undefined : joinContents(said)
 }
 
 /** Signatures and attestations pass for images by their config, but what they hold is no part of a file system. */

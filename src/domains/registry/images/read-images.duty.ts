@@ -49,8 +49,8 @@ export function readImagesWithin(limits: ReaderLimits): Duty {
 }
 
 async function readOne(app: App, reader: Reader, read: DueRead, stop: AbortSignal): Promise<void> {
-  const { repo, digest, organization } = read
-  const others = () => othersWait(app, organization)
+  const { repo, digest } = read
+  const others = () => othersWait(app, read)
   await app.images.turns.take(read, others, async (giveWay) => {
     const signal = AbortSignal.any([stop, giveWay])
     try {

@@ -52,8 +52,16 @@ export function readManifest(content: Uint8Array, contentType: string | undefine
     subject: document.subject === undefined ? '' : descriptor(document.subject, 'subject').digest,
     blobs: config ? unique([config.digest, ...needed]) : [],
     manifests: kind === 'index' ? needed : [],
+    attested: unique(entries.flatMap((entry) => attestedBy(entry) ?? [])),
     sizes,
   }
+}
+
+/** The image that an entry of an index makes statements about, in the annotations that BuildKit began with. */
+export function attestedBy({ annotations }: Descriptor): string | undefined {
+  const about = annotations['vnd.docker.reference.digest']
+  const isAttestation = annotations['vnd.docker.reference.type'] === 'attestation-manifest'
+  return isAttestation && typeof about === 'string' && isDigest(about) ? about : undefined
 }
 
 function sizesOf(descriptors: readonly Descriptor[]): Map<string, number> {

@@ -27,6 +27,8 @@ export type ManifestDocument = {
   /** The content that must be there for the manifest to be of use. */
   blobs: readonly string[]
   manifests: readonly string[]
+  /** The images of an index that others of its entries make statements about, as builders' attestations do. */
+  attested: readonly string[]
   /** The size in bytes that the manifest says each of these has. */
   sizes: ReadonlyMap<string, number>
 }

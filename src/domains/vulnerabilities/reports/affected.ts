@@ -1,5 +1,6 @@
 // Whether an advisory says that a package is vulnerable. See docs/resolved-vulnerabilities.md.
-import type { Package } from '#contents/packages.ts'
+import { schemeOfKind } from '#contents/ecosystems.ts'
+import { isOfDistribution, type Package } from '#contents/packages.ts'
 import { compareVersions } from '#versions/order.ts'
 import type { Advisory, AdvisoryEvent } from '../advisories/publication.service.ts'
 
@@ -11,7 +12,7 @@ export function namesOf(found: Package): string[] {
 /** `advisory` must have its approved events only, in the order of their times. */
 export function affects(advisory: Advisory, found: Package): boolean {
   const { artifactName, artifactType, artifactArchitecture } = advisory
-  if (artifactType !== found.kind) return false
+  if (artifactType !== found.kind || !isOfDistribution(found)) return false
   if (artifactArchitecture !== '' && artifactArchitecture !== found.arch) return false
   if (artifactName === found.origin) return isVulnerable(advisory, found, found.originVersion)
   return artifactName === found.name && isVulnerable(advisory, found, found.version)
@@ -24,7 +25,7 @@ function isVulnerable({ events }: Advisory, { kind }: Package, version: string):
   const { fixedVersion, patchedVersions } = last.data
   if (last.type === 'patched') return !(Array.isArray(patchedVersions) && patchedVersions.includes(version))
   if (last.type !== 'fixed') return true
-  const order = compareVersions(kind, version, String(fixedVersion))
+  const order = compareVersions(schemeOfKind(kind), version, String(fixedVersion))
   return order !== undefined && order < 0
 }
 

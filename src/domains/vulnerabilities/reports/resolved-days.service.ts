@@ -1,6 +1,6 @@
 // Joins the moves of tags with what the images contain and what is known to be vulnerable.
 import type { Call } from '#app.ts'
-import type { Package } from '#contents/packages.ts'
+import { isOfDistribution, type Package } from '#contents/packages.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { knownContents, packagesOf } from '#domains/registry/images/image-contents.service.ts'
 import { movesBefore, movesBetween } from '#domains/registry/tags/tag-history.service.ts'
@@ -78,7 +78,7 @@ type PackageSet = { list: string; byKey: Map<string, Package>; byName: Map<strin
 async function loadPackages({ app: { db } }: Call, list: string, walk: Walk): Promise<PackageSet> {
   const byKey = new Map<string, Package>()
   const byName = new Map<string, Package[]>()
-  for (const one of await packagesOf(db, list, walk)) {
+  for (const one of (await packagesOf(db, list, walk)).filter(isOfDistribution)) {
     byKey.set(Object.values(one).join('\0'), one)
     for (const name of namesOf(one)) byName.set(name, [...(byName.get(name) ?? []), one])
   }

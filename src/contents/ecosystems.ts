@@ -1,0 +1,60 @@
+// How the ecosystems of OSV call what an image contains: https://ossf.github.io/osv-schema/#defined-ecosystems.
+import type { Scheme } from '#versions/order.ts'
+import type { Distribution, DistributionKind, PackageKind } from './packages.ts'
+
+const kinds: Record<PackageKind, { scheme: Scheme; ecosystem: string }> = {
+  apk: { scheme: 'apk', ecosystem: '' },
+  deb: { scheme: 'deb', ecosystem: '' },
+  cargo: { scheme: 'semver', ecosystem: 'crates.io' },
+  gem: { scheme: 'gem', ecosystem: 'RubyGems' },
+  golang: { scheme: 'semver', ecosystem: 'Go' },
+  maven: { scheme: 'maven', ecosystem: 'Maven' },
+  npm: { scheme: 'semver', ecosystem: 'npm' },
+  pypi: { scheme: 'pep440', ecosystem: 'PyPI' },
+}
+
+/** How the versions of packages of this kind are ordered. */
+export function schemeOfKind(kind: PackageKind): Scheme {
+  return kinds[kind].scheme
+}
+
+/** The ecosystem of a package, with the release of its distribution (`Alpine:v3.19`, `PyPI`); empty where OSV has none for it. */
+export function ecosystemOf(kind: PackageKind, distribution: Distribution): string {
+  return kinds[kind].ecosystem || distributionEcosystem(kind as DistributionKind, distribution)
+}
+
+function distributionEcosystem(kind: DistributionKind, { id, version }: Distribution): string {
+  const name = Object.hasOwn(distributions, id.toLowerCase()) ? distributions[id.toLowerCase()] : undefined
+  return name?.kind === kind ? name.of(version) : ''
+}
+
+const distributions: Record<string, { kind: DistributionKind; of: (version: string) => string }> = {
+  alpaquita: { kind: 'apk', of: (version) => (version === '' ? '' : `Alpaquita:${version}`) },
+  alpine: { kind: 'apk', of: alpine },
+  chainguard: { kind: 'apk', of: () => 'Chainguard' },
+  minimos: { kind: 'apk', of: () => 'MinimOS' },
+  wolfi: { kind: 'apk', of: () => 'Wolfi' },
+  debian: { kind: 'deb', of: debian },
+  ubuntu: { kind: 'deb', of: ubuntu },
+}
+
+/** Before its branch is made, a release calls itself 3.21_alpha and is called edge. */
+function alpine(version: string): string {
+  const [, release, rest = ''] = /^v?(\d+\.\d+)(?:\.\d+)*(.*)$/.exec(version) ?? []
+  if (version === 'edge' || rest.startsWith('_alpha')) return 'Alpine:edge'
+  return release === undefined ? '' : `Alpine:v${release}`
+}
+
+/** Until version 9 the releases had numbers of two parts in places, such as 7.11, which is of release 7. */
+function debian(version: string): string {
+  const [, release] = /^(\d+)(?:\.\d+)*$/.exec(version) ?? []
+  return release === undefined ? '' : `Debian:${release}`
+}
+
+/** Of those with long support the ecosystem's name says so: every other April since 2008. */
+function ubuntu(version: string): string {
+  const [, year, month] = /^(\d+)\.(\d+)(?:\.\d+)*$/.exec(version) ?? []
+  if (year === undefined) return ''
+  const long = month === '04' && Number(year) % 2 === 0 && Number(year) >= 8
+  return `Ubuntu:${year}.${month}${long ? ':LTS' : ''}`
+}

@@ -1,0 +1,28 @@
+// Puts together what is known of one image from several sides.
+import { GapList, type ImageContents, type Package, PackageList, Unreadable } from './packages.ts'
+
+/**
+ * What any of them names, so that none can hide what another has found. The same version of a package is the same package,
+ * however much each knows of it; the first that names it counts.
+ */
+export function joinContents(all: readonly ImageContents[]): ImageContents {
+  const list = new PackageList()
+  const gaps = new GapList()
+  const named = new Set<string>()
+  for (const { packages, gaps: some } of all) {
+    for (const { path, reason, message } of some) gaps.add(path, reason, message)
+    const keys = packages.map(keyOf)
+    try {
+      for (const [i, one] of packages.entries()) if (!named.has(keys[i]!)) list.add(one)
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error
+      gaps.add('', error.reason, error.message)
+    }
+    for (const key of keys) named.add(key)
+  }
+  const distribution = all.find((one) => one.distribution.id !== '')?.distribution ?? { id: '', version: '' }
+  const hasDatabase = all.some((one) => one.hasDatabase)
+  return { packages: list.sorted(), distribution, hasDatabase, gaps: gaps.all() }
+}
+
+const keyOf = ({ kind, name, version }: Package): string => `${kind}\0${name}\0${version}`
