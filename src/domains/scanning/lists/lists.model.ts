@@ -25,16 +25,3 @@ export type StoredList = { listNo: number; state: number; ecosystem: string; pac
 
 export const keyOf = (one: Component): string =>
   JSON.stringify([one.name, one.version, one.ecosystem, one.kind, one.origin, one.originVersion, one.arch])
-
-const distributions: Record<string, (version: string) => string> = {
-  alpine: (version) => releaseOf('Alpine:v', /^v?(\d+\.\d+)/.exec(version)),
-  debian: (version) => releaseOf('Debian:', /^(\d+)/.exec(version)),
-  chainguard: () => 'Chainguard',
-  wolfi: () => 'Wolfi',
-}
-const releaseOf = (name: string, found: RegExpExecArray | null): string => (found ? `${name}${found[1]}` : '')
-
-/** The ecosystem of a package of a distribution, as OSV spells it; empty where OSV has none for it. */
-export function ecosystemOf(_kind: string, { id, version }: { id: string; version: string }): string {
-  return Object.hasOwn(distributions, id) ? distributions[id]!(version) : ''
-}

@@ -1,15 +1,13 @@
 // The packages of images as rows, so that each is compared once however many images have it.
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
-import type { Package as Found, ImageContents } from '#contents/packages.ts'
+import { ecosystemOf } from '#contents/ecosystems.ts'
+import { type Distribution, isOfDistribution, type Package } from '#contents/packages.ts'
 import type { Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { queueMatches } from '../queue/queue.store.ts'
-import { type Component, ecosystemOf, keyOf, type ListKey, listStates } from './lists.model.ts'
+import { type Component, keyOf, type ListKey, listStates } from './lists.model.ts'
 import * as store from './lists.store.ts'
-
-type Distribution = ImageContents['distribution']
-type Package = Found & { locations?: readonly string[]; owner?: { name: string; version: string } }
 
 /** A list that was prepared, to be completed in the transaction that says which image has it. */
 export type PreparedList = { listNo: number; isNew: boolean }
@@ -66,6 +64,6 @@ function componentOf(one: Package, distribution: Distribution): Component {
 }
 
 function ownersOf(packages: readonly Package[]): Map<string, Package> {
-  const ofDistribution = packages.filter(({ kind }) => kind === 'apk' || kind === 'deb')
+  const ofDistribution = packages.filter(isOfDistribution)
   return new Map(ofDistribution.map((one) => [`${one.name} ${one.version}`, one]))
 }
