@@ -31,11 +31,11 @@ import { migration as scim } from './0034-scim.ts'
 import { migration as sessionExternalIds } from './0035-session-external-ids.ts'
 import { migration as scanning } from './0036-scanning.ts'
 import { migration as scanningBackfill } from './0037-scanning-backfill.ts'
+import { migration as languagePackages } from './0039-language-packages.ts'
 import { migration as ownGrants } from './0042-own-grants.ts'
 import { migration as accessRequests } from './0044-access-requests.ts'
 import { migration as jobTitles } from './0045-job-titles.ts'
 import { migration as lifecycles } from './0046-lifecycles.ts'
-import { migration as languagePackages } from './0039-language-packages.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [

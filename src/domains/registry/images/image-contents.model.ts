@@ -1,4 +1,3 @@
-import type { Distribution, Gap } from '#contents/packages.ts'
 import { manifestTypes } from '../manifests/manifests.model.ts'
 
 // The numbers are stored; they keep their meaning for good.
@@ -26,6 +25,9 @@ export const knowsDistribution = (source: ContentsSource): boolean =>
  */
 export const readerVersion = 1
 
+/** Where what could not be read is, a word for why, and a sentence. */
+export type ContentsGap = { path: string; reason: string; message: string }
+
 /** What was found in the image or index of this digest. */
 export type ContentsRecord = {
   digest: string
@@ -33,9 +35,9 @@ export type ContentsRecord = {
   source: ContentsSource
   /** The hash of its list of packages; empty unless the state is known. */
   packages: string
-  distribution: Distribution
+  distribution: { id: string; version: string }
   /** What of it could not be read; of an index of all its images. */
-  gaps: readonly Gap[]
+  gaps: readonly ContentsGap[]
   /** Why it is unreadable, in a word and in a sentence. */
   reason: string
   message: string

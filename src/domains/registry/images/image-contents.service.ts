@@ -4,6 +4,7 @@ import type { App } from '#app.ts'
 import {
   type Distribution,
   GapList,
+  type GapReason,
   type Package,
   PackageList,
   Unreadable,
@@ -181,7 +182,7 @@ async function readIndex(
     for (const one of await packagesOf(reader, list, walk)) all.add(one)
   }
   const gaps = new GapList()
-  for (const { path, reason, message } of found.flatMap((one) => one.gaps)) gaps.add(path, reason, message)
+  for (const { path, reason, message } of found.flatMap((one) => one.gaps)) gaps.add(path, reason as GapReason, message)
   const { distribution } = known[0]!
   const source = known.some((one) => knowsDistribution(one.source)) ? 'images' : 'languagesOfImages'
   return { ...nothing, state: 'known', source, distribution, packages: all.sorted(), gaps: gaps.all() }

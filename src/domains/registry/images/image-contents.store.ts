@@ -1,7 +1,7 @@
-import type { Gap } from '#contents/packages.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Manifest } from '../manifests/manifests.model.ts'
 import {
+  type ContentsGap,
   type ContentsRecord,
   contentsSources,
   contentsStates,
@@ -32,7 +32,7 @@ function fromRow({ state, source, gaps, distribution, distributionVersion, ...ro
     ...row,
     state: nameOf(contentsStates, state),
     source: nameOf(contentsSources, source),
-    gaps: JSON.parse(gaps) as Gap[],
+    gaps: JSON.parse(gaps) as ContentsGap[],
     distribution: { id: distribution, version: distributionVersion },
   }
 }
