@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
-import { copyRepos } from '#domains/registry/syncs/syncs.duty.ts'
+import type { Db } from '#db/sql.ts'
+import { createTermsGate } from '#domains/iam/terms/terms-gate.ts'
+import { copyRepos, copyReposInTurns } from '#domains/registry/syncs/syncs.duty.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { runDuty } from '../support/duties.ts'
 import { assertDenied, assertInvalid, assertNotFound, eventsOf, ok } from '../support/expect.ts'
@@ -97,6 +99,95 @@ test('an index comes with its images, and a signature that comes later follows',
     referrers.body.manifests.map(({ digest }: Json) => digest),
     [signature.digest],
   )
+})
+
+test('what refers to an image comes with it, though it was pushed long before the image got a tag', async () => {
+  const { to, source, path, copy } = await pair('early')
+  const image = await client.pushImage(path)
+  const config = await client.pushBlob(path, '{}', types.empty)
+  const about = async ({ mediaType, digest, size }: Json, artifactType: string) => {
+    const layer = await client.pushBlob(path, randomBytes(20))
+    const subject = { mediaType, digest, size }
+    return client.pushManifest(path, imageOf(config, [layer], { subject, artifactType }))
+  }
+  const signature = await about(image, 'a/signature')
+  await client.pushImage(path, 'other')
+  ok(await copied(to, source))
+  await run()
+  // Longer than what is looked at again anyway.
+  shift += 10 * minute
+  await run()
+  const { uid } = ok(await operator.get(`${repos}?uidp.children_of=${to}`)).repos[0]
+  assert.equal(
+    (await client.call('GET', `${copy}/manifests/${signature.digest}`)).status,
+    404,
+    'its image is not there',
+  )
+  ok(await operator.post(`/registry/v2/tags/${source}`, { name: 'late', digest: image.digest }))
+  await run()
+  const referrers = await client.ok(200, 'GET', `${copy}/referrers/${image.digest}`)
+  assert.deepEqual(
+    referrers.body.manifests.map(({ digest }: Json) => digest),
+    [signature.digest],
+  )
+  assert.equal(await statusOf(uid), 'UNKNOWN')
+})
+
+test('organisations take turns, and so do the repos of one, also in the middle of an index', async () => {
+  const { to, source, path } = await pair('long')
+  const images: Awaited<ReturnType<typeof client.pushImage>>[] = []
+  for (let i = 0; i < 6; i++) images.push(await client.pushImage(path))
+  await client.pushManifest(path, indexOf(images), 'all')
+  for (const name of ['a', 'b', 'c']) await client.pushImage(path, name)
+  const short = await pair('short')
+  await client.pushImage(short.path, 'first')
+  await client.pushImage(short.path, 'second')
+  const other = (await seed.group()) as Json
+  const away = await seed.repo(other.uid, { name: 'source' })
+  await client.pushImage(`${other.name}/source`, 'only')
+  ok(await copied(to, source))
+  ok(await copied(short.to, short.source))
+  ok(await operator.post(`${repos}/${other.uid}`, { name: 'copy', syncConfig: { source: away.uid } }))
+  shift += minute + 1000
+  const events = await eventsOf(registry, () => runDuty(app, copyReposInTurns(0)))
+  const names = events.filter(({ type }) => type.includes('tag.created')).map(({ body }) => body.name as string)
+  assert.deepEqual(names.toSorted(), ['a', 'all', 'b', 'c', 'first', 'only', 'second'])
+  for (const early of ['first', 'second', 'only']) {
+    assert.ok(names.indexOf(early) < names.indexOf('all'), `${early} waits for no other: ${names}`)
+  }
+})
+
+test('what somebody turns off while it is copied is not copied any more', async () => {
+  const { to, source, path, copy } = await pair('off')
+  const { digest } = await client.pushImage(path, 'tag')
+  const { uid } = ok(await copied(to, source))
+  shift += minute + 1000
+  // Between looking at a manifest of the source and storing it.
+  const get: Db['get'] = async (query) => {
+    if (query.parts.join('').includes('content') && query.values.includes(digest)) {
+      ok(await operator.patch(`${repos}/${uid}?updateMask=sync_config`, {}))
+    }
+    return app.db.get(query)
+  }
+  const { failed } = (await runDuty({ ...app, db: { ...app.db, get } }, copyRepos)) as Json
+  assert.equal(failed, 0)
+  assert.equal((await client.call('GET', `${copy}/manifests/${digest}`)).status, 404)
+  assert.equal(await digestOf(copy, 'tag'), undefined)
+})
+
+test('terms that have to be accepted since hold up the copying until they are', async () => {
+  const { to, source, path, copy } = await pair('terms')
+  const { uid } = ok(await copied(to, source))
+  const { digest } = await client.pushImage(path, 'tag')
+  const documents = [{ id: 'new-terms', label: 'New terms', url: 'https://example.com/' }]
+  const terms = createTermsGate(app.db, documents, app.eventTable.methods('registry.tag.created'))
+  shift += minute + 1000
+  await runDuty({ ...app, terms }, copyRepos)
+  assert.equal(await statusOf(uid), 'FAILED')
+  assert.equal(await digestOf(copy, 'tag'), undefined)
+  await run()
+  assert.equal(await statusOf(uid), 'UNKNOWN')
+  assert.equal(await digestOf(copy, 'tag'), digest)
 })
 
 test('copies are links: within an organisation they take the room of their manifests alone', async () => {

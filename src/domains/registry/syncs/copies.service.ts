@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Work } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
+import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { rootOf } from '#lib/uid.ts'
 import { findRepoBlobs, linkBlob, repoExists } from '../blobs/blobs.store.ts'
@@ -14,15 +15,28 @@ import type { RepoRow } from '../repos/repos.store.ts'
 import { assignTag } from '../tags/tag-moves.service.ts'
 import { aTag, everyShape, shapeOf, type Tag } from '../tags/tags.model.ts'
 import * as tags from '../tags/tags.store.ts'
-import type { SyncCursor } from './syncs.model.ts'
+import type { Sync, SyncCursor } from './syncs.model.ts'
+import { isCurrent } from './syncs.store.ts'
 
-/** One copying: from where, to where, in whose name. */
-export type Copying = { work: Work; lease: Lease; from: RepoRow; to: RepoRow; uniqueTags: boolean }
+/** One copying: from where, to where, in whose name. `turnIsOver` tells that others are to have their turn. */
+export type Copying = {
+  work: Work
+  lease: Lease
+  sync: Sync
+  from: RepoRow
+  to: RepoRow
+  uniqueTags: boolean
+  turnIsOver(): boolean
+}
+export class CopyEnded extends Error {
+  override name = 'CopyEnded'
+}
+
 export type Copied = { tags: number; manifests: number }
 
 const atOnce = 100
 
-/** Copies the next tags that have changed. `done` once there are no more of them. */
+/** Copies the next tags that have changed, and one at least. `done` once there are no more of them. */
 export async function copyTags(
   copying: Copying,
   after: SyncCursor['tags'],
@@ -36,17 +50,22 @@ export async function copyTags(
   const names = some.map(({ name }) => name)
   const there = new Map((await tags.tagsNamed(work.app.db, to.id, names)).map((tag) => [tag.name, tag]))
   const copied: Copied = { tags: 0, manifests: 0 }
+  let last: Tag | undefined
   for (const tag of some) {
-    // Others get their turn, however much there is to copy.
+    // Requests get their turn, however much there is to copy.
     await nextTurn()
-    if (tag.digest === '' || isSame(tag, there.get(tag.name))) continue
-    copied.manifests += await copyManifest(copying, tag.digest)
-    if (await copyTag(copying, tag)) copied.tags++
+    if (last && copying.turnIsOver()) break
+    if (tag.digest !== '' && !isSame(tag, there.get(tag.name))) {
+      const { added, isWhole } = await copyManifest(copying, tag.digest)
+      copied.manifests += added
+      if (!isWhole) break
+      if (await copyTag(copying, tag)) copied.tags++
+    }
+    last = tag
   }
-  const last = some.at(-1)
   return {
     after: last ? { value: last.updateTime, uid: last.uid } : after,
-    done: found.length <= atOnce,
+    done: last === some.at(-1) && found.length <= atOnce,
     copied,
   }
 }
@@ -57,12 +76,14 @@ function isSame(one: Tag, other: Tag | undefined): boolean {
 }
 
 /** Points the tag where that of the source points, unless the image did not come with it. */
-async function copyTag({ work, lease, from, to, uniqueTags }: Copying, tag: Tag): Promise<boolean> {
+async function copyTag(copying: Copying, tag: Tag): Promise<boolean> {
+  const { work, lease, from, to, uniqueTags } = copying
   const { name, digest } = tag
   const actor = `sync:${from.uid}`
   const names = [name, ...(uniqueTags ? uniqueNames(tag) : [])]
   const moved = await lease.tx(async (tx) => {
-    if (!(await repoExists(tx, to)) || !(await manifests.hasManifest(tx, to.id, digest))) return false
+    await requireCurrent(tx, copying)
+    if (!(await manifests.hasManifest(tx, to.id, digest))) return false
     const also = { deprecated: tag.deprecated, bundles: tag.bundles }
     for (const one of names) {
       const mover = { now: work.cause.now, actor, source: 'sync' } as const
@@ -74,6 +95,12 @@ async function copyTag({ work, lease, from, to, uniqueTags }: Copying, tag: Tag)
     return true
   })
   return moved
+}
+
+/** Throws when the repo is no longer copied from there, or either is gone: somebody has changed that meanwhile. */
+async function requireCurrent(tx: Tx, { sync, from, to }: Copying): Promise<void> {
+  if ((await isCurrent(tx, sync)) && (await repoExists(tx, from)) && (await repoExists(tx, to))) return
+  throw new CopyEnded('the repo is not copied from there any more')
 }
 
 const maxTagLength = 128
@@ -95,40 +122,52 @@ export async function copyReferrers(
   const subjects = found.map(({ subject }) => subject)
   const there = await manifests.storedManifests(work.app.db, to.id, subjects)
   const copied: Copied = { tags: 0, manifests: 0 }
-  for (const { digest, subject } of found)
-    if (there.has(subject)) copied.manifests += await copyManifest(copying, digest)
-  const last = found.at(-1)
+  let last: (typeof found)[number] | undefined
+  for (const one of found) {
+    if (last && copying.turnIsOver()) break
+    if (there.has(one.subject)) {
+      const { added, isWhole } = await copyManifest(copying, one.digest)
+      copied.manifests += added
+      if (!isWhole) break
+    }
+    last = one
+  }
   return {
     after: last ? { time: last.createTime, digest: last.digest } : after,
-    done: found.length < atOnce,
+    done: last === found.at(-1) && found.length < atOnce,
     copied,
   }
 }
 
-/** With what it lists, each in a transaction of its own. Answers with how many were new. */
-async function copyManifest(copying: Copying, digest: string): Promise<number> {
+/**
+ * With what it lists, each in a transaction of its own; `added` is how many were new. When the turn is over, the rest is left
+ * for the next one, unless nothing was new: each turn gets further.
+ */
+async function copyManifest(copying: Copying, digest: string): Promise<{ added: number; isWhole: boolean }> {
   const { work, lease, from, to } = copying
   lease.check()
-  if (await manifests.hasManifest(work.app.db, to.id, digest)) return 0
+  if (await manifests.hasManifest(work.app.db, to.id, digest)) return { added: 0, isWhole: true }
   const manifest = await manifests.findManifest(work.app.db, from.id, digest)
-  if (!manifest) return 0
+  if (!manifest) return { added: 0, isWhole: true }
   const document = readManifest(manifest.content, manifest.mediaType)
-  let copied = 0
-  for (const child of document.manifests) copied += await copyManifest(copying, child)
+  let added = 0
+  for (const child of document.manifests) {
+    const one = await copyManifest(copying, child)
+    added += one.added
+    if (!one.isWhole || (added > 0 && copying.turnIsOver())) return { added, isWhole: false }
+  }
   const isNew = await insertCopy(copying, manifest, document)
   if (isNew) work.app.images.pushed.notify()
-  return copied + Number(isNew)
+  return { added: added + Number(isNew), isWhole: true }
 }
 
-async function insertCopy(
-  { work, lease, from, to }: Copying,
-  manifest: Manifest,
-  document: ManifestDocument,
-): Promise<boolean> {
+async function insertCopy(copying: Copying, manifest: Manifest, document: ManifestDocument): Promise<boolean> {
+  const { work, lease, from, to } = copying
   const { digest } = manifest
   const { now } = work.cause
   return lease.tx(async (tx) => {
-    if (!(await repoExists(tx, to)) || (await manifests.hasManifest(tx, to.id, digest))) return false
+    await requireCurrent(tx, copying)
+    if (await manifests.hasManifest(tx, to.id, digest)) return false
     let added = 0
     // What the source does not have is missing in the copy too, where settings allow that at all.
     for (const blob of await findRepoBlobs(tx, from.id, document.blobs)) {

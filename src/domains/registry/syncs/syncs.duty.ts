@@ -8,9 +8,9 @@ import { ownCause } from '#lib/cause.ts'
 import { AppError } from '#lib/errors.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import { followSource } from '../repos/synced-repos.service.ts'
-import { type Copying, copyReferrers, copyTags } from './copies.service.ts'
+import { CopyEnded, type Copying, copyReferrers, copyTags } from './copies.service.ts'
 import { type Sync, type SyncCursor, type SyncState, syncStates } from './syncs.model.ts'
-import { mayStillCopy } from './syncs.service.ts'
+import { mayStillCopy, requireCopyTerms } from './syncs.service.ts'
 import * as store from './syncs.store.ts'
 
 const everyMs = 5_000
@@ -21,30 +21,46 @@ const overlapMs = 5 * 60_000
 /** So often all is compared, whatever has changed. */
 const fullMs = 24 * 3_600_000
 
-export const copyRepos: Duty = {
-  name: 'registry.sync',
-  everyMs,
-  runsOn: 'one node',
-  async run(app, lease) {
-    const sum = { tags: 0, manifests: 0, failed: 0 }
-    while (lease.holds()) {
-      const now = lease.databaseTime(app.clock()).toISOString()
-      // One at a time, as it is now: somebody may have turned off, or pointed elsewhere, what waits.
-      const [sync] = await store.dueSyncs(app.db, now, 1)
-      if (!sync) break
-      const { tags, manifests, failed } = await runSync(app, lease, sync)
-      sum.tags += tags
-      sum.manifests += manifests
-      sum.failed += Number(failed)
-    }
-    return sum
-  },
+/** How long the repos of one organisation are copied before those of another have their turn. */
+const turnMs = 2000
+
+export const copyRepos = copyReposInTurns(turnMs)
+
+/** Organisations take turns, and so do the repos of one. Each turn copies something, however short it is. */
+export function copyReposInTurns(turnMs: number): Duty {
+  return {
+    name: 'registry.sync',
+    everyMs,
+    runsOn: 'one node',
+    async run(app, lease) {
+      const sum = { tags: 0, manifests: 0, failed: 0 }
+      const now = () => lease.databaseTime(app.clock()).toISOString()
+      while (lease.holds()) {
+        const organizations = await store.dueOrganizations(app.db, now())
+        if (organizations.length === 0) break
+        for (const organization of organizations) {
+          const until = performance.now() + turnMs
+          const turnIsOver = () => performance.now() >= until
+          do {
+            // One at a time, as it is now: somebody may have turned off, or pointed elsewhere, what waits.
+            const sync = await store.nextDue(app.db, organization, now())
+            if (!sync) break
+            const { tags, manifests, failed } = await runSync(app, lease, sync, turnIsOver)
+            sum.tags += tags
+            sum.manifests += manifests
+            sum.failed += Number(failed)
+          } while (!turnIsOver() && lease.holds())
+        }
+      }
+      return sum
+    },
+  }
 }
 
 type Outcome = { tags: number; manifests: number; failed: boolean }
 const nothing: Outcome = { tags: 0, manifests: 0, failed: false }
 
-async function runSync(app: App, lease: Lease, sync: Sync): Promise<Outcome> {
+async function runSync(app: App, lease: Lease, sync: Sync, turnIsOver: () => boolean): Promise<Outcome> {
   const now = lease.databaseTime(app.clock())
   const note = (state: SyncState, waitMs: number | undefined, cursor: SyncCursor = sync.cursor) => {
     const due = waitMs === undefined ? '' : new Date(now.getTime() + waitMs).toISOString()
@@ -62,16 +78,22 @@ async function runSync(app: App, lease: Lease, sync: Sync): Promise<Outcome> {
   }
   const from = await findRepoRow(app.db, { uid: sync.source })
   const to = await findRepoRow(app.db, { uid: sync.repo })
-  if (!to) return nothing
+  if (!to) {
+    await note(syncStates.unknown, undefined)
+    return nothing
+  }
   if (!from) return fail('the source is gone')
   if (!(await mayStillCopy(app, sync)))
     return fail('whoever has set it may not pull the source and push to it any more')
   const work = workOf(app, sync)
   try {
+    await requireCopyTerms(app, sync.repo)
     const uniqueTags = await followSource(work, lease, sync)
-    return await copySome({ work, lease, from, to, uniqueTags }, sync, note)
+    return await copySome({ work, lease, sync, from, to, uniqueTags, turnIsOver }, note)
   } catch (error) {
     if (!lease.holds()) throw error
+    // What is to be done now is seen when it is looked for again.
+    if (error instanceof CopyEnded) return nothing
     if (!(error instanceof AppError)) app.log.error('repo could not be copied', { repo: sync.repo, error })
     return fail(error instanceof AppError ? error.message : 'it could not be copied')
   }
@@ -79,27 +101,33 @@ async function runSync(app: App, lease: Lease, sync: Sync): Promise<Outcome> {
 
 type Note = (state: SyncState, waitMs: number | undefined, cursor: SyncCursor) => Promise<void>
 
-async function copySome(copying: Copying, sync: Sync, note: Note): Promise<Outcome> {
+async function copySome(copying: Copying, note: Note): Promise<Outcome> {
+  const { sync } = copying
   const { now } = copying.work.cause
   const cursor = sync.state === syncStates.inProgress ? sync.cursor : begin(sync.cursor, now)
   if (sync.state !== syncStates.inProgress && sync.state !== syncStates.unknown) {
     await note(syncStates.inProgress, 0, cursor)
   }
   const tags = await copyTags(copying, cursor.tags)
-  const next = { ...cursor, tags: tags.after }
+  // What refers to an image may have been pushed long before the image was copied.
+  const referrers = tags.copied.manifests > 0 ? fromStart : cursor.referrers
+  const next = { ...cursor, tags: tags.after, referrers }
   if (!tags.done) {
     await note(syncStates.inProgress, 0, next)
     return { ...tags.copied, failed: false }
   }
-  const { after, done, copied } = await copyReferrers(copying, cursor.referrers)
-  await note(done ? syncStates.unknown : syncStates.inProgress, done ? againMs : 0, { ...next, referrers: after })
+  const { after, done, copied } = await copyReferrers(copying, referrers)
+  const ended = { ...next, referrers: done && copied.manifests > 0 ? fromStart : after }
+  await note(done ? syncStates.unknown : syncStates.inProgress, done ? againMs : 0, ended)
   return { tags: tags.copied.tags, manifests: tags.copied.manifests + copied.manifests, failed: false }
 }
+
+const fromStart: SyncCursor['referrers'] = { time: '', digest: '' }
 
 /** Where to begin: a little before the end of the last time, or once a day at the start. */
 function begin({ tags, referrers, fullTime }: SyncCursor, now: string): SyncCursor {
   if (fullTime === '' || Date.parse(now) - Date.parse(fullTime) > fullMs) {
-    return { tags: undefined, referrers: { time: '', digest: '' }, fullTime: now }
+    return { tags: undefined, referrers: fromStart, fullTime: now }
   }
   const earlier = new Date(Date.parse(now) - overlapMs).toISOString()
   return {

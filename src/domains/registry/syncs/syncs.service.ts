@@ -94,6 +94,11 @@ export async function requireSyncTerms({ app }: Work, place: string, asked: Sync
   if (asked) await app.terms.check(place, ...app.eventTable.methods('registry.tag.created'))
 }
 
+/** The same for a run of the copying, however long ago it was set: terms may be asked for since. */
+export async function requireCopyTerms({ terms, eventTable }: App, repo: string): Promise<void> {
+  await terms.check(repo, ...eventTable.methods('registry.tag.created'))
+}
+
 function checkDestinations(asked: SyncConfig): void {
   const problems = destinations.flatMap((cloud): FieldViolation[] => {
     const field = `sync_config.${cloud}`

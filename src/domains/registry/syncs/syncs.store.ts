@@ -62,12 +62,29 @@ export async function statusesBelow(reader: Reader, place: string, most: number)
      WHERE repo_uid > ${`${place}/`} AND repo_uid < ${`${place}0`} ORDER BY repo_uid LIMIT ${most}`)
 }
 
-/** Those that have waited longest. */
-export async function dueSyncs(reader: Reader, now: string, most: number): Promise<Sync[]> {
-  const rows = await reader.all<Row>(sql`
+/** The organisations that have some that are due, the one whose repo has waited longest first. */
+export async function dueOrganizations(reader: Reader, now: string): Promise<string[]> {
+  const rows = await reader.all<{ organization: string }>(sql`
+    SELECT substr(repo_uid, 1, 40) AS organization FROM repo_syncs
+     WHERE due_time <> '' AND due_time <= ${now} GROUP BY 1 ORDER BY min(due_time), 1`)
+  return rows.map(({ organization }) => organization)
+}
+
+/** Of an organisation, the one that has waited longest. */
+export async function nextDue(reader: Reader, organization: string, now: string): Promise<Sync | undefined> {
+  const row = await reader.get<Row>(sql`
     SELECT ${columns} FROM repo_syncs
-     WHERE due_time <> '' AND due_time <= ${now} ORDER BY due_time, repo_uid LIMIT ${most}`)
-  return rows.map(fromRow)
+     WHERE due_time <> '' AND due_time <= ${now} AND repo_uid > ${`${organization}/`} AND repo_uid < ${`${organization}0`}
+     ORDER BY due_time, repo_uid LIMIT 1`)
+  return row && fromRow(row)
+}
+
+/** Whether the repo is still copied from there, in that name. */
+export async function isCurrent(reader: Reader, { repo, source, setter, expirationTime }: Sync): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found FROM repo_syncs
+     WHERE repo_uid = ${repo} AND source = ${source} AND setter = ${setter} AND expiration_time = ${expirationTime}`)
+  return row !== undefined
 }
 
 export type Progress = { state: SyncState; now: string; due: string; cursor: SyncCursor }
