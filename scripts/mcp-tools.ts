@@ -11,7 +11,7 @@ import {
   type ScalarType,
 } from '@bufbuild/protobuf'
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
-import { isSecret } from '#api/mcp/call-tool.ts'
+import { isSecret } from '#api/mcp/secrets.ts'
 import { annotationsOf, isTool, type ToolText, type ToolTexts, toolName } from '#api/mcp/tools.ts'
 import { buildEndpoints } from '#api/methods.ts'
 import { services } from '#api/services.ts'

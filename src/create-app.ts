@@ -143,6 +143,7 @@ function perMinuteOf(config: Config): Record<LimitKind, number> {
     source: config.exchangesPerSource,
     issuer: config.exchangesPerIssuer,
     identity: config.exchangesPerIdentity,
+    aws: config.exchangesPerIdentity,
     request: config.requestsPerSource,
     refusal: config.refusalsPerSource,
     guess: codesPerMinute,

@@ -14,7 +14,7 @@ import { type Admission, createAdmission } from './grpc-admission.ts'
 import { readMessage, streaming, streamTag, unary } from './grpc-calls.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { createPathReader } from './naming/grpc-names.ts'
-import { createReflection } from './naming/reflection.ts'
+import { addReflection } from './naming/reflection.ts'
 import { limitUnread } from './port/unread-streams.ts'
 
 export type GrpcServer = {
@@ -53,7 +53,7 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
   health.addToServer(server)
   if (config.reflection) {
     const files = new Set(endpoints.map(({ desc }) => desc.parent.file))
-    createReflection(files, vendor?.token).addToServer(server)
+    addReflection(server, files, vendor?.token)
   }
 
   const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure())

@@ -1,4 +1,5 @@
 // AWS: who signed a request that somebody else hands us, which AWS alone can tell (GetCallerIdentity).
+import { tooMany } from '#lib/errors.ts'
 import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import { memberOf } from './ask.ts'
 
@@ -14,27 +15,50 @@ export type AwsCallers = {
   /** What they must have been signed for. */
   host: string
   region: string
-  /** Sends the request there. `refused` says why nobody was named, for the log. */
-  identify(request: SignedRequest): Promise<AwsCaller | { refused: string }>
+  /**
+   * Sends the request there. `refused` says why nobody was named, for the log. Throws RESOURCE_EXHAUSTED while too many are
+   * on their way for this identity, or for all.
+   */
+  identify(request: SignedRequest, identity: string): Promise<AwsCaller | { refused: string }>
 }
 
 const maxAnswer = 16 * 1024
+/** How many requests are on their way at once: anybody can make one up that only AWS can tell from a good one. */
+export const maxAsking = { all: 64, identity: 8 }
 
 /** `sts` is the origin of the Security Token Service. */
 export function createAwsCallers(outgoing: Pick<Outgoing, 'post'>, sts: string): AwsCallers {
   const { origin, host, hostname } = new URL(sts)
+  const asking = new Map<string, number>()
+  let all = 0
+  /** Ends with what it returns. */
+  const begin = (identity: string): (() => void) => {
+    const own = asking.get(identity) ?? 0
+    if (all >= maxAsking.all || own >= maxAsking.identity) throw tooMany('too many requests wait for AWS; try again', 1)
+    all++
+    asking.set(identity, own + 1)
+    return () => {
+      all--
+      const left = asking.get(identity)! - 1
+      if (left > 0) asking.set(identity, left)
+      else asking.delete(identity)
+    }
+  }
   return {
     origin,
     host,
     // The global endpoint is that of the first region.
     region: /^sts\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/.exec(hostname)?.[1] ?? 'us-east-1',
-    async identify({ target, headers, body }) {
+    async identify({ target, headers, body }, identity) {
+      const end = begin(identity)
       try {
         const answer = await outgoing.post(origin + target, { headers, body }, { maxBytes: maxAnswer })
         return answer.status === 200 ? callerOf(answer.body) : { refused: `AWS answered ${answer.status}` }
       } catch (error) {
         if (!(error instanceof OutgoingError)) throw error
         return { refused: `AWS cannot be asked: ${error.message}` }
+      } finally {
+        end()
       }
     },
   }

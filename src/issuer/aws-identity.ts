@@ -3,6 +3,7 @@ import type { App } from '#app.ts'
 import { matchAwsCaller } from '#domains/iam/identities/claims.ts'
 import { findIdentityForExchange } from '#domains/iam/identities/identities.service.ts'
 import { permissionDenied } from '#lib/errors.ts'
+import { networkOf } from '#lib/net/source-address.ts'
 import { rootOf } from '#lib/uid.ts'
 import { checkSigningTime, readAwsRequest } from './aws-request.ts'
 import { refused } from './outside-token.ts'
@@ -16,14 +17,15 @@ export function isAwsRequest(credential: string): boolean {
 
 /**
  * The identity `named`, if the signer of the request is it. Throws UNAUTHENTICATED for a request that is not as it should
- * be, or that AWS does not accept; PERMISSION_DENIED for one that is somebody else's, also when there is no such identity.
+ * be, or that AWS does not accept; PERMISSION_DENIED for one that is somebody else's, also when there is no such identity;
+ * RESOURCE_EXHAUSTED when too many for this identity came from the source, or are on their way.
  */
 export async function proveAwsIdentity(
   app: Pick<App, 'db' | 'limits' | 'vendor' | 'awsCallers'>,
   audiences: readonly string[],
   credential: string,
   named: string,
-  now: Date,
+  { now, source }: { now: Date; source: string },
 ): Promise<AwsProven> {
   const { host, region, origin } = app.awsCallers
   const products = app.vendor ? ['Pinfold', app.vendor.token] : ['Pinfold']
@@ -34,7 +36,9 @@ export async function proveAwsIdentity(
   const awsIdentity = (await findIdentityForExchange(app.db, named))?.awsIdentity
   if (!awsIdentity) throw notTheirs()
 
-  const caller = await app.awsCallers.identify(signed.request)
+  // Each address for itself, so that nobody uses up what the identity itself may ask for.
+  app.limits.check('aws', `${networkOf(source)} ${named}`)
+  const caller = await app.awsCallers.identify(signed.request, named)
   if ('refused' in caller) throw refused(caller.refused)
   if (!matchAwsCaller(awsIdentity, caller)) throw notTheirs()
   app.limits.check('issuer', `${rootOf(named)} ${origin}`)

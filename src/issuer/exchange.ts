@@ -91,7 +91,7 @@ export async function proveIdentity(
   named: string,
   now: Date,
 ): Promise<Proven> {
-  const proven = await countRefusals(app.limits, source, () => lookAt(app, issuer, credential, named, now))
+  const proven = await countRefusals(app.limits, source, () => lookAt({ app, issuer, source }, credential, named, now))
   // Only what is proven counts, so that nobody uses up what somebody else may ask for.
   app.limits.check('identity', proven.uid)
   return proven
@@ -100,8 +100,15 @@ export async function proveIdentity(
 /** `claims` say by which token, and of a person who it is. */
 type Proven = { uid: string; claims: Record<string, unknown>; session?: CallerSession }
 
-async function lookAt(app: App, issuer: string, credential: string, named: string, now: Date): Promise<Proven> {
-  if (isAwsRequest(credential)) return proveAwsIdentity(app, defaultAudiences(issuer), credential, named, now)
+async function lookAt(
+  { app, issuer, source }: Pick<Issuing, 'app' | 'issuer' | 'source'>,
+  credential: string,
+  named: string,
+  now: Date,
+): Promise<Proven> {
+  if (isAwsRequest(credential)) {
+    return proveAwsIdentity(app, defaultAudiences(issuer), credential, named, { now, source })
+  }
   const token = readOutsideToken(credential)
   checkTimes(token, now)
   if (token.issuer === issuer) throw refused('our own token')

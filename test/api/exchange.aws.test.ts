@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { create } from '@bufbuild/protobuf'
+import { createAwsCallers, maxAsking } from '#clouds/amazon-callers.ts'
 import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
+import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import {
   blobOf,
   type Signing,
@@ -435,4 +437,53 @@ test('the exchanges of an organisation by AWS are counted together', async () =>
     [200, 200, 429],
   )
   assert.deepEqual([answers[2]!.body.code, answers[2]!.body.details[0].reason], [8, 'RATE_LIMITED'])
+})
+
+test('what somebody makes up for an identity of another is bounded, and takes nothing from that', async () => {
+  const trustedProxies = ['127.0.0.1']
+  await using limited = await startPinfold({ ...outside, awsStsUrl: aws.url, exchangesPerIdentity: 2, trustedProxies })
+  const group = await limited.seed.group()
+  const identity = await limited.seed.identity(group.uid, {
+    claimMatch: undefined,
+    awsIdentity: { awsAccount: account, arn },
+  })
+  const from = async (source: string, credentials: typeof user) => {
+    const blob = blobOf(sign({ audience: limited.url, identity: identity.uid, credentials }))
+    const path = `/sts/exchange?${searchOf({ aud: limited.url, identity: identity.uid })}`
+    const headers = { 'x-forwarded-for': source }
+    return (await limited.withToken(blob).call('POST', path, undefined, headers)).status
+  }
+  const forged = { ...builder, secret: 'guessed' }
+  const times = await asked(async () => {
+    for (const expected of [401, 401, 429, 429]) assert.equal(await from('203.0.113.9', forged), expected)
+  })
+  assert.equal(times, 2, 'AWS is asked no more')
+  assert.equal(await from('203.0.113.10', builder), 200)
+})
+
+test('only so many requests wait for AWS at once, of one identity and of all', async () => {
+  const held = Promise.withResolvers<void>()
+  let posts = 0
+  const outgoing: Pick<Outgoing, 'post'> = {
+    async post() {
+      posts++
+      await held.promise
+      throw new OutgoingError('timeout')
+    },
+  }
+  const callers = createAwsCallers(outgoing, 'https://sts.example.com')
+  const request = { target: '/', headers: {}, body: '' }
+  const waiting: Promise<unknown>[] = []
+  const fill = (identity: string, count: number) => {
+    for (let i = 0; i < count; i++) waiting.push(callers.identify(request, identity))
+  }
+  const tooMany = { code: 'RESOURCE_EXHAUSTED' }
+  fill('one', maxAsking.identity)
+  await assert.rejects(callers.identify(request, 'one'), tooMany)
+  for (let i = 1; i < maxAsking.all / maxAsking.identity; i++) fill(`other-${i}`, maxAsking.identity)
+  await assert.rejects(callers.identify(request, 'last'), tooMany)
+  assert.equal(posts, maxAsking.all)
+  held.resolve()
+  for (const answer of await Promise.all(waiting)) assert.ok(JSON.stringify(answer).includes('cannot be asked'))
+  for (const identity of ['one', 'last']) assert.ok('refused' in (await callers.identify(request, identity)))
 })

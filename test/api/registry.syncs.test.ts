@@ -138,7 +138,8 @@ test('organisations take turns, and so do the repos of one, also in the middle o
   const images: Awaited<ReturnType<typeof client.pushImage>>[] = []
   for (let i = 0; i < 6; i++) images.push(await client.pushImage(path))
   await client.pushManifest(path, indexOf(images), 'all')
-  for (const name of ['a', 'b', 'c']) await client.pushImage(path, name)
+  const several = await pair('several')
+  for (const name of ['a', 'b', 'c', 'd', 'e']) await client.pushImage(several.path, name)
   const short = await pair('short')
   await client.pushImage(short.path, 'first')
   await client.pushImage(short.path, 'second')
@@ -146,14 +147,17 @@ test('organisations take turns, and so do the repos of one, also in the middle o
   const away = await seed.repo(other.uid, { name: 'source' })
   await client.pushImage(`${other.name}/source`, 'only')
   ok(await copied(to, source))
+  ok(await copied(several.to, several.source))
   ok(await copied(short.to, short.source))
   ok(await operator.post(`${repos}/${other.uid}`, { name: 'copy', syncConfig: { source: away.uid } }))
   shift += minute + 1000
   const events = await eventsOf(registry, () => runDuty(app, copyReposInTurns(0)))
   const names = events.filter(({ type }) => type.includes('tag.created')).map(({ body }) => body.name as string)
-  assert.deepEqual(names.toSorted(), ['a', 'all', 'b', 'c', 'first', 'only', 'second'])
+  assert.deepEqual(names.toSorted(), ['a', 'all', 'b', 'c', 'd', 'e', 'first', 'only', 'second'])
   for (const early of ['first', 'second', 'only']) {
-    assert.ok(names.indexOf(early) < names.indexOf('all'), `${early} waits for no other: ${names}`)
+    for (const late of ['all', 'e']) {
+      assert.ok(names.indexOf(early) < names.indexOf(late), `${early} waits for no other: ${names}`)
+    }
   }
 })
 

@@ -1,5 +1,4 @@
 // One call of a tool: arguments to a request, through the door that REST and gRPC use, and the response to a result.
-import type { DescField, DescMessage, Message } from '@bufbuild/protobuf'
 import type { HttpArrival } from '#edge/doors.ts'
 import { AppError, permissionDenied } from '#lib/errors.ts'
 import { type Api, fail, invoke } from '../door.ts'
@@ -7,6 +6,7 @@ import { errorJson } from '../errors.ts'
 import type { Endpoint } from '../methods.ts'
 import { jsonText } from '../transcoding/json-write.ts'
 import { readWhole } from '../transcoding/transcode.ts'
+import { withoutSecrets } from './secrets.ts'
 
 /** Of the JSON of one answer, which a result holds twice: more than any page of 200 has in practice. */
 const maxResultBytes = 1024 * 1024
@@ -43,33 +43,4 @@ function textOf(json: string): string {
 function tooLarge(bytes: number): AppError {
   const message = `the answer has ${bytes} bytes, and a tool answers with ${maxResultBytes} at most; ask for a smaller page. What was asked for is done`
   return new AppError('RESOURCE_EXHAUSTED', message)
-}
-
-/** Agents keep what they read, and show it to others: what the contract marks as secret is left out. */
-function withoutSecrets<T extends Message>(desc: DescMessage, message: T): T {
-  const hiding = desc.fields.filter((field) => !field.oneof && hides(field, [desc]))
-  if (hiding.length === 0) return message
-  const values: Record<string, unknown> = { ...message }
-  for (const field of hiding) values[field.localName] = cleaned(field, values[field.localName])
-  return values as T
-}
-
-function cleaned(field: DescField, value: unknown): unknown {
-  if (isSecret(field)) return field.fieldKind === 'list' ? [] : ''
-  if (value === undefined) return undefined
-  const clean = (one: Message) => withoutSecrets(field.message!, one)
-  return field.fieldKind === 'list' ? (value as Message[]).map(clean) : clean(value as Message)
-}
-
-/** Whether the field is a secret, or a message that has one somewhere below. */
-function hides(field: DescField, within: readonly DescMessage[]): boolean {
-  if (isSecret(field)) return true
-  const { message } = field
-  if (!message || field.fieldKind === 'map' || within.includes(message)) return false
-  return message.fields.some((inner) => hides(inner, [...within, message]))
-}
-
-/** Of the contract's secrets all are text. */
-export function isSecret(field: DescField): boolean {
-  return field.proto.options?.debugRedact === true
 }

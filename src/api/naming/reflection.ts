@@ -7,6 +7,7 @@ import {
   type FileDescriptorProto,
   FileDescriptorProtoSchema,
 } from '@bufbuild/protobuf/wkt'
+import type { handleBidiStreamingCall, Server, ServiceDefinition } from '@grpc/grpc-js'
 import { ReflectionService } from '@grpc/reflection'
 import { file_google_rpc_error_details } from '#gen/google/rpc/error_details_pb.ts'
 import { file_grpc_health_v1_health } from '#gen/grpc/health/v1/health_pb.ts'
@@ -20,8 +21,35 @@ const others = [file_grpc_health_v1_health, file_google_rpc_error_details, file_
 /** Gives packages, types and members another name, or leaves them as they are. */
 type Rename = { type: (name: string) => string; member: (name: string) => string }
 
-/** The service that answers for these files; `token` is that of a vendor whose names count too. */
-export function createReflection(served: Iterable<DescFile>, token: string | undefined): ReflectionService {
+/**
+ * Answers for these files; `token` is that of a vendor whose names count too. What is told is put together for the first who
+ * asks: it takes longer than everything else that a server starts with, and most are never asked.
+ */
+export function addReflection(server: Pick<Server, 'addService'>, served: Iterable<DescFile>, token?: string): void {
+  let known: Map<string, Handler> | undefined
+  for (const [path, { definition }] of methodsOf(new ReflectionService({}))) {
+    const handle: Handler = (stream) => {
+      known ??= new Map([...methodsOf(reflectionOf(served, token))].map(([at, { handler }]) => [at, handler]))
+      known.get(path)!(stream)
+    }
+    server.addService(definition, { ServerReflectionInfo: handle })
+  }
+}
+
+type Handler = handleBidiStreamingCall<unknown, unknown>
+type Added = { definition: ServiceDefinition; handler: Handler }
+
+/** What it would add to a server, a method for each of its versions, by their paths. */
+function methodsOf(reflection: ReflectionService): Map<string, Added> {
+  const methods = new Map<string, Added>()
+  const addService: Server['addService'] = (definition, { ServerReflectionInfo: handler }) => {
+    methods.set(definition.ServerReflectionInfo!.path, { definition, handler: handler as Handler })
+  }
+  reflection.addToServer({ addService } as Server)
+  return methods
+}
+
+function reflectionOf(served: Iterable<DescFile>, token: string | undefined): ReflectionService {
   const files = withImports([...served, ...others])
   const renames: Rename[] = [{ type: previewTypeName, member: (name) => name }]
   if (token !== undefined) {

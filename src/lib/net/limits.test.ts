@@ -14,6 +14,7 @@ function limitsOf(source: number, maxKeys?: number) {
       request: source,
       refusal: source,
       guess: source,
+      aws: source,
       scim: source,
       scimSource: source,
     },

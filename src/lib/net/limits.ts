@@ -4,9 +4,19 @@ import { networkOf } from './source-address.ts'
 /**
  * What is counted at the doors that need no token of ours: by client address the exchanges, the requests of strangers and
  * the credentials that were refused, by identity, and by organisation and outside issuer, the tokens that were accepted. And
- * what identity providers ask over SCIM, by organisation and by address; and the codes of programs that one person types.
+ * what identity providers ask over SCIM, by organisation and by address; the codes of programs that one person types; and the
+ * requests that are shown to AWS, by address and identity.
  */
-export type LimitKind = 'source' | 'request' | 'refusal' | 'issuer' | 'identity' | 'guess' | 'scim' | 'scimSource'
+export type LimitKind =
+  | 'source'
+  | 'request'
+  | 'refusal'
+  | 'issuer'
+  | 'identity'
+  | 'guess'
+  | 'aws'
+  | 'scim'
+  | 'scimSource'
 
 /** How often each of them may be, in a minute. */
 export type Limits = {
