@@ -8,6 +8,7 @@ import { authenticate, bearerOf } from '#edge/caller.ts'
 import { SafeResponse } from '#edge/safe-headers.ts'
 import { permissionDenied } from '#lib/errors.ts'
 import type { Api } from './door.ts'
+import type { Connections } from './port/connections.ts'
 import { sendText } from './send-text.ts'
 
 /** Throws unless the credential is the token of the settings, or the operator's. */
@@ -24,8 +25,14 @@ export async function sendMetrics({ registry }: App['metrics'], res: ServerRespo
   sendText(res, 200, registry.contentType, await registry.metrics())
 }
 
+/** More than anybody has collectors; they count as others of their addresses, too. */
+const mostConnections = 100
+
 /** Serves `/metrics`, and nothing else, at the address that the settings have for it; nothing without one. */
-export async function serveMetrics({ config, metrics, log }: App): Promise<{ url: string; close(): void } | undefined> {
+export async function serveMetrics(
+  { config, metrics, log }: App,
+  connections: Connections,
+): Promise<{ url: string; close(): void } | undefined> {
   const { metricsListen } = config
   if (!config.metrics || !metricsListen) return undefined
   const limits = { headersTimeout: config.headersTimeoutMs, requestTimeout: config.requestTimeoutMs }
@@ -37,6 +44,12 @@ export async function serveMetrics({ config, metrics, log }: App): Promise<{ url
       log.error('document failed', { path, error })
       sendText(res, 500, 'text/plain', 'internal error\n')
     })
+  })
+  server.maxConnections = mostConnections
+  server.on('connection', (socket) => {
+    const address = socket.remoteAddress ?? ''
+    if (connections.open(address)) socket.once('close', () => connections.close(address))
+    else socket.destroy()
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) => reject(new Error(`PINFOLD_METRICS_LISTEN: ${cause.message}`, { cause })))

@@ -115,7 +115,7 @@ export async function bindServer(app: App): Promise<Server> {
       resolve()
     })
   })
-  const metrics = await serveMetrics(app).catch((error: unknown) => {
+  const metrics = await serveMetrics(app, connections).catch((error: unknown) => {
     listener.close()
     throw error
   })

@@ -224,6 +224,31 @@ test('deeper indexes of earlier versions are pulled and tagged and understood, w
   )
 })
 
+test('an index of as many images as may be is pushed and asked about', async () => {
+  const { org, pusher, puller, operator, seed } = registry
+  const { uid } = await seed.repo(org.uid, { name: 'wide' })
+  const configs = await Promise.all(
+    ['amd64', 'arm64'].map((architecture) => {
+      return pusher.pushBlob('acme/wide', JSON.stringify({ architecture, os: 'linux' }), types.config)
+    }),
+  )
+  const layer = await pusher.pushBlob('acme/wide', 'a layer')
+  const images: Descriptor[] = []
+  // All but the last are for the one architecture, and the index does not say for which any is.
+  const push = async (i: number) => {
+    const annotations = { number: String(i) }
+    const config = configs[i === 999 ? 1 : 0]!
+    images[i] = await pusher.pushManifest('acme/wide', imageOf(config, [layer], { annotations }))
+  }
+  for (let i = 0; i < 1000; i += 20) await Promise.all(Array.from({ length: 20 }, (_, n) => push(i + n)))
+  const index = await pusher.pushManifest('acme/wide', indexOf(images), 'latest')
+  assert.equal((await puller.ok(200, 'GET', 'acme/wide/manifests/latest')).body.manifests.length, 1000)
+  const about = async (what: string) =>
+    ok(await operator.get(`/registry/v2/repos/${uid}/digests/${index.digest}/${what}`))
+  assert.deepEqual((await about('architectures')).architectures.toSorted(), ['amd64', 'arm64'])
+  assert.ok(Number((await about('size')).size) > 0)
+})
+
 test('an image that lists more than is read to answer a question is refused, with the reason', async () => {
   const { org, pusher, operator, seed } = registry
   const { uid } = await seed.repo(org.uid, { name: 'large' })

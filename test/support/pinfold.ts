@@ -106,6 +106,7 @@ export async function startPinfold(
     port,
     /** Where it listens, which is not in the URL when a test has put something in front. */
     listenPort: server.port,
+    metricsUrl: server.metricsUrl,
     operator,
     anonymous: clientOf(`http://127.0.0.1:${port}`, undefined),
     tokenFor,
