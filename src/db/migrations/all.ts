@@ -71,9 +71,9 @@ export const migrations: readonly Migration[] = [
   sessionExternalIds,
   scanning,
   scanningBackfill,
+  languagePackages,
   ownGrants,
-  lifecycles,
   accessRequests,
   jobTitles,
-  languagePackages,
+  lifecycles,
 ]
