@@ -13,8 +13,13 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./iam/auth.ts')).auth,
   },
   {
+    name: 'iam',
+    summary: 'Organisations, folders, identities, roles and who has them',
+    load: async () => (await import('./iam/iam.ts')).iam,
+  },
+  {
     name: 'identities',
-    summary: 'Look at identities',
+    summary: 'Work with identities',
     load: async () => (await import('./iam/identities.ts')).identities,
   },
   {

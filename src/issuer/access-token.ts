@@ -1,14 +1,13 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { decodeJwt, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import { decodeBits, encodeBits } from '#lib/capability-set.ts'
 import { signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
 import { AppError, unauthenticated } from '#lib/errors.ts'
 import { subdomainOf } from '#lib/net/subdomain.ts'
-import { isUid, top } from '#lib/uid.ts'
+import { isUid, operatorUid, top } from '#lib/uid.ts'
 import type { Keyring } from './keyring.ts'
 
-/** The subject of tokens for whoever holds the data folder or the master key. A root-level uid that no identity can get. */
-export const operatorUid: string = createHash('sha256').update('pinfold operator').digest('hex').slice(0, 40)
+export { operatorUid }
 
 /** How long an access token lives at most, in seconds. */
 export const maxLifetime = 60 * 60

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 
 /** A uid is its own place in the hierarchy: 40 hex digits for a root, then `/` and 16 hex digits for each level below. */
 const pattern = /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/
@@ -43,3 +43,6 @@ export function lineage(uid: string): string[] {
 export function isAtOrBelow(uid: string, ancestor: string): boolean {
   return ancestor === top || uid === ancestor || (uid.startsWith(ancestor) && uid[ancestor.length] === '/')
 }
+
+/** The subject of tokens for whoever holds the data folder or the master key. A root-level uid that no identity can get. */
+export const operatorUid: string = createHash('sha256').update('pinfold operator').digest('hex').slice(0, 40)

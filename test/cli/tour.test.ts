@@ -71,14 +71,15 @@ test('the quick start of the README works as written', async (t) => {
   using home = makeHome()
   const blocks = blocksOf('README.md', 'Quick start')
   assert.ok(blocks.join('').split('\n').length <= 16, 'at most fifteen lines')
-  const options = { quiet: false, env: { ...home.env, PINFOLD_API: server.url } }
+  const options = { quiet: false, env: { ...home.env, PINFOLD_DATA: place.data } }
   const [shown] = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host }, options)
-  // curl ends its output without a newline, so the reference of the second push follows on the same line.
-  const second = /\}.*\/acme\/app@(sha256:[0-9a-f]{64})$/.exec(shown![0]!)![1]
-  const [moved, created] = shown!.slice(2, 4).map((line) => line.split(/ {2,}/))
+  const pushed = shown!.findIndex((line) => /\/acme\/app@sha256:[0-9a-f]{64}$/.test(line))
+  const second = shown![pushed]!.split('@')[1]
+  const [moved, created] = shown!.slice(pushed + 2, pushed + 4).map((line) => line.split(/ {2,}/))
   assert.deepEqual([moved![1], moved![2], created![1]], ['moved', second, 'created'])
+  assert.match(moved![3]!, /^push .+ on /)
   assert.notEqual(created![2], second)
-  assert.deepEqual(shown!.slice(4), ['README.md'])
+  assert.deepEqual(shown!.slice(pushed + 4), ['README.md'])
 })
 
 test('the tour of the API works as written', async (t) => {

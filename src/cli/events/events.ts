@@ -1,7 +1,8 @@
 // Events, as others are told of them: subscriptions, with what became of what was sent, and the stream.
 import { isUid } from '#lib/uid.ts'
 import { type Body, send } from '../shape/api-client.ts'
-import { apiReader, parentOf, type Query } from '../shape/api-pages.ts'
+import { apiReader, parentOf } from '../shape/api-pages.ts'
+import type { Query } from '../shape/api-reader.ts'
 import {
   type ArgumentSpec,
   CliError,

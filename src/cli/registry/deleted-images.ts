@@ -1,6 +1,6 @@
 // Repositories that are gone: whoever may read the audit log of their group finds them by the path that they had.
 import { isUid } from '#lib/uid.ts'
-import type { ApiReader } from '../shape/api-pages.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
 import { CliError, exitCodes } from '../shape/command.ts'
 
 export type DeletedRepo = { uid: string; group: string; path: string; createTime: string; deleteTime: string }

@@ -3,7 +3,7 @@
 import { chunks } from '#lib/chunks.ts'
 import { isRepoPath } from '#lib/oci-names.ts'
 import { isUid, lineage, parentOf } from '#lib/uid.ts'
-import type { ApiReader } from '../shape/api-pages.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
 import { CliError, exitCodes } from '../shape/command.ts'
 import { registryOf } from '../shape/session.ts'
 

@@ -1,13 +1,13 @@
 // What the commands about images share.
 import { parseTimestamp, toIso } from '#lib/timestamp.ts'
-import { apiReader } from '../shape/api-pages.ts'
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { table } from '../shape/plain-text.ts'
-import { registryOf, sessionOptions } from '../shape/session.ts'
+import { registryOf } from '../shape/session.ts'
+import { limitOption } from '../shape/verbs.ts'
 import { findImage, imageNameOf } from './image-names.ts'
 
-const limitOption: OptionSpec = { flags: '--limit <count>', summary: 'At most so many; 1000 unless given' }
-export const commonOptions: readonly OptionSpec[] = [limitOption, outputOption, ...sessionOptions]
+export const commonOptions: readonly OptionSpec[] = [limitOption, outputOption, ...callerOptions]
 
 /** The repo that the argument names, and its tag. */
 export async function imageOf(terminal: Terminal, options: Options) {
@@ -29,12 +29,6 @@ export function show(
   else for (const line of table([head, ...rows])) terminal.print(line)
   if (more) terminal.say('pinfold: there is more; --limit shows it')
   return exitCodes.ok
-}
-
-export function limitOf({ limit }: Options): number {
-  const count = Number(limit ?? 1000)
-  if (Number.isInteger(count) && count > 0) return count
-  throw new CliError(exitCodes.usage, '--limit must be a whole number from 1 on')
 }
 
 const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }

@@ -1,8 +1,7 @@
-import { send } from '../shape/api-client.ts'
-import type { ApiReader } from '../shape/api-pages.ts'
+import { callerOptions } from '../shape/api-pages.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
 import { CliError, type Command, exitCodes, type Terminal } from '../shape/command.ts'
 import { plain, size } from '../shape/plain-text.ts'
-import { sessionOptions } from '../shape/session.ts'
 import { imageOf } from './image-options.ts'
 
 export const imagesDelete: Command = {
@@ -11,13 +10,13 @@ export const imagesDelete: Command = {
   details: `What it holds is named first, and somebody at a terminal is asked. Without a terminal it needs --yes, unless it holds
 nothing. The history of its tags stays; pinfold images history shows it.`,
   arguments: [{ name: '<image>', summary: 'Such as acme/team/app, or the uid of its repo' }],
-  options: [{ flags: '--yes', summary: 'Delete it without asking' }, ...sessionOptions],
+  options: [{ flags: '--yes', summary: 'Delete it without asking' }, ...callerOptions],
   async run(terminal, options) {
     const { api, path, tag, repo } = await imageOf(terminal, options)
     if (tag !== undefined) throw new CliError(exitCodes.usage, `${path} is deleted as a whole: name it without a tag`)
     const held = options.yes === true ? '' : await heldBy(api, repo)
     if (held) await confirm(terminal, path, held)
-    await send('DELETE', new URL(`/registry/v2/repos/${repo}`, api.session.api), api.token)
+    await api.call('DELETE', `/registry/v2/repos/${repo}`)
     terminal.print(`deleted ${path}`)
     return exitCodes.ok
   },
@@ -26,12 +25,11 @@ nothing. The history of its tags stays; pinfold images history shows it.`,
 const namedTags = 10
 
 /** The tags and bytes of a repo in words, or nothing when it is empty. */
-async function heldBy({ session, token }: ApiReader, repo: string): Promise<string> {
+async function heldBy(api: ApiReader, repo: string): Promise<string> {
   const ofRepo = { 'uidp.children_of': repo, order_by: 'name', page_size: String(namedTags) }
   const all = { include_referrers: 'true', include_dates: 'true', include_epochs: 'true' }
-  const url = new URL(`/registry/v2/tags?${new URLSearchParams({ ...ofRepo, ...all })}`, session.api)
-  const listed = await send('GET', url, token)
-  const usage = await send('GET', new URL(`/registry/v2/repos/${repo}/usage`, session.api), token)
+  const listed = await api.call('GET', `/registry/v2/tags?${new URLSearchParams({ ...ofRepo, ...all })}`)
+  const usage = await api.call('GET', `/registry/v2/repos/${repo}/usage`)
   const names = ((listed.tags ?? []) as { name: string }[]).map(({ name }) => plain(name))
   const [tags, manifests, bytes] = [listed.totalCount, usage.manifests, usage.bytes].map((count) => Number(count ?? 0))
   if (tags === 0 && bytes === 0) return ''

@@ -1,9 +1,11 @@
 import { apiReader } from '../shape/api-pages.ts'
 import { CliError, type Command, exitCodes, type Options, type Terminal } from '../shape/command.ts'
+import { actorsOf } from '../shape/names.ts'
 import { registryOf } from '../shape/session.ts'
+import { limitOf } from '../shape/verbs.ts'
 import { findDeletedImage } from './deleted-images.ts'
 import { imageNameOf, lookForImage } from './image-names.ts'
-import { commonOptions, limitOf, show, timeOf } from './image-options.ts'
+import { commonOptions, show, timeOf } from './image-options.ts'
 
 type Moved = {
   tag: string
@@ -52,8 +54,26 @@ old path.`,
         throw new CliError(exitCodes.failed, `there was no tag ${about} of ${path} at ${asOf}`)
       }
     }
+    if (items.length === 0 && start === undefined && end === undefined) {
+      throw new CliError(exitCodes.failed, neverWas(path, about, options.digest))
+    }
     const newest = about === undefined ? [...items].sort((a, b) => (a.time < b.time ? 1 : -1)) : items
-    return show(terminal, options, newest, head(options), newest.map(rowOf(options)), more && !asOf)
+    return show(
+      terminal,
+      options,
+      newest,
+      head(options),
+      newest.map(
+        rowOf(
+          options,
+          await actorsOf(
+            api,
+            newest.map(({ actor }) => actor),
+          ),
+        ),
+      ),
+      more && !asOf,
+    )
   },
 }
 
@@ -72,13 +92,25 @@ async function historyOf(terminal: Terminal, options: Options) {
   return { api, path, tag, at: `/registry/v2/deletedRepos/${deleted.uid}/tagHistory` }
 }
 
+function neverWas(path: string, tag: string | undefined, digest: Options[string]): string {
+  const list = `pinfold images tags ${path} lists those that there are now`
+  if (digest !== undefined)
+    return `${tag ? `the tag ${tag}` : 'no tag'} of ${path} has ${tag ? 'never ' : ''}pointed to ${digest}`
+  return `there has never been a tag ${tag} of ${path}\n${list}`
+}
+
 const head = ({ digest }: Options): string[] =>
   digest === undefined ? ['TIME', 'EVENT', 'DIGEST', 'BY'] : ['TAG', 'EVENT', 'FROM', 'UNTIL']
 
-function rowOf({ digest }: Options): (record: Moved) => string[] {
+function rowOf({ digest }: Options, actors: ReadonlyMap<string, string>): (record: Moved) => string[] {
   const word = (text: string) => text.slice(text.indexOf('_') + 1).toLowerCase()
   if (digest === undefined) {
-    return ({ time, event, digest: held, source, actor }) => [time, word(event), held, `${word(source)} ${actor}`]
+    return ({ time, event, digest: held, source, actor }) => [
+      time,
+      word(event),
+      held,
+      `${word(source)} ${actors.get(actor) ?? actor}`,
+    ]
   }
   return ({ tag, time, event, endTime }) => [
     tag,

@@ -2,8 +2,9 @@
 // public half of a key that nobody keeps; the server never sees the token before it is used.
 import { randomBytes } from 'node:crypto'
 import { isUid } from '#lib/uid.ts'
-import { type Body, send } from '../shape/api-client.ts'
-import { type ApiReader, apiReader, parentOf } from '../shape/api-pages.ts'
+import type { Body } from '../shape/api-client.ts'
+import { apiReader, callerOptions, parentOf } from '../shape/api-pages.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
 import {
   CliError,
   type Command,
@@ -15,7 +16,7 @@ import {
   type Terminal,
 } from '../shape/command.ts'
 import { table } from '../shape/plain-text.ts'
-import { registryOf, sessionOptions } from '../shape/session.ts'
+import { registryOf } from '../shape/session.ts'
 
 /** The issuer in the tokens, by which their identities are told from others with keys of their own. */
 const issuer = 'pinfold-pull-token'
@@ -47,7 +48,7 @@ const create: Command = {
     ...createOptions,
     { flags: '--description <text>', summary: 'What it is for' },
     outputOption,
-    ...sessionOptions,
+    ...callerOptions,
   ],
   async run(terminal, options) {
     const made = await createPullToken(terminal, options)
@@ -73,7 +74,7 @@ const list: Command = {
     { flags: '--parent <group>', summary: 'A group by uid or an organisation by name; your own unless given' },
     { flags: '--expired', summary: 'Only those that have expired' },
     outputOption,
-    ...sessionOptions,
+    ...callerOptions,
   ],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
@@ -99,14 +100,14 @@ const remove: Command = {
   name: 'delete',
   summary: 'Delete a pull token; within a second it pulls nothing',
   arguments: [{ name: '<uid>', summary: 'Its identity, as list shows it' }],
-  options: [...sessionOptions],
+  options: [...callerOptions],
   async run(terminal, options) {
-    const { session, token } = await apiReader(terminal, options)
+    const api = await apiReader(terminal, options)
     const uid = String(options.uid)
     if (!isUid(uid)) throw new CliError(exitCodes.usage, 'a pull token is named by the uid of its identity')
-    const identity = await send('GET', new URL(`/iam/v2/identities/${uid}`, session.api), token)
+    const identity = await api.call('GET', `/iam/v2/identities/${uid}`)
     if (keysOf(identity)?.issuer !== issuer) throw new CliError(exitCodes.usage, `${uid} is not a pull token`)
-    await send('DELETE', new URL(`/iam/v2/identities/${uid}`, session.api), token)
+    await api.call('DELETE', `/iam/v2/identities/${uid}`)
     return exitCodes.ok
   },
 }
@@ -117,10 +118,13 @@ export const pullToken: CommandGroup = {
   commands: [create, list, remove],
 }
 
+/** The built-in role `registry.push`, for who pushes from this machine. */
+export const pushRole = '1d170348733a558be7e883527d0d7e4c60e3ce20'
+
 /** Makes the identity, binds it, and signs the token with a key that is thrown away afterwards. */
-export async function createPullToken(terminal: Terminal, options: Options): Promise<PullToken> {
+export async function createPullToken(terminal: Terminal, options: Options, roleUid = pullRole): Promise<PullToken> {
   const api = await apiReader(terminal, options)
-  const { session, token } = api
+  const { session } = api
   const expiry = new Date(Date.now() + hoursOf(options.ttl) * 3_600_000)
   const parent = await parentOf(api, options.parent)
   const { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } = await import('jose')
@@ -130,25 +134,22 @@ export async function createPullToken(terminal: Terminal, options: Options): Pro
   const key = { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'ES256', use: 'sig' }
   const subject = randomBytes(16).toString('hex')
 
-  const identity = await send('POST', new URL(`/iam/v2/identities/${parent}`, session.api), token, {
-    body: {
-      name: options.name ?? 'pull-token',
-      description: options.description ?? '',
-      staticKeys: {
-        issuer,
-        subject,
-        issuerKeys: JSON.stringify({ keys: [key] }),
-        expirationTime: expiry.toISOString(),
-        audiences: [registry],
-      },
+  const identity = await api.call('POST', `/iam/v2/identities/${parent}`, {
+    name: options.name ?? 'pull-token',
+    description: options.description ?? '',
+    staticKeys: {
+      issuer,
+      subject,
+      issuerKeys: JSON.stringify({ keys: [key] }),
+      expirationTime: expiry.toISOString(),
+      audiences: [registry],
     },
   })
   const uid = String(identity.uid)
   try {
-    const body = { identityUid: uid, roleUid: pullRole }
-    await send('POST', new URL(`/iam/v2/roleBindings/${parent}`, session.api), token, { body })
+    await api.call('POST', `/iam/v2/roleBindings/${parent}`, { identityUid: uid, roleUid })
   } catch (error) {
-    await send('DELETE', new URL(`/iam/v2/identities/${uid}`, session.api), token).catch(() => {
+    await api.call('DELETE', `/iam/v2/identities/${uid}`).catch(() => {
       terminal.say(`pinfold: the identity ${uid} was made, but could not be bound or deleted`)
     })
     throw error

@@ -1,32 +1,90 @@
-import { isUid, rootOf } from '#lib/uid.ts'
-import { type Body, send } from './api-client.ts'
-import { CliError, exitCodes, type Options, type Terminal } from './command.ts'
-import { callerToken, claimsOf, type Session, sessionOf } from './session.ts'
-
-/** Lists of the API as whoever is signed in sees them. */
-export type ApiReader = {
-  session: Session
-  /** The token that the lists are read with. */
-  token: string
-  /** The first `limit` items of a list, and whether there are more. A query may give a parameter several values. */
-  list<T>(path: string, member: string, query: Query, limit?: number): Promise<{ items: T[]; more: boolean }>
-}
-export type Query = Record<string, string | readonly string[] | undefined>
+// The API as whoever runs a command sees it.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { settings } from '#config.ts'
+import { codes } from '#lib/errors.ts'
+import { rootOf } from '#lib/uid.ts'
+import { ApiError, send } from './api-client.ts'
+import type { ApiReader, Query } from './api-reader.ts'
+import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
+import { groupOf } from './names.ts'
+import { callerToken, claimsOf, type Session, sessionOf, sessionOptions } from './session.ts'
+import { userFiles } from './user-files.ts'
 
 const pageSize = 200
 
+/** The options of commands that run as whom `apiReader` finds. */
+export const callerOptions: readonly OptionSpec[] = [
+  { flags: '--data <dir>', summary: 'Act as the operator of the server that runs on this data folder (PINFOLD_DATA)' },
+  { flags: '--database <url>', summary: 'The same, of a server with this database (PINFOLD_DATABASE)' },
+  ...sessionOptions,
+]
+
+/**
+ * In this order: the data folder or the database of an option, PINFOLD_TOKEN, whoever has signed in, and the data folder
+ * or the database of the environment, or of the folder where the command runs, which needs no sign-in.
+ */
 export async function apiReader(terminal: Terminal, options: Options): Promise<ApiReader> {
+  if (actsAsOperator(terminal, options)) return operatorReader(terminal, options)
   const session = sessionOf(terminal, options)
   const token = await callerToken(terminal, session)
+  return readerOf({ session, token, origin: session.api, operator: false }, (error) => error)
+}
+
+function actsAsOperator({ env }: Terminal, options: Options): boolean {
+  if (options.data !== undefined || options.database !== undefined) return true
+  const asked = options.api ?? options.identity ?? (env.PINFOLD_TOKEN || env.PINFOLD_IDENTITY)
+  if (asked !== undefined && asked !== '') return false
+  const session = sessionOf({ env } as Terminal, options)
+  if (session.identity !== '') return false
+  if (env.PINFOLD_DATABASE) return true
+  if (env.PINFOLD_API) return false
+  return existsSync(join(env.PINFOLD_DATA || settings.data.default, 'pinfold.db'))
+}
+
+async function operatorReader(terminal: Terminal, options: Options): Promise<ApiReader> {
+  const { operatorToken } = await import('./operator.ts')
+  const { url, origin, token } = await operatorToken(terminal, options)
+  const session: Session = { api: url, identity: '', identityToken: '', files: userFiles(terminal.env) }
+  const shared = Boolean(options.database ?? terminal.env.PINFOLD_DATABASE)
+  const folder = String(options.data ?? terminal.env.PINFOLD_DATA ?? settings.data.default)
+  return readerOf({ session, token, origin, operator: true }, (error) => {
+    return shared ? error : explained(error, folder, origin)
+  })
+}
+
+/** Where a server should be by what the folder says, none is, or another one. */
+function explained(error: ApiError, folder: string, origin: string): CliError {
+  if (error.code === codes.UNAVAILABLE.number && error.cause) {
+    const start = `start it with pinfold serve --data ${folder}, or name the folder of the one that runs with --data`
+    const message = `no server runs on the data folder ${folder}: ${error.message}`
+    return new CliError(exitCodes.unavailable, `${message}\n${start}`, error)
+  }
+  if (error.code !== codes.UNAUTHENTICATED.number) return error
+  const message = `the server at ${origin} is not that of the data folder ${folder}: it takes no token of its operator`
+  return new CliError(exitCodes.refused, `${message}\nname the data folder that it was started with by --data`, error)
+}
+
+function readerOf(
+  parts: Pick<ApiReader, 'session' | 'token' | 'origin' | 'operator'>,
+  explain: (error: ApiError) => CliError,
+): ApiReader {
+  const { token, origin, operator } = parts
+  const call: ApiReader['call'] = async (method, path, body) => {
+    try {
+      return await send(method, new URL(path, origin), token, { body, ownMachine: operator })
+    } catch (error) {
+      throw error instanceof ApiError ? explain(error) : error
+    }
+  }
   return {
-    session,
-    token,
+    ...parts,
+    call,
     async list<T>(path: string, member: string, query: Query, limit = Number.POSITIVE_INFINITY) {
       const items: T[] = []
       for (let page = ''; ; ) {
         const size = String(Math.min(pageSize, limit + 1 - items.length))
-        const url = urlOf(session.api, path, { ...query, page_size: size, page_token: page })
-        const answer: Body = await send('GET', url, token)
+        const answer = await call('GET', pathOf(path, { ...query, page_size: size, page_token: page }))
         items.push(...((answer[member] ?? []) as T[]))
         page = String(answer.nextPageToken ?? '')
         if (page === '' || items.length > limit) break
@@ -36,25 +94,23 @@ export async function apiReader(terminal: Terminal, options: Options): Promise<A
   }
 }
 
-/** The group that `--parent` gives: a uid, the name of an organisation, or without one the caller's own organisation. */
-export async function parentOf({ token, list }: ApiReader, given: unknown): Promise<string> {
-  if (given === undefined) {
-    const subject = claimsOf(token)?.subject ?? ''
-    if (subject.includes('/')) return rootOf(subject)
-    throw new CliError(exitCodes.usage, '--parent must name a group, since you belong to none')
+/** The group that `--parent` gives: a uid, the names of an organisation and folders, or the caller's own organisation. */
+export async function parentOf(api: ApiReader, given: unknown): Promise<string> {
+  if (given !== undefined) {
+    return groupOf(api, String(given)).catch((error: Error) => {
+      const missing = error instanceof CliError && error.exitCode === exitCodes.failed && !(error instanceof ApiError)
+      throw missing ? new CliError(exitCodes.usage, `--parent: ${error.message}`, error) : error
+    })
   }
-  const name = String(given)
-  if (isUid(name)) return name
-  const { items } = await list<{ uid: string }>('/iam/v2/groups', 'groups', { name, 'uidp.in_root': 'true' }, 1)
-  const [group] = items
-  if (!group) throw new CliError(exitCodes.usage, `--parent: there is no organisation ${name} that you can see`)
-  return group.uid
+  const subject = claimsOf(api.token)?.subject ?? ''
+  if (subject.includes('/')) return rootOf(subject)
+  throw new CliError(exitCodes.usage, '--parent must name a group, since you belong to none')
 }
 
-function urlOf(api: string, path: string, query: Query): URL {
-  const url = new URL(path, api)
+function pathOf(path: string, query: Query): string {
+  const asked = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
-    for (const one of [value ?? []].flat()) if (one !== '') url.searchParams.append(name, one)
+    for (const one of [value ?? []].flat()) if (one !== '') asked.append(name, one)
   }
-  return url
+  return `${path}?${asked}`
 }

@@ -56,6 +56,8 @@ export type CommandGroup = {
   name: string
   summary: string
   commands: readonly (Command | CommandGroup | CommandEntry)[]
+  /** The command that is meant where the next word names none, such as `list` in `images tags acme/app`. */
+  usual?: string
 }
 
 /** A command that is loaded when it is asked for; until then its name and what it is about are all there is. */
@@ -139,16 +141,21 @@ async function addCommand(
   given: Command | CommandGroup | CommandEntry,
   run: Run,
   words: readonly string[] | 'all',
-  before = '',
+  { before = '', usual = false }: { before?: string; usual?: boolean } = {},
 ): Promise<void> {
-  const sub = parent.command(given.name).description(given.summary)
+  const sub = parent.command(given.name, { isDefault: usual }).description(given.summary)
   const path = `${before}${given.name}`
   sub.showHelpAfterError(`(see pinfold ${path} --help)`)
   if (words !== 'all' && words[0] !== given.name) return
   const command = 'load' in given ? await given.load() : given
   const left = words === 'all' ? words : words.slice(1)
   if ('commands' in command) {
-    for (const one of command.commands) await addCommand(sub, one, run, left, `${path} `)
+    const { commands, usual: meant } = command
+    const named = left === 'all' || meant === undefined || commands.some(({ name }) => name === left[0])
+    const next = named ? left : [meant, ...left]
+    for (const one of commands) {
+      await addCommand(sub, one, run, next, { before: `${path} `, usual: one.name === meant })
+    }
     return
   }
   if (command.details) sub.addHelpText('after', `\n${command.details}`)

@@ -59,6 +59,44 @@ export async function withOperator<T>(
   return await work(apiOf({ app, origin: local, audience: url, ownMachine: true }, () => busy(config.data)))
 }
 
+export type OperatorToken = {
+  /** What clients call the server, and where it is from here. */
+  url: string
+  origin: string
+  token: string
+}
+
+/**
+ * A token of the operator for the server that runs on the data folder or database of the settings, good for an hour.
+ * Throws CliError when none has run there. Nothing is made, and nothing stays open.
+ */
+export async function operatorToken(terminal: Terminal, options: Options): Promise<OperatorToken> {
+  const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
+  const where = config.database === '' ? `the data folder ${config.data}` : 'the database'
+  const start = config.database === '' ? `pinfold serve --data ${config.data}` : 'pinfold serve'
+  const none = (why: string) => {
+    const hint = `start the server with ${start}, or name the folder of the one that runs with --data`
+    return new CliError(exitCodes.unavailable, `${why}\n${hint}`)
+  }
+  const [{ openIssuer }, { readFact }] = await Promise.all([import('#open-issuer.ts'), import('#db/facts.ts')])
+  const app = await openIssuer(config).catch((error: Error) => {
+    throw error.name === 'NotServedYet' ? none(error.message) : error
+  })
+  await using _closing = { [Symbol.asyncDispose]: () => app.close() }
+  const url = await readFact(app.db, 'url')
+  const local = await readFact(app.db, 'local_url')
+  if (!url || !local) throw none(`no server has run on ${where} yet`)
+  const { operatorUid, signAccessToken } = await import('#issuer/access-token.ts')
+  const token = await signAccessToken(app.keyring, {
+    issuer: url,
+    subject: operatorUid,
+    audience: url,
+    now: app.clock(),
+  })
+  const remote = config.database === '' ? '' : baseUrl(terminal.env.PINFOLD_API ?? '', 'PINFOLD_API')
+  return { url, origin: remote || local, token }
+}
+
 /** On a port of its own that only this machine can reach, and with a token that only this process has. */
 async function serveHere(app: App, opened: AsyncDisposableStack): Promise<Target> {
   const [{ startServer }, { dutiesOfCommands, startWorkers }] = await Promise.all([

@@ -22,6 +22,7 @@ export const sessionOptions: readonly OptionSpec[] = [
 ]
 
 export type Session = {
+  /** What the server calls itself, as far as is known: the audience of its tokens. */
   api: string
   /** Empty when nobody has said. */
   identity: string

@@ -1,0 +1,120 @@
+// Which accounts at clouds belong to a group. A group has one association; each cloud is a part of it.
+import { codes } from '#lib/errors.ts'
+import { ApiError, type Body } from '../shape/api-client.ts'
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import { type Command, type CommandGroup, exitCodes, type OptionSpec, type Options } from '../shape/command.ts'
+import { confirm, oneFormats, outputOf, printOne, yesOption } from '../shape/outputs.ts'
+import { describeOf, listOf, mentioned } from '../shape/verbs.ts'
+import { associations } from './resources.ts'
+
+const groupArgument = { name: '<group>', summary: 'ORG or ORG/FOLDER, or its uid' }
+
+type Cloud = {
+  name: 'aws' | 'gcp' | 'azure'
+  member: string
+  provider: string
+  options: readonly OptionSpec[]
+  block(options: Options): object
+}
+
+const clouds: readonly Cloud[] = [
+  {
+    name: 'aws',
+    member: 'amazon',
+    provider: 'AMAZON',
+    options: [{ flags: '--account <number>', summary: 'The account, 12 digits', required: true }],
+    block: ({ account }) => ({ account }),
+  },
+  {
+    name: 'gcp',
+    member: 'google',
+    provider: 'GOOGLE',
+    options: [
+      { flags: '--project-id <id>', summary: 'The id of the project', required: true },
+      { flags: '--project-number <number>', summary: 'Its number', required: true },
+    ],
+    block: ({ projectId, projectNumber }) => ({ projectId, projectNumber }),
+  },
+  {
+    name: 'azure',
+    member: 'azure',
+    provider: 'AZURE',
+    options: [
+      { flags: '--tenant-id <id>', summary: 'The tenant', required: true },
+      {
+        flags: '--client-id <component=id>',
+        summary: 'The application of a component; may be repeated',
+        required: true,
+        repeat: true,
+      },
+    ],
+    block: ({ tenantId, clientId }) => ({
+      tenantId,
+      clientIds: Object.fromEntries((clientId as string[]).map((text) => text.split('=', 2))),
+    }),
+  },
+]
+
+const set = ({ name, member, options: own, block }: Cloud): Command => ({
+  name,
+  summary: `Link a group to an account at ${name}`,
+  arguments: [groupArgument],
+  options: [...own, outputOf(oneFormats), ...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const uid = await associations.find(api, String(options.group))
+    const path = `${associations.path}/${uid}`
+    const there = await api.call('GET', path).catch((error: unknown) => {
+      if (error instanceof ApiError && error.code === codes.NOT_FOUND.number) return undefined
+      throw error
+    })
+    const body = { [member]: block(options) }
+    const item = there
+      ? await api.call('PATCH', `${path}?updateMask=${member}`, body)
+      : await api.call('POST', path, { name: 'accounts', ...body })
+    const shown = item as Body & { uid: string; name: string }
+    printOne(terminal, options.output, associations, shown, await mentioned(api, associations, [shown]))
+    return exitCodes.ok
+  },
+})
+
+const unset = ({ name, member }: Cloud): Command => ({
+  name,
+  summary: `Forget the account at ${name}`,
+  arguments: [groupArgument],
+  options: [yesOption, ...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const uid = await associations.find(api, String(options.group))
+    await confirm(terminal, options.yes, `forget the account at ${name} of ${options.group}`)
+    await api.call('PATCH', `${associations.path}/${uid}?updateMask=${member}`, {})
+    return exitCodes.ok
+  },
+})
+
+const check = ({ name, provider }: Cloud): Command => ({
+  name,
+  summary: `Try whether the account at ${name} trusts this server`,
+  arguments: [groupArgument],
+  options: callerOptions,
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const uid = await associations.find(api, String(options.group))
+    const body = { providerType: `ACCOUNT_PROVIDER_TYPE_${provider}` }
+    const answer = await api.call('POST', `${associations.path}/${uid}:checkAccountAssociation`, body)
+    terminal.print(JSON.stringify(answer, undefined, 2))
+    return exitCodes.ok
+  },
+})
+
+const each = (name: string, summary: string, commandOf: (cloud: Cloud) => Command): CommandGroup => {
+  return { name, summary, commands: clouds.map(commandOf) }
+}
+
+export const associationCommands: CommandGroup['commands'] = [
+  each('set', 'Link a group to an account', set),
+  each('unset', 'Forget an account', unset),
+  each('check', 'Try whether an account trusts this server', check),
+  listOf(associations),
+  describeOf(associations),
+]

@@ -1,0 +1,50 @@
+// Organisations and folders.
+import type { OptionSpec } from '../shape/command.ts'
+import { groupAbove, groupOf, organizationOf } from '../shape/names.ts'
+import type { Item } from '../shape/outputs.ts'
+import { v1 } from '../shape/v1-names.ts'
+import type { Field, Resource } from '../shape/verbs.ts'
+
+export type Group = Item & { name: string; description?: string; createTime?: string; verified?: boolean }
+
+const description: Field = { flags: '--description <text>', summary: 'What it is for', member: 'description' }
+const rename: Field = { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' }
+
+const groups = {
+  path: '/iam/v2/groups',
+  member: 'groups',
+  fields: [rename, description],
+  label: ({ name }: Group) => name,
+  more: { UID: ({ uid }: Group) => uid, CREATED: ({ createTime = '' }: Group) => createTime },
+  json: v1(),
+  mentions: ({ uid }: Group) => ({ groups: [uid] }),
+}
+
+export const organizations: Resource<Group> = {
+  ...groups,
+  word: 'ORGANIZATION',
+  words: ['organisation', 'organisations'],
+  columns: { NAME: ({ name }) => name, DESCRIPTION: ({ description = '' }) => description },
+  path: groups.path,
+  at: ({ name }) => name,
+  find: organizationOf,
+  parent: async () => '',
+}
+
+export const folders: Resource<Group> = {
+  ...groups,
+  word: 'FOLDER',
+  words: ['folder', 'folders'],
+  columns: { FOLDER: ({ uid }, names) => names.path(uid), DESCRIPTION: ({ description = '' }) => description },
+  at: ({ uid }, names) => names.path(uid),
+  find: groupOf,
+  parent: groupOf,
+  keep: ({ uid }) => groupAbove(uid) !== '',
+}
+
+/** Where something is made. */
+export const parentOption: OptionSpec = {
+  flags: '--parent <group>',
+  summary: 'Where: an organisation or a folder as ORG or ORG/FOLDER, or its uid',
+  required: true,
+}

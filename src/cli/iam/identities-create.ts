@@ -1,0 +1,216 @@
+// New identities: by what their tokens must say, and shortcuts for the platforms that most people use.
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
+import {
+  CliError,
+  type Command,
+  type CommandGroup,
+  exitCodes,
+  type OptionSpec,
+  type Options,
+} from '../shape/command.ts'
+import { oneFormats, outputOf, printOne } from '../shape/outputs.ts'
+import { bodyOf, type Field, mentioned } from '../shape/verbs.ts'
+import { parentOption } from './groups.ts'
+import { claimFields, findRole, identities } from './resources.ts'
+import { gitHubJob, gitLabJob, kubernetesPod } from './snippets.ts'
+
+const nameArgument = { name: '<name>', summary: 'What it is called' }
+const roleOption: OptionSpec = {
+  flags: '--role <roles>',
+  summary: 'Bind it to these roles in its group, with commas: names or uids',
+  repeat: true,
+}
+const common: readonly OptionSpec[] = [
+  parentOption,
+  { flags: '--description <text>', summary: 'What it is for' },
+  roleOption,
+  outputOf(oneFormats),
+  ...callerOptions,
+]
+
+const staticFields: readonly Field[] = [
+  {
+    flags: '--issuer-keys <json>',
+    summary: 'A JSON Web Key Set, for an issuer that cannot be reached; with --identity-issuer and --subject',
+    member: 'staticKeys.issuerKeys',
+  },
+  {
+    flags: '--expiration <day>',
+    summary: 'With --issuer-keys: until when, as 2026-12-31; a year at most',
+    member: 'staticKeys.expirationTime',
+    read: (_, day) => dayOf(day),
+  },
+]
+
+const byClaims: Command = {
+  name: 'claims',
+  summary: 'Make an identity for tokens with the given claims',
+  arguments: [nameArgument],
+  options: [...[...claimFields, ...staticFields].map(optionOf), ...common],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const body = await bodyOf(api, [...claimFields, ...staticFields], options)
+    const relationship = body.staticKeys
+      ? { staticKeys: { ...(body.claimMatch as object), ...(body.staticKeys as object) } }
+      : body
+    return made(api, terminal, options, relationship)
+  },
+}
+
+const github: Command = {
+  name: 'github',
+  summary: 'Make an identity for jobs of GitHub Actions, and print the lines of the workflow',
+  details: `Names can change hands: with --repository-id and --owner-id, which gh api repos/OWNER/NAME prints, they cannot.`,
+  arguments: [nameArgument],
+  options: [
+    { flags: '--repository <owner/name>', summary: 'The repository at GitHub', required: true },
+    { flags: '--ref <ref>', summary: 'Only this branch or tag: refs/heads/main unless given; any for every one' },
+    { flags: '--environment <name>', summary: 'Only jobs of this environment, instead of a ref' },
+    { flags: '--repository-id <number>', summary: 'The id of the repository' },
+    { flags: '--owner-id <number>', summary: 'The id of its owner' },
+    { flags: '--github-issuer <url>', summary: 'That of a GitHub Enterprise Server' },
+    ...common,
+  ],
+  async run(terminal, options) {
+    const [, owner, name] = /^([\w.-]+)\/([\w.-]+)$/.exec(String(options.repository)) ?? []
+    if (!owner || !name) throw new CliError(exitCodes.usage, '--repository must be OWNER/NAME')
+    const api = await apiReader(terminal, options)
+    const ref = String(options.ref ?? 'refs/heads/main')
+    const rest = options.environment
+      ? `environment:${literal(String(options.environment).replaceAll(':', '%3A'))}`
+      : ref === 'any'
+        ? '.*'
+        : `ref:${literal(ref)}`
+    const claims = {
+      ...(options.repositoryId !== undefined && { repository_id: String(options.repositoryId) }),
+      ...(options.ownerId !== undefined && { repository_owner_id: String(options.ownerId) }),
+    }
+    const claimMatch = {
+      issuer: options.githubIssuer ?? 'https://token.actions.githubusercontent.com',
+      // Newer subjects have the ids after the names.
+      subjectPattern: `repo:${literal(owner)}(@[0-9]+)?/${literal(name)}(@[0-9]+)?:${rest}`,
+      ...(Object.keys(claims).length > 0 && { claims }),
+    }
+    return made(api, terminal, options, { claimMatch }, gitHubJob)
+  },
+}
+
+const gitlab: Command = {
+  name: 'gitlab',
+  summary: 'Make an identity for jobs of GitLab CI, and print the lines of the job',
+  arguments: [nameArgument],
+  options: [
+    { flags: '--project <path>', summary: 'The project at GitLab, such as acme/team/app', required: true },
+    { flags: '--ref <name>', summary: 'Only this branch or tag: main unless given; any for every one' },
+    { flags: '--ref-type <type>', summary: 'What --ref names: branch unless given', choices: ['branch', 'tag'] },
+    { flags: '--project-id <number>', summary: 'The id of the project, which no other one gets' },
+    { flags: '--gitlab-url <url>', summary: 'A GitLab of your own; https://gitlab.com unless given' },
+    ...common,
+  ],
+  async run(terminal, options) {
+    const project = String(options.project)
+    if (!/^[\w.-]+(?:\/[\w.-]+)+$/.test(project)) throw new CliError(exitCodes.usage, '--project must be GROUP/NAME')
+    const api = await apiReader(terminal, options)
+    const [ref, type] = [String(options.ref ?? 'main'), String(options.refType ?? 'branch')]
+    const issuer = String(options.gitlabUrl ?? 'https://gitlab.com').replace(/\/$/, '')
+    const subject =
+      ref === 'any'
+        ? { subjectPattern: `project_path:${literal(project)}:ref_type:${type}:ref:.*` }
+        : { subject: `project_path:${project}:ref_type:${type}:ref:${ref}` }
+    const claims = options.projectId === undefined ? {} : { claims: { project_id: String(options.projectId) } }
+    return made(api, terminal, options, { claimMatch: { issuer, ...subject, ...claims } }, gitLabJob)
+  },
+}
+
+const kubernetes: Command = {
+  name: 'kubernetes',
+  summary: 'Make an identity for pods of a service account, and print the lines of the pod',
+  details: 'kubectl get --raw /.well-known/openid-configuration shows the issuer of a cluster.',
+  arguments: [nameArgument],
+  options: [
+    { flags: '--cluster-issuer <url>', summary: 'The issuer of the cluster', required: true },
+    { flags: '--namespace <name>', summary: 'The namespace of the service account', required: true },
+    { flags: '--service-account <name>', summary: 'The service account: default unless given' },
+    ...common,
+  ],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const subject = `system:serviceaccount:${options.namespace}:${options.serviceAccount ?? 'default'}`
+    return made(api, terminal, options, { claimMatch: { issuer: options.clusterIssuer, subject } }, kubernetesPod)
+  },
+}
+
+const arns = (member: 'user' | 'role'): Command => ({
+  name: member,
+  summary: `Make an identity for ${member === 'role' ? 'a role' : 'a user'} of AWS`,
+  arguments: [nameArgument],
+  options: [
+    { flags: '--account <number>', summary: 'The account, 12 digits', required: true },
+    { flags: `--${member}-name <name>`, summary: `The name of the ${member}`, required: true },
+    ...common,
+  ],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const [account, name] = [String(options.account), String(options[`${member}Name`])]
+    // A session of a role has a name of its own after that of the role.
+    const arn =
+      member === 'role'
+        ? { arnPattern: `arn:aws[a-z-]*:sts::${literal(account)}:assumed-role/${literal(name)}/.*` }
+        : { arn: `arn:aws:iam::${account}:user/${name}` }
+    return made(api, terminal, options, { awsIdentity: { awsAccount: account, ...arn } })
+  },
+})
+
+const aws: CommandGroup = { name: 'aws', summary: 'Make an identity for AWS', commands: [arns('role'), arns('user')] }
+
+export const identitiesCreate: CommandGroup = {
+  name: 'create',
+  summary: 'Make an identity: by its claims, or for GitHub, GitLab, Kubernetes or AWS',
+  commands: [byClaims, github, gitlab, kubernetes, aws],
+  usual: 'claims',
+}
+
+/** Makes it, binds it, and shows it with what its platform needs to know. */
+async function made(
+  api: ApiReader,
+  terminal: Parameters<typeof printOne>[0],
+  options: Options,
+  relationship: object,
+  snippet?: (uid: string, api: string) => string,
+): Promise<number> {
+  const parent = await identities.parent(api, String(options.parent))
+  const names = ((options.role ?? []) as string[]).flatMap((given) => given.split(',')).filter(Boolean)
+  const roles = await Promise.all(names.map((name) => findRole(api, name)))
+  const body = { name: options.name, description: options.description ?? '', ...relationship }
+  const identity = (await api.call('POST', `/iam/v2/identities/${parent}`, body)) as { uid: string; name: string }
+  try {
+    for (const roleUid of roles) {
+      await api.call('POST', `/iam/v2/roleBindings/${parent}`, { identityUid: identity.uid, roleUid })
+    }
+  } catch (error) {
+    await api.call('DELETE', `/iam/v2/identities/${identity.uid}`).catch(() => {
+      terminal.say(`pinfold: the identity ${identity.uid} was made, but could not be bound or deleted`)
+    })
+    throw error
+  }
+  printOne(terminal, options.output, identities, identity, await mentioned(api, identities, [identity]))
+  const forPeople = options.output === undefined || options.output === 'table' || options.output === 'wide'
+  if (snippet && forPeople)
+    for (const line of ['', ...snippet(identity.uid, api.session.api).split('\n')]) terminal.print(line)
+  return exitCodes.ok
+}
+
+/** A text as a regular expression that matches nothing else. */
+function literal(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+}
+
+function dayOf(day: string): string {
+  if (/^\d{4}-\d{2}-\d{2}$/.test(day)) return `${day}T00:00:00Z`
+  throw new CliError(exitCodes.usage, '--expiration must be a day such as 2026-12-31')
+}
+
+function optionOf({ flags, summary, map }: Field): OptionSpec {
+  return { flags, summary, ...(map && { repeat: true }) }
+}

@@ -1,0 +1,73 @@
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import { CliError, type Command, type CommandGroup, exitCodes } from '../shape/command.ts'
+import { listFormats, outputOf, printOne } from '../shape/outputs.ts'
+import { mentioned, updateOf } from '../shape/verbs.ts'
+import { roles } from './resources.ts'
+
+type Old = { id: string; capabilities?: string[] }
+
+const usual = updateOf(roles)
+
+/** As `update` of every resource, and capabilities one by one. */
+export const rolesUpdate: Command = {
+  ...usual,
+  options: [
+    { flags: '--add-capabilities <names>', summary: 'Allow these too, with commas', repeat: true },
+    { flags: '--remove-capabilities <names>', summary: 'No longer allow these, with commas', repeat: true },
+    ...usual.options,
+  ],
+  async run(terminal, options) {
+    const [add, remove] = [options.addCapabilities, options.removeCapabilities].map((given) => {
+      return ((given ?? []) as string[]).flatMap((text) => text.split(',')).map((text) => text.trim())
+    }) as [string[], string[]]
+    if (add.length + remove.length === 0) return usual.run(terminal, options)
+    if (options.capabilities !== undefined) {
+      throw new CliError(exitCodes.usage, '--capabilities replaces all of them, so nothing is left to add or remove')
+    }
+    const api = await apiReader(terminal, options)
+    const uid = await roles.find(api, String(options.which))
+    // Version 1 has the names that people write.
+    const { items } = (await api.call('GET', `/iam/v1/roles?id=${encodeURIComponent(uid)}`)) as { items?: Old[] }
+    const held = new Set([...(items?.[0]?.capabilities ?? []), ...add])
+    for (const name of remove) held.delete(name)
+    const body = { capabilities: [...held] }
+    const item = (await api.call('PATCH', `${roles.path}/${uid}?updateMask=capabilities`, body)) as {
+      uid: string
+      name: string
+    }
+    printOne(terminal, options.output, roles, item, await mentioned(api, roles, [item]))
+    return exitCodes.ok
+  },
+}
+
+export const roleCapabilities: CommandGroup = {
+  name: 'capabilities',
+  summary: 'What roles are made of',
+  commands: [
+    {
+      name: 'list',
+      summary: 'List every capability that some built-in role has',
+      options: [
+        { flags: '--actions <names>', summary: 'Only these actions, with commas, such as list,create' },
+        { flags: '--resources <names>', summary: 'Only those of these resources, with commas, such as repo,tag' },
+        outputOf(listFormats.filter((format) => format === 'table' || format === 'json')),
+        ...callerOptions,
+      ],
+      async run(terminal, options) {
+        const api = await apiReader(terminal, options)
+        const { items = [] } = (await api.call('GET', '/iam/v1/roles?uidp.in_root=true')) as { items?: Old[] }
+        const [actions, resources] = [options.actions, options.resources].map((given) =>
+          given === undefined ? undefined : String(given).split(','),
+        )
+        const names = [...new Set(items.flatMap(({ capabilities = [] }) => capabilities))].sort().filter((name) => {
+          const at = name.lastIndexOf('.')
+          return (actions?.includes(name.slice(at + 1)) ?? true) && (resources?.includes(name.slice(0, at)) ?? true)
+        })
+        if (options.output === 'json')
+          terminal.print(JSON.stringify({ items: names.map((name) => ({ name })) }, undefined, 2))
+        else for (const name of names) terminal.print(name)
+        return exitCodes.ok
+      },
+    },
+  ],
+}

@@ -1,0 +1,114 @@
+// SCIM of an identity provider, and its token, which is shown once.
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
+import {
+  type Command,
+  type CommandGroup,
+  exitCodes,
+  type OptionSpec,
+  type Options,
+  type Terminal,
+} from '../shape/command.ts'
+import { confirm, yesOption } from '../shape/outputs.ts'
+import { findProvider } from './resources.ts'
+
+const providerArgument = { name: '<provider>', summary: 'The identity provider: its name, ORG/NAME, or its uid' }
+const lifeOptions: readonly OptionSpec[] = [
+  { flags: '--expires-in <days>', summary: 'For how many days it is good; a year unless given' },
+  { flags: '--never-expires', summary: 'It has no end' },
+]
+
+type Made = { token?: string; endpointUrl?: string; expireTime?: string }
+
+async function providerOf(
+  terminal: Terminal,
+  options: Options,
+): Promise<{ api: ApiReader; path: string; etag(): Promise<string> }> {
+  const api = await apiReader(terminal, options)
+  const path = `/iam/v2/identityProviders/${await findProvider(api, String(options.provider))}`
+  const etag = async () => String(((await api.call('GET', path)).scim as { etag?: string } | undefined)?.etag ?? '')
+  return { api, path, etag }
+}
+
+function lifeOf({ expiresIn, neverExpires }: Options): object {
+  const until = new Date(Date.now() + Number(expiresIn) * 86_400_000)
+  return {
+    ...(expiresIn !== undefined && {
+      expireTime: Number.isNaN(until.getTime()) ? String(expiresIn) : until.toISOString(),
+    }),
+    ...(neverExpires === true && { neverExpires: true }),
+  }
+}
+
+/** Nothing but the token goes to standard output. */
+function show(terminal: Terminal, { token = '', endpointUrl = '', expireTime = 'never' }: Made): number {
+  terminal.print(token)
+  terminal.say(`url      ${endpointUrl}\nexpires  ${expireTime}`)
+  return exitCodes.ok
+}
+
+const switched = (name: 'enable' | 'disable'): Command => ({
+  name,
+  summary: name === 'enable' ? 'Take in what the provider says of people' : 'Take in no more',
+  arguments: [providerArgument],
+  options: callerOptions,
+  async run(terminal, options) {
+    const { api, path, etag } = await providerOf(terminal, options)
+    await api.call('POST', `${path}:setScimEnabled`, { enabled: name === 'enable', etag: await etag() })
+    return exitCodes.ok
+  },
+})
+
+const generate: Command = {
+  name: 'generate',
+  summary: 'Make the token of a provider, and print it once',
+  arguments: [providerArgument],
+  options: [...lifeOptions, ...callerOptions],
+  async run(terminal, options) {
+    const { api, path } = await providerOf(terminal, options)
+    return show(terminal, await api.call('POST', `${path}:generateScimToken`, lifeOf(options)))
+  },
+}
+
+const regenerate: Command = {
+  name: 'regenerate',
+  summary: 'Make a new token; the old one is good for a while yet',
+  arguments: [providerArgument],
+  options: [
+    ...lifeOptions,
+    {
+      flags: '--overlap <hours>',
+      summary: 'How long the old one stays good: 1 unless given, 24 at most, 0 for not at all',
+    },
+    ...callerOptions,
+  ],
+  async run(terminal, options) {
+    const { api, path, etag } = await providerOf(terminal, options)
+    const overlap = options.overlap === undefined ? {} : { overlap: `${Number(options.overlap) * 3600}s` }
+    const body = { ...lifeOf(options), ...overlap, etag: await etag() }
+    return show(terminal, await api.call('POST', `${path}:regenerateScimToken`, body))
+  },
+}
+
+const revoke: Command = {
+  name: 'revoke',
+  summary: 'End the tokens of a provider at once',
+  arguments: [providerArgument],
+  options: [yesOption, ...callerOptions],
+  async run(terminal, options) {
+    const { api, path } = await providerOf(terminal, options)
+    await confirm(terminal, options.yes, `end the SCIM tokens of ${options.provider}`)
+    await api.call('POST', `${path}:revokeScimToken`, {})
+    return exitCodes.ok
+  },
+}
+
+export const scim: CommandGroup = {
+  name: 'scim',
+  summary: 'People as the provider provisions them',
+  commands: [
+    switched('enable'),
+    switched('disable'),
+    { name: 'token', summary: 'The token that the provider shows', commands: [generate, regenerate, revoke] },
+  ],
+}

@@ -1,0 +1,83 @@
+// Repositories by their paths.
+import { isUid } from '#lib/uid.ts'
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import { CliError, type Command, type CommandGroup, exitCodes } from '../shape/command.ts'
+import { groupAbove, groupOf } from '../shape/names.ts'
+import { type Item, oneFormats, outputOf, printOne } from '../shape/outputs.ts'
+import { registryOf } from '../shape/session.ts'
+import { v1 } from '../shape/v1-names.ts'
+import { bodyOf, describeOf, type Field, listOf, mentioned, type Resource, updateOf } from '../shape/verbs.ts'
+import { findImage, imageNameOf } from './image-names.ts'
+import { imagesDelete } from './images-delete.ts'
+
+type Repo = Item & {
+  name: string
+  description?: string
+  createTime?: string
+  updateTime?: string
+  catalogTier?: string
+}
+
+const tiers = ['APPLICATION', 'BASE', 'FIPS', 'AI', 'DEVTOOLS', 'COMMERCIAL']
+const fields: readonly Field[] = [
+  { flags: '--description <text>', summary: 'What it is for', member: 'description' },
+  {
+    flags: '--tier <tier>',
+    summary: 'Its place in a catalogue, which the operator decides',
+    member: 'catalogTier',
+    choices: tiers,
+    read: (_, tier) => `CATALOG_TIER_${tier}`,
+  },
+]
+
+const repo: Resource<Repo> = {
+  path: '/registry/v2/repos',
+  member: 'repos',
+  word: 'REPO',
+  words: ['repository', 'repositories'],
+  fields,
+  columns: {
+    REPOSITORY: ({ uid, name }, names) => `${names.path(groupAbove(uid))}/${name}`,
+    UPDATED: ({ updateTime = '' }) => updateTime,
+    DESCRIPTION: ({ description = '' }) => description,
+  },
+  more: { UID: ({ uid }) => uid, CREATED: ({ createTime = '' }) => createTime },
+  label: ({ uid, name }, names) => `${names.path(groupAbove(uid))}/${name}`,
+  at: ({ uid, name }, names) => `${names.path(groupAbove(uid))}/${name}`,
+  json: v1(),
+  find: (api, given) => findImage(api, imageNameOf(given, registryOf(api.session)).path),
+  parent: groupOf,
+  mentions: ({ uid }) => ({ groups: [groupAbove(uid)] }),
+  filters: [
+    { flags: '--name <name>', summary: 'Only those of this name', query: (_, name) => ({ name: String(name) }) },
+  ],
+}
+
+/** The path says where it is made. */
+const create: Command = {
+  name: 'create',
+  summary: 'Make a repository; a push to its path would too',
+  arguments: [{ name: '<repository>', summary: 'Its path: ORG/NAME or ORG/FOLDER/NAME' }],
+  options: [
+    ...fields.map(({ flags, summary, choices }) => ({ flags, summary, ...(choices && { choices }) })),
+    outputOf(oneFormats),
+    ...callerOptions,
+  ],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const { path } = imageNameOf(String(options.repository), registryOf(api.session))
+    const at = path.lastIndexOf('/')
+    if (isUid(path) || at < 0) throw new CliError(exitCodes.usage, `${path} names no organisation: ORG/NAME does`)
+    const parent = await groupOf(api, path.slice(0, at))
+    const body = { name: path.slice(at + 1), ...(await bodyOf(api, fields, options)) }
+    const made = (await api.call('POST', `${repo.path}/${parent}`, body)) as Repo
+    printOne(terminal, options.output, repo, made, await mentioned(api, repo, [made]))
+    return exitCodes.ok
+  },
+}
+
+export const repos: CommandGroup = {
+  name: 'repos',
+  summary: 'Repositories: where images are pushed to',
+  commands: [listOf(repo), create, describeOf(repo), updateOf(repo), imagesDelete],
+}

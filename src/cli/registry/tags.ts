@@ -1,0 +1,123 @@
+// Tags: where they point, and where they shall.
+import { isDigest } from '#lib/digest.ts'
+import { callerOptions } from '../shape/api-pages.ts'
+import type { Query } from '../shape/api-reader.ts'
+import { CliError, type Command, type CommandGroup, exitCodes, type Options, type Terminal } from '../shape/command.ts'
+import { confirm, yesOption } from '../shape/outputs.ts'
+import { limitOf } from '../shape/verbs.ts'
+import { commonOptions, imageOf, show, sinceOf } from './image-options.ts'
+
+type Tag = { uid: string; name: string; digest: string; updateTime: string; deprecated?: boolean }
+
+const tagArgument = { name: '<image>', summary: 'With its tag, such as acme/team/app:1.0' }
+
+const list: Command = {
+  name: 'list',
+  summary: 'List the tags of an image, the latest moved first',
+  details: 'Tags of signatures and other referrers, dated tags and package epochs are hidden unless asked for.',
+  arguments: [{ name: '<image>', summary: 'Such as acme/team/app, or the uid of its repo' }],
+  options: [
+    { flags: '--digest <digest>', summary: 'Only those that point to it now' },
+    { flags: '--updated-within <time>', summary: 'Only those that moved or changed since, such as 12h or 7d' },
+    { flags: '--show-referrers', summary: 'Also those of referrers, sha256-…' },
+    { flags: '--show-dates', summary: 'Also dated ones, such as 1.0-20260801' },
+    { flags: '--show-epochs', summary: 'Also package epochs, such as 1.0-r3' },
+    { flags: '--active-only', summary: 'Not those that have reached their end of life' },
+    ...commonOptions,
+  ],
+  async run(terminal, options) {
+    const flag = (name: string) => (options[name] === true ? 'true' : undefined)
+    const limit = limitOf(options)
+    const filters: Query = {
+      order_by: 'update_time desc',
+      digest: options.digest as string | undefined,
+      updated_since: sinceOf(options.updatedWithin),
+      include_referrers: flag('showReferrers'),
+      include_dates: flag('showDates'),
+      include_epochs: flag('showEpochs'),
+    }
+    const { api, repo } = await imageOf(terminal, options)
+    const query = { 'uidp.children_of': repo, ...filters }
+    const { items, more } = await api.list<Tag>('/registry/v2/tags', 'tags', query, limit)
+    const shown = options.activeOnly === true ? items.filter(({ deprecated }) => !deprecated) : items
+    const rows = shown.map((tag) => [tag.name, tag.digest, tag.updateTime, tag.deprecated ? 'end of life' : ''])
+    return show(terminal, options, { items: shown }, ['TAG', 'DIGEST', 'UPDATED', ''], rows, more)
+  },
+}
+
+/** Every tag counts when it is named. */
+const everyTag = { include_referrers: 'true', include_dates: 'true', include_epochs: 'true' }
+
+async function tagOf(terminal: Terminal, options: Options) {
+  const { api, path, tag, repo } = await imageOf(terminal, options)
+  if (tag === undefined) throw new CliError(exitCodes.usage, `${path} names no tag: ${path}:TAG does`)
+  const query = { 'uidp.children_of': repo, name: tag, ...everyTag }
+  const { items } = await api.list<Tag>('/registry/v2/tags', 'tags', query, 1)
+  return { api, path, tag, repo, found: items[0] }
+}
+
+function noTag(path: string, tag: string): CliError {
+  return new CliError(
+    exitCodes.failed,
+    `there is no tag ${tag} of ${path}\npinfold images tags ${path} lists those that there are`,
+  )
+}
+
+const resolve: Command = {
+  name: 'resolve',
+  summary: 'Print the digest that a tag points to',
+  arguments: [tagArgument],
+  options: callerOptions,
+  async run(terminal, options) {
+    const { path, tag, found } = await tagOf(terminal, options)
+    if (!found) throw noTag(path, tag)
+    terminal.print(found.digest)
+    return exitCodes.ok
+  },
+}
+
+/** Points a tag at a digest or at what another tag points to; `there` says whether the tag has to be there. */
+const point = (name: 'create' | 'move', there: boolean): Command => ({
+  name,
+  summary: there ? 'Point a tag at another manifest of its image' : 'Make a tag of a manifest that is there',
+  arguments: [tagArgument, { name: '<to>', summary: 'A digest, sha256:…, or another tag of the image' }],
+  options: callerOptions,
+  async run(terminal, options) {
+    const { api, path, tag, repo, found } = await tagOf(terminal, options)
+    if (there && !found) throw noTag(path, tag)
+    if (!there && found) {
+      throw new CliError(
+        exitCodes.failed,
+        `${path}:${tag} is there, at ${found.digest}\npinfold images tags move moves it`,
+      )
+    }
+    const to = String(options.to)
+    const digest = isDigest(to) ? to : (await tagOf(terminal, { ...options, image: `${path}:${to}` })).found?.digest
+    if (digest === undefined) throw noTag(path, to)
+    await api.call('POST', `/registry/v2/tags/${repo}`, { name: tag, digest })
+    terminal.print(`${path}:${tag} ${digest}`)
+    return exitCodes.ok
+  },
+})
+
+const remove: Command = {
+  name: 'delete',
+  summary: 'Delete a tag; its manifest and its history stay',
+  arguments: [tagArgument],
+  options: [yesOption, ...callerOptions],
+  async run(terminal, options) {
+    const { api, path, tag, found } = await tagOf(terminal, options)
+    if (!found) throw noTag(path, tag)
+    await confirm(terminal, options.yes, `delete the tag ${tag} of ${path}, which points to ${found.digest}`)
+    await api.call('DELETE', `/registry/v2/tags/${found.uid}`)
+    terminal.say(`deleted ${path}:${tag}`)
+    return exitCodes.ok
+  },
+}
+
+export const tags: CommandGroup = {
+  name: 'tags',
+  summary: 'Tags: where they point, and where they shall',
+  commands: [list, resolve, point('create', false), point('move', true), remove],
+  usual: 'list',
+}

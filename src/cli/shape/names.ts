@@ -1,0 +1,107 @@
+// Resources by the names that people know them by. A uid is recognised by its shape and never looked up as a name.
+import { chunks } from '#lib/chunks.ts'
+import { parentOf as above, isUid, lineage, operatorUid } from '#lib/uid.ts'
+import type { ApiReader } from './api-reader.ts'
+import { CliError, exitCodes } from './command.ts'
+import type { Names } from './outputs.ts'
+
+type Named = { uid: string; name: string }
+
+const idsPerRequest = 50
+/** How many others an error shows. */
+const shownNames = 10
+
+/** The group that a path of names leads to, such as `acme` or `acme/team`. */
+export async function groupOf(api: ApiReader, given: string): Promise<string> {
+  if (isUid(given)) return given
+  const [first = '', ...folders] = given.split('/')
+  let uid = await organizationOf(api, first)
+  let path = first
+  for (const name of folders) {
+    const { items } = await api.list<Named>('/iam/v2/groups', 'groups', { name, 'uidp.children_of': uid }, 1)
+    if (!items[0]) {
+      const hint = `pinfold iam folders list ${path} shows those that there are`
+      throw new CliError(exitCodes.failed, `there is no folder ${name} in ${path} that you can see\n${hint}`)
+    }
+    uid = items[0].uid
+    path += `/${name}`
+  }
+  return uid
+}
+
+/** The organisation of a name. */
+export async function organizationOf(api: ApiReader, name: string): Promise<string> {
+  if (isUid(name)) return name
+  const query = { name, 'uidp.in_root': 'true' }
+  const { items } = await api.list<Named>('/iam/v2/groups', 'groups', query, 1)
+  if (items[0]) return items[0].uid
+  throw new CliError(exitCodes.failed, await noOrganization(api, name))
+}
+
+async function noOrganization(api: ApiReader, name: string): Promise<string> {
+  const all = await api.list<Named>('/iam/v2/groups', 'groups', { 'uidp.in_root': 'true' }, shownNames)
+  const names = all.items.map((one) => one.name).join(', ') + (all.more ? ' and more' : '')
+  const seen = all.items.length > 0 ? `you can see ${names}` : 'you can see none'
+  const make = api.operator ? `; pinfold iam organizations create ${name} makes it` : ''
+  return `there is no organisation ${name} that you can see\n${seen}${make}`
+}
+
+export type Kind = { path: string; member: string; words: readonly [one: string, many: string] }
+
+/** What is named by its uid, by its name, or by the path of its group and its name. */
+export async function findNamed(api: ApiReader, { path, member, words }: Kind, given: string): Promise<string> {
+  if (isUid(given)) return given
+  const at = given.lastIndexOf('/')
+  const name = given.slice(at + 1)
+  const place = at < 0 ? {} : { 'uidp.children_of': await groupOf(api, given.slice(0, at)) }
+  const { items } = await api.list<Named>(path, member, { name, ...place }, shownNames)
+  const [found, ...others] = items
+  if (!found) {
+    const where = at < 0 ? '' : ` in ${given.slice(0, at)}`
+    const hint = `pinfold iam ${words[1].replaceAll(' ', '-')} list shows those that there are`
+    throw new CliError(exitCodes.failed, `there is no ${words[0]} ${name}${where} that you can see\n${hint}`)
+  }
+  if (others.length === 0) return found.uid
+  const lines = items.map(({ uid }) => uid).join('\n')
+  throw new CliError(
+    exitCodes.failed,
+    `several ${words[1]} are called ${name}; name one as GROUP/${name}, or by its uid:\n${lines}`,
+  )
+}
+
+/** The names of groups and roles that uids mention, read at once. */
+export async function namesOf(api: ApiReader, groups: readonly string[], roles: readonly string[]): Promise<Names> {
+  const known = new Map<string, string>()
+  const read = async (path: string, member: string, uids: readonly string[]) => {
+    for (const some of chunks([...new Set(uids)], idsPerRequest)) {
+      const { items } = await api.list<Named>(path, member, { 'uidp.ids': some })
+      for (const { uid, name } of items) known.set(uid, name)
+    }
+  }
+  await read('/iam/v2/groups', 'groups', groups.filter(isUid).flatMap(lineage))
+  await read('/iam/v2/roles', 'roles', roles.filter(isUid))
+  const of = (uid: string) => known.get(uid) ?? uid
+  const path = (uid: string) => {
+    if (!isUid(uid)) return uid
+    const parts = lineage(uid).reverse()
+    return parts.map((one) => known.get(one) ?? one.slice(one.lastIndexOf('/') + 1)).join('/')
+  }
+  return { of, path }
+}
+
+/** What identities are called; those whom the caller may not see keep their uid. */
+export async function actorsOf(api: ApiReader, uids: readonly string[]): Promise<Map<string, string>> {
+  const known = new Map([[operatorUid, 'operator']])
+  const asked = [...new Set(uids)].filter((uid) => isUid(uid) && !known.has(uid))
+  for (const some of chunks(asked, idsPerRequest)) {
+    // What the list is about must not fail because of whom it names.
+    const found = await api.list<Named>('/iam/v2/identities', 'identities', { 'uidp.ids': some }).catch(() => undefined)
+    for (const { uid, name } of found?.items ?? []) known.set(uid, name)
+  }
+  return known
+}
+
+/** The uid of the group that something is in; empty for what stands at the top. */
+export function groupAbove(uid: string): string {
+  return uid.includes('/') ? above(uid) : ''
+}

@@ -1,0 +1,133 @@
+// What a command has found, in the format that was asked for.
+import { CliError, exitCodes, type OptionSpec, type Terminal } from './command.ts'
+import { plain, table } from './plain-text.ts'
+
+export type Item = Readonly<Record<string, unknown>> & { uid: string }
+/** A column has its value from the item; `names` knows what the groups and roles that items mention are called. */
+export type Columns<T extends Item = Item> = Readonly<Record<string, (item: T, names: Names) => string>>
+/** The names of uids; what the caller may not see is shown by its uid. */
+export type Names = { of(uid: string): string; path(uid: string): string }
+
+/** How items are shown. */
+export type View<T extends Item = Item> = {
+  /** The name of a variable in `env`, such as `IDENTITY`. */
+  word: string
+  columns: Columns<T>
+  /** Shown by `wide`, after the others. */
+  more: Columns<T>
+  /** What a person calls one. */
+  label(item: T, names: Names): string
+  /** Where it stands in the hierarchy, as names with slashes. */
+  at(item: T, names: Names): string
+  /** As programs are given it. */
+  json(item: T): object
+}
+
+export const listFormats = ['table', 'wide', 'json', 'id', 'terse', 'csv', 'markdown', 'tree', 'none'] as const
+export const oneFormats = ['table', 'wide', 'json', 'id', 'terse', 'env', 'none'] as const
+type Format = (typeof listFormats)[number] | (typeof oneFormats)[number]
+
+export function outputOf(formats: readonly Format[]): OptionSpec {
+  const summary = 'How it is shown: table unless given; id and json are for programs'
+  return { flags: '-o, --output <format>', summary, choices: formats }
+}
+
+/** Lists are `{"items":[…]}` in JSON. */
+export function printList<T extends Item>(
+  { print }: Terminal,
+  format: unknown,
+  view: View<T>,
+  items: readonly T[],
+  names: Names,
+): void {
+  const columns = { ...view.columns, ...(format === 'wide' && view.more) }
+  const heads = Object.keys(columns)
+  const rows = items.map((item) => heads.map((head) => columns[head]!(item, names)))
+  const print1: Record<string, () => readonly string[]> = {
+    none: () => [],
+    json: () => [JSON.stringify({ items: items.map(view.json) }, undefined, 2)],
+    id: () => items.map(({ uid }) => uid),
+    terse: () => items.map((item) => plain(view.label(item, names))),
+    csv: () => [heads, ...rows].map((row) => row.map(csvCell).join(',')),
+    markdown: () => markdown(heads, rows),
+    tree: () => tree(items.map((item) => view.at(item, names))),
+  }
+  for (const line of (print1[String(format)] ?? (() => table([heads, ...rows])))()) print(line)
+}
+
+/** One item: a line for each column. */
+export function printOne<T extends Item>(
+  { print }: Terminal,
+  format: unknown,
+  view: View<T>,
+  item: T,
+  names: Names,
+): void {
+  if (format === 'none') return
+  if (format === 'json') print(JSON.stringify(view.json(item), undefined, 2))
+  else if (format === 'id') print(item.uid)
+  else if (format === 'terse') print(plain(view.label(item, names)))
+  else if (format === 'env') {
+    print(`export PINFOLD_${view.word}_ID=${shellWord(item.uid)}`)
+    print(`export PINFOLD_${view.word}_NAME=${shellWord(view.label(item, names))}`)
+  } else {
+    const rows = Object.entries({ ...view.columns, ...view.more }).map(([head, value]) => {
+      return [head.toLowerCase(), value(item, names)]
+    })
+    for (const line of table(rows.filter(([, value]) => value !== ''))) print(line)
+  }
+}
+
+function markdown(heads: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => plain(cell).replace(/[|\\]/g, '\\$&')).join(' | ')} |`
+  return [line(heads), line(heads.map(() => '---')), ...rows.map(line)]
+}
+
+/** A spreadsheet takes what begins with one of these for a formula. */
+function csvCell(text: string): string {
+  const safe = /^[=+\-@]/.test(text) ? `'${plain(text)}` : plain(text)
+  return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}
+
+function shellWord(text: string): string {
+  return `'${plain(text).replaceAll("'", "'\\''")}'`
+}
+
+type Branch = Map<string, Branch>
+
+/** Paths as a tree; what stands above one is shown even where it is not an item itself. */
+function tree(paths: readonly string[]): string[] {
+  const root: Branch = new Map()
+  for (const path of paths.toSorted()) {
+    let at = root
+    for (const part of path.split('/')) {
+      const below: Branch = at.get(part) ?? new Map()
+      at.set(part, below)
+      at = below
+    }
+  }
+  const lines: string[] = []
+  const walk = (branch: Branch, before: string, top: boolean) => {
+    const names = [...branch.keys()]
+    names.forEach((name, i) => {
+      const last = i === names.length - 1
+      lines.push(top ? plain(name) : `${before}${last ? '└─ ' : '├─ '}${plain(name)}`)
+      walk(branch.get(name)!, top ? '' : `${before}${last ? '   ' : '│  '}`, false)
+    })
+  }
+  walk(root, '', true)
+  return lines
+}
+
+/** Asks before something is lost; without anybody to ask it takes --yes. */
+export async function confirm(terminal: Terminal, yes: unknown, what: string): Promise<void> {
+  if (yes === true) return
+  if (!terminal.ask) {
+    throw new CliError(exitCodes.usage, `this would ${what}; nobody can be asked here, and --yes does it`)
+  }
+  const answer = await terminal.ask(`This will ${what}. Go on? [y/N] `)
+  if (!/^y(?:es)?$/i.test(answer.trim())) throw new CliError(exitCodes.failed, 'nothing was changed')
+}
+
+export const yesOption: OptionSpec = { flags: '-y, --yes', summary: 'Do it without asking' }

@@ -1,0 +1,291 @@
+// The verbs that every resource has, written once: a resource is a row with its fields, its columns and how it is found.
+import { isUid } from '#lib/uid.ts'
+import { apiReader, callerOptions } from './api-pages.ts'
+import type { ApiReader, Query } from './api-reader.ts'
+import { CliError, type Command, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
+import { namesOf } from './names.ts'
+import {
+  confirm,
+  type Item,
+  listFormats,
+  oneFormats,
+  outputOf,
+  printList,
+  printOne,
+  type View,
+  yesOption,
+} from './outputs.ts'
+
+/** A member that create and update set by an option. */
+export type Field = {
+  flags: string
+  summary: string
+  /** Where the body has it, such as `oidc.clientId`. */
+  member: string
+  required?: true
+  /** Cannot be changed, or cannot be given at first. */
+  only?: 'create' | 'update'
+  /** May be repeated, and makes a list; commas part its values. */
+  list?: true
+  /** May be repeated as `name=value`, and makes an object. */
+  map?: true
+  choices?: readonly string[]
+  /** What the body has for what was given, such as the uid of a name. */
+  read?(api: ApiReader, given: string): Promise<unknown> | unknown
+}
+
+export type Resource<T extends Item = Item> = View<T> & {
+  /** In the API. */
+  path: string
+  member: string
+  words: readonly [one: string, many: string]
+  fields: readonly Field[]
+  /** The uid of what a name stands for. */
+  find(api: ApiReader, given: string): Promise<string>
+  /** The uid of what it is made in. */
+  parent(api: ApiReader, given: string): Promise<string>
+  /** The groups and roles that an item mentions. */
+  mentions(item: T): { groups?: readonly string[]; roles?: readonly string[] }
+  /** Further filters of the list. */
+  filters?: readonly (OptionSpec & { query(api: ApiReader, given: Options[string]): Promise<Query> | Query })[]
+  /** Only for those that a filter of the API cannot tell. */
+  keep?(item: T, options: Options): boolean
+}
+
+export const limitOption: OptionSpec = { flags: '--limit <count>', summary: 'At most so many; 1000 unless given' }
+
+export function limitOf({ limit }: Options): number {
+  const count = Number(limit ?? 1000)
+  if (Number.isInteger(count) && count > 0) return count
+  throw new CliError(exitCodes.usage, '--limit must be a whole number from 1 on')
+}
+
+/** The options of a verb with those that say who calls; where both have a name, such as --identity, it is the verb's. */
+function withCaller(own: readonly OptionSpec[]): OptionSpec[] {
+  const taken = new Set(own.map(({ flags }) => keyOf(flags)))
+  return [...own, ...callerOptions.filter(({ flags }) => !taken.has(keyOf(flags)))]
+}
+
+/** The API for options that `withCaller` has made. */
+function readerOf(terminal: Terminal, options: Options, own: readonly { flags: string }[]): Promise<ApiReader> {
+  const taken = new Set(own.map(({ flags }) => keyOf(flags)))
+  return apiReader(terminal, Object.fromEntries(Object.entries(options).filter(([name]) => !taken.has(name))))
+}
+
+/** The option's name in camel case, as its value comes. */
+export function keyOf(flags: string): string {
+  const name = /--([a-z-]+)/.exec(flags)![1]!
+  return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+/** `place` is what the list can be narrowed to by its argument; everything visible where it may be left out. */
+export function listOf<T extends Item>(
+  resource: Resource<T>,
+  place: { argument?: string; summary: string; query?: Query } = {
+    argument: '[group]',
+    summary: 'Only those of this group: its name as ORG or ORG/FOLDER, or its uid',
+  },
+): Command {
+  const { words, path, member, filters = [] } = resource
+  const recursive: OptionSpec = { flags: '-r, --recursive', summary: 'Also what is in the folders below' }
+  return {
+    name: 'list',
+    summary: `List ${words[1]}`,
+    ...(place.argument && { arguments: [{ name: place.argument, summary: place.summary }] }),
+    options: withCaller([
+      ...(place.argument ? [recursive] : []),
+      ...filters.map(({ query: _, ...option }) => option),
+      limitOption,
+      outputOf(listFormats),
+    ]),
+    async run(terminal, options) {
+      const limit = limitOf(options)
+      const api = await readerOf(terminal, options, filters)
+      const given = place.argument === undefined ? undefined : options[place.argument.replace(/[<>[\]]/g, '')]
+      const scope = options.recursive === true ? 'uidp.descendants_of' : 'uidp.children_of'
+      let query: Query = {
+        ...place.query,
+        ...(given !== undefined && { [scope]: await resource.parent(api, String(given)) }),
+      }
+      for (const one of filters) {
+        const value = options[keyOf(one.flags)]
+        if (value !== undefined) query = { ...query, ...(await one.query(api, value)) }
+      }
+      const listed = await api.list<T>(path, member, query, limit)
+      const items = resource.keep ? listed.items.filter((item) => resource.keep!(item, options)) : listed.items
+      const names = await mentioned(api, resource, options.output === 'json' || options.output === 'id' ? [] : items)
+      const sorted = items.toSorted((a, b) => (resource.at(a, names) < resource.at(b, names) ? -1 : 1))
+      printList(terminal, options.output, resource, sorted, names)
+      if (listed.more) terminal.say('pinfold: there is more; --limit shows it')
+      return exitCodes.ok
+    },
+  }
+}
+
+export function describeOf<T extends Item>(resource: Resource<T>): Command {
+  const { words, path } = resource
+  return {
+    name: 'describe',
+    summary: `Show one ${words[0]}`,
+    arguments: [argumentOf(resource)],
+    options: [outputOf(oneFormats), ...callerOptions],
+    async run(terminal, options) {
+      const api = await apiReader(terminal, options)
+      const item = (await api.call('GET', `${path}/${await resource.find(api, String(options.which))}`)) as T
+      printOne(terminal, options.output, resource, item, await mentioned(api, resource, [item]))
+      return exitCodes.ok
+    },
+  }
+}
+
+/** `place` names the option or the argument with what it is made in; without one it is made at the top. */
+export function createOf<T extends Item>(
+  resource: Resource<T>,
+  { place, named = true, check }: { place?: OptionSpec; named?: boolean; check?(options: Options): void } = {},
+): Command {
+  const { words, path } = resource
+  const fields = resource.fields.filter(({ only }) => only !== 'update')
+  return {
+    name: 'create',
+    summary: `Make ${article(words[0])}`,
+    ...(named && { arguments: [{ name: '<name>', summary: 'What it is called' }] }),
+    options: withCaller([
+      ...(place ? [place] : []),
+      ...fields.map((field) => optionOf(field, 'create')),
+      outputOf(oneFormats),
+    ]),
+    async run(terminal, options) {
+      check?.(options)
+      const api = await readerOf(terminal, options, fields)
+      const parent = place ? await resource.parent(api, String(options[keyOf(place.flags)])) : ''
+      const body = await bodyOf(api, fields, options)
+      const item = (await api.call('POST', `${path}/${parent}`, { ...(named && { name: options.name }), ...body })) as T
+      printOne(terminal, options.output, resource, item, await mentioned(api, resource, [item]))
+      return exitCodes.ok
+    },
+  }
+}
+
+export function updateOf<T extends Item>(resource: Resource<T>): Command {
+  const { words, path } = resource
+  const fields = resource.fields.filter(({ only }) => only !== 'create')
+  return {
+    name: 'update',
+    summary: `Change ${article(words[0])}`,
+    arguments: [argumentOf(resource)],
+    options: withCaller([...fields.map((field) => optionOf(field, 'update')), outputOf(oneFormats)]),
+    async run(terminal, options) {
+      const given = fields.filter(({ flags }) => options[keyOf(flags)] !== undefined)
+      if (given.length === 0) {
+        const flags = fields.map((field) => /--[a-z-]+/.exec(field.flags)![0]).join(', ')
+        throw new CliError(exitCodes.usage, `say what changes, by one of ${flags}`)
+      }
+      const api = await readerOf(terminal, options, fields)
+      const uid = await resource.find(api, String(options.which))
+      const mask = given.map(({ member }) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)).join(',')
+      const body = await bodyOf(api, given, options)
+      const item = (await api.call('PATCH', `${path}/${uid}?updateMask=${mask}`, body)) as T
+      printOne(terminal, options.output, resource, item, await mentioned(api, resource, [item]))
+      return exitCodes.ok
+    },
+  }
+}
+
+export function removeOf<T extends Item>(resource: Resource<T>, what = ''): Command {
+  const { words, path } = resource
+  return {
+    name: 'delete',
+    summary: `Delete ${article(words[0])}${what}`,
+    arguments: [argumentOf(resource)],
+    options: [yesOption, ...callerOptions],
+    async run(terminal, options) {
+      const api = await apiReader(terminal, options)
+      const given = String(options.which)
+      const uid = await resource.find(api, given)
+      await confirm(terminal, options.yes, `delete the ${words[0]} ${given}`)
+      await api.call('DELETE', `${path}/${uid}`)
+      terminal.say(`deleted the ${words[0]} ${given}`)
+      return exitCodes.ok
+    },
+  }
+}
+
+/** The body that the given options make. */
+export async function bodyOf(
+  api: ApiReader,
+  fields: readonly Field[],
+  options: Options,
+): Promise<Record<string, unknown>> {
+  const body: Record<string, unknown> = {}
+  for (const field of fields) {
+    const given = options[keyOf(field.flags)]
+    if (given === undefined) continue
+    const path = field.member.split('.')
+    let at = body
+    for (const part of path.slice(0, -1)) {
+      at[part] ??= {}
+      at = at[part] as Record<string, unknown>
+    }
+    at[path.at(-1)!] = await readValue(api, field, given)
+  }
+  return body
+}
+
+async function readValue(api: ApiReader, field: Field, given: NonNullable<Options[string]>): Promise<unknown> {
+  const read = field.read ?? ((_api: ApiReader, text: string): unknown => text)
+  if (field.list) {
+    const texts = [given]
+      .flat()
+      .flatMap((text) => String(text).split(','))
+      .map((text) => text.trim())
+    return await Promise.all(texts.filter(Boolean).map((text) => read(api, text)))
+  }
+  if (field.map) return Object.fromEntries([given].flat().map((text) => pairOf(field.flags, String(text))))
+  return typeof given === 'boolean' ? given : await read(api, String(given))
+}
+
+function pairOf(flags: string, text: string): [string, string] {
+  const at = text.search(/[=:]/)
+  if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
+  throw new CliError(exitCodes.usage, `${/--[a-z-]+/.exec(flags)![0]} takes NAME=VALUE`)
+}
+
+export async function mentioned<T extends Item>(api: ApiReader, { mentions }: Resource<T>, items: readonly T[]) {
+  const all = items.map(mentions)
+  return namesOf(
+    api,
+    all.flatMap(({ groups = [] }) => groups),
+    all.flatMap(({ roles = [] }) => roles),
+  )
+}
+
+function argumentOf({ words: [one, many] }: Pick<Resource, 'words'>): { name: string; summary: string } {
+  return {
+    name: '<which>',
+    summary: `The ${one}: its name, GROUP/NAME where several ${many} have that name, or its uid`,
+  }
+}
+
+function optionOf({ flags, summary, required, list, map, choices }: Field, verb: 'create' | 'update'): OptionSpec {
+  const repeat = list || map
+  return {
+    flags,
+    summary,
+    ...(required && verb === 'create' && { required }),
+    ...(repeat && { repeat }),
+    ...(choices && { choices }),
+  }
+}
+
+function article(word: string): string {
+  return `${/^[aeio]/.test(word) ? 'an' : 'a'} ${word}`
+}
+
+/** For resources that have no name. */
+export async function onlyUid(_api: ApiReader, given: string): Promise<string> {
+  if (isUid(given)) return given
+  throw new CliError(
+    exitCodes.usage,
+    `${given} is no uid, and by nothing else can this be named; the list shows them with -o id`,
+  )
+}

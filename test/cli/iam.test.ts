@@ -1,0 +1,394 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { makeHome } from '../support/fake-sts.ts'
+import { clientOf, onPostgres } from '../support/pinfold.ts'
+import { makePlace, type Place, type Process, type Run, run, startProcess, tokenOf } from '../support/process.ts'
+
+let place: Place
+let server: Process
+let home: ReturnType<typeof makeHome>
+
+before(async () => {
+  place = await makePlace()
+  server = await startProcess(place)
+  home = makeHome()
+})
+after(async () => {
+  home[Symbol.dispose]()
+  await server[Symbol.asyncDispose]()
+  await place[Symbol.asyncDispose]()
+})
+
+const env = () => ({ ...place.env, ...home.env, DOCKER_CONFIG: join(home.home, 'docker') })
+
+/** Runs `pinfold iam …` as the operator of the data folder, and expects it to go well unless told otherwise. */
+async function iam(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await attempt('iam', ...args)
+  assert.equal(code, 0, `iam ${args.join(' ')}: ${stderr}`)
+  return stdout
+}
+
+const attempt = (...args: string[]): Promise<Run> => run([...args, ...place.args], { env: env() })
+const rowsOf = (text: string) =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => line.split(/ {2,}/))
+
+test('organisations and folders are made, shown, changed and deleted by their names, and no uid is typed', async () => {
+  await iam('organizations', 'create', 'acme', '--description', 'The company')
+  await iam('folders', 'create', 'team', '--parent', 'acme')
+  await iam('folders', 'create', 'blue', '--parent', 'acme/team', '--description', 'Works on it')
+  assert.deepEqual(rowsOf(await iam('organizations', 'list')), [
+    ['NAME', 'DESCRIPTION'],
+    ['acme', 'The company'],
+  ])
+  assert.equal(await iam('folders', 'list', 'acme', '-r', '-o', 'tree'), 'acme\n└─ team\n   └─ blue\n')
+  assert.match(await iam('folders', 'describe', 'acme/team/blue'), /^description +Works on it$/m)
+
+  await iam('folders', 'update', 'acme/team/blue', '--name', 'green', '--description', '')
+  const described = await iam('folders', 'describe', 'acme/team/green')
+  assert.doesNotMatch(described, /description/)
+  await iam('folders', 'delete', 'acme/team/green', '--yes')
+  assert.match(
+    (await attempt('iam', 'folders', 'describe', 'acme/team/green')).stderr,
+    /there is no folder green in acme\/team/,
+  )
+})
+
+test('a list is shown in every format, and JSON has the members of version 1', async () => {
+  await iam('organizations', 'create', 'globex', '--description', '=1+1, "quoted"')
+  const shown = async (format: string) => (await iam('organizations', 'list', '-o', format)).split('\n')
+  const { items } = JSON.parse((await shown('json')).join('\n'))
+  const globex = items.find(({ name }: { name: string }) => name === 'globex')
+  assert.match(globex.id, /^[0-9a-f]{40}$/)
+  assert.equal(typeof globex.createdAt, 'string')
+  assert.ok((await shown('id')).includes(globex.id))
+  assert.ok((await shown('terse')).includes('globex'))
+  assert.ok((await shown('csv')).includes(`globex,"'=1+1, ""quoted"""`))
+  assert.ok((await shown('markdown')).includes('| globex | =1+1, "quoted" |'))
+  assert.match((await shown('wide'))[0]!, /^NAME +DESCRIPTION +UID +CREATED$/)
+  assert.deepEqual(await shown('none'), [''])
+  const [id] = (await iam('organizations', 'describe', 'globex', '-o', 'env')).split('\n')
+  assert.equal(id, `export PINFOLD_ORGANIZATION_ID='${globex.id}'`)
+  assert.equal((await attempt('iam', 'organizations', 'list', '-o', 'yaml')).code, 64)
+})
+
+test('an identity is made by its claims and bound to roles by their names', async () => {
+  await iam('organizations', 'create', 'initech')
+  await iam(
+    'identities',
+    'create',
+    'ci',
+    '--parent',
+    'initech',
+    '--identity-issuer',
+    'https://ci.example',
+    '--subject-pattern',
+    'job:.*',
+    '--claim',
+    'team=blue',
+    '--role',
+    'viewer,registry.push',
+  )
+  const made = JSON.parse(await iam('identities', 'describe', 'initech/ci', '-o', 'json'))
+  assert.deepEqual(made.claimMatch, {
+    issuer: 'https://ci.example',
+    subjectPattern: 'job:.*',
+    claims: { team: 'blue' },
+    claimPatterns: {},
+  })
+  const bindings = rowsOf(await iam('role-bindings', 'list', 'initech', '--identity', 'ci'))
+  assert.deepEqual(
+    bindings
+      .slice(1)
+      .map((row) => row.slice(0, 3))
+      .sort(),
+    [
+      ['ci', 'registry.push', 'initech'],
+      ['ci', 'viewer', 'initech'],
+    ],
+  )
+  await iam('identities', 'update', 'ci', '--subject', 'job', '--identity-issuer', 'https://ci2.example')
+  const changed = JSON.parse(await iam('identities', 'describe', 'ci', '-o', 'json'))
+  assert.deepEqual([changed.claimMatch.issuer, changed.claimMatch.subject], ['https://ci2.example', 'job'])
+  assert.deepEqual(rowsOf(await iam('identities', 'list', 'initech', '--relationship', 'static')).length, 1)
+  await iam('identities', 'delete', 'ci', '-y')
+  assert.equal((await attempt('iam', 'identities', 'describe', 'ci')).code, 1)
+})
+
+test('an identity that cannot be bound is not left behind', async () => {
+  await iam('organizations', 'create', 'hooli')
+  const args = [
+    'identities',
+    'create',
+    'ci',
+    '--parent',
+    'hooli',
+    '--identity-issuer',
+    'https://ci.example',
+    '--subject',
+    'x',
+  ]
+  assert.match((await attempt('iam', ...args, '--role', 'nosuch')).stderr, /there is no role nosuch that you can see/)
+  assert.equal(rowsOf(await iam('identities', 'list', 'hooli')).length, 1)
+})
+
+test('the shortcuts write what the tokens of a platform say, and print what the platform must be told', async () => {
+  await iam('organizations', 'create', 'umbrella')
+  const api = server.url
+  const matchOf = async (name: string) =>
+    JSON.parse(await iam('identities', 'describe', `umbrella/${name}`, '-o', 'json')).claimMatch
+  const github = await iam(
+    'identities',
+    'create',
+    'github',
+    'gh',
+    '--parent',
+    'umbrella',
+    '--repository',
+    'acme/app.js',
+    '--repository-id',
+    '7',
+  )
+  assert.match(github, new RegExp(`id-token: write[\\s\\S]*PINFOLD_API: ${api}\n  PINFOLD_IDENTITY: [0-9a-f/]{57}\n`))
+  const { subjectPattern, claims, issuer } = await matchOf('gh')
+  assert.deepEqual([issuer, claims], ['https://token.actions.githubusercontent.com', { repository_id: '7' }])
+  const subject = new RegExp(`^(?:${subjectPattern})$`)
+  for (const good of ['repo:acme/app.js:ref:refs/heads/main', 'repo:acme@1/app.js@7:ref:refs/heads/main'])
+    assert.match(good, subject)
+  for (const bad of [
+    'repo:acme/app-js:ref:refs/heads/main',
+    'repo:acme/app.js:ref:refs/heads/mainly',
+    'repo:acme/app.js:environment:main',
+  ]) {
+    assert.doesNotMatch(bad, subject)
+  }
+  const gitlab = await iam(
+    'identities',
+    'create',
+    'gitlab',
+    'gl',
+    '--parent',
+    'umbrella',
+    '--project',
+    'acme/app',
+    '--ref',
+    'v1',
+    '--ref-type',
+    'tag',
+  )
+  assert.match(gitlab, new RegExp(`aud: ${new URL(api).host}`))
+  assert.equal((await matchOf('gl')).subject, 'project_path:acme/app:ref_type:tag:ref:v1')
+  const pod = await iam(
+    'identities',
+    'create',
+    'kubernetes',
+    'k8s',
+    '--parent',
+    'umbrella',
+    '--cluster-issuer',
+    'https://oidc.example',
+    '--namespace',
+    'shop',
+  )
+  assert.match(pod, /serviceAccountToken: .*path: pinfold/)
+  assert.equal((await matchOf('k8s')).subject, 'system:serviceaccount:shop:default')
+  const json = await iam(
+    'identities',
+    'create',
+    'github',
+    'gh2',
+    '--parent',
+    'umbrella',
+    '--repository',
+    'acme/app',
+    '-o',
+    'json',
+  )
+  assert.equal(JSON.parse(json).name, 'gh2', 'programs get nothing besides')
+  assert.equal(
+    (await attempt('iam', 'identities', 'create', 'github', 'x', '--parent', 'umbrella', '--repository', 'app')).code,
+    64,
+  )
+})
+
+test('roles are made of capabilities, which can be added and taken away', async () => {
+  await iam('organizations', 'create', 'vandelay')
+  await iam('roles', 'create', 'maker', '--parent', 'vandelay', '--capabilities', 'repo.create,repo.list')
+  await iam(
+    'roles',
+    'update',
+    'vandelay/maker',
+    '--add-capabilities',
+    'tag.list',
+    '--remove-capabilities',
+    'repo.create',
+  )
+  const { capabilities } = JSON.parse(await iam('roles', 'describe', 'maker', '-o', 'json'))
+  assert.deepEqual(capabilities.sort(), ['CAP_REPO_LIST', 'CAP_TAG_LIST'])
+  assert.ok((await iam('roles', 'list', '--managed', '-o', 'terse')).split('\n').includes('registry.push'))
+  assert.match(
+    await iam('roles', 'capabilities', 'list', '--resources', 'repo', '--actions', 'create,list'),
+    /^repo\.create\nrepo\.list\n$/,
+  )
+  assert.match((await attempt('iam', 'roles', 'update', 'maker')).stderr, /say what changes/)
+})
+
+test('role bindings and invites name identities and roles', async () => {
+  await iam('organizations', 'create', 'wonka')
+  await iam(
+    'identities',
+    'create',
+    'ci',
+    '--parent',
+    'wonka',
+    '--identity-issuer',
+    'https://ci.example',
+    '--subject',
+    'x',
+  )
+  await iam('role-bindings', 'create', '--parent', 'wonka', '--identity', 'wonka/ci', '--role', 'viewer')
+  const uid = (await iam('role-bindings', 'list', 'wonka', '--role', 'viewer', '-o', 'id')).trim()
+  assert.match(await iam('role-bindings', 'update', uid, '--role', 'editor'), /^role +editor$/m)
+  await iam('role-bindings', 'delete', uid, '--yes')
+  assert.equal((await iam('role-bindings', 'list', 'wonka', '--role', 'editor', '-o', 'id')).trim(), '')
+
+  const invite = JSON.parse(
+    await iam(
+      'invites',
+      'create',
+      '--parent',
+      'wonka',
+      '--role',
+      'viewer',
+      '--ttl',
+      '7d',
+      '--single-use',
+      '-o',
+      'json',
+    ),
+  )
+  assert.ok(invite.code.length > 40)
+  assert.doesNotMatch(await iam('invites', 'list', 'wonka', '-o', 'json'), new RegExp(invite.code))
+  await iam('invites', 'delete', invite.id, '--yes')
+  assert.equal(
+    (await attempt('iam', 'invites', 'create', '--parent', 'wonka', '--role', 'viewer', '--ttl', 'soon')).code,
+    64,
+  )
+})
+
+test('an account at a cloud is set, shown and forgotten', async () => {
+  await iam('organizations', 'create', 'stark')
+  await iam('account-associations', 'set', 'aws', 'stark', '--account', '123456789012')
+  await iam('account-associations', 'set', 'gcp', 'stark', '--project-id', 'stark', '--project-number', '42')
+  assert.match(await iam('account-associations', 'describe', 'stark'), /^aws +123456789012\ngcp +stark$/m)
+  await iam('account-associations', 'unset', 'aws', 'stark', '--yes')
+  assert.doesNotMatch(await iam('account-associations', 'describe', 'stark'), /^aws/m)
+})
+
+test('what is lost needs --yes where nobody can be asked, and what is not empty stays', async () => {
+  await iam('organizations', 'create', 'oscorp')
+  await iam('folders', 'create', 'lab', '--parent', 'oscorp')
+  const asked = await attempt('iam', 'organizations', 'delete', 'oscorp')
+  assert.equal(asked.code, 64)
+  assert.match(asked.stderr, /would delete the organisation oscorp.*--yes does it/)
+  const kept = await attempt('iam', 'organizations', 'delete', 'oscorp', '--yes')
+  assert.match(kept.stderr, /still has groups below it/)
+  await iam('folders', 'delete', 'oscorp/lab', '--yes')
+  await iam('organizations', 'delete', 'oscorp', '--yes')
+})
+
+test('a name that leads nowhere says what there is, and one that several have says their uids', async () => {
+  const missing = await attempt('iam', 'folders', 'list', 'nosuch')
+  assert.equal(missing.code, 1)
+  assert.match(
+    missing.stderr,
+    /there is no organisation nosuch that you can see\n.*you can see .*organizations create nosuch makes it/,
+  )
+  for (const org of ['tyrell', 'weyland']) {
+    await iam('organizations', 'create', org)
+    await iam('roles', 'create', 'twin', '--parent', org, '--capabilities', 'repo.list')
+  }
+  const several = await attempt('iam', 'roles', 'describe', 'twin')
+  assert.match(several.stderr, /several roles are called twin; name one as GROUP\/twin/)
+  assert.equal((await attempt('iam', 'roles', 'describe', 'weyland/twin')).code, 0)
+})
+
+test('whoever is signed in, or has a token, acts as themselves beside a data folder too', async () => {
+  await iam('organizations', 'create', 'cyberdyne')
+  const uid = (
+    await iam(
+      'identities',
+      'create',
+      'reader',
+      '--parent',
+      'cyberdyne',
+      '--identity-issuer',
+      'https://ci.example',
+      '--subject',
+      'r',
+      '--role',
+      'viewer',
+      '-o',
+      'id',
+    )
+  ).trim()
+  const token = await tokenOf(place, ['--identity', uid])
+  const as = (...args: string[]) => run(args, { env: { ...home.env, PINFOLD_API: server.url, PINFOLD_TOKEN: token } })
+  const listed = await as('iam', 'organizations', 'list', '-o', 'terse')
+  assert.equal(listed.stdout, 'cyberdyne\n', 'only their own organisation')
+  const refused = await as('iam', 'folders', 'create', 'x', '--parent', 'cyberdyne')
+  assert.equal(refused.code, 77)
+})
+
+test('a command makes an organisation and signs the clients of this machine in', async () => {
+  const made = await attempt('iam', 'organizations', 'create', 'aperture', '--configure-docker')
+  assert.equal(made.code, 0, made.stderr)
+  assert.match(made.stderr, /may push to \S+\/aperture until/)
+  const host = new URL(server.url).host
+  const config = JSON.parse(readFileSync(join(home.home, 'docker/config.json'), 'utf8'))
+  const authorization = `Basic ${config.auths[host].auth}`
+  const scope = 'repository:aperture/app:push,pull'
+  const res = await fetch(`${server.url}/token?service=${host}&scope=${encodeURIComponent(scope)}`, {
+    headers: { authorization },
+  })
+  assert.equal(res.status, 200)
+  const { token } = (await res.json()) as { token: string }
+  const begun = await fetch(`${server.url}/v2/aperture/app/blobs/uploads/`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}` },
+  })
+  assert.equal(begun.status, 202)
+})
+
+test('a data folder on which no server runs is said to be so, and nothing is made in a wrong one', {
+  skip: onPostgres,
+}, async () => {
+  await using other = await makePlace()
+  const list = (data: string) => run(['iam', 'organizations', 'list', '--data', data], { env: home.env })
+  const empty = await list(join(other.data, 'typo'))
+  assert.equal(empty.code, 69)
+  assert.match(empty.stderr, /nothing has been served from .*typo yet.*\n.*pinfold serve --data .*typo.*--data/)
+  assert.throws(() => readFileSync(join(other.data, 'typo')), { code: 'ENOENT' })
+
+  const stopped = await startProcess(other)
+  await stopped[Symbol.asyncDispose]()
+  const away = await list(other.data)
+  assert.equal(away.code, 69)
+  assert.match(away.stderr, /no server runs on the data folder .*ECONNREFUSED.*\n.*start it with pinfold serve --data/)
+})
+
+test('a server of another data folder is told from ours', { skip: onPostgres }, async () => {
+  await using other = await makePlace()
+  const stopped = await startProcess(other)
+  await stopped[Symbol.asyncDispose]()
+  await using stranger = await makePlace()
+  await using _there = await startProcess(stranger, { listen: new URL(stopped.url).host })
+  const { code, stderr } = await run(['iam', 'organizations', 'list', '--data', other.data], { env: home.env })
+  assert.equal(code, 77)
+  assert.match(stderr, /is not that of the data folder .*\n.*--data/)
+  assert.equal((await clientOf(server.url, await tokenOf(place)).get('/iam/v2/groups')).status, 200)
+})
