@@ -3,6 +3,7 @@ import { globSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { migrations } from '#db/migrations/all.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
@@ -148,4 +149,10 @@ test('every metric is made in one file, and every label of one comes from a clos
   const named = [...read('src/metrics.ts').matchAll(/labelNames/g)]
   assert.equal(named.length, 3)
   assert.equal([...read('src/metrics.ts').matchAll(/labelNames: names\b/g)].length, 3)
+})
+
+test('migrations are listed in the order of their numbers, each once', () => {
+  const ids = migrations.map(({ id }) => id)
+  assert.deepEqual(ids, [...new Set(ids)].sort())
+  assert.equal(ids.length, sources.filter((file) => /^src\/db\/migrations\/\d/.test(file)).length)
 })
