@@ -4,6 +4,7 @@ import { services as iam, eventBodies as iamEvents } from '#domains/iam/domain.t
 import { services as libraries } from '#domains/libraries/domain.ts'
 import { services as ping } from '#domains/ping/domain.ts'
 import { services as registry, eventBodies as registryEvents } from '#domains/registry/domain.ts'
+import { services as scanning } from '#domains/scanning/domain.ts'
 import { services as vulnerabilities } from '#domains/vulnerabilities/domain.ts'
 import { Auth } from '#gen/pinfold/auth/v1/auth_pb.ts'
 import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
@@ -16,6 +17,7 @@ export const services: readonly Service[] = [
   ...iam,
   ...registry,
   ...vulnerabilities,
+  ...scanning,
   ...libraries,
   ...events,
   ...ping,

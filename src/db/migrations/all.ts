@@ -32,6 +32,7 @@ import { migration as sessionExternalIds } from './0035-session-external-ids.ts'
 import { migration as scanning } from './0036-scanning.ts'
 import { migration as scanningBackfill } from './0037-scanning-backfill.ts'
 import { migration as languagePackages } from './0039-language-packages.ts'
+import { migration as scanningReports } from './0038-scanning-reports.ts'
 import { migration as ownGrants } from './0042-own-grants.ts'
 import { migration as accessRequests } from './0044-access-requests.ts'
 import { migration as jobTitles } from './0045-job-titles.ts'
@@ -72,6 +73,7 @@ export const migrations: readonly Migration[] = [
   scanning,
   scanningBackfill,
   languagePackages,
+  scanningReports,
   ownGrants,
   accessRequests,
   jobTitles,

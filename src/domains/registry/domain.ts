@@ -13,7 +13,7 @@ import { collection } from './blobs/collection.control.ts'
 import { deploymentsV1 } from './deployments/deployments.v1.ts'
 import { imagesV1 } from './images/images.v1.ts'
 import { images } from './images/images.v2.ts'
-import { reportsV1 } from './images/reports.v1.ts'
+import { vulnReportV1 } from './images/vuln-report.v1.ts'
 import { ledgerEvents, ledgers } from './ledgers/ledgers.control.ts'
 import { lifecycles } from './lifecycles/lifecycles.control.ts'
 import { lifecyclesV1 } from './lifecycles/lifecycles.v1.ts'
@@ -42,8 +42,8 @@ export const services: readonly Service[] = [
       ...reposV1,
       ...tagsV1,
       ...imagesV1,
-      ...reportsV1,
       ...lifecyclesV1,
+      ...vulnReportV1,
       ...settingsV1,
       ...deploymentsV1,
     },

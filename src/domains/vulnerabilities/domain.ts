@@ -3,7 +3,6 @@ import { SecurityAdvisory } from '#gen/pinfold/advisory/v1/security_advisory_pb.
 import { SecurityAdvisoryService } from '#gen/pinfold/advisory/v2/security_advisory_pb.ts'
 import { VulnerabilityControlService } from '#gen/pinfold/control/advisory/v1/vulnerabilities_pb.ts'
 import { AdvisoryControlService } from '#gen/pinfold/control/vulnerabilities/v1/advisories_pb.ts'
-import { Vulnerabilities } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
 import { Advisories } from '#gen/pinfold/vulnerabilities/v1/advisories_pb.ts'
 import { AdvisoriesService } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
 import { advisoryControl } from './advisories/advisories.control.ts'
@@ -16,7 +15,6 @@ import { listVulnerabilityMetadata as listMetadataV1 } from './metadata/vulnerab
 import { listVulnerabilityMetadata } from './metadata/vulnerabilities.v2.ts'
 import { listResolvedVulnsReports as listResolvedV1 } from './reports/resolved-reports.v1.ts'
 import { listResolvedVulnsReports } from './reports/resolved-reports.v2.ts'
-import { vulnReports } from './reports/vuln-reports.v1.ts'
 
 const securityAdvisoryV1 = {
   listDocuments: listDocumentsV1,
@@ -31,5 +29,4 @@ export const services: readonly Service[] = [
   { desc: VulnerabilityControlService, handlers: vulnerabilityControl },
   { desc: Advisories, handlers: advisoriesV1 },
   { desc: SecurityAdvisory, handlers: securityAdvisoryV1 },
-  { desc: Vulnerabilities, handlers: vulnReports },
 ]

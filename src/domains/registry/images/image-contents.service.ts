@@ -13,6 +13,7 @@ import {
 import type { Reader } from '#contents/reader.ts'
 import type { Reader as DbReader, Tx } from '#db/sql.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
+import { chunks } from '#lib/chunks.ts'
 import { Walk } from '#lib/walk.ts'
 import { type ManifestDocument, manifestTypes, maxListed } from '../manifests/manifests.model.ts'
 import { findManifest } from '../manifests/manifests.store.ts'
@@ -27,6 +28,7 @@ import * as store from './image-contents.store.ts'
 import { type ImageRead, imagesOf, type Reading, readImage } from './read-image.ts'
 
 export { createReader, type Reader, type ReaderLimits, readerLimits } from '#contents/reader.ts'
+export type { ContentsRecord } from './image-contents.model.ts'
 export type { DueRead } from './image-contents.store.ts'
 
 /** Queues what a manifest that was just stored gives to read. Call `app.images.pushed.notify` after the commit. */
@@ -49,6 +51,24 @@ export async function queueContents(
 export async function forgetContents(tx: Tx, repo: number): Promise<void> {
   await store.deleteContents(tx, repo)
 }
+
+/** What is known of images of a repo; of one that was not read there is nothing. */
+export async function contentsOf(
+  reader: DbReader,
+  repo: number,
+  digests: readonly string[],
+): Promise<ContentsRecord[]> {
+  const found: ContentsRecord[] = []
+  for (const some of chunks([...new Set(digests)], atOnce))
+    found.push(...(await store.findContents(reader, repo, some)))
+  return found
+}
+
+/** The repos, as many as `most`, in which it is known what the image of this digest contains. */
+export const contentsEverywhere = store.findEverywhere
+
+/** Digests of images of a repo of which it is known what they contain. */
+export const knownImages = store.listKnownImages
 
 const atOnce = 500
 

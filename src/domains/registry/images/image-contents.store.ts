@@ -48,6 +48,18 @@ export async function findContents(
   return rows.map(fromRow)
 }
 
+/** The repos in which it is known what the image of this digest contains, with that. */
+export async function findEverywhere(
+  reader: Reader,
+  digest: string,
+  most: number,
+): Promise<(ContentsRecord & { repo: number; repoUid: string })[]> {
+  const rows = await reader.all<Row & { repo: number; repoUid: string }>(sql`
+    SELECT ${columns}, r.id AS repo, r.uid AS "repoUid" FROM image_contents c JOIN repos r ON r.id = c.repo_id
+     WHERE c.digest = ${digest} AND c.state = ${contentsStates.known} ORDER BY c.repo_id LIMIT ${most}`)
+  return rows.map(({ repo, repoUid, ...row }) => ({ ...fromRow(row), repo: Number(repo), repoUid }))
+}
+
 /** Digests of images of a repo of which it is known what they contain; indexes contain what their images do. */
 export async function listKnownImages(reader: Reader, repo: number, most: number): Promise<string[]> {
   const rows = await reader.all<{ digest: string }>(sql`

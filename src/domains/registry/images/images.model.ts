@@ -1,5 +1,8 @@
 export const imageType = 'registry.pinfold.dev/Image'
 
+/** What is meant where a request names none. */
+export const defaultArchitecture = 'amd64'
+
 /** Configurations are some kilobytes; what is larger is something else. */
 export const maxConfigBytes = 4 * 1024 * 1024
 

@@ -3,7 +3,7 @@
 import type { Call } from '#app.ts'
 import { chunks } from '#lib/chunks.ts'
 import { sha256Pattern } from '#lib/digest.ts'
-import { failedPrecondition, found, invalid, notFound } from '#lib/errors.ts'
+import { AppError, failedPrecondition, found, invalid, notFound } from '#lib/errors.ts'
 import { Walk } from '#lib/walk.ts'
 import type { Blob } from '../blobs/blobs.model.ts'
 import { readBlob } from '../blobs/blobs.service.ts'
@@ -13,7 +13,14 @@ import type { Descriptor, Listed, Manifest } from '../manifests/manifests.model.
 import { findManifest, findManifests, hasManifest, storedManifests } from '../manifests/manifests.store.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
-import { type ImageConfig, imageConfigOf, imageType, imageWalk, maxConfigBytes } from './images.model.ts'
+import {
+  defaultArchitecture,
+  type ImageConfig,
+  imageConfigOf,
+  imageType,
+  imageWalk,
+  maxConfigBytes,
+} from './images.model.ts'
 
 /** Each once, in the order of the index; none for what is no image, such as a chart. */
 export async function getArchitectures(call: Call, repoUid: string, digest: string): Promise<string[]> {
@@ -29,6 +36,16 @@ export async function getSize(call: Call, repoUid: string, digest: string, archi
   // Of what is not here there is only what the pusher wrote, which may be anything.
   const total = parts.reduce((sum, { digest: one, size }) => sum + (stored.get(one)?.size ?? size), 0)
   return Math.min(total, Number.MAX_SAFE_INTEGER)
+}
+
+/** The same for an image that may be gone, of which nothing is known then. */
+export async function sizeOfImage(call: Call, repoUid: string, digest: string): Promise<number | undefined> {
+  try {
+    return await getSize(call, repoUid, digest, defaultArchitecture)
+  } catch (error) {
+    if (error instanceof AppError && error.code !== 'INTERNAL') return undefined
+    throw error
+  }
 }
 
 /** How the image says that it is to be run. */

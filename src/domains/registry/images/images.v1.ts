@@ -6,10 +6,9 @@ import type { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { ComponentGraph_Edge_Type, type Sbom2, Sbom2_Source } from '#gen/pinfold/tenant/v1/sboms_pb.ts'
 import { parseTimestamp, timestamp, toIso } from '#lib/timestamp.ts'
 import { countManifests } from '../manifests/manifests.service.ts'
+import { defaultArchitecture } from './images.model.ts'
 import * as service from './images.service.ts'
 import { getRawSbom, getSbom, type ImagePackages, listPackages, type Sbom } from './sboms.service.ts'
-
-const defaultArchitecture = 'amd64'
 
 export const imagesV1: Handlers<typeof Registry> = {
   async getArchs(call, { repoId, digest }) {

@@ -1,8 +1,7 @@
 import type { Handlers } from '#app.ts'
 import type { ImagesService } from '#gen/pinfold/registry/v2/images_pb.ts'
+import { defaultArchitecture } from './images.model.ts'
 import * as service from './images.service.ts'
-
-const defaultArchitecture = 'amd64'
 
 export const images: Handlers<typeof ImagesService> = {
   async getArchitectures(call, { repoUid, digest }) {

@@ -3,7 +3,7 @@ import type { Reader } from '#db/sql.ts'
 import { findGroupName, findGroupUid } from '#domains/iam/groups/groups.service.ts'
 import { isUid, lineage, top } from '#lib/uid.ts'
 import type { Found, PathCache } from './repos.model.ts'
-import { findRepoRow, type RepoRow } from './repos.store.ts'
+import { findRepoRow, listReposNamed, type RepoRow } from './repos.store.ts'
 
 /** Each part of the path is a name; the organisation, and what follows it, may also be written as parts of a uid. */
 export async function findByPath(reader: Reader, path: string): Promise<Found> {
@@ -22,6 +22,33 @@ export async function findByPath(reader: Reader, path: string): Promise<Found> {
   const { id, uid, ledger } = row
   return { repo: { id, uid, ledger, group, path: [...names, row.name].join('/') } }
 }
+
+export type RepoNamed = RepoRow
+
+export function findRepoByUid(reader: Reader, uid: string): Promise<RepoRow | undefined> {
+  return findRepoRow(reader, { uid })
+}
+
+/** The repo of this uid or path, else some of those of this name at or below the places. */
+export async function reposNamed(reader: Reader, named: string, places: readonly string[]): Promise<RepoRow[]> {
+  const { repo } = named.includes('/') ? await findByPath(reader, named) : { repo: undefined }
+  if (named.includes('/')) {
+    const row = repo && (await findRepoRow(reader, { uid: repo.uid }))
+    return row ? [row] : []
+  }
+  const found = new Map<string, RepoRow>()
+  for (const place of places) {
+    const itself = await findRepoRow(reader, { uid: place })
+    for (const row of itself ? [itself] : await listReposNamed(reader, place, named, maxNamed)) {
+      if (row.name === named) found.set(row.uid, row)
+    }
+    if (found.size >= maxNamed) break
+  }
+  return [...found.values()]
+}
+
+/** Of more than one it does not matter how many. */
+const maxNamed = 2
 
 /** The path in names of what is called `name` in the group. */
 export async function pathIn(reader: Reader, group: string, name: string): Promise<string> {

@@ -70,6 +70,14 @@ export async function findRepoRow(
   return reader.get<RepoRow>(sql`SELECT id, uid, name, ledger_id AS ledger FROM repos WHERE ${where}`)
 }
 
+/** Repos of this name below a place, some of them. */
+export async function listReposNamed(reader: Reader, place: string, name: string, most: number): Promise<RepoRow[]> {
+  return reader.all<RepoRow>(sql`
+    SELECT r.id, r.uid, r.name, r.ledger_id AS ledger
+      FROM list_keys k JOIN repos r ON r.uid = k.uid
+     WHERE k.list = 'repos.name' AND k.place = ${place} AND k.value = ${name} ORDER BY k.uid LIMIT ${most}`)
+}
+
 /** An empty name is a filter too, unlike no name. */
 export type RepoFilter = { name: string | undefined }
 

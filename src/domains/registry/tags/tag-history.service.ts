@@ -10,7 +10,7 @@ import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import * as store from './tag-history.store.ts'
 import type { TagRepo } from './tags.model.ts'
-import { findTag } from './tags.store.ts'
+import { findTag, findTagNamed } from './tags.store.ts'
 
 export type { EndedRecord } from './tag-history.store.ts'
 export type RecordFilter = { tag: string; digest: string; from: string | undefined; before: string | undefined }
@@ -35,6 +35,21 @@ export async function movesBefore(
   range: { before: string; most: number },
 ): Promise<TagMove[]> {
   return store.movesBefore(reader, repo.ledger, tag, range)
+}
+
+/** What happened to a tag in a window, its deletions too, the newest first; `most` of it. */
+export async function happenedTo(
+  reader: Reader,
+  repo: TagRepo,
+  tag: string,
+  { from, before, most }: { from?: string; before: string; most: number },
+): Promise<store.DescribedRecord[]> {
+  return store.listHistory(reader, repo.ledger, tag, { from, before }, most)
+}
+
+/** The digest that a tag points to now, if it does to any. */
+export async function pointsTo(reader: Reader, repo: { id: number }, tag: string): Promise<string | undefined> {
+  return (await findTagNamed(reader, repo.id, tag))?.digest || undefined
 }
 
 /** Whether one of these tags ever pointed to the digest, no matter when and where they point now. */

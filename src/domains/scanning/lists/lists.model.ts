@@ -21,7 +21,8 @@ export type StoredComponent = Component & { componentNo: number }
 /** A component as one list has it. */
 export type ListEntry = { component: Component; locations: readonly string[]; owner: Component | undefined }
 
-export type StoredList = { listNo: number; state: number; ecosystem: string; packages: number }
+/** `matchTime`: when all its packages had been compared first; empty before. */
+export type StoredList = { listNo: number; state: number; ecosystem: string; packages: number; matchTime: string }
 
 export const keyOf = (one: Component): string =>
   JSON.stringify([one.name, one.version, one.ecosystem, one.kind, one.origin, one.originVersion, one.arch])

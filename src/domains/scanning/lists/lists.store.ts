@@ -17,7 +17,7 @@ export const withNumber = (row: StoredComponent): StoredComponent => ({ ...row, 
 
 type Row = Omit<StoredList, 'listNo'> & { listNo: number }
 
-const listColumns = sql`id AS "listNo", state, ecosystem, packages`
+const listColumns = sql`id AS "listNo", state, ecosystem, packages, match_time AS "matchTime"`
 
 const fromRow = (row: Row): StoredList => ({
   ...row,
@@ -118,4 +118,17 @@ export async function listsWith(
      WHERE l.component_id IN (${list(components)}) AND l.list_id > ${after}
      ORDER BY l.list_id LIMIT ${most}`)
   return rows.map(({ listNo }) => Number(listNo))
+}
+
+/** Notes that all packages of a list have been compared; one that was before keeps its first time. */
+export async function noteListMatched(tx: Tx, listNo: number, now: string): Promise<void> {
+  await tx.run(sql`UPDATE component_lists SET match_time = ${now} WHERE id = ${listNo} AND match_time = ''`)
+}
+
+/** The ecosystems that the packages of a list are of; empty for those that have none. */
+export async function ecosystemsOfList(reader: Reader, listNo: number): Promise<string[]> {
+  const rows = await reader.all<{ ecosystem: string }>(sql`
+    SELECT DISTINCT c.ecosystem FROM list_components l JOIN components c ON c.id = l.component_id
+     WHERE l.list_id = ${listNo} ORDER BY c.ecosystem`)
+  return rows.map(({ ecosystem }) => ecosystem)
 }

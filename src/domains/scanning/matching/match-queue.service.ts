@@ -5,7 +5,7 @@ import type { TxOptions } from '#db/sql.ts'
 import { countList } from '../known/counts.service.ts'
 import { bringInLists } from '../lists/backfill.service.ts'
 import type { StoredComponent } from '../lists/lists.model.ts'
-import { listsWith, unmatchedOf } from '../lists/lists.store.ts'
+import { listsWith, noteListMatched, unmatchedOf } from '../lists/lists.store.ts'
 import { openOwnSource, takeAdvisory } from '../own/own-advisories.service.ts'
 import { type DueMatch, readPackageItem } from '../queue/queue.model.ts'
 import * as queue from '../queue/queue.store.ts'
@@ -86,7 +86,9 @@ const doers: Record<DueMatch['kind'], (doing: Doing) => Promise<void>> = {
       await matchAll(doing, components)
     }
     await app.db.tx(async (tx) => {
-      await countList(tx, listNo, app.clock().toISOString())
+      const now = app.clock().toISOString()
+      await countList(tx, listNo, now)
+      await noteListMatched(tx, listNo, now)
       await queue.endMatch(tx, item)
     }, later)
   },

@@ -64,6 +64,22 @@ export async function closeSource(tx: Tx, sourceNo: number, end: SourceEnd, now:
              WHERE id = ${sourceNo}`
       : sql`UPDATE vulnerability_sources SET error = ${end.error} WHERE id = ${sourceNo}`,
   )
+  if (end.error !== '') return
+  await tx.run(sql`
+    INSERT INTO vulnerability_source_reads (source_id, fetch_time, build_time)
+    VALUES (${sourceNo}, ${now}, ${end.buildTime})
+        ON CONFLICT (source_id, fetch_time) DO UPDATE SET build_time = excluded.build_time`)
+}
+
+/** A reading of a source to its end. */
+export type SourceRead = { sourceNo: number; fetchTime: string; buildTime: string }
+
+/** All readings of sources until a time, of each source the oldest first. */
+export async function listReads(reader: Reader, until: string): Promise<SourceRead[]> {
+  const rows = await reader.all<SourceRead>(sql`
+    SELECT source_id AS "sourceNo", fetch_time AS "fetchTime", build_time AS "buildTime"
+      FROM vulnerability_source_reads WHERE fetch_time <= ${until} ORDER BY source_id, fetch_time`)
+  return rows.map((row) => ({ ...row, sourceNo: Number(row.sourceNo) }))
 }
 
 /** A record that holds now. */

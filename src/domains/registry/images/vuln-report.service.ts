@@ -1,0 +1,20 @@
+// The newest report of an image that a repo holds.
+import type { Call } from '#app.ts'
+import { type ImageReport, newestReport } from '#domains/scanning/reports/image-reports.service.ts'
+import { sha256Pattern } from '#lib/digest.ts'
+import { found, invalid } from '#lib/errors.ts'
+import { vulnReportType } from './images.model.ts'
+
+export {
+  type ImageReport,
+  type ReportedVulnerability,
+  scannerVersion,
+} from '#domains/scanning/reports/image-reports.service.ts'
+
+/** Throws NOT_FOUND while nothing is known of the image. */
+export async function getVulnReport(call: Call, repo: string, digest: string): Promise<ImageReport> {
+  if (!sha256Pattern.test(digest)) {
+    throw invalid({ field: 'digest', description: `digest must match "${sha256Pattern.source}"` })
+  }
+  return found(await newestReport(call, repo, digest), vulnReportType, digest)
+}

@@ -1,0 +1,148 @@
+// How many vulnerabilities the image of a tag had, day by day.
+import type { Call } from '#app.ts'
+import { type ContentsRecord, contentsOf } from '#domains/registry/images/image-contents.service.ts'
+import { sizeOfImage } from '#domains/registry/images/images.service.ts'
+import { type RepoNamed, reposNamed } from '#domains/registry/repos/paths.service.ts'
+import { happenedTo } from '#domains/registry/tags/tag-history.service.ts'
+import { invalid } from '#lib/errors.ts'
+import { isAtOrBelow, rootOf } from '#lib/uid.ts'
+import { Walk } from '#lib/walk.ts'
+import { worse } from '../matching/severity.model.ts'
+import { createKnowledge, type ImageKnowledge, type Knowledge } from './image-knowledge.service.ts'
+import { severitiesAt } from './report.service.ts'
+import { type CountReport, dayMs, maxDays, maxMoves, maxTags } from './reports.model.ts'
+
+export type CountQuery = { references: readonly { repo: string; tag: string }[]; from: string; to: string }
+
+/** One for each day on which the tag had an image that is known, the oldest first. `cumulative` adds up from the first. */
+export async function listCounts(call: Call, query: CountQuery, cumulative: boolean): Promise<CountReport[]> {
+  const days = daysOf(call, query)
+  const walk = new Walk(
+    { steps: maxTags * (maxDays + 1), bytes: 1 },
+    call.signal,
+    (limit) => new Error(`more than ${limit}`),
+  )
+  const counting: Counting = { call, knowledge: createKnowledge(call.app.db), walk, sizes: new Map(), left: maxMoves }
+  const reports: CountReport[] = []
+  for (const { repo: named, tag } of query.references) {
+    const repo = await repoFor(call, named)
+    if (repo) reports.push(...(await countsOfTag(counting, { named, repo, tag }, days, cumulative)))
+  }
+  return reports
+}
+
+type Counting = { call: Call; knowledge: Knowledge; walk: Walk; sizes: Map<string, number>; left: number }
+type Day = { start: string; end: string }
+
+/** The days, UTC, from the first to the last; without a first one only the last, without a last one until today. */
+function daysOf(call: Call, { references, from, to }: CountQuery): Day[] {
+  if (from !== '' && to !== '' && to < from) throw invalid({ field: 'to', description: 'must not be before from' })
+  if (references.length > maxTags)
+    throw invalid({ field: 'references', description: `must hold at most ${maxTags} tags` })
+  const dayOf = (time: string) => Math.floor(Date.parse(time) / dayMs)
+  const last = dayOf(to === '' || to > call.now ? call.now : to)
+  const first = from === '' ? last : dayOf(from)
+  if (last - first >= maxDays)
+    throw invalid({ field: 'from', description: `must be at most ${maxDays} days before to` })
+  return Array.from({ length: Math.max(last - first + 1, 0) }, (_, i) => {
+    const end = new Date((first + i + 1) * dayMs - 1).toISOString()
+    return { start: new Date((first + i) * dayMs).toISOString(), end: end > call.now ? call.now : end }
+  })
+}
+
+/** The one repo of this name that the caller sees; there may be one in each group. */
+async function repoFor(call: Call, named: string): Promise<RepoNamed | undefined> {
+  const sees = ({ uid }: RepoNamed) => call.reach.some((place) => isAtOrBelow(uid, place))
+  const found = (await reposNamed(call.app.db, named, call.reach)).filter(sees)
+  if (found.length > 1) {
+    throw invalid({ field: 'repo', description: 'is the name of several repos; give its path or its uid' })
+  }
+  return found[0]
+}
+
+type Followed = { named: string; repo: RepoNamed; tag: string }
+
+async function countsOfTag(
+  counting: Counting,
+  followed: Followed,
+  days: readonly Day[],
+  cumulative: boolean,
+): Promise<CountReport[]> {
+  const { repo, tag } = followed
+  const held = await imagesOn(counting, followed, days)
+  const sum = new Map<string, number>()
+  const reports: CountReport[] = []
+  for (const { day, contents } of held) {
+    await counting.walk.pause()
+    const known = await counting.knowledge.of(contents, [rootOf(repo.uid)])
+    if (!known || known.from > day.end) continue
+    const levels = severitiesAt(known, day.end)
+    for (const [id, level] of levels) sum.set(id, worse(level, sum.get(id) ?? level))
+    reports.push({
+      repo: followed.named,
+      tag,
+      date: lastCheck(known, day),
+      sizeBytes: await sizeOf(counting, repo.uid, contents.digest),
+      ids: byLevel(cumulative ? sum : levels),
+    })
+  }
+  return reports
+}
+
+/** The image that the tag pointed to at the end of each day, where it is known what that contains. */
+async function imagesOn(counting: Counting, { repo, tag }: Followed, days: readonly Day[]) {
+  const { db } = counting.call.app
+  const [first, last] = [days[0], days.at(-1)]
+  if (!first || !last) return []
+  const before = new Date(Date.parse(last.end) + 1).toISOString()
+  const within = await happenedTo(db, repo, tag, { from: first.start, before, most: counting.left + 1 })
+  counting.left -= within.length
+  if (counting.left < 0) {
+    throw invalid({
+      field: 'references',
+      description: `their tags moved more than ${maxMoves} times; ask for fewer days`,
+    })
+  }
+  const history = [...within, ...(await happenedTo(db, repo, tag, { before: first.start, most: 1 }))]
+  const contents = new Map(
+    (
+      await contentsOf(
+        db,
+        repo.id,
+        history.map(({ digest }) => digest),
+      )
+    ).map((one) => [one.digest, one]),
+  )
+  return days.flatMap((day): { day: Day; contents: ContentsRecord }[] => {
+    const at = history.find(({ time }) => time <= day.end)
+    const known = at && at.event !== 'deleted' ? contents.get(at.digest) : undefined
+    return known?.state === 'known' ? [{ day, contents: known }] : []
+  })
+}
+
+/** The last time of the day when it was looked at, or when what is known changed. */
+function lastCheck({ found, from, readsAt }: ImageKnowledge, { start, end }: Day): string {
+  const times = [
+    from,
+    ...readsAt(end).map(({ fetchTime }) => fetchTime),
+    ...found.flatMap(({ foundTime, goneTime }) => [foundTime, goneTime]),
+  ]
+  return times.filter((time) => time >= start && time <= end).reduce((a, b) => (a > b ? a : b), start)
+}
+
+function byLevel(levels: ReadonlyMap<string, number>): Map<number, string[]> {
+  const ids = new Map<number, string[]>()
+  for (const id of [...levels.keys()].sort()) {
+    const level = levels.get(id)!
+    ids.set(level, [...(ids.get(level) ?? []), id])
+  }
+  return ids
+}
+
+/** Of an image that is not there any more nothing is known. */
+async function sizeOf({ call, sizes }: Counting, repo: string, digest: string): Promise<number> {
+  const key = `${repo} ${digest}`
+  const size = sizes.get(key) ?? (await sizeOfImage(call, repo, digest)) ?? 0
+  sizes.set(key, size)
+  return size
+}

@@ -1,0 +1,68 @@
+// A report as a CycloneDX document, https://cyclonedx.org/docs/1.6/json: the same bytes for the same report.
+import { hash } from 'node:crypto'
+import { severityLevels } from '../records/records.model.ts'
+import { fixStates, type ImageReport, type ReportedVulnerability } from './reports.model.ts'
+
+const severityNames = new Map<number, string>([
+  [severityLevels.critical, 'critical'],
+  [severityLevels.high, 'high'],
+  [severityLevels.medium, 'medium'],
+  [severityLevels.low, 'low'],
+  [severityLevels.negligible, 'info'],
+])
+
+/** `tool` is what made it. */
+export function toCycloneDx(report: ImageReport, tool: { name: string; version: string }): string {
+  const { digest, createTime, vulnerabilities } = report
+  const packages = new Map(vulnerabilities.flatMap((one) => one.packages.map((found) => [found.purl, found] as const)))
+  const components = [...packages.values()]
+    .sort((one, other) => (one.purl < other.purl ? -1 : 1))
+    .map(({ purl, name, version }) => ({ type: 'library', 'bom-ref': purl, name, version, purl }))
+  return JSON.stringify({
+    bomFormat: 'CycloneDX',
+    specVersion: '1.6',
+    serialNumber: `urn:uuid:${uuidOf(`${digest} ${createTime}`)}`,
+    version: 1,
+    metadata: {
+      timestamp: createTime,
+      tools: { components: [{ type: 'application', ...tool }] },
+      component: { type: 'container', 'bom-ref': digest, name: digest },
+    },
+    components,
+    vulnerabilities: vulnerabilities.map(vulnerability),
+  })
+}
+
+function vulnerability({
+  id,
+  aliases,
+  summary,
+  severity,
+  cvss,
+  fix,
+  references,
+  packages,
+  records,
+}: ReportedVulnerability) {
+  return {
+    'bom-ref': id,
+    id,
+    references: aliases.map((alias) => ({ id: alias, source: { name: alias.split('-')[0] } })),
+    ratings: [
+      { severity: severityNames.get(severity) ?? 'unknown' },
+      ...cvss.map(({ vector, score }) => ({ ...(score === undefined ? {} : { score }), vector })),
+    ],
+    ...(summary === '' ? {} : { description: summary }),
+    ...(fix.state === fixStates.fixed ? { recommendation: `Update to ${fix.versions.join(' or ')}` } : {}),
+    advisories: references.map((url) => ({ url })),
+    affects: packages.map(({ purl }) => ({ ref: purl })),
+    properties: records.map(({ source, id: record }) => ({ name: 'record', value: `${source} ${record}` })),
+  }
+}
+
+/** The same for the same text, in the form of version 8, which is for such. */
+function uuidOf(text: string): string {
+  const hex = hash('sha256', text)
+  const variant = '89ab'[Number.parseInt(hex[16]!, 16) % 4]
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}

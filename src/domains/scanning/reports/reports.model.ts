@@ -1,0 +1,62 @@
+import type { RecordSeverity } from '../records/records.model.ts'
+
+export const vulnReportType = 'registry.pinfold.dev/VulnReport'
+
+/** What is known of one image at one moment. Every vulnerability is there once. */
+export type ImageReport = {
+  digest: string
+  createTime: string
+  /** When the oldest source that applies was built; empty when none says so. */
+  buildTime: string
+  /** The last look that has changed nothing. */
+  lastSeen: string
+  vulnerabilities: ReportedVulnerability[]
+}
+
+export type ReportedVulnerability = {
+  /** Its CVE, else the id that all records of it have in common. */
+  id: string
+  aliases: string[]
+  summary: string
+  /** As version 1 counts severities. */
+  severity: number
+  cvss: RecordSeverity[]
+  fix: { state: FixState; versions: string[] }
+  references: string[]
+  locations: string[]
+  packages: ReportedPackage[]
+  /** Which records say so, of which sources. */
+  records: { source: string; id: string; url: string }[]
+}
+
+export type ReportedPackage = { purl: string; name: string; version: string }
+
+/** As version 1 counts them. */
+export const fixStates = { unknown: 0, fixed: 1, notFixed: 2, wontFix: 3 } as const
+export type FixState = (typeof fixStates)[keyof typeof fixStates]
+
+/** How many reports one answer has at most, and how many vulnerabilities they name together. */
+export const maxReports = 200
+export const maxVulnerabilities = 50_000
+/** How many findings of one list are looked at, those of the past too. */
+export const maxFindings = 200_000
+/** Changes that follow each other so closely are one: they come from the same import. */
+export const sameChangeMs = 60_000
+/** A report that is longer is fetched from a URL of its own. */
+export const maxInline = 1024 * 1024
+
+/** Counts over time, one for each day on which it was known what the image of the tag contains. */
+export type CountReport = {
+  repo: string
+  tag: string
+  date: string
+  sizeBytes: number
+  /** The ids by severity. */
+  ids: ReadonlyMap<number, string[]>
+}
+
+export const dayMs = 86_400_000
+export const maxDays = 366
+/** How many tags one question counts, and how many of their moves it looks at. */
+export const maxTags = 100
+export const maxMoves = 5000

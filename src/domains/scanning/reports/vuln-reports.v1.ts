@@ -1,0 +1,126 @@
+// Reports of vulnerabilities as version 1 has them. Our own has no name among its scanners.
+import type { Call, Handlers } from '#app.ts'
+import {
+  type Scanner,
+  Scanner_Name,
+  type VulnCountReport,
+  type VulnCountReportFilter,
+  type VulnCountReportList,
+  type Vulnerabilities,
+  type Vulnerability,
+  type VulnReport,
+} from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
+import { isDigest } from '#lib/digest.ts'
+import { invalid, notFound } from '#lib/errors.ts'
+import { timestamp, toIso } from '#lib/timestamp.ts'
+import { severityLevels } from '../records/records.model.ts'
+import { listCounts } from './count-reports.service.ts'
+import { toCycloneDx } from './cyclone-dx.service.ts'
+import { findReport, listReports } from './image-reports.service.ts'
+import { scannerVersion } from './report.service.ts'
+import { type CountReport, type ImageReport, type ReportedVulnerability, vulnReportType } from './reports.model.ts'
+
+export const vulnReports: Handlers<typeof Vulnerabilities> = {
+  async listVulnReports(call, { repoId, digest, tag, scanner, createdSince }) {
+    const since = createdSince ? toIso(createdSince) : ''
+    const reports = await listReports(call, { repo: repoId, digest, tag, since })
+    // Of other scanners there are none.
+    const wanted = isOurs(scanner?.name) ? reports : []
+    return { $typeName: 'pinfold.platform.registry.VulnReportList', items: wanted.map(toReport) }
+  },
+
+  async getRawVulnReport(call, { digest, scanner, createdAt }) {
+    if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
+    if (!isOurs(scanner)) throw notFound(vulnReportType, digest)
+    const report = await findReport(call, digest, createdAt ? toIso(createdAt) : '')
+    return {
+      $typeName: 'pinfold.platform.registry.RawVulnReport',
+      digest,
+      scanner: scannerOf(report),
+      createdAt: timestamp(report.createTime),
+      rawReport: toCycloneDx(report, { name: 'pinfold', version: scannerVersion }),
+      rawReportUrl: '',
+    }
+  },
+
+  listVulnCountReports: (call, filter) => countsFor(call, filter, false),
+  listCumulativeVulnCountReports: (call, filter) => countsFor(call, filter, true),
+}
+
+const isOurs = (name: Scanner_Name | undefined): boolean => name === undefined || name === Scanner_Name.UNKNOWN
+
+async function countsFor(call: Call, filter: VulnCountReportFilter, cumulative: boolean): Promise<VulnCountReportList> {
+  const { repo, tag, references, from, to } = filter
+  const given = references.length > 0 ? references : repo === '' ? [] : [{ repo, tag }]
+  const query = {
+    references: given.map((one) => ({ repo: one.repo, tag: one.tag || 'latest' })),
+    from: from ? toIso(from) : '',
+    to: to ? toIso(to) : '',
+  }
+  const items = (await listCounts(call, query, cumulative)).map(toCounts)
+  return { $typeName: 'pinfold.platform.registry.VulnCountReportList', items }
+}
+
+function scannerOf({ buildTime }: ImageReport): Scanner {
+  return {
+    $typeName: 'pinfold.platform.registry.Scanner',
+    name: Scanner_Name.UNKNOWN,
+    version: `pinfold ${scannerVersion}`,
+    ...(buildTime === '' ? {} : { dbBuildTime: timestamp(buildTime) }),
+  }
+}
+
+function toReport(report: ImageReport): VulnReport {
+  return {
+    $typeName: 'pinfold.platform.registry.VulnReport',
+    digest: report.digest,
+    scanner: scannerOf(report),
+    createdAt: timestamp(report.createTime),
+    vulnerabilities: report.vulnerabilities.map(toVulnerability),
+  }
+}
+
+function toVulnerability(one: ReportedVulnerability): Vulnerability {
+  const { id, aliases, packages, summary, severity, cvss, fix, references, locations } = one
+  return {
+    $typeName: 'pinfold.platform.registry.Vulnerability',
+    id,
+    aliases,
+    purls: packages.map(({ purl }) => purl),
+    description: summary,
+    details: '',
+    severity: severity as Vulnerability['severity'],
+    cvss: cvss.flatMap(({ type, vector, score }) => {
+      if (score === undefined) return []
+      const version = /^CVSS:(\d\.\d)\//.exec(vector)?.[1] ?? `${type.at(-1)}.0`
+      return [{ $typeName: 'pinfold.platform.registry.Vulnerability.CVSS' as const, score: String(score), version }]
+    }),
+    fix: { $typeName: 'pinfold.platform.registry.Vulnerability.Fix', ...fix },
+    relatedUrls: references,
+    locations,
+  }
+}
+
+function toCounts({ repo, tag, date, sizeBytes, ids }: CountReport): VulnCountReport {
+  const { low, medium, high, critical, negligible } = severityLevels
+  const of = (level: number) => ids.get(level) ?? []
+  return {
+    $typeName: 'pinfold.platform.registry.VulnCountReport',
+    repo,
+    tag,
+    date: timestamp(date),
+    vulnCounts: [critical, high, medium, low, negligible, 0].map((severity) => ({
+      $typeName: 'pinfold.platform.registry.VulnCount',
+      severity: severity as Vulnerability['severity'],
+      count: of(severity).length,
+    })),
+    sizeBytes: BigInt(sizeBytes),
+    cveIds: [...ids.values()].flat().sort(),
+    lowCveIds: of(low),
+    medCveIds: of(medium),
+    highCveIds: of(high),
+    critCveIds: of(critical),
+    negligibleCveIds: of(negligible),
+    unknownCveIds: of(0),
+  }
+}
