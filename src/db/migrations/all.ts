@@ -31,8 +31,8 @@ import { migration as scim } from './0034-scim.ts'
 import { migration as sessionExternalIds } from './0035-session-external-ids.ts'
 import { migration as scanning } from './0036-scanning.ts'
 import { migration as scanningBackfill } from './0037-scanning-backfill.ts'
-import { migration as languagePackages } from './0039-language-packages.ts'
 import { migration as scanningReports } from './0038-scanning-reports.ts'
+import { migration as languagePackages } from './0039-language-packages.ts'
 import { migration as ownGrants } from './0042-own-grants.ts'
 import { migration as accessRequests } from './0044-access-requests.ts'
 import { migration as jobTitles } from './0045-job-titles.ts'
@@ -74,6 +74,7 @@ export const migrations: readonly Migration[] = [
   scanningBackfill,
   languagePackages,
   scanningReports,
+  languagePackages,
   ownGrants,
   accessRequests,
   jobTitles,
