@@ -56,5 +56,4 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const textsOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
 
-export const vulnReportType = 'registry.pinfold.dev/VulnReport'
 export const packageType = 'registry.pinfold.dev/Package'

@@ -1,9 +1,8 @@
 // The newest report of an image that a repo holds.
 import type { Call } from '#app.ts'
-import { type ImageReport, newestReport } from '#domains/scanning/reports/image-reports.service.ts'
+import { type ImageReport, newestReport, vulnReportType } from '#domains/scanning/reports/image-reports.service.ts'
 import { sha256Pattern } from '#lib/digest.ts'
 import { found, invalid } from '#lib/errors.ts'
-import { vulnReportType } from './images.model.ts'
 
 export {
   type ImageReport,

@@ -17,7 +17,7 @@ import { changesOf, reportAt } from './report.service.ts'
 import { type ImageReport, maxReports, maxVulnerabilities, vulnReportType } from './reports.model.ts'
 
 export { scannerVersion } from './report.service.ts'
-export type { ImageReport, ReportedVulnerability } from './reports.model.ts'
+export { type ImageReport, type ReportedVulnerability, vulnReportType } from './reports.model.ts'
 
 /** Which images: a digest wherever the caller sees it, or what a repo has, or what one of its tags points to. */
 export type ReportQuery = { repo: string; digest: string; tag: string; since: string }
