@@ -314,7 +314,7 @@ test('an advisory of an organisation counts for its own images once it is approv
   const { uid } = advisories.find(({ aliases }: Json) => aliases.includes('CVE-2026-9'))
   await importOne(registry.org.uid, 'REVIEW_STATE_APPROVED')
   assert.deepEqual(await idsOf(), ['CVE-2026-3', 'CVE-2026-9'])
-  await at('2026-03-10T10:00:00Z')
+  await at('2026-03-10T09:10:00Z')
   ok(await admin.delete(`/vulnerabilities/v1/advisories/${uid}`))
   assert.deepEqual(await idsOf(), ['CVE-2026-3'])
 })

@@ -72,7 +72,6 @@ export const migrations: readonly Migration[] = [
   sessionExternalIds,
   scanning,
   scanningBackfill,
-  languagePackages,
   scanningReports,
   languagePackages,
   ownGrants,
