@@ -8,6 +8,7 @@ const terminal: Terminal = {
   env: process.env,
   input: async () => (await import('node:stream/consumers')).text(process.stdin),
   print: (line) => void process.stdout.write(`${line}\n`),
+  isSeen: process.stdout.isTTY,
   say: (line) => void process.stderr.write(`${line}\n`),
   ...(process.stderr.isTTY ? { status: (line) => void process.stderr.write(`\r\x1b[K${line}`) } : {}),
   ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),

@@ -9,7 +9,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'auth',
-    summary: 'Sign in to a server with the token of a CI job, a pod or a cloud workload',
+    summary: 'Sign in to a server, as a person or as a CI job, a pod or a cloud workload',
     load: async () => (await import('./iam/auth.ts')).auth,
   },
   {
@@ -76,6 +76,11 @@ export const commands: readonly CommandEntry[] = [
     name: 'token',
     summary: 'Print a token, made with the keys of the data folder',
     load: async () => (await import('./server/token.ts')).token,
+  },
+  {
+    name: 'console',
+    summary: 'Print a link that lets one browser in as the operator',
+    load: async () => (await import('./server/console.ts')).consoleLink,
   },
   {
     name: 'docker-credential',

@@ -350,7 +350,7 @@ test('a token never leaves the machine in the clear, and what is not one is not 
   assert.deepEqual([variable.code, variable.stderr], [78, 'pinfold: the token is not one word of plain characters\n'])
   assertQuiet(variable)
   assert.deepEqual(it.fake.seen, [])
-  assert.equal((await it.auth(['login', ...api])).code, 64)
+  assert.equal((await it.auth(['login', ...api, '--identity-token', it.file])).code, 64)
   assert.equal((await it.auth(['login', ...api, '--identity', 'me'])).code, 64)
   assert.equal((await it.auth(['token'], { PINFOLD_IDENTITY: 'me' })).code, 78)
 })

@@ -73,6 +73,11 @@ export async function takeInvite(arrival: HttpArrival): Promise<void> {
   sendOn(arrival, '/ui/signin', { 'set-cookie': cookie(arrival, 'pinfold-invite', code, inviteSeconds) })
 }
 
+/** The code of a link is behind its #, which no server sees; it leaves the address at once, and the form sends it. */
+const sendCode =
+  `if(location.hash.length>1){const form=document.forms[0];form.elements.code.value=location.hash.slice(1);
+history.replaceState(null,'',location.pathname);form.submit()}`.replaceAll('\n', '')
+
 export function enterPage(arrival: HttpArrival, problem = ''): void {
   const body = html`${problem !== '' && html`<p role="alert">${problem}</p>`}
 <p>Whoever runs this server gets a code from <code>pinfold console</code>. It is good once, for five minutes.</p>
@@ -80,7 +85,8 @@ export function enterPage(arrival: HttpArrival, problem = ''): void {
 <p><label for="code">Code</label> <input id="code" name="code" autocomplete="one-time-code" spellcheck="false" required></p>
 <p><button>Enter</button></p>
 </form>`
-  sendPage(arrival, { title: 'Enter as the operator', body, status: problem === '' ? 200 : 403 })
+  const status = problem === '' ? 200 : 403
+  sendPage(arrival, { title: 'Enter as the operator', body, status, script: sendCode })
 }
 
 export async function enter(arrival: HttpArrival): Promise<void> {

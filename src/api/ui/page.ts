@@ -12,9 +12,11 @@ input{font:inherit;padding:.5rem;width:100%;box-sizing:border-box;border:1px sol
 ul.choices{list-style:none;padding:0}[role=alert]{border-inline-start:4px solid;padding-inline-start:1rem}
 .scroll{overflow-x:auto}`.replaceAll('\n', '')
 
+const sourceOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+
 const policy = [
   "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+  `style-src ${sourceOf(style)}`,
   "base-uri 'none'",
   "form-action 'self'",
   "frame-ancestors 'none'",
@@ -39,10 +41,11 @@ it send X-Forwarded-Host. Further names are listed in PINFOLD_HOSTS.
   return false
 }
 
-export type Page = { title: string; body: Html; status?: number; headers?: Headers }
+/** `script` is one of our own, of which the page works without. */
+export type Page = { title: string; body: Html; status?: number; headers?: Headers; script?: string }
 export type Headers = Record<string, string | string[]>
 
-export function sendPage(arrival: HttpArrival, { title, body, status = 200, headers = {} }: Page): void {
+export function sendPage(arrival: HttpArrival, { title, body, status = 200, headers = {}, script }: Page): void {
   const text = textOf(html`<!doctype html>
 <html lang="en">
 <head>
@@ -56,11 +59,12 @@ export function sendPage(arrival: HttpArrival, { title, body, status = 200, head
 <h1>${title}</h1>
 ${body}
 </main>
+${script !== undefined && html`<script>${raw(script)}</script>`}
 </body>
 </html>
 `)
   send(arrival, status, 'text/html; charset=utf-8', text, {
-    'content-security-policy': policy,
+    'content-security-policy': script === undefined ? policy : `${policy}; script-src ${sourceOf(script)}`,
     'referrer-policy': 'no-referrer',
     'cross-origin-opener-policy': 'same-origin',
     ...headers,

@@ -1,4 +1,5 @@
-// Signing in without a password: the token of somebody else's platform becomes a short-lived one of the server.
+// Signing in: as a person with a browser, or without anybody, when the token of somebody else's platform becomes a short-lived
+// one of the server.
 import { resolve } from 'node:path'
 import { isUid } from '#lib/uid.ts'
 import { configureDocker } from '../registry/configure-docker.ts'
@@ -10,23 +11,37 @@ import {
   type CommandGroup,
   exitCodes,
   type OptionSpec,
+  type Options,
   outputOption,
   type Terminal,
 } from '../shape/command.ts'
+import { withLock } from '../shape/file-lock.ts'
 import { table } from '../shape/plain-text.ts'
 import {
   accessToken,
+  apiOption,
   cachedToken,
   callerToken,
   claimsOf,
   exchange,
+  narrowedToken,
   notSignedIn,
-  outsideToken,
+  registryOf,
   type Session,
   sessionOf,
   sessionOptions,
 } from '../shape/session.ts'
-import { removeProfile, removeToken, removeTokens, userFiles, writeProfile, writeToken } from '../shape/user-files.ts'
+import {
+  lockOfPerson,
+  removePerson,
+  removeProfile,
+  removeToken,
+  removeTokens,
+  userFiles,
+  writePerson,
+  writeProfile,
+  writeToken,
+} from '../shape/user-files.ts'
 import { ambientToken, readTokenFile } from './outside-token.ts'
 
 const audienceOption: OptionSpec = {
@@ -37,11 +52,21 @@ const audienceOption: OptionSpec = {
 
 const login: Command = {
   name: 'login',
-  summary: 'Sign in with a token of your platform, and remember it',
-  details: `Without --identity-token the platform's own token is used: of GitHub Actions, of GitLab (PINFOLD_ID_TOKEN), or of the
+  summary: 'Sign in with your browser, or as an identity with a token of your platform',
+  details: `Without an identity you sign in as a person: a browser opens, and where there is none you get a code to type into one
+elsewhere. The session is kept in the configuration folder, for this user only, until it is not used for 30 days.
+With an identity and without --identity-token the platform's own token is used: of GitHub Actions, of GitLab (PINFOLD_ID_TOKEN), or of the
 Kubernetes service account. Tokens are kept in the user's cache folder and the rest in the configuration folder, for this
 user only. The API's audience is always among those that get a token.`,
   options: [
+    { flags: '--device', summary: 'Type a code into a browser elsewhere, also when there is one here' },
+    { flags: '--browser', summary: 'Wait for a browser on this machine, also when none is found' },
+    { flags: '--org <name>', summary: 'Your organisation, which signs its people in by itself' },
+    {
+      flags: '--identity-provider <id>',
+      summary: "Whom to sign in with: the uid of an organisation's provider, or the name of one of the server's",
+    },
+    { flags: '--invite <code>', summary: 'The code of an invite to join with' },
     { flags: '--identity-token <file>', summary: 'The file with the token to sign in with; - for standard input' },
     ...sessionOptions,
     audienceOption,
@@ -49,7 +74,8 @@ user only. The API's audience is always among those that get a token.`,
   async run(terminal, options) {
     const session = sessionOf(terminal, options)
     const { api, identity, files } = session
-    if (identity === '') throw new CliError(exitCodes.usage, 'login needs --identity, or PINFOLD_IDENTITY')
+    if (isForPerson(session, options)) return loginPerson(terminal, session, options)
+    if (identity === '') throw new CliError(exitCodes.usage, '--identity-token needs --identity, or PINFOLD_IDENTITY')
     const named = Boolean(options.identity || terminal.env.PINFOLD_IDENTITY)
     const file = fileOf(options.identityToken) ?? (named ? '' : session.identityToken)
     const outside = file === '' ? await ambientToken(terminal, api) : await readTokenFile(terminal, file)
@@ -65,6 +91,50 @@ user only. The API's audience is always among those that get a token.`,
     printWho(terminal, api, who, 'table')
     return exitCodes.ok
   },
+}
+
+const ofPeople = ['device', 'browser', 'org', 'identityProvider', 'invite']
+
+/** Nobody is named, and nothing is said that only workloads have. */
+function isForPerson({ identity, isPerson }: Session, options: Options): boolean {
+  const [asked] = ofPeople.filter((name) => options[name] !== undefined)
+  if (asked === undefined) return isPerson || (identity === '' && options.identityToken === undefined)
+  if (options.identity === undefined && options.identityToken === undefined) return true
+  throw new CliError(exitCodes.usage, '--identity and --identity-token are for workloads, and do not go with a browser')
+}
+
+/** The session that there was ends, once the new one is there. */
+async function loginPerson(terminal: Terminal, session: Session, options: Options): Promise<number> {
+  const { api, files } = session
+  const { signInPerson } = await import('./person-login.ts')
+  const { accessToken: token, idToken, refreshToken } = await signInPerson(terminal, api, options)
+  const identity = claimsOf(token)?.subject
+  if (identity === undefined) throw new CliError(exitCodes.failed, `${api} answered the sign-in without a token`)
+  const who = await send('GET', new URL('/auth/v1/ok', api), token)
+  if (session.isPerson) await endSession(terminal, session).catch(() => {})
+  await withLock(lockOfPerson(files, api), async () => {
+    removeTokens(files)
+    writePerson(files, { api, identity, refreshToken })
+    writeProfile(files, { api, identity: '', identityToken: '' })
+    writeToken(files, api, token)
+  })
+  const fresh = { ...session, identity, identityToken: '', isPerson: true }
+  const others = new Set([registryOf(fresh), ...listOf(options.audience)])
+  for (const audience of [...others].filter((one) => one !== api)) {
+    // Without a refresh token this is the only time that there is something to exchange.
+    const asked = { audiences: [audience] }
+    if (refreshToken === '') writeToken(files, audience, await exchange(fresh, { token: idToken, from: '' }, asked))
+    else if (listOf(options.audience).includes(audience)) await accessToken(terminal, fresh, audience)
+  }
+  printWho(terminal, api, who, 'table')
+  return exitCodes.ok
+}
+
+/** At the server, where it is named by its tokens. */
+async function endSession(terminal: Terminal, session: Session): Promise<void> {
+  const token = await accessToken(terminal, session, session.api)
+  const { sid } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { sid?: unknown }
+  if (typeof sid === 'string') await send('DELETE', new URL(`/control/v1/sessions/${sid}`, session.api), token)
 }
 
 const status: Command = {
@@ -115,7 +185,7 @@ expires; every other one is exchanged each time.`,
     terminal.print(
       whole
         ? await accessToken(terminal, session, audiences[0]!)
-        : await exchange(session, await outsideToken(terminal, session), { audiences, scopes, capabilities }),
+        : await narrowedToken(terminal, session, { audiences, scopes, capabilities }),
     )
     return exitCodes.ok
   },
@@ -123,24 +193,45 @@ expires; every other one is exchanged each time.`,
 
 const logout: Command = {
   name: 'logout',
-  summary: 'Forget the tokens and the profile',
-  details: 'A token that was handed out stays valid until it expires, an hour at most.',
-  options: [{ ...audienceOption, summary: 'Forget only the token for this audience; may be repeated' }],
+  summary: 'Sign out: end your session at the server, and forget the tokens and the profile',
+  details: `The tokens of a person's session are refused from then on. That of a workload stays valid until it expires, an hour at
+most.`,
+  options: [apiOption, { ...audienceOption, summary: 'Forget only the token for this audience; may be repeated' }],
   async run(terminal, options) {
     const files = userFiles(terminal.env)
     const audiences = listOf(options.audience)
     for (const audience of audiences) removeToken(files, audience)
-    if (audiences.length === 0) {
-      removeTokens(files)
-      removeProfile(files)
-    }
-    return exitCodes.ok
+    if (audiences.length > 0) return exitCodes.ok
+    const problem = await endAtServer(terminal, options)
+    removeTokens(files)
+    removeProfile(files)
+    if (problem === undefined) return exitCodes.ok
+    terminal.say(`pinfold: forgotten here, but the session at the server goes on: ${problem.message}`)
+    return problem.exitCode
   },
+}
+
+/** What keeps the session of a person from ending there; one that has ended already does not. */
+async function endAtServer(terminal: Terminal, options: Options): Promise<CliError | undefined> {
+  // A profile that cannot be read goes as well.
+  const session = await Promise.resolve()
+    .then(() => sessionOf(terminal, options))
+    .catch(() => undefined)
+  if (!session?.isPerson) return undefined
+  try {
+    await endSession(terminal, session)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    return error.exitCode === exitCodes.refused ? undefined : error
+  } finally {
+    removePerson(session.files, session.api)
+  }
 }
 
 export const auth: CommandGroup = {
   name: 'auth',
-  summary: 'Sign in to a server with the token of a CI job, a pod or a cloud workload',
+  summary: 'Sign in to a server, as a person or as a CI job, a pod or a cloud workload',
   commands: [login, status, token, configureDocker, pullToken, logout],
 }
 

@@ -5,6 +5,12 @@ import type { Config } from '#config.ts'
 
 const program = fileURLToPath(new URL('../../../bin/pinfold', import.meta.url))
 
+/** The command that lets a browser in as the operator. */
+export function consoleCommand({ database, data }: Config): string {
+  const pinfold = quote(relative(process.cwd(), program))
+  return database ? `${pinfold} console` : `${pinfold} console --data ${quote(data)}`
+}
+
 /** Lines to copy and paste after the first start; they need nothing but a shell, curl and sed. */
 export function firstSteps(url: string, config: Config, demo: boolean): string {
   const pinfold = quote(relative(process.cwd(), program))

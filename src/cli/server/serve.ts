@@ -6,9 +6,9 @@ import type { Config } from '#config.ts'
 import { readFact, writeFact } from '#db/facts.ts'
 import { livingNode } from '#db/nodes.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
-import { type Command, exitCodes } from '../shape/command.ts'
+import { type Command, exitCodes, type Terminal } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
-import { firstSteps } from './first-steps.ts'
+import { consoleCommand, firstSteps } from './first-steps.ts'
 
 export const serve: Command = {
   name: 'serve',
@@ -54,6 +54,7 @@ Every setting that has no option here is an environment variable; see pinfold co
     const asked = terminal.untilAsked()
     terminal.print(`ready ${server.url}`)
     app.log.info('serving', { url: server.url, engine: app.db.engine, metrics: server.metricsUrl })
+    await printEntrance(terminal, app, server.url)
     if (isFirst) terminal.print(firstSteps(server.url, config, filled))
     await asked
     app.log.info('draining')
@@ -63,6 +64,15 @@ Every setting that has no option here is an environment variable; see pinfold co
     await workers.close(Math.max(0, until - performance.now()))
     return exitCodes.ok
   },
+}
+
+/** How the operator gets in with a browser; the link itself only where nothing keeps what is printed. */
+async function printEntrance(terminal: Terminal, app: App, url: string): Promise<void> {
+  terminal.print(`In a browser, as the operator: ${consoleCommand(app.config)}`)
+  if (!terminal.isSeen) return
+  const { createConsoleCode } = await import('#domains/iam/sessions/sessions.service.ts')
+  const { code } = await createConsoleCode({ app, log: app.log })
+  terminal.print(`or, once within five minutes: ${url}/ui/enter#${code}`)
 }
 
 /** Only one server may use a data folder; with PostgreSQL there may be several. */

@@ -58,7 +58,7 @@ export function checkToken(token: string, name: string): void {
 }
 
 /** Nobody on the way may read a token. */
-function checkDestination({ protocol, hostname, origin }: URL): void {
+export function checkDestination({ protocol, hostname, origin }: URL): void {
   const stays = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname)
   if (protocol === 'https:' || (protocol === 'http:' && stays)) return
   throw new CliError(exitCodes.config, `tokens are sent over https only, and ${plain(origin)} is not`)

@@ -45,7 +45,13 @@ function actsAsOperator({ env }: Terminal, options: Options): boolean {
 async function operatorReader(terminal: Terminal, options: Options): Promise<ApiReader> {
   const { operatorToken } = await import('./operator.ts')
   const { url, origin, token } = await operatorToken(terminal, options)
-  const session: Session = { api: url, identity: '', identityToken: '', files: userFiles(terminal.env) }
+  const session: Session = {
+    api: url,
+    identity: '',
+    identityToken: '',
+    isPerson: false,
+    files: userFiles(terminal.env),
+  }
   const shared = Boolean(options.database ?? terminal.env.PINFOLD_DATABASE)
   const folder = String(options.data ?? terminal.env.PINFOLD_DATA ?? settings.data.default)
   return readerOf({ session, token, origin, operator: true }, (error) => {

@@ -7,6 +7,8 @@ export type Terminal = {
   input(): Promise<string>
   /** One line for people or programs, on standard output. */
   print(line: string): void
+  /** Somebody sees what is printed, and nothing keeps it. */
+  isSeen?: boolean
   /** One line about what went wrong or is going on, on standard error. */
   say(line: string): void
   /** Shows one line in place of the last one, where there is a screen for it; an empty text takes it away. */

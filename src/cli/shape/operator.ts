@@ -17,6 +17,8 @@ export const operatorDetails = `Calls the server that runs on the data folder; w
 database, or calls the server that PINFOLD_API names. Whoever can run this can do everything.`
 
 export type OperatorApi = {
+  /** What clients call the server that runs; nothing when none does. */
+  url(): Promise<string | undefined>
   /** The paths are those of the API; what comes back is the JSON of the response. Throws ApiError. */
   get(path: string): Promise<Body>
   post(path: string, body: object): Promise<Body>
@@ -26,7 +28,7 @@ export type OperatorApi = {
 const renewMs = 20 * 60_000
 
 type Issuer = Pick<App, 'db' | 'keyring' | 'clock'>
-type Target = { app: Issuer; origin: string; audience: string; ownMachine: boolean }
+type Target = { app: Issuer; origin: string; audience: string; ownMachine: boolean; url: OperatorApi['url'] }
 
 /** Runs `work` with the operator's rights; afterwards nothing of it is left open. */
 export async function withOperator<T>(
@@ -45,7 +47,7 @@ export async function withOperator<T>(
   if (!serves) {
     const { createApp } = await import('#create-app.ts')
     const here = opened.adopt(await createApp(config), (one) => one.close())
-    return await work(apiOf(await serveHere(here, opened)))
+    return await work(apiOf({ ...(await serveHere(here, opened)), url: () => urlOfOther(here, config) }))
   }
   const [{ openIssuer }, { readFact }] = await Promise.all([import('#open-issuer.ts'), import('#db/facts.ts')])
   const issuer = await openIssuer(config).catch((error: Error) => {
@@ -54,9 +56,20 @@ export async function withOperator<T>(
   const app = opened.adopt(issuer, (one) => one.close())
   const url = await readFact(app.db, 'url')
   const local = await readFact(app.db, 'local_url')
-  if (remote !== '') return await work(apiOf({ app, origin: remote, audience: url ?? remote, ownMachine: false }))
+  if (remote !== '') {
+    const audience = url ?? remote
+    return await work(apiOf({ app, origin: remote, audience, ownMachine: false, url: async () => audience }))
+  }
   if (!url || !local) throw busy(config.data)
-  return await work(apiOf({ app, origin: local, audience: url, ownMachine: true }, () => busy(config.data)))
+  return await work(
+    apiOf({ app, origin: local, audience: url, ownMachine: true, url: async () => url }, () => busy(config.data)),
+  )
+}
+
+/** Others may serve from the same database. */
+async function urlOfOther({ db }: App, { leaseMs }: Config): Promise<string | undefined> {
+  const { livingNode } = await import('#db/nodes.ts')
+  return db.shared ? (await livingNode(db, () => true, leaseMs))?.url : undefined
 }
 
 export type OperatorToken = {
@@ -98,7 +111,7 @@ export async function operatorToken(terminal: Terminal, options: Options): Promi
 }
 
 /** On a port of its own that only this machine can reach, and with a token that only this process has. */
-async function serveHere(app: App, opened: AsyncDisposableStack): Promise<Target> {
+async function serveHere(app: App, opened: AsyncDisposableStack): Promise<Omit<Target, 'url'>> {
   const [{ startServer }, { dutiesOfCommands, startWorkers }] = await Promise.all([
     import('#api/server.ts'),
     import('#workers.ts'),
@@ -109,7 +122,7 @@ async function serveHere(app: App, opened: AsyncDisposableStack): Promise<Target
   return { app, origin: server.localUrl, audience: server.url, ownMachine: true }
 }
 
-function apiOf({ app, origin, audience, ownMachine }: Target, unreachable?: () => CliError): OperatorApi {
+function apiOf({ app, origin, audience, ownMachine, url }: Target, unreachable?: () => CliError): OperatorApi {
   let token = { text: '', until: 0 }
   const call = async (method: 'GET' | 'POST', path: string, body?: object) => {
     const now = app.clock()
@@ -125,7 +138,7 @@ function apiOf({ app, origin, audience, ownMachine }: Target, unreachable?: () =
       throw away ? unreachable() : error
     }
   }
-  return { get: (path) => call('GET', path), post: (path, body) => call('POST', path, body) }
+  return { url, get: (path) => call('GET', path), post: (path, body) => call('POST', path, body) }
 }
 
 /** Before anything is opened: while it is ours no server can start on the folder. `undefined` when one has it. */

@@ -4,8 +4,9 @@ import { isUid } from '#lib/uid.ts'
 import { ambientToken, type OutsideToken, readTokenFile } from '../iam/outside-token.ts'
 import { ApiError, checkToken, send } from './api-client.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
+import { refreshPerson, type Wish } from './person-session.ts'
 import { plain } from './plain-text.ts'
-import { readProfile, readToken, type UserFiles, userFiles, writeToken } from './user-files.ts'
+import { readPerson, readProfile, readToken, type UserFiles, userFiles, writeToken } from './user-files.ts'
 
 /** Where `npm start` serves. */
 const defaultApi = 'http://127.0.0.1:8080'
@@ -28,12 +29,13 @@ export type Session = {
   identity: string
   /** As in the profile. */
   identityToken: string
+  /** The identity is a person who has signed in here. */
+  isPerson: boolean
   files: UserFiles
 }
 
 /** What a token of ours says about itself; it is read, not verified, for it is our own. */
 export type TokenClaims = { issuer: string; subject: string; audience: string[]; expiry: Date }
-type Asked = { audiences: readonly string[]; scopes?: readonly string[]; capabilities?: readonly string[] }
 
 /** A profile counts for the server that it was made for, and its outside token for the identity that it was made for. */
 export function sessionOf({ env }: Terminal, options: Options): Session {
@@ -46,17 +48,21 @@ export function sessionOf({ env }: Terminal, options: Options): Session {
   ])
   const url = api ? baseUrl(api.value, api.name) : defaultApi
   const own = profile?.api === url ? profile : undefined
+  // Whoever has signed in as a workload since is that.
+  const person = own?.identity ? undefined : readPerson(files, url)
   const identity = pick([
     [options.identity, '--identity'],
     [env.PINFOLD_IDENTITY, 'PINFOLD_IDENTITY'],
     [own?.identity, files.profile],
+    [person?.identity, files.people],
   ])
   if (identity && !isUid(identity.value)) {
     const code = identity.name === '--identity' ? exitCodes.usage : exitCodes.config
     throw new CliError(code, `${identity.name} must name an identity by its uid`)
   }
   const identityToken = own?.identity === identity?.value ? (own?.identityToken ?? '') : ''
-  return { api: url, identity: identity?.value ?? '', identityToken, files }
+  const isPerson = identity?.name === files.people
+  return { api: url, identity: identity?.value ?? '', identityToken, isPerson, files }
 }
 
 /** The audience of the registry's tokens: it is served where the API is. */
@@ -84,7 +90,11 @@ export async function outsideToken(terminal: Terminal, { api, identityToken }: S
 }
 
 /** Trades the outside token for one of ours. */
-export async function exchange({ api, identity }: Session, outside: OutsideToken, asked: Asked): Promise<string> {
+export async function exchange(
+  { api, identity }: Pick<Session, 'api' | 'identity'>,
+  outside: OutsideToken,
+  asked: Wish,
+): Promise<string> {
   if (identity === '') throw notSignedIn()
   const url = new URL('/sts/exchange', api)
   for (const audience of asked.audiences) url.searchParams.append('aud', audience)
@@ -108,6 +118,7 @@ export async function accessToken(terminal: Terminal, session: Session, audience
   const left = cached ? cached.claims.expiry.getTime() - Date.now() : 0
   if (cached && left > earlyMs) return cached.token
   try {
+    if (session.isPerson) return await personToken(terminal, session, audience)
     const token = await exchange(session, await outsideToken(terminal, session), { audiences: [audience] })
     keep(terminal, session.files, audience, token)
     return token
@@ -116,6 +127,23 @@ export async function accessToken(terminal: Terminal, session: Session, audience
     if (cached && !refused) return cached.token
     throw error
   }
+}
+
+/** The one that another command has fetched meanwhile, or a new one. */
+async function personToken(terminal: Terminal, session: Session, audience: string): Promise<string> {
+  const kept = () => {
+    const cached = cachedToken(session, audience)
+    return cached && cached.claims.expiry.getTime() - Date.now() > earlyMs ? cached.token : undefined
+  }
+  const wish = { audiences: [audience] }
+  const store = (token: string) => keep(terminal, session.files, audience, token)
+  return refreshPerson(session.files, session.api, wish, { kept, keep: store })
+}
+
+/** A token that is made for the wish, and not kept. */
+export async function narrowedToken(terminal: Terminal, session: Session, wish: Wish): Promise<string> {
+  if (!session.isPerson) return exchange(session, await outsideToken(terminal, session), wish)
+  return refreshPerson(session.files, session.api, wish, { kept: () => undefined, keep: () => {} })
 }
 
 /** The cached token for an audience, when it is this session's and has not expired. */
@@ -141,7 +169,7 @@ export async function callerToken(terminal: Terminal, session: Session): Promise
 export function notSignedIn(): CliError {
   return new CliError(
     exitCodes.refused,
-    'not signed in: run pinfold auth login --identity UID, or set PINFOLD_IDENTITY where the platform gives a token',
+    'not signed in: run pinfold auth login, with --identity UID or PINFOLD_IDENTITY where the platform gives a token',
   )
 }
 

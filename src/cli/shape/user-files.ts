@@ -1,4 +1,5 @@
-// What a signed-in user keeps: one profile in the configuration folder, and a token for each audience in the cache.
+// What a signed-in user keeps: one profile and the sessions of a person in the configuration folder, and a token for each
+// audience in the cache.
 import { randomUUID } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -13,7 +14,15 @@ export type Profile = {
   identityToken: string
 }
 
-export type UserFiles = { profile: string; tokens: string }
+/** The session of a person at one server. */
+export type Person = {
+  api: string
+  identity: string
+  /** Empty where the server gives none, so that the session is over with its access tokens. */
+  refreshToken: string
+}
+
+export type UserFiles = { profile: string; people: string; tokens: string }
 
 /** The places of the XDG base directory specification, which wants relative ones ignored. */
 export function userFiles(env: Record<string, string | undefined>): UserFiles {
@@ -23,6 +32,7 @@ export function userFiles(env: Record<string, string | undefined>): UserFiles {
   }
   return {
     profile: join(base('XDG_CONFIG_HOME', '.config'), 'pinfold', 'profile.json'),
+    people: join(base('XDG_CONFIG_HOME', '.config'), 'pinfold', 'sessions'),
     tokens: join(base('XDG_CACHE_HOME', '.cache'), 'pinfold'),
   }
 }
@@ -43,6 +53,36 @@ export function readProfile({ profile }: UserFiles): Profile | undefined {
 
 export function writeProfile({ profile }: UserFiles, content: Profile): void {
   write(profile, `${JSON.stringify(content, undefined, 2)}\n`)
+}
+
+/** The session at this server; nothing where nobody is signed in, or what is there cannot be read. */
+export function readPerson(files: UserFiles, server: string): Person | undefined {
+  try {
+    const { api, identity, refreshToken } = JSON.parse(read(personFile(files, server)) ?? '') as Record<string, unknown>
+    const isWhole = api === server && typeof identity === 'string' && typeof refreshToken === 'string'
+    return isWhole ? { api: server, identity, refreshToken } : undefined
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+export function writePerson(files: UserFiles, person: Person): void {
+  write(personFile(files, person.api), `${JSON.stringify(person, undefined, 2)}\n`)
+}
+
+export function removePerson(files: UserFiles, api: string): void {
+  remove(personFile(files, api))
+}
+
+/** Who changes the session holds this; its folder is there. */
+export function lockOfPerson(files: UserFiles, api: string): string {
+  makePrivateFolder(files.people)
+  return `${personFile(files, api)}.lock`
+}
+
+function personFile({ people }: UserFiles, api: string): string {
+  return join(people, `${encodeURIComponent(api)}.json`)
 }
 
 export function readToken(files: UserFiles, audience: string): string | undefined {
@@ -66,8 +106,9 @@ export function removeTokens({ tokens }: UserFiles): void {
   remove(tokens)
 }
 
-export function removeProfile({ profile }: UserFiles): void {
+export function removeProfile({ profile, people }: UserFiles): void {
   remove(profile)
+  removeIfEmpty(people)
   removeIfEmpty(dirname(profile))
 }
 

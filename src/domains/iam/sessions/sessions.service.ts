@@ -251,11 +251,14 @@ export async function noteLogoutToken({ db }: App, provider: string, jti: string
 }
 
 /** A code that lets one browser in as the operator. */
-export async function createConsoleCode(call: Call): Promise<{ code: string; expireTime: string }> {
+export async function createConsoleCode({
+  app,
+  log,
+}: Pick<Work, 'app' | 'log'>): Promise<{ code: string; expireTime: string }> {
   const code = newSecret()
-  const expireTime = after(call.now, consoleCodeSeconds)
-  await call.app.db.tx((tx) => insertConsoleCode(tx, hashOf(code), expireTime))
-  call.log.info('console code created')
+  const expireTime = after(app.clock().toISOString(), consoleCodeSeconds)
+  await app.db.tx((tx) => insertConsoleCode(tx, hashOf(code), expireTime))
+  log.info('console code created')
   return { code, expireTime }
 }
 

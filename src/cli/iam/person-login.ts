@@ -1,0 +1,188 @@
+// Signing in as a person: in the browser of this machine, or with a code that is typed into one elsewhere.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import * as oidc from 'openid-client'
+import { isUid } from '#lib/uid.ts'
+import { checkDestination } from '../shape/api-client.ts'
+import { CliError, exitCodes, type Options, type Terminal } from '../shape/command.ts'
+import { plain } from '../shape/plain-text.ts'
+
+const client = 'pinfold'
+const scope = 'openid email profile offline_access'
+const patienceMs = 10 * 60_000
+
+export type Tokens = { accessToken: string; idToken: string; refreshToken: string }
+
+/** Signs in with the browser of this machine, unless there is none, or the options want a code. */
+export async function signInPerson(terminal: Terminal, api: string, options: Options): Promise<Tokens> {
+  const named = namedProvider(options)
+  const config = await discover(api)
+  const invite = typeof options.invite === 'string' ? options.invite : ''
+  const byCode = options.device === true || !(options.browser === true || hasBrowser(terminal))
+  if (!byCode) return byBrowser(terminal, config, { ...named, ...(invite && { invite }) })
+  if (invite !== '') {
+    throw new CliError(exitCodes.usage, `there is no browser here: open ${api}/ui/invite in one, and sign in then`)
+  }
+  return byDevice(terminal, api, config, options)
+}
+
+/** What `--org` and `--identity-provider` name, as the server's sign-in wants it. */
+function namedProvider({ org, identityProvider }: Options): Record<string, string> {
+  if (org !== undefined && identityProvider !== undefined) {
+    throw new CliError(exitCodes.usage, '--org and --identity-provider cannot both be given')
+  }
+  if (org !== undefined) return { idp_id: String(org) }
+  if (identityProvider === undefined) return {}
+  const id = String(identityProvider)
+  return isUid(id) ? { idp_id: id } : { connection: id }
+}
+
+async function discover(api: string): Promise<oidc.Configuration> {
+  const url = new URL(api)
+  checkDestination(url)
+  try {
+    return await oidc.discovery(url, client, undefined, oidc.None(), {
+      execute: url.protocol === 'http:' ? [oidc.allowInsecureRequests] : [],
+      timeout: 30,
+    })
+  } catch (error) {
+    throw told(`${api} cannot be asked how to sign in`, error)
+  }
+}
+
+/** RFC 8252: a port of this machine takes the answer, and PKCE makes it useless for anybody else. */
+async function byBrowser(
+  terminal: Terminal,
+  config: oidc.Configuration,
+  more: Record<string, string>,
+): Promise<Tokens> {
+  const [state, nonce, verifier] = [oidc.randomState(), oidc.randomNonce(), oidc.randomPKCECodeVerifier()]
+  await using listening = await listen(state)
+  const url = oidc.buildAuthorizationUrl(config, {
+    redirect_uri: listening.url,
+    scope,
+    state,
+    nonce,
+    code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    ...more,
+  })
+  terminal.say(`Sign in with your browser. If it does not open, go to\n${url.href}`)
+  openBrowser(terminal, url.href)
+  const back = await listening.answer
+  try {
+    return tokensOf(
+      await oidc.authorizationCodeGrant(config, back, {
+        pkceCodeVerifier: verifier,
+        expectedState: state,
+        expectedNonce: nonce,
+        idTokenExpected: true,
+      }),
+    )
+  } catch (error) {
+    throw told('the sign-in has failed', error)
+  }
+}
+
+/** Waits for the browser to come back. What others send here is not the answer, and keeps nobody from it. */
+async function listen(state: string) {
+  const arrived = Promise.withResolvers<URL>()
+  const late = setTimeout(() => {
+    arrived.reject(new CliError(exitCodes.failed, 'nobody has signed in within ten minutes'))
+  }, patienceMs)
+  let base = ''
+  const server = createServer((req: IncomingMessage, res: ServerResponse) => {
+    const url = URL.parse(req.url ?? '', base)
+    const isAnswer = req.method === 'GET' && url?.pathname === '/callback' && url.searchParams.get('state') === state
+    const text = isAnswer ? pageOf(url.searchParams.has('code')) : ''
+    res.writeHead(isAnswer ? 200 : 404, {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': "default-src 'none'",
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+      connection: 'close',
+    })
+    res.end(text, () => isAnswer && arrived.resolve(url))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  // Whoever waits hears of it later.
+  arrived.promise.catch(() => {})
+  return {
+    url: `${base}/callback`,
+    answer: arrived.promise,
+    async [Symbol.asyncDispose]() {
+      clearTimeout(late)
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+function pageOf(isDone: boolean): string {
+  const [title, text] = isDone
+    ? ['Almost done', 'Go on where you started pinfold. You can close this page.']
+    : ['You are not signed in', 'The command where you started pinfold says why.']
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title} – Pinfold</title></head>
+<body><main><h1>${title}</h1><p>${text}</p></main></body></html>
+`
+}
+
+async function byDevice(
+  terminal: Terminal,
+  api: string,
+  config: oidc.Configuration,
+  { org, identityProvider }: Options,
+): Promise<Tokens> {
+  try {
+    const device = await oidc.initiateDeviceAuthorization(config, { scope })
+    const name = org ?? identityProvider
+    const query = new URLSearchParams({ org: String(name), return: '/ui/device' })
+    const code = device.user_code.replace(/^(.{4})(.{4})$/, '$1-$2')
+    if (name !== undefined) terminal.say(`Sign in at ${api}/ui/signin?${query.toString()}`)
+    terminal.say(`Go to ${plain(device.verification_uri)} and type the code ${plain(code)}`)
+    return tokensOf(await oidc.pollDeviceAuthorizationGrant(config, device))
+  } catch (error) {
+    throw told('the sign-in has failed', error)
+  }
+}
+
+function tokensOf({ access_token, id_token = '', refresh_token = '' }: oidc.TokenEndpointResponse): Tokens {
+  return { accessToken: access_token, idToken: id_token, refreshToken: refresh_token }
+}
+
+/** A program that shows pages, and a screen for it in front of whoever types. */
+function hasBrowser({ env }: Terminal): boolean {
+  if (env.BROWSER) return true
+  if (process.platform === 'darwin' || process.platform === 'win32') return !env.SSH_CONNECTION
+  return Boolean(env.DISPLAY || env.WAYLAND_DISPLAY)
+}
+
+function openBrowser({ env }: Terminal, url: string): void {
+  const programs: Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>> = {
+    darwin: ['open'],
+    win32: ['rundll32', 'url.dll,FileProtocolHandler'],
+  }
+  const [program, ...args] = env.BROWSER ? [env.BROWSER] : (programs[process.platform] ?? ['xdg-open'])
+  // The address has been printed for where this does not work.
+  spawn(program, [...args, url], { stdio: 'ignore', detached: true })
+    .on('error', () => {})
+    .unref()
+}
+
+function told(what: string, error: unknown): CliError {
+  if (error instanceof CliError) return error
+  if (error instanceof oidc.AuthorizationResponseError || error instanceof oidc.ResponseBodyError) {
+    const { error: word, error_description: text } = error
+    const known = { access_denied: 'it was refused', expired_token: 'nobody has typed the code in time' }[word]
+    return new CliError(exitCodes.refused, `${what}: ${plain(text ?? known ?? word)}`, error)
+  }
+  const { message, cause } = error as Error
+  const { code } = ((cause as Error | undefined)?.cause ?? cause ?? {}) as NodeJS.ErrnoException
+  const isAway = ['ECONNREFUSED', 'ENOTFOUND', 'ECONNRESET', 'ETIMEDOUT', 'EAI_AGAIN'].includes(code ?? '')
+  return new CliError(isAway ? exitCodes.unavailable : exitCodes.failed, `${what}: ${plain(code ?? message)}`, error)
+}

@@ -1,0 +1,64 @@
+// One process at a time, among those of a user on a machine: whoever makes the file has the lock until it is removed.
+import { randomUUID } from 'node:crypto'
+import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CliError, exitCodes } from './command.ts'
+
+/** Nobody who works keeps it that long. */
+const staleMs = 150_000
+const waitMs = 180_000
+
+/** Does the work while nobody else with the same file does. The folder of the file has to be there. */
+export async function withLock<T>(file: string, work: () => Promise<T>): Promise<T> {
+  const own = `${file}.${randomUUID()}`
+  writeFileSync(own, String(process.pid), { mode: 0o600, flag: 'wx' })
+  try {
+    for (const until = Date.now() + waitMs; !take(own, file); await sleep(20 + Math.random() * 40)) {
+      if (Date.now() > until) throw new CliError(exitCodes.failed, `another command has kept ${file} for too long`)
+      if (isLeft(file)) giveUp(file)
+    }
+    try {
+      return await work()
+    } finally {
+      rmSync(file, { force: true })
+    }
+  } finally {
+    rmSync(own, { force: true })
+  }
+}
+
+/** The file appears with what is in it, so that nobody reads an empty one. */
+function take(own: string, file: string): boolean {
+  try {
+    linkSync(own, file)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** Whoever has made it is gone, or has stood still. */
+function isLeft(file: string): boolean {
+  try {
+    if (Date.now() - statSync(file).mtimeMs > staleMs) return true
+    process.kill(Number(readFileSync(file, 'utf8')), 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
+  }
+}
+
+/** Of several who want to remove it one does, and not the lock of whoever has come since. */
+function giveUp(file: string): void {
+  const aside = `${file}.${randomUUID()}`
+  try {
+    renameSync(file, aside)
+    // It may have changed hands between the look and now: then it goes back.
+    if (!isLeft(aside)) take(aside, file)
+  } catch {
+    // Somebody else was quicker.
+  } finally {
+    rmSync(aside, { force: true })
+  }
+}

@@ -1,0 +1,61 @@
+// The session of a person on this machine: a refresh token in the configuration folder, which changes with each use, and
+// access tokens in the cache.
+import { codes } from '#lib/errors.ts'
+import { ApiError, send } from './api-client.ts'
+import { CliError, exitCodes } from './command.ts'
+import { withLock } from './file-lock.ts'
+import { lockOfPerson, type Person, readPerson, removePerson, type UserFiles, writePerson } from './user-files.ts'
+
+export type Wish = {
+  audiences: readonly string[]
+  scopes?: readonly string[]
+  capabilities?: readonly string[]
+}
+
+/**
+ * A new access token of the person's session. Of the commands that ask at once one refreshes; `kept` finds what it has left
+ * for the others.
+ */
+export async function refreshPerson(
+  files: UserFiles,
+  api: string,
+  wish: Wish,
+  { kept, keep }: { kept: () => string | undefined; keep: (token: string) => void },
+): Promise<string> {
+  return withLock(lockOfPerson(files, api), async () => {
+    const already = kept()
+    if (already !== undefined) return already
+    const person = readPerson(files, api)
+    if (!person || person.refreshToken === '') throw sessionIsOver()
+    const token = await useRefreshToken(files, person, wish)
+    keep(token)
+    return token
+  })
+}
+
+async function useRefreshToken(files: UserFiles, person: Person, wish: Wish): Promise<string> {
+  const url = new URL('/sts/exchange_refresh_token', person.api)
+  for (const audience of wish.audiences) url.searchParams.append('aud', audience)
+  for (const scope of wish.scopes ?? []) url.searchParams.append('scopes', scope)
+  for (const capability of wish.capabilities ?? []) url.searchParams.append('cap', capability)
+  const { token, refreshToken } = await send('POST', url, person.refreshToken).catch((error: unknown) => {
+    if (!(error instanceof ApiError) || error.code !== codes.UNAUTHENTICATED.number) throw error
+    removePerson(files, person.api)
+    throw sessionIsOver()
+  })
+  const [access, next] = [textOf(token), textOf(refreshToken)]
+  if (access === undefined || next === undefined) {
+    throw new CliError(exitCodes.failed, `${person.api} answered the refresh without tokens`)
+  }
+  writePerson(files, { ...person, refreshToken: next })
+  return access
+}
+
+function textOf(raw: unknown): string | undefined {
+  const token = (raw as { token?: unknown } | null | undefined)?.token
+  return typeof token === 'string' && token !== '' ? token : undefined
+}
+
+export function sessionIsOver(): CliError {
+  return new CliError(exitCodes.refused, 'not signed in: your session is over; run pinfold auth login')
+}

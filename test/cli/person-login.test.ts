@@ -1,0 +1,270 @@
+// People sign in from the command line: with a browser on the same machine, and with a code that is typed into one elsewhere.
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, beforeEach, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openBrowser } from '../support/browser.ts'
+import { claimsOf } from '../support/exchange.ts'
+import { ok } from '../support/expect.ts'
+import { makeHome } from '../support/fake-sts.ts'
+import { type Json, roleUids } from '../support/pinfold.ts'
+import { cleanEnv, type Env, program, project, run } from '../support/process.ts'
+import { type SignInScene, startSignInScene } from '../support/sign-in.ts'
+
+const second = 1000
+let time = Date.now()
+let scene: SignInScene
+before(async () => {
+  scene = await startSignInScene({ clock: () => new Date(time) })
+})
+after(() => scene[Symbol.asyncDispose]())
+beforeEach(() => {
+  time = Date.now()
+})
+
+/** A user of the command line, whose browser notes the address that it is to open. */
+function user() {
+  const home = makeHome()
+  const asked = join(home.home, 'asked')
+  const browser = join(home.home, 'browser')
+  writeFileSync(browser, `#!/bin/sh\nprintf %s "$1" > '${asked}.part' && mv '${asked}.part' '${asked}'\n`)
+  chmodSync(browser, 0o755)
+  const children: ChildProcess[] = []
+  const env: Env = { ...home.env, PINFOLD_API: scene.pinfold.url, BROWSER: browser }
+  const command = (...args: string[]) => run(args, { env })
+  return {
+    home,
+    env,
+    command,
+    /** Runs a command that waits for its user; `seen` resolves once that matches what it says or asks the browser to open. */
+    start(...args: string[]) {
+      rmSync(asked, { force: true })
+      const child = spawn(program, args, { cwd: project, env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
+      children.push(child)
+      const output = { stdout: '', stderr: '' }
+      child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        output.stdout += text
+      })
+      child.stderr.setEncoding('utf8').on('data', (text: string) => {
+        output.stderr += text
+      })
+      const done = once(child, 'close').then(([code]) => ({ code: code as number, ...output }))
+      const seen = async (what: () => string | undefined): Promise<string> => {
+        while (child.exitCode === null) {
+          const found = what()
+          if (found !== undefined) return found
+          await sleep(20)
+        }
+        throw new Error(`the command has ended: ${output.stdout}${output.stderr}`)
+      }
+      return {
+        done,
+        toOpen: () => seen(() => (existsSync(asked) ? readFileSync(asked, 'utf8') : undefined)),
+        says: (pattern: RegExp) => seen(() => pattern.exec(output.stderr)?.[1]),
+      }
+    },
+    sessionFile: () => {
+      const folder = join(home.home, 'config/pinfold/sessions')
+      const [name] = existsSync(folder) ? readdirSync(folder).filter((one) => one.endsWith('.json')) : []
+      return name === undefined ? undefined : join(folder, name)
+    },
+    [Symbol.dispose]() {
+      for (const child of children) child.kill()
+      home[Symbol.dispose]()
+    },
+  }
+}
+
+type User = ReturnType<typeof user>
+
+async function login({ start }: User, ...args: string[]) {
+  const signingIn = start('auth', 'login', '--org', 'acme.example', ...args)
+  await openBrowser().go(await signingIn.toOpen())
+  const done = await signingIn.done
+  assert.equal(done.code, 0, done.stderr)
+  return done
+}
+
+const sessionOf = (someone: User): Json => JSON.parse(readFileSync(someone.sessionFile()!, 'utf8'))
+const mode = (file: string): string => (statSync(file).mode & 0o777).toString(8)
+
+test('login opens the browser, keeps a session for this user only, and every command uses it', async () => {
+  using me = user()
+  const { uid } = scene.somebody()
+  const signingIn = me.start('auth', 'login', '--org', 'acme.example')
+  const address = await signingIn.toOpen()
+  const told = await signingIn.says(/go to\n(http\S+)/)
+  assert.equal(told, address)
+  const { searchParams } = new URL(address)
+  const redirect = searchParams.get('redirect_uri')!
+  assert.match(redirect, /^http:\/\/127\.0\.0\.1:\d+\/callback$/)
+  // Whoever does not know the state is not the answer, and does not end the waiting.
+  assert.equal((await fetch(`${redirect}?code=x&state=y`)).status, 404)
+  assert.equal((await fetch(redirect.replace('/callback', '/'))).status, 404)
+  const shown = await openBrowser().go(address)
+  assert.match(shown.text, /You can close this page/)
+  const { code, stdout, stderr } = await signingIn.done
+  assert.equal(code, 0, stderr)
+  assert.match(stdout, new RegExp(`^identity  ${uid}\n`))
+
+  const file = me.sessionFile()!
+  assert.deepEqual([mode(file), mode(join(file, '..'))], ['600', '700'])
+  const kept = sessionOf(me)
+  assert.deepEqual(Object.keys(kept), ['api', 'identity', 'refreshToken'])
+  for (const secret of [kept.refreshToken, JSON.parse(Buffer.from(kept.refreshToken, 'base64').toString()).fam]) {
+    assert.ok(!(stdout + stderr).includes(secret))
+  }
+  assert.match((await me.command('auth', 'status')).stdout, new RegExp(uid))
+  assert.match((await me.command('auth', 'status', '--quick')).stdout, new RegExp(uid))
+  assert.match((await me.command('sessions', 'list')).stdout, /this one/)
+  const { host } = new URL(scene.pinfold.url)
+  const docker = await run(['get'], {
+    env: me.env,
+    input: host,
+    command: join(project, 'bin/docker-credential-pinfold'),
+  })
+  const { Secret } = JSON.parse(docker.stdout)
+  assert.deepEqual([claimsOf(Secret).sub, claimsOf(Secret).aud], [uid, host])
+  const narrowed = await me.command('auth', 'token', '--capabilities', 'repo.list')
+  assert.equal(claimsOf(narrowed.stdout.trim()).narrowed, true)
+  // A token of somebody else goes before the session.
+  const other = await scene.pinfold.tokenFor((await scene.pinfold.seed.person()).uid)
+  const before = await run(['auth', 'status', '-o', 'json'], { env: { ...me.env, PINFOLD_TOKEN: other } })
+  assert.equal(JSON.parse(before.stdout).subject, claimsOf(other).sub)
+})
+
+test('twenty commands at once keep one session, and an old refresh token ends it', async () => {
+  using me = user()
+  scene.somebody()
+  await login(me)
+  const first = sessionOf(me).refreshToken
+  const { host } = new URL(scene.pinfold.url)
+  const tokens = await Promise.all(
+    Array.from({ length: 20 }, () => me.command('auth', 'token', '--audience', host, '--capabilities', 'repo.list')),
+  )
+  for (const { code, stderr } of tokens) assert.equal(code, 0, stderr)
+  assert.equal(new Set(tokens.map(({ stdout }) => claimsOf(stdout.trim()).sid)).size, 1)
+  assert.equal((await me.command('auth', 'status')).code, 0)
+  const folder = join(me.sessionFile()!, '..')
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => !name.endsWith('.json')),
+    [],
+  )
+
+  // Somebody has stolen the first one, and comes late.
+  time += 11 * second
+  const stolen = scene.pinfold.withToken(first)
+  assert.equal((await stolen.post(`/sts/exchange_refresh_token?aud=${host}`)).status, 401)
+  const over = await me.command('auth', 'token', '--audience', host)
+  assert.deepEqual(
+    [over.code, over.stderr],
+    [77, 'pinfold: not signed in: your session is over; run pinfold auth login\n'],
+  )
+  assert.equal(me.sessionFile(), undefined)
+})
+
+test('logout ends the session at the server', async () => {
+  using me = user()
+  scene.somebody()
+  await login(me)
+  const token = (await me.command('auth', 'token')).stdout.trim()
+  const { refreshToken } = sessionOf(me)
+  ok(await scene.pinfold.withToken(token).get('/auth/v1/ok'))
+  assert.deepEqual(await me.command('auth', 'logout'), { code: 0, stdout: '', stderr: '' })
+  assert.equal((await scene.pinfold.withToken(token).get('/auth/v1/ok')).status, 401)
+  const { host } = new URL(scene.pinfold.url)
+  const again = await scene.pinfold.withToken(refreshToken).post(`/sts/exchange_refresh_token?aud=${host}`)
+  assert.equal(again.status, 401)
+  assert.equal((await me.command('auth', 'status')).code, 77)
+  assert.deepEqual(readdirSync(join(me.home.home, 'config')), [])
+})
+
+test('a new login ends the session that there was', async () => {
+  using me = user()
+  scene.somebody()
+  await login(me)
+  const token = (await me.command('auth', 'token')).stdout.trim()
+  await login(me)
+  assert.equal((await scene.pinfold.withToken(token).get('/auth/v1/ok')).status, 401)
+  assert.equal((await me.command('auth', 'status')).code, 0)
+})
+
+test('without a browser, and with --device, a code is typed elsewhere', async () => {
+  using me = user()
+  const { uid } = scene.somebody()
+  const { url } = scene.pinfold
+  const begin = async (env: Env, ...args: string[]) => {
+    Object.assign(me.env, env)
+    const signingIn = me.start('auth', 'login', '--org', 'acme.example', ...args)
+    assert.equal(await signingIn.says(/Go to (\S+) and type/), `${url}/ui/device`)
+    return { signingIn, code: await signingIn.says(/type the code ([A-Z]{4}-[A-Z]{4})/) }
+  }
+  const browser = openBrowser()
+  await scene.enter(browser)
+  const answer = async (code: string, answered: string) => {
+    const question = await browser.submit(`${url}/ui/device`, { code })
+    assert.match(question.text, /<code>pinfold<\/code>/)
+    await browser.submit(`${url}/ui/device/confirm`, { code, answer: answered })
+  }
+  const first = await begin({ BROWSER: '', DISPLAY: '', WAYLAND_DISPLAY: '' })
+  await answer(first.code, 'approve')
+  const done = await first.signingIn.done
+  assert.equal(done.code, 0, done.stderr)
+  assert.match(done.stdout, new RegExp(`^identity  ${uid}\n`))
+  assert.match(done.stderr, /Sign in at \S+\/ui\/signin\?org=acme\.example&return=%2Fui%2Fdevice/)
+  assert.equal((await me.command('sessions', 'list')).code, 0)
+
+  const second = await begin({ BROWSER: '/bin/false' }, '--device')
+  await answer(second.code, 'refuse')
+  const refused = await second.signingIn.done
+  assert.deepEqual([refused.code, refused.stdout], [77, ''])
+  assert.match(refused.stderr, /pinfold: the sign-in has failed: the sign-in was refused\n$/)
+  assert.equal((await me.command('auth', 'status')).code, 0)
+})
+
+test('an invite is joined, and whom nobody lets in is told why', async () => {
+  using me = user()
+  scene.somebody()
+  const stranger = me.start('auth', 'login', '--identity-provider', 'company')
+  await openBrowser().go(await stranger.toOpen())
+  const { code, stderr } = await stranger.done
+  assert.equal(code, 77, stderr)
+  assert.match(stderr, /there is no account of this person, and registration is required/)
+
+  const { code: invite } = await scene.pinfold.seed.invite(scene.org.uid, roleUids.editor)
+  using invited = user()
+  const joining = invited.start('auth', 'login', '--identity-provider', 'company', '--invite', invite)
+  const browser = openBrowser()
+  const asked = await browser.go(await joining.toOpen())
+  const href = /href="(\/oauth\?[^"]+)">Join/.exec(asked.text)![1]!.replaceAll('&amp;', '&')
+  await browser.go(new URL(href, asked.url).href)
+  const joined = await joining.done
+  assert.equal(joined.code, 0, joined.stderr)
+  assert.match(joined.stdout, /may +editor in acme\.example/)
+  assert.equal((await invited.command('auth', 'login', '--device', '--invite', invite)).code, 64)
+  const both = ['--org', 'a', '--identity-provider', 'b']
+  assert.equal((await invited.command('auth', 'login', ...both)).code, 64)
+  assert.equal((await invited.command('auth', 'login', '--device', '--identity', 'a'.repeat(40))).code, 64)
+})
+
+test('with roles of external groups the session is over after its hour, and nothing is refreshed', async () => {
+  using me = user()
+  const { idp, org, pinfold } = scene
+  ok(
+    await pinfold.operator.post(`/iam/v2/externalGroupRoleMappings/${idp.uid}`, {
+      externalGroupId: 'ops',
+      roleUid: roleUids.push,
+      scope: org.uid,
+    }),
+  )
+  scene.somebody({ groups: ['ops'] })
+  await login(me)
+  assert.equal(sessionOf(me).refreshToken, '')
+  const { host } = new URL(pinfold.url)
+  const registry = await me.command('auth', 'token', '--audience', host)
+  assert.equal(claimsOf(registry.stdout.trim()).aud, host)
+  assert.equal((await me.command('auth', 'token', '--audience', `libraries.${host}`)).code, 77)
+})
