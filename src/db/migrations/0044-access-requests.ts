@@ -19,6 +19,6 @@ export const migration: Migration = {
      )${t.withoutRowid}`,
     `CREATE INDEX access_requests_by_state ON access_requests (parent_uid, state, uid)`,
     `CREATE INDEX access_requests_by_identity ON access_requests (identity_uid)`,
-    `CREATE INDEX access_requests_by_end ON access_requests (parent_uid, expire_time)`,
+    `CREATE INDEX access_requests_by_end ON access_requests (expire_time)`,
   ],
 }

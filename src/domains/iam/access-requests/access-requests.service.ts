@@ -66,7 +66,7 @@ export async function requestAccess(call: Call, groupUid: string): Promise<void>
   const group = await ownOrganization(call)
   if (!group || group.uid !== groupUid) throw notFound(groupType, isUid(groupUid) ? groupUid : '-')
   await app.db.tx(async (tx) => {
-    await store.sweepRequests(tx, group.uid, now)
+    await store.sweepRequests(tx, now)
     const before = await store.findRequestOf(tx, group.uid, caller.uid)
     checkSoon(before, now)
     const waiting = await store.countRequests(tx, [{ organization: group.uid, now }])

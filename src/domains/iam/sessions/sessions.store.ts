@@ -100,7 +100,7 @@ export async function sessionsOfProvider(
   const bySid = of.sid === undefined ? sql`` : sql`AND t.upstream_sid = ${of.sid}`
   const byIdentity = of.identity === undefined ? sql`` : sql`AND t.identity_uid = ${of.identity}`
   const rows = await reader.all<Row>(sql`
-    SELECT ${columns} FROM sessions t WHERE t.provider = ${provider} ${bySid} ${byIdentity} ${byExternalId} ORDER BY t.uid LIMIT ${limit}`)
+    SELECT ${columns} FROM sessions t WHERE t.provider = ${provider} ${bySid} ${byIdentity} ${byExternalId} LIMIT ${limit}`)
   return rows.map(fromRow)
 }
 

@@ -1,0 +1,82 @@
+// What sign-ins, sessions, SCIM and requests for access ask the database, however many people there are.
+import { after, before, test } from 'node:test'
+import type { Reader } from '#db/sql.ts'
+import * as requests from '#domains/iam/access-requests/access-requests.store.ts'
+import * as scim from '#domains/iam/scim/scim-users.store.ts'
+import * as families from '#domains/iam/sessions/refresh-tokens.store.ts'
+import * as sessions from '#domains/iam/sessions/sessions.store.ts'
+import * as signIns from '#domains/iam/sessions/sign-ins.store.ts'
+import type { Page } from '#lib/lists/paging.ts'
+import { type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { checkPlanOf, queriesOf } from '../support/plans.ts'
+import { plantTree } from '../support/tree.ts'
+
+let pinfold: Pinfold
+before(async () => {
+  pinfold = await startPinfold()
+  await plantTree(pinfold, { repos: 1, others: 10 })
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+type Ask = (reader: Reader) => Promise<unknown>
+const [identity, organization, provider] = ['c'.repeat(40), 'a'.repeat(40), `${'a'.repeat(40)}/${'1'.repeat(16)}`]
+const now = '2026-01-01T00:00:00.000Z'
+
+const pages: Page[] = [false, true].flatMap((desc) =>
+  [undefined, { value: `${organization}/5`, uid: `${organization}/5` }].map((after) => {
+    return { order: { field: 'uid', column: 'uid', desc }, after, size: 50, skip: 0, binding: '' }
+  }),
+)
+
+async function check(asks: Record<string, Ask>): Promise<void> {
+  for (const [what, ask] of Object.entries(asks)) {
+    const queries = await queriesOf((reader) => ask(reader).catch(() => undefined))
+    for (const query of queries) await checkPlanOf(pinfold, query, what)
+  }
+}
+
+test('sessions are found, listed and ended by their indexes', async () => {
+  const places = [
+    { identity, now },
+    { organization, now },
+    { identity, organization, now },
+  ]
+  await check({
+    'one of a token': (reader) => sessions.findSession(reader, identity),
+    'one of a cookie': (reader) => sessions.findByCookie(reader, 'hash'),
+    'its family': (reader) => families.findFamily(reader, 'hash'),
+    'its ID token': (reader) => sessions.idTokenOf(reader, identity),
+    'of a provider': (reader) => sessions.sessionsOfProvider(reader, provider, {}, 200),
+    'of a session of a provider': (reader) => sessions.sessionsOfProvider(reader, provider, { sid: 's' }, 200),
+    'of a person of a provider': (reader) => sessions.sessionsOfProvider(reader, provider, { identity }, 200),
+    'of whom SCIM names': (reader) => sessions.sessionsOfProvider(reader, provider, { externalId: 'e' }, 200),
+  })
+  for (const place of places) {
+    await check({ count: (reader) => sessions.countSessions(reader, [place]) })
+    for (const page of pages) await check({ list: (reader) => sessions.listSessions(reader, [place], page) })
+  }
+})
+
+test('requests for access are listed and found by their indexes', async () => {
+  const place = { organization, now }
+  await check({
+    one: (reader) => requests.findRequest(reader, provider),
+    'of a person': (reader) => requests.findRequestOf(reader, organization, identity),
+    count: (reader) => requests.countRequests(reader, [place]),
+  })
+  for (const page of pages) await check({ list: (reader) => requests.listRequests(reader, [place], page) })
+})
+
+test('what SCIM asks is found by its indexes', () =>
+  check({
+    one: (reader) => scim.findUser(reader, provider, 'id'),
+    page: (reader) => scim.listUsers(reader, provider, {}, { skip: 0, limit: 100 }),
+    'of a name': (reader) => scim.listUsers(reader, provider, { userName: 'a' }, { skip: 0, limit: 100 }),
+    count: (reader) => scim.countUsers(reader, provider, {}),
+    standing: (reader) => scim.standingOf(reader, provider, 'e'),
+    'is anybody there': (reader) => scim.hasProvisioned(reader, provider),
+    removals: (reader) => scim.countRemovals(reader, provider),
+  }))
+
+test('who vouches for a person is read by their uid', () =>
+  check({ 'vouched by': (reader) => signIns.vouchedBy(reader, identity) }))
