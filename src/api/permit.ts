@@ -1,6 +1,7 @@
 import type { Access, Caller } from '#app.ts'
 import { invalid, permissionDenied } from '#lib/errors.ts'
 import { isUid, top } from '#lib/uid.ts'
+import { capabilityNames } from './capability-names.ts'
 
 /**
  * What the contract declares for a method, decided before its handler runs and before anything is looked up, so that a
@@ -9,7 +10,16 @@ import { isUid, top } from '#lib/uid.ts'
 export function permitAt(access: Access & { mode: 'scoped' }, caller: Caller, scope: string): void {
   if (scope === '') throw invalid({ field: access.scope.at(-1)!, description: 'is required' })
   if (!isUid(scope)) throw invalid({ field: access.scope.at(-1)!, description: 'is not a uid' })
-  if (!caller.rights.holds(scope, access.capabilities)) throw permissionDenied()
+  if (!caller.rights.holds(scope, access.capabilities)) throw lacks(access.capabilities, caller, scope)
+}
+
+/** Names what the contract asks for and the caller lacks: their own rights, and nothing of what is at the place. */
+function lacks(needs: readonly number[], caller: Caller, scope: string): Error {
+  const missing = capabilityNames(needs.filter((one) => !caller.rights.holds(scope, [one])))
+  if (missing.length === 0) return permissionDenied()
+  const token = caller.token?.narrowed ? ', or the token is good for less than its identity' : ''
+  const names = missing.join(', ')
+  return permissionDenied(`the caller does not hold ${names} there${token}; an owner of the organisation can grant it`)
 }
 
 /** For the methods of the operator, which are about the whole server; decided before their body is read. */

@@ -340,8 +340,15 @@ test('whoever is signed in, or has a token, acts as themselves beside a data fol
   const as = (...args: string[]) => run(args, { env: { ...home.env, PINFOLD_API: server.url, PINFOLD_TOKEN: token } })
   const listed = await as('iam', 'organizations', 'list', '-o', 'terse')
   assert.equal(listed.stdout, 'cyberdyne\n', 'only their own organisation')
-  const refused = await as('iam', 'folders', 'create', 'x', '--parent', 'cyberdyne')
-  assert.equal(refused.code, 77)
+  for (const [args, lacking] of [
+    [['iam', 'folders', 'create', 'x', '--parent', 'cyberdyne'], 'groups.create'],
+    [['images', 'repos', 'create', 'cyberdyne/x'], 'repo.create'],
+  ] as const) {
+    const refused = await as(...args)
+    assert.equal(refused.code, 77)
+    const says = `the caller does not hold ${lacking} there; an owner of the organisation can grant it`
+    assert.ok(refused.stderr.includes(says), refused.stderr)
+  }
 })
 
 test('a command makes an organisation and signs the clients of this machine in', async () => {

@@ -77,7 +77,7 @@ test('the quick start of the README works as written', async (t) => {
   const second = shown![pushed]!.split('@')[1]
   const [moved, created] = shown!.slice(pushed + 2, pushed + 4).map((line) => line.split(/ {2,}/))
   assert.deepEqual([moved![1], moved![2], created![1]], ['moved', second, 'created'])
-  assert.match(moved![3]!, /^push .+ on /)
+  assert.match(moved![3]!, /^oci .+ on /)
   assert.notEqual(created![2], second)
   assert.deepEqual(shown!.slice(pushed + 4), ['README.md'])
 })

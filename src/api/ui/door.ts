@@ -1,4 +1,4 @@
-// /ui/: the pages of people. Plain HTML without a script; a cookie counts here and nowhere else.
+// / and /ui/: the pages of people. Plain HTML without a script; a cookie counts here and nowhere else.
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { type Session, sessionOfCookie } from '#issuer/people/sessions.ts'
@@ -7,6 +7,7 @@ import { readCookie } from './cookies.ts'
 import { confirmDevicePage, decideDevice, devicePage, takeDeviceCode } from './device.ts'
 import { enter, enterPage, invitePage, signInPage, startPage, takeInvite } from './entrances.ts'
 import { headlessPage, headlessPath, letHeadlessIn } from './headless.ts'
+import { homePage } from './home.ts'
 import { html } from './html.ts'
 import { refusePage } from './oauth-door.ts'
 import { isAtUrl, send, sendOn, sendPage } from './page.ts'
@@ -16,6 +17,7 @@ type Open = (arrival: HttpArrival) => void | Promise<void>
 
 /** What anybody may see. */
 const open: Record<string, Open> = {
+  'GET /': homePage,
   'GET /ui/signin': signInPage,
   'GET /ui/signin/start': startPage,
   'GET /ui/enter': enterPage,
@@ -47,7 +49,7 @@ export function pagesDoor(edge: Edge): Door {
     name: 'ui',
     methods: withVerbs([...paths, otherPath]),
     deadlineMs: edge.app.config.requestTimeoutMs,
-    matches: (path) => path === '/ui' || path.startsWith('/ui/'),
+    matches: (path) => path === '/' || path === '/ui' || path.startsWith('/ui/'),
     async serve(arrival) {
       const { verb, path } = arrival
       const method = `${verb} ${paths.includes(path) ? path : otherPath}`

@@ -215,7 +215,9 @@ function onlyOne([only, another]: readonly Group[], parent: string): string {
 
 function checkMayCreate({ app, caller }: Work, parent: string): void {
   if (caller.rights.holds(parent, [create])) return
-  if (parent !== top) throw permissionDenied()
+  if (parent !== top) {
+    throw permissionDenied('the caller does not hold groups.create there; an owner of the organisation can grant it')
+  }
   if (!app.config.openOrganizations) throw permissionDenied('only the operator creates organisations on this server')
   if (caller.session?.organization) throw permissionDenied('this sign-in counts in one organisation only')
   // It would be bound to a group outside its own, which gives it nothing, and nobody would own the organisation.

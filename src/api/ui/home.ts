@@ -1,0 +1,22 @@
+// GET /: for whoever opens the address of a registry in a browser and wonders what it is.
+import type { HttpArrival } from '#edge/doors.ts'
+import { html } from './html.ts'
+import { send, sendPage, wantsPage } from './page.ts'
+
+const what = 'This is Pinfold, a container registry that remembers every move of every tag.'
+
+export function homePage(arrival: HttpArrival): void {
+  const { url } = arrival.edge
+  const { host } = new URL(url)
+  if (!wantsPage(arrival)) {
+    const lines = [what, `account    ${url}/ui/`, `reference  ${url}/docs`, `API        ${url}/openapi.json`]
+    send(arrival, 200, 'text/plain; charset=utf-8', `${lines.join('\n')}\n`)
+    return
+  }
+  const body = html`<p>${what}</p>
+<p><a class="button" href="/ui/">Your account</a> <a class="button" href="/docs">Reference of the API</a></p>
+<p>Images are pulled as <code>${host}/ORGANISATION/NAME</code>. Clients sign in with <code>docker login ${host}</code>, or by
+themselves after <code>pinfold auth configure-docker --api ${url}</code>.</p>
+<p>Programs read <a href="/openapi.json">/openapi.json</a>; the same methods are served over gRPC at this address.</p>`
+  sendPage(arrival, { title: 'A container registry', body })
+}
