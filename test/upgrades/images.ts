@@ -31,7 +31,7 @@ export async function pushEverything(
   await pushPlatforms(operator)
   await pushReferrers(pusher)
   await pushWithPackages(operator)
-  await pushWhatIsRefusedNow(operator)
+  await pushNested(operator)
   const base = await operator.pushBlob('acme/platform/bases/static', 'certificates and time zones')
   const mounted = `acme/payments/python/blobs/uploads/?mount=${base.digest}&from=acme/platform/bases/static`
   await operator.ok(201, 'POST', mounted)
@@ -87,19 +87,15 @@ async function pushWithPackages(client: RegistryClient): Promise<void> {
   await pushLayers(client, name, [alpine('alpine-2016')], '3.3')
 }
 
-/** What later versions refuse and have to keep: indexes in indexes in indexes, and descriptors with wrong sizes. */
-async function pushWhatIsRefusedNow(client: RegistryClient): Promise<void> {
-  const name = 'at-20261101/odd'
-  const image = await pushSmall(client, name, 'deep')
-  let listed: Descriptor = { ...image, platform: { os: 'linux', architecture: 'amd64' } }
-  for (let depth = 0; depth < 5; depth++) listed = await client.pushManifest(name, indexOf([listed]), `depth-${depth}`)
-
-  const layer = await client.pushBlob(name, 'a layer of 23 bytes now')
-  const config = await client.pushBlob(name, JSON.stringify({ architecture: 'amd64', os: 'linux' }), types.config)
-  const lying = imageOf({ ...config, size: 1 }, [{ ...layer, size: 2 ** 40 }])
-  const pushed = await client.pushManifest(name, lying, 'lying')
-  const entry = { ...pushed, size: 7, platform: { os: 'linux', architecture: 'amd64' } }
-  await client.pushManifest(name, indexOf([entry]), 'lying-index')
+/** An index that lists an index, which is as deep as they may nest. */
+async function pushNested(client: RegistryClient): Promise<void> {
+  const name = 'acme/platform/bases/nested'
+  const image = await pushSmall(client, name, 'nested')
+  const inner = await client.pushManifest(
+    name,
+    indexOf([{ ...image, platform: { os: 'linux', architecture: 'amd64' } }]),
+  )
+  await client.pushManifest(name, indexOf([inner]), 'latest')
 }
 
 /** An upload that nobody has finished. */

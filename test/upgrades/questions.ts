@@ -98,17 +98,18 @@ async function described(
   const bases = repo('acme/platform/bases/glibc-dynamic')
   const digestOf = (uid: string, tag: string): string =>
     tags.find((one) => one.uid.startsWith(`${uid}/`) && one.name === tag)!.digest
-  const odd = repo('at-20261101/odd')
+  const nested = repo('acme/platform/bases/nested')
   const subject = 'subject=person-jane&issuer=http://127.0.0.1:27611'
   return [
     `operator GET /registry/v2/repos/${repo('acme/payments/jdk')}/readme`,
     `operator GET /registry/v2/repos/${bases}/digests/${digestOf(bases, 'latest')}/architectures`,
     `operator GET /registry/v2/repos/${bases}/digests/${digestOf(bases, 'latest')}/size?architecture=arm64`,
-    ...['lying', 'lying-index', 'depth-0', 'depth-3', 'depth-4'].flatMap((tag) =>
-      ['architectures', 'size'].map(
-        (what) => `operator GET /registry/v2/repos/${odd}/digests/${digestOf(odd, tag)}/${what}`,
-      ),
+    ...['architectures', 'size'].map(
+      (what) => `operator GET /registry/v2/repos/${nested}/digests/${digestOf(nested, 'latest')}/${what}`,
     ),
+    `operator GET /iam/v2/quotas/${group('acme')}`,
+    `operator GET /registry/v1/repos/${repo('acme/data/copied')}:syncstatus`,
+    `operator GET /registry/v1/repocountbysource/${repo('acme/web/go')}`,
     `operator GET /iam/v2/terms/${group('acme')}`,
     `operator GET /iam/v2/identities:lookupIdentity?${subject}`,
     `operator GET /libraries/v2/artifacts/${encodeURIComponent(python!.uid)}/versions`,
@@ -214,7 +215,7 @@ async function registryOf(
     }
   }
   for (const caller of ['anonymous', 'puller', 'person', 'stranger']) {
-    for (const path of ['acme/platform/edge/nginx', 'acme/payments/jdk', 'public/static', 'at-20261101/odd']) {
+    for (const path of ['acme/platform/edge/nginx', 'acme/payments/jdk', 'public/static', 'acme/data/copied']) {
       questions.add(`${caller} GET /v2/${path}/tags/list`)
     }
   }

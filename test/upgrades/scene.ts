@@ -56,7 +56,6 @@ export async function fill(place: Place): Promise<People> {
     await shareAccess(scene)
     const person = await register(scene, issuer)
     await describeTheRest(scene, issuer.url)
-    await useReservedNames(scene, person.uid)
     await deliver(scene, sink.url)
     return { callers: callersOf(scene, person.uid), person: { issuer: issuer.url, subject: person.subject, audience } }
   })
@@ -66,7 +65,12 @@ export async function fill(place: Place): Promise<People> {
     const pullToken = await makePullToken(scene)
     await importAll(scene)
     const pusher = await scene.registryAs(scene.uid['ledger releases'])
+    await made(scene.api, 'POST', '/control/v1/quotas:set', {
+      organization: scene.uid.acme,
+      limits: [{ name: 'uploads', limit: '5000' }],
+    })
     const upload = await pushEverything(scene.api, pusher, await scene.registryAs(), scene.uid)
+    await copyRepo(scene)
     // Images are read in the background, and events sent; nothing says when all is done.
     await sleep(3000)
     const callers = { ...people.callers, 'pull token': pullToken.user }
@@ -189,13 +193,16 @@ async function describeTheRest({ api, as, uid }: Scene, issuer: string): Promise
   await made(api, 'PATCH', `/registry/v2/repos/${uid['payments/php']}`, { description: 'Switched off' })
 }
 
-/** Organisations whose names are reserved by now, with a folder and a repo; and a binding there that nobody asked Jane about. */
-async function useReservedNames({ api }: Scene, person: string): Promise<void> {
-  for (const name of ['at-20261101', 'min-7d']) {
-    const { uid } = await made(api, 'POST', '/iam/v2/groups/', { name })
-    await made(api, 'POST', `/iam/v2/groups/${uid}`, { name: 'folder' })
-    await made(api, 'POST', `/registry/v2/repos/${uid}`, { name: 'odd' })
-    await made(api, 'POST', `/iam/v2/roleBindings/${uid}`, { identityUid: person, roleUid: roleUids.viewer })
+/** A repo that has all that another one has. */
+async function copyRepo({ api, uid }: Scene): Promise<void> {
+  const copy = await made(api, 'POST', `/registry/v2/repos/${uid.data}`, {
+    name: 'copied',
+    syncConfig: { source: uid['web/go'] },
+  })
+  for (;;) {
+    const { status } = (await api.get(`/registry/v1/repos/${copy.uid}:syncstatus`)).body
+    if (status === 'UNKNOWN') return
+    await sleep(100)
   }
 }
 
