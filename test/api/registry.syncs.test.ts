@@ -291,10 +291,12 @@ test('a source that is deleted is a failure, and what copies from it is counted'
   const listed = ok(await operator.get(`/registry/v1/syncstatuses?registry_id=${org.uid}`)).items as Json[]
   const found = listed.find(({ repoId }) => repoId === uid)!
   assert.equal(found.repoStatus.status, 'FAILED')
+  assert.match(found.repoStatus.createTime, /^\d{4}-/)
   assert.ok(!listed.some(({ repoId }) => repoId === other.uid), 'it is copied no more')
   assertInvalid(await operator.get(`/registry/v1/syncstatuses?registry_id=${to}`), 'registry_id')
   assertNotFound(await operator.get(`${v1}/${source}:syncstatus`), 'registry.pinfold.dev/Repo', source)
   assert.equal(await statusOf(other.uid), 'UNKNOWN')
+  assert.equal(ok(await operator.get(`${v1}/${other.uid}:syncstatus`)).createTime, null, 'it is copied from nowhere')
 })
 
 test('a quota holds, and what does not fit is a failure that passes with it', async () => {
