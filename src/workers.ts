@@ -15,6 +15,7 @@ import { writeLastSeen } from './domains/iam/identities/last-seen.duty.ts'
 import { sweepSessionsDuty } from './domains/iam/sessions/sessions.duty.ts'
 import { readKeys, rotateKeys } from './domains/iam/signing-keys/signing-keys.duty.ts'
 import { collectBlobs, scheduleCollections } from './domains/registry/blobs/collect-blobs.duty.ts'
+import { readAgain } from './domains/registry/images/read-again.duty.ts'
 import { readImages } from './domains/registry/images/read-images.duty.ts'
 import { judgeTags } from './domains/registry/lifecycles/eol-tags.duty.ts'
 import { copyRepos } from './domains/registry/syncs/syncs.duty.ts'
@@ -40,6 +41,7 @@ const sweepNodes: Duty = {
 export const duties: readonly (Duty | LongDuty)[] = [
   deliverEvents,
   readImages,
+  readAgain,
   matchPackages,
   copyRepos,
   writeRegistryEvents,

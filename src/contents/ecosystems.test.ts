@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fixture } from '../../test/support/fixtures.ts'
+import { readOsRelease } from './databases/os-release.ts'
 import { ecosystemOf } from './ecosystems.ts'
-import { readOsRelease } from './os-release.ts'
 import { distributionOf, packageOf, packageUrl } from './package-url.ts'
 import type { PackageKind } from './packages.ts'
 

@@ -46,8 +46,11 @@ export type Distribution = { id: string; version: string }
 export type GapReason = 'DAMAGED' | 'LIMIT_EXCEEDED' | 'UNSUPPORTED' | 'UNIDENTIFIED' | 'TIMED_OUT' | 'BLOB_MISSING'
 export type Gap = { path: string; reason: GapReason; message: string }
 
-/** A file of an image, by its path without a leading slash. */
-export type ImageFile = { path: string; bytes: Uint8Array }
+/** What one file says of packages of languages. */
+export type Found = { packages: readonly Package[]; gaps: readonly Gap[] }
+
+/** A file of an image, by its path without a leading slash: what it holds, or what was found in it. */
+export type ImageFile = { path: string; bytes: Uint8Array; found?: Found }
 
 /** Why an image cannot be read. It is stored, so a word keeps its meaning. */
 export type UnreadableReason = 'DAMAGED' | 'LIMIT_EXCEEDED' | 'TIMED_OUT' | 'UNSUPPORTED' | 'BLOB_MISSING'

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { fixture } from '../../test/support/fixtures.ts'
 import { tarOf } from '../../test/support/layers.ts'
-import type { Layer } from './layers.ts'
+import type { Layer } from './layers/layers.ts'
 import { createReader, readerLimits } from './reader.ts'
 import { maxSbomBytes } from './reader-messages.ts'
 

@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { type Layer, scanLimits } from './layers.ts'
+import { type Layer, scanLimits } from './layers/layers.ts'
 import { type ImageContents, Unreadable } from './packages.ts'
 import type { Answer, FromReader, Piece, Question, ToReader } from './reader-messages.ts'
 

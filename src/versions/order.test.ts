@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { readFiles } from '#contents/databases/files.ts'
 import { schemeOfKind } from '#contents/ecosystems.ts'
-import { readFiles } from '#contents/files.ts'
 import { fixture } from '../../test/support/fixtures.ts'
 import { randomFrom } from '../../test/support/random.ts'
 import { compareVersions, type Scheme, schemeOf } from './order.ts'

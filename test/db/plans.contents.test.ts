@@ -43,6 +43,8 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   findPackages: (tx) => contents.findPackages(tx, 'x'),
   isAnyDue: (tx) => contents.isAnyDue(tx, 0, time),
   nextRead: (tx) => contents.nextRead(tx, 0, 'a'.repeat(40)),
+  countAgain: (tx) => contents.countAgain(tx, 'a'.repeat(40), 10),
+  keepContents: (tx) => contents.keepContents(tx, 1, digest),
   listOutdated: (tx) => contents.listOutdated(tx, 1, 10),
   nextOutdated: (tx) => contents.nextOutdated(tx, 'a'.repeat(40)),
   hasOutdated: (tx) => contents.hasOutdated(tx),

@@ -1,14 +1,19 @@
 // Mutated archives, package databases and SBOMs.
 import { Readable } from 'node:stream'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { readFiles } from '#contents/databases/files.ts'
 import { schemeOfKind } from '#contents/ecosystems.ts'
-import { readFiles } from '#contents/files.ts'
-import { scanLayers, scanLimits } from '#contents/layers.ts'
+import { readGoProgram } from '#contents/languages/go-program.ts'
+import { readJavaArchive } from '#contents/languages/java.ts'
+import { readLanguageFile } from '#contents/languages/languages.ts'
+import { scanLayers, scanLimits } from '#contents/layers/layers.ts'
 import { readSbom } from '#contents/sbom.ts'
 import { compareVersions } from '#versions/order.ts'
 import { fixture } from '../support/fixtures.ts'
+import { goProgram } from '../support/go-program.ts'
 import { type LayerEntries, tarOf } from '../support/layers.ts'
 import type { Random } from '../support/random.ts'
+import { zipOf } from '../support/zip.ts'
 import { mutate, oneOf } from './mutate.ts'
 
 const apk = 'lib/apk/db/installed'
@@ -27,7 +32,30 @@ const layers: LayerEntries[] = [
   { 'lib/apk/.wh.db': '', lib: { type: 'symlink', linkname: 'usr/lib' }, [dpkg]: databases[1]!.text },
   { 'var/lib/.wh..wh..opq': '', [apk]: { type: 'link', linkname: dpkg }, [`usr/${apk}`]: 'P:a\nV:1\n' },
 ]
-const archives = await Promise.all(layers.map(tarOf))
+const programs = { 'usr/bin/a': goProgram('go1.21.3', 'mod\tx\tv1\t\ndep\ty\tv2\n=>\tz\tv3', 900) }
+const pom = {
+  'META-INF/maven/g/a/pom.properties': 'groupId=g\nartifactId=a\nversion=1',
+  'x.jar': zipOf({ 'META-INF/MANIFEST.MF': 'Bundle-Version: 1' }),
+}
+const languages: LayerEntries[] = [
+  {
+    ...programs,
+    'a/b.jar': zipOf(pom),
+    'p/x-1.dist-info/METADATA': 'Name: x\nVersion: 1\n\n',
+    'node_modules/@a/b/package.json': '{"name":"@a/b","version":"1.0.0"}',
+    'specifications/r-1.gemspec': 's.name = "r"\ns.version = "1"\n',
+    'var/lib/dpkg/info/d.list': '/a/b.jar\n',
+  },
+  { 'node_modules/.wh.@a': '', 'a/.wh..wh..opq': '', 'p/x-1.dist-info': { type: 'symlink', linkname: 'y' } },
+]
+const archives = await Promise.all([...layers, ...languages].map(tarOf))
+const statement = JSON.stringify({
+  _type: 'https://in-toto.io/Statement/v1',
+  predicateType: 'https://spdx.dev/Document',
+  predicate: JSON.parse(sboms[0]!) as unknown,
+})
+const envelope = { payloadType: 'application/vnd.in-toto+json', payload: Buffer.from(statement).toString('base64') }
+sboms.push(statement, JSON.stringify(envelope))
 const limits = { ...scanLimits, bytes: 2 ** 22, ms: 500 }
 
 /** Some bytes changed, half of them where headers have size, type and checksum. */
@@ -53,7 +81,25 @@ function resum(archive: Buffer): Buffer {
   return changed
 }
 
+const archiveLimits = { archiveBytes: 2 ** 20, innerArchiveBytes: 2 ** 20 }
+
 export const contentsTargets = {
+  async languages(random: Random) {
+    const budget = { inflatedBytes: 2 ** 22, archiveEntries: 10_000 }
+    await readJavaArchive('a.jar', damage(random, zipOf(pom)), archiveLimits, budget)
+    const program = damage(random, programs['usr/bin/a'])
+    const at = random.below(program.length)
+    await readGoProgram('a', Readable.from([program.subarray(0, at), program.subarray(at)]))
+    const texts = [
+      { path: 'x-1.dist-info/METADATA', watch: 'python', text: 'Name: x\nVersion: 1\n\nx' },
+      { path: 'node_modules/a/package.json', watch: 'npm', text: '{"name":"a","version":"1.0.0"}' },
+      { path: 'specifications/a.gemspec', watch: 'gem', text: '  s.name = "a"\n  s.version = Gem::Version.new("1")\n' },
+    ] as const
+    for (const { path, watch, text } of texts) {
+      const content = Readable.from([Buffer.from(mutate(random, text))])
+      await readLanguageFile({ path, watch, size: text.length, content }, archiveLimits, budget)
+    }
+  },
   async layers(random: Random) {
     const chosen = Array.from({ length: 1 + random.below(3) }, () => {
       const archive = resum(damage(random, oneOf(random, archives)))

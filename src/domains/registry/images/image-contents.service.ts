@@ -1,5 +1,5 @@
 // What images contain: the queue of those that are to be read, and what was found.
-import { hash } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { App } from '#app.ts'
 import {
   type Distribution,
@@ -209,8 +209,10 @@ async function readIndex(
 }
 
 /** Ends the read and stores the outcome, unless the repo was deleted meanwhile. */
-export async function finishRead(app: App, read: store.DueRead, outcome: Outcome | undefined): Promise<void> {
+export async function finishRead(app: App, read: store.DueRead, given: Outcome | undefined): Promise<void> {
   const { repo, digest } = read
+  if (read.again && !given) return endReadAgain(app, read)
+  const outcome = read.again && given ? await atLeastBefore(app.db, read, given) : given
   const text = outcome?.state === 'known' ? packagesText(outcome.packages) : ''
   const packages = text === '' ? '' : listHash(text, outcome!.distribution)
   const key = { hash: packages, distribution: outcome?.distribution ?? nothing.distribution }
@@ -229,6 +231,67 @@ export async function finishRead(app: App, read: store.DueRead, outcome: Outcome
   if (list?.isNew) app.scanning.queued.notify()
   if (outcome)
     app.log.info('image read', { repo, digest, state: outcome.state, source: outcome.source, reason: outcome.reason })
+}
+
+/** Without an outcome: the image has gone and its contents stay as they are, or images of an index wait, and it after them. */
+async function endReadAgain(app: App, read: store.DueRead): Promise<void> {
+  const { repo, digest } = read
+  const dueTime = new Date(app.clock().getTime() + indexWaitMs).toISOString()
+  await app.db.tx(async (tx) => {
+    if (await store.typesOf(tx, repo, digest)) return store.giveBackRead(tx, read, { dueTime, attempts: 0 })
+    if (await store.endRead(tx, read)) await store.keepContents(tx, repo, digest)
+  })
+}
+const indexWaitMs = 60_000
+
+/** What an earlier reader has found is not forgotten because this one fails, be it for what has been deleted since. */
+async function atLeastBefore(reader: DbReader, { repo, digest }: store.DueRead, outcome: Outcome): Promise<Outcome> {
+  if (outcome.state !== 'unreadable') return outcome
+  const [before] = await store.findContents(reader, repo, [digest])
+  if (before?.state !== 'known') return outcome
+  const walk = new Walk(indexWalk, new AbortController().signal, (limit) => new Error(`a list of more than ${limit}`))
+  const gaps = new GapList()
+  for (const { path, reason, message } of before.gaps) gaps.add(path, reason as GapReason, message)
+  const reason = outcome.reason === 'FAILED' ? 'DAMAGED' : (outcome.reason as GapReason)
+  gaps.add('', reason, `it was read by an earlier version only: ${outcome.message}`)
+  return { ...before, packages: await packagesOf(reader, before.packages, walk), gaps: gaps.all() }
+}
+
+/** Of each organisation so many wait at a time, and so many of all of them. */
+const mostAgain = { each: 20, all: 200, repos: 1000 }
+
+/** Some images that an earlier reader has read, from any organisation on. */
+export async function findOutdated({ db }: App, signal: AbortSignal): Promise<{ repo: number; digest: string }[]> {
+  const found: { repo: number; digest: string }[] = []
+  if (!(await store.hasOutdated(db))) return found
+  const begin = randomBytes(20).toString('hex')
+  const left = new Map<string, number>()
+  let repos = 0
+  for (const [from, to] of [
+    [begin, undefined],
+    ['', begin],
+  ] as const) {
+    for (let after = from; found.length < mostAgain.all && repos < mostAgain.repos && !signal.aborted; repos++) {
+      const next = await store.nextOutdated(db, after)
+      if (!next || (to !== undefined && next.uid > to)) break
+      const organization = next.uid.slice(0, 40)
+      const room = left.get(organization) ?? mostAgain.each - (await store.countAgain(db, organization, mostAgain.each))
+      const digests = room > 0 ? await store.listOutdated(db, next.repo, room) : []
+      found.push(...digests.map((digest) => ({ repo: next.repo, digest })))
+      left.set(organization, room - digests.length)
+      // The next repo, or that of the next organisation: a slash comes before the digit.
+      after = room - digests.length > 0 ? next.uid : `${organization}0`
+    }
+  }
+  return found
+}
+
+export async function queueAgain(
+  tx: Tx,
+  images: readonly { repo: number; digest: string }[],
+  now: string,
+): Promise<void> {
+  for (const { repo, digest } of images) await store.queueReadAgain(tx, repo, digest, now)
 }
 
 export type ReadTaker = {

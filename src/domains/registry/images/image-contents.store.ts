@@ -247,11 +247,28 @@ export async function listIndexesWith(reader: Reader, repo: number, digest: stri
   return rows.sort((one, other) => other.id - one.id).map((row) => row.digest)
 }
 
-/** Images of a repo that an earlier reader has read. */
+/** Images of a repo that an earlier reader has read, and that do not wait to be read again. */
 export async function listOutdated(reader: Reader, repo: number, most: number): Promise<string[]> {
   const rows = await reader.all<{ digest: string }>(sql`
-    SELECT digest FROM image_contents WHERE repo_id = ${repo} AND reader IN (${list(earlier)}) LIMIT ${most}`)
+    SELECT c.digest FROM image_contents c
+     WHERE c.repo_id = ${repo} AND c.reader IN (${list(earlier)})
+       AND NOT EXISTS (SELECT 1 FROM image_reads q WHERE q.repo_id = c.repo_id AND q.digest = c.digest)
+     LIMIT ${most}`)
   return rows.map(({ digest }) => digest)
+}
+
+/** How many images of an organisation wait to be read again, up to `most`. */
+export async function countAgain(reader: Reader, organization: string, most: number): Promise<number> {
+  const rows = await reader.all(sql`
+    SELECT 1 AS found FROM image_reads WHERE owner = '' AND again = 1 AND organization = ${organization}
+     LIMIT ${most}`)
+  return rows.length
+}
+
+/** What is known of it stays, as far as this reader is concerned. */
+export async function keepContents(tx: Tx, repo: number, digest: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE image_contents SET reader = ${readerVersion} WHERE repo_id = ${repo} AND digest = ${digest}`)
 }
 
 /** The next repo, by uid, with such an image. */

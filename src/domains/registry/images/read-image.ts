@@ -2,7 +2,7 @@
 import type { App } from '#app.ts'
 import { ContentMissing } from '#blobs/blobs.ts'
 import { joinContents } from '#contents/join.ts'
-import type { Layer } from '#contents/layers.ts'
+import type { Layer } from '#contents/layers/layers.ts'
 import { type Gap, type ImageContents, Unreadable } from '#contents/packages.ts'
 import type { Reader } from '#contents/reader.ts'
 import { maxSbomBytes } from '#contents/reader-messages.ts'

@@ -1,4 +1,4 @@
-import type { Distribution } from './packages.ts'
+import type { Distribution } from '../packages.ts'
 
 /** `ID` and `VERSION_ID` as in os-release(5), the last assignment of each; empty where there is none. */
 export function readOsRelease(text: string): Distribution {

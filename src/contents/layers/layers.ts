@@ -4,8 +4,10 @@ import { pipeline } from 'node:stream/promises'
 import { setImmediate } from 'node:timers/promises'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { type Extract, extract } from 'tar-stream'
-import { type Files, LayerChange } from './layer-change.ts'
-import { type ImageFile, Unreadable } from './packages.ts'
+import type { ArchiveBudget } from '../languages/java.ts'
+import { readLanguageFile } from '../languages/languages.ts'
+import { type ImageFile, Unreadable } from '../packages.ts'
+import { LayerFiles } from './layer-files.ts'
 
 /** Opens the stored bytes of one layer. Nobody reads them any more once the signal is aborted, which it always is. */
 export type Layer = (signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>
@@ -22,27 +24,43 @@ export const scanLimits = {
   fileBytes: 32 * 2 ** 20,
   keptBytes: 64 * 2 ** 20,
   keptFiles: 10_000,
+  /** Of lists of what packages of the distribution own, beyond which nobody is known to own anything. */
+  ownedBytes: 32 * 2 ** 20,
+  /** Of files that name packages of languages, beyond which there is a gap; and how deep they lie in folders. */
+  languageFiles: 20_000,
+  pathParts: 64,
+  /** Of one Java archive, of one inside of it, and of all that they decompress to. */
+  archiveBytes: 128 * 2 ** 20,
+  innerArchiveBytes: 32 * 2 ** 20,
+  inflatedBytes: 2 * 2 ** 30,
+  archiveEntries: 2_000_000,
   ms: 5 * 60_000,
 }
 export type ScanLimits = typeof scanLimits
 
 /** The watched files as the uppermost layer leaves them. Throws Unreadable when the fault is in the image. */
-export async function scanLayers(layers: readonly Layer[], limits: ScanLimits, signal: AbortSignal) {
+export async function scanLayers(
+  layers: readonly Layer[],
+  limits: ScanLimits,
+  signal: AbortSignal,
+): Promise<ImageFile[]> {
   const budget = new Budget(limits)
   budget.spend('layers', layers.length)
   const timeout = AbortSignal.timeout(limits.ms)
   const either = AbortSignal.any([signal, timeout])
-  let files: Files = new Map()
+  const files = new LayerFiles(limits)
+  const archives = { inflatedBytes: limits.inflatedBytes, archiveEntries: limits.archiveEntries }
   for (const layer of layers) {
     try {
-      files = await applyLayer(layer, files, budget, either)
+      files.nextLayer()
+      await applyLayer(layer, { files, budget, archives }, either)
     } catch (error) {
       signal.throwIfAborted()
       if (timeout.aborted) throw new Unreadable('TIMED_OUT', `reading takes longer than ${limits.ms / 1000} seconds`)
       throw error
     }
   }
-  return [...files].map(([path, bytes]): ImageFile => ({ path, bytes }))
+  return files.all()
 }
 
 const counted = { layers: 'layers', bytes: 'bytes', entries: 'entries' }
@@ -89,27 +107,27 @@ class Progress {
 /** Archives from before the format had a name, too. */
 const anyFormat: object = { allowUnknownFormat: true }
 
-async function applyLayer(layer: Layer, below: Files, budget: Budget, signal: AbortSignal): Promise<Files> {
+/** What an image has by now, and what it may still cost. */
+type Scan = { files: LayerFiles; budget: Budget; archives: ArchiveBudget }
+
+async function applyLayer(layer: Layer, scan: Scan, signal: AbortSignal): Promise<void> {
   const over = new AbortController()
   try {
-    return await readLayer(layer, below, budget, AbortSignal.any([signal, over.signal]))
+    await readLayer(layer, scan, AbortSignal.any([signal, over.signal]))
   } finally {
     over.abort()
   }
 }
 
-async function readLayer(layer: Layer, below: Files, budget: Budget, signal: AbortSignal): Promise<Files> {
+async function readLayer(layer: Layer, scan: Scan, signal: AbortSignal): Promise<void> {
+  const { budget } = scan
   const stored = new Stored(await unlessAborted(layer(signal), signal), signal)
-  const change = new LayerChange(below, budget.limits)
   const progress = new Progress(budget.limits.bytesBetween)
   const tar = extract(anyFormat)
-  const done = await Promise.allSettled([
-    visit(tar, change, budget, progress),
-    feed(stored, tar, budget, progress, signal),
-  ])
+  const done = await Promise.allSettled([visit(tar, scan, progress), feed(stored, tar, budget, progress, signal)])
   signal.throwIfAborted()
   const errors = done.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
-  if (errors.length === 0) return change.files
+  if (errors.length === 0) return
   if (stored.failure) throw stored.failure.error
   // One of the two noticed, the other was cut off; of the limits only the first knows.
   const noticed = errors.find((error) => error instanceof Unreadable)
@@ -208,15 +226,22 @@ async function* inPieces(
   }
 }
 
-async function visit(tar: Extract, change: LayerChange, budget: Budget, progress: Progress): Promise<void> {
+async function visit(tar: Extract, { files, budget, archives }: Scan, progress: Progress): Promise<void> {
   for await (const entry of tar) {
     budget.spend('entries', 1)
     const { name, type, size } = entry.header
     // The archive reader would wait for ever for the end of an entry whose size it cannot read.
     if (!Number.isSafeInteger(size)) throw new Unreadable('DAMAGED', 'a layer has an entry without a size')
     progress.entry(size)
-    if (change.wants(name, type, size)) change.keep(name, await contentOf(entry))
-    else entry.resume()
+    const wanted = files.wants(name, type, size)
+    if (!wanted) {
+      entry.resume()
+    } else if (wanted.watch === 'database' || wanted.watch === 'owned') {
+      files.keep(wanted, await contentOf(entry))
+    } else {
+      const found = await readLanguageFile({ ...wanted, size, content: entry }, budget.limits, archives)
+      if (found) files.keepFound(wanted, found)
+    }
   }
 }
 

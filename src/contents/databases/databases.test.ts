@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fixture } from '../../test/support/fixtures.ts'
+import { fixture } from '../../../test/support/fixtures.ts'
+import type { ImageContents, Package } from '../packages.ts'
 import { readFiles } from './files.ts'
 import { readOsRelease } from './os-release.ts'
-import type { ImageContents, Package } from './packages.ts'
 
 const apk = 'lib/apk/db/installed'
 const dpkg = 'var/lib/dpkg/status'

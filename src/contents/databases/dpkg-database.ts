@@ -1,5 +1,5 @@
+import { type PackageList, Unreadable } from '../packages.ts'
 import { linesOf } from './lines.ts'
-import { type PackageList, Unreadable } from './packages.ts'
 
 const wanted = new Set(['package', 'status', 'version', 'source', 'architecture'])
 

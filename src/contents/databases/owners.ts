@@ -1,0 +1,40 @@
+// Which package of the distribution brought a file of a language along. It then answers for it, with its own advisories.
+import type { DistributionKind, Owner, Package } from '../packages.ts'
+
+/** Only asked of the paths that are given, of which there are few; databases list every file. */
+export class Owners {
+  readonly #wanted: Set<string>
+  readonly #owners = new Map<string, { kind: DistributionKind; name: string } | undefined>()
+
+  constructor(paths: readonly string[]) {
+    this.#wanted = new Set(paths.map(merged))
+  }
+
+  add(path: string, kind: DistributionKind, name: string): void {
+    const one = merged(path)
+    if (!this.#wanted.has(one)) return
+    const before = this.#owners.get(one)
+    // What two say to own is nobody's, lest one speak for the other.
+    const isSame = !this.#owners.has(one) || (before?.kind === kind && before.name === name)
+    this.#owners.set(one, isSame ? { kind, name } : undefined)
+  }
+
+  /** The owner of a path, if it is installed, and in one version only. */
+  among(packages: readonly Package[]): (path: string) => Owner | undefined {
+    const versions = new Map<string, Set<string>>()
+    for (const { kind, name, version } of packages) {
+      const key = `${kind} ${name}`
+      versions.set(key, (versions.get(key) ?? new Set()).add(version))
+    }
+    return (path) => {
+      const { kind, name } = this.#owners.get(merged(path)) ?? {}
+      const [version, another] = [...(versions.get(`${kind} ${name}`) ?? [])]
+      return name === undefined || version === undefined || another !== undefined ? undefined : { name, version }
+    }
+  }
+}
+
+/** Distributions that have merged /lib and the like into /usr list files in either place. */
+function merged(path: string): string {
+  return path.replace(/^usr\/(?=(?:s?bin|lib(?:32|64|x32)?)\/)/, '')
+}

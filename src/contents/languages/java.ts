@@ -1,0 +1,137 @@
+// What Java archives say of themselves and of what was put into them: Maven's own notes, else the manifest.
+import { type Entry, fromBufferPromise, type ZipFile } from 'yauzl'
+import type { Found, Gap, Package } from '../packages.ts'
+import { fieldOf, gap, identified } from './language-package.ts'
+
+export type ArchiveLimits = { archiveBytes: number; innerArchiveBytes: number }
+/** What all archives of an image may still cost together. */
+export type ArchiveBudget = { inflatedBytes: number; archiveEntries: number }
+
+const pomProperties = /^META-INF\/maven\/[^/]+\/[^/]+\/pom\.properties$/
+const manifestName = 'META-INF/MANIFEST.MF'
+const innerArchive = /\.(?:jar|war|ear|par|hpi|jpi)$/i
+const maxPom = 64 * 2 ** 10
+const maxManifest = 512 * 2 ** 10
+const maxPackages = 5000
+const maxName = 512
+
+/** Says it of the archive and, one level deep, of those inside of it. */
+export async function readJavaArchive(
+  path: string,
+  bytes: Buffer,
+  limits: ArchiveLimits,
+  budget: ArchiveBudget,
+): Promise<Found> {
+  const said: Said = { packages: [], gaps: [] }
+  await readArchive({ path, bytes, isInner: false }, said, limits, budget)
+  return said
+}
+
+type Said = { packages: Package[]; gaps: Gap[] }
+type Archive = { path: string; bytes: Buffer; isInner: boolean }
+
+/** Whatever is wrong with an archive is a gap. */
+async function readArchive(archive: Archive, said: Said, limits: ArchiveLimits, budget: ArchiveBudget): Promise<void> {
+  try {
+    await readEntries(archive, said, limits, budget)
+  } catch (error) {
+    const { message } = error as Error
+    const reason = error instanceof TooMuch ? 'LIMIT_EXCEEDED' : 'DAMAGED'
+    said.gaps.push(...gap(archive.path, reason, message.slice(0, 200)).gaps)
+  }
+}
+
+class TooMuch extends Error {}
+
+async function readEntries(
+  { path, bytes, isInner }: Archive,
+  said: Said,
+  limits: ArchiveLimits,
+  budget: ArchiveBudget,
+): Promise<void> {
+  // Names are only looked at: as bytes, no odd one makes the archive unreadable.
+  const zip = await fromBufferPromise(bytes, { decodeStrings: false })
+  let manifest: string | undefined
+  let isNoted = false
+  for await (const entry of zip.eachEntry()) {
+    if (--budget.archiveEntries < 0) throw new TooMuch('more entries than are read of all archives of an image')
+    if (said.packages.length >= maxPackages) throw new TooMuch(`more than ${maxPackages} packages`)
+    const name = String(entry.fileName)
+    if (pomProperties.test(name)) {
+      const found = noted(path, (await inflate(zip, entry, maxPom, budget)).toString())
+      if (found.packages.length > 0) isNoted = true
+      said.packages.push(...found.packages)
+      said.gaps.push(...found.gaps)
+    } else if (name === manifestName) {
+      manifest = (await inflate(zip, entry, maxManifest, budget)).toString()
+    } else if (innerArchive.test(name)) {
+      const inner = `${path}!/${name}`
+      if (name.length > maxName) throw new TooMuch(`a name of more than ${maxName} characters`)
+      if (isInner)
+        said.gaps.push(...gap(inner, 'UNSUPPORTED', 'an archive inside of one that is inside of another').gaps)
+      else await readInner(zip, entry, inner, said, limits, budget)
+    }
+  }
+  if (isNoted) return
+  const found = manifested(path, manifest ?? '')
+  said.packages.push(...found.packages)
+  said.gaps.push(...found.gaps)
+}
+
+async function readInner(
+  zip: ZipFile,
+  entry: Entry,
+  path: string,
+  said: Said,
+  limits: ArchiveLimits,
+  budget: ArchiveBudget,
+): Promise<void> {
+  let bytes: Buffer
+  try {
+    bytes = await inflate(zip, entry, limits.innerArchiveBytes, budget)
+  } catch (error) {
+    const reason = error instanceof TooMuch ? 'LIMIT_EXCEEDED' : 'DAMAGED'
+    said.gaps.push(...gap(path, reason, (error as Error).message.slice(0, 200)).gaps)
+    return
+  }
+  await readArchive({ path, bytes, isInner: true }, said, limits, budget)
+}
+
+/** What the entry announces counts for nothing. */
+async function inflate(zip: ZipFile, entry: Entry, most: number, budget: ArchiveBudget): Promise<Buffer> {
+  const stream = await zip.openReadStreamPromise(entry)
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    size += chunk.length
+    budget.inflatedBytes -= chunk.length
+    if (size > most) throw new TooMuch(`more than ${most} bytes`)
+    if (budget.inflatedBytes < 0) throw new TooMuch('more bytes than are read of all archives of an image')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, size)
+}
+
+/** What Maven writes into what it builds. */
+function noted(path: string, text: string): Found {
+  const said = (key: string): string => fieldOf(text, key, '=:')
+  const [group, artifact] = [said('groupId'), said('artifactId')]
+  return identified('maven', path, group && artifact && `${group}:${artifact}`, said('version'))
+}
+
+/** Without Maven's notes the name of the file and the manifest tell, as far as they do. */
+function manifested(path: string, text: string): Found {
+  const file = path.slice(path.lastIndexOf('/') + 1).replace(innerArchive, '')
+  const [, artifactOfFile, versionOfFile] = (file.length > 255 ? null : /^(.+?)-(\d[\w.+-]*)$/.exec(file)) ?? []
+  const [main = ''] = text.replace(/\r\n?/g, '\n').replace(/\n /g, '').split('\n\n', 1)
+  const said = (key: string): string => fieldOf(main, key)
+  const symbolic = said('Bundle-SymbolicName').split(';', 1)[0]!.trim()
+  const title = said('Implementation-Title')
+  const artifact = artifactOfFile ?? (/^[\w.-]+$/.test(title) ? title : symbolic.slice(symbolic.lastIndexOf('.') + 1))
+  const version = versionOfFile ?? (said('Implementation-Version') || said('Bundle-Version'))
+  const group = said('Implementation-Vendor-Id') || symbolic.slice(0, Math.max(0, symbolic.lastIndexOf('.')))
+  const isNamed = /^[\w.-]+$/.test(group) && /^[\w.-]+$/.test(artifact) && /^\S+$/.test(version)
+  return isNamed
+    ? identified('maven', path, `${group}:${artifact}`, version)
+    : gap(path, 'UNIDENTIFIED', 'it does not say its group, name and version')
+}

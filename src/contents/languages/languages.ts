@@ -1,0 +1,79 @@
+// What single files of an image say of packages of languages. Each is read as it comes, and only what it says is kept.
+import { projectName } from '#versions/pep503.ts'
+import type { Wanted } from '../layers/layer-files.ts'
+import type { Found } from '../packages.ts'
+import { readGoProgram } from './go-program.ts'
+import { type ArchiveBudget, type ArchiveLimits, readJavaArchive } from './java.ts'
+import { fieldOf, gap, identified } from './language-package.ts'
+
+/** Of a file with fields, which come first; of one that has to be read as a whole. */
+const maxHead = 64 * 2 ** 10
+const maxWhole = 2 * 2 ** 20
+
+export type LanguageFile = Pick<Wanted, 'path' | 'watch'> & {
+  /** As the archive says; the content is never longer. */
+  size: number
+  content: AsyncIterable<unknown>
+}
+
+/** Undefined for a file that says nothing. The content is read to its end in any case, as the archive around it needs. */
+export async function readLanguageFile(
+  file: LanguageFile,
+  limits: ArchiveLimits,
+  budget: ArchiveBudget,
+): Promise<Found | undefined> {
+  const { path, watch, size, content } = file
+  if (watch === 'program') return readGoProgram(path, content)
+  if (watch === 'java' && size <= limits.archiveBytes) {
+    return readJavaArchive(path, await headOf(content, size), limits, budget)
+  }
+  const text = (await headOf(content, watch === 'python' ? maxHead : maxWhole)).toString()
+  if (watch === 'rpm') return gap(path, 'UNSUPPORTED', 'packages of rpm are not read')
+  if (watch === 'java') return gap(path, 'LIMIT_EXCEEDED', `an archive of more than ${limits.archiveBytes} bytes`)
+  if (watch === 'python') return python(path, text)
+  if (size > maxWhole) return gap(path, 'LIMIT_EXCEEDED', `more than ${maxWhole} bytes`)
+  return watch === 'npm' ? npm(path, text) : gem(path, text)
+}
+
+/** The beginning of the content; the rest goes by. */
+async function headOf(content: AsyncIterable<unknown>, most: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of content) {
+    if (size < most) chunks.push(chunk as Uint8Array)
+    size += (chunk as Uint8Array).length
+  }
+  return Buffer.concat(chunks).subarray(0, most)
+}
+
+/** Core metadata are fields as in mail, and then, after an empty line, a description. */
+function python(path: string, text: string): Found {
+  const [head = ''] = text.split(/\r?\n\r?\n/, 1)
+  return identified('pypi', path, projectName(fieldOf(head, 'Name')), fieldOf(head, 'Version'))
+}
+
+function npm(path: string, text: string): Found | undefined {
+  let document: unknown
+  try {
+    document = JSON.parse(text.replace(/^\uFEFF/, ''))
+  } catch {
+    return gap(path, 'DAMAGED', 'it is not JSON')
+  }
+  const { name, version } = (typeof document === 'object' && document !== null ? document : {}) as Record<
+    string,
+    unknown
+  >
+  // Parts of a package have such a file too, to say how they are loaded.
+  if (typeof name !== 'string' || typeof version !== 'string' || name === '' || version === '') return undefined
+  return identified('npm', path, name, version.replace(/^[v=]+/, ''))
+}
+
+/** A specification is a program; RubyGems itself writes these lines so. */
+function gem(path: string, text: string): Found {
+  const quoted = `(?:%q)?["'({]([^"'(){}\\n]{1,512})["')}]`
+  const said = (member: string): string =>
+    new RegExp(`^[ \\t]*\\w{1,20}\\.${member}[ \\t]*=[ \\t]*(?:Gem::Version\\.new[ \\t(]{0,5})?${quoted}`, 'm').exec(
+      text,
+    )?.[1] ?? ''
+  return identified('gem', path, said('name'), said('version'))
+}

@@ -1,0 +1,121 @@
+import { type Found, type ImageFile, Unreadable } from '../packages.ts'
+import { ImageTree } from './image-tree.ts'
+import { type Watch, watchOf } from './watched.ts'
+
+type KeepLimits = {
+  fileBytes: number
+  keptBytes: number
+  keptFiles: number
+  ownedBytes: number
+  languageFiles: number
+  pathParts: number
+}
+
+const whiteout = '.wh.'
+/** Of a file that names packages. */
+const maxPath = 512
+const opaque = '.wh..wh..opq'
+/** Where the gap is kept that more was there than is kept; no entry can have this name. */
+const overflow = ['/']
+
+/** A file whose content says what is installed, or may. */
+export type Wanted = { path: string; parts: string[]; watch: Watch }
+
+/** The files that say what is installed, as one layer after the other leaves them (OCI image specification, layer.md). */
+export class LayerFiles {
+  readonly #databases = new ImageTree<Uint8Array>()
+  /** Apart, since there may be many, and they are of use but not needed. */
+  readonly #owned = new ImageTree<Uint8Array>()
+  readonly #found = new ImageTree<Found>()
+  readonly #limits: KeepLimits
+
+  constructor(limits: KeepLimits) {
+    this.#limits = limits
+  }
+
+  nextLayer(): void {
+    for (const tree of this.#trees()) tree.nextLayer()
+  }
+
+  /** Notes an entry of the layer. Its content has to be handed to `keep` or `keepFound`, if there is anything to keep. */
+  wants(name: string, type: string, size: number): Wanted | undefined {
+    const parts = partsOf(name)
+    if (!parts) return undefined
+    const last = parts.at(-1) ?? ''
+    if (last.startsWith(whiteout)) {
+      const folder = parts.slice(0, -1)
+      const hidden = last === opaque ? folder : hiddenBy(folder, last.slice(whiteout.length))
+      if (hidden) for (const tree of this.#trees()) tree.hide(hidden)
+      return undefined
+    }
+    if (parts.length === 0) return undefined
+    // Whatever stands there now, the file that stood there does not.
+    if (type === 'directory') for (const tree of this.#trees()) tree.removeFile(parts)
+    else for (const tree of this.#trees()) tree.remove(parts)
+    if (type !== 'file' && type !== 'contiguous-file') return undefined
+    const path = parts.join('/')
+    const watch = watchOf(path)
+    const { fileBytes } = this.#limits
+    if (watch === 'owned' && size > fileBytes) return undefined
+    if (watch === 'database' && size > fileBytes) {
+      throw new Unreadable('LIMIT_EXCEEDED', `more than ${fileBytes} bytes in one file of packages`)
+    }
+    return { path, parts, watch }
+  }
+
+  keep({ parts, watch }: Wanted, bytes: Uint8Array): void {
+    const { keptFiles, keptBytes, ownedBytes } = this.#limits
+    if (watch === 'owned') {
+      // Without it nobody is known to own what is listed there, which hides nothing.
+      if (this.#owned.size + bytes.length <= ownedBytes && this.#owned.leaves < keptFiles) {
+        this.#owned.set(parts, bytes, bytes.length)
+      }
+      return
+    }
+    this.#databases.set(parts, bytes, bytes.length)
+    if (this.#databases.leaves > keptFiles) {
+      throw new Unreadable('LIMIT_EXCEEDED', `more than ${keptFiles} files of packages`)
+    }
+    if (this.#databases.size > keptBytes) {
+      throw new Unreadable('LIMIT_EXCEEDED', `more than ${keptBytes} bytes in files of packages`)
+    }
+  }
+
+  keepFound({ path, parts }: Wanted, found: Found): void {
+    const { languageFiles, pathParts, keptBytes } = this.#limits
+    const size = found.packages.length * 500 + found.gaps.length * 500
+    const isDeep = parts.length > pathParts || path.length > maxPath
+    const full = isDeep || this.#found.leaves >= languageFiles || this.#found.size + size > keptBytes
+    if (!full) {
+      this.#found.set(parts, found, size)
+      return
+    }
+    const message = 'more files that name packages than are kept, or deeper in folders'
+    const gap = { path: Buffer.from(path.slice(0, maxPath)).toString(), reason: 'LIMIT_EXCEEDED' as const, message }
+    this.#found.set(overflow, { packages: [], gaps: [gap] }, 500)
+  }
+
+  all(): ImageFile[] {
+    const plain = [...this.#databases.visible(), ...this.#owned.visible()]
+    return [
+      ...plain.map(([path, bytes]): ImageFile => ({ path, bytes })),
+      ...[...this.#found.visible()].map(([path, found]): ImageFile => ({ path, bytes: new Uint8Array(), found })),
+    ]
+  }
+
+  #trees() {
+    return [this.#databases, this.#owned, this.#found]
+  }
+}
+
+/** What a whiteout of this name hides: nothing outside of its folder. */
+function hiddenBy(folder: readonly string[], name: string): string[] | undefined {
+  if (name === '' || name === '.') return folder.length === 0 ? undefined : [...folder]
+  return name === '..' ? undefined : [...folder, name]
+}
+
+/** Without leading or doubled slashes and dots; undefined for a name that leads out of the image. */
+function partsOf(name: string): string[] | undefined {
+  const parts = name.split('/').filter((part) => part !== '' && part !== '.')
+  return parts.includes('..') ? undefined : parts
+}

@@ -1,0 +1,37 @@
+// Which files of an image say what is installed in it.
+
+// Newer distributions have merged /lib into /usr/lib, with a link that is never followed here.
+export const apkDatabases = ['lib/apk/db/installed', 'usr/lib/apk/db/installed']
+export const osReleases = ['etc/os-release', 'usr/lib/os-release']
+const dpkgDatabase = 'var/lib/dpkg/status'
+/** Images without dpkg itself have a file for each package here, beside files of checksums. */
+const dpkgFolder = 'var/lib/dpkg/status.d/'
+const databases = new Set([...apkDatabases, ...osReleases, dpkgDatabase])
+
+/** Which files a package of dpkg owns. */
+export const ownedFiles = /^var\/lib\/dpkg\/info\/([^/:]+)(?::[^/]+)?\.list$/
+
+/**
+ * `database`: kept as it is, to be read when all layers are known. `owned`: the same, and of use only for what languages have.
+ * The others are read at once, and what they say is kept; `program` may be a binary that Go has made.
+ */
+export type Watch = 'database' | 'owned' | 'rpm' | 'python' | 'npm' | 'gem' | 'java' | 'program'
+
+const patterns: [watch: Watch, pattern: RegExp][] = [
+  ['owned', ownedFiles],
+  ['rpm', /^(?:var\/lib\/rpm|usr\/lib\/sysimage\/rpm)\/(?:Packages|Packages\.db|rpmdb\.sqlite)$/],
+  ['python', /(?:^|\/)[^/]+\.(?:dist-info\/METADATA|egg-info\/PKG-INFO|egg-info)$|(?:^|\/)EGG-INFO\/PKG-INFO$/],
+  ['npm', /(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/@]+\/package\.json$/],
+  ['gem', /(?:^|\/)specifications\/(?:default\/)?[^/]+\.gemspec$/],
+  ['java', /\.(?:jar|war|ear|par|hpi|jpi)$/i],
+]
+
+/** How a file of this path is read. */
+export function watchOf(path: string): Watch {
+  if (databases.has(path)) return 'database'
+  if (path.startsWith(dpkgFolder)) {
+    const name = path.slice(dpkgFolder.length)
+    if (name !== '' && !name.includes('/') && !name.endsWith('.md5sums')) return 'database'
+  }
+  return patterns.find(([, pattern]) => pattern.test(path))?.[0] ?? 'program'
+}

@@ -1,0 +1,121 @@
+// What an earlier version of the server has read is read again without a push, and nothing is forgotten by it.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { claimRead } from '#domains/registry/images/image-contents.service.ts'
+import { readAgain } from '#domains/registry/images/read-again.duty.ts'
+import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { startWorkers } from '#workers.ts'
+import { allRead, alpine, pushLayers } from '../support/images.ts'
+import type { Json } from '../support/pinfold.ts'
+import { indexOf, startRegistry, type TestRegistry } from '../support/registry.ts'
+import { zipOf } from '../support/zip.ts'
+
+let registry: TestRegistry
+let now = new Date('2026-03-01T00:00:00.000Z')
+before(async () => {
+  registry = await startRegistry({ clock: () => now })
+})
+after(() => registry[Symbol.asyncDispose]())
+
+const known = 1
+const db = () => registry.app.db
+const contentsOf = (digest: string) =>
+  db().get<Json>(sql`
+    SELECT c.state, c.reader, c.gaps, c.packages AS hash, p.packages
+      FROM image_contents c LEFT JOIN package_lists p ON p.hash = c.packages WHERE c.digest = ${digest}`)
+const kindsIn = (found: Json | undefined) => new Set((JSON.parse(found?.packages) as string[][]).map(([kind]) => kind))
+
+async function read(): Promise<void> {
+  const workers = await startWorkers(registry.app, { duties: [readImages] })
+  await allRead(registry)
+  await workers.close()
+}
+
+/** Makes it look as if an earlier version had read everything: packages of distributions only, by another hash. */
+async function makeOld(): Promise<void> {
+  const old = '[["apk","busybox","1.0-r0","busybox","1.0-r0","x86_64"]]'
+  await db().tx(async (tx) => {
+    await tx.run(sql`INSERT INTO package_lists (hash, packages) VALUES ('old', ${old}) ON CONFLICT (hash) DO NOTHING`)
+    await tx.run(sql`UPDATE image_contents SET reader = 0, packages = 'old' WHERE state = ${known}`)
+  })
+}
+
+/** Until nothing is left of an earlier version. */
+async function readAllAgain(): Promise<void> {
+  const workers = await startWorkers(registry.app, { duties: [readAgain, readImages] })
+  for (;;) {
+    const left = await db().get(sql`SELECT 1 AS found FROM image_contents WHERE reader = 0 LIMIT 1`)
+    if (!left) break
+    // What an index waits for is over by then.
+    now = new Date(now.getTime() + 61_000)
+    registry.app.images.pushed.notify()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  await allRead(registry)
+  await workers.close()
+}
+
+const app = zipOf({ 'META-INF/maven/g/a/pom.properties': 'groupId=g\nartifactId=a\nversion=1\n' })
+const image = (name: string) => pushLayers(registry.pusher, name, [alpine('alpine-3.10'), { 'app.jar': app, name }])
+
+test('images and indexes are read again without a push, and languages are found', async () => {
+  const images = [await image('acme/one'), await image('acme/two')]
+  const index = await registry.pusher.pushManifest('acme/one', indexOf([images[0]!]))
+  await read()
+  const fresh = await Promise.all([...images, index].map(({ digest }) => contentsOf(digest)))
+  await makeOld()
+  await readAllAgain()
+  for (const [i, { digest }] of [...images, index].entries()) {
+    const found = await contentsOf(digest)
+    assert.deepEqual(kindsIn(found), new Set(['apk', 'maven']))
+    assert.deepEqual(found, fresh[i])
+  }
+})
+
+test('what was pushed comes before what is read again, also in the same organisation', async () => {
+  await makeOld()
+  await db().tx((tx) =>
+    tx.run(sql`
+      INSERT INTO image_reads (repo_id, digest, due_time, attempts, organization, again)
+      SELECT c.repo_id, c.digest, '2026-01-01T00:00:00.000Z', 0, substr(r.uid, 1, 40), 1
+        FROM image_contents c JOIN repos r ON r.id = c.repo_id`),
+  )
+  const pushed = await image('acme/pushed')
+  const first = await claimRead(registry.app, { node: 'one', isGone: () => false })
+  assert.deepEqual([first?.digest, first?.again], [pushed.digest, 0])
+  await db().tx((tx) => tx.run(sql`UPDATE image_reads SET owner = '' WHERE owner = 'one'`))
+  await readAllAgain()
+})
+
+test('what has been deleted since, or cannot be read any more, keeps what was known of it', async () => {
+  const gone = await image('acme/gone')
+  const broken = await image('acme/broken')
+  await read()
+  await makeOld()
+  const manifest = await registry.pusher.ok(200, 'GET', `acme/broken/manifests/${broken.digest}`)
+  const layer = manifest.body.layers[1].digest as string
+  await registry.pusher.ok(202, 'DELETE', `acme/gone/manifests/${gone.digest}`)
+  const { read: open } = registry.app.blobs
+  registry.app.blobs.read = async (location) => {
+    const blob = await open(location)
+    if (!location.includes(layer.slice(7))) return blob
+    return {
+      ...blob,
+      stream: () =>
+        (async function* () {
+          yield Buffer.alloc(2000, 7)
+        })() as never,
+    }
+  }
+  await readAllAgain()
+  registry.app.blobs.read = open
+  assert.deepEqual((await contentsOf(gone.digest))?.hash, 'old')
+  const found = await contentsOf(broken.digest)
+  assert.deepEqual([found?.state, kindsIn(found)], [known, new Set(['apk'])])
+  const gaps = JSON.parse(found?.gaps) as Json[]
+  assert.deepEqual(
+    gaps.map(({ reason, path }) => [reason, path]),
+    [['DAMAGED', '']],
+  )
+})
