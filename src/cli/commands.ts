@@ -97,4 +97,9 @@ export const commands: readonly CommandEntry[] = [
     summary: 'List every setting with its default and what it does',
     load: async () => (await import('./server/config.ts')).config,
   },
+  {
+    name: 'vulnerabilities',
+    summary: 'What is known of vulnerabilities, and from where',
+    load: async () => (await import('./vulnerabilities/vulnerabilities.ts')).vulnerabilities,
+  },
 ]

@@ -318,3 +318,39 @@ test('an advisory of an organisation counts for its own images once it is approv
   ok(await admin.delete(`/vulnerabilities/v1/advisories/${uid}`))
   assert.deepEqual(await idsOf(), ['CVE-2026-3'])
 })
+
+test('the findings of an image say why, and where nothing can be said', async () => {
+  await at('2026-03-11T08:00:00Z')
+  const of = (digest: string, client = viewer) => client.get(`/registry/v2/repos/${repo}/digests/${digest}/findings`)
+  const { findings, gaps } = ok(await of(first))
+  assert.deepEqual(
+    findings.find(({ vulnerabilities: [id] }: Json) => id === 'CVE-2026-1'),
+    {
+      vulnerabilities: ['CVE-2026-1'],
+      purl: 'pkg:apk/alpine/libssl3@3.1.4-r2?arch=x86_64',
+      locations: [],
+      source: 'osv/Alpine:v3.19',
+      record: 'ALPINE-CVE-2026-1',
+      ecosystem: 'Alpine:v3.19',
+      package: 'openssl',
+      ranges: '[{"type":"ECOSYSTEM","events":[{"introduced":"0"},{"fixed":"3.1.4-r9"}]}]',
+      fixedVersions: ['3.1.4-r9'],
+      severity: 'high',
+      foundTime: '2026-03-06T08:00:00.000Z',
+      public: true,
+    },
+  )
+  assert.deepEqual(gaps, [])
+  const uncovered = await push(packages('3.18.0', 'musl 1.2.4-r2'), 'older')
+  assert.deepEqual(ok(await of(uncovered)), {
+    digest: uncovered,
+    findings: [],
+    gaps: [{ reason: 'NO_SOURCE', subject: 'Alpine:v3.18', message: 'no source speaks of it' }],
+  })
+  const unread = await push({ 'etc/hostname': 'x' }, 'empty')
+  assert.equal(ok(await of(unread)).gaps[0].reason, 'CONTENTS_UNREAD')
+  const missing = `sha256:${'0'.repeat(64)}`
+  assertNotFound(await of(missing), 'registry.pinfold.dev/Image', missing)
+  assertInvalid(await of('latest'), 'digest')
+  assertDenied(await of(first, stranger))
+})

@@ -7,6 +7,7 @@ import { sql } from '#db/sql.ts'
 import { findKnown } from '#domains/scanning/known/known.store.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
 import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
+import { verifyStep } from '#domains/scanning/matching/verify.service.ts'
 import {
   type AffectedPackage,
   beginSource,
@@ -16,6 +17,7 @@ import {
 } from '#domains/scanning/records/records.service.ts'
 import { runDuty } from '../support/duties.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { randomFrom } from '../support/random.ts'
 
 let pinfold: Pinfold
 let now = new Date('2026-03-01T00:00:00Z')
@@ -182,4 +184,39 @@ test('more statements about a package than one slice compares are all compared',
   await runDuty(pinfold.app, matchPackages)
   const known = await findKnown(pinfold.app.db, list, [], 10_000)
   assert.equal(known.length, 2500)
+})
+
+async function verify(): Promise<string[]> {
+  const found: string[] = []
+  for (let after = 'c:0'; after !== ''; ) {
+    const { differences, next } = await verifyStep(pinfold.app, after)
+    found.push(...differences)
+    after = next
+  }
+  return found
+}
+
+test('what follows step by step is what follows from all at once', async () => {
+  const random = randomFrom(1)
+  const pick = (of: number) => random.below(of)
+  for (let i = 0; i < 150; i++) {
+    const name = `p${pick(6)}`
+    const id = `R-${pick(20)}`
+    const version = `${pick(5)}-r${pick(3)}`
+    if (pick(3) === 0) await addList(`random-${i}`, [apk(name, version), apk(`${name}-libs`, version, name)])
+    else if (pick(4) === 0) await put('random', [recordOf(id, [], { severities: [], upstream: [`CVE-1-${pick(5)}`] })])
+    else {
+      const said = [affected(name, version, { state: pick(5) === 0 ? 'not_affected' : 'affected' })]
+      await put('random', [recordOf(id, said, { upstream: [`CVE-1-${pick(5)}`] })])
+    }
+    if (pick(5) === 0) await runDuty(pinfold.app, matchPackages)
+  }
+  await runDuty(pinfold.app, matchPackages)
+  assert.deepEqual(await verify(), [])
+  await pinfold.app.db.tx((tx) =>
+    tx.run(
+      sql`UPDATE findings SET gone_time = ${now.toISOString()} WHERE id = (SELECT max(id) FROM findings WHERE gone_time = '')`,
+    ),
+  )
+  assert.match((await verify()).join('\n'), /is not found/)
 })

@@ -327,6 +327,8 @@ export const reads: readonly Call[] = [
   ['registry.Registry/GetSize', { repoId: '$app', digest: '$digest' }],
   ['registry.Registry/GetRawSbom', { repoId: '$app', digest: '$digest' }],
   ['registry.Registry/GetVulnReport', { repoId: '$app', digest: '$digest' }],
+  ['control.scanning.v1.FindingsService/GetImageFindings', { repoUid: '$app', digest: '$digest' }],
+  ['control.scanning.v1.FindingsService/VerifyFindings', {}],
   ['registry.Registry/ListManifestMetadata', { repoId: '$app' }],
   ['registry.Registry/GetManifestDigestCount', { parentId: '$org' }],
   ['registry.Registry/GetPackageVersionMetadata', { package: 'go' }],

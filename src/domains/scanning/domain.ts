@@ -1,5 +1,10 @@
 import type { Service } from '#app.ts'
+import { FindingsService } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
 import { Vulnerabilities } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
+import { findings } from './reports/findings.control.ts'
 import { vulnReports } from './reports/vuln-reports.v1.ts'
 
-export const services: readonly Service[] = [{ desc: Vulnerabilities, handlers: vulnReports }]
+export const services: readonly Service[] = [
+  { desc: Vulnerabilities, handlers: vulnReports },
+  { desc: FindingsService, handlers: findings },
+]

@@ -67,6 +67,12 @@ export async function contentsOf(
 /** The repos, as many as `most`, in which it is known what the image of this digest contains. */
 export const contentsEverywhere = store.findEverywhere
 
+/** Whether the repo has an image or index of this digest, read or not. */
+export async function isKnownImage(reader: DbReader, repo: number, digest: string): Promise<boolean> {
+  const types = await store.typesOf(reader, repo, digest)
+  return types !== undefined && hasContents(types.mediaType, types.artifactType)
+}
+
 /** Digests of images of a repo of which it is known what they contain. */
 export const knownImages = store.listKnownImages
 

@@ -1,4 +1,4 @@
-import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Component } from '../lists/lists.model.ts'
 import { componentColumns } from '../lists/lists.store.ts'
 import type { AffectedRow } from '../matching/findings.model.ts'
@@ -71,6 +71,25 @@ export async function findKnown(
   places: readonly string[],
   most: number,
 ): Promise<Known[]> {
+  return selectKnown(reader, listNo, places, { most, when: sql`1 = 1` })
+}
+
+/** Those that a list has now. */
+export async function findKnownNow(
+  reader: Reader,
+  listNo: number,
+  places: readonly string[],
+  most: number,
+): Promise<Known[]> {
+  return selectKnown(reader, listNo, places, { most, when: sql`f.gone_time = ''` })
+}
+
+async function selectKnown(
+  reader: Reader,
+  listNo: number,
+  places: readonly string[],
+  { most, when }: { most: number; when: Sql },
+): Promise<Known[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns}
       FROM list_components l
@@ -79,7 +98,7 @@ export async function findKnown(
       JOIN affected_packages a ON a.id = f.affected_id
       JOIN vulnerability_records r ON r.id = a.record_no
       JOIN vulnerability_sources s ON s.id = r.source_id
-     WHERE l.list_id = ${listNo} AND f.place IN (${list(['', ...places])})
+     WHERE l.list_id = ${listNo} AND f.place IN (${list(['', ...places])}) AND ${when}
      ORDER BY f.id LIMIT ${most}`)
   return rows.map(fromRow)
 }

@@ -132,3 +132,10 @@ export async function ecosystemsOfList(reader: Reader, listNo: number): Promise<
      WHERE l.list_id = ${listNo} ORDER BY c.ecosystem`)
   return rows.map(({ ecosystem }) => ecosystem)
 }
+
+/** Lists behind `after` that have been compared, in order. */
+export async function matchedListsAfter(reader: Reader, after: number, most: number): Promise<number[]> {
+  const rows = await reader.all<{ listNo: number }>(sql`
+    SELECT id AS "listNo" FROM component_lists WHERE id > ${after} AND match_time <> '' ORDER BY id LIMIT ${most}`)
+  return rows.map(({ listNo }) => Number(listNo))
+}

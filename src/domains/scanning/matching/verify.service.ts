@@ -1,0 +1,69 @@
+// Compares anew, without what was remembered, and names what is stored and should not be, or should be and is not.
+import type { App } from '#app.ts'
+import { countsOf } from '../known/counts.service.ts'
+import { findCounts } from '../known/known.store.ts'
+import type { StoredComponent } from '../lists/lists.model.ts'
+import { matchedListsAfter } from '../lists/lists.store.ts'
+import { countMatches } from '../queue/queue.store.ts'
+import type { NewFinding, OpenFinding } from './findings.model.ts'
+import { affectedNow, componentsAfter, openFindings } from './findings.store.ts'
+import { findingsOf } from './matching.service.ts'
+
+export type Verified = { checked: number; differences: string[]; next: string; waiting: number }
+
+const componentsAtOnce = 20
+const listsAtOnce = 20
+const rowsAtOnce = 1000
+const most = 1000
+
+/** One step: first packages by number, then the counts of lists. `after` is where the step before has ended. */
+export async function verifyStep({ db }: Pick<App, 'db'>, after: string): Promise<Verified> {
+  const waiting = await countMatches(db)
+  const [kind = 'c', number = '0'] = after.split(':')
+  if (kind === 'l') return { ...(await verifyLists(db, Number(number))), waiting }
+  const components = await componentsAfter(db, Number(number), componentsAtOnce)
+  const last = components.at(-1)
+  if (!last) return { checked: 0, differences: [], next: 'l:0', waiting }
+  const differences: string[] = []
+  for (const one of components) differences.push(...(await differencesOf(db, one)))
+  return { checked: components.length, differences: differences.slice(0, most), next: `c:${last.componentNo}`, waiting }
+}
+
+async function differencesOf(db: App['db'], component: StoredComponent): Promise<string[]> {
+  const named = { names: [component.name, component.origin], ecosystems: [component.ecosystem, component.kind] }
+  const wanted = new Map<string, NewFinding>()
+  for (let after = 0; ; ) {
+    const rows = await affectedNow(db, named, { after, most: rowsAtOnce })
+    for (const one of await findingsOf(db, [component], rows)) wanted.set(keyOf(one), one)
+    const last = rows.at(-1)
+    if (!last || rows.length < rowsAtOnce) break
+    after = last.affectedNo
+  }
+  const open = await openFindings(db, [component.componentNo], { after: 0, upTo: Number.MAX_SAFE_INTEGER })
+  const stored = new Set(open.map(keyOf))
+  const name = `${component.ecosystem || component.kind} ${component.name} ${component.version}`
+  return [
+    ...[...wanted].flatMap(([key, { affectedNo }]) => (stored.has(key) ? [] : [`${name}: ${affectedNo} is not found`])),
+    ...open.flatMap((one) => (wanted.has(keyOf(one)) ? [] : [`${name}: ${one.affectedNo} is found without a reason`])),
+  ]
+}
+
+const keyOf = ({ affectedNo, state, severity }: NewFinding | OpenFinding): string =>
+  `${affectedNo} ${state} ${severity}`
+
+async function verifyLists(db: App['db'], after: number): Promise<Omit<Verified, 'waiting'>> {
+  const lists = await matchedListsAfter(db, after, listsAtOnce)
+  const differences: string[] = []
+  for (const list of lists) {
+    const [stored, wanted] = [await findCounts(db, list), await countsOf(db, list)]
+    const places = [...new Set([...stored.keys(), ...wanted.keys()])].sort()
+    for (const place of places) {
+      const [one, other] = [stored.get(place), wanted.get(place)].map((counts) => counts && entriesOf(counts))
+      if (one !== other) differences.push(`list ${list}: counts ${one ?? 'none'} rather than ${other ?? 'none'}`)
+    }
+  }
+  const last = lists.at(-1)
+  return { checked: lists.length, differences, next: last === undefined ? '' : `l:${last}` }
+}
+
+const entriesOf = (counts: object): string => JSON.stringify(Object.entries(counts).sort())

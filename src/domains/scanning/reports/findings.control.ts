@@ -1,0 +1,57 @@
+import type { Handlers } from '#app.ts'
+import type { FindingsService } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { verifyStep } from '../matching/verify.service.ts'
+import { imageFindings, type ShownFinding } from './findings.service.ts'
+
+export const findings: Handlers<typeof FindingsService> = {
+  async getImageFindings(call, { repoUid, digest }) {
+    const { findings: found, gaps } = await imageFindings(call, repoUid, digest)
+    return {
+      $typeName: 'pinfold.control.scanning.v1.ImageFindings',
+      digest,
+      findings: found.map(toMessage),
+      gaps: gaps.map((gap) => ({ $typeName: 'pinfold.control.scanning.v1.CoverageGap', ...gap })),
+    }
+  },
+
+  async verifyFindings(call, { after }) {
+    const { checked, differences, next, waiting } = await verifyStep(call.app, after)
+    return {
+      $typeName: 'pinfold.control.scanning.v1.VerifyFindingsResponse',
+      checked: BigInt(checked),
+      differences,
+      next,
+      waiting: BigInt(waiting),
+    }
+  },
+}
+
+function toMessage({
+  vulnerabilities,
+  purl,
+  locations,
+  source,
+  record,
+  affected,
+  fixes,
+  level,
+  foundTime,
+}: ShownFinding) {
+  return {
+    $typeName: 'pinfold.control.scanning.v1.Finding' as const,
+    vulnerabilities,
+    purl,
+    locations,
+    source,
+    // Our own advisories are known by their public id.
+    record: record.id.includes('/') ? (record.aliases[0] ?? '') : record.id,
+    ecosystem: affected.ecosystem,
+    package: affected.name,
+    ranges: JSON.stringify(affected.ranges),
+    fixedVersions: fixes,
+    severity: level,
+    foundTime: timestamp(foundTime),
+    public: affected.place === '',
+  }
+}
