@@ -23,6 +23,7 @@ import { contentsTargets } from './contents.ts'
 import { labelTargets } from './labels.ts'
 import { closeManifests, manifestTargets } from './manifests.ts'
 import { mutate, oneOf } from './mutate.ts'
+import { programTargets } from './programs.ts'
 import { tokenTargets } from './tokens.ts'
 
 const { values } = parseArgs({
@@ -81,6 +82,7 @@ const readable = bodies.map((text) => {
 type Target = (random: Random) => unknown
 const targets: Record<string, Target> = {
   ...tokenTargets,
+  ...programTargets,
   ...labelTargets,
   ...contentsTargets,
   ...manifestTargets,

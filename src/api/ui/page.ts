@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto'
 import type { HttpArrival } from '#edge/doors.ts'
 import { type Html, html, raw, textOf } from './html.ts'
 
-const style = `:root{color-scheme:light dark}
+const style = `:root{color-scheme:light dark;background:light-dark(#fff,#161616);color:light-dark(#161616,#f0f0f0)}
+a{color:light-dark(#0645ad,#9db8ff)}
 body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem}
 table{border-collapse:collapse;width:100%}th,td{text-align:start;padding:.4rem .6rem;border-bottom:1px solid}
 a.button,button{display:inline-block;font:inherit;padding:.5rem 1rem;margin:.2rem 0;border:1px solid;border-radius:4px;

@@ -1,0 +1,212 @@
+// The pages of people in a real Chromium, against a real server and a real provider: signing in, invites, devices, the operator's
+// link, and axe on every page. PINFOLD_TEST_CHROMIUM names the browser.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import axe from 'axe-core'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { type Json, roleUids } from '../support/pinfold.ts'
+import { type SignInScene, startSignInScene } from '../support/sign-in.ts'
+
+let passed = 0
+let failed = 0
+/** What the console of a page has complained about, such as the policy. */
+const complaints: string[] = []
+
+async function check(name: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+    passed++
+    console.log(`ok   ${name}`)
+  } catch (error) {
+    failed++
+    console.log(`FAIL ${name}\n${(error as Error).stack}`)
+  }
+}
+
+function expect(holds: boolean, seen: unknown): void {
+  if (!holds) throw new Error(`saw ${typeof seen === 'string' ? seen : JSON.stringify(seen)}`)
+}
+
+async function open(browser: Browser, url: string): Promise<{ context: BrowserContext; page: Page }> {
+  const context = await browser.newContext()
+  context.setDefaultTimeout(10_000)
+  const page = await context.newPage()
+  page.on('console', (message) => {
+    // The provider has pages too, and a page of ours that answers with 400 or 404 is a line as well.
+    const isOurs = message.location().url.startsWith(url)
+    if (isOurs && message.type() === 'error' && !/status of 4\d\d/.test(message.text())) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(error.message))
+  return { context, page }
+}
+
+/** No violation of WCAG 2.2 AA, light and dark. */
+async function audit(page: Page): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.evaluate(axe.source)
+    const found = await page.evaluate(async () => {
+      const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run()
+      return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+    })
+    expect(found.length === 0, { url: page.url(), colorScheme, found })
+  }
+}
+
+const titleOf = (page: Page) => page.getByRole('heading', { level: 1 }).innerText()
+
+/** By the form, as somebody who knows what their organisation is called. */
+async function signIn(page: Page): Promise<void> {
+  await page.getByLabel(/Your organisation/).fill('acme.example')
+  await page.getByRole('button', { name: 'Go on' }).click()
+  await page.getByRole('link', { name: /of acme\.example$/ }).click()
+}
+
+type Room = { scene: SignInScene; url: string; fresh: () => Promise<{ context: BrowserContext; page: Page }> }
+
+async function trySigningIn({ scene, url, fresh }: Room): Promise<void> {
+  await check('the pages that anybody sees have no violation', async () => {
+    const { context, page } = await fresh()
+    for (const path of ['/ui/signin', '/ui/signin?org=nobody', '/ui/invite', '/ui/device', '/ui/enter']) {
+      await page.goto(url + path)
+      await audit(page)
+    }
+    await page.goto(`${url}/oauth?exit=redirect&redirect=nowhere`)
+    await audit(page)
+    await context.close()
+  })
+  await check('a first sign-in with the provider of an organisation ends at the account', async () => {
+    const { email } = scene.somebody()
+    const { context, page } = await fresh()
+    await page.goto(`${url}/ui/`)
+    await signIn(page)
+    expect((await titleOf(page)) === 'Your account', await titleOf(page))
+    expect((await page.content()).includes(email), await page.content())
+    await audit(page)
+    const [cookie] = (await context.cookies(url)).filter(({ name }) => name === 'pinfold')
+    expect(cookie?.httpOnly === true && cookie.sameSite === 'Lax', cookie)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await audit(page)
+    await context.close()
+  })
+  await check('twenty of twenty deep links come back', async () => {
+    scene.somebody()
+    for (let i = 0; i < 20; i++) {
+      const { context, page } = await fresh()
+      const link = `${url}/ui/g/acme.example/team-${i}/~/people?page=${i}&q=%2Fa%20b`
+      await page.goto(link)
+      await signIn(page)
+      expect(page.url() === link, page.url())
+      if (i === 0) await audit(page)
+      await context.close()
+    }
+  })
+  await check('an invite is joined with a provider of the server, and a stranger is refused', async () => {
+    const { uid } = scene.somebody()
+    const { code } = (await scene.pinfold.seed.invite(scene.org.uid, roleUids.editor)) as { code: string }
+    const { context, page } = await fresh()
+    await page.goto(`${url}/ui/signin`)
+    await page.getByRole('link', { name: 'Sign in with The company' }).click()
+    expect((await titleOf(page)) === 'You are not signed in', await titleOf(page))
+    await audit(page)
+    await page.getByRole('link', { name: 'I have an invite' }).click()
+    await page.getByLabel('Code').fill(code)
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('link', { name: 'Sign in with The company' }).click()
+    expect((await titleOf(page)) === 'Your account', await titleOf(page))
+    const { body } = await scene.pinfold.operator.get(`/iam/v2/roleBindings?identity=${uid}`)
+    expect(
+      (body.roleBindings as Json[]).some(({ role }) => role.name === 'editor'),
+      body,
+    )
+    await context.close()
+  })
+}
+
+async function tryPrograms({ scene, url, fresh }: Room): Promise<void> {
+  await check('a program is let in by the code that somebody types', async () => {
+    const { uid } = scene.somebody()
+    const ask = async (path: string, form: Json) =>
+      (await (await fetch(url + path, { method: 'POST', body: new URLSearchParams(form) })).json()) as Json
+    const { device_code, user_code } = await ask('/oauth/device_authorization', { client_id: 'pinfold' })
+    const { context, page } = await fresh()
+    await page.goto(`${url}/ui/device`)
+    await page.getByLabel('Code').fill(user_code.toLowerCase())
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await signIn(page)
+    expect((await titleOf(page)) === 'Let this program in?', await titleOf(page))
+    await audit(page)
+    await page.getByRole('button', { name: 'Let it in' }).click()
+    await page.getByRole('status').waitFor()
+    await audit(page)
+    const grant_type = 'urn:ietf:params:oauth:grant-type:device_code'
+    const { access_token } = await ask('/oauth/token', { grant_type, device_code, client_id: 'pinfold' })
+    const who = await scene.pinfold.withToken(access_token).get('/auth/v1/ok')
+    expect(who.body.subject === uid, who.text)
+    await context.close()
+  })
+  await check('a program on loopback gets its code, with an invite that the person agrees to', async () => {
+    scene.somebody()
+    const { code: invite } = (await scene.pinfold.seed.invite(scene.org.uid, roleUids.viewer)) as { code: string }
+    const arrived = Promise.withResolvers<string>()
+    const program = createServer((req, res) => {
+      res.end('<!doctype html><title>done</title>')
+      if (req.url?.startsWith('/callback')) arrived.resolve(req.url)
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => program.once('listening', resolve))
+    const redirect_uri = `http://127.0.0.1:${(program.address() as AddressInfo).port}/callback`
+    const asked = { response_type: 'code', client_id: 'pinfold', redirect_uri, state: 's', scope: 'openid', invite }
+    const pkce = { code_challenge: 'a'.repeat(43), code_challenge_method: 'S256', connection: 'company' }
+    const { context, page } = await fresh()
+    await page.goto(`${url}/oauth?${new URLSearchParams({ ...asked, ...pkce })}`)
+    await audit(page)
+    await page.getByRole('link', { name: 'Join', exact: true }).click()
+    const answer = new URL(await arrived.promise, url).searchParams
+    expect(answer.get('state') === 's' && answer.has('code') && answer.get('iss') === url, answer.toString())
+    await context.close()
+    program.closeAllConnections()
+    program.close()
+  })
+  await check('the page of a program without a browser', async () => {
+    scene.somebody()
+    const { context, page } = await fresh()
+    await page.goto(`${url}/oauth?headless_code=3p7bfXt9wbTTW2HC7OQ1Nz-DQ8hbeGdNrfx-FG-IK08`)
+    await signIn(page)
+    await audit(page)
+    await page.getByRole('button', { name: 'Let it in' }).click()
+    await page.getByRole('status').waitFor()
+    await context.close()
+  })
+}
+
+async function tryOperator({ scene, url, fresh }: Room): Promise<void> {
+  await check("the operator's link works once, and leaves no code in the address", async () => {
+    const { code } = (await scene.pinfold.operator.post('/control/v1/consoleCodes')).body
+    const { context, page } = await fresh()
+    await page.goto(`${url}/ui/enter#${code}`)
+    await page.waitForURL(`${url}/ui/`)
+    expect((await page.content()).includes('the operator'), await page.content())
+    await audit(page)
+    await page.goBack()
+    expect(!page.url().includes(code), page.url())
+    await context.close()
+    const other = await fresh()
+    await other.page.goto(`${url}/ui/enter#${code}`)
+    await other.page.getByRole('alert').waitFor()
+    await audit(other.page)
+    await other.context.close()
+  })
+}
+
+await using scene = await startSignInScene()
+const executablePath = process.env.PINFOLD_TEST_CHROMIUM || '/usr/bin/chromium'
+// It runs as root on a machine that is set aside for it.
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
+const room: Room = { scene, url: scene.pinfold.url, fresh: () => open(browser, scene.pinfold.url) }
+await trySigningIn(room)
+await tryPrograms(room)
+await tryOperator(room)
+await browser.close()
+await check('no page has complained', async () => expect(complaints.length === 0, complaints))
+console.log(`${passed} passed, ${failed} failed`)
+process.exitCode = failed > 0 ? 1 : 0
