@@ -78,7 +78,12 @@ async function printEntrance(terminal: Terminal, app: App, url: string): Promise
 /** Only one server may use a data folder; with PostgreSQL there may be several. */
 function stayAlone({ database, data }: Config): Disposable {
   if (database !== '') return { [Symbol.dispose]: () => {} }
-  mkdirSync(data, { recursive: true, mode: 0o700 })
+  try {
+    mkdirSync(data, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new Error(`the data folder ${data} cannot be made: ${code}; choose another with --data`, { cause: error })
+  }
   const lock = takeServeLock(join(data, 'serve.lock'))
   if (!lock) throw new Error(`another server uses the data folder ${data}; several nodes need PostgreSQL`)
   return { [Symbol.dispose]: () => lock.release() }

@@ -28,7 +28,7 @@ export async function apiReader(terminal: Terminal, options: Options): Promise<A
   if (actsAsOperator(terminal, options)) return operatorReader(terminal, options)
   const session = sessionOf(terminal, options)
   const token = await callerToken(terminal, session)
-  return readerOf({ session, token, origin: session.api, operator: false }, (error) => error)
+  return readerOf({ session, token, origin: session.api, operator: false }, (error) => withNextStep(error, terminal))
 }
 
 function actsAsOperator({ env }: Terminal, options: Options): boolean {
@@ -57,6 +57,17 @@ async function operatorReader(terminal: Terminal, options: Options): Promise<Api
   return readerOf({ session, token, origin, operator: true }, (error) => {
     return shared ? error : explained(error, folder, origin)
   })
+}
+
+/** What can be done where the server is not there, or does not know the token. */
+function withNextStep(error: ApiError, { env }: Terminal): ApiError {
+  const say = (next: string) => new ApiError(error.code, `${error.message}\n${next}`, error.cause, error.violations)
+  if (error.code === codes.UNAVAILABLE.number && error.cause) {
+    return say('look whether the server runs, and whether --api or PINFOLD_API is where it does')
+  }
+  if (error.code !== codes.UNAUTHENTICATED.number) return error
+  const again = env.PINFOLD_TOKEN ? 'give PINFOLD_TOKEN a token of this server' : 'run pinfold auth login again'
+  return say(`${again}, or look whether --api or PINFOLD_API is the server that you mean`)
 }
 
 /** Where a server should be by what the folder says, none is, or another one. */

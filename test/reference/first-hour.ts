@@ -1,0 +1,204 @@
+// What a newcomer does wrong, played against real servers; writes docs/first-hour.md: bin/pinfold-node test/reference/first-hour.ts
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeHome } from '../support/fake-sts.ts'
+import { type Env, freeAddress, makePlace, project, type Run, run, startProcess, tokenOf } from '../support/process.ts'
+
+/** `says` is the cause and `next` what to do, each found in the answer. */
+type Mistake = { title: string; shown: string; code: number; says: RegExp; next: RegExp; play(): Promise<Run> }
+
+await using place = await makePlace()
+await using server = await startProcess({ args: ['--data', place.data], env: {} })
+await using other = await makePlace()
+await using otherServer = await startProcess({ args: ['--data', other.data], env: {} })
+using home = makeHome()
+const [host, url] = [new URL(server.url).host, server.url]
+const nobody = home.env
+const away = `http://${await freeAddress()}`
+const otherToken = await tokenOf({ args: ['--data', other.data], env: {} })
+const at = ['--data', place.data]
+const cli = (args: readonly string[], env: Env = {}) => run(args, { env: { ...nobody, ...env } })
+const asOperator = (...args: string[]) => cli([...args, ...at])
+const good = async (...args: string[]) => assert.equal((await asOperator(...args)).code, 0, args.join(' '))
+
+await good('iam', 'organizations', 'create', 'acme')
+await good('iam', 'folders', 'create', 'team', '--parent', 'acme')
+await good('images', 'repos', 'create', 'acme/app')
+const made = ['--identity-issuer', 'https://ci.example', '--subject', 'x', '--role', 'viewer', '-o', 'id']
+const uid = (await asOperator('iam', 'identities', 'create', 'ci', '--parent', 'acme', ...made)).stdout.trim()
+const viewer = await tokenOf({ args: at, env: {} }, ['--identity', uid])
+const file = join(place.data, 'file')
+writeFileSync(file, '')
+
+const operator = (title: string, words: string, code: number, says: RegExp, next: RegExp): Mistake => {
+  return { title, shown: `pinfold ${words}`, code, says, next, play: () => asOperator(...words.split(' ')) }
+}
+const command = (title: string, words: string, env: Env, code: number, says: RegExp, next: RegExp): Mistake => {
+  const before = Object.keys(env).map((name) => `${name}=… `)
+  return {
+    title,
+    shown: `${before.join('')}pinfold ${words}`,
+    code,
+    says,
+    next,
+    play: () => cli(words.split(' '), env),
+  }
+}
+
+const postgres = { PINFOLD_MASTER_KEY: 'a'.repeat(64) }
+const mistakes: readonly Mistake[] = [
+  command(
+    'The port is taken',
+    `serve --data ${join(place.data, 'second')} --listen ${host}`,
+    { PINFOLD_LOG_LEVEL: 'warn' },
+    1,
+    /something else listens/,
+    /--listen/,
+  ),
+  command(
+    'Two servers on one folder',
+    `serve --data ${place.data} --listen 127.0.0.1:0`,
+    {},
+    1,
+    /another server uses the data folder/,
+    /PostgreSQL/,
+  ),
+  command(
+    'The data folder is a file',
+    `serve --data ${file} --listen 127.0.0.1:0`,
+    {},
+    1,
+    /data folder .* cannot be made/,
+    /choose another with --data/,
+  ),
+  command('A misspelt command', 'image list', {}, 64, /unknown command 'image'/, /Did you mean|--help/),
+  command('A misspelt option', 'images list --limmit 5', {}, 64, /unknown option '--limmit'/, /Did you mean|--help/),
+  command('A misspelt setting', 'serve', { PINFOLD_LISTN: 'x' }, 78, /PINFOLD_LISTN/, /is not a setting/),
+  command('A setting with a wrong value', 'serve --listen here', {}, 78, /--listen/, /HOST:PORT/),
+  command(
+    'A database without a master key',
+    'serve --database postgres://127.0.0.1/none',
+    {},
+    78,
+    /needs PINFOLD_MASTER_KEY/,
+    /32 bytes/,
+  ),
+  command(
+    'The database is away',
+    'serve --database postgres://127.0.0.1:1/none',
+    postgres,
+    69,
+    /not available/,
+    /ECONNREFUSED/,
+  ),
+  command(
+    'A wrong data folder',
+    `iam organizations list --data ${join(place.data, 'typo')}`,
+    {},
+    69,
+    /nothing has been served from/,
+    /--data/,
+  ),
+  command(
+    'The server is not running',
+    'images list',
+    { PINFOLD_API: away, PINFOLD_TOKEN: viewer },
+    69,
+    /cannot be reached/,
+    /look whether the server runs/,
+  ),
+  command('Nobody is signed in', 'images list', { PINFOLD_API: url }, 77, /not signed in/, /pinfold auth login/),
+  command(
+    'The token of another server',
+    'images list',
+    { PINFOLD_API: url, PINFOLD_TOKEN: otherToken },
+    77,
+    /not one that this server issued/,
+    /give PINFOLD_TOKEN a token of this server/,
+  ),
+  command(
+    'A token that is none',
+    'images list',
+    { PINFOLD_API: url, PINFOLD_TOKEN: 'secret' },
+    77,
+    /not one that this server issued/,
+    /give PINFOLD_TOKEN a token of this server/,
+  ),
+  command(
+    'A missing right',
+    'images repos create acme/new',
+    { PINFOLD_API: url, PINFOLD_TOKEN: viewer },
+    77,
+    /repo\.create/,
+    /owner of the organisation/,
+  ),
+  command(
+    'http to another machine',
+    'images list',
+    { PINFOLD_API: 'http://registry.example', PINFOLD_TOKEN: viewer },
+    78,
+    /is not/,
+    /https/,
+  ),
+  operator('An unknown organisation', 'iam folders list acmee', 1, /no organisation acmee/, /you can see acme/),
+  operator('A name that is taken', 'iam folders create team --parent acme', 1, /already|exists/, /team|folder|name/),
+  operator('A name without its organisation', 'images repos create app', 64, /app/, /acme\/app|ORG\/NAME/),
+  operator(
+    'An unknown role',
+    'iam role-bindings create --parent acme --identity ci --role viewr',
+    1,
+    /no role viewr/,
+    /roles list/,
+  ),
+  operator('A bad name', 'iam folders create Team! --parent acme', 1, /name/, /must|letters|match/),
+  operator(
+    'A tag that is not there',
+    'images tags resolve acme/app:2.0',
+    1,
+    /no tag 2\.0 of acme\/app/,
+    /images tags acme\/app/,
+  ),
+  operator(
+    'A history of a tag that never was',
+    'images history acme/app:2.0',
+    1,
+    /never been a tag 2\.0/,
+    /images tags acme\/app/,
+  ),
+  operator('Deletion without being asked', 'iam folders delete acme/team', 64, /would delete the folder/, /--yes/),
+  operator('Deletion of what is not empty', 'iam organizations delete acme --yes', 1, /still has/, /below it/),
+]
+
+const parts: string[] = []
+for (const { title, shown, code, says, next, play } of mistakes) {
+  const done = await play()
+  const answer = done.stderr.trim() || done.stdout.trim()
+  assert.equal(done.code, code, `${title}: ${answer}`)
+  for (const wanted of [says, next]) assert.match(answer, wanted, title)
+  parts.push(`## ${title}\n\n\`\`\`console\n$ ${neutral(shown)}\n${neutral(answer)}\n\`\`\`\n\nExit code ${code}.\n`)
+}
+const left = await asOperator('iam', 'folders', 'list', 'acme', '-o', 'terse')
+assert.equal(left.stdout, 'team\n', 'nothing is lost')
+
+const head = `# The first hour
+
+What people do wrong at first, and what they are told. \`bin/pinfold-node test/reference/first-hour.ts\` plays each of these
+against real servers, and writes this page.
+`
+writeFileSync(join(project, 'docs/first-hour.md'), [head, ...parts].join('\n'))
+console.log(`${mistakes.length} mistakes`)
+
+/** Without what differs from run to run. */
+function neutral(text: string): string {
+  return text
+    .replaceAll(place.data, 'data')
+    .replaceAll(other.data, 'other')
+    .replaceAll(host, '127.0.0.1:8080')
+    .replaceAll(away, 'http://127.0.0.1:8082')
+    .replace(/\b[0-9a-f]{40}\b/g, 'UID')
+    .replaceAll(new URL(otherServer.url).host, '127.0.0.1:8081')
+    .replace(/ \(request id [^)]*\)/g, '')
+    .replace(/--listen 127\.0\.0\.1:0/g, '')
+    .trimEnd()
+}
