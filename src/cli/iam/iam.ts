@@ -1,6 +1,8 @@
 // Who may do what: the resources of access, each with the verbs that it has.
+
 import type { CommandGroup } from '../shape/command.ts'
 import { createOf, describeOf, listOf, removeOf, updateOf } from '../shape/verbs.ts'
+import { accessRequests } from './access-requests.ts'
 import { associationCommands } from './associations.ts'
 import { folders, organizations, parentOption } from './groups.ts'
 import { identitiesCheck } from './identities-check.ts'
@@ -93,6 +95,7 @@ export const iam: CommandGroup = {
         removeOf(invites),
       ],
     },
+    accessRequests,
     {
       name: 'identity-providers',
       summary: 'With what the people of an organisation sign in',
