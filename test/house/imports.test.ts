@@ -118,12 +118,14 @@ const ofVersion = (one: Import): boolean => packages[roomOf(one.from)]!.test(one
 const allowed: Record<string, (one: Import, to: string) => boolean> = {
   lib: (_, to) => to === 'lib',
   versions: (_, to) => to === 'versions' || to === 'lib',
+  sources: (one, to) =>
+    ['sources', 'versions', 'lib'].includes(to) || one.to === 'src/domains/scanning/records/records.model.ts',
   contents: (_, to) => ['contents', 'versions', 'lib'].includes(to),
   db: (_, to) => to === 'db' || to === 'lib',
   model: (one, to) => ['lib', 'versions'].includes(to) || (to === 'model' && sameDomain(one)),
   store: (one, to) => to === 'lib' || to === 'db' || (['model', 'store'].includes(to) && sameDomain(one)),
   service: (one, to) =>
-    ['lib', 'service', 'blobs', 'contents', 'versions'].includes(to) ||
+    ['lib', 'service', 'blobs', 'contents', 'versions', 'sources'].includes(to) ||
     (sameDomain(one) && ['model', 'store'].includes(to)) ||
     isRule(one),
   v1: (one, to) =>
@@ -164,7 +166,8 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   },
   clouds: (_, to) => ['clouds', 'lib'].includes(to),
   cli: (one, to) => {
-    if (['cli', 'lib', 'versions', 'src/config.ts', 'src/create-app.ts', 'src/workers.ts'].includes(to)) return true
+    if (['cli', 'lib', 'versions', 'sources', 'src/config.ts', 'src/create-app.ts', 'src/workers.ts'].includes(to))
+      return true
     if (one.from === 'src/cli/iam/identities-check.ts') return one.to === 'src/domains/iam/identities/claims.ts'
     const operators = one.from.startsWith('src/cli/server/') || one.from === 'src/cli/shape/operator.ts'
     return operators && ['api', 'issuer', 'db', 'service', 'src/open-database.ts', 'src/open-issuer.ts'].includes(to)

@@ -36,6 +36,21 @@ const advisory = (advisoryId: string) => ({
   ],
 })
 
+const sourceRun = { name: 'osv/PyPI', generation: '1' }
+const sourceRecord = {
+  id: 'PYSEC-2026-1',
+  aliases: ['CVE-2026-1234'],
+  summary: 'Something that should not be',
+  affected: [
+    {
+      ecosystem: 'PyPI',
+      name: 'flask',
+      ranges: [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed: '3.0.1' }] }],
+      state: 'affected',
+    },
+  ],
+}
+
 const advisory1 = {
   advisoryId: 'ACME-2026-0002',
   author: 'security',
@@ -303,6 +318,19 @@ export const reads: readonly Call[] = [
   ['registry.Registry/GetRepoCountBySource', { id: '$app' }],
   ['registry.Registry/ListTags', { uidp: { childrenOf: '$app' }, name: 'stable' }],
   ['registry.Registry/GetRepoTagsSummary', { repoId: '$app' }],
+  [
+    'control.scanning.v1.VulnerabilitySourcesService/BeginVulnerabilitySource',
+    { source: { name: 'osv/PyPI', url: 'https://osv.example.com/PyPI/', licence: 'CC-BY-4.0', ecosystems: ['PyPI'] } },
+  ],
+  [
+    'control.scanning.v1.VulnerabilitySourcesService/PutVulnerabilityRecords',
+    { run: sourceRun, records: [sourceRecord] },
+  ],
+  [
+    'control.scanning.v1.VulnerabilitySourcesService/FinishVulnerabilitySource',
+    { run: sourceRun, buildTime: '2026-11-20T10:00:00Z', complete: true },
+  ],
+  ['control.scanning.v1.VulnerabilitySourcesService/ListVulnerabilitySources', {}],
   [
     'control.registry.v1.LifecyclesService/ImportLifecycles',
     {

@@ -5,6 +5,16 @@ export const vulnerabilities: CommandGroup = {
   summary: 'What is known of vulnerabilities, and from where',
   commands: [
     {
+      name: 'sync',
+      summary: 'Take in what sources of vulnerabilities say now',
+      load: async () => (await import('./vulnerabilities-sync.ts')).vulnerabilitiesSync,
+    },
+    {
+      name: 'status',
+      summary: 'Show the sources of vulnerabilities, how old they are and what went wrong',
+      load: async () => (await import('./vulnerabilities-status.ts')).vulnerabilitiesStatus,
+    },
+    {
       name: 'verify',
       summary: 'Compare all packages anew, and name what is stored and does not follow from it',
       load: async () => (await import('./vulnerabilities-verify.ts')).vulnerabilitiesVerify,

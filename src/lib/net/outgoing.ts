@@ -47,6 +47,16 @@ export type Outgoing = {
   getJson(url: string, limits?: OutgoingLimits): Promise<unknown>
   /** The same for a text in UTF-8. The headers go to no other origin. */
   getText(url: string, headers: Record<string, string>, limits?: OutgoingLimits): Promise<string>
+  /**
+   * Hands a large answer over as it comes, of the kinds of content that are compressed themselves as they are; `undefined`
+   * when the other side says that it is still what has this ETag. By default within ten minutes and of at most 2 GiB.
+   */
+  download(
+    url: string,
+    etag: string,
+    take: (chunks: AsyncIterable<Uint8Array>) => Promise<void>,
+    limits?: OutgoingLimits,
+  ): Promise<Downloaded | undefined>
   /** Whatever the other side answers, also with a status that is no success; follows no redirect, otherwise like `getJson`. */
   post(url: string, request: OutgoingPost, limits?: OutgoingLimits): Promise<{ status: number; body: string }>
   /** The same with a method of its own and what the answer says of itself, for libraries that speak a protocol. */
@@ -65,6 +75,9 @@ const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'us
 
 /** `allowed` are the private addresses that requests may go to; `allowHttp` lets them go unencrypted. */
 export type OutgoingOptions = { allowed: PrivateAddresses; allowHttp: boolean; lookup?: Lookup }
+
+/** What an answer to a download says of itself; empty where it says nothing. */
+export type Downloaded = { etag: string; lastModified: string; bytes: number }
 
 /** What stands before every request: the URL is judged as it is read, and the address as the connection is made. */
 export function createGate({ allowed, allowHttp, lookup = systemLookup }: OutgoingOptions) {
@@ -125,7 +138,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
     let url = start
     for (let redirects = 0; redirects <= maxRedirects; redirects++) {
       const answer = await send(url, signal, { headers: more })
-      if (answer.statusCode === 200) return answer
+      if (answer.statusCode === 200 || (answer.statusCode === 304 && more['if-none-match'])) return answer
       answer.destroy()
       if (![301, 302, 303, 307, 308].includes(answer.statusCode ?? 0)) {
         throw new OutgoingError('status', undefined, answer.statusCode)
@@ -159,6 +172,13 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
       within(async (signal) => parseJson(await readBody(await follow(parse(url), signal, {}), maxBytes)), timeoutMs),
     getText: (url, more, { timeoutMs, maxBytes } = {}) =>
       within(async (signal) => textOf(await readBody(await follow(parse(url), signal, more), maxBytes)), timeoutMs),
+    download: (url, etag, take, { timeoutMs = 600_000, maxBytes = 2 ** 31 } = {}) =>
+      within(async (signal) => {
+        const given: Record<string, string> = { accept: '*/*' }
+        if (etag !== '') given['if-none-match'] = etag
+        const answer = await follow(parse(url), signal, given)
+        return hand(answer, take, maxBytes)
+      }, timeoutMs),
     post: (url, request, { timeoutMs, maxBytes } = {}) =>
       within(async (signal) => {
         const answer = await send(parse(url), signal, request)
@@ -190,6 +210,40 @@ async function readBody(answer: IncomingMessage, maxBytes = 512 * 1024): Promise
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
+}
+
+async function hand(
+  answer: IncomingMessage,
+  take: (chunks: AsyncIterable<Uint8Array>) => Promise<void>,
+  maxBytes: number,
+): Promise<Downloaded | undefined> {
+  if (answer.statusCode === 304) {
+    answer.destroy()
+    return undefined
+  }
+  const limited = bounded(answer, maxBytes)
+  await take(limited.chunks)
+  const { etag = '', 'last-modified': lastModified = '' } = answer.headers
+  return { etag, lastModified, bytes: limited.read() }
+}
+
+function bounded(answer: IncomingMessage, maxBytes: number) {
+  let size = 0
+  const chunks = async function* () {
+    if ((answer.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
+      answer.destroy()
+      throw new OutgoingError('encoding')
+    }
+    for await (const chunk of answer as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > maxBytes) {
+        answer.destroy()
+        throw new OutgoingError('too-large')
+      }
+      yield chunk
+    }
+  }
+  return { chunks: chunks(), read: () => size }
 }
 
 function parseJson(body: Buffer): unknown {

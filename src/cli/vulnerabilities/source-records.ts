@@ -1,0 +1,33 @@
+import type { Import, ImportRecord } from '../imports/import-batches.ts'
+
+/** As the sources make it; the words of it are the API's. */
+type Given = {
+  id: string
+  publishTime: string
+  modifyTime: string
+  withdrawTime: string
+  affected: readonly { qualifiers: object }[]
+}
+
+/** How records of one reading are sent. */
+export function recordRules(run: unknown): Import {
+  return {
+    what: 'records',
+    path: '/control/v1/vulnerabilitySources:put',
+    request: (records: readonly object[]) => ({ run, records }),
+    member: 'records',
+  }
+}
+
+/** A record as the API takes it. */
+export function toRecord<R extends Given>(record: R, file: string): ImportRecord {
+  const { publishTime, modifyTime, withdrawTime, affected, ...rest } = record
+  const body = {
+    ...rest,
+    ...(publishTime === '' ? {} : { publishTime }),
+    ...(modifyTime === '' ? {} : { modifyTime }),
+    ...(withdrawTime === '' ? {} : { withdrawTime }),
+    affected: affected.map(({ qualifiers, ...one }) => ({ ...one, ...qualifiers })),
+  }
+  return { id: record.id, file: `${file}/${record.id}`, body, lineOf: () => 0 }
+}

@@ -1,0 +1,30 @@
+import { type Command, outputOption } from '../shape/command.ts'
+import { operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import { plain } from '../shape/plain-text.ts'
+
+type Shown = { name: string; records: string; fetchTime?: string; buildTime?: string; tryTime?: string; error: string }
+
+export const vulnerabilitiesStatus: Command = {
+  name: 'status',
+  summary: 'Show the sources of vulnerabilities, how old they are and what went wrong',
+  details: `A source that could not be read keeps what it said before; the exit code is 1 when there is one.
+
+${operatorDetails}`,
+  options: [...operatorOptions, outputOption],
+  async run(terminal, options) {
+    return withOperator(terminal, options, async (api) => {
+      const { sources = [] } = await api.get('/control/v1/vulnerabilitySources')
+      const listed = sources as Shown[]
+      if (options.output === 'json') terminal.print(JSON.stringify(listed))
+      else if (listed.length === 0) terminal.print('no source was read yet: see pinfold vulnerabilities sync')
+      else for (const one of listed) for (const line of linesOf(one)) terminal.print(line)
+      return listed.some(({ error }) => error !== '') ? 1 : 0
+    })
+  },
+}
+
+function linesOf({ name, records, fetchTime, buildTime, error }: Shown): string[] {
+  const built = buildTime ? `, built ${buildTime}` : ''
+  const read = fetchTime ? `read ${fetchTime}${built}` : 'never read to its end'
+  return [plain(`${name}: ${records} records, ${read}`), ...(error === '' ? [] : [`  ${plain(`failed: ${error}`)}`])]
+}

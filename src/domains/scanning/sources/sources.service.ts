@@ -1,0 +1,106 @@
+// Sources as a command reads them, one request after the other.
+import type { Call } from '#app.ts'
+import { type FieldViolation, invalid, refuseIfAny } from '#lib/errors.ts'
+import { affectedStates, severityLevels } from '../records/records.model.ts'
+import * as records from '../records/records.service.ts'
+
+export type { StoredSource } from '../records/records.service.ts'
+
+/** Which reading of which source. */
+export type RunName = { name: string; generation: number }
+
+const maxRecords = 500
+const maxFingerprint = 512
+
+export async function listSources(call: Call): Promise<(records.StoredSource & { records: number })[]> {
+  const [sources, counts] = await Promise.all([records.listSources(call.app), records.countRecords(call.app)])
+  return sources.map((one) => ({ ...one, records: counts.get(one.sourceNo) ?? 0 }))
+}
+
+export async function beginSource(call: Call, facts: records.SourceFacts): Promise<RunName> {
+  const problems: FieldViolation[] = []
+  const say = (field: string, description: string) => problems.push({ field: `source.${field}`, description })
+  if (!/^[\x21-\x7e]{1,128}$/.test(facts.name)) say('name', 'must be 1 to 128 characters without spaces')
+  const url = URL.parse(facts.url)
+  if (!url || !/^(?:https?|file|oci):$/.test(url.protocol) || facts.url.length > 2048) say('url', 'must be a URL')
+  else if (url.username !== '' || url.password !== '') say('url', 'must be without a user and password')
+  if (!/^[\x20-\x7e]{1,128}$/.test(facts.licence)) say('licence', 'must be 1 to 128 characters')
+  if (facts.ecosystems.length > 1000) say('ecosystems', 'must hold at most 1000 entries')
+  if (facts.ecosystems.some((one) => !/^[^\p{Cc}]{1,128}$/u.test(one))) say('ecosystems', 'must be 1 to 128 characters')
+  refuseIfAny(problems)
+  return records.beginSource(call, facts)
+}
+
+/** The reading that goes on. Throws INVALID_ARGUMENT when it is not the last that was begun. */
+async function requireRun(call: Call, { name, generation }: RunName): Promise<records.SourceRun> {
+  const source = await records.findSource(call.app, name)
+  if (source?.generation !== generation) throw invalid({ field: 'run', description: 'was begun anew meanwhile' })
+  return { sourceNo: source.sourceNo, name, generation }
+}
+
+export async function putRecords(
+  call: Call,
+  run: RunName,
+  given: readonly records.SourceRecord[],
+): Promise<records.PutCounts> {
+  if (given.length > maxRecords)
+    throw invalid({ field: 'records', description: `must hold at most ${maxRecords} records` })
+  const ids = new Set<string>()
+  refuseIfAny(
+    given.flatMap((one, i) => {
+      const problems = problemsOf(one)
+      if (ids.has(one.id)) problems.push({ field: 'id', description: 'is given twice' })
+      ids.add(one.id)
+      return problems.map(({ field, description }) => ({ field: `records[${i}].${field}`, description }))
+    }),
+  )
+  return records.putRecords(call, await requireRun(call, run), given)
+}
+
+export async function finishSource(call: Call, run: RunName, end: records.SourceEnd): Promise<{ withdrawn: number }> {
+  if (end.fingerprint.length > maxFingerprint) {
+    throw invalid({ field: 'fingerprint', description: `must be at most ${maxFingerprint} characters long` })
+  }
+  return records.finishSource(call, await requireRun(call, run), end)
+}
+
+const scores: readonly string[] = ['CVSS_V2', 'CVSS_V3', 'CVSS_V4']
+const rangeTypes: readonly string[] = ['ECOSYSTEM', 'SEMVER']
+
+/** What the store takes for granted; how long everything may be is checked where it is kept. */
+function problemsOf(record: records.SourceRecord): FieldViolation[] {
+  const problems: FieldViolation[] = []
+  const say = (field: string, description: string) => problems.push({ field, description })
+  const plain = [record.id, ...record.aliases, ...record.upstream]
+  if (!plain.every((one) => /^[\x21-\x7e]+$/.test(one))) say('id', 'and aliases must be characters without spaces')
+  if (record.summary.includes('\0')) say('summary', 'must not hold a NUL')
+  if (!record.references.every((one) => /^https?:\/\/[^\s\0]+$/.test(one) && one.length <= 2048)) {
+    say('references', 'must be URLs of http or https of at most 2048 characters')
+  }
+  for (const [i, { type, vector, score, source }] of record.severities.entries()) {
+    if (!scores.includes(type)) say(`severities[${i}].type`, `must be one of: ${scores.join(', ')}`)
+    if (!/^[\x20-\x7e]{0,512}$/.test(vector)) say(`severities[${i}].vector`, 'must be at most 512 characters')
+    if (!/^[\x20-\x7e]{0,128}$/.test(source)) say(`severities[${i}].source`, 'must be at most 128 characters')
+    if (score !== undefined && !(score >= 0 && score <= 10)) say(`severities[${i}].score`, 'must be from 0 to 10')
+  }
+  if (record.severities.length > 1000) say('severities', 'must hold at most 1000 entries')
+  for (const [i, one] of record.affected.entries()) {
+    const path = `affected[${i}]`
+    if (one.ecosystem === '' || one.ecosystem.includes('\0')) say(`${path}.ecosystem`, 'is required')
+    if (one.name === '' || one.name.includes('\0')) say(`${path}.name`, 'is required')
+    if (!Object.hasOwn(affectedStates, one.state))
+      say(`${path}.state`, `must be one of: ${Object.keys(affectedStates).join(', ')}`)
+    if (one.severity !== '' && !Object.hasOwn(severityLevels, one.severity)) {
+      say(`${path}.severity`, `must be one of: ${Object.keys(severityLevels).join(', ')}`)
+    }
+    if (!one.ranges.every(({ type }) => rangeTypes.includes(type))) say(`${path}.ranges`, 'must be ECOSYSTEM or SEMVER')
+    const texts = [
+      ...one.versions,
+      ...one.ranges.flatMap(({ events }) => events.flatMap((event) => Object.values(event))),
+    ]
+    if (!texts.every((text) => /^[^\p{Cc}]{1,256}$/u.test(text as string))) {
+      say(`${path}.versions`, 'must be 1 to 256 characters')
+    }
+  }
+  return problems
+}

@@ -1,0 +1,54 @@
+// The sources that we know the addresses of, and what their licences allow.
+import type { SourceFacts } from '#domains/scanning/records/records.model.ts'
+
+export type SourceKind = 'osv' | 'secdb' | 'debian'
+
+export type Source = SourceFacts & {
+  kind: SourceKind
+  /** What its licence allows nobody but the operator to hand on. */
+  mayBundle: boolean
+}
+
+/** The databases that OSV gathers, by ecosystem; what is not here has a licence that we do not know. */
+const osvLicences: Readonly<Record<string, string>> = {
+  PyPI: 'CC-BY-4.0',
+  npm: 'CC-BY-4.0',
+  Go: 'CC-BY-4.0',
+  Maven: 'CC-BY-4.0',
+  RubyGems: 'CC-BY-4.0',
+  NuGet: 'CC-BY-4.0',
+  Packagist: 'CC-BY-4.0',
+  'crates.io': 'CC0-1.0',
+  Ubuntu: 'CC-BY-SA-4.0',
+  Chainguard: 'CC-BY-NC-ND-4.0',
+  Wolfi: 'CC-BY-NC-ND-4.0',
+}
+
+const osvHost = 'https://osv-vulnerabilities.storage.googleapis.com/'
+const alpineHost = 'https://secdb.alpinelinux.org/'
+const debianUrl = 'https://security-tracker.debian.org/tracker/data/json'
+
+/**
+ * The source of this name: `osv/PyPI`, `secdb/v3.20/main` or `debian-tracker`; `undefined` for a name that stands for
+ * none. A mirror has the same paths below `osv/`, `secdb/` and `debian-tracker`.
+ */
+export function sourceNamed(name: string, mirror: string): Source | undefined {
+  const [kind, ...rest] = name.split('/')
+  const what = rest.join('/')
+  if (kind === 'osv' && /^[A-Za-z][\w .:()-]{0,63}$/.test(what)) {
+    const licence = Object.hasOwn(osvLicences, what) ? osvLicences[what]! : 'unknown'
+    const base = mirror === '' ? osvHost : `${mirror}osv/`
+    const url = `${base}${encodeURIComponent(what)}/`
+    return { name, kind: 'osv', url, licence, ecosystems: [what], mayBundle: !licence.includes('-NC') }
+  }
+  const [, branch] = /^(v\d+\.\d+|edge)\/(?:main|community)$/.exec(what) ?? []
+  if (kind === 'secdb' && branch !== undefined) {
+    const url = `${mirror === '' ? alpineHost : `${mirror}secdb/`}${what}.json`
+    return { name, kind: 'secdb', url, licence: 'CC-BY-SA-4.0', ecosystems: [`Alpine:${branch}`], mayBundle: true }
+  }
+  if (name === 'debian-tracker') {
+    const url = mirror === '' ? debianUrl : `${mirror}debian-tracker`
+    return { name, kind: 'debian', url, licence: 'unknown', ecosystems: ['Debian'], mayBundle: false }
+  }
+  return undefined
+}

@@ -1,0 +1,172 @@
+// Reads a source from its address or a mirror, as a stream of records: never more than a few of them in memory.
+import { createReadStream, createWriteStream } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { pipeline } from 'node:stream/promises'
+import { type Entry, openPromise, type ZipFile } from 'yauzl'
+import type { SourceRecord } from '#domains/scanning/records/records.model.ts'
+import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
+import { readTrackerPackage } from './debian-tracker.ts'
+import type { Source } from './definitions.ts'
+import { membersOf } from './json-members.ts'
+import { readOsv } from './osv.ts'
+import { readSecdb } from './secdb.ts'
+import { WrongRecord } from './values.ts'
+
+/** A record, or one that is wrong: where it stands and what is wrong with it. */
+export type Read = { record: SourceRecord } | { at: string; problem: string }
+
+export type Fetched = {
+  /** Nothing when the source is as it was. */
+  records: AsyncIterable<Read>
+  /** What the next fetch is to be told. */
+  fingerprint: string
+  /** When the source was built, ISO; empty when it does not say. */
+  buildTime: string
+  /** The records are all there are. */
+  complete: boolean
+}
+
+export type FetchOptions = {
+  outgoing: Outgoing
+  /** An empty folder for what is downloaded. */
+  folder: string
+  /** Of the last fetch; empty to read all. */
+  fingerprint: string
+  /** Of what was fetched last. */
+  buildTime: string
+}
+
+/** With more changes than this all of a database is read again. */
+const maxSingle = 250
+const maxRecordBytes = 16 * 1024 * 1024
+const maxSecdbBytes = 64 * 1024 * 1024
+const recordLimits = { timeoutMs: 30_000, maxBytes: maxRecordBytes }
+
+/** Throws OutgoingError or WrongRecord, as the records do that are read from it. */
+export async function fetchSource(source: Source, options: FetchOptions): Promise<Fetched> {
+  if (source.kind === 'osv') return fetchOsv(source, options)
+  const file = join(options.folder, 'source.json')
+  const found = await download(options, source.url, file, options.fingerprint)
+  if (!found)
+    return { records: none(), fingerprint: options.fingerprint, buildTime: options.buildTime, complete: false }
+  const records = source.kind === 'secdb' ? secdbRecords(file, source) : trackerRecords(file)
+  return { records, fingerprint: found.etag, buildTime: found.buildTime, complete: true }
+}
+
+async function download({ outgoing }: FetchOptions, url: string, file: string, etag: string, maxBytes?: number) {
+  const write = (chunks: AsyncIterable<Uint8Array>) => pipeline(chunks, createWriteStream(file, { mode: 0o600 }))
+  const found = await outgoing.download(url, etag, write, maxBytes === undefined ? {} : { maxBytes })
+  if (!found) return undefined
+  const modified = Date.parse(found.lastModified)
+  const buildTime = Number.isNaN(modified) ? '' : new Date(modified).toISOString()
+  return { etag: found.etag.length <= 256 ? found.etag : '', buildTime }
+}
+
+async function* none(): AsyncGenerator<Read> {}
+
+async function* secdbRecords(file: string, { ecosystems: [ecosystem = ''] }: Source): AsyncGenerator<Read> {
+  if ((await stat(file)).size > maxSecdbBytes)
+    throw new WrongRecord(`the database has more than ${maxSecdbBytes} bytes`)
+  for (const record of readSecdb(await readFile(file, 'utf8'), ecosystem)) yield { record }
+}
+
+async function* trackerRecords(file: string): AsyncGenerator<Read> {
+  for await (const [name, text] of membersOf(createReadStream(file))) {
+    yield* readEach(name, () => readTrackerPackage(name, text))
+  }
+}
+
+/** What is wrong with one part does not keep the others from being read. */
+function* readEach(at: string, work: () => readonly SourceRecord[]): Generator<Read> {
+  try {
+    for (const record of work()) yield { record }
+  } catch (error) {
+    if (!(error instanceof WrongRecord)) throw error
+    yield { at, problem: error.message }
+  }
+}
+
+/** The times and ids of what has changed are a list beside the database. A mirror need not have it. */
+async function fetchOsv(source: Source, options: FetchOptions): Promise<Fetched> {
+  const list = join(options.folder, 'modified_id.csv')
+  const since = /^modified:(.+)$/.exec(options.fingerprint)?.[1] ?? ''
+  const hasList = await download(options, `${source.url}modified_id.csv`, list, '').then(() => true, onlyWithoutList)
+  const { ids, newest } = hasList ? await changedSince(list, since) : { ids: undefined, newest: '' }
+  const fingerprint = newest === '' ? '' : `modified:${newest}`
+  const buildTime = newest === '' ? '' : new Date(newest).toISOString()
+  if (ids) return { records: singleRecords(source, options, ids), fingerprint, buildTime, complete: false }
+  const etag = /^etag:(.+)$/.exec(options.fingerprint)?.[1] ?? ''
+  const file = join(options.folder, 'all.zip')
+  const found = await download(options, `${source.url}all.zip`, file, hasList ? '' : etag)
+  if (!found)
+    return { records: none(), fingerprint: options.fingerprint, buildTime: options.buildTime, complete: false }
+  const ofZip = found.etag === '' ? '' : `etag:${found.etag}`
+  const facts = hasList ? { fingerprint, buildTime } : { fingerprint: ofZip, buildTime: found.buildTime }
+  return { records: zipRecords(file), complete: true, ...facts }
+}
+
+function onlyWithoutList(error: unknown): false {
+  if (error instanceof OutgoingError && error.status === 404) return false
+  throw error
+}
+
+/** `ids` are missing where all is to be read again. */
+async function changedSince(file: string, since: string): Promise<{ ids: string[] | undefined; newest: string }> {
+  const ids: string[] = []
+  let newest = ''
+  for await (const line of createInterface({ input: createReadStream(file) })) {
+    const [time = '', id = ''] = line.split(',')
+    if (line.trim() === '') continue
+    if (Number.isNaN(Date.parse(time)) || !/^[\w.:-]{1,128}$/.test(id))
+      throw new WrongRecord('modified_id.csv has a line that is none')
+    if (newest === '') newest = time
+    // The newest stand first.
+    if (since === '' || Date.parse(time) <= Date.parse(since)) break
+    ids.push(id)
+    if (ids.length > maxSingle) break
+  }
+  return { ids: since === '' || ids.length > maxSingle ? undefined : ids, newest: newest || since }
+}
+
+async function* singleRecords(
+  { url }: Source,
+  { outgoing }: FetchOptions,
+  ids: readonly string[],
+): AsyncGenerator<Read> {
+  for (const id of ids) {
+    const text = await outgoing.getText(`${url}${encodeURIComponent(id)}.json`, {}, recordLimits)
+    yield* readEach(id, () => [readOsv(text)])
+  }
+}
+
+async function* zipRecords(file: string): AsyncGenerator<Read> {
+  let zip: ZipFile | undefined
+  try {
+    zip = await openPromise(file, { lazyEntries: true, autoClose: false })
+    for await (const entry of zip.eachEntry()) {
+      const name = entry.fileName
+      if (!name.endsWith('.json')) continue
+      if (entry.uncompressedSize > maxRecordBytes) yield { at: name, problem: `has more than ${maxRecordBytes} bytes` }
+      else {
+        const text = await textOf(zip, entry)
+        yield* readEach(name, () => [readOsv(text)])
+      }
+    }
+  } catch (error) {
+    // What the reader of archives says of a file that is none quotes nothing of it.
+    throw error instanceof OutgoingError || (error as NodeJS.ErrnoException).code
+      ? error
+      : new WrongRecord(`all.zip cannot be read: ${(error as Error).message.slice(0, 200)}`)
+  } finally {
+    zip?.close()
+  }
+}
+
+/** The reader ends the stream of an entry that is longer than it says. */
+async function textOf(zip: ZipFile, entry: Entry): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of await zip.openReadStreamPromise(entry)) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString('utf8')
+}

@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readTrackerPackage } from './debian-tracker.ts'
+import { membersOf } from './json-members.ts'
+import { readOsv } from './osv.ts'
+import { readEpss, readKev } from './ranks.ts'
+import { readSecdb } from './secdb.ts'
+import { levelOf, scoreOf } from './severities.ts'
+
+const osv = (more: object) => readOsv(JSON.stringify({ id: 'X-1', ...more }))
+const ranges = [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed: '1.2' }] }]
+const inPackage = (ecosystem: string, name: string, more: object = { ranges }) => ({
+  affected: [{ package: { ecosystem, name }, ...more }],
+})
+const wrong = (message: RegExp) => ({ name: 'WrongRecord', message })
+
+test('a record of Bitnami is read with its scores, its fix and its best references first', () => {
+  const record = osv({
+    id: 'BIT-airflow-2024-25142',
+    summary: 'Apache Airflow: Cache Control ',
+    aliases: ['CVE-2024-25142'],
+    published: '2024-06-18T07:17:29.631Z',
+    modified: '2025-05-20T10:02:07.006Z',
+    ...inPackage('Bitnami', 'airflow', {
+      severity: [{ type: 'CVSS_V3', score: 'CVSS:3.1/AV:L/AC:L/PR:L/UI:N/S:U/C:H/I:N/A:N' }],
+      ranges: [{ type: 'SEMVER', events: [{ introduced: '0' }, { fixed: '2.9.2' }] }],
+    }),
+    database_specific: { severity: 'Medium' },
+    references: [
+      { type: 'WEB', url: 'https://example.com/web' },
+      { type: 'ADVISORY', url: 'https://example.com/advisory' },
+      { type: 'WEB', url: 'javascript:alert(1)' },
+    ],
+  })
+  assert.deepEqual(record, {
+    id: 'BIT-airflow-2024-25142',
+    aliases: ['CVE-2024-25142'],
+    upstream: [],
+    summary: 'Apache Airflow: Cache Control',
+    publishTime: '2024-06-18T07:17:29.631Z',
+    modifyTime: '2025-05-20T10:02:07.006Z',
+    withdrawTime: '',
+    severities: [{ source: '', type: 'CVSS_V3', vector: 'CVSS:3.1/AV:L/AC:L/PR:L/UI:N/S:U/C:H/I:N/A:N', score: 5.5 }],
+    references: ['https://example.com/advisory', 'https://example.com/web'],
+    affected: [
+      {
+        ecosystem: 'Bitnami',
+        name: 'airflow',
+        ranges: [{ type: 'SEMVER', events: [{ introduced: '0' }, { fixed: '2.9.2' }] }],
+        versions: [],
+        state: 'affected',
+        severity: 'medium',
+        qualifiers: {},
+      },
+    ],
+  })
+})
+
+test('versions one by one count only where there is no range, and commits never', () => {
+  const [both] = osv(inPackage('PyPI', 'Django_X', { ranges, versions: ['1.0'] })).affected
+  assert.deepEqual([both?.name, both?.ranges.length, both?.versions], ['django-x', 1, []])
+  const git = [{ type: 'GIT', repo: 'https://example.com', events: [{ introduced: '0' }] }]
+  const [listed] = osv(inPackage('npm', 'A_b', { ranges: git, versions: ['1.0', '1.1'] })).affected
+  assert.deepEqual([listed?.name, listed?.ranges, listed?.versions], ['A_b', [], ['1.0', '1.1']])
+  assert.deepEqual(osv(inPackage('npm', 'a', { ranges: git })).affected, [])
+  assert.deepEqual(osv(inPackage('npm', 'a', {})).affected, [])
+  assert.deepEqual(osv({ affected: [{ ranges: git }] }).affected, [])
+})
+
+test('every kind of event is read, and the limit of all limits says nothing', () => {
+  const events = [{ introduced: '1' }, { last_affected: '2' }, { limit: '*' }, { limit: '3' }, { fixed: '4' }]
+  const [one] = osv(inPackage('Go', 'a', { ranges: [{ type: 'SEMVER', events }] })).affected
+  assert.deepEqual(one?.ranges[0]?.events, [{ introduced: '1' }, { lastAffected: '2' }, { limit: '3' }, { fixed: '4' }])
+})
+
+test('withdrawn, upstream, and what distributions say of severity and urgency are read', () => {
+  assert.equal(osv({ withdrawn: '2024-01-02T03:04:05Z' }).withdrawTime, '2024-01-02T03:04:05.000Z')
+  assert.equal(osv({ modified: '0001-01-01T00:00:00Z' }).modifyTime, '')
+  assert.deepEqual(osv({ upstream: ['CVE-2024-1'] }).upstream, ['CVE-2024-1'])
+  const cga = { id: 'CGA-37qj-pjrf-fmrw', related: ['CGA-37qj-pjrf-fmrw', 'CVE-2020-8927'] }
+  assert.deepEqual(osv(cga).upstream, ['CVE-2020-8927'])
+  assert.deepEqual(osv({ related: ['CVE-2020-8927'] }).upstream, [])
+  const cases: [object, object, string, string, string][] = [
+    [{ severity: [{ type: 'Ubuntu', score: 'medium' }] }, {}, 'medium', 'affected', ''],
+    [{}, { ecosystem_specific: { urgency: 'unimportant' } }, 'negligible', 'affected', 'unimportant'],
+    [{}, { ecosystem_specific: { urgency: 'end-of-life' } }, '', 'wont_fix', 'end-of-life'],
+    [{ database_specific: { severity: 'MODERATE' } }, {}, 'medium', 'affected', ''],
+    [{ database_specific: { severity: 'LOW' } }, { ecosystem_specific: { severity: 'high' } }, 'high', 'affected', ''],
+    [{ database_specific: { severity: 9 } }, {}, '', 'affected', ''],
+  ]
+  for (const [record, affected, severity, state, urgency] of cases) {
+    const [one] = osv({ ...record, ...inPackage('Debian:12', 'a', { ranges, ...affected }) }).affected
+    assert.deepEqual([one?.severity, one?.state, one?.qualifiers.urgency ?? ''], [severity, state, urgency])
+  }
+})
+
+test('a record that is wrong is refused with the name of what is wrong', () => {
+  const cases: [string, RegExp][] = [
+    ['{', /^the document is not valid JSON$/],
+    ['[]', /^record must be an object$/],
+    ['{}', /^id is required$/],
+    ['{"id":1}', /^id must be a text$/],
+    ['{"id":"a","aliases":[1]}', /^aliases\[0\] must be a text$/],
+    ['{"id":"a","published":"soon"}', /^published must be a time$/],
+    ['{"id":"a","affected":{}}', /^affected must be a list$/],
+    ['{"id":"a","affected":[{"package":{"name":"a"}}]}', /^affected\[0\]\.package\.ecosystem is required$/],
+    [
+      '{"id":"a","affected":[{"package":{"name":"a","ecosystem":"b"},"ranges":[1]}]}',
+      /^affected\[0\]\.ranges\[0\] must/,
+    ],
+  ]
+  for (const [text, message] of cases) assert.throws(() => readOsv(text), wrong(message), text)
+  assert.deepEqual(readOsv('{"id":"a","affected":null,"aliases":null}').affected, [])
+  assert.equal(osv({ details: `${'x'.repeat(2000)}\nmore` }).summary.length, 1000)
+})
+
+test('secdb: what fixed it, what never was vulnerable, and entries with several ids', () => {
+  const database = (secfixes: object) => JSON.stringify({ packages: [{ pkg: { name: 'openssl', secfixes } }] })
+  const read = (secfixes: object) => readSecdb(database(secfixes), 'Alpine:v3.19')
+  const [fixed] = read({ '3.0.8-r0': ['CVE-2022-4203'] })
+  assert.deepEqual(fixed?.affected, [
+    {
+      ecosystem: 'Alpine:v3.19',
+      name: 'openssl',
+      ranges: [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed: '3.0.8-r0' }] }],
+      versions: [],
+      state: 'affected',
+      severity: '',
+      qualifiers: {},
+    },
+  ])
+  for (const version of ['0', '0-r0']) {
+    const [never] = read({ [version]: ['CVE-2023-0466'] })
+    assert.deepEqual(
+      [never?.affected[0]?.state, never?.affected[0]?.ranges[0]?.events],
+      ['not_affected', [{ introduced: '0' }]],
+    )
+  }
+  const ids = (entry: string) => read({ '1-r0': [entry] }).map(({ id, aliases }) => [id, ...aliases])
+  assert.deepEqual(ids('CVE-2017-15595 XSA-244'), [['CVE-2017-15595', 'XSA-244']])
+  assert.deepEqual(ids('CVE-2020-1 CVE-2020-2 (+)'), [['CVE-2020-1'], ['CVE-2020-2']])
+  assert.deepEqual(ids('GHSA-232p-vwff-86mp'), [['GHSA-232p-vwff-86mp']])
+  assert.deepEqual(ids('see notes'), [])
+  const twice = read({ '1-r0': ['CVE-1-1'], '2-r0': ['CVE-1-1'] })
+  assert.deepEqual([twice.length, twice[0]?.affected.length], [1, 2])
+  assert.throws(() => readSecdb('{}', 'Wolfi'), wrong(/^packages must be a list$/))
+  assert.throws(() => readSecdb('{"packages":[{"pkg":{}}]}', 'Wolfi'), wrong(/^packages\[0\]\.pkg\.name is required$/))
+})
+
+test("Debian's tracker: open, resolved, never vulnerable, ignored, unimportant, end of life", () => {
+  const states: [object, unknown[]][] = [
+    [{ status: 'open', urgency: 'not yet assigned' }, ['affected', '', '', undefined]],
+    [{ status: 'resolved', fixed_version: '3.0.11-1', urgency: 'high**' }, ['affected', 'high', 'high**', '3.0.11-1']],
+    [{ status: 'resolved', fixed_version: '0', urgency: 'not yet assigned' }, ['not_affected', '', '', undefined]],
+    [{ status: 'open', urgency: 'unimportant' }, ['affected', 'negligible', 'unimportant', undefined]],
+    [{ status: 'open', urgency: 'end-of-life' }, ['wont_fix', '', 'end-of-life', undefined]],
+    [
+      { status: 'open', nodsa: 'minor', nodsa_reason: 'ignored', urgency: 'low' },
+      ['wont_fix', 'low', 'low', undefined],
+    ],
+    [{ status: 'open', nodsa_reason: 'postponed', urgency: 'low' }, ['affected', 'low', 'low', undefined]],
+    [{ status: 'undetermined', urgency: 'medium' }, ['affected', 'medium', 'undetermined', undefined]],
+  ]
+  for (const [bookworm, expected] of states) {
+    const text = JSON.stringify({ 'CVE-2024-1': { description: 'bad', releases: { bookworm, sid: bookworm } } })
+    const [record, ...more] = readTrackerPackage('openssl', text)
+    assert.deepEqual(more, [])
+    assert.deepEqual([record?.id, record?.upstream, record?.summary], ['CVE-2024-1/openssl', ['CVE-2024-1'], 'bad'])
+    assert.equal(record?.affected.length, 1)
+    const [one] = record!.affected
+    const fixed = one?.ranges[0]?.events.flatMap((event) => ('fixed' in event ? [event.fixed] : []))[0]
+    assert.deepEqual([one?.state, one?.severity, one?.qualifiers.urgency ?? '', fixed], expected)
+    assert.equal(one?.ecosystem, 'Debian:12')
+  }
+  assert.throws(() => readTrackerPackage('a', '[]'), wrong(/^a must be an object$/))
+})
+
+test('a document is taken apart member by member, wherever its chunks end', async () => {
+  const text = '{ "a": {"x": [1, {"y": "}\\"]"}]}, "b,\\"" : [], "c": "{", "é": 1.5 }'
+  for (const size of [1, 2, 3, 7, 1000]) {
+    const bytes = Buffer.from(text)
+    const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+      bytes.subarray(i * size, (i + 1) * size),
+    )
+    const found: [string, unknown][] = []
+    for await (const [name, value] of membersOf(streamOf(chunks))) found.push([name, JSON.parse(value)])
+    assert.deepEqual(found, Object.entries(JSON.parse(text)), String(size))
+  }
+  assert.deepEqual(await Array.fromAsync(membersOf(streamOf([Buffer.from('{}')]))), [])
+  for (const broken of ['', '[1]', '{"a":1', '{1:2}', '{"a":1,', '{"a"}', '{"a":1}{']) {
+    await assert.rejects(Array.fromAsync(membersOf(streamOf([Buffer.from(broken)]))), { name: 'WrongRecord' }, broken)
+  }
+  const endless = (async function* () {
+    yield Buffer.from('{"a":"')
+    for (;;) yield Buffer.alloc(1024 * 1024, 'x')
+  })()
+  await assert.rejects(Array.fromAsync(membersOf(endless)), wrong(/^a member has more than/))
+})
+
+async function* streamOf(chunks: readonly Buffer[]) {
+  yield* chunks
+}
+
+test('KEV and EPSS are read, and what is no rank is refused', async () => {
+  const entry = {
+    cveID: 'CVE-2021-44228',
+    dateAdded: '2021-12-10',
+    dueDate: '2021-12-24',
+    knownRansomwareCampaignUse: 'Known',
+  }
+  assert.deepEqual(readKev(JSON.stringify({ vulnerabilities: [entry] })), [
+    { cve: 'CVE-2021-44228', addDate: '2021-12-10', dueDate: '2021-12-24', ransomware: true },
+  ])
+  assert.throws(() => readKev('{}'), wrong(/^vulnerabilities must be a list$/))
+  assert.throws(() => readKev('{"vulnerabilities":[{"cveID":"x"}]}'), wrong(/must be the id of a CVE$/))
+  const epss = (text: string) => Array.fromAsync(readEpss(streamOf([Buffer.from(text)])))
+  const header = '#model_version:v2025.03.14,score_date:2026-11-20T12:00:00Z\ncve,epss,percentile\n'
+  assert.deepEqual(await epss(`${header}CVE-2021-44228,0.94358,0.99967\r\n`), [
+    { cve: 'CVE-2021-44228', epss: 0.94358, percentile: 0.99967 },
+  ])
+  await assert.rejects(epss(`${header}CVE-2021-44228,1.1,0.5\n`), wrong(/^line 3 is no score$/))
+  await assert.rejects(epss(`${header}CVE-2021-44228,,0.5\n`), wrong(/^line 3 is no score$/))
+  await assert.rejects(epss('<html>\n'), wrong(/^line 1 must name the columns$/))
+  await assert.rejects(epss(''), wrong(/^the columns are missing$/))
+})
+
+test('vectors of every version have their score, and what is none has no score', () => {
+  const cases: ['CVSS_V2' | 'CVSS_V3' | 'CVSS_V4', string, number | undefined][] = [
+    ['CVSS_V2', 'AV:N/AC:L/Au:N/C:P/I:P/A:P', 7.5],
+    ['CVSS_V3', 'CVSS:3.0/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H', 9.8],
+    ['CVSS_V3', 'CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:C/C:H/I:H/A:H', 10],
+    ['CVSS_V3', 'CVSS:3.1/AV:L/AC:L/PR:L/UI:N/S:U/C:N/I:N/A:N', 0],
+    ['CVSS_V4', 'CVSS:4.0/AV:N/AC:L/AT:N/PR:N/UI:N/VC:H/VI:H/VA:H/SC:N/SI:N/SA:N', 9.3],
+    ['CVSS_V4', 'CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:C/C:H/I:H/A:H', undefined],
+    ['CVSS_V3', '9.8', undefined],
+    ['CVSS_V3', `CVSS:3.1/${'AV:N/'.repeat(1000)}`, undefined],
+    ['CVSS_V3', 'CVSS:3.1/nonsense', undefined],
+  ]
+  for (const [type, vector, score] of cases) assert.equal(scoreOf(type, vector), score, vector.slice(0, 80))
+  const words = ['Medium', 'MODERATE', 'important', 'high**', 'unimportant', 'not yet assigned', 3, 'constructor']
+  assert.deepEqual(words.map(levelOf), ['medium', 'medium', 'high', 'high', 'negligible', '', '', ''])
+})

@@ -1,0 +1,134 @@
+// Records of OSV, https://ossf.github.io/osv-schema.
+import type {
+  AffectedPackage,
+  RecordSeverity,
+  SeverityLevel,
+  SourceRecord,
+} from '#domains/scanning/records/records.model.ts'
+import { projectName } from '#versions/pep503.ts'
+import type { RangeEvent, VersionRange } from '#versions/ranges.ts'
+import { levelOf, severityOf } from './severities.ts'
+import { type Json, lineOf, listAt, objectAt, parseJson, requiredAt, textAt, textsAt, timeAt } from './values.ts'
+
+/** Reads one record; throws WrongRecord. */
+export function readOsv(text: string): SourceRecord {
+  return recordOf(objectAt(parseJson(text), 'record'))
+}
+
+const maxReferences = 200
+
+export function recordOf(record: Json): SourceRecord {
+  const id = requiredAt(record.id, 'id')
+  const given = listAt(record.affected, 'affected').map((one, i) => objectAt(one, `affected[${i}]`))
+  const summary = textAt(record.summary, 'summary') || textAt(record.details, 'details')
+  return {
+    id,
+    aliases: textsAt(record.aliases, 'aliases').filter((one) => one !== id),
+    upstream: upstreamOf(record, id),
+    summary: lineOf(summary),
+    publishTime: timeAt(record.published, 'published'),
+    modifyTime: timeAt(record.modified, 'modified'),
+    withdrawTime: timeAt(record.withdrawn, 'withdrawn'),
+    severities: distinct([
+      ...scoresOf(record.severity, 'severity'),
+      ...given.flatMap((one, i) => scoresOf(one.severity, `affected[${i}].severity`)),
+    ]),
+    references: referencesOf(record.references),
+    affected: given.flatMap((one, i) => affectedOf(one, `affected[${i}]`, record)),
+  }
+}
+
+/** Records of Chainguard from before there was `upstream` name their CVE as something related. */
+function upstreamOf(record: Json, id: string): string[] {
+  const upstream = textsAt(record.upstream, 'upstream')
+  if (upstream.length > 0 || !id.startsWith('CGA-')) return upstream
+  return textsAt(record.related, 'related').filter((one) => /^(?:CVE|GHSA)-/.test(one))
+}
+
+const types = ['CVSS_V2', 'CVSS_V3', 'CVSS_V4'] as const
+
+function scoresOf(value: unknown, path: string): RecordSeverity[] {
+  return listAt(value, path).flatMap((one, i) => {
+    const { type, score, source } = objectAt(one, `${path}[${i}]`)
+    const known = types.find((word) => word === type)
+    if (!known) return []
+    return [severityOf(textAt(source, `${path}[${i}].source`), known, textAt(score, `${path}[${i}].score`))]
+  })
+}
+
+function distinct(severities: readonly RecordSeverity[]): RecordSeverity[] {
+  return [...new Map(severities.map((one) => [`${one.source} ${one.type} ${one.vector}`, one])).values()]
+}
+
+/** What says most first. */
+const bestReferences = ['ADVISORY', 'FIX', 'REPORT']
+
+function referencesOf(value: unknown): string[] {
+  const found = listAt(value, 'references').map((one, i) => {
+    const { type, url } = objectAt(one, `references[${i}]`)
+    const rank = bestReferences.indexOf(textAt(type, `references[${i}].type`))
+    return { url: textAt(url, `references[${i}].url`), rank: rank === -1 ? bestReferences.length : rank }
+  })
+  const urls = found.filter(({ url }) => /^https?:\/\/\S+$/.test(url) && url.length <= 2048)
+  urls.sort((a, b) => a.rank - b.rank)
+  return [...new Set(urls.map(({ url }) => url))].slice(0, maxReferences)
+}
+
+/** Nothing for what names no package, or versions by commits only. */
+function affectedOf(one: Json, path: string, record: Json): AffectedPackage[] {
+  if (one.package === undefined || one.package === null) return []
+  const named = objectAt(one.package, `${path}.package`)
+  const ecosystem = requiredAt(named.ecosystem, `${path}.package.ecosystem`)
+  const name = requiredAt(named.name, `${path}.package.name`)
+  const ranges = rangesOf(one.ranges, `${path}.ranges`)
+  const versions = ranges.length > 0 ? [] : textsAt(one.versions, `${path}.versions`)
+  if (ranges.length === 0 && versions.length === 0) return []
+  const urgency = textAt(
+    objectAt(one.ecosystem_specific ?? {}, `${path}.ecosystem_specific`).urgency,
+    `${path}.urgency`,
+  )
+  return [
+    {
+      ecosystem,
+      name: ecosystem === 'PyPI' ? projectName(name) : name,
+      ranges,
+      versions,
+      state: urgency === 'end-of-life' ? 'wont_fix' : 'affected',
+      severity: levelFor(one, path, record, urgency),
+      qualifiers: urgency === '' ? {} : { urgency },
+    },
+  ]
+}
+
+/** The source's own word for the package, else for the record; Ubuntu has it among the scores. */
+function levelFor(one: Json, path: string, record: Json, urgency: string): SeverityLevel | '' {
+  const scored = [one, record].flatMap((of) => listAt(of.severity, `${path}.severity`))
+  const ubuntu = scored.map((score) => objectAt(score, `${path}.severity`)).find(({ type }) => type === 'Ubuntu')
+  const places = [one.ecosystem_specific, one.database_specific, record.database_specific]
+  const words = places.map((place) => (typeof place === 'object' && place !== null ? (place as Json).severity : ''))
+  for (const word of [ubuntu?.score, urgency, ...words]) {
+    const level = levelOf(word)
+    if (level !== '') return level
+  }
+  return ''
+}
+
+function rangesOf(value: unknown, path: string): VersionRange[] {
+  return listAt(value, path).flatMap((one, i): VersionRange[] => {
+    const { type, events } = objectAt(one, `${path}[${i}]`)
+    if (type !== 'ECOSYSTEM' && type !== 'SEMVER') return []
+    const read = listAt(events, `${path}[${i}].events`).map((event, j) => {
+      return eventOf(objectAt(event, `${path}[${i}].events[${j}]`), `${path}[${i}].events[${j}]`)
+    })
+    const found = read.filter((event) => event !== undefined)
+    return found.length === 0 ? [] : [{ type, events: found }]
+  })
+}
+
+function eventOf({ introduced, fixed, last_affected: last, limit }: Json, path: string): RangeEvent | undefined {
+  if (introduced !== undefined) return { introduced: textAt(introduced, path) }
+  if (fixed !== undefined) return { fixed: textAt(fixed, path) }
+  if (last !== undefined) return { lastAffected: textAt(last, path) }
+  // The limit of all limits says nothing.
+  return limit === undefined || limit === '*' ? undefined : { limit: textAt(limit, path) }
+}

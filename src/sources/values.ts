@@ -1,0 +1,62 @@
+// Takes documents of others apart. What is not as it should be is named by its path and leaves out one record, not all.
+
+/** Something that is wrong with one record; the message names the member, and nothing of what it holds. */
+export class WrongRecord extends Error {
+  override name = 'WrongRecord'
+}
+
+export type Json = Readonly<Record<string, unknown>>
+
+export function objectAt(value: unknown, path: string): Json {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new WrongRecord(`${path} must be an object`)
+  return value as Json
+}
+
+/** Absent and null are empty. */
+export function listAt(value: unknown, path: string): readonly unknown[] {
+  if (value === undefined || value === null) return []
+  if (!Array.isArray(value)) throw new WrongRecord(`${path} must be a list`)
+  return value
+}
+
+/** Absent and null are empty. */
+export function textAt(value: unknown, path: string): string {
+  if (value === undefined || value === null) return ''
+  if (typeof value !== 'string') throw new WrongRecord(`${path} must be a text`)
+  return value.replaceAll('\0', '')
+}
+
+export function textsAt(value: unknown, path: string): string[] {
+  return listAt(value, path).map((one, i) => textAt(one, `${path}[${i}]`))
+}
+
+export function requiredAt(value: unknown, path: string): string {
+  const text = textAt(value, path)
+  if (text === '') throw new WrongRecord(`${path} is required`)
+  return text
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // The parser's own message quotes the document.
+    throw new WrongRecord('the document is not valid JSON')
+  }
+}
+
+/** ISO 8601 with milliseconds; empty for what is absent or stands for a time that is filled in later. */
+export function timeAt(value: unknown, path: string): string {
+  const text = textAt(value, path)
+  if (text === '' || text.startsWith('0001-01-01')) return ''
+  const time = Date.parse(text)
+  if (Number.isNaN(time)) throw new WrongRecord(`${path} must be a time`)
+  return new Date(time).toISOString()
+}
+
+/** The first line, cut to what a summary may have. */
+export function lineOf(text: string): string {
+  const line = text.trim().split(/\r?\n/, 1)[0]!.trim()
+  return line.length <= 1000 ? line : `${line.slice(0, 999)}…`
+}

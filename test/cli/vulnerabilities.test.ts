@@ -1,0 +1,241 @@
+// Reading sources of vulnerabilities with the command, from a mirror on this machine.
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import type { Json } from '../support/pinfold.ts'
+import { makePlace, type Place, run, startProcess } from '../support/process.ts'
+import { zipOf } from '../support/zip.ts'
+
+type Answer = { body: Buffer | string; etag?: string } | { status: number } | { cut: true; body: string }
+
+/** A mirror that answers what it is given, and remembers what it was asked for. */
+async function startMirror(files: Record<string, Answer>) {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    const path = decodeURIComponent(request.url!.slice(1))
+    asked.push(path)
+    const answer: Answer = files[path] ?? { status: 404 }
+    if ('status' in answer) return response.writeHead(answer.status).end()
+    if ('cut' in answer) {
+      response.writeHead(200, { 'content-length': answer.body.length + 100 }).write(answer.body)
+      return setImmediate(() => response.destroy())
+    }
+    const headers = answer.etag === undefined ? {} : { etag: answer.etag }
+    if (answer.etag !== undefined && request.headers['if-none-match'] === answer.etag) {
+      return response.writeHead(304, headers).end()
+    }
+    response.writeHead(200, { ...headers, 'last-modified': 'Fri, 20 Nov 2026 10:00:00 GMT' }).end(answer.body)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    files,
+    /** What was asked for since the last time. */
+    asked: () => asked.splice(0).sort(),
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+const osv = (id: string, fixed = '1.2', more: Json = {}) =>
+  JSON.stringify({
+    id,
+    modified: '2026-11-20T00:00:00Z',
+    aliases: [`CVE-${id}`],
+    summary: `About ${id}`,
+    affected: [
+      {
+        package: { ecosystem: 'PyPI', name: 'flask' },
+        ranges: [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed }] }],
+      },
+    ],
+    ...more,
+  })
+
+const syncing = async (place: Place, mirror: { url: string }, ...args: string[]) => {
+  const found = await run(['vulnerabilities', 'sync', ...place.args, '--mirror', mirror.url, ...args], {
+    env: place.env,
+  })
+  assert.deepEqual(
+    readdirSync(place.data).filter((name) => name.startsWith('sync-')),
+    [],
+    'what was downloaded is gone',
+  )
+  return found
+}
+const statusOf = async (place: Place): Promise<{ code: number | null; sources: Record<string, Json> }> => {
+  const { code, stdout } = await run(['vulnerabilities', 'status', ...place.args, '-o', 'json'], { env: place.env })
+  return { code, sources: Object.fromEntries((JSON.parse(stdout) as Json[]).map((one) => [one.name, one])) }
+}
+
+test('a database of OSV is read whole once, then only what has changed, beside the server or without', async () => {
+  await using place = await makePlace()
+  const changed = (...lines: string[]) => ({ body: `${lines.join('\n')}\n` })
+  const first = changed('2026-11-20T03:00:00Z,PYSEC-2', '2026-11-20T02:00:00Z,PYSEC-1')
+  await using mirror = await startMirror({
+    'osv/PyPI/modified_id.csv': first,
+    'osv/PyPI/all.zip': {
+      body: zipOf({ 'PYSEC-1.json': osv('PYSEC-1'), 'PYSEC-2.json': osv('PYSEC-2'), 'note.txt': 'x' }),
+    },
+  })
+  const args = ['--source', 'osv/PyPI']
+  assert.deepEqual(await syncing(place, mirror, ...args), {
+    code: 0,
+    stdout: 'osv/PyPI: 2 new, 0 changed, 0 as before, 0 withdrawn\n',
+    stderr: '',
+  })
+  assert.deepEqual(mirror.asked(), ['osv/PyPI/all.zip', 'osv/PyPI/modified_id.csv'])
+
+  assert.match(
+    (await syncing(place, mirror, ...args)).stdout,
+    /^osv\/PyPI: 0 new, 0 changed, 0 as before, 0 withdrawn$/m,
+  )
+  assert.deepEqual(mirror.asked(), ['osv/PyPI/modified_id.csv'])
+
+  mirror.files['osv/PyPI/modified_id.csv'] = changed(
+    '2026-11-21T00:00:00Z,PYSEC-3',
+    '2026-11-20T04:00:00Z,PYSEC-1',
+    ...first.body.split('\n'),
+  )
+  mirror.files['osv/PyPI/PYSEC-1.json'] = { body: osv('PYSEC-1', '1.3') }
+  mirror.files['osv/PyPI/PYSEC-3.json'] = { body: osv('PYSEC-3') }
+  await using server = await startProcess(place)
+  assert.match(
+    (await syncing(place, mirror, ...args)).stdout,
+    /^osv\/PyPI: 1 new, 1 changed, 0 as before, 0 withdrawn$/m,
+  )
+  assert.deepEqual(mirror.asked(), ['osv/PyPI/PYSEC-1.json', 'osv/PyPI/PYSEC-3.json', 'osv/PyPI/modified_id.csv'])
+  const { code, sources } = await statusOf(place)
+  assert.equal(code, 0)
+  const { records, licence, ecosystems, buildTime, error } = sources['osv/PyPI']!
+  assert.deepEqual(
+    [records, licence, ecosystems, buildTime, error],
+    ['3', 'CC-BY-4.0', ['PyPI'], '2026-11-21T00:00:00.000Z', ''],
+  )
+  assert.ok(server.url)
+
+  // What a whole reading has not is withdrawn.
+  assert.match(
+    (await syncing(place, mirror, ...args, '--full')).stdout,
+    /^osv\/PyPI: 0 new, 1 changed, 1 as before, 1 withdrawn$/m,
+  )
+})
+
+test('beyond 250 changes all of a database is read again', async () => {
+  await using place = await makePlace()
+  const lines = (day: string) => Array.from({ length: 251 }, (_, i) => `2026-11-${day}T00:00:00Z,P-${i}`).join('\n')
+  await using mirror = await startMirror({
+    'osv/npm/modified_id.csv': { body: lines('20') },
+    'osv/npm/all.zip': { body: zipOf({ 'P-1.json': osv('P-1') }) },
+  })
+  await syncing(place, mirror, '--source', 'osv/npm')
+  mirror.asked()
+  mirror.files['osv/npm/modified_id.csv'] = { body: lines('21') }
+  assert.equal((await syncing(place, mirror, '--source', 'osv/npm')).code, 0)
+  assert.deepEqual(mirror.asked(), ['osv/npm/all.zip', 'osv/npm/modified_id.csv'])
+})
+
+test('Alpine and Debian are read when their ETag is another, and a mirror need not list what has changed', async () => {
+  await using place = await makePlace()
+  const secdb = JSON.stringify({
+    packages: [{ pkg: { name: 'openssl', secfixes: { '3.0.8-r0': ['CVE-2022-4203'], '0': ['CVE-2022-1'] } } }],
+  })
+  const tracker = JSON.stringify({
+    openssl: { 'CVE-2022-4203': { releases: { bookworm: { status: 'open', urgency: 'low' } } } },
+    broken: [],
+  })
+  await using mirror = await startMirror({
+    'secdb/v3.20/main.json': { body: secdb, etag: '"one"' },
+    'debian-tracker': { body: tracker, etag: '"two"' },
+    'osv/Go/all.zip': { body: zipOf({ 'GO-1.json': osv('GO-1') }), etag: '"three"' },
+  })
+  const args = ['secdb/v3.20/main', 'debian-tracker', 'osv/Go'].flatMap((name) => ['--source', name])
+  const first = await syncing(place, mirror, ...args)
+  assert.equal(first.code, 1)
+  assert.equal(first.stderr, 'pinfold: broken: broken must be an object\n')
+  assert.deepEqual(first.stdout.split('\n').slice(0, 3), [
+    'secdb/v3.20/main: 2 new, 0 changed, 0 as before, 0 withdrawn',
+    'debian-tracker: 1 new, 0 changed, 0 as before, 0 withdrawn; 1 problems, see above',
+    'osv/Go: 1 new, 0 changed, 0 as before, 0 withdrawn',
+  ])
+  mirror.files['debian-tracker'] = { body: tracker.replace(',"broken":[]', ''), etag: '"four"' }
+  const again = await syncing(place, mirror, ...args)
+  assert.equal(again.code, 0)
+  assert.deepEqual(again.stdout.split('\n').slice(0, 3), [
+    'secdb/v3.20/main: 0 new, 0 changed, 0 as before, 0 withdrawn',
+    'debian-tracker: 0 new, 0 changed, 1 as before, 0 withdrawn',
+    'osv/Go: 0 new, 0 changed, 0 as before, 0 withdrawn',
+  ])
+  const { sources } = await statusOf(place)
+  assert.deepEqual(
+    Object.values(sources).map(({ name, records, buildTime }) => [name, records, buildTime]),
+    [
+      ['debian-tracker', '1', '2026-11-20T10:00:00.000Z'],
+      ['osv/Go', '1', '2026-11-20T10:00:00.000Z'],
+      ['secdb/v3.20/main', '2', '2026-11-20T10:00:00.000Z'],
+    ],
+  )
+})
+
+test('a source that fails keeps what it said and says why, and the others are read', async () => {
+  await using place = await makePlace()
+  const zip = zipOf({ 'X-1.json': osv('X-1'), 'X-2.json': osv('X-2') })
+  await using mirror = await startMirror({ 'osv/npm/all.zip': { body: zip }, 'osv/Go/all.zip': { body: zip } })
+  const args = ['--source', 'osv/npm', '--source', 'osv/Go']
+  assert.equal((await syncing(place, mirror, ...args)).code, 0)
+  const failures: [Answer, RegExp][] = [
+    [{ status: 500 }, /the answer was 500$/],
+    [{ cut: true, body: 'PK' }, /there is no answer$/],
+    [{ body: 'no archive' }, /all\.zip cannot be read: /],
+    [{ body: zip.subarray(0, zip.length - 30) }, /all\.zip cannot be read: /],
+  ]
+  for (const [answer, reason] of failures) {
+    mirror.files['osv/npm/all.zip'] = answer
+    const { code, stdout } = await syncing(place, mirror, ...args)
+    const [npm = '', go = ''] = stdout.split('\n')
+    assert.equal(code, 1)
+    assert.match(npm, /^osv\/npm: failed, and keeps what it said: /)
+    assert.match(npm, reason)
+    assert.equal(go, 'osv/Go: 0 new, 0 changed, 2 as before, 0 withdrawn')
+    const { code: state, sources } = await statusOf(place)
+    assert.deepEqual([state, sources['osv/npm']?.records, sources['osv/Go']?.error], [1, '2', ''])
+    assert.match(sources['osv/npm']?.error, reason)
+    assert.ok(sources['osv/npm']!.fetchTime < sources['osv/npm']!.tryTime)
+  }
+  const shown = await run(['vulnerabilities', 'status', ...place.args], { env: place.env })
+  assert.match(shown.stdout, /^osv\/npm: 2 records, read .*\n {2}failed: all\.zip cannot be read/m)
+})
+
+test('records that are wrong are left out and named, and nothing counts as taken back then', async () => {
+  await using place = await makePlace()
+  const good = { 'X-1.json': osv('X-1'), 'X-2.json': osv('X-2') }
+  await using mirror = await startMirror({ 'osv/npm/all.zip': { body: zipOf(good), etag: '"one"' } })
+  await syncing(place, mirror, '--source', 'osv/npm')
+  const wrong = { 'X-1.json': osv('X-1', '2'), 'X-2.json': '{', 'X-3.json': osv('X-3', '1', { aliases: ['a b'] }) }
+  mirror.files['osv/npm/all.zip'] = { body: zipOf(wrong), etag: '"two"' }
+  const { code, stdout, stderr } = await syncing(place, mirror, '--source', 'osv/npm')
+  assert.equal(code, 1)
+  assert.match(stdout, /^osv\/npm: 0 new, 1 changed, 0 as before, 0 withdrawn; 2 problems, see above$/m)
+  assert.match(stderr, /^pinfold: X-2\.json: the document is not valid JSON$/m)
+  assert.match(stderr, /^pinfold: osv\/npm\/X-3: id: and aliases must be characters without spaces$/m)
+  assert.equal((await statusOf(place)).sources['osv/npm']?.records, '2')
+})
+
+test('names that stand for no source, and mirrors that are none, are refused', async () => {
+  await using place = await makePlace()
+  const trying = (...args: string[]) => run(['vulnerabilities', 'sync', ...place.args, ...args], { env: place.env })
+  for (const name of ['osv', 'osv/../x', 'secdb/v3.20', 'secdb/../../main', 'kev']) {
+    const { code, stderr } = await trying('--source', name)
+    assert.equal(code, 64, name)
+    assert.match(stderr, /is no source/)
+  }
+  for (const url of ['ftp://example.com', 'https://u:p@example.com', 'example.com']) {
+    assert.equal((await trying('--source', 'osv/Go', '--mirror', url)).code, 64, url)
+  }
+  const { code, stdout } = await run(['vulnerabilities', 'status', ...place.args], { env: place.env })
+  assert.deepEqual([code, stdout], [0, 'no source was read yet: see pinfold vulnerabilities sync\n'])
+})
