@@ -33,6 +33,7 @@ test('the authorization endpoint leads nobody to where a stranger wants them', a
   const page = await get(pinfold, `${pathname}?redirect=https://evil.example.com`, { host, ...browser })
   assert.deepEqual([page.status, page.headers['content-type']], [400, 'text/html; charset=utf-8'])
   assert.match(String(page.headers['content-security-policy']), /^default-src 'none'; style-src 'sha256-[^']+'; /)
+  assert.equal(page.headers['referrer-policy'], 'same-origin')
   assert.match(String(page.headers['content-security-policy']), /form-action 'self'.*frame-ancestors 'none'/)
   assert.equal(page.headers['x-content-type-options'], 'nosniff')
   assert.equal(page.headers['cache-control'], 'no-store')

@@ -66,7 +66,8 @@ ${script !== undefined && html`<script>${raw(script)}</script>`}
 `)
   send(arrival, status, 'text/html; charset=utf-8', text, {
     'content-security-policy': script === undefined ? policy : `${policy}; script-src ${sourceOf(script)}`,
-    'referrer-policy': 'no-referrer',
+    // With `no-referrer` browsers send forms without `Origin`, which is all they say over http beyond this machine.
+    'referrer-policy': 'same-origin',
     'cross-origin-opener-policy': 'same-origin',
     ...headers,
   })
