@@ -2,6 +2,20 @@
 import { contact, destinations, onOff, optionalAddress, secret, setting, whole } from './config-values.ts'
 
 export const edgeSettings = {
+  tlsCert: setting({
+    env: 'PINFOLD_TLS_CERT',
+    flag: '--tls-cert',
+    parse: String,
+    default: '',
+    doc: 'File with the certificate and its chain, in PEM format: the server speaks TLS itself. Replaced files are in use within ten seconds, or at once after SIGUSR2. Default: it speaks cleartext, for a proxy that ends TLS.',
+  }),
+  tlsKey: setting({
+    env: 'PINFOLD_TLS_KEY',
+    flag: '--tls-key',
+    parse: String,
+    default: '',
+    doc: 'File with the key of that certificate, in PEM format and not encrypted.',
+  }),
   metrics: setting({
     env: 'PINFOLD_METRICS',
     parse: onOff,

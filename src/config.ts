@@ -39,7 +39,7 @@ export const settings = {
     flag: '--url',
     parse: baseUrl,
     default: '',
-    doc: 'What clients call us: issuer, audience and links are made from it. Default: `http://` and the address served on.',
+    doc: 'What clients call us: issuer, audience and links are made from it. Default: `http://`, or `https://` with a certificate, and the address served on.',
   }),
   hosts: setting({
     env: 'PINFOLD_HOSTS',
@@ -352,6 +352,12 @@ export function readConfig(
   }
   if (problems.length === 0 && read.termsMethods.length > 0 && read.termsDocuments.length === 0) {
     problems.push('PINFOLD_TERMS_METHODS needs PINFOLD_TERMS_DOCUMENTS, which say what is to be accepted')
+  }
+  if (problems.length === 0 && (read.tlsCert === '') !== (read.tlsKey === '')) {
+    problems.push('PINFOLD_TLS_CERT and PINFOLD_TLS_KEY need each other')
+  }
+  if (problems.length === 0 && read.tlsCert !== '' && read.url.startsWith('http:')) {
+    problems.push('PINFOLD_URL must begin with https:// where PINFOLD_TLS_CERT is set')
   }
   if (problems.length === 0 && read.compatVendorDomain !== '' && read.compatVendor === '') {
     problems.push('PINFOLD_COMPAT_VENDOR_DOMAIN needs PINFOLD_COMPAT_VENDOR, whose domain it is')

@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net'
 import type { App } from '#app.ts'
 import { createEdge } from '#edge/arrival.ts'
 import { serveDoors } from '#edge/doors.ts'
@@ -19,7 +18,8 @@ import { serveMetrics } from './metrics.ts'
 import { checkToken } from './naming/members.ts'
 import { oauthDoor } from './oauth.ts'
 import { createConnections } from './port/connections.ts'
-import { createOnePort } from './port/one-port.ts'
+import { openListeners } from './port/listeners.ts'
+import type { OnePortOptions } from './port/one-port.ts'
 import { referenceDoor } from './reference/reference.ts'
 import { restDoor } from './rest.ts'
 import { services } from './services.ts'
@@ -34,14 +34,13 @@ export type Server = {
   port: number
   /** Where the metrics are, when they have an address of their own. */
   metricsUrl: string | undefined
+  /** Reads the files of the certificate again; what cannot be used is logged, and the old one stays. */
+  reloadCertificate(): Promise<void>
   /** Nobody is answered before. */
   open(): void
   /** Stops accepting, lets requests in flight finish for at most the configured time, then closes what is left. */
   close(): Promise<void>
 }
-
-/** Of the addresses that stand for all of a machine, the one that leads to it. Nobody can be told to call the others. */
-const onThisMachine: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }
 
 /** A name that guards nothing would leave open what somebody wanted closed. */
 function checkGuarded({ config, eventTable }: App, endpoints: readonly Endpoint[]): void {
@@ -55,10 +54,6 @@ function checkGuarded({ config, eventTable }: App, endpoints: readonly Endpoint[
     if (method?.access.mode === 'scoped' && !isAcceptance) continue
     throw new Error(`PINFOLD_TERMS_METHODS: ${name} is not a method that can wait for the terms of a group`)
   }
-}
-
-function hostOf(host: string): string {
-  return host.includes(':') ? `[${host}]` : host
 }
 
 /** The same as `bindServer`, open from the start. */
@@ -87,15 +82,11 @@ export async function bindServer(app: App): Promise<Server> {
   checkGuarded(app, endpoints)
   if (app.vendor) checkToken(new Set(endpoints.map(({ desc }) => desc.parent.file)), app.vendor.token)
   let isOpen = false
-  let onRequest: Parameters<typeof createOnePort>[0]['onRequest'] = (_req, res) => void res.destroy()
-  let accept: Parameters<typeof createOnePort>[0]['onHttp2'] = (socket) => socket.destroy()
+  let onRequest: OnePortOptions['onRequest'] = (_req, res) => void res.destroy()
+  let accept: OnePortOptions['onHttp2'] = (socket) => socket.destroy()
 
   const { connections, refused } = limitConnections(app)
-  const {
-    server: listener,
-    receive,
-    drain,
-  } = createOnePort({
+  const options: OnePortOptions = {
     maxHeaderSize: maxHeadBytes,
     headersTimeout: Math.min(config.headersTimeoutMs, config.requestTimeoutMs),
     requestTimeout: config.requestTimeoutMs,
@@ -107,23 +98,14 @@ export async function bindServer(app: App): Promise<Server> {
     isOpen: () => isOpen,
     onRequest: (req, res) => onRequest(req, res),
     onHttp2: (socket) => accept(socket),
-  })
-  await new Promise<void>((resolve, reject) => {
-    listener.once('error', reject)
-    listener.listen(config.listen.port, config.listen.host, () => {
-      listener.off('error', reject)
-      resolve()
-    })
-  })
-  const metrics = await serveMetrics(app, connections).catch((error: unknown) => {
-    listener.close()
+  }
+  const listeners = await openListeners(config, options, app.log)
+  const metrics = await serveMetrics(app, connections).catch(async (error: unknown) => {
+    await listeners.drain(0)
     throw error
   })
-  const { port, address } = listener.address() as AddressInfo
-  const everywhere = onThisMachine[address]
-  const localUrl = `http://${everywhere ?? hostOf(config.listen.host)}:${port}`
-  const url = config.url || localUrl
-  if (everywhere !== undefined && config.url === '') {
+  const url = config.url || listeners.origin
+  if (listeners.isEverywhere && config.url === '') {
     app.log.warn('no url is set while listening on all addresses; only clients on this machine can get tokens', { url })
   }
 
@@ -140,13 +122,14 @@ export async function bindServer(app: App): Promise<Server> {
     referenceDoor(edge),
     restDoor(api, endpoints),
   ])
-  const grpc = createGrpcServer(api, endpoints, receive)
+  const grpc = createGrpcServer(api, endpoints, listeners.receive)
   accept = grpc.accept
 
   return {
     url,
-    localUrl,
-    port,
+    localUrl: listeners.localUrl,
+    port: listeners.port,
+    reloadCertificate: listeners.reloadCertificate,
     metricsUrl: metrics?.url,
     open() {
       isOpen = true
@@ -154,7 +137,7 @@ export async function bindServer(app: App): Promise<Server> {
     async close() {
       edge.closing.abort(unavailable('the server is stopping'))
       grpc.drain(config.drainMs)
-      await drain(config.drainMs)
+      await listeners.drain(config.drainMs)
       metrics?.close()
       refused.close()
     },

@@ -84,6 +84,11 @@ export function noTunnel(): AppError {
   return refusal(501, 'UNIMPLEMENTED', 'the server is no proxy')
 }
 
+/** Cleartext where the server speaks TLS. */
+export function notSecured(): AppError {
+  return refusal(400, 'INVALID_ARGUMENT', 'this port speaks TLS: use https:// instead of http://')
+}
+
 function tooLong(part: string, limit: number): AppError {
   return refusal(414, 'INVALID_ARGUMENT', `the ${part} of the request must be at most ${limit} bytes`)
 }

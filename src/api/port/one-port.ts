@@ -1,15 +1,16 @@
-// One listener for HTTP/1.1 and cleartext HTTP/2. The http.Server owns it, so its timeouts and its close() keep working;
+// One listener for HTTP/1.1 and HTTP/2, in cleartext or inside of TLS. The http.Server owns it, so its timeouts and its close() keep working;
 // only its `connection` listener is replaced by one that looks at the first bytes.
 import http, { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { noTunnel, unreadable } from '#edge/request-limits.ts'
+import { noTunnel, notSecured, unreadable } from '#edge/request-limits.ts'
 import { SafeResponse, safeHeaderLines } from '#edge/safe-headers.ts'
 import type { AppError } from '#lib/errors.ts'
 import { newRequestId } from '#lib/request-id.ts'
 import { errorJson, renderError } from '../errors.ts'
 import type { Connections } from './connections.ts'
 import { limitBodies } from './slow-bodies.ts'
+import { handshakeByte, type Tls } from './tls.ts'
 import { oneAfterTheOther } from './unread-answers.ts'
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
@@ -20,6 +21,8 @@ export type OnePortOptions = http.ServerOptions & {
   /** Whether a client may have one more connection; `close` is told when it is closed. */
   connections: Connections
   isUpload: (path: string) => boolean
+  /** With it, only connections that begin with a handshake are served. */
+  tls?: Tls | undefined
   /** Until it says so, connections are closed as they come. */
   isOpen?: () => boolean
   /** `ErrorInfo.domain` of what is refused here. */
@@ -47,9 +50,12 @@ export function createOnePort(given: OnePortOptions): OnePort {
     isUpload,
     requestTimeout,
     connections,
+    tls,
     errorDomain,
     ...options
   } = given
+  const timeoutMs = options.headersTimeout ?? 10_000
+  const late = unreadable('ERR_HTTP_REQUEST_TIMEOUT')
   const open = new Set<Socket>()
   const undecided = new Set<Socket>()
   const bodies = limitBodies(requestTimeout, isUpload)
@@ -89,11 +95,16 @@ export function createOnePort(given: OnePortOptions): OnePort {
       open.delete(socket)
       undecided.delete(socket)
     })
-    const late = () => refuseRaw(socket, unreadable('ERR_HTTP_REQUEST_TIMEOUT'))
-    sniff(socket, { timeoutMs: options.headersTimeout ?? 10_000, late }, (isHttp2) => {
-      undecided.delete(socket)
-      if (isHttp2) onHttp2(socket)
-      else onHttp1!.call(server, socket)
+    const decide = (carrier: Socket) =>
+      sniff(carrier, readHttp, { timeoutMs, late: () => refuseRaw(carrier, late) }, (isHttp2) => {
+        undecided.delete(socket)
+        if (isHttp2) onHttp2(carrier)
+        else onHttp1!.call(server, carrier)
+      })
+    if (!tls) return decide(socket)
+    sniff(socket, readHandshake, { timeoutMs, late: () => socket.destroy() }, (isHandshake) => {
+      if (isHandshake) tls.accept(socket, decide)
+      else refuseRaw(socket, notSecured())
     })
   })
 
@@ -145,11 +156,24 @@ function destroyAll(sockets: Iterable<Socket>): void {
   for (const socket of sockets) socket.destroy()
 }
 
+/** What the first bytes of a connection say; `undefined` while they could be either. */
+type Reading = (seen: Buffer) => boolean | undefined
+
+/** Whether it is HTTP/2. `P` and `PR` may still become POST, PUT or PATCH; the rest is waited for so that the timer covers it. */
+const readHttp: Reading = (seen) => {
+  const length = Math.min(seen.length, preface.length)
+  if (!seen.subarray(0, length).equals(preface.subarray(0, length))) return false
+  return length < preface.length ? undefined : true
+}
+
+const readHandshake: Reading = ([first]) => first === handshakeByte
+
 /** Reads until it is clear which protocol the client speaks, then puts the bytes back once. */
 function sniff(
   socket: Socket,
+  reading: Reading,
   { timeoutMs, late }: { timeoutMs: number; late: () => void },
-  decide: (isHttp2: boolean) => void,
+  decide: (answer: boolean) => void,
 ): void {
   let seen: Buffer = Buffer.alloc(0)
   const timer = setTimeout(() => {
@@ -172,13 +196,11 @@ function sniff(
       seen = Buffer.concat([seen, chunk])
     }
     if (seen.length === 0) return
-    const length = Math.min(seen.length, preface.length)
-    const isHttp2 = seen.subarray(0, length).equals(preface.subarray(0, length))
-    // `P` and `PR` may still become POST, PUT or PATCH; the rest is waited for so that this timer covers it.
-    if (isHttp2 && length < preface.length) return
+    const answer = reading(seen)
+    if (answer === undefined) return
     done()
     socket.unshift(seen)
-    decide(isHttp2)
+    decide(answer)
   }
   socket.on('readable', read)
   socket.on('error', give)

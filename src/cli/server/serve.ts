@@ -15,10 +15,10 @@ export const serve: Command = {
   summary: 'Serve the API over REST and gRPC on one port',
   details: `Prints "ready" and the URL once it serves; logs go to standard error as JSON lines.
 SIGTERM, SIGINT or SIGHUP lets requests in flight finish, then deliveries, for PINFOLD_DRAIN_MS at most all together, and
-then ends it.
+then ends it. SIGUSR2 reads the files of the certificate again.
 Every setting that has no option here is an environment variable; see pinfold config.`,
   options: [
-    ...settingOptions('listen', 'url', 'data', 'database', 'blobs'),
+    ...settingOptions('listen', 'url', 'data', 'database', 'blobs', 'tlsCert', 'tlsKey'),
     { flags: '--demo', summary: 'Fill an empty server with an example company' },
   ],
   async run(terminal, options) {
@@ -48,6 +48,7 @@ Every setting that has no option here is an environment variable; see pinfold co
       await writeFact(tx, 'local_url', server.localUrl)
     })
     server.open()
+    process.on('SIGUSR2', () => void server.reloadCertificate())
     const filled = options.demo === true && (await fillDemo(app, server))
     if (options.demo && !filled) terminal.say('pinfold: there are organisations already, so the demo was not added')
     // Whoever reads the next line may ask at once.

@@ -116,7 +116,7 @@ async function serveHere(app: App, opened: AsyncDisposableStack): Promise<Omit<T
     import('#api/server.ts'),
     import('#workers.ts'),
   ])
-  const config = { ...app.config, listen: { host: '127.0.0.1', port: 0 } }
+  const config = { ...app.config, listen: { host: '127.0.0.1', port: 0 }, tlsCert: '', tlsKey: '' }
   const server = opened.adopt(await startServer({ ...app, config }), (one) => one.close())
   opened.adopt(await startWorkers(app, { duties: dutiesOfCommands }), (one) => one.close())
   return { app, origin: server.localUrl, audience: server.url, ownMachine: true }

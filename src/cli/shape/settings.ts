@@ -8,6 +8,8 @@ const placeholders: Record<string, string> = {
   data: 'dir',
   database: 'url',
   blobs: 'dir',
+  tlsCert: 'file',
+  tlsKey: 'file',
 }
 
 /** The options of the given settings, as a command declares them. */

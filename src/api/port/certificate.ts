@@ -1,0 +1,110 @@
+// The certificate of the server and its key, from two files that may be replaced while it runs.
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import tls, { type SecureContextOptions } from 'node:tls'
+import type { Logger } from '#lib/log.ts'
+
+export type CertificateFiles = { cert: string; key: string }
+
+export type Certificate = {
+  readonly options: SecureContextOptions
+  /** Reads the files again. What has changed and is good goes to `use`; anything else is logged, and the old pair stays. */
+  reload(): Promise<void>
+  close(): void
+}
+
+/** Long chains have some ten certificates of 2 KiB. */
+const mostBytes = 256 * 1024
+/** Files of a mounted secret are replaced by a link that moves, of which a watched file would not tell. */
+const lookMs = 10_000
+
+/** Throws, naming the setting, when the files are no pair that a server can use. */
+export async function openCertificate(
+  files: CertificateFiles,
+  use: (options: SecureContextOptions) => void,
+  log: Logger,
+): Promise<Certificate> {
+  let last = await readPair(files)
+  const options = check(last)
+  report(last, log)
+  let closed = false
+  let failed = ''
+  const warn = (error: unknown) => {
+    const { message } = error as Error
+    if (message !== failed) log.error('the new certificate cannot be used; the old one stays', { reason: message })
+    failed = message
+  }
+  const reload = async () => {
+    try {
+      const pair = await readPair(files)
+      if (closed || (pair.cert === last.cert && pair.key === last.key)) return
+      last = pair
+      failed = ''
+      use(check(pair))
+      report(pair, log)
+    } catch (error) {
+      warn(error)
+    }
+  }
+  let running = Promise.resolve()
+  const next = () => {
+    running = running.then(reload)
+    return running
+  }
+  const timer = setInterval(() => void next(), lookMs)
+  timer.unref()
+  return {
+    options,
+    reload: next,
+    close() {
+      closed = true
+      clearInterval(timer)
+    },
+  }
+}
+
+type Pair = { cert: string; key: string }
+
+async function readPair({ cert, key }: CertificateFiles): Promise<Pair> {
+  return { cert: await readText(cert, 'PINFOLD_TLS_CERT'), key: await readText(key, 'PINFOLD_TLS_KEY') }
+}
+
+async function readText(path: string, setting: string): Promise<string> {
+  try {
+    await using file = await open(path)
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(mostBytes + 1))
+    if (bytesRead <= mostBytes) return buffer.toString('utf8', 0, bytesRead)
+  } catch (error) {
+    throw new Error(`${setting}: cannot read ${path}: ${(error as Error).message}`, { cause: error })
+  }
+  throw new Error(`${setting}: ${path} has more than ${mostBytes} bytes`)
+}
+
+/** Throws in our own words: those of OpenSSL say neither which file nor what to do. */
+function check({ cert, key }: Pair): SecureContextOptions {
+  const leaf = tried('PINFOLD_TLS_CERT: the file has no certificate in PEM format', () => new X509Certificate(cert))
+  const own = tried('PINFOLD_TLS_KEY: the file must have a key in PEM format that is not encrypted', () =>
+    createPrivateKey(key),
+  )
+  if (!leaf.checkPrivateKey(own)) {
+    throw new Error('PINFOLD_TLS_KEY: the key is not that of the first certificate in PINFOLD_TLS_CERT')
+  }
+  const options: SecureContextOptions = { cert, key, minVersion: 'TLSv1.2' }
+  tried('PINFOLD_TLS_CERT: no connection can be made with the certificate', () => tls.createSecureContext(options))
+  return options
+}
+
+function tried<T>(message: string, work: () => T): T {
+  try {
+    return work()
+  } catch (cause) {
+    throw new Error(message, { cause })
+  }
+}
+
+function report({ cert }: Pair, log: Logger): void {
+  const { subjectAltName, validToDate } = new X509Certificate(cert)
+  const fields = { names: subjectAltName, until: validToDate.toISOString() }
+  if (validToDate.getTime() < Date.now()) log.warn('the certificate has expired; clients refuse it', fields)
+  else log.info('certificate in use', fields)
+}

@@ -1,0 +1,76 @@
+// Where the server listens: the one port, and with a certificate of our own one more that only this machine can reach.
+import type { RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Config } from '#config.ts'
+import type { Logger } from '#lib/log.ts'
+import { type Certificate, openCertificate } from './certificate.ts'
+import { createOnePort, type OnePort, type OnePortOptions } from './one-port.ts'
+import { createTls, type Tls } from './tls.ts'
+
+export type Listeners = {
+  port: number
+  /** Without a setting that says otherwise, what clients call us. */
+  origin: string
+  /** For callers on this machine; it is never TLS, since no certificate names it. */
+  localUrl: string
+  /** Whether the address stands for all addresses of the machine. */
+  isEverywhere: boolean
+  /** Takes a request that came over HTTP/2 and is not gRPC. */
+  receive: RequestListener
+  reloadCertificate(): Promise<void>
+  drain(graceMs: number): Promise<void>
+}
+
+/** Of the addresses that stand for all of a machine, the one that leads to it. Nobody can be told to call the others. */
+const onThisMachine: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }
+
+export async function openListeners(
+  config: Pick<Config, 'listen' | 'tlsCert' | 'tlsKey'>,
+  options: OnePortOptions,
+  log: Logger,
+): Promise<Listeners> {
+  let tls: Tls | undefined
+  let certificate: Certificate | undefined
+  if (config.tlsCert !== '') {
+    const files = { cert: config.tlsCert, key: config.tlsKey }
+    certificate = await openCertificate(files, (renewed) => tls!.use(renewed), log)
+    tls = createTls(certificate.options, options.headersTimeout ?? 10_000)
+  }
+  const outside = createOnePort({ ...options, tls })
+  const inside = tls && createOnePort(options)
+  try {
+    const { port, address } = await listen(outside, config.listen)
+    const local = inside && (await listen(inside, { host: '127.0.0.1', port: 0 }))
+    const host = `${onThisMachine[address] ?? hostOf(config.listen.host)}:${port}`
+    return {
+      port,
+      origin: `${tls ? 'https' : 'http'}://${host}`,
+      localUrl: `http://${local ? `127.0.0.1:${local.port}` : host}`,
+      isEverywhere: onThisMachine[address] !== undefined,
+      receive: outside.receive,
+      reloadCertificate: async () => await certificate?.reload(),
+      async drain(graceMs) {
+        certificate?.close()
+        await Promise.all([outside.drain(graceMs), inside?.drain(graceMs)])
+      },
+    }
+  } catch (error) {
+    certificate?.close()
+    outside.server.close()
+    throw error
+  }
+}
+
+function listen({ server }: OnePort, { host, port }: { host: string; port: number }): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve(server.address() as AddressInfo)
+    })
+  })
+}
+
+function hostOf(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
