@@ -8,6 +8,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./server/serve.ts')).serve,
   },
   {
+    name: 'health',
+    summary: 'Ask the server on this machine whether it is ready, as container engines want to know',
+    load: async () => (await import('./server/health.ts')).health,
+  },
+  {
     name: 'auth',
     summary: 'Sign in to a server, as a person or as a CI job, a pod or a cloud workload',
     load: async () => (await import('./iam/auth.ts')).auth,

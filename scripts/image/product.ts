@@ -1,0 +1,70 @@
+// What is ours in the image: Node and the production packages as package-lock.json has them, and our own files.
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Entry, entriesBelow } from './entries.ts'
+import { type Architecture, platforms } from './platforms.ts'
+
+export type NpmPackage = { name: string; version: string; license: string; integrity: string }
+export type Product = { version: string; packages: NpmPackage[]; node: Entry[]; modules: Entry[]; own: Entry[] }
+
+type Installed = { packages: Record<string, { version: string; license?: string; integrity: string }> }
+
+const place = 'opt/pinfold'
+const ownFiles = ['LICENSE', 'NOTICE', 'CHANGELOG.md', 'package.json', 'README.md', 'SECURITY.md']
+const ownFolders = ['src', 'gen', 'docs', 'proto']
+
+/** npm installs for the platform into a folder of its own; its scripts do not run. */
+export function productEntries(root: string, architecture: Architecture, work: string): Product {
+  const { cpu, node } = platforms[architecture]
+  const folder = join(work, `npm-${architecture}`)
+  mkdirSync(folder)
+  for (const name of ['package.json', 'package-lock.json']) copyFileSync(join(root, name), join(folder, name))
+  const flags = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  execFileSync('npm', ['ci', ...flags, '--os=linux', `--cpu=${cpu}`, '--libc=glibc'], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const modules = join(folder, 'node_modules')
+  const { packages } = JSON.parse(readFileSync(join(modules, '.package-lock.json'), 'utf8')) as Installed
+  const isModule = (path: string) => !path.startsWith('.') && !path.startsWith(`${node}/`)
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+  const nodeFolder = join(modules, node)
+  return {
+    version,
+    packages: Object.entries(packages).map(([path, { version, license = 'NOASSERTION', integrity }]) => ({
+      name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
+      version,
+      license,
+      integrity,
+    })),
+    node: [
+      { path: 'usr/local/bin/node', mode: 0o755, content: readFileSync(join(nodeFolder, 'bin/node')) },
+      { path: 'usr/share/doc/nodejs/LICENSE', mode: 0o644, content: readFileSync(join(nodeFolder, 'LICENSE')) },
+    ],
+    modules: entriesBelow(modules, `${place}/node_modules`, isModule),
+    own: tracked(root),
+  }
+}
+
+/** Only what git knows, so that what lies around in a checkout never gets into an image. */
+function tracked(root: string): Entry[] {
+  const list = execFileSync('git', ['ls-files', '-z', '--', ...ownFiles, ...ownFolders], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  const known = new Set(list.split('\0'))
+  const isOwn = (path: string) => known.has(path) && !path.endsWith('.test.ts')
+  const plain = (entry: Entry): Entry => ({ ...entry, mode: 0o644 })
+  const files = ownFiles.map(
+    (path): Entry => ({
+      path: `${place}/${path}`,
+      mode: 0o644,
+      content: readFileSync(join(root, path)),
+    }),
+  )
+  const below = ownFolders.flatMap((folder) =>
+    entriesBelow(join(root, folder), `${place}/${folder}`, (path) => isOwn(`${folder}/${path}`)),
+  )
+  return [...files, ...below.map(plain)]
+}

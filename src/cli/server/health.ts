@@ -1,0 +1,46 @@
+import type { IncomingMessage } from 'node:http'
+import { CliError, type Command, exitCodes } from '../shape/command.ts'
+import { configOf, settingOptions } from '../shape/settings.ts'
+
+const limitMs = 4000
+
+export const health: Command = {
+  name: 'health',
+  summary: 'Ask the server on this machine whether it is ready, as container engines want to know',
+  details: `Asks /readyz at the address that the server is set to, and ends with 0 when it is ready.
+Needs no data folder and no token.`,
+  options: settingOptions('listen', 'tlsCert', 'tlsKey'),
+  async run(terminal, options) {
+    const { listen, tlsCert } = configOf(terminal.env, options)
+    const status = await ask(listen, tlsCert !== '').catch((error: NodeJS.ErrnoException) => {
+      throw new CliError(
+        exitCodes.unavailable,
+        `no server answers on port ${listen.port}: ${error.code ?? error.message}`,
+      )
+    })
+    if (status !== 200) throw new CliError(exitCodes.unavailable, `the server is not ready: ${status}`)
+    terminal.print('ready')
+    return exitCodes.ok
+  },
+}
+
+const everywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+
+/** Nothing secret is sent and nothing but a number believed, so the certificate, which names another host, is not checked. */
+async function ask({ host, port }: { host: string; port: number }, secure: boolean): Promise<number> {
+  const { get } = secure ? await import('node:https') : await import('node:http')
+  const target = {
+    host: everywhere[host] ?? host,
+    port,
+    path: '/readyz',
+    rejectUnauthorized: false,
+    agent: false as const,
+  }
+  return new Promise((resolve, reject) => {
+    const answered = (res: IncomingMessage) => {
+      res.resume()
+      resolve(res.statusCode!)
+    }
+    get({ ...target, signal: AbortSignal.timeout(limitMs) }, answered).once('error', reject)
+  })
+}

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { freeAddress, makePlace, run, startProcess } from '../support/process.ts'
+
+test('health ends with 0 for a server that is ready, also for one on all addresses', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const { host, port } = new URL(server.url)
+  for (const listen of [host, `0.0.0.0:${port}`]) {
+    const { code, stdout } = await run(['health'], { env: { PINFOLD_LISTEN: listen } })
+    assert.equal(code, 0)
+    assert.equal(stdout, 'ready\n')
+  }
+})
+
+test('health says so when nobody listens there', async () => {
+  const listen = await freeAddress()
+  const { code, stderr } = await run(['health', '--listen', listen])
+  assert.equal(code, 69)
+  assert.match(stderr, /no server answers on port \d+: ECONNREFUSED/)
+})
