@@ -33,7 +33,7 @@ function git(...args: string[]): string {
 }
 
 function configOf(architecture: Architecture, version: string, diffIds: string[], names: string[]): object {
-  const program = ['/usr/local/bin/node', '--expose-gc', '/opt/pinfold/src/main.ts']
+  const program = ['/usr/local/bin/pinfold']
   return {
     created,
     architecture,

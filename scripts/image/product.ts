@@ -27,7 +27,8 @@ export function productEntries(root: string, architecture: Architecture, work: s
   })
   const modules = join(folder, 'node_modules')
   const { packages } = JSON.parse(readFileSync(join(modules, '.package-lock.json'), 'utf8')) as Installed
-  const isModule = (path: string) => !path.startsWith('.') && !path.startsWith(`${node}/`)
+  // Prebuilt add-ons are for another engine (Bare), on all of its platforms; Node loads none.
+  const isModule = (path: string) => !/^\.|\/prebuilds\//.test(path) && !path.startsWith(`${node}/`)
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
   const nodeFolder = join(modules, node)
   return {
@@ -46,6 +47,16 @@ export function productEntries(root: string, architecture: Architecture, work: s
     own: tracked(root),
   }
 }
+
+/** In the place of bin/pinfold, which needs a shell. */
+const program: Entry[] = [
+  {
+    path: `${place}/bin/pinfold`,
+    mode: 0o755,
+    content: Buffer.from("#!/usr/local/bin/node --expose-gc\nimport '../src/main.ts'\n"),
+  },
+  { path: 'usr/local/bin/pinfold', mode: 0o777, link: `/${place}/bin/pinfold` },
+]
 
 /** Only what git knows, so that what lies around in a checkout never gets into an image. */
 function tracked(root: string): Entry[] {
@@ -66,5 +77,5 @@ function tracked(root: string): Entry[] {
   const below = ownFolders.flatMap((folder) =>
     entriesBelow(join(root, folder), `${place}/${folder}`, (path) => isOwn(`${folder}/${path}`)),
   )
-  return [...files, ...below.map(plain)]
+  return [...files, ...below.map(plain), ...program]
 }
