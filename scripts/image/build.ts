@@ -45,6 +45,8 @@ function configOf(architecture: Architecture, version: string, diffIds: string[]
         'PATH=/usr/local/bin',
         'PINFOLD_LISTEN=0.0.0.0:8080',
         'PINFOLD_DATA=/var/lib/pinfold',
+        // SQLite needs room for temporary files, and the root may be read-only.
+        'TMPDIR=/var/lib/pinfold',
         'MALLOC_ARENA_MAX=2',
         'MALLOC_MMAP_THRESHOLD_=131072',
         'MALLOC_TRIM_THRESHOLD_=1048576',

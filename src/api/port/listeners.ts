@@ -1,7 +1,7 @@
 // Where the server listens: the one port, and with a certificate of our own one more that only this machine can reach.
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Config } from '#config.ts'
+import type { App } from '#app.ts'
 import type { Logger } from '#lib/log.ts'
 import { type Certificate, openCertificate } from './certificate.ts'
 import { createOnePort, type OnePort, type OnePortOptions } from './one-port.ts'
@@ -25,7 +25,7 @@ export type Listeners = {
 const onThisMachine: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }
 
 export async function openListeners(
-  config: Pick<Config, 'listen' | 'tlsCert' | 'tlsKey'>,
+  config: Pick<App['config'], 'listen' | 'tlsCert' | 'tlsKey'>,
   options: OnePortOptions,
   log: Logger,
 ): Promise<Listeners> {
