@@ -46,6 +46,8 @@ const pathsOfLists: Record<string, string | undefined> = {
   // Each caller has another.
   ListPendingBindings: undefined,
   ListSessions: undefined,
+  // The operator alone may.
+  ListVulnerabilitySources: undefined,
   // There is nothing yet to see for anybody.
   ListEolTags: undefined,
   ListVulnReports: undefined,
@@ -188,9 +190,10 @@ function emptyBody(desc: DescMethod, body: string): Json {
 /** The same request as over REST: with the resource that the body would hold, empty but for the place. */
 function grpcRequest(desc: DescMethod): Message {
   const [scope, nested] = scopeFieldOf(desc)
-  const body = bindingsOf(desc)[0]?.body ?? ''
+  const { body = '', path = '' } = bindingsOf(desc)[0] ?? {}
   const values = desc.input.fields.flatMap((field) => {
     if (field.name === scope) return [[field.localName, nested ? { [nested]: place } : place]]
+    if (new RegExp(`\\{${field.name}[}=]`).test(path)) return [[field.localName, 'a'.repeat(40)]]
     return field.name === body ? [[field.localName, emptyBody(desc, body)]] : []
   })
   return create(desc.input, Object.fromEntries(values))

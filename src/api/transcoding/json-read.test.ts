@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { create, type DescMessage, fromBinary, type Message, toBinary } from '@bufbuild/protobuf'
 import { DescriptorProtoSchema, DurationSchema, EmptySchema, TimestampSchema } from '@bufbuild/protobuf/wkt'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
+import { RecordSeveritySchema } from '#gen/pinfold/control/scanning/v1/sources_pb.ts'
 import { AccountAssociationSchema } from '#gen/pinfold/iam/v2/account_associations_pb.ts'
 import { GroupInviteSchema } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
 import { GroupSchema } from '#gen/pinfold/iam/v2/groups_pb.ts'
@@ -14,6 +15,7 @@ import { ListTagsRequestSchema } from '#gen/pinfold/registry/v2/tags_pb.ts'
 import { AdvisoryEventSchema } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
 import { AppError } from '#lib/errors.ts'
 import { parseBody, readJson } from './json-read.ts'
+import { jsonText } from './json-write.ts'
 
 function violationOf(run: () => unknown): string {
   try {
@@ -376,4 +378,22 @@ test('random JSON is either read or refused with a field', () => {
     return Object.fromEntries(Array.from({ length: random(4) }, () => [names[random(names.length)]!, make(depth + 1)]))
   }
   for (let i = 0; i < 5000; i++) assert.ok(violationOf(() => readJson(IdentitySchema, make(0))).length > 0)
+})
+
+test('a number with a fraction is read and written as it is, and nothing else is one', () => {
+  accepted(RecordSeveritySchema, [
+    ['{"score":9.8}', { score: 9.8 }],
+    ['{"score":0}', { score: 0 }],
+    ['{"score":"7.5"}', { score: 7.5 }],
+  ])
+  assert.equal(
+    jsonText(RecordSeveritySchema, create(RecordSeveritySchema, { score: 9.8 })).includes('"score":9.8'),
+    true,
+  )
+  refused(RecordSeveritySchema, [
+    ['{"score":"high"}', 'score must be a number'],
+    ['{"score":true}', 'score must be a number'],
+    ['{"score":1e999}', 'score must be a number'],
+    ['{"score":"NaN"}', 'score must be a number'],
+  ])
 })

@@ -37,12 +37,13 @@ function wrong(field: string, description: string): AppError {
   return invalid({ field, description })
 }
 
-/** `field` is the path that an error names. The contract has no floating-point fields, so none are read. */
+/** `field` is the path that an error names. The contract has no numbers of single precision, so none are read. */
 export function readScalar(type: ScalarType, json: unknown, field: string): unknown {
   const integer = integers.get(type)
   if (integer) return readInteger(integer, json, field)
   if (type === ScalarType.STRING) return readString(json, field)
   if (type === ScalarType.BYTES) return readBytes(json, field)
+  if (type === ScalarType.DOUBLE) return readDouble(json, field)
   if (type !== ScalarType.BOOL) throw wrong(field, 'cannot be set')
   if (typeof json !== 'boolean') throw wrong(field, 'must be true or false')
   return json
@@ -63,6 +64,15 @@ function readInteger(rules: IntegerRules, json: unknown, field: string): bigint 
   const value = BigInt(json as string | number)
   if (value < rules.min || value > rules.max) throw wrong(field, `must be between ${rules.min} and ${rules.max}`)
   return rules.big ? value : Number(value)
+}
+
+/** Nothing in the contract is infinite, or no number. */
+function readDouble(json: unknown, field: string): number {
+  const decimal =
+    typeof json === 'string' && json.length <= 32 && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(json)
+  const value = decimal ? Number(json) : json
+  if (!Number.isFinite(value)) throw wrong(field, 'must be a number')
+  return value as number
 }
 
 function readBytes(json: unknown, field: string): Uint8Array {

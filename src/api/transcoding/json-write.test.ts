@@ -204,6 +204,7 @@ test('the contract uses no type that reading and writing do not know', async () 
     ScalarType.UINT32,
     ScalarType.INT64,
     ScalarType.BYTES,
+    ScalarType.DOUBLE,
   ])
   const wellKnown = ['Timestamp', 'Duration', 'FieldMask'].map((name) => `google.protobuf.${name}`)
   const root = new URL('../../../gen/pinfold/', import.meta.url)
