@@ -38,6 +38,8 @@ import type { Metrics } from './metrics.ts'
 /** What lives as long as the process. */
 export type App = {
   config: Config
+  /** Which release this is. */
+  version: string
   /** Whose names count beside ours, if the settings name somebody. */
   vendor: Vendor | undefined
   log: Logger

@@ -244,3 +244,9 @@ export const annotationNames = (value: string, name: string): readonly string[] 
   if (listed.every((one) => /^[\w./-]{1,128}$/.test(one))) return listed
   throw new ConfigError(`${name} must be names of annotations, with commas`)
 }
+/** Ecosystems of OSV that are distributions, with a release or for all of them, with commas. */
+export const osvEcosystems = (value: string, name: string): readonly string[] => {
+  const listed = commaList(value)
+  if (listed.every((one) => /^[A-Z][A-Za-z0-9 ]{0,63}(:[\w.:-]{1,64})?$/.test(one))) return listed
+  throw new ConfigError(`${name} must be ecosystems of OSV, with commas`)
+}

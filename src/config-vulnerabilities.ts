@@ -1,5 +1,5 @@
 // The settings of what is known of packages: their vulnerabilities, and how long they live (docs/vulnerabilities.md).
-import { annotationNames, ConfigError, setting } from './config-values.ts'
+import { annotationNames, ConfigError, osvEcosystems, setting, whole } from './config-values.ts'
 
 const sourceNames = (value: string, name: string): readonly string[] => {
   const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
@@ -32,5 +32,17 @@ export const vulnerabilitySettings = {
     parse: annotationNames,
     default: '',
     doc: 'Further annotations and labels that name the package which an image is about, with commas; see [lifecycles](lifecycles.md).',
+  }),
+  vulnerabilityMaxAgeDays: setting({
+    env: 'PINFOLD_VULNERABILITY_MAX_AGE_DAYS',
+    parse: whole(1, 3650),
+    default: '7',
+    doc: 'After how many days without being read to its end a source of vulnerabilities counts as stale. Of an image that it speaks of, nobody is told then that nothing is wrong with it.',
+  }),
+  advisoryEcosystems: setting({
+    env: 'PINFOLD_ADVISORY_ECOSYSTEMS',
+    parse: osvEcosystems,
+    default: '',
+    doc: 'The distributions that the advisories of the public organisation are about, as OSV names them, with commas: `Wolfi`, `Alpine:v3.19`, `Debian` for all of its releases. Only packages of these are compared with them. Default: none.',
   }),
 }

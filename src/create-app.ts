@@ -38,6 +38,7 @@ import { openDatabase } from './open-database.ts'
 import { keyringOf } from './open-issuer.ts'
 import { clearOnCommit, resources } from './resources.ts'
 import { tieBlobs } from './tie-blobs.ts'
+import { version } from './version.ts'
 
 /**
  * Opens everything once, in order; `close` undoes it in reverse, also when a later step fails. `monotonic` gives the
@@ -80,6 +81,7 @@ export async function createApp(
   const done = opening.move()
   return {
     config,
+    version,
     vendor: vendorOf(config),
     log,
     metrics,

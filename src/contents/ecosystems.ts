@@ -28,6 +28,18 @@ function distributionEcosystem(kind: DistributionKind, { id, version }: Distribu
   return name?.kind === kind ? name.of(version) : ''
 }
 
+/** Which packages an ecosystem has that is a distribution, with a release or without; undefined for any other. */
+export function kindOfEcosystem(ecosystem: string): DistributionKind | undefined {
+  const name = ecosystem.split(':')[0]!.toLowerCase()
+  return Object.hasOwn(distributions, name) ? distributions[name]!.kind : undefined
+}
+
+/** Where something may be said of the packages of an ecosystem: there, and for all releases where it has some. */
+export function withAllReleases(ecosystem: string): string[] {
+  const end = ecosystem.indexOf(':')
+  return end < 0 ? [ecosystem] : [ecosystem, ecosystem.slice(0, end)]
+}
+
 const distributions: Record<string, { kind: DistributionKind; of: (version: string) => string }> = {
   alpaquita: { kind: 'apk', of: (version) => (version === '' ? '' : `Alpaquita:${version}`) },
   alpine: { kind: 'apk', of: alpine },

@@ -33,6 +33,7 @@ import { migration as scanning } from './0036-scanning.ts'
 import { migration as scanningBackfill } from './0037-scanning-backfill.ts'
 import { migration as scanningReports } from './0038-scanning-reports.ts'
 import { migration as languagePackages } from './0039-language-packages.ts'
+import { migration as sourceCoverage } from './0040-source-coverage.ts'
 import { migration as ownGrants } from './0042-own-grants.ts'
 import { migration as accessRequests } from './0044-access-requests.ts'
 import { migration as jobTitles } from './0045-job-titles.ts'
@@ -74,6 +75,7 @@ export const migrations: readonly Migration[] = [
   scanningBackfill,
   scanningReports,
   languagePackages,
+  sourceCoverage,
   ownGrants,
   accessRequests,
   jobTitles,

@@ -4,11 +4,7 @@ import { type ImageReport, newestReport, vulnReportType } from '#domains/scannin
 import { sha256Pattern } from '#lib/digest.ts'
 import { found, invalid } from '#lib/errors.ts'
 
-export {
-  type ImageReport,
-  type ReportedVulnerability,
-  scannerVersion,
-} from '#domains/scanning/reports/image-reports.service.ts'
+export type { ImageReport, ReportedVulnerability } from '#domains/scanning/reports/image-reports.service.ts'
 
 /** Throws NOT_FOUND while nothing is known of the image. */
 export async function getVulnReport(call: Call, repo: string, digest: string): Promise<ImageReport> {

@@ -3,7 +3,7 @@ import type { Handlers } from '#app.ts'
 import type { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import type { VulnerabilityMatch, VulnerabilityRecord } from '#gen/pinfold/tenant/v1/vuln_reports_pb.ts'
 import { timestamp } from '#lib/timestamp.ts'
-import { getVulnReport, type ReportedVulnerability, scannerVersion } from './vuln-report.service.ts'
+import { getVulnReport, type ReportedVulnerability } from './vuln-report.service.ts'
 
 export const vulnReportV1: Handlers<typeof Registry> = {
   async getVulnReport(call, { repoId, digest }) {
@@ -13,7 +13,7 @@ export const vulnReportV1: Handlers<typeof Registry> = {
       id: `${repoId}/${digest}`,
       ...(report.buildTime === '' ? {} : { vulnerabilityDbLastBuildTime: timestamp(report.buildTime) }),
       vulnerabilityMatches: report.vulnerabilities.flatMap(matchesOf),
-      scanner: { $typeName: 'pinfold.platform.tenant.Scanner', name: 'pinfold', version: scannerVersion },
+      scanner: { $typeName: 'pinfold.platform.tenant.Scanner', name: 'pinfold', version: call.app.version },
       reportGeneration: timestamp(report.createTime),
       rawVulnReport: new Uint8Array(),
       lastSeen: timestamp(report.lastSeen),
@@ -23,13 +23,13 @@ export const vulnReportV1: Handlers<typeof Registry> = {
 
 /** One for each package that has it. */
 function matchesOf(one: ReportedVulnerability): VulnerabilityMatch[] {
-  const { id, aliases, summary, severity, cvss, fix, references, packages, records } = one
+  const { id, aliases, summary, details, severity, cvss, fix, references, packages, records } = one
   return packages.map(({ purl, name, version }) => ({
     $typeName: 'pinfold.platform.tenant.VulnerabilityMatch',
     vulnerability: {
       $typeName: 'pinfold.platform.tenant.VulnerabilityRecord',
       id,
-      description: summary,
+      description: [summary, details].filter((text) => text !== '').join(' '),
       // What is negligible is low here.
       severity: (severity === negligible ? low : severity) as VulnerabilityRecord['severity'],
       source: records[0]?.source ?? '',

@@ -2,6 +2,7 @@
 // leaves nothing undone, and several servers share the work.
 import type { App } from '#app.ts'
 import type { Duty } from '#duty.ts'
+import { followSettings } from '../own/own-advisories.service.ts'
 import { claimMatch, type DueMatch, doMatch, postponeMatch } from './match-queue.service.ts'
 
 const backOffMs = 1000
@@ -15,6 +16,7 @@ export const matchPackages: Duty = {
   wake: ({ scanning }) => scanning.queued,
   async run(app, lease) {
     let items = 0
+    await followSettings(app, lease.signal)
     let after: string | undefined
     while (lease.holds()) {
       const next = await claimMatch(app, { node: lease.node, isGone: (node) => lease.isGone(node), after })

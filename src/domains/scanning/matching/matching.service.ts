@@ -1,4 +1,5 @@
 // Compares packages with what is known of vulnerabilities, and keeps what follows from it as intervals.
+import { withAllReleases } from '#contents/ecosystems.ts'
 import { verdictOf } from '#contents/match.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { compareVersions, type Scheme, schemeOf } from '#versions/order.ts'
@@ -55,8 +56,11 @@ async function pageOf(reader: Reader, components: readonly StoredComponent[], af
   return { after, upTo: isLast ? Number.MAX_SAFE_INTEGER : rows.at(-1)!.affectedNo, rows, isLast }
 }
 
-/** Where something can be said of a component: in its ecosystem, and by our advisories of its kind. */
-const ecosystemsOf = ({ ecosystem, kind }: StoredComponent): string[] => [ecosystem, kind]
+/** Where something can be said of a component: in its ecosystem, and by an organisation's own advisories of its kind. */
+export const ecosystemsOf = ({ ecosystem, kind }: Pick<StoredComponent, 'ecosystem' | 'kind'>): string[] => [
+  ...withAllReleases(ecosystem),
+  kind,
+]
 
 /** What follows from what is said, with how bad it is. */
 export async function findingsOf(

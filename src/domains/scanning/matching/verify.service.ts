@@ -7,7 +7,7 @@ import { matchedListsAfter } from '../lists/lists.store.ts'
 import { countMatches } from '../queue/queue.store.ts'
 import type { NewFinding, OpenFinding } from './findings.model.ts'
 import { affectedNow, componentsAfter, openFindings } from './findings.store.ts'
-import { findingsOf } from './matching.service.ts'
+import { ecosystemsOf, findingsOf } from './matching.service.ts'
 
 export type Verified = { checked: number; differences: string[]; next: string; waiting: number }
 
@@ -30,7 +30,7 @@ export async function verifyStep({ db }: Pick<App, 'db'>, after: string): Promis
 }
 
 async function differencesOf(db: App['db'], component: StoredComponent): Promise<string[]> {
-  const named = { names: [component.name, component.origin], ecosystems: [component.ecosystem, component.kind] }
+  const named = { names: [component.name, component.origin], ecosystems: ecosystemsOf(component) }
   const wanted = new Map<string, NewFinding>()
   for (let after = 0; ; ) {
     const rows = await affectedNow(db, named, { after, most: rowsAtOnce })

@@ -64,22 +64,47 @@ export async function closeSource(tx: Tx, sourceNo: number, end: SourceEnd, now:
              WHERE id = ${sourceNo}`
       : sql`UPDATE vulnerability_sources SET error = ${end.error} WHERE id = ${sourceNo}`,
   )
-  if (end.error !== '') return
+  if (end.error !== '') return noteFailure(tx, sourceNo, end.error, now)
   await tx.run(sql`
-    INSERT INTO vulnerability_source_reads (source_id, fetch_time, build_time)
-    VALUES (${sourceNo}, ${now}, ${end.buildTime})
-        ON CONFLICT (source_id, fetch_time) DO UPDATE SET build_time = excluded.build_time`)
+    INSERT INTO vulnerability_source_reads (source_id, fetch_time, build_time, ecosystems)
+    SELECT id, ${now}, ${end.buildTime}, ecosystems FROM vulnerability_sources WHERE id = ${sourceNo}
+        ON CONFLICT (source_id, fetch_time) DO UPDATE SET build_time = excluded.build_time,
+           ecosystems = excluded.ecosystems, error = ''`)
 }
 
-/** A reading of a source to its end. */
-export type SourceRead = { sourceNo: number; fetchTime: string; buildTime: string }
+/** Only the first failure after a reading is a row, however often it is tried. */
+async function noteFailure(tx: Tx, sourceNo: number, error: string, now: string): Promise<void> {
+  const last = await tx.get<{ error: string }>(sql`
+    SELECT error FROM vulnerability_source_reads WHERE source_id = ${sourceNo} ORDER BY fetch_time DESC LIMIT 1`)
+  if (last && last.error !== '') return
+  await tx.run(sql`
+    INSERT INTO vulnerability_source_reads (source_id, fetch_time, build_time, error)
+    VALUES (${sourceNo}, ${now}, '', ${error})
+        ON CONFLICT (source_id, fetch_time) DO UPDATE SET error = excluded.error`)
+}
 
-/** All readings of sources until a time, of each source the oldest first. */
-export async function listReads(reader: Reader, until: string): Promise<SourceRead[]> {
-  const rows = await reader.all<SourceRead>(sql`
-    SELECT source_id AS "sourceNo", fetch_time AS "fetchTime", build_time AS "buildTime"
-      FROM vulnerability_source_reads WHERE fetch_time <= ${until} ORDER BY source_id, fetch_time`)
-  return rows.map((row) => ({ ...row, sourceNo: Number(row.sourceNo) }))
+/** A reading of a source. Without ecosystems it failed; with an error it has failed at that moment or since. */
+export type SourceRead = {
+  sourceNo: number
+  name: string
+  fetchTime: string
+  buildTime: string
+  ecosystems: string[]
+  error: string
+}
+
+/** All readings of sources, of each source the oldest first. */
+export async function listReads(reader: Reader): Promise<SourceRead[]> {
+  const rows = await reader.all<Omit<SourceRead, 'ecosystems'> & { ecosystems: string }>(sql`
+    SELECT r.source_id AS "sourceNo", s.name, r.fetch_time AS "fetchTime", r.build_time AS "buildTime", r.ecosystems,
+           r.error
+      FROM vulnerability_source_reads r JOIN vulnerability_sources s ON s.id = r.source_id
+     ORDER BY s.name, r.source_id, r.fetch_time`)
+  return rows.map((row) => ({
+    ...row,
+    sourceNo: Number(row.sourceNo),
+    ecosystems: row.ecosystems === '' ? [] : (JSON.parse(row.ecosystems) as string[]),
+  }))
 }
 
 /** A record that holds now. */

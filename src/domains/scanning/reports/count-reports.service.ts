@@ -22,7 +22,7 @@ export async function listCounts(call: Call, query: CountQuery, cumulative: bool
     call.signal,
     (limit) => new Error(`more than ${limit}`),
   )
-  const counting: Counting = { call, knowledge: createKnowledge(call.app.db), walk, sizes: new Map(), left: maxMoves }
+  const counting: Counting = { call, knowledge: createKnowledge(call.app), walk, sizes: new Map(), left: maxMoves }
   const reports: CountReport[] = []
   for (const { repo: named, tag } of query.references) {
     const repo = await repoFor(call, named)
@@ -78,12 +78,15 @@ async function countsOfTag(
     if (!known || known.from > day.end) continue
     const levels = severitiesAt(known, day.end)
     for (const [id, level] of levels) sum.set(id, worse(level, sum.get(id) ?? level))
+    const shown = cumulative ? sum : levels
+    // Nobody knows that there was nothing.
+    if (shown.size === 0 && known.gapsAt(day.end).length > 0) continue
     reports.push({
       repo: followed.named,
       tag,
       date: lastCheck(known, day),
       sizeBytes: await sizeOf(counting, repo.uid, contents.digest),
-      ids: byLevel(cumulative ? sum : levels),
+      ids: byLevel(shown),
     })
   }
   return reports

@@ -1,7 +1,7 @@
 // A report as a CycloneDX document, https://cyclonedx.org/docs/1.6/json: the same bytes for the same report.
 import { hash } from 'node:crypto'
 import { severityLevels } from '../records/records.model.ts'
-import { fixStates, type ImageReport, type ReportedVulnerability } from './reports.model.ts'
+import { fixStates, type Gap, type ImageReport, type ReportedVulnerability } from './reports.model.ts'
 
 const severityNames = new Map<number, string>([
   [severityLevels.critical, 'critical'],
@@ -13,7 +13,7 @@ const severityNames = new Map<number, string>([
 
 /** `tool` is what made it. */
 export function toCycloneDx(report: ImageReport, tool: { name: string; version: string }): string {
-  const { digest, createTime, vulnerabilities } = report
+  const { digest, createTime, vulnerabilities, gaps } = report
   const packages = new Map(vulnerabilities.flatMap((one) => one.packages.map((found) => [found.purl, found] as const)))
   const components = [...packages.values()]
     .sort((one, other) => (one.purl < other.purl ? -1 : 1))
@@ -27,16 +27,24 @@ export function toCycloneDx(report: ImageReport, tool: { name: string; version: 
       timestamp: createTime,
       tools: { components: [{ type: 'application', ...tool }] },
       component: { type: 'container', 'bom-ref': digest, name: digest },
+      ...(gaps.length === 0 ? {} : { properties: gaps.map(property) }),
     },
     components,
     vulnerabilities: vulnerabilities.map(vulnerability),
   })
 }
 
+/** Where nothing can be said, since what is not listed may be there. */
+const property = ({ reason, subject, message }: Gap) => ({
+  name: 'coverage gap',
+  value: [reason, subject, message].filter((part) => part !== '').join(' '),
+})
+
 function vulnerability({
   id,
   aliases,
   summary,
+  details,
   severity,
   cvss,
   fix,
@@ -53,6 +61,7 @@ function vulnerability({
       ...cvss.map(({ vector, score }) => ({ ...(score === undefined ? {} : { score }), vector })),
     ],
     ...(summary === '' ? {} : { description: summary }),
+    ...(details === '' ? {} : { detail: details }),
     ...(fix.state === fixStates.fixed ? { recommendation: `Update to ${fix.versions.join(' or ')}` } : {}),
     advisories: references.map((url) => ({ url })),
     affects: packages.map(({ purl }) => ({ ref: purl })),

@@ -14,10 +14,11 @@ import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { orderOf } from '../matching/matching.service.ts'
 import { severityLevels } from '../records/records.model.ts'
-import { listSources } from '../records/records.store.ts'
-import { speaksOf } from './image-knowledge.service.ts'
+import { listReads } from '../records/records.store.ts'
+import { coverageOf } from './coverage.service.ts'
+import { truncated, unread } from './image-knowledge.service.ts'
+import type { Gap } from './reports.model.ts'
 
-export type Gap = { reason: string; subject: string; message: string }
 export type ShownFinding = Known & { vulnerabilities: string[]; purl: string; fixes: string[]; level: string }
 export type ImageFindings = { findings: ShownFinding[]; gaps: Gap[] }
 
@@ -26,7 +27,7 @@ const levelNames = new Map<number, string>(Object.entries(severityLevels).map(([
 
 /** Throws NOT_FOUND for a repo or an image that is not there. */
 export async function imageFindings(call: Call, repoUid: string, digest: string): Promise<ImageFindings> {
-  const { db } = call.app
+  const { db, config } = call.app
   if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
   const repo = found(await findRepoByUid(db, repoUid), 'registry.pinfold.dev/Repo', repoUid)
   const [contents] = await contentsOf(db, repo.id, [digest])
@@ -52,33 +53,19 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
         level: levelNames.get(one.severity) ?? 'unknown',
       })),
     gaps: [
-      ...(await gapsOfSources(call, await ecosystemsOfList(db, list.listNo))),
+      ...coverageOf(
+        await ecosystemsOfList(db, list.listNo),
+        await listReads(db),
+        config.vulnerabilityMaxAgeDays,
+      ).gapsAt(call.now),
+      ...contents.gaps.map(unread),
+      ...(known.length < maxFindings ? [] : [truncated]),
       ...known.filter(({ state }) => state === findingStates.unknown).map((one) => versionGap(one, purlOf(one))),
     ],
   }
 }
 
 const waits: Gap = { reason: 'NOT_COMPARED', subject: '', message: 'its packages wait to be compared' }
-
-async function gapsOfSources({ app }: Call, ecosystems: readonly string[]): Promise<Gap[]> {
-  const sources = await listSources(app.db)
-  return ecosystems.flatMap((ecosystem): Gap[] => {
-    if (ecosystem === '') {
-      return [
-        {
-          reason: 'NO_SOURCE',
-          subject: '',
-          message: 'packages of a distribution or kind that no ecosystem is known for',
-        },
-      ]
-    }
-    const those = sources.filter((source) => source.fetchTime !== '' && speaksOf(source.ecosystems, ecosystem))
-    if (those.length === 0) return [{ reason: 'NO_SOURCE', subject: ecosystem, message: 'no source speaks of it' }]
-    return those.flatMap(({ name, error, fetchTime }) => {
-      return error === '' ? [] : [{ reason: 'SOURCE_FAILED', subject: name, message: `of ${fetchTime}: ${error}` }]
-    })
-  })
-}
 
 function versionGap({ record, affected }: Known, purl: string): Gap {
   return {

@@ -13,10 +13,9 @@ import { invalid, notFound } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, rootOf } from '#lib/uid.ts'
 import { Walk } from '#lib/walk.ts'
 import { createKnowledge, type ImageKnowledge } from './image-knowledge.service.ts'
-import { changesOf, reportAt } from './report.service.ts'
+import { reportAt, toldChangesOf } from './report.service.ts'
 import { type ImageReport, maxReports, maxVulnerabilities, vulnReportType } from './reports.model.ts'
 
-export { scannerVersion } from './report.service.ts'
 export { type ImageReport, type ReportedVulnerability, vulnReportType } from './reports.model.ts'
 
 /** Which images: a digest wherever the caller sees it, or what a repo has, or what one of its tags points to. */
@@ -30,7 +29,7 @@ export async function listReports(call: Call, query: ReportQuery): Promise<Image
   const images = await imagesFor(call, query)
   const now = call.now
   const dated = images.flatMap(({ digest, knowledge }) => {
-    return changesOf(knowledge, now).map((time) => ({ digest, knowledge, time }))
+    return toldChangesOf(knowledge, now).map((time) => ({ digest, knowledge, time }))
   })
   const wanted = dated
     .filter(({ time }) => query.since === '' || time > query.since)
@@ -52,7 +51,7 @@ export async function listReports(call: Call, query: ReportQuery): Promise<Image
 /** The report of a digest that was made at a time, else the newest of before; the newest of all without a time. */
 export async function findReport(call: Call, digest: string, createTime: string): Promise<ImageReport> {
   const [image] = await imagesFor(call, { repo: '', digest, tag: '', since: '' })
-  const changes = image ? changesOf(image.knowledge, call.now) : []
+  const changes = image ? toldChangesOf(image.knowledge, call.now) : []
   const time = createTime === '' ? changes[0] : changes.find((one) => one <= createTime)
   if (!image || time === undefined) throw notFound(vulnReportType, digest)
   return reportAt(image.knowledge, digest, time)
@@ -63,16 +62,15 @@ export async function newestReport(call: Call, repoUid: string, digest: string):
   const repo = await findRepoByUid(call.app.db, repoUid)
   const [contents] = repo ? await contentsOf(call.app.db, repo.id, [digest]) : []
   if (contents?.state !== 'known') return undefined
-  const knowledge = await createKnowledge(call.app.db).of(contents, [rootOf(repoUid)])
-  const time = knowledge && changesOf(knowledge, call.now)[0]
+  const knowledge = await createKnowledge(call.app).of(contents, [rootOf(repoUid)])
+  const time = knowledge && toldChangesOf(knowledge, call.now)[0]
   return knowledge && time !== undefined ? reportAt(knowledge, digest, time) : undefined
 }
 
 type KnownImage = { digest: string; knowledge: ImageKnowledge }
 
 async function imagesFor(call: Call, query: ReportQuery): Promise<KnownImage[]> {
-  const { db } = call.app
-  const knowledge = createKnowledge(db)
+  const knowledge = createKnowledge(call.app)
   const found: KnownImage[] = []
   for (const { contents, places } of await contentsFor(call, query)) {
     call.signal.throwIfAborted()

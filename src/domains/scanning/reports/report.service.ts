@@ -4,8 +4,9 @@ import { fixesFor } from '#contents/match.ts'
 import { packageUrl } from '#contents/package-url.ts'
 import type { PackageKind } from '#contents/packages.ts'
 import { heldAt, type Known, vulnerabilityIds } from '../known/known.model.ts'
+import { findingStates } from '../matching/findings.model.ts'
 import { orderOf } from '../matching/matching.service.ts'
-import { worse } from '../matching/severity.model.ts'
+import { unknownSeverity, worse } from '../matching/severity.model.ts'
 import type { ImageKnowledge } from './image-knowledge.service.ts'
 import {
   type FixState,
@@ -15,14 +16,10 @@ import {
   sameChangeMs,
 } from './reports.model.ts'
 
-/** The version of what is compared how, as reports name it. */
-export const scannerVersion = '0.1.0'
-
 /** When what is known of an image changed, the newest first; the first of all is when it was known at all. */
-export function changesOf({ from, found }: ImageKnowledge, now: string): string[] {
-  const times = new Set(
-    found.flatMap(({ foundTime, goneTime }) => [foundTime, goneTime]).filter((time) => time > from && time <= now),
-  )
+export function changesOf({ from, found, closed }: ImageKnowledge, now: string): string[] {
+  const all = [...found.flatMap(({ foundTime, goneTime }) => [foundTime, goneTime]), ...closed]
+  const times = new Set(all.filter((time) => time > from && time <= now))
   const changes: string[] = []
   for (const time of [from, ...[...times].sort()]) {
     const last = changes.at(-1)
@@ -33,17 +30,30 @@ export function changesOf({ from, found }: ImageKnowledge, now: string): string[
   return changes.reverse()
 }
 
+/**
+ * The changes that a report may be told of, the newest first: an image in which nothing is found has none while there is
+ * something that nobody knows, since it would look clean.
+ */
+export function toldChangesOf(knowledge: ImageKnowledge, now: string): string[] {
+  return changesOf(knowledge, now).filter((time) => {
+    return knowledge.found.some((one) => heldAt(one, time)) || knowledge.gapsAt(time).length === 0
+  })
+}
+
 /** What was known at a moment. */
 export function reportAt(knowledge: ImageKnowledge, digest: string, time: string): ImageReport {
   const reads = knowledge.readsAt(time)
   const builds = reads.map(({ buildTime }) => buildTime).filter((build) => build !== '')
   const looks = reads.map(({ fetchTime }) => fetchTime)
+  const gaps = knowledge.gapsAt(time)
+  const isOneMissing = gaps.some(({ reason }) => reason === 'NO_SOURCE')
   return {
     digest,
     createTime: time,
-    buildTime: builds.sort()[0] ?? '',
+    buildTime: isOneMissing ? '' : (builds.sort()[0] ?? ''),
     lastSeen: looks.sort().at(-1) ?? time,
     vulnerabilities: vulnerabilitiesAt(knowledge, time),
+    gaps,
   }
 }
 
@@ -54,11 +64,14 @@ export function severitiesAt({ found }: ImageKnowledge, time: string): Map<strin
     if (!heldAt(one, time)) continue
     for (const id of vulnerabilityIds(one.record)) {
       const before = levels.get(id)
-      levels.set(id, before === undefined ? one.severity : worse(one.severity, before))
+      levels.set(id, before === undefined ? levelOf(one) : worse(levelOf(one), before))
     }
   }
   return levels
 }
+
+/** Of what could not be compared nobody knows how bad it is here. */
+const levelOf = ({ state, severity }: Known): number => (state === findingStates.unknown ? unknownSeverity : severity)
 
 /** Ordered by id. */
 function vulnerabilitiesAt({ found, distribution }: ImageKnowledge, time: string): ReportedVulnerability[] {
@@ -90,7 +103,8 @@ function vulnerabilityOf(id: string, those: readonly Known[], distribution: stri
     id,
     aliases: [...new Set(names)].filter((name) => name !== id && !name.includes('/')).sort(),
     summary: those.map(({ record }) => record.summary).find((summary) => summary !== '') ?? '',
-    severity: those.map(({ severity }) => severity).reduce(worse),
+    details: those.every(isUncertain) ? uncertain : '',
+    severity: those.map(levelOf).reduce(worse),
     cvss: distinct(those.flatMap(({ record }) => record.severities)),
     fix: fixOf(those),
     references: [...new Set(those.flatMap(({ record }) => record.references))].slice(0, 50),
@@ -108,7 +122,12 @@ function vulnerabilityOf(id: string, those: readonly Known[], distribution: stri
   }
 }
 
-function fixOf(those: readonly Known[]): { state: FixState; versions: string[] } {
+const uncertain = 'The versions cannot be compared, so nobody knows whether it is vulnerable.'
+const isUncertain = ({ state }: Known): boolean => state === findingStates.unknown
+
+function fixOf(found: readonly Known[]): { state: FixState; versions: string[] } {
+  const those = found.filter((one) => !isUncertain(one))
+  if (those.length === 0) return { state: fixStates.unknown, versions: [] }
   const versions = [
     ...new Set(those.flatMap(({ component, affected }) => fixesFor(component, affected, orderOf(component)))),
   ]

@@ -2,15 +2,20 @@ import type { RecordSeverity } from '../records/records.model.ts'
 
 export const vulnReportType = 'registry.pinfold.dev/VulnReport'
 
+/** Something that nothing can be said of, so that it may be vulnerable. */
+export type Gap = { reason: string; subject: string; message: string }
+
 /** What is known of one image at one moment. Every vulnerability is there once. */
 export type ImageReport = {
   digest: string
   createTime: string
-  /** When the oldest source that applies was built; empty when none says so. */
+  /** When the oldest source that applies was built; empty when none says so, or when there should be one more. */
   buildTime: string
   /** The last look that has changed nothing. */
   lastSeen: string
   vulnerabilities: ReportedVulnerability[]
+  /** Where nothing can be said. */
+  gaps: Gap[]
 }
 
 export type ReportedVulnerability = {
@@ -18,6 +23,8 @@ export type ReportedVulnerability = {
   id: string
   aliases: string[]
   summary: string
+  /** What else there is to know of how it was found. */
+  details: string
   /** As version 1 counts severities. */
   severity: number
   cvss: RecordSeverity[]
@@ -42,8 +49,8 @@ export const maxVulnerabilities = 50_000
 export const maxFindings = 200_000
 /** Changes that follow each other so closely are one: they come from the same import. */
 export const sameChangeMs = 60_000
-/** A report that is longer is fetched from a URL of its own. */
-export const maxInline = 1024 * 1024
+/** How many characters a raw report has at most. */
+export const maxRaw = 32 * 1024 * 1024
 
 /** Counts over time, one for each day on which it was known what the image of the tag contains. */
 export type CountReport = {

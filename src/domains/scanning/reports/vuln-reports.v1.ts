@@ -11,14 +11,20 @@ import {
   type VulnReport,
 } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
 import { isDigest } from '#lib/digest.ts'
-import { invalid, notFound } from '#lib/errors.ts'
+import { AppError, invalid, notFound } from '#lib/errors.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import { severityLevels } from '../records/records.model.ts'
 import { listCounts } from './count-reports.service.ts'
 import { toCycloneDx } from './cyclone-dx.service.ts'
 import { findReport, listReports } from './image-reports.service.ts'
-import { scannerVersion } from './report.service.ts'
-import { type CountReport, type ImageReport, type ReportedVulnerability, vulnReportType } from './reports.model.ts'
+import {
+  type CountReport,
+  type ImageReport,
+  maxRaw,
+  maxVulnerabilities,
+  type ReportedVulnerability,
+  vulnReportType,
+} from './reports.model.ts'
 
 export const vulnReports: Handlers<typeof Vulnerabilities> = {
   async listVulnReports(call, { repoId, digest, tag, scanner, createdSince }) {
@@ -26,7 +32,10 @@ export const vulnReports: Handlers<typeof Vulnerabilities> = {
     const reports = await listReports(call, { repo: repoId, digest, tag, since })
     // Of other scanners there are none.
     const wanted = isOurs(scanner?.name) ? reports : []
-    return { $typeName: 'pinfold.platform.registry.VulnReportList', items: wanted.map(toReport) }
+    return {
+      $typeName: 'pinfold.platform.registry.VulnReportList',
+      items: wanted.map((one) => toReport(one, call.app.version)),
+    }
   },
 
   async getRawVulnReport(call, { digest, scanner, createdAt }) {
@@ -36,15 +45,25 @@ export const vulnReports: Handlers<typeof Vulnerabilities> = {
     return {
       $typeName: 'pinfold.platform.registry.RawVulnReport',
       digest,
-      scanner: scannerOf(report),
+      scanner: scannerOf(report, call.app.version),
       createdAt: timestamp(report.createTime),
-      rawReport: toCycloneDx(report, { name: 'pinfold', version: scannerVersion }),
+      rawReport: rawReport(report, call.app.version),
       rawReportUrl: '',
     }
   },
 
   listVulnCountReports: (call, filter) => countsFor(call, filter, false),
   listCumulativeVulnCountReports: (call, filter) => countsFor(call, filter, true),
+}
+
+/** Refuses one that is longer than an answer can be. */
+function rawReport(report: ImageReport, version: string): string {
+  const text =
+    report.vulnerabilities.length > maxVulnerabilities ? '' : toCycloneDx(report, { name: 'pinfold', version })
+  if (text !== '' && text.length <= maxRaw) return text
+  throw new AppError('RESOURCE_EXHAUSTED', `the report is longer than ${maxRaw} characters`, {
+    reason: 'LIST_TOO_LONG',
+  })
 }
 
 const isOurs = (name: Scanner_Name | undefined): boolean => name === undefined || name === Scanner_Name.UNKNOWN
@@ -61,34 +80,34 @@ async function countsFor(call: Call, filter: VulnCountReportFilter, cumulative: 
   return { $typeName: 'pinfold.platform.registry.VulnCountReportList', items }
 }
 
-function scannerOf({ buildTime }: ImageReport): Scanner {
+function scannerOf({ buildTime }: ImageReport, version: string): Scanner {
   return {
     $typeName: 'pinfold.platform.registry.Scanner',
     name: Scanner_Name.UNKNOWN,
-    version: `pinfold ${scannerVersion}`,
+    version: `pinfold ${version}`,
     ...(buildTime === '' ? {} : { dbBuildTime: timestamp(buildTime) }),
   }
 }
 
-function toReport(report: ImageReport): VulnReport {
+function toReport(report: ImageReport, version: string): VulnReport {
   return {
     $typeName: 'pinfold.platform.registry.VulnReport',
     digest: report.digest,
-    scanner: scannerOf(report),
+    scanner: scannerOf(report, version),
     createdAt: timestamp(report.createTime),
     vulnerabilities: report.vulnerabilities.map(toVulnerability),
   }
 }
 
 function toVulnerability(one: ReportedVulnerability): Vulnerability {
-  const { id, aliases, packages, summary, severity, cvss, fix, references, locations } = one
+  const { id, aliases, packages, summary, details, severity, cvss, fix, references, locations } = one
   return {
     $typeName: 'pinfold.platform.registry.Vulnerability',
     id,
     aliases,
     purls: packages.map(({ purl }) => purl),
     description: summary,
-    details: '',
+    details,
     severity: severity as Vulnerability['severity'],
     cvss: cvss.flatMap(({ type, vector, score }) => {
       if (score === undefined) return []

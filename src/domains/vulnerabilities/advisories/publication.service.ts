@@ -55,6 +55,9 @@ export async function findForMatching(reader: Reader, uid: string): Promise<Advi
   return found && { ...found.advisory, events: found.advisory.events.filter(isApproved) }
 }
 
+/** The uids of advisories behind one, in order. */
+export const advisoriesAfter = store.uidsAfter
+
 const namesAtOnce = 20
 
 /** The advisories about artifacts of these names in some groups and below, each with its approved events only. */

@@ -32,6 +32,13 @@ export async function countOrigins(reader: Reader, group: string, filter: Origin
   return Number(row?.total ?? 0)
 }
 
+/** The uids of all advisories behind one, in order. */
+export async function uidsAfter(reader: Reader, after: string, most: number): Promise<string[]> {
+  const rows = await reader.all<{ uid: string }>(sql`
+    SELECT uid FROM advisories WHERE uid > ${after} ORDER BY uid LIMIT ${most}`)
+  return rows.map(({ uid }) => uid)
+}
+
 /** How many advisories of the group have the term `t`. */
 function total(group: string): Sql {
   return sql`(SELECT CAST(coalesce(sum(c.total), 0) AS BIGINT)

@@ -187,16 +187,17 @@ export const FindingSchema: GenMessage<Finding> = /*@__PURE__*/
  */
 export type CoverageGap = Message<"pinfold.control.scanning.v1.CoverageGap"> & {
   /**
-   * `CONTENTS_UNREAD`: what the image contains is not known. `NOT_COMPARED`: it waits to be compared. `NO_SOURCE`: no
-   * source speaks of the ecosystem. `SOURCE_FAILED`: the last reading of the source failed. `VERSION`: the versions cannot
-   * be compared.
+   * `CONTENTS_UNREAD`: what the image contains is not known. `CONTENTS_INCOMPLETE`: a part of it could not be read.
+   * `NOT_COMPARED`: it waits to be compared. `NO_SOURCE`: no source speaks of the ecosystem. `SOURCE_FAILED`: the last
+   * reading of the source failed. `SOURCE_STALE`: it was not read for longer than the settings allow. `VERSION`: the
+   * versions cannot be compared. `TRUNCATED`: more is found than is listed.
    *
    * @generated from field: string reason = 1;
    */
   reason: string;
 
   /**
-   * What it is about: an ecosystem, a source, or a package URL; empty for the image as a whole.
+   * What it is about: an ecosystem, a source, a file, or a package URL; empty for the image as a whole.
    *
    * @generated from field: string subject = 2;
    */

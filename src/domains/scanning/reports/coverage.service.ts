@@ -1,0 +1,76 @@
+// Where nothing can be said of an image, at any moment: what no source speaks of, and what sources did not tell any more.
+import type { SourceRead } from '../records/records.store.ts'
+import { dayMs, type Gap } from './reports.model.ts'
+
+/** How far sources reach that speak of some ecosystems. */
+export type Coverage = {
+  /** When one of them was read first; undefined while none was. */
+  began: string | undefined
+  /** The last readings to their end, as of a moment. */
+  readsAt(time: string): SourceRead[]
+  gapsAt(time: string): Gap[]
+  /** The moments, in order, from which on there was no gap any more. */
+  closed: readonly string[]
+}
+
+/** `reads` are those of all sources, as `listReads` has them. */
+export function coverageOf(ecosystems: readonly string[], reads: readonly SourceRead[], maxAgeDays: number): Coverage {
+  const histories = [...Map.groupBy(reads, ({ sourceNo }) => sourceNo).values()]
+    .map((all) => ({ all, whole: all.filter(isWhole) }))
+    .filter(({ whole }) => whole.some((read) => ecosystems.some((one) => speaksOf(read.ecosystems, one))))
+  const gapsAt = (time: string) => ecosystems.flatMap((one) => gapsOf(one, histories, { time, maxAgeDays }))
+  const times = histories.flatMap(({ whole }) => whole.map(({ fetchTime }) => fetchTime)).sort()
+  const before = (time: string) => new Date(Date.parse(time) - 1).toISOString()
+  return {
+    began: times[0],
+    readsAt: (time) =>
+      histories.flatMap(({ whole }) => {
+        const read = lastUntil(whole, time)
+        return read && ecosystems.some((one) => speaksOf(read.ecosystems, one)) ? [read] : []
+      }),
+    gapsAt,
+    closed: [...new Set(times)].filter((time) => gapsAt(time).length === 0 && gapsAt(before(time)).length > 0),
+  }
+}
+
+type History = { all: readonly SourceRead[]; whole: readonly SourceRead[] }
+
+const isWhole = ({ ecosystems }: SourceRead): boolean => ecosystems.length > 0
+
+function gapsOf(
+  ecosystem: string,
+  histories: readonly History[],
+  { time, maxAgeDays }: { time: string; maxAgeDays: number },
+): Gap[] {
+  if (ecosystem === '') {
+    const message = 'packages of a distribution or kind that no ecosystem is known for'
+    return [{ reason: 'NO_SOURCE', subject: '', message }]
+  }
+  const those = histories.flatMap(({ all, whole }) => {
+    const read = lastUntil(whole, time)
+    return read && speaksOf(read.ecosystems, ecosystem) ? [{ read, last: lastUntil(all, time) ?? read }] : []
+  })
+  if (those.length === 0) return [{ reason: 'NO_SOURCE', subject: ecosystem, message: 'no source speaks of it' }]
+  return those.flatMap(({ read: { name, fetchTime }, last }): Gap[] => {
+    if (last.error !== '')
+      return [{ reason: 'SOURCE_FAILED', subject: name, message: `of ${fetchTime}: ${last.error}` }]
+    const isStale = Date.parse(time) - Date.parse(fetchTime) > maxAgeDays * dayMs
+    return isStale ? [{ reason: 'SOURCE_STALE', subject: name, message: `was last read at ${fetchTime}` }] : []
+  })
+}
+
+/** The last of them that had happened at a moment; given in order. */
+function lastUntil(reads: readonly SourceRead[], time: string): SourceRead | undefined {
+  let [low, high] = [0, reads.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (reads[middle]!.fetchTime <= time) low = middle + 1
+    else high = middle
+  }
+  return reads[low - 1]
+}
+
+/** Whether a source of these ecosystems speaks of one: without a release all releases are meant. */
+export function speaksOf(ecosystems: readonly string[], one: string): boolean {
+  return one !== '' && (ecosystems.includes(one) || ecosystems.includes(one.split(':')[0]!))
+}
