@@ -19,14 +19,16 @@ type Says = { clientId: string; nonce: string }
 export async function signIdToken({ app, issuer }: Issuing, session: Session, says: Says): Promise<string> {
   const { kid, alg, key } = app.keyring.signer()
   const issuedAt = Math.floor(app.clock().getTime() / 1000)
-  const { uid, identityUid, authTime, profile } = session
+  const { uid, identityUid, organization, authTime, profile } = session
   const { email, emailVerified, name } = profile
   return new SignJWT({
     sid: uid,
     token_use: use,
     ...(authTime > 0 && { auth_time: authTime }),
     ...(says.nonce !== '' && { nonce: says.nonce }),
-    ...(email !== '' && { email, email_verified: emailVerified }),
+    // What only an organisation's provider says is nothing that we have verified.
+    ...(email !== '' && { email, email_verified: emailVerified && organization === '' }),
+    ...(organization !== '' && { org: organization }),
     ...(name !== '' && { name }),
   })
     .setProtectedHeader({ alg, kid, typ: 'JWT' })

@@ -181,6 +181,22 @@ test('owners see who asks, and let them in with a role that they hold', async ()
   assert.equal(await requestOf(uid), undefined)
 })
 
+test('what waited for the person counts once they are let in, by the word of whoever does that', async () => {
+  const { client, uid } = await somebody()
+  const bound = await pinfold.seed.member(org, roleUids.owner)
+  const by = await pinfold.as(bound.uid)
+  const { uid: waited } = ok(
+    await by.post(`/iam/v2/roleBindings/${org}`, { identityUid: uid, roleUid: roleUids.editor }),
+  )
+  ok(await ask(client))
+  const { uid: request } = await requestOf(uid)
+  const events = await eventsOf(pinfold, async () => {
+    ok(await by.post(`/control/v1/accessRequests/${request}:approve`, { roleUid: roleUids.viewer }))
+  })
+  const [updated] = events.filter(({ type }) => type.endsWith('rolebindings.updated.v1'))
+  assert.deepEqual([updated?.subject, updated?.actor], [waited, bound.uid])
+})
+
 test('to make an owner of somebody takes a sign-in of the last ten minutes', async () => {
   const { client, uid } = await somebody()
   ok(await ask(client))

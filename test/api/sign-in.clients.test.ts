@@ -125,7 +125,7 @@ test('an OpenID Connect library completes code and refresh', async () => {
     expectedNonce: nonce,
     idTokenExpected: true,
   })
-  assert.partialDeepStrictEqual(tokens.claims(), { sub: uid, aud: 'pinfold', email, email_verified: true })
+  assert.partialDeepStrictEqual(tokens.claims(), { sub: uid, aud: 'pinfold', email, email_verified: false })
   assert.equal(tokens.scope, 'openid profile email offline_access')
   assert.equal(ok(await pinfold.withToken(tokens.access_token).get('/auth/v1/ok')).subject, uid)
   assert.equal(claimsOf(tokens.access_token).org, org.uid)
@@ -437,6 +437,7 @@ test('people delete their own account with all that is signed in as them, and co
   assert.deepEqual(
     events.map(({ type, body }) => [type.replace(/^dev\.pinfold\.|\.v1$/g, ''), body.reason]),
     [
+      ['api.iam.rolebindings.deleted', undefined],
       ['control.iam.session.ended', 'deleted'],
       ['control.iam.session.ended', 'deleted'],
       ['api.iam.identity.deleted', undefined],

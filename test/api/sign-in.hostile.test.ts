@@ -1,6 +1,7 @@
 // Who does not get in: answers that were tampered with, and owners whose provider says whatever they like.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
+import { sql } from '#db/sql.ts'
 import { personUid } from '#domains/iam/identities/people.ts'
 import { type Browser, openBrowser, type Shown } from '../support/browser.ts'
 import { claimsOf, searchOf } from '../support/exchange.ts'
@@ -313,6 +314,32 @@ test('a provider signs out only those whom it has signed in', async () => {
   assert.equal((await bySid.client.get('/auth/v1/ok')).status, 401)
   ok(await another.client.get('/auth/v1/ok'))
 })
+
+test('what a provider says is over can be said again until it is over here', async () => {
+  const { client } = await signIn(acme, { sub: 'victim-3', sid: 'upstream-4' })
+  const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+  const claims = { aud: clientId, sub: 'victim-3', jti: 'j-3', events }
+  const token = await honest.token(claims, { typ: 'logout+jwt' })
+  const logOut = async () => {
+    const body = new URLSearchParams({ logout_token: token })
+    return (await fetch(`${pinfold.url}/oauth/backchannel/${acme.idp}`, { method: 'POST', body })).status
+  }
+  const rename = (from: string, to: string) => pinfold.app.db.tx((tx) => tx.run(renaming(from, to)))
+  await rename('audit_log', 'audit_log_away')
+  try {
+    assert.ok((await logOut()) >= 500)
+  } finally {
+    await rename('audit_log_away', 'audit_log')
+  }
+  ok(await client.get('/auth/v1/ok'))
+  assert.equal(await logOut(), 200)
+  assert.equal((await client.get('/auth/v1/ok')).status, 401)
+  assert.equal(await logOut(), 400)
+})
+
+function renaming(from: string, to: string) {
+  return sql([`ALTER TABLE ${from} RENAME TO ${to}`] as unknown as TemplateStringsArray)
+}
 
 test('the doors of the sign-in are counted by source', async () => {
   await using few = await startPinfold({

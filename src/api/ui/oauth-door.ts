@@ -29,7 +29,7 @@ import { html } from './html.ts'
 import { isAgreed } from './joining.ts'
 import { answerTo, readCodeRequest, readOAuth } from './oauth-request.ts'
 import { type Headers, isAtUrl, send, sendOn, sendPage, wantsPage } from './page.ts'
-import { issuingOf, workOf } from './visit.ts'
+import { isLedFromElsewhere, issuingOf, workOf } from './visit.ts'
 
 const logoutPath = '/oauth/backchannel'
 const kinds = ['/oauth', callbackPath, logoutPath, '/orgcheck']
@@ -115,6 +115,11 @@ async function beginHeadless(arrival: HttpArrival, query: URLSearchParams): Prom
   const to = `${headlessPath}?${new URLSearchParams({ code })}`
   const isNamed = ['idp_id', 'connection', 'invite'].some((name) => query.get(name))
   if (!isNamed) return sendOn(arrival, to)
+  // Whoever has led a browser here from elsewhere would choose for the person whom they are signed in as.
+  if (isLedFromElsewhere(arrival)) {
+    const org = query.get('idp_id') ?? ''
+    return sendOn(arrival, `/ui/signin?${new URLSearchParams({ ...(org !== '' && { org }), return: to })}`)
+  }
   await goToProvider(arrival, query, { ...forPage, to, register: query.get('skip_registration') !== 'true' })
 }
 

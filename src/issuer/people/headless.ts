@@ -16,6 +16,9 @@ export async function letProgramIn(
   session: Session,
   code: string,
 ): Promise<void> {
+  const { limits } = work.app
+  limits.check('source', issuing.source)
+  limits.check('guess', session.identityUid)
   const sign = (of: Session) => signIdToken(issuing, of, { clientId: ownClient, nonce: '' })
   const begun = await leaveForHeadless(work, session, code, sign)
   work.log.info('program signed in without a browser', { session: begun.uid })

@@ -3,21 +3,21 @@ import type { Work } from '#app.ts'
 import { personUid } from '#domains/iam/identities/people.ts'
 import {
   end,
-  endSessionsOfProvider,
+  endByLogoutToken,
   enterByCode,
   idTokenOfSession,
+  type LogoutToken,
   newSecret,
-  noteLogoutToken,
   sessionOfCookie,
   sessionsOfPerson,
 } from '#domains/iam/sessions/sessions.service.ts'
 import type { Session } from '#domains/iam/sessions/sign-in.service.ts'
-import { invalid } from '#lib/errors.ts'
+import { AppError, invalid } from '#lib/errors.ts'
 import { operatorUid } from '../access-token.ts'
 import type { Issuing } from '../exchange.ts'
 import { checkTimes, readOutsideToken, verifyOutsideToken } from '../outside-token.ts'
 import { endSessionUrl } from './protocol.ts'
-import { findSignInProvider } from './providers.ts'
+import { findSignInProvider, type SignInProvider } from './providers.ts'
 
 export type { Session }
 export { operatorUid as operator, sessionOfCookie, sessionsOfPerson }
@@ -73,7 +73,8 @@ const maxAgeSeconds = 10 * 60
 
 /**
  * Ends what a provider says is over (OpenID Connect Back-Channel Logout 1.0). INVALID_ARGUMENT for a token that is not good,
- * also for one that was taken before. Only sessions that this very provider vouches for are ended.
+ * also for one that was taken before; where we could not look or not end them, it can come again. Only sessions that this very
+ * provider vouches for are ended.
  */
 export async function logOutBackChannel(
   work: Doing,
@@ -82,18 +83,30 @@ export async function logOutBackChannel(
 ): Promise<number> {
   const { app } = work
   app.limits.check('source', source)
-  try {
-    return await takeLogoutToken(work, id, text)
-  } catch (error) {
+  const refuse = (error: unknown): AppError => {
     app.limits.check('refusal', source)
     app.log.warn('logout token refused', { provider: id, error })
-    throw invalid({ field: 'logout_token', description: 'is not accepted' })
+    return invalid({ field: 'logout_token', description: 'is not accepted' })
   }
+  const provider = await findSignInProvider(app, id)
+  const token = await provenLogout(work, provider, text).catch((error: unknown) => {
+    throw isOurs(error) ? error : refuse(error)
+  })
+  const ended = await endByLogoutToken(work, { ...token, provider: id })
+  if (ended === undefined) throw refuse(new Error('taken before'))
+  return ended
 }
 
-async function takeLogoutToken(work: Doing, id: string, text: string): Promise<number> {
-  const { app } = work
-  const provider = await findSignInProvider(app, id)
+/** Whether it is no word on the token. */
+function isOurs(error: unknown): boolean {
+  return error instanceof AppError && (error.code === 'UNAVAILABLE' || error.code === 'INTERNAL')
+}
+
+async function provenLogout(
+  { app }: Doing,
+  provider: SignInProvider | undefined,
+  text: string,
+): Promise<Omit<LogoutToken, 'provider'>> {
   if (!provider) throw new Error('there is no such provider')
   const token = readLogoutToken(text)
   const { iss, aud, sub, sid, jti, iat, nonce, events } = token.claims
@@ -112,8 +125,7 @@ async function takeLogoutToken(work: Doing, id: string, text: string): Promise<n
   }
   if (Object.keys(of).length === 0 || of.sid === '') throw new Error('neither sub nor sid')
   await verifyOutsideToken(token.times, await app.outsideIssuers.keysOf(provider.issuer, token.times.kid))
-  if (!(await noteLogoutToken(app, id, jti, iat + 2 * maxAgeSeconds))) throw new Error('taken before')
-  return endSessionsOfProvider(work, id, of, 'provider')
+  return { jti, until: iat + 2 * maxAgeSeconds, of }
 }
 
 /** A logout token is a JWT of a type of its own, and may be without a subject. */

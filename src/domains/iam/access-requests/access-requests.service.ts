@@ -121,7 +121,7 @@ export async function approveAccessRequest(call: Call, uid: string, roleUid: str
     const request = await requireWaiting(tx, call, uid)
     await requireGrantableRole(tx, call, roleUid, organization)
     if (!(await store.deleteWaiting(tx, uid))) throw notFound(accessRequestType, uid)
-    await joinOrganization(tx, call, organization, request.identityUid)
+    await joinOrganization(tx, call, organization, request.identityUid, call.caller.uid)
     const made = await bind(tx, call, organization, request.identityUid, roleUid)
     await tellAnswer(tx, call, request, roleUid)
     return made

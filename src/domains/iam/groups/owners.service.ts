@@ -42,10 +42,12 @@ export async function unbindGroup(tx: Tx, group: string): Promise<void> {
   for (const binding of await store.bindingsOfGroup(tx, group)) await store.deleteBinding(tx, binding)
 }
 
-/** Removes every binding of an identity that is being deleted; refused when it is an organisation's last owner. */
-export async function unbindIdentity(tx: Tx, identity: string): Promise<void> {
-  for (const binding of await store.bindingsOfIdentity(tx, identity)) {
+/** Removes every binding of an identity that is being deleted, and answers with them; refused when it is an organisation's last owner. */
+export async function unbindIdentity(tx: Tx, identity: string): Promise<RoleBinding[]> {
+  const bindings = await store.bindingsOfIdentity(tx, identity)
+  for (const binding of bindings) {
     await keepAnOwner(tx, binding)
     await store.deleteBinding(tx, binding)
   }
+  return bindings
 }

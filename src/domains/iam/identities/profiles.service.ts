@@ -4,6 +4,7 @@ import { emit } from '#domains/events/outbox/emit.ts'
 import { found, permissionDenied } from '#lib/errors.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import { parentOf, top } from '#lib/uid.ts'
+import { requireWholeToken } from '../access/whole-token.ts'
 import { vouchedBy } from '../sessions/sign-ins.store.ts'
 import { aProfile, identityType, type PersonProfile, profileFields } from './identities.model.ts'
 import * as store from './identities.store.ts'
@@ -13,6 +14,7 @@ export async function updateProfile(call: Call, patch: Patch<PersonProfile>): Pr
   const { caller, now } = call
   const { uid } = caller
   if (caller.operator || parentOf(uid) !== top) throw permissionDenied('only a person has a profile')
+  requireWholeToken(caller, 'change the profile')
   const profile = await call.app.db.tx(async (tx) => {
     await requireOwnWord(tx, call)
     const identity = found(await store.findIdentity(tx, uid), identityType, uid)

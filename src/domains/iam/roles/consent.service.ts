@@ -39,20 +39,22 @@ export async function consentFor(tx: Tx, { caller }: Call, group: string, identi
 
 /**
  * Makes all that an organisation has bound a person to count, when they have agreed to belong to it: by a method, by
- * redeeming an invite, or by signing in where the organisation does.
+ * redeeming an invite, or by signing in where the organisation does. `actor` is who did it where that is somebody else: whoever
+ * lets them in, as they have asked.
  */
 export async function joinOrganization(
   tx: Tx,
   work: Pick<Work, 'app' | 'cause'>,
   organization: string,
   identity: string,
+  actor: string = identity,
 ): Promise<HydratedBinding[]> {
   const accepted: HydratedBinding[] = []
   for (const uid of await pending.pendingIn(tx, organization, identity)) {
     const before = (await store.findBinding(tx, uid))!
     await store.patchBinding(tx, before, { ...before, accepted: true, updateTime: work.cause.now })
     const after = (await store.findBinding(tx, uid))!
-    const event = { subject: uid, group: parentOf(uid), resource: aBinding(after), actor: identity }
+    const event = { subject: uid, group: parentOf(uid), resource: aBinding(after), actor }
     await emit(tx, work, 'iam.rolebindings.updated', event)
     accepted.push(after)
   }

@@ -43,7 +43,8 @@ export async function leaveForHeadless(
   const codeHash = hashOf(code)
   const expireTime = after(cause.now, headlessSeconds)
   const session = await app.db.tx(async (tx) => {
-    if ((await store.countHeadless(tx)) >= maxHeadless) throw tooMany('too many sign-ins wait; try again later', 60)
+    if ((await store.countHeadless(tx, cause.now)) >= maxHeadless)
+      throw tooMany('too many sign-ins wait; try again later', 60)
     if (!(await store.reserveHeadless(tx, codeHash, expireTime))) {
       throw invalid({ field: 'code', description: 'was used before' })
     }

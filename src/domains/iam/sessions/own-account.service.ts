@@ -31,7 +31,7 @@ export async function deleteOwnAccount(call: Call, id: string): Promise<void> {
     const identity = await findIdentity(tx, id)
     if (!identity) throw permissionDenied('the account is not your own')
     await requireReach(tx, id, caller.session?.organization ?? '')
-    await unbindIdentity(tx, id)
+    await unbind(tx, call, id)
     await endAll(tx, call, id)
     await forgetPerson(tx, id)
     await deleteIdentity(tx, identity)
@@ -40,10 +40,20 @@ export async function deleteOwnAccount(call: Call, id: string): Promise<void> {
   call.log.info('account deleted by its owner', { uid: id })
 }
 
+/** Each organisation is told what it loses, and nothing about where the person is or how they sign in. */
+async function unbind(tx: Tx, { app, cause }: Call, id: string): Promise<void> {
+  const untold = { app, cause: { ...cause, act: undefined, source: '', userAgent: '' } }
+  for (const { uid } of await unbindIdentity(tx, id)) {
+    const event = { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) }
+    await emit(tx, untold, 'iam.rolebindings.deleted', event)
+  }
+}
+
 /** What an organisation's provider vouches for counts in the organisation, so it takes nothing away elsewhere. */
 async function requireReach(tx: Tx, id: string, organization: string): Promise<void> {
   if (organization === '') return
-  const bindings = await bindingsOfIdentity(tx, id)
+  // What nobody has asked them about does not make them belong there.
+  const bindings = (await bindingsOfIdentity(tx, id)).filter(({ accepted }) => accepted)
   const isInside = bindings.every(({ uid }) => isAtOrBelow(uid, organization))
   if (isInside && (await vouchedBy(tx, id)) === organization && !(await isKnownElsewhere(tx, id, organization))) return
   throw permissionDenied('the account belongs elsewhere too; sign in with a provider of the server to delete it')

@@ -136,8 +136,12 @@ export async function fillHeadless(
     UPDATE headless_sign_ins SET public_key = ${publicKey}, encrypted = ${encrypted} WHERE code_hash = ${codeHash}`)
 }
 
-export async function countHeadless(reader: Reader): Promise<number> {
-  return (await reader.get<{ n: number }>(sql`SELECT count(*) AS n FROM headless_sign_ins`))!.n
+/** How many wait to be fetched. */
+export async function countHeadless(reader: Reader, now: string): Promise<number> {
+  const row = await reader.get<{ n: number }>(
+    sql`SELECT count(*) AS n FROM headless_sign_ins WHERE expire_time > ${now}`,
+  )
+  return row!.n
 }
 
 /** Takes it away, so that it is fetched once. */

@@ -2,11 +2,12 @@ import { hash, randomBytes } from 'node:crypto'
 import type { App, Call, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { found, notFound } from '#lib/errors.ts'
+import { found, notFound, unauthenticated } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isUid, newUid, parentOf, top } from '#lib/uid.ts'
 import { listFrom } from '../access/list-nodes.ts'
+import { requireWholeToken } from '../access/whole-token.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import {
   aSessionEnd,
@@ -87,10 +88,13 @@ export async function beginSession(
 
 /**
  * Begins a session of a program for the person who has let it in from a browser. It reaches as far as theirs does, and with
- * roles of external groups no longer.
+ * roles of external groups no longer; and it is no recent sign-in, since whoever lets a program in may have been talked into it.
+ * Throws UNAUTHENTICATED where theirs has ended by now.
  */
-export async function beginFrom(tx: Tx, work: EventWork, from: Session, refresh: boolean): Promise<Session> {
-  const { identityUid, provider, organization, upstreamSid, externalId, act, profile, granted, authTime } = from
+export async function beginFrom(tx: Tx, work: EventWork, { uid }: Session, refresh: boolean): Promise<Session> {
+  const from = await store.findSession(tx, uid)
+  if (!from || !isLive(work.app, from)) throw unauthenticated('the session has ended; sign in again')
+  const { identityUid, provider, organization, upstreamSid, externalId, act, profile, granted } = from
   const isBrief = granted.size > 0
   return beginSession(tx, work, {
     identityUid,
@@ -102,7 +106,7 @@ export async function beginFrom(tx: Tx, work: EventWork, from: Session, refresh:
     act,
     profile,
     granted,
-    authTime,
+    authTime: 0,
     lifetime: refresh && !isBrief ? 'refreshed' : 'brief',
     ...(isBrief && { until: from.expireTime }),
   })
@@ -143,6 +147,7 @@ export async function noteUse(app: App, session: Session, lifetime: Lifetime): P
 
 /** Those of the caller; in a session that reaches only one organisation, those of the same. */
 export async function listSessions(call: Call, query: ListQuery<object>): Promise<Listed<Session>> {
+  requireWholeToken(call.caller, 'see the sessions of the person')
   const { uid, session } = call.caller
   const organization = session?.organization || undefined
   return listFrom(call, query, [{ identity: uid, now: call.now, ...(organization && { organization }) }], source)
@@ -159,9 +164,10 @@ export async function listOrganizationSessions(
 
 const source = { list: store.listSessions, count: store.countSessions }
 
-/** Of the caller. */
+/** Of the caller; a token that does less than they may ends its own session only. */
 export async function endSession(call: Call, uid: string): Promise<void> {
   const { caller } = call
+  if (uid !== caller.session?.uid) requireWholeToken(caller, 'end other sessions of the person')
   const within = caller.session?.organization ?? ''
   await endFound(call, uid, ({ identityUid, organization }) => {
     return identityUid === caller.uid && (within === '' || organization === within)
@@ -192,24 +198,10 @@ export async function end(tx: Tx, work: EventWork, session: Session, reason: End
   await emit(tx, work, 'control.iam.session.ended', { subject: uid, group: organization || top, resource })
 }
 
-/** How many are ended in one transaction. */
+/** How many are read at once. */
 const perCommit = 200
 
-/** Ends all that a provider has vouched for; of one of its sessions, or of one person, where that is named. */
-export async function endSessionsOfProvider(
-  work: EventWork,
-  provider: string,
-  of: store.SessionsOf,
-  reason: EndReason,
-): Promise<number> {
-  for (let count = 0; ; ) {
-    const ended = await work.app.db.tx((tx) => endSomeOfProvider(tx, work, provider, of, reason))
-    count += ended
-    if (ended < perCommit) return count
-  }
-}
-
-/** The same in a transaction, at most two hundred of them. */
+/** Ends what a provider has vouched for, of one of its sessions or of one person where that is named; at most two hundred. */
 export async function endSomeOfProvider(
   tx: Tx,
   work: EventWork,
@@ -229,8 +221,12 @@ export async function endAllOfProvider(
   provider: string,
   of: store.SessionsOf,
   reason: EndReason,
-): Promise<void> {
-  while ((await endSomeOfProvider(tx, work, provider, of, reason)) === perCommit);
+): Promise<number> {
+  for (let count = 0; ; ) {
+    const ended = await endSomeOfProvider(tx, work, provider, of, reason)
+    count += ended
+    if (ended < perCommit) return count
+  }
 }
 
 /** The other sessions of a person that have the same reach, with this one; the oldest first. */
@@ -245,9 +241,18 @@ export async function idTokenOfSession({ db, sealer }: App, uid: string): Promis
   return (sealed && sealer.unseal('session-id-token', sealed)?.toString()) ?? ''
 }
 
-/** `false` when the provider's token was taken before. `until` is in seconds since 1970. */
-export async function noteLogoutToken({ db }: App, provider: string, jti: string, until: number): Promise<boolean> {
-  return db.tx((tx) => noteLogout(tx, provider, hashOf(jti), new Date(until * 1000).toISOString()))
+/** What a provider says is over. `until` is in seconds since 1970; such a token is not taken afterwards anyway. */
+export type LogoutToken = { provider: string; jti: string; until: number; of: store.SessionsOf }
+
+/** Ends what the token names, with the note that it was taken; nothing when it was taken before. */
+export async function endByLogoutToken(
+  work: EventWork,
+  { provider, jti, until, of }: LogoutToken,
+): Promise<number | undefined> {
+  return work.app.db.tx(async (tx) => {
+    if (!(await noteLogout(tx, provider, hashOf(jti), new Date(until * 1000).toISOString()))) return undefined
+    return endAllOfProvider(tx, work, provider, of, 'provider')
+  })
 }
 
 /** A code that lets one browser in as the operator. */

@@ -1,0 +1,216 @@
+// What a sign-in that somebody has talked a person into, that has ended, or that was narrowed cannot do.
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { request } from 'node:http'
+import { after, before, beforeEach, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { type Browser, openBrowser } from '../support/browser.ts'
+import { claimsOf } from '../support/exchange.ts'
+import { assertError, eventsOf, ok } from '../support/expect.ts'
+import { type Client, type Json, roleUids } from '../support/pinfold.ts'
+import { type SignInScene, startSignInScene } from '../support/sign-in.ts'
+
+let scene: SignInScene
+let time = Date.now()
+before(async () => {
+  scene = await startSignInScene({
+    clock: () => new Date(time),
+    openSignIn: true,
+    openOrganizations: true,
+    exchangesPerSource: 1_000_000,
+  })
+})
+beforeEach(() => {
+  time = Date.now()
+})
+after(() => scene[Symbol.asyncDispose]())
+
+const newCode = (): string => String(generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' }).x)
+const post = (path: string, form: Json) =>
+  scene.pinfold.anonymous.call('POST', path, new URLSearchParams(form).toString(), {
+    'content-type': 'application/x-www-form-urlencoded',
+  })
+const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
+const fromElsewhere = { headers: { 'sec-fetch-site': 'cross-site' } }
+
+/** The tokens of a program whose code somebody types into their browser. */
+async function typed(browser: Browser, form: Json = {}): Promise<Json> {
+  const { url } = scene.pinfold
+  const { device_code, user_code } = ok(await post('/oauth/device_authorization', { client_id: 'pinfold', ...form }))
+  await browser.submit(`${url}/ui/device`, { code: user_code })
+  await browser.submit(`${url}/ui/device/confirm`, { code: user_code, answer: 'approve' })
+  return ok(await post('/oauth/token', { client_id: 'pinfold', grant_type: deviceGrant, device_code }))
+}
+
+/** Sends half of the form that lets a program in, and the rest when `between` has been done. */
+async function lettingIn(browser: Browser, code: string, between: () => Promise<unknown>): Promise<number> {
+  const { url } = scene.pinfold
+  const cookie = [...browser.cookies(url)].map(([name, value]) => `${name}=${value}`).join('; ')
+  const body = new URLSearchParams({ code }).toString()
+  const headers = {
+    cookie,
+    'sec-fetch-site': 'same-origin',
+    'content-type': 'application/x-www-form-urlencoded',
+    'content-length': body.length,
+    expect: '100-continue',
+  }
+  const answered = Promise.withResolvers<number>()
+  const sending = request(`${url}/ui/headless`, { method: 'POST', headers })
+  sending.on('error', answered.reject).on('response', (response) => {
+    response.resume()
+    answered.resolve(response.statusCode!)
+  })
+  const begun = Promise.withResolvers<void>()
+  sending.on('continue', begun.resolve)
+  sending.flushHeaders()
+  await begun.promise
+  sending.write(body.slice(0, 3))
+  // The page behind has found the session of the cookie by the time that it answers another request.
+  for (let i = 0; i < 3; i++) await scene.pinfold.anonymous.get('/orgcheck?name=x')
+  await between()
+  sending.end(body.slice(3))
+  return answered.promise
+}
+
+test('a session that has ended lets no program in any more, however early the form was begun', async () => {
+  const { pinfold } = scene
+  const { uid } = scene.somebody()
+  const browser = openBrowser()
+  await scene.enter(browser)
+  const code = newCode()
+  const status = await lettingIn(browser, code, () => browser.submit(`${pinfold.url}/ui/signout`, {}))
+  assert.equal(status, 401)
+  assert.equal((await pinfold.anonymous.get(`/sts/headless_sessions?code=${code}`)).status, 404)
+
+  // Nor does it for somebody who has deleted their account meanwhile.
+  await scene.enter(browser, 'company')
+  const api = await scene.client({ connection: 'company' }, browser)
+  assert.equal(await lettingIn(browser, newCode(), async () => ok(await api.delete(`/auth/v1/delete/${uid}`))), 401)
+  const left = await pinfold.app.db.all(sql`SELECT uid FROM sessions WHERE identity_uid = ${uid}`)
+  assert.deepEqual(left, [])
+})
+
+test('a link from elsewhere that names a provider signs nobody in for a program', async () => {
+  const { url } = scene.pinfold
+  scene.somebody()
+  const code = newCode()
+  const back = `/ui/headless?code=${code}`
+  for (const [named, more] of [
+    ['idp_id=acme.example', { org: 'acme.example' }],
+    ['connection=company', {}],
+  ] as const) {
+    const link = `${url}/oauth?headless_code=${code}&${named}`
+    const led = await openBrowser().ask(link, fromElsewhere)
+    assert.equal(led.headers.get('location'), `/ui/signin?${new URLSearchParams({ ...more, return: back })}`)
+    // Whoever types it is led on.
+    assert.match((await openBrowser().go(link)).text, /Let this program in\?/)
+  }
+})
+
+test('a program that a person lets in has no recent sign-in, and cannot make owners', async () => {
+  const { pinfold, org } = scene
+  const { uid } = scene.somebody()
+  const browser = openBrowser()
+  await scene.enter(browser)
+  ok(await pinfold.operator.post(`/iam/v2/roleBindings/${org.uid}`, { identityUid: uid, roleUid: roleUids.owner }))
+  const bot = await pinfold.seed.identity(org.uid)
+  const makeOwner = (client: Client) =>
+    client.post(`/iam/v2/roleBindings/${org.uid}`, { identityUid: bot.uid, roleUid: roleUids.owner })
+  const { access_token } = await typed(browser)
+  assert.equal(claimsOf(access_token).auth_time ?? 0, 0)
+  assertError(await makeOwner(pinfold.withToken(access_token)), 400, 9, 'REAUTHENTICATION_REQUIRED')
+  ok(await makeOwner(await scene.client({}, browser)))
+})
+
+test('one person lets few programs in at once, and what has expired takes no place of anybody', async () => {
+  const { url, app } = scene.pinfold
+  const expired = new Date(time - 1000).toISOString()
+  await app.db.tx((tx) =>
+    tx.run(sql`
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+      INSERT INTO headless_sign_ins (code_hash, public_key, encrypted, expire_time)
+      SELECT 'old-' || i, '', ${new Uint8Array()}, ${expired} FROM n`),
+  )
+  const browser = openBrowser()
+  scene.somebody()
+  await scene.enter(browser)
+  const statuses: number[] = []
+  for (let i = 0; i < 15; i++) statuses.push((await browser.submit(`${url}/ui/headless`, { code: newCode() })).status)
+  assert.equal(statuses[0], 200)
+  assert.equal(statuses.at(-1), 429)
+  // Nobody else is kept from it.
+  const another = openBrowser()
+  scene.somebody()
+  await scene.enter(another)
+  assert.equal((await another.submit(`${url}/ui/headless`, { code: newCode() })).status, 200)
+})
+
+test('an ID token calls verified what a provider of the server says, and names the organisation of others', async () => {
+  const { org } = scene
+  const { email } = scene.somebody()
+  const [inside, outside] = [openBrowser(), openBrowser()]
+  await scene.enter(inside)
+  const says = claimsOf((await typed(inside)).id_token)
+  assert.deepEqual([says.email, says.email_verified, says.org], [email, false, org.uid])
+  await scene.enter(outside, 'company')
+  const itself = claimsOf((await typed(outside)).id_token)
+  assert.deepEqual([itself.email, itself.email_verified, itself.org], [email, true, undefined])
+})
+
+test('a narrowed token changes no profile, and sees and ends no session but its own', async () => {
+  const { org } = scene
+  const { uid } = scene.somebody()
+  const whole = await scene.client({ connection: 'company' })
+  ok(
+    await scene.pinfold.operator.post(`/iam/v2/roleBindings/${org.uid}`, {
+      identityUid: uid,
+      roleUid: roleUids.viewer,
+    }),
+  )
+  const [pending] = ok(await whole.get('/control/v1/pendingBindings')).pendingBindings ?? []
+  if (pending) ok(await whole.post(`/control/v1/pendingBindings/${pending.uid}:accept`))
+  const narrowed = await scene.client({ connection: 'company', scope: org.uid })
+  const { sessions } = ok(await whole.get('/control/v1/sessions'))
+  const own = sessions.find((one: Json) => one.current).uid
+  const theirs = sessions.find((one: Json) => !one.current).uid
+  for (const answer of [
+    await narrowed.patch('/iam/v2/identities:updateIdentityMetadata', { identityMetadata: { company: 'x' } }),
+    await narrowed.get('/control/v1/sessions'),
+    await narrowed.delete(`/control/v1/sessions/${own}`),
+  ]) {
+    assertError(answer, 403, 7, 'NARROWED_TOKEN')
+  }
+  ok(await narrowed.delete(`/control/v1/sessions/${theirs}`))
+  ok(await whole.get('/auth/v1/ok'))
+})
+
+test('each organisation hears what it loses with an account, and one that has not been answered keeps nobody', async () => {
+  const { pinfold, org } = scene
+  const { uid } = scene.somebody()
+  const client = await scene.client()
+  const bind = async (by: Client, group: string) =>
+    ok(await by.post(`/iam/v2/roleBindings/${group}`, { identityUid: uid, roleUid: roleUids.editor })).uid
+  const elsewhere = await pinfold.seed.group()
+  const owner = await pinfold.as((await pinfold.seed.member(elsewhere.uid, roleUids.owner)).uid)
+  const made = [await bind(pinfold.operator, org.uid), await bind(owner, elsewhere.uid)]
+  const events = await eventsOf(pinfold, async () => {
+    ok(await client.delete(`/auth/v1/delete/${uid}`))
+  })
+  const deleted = events.filter(({ type }) => type === 'dev.pinfold.api.iam.rolebindings.deleted.v1')
+  const told = deleted.map(({ subject, group, actor }) => [subject, group, actor])
+  for (const [i, group] of [org.uid, elsewhere.uid].entries()) {
+    assert.ok(
+      told.some((one) => one.join() === [made[i], group, uid].join()),
+      JSON.stringify(told),
+    )
+  }
+  for (const subject of made) {
+    const rows = await pinfold.app.db.all(sql`
+      SELECT actor, remote_address AS "from", user_agent AS "with" FROM audit_log
+       WHERE subject = ${subject} AND type LIKE '%rolebindings.deleted%'`)
+    assert.deepEqual(
+      rows.map((row) => ({ ...(row as object) })),
+      [{ actor: uid, from: '', with: '' }],
+    )
+  }
+})
