@@ -2,6 +2,7 @@
 // can compare.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { chartSchema } from './chart-schema.ts'
 import { configPage, errorsPage } from './docs.ts'
 import { eventNames } from './event-names.ts'
 import { mcpTools } from './mcp-tools.ts'
@@ -26,5 +27,6 @@ write('gen/openapi-v1.json', `${JSON.stringify(openApi(contract, 'v1'), null, 1)
 write('gen/mcp-tools.json', `${JSON.stringify(mcpTools(contract), null, 1)}\n`)
 write('docs/config.md', configPage())
 write('docs/errors.md', errorsPage())
+write('examples/chart/values.schema.json', chartSchema())
 rmSync(join(out, 'docs/api'), { recursive: true, force: true })
 for (const [name, text] of Object.entries(referencePages(contract))) write(join('docs/api', name), text)

@@ -34,6 +34,9 @@ function plan(): { version: string; changelog: string; notes: string } {
   return { version, changelog, notes: notes.trim() }
 }
 
+/** The chart, which has the version of what it installs. */
+const chart = 'examples/chart/Chart.yaml'
+
 function writeVersion(version: string, changelog: string): void {
   writeFileSync('package.json', read('package.json').replace(/"version": "[^"]*"/, `"version": "${version}"`))
   const lock = JSON.parse(read('package-lock.json')) as {
@@ -43,6 +46,7 @@ function writeVersion(version: string, changelog: string): void {
   lock.version = version
   lock.packages['']!.version = version
   writeFileSync('package-lock.json', `${JSON.stringify(lock, null, 2)}\n`)
+  writeFileSync(chart, read(chart).replaceAll(/^(version|appVersion): .*$/gm, `$1: ${version}`))
   const day = new Date().toISOString().slice(0, 10)
   writeFileSync('CHANGELOG.md', changelog.replace(/^## Unreleased$/m, `## Unreleased\n\n## ${version} (${day})`))
 }
@@ -79,7 +83,8 @@ function writeSums(folder: string): void {
 try {
   const { version, changelog, notes } = plan()
   writeVersion(version, changelog)
-  git('commit', '--quiet', '-m', `Release ${version}`, '--', 'package.json', 'package-lock.json', 'CHANGELOG.md')
+  const written = ['package.json', 'package-lock.json', 'CHANGELOG.md', chart]
+  git('commit', '--quiet', '-m', `Release ${version}`, '--', ...written)
   git('tag', '--annotate', '--cleanup=verbatim', '-m', `Pinfold ${version}\n\n${notes}\n`, `v${version}`)
   const folder = join('build', 'release')
   rmSync(folder, { recursive: true, force: true })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -22,6 +22,8 @@ function makeProject() {
   write('package.json', `{\n  "name": "x",\n  "version": "${version}",\n  "bin": { "x": "x" }\n}\n`)
   write('package-lock.json', JSON.stringify({ name: 'x', version, packages: { '': { name: 'x', version } } }))
   write('CHANGELOG.md', '# Changelog\n\n## Unreleased\n\n- What is new.\n\n## 0.1.0 (2026-01-01)\n\n- The first.\n')
+  mkdirSync(join(folder, 'examples/chart'), { recursive: true })
+  write('examples/chart/Chart.yaml', `apiVersion: v2\nversion: ${version}\nappVersion: ${version}\n`)
   write('.gitignore', '/build/\n')
   git('init', '--quiet')
   git('add', '.')
@@ -48,6 +50,7 @@ test('a release has its version, its part of the changelog, a tag with it, and c
   assert.match(made.read('package.json'), /"version": "0\.2\.0",\n {2}"bin": \{ "x": "x" \}/)
   const lock = JSON.parse(made.read('package-lock.json'))
   assert.deepEqual([lock.version, lock.packages[''].version], ['0.2.0', '0.2.0'])
+  assert.equal(made.read('examples/chart/Chart.yaml'), 'apiVersion: v2\nversion: 0.2.0\nappVersion: 0.2.0\n')
   assert.match(
     made.read('CHANGELOG.md'),
     /## Unreleased\n\n## 0\.2\.0 \(\d{4}-\d\d-\d\d\)\n\n- What is new\.\n\n## 0\.1\.0/,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { parse } from 'yaml'
@@ -27,4 +27,65 @@ test('the compose file waits longer than the server takes to end', () => {
 test('the compose file runs the server without rights, as the image does', () => {
   const { user, read_only: readOnly, cap_drop: dropped } = parse(compose).services.pinfold
   assert.deepEqual([user, readOnly, dropped], ['65532:65532', true, ['ALL']])
+})
+
+const ofChart = (name: string) => readFileSync(join(project, 'examples/chart', name), 'utf8')
+
+/** The settings that the templates of the chart name themselves. */
+function ownSettings(): string[] {
+  const templates = globSync('templates/*', { cwd: join(project, 'examples/chart') }).map(ofChart)
+  return [
+    ...new Set(templates.flatMap((text) => [...text.matchAll(/- name: (PINFOLD_\w+)/g)].map(([, name]) => name!))),
+  ]
+}
+
+test('the chart has every setting that there is, once, and no other', () => {
+  const { properties } = JSON.parse(ofChart('values.schema.json'))
+  const fromValues = new Set([
+    ...Object.keys(properties.settings.properties),
+    ...Object.keys(properties.secretSettings.properties),
+  ])
+  const known = Object.values(settings).map(({ env }) => env)
+  assert.deepEqual([...ownSettings(), ...fromValues].sort(), known.sort())
+  const documented = readFileSync(join(project, 'docs/config.md'), 'utf8')
+  for (const name of known) assert.ok(documented.includes(`\`${name}\``), `${name} is not in config.md`)
+})
+
+test('what the chart reads of settings are settings, and its secrets are none that it shows', () => {
+  const known = Object.values(settings).map(({ env }) => env)
+  for (const name of globSync('**/*', { cwd: join(project, 'examples/chart'), withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .flatMap(
+      (entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8').match(/PINFOLD_[A-Z0-9_]*[A-Z0-9]/g) ?? [],
+    ))
+    assert.ok(known.includes(name), `${name} is not a setting`)
+  const { properties } = JSON.parse(ofChart('values.schema.json'))
+  for (const name of ['PINFOLD_METRICS_TOKEN', 'PINFOLD_MASTER_KEY_NEW', 'PINFOLD_MASTER_KEY', 'PINFOLD_DATABASE'])
+    assert.ok(!(name in properties.settings.properties), `${name} could be set in plain sight`)
+})
+
+test('the values of the chart are those that its schema has, and the server takes its settings', () => {
+  const values = parse(ofChart('values.yaml'))
+  const { properties } = JSON.parse(ofChart('values.schema.json'))
+  const fields = ({ properties: of = {} }: { properties?: object }) => Object.keys(of).sort()
+  const { global: _, ...own } = properties
+  assert.deepEqual(Object.keys(values).sort(), Object.keys(own).sort())
+  for (const [name, schema] of Object.entries<{ properties?: object }>(own))
+    if (schema.properties && !name.toLowerCase().endsWith('settings'))
+      assert.deepEqual(Object.keys(values[name]).sort(), fields(schema), name)
+  readConfig(Object.fromEntries(Object.entries(values.settings).map(([name, value]) => [name, String(value)])))
+})
+
+test('the chart has the version of the server that it installs', () => {
+  const { version, appVersion } = parse(ofChart('Chart.yaml'))
+  const { version: ours } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
+  assert.deepEqual([version, appVersion], [ours, ours])
+})
+
+test('a pod of the chart gets no variables that the server would refuse', () => {
+  const pod = ofChart('templates/_pod.tpl')
+  assert.match(pod, /^ {2}enableServiceLinks: false$/m)
+  for (const line of ['readOnlyRootFilesystem: true', 'runAsUser: 65532', 'capabilities: { drop: [ALL] }'])
+    assert.ok(pod.includes(line), line)
+  assert.throws(() => readConfig({ PINFOLD_PORT: 'tcp://10.0.0.1:80' }), /PINFOLD_PORT is not a setting/)
 })

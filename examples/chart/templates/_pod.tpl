@@ -1,0 +1,168 @@
+{{- define "pinfold.env" -}}
+- name: PINFOLD_LISTEN
+  value: {{ printf "%s:%s" .Values.listenAddress (include "pinfold.port" .) | quote }}
+- name: PINFOLD_URL
+  value: {{ .Values.url | trimSuffix "/" | quote }}
+- name: PINFOLD_DATA
+  value: /var/lib/pinfold
+- name: PINFOLD_BLOBS
+  value: /var/lib/pinfold/blobs
+{{- with .Values.database }}
+{{- if .existingSecret }}
+- name: PINFOLD_DATABASE
+  valueFrom:
+    secretKeyRef: { name: {{ .existingSecret | quote }}, key: {{ .key | quote }} }
+{{- end }}
+{{- end }}
+{{- with .Values.masterKey }}
+{{- if .existingSecret }}
+- name: PINFOLD_MASTER_KEY
+  valueFrom:
+    secretKeyRef: { name: {{ .existingSecret | quote }}, key: {{ .key | quote }} }
+{{- end }}
+{{- end }}
+{{- if .Values.tls.existingSecret }}
+- name: PINFOLD_TLS_CERT
+  value: /run/tls/tls.crt
+- name: PINFOLD_TLS_KEY
+  value: /run/tls/tls.key
+{{- end }}
+{{- if .Values.metrics.enabled }}
+- name: PINFOLD_METRICS_LISTEN
+  value: {{ printf "%s:%d" .Values.listenAddress (int64 .Values.metrics.port) | quote }}
+{{- end }}
+{{- range $name, $value := .Values.settings }}
+- name: {{ $name }}
+  value: {{ include "pinfold.setting" $value | quote }}
+{{- end }}
+{{- range $name, $from := .Values.secretSettings }}
+- name: {{ $name }}
+  valueFrom:
+    secretKeyRef: { name: {{ $from.name | quote }}, key: {{ $from.key | quote }} }
+{{- end }}
+{{- end }}
+
+{{- define "pinfold.container" -}}
+{{- $scheme := ternary "HTTPS" "HTTP" (ne .Values.tls.existingSecret "") -}}
+name: pinfold
+{{- with .Values.image }}
+image: {{ ternary (printf "%s@%s" .repository .digest) (printf "%s:%s" .repository (.tag | default $.Chart.AppVersion)) (ne .digest "") | quote }}
+imagePullPolicy: {{ .pullPolicy }}
+{{- end }}
+args: [serve]
+env:
+  {{- include "pinfold.env" . | nindent 2 }}
+ports:
+  - name: http
+    containerPort: {{ include "pinfold.port" . }}
+  {{- if .Values.metrics.enabled }}
+  - name: metrics
+    containerPort: {{ int64 .Values.metrics.port }}
+  {{- end }}
+startupProbe:
+  httpGet: { path: /readyz, port: http, scheme: {{ $scheme }} }
+  periodSeconds: 5
+  timeoutSeconds: 4
+  failureThreshold: {{ div (add (int64 .Values.startupSeconds) 4) 5 }}
+readinessProbe:
+  httpGet: { path: /readyz, port: http, scheme: {{ $scheme }} }
+  periodSeconds: 5
+  timeoutSeconds: 4
+  failureThreshold: 2
+# Not /readyz: a database that is away is no reason to start again.
+livenessProbe:
+  httpGet: { path: /healthz, port: http, scheme: {{ $scheme }} }
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+# A server that is told to stop takes no more connections, so it is told once nobody sends it any.
+lifecycle:
+  preStop:
+    sleep: { seconds: {{ int64 .Values.preStopSeconds }} }
+securityContext:
+  readOnlyRootFilesystem: true
+  allowPrivilegeEscalation: false
+  capabilities: { drop: [ALL] }
+resources: {{ toJson .Values.resources }}
+volumeMounts:
+  - name: data
+    mountPath: /var/lib/pinfold
+  {{- if .Values.tls.existingSecret }}
+  - name: tls
+    mountPath: /run/tls
+    readOnly: true
+  {{- end }}
+  {{- with .Values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{- /* The volume of a stateful set comes from its template. */}}
+{{- define "pinfold.volumes" -}}
+{{- if or .Values.database.existingSecret .Values.storage.existingClaim }}
+- name: data
+  persistentVolumeClaim: { claimName: {{ include "pinfold.claim" . | quote }} }
+{{- end }}
+{{- with .Values.tls.existingSecret }}
+- name: tls
+  secret: { secretName: {{ . | quote }}, defaultMode: 0440 }
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "pinfold.pod" -}}
+metadata:
+  labels:
+    {{- include "pinfold.labels" . | nindent 4 }}
+    {{- with .Values.podLabels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- with .Values.podAnnotations }}
+  annotations: {{ toJson . }}
+  {{- end }}
+spec:
+  # The variables of service links begin with PINFOLD_ as well, and the server refuses what is no setting.
+  enableServiceLinks: false
+  automountServiceAccountToken: false
+  {{- with .Values.serviceAccountName }}
+  serviceAccountName: {{ . | quote }}
+  {{- end }}
+  {{- with .Values.imagePullSecrets }}
+  imagePullSecrets: {{ toJson . }}
+  {{- end }}
+  # The sleep before the end, PINFOLD_DRAIN_MS rounded up, and a few seconds.
+  terminationGracePeriodSeconds: {{ add (int64 .Values.preStopSeconds) (div (add (int64 (.Values.settings.PINFOLD_DRAIN_MS | default 10000)) 999) 1000) 10 }}
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: 65532
+    runAsGroup: 65532
+    fsGroup: 65532
+    fsGroupChangePolicy: OnRootMismatch
+    seccompProfile: { type: RuntimeDefault }
+  containers:
+    - {{ include "pinfold.container" . | nindent 6 | trim }}
+  {{- with include "pinfold.volumes" . | trim }}
+  volumes:
+    {{- . | nindent 4 }}
+  {{- end }}
+  {{- if gt (int64 .Values.replicas) 1 }}
+  topologySpreadConstraints:
+    - maxSkew: 1
+      topologyKey: kubernetes.io/hostname
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector:
+        matchLabels:
+          {{- include "pinfold.selector" . | nindent 10 }}
+  {{- end }}
+  {{- with .Values.nodeSelector }}
+  nodeSelector: {{ toJson . }}
+  {{- end }}
+  {{- with .Values.tolerations }}
+  tolerations: {{ toJson . }}
+  {{- end }}
+  {{- with .Values.affinity }}
+  affinity: {{ toJson . }}
+  {{- end }}
+{{- end }}

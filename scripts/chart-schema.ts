@@ -1,0 +1,93 @@
+// What the values of the Helm chart may be. Helm holds them against it before it installs anything, so that a setting that
+// is misspelt is refused there and not by a server that does not start.
+import { settings } from '#config.ts'
+
+type Schema = Record<string, unknown>
+
+/** Settings that the chart has values of its own for. */
+const ofChart = [
+  ...['PINFOLD_LISTEN', 'PINFOLD_URL', 'PINFOLD_DATA', 'PINFOLD_BLOBS', 'PINFOLD_DATABASE', 'PINFOLD_MASTER_KEY'],
+  ...['PINFOLD_TLS_CERT', 'PINFOLD_TLS_KEY', 'PINFOLD_METRICS_LISTEN'],
+]
+/** Settings that belong into a secret of the cluster. */
+const secrets = ['PINFOLD_MASTER_KEY_NEW', 'PINFOLD_METRICS_TOKEN']
+
+const text: Schema = { type: 'string' }
+const flag: Schema = { type: 'boolean' }
+const whole = (minimum: number, maximum: number): Schema => ({ type: 'integer', minimum, maximum })
+const list: Schema = { type: 'array' }
+const map: Schema = { type: 'object' }
+const only = (properties: Record<string, Schema>): Schema => ({
+  type: 'object',
+  properties,
+  additionalProperties: false,
+})
+const secretKey: Schema = {
+  ...only({ name: { type: 'string', minLength: 1 }, key: { type: 'string', minLength: 1 } }),
+  required: ['name', 'key'],
+}
+const fromSecret = only({ existingSecret: text, key: text })
+
+/** `values.schema.json` of the chart, made from the table of settings. */
+export function chartSchema(): string {
+  const names = Object.values(settings)
+    .map(({ env }) => env)
+    .filter((name) => !ofChart.includes(name))
+  const value = { type: ['string', 'boolean', 'integer'] }
+  const schema = {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    ...only({
+      global: map,
+      image: only({
+        repository: text,
+        tag: text,
+        digest: text,
+        pullPolicy: { enum: ['Always', 'IfNotPresent', 'Never'] },
+      }),
+      imagePullSecrets: list,
+      url: text,
+      database: fromSecret,
+      masterKey: fromSecret,
+      replicas: whole(0, 100),
+      storage: only({
+        existingClaim: text,
+        size: text,
+        storageClass: text,
+        accessModes: { ...list, minItems: 1, items: text },
+      }),
+      tls: only({ existingSecret: text }),
+      settings: only({
+        ...Object.fromEntries(names.filter((name) => !secrets.includes(name)).map((name) => [name, value])),
+        PINFOLD_DRAIN_MS: { type: ['string', 'integer'], pattern: '^[0-9]+$' },
+      }),
+      secretSettings: only(
+        Object.fromEntries(names.filter((name) => name !== 'PINFOLD_DRAIN_MS').map((name) => [name, secretKey])),
+      ),
+      listenAddress: text,
+      service: only({
+        type: { enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] },
+        port: { type: ['integer', 'null'] },
+        annotations: map,
+      }),
+      ingress: only({ enabled: flag, className: text, annotations: map, tlsSecret: text }),
+      metrics: only({
+        enabled: flag,
+        port: whole(1, 65_535),
+        serviceMonitor: only({ enabled: flag, interval: text, labels: map }),
+      }),
+      podDisruptionBudget: only({ enabled: flag }),
+      preStopSeconds: whole(1, 300),
+      startupSeconds: whole(10, 86_400),
+      resources: map,
+      serviceAccountName: text,
+      podAnnotations: map,
+      podLabels: map,
+      nodeSelector: map,
+      tolerations: list,
+      affinity: map,
+      extraVolumes: list,
+      extraVolumeMounts: list,
+    }),
+  }
+  return `${JSON.stringify(schema, null, 1)}\n`
+}
