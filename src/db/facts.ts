@@ -21,3 +21,7 @@ export async function keepFact(tx: Tx, name: Fact, value: string): Promise<strin
   await tx.run(sql`INSERT INTO facts (name, value) VALUES (${name}, ${value}) ON CONFLICT (name) DO NOTHING`)
   return (await readFact(tx, name))!
 }
+
+export async function removeFact(tx: Tx, name: Fact): Promise<void> {
+  await tx.run(sql`DELETE FROM facts WHERE name = ${name}`)
+}

@@ -1,11 +1,23 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { promisify } from 'node:util'
+import type { Terminal } from '../../src/cli/shape/command.ts'
+import { withOperator } from '../../src/cli/shape/operator.ts'
 import { makeHome } from '../support/fake-sts.ts'
-import { clientOf, onPostgres } from '../support/pinfold.ts'
+import { onPostgres } from '../support/pinfold.ts'
 import { makePlace, type Place, type Process, type Run, run, startProcess, tokenOf } from '../support/process.ts'
 
+const terminal: Terminal = {
+  env: {},
+  input: async () => '',
+  print: () => {},
+  say: () => {},
+  untilAsked: async () => {},
+}
 let place: Place
 let server: Process
 let home: ReturnType<typeof makeHome>
@@ -21,7 +33,7 @@ after(async () => {
   await place[Symbol.asyncDispose]()
 })
 
-const env = () => ({ ...place.env, ...home.env, DOCKER_CONFIG: join(home.home, 'docker') })
+const env = () => ({ ...place.env, ...home.env, PINFOLD_API: server.url, DOCKER_CONFIG: join(home.home, 'docker') })
 
 /** Runs `pinfold iam …` as the operator of the data folder, and expects it to go well unless told otherwise. */
 async function iam(...args: string[]): Promise<string> {
@@ -385,17 +397,62 @@ test('a data folder on which no server runs is said to be so, and nothing is mad
   await stopped[Symbol.asyncDispose]()
   const away = await list(other.data)
   assert.equal(away.code, 69)
-  assert.match(away.stderr, /no server runs on the data folder .*ECONNREFUSED.*\n.*start it with pinfold serve --data/)
+  assert.match(away.stderr, /no server runs on the data folder .*\n.*start the server with pinfold serve --data/)
 })
 
-test('a server of another data folder is told from ours', { skip: onPostgres }, async () => {
+test('whoever listens where a server once was does not get a token', { skip: onPostgres }, async () => {
   await using other = await makePlace()
   const stopped = await startProcess(other)
   await stopped[Symbol.asyncDispose]()
-  await using stranger = await makePlace()
-  await using _there = await startProcess(stranger, { listen: new URL(stopped.url).host })
-  const { code, stderr } = await run(['iam', 'organizations', 'list', '--data', other.data], { env: home.env })
-  assert.equal(code, 77)
-  assert.match(stderr, /is not that of the data folder .*\n.*--data/)
-  assert.equal((await clientOf(server.url, await tokenOf(place)).get('/iam/v2/groups')).status, 200)
+  await using stranger = await listenAt(new URL(stopped.url).host)
+  const list = () => run(['iam', 'organizations', 'list', '--data', other.data], { env: home.env })
+  const { code, stderr } = await list()
+  assert.deepEqual([code, stranger.heard], [69, []], stderr)
+  // A command that has the folder to itself is no server either.
+  await withOperator(terminal, { data: other.data }, async () => {
+    const meanwhile = await list()
+    assert.deepEqual([meanwhile.code, stranger.heard], [69, []], meanwhile.stderr)
+  })
+  const many = await Promise.all(Array.from({ length: 4 }, list))
+  assert.deepEqual([many.map((one) => one.code), stranger.heard], [[69, 69, 69, 69], []])
+  await using again = await startProcess(other)
+  assert.equal((await list()).code, 0, again.url)
 })
+
+test('with a database the server has to be named, and tokens for it go over https only', {
+  skip: !onPostgres,
+}, async () => {
+  const list = (api: string, ...args: string[]) => {
+    const { PINFOLD_API: _, ...rest } = env()
+    return run(['iam', 'organizations', 'list', ...place.args, ...args], {
+      env: { ...rest, ...(api && { PINFOLD_API: api }) },
+    })
+  }
+  const unnamed = await list('')
+  assert.equal(unnamed.code, 78)
+  assert.match(unnamed.stderr, /by --api or PINFOLD_API where the server of the database is/)
+  assert.equal((await list(server.url)).code, 0)
+  assert.equal((await list('', '--api', server.url)).code, 0)
+  const open = await list('http://registry.example.invalid')
+  assert.equal(open.code, 78)
+  assert.match(open.stderr, /over https only, and http:\/\/registry\.example\.invalid is not/)
+})
+
+/** A program that is no server of ours; `heard` are the credentials that it was sent. */
+async function listenAt(host: string) {
+  const heard: string[] = []
+  const listening = createServer((req, res) => {
+    heard.push(String(req.headers.authorization))
+    res.end('{}')
+  })
+  const { hostname, port } = new URL(`http://${host}`)
+  listening.listen(Number(port), hostname)
+  await once(listening, 'listening')
+  return {
+    heard,
+    async [Symbol.asyncDispose]() {
+      listening.closeAllConnections()
+      await promisify(listening.close.bind(listening))()
+    },
+  }
+}

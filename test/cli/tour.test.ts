@@ -33,7 +33,9 @@ async function paste(
     (text, [written, real]) => text.replaceAll(written, real),
     blocks.map((block) => `${block}echo --- >&2; echo ---\n`).join(''),
   )
-  const env = { ...place.env, ...(place.database ? { PINFOLD_DATABASE: place.database } : {}), ...more }
+  const api = hosts['127.0.0.1:8080']
+  const named = place.database ? { PINFOLD_DATABASE: place.database, ...(api && { PINFOLD_API: `http://${api}` }) } : {}
+  const env = { ...place.env, ...named, ...more }
   const args = ['-euc', script.replaceAll('--data data', `--data ${place.data}`)]
   const { code, stdout, stderr } = await run(args, { command: 'sh', env })
   assert.equal(code, 0, stdout + stderr)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Server } from '#api/server.ts'
 import type { App } from '#app.ts'
 import type { Config } from '#config.ts'
-import { readFact, writeFact } from '#db/facts.ts'
+import { readFact, removeFact, writeFact } from '#db/facts.ts'
 import { livingNode } from '#db/nodes.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
 import { type Command, exitCodes, type Terminal } from '../shape/command.ts'
@@ -33,6 +33,8 @@ Every setting that has no option here is an environment variable; see pinfold co
     using _alone = stayAlone(config)
     const app = await createApp(config)
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
+    // Until this one is ready, commands shall find nobody.
+    if (!app.db.shared) await app.db.tx((tx) => removeFact(tx, 'local_url'))
     const isFirst = (await readFact(app.db, 'url')) === undefined
     const server = await bindServer(app).catch((error: unknown) => {
       throw explain(error, config.listen)
@@ -76,6 +78,9 @@ async function printEntrance(terminal: Terminal, app: App, url: string): Promise
   terminal.print(`or, once within five minutes: ${url}/ui/enter#${code}`)
 }
 
+/** Commands look for a moment whether a server runs. */
+const lockWaitMs = 200
+
 /** Only one server may use a data folder; with PostgreSQL there may be several. */
 function stayAlone({ database, data }: Config): Disposable {
   if (database !== '') return { [Symbol.dispose]: () => {} }
@@ -85,7 +90,7 @@ function stayAlone({ database, data }: Config): Disposable {
     const { code } = error as NodeJS.ErrnoException
     throw new Error(`the data folder ${data} cannot be made: ${code}; choose another with --data`, { cause: error })
   }
-  const lock = takeServeLock(join(data, 'serve.lock'))
+  const lock = takeServeLock(join(data, 'serve.lock'), lockWaitMs)
   if (!lock) throw new Error(`another server uses the data folder ${data}; several nodes need PostgreSQL`)
   return { [Symbol.dispose]: () => lock.release() }
 }

@@ -28,7 +28,9 @@ export async function apiReader(terminal: Terminal, options: Options): Promise<A
   if (actsAsOperator(terminal, options)) return operatorReader(terminal, options)
   const session = sessionOf(terminal, options)
   const token = await callerToken(terminal, session)
-  return readerOf({ session, token, origin: session.api, operator: false }, (error) => withNextStep(error, terminal))
+  return readerOf({ session, token, origin: session.api, operator: false, ownMachine: false }, (error) => {
+    return withNextStep(error, terminal)
+  })
 }
 
 function actsAsOperator({ env }: Terminal, options: Options): boolean {
@@ -44,7 +46,7 @@ function actsAsOperator({ env }: Terminal, options: Options): boolean {
 
 async function operatorReader(terminal: Terminal, options: Options): Promise<ApiReader> {
   const { operatorToken } = await import('./operator.ts')
-  const { url, origin, token } = await operatorToken(terminal, options)
+  const { url, origin, ownMachine, token } = await operatorToken(terminal, options)
   const session: Session = {
     api: url,
     identity: '',
@@ -54,7 +56,7 @@ async function operatorReader(terminal: Terminal, options: Options): Promise<Api
   }
   const shared = Boolean(options.database ?? terminal.env.PINFOLD_DATABASE)
   const folder = String(options.data ?? terminal.env.PINFOLD_DATA ?? settings.data.default)
-  return readerOf({ session, token, origin, operator: true }, (error) => {
+  return readerOf({ session, token, origin, operator: true, ownMachine }, (error) => {
     return shared ? error : explained(error, folder, origin)
   })
 }
@@ -83,13 +85,13 @@ function explained(error: ApiError, folder: string, origin: string): CliError {
 }
 
 function readerOf(
-  parts: Pick<ApiReader, 'session' | 'token' | 'origin' | 'operator'>,
+  { ownMachine, ...parts }: Pick<ApiReader, 'session' | 'token' | 'origin' | 'operator'> & { ownMachine: boolean },
   explain: (error: ApiError) => CliError,
 ): ApiReader {
-  const { token, origin, operator } = parts
+  const { token, origin } = parts
   const call: ApiReader['call'] = async (method, path, body) => {
     try {
-      return await send(method, new URL(path, origin), token, { body, ownMachine: operator })
+      return await send(method, new URL(path, origin), token, { body, ownMachine })
     } catch (error) {
       throw error instanceof ApiError ? explain(error) : error
     }

@@ -47,6 +47,7 @@ export async function withOperator<T>(
   if (!serves) {
     const { createApp } = await import('#create-app.ts')
     const here = opened.adopt(await createApp(config), (one) => one.close())
+    if (!here.db.shared) await forgetAddress(here)
     return await work(apiOf({ ...(await serveHere(here, opened)), url: () => urlOfOther(here, config) }))
   }
   const [{ openIssuer }, { readFact }] = await Promise.all([import('#open-issuer.ts'), import('#db/facts.ts')])
@@ -76,12 +77,15 @@ export type OperatorToken = {
   /** What clients call the server, and where it is from here. */
   url: string
   origin: string
+  /** Whether that is this machine, so that the token leaves it nowhere. */
+  ownMachine: boolean
   token: string
 }
 
 /**
  * A token of the operator for the server that runs on the data folder or database of the settings, good for an hour.
- * Throws CliError when none has run there. Nothing is made, and nothing stays open.
+ * Throws CliError when none runs there, or nobody says where: whoever listens where a server once did would get the token.
+ * Nothing is made, and nothing stays open.
  */
 export async function operatorToken(terminal: Terminal, options: Options): Promise<OperatorToken> {
   const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
@@ -97,17 +101,28 @@ export async function operatorToken(terminal: Terminal, options: Options): Promi
   })
   await using _closing = { [Symbol.asyncDispose]: () => app.close() }
   const url = await readFact(app.db, 'url')
-  const local = await readFact(app.db, 'local_url')
-  if (!url || !local) throw none(`no server has run on ${where} yet`)
+  if (!url) throw none(`no server has run on ${where} yet`)
+  const at =
+    config.database === '' ? await runningHere() : { origin: remoteOf(terminal, options, url), ownMachine: false }
+  if (!at) throw none(`no server runs on ${where}`)
   const { operatorUid, signAccessToken } = await import('#issuer/access-token.ts')
-  const token = await signAccessToken(app.keyring, {
-    issuer: url,
-    subject: operatorUid,
-    audience: url,
-    now: app.clock(),
-  })
-  const remote = config.database === '' ? '' : baseUrl(terminal.env.PINFOLD_API ?? '', 'PINFOLD_API')
-  return { url, origin: remote || local, token }
+  const named = { issuer: url, subject: operatorUid, audience: url, now: app.clock() }
+  return { url, ...at, token: await signAccessToken(app.keyring, named) }
+
+  async function runningHere() {
+    const { isServeLockFree } = await import('#db/sqlite/serve-lock.ts')
+    if (isServeLockFree(join(config.data, 'serve.lock'))) return undefined
+    const origin = await readFact(app.db, 'local_url')
+    return origin ? { origin, ownMachine: true } : undefined
+  }
+}
+
+/** Other machines may serve from a database too, so its word on where counts only for an address that proves itself. */
+function remoteOf({ env }: Terminal, { api }: Options, url: string): string {
+  const remote = api ? baseUrl(String(api), '--api') : baseUrl(env.PINFOLD_API ?? '', 'PINFOLD_API')
+  if (remote !== '' || url.startsWith('https:')) return remote || url
+  const why = `the database says ${url}, which anybody may listen at`
+  throw new CliError(exitCodes.config, `say by --api or PINFOLD_API where the server of the database is: ${why}`)
 }
 
 /** On a port of its own that only this machine can reach, and with a token that only this process has. */
@@ -139,6 +154,12 @@ function apiOf({ app, origin, audience, ownMachine, url }: Target, unreachable?:
     }
   }
   return { url, get: (path) => call('GET', path), post: (path, body) => call('POST', path, body) }
+}
+
+/** While nothing serves, what was kept of the last server says where somebody else may listen by now. */
+async function forgetAddress({ db }: App): Promise<void> {
+  const { removeFact } = await import('#db/facts.ts')
+  await db.tx((tx) => removeFact(tx, 'local_url'))
 }
 
 /** Before anything is opened: while it is ours no server can start on the folder. `undefined` when one has it. */

@@ -1,13 +1,14 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
 /**
  * Keeps a second server off the same file: SQLite has one writer, and each server would cache what the other changes.
- * The lock is the operating system's, so it ends with the process however that ends. `undefined` when another has it.
+ * The lock is the operating system's, so it ends with the process however that ends. `undefined` when another has it
+ * after so many milliseconds.
  */
-export function takeServeLock(file: string): { release(): void } | undefined {
+export function takeServeLock(file: string, timeout = 0): { release(): void } | undefined {
   closeSync(openSync(file, 'a', 0o600))
-  const lock = new DatabaseSync(file, { timeout: 0 })
+  const lock = new DatabaseSync(file, { timeout })
   try {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
   } catch (error) {
@@ -16,4 +17,19 @@ export function takeServeLock(file: string): { release(): void } | undefined {
     throw error
   }
   return { release: () => lock.close() }
+}
+
+/** Whether nobody has it. Those who ask at the same time do not see each other, and keep a server out for a moment only. */
+export function isServeLockFree(file: string): boolean {
+  if (!existsSync(file)) return true
+  const lock = new DatabaseSync(file, { readOnly: true, timeout: 0 })
+  try {
+    lock.prepare('SELECT count(*) FROM sqlite_schema').get()
+    return true
+  } catch (error) {
+    if ((error as { errcode?: number }).errcode === 5) return false
+    throw error
+  } finally {
+    lock.close()
+  }
 }
