@@ -35,6 +35,7 @@ import { migration as scanningReports } from './0038-scanning-reports.ts'
 import { migration as languagePackages } from './0039-language-packages.ts'
 import { migration as sourceCoverage } from './0040-source-coverage.ts'
 import { migration as ownGrants } from './0042-own-grants.ts'
+import { migration as suppressions } from './0043-suppressions.ts'
 import { migration as accessRequests } from './0044-access-requests.ts'
 import { migration as jobTitles } from './0045-job-titles.ts'
 import { migration as lifecycles } from './0046-lifecycles.ts'
@@ -77,6 +78,7 @@ export const migrations: readonly Migration[] = [
   languagePackages,
   sourceCoverage,
   ownGrants,
+  suppressions,
   accessRequests,
   jobTitles,
   lifecycles,

@@ -25,11 +25,32 @@ export type Known = {
   locations: string[]
   /** The component of the distribution that the files belong to; 0 when there is none. */
   ownerNo: number
+  /** When it did not count, and why: what the distribution says of the package that the files belong to. */
+  suppressed: Suppressed[]
 }
 
-/** Whether it held at a moment. */
-export const heldAt = ({ foundTime, goneTime }: Known, time: string): boolean =>
-  foundTime <= time && (goneTime === '' || goneTime > time)
+/** `untilTime` is empty while it holds. */
+export type Suppressed = {
+  fromTime: string
+  untilTime: string
+  source: string
+  record: string
+  owner: Pick<Component, 'kind' | 'name' | 'version' | 'arch' | 'origin' | 'originVersion' | 'ecosystem'>
+}
+
+/** Whether it held at a moment, and counted. */
+export const heldAt = ({ foundTime, goneTime, suppressed }: Known, time: string): boolean =>
+  foundTime <= time && (goneTime === '' || goneTime > time) && !suppressed.some((one) => isSuppressedAt(one, time))
+
+const isSuppressedAt = ({ fromTime, untilTime }: Suppressed, time: string): boolean =>
+  fromTime <= time && (untilTime === '' || untilTime > time)
+
+/** All moments at which it began or ended to count. */
+export const turnsOf = ({ foundTime, goneTime, suppressed }: Known): string[] => [
+  foundTime,
+  goneTime,
+  ...suppressed.flatMap(({ fromTime, untilTime }) => [fromTime, untilTime]),
+]
 
 /** A record as far as its names go. */
 type Named = { id: string; aliases: readonly string[]; upstream: readonly string[] }

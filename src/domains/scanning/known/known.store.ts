@@ -3,7 +3,7 @@ import type { Component } from '../lists/lists.model.ts'
 import { componentColumns } from '../lists/lists.store.ts'
 import type { AffectedRow } from '../matching/findings.model.ts'
 import { affectedColumns, toAffected } from '../matching/findings.store.ts'
-import type { Known } from './known.model.ts'
+import type { Known, Suppressed } from './known.model.ts'
 
 type Row = {
   findingNo: number
@@ -61,6 +61,7 @@ function fromRow(row: Row): Known {
     source: row.source,
     locations: row.locations === '' ? [] : (JSON.parse(row.locations) as string[]),
     ownerNo: Number(row.ownerNo),
+    suppressed: [],
   }
 }
 
@@ -100,7 +101,27 @@ async function selectKnown(
       JOIN vulnerability_sources s ON s.id = r.source_id
      WHERE l.list_id = ${listNo} AND f.place IN (${list(['', ...places])}) AND ${when}
      ORDER BY f.id LIMIT ${most}`)
-  return rows.map(fromRow)
+  const known = rows.map(fromRow)
+  if (known.every(({ ownerNo }) => ownerNo === 0)) return known
+  const suppressed = Map.groupBy(await suppressedIn(reader, listNo, most), ({ findingNo }) => findingNo)
+  return known.map((one) => ({ ...one, suppressed: suppressed.get(one.findingNo) ?? [] }))
+}
+
+type SuppressedRow = Omit<Suppressed, 'owner'> & Component & { findingNo: number }
+
+/** What did not count in a list, and when. */
+async function suppressedIn(reader: Reader, listNo: number, most: number) {
+  const rows = await reader.all<SuppressedRow>(sql`
+    SELECT s.finding_id AS "findingNo", s.from_time AS "fromTime", s.until_time AS "untilTime", s.source, s.record,
+           ${componentColumns}
+      FROM list_components l
+      JOIN findings f ON f.component_id = l.component_id
+      JOIN suppressions s ON s.finding_id = f.id AND s.owner_id = l.owner_id
+      JOIN components c ON c.id = s.owner_id
+     WHERE l.list_id = ${listNo} AND l.owner_id <> 0 ORDER BY s.id LIMIT ${most}`)
+  return rows.map(({ findingNo, fromTime, untilTime, source, record, ...owner }) => ({
+    ...{ findingNo: Number(findingNo), fromTime, untilTime, source, record, owner },
+  }))
 }
 
 export type LightFinding = {
@@ -120,7 +141,9 @@ export async function findLight(reader: Reader, listNo: number): Promise<LightFi
       JOIN findings f ON f.component_id = l.component_id
       JOIN affected_packages a ON a.id = f.affected_id
       JOIN vulnerability_records r ON r.id = a.record_no
-     WHERE l.list_id = ${listNo} AND f.gone_time = ''`)
+     WHERE l.list_id = ${listNo} AND f.gone_time = ''
+       AND NOT EXISTS (SELECT 1 FROM suppressions s
+                        WHERE s.finding_id = f.id AND s.owner_id = l.owner_id AND s.until_time = '')`)
 }
 
 export type Counts = {

@@ -97,6 +97,10 @@ export async function insertEntries(tx: Tx, listNo: number, entries: readonly En
   )
   const into = sql`INSERT INTO list_components (list_id, component_id, owner_id, locations)`
   for (const insert of insertsOf(into, rows, sql`ON CONFLICT DO NOTHING`)) await tx.run(insert)
+  const owned = entries.filter(({ ownerNo }) => ownerNo !== 0)
+  const pairs = owned.map(({ componentNo, ownerNo }) => sql`(${componentNo}, ${ownerNo})`)
+  const intoPairs = sql`INSERT INTO owned_components (component_id, owner_id)`
+  for (const insert of insertsOf(intoPairs, pairs, sql`ON CONFLICT DO NOTHING`)) await tx.run(insert)
 }
 
 /** Components of a list that were never compared, some of them. */

@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { TxOptions } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
 import { countList } from '../known/counts.service.ts'
 import { bringInLists } from '../lists/backfill.service.ts'
 import type { StoredComponent } from '../lists/lists.model.ts'
@@ -11,6 +12,8 @@ import { type DueMatch, readPackageItem } from '../queue/queue.model.ts'
 import * as queue from '../queue/queue.store.ts'
 import { componentsNamed } from './findings.store.ts'
 import { matchSlice } from './matching.service.ts'
+import { suppress } from './suppression.service.ts'
+import { type OwnedPair, pairsOfList, pairsTouching } from './suppressions.store.ts'
 
 export type { DueMatch } from '../queue/queue.model.ts'
 
@@ -23,6 +26,7 @@ const later: TxOptions = { durability: 'later' }
 const sliceMs = 5
 const mostComponents = 64
 const listsAtOnce = 500
+const pairsAtOnce = 16
 
 /** Takes an item that is due, or one whose taker is gone; `undefined` when there is none. Places take turns. */
 export async function claimMatch(app: App, { node, isGone, after }: MatchTaker): Promise<DueMatch | undefined> {
@@ -72,7 +76,11 @@ const doers: Record<DueMatch['kind'], (doing: Doing) => Promise<void>> = {
       if (components.length === 0) break
       after = components.at(-1)!.componentNo
       const changed = await matchAll(doing, components)
-      await queueCounts(doing, changed)
+      const pairs = await pairsTouching(
+        doing.app.db,
+        components.map(({ componentNo }) => componentNo),
+      )
+      await queueCounts(doing, [...changed, ...(await suppressAll(doing, pairs))])
     }
     await end(doing)
   },
@@ -84,6 +92,13 @@ const doers: Record<DueMatch['kind'], (doing: Doing) => Promise<void>> = {
       const components = await unmatchedOf(app.db, listNo, doing.pace.size)
       if (components.length === 0) break
       await matchAll(doing, components)
+    }
+    for (let after = 0; ; ) {
+      const pairs = await pairsOfList(app.db, listNo, { after, most: listsAtOnce })
+      const last = pairs.at(-1)
+      if (!last) break
+      after = last.componentNo
+      await suppressAll(doing, pairs)
     }
     await app.db.tx(async (tx) => {
       const now = app.clock().toISOString()
@@ -135,6 +150,17 @@ async function matchAll({ app, signal, pace }: Doing, components: readonly Store
     await setImmediate()
   }
   return [...new Set(all)]
+}
+
+/** Brings what is suppressed in pairs to what is said now; answers with the packages for which that has changed. */
+async function suppressAll({ app, signal }: Doing, pairs: readonly OwnedPair[]): Promise<number[]> {
+  const changed: number[] = []
+  for (const some of chunks(pairs, pairsAtOnce)) {
+    signal.throwIfAborted()
+    changed.push(...(await app.db.tx((tx) => suppress(tx, some, app.clock().toISOString()), later)))
+    await setImmediate()
+  }
+  return changed
 }
 
 /** The counts of all lists with one of the components are to be made anew. */

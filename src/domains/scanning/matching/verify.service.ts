@@ -8,6 +8,7 @@ import { countMatches } from '../queue/queue.store.ts'
 import type { NewFinding, OpenFinding } from './findings.model.ts'
 import { affectedNow, componentsAfter, openFindings } from './findings.store.ts'
 import { ecosystemsOf, findingsOf } from './matching.service.ts'
+import { suppressionDifferences } from './suppression.service.ts'
 
 export type Verified = { checked: number; differences: string[]; next: string; waiting: number }
 
@@ -44,6 +45,7 @@ async function differencesOf(db: App['db'], component: StoredComponent): Promise
   const name = `${component.ecosystem || component.kind} ${component.name} ${component.version}`
   return [
     ...[...wanted].flatMap(([key, { affectedNo }]) => (stored.has(key) ? [] : [`${name}: ${affectedNo} is not found`])),
+    ...(await suppressionDifferences(db, component.componentNo)).map((text) => `${name}: ${text}`),
     ...open.flatMap((one) => (wanted.has(keyOf(one)) ? [] : [`${name}: ${one.affectedNo} is found without a reason`])),
   ]
 }

@@ -7,6 +7,7 @@ import { happenedTo } from '#domains/registry/tags/tag-history.service.ts'
 import { invalid } from '#lib/errors.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import { Walk } from '#lib/walk.ts'
+import { turnsOf } from '../known/known.model.ts'
 import { worse } from '../matching/severity.model.ts'
 import { createKnowledge, type ImageKnowledge, type Knowledge } from './image-knowledge.service.ts'
 import { severitiesAt } from './report.service.ts'
@@ -125,11 +126,7 @@ async function imagesOn(counting: Counting, { repo, tag }: Followed, days: reado
 
 /** The last time of the day when it was looked at, or when what is known changed. */
 function lastCheck({ found, from, readsAt }: ImageKnowledge, { start, end }: Day): string {
-  const times = [
-    from,
-    ...readsAt(end).map(({ fetchTime }) => fetchTime),
-    ...found.flatMap(({ foundTime, goneTime }) => [foundTime, goneTime]),
-  ]
+  const times = [from, ...readsAt(end).map(({ fetchTime }) => fetchTime), ...found.flatMap(turnsOf)]
   return times.filter((time) => time >= start && time <= end).reduce((a, b) => (a > b ? a : b), start)
 }
 

@@ -37,6 +37,7 @@ function toMessage({
   fixes,
   level,
   foundTime,
+  suppressedBy,
 }: ShownFinding) {
   return {
     $typeName: 'pinfold.control.scanning.v1.Finding' as const,
@@ -53,5 +54,12 @@ function toMessage({
     severity: level,
     foundTime: timestamp(foundTime),
     public: affected.place === '',
+    ...(suppressedBy && {
+      suppressedBy: {
+        $typeName: 'pinfold.control.scanning.v1.Suppression' as const,
+        ...suppressedBy,
+        fromTime: timestamp(suppressedBy.fromTime),
+      },
+    }),
   }
 }

@@ -8,7 +8,7 @@ import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
-import { type Known, vulnerabilityIds } from '../known/known.model.ts'
+import { heldAt, type Known, vulnerabilityIds } from '../known/known.model.ts'
 import { findKnownNow } from '../known/known.store.ts'
 import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
 import { findingStates } from '../matching/findings.model.ts'
@@ -19,7 +19,15 @@ import { coverageOf } from './coverage.service.ts'
 import { truncated, unread } from './image-knowledge.service.ts'
 import type { Gap } from './reports.model.ts'
 
-export type ShownFinding = Known & { vulnerabilities: string[]; purl: string; fixes: string[]; level: string }
+export type ShownFinding = Known & {
+  vulnerabilities: string[]
+  purl: string
+  fixes: string[]
+  level: string
+  suppressedBy: SuppressedBy | undefined
+}
+/** Why a finding does not count: what a source says of the package of the distribution that the files belong to. */
+export type SuppressedBy = { purl: string; source: string; record: string; fromTime: string }
 export type ImageFindings = { findings: ShownFinding[]; gaps: Gap[] }
 
 const maxFindings = 20_000
@@ -51,6 +59,7 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
         purl: purlOf(one),
         fixes: fixesFor(one.component, one.affected, orderOf(one.component)),
         level: levelNames.get(one.severity) ?? 'unknown',
+        suppressedBy: suppressionOf(one, distribution.id),
       })),
     gaps: [
       ...coverageOf(
@@ -60,12 +69,21 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
       ).gapsAt(call.now),
       ...contents.gaps.map(unread),
       ...(known.length < maxFindings ? [] : [truncated]),
-      ...known.filter(({ state }) => state === findingStates.unknown).map((one) => versionGap(one, purlOf(one))),
+      ...known
+        .filter((one) => one.state === findingStates.unknown && heldAt(one, call.now))
+        .map((one) => versionGap(one, purlOf(one))),
     ],
   }
 }
 
 const waits: Gap = { reason: 'NOT_COMPARED', subject: '', message: 'its packages wait to be compared' }
+
+function suppressionOf({ suppressed }: Known, distribution: string): SuppressedBy | undefined {
+  const one = suppressed.find(({ untilTime }) => untilTime === '')
+  if (!one) return undefined
+  const { source, record, fromTime, owner } = one
+  return { purl: packageUrl({ ...owner, kind: owner.kind as PackageKind }, distribution), source, record, fromTime }
+}
 
 function versionGap({ record, affected }: Known, purl: string): Gap {
   return {

@@ -3,7 +3,7 @@
 import { fixesFor } from '#contents/match.ts'
 import { packageUrl } from '#contents/package-url.ts'
 import type { PackageKind } from '#contents/packages.ts'
-import { heldAt, type Known, vulnerabilityIds } from '../known/known.model.ts'
+import { heldAt, type Known, turnsOf, vulnerabilityIds } from '../known/known.model.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { orderOf } from '../matching/matching.service.ts'
 import { unknownSeverity, worse } from '../matching/severity.model.ts'
@@ -18,7 +18,7 @@ import {
 
 /** When what is known of an image changed, the newest first; the first of all is when it was known at all. */
 export function changesOf({ from, found, closed }: ImageKnowledge, now: string): string[] {
-  const all = [...found.flatMap(({ foundTime, goneTime }) => [foundTime, goneTime]), ...closed]
+  const all = [...found.flatMap(turnsOf), ...closed]
   const times = new Set(all.filter((time) => time > from && time <= now))
   const changes: string[] = []
   for (const time of [from, ...[...times].sort()]) {

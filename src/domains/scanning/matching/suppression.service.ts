@@ -1,0 +1,97 @@
+// A package of a language that the distribution brought along is the distribution's: what it says to have fixed there, or not
+// to be affected by, does not count, whatever the version looks like.
+import { withAllReleases } from '#contents/ecosystems.ts'
+import { isCleared, verdictOf } from '#contents/match.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { vulnerabilityIds } from '../known/known.model.ts'
+import type { StoredComponent } from '../lists/lists.model.ts'
+import { orderOf } from './matching.service.ts'
+import * as store from './suppressions.store.ts'
+
+/** What is suppressed now, and what should be, of the findings in some pairs. */
+export type Suppressed = { open: (store.Suppression & { id: number })[]; wanted: store.Suppression[] }
+
+/** Brings what is suppressed to what is said now; answers with the packages for which that has changed. */
+export async function suppress(tx: Tx, pairs: readonly store.OwnedPair[], now: string): Promise<number[]> {
+  if (pairs.length === 0) return []
+  const found = await store.foundIn(tx, [...new Set(pairs.map(({ componentNo }) => componentNo))])
+  const { open, wanted } = await suppressedOf(tx, pairs, found)
+  const stays = new Set(wanted.map(keyOf))
+  const there = new Set(open.map(keyOf))
+  const ended = open.filter((one) => !stays.has(keyOf(one)))
+  const begun = wanted.filter((one) => !there.has(keyOf(one)))
+  await store.endSuppressions(
+    tx,
+    ended.map(({ id }) => id),
+    now,
+  )
+  await store.beginSuppressions(tx, begun, now)
+  const componentOf = new Map(found.map(({ findingNo, componentNo }) => [findingNo, componentNo]))
+  return [...new Set([...ended, ...begun].map(({ findingNo }) => componentOf.get(findingNo)!))]
+}
+
+/** Names what is suppressed and should not be, or should be and is not. */
+export async function suppressionDifferences(reader: Reader, componentNo: number): Promise<string[]> {
+  const pairs = (await store.pairsTouching(reader, [componentNo])).filter((one) => one.componentNo === componentNo)
+  if (pairs.length === 0) return []
+  const { open, wanted } = await suppressedOf(reader, pairs, await store.foundIn(reader, [componentNo]))
+  const [stored, expected] = [new Set(open.map(keyOf)), new Set(wanted.map(keyOf))]
+  return [
+    ...[...expected].flatMap((key) => (stored.has(key) ? [] : [`${key} is not suppressed`])),
+    ...[...stored].flatMap((key) => (expected.has(key) ? [] : [`${key} is suppressed without a reason`])),
+  ]
+}
+
+const keyOf = ({ findingNo, ownerNo, source, record }: store.Suppression): string =>
+  `finding ${findingNo} in package ${ownerNo} by ${source} ${record}`
+
+async function suppressedOf(
+  reader: Reader,
+  pairs: readonly store.OwnedPair[],
+  found: readonly store.FoundIn[],
+): Promise<Suppressed> {
+  if (found.length === 0) return { open: [], wanted: [] }
+  const isAsked = new Set(pairs.map(({ componentNo, ownerNo }) => `${componentNo} ${ownerNo}`))
+  const componentOf = new Map(found.map(({ findingNo, componentNo }) => [findingNo, componentNo]))
+  const all = await store.suppressedNow(
+    reader,
+    found.map(({ findingNo }) => findingNo),
+  )
+  const open = all.filter(({ findingNo, ownerNo }) => isAsked.has(`${componentOf.get(findingNo)} ${ownerNo}`))
+  const wanted: store.Suppression[] = []
+  const owners = await store.componentsOf(reader, [...new Set(pairs.map(({ ownerNo }) => ownerNo))])
+  for (const owner of owners) {
+    const owned = new Set(pairs.filter(({ ownerNo }) => ownerNo === owner.componentNo).map((one) => one.componentNo))
+    const those = found.filter(({ componentNo }) => owned.has(componentNo))
+    const ids = [...new Set(those.flatMap(({ record }) => namesOf(record)))]
+    const packages = { names: [owner.name, owner.origin], ecosystems: withAllReleases(owner.ecosystem) }
+    const said = owner.ecosystem === '' ? [] : await store.saidAbout(reader, packages, ids)
+    for (const { findingNo, record } of those) {
+      const by = clearedBy(owner, record, said)
+      if (by) wanted.push({ findingNo, ownerNo: owner.componentNo, source: by.source, record: by.record.id })
+    }
+  }
+  return { open, wanted }
+}
+
+const namesOf = ({ id, aliases, upstream }: store.NamedRecord): string[] => [...new Set([id, ...aliases, ...upstream])]
+
+/** The statement that clears the package of all vulnerabilities that the record is about; the first, by name. */
+function clearedBy(
+  owner: StoredComponent,
+  record: store.NamedRecord,
+  said: readonly store.Said[],
+): store.Said | undefined {
+  const ids = vulnerabilityIds(record)
+  const order = orderOf(owner)
+  const clearing = ids.map((id) => {
+    // Only a record about one vulnerability has other names for it.
+    const names = new Set(ids.length > 1 ? [id] : namesOf(record))
+    const about = said.filter((one) => namesOf(one.record).some((name) => names.has(name)))
+    if (about.some((one) => verdictOf(owner, one, order) !== 'clear')) return undefined
+    return about.filter((one) => isCleared(owner, one, order)).sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))[0]
+  })
+  return clearing.every((one) => one !== undefined) ? clearing[0] : undefined
+}
+
+const nameOf = ({ source, record }: store.Said): string => `${source} ${record.id}`

@@ -1,0 +1,123 @@
+import { insertsOf } from '#db/bulk.ts'
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
+import type { StoredComponent } from '../lists/lists.model.ts'
+import { componentColumns, withNumber } from '../lists/lists.store.ts'
+import type { AffectedRow } from './findings.model.ts'
+import { affectedColumns, toAffected } from './findings.store.ts'
+
+/** A package of a language, and the one of the distribution that brought it along. */
+export type OwnedPair = { componentNo: number; ownerNo: number }
+
+const toPair = (row: OwnedPair): OwnedPair => ({ componentNo: Number(row.componentNo), ownerNo: Number(row.ownerNo) })
+
+/** The pairs that some components are part of. */
+export async function pairsTouching(reader: Reader, components: readonly number[]): Promise<OwnedPair[]> {
+  const rows = await reader.all<OwnedPair>(sql`
+    SELECT p.component_id AS "componentNo", p.owner_id AS "ownerNo" FROM owned_components p
+     WHERE p.component_id IN (${list(components)})
+    UNION
+    SELECT p.component_id, p.owner_id FROM owned_components p WHERE p.owner_id IN (${list(components)})`)
+  return rows.map(toPair)
+}
+
+/** Some of the pairs of a list, behind a component, in order. */
+export async function pairsOfList(
+  reader: Reader,
+  listNo: number,
+  { after, most }: { after: number; most: number },
+): Promise<OwnedPair[]> {
+  const rows = await reader.all<OwnedPair>(sql`
+    SELECT component_id AS "componentNo", owner_id AS "ownerNo" FROM list_components
+     WHERE list_id = ${listNo} AND component_id > ${after} AND owner_id <> 0 ORDER BY component_id LIMIT ${most}`)
+  return rows.map(toPair)
+}
+
+export type NamedRecord = { id: string; aliases: string[]; upstream: string[] }
+type NamedRow = { recordId: string; aliases: string; upstream: string }
+
+const toNamed = ({ recordId, aliases, upstream }: NamedRow): NamedRecord => ({
+  id: recordId,
+  aliases: JSON.parse(aliases) as string[],
+  upstream: JSON.parse(upstream) as string[],
+})
+
+export type FoundIn = { findingNo: number; componentNo: number; record: NamedRecord }
+
+/** What is found in some components now, and what it is called. */
+export async function foundIn(reader: Reader, components: readonly number[]): Promise<FoundIn[]> {
+  const rows = await reader.all<NamedRow & Omit<FoundIn, 'record'>>(sql`
+    SELECT f.id AS "findingNo", f.component_id AS "componentNo", r.record_id AS "recordId", r.aliases, r.upstream
+      FROM findings f
+      JOIN affected_packages a ON a.id = f.affected_id
+      JOIN vulnerability_records r ON r.id = a.record_no
+     WHERE f.component_id IN (${list(components)}) AND f.gone_time = '' ORDER BY f.id`)
+  return rows.map((row) => ({
+    findingNo: Number(row.findingNo),
+    componentNo: Number(row.componentNo),
+    record: toNamed(row),
+  }))
+}
+
+export async function componentsOf(reader: Reader, numbers: readonly number[]): Promise<StoredComponent[]> {
+  const rows = await reader.all<StoredComponent>(sql`
+    SELECT ${componentColumns} FROM components c WHERE c.id IN (${list(numbers)})`)
+  return rows.map(withNumber)
+}
+
+export type Said = AffectedRow & { record: NamedRecord; source: string }
+
+/** What counts for everybody and is said now of packages about vulnerabilities of some names. */
+export async function saidAbout(
+  reader: Reader,
+  { names, ecosystems }: { names: readonly string[]; ecosystems: readonly string[] },
+  vulnerabilities: readonly string[],
+): Promise<Said[]> {
+  const found = new Map<number, Said>()
+  for (const some of chunks(vulnerabilities, 400)) {
+    const rows = await reader.all<NamedRow & { source: string } & Parameters<typeof toAffected>[0]>(sql`
+      SELECT DISTINCT ${affectedColumns}, r.record_id AS "recordId", r.aliases, r.upstream, s.name AS source
+        FROM vulnerability_record_names n
+        JOIN affected_packages a ON a.record_no = n.record_no
+        JOIN vulnerability_records r ON r.id = a.record_no
+        JOIN vulnerability_sources s ON s.id = r.source_id
+       WHERE n.name IN (${list(some)}) AND a.name IN (${list(names)}) AND a.ecosystem IN (${list(ecosystems)})
+         AND a.until_time = '' AND a.place = ''`)
+    for (const row of rows) {
+      const said = { ...toAffected(row), record: toNamed(row), source: row.source }
+      found.set(said.affectedNo, said)
+    }
+  }
+  return [...found.values()]
+}
+
+export type Suppression = { findingNo: number; ownerNo: number; source: string; record: string }
+
+/** What is suppressed now of some findings. */
+export async function suppressedNow(
+  reader: Reader,
+  findings: readonly number[],
+): Promise<(Suppression & { id: number })[]> {
+  const found: (Suppression & { id: number })[] = []
+  for (const some of chunks(findings, 400)) {
+    const rows = await reader.all<Suppression & { id: number }>(sql`
+      SELECT id, finding_id AS "findingNo", owner_id AS "ownerNo", source, record FROM suppressions
+       WHERE finding_id IN (${list(some)}) AND until_time = ''`)
+    for (const row of rows) {
+      found.push({ ...row, id: Number(row.id), findingNo: Number(row.findingNo), ownerNo: Number(row.ownerNo) })
+    }
+  }
+  return found
+}
+
+export async function endSuppressions(tx: Tx, ids: readonly number[], now: string): Promise<void> {
+  for (const some of chunks(ids, 400)) {
+    await tx.run(sql`UPDATE suppressions SET until_time = ${now} WHERE id IN (${list(some)})`)
+  }
+}
+
+export async function beginSuppressions(tx: Tx, added: readonly Suppression[], now: string): Promise<void> {
+  const rows = added.map((one) => sql`(${one.findingNo}, ${one.ownerNo}, ${one.source}, ${one.record}, ${now})`)
+  const into = sql`INSERT INTO suppressions (finding_id, owner_id, source, record, from_time)`
+  for (const insert of insertsOf(into, rows, sql`ON CONFLICT DO NOTHING`)) await tx.run(insert)
+}
