@@ -3,12 +3,13 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { request } from 'node:http'
 import { after, before, beforeEach, test } from 'node:test'
+import * as oidc from 'openid-client'
 import { sql } from '#db/sql.ts'
 import { type Browser, openBrowser } from '../support/browser.ts'
 import { claimsOf } from '../support/exchange.ts'
 import { assertError, eventsOf, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
-import { type SignInScene, startSignInScene } from '../support/sign-in.ts'
+import { linkOf, loopback, type SignInScene, startSignInScene } from '../support/sign-in.ts'
 
 let scene: SignInScene
 let time = Date.now()
@@ -31,6 +32,8 @@ const post = (path: string, form: Json) =>
     'content-type': 'application/x-www-form-urlencoded',
   })
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
+const verifier = 'a verifier that is long enough to be one, by the rules'
+const challenge = await oidc.calculatePKCECodeChallenge(verifier)
 const fromElsewhere = { headers: { 'sec-fetch-site': 'cross-site' } }
 
 /** The tokens of a program whose code somebody types into their browser. */
@@ -213,4 +216,119 @@ test('each organisation hears what it loses with an account, and one that has no
       [{ actor: uid, from: '', with: '' }],
     )
   }
+})
+
+const loopbackCode = (more: Json) => {
+  const query = new URLSearchParams({
+    response_type: 'code',
+    client_id: 'pinfold',
+    redirect_uri: loopback,
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+    idp_id: scene.idp.uid,
+    ...more,
+  })
+  return `${scene.pinfold.url}/oauth?${query}`
+}
+const isOver = (next: string) => next.startsWith(loopback)
+
+test('what a program was let in for bounds all that its session gives, by ID token and by refresh token', async () => {
+  const { pinfold, org } = scene
+  const folder = await pinfold.seed.group(org.uid)
+  const token = (form: Json) => post('/oauth/token', { client_id: 'pinfold', ...form })
+  const trade = (subject_token: string, more: Json = {}) =>
+    token({
+      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      subject_token,
+      subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
+      ...more,
+    })
+  scene.somebody()
+  const asked = { scope: `openid offline_access ${folder.uid}`, cap: 'repo.list' }
+  const back = await openBrowser().go(loopbackCode(asked), {}, isOver)
+  const code = new URL(back.url).searchParams.get('code')!
+  const byCode = { grant_type: 'authorization_code', code, redirect_uri: loopback, code_verifier: verifier }
+  const browser = openBrowser()
+  await scene.enter(browser)
+  for (const tokens of [ok(await token(byCode)), await typed(browser, asked)]) {
+    const { narrowed, cap } = claimsOf(tokens.access_token)
+    assert.deepEqual([narrowed, Object.keys(cap)], [true, [folder.uid]])
+    const traded = claimsOf(ok(await trade(tokens.id_token)).access_token)
+    assert.deepEqual([traded.narrowed, traded.cap], [true, cap])
+    const beyond = await trade(tokens.id_token, { scope: org.uid })
+    assert.ok([400, 403].includes(beyond.status), beyond.text)
+    const refresh = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token }
+    assert.ok([400, 403].includes((await token({ ...refresh, scope: org.uid })).status))
+    const next = ok(await token({ ...refresh, cap: 'tag.list' }))
+    assert.deepEqual([claimsOf(next.access_token).narrowed, claimsOf(next.access_token).cap], [true, {}])
+    const again = ok(await token({ ...refresh, refresh_token: next.refresh_token }))
+    assert.deepEqual(claimsOf(again.access_token).cap, cap)
+  }
+})
+
+test('a page elsewhere gets no lasting session of a program at a port of this machine without a click', async () => {
+  scene.somebody()
+  const old = new URLSearchParams({ exit: 'redirect', redirect: loopback, idp_id: scene.idp.uid })
+  const links = [
+    loopbackCode({ scope: 'openid offline_access' }),
+    `${scene.pinfold.url}/oauth?${old}&create_refresh_token=true`,
+  ]
+  for (const link of links) {
+    for (const site of ['cross-site', 'same-site']) {
+      const led = await openBrowser().ask(link, { headers: { 'sec-fetch-site': site } })
+      assert.match(led.text, /Let the program on this machine in\?/)
+      assert.match(led.text, /localhost:4711/)
+      const clicked = new URL(linkOf(led, 'Let it in'), scene.pinfold.url).href
+      const done = await openBrowser().go(clicked, { headers: { 'sec-fetch-site': 'same-origin' } }, isOver)
+      assert.ok(isOver(done.url), done.text)
+    }
+    // What a program opens comes from nowhere.
+    const opened = await openBrowser().ask(link, { headers: { 'sec-fetch-site': 'none' } })
+    assert.equal(opened.status, 302, opened.text)
+  }
+})
+
+test('who enters as the operator is not signed in as somebody else any more', async () => {
+  const { url, app } = scene.pinfold
+  const { uid } = scene.somebody()
+  const browser = openBrowser()
+  await scene.enter(browser)
+  const { code } = ok(await scene.pinfold.operator.post('/control/v1/consoleCodes', {}))
+  await browser.submit(`${url}/ui/enter`, { code })
+  assert.deepEqual(await app.db.all(sql`SELECT uid FROM sessions WHERE identity_uid = ${uid}`), [])
+})
+
+test('programs that wait are bounded by customer, by size, and when all places are taken the forgotten give way', async () => {
+  await using few = await startSignInScene({ trustedProxies: ['127.0.0.1'], exchangesPerSource: 1_000_000 })
+  const { pinfold } = few
+  const begin = (address: string, scope = '') =>
+    pinfold.anonymous.call('POST', '/oauth/device_authorization', `client_id=pinfold&scope=${scope}`, {
+      'content-type': 'application/x-www-form-urlencoded',
+      'x-forwarded-for': address,
+    })
+  const long = 'a'.repeat(40) + `/${'b'.repeat(16)}`.repeat(300)
+  assert.equal((await begin('203.0.113.1', long)).status, 400)
+  for (let i = 0; i < 200; i++) ok(await begin(`2001:db8:1:${i.toString(16)}::1`))
+  assert.equal((await begin('2001:db8:1:ffff::1')).status, 429)
+  const { device_code: waits } = ok(await begin('2001:db8:2::1'))
+  const poll = () =>
+    pinfold.anonymous.call(
+      'POST',
+      '/oauth/token',
+      new URLSearchParams({ client_id: 'pinfold', grant_type: deviceGrant, device_code: waits }).toString(),
+      { 'content-type': 'application/x-www-form-urlencoded' },
+    )
+  assert.equal((await poll()).body.error, 'authorization_pending')
+  const [now, later] = [new Date(time - 1000).toISOString(), new Date(time + 600_000).toISOString()]
+  await pinfold.app.db.tx((tx) =>
+    tx.run(sql`
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9900)
+      INSERT INTO device_codes (device_hash, user_hash, client_id, asked, network, source, user_agent, answer, session_uid,
+                                poll_seconds, polled_time, create_time, expire_time)
+      SELECT 'd-' || i, 'u-' || i, 'pinfold', '{}', 'n-' || i, '', '', '', '', 5, '', ${now}, ${later} FROM n`),
+  )
+  ok(await begin('203.0.113.2'))
+  assert.equal((await poll()).body.error, 'slow_down')
+  await pinfold.app.db.tx((tx) => tx.run(sql`UPDATE device_codes SET polled_time = ${now}`))
+  assert.equal((await begin('203.0.113.3')).status, 429)
 })

@@ -1,7 +1,7 @@
 // The pages on which somebody comes in: with a provider, with an invite, or as the operator with a code.
 import type { HttpArrival } from '#edge/doors.ts'
 import { findByIdpId, findSignInProvider, offered } from '#issuer/people/providers.ts'
-import { enterAsOperator } from '#issuer/people/sessions.ts'
+import { enterAsOperator, signOutQuietly } from '#issuer/people/sessions.ts'
 import { forPage } from '#issuer/people/sign-in.ts'
 import { cookie, readCookie } from './cookies.ts'
 import { type Html, html } from './html.ts'
@@ -93,5 +93,6 @@ export async function enter(arrival: HttpArrival): Promise<void> {
   const code = ((await readForm(arrival)).get('code') ?? '').trim()
   const entered = await enterAsOperator(workOf(arrival), issuingOf(arrival), code)
   if (!entered) return enterPage(arrival, 'The code is not good, or not any more.')
+  await signOutQuietly(workOf(arrival, entered.session.identityUid), readCookie(arrival, 'pinfold'))
   sendOn(arrival, '/ui/', { 'set-cookie': cookie(arrival, 'pinfold', entered.cookie) })
 }

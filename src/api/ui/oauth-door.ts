@@ -29,7 +29,7 @@ import { html } from './html.ts'
 import { isAgreed } from './joining.ts'
 import { answerTo, readCodeRequest, readOAuth } from './oauth-request.ts'
 import { type Headers, isAtUrl, send, sendOn, sendPage, wantsPage } from './page.ts'
-import { isLedFromElsewhere, issuingOf, workOf } from './visit.ts'
+import { isLedByOthers, isLedFromElsewhere, issuingOf, workOf } from './visit.ts'
 
 const logoutPath = '/oauth/backchannel'
 const kinds = ['/oauth', callbackPath, logoutPath, '/orgcheck']
@@ -85,6 +85,7 @@ async function begin(arrival: HttpArrival): Promise<void> {
   if (query.has('headless_code')) return beginHeadless(arrival, query)
   if (query.has('response_type')) return beginCode(arrival, query)
   const asked = readOAuth(arrival.edge.url, query)
+  if (asked.refresh && isLedByOthers(arrival)) return askFirst(arrival, query, asked)
   await goToProvider(arrival, query, asked)
 }
 
@@ -106,7 +107,17 @@ async function beginCode(arrival: HttpArrival, query: URLSearchParams): Promise<
     const answer = { error, error_description: description, ...(state && { state }), iss: url }
     return sendOn(arrival, answerTo(to, answer), {}, 302)
   }
+  if (asked.refresh && isLedByOthers(arrival)) return askFirst(arrival, query, asked)
   await goToProvider(arrival, query, asked)
+}
+
+/** A page elsewhere can lead a browser through a provider that asks nothing; what lasts for months takes a click of the person. */
+function askFirst(arrival: HttpArrival, query: URLSearchParams, { to }: Asked): void {
+  const body = html`<p>Another page has led you here. A program on this machine that listens at <bdi>${new URL(to).host}</bdi> would
+be signed in as you, for up to three months.</p>
+<p>Go on only if you have started that program yourself, just now.</p>
+<p><a class="button" href="/oauth?${query.toString()}">Let it in</a> <a class="button" href="/ui/">Do not</a></p>`
+  sendPage(arrival, { title: 'Let the program on this machine in?', body })
 }
 
 /** A program on a machine without a browser: whoever has opened its link signs in and lets it in on a page. */

@@ -36,6 +36,11 @@ export function isLedFromElsewhere({ req }: HttpArrival): boolean {
   return site !== undefined && site !== 'same-origin'
 }
 
+/** Whether a page of somebody else has led to this request; what the person or a program has opened is not. */
+export function isLedByOthers(arrival: HttpArrival): boolean {
+  return isLedFromElsewhere(arrival) && arrival.req.headers['sec-fetch-site'] !== 'none'
+}
+
 /** A path of our own pages; the first of them for anything else. */
 export function ownPath(text: string | null): string {
   const base = 'http://pinfold.invalid'

@@ -46,7 +46,10 @@ export async function deviceGrant(work: Doing, issuing: Issuing, form: URLSearch
   work.app.limits.check('source', issuing.source)
   const clientId = requireClient(work.app, form.get('client_id'))
   const deviceCode = required(form, 'device_code')
-  const polled = await pollDevice(work, { deviceCode, clientId }, (asked) => wantsRefresh(asked as ClientWish))
+  const polled = await pollDevice(work, { deviceCode, clientId }, (asked) => {
+    const wish = asked as ClientWish
+    return { refresh: wantsRefresh(wish), bound: wish }
+  })
   if (polled.state === 'unknown') work.app.limits.check('refusal', issuing.source)
   if (polled.state !== 'approved') {
     const [error, description] = words[polled.state]

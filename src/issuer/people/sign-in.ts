@@ -159,7 +159,7 @@ async function enter(
     const session = await signIn(work, proven, { kind: 'browser', cookie, refresh: false, invite, register })
     return { exit: 'page', to, groupsLeftOut, session, cookie }
   }
-  const session = await signIn(work, proven, { kind: 'client', refresh, invite, register })
+  const session = await signIn(work, proven, { kind: 'client', refresh, invite, register, bound: boundBy(asked) })
   if (asked.code) {
     const { state, ...of } = asked.code
     const code = await issueSignInCode(work.app, session, { ...of, redirect: to })
@@ -168,6 +168,11 @@ async function enter(
   const { token } = await accessTokenOf(issuing, session, asked)
   const refreshToken = refresh ? await refreshTokenOf(issuing, session) : undefined
   return { exit: 'redirect', to, groupsLeftOut, token, refreshToken: refreshToken?.text }
+}
+
+/** What a program asks for once is all that it gets, also later (RFC 6749, 6). */
+function boundBy({ scopes, capabilities }: Asked): Pick<TokenWish, 'scopes' | 'capabilities'> {
+  return { scopes, capabilities }
 }
 
 const maxGroups = 1000

@@ -5,9 +5,11 @@ import { issueRefreshToken, type RefreshToken, useRefreshToken } from '#domains/
 import type { Session } from '#domains/iam/sessions/sign-in.service.ts'
 import { unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
+import { isAtOrBelow } from '#lib/uid.ts'
 import { maxLifetime } from '../access-token.ts'
 import { checkInput, type ExchangeInput, type Issuing } from '../exchange.ts'
 import { signNarrowed } from '../narrowed-token.ts'
+import { ScopeOutOfReach } from '../narrowing.ts'
 import { personClaims } from './profile.ts'
 
 /** What a token is asked for. */
@@ -21,10 +23,11 @@ export function checkWish(issuer: string, wish: TokenWish, identity = ''): void 
   capabilitiesNamed(wish.capabilities)
 }
 
-/** An access token of a session, for an hour at most and no longer than the session lasts. */
+/** An access token of a session, for an hour at most and no longer than the session lasts, and for no more than it is bound to. */
 export async function accessTokenOf({ app, issuer }: Issuing, session: Session, wish: TokenWish): Promise<IssuedToken> {
   const now = app.clock()
   const { uid, identityUid, organization, authTime, act, profile, granted, expireTime } = session
+  const { scopes, kept } = within(session, wish)
   const grants = await app.grants.of(identityUid)
   if (!grants) throw unauthenticated('the account of the session is gone')
   const left = Math.floor((Date.parse(expireTime) - now.getTime()) / 1000)
@@ -35,14 +38,24 @@ export async function accessTokenOf({ app, issuer }: Issuing, session: Session, 
     now,
     lifetime,
     audiences: wish.audiences,
-    scopes: wish.scopes,
-    kept: capabilitiesNamed(wish.capabilities),
+    scopes,
+    kept,
     claims: personClaims(act, profile),
     session: { uid, organization, authTime },
     granted,
   })
   app.lastSeen.note(identityUid, now.toISOString())
   return { token, expiry: new Date((Math.floor(now.getTime() / 1000) + lifetime) * 1000).toISOString() }
+}
+
+/** What is asked for, as far as the program was let in for that. Throws PERMISSION_DENIED for a scope beyond it. */
+function within({ bound }: Session, wish: TokenWish): { scopes: readonly string[]; kept: bigint | undefined } {
+  const [most, wanted] = [capabilitiesNamed(bound?.capabilities ?? []), capabilitiesNamed(wish.capabilities)]
+  const kept = most === undefined || wanted === undefined ? (most ?? wanted) : most & wanted
+  const places = bound?.scopes ?? []
+  if (places.length === 0) return { scopes: wish.scopes, kept }
+  if (!wish.scopes.every((scope) => places.some((place) => isAtOrBelow(scope, place)))) throw new ScopeOutOfReach()
+  return { scopes: wish.scopes.length === 0 ? places : wish.scopes, kept }
 }
 
 /** The first refresh token of a session that lasts longer than its access token; nothing for others. */

@@ -1,11 +1,11 @@
 // A program without a browser shows a code, somebody types it into theirs, and lets the program in (RFC 8628).
 import { hash, randomInt } from 'node:crypto'
 import type { App, Work } from '#app.ts'
-import { tooMany } from '#lib/errors.ts'
+import { invalid, tooMany } from '#lib/errors.ts'
 import { networkOf } from '#lib/net/source-address.ts'
 import * as store from './own-grants.store.ts'
-import { deviceSeconds, maxDevices, pollSeconds, type Session } from './sessions.model.ts'
-import { after, beginFrom, findLiveSession, hashOf, newSecret } from './sessions.service.ts'
+import { deviceSeconds, maxAsked, maxDevices, pollSeconds, type Session } from './sessions.model.ts'
+import { after, beginFrom, findLiveSession, hashOf, newSecret, type ProgramTerms } from './sessions.service.ts'
 
 export type { DeviceCode } from './own-grants.store.ts'
 
@@ -32,24 +32,30 @@ function userHash(code: string): string {
 
 export type NewDeviceCode = { deviceCode: string; userCode: string; expiresIn: number; interval: number }
 
-/** Lets a program wait. RESOURCE_EXHAUSTED where too many of its network do, or in all. */
+/**
+ * Lets a program wait. RESOURCE_EXHAUSTED where too many of its network do, or in all; but what nobody comes back for gives
+ * way first. INVALID_ARGUMENT where it asks for more than is kept.
+ */
 export async function createDeviceCode(
   { app, cause }: Doing,
   { clientId, asked }: { clientId: string; asked: object },
 ): Promise<NewDeviceCode> {
   const { now, source, userAgent } = cause
   const network = networkOf(source)
+  const text = JSON.stringify(asked)
+  if (text.length > maxAsked) throw invalid({ field: 'scope', description: 'asks for too much' })
   const [deviceCode, userCode] = [newSecret(), newUserCode()]
   await app.db.tx(async (tx) => {
     const waiting = await store.countDeviceCodes(tx, network, now)
-    if (waiting.ofNetwork >= maxDevices.ofNetwork || waiting.all >= maxDevices.all) {
+    const isCrowded = waiting.ofNetwork >= maxDevices.ofNetwork || waiting.ofSite >= maxDevices.ofSite
+    if (isCrowded || (waiting.all >= maxDevices.all && !(await store.dropForgottenDevice(tx)))) {
       throw tooMany('too many programs wait to be signed in; try again later', 60)
     }
     await store.insertDeviceCode(tx, {
       deviceHash: hashOf(deviceCode),
       userHash: userHash(userCode),
       clientId,
-      asked: JSON.stringify(asked),
+      asked: text,
       network,
       source,
       userAgent: userAgent.slice(0, 256).toWellFormed(),
@@ -93,7 +99,7 @@ export type Polled =
 export async function pollDevice(
   work: Doing,
   { deviceCode, clientId }: { deviceCode: string; clientId: string },
-  wantsRefresh: (asked: unknown) => boolean,
+  termsOf: (asked: unknown) => ProgramTerms,
 ): Promise<Polled> {
   const { app, cause } = work
   const deviceHash = hashOf(deviceCode)
@@ -105,7 +111,7 @@ export async function pollDevice(
     if (found.expireTime <= cause.now) return { state: 'expired' }
     const asked: unknown = JSON.parse(found.asked)
     if (found.answer === 'approved' && from && (await store.takeDeviceCode(tx, deviceHash))) {
-      const session = await beginFrom(tx, work, from, wantsRefresh(asked))
+      const session = await beginFrom(tx, work, from, termsOf(asked))
       return { state: 'approved', session, asked }
     }
     if (found.answer === 'refused' || (found.answer === 'approved' && seen?.answer === 'approved')) {

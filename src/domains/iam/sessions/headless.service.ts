@@ -48,7 +48,7 @@ export async function leaveForHeadless(
     if (!(await store.reserveHeadless(tx, codeHash, expireTime))) {
       throw invalid({ field: 'code', description: 'was used before' })
     }
-    return beginFrom(tx, work, from, false)
+    return beginFrom(tx, work, from, { refresh: false, bound: { scopes: [], capabilities: [] } })
   })
   const { publicKey, secret } = agree(code)!
   const nonce = randomBytes(12)

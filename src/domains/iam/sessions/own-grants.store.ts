@@ -32,16 +32,27 @@ export async function insertDeviceCode(tx: Tx, one: DeviceCode): Promise<void> {
             ${one.expireTime})`)
 }
 
-/** How many wait in the network, and in all. */
+/** How many wait in the network, in the /48 around one of IPv6, and in all. */
 export async function countDeviceCodes(
   reader: Reader,
   network: string,
   now: string,
-): Promise<{ ofNetwork: number; all: number }> {
+): Promise<{ ofNetwork: number; ofSite: number; all: number }> {
   const own = await reader.get<{ n: number }>(sql`
     SELECT count(*) AS n FROM device_codes WHERE network = ${network} AND expire_time > ${now}`)
   const all = await reader.get<{ n: number }>(sql`SELECT count(*) AS n FROM device_codes WHERE expire_time > ${now}`)
-  return { ofNetwork: own!.n, all: all!.n }
+  const site = network.endsWith('::/64') ? `${network.split(':').slice(0, 3).join(':')}:%` : ''
+  const around = await reader.get<{ n: number }>(sql`
+    SELECT count(*) AS n FROM device_codes WHERE network LIKE ${site} AND expire_time > ${now}`)
+  return { ofNetwork: own!.n, ofSite: around!.n, all: all!.n }
+}
+
+/** Takes away the oldest that no program has asked about; `false` when there is none. */
+export async function dropForgottenDevice(tx: Tx): Promise<boolean> {
+  const rows = await tx.run(sql`
+    DELETE FROM device_codes WHERE device_hash IN (
+      SELECT device_hash FROM device_codes WHERE polled_time = '' AND answer = '' ORDER BY create_time LIMIT 1)`)
+  return rows > 0
 }
 
 const columns = sql`

@@ -7,6 +7,9 @@ export type SessionKind = 'browser' | 'client'
 /** What a sign-in provider has said of a person. */
 export type Profile = { name: string; picture: string; email: string; emailVerified: boolean }
 
+/** What a program was let in for, as it was asked: places and dotted capabilities; an empty list bounds nothing. */
+export type SessionBound = { scopes: readonly string[]; capabilities: readonly string[] }
+
 /** That somebody is signed in, and as far as what. */
 export type Session = {
   /** Below the uid of the person. */
@@ -26,6 +29,8 @@ export type Session = {
   profile: Profile
   /** Capability masks by place that the person's external groups add. */
   granted: ReadonlyMap<string, bigint>
+  /** None of its tokens is good for more. */
+  bound?: SessionBound | undefined
   /** When the person showed the provider who they are, in seconds since 1970; 0 when it does not say. */
   authTime: number
   source: string
@@ -73,8 +78,12 @@ export const predecessorSeconds = 10
 /** How long a program waits for a person who types its code, how often it may ask, and by how much too often slows it down. */
 export const deviceSeconds = 15 * minute
 export const pollSeconds = { first: 5, more: 5, most: 60 }
-/** How many programs may wait at once: of one network, and in all. */
-export const maxDevices = { ofNetwork: 50, all: 10_000 }
+/**
+ * How many programs may wait at once: of one network, of the /48 that a provider gives one customer where that is IPv6, and
+ * in all. And how many characters are kept of what one asks for.
+ */
+export const maxDevices = { ofNetwork: 50, ofSite: 200, all: 10_000 }
+export const maxAsked = 4096
 /** How long the code of a program on loopback is good, and how long it is remembered for whoever shows it again. */
 export const signInCodeSeconds = minute
 export const rememberedSeconds = 10 * minute

@@ -20,6 +20,7 @@ import {
   maxSessions,
   noteUseSeconds,
   type Session,
+  type SessionBound,
   type SignIn,
   sessionType,
 } from './sessions.model.ts'
@@ -86,12 +87,25 @@ export async function beginSession(
   return session
 }
 
+/** What a program asks for: a refresh token, and to be bound to less than the person may do. */
+export type ProgramTerms = { refresh: boolean; bound: SessionBound }
+
+/** What to keep of it; nothing where nothing bounds. */
+export function boundOf({ scopes, capabilities }: SessionBound): SessionBound | undefined {
+  return scopes.length + capabilities.length === 0 ? undefined : { scopes, capabilities }
+}
+
 /**
  * Begins a session of a program for the person who has let it in from a browser. It reaches as far as theirs does, and with
  * roles of external groups no longer; and it is no recent sign-in, since whoever lets a program in may have been talked into it.
  * Throws UNAUTHENTICATED where theirs has ended by now.
  */
-export async function beginFrom(tx: Tx, work: EventWork, { uid }: Session, refresh: boolean): Promise<Session> {
+export async function beginFrom(
+  tx: Tx,
+  work: EventWork,
+  { uid }: Session,
+  { refresh, bound }: ProgramTerms,
+): Promise<Session> {
   const from = await store.findSession(tx, uid)
   if (!from || !isLive(work.app, from)) throw unauthenticated('the session has ended; sign in again')
   const { identityUid, provider, organization, upstreamSid, externalId, act, profile, granted } = from
@@ -107,6 +121,7 @@ export async function beginFrom(tx: Tx, work: EventWork, { uid }: Session, refre
     profile,
     granted,
     authTime: 0,
+    bound: boundOf(bound),
     lifetime: refresh && !isBrief ? 'refreshed' : 'brief',
     ...(isBrief && { until: from.expireTime }),
   })

@@ -15,8 +15,15 @@ import { aBinding } from '../roles/role-bindings.model.ts'
 import { findBinding, insertBinding } from '../roles/role-bindings.store.ts'
 import { rolesByUid } from '../roles/roles.service.ts'
 import { hasProvisioned, standingOf } from '../scim/scim-users.store.ts'
-import { attemptSeconds, type GroupRole, type Profile, type Session, type SessionKind } from './sessions.model.ts'
-import { after, beginSession, hashOf, type NewSession } from './sessions.service.ts'
+import {
+  attemptSeconds,
+  type GroupRole,
+  type Profile,
+  type Session,
+  type SessionBound,
+  type SessionKind,
+} from './sessions.model.ts'
+import { after, beginSession, boundOf, hashOf, type NewSession } from './sessions.service.ts'
 import * as store from './sign-ins.store.ts'
 
 export type { Profile, Session } from './sessions.model.ts'
@@ -92,6 +99,8 @@ export type Wish = {
   invite: string
   /** Whether somebody without an account may get one. */
   register: boolean
+  /** Of a client: what all of its tokens are bound to. */
+  bound?: SessionBound
 }
 
 /**
@@ -115,7 +124,14 @@ export async function signIn(work: Pick<Work, 'app' | 'cause' | 'log'>, proven: 
     const idToken = kind === 'browser' ? app.sealer.seal('session-id-token', Buffer.from(proven.idToken)) : undefined
     const begun = { identityUid: uid, kind, provider, organization, upstreamSid, externalId, act, profile, authTime }
     const { groupsLeftOut } = proven
-    const started: NewSession = { ...begun, granted: roles.granted, lifetime, cookie, idToken }
+    const started: NewSession = {
+      ...begun,
+      granted: roles.granted,
+      bound: wish.bound && boundOf(wish.bound),
+      lifetime,
+      cookie,
+      idToken,
+    }
     return beginSession(tx, as, started, { groupRoles: roles.groupRoles, groupsLeftOut })
   })
   if (proven.groupsLeftOut) {
