@@ -174,6 +174,32 @@ test('vulnerabilities that are wrong are named with file, line and field', async
   ])
 })
 
+test('what vulnerabilities say of packages is taken in as a source that covers nothing and loses nothing', async () => {
+  await using place = await makePlace()
+  mkdirSync(place.data, { recursive: true })
+  const file = join(place.data, 'x.jsonl')
+  const ranges = [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed: '1.2' }] }]
+  const affected = [{ package: { ecosystem: 'PyPI', name: 'flask' }, ranges }]
+  const severity = [{ type: 'CVSS_V3', score: 'CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H' }]
+  const give = (...records: object[]) => writeFileSync(file, records.map((one) => JSON.stringify(one)).join('\n'))
+  const source = async () => {
+    const { stdout } = await run(['vulnerabilities', 'status', ...place.args, '-o', 'json'], { env: place.env })
+    return (JSON.parse(stdout) as Json[]).map(({ name, records, ecosystems, error }) => [
+      name,
+      records,
+      ecosystems,
+      error,
+    ])
+  }
+  give({ id: 'P-1', affected, severity }, { id: 'P-2', affected: [{ ...affected[0], package: { name: 'x' } }] })
+  const { code, stderr } = await importing(place, 'osv', file)
+  assert.deepEqual([code, stderr], [1, `pinfold: ${file}:2: affected[0].package.ecosystem is required\n`])
+  assert.deepEqual(await source(), [['import/osv', '1', [], '']])
+  give({ id: 'P-2', affected, withdrawn: '2026-01-01T00:00:00Z' })
+  assert.equal((await importing(place, 'osv', file)).code, 0)
+  assert.deepEqual(await source(), [['import/osv', '2', [], '']])
+})
+
 test('archives are read member by member, and what is no archive is said', async () => {
   await using place = await makePlace()
   mkdirSync(place.data, { recursive: true })

@@ -1,60 +1,11 @@
 // Reading sources of vulnerabilities with the command, from a mirror on this machine.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import { type Answer, osv, startMirror } from '../support/mirror.ts'
 import type { Json } from '../support/pinfold.ts'
 import { makePlace, type Place, run, startProcess } from '../support/process.ts'
 import { zipOf } from '../support/zip.ts'
-
-type Answer = { body: Buffer | string; etag?: string } | { status: number } | { cut: true; body: string }
-
-/** A mirror that answers what it is given, and remembers what it was asked for. */
-async function startMirror(files: Record<string, Answer>) {
-  const asked: string[] = []
-  const server = createServer((request, response) => {
-    const path = decodeURIComponent(request.url!.slice(1))
-    asked.push(path)
-    const answer: Answer = files[path] ?? { status: 404 }
-    if ('status' in answer) return response.writeHead(answer.status).end()
-    if ('cut' in answer) {
-      response.writeHead(200, { 'content-length': answer.body.length + 100 }).write(answer.body)
-      return setImmediate(() => response.destroy())
-    }
-    const headers = answer.etag === undefined ? {} : { etag: answer.etag }
-    if (answer.etag !== undefined && request.headers['if-none-match'] === answer.etag) {
-      return response.writeHead(304, headers).end()
-    }
-    response.writeHead(200, { ...headers, 'last-modified': 'Fri, 20 Nov 2026 10:00:00 GMT' }).end(answer.body)
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    files,
-    /** What was asked for since the last time. */
-    asked: () => asked.splice(0).sort(),
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
-}
-
-const osv = (id: string, fixed = '1.2', more: Json = {}) =>
-  JSON.stringify({
-    id,
-    modified: '2026-11-20T00:00:00Z',
-    aliases: [`CVE-${id}`],
-    summary: `About ${id}`,
-    affected: [
-      {
-        package: { ecosystem: 'PyPI', name: 'flask' },
-        ranges: [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed }] }],
-      },
-    ],
-    ...more,
-  })
 
 const syncing = async (place: Place, mirror: { url: string }, ...args: string[]) => {
   const found = await run(['vulnerabilities', 'sync', ...place.args, '--mirror', mirror.url, ...args], {

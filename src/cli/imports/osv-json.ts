@@ -1,4 +1,7 @@
 // Reads OSV records (https://ossf.github.io/osv-schema): what the metadata of a vulnerability has a place for.
+import { readOsv as readRecord } from '#sources/osv.ts'
+import { WrongRecord } from '#sources/values.ts'
+import { toRecord } from '../vulnerabilities/source-records.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
 
 /** By the id of the record: when its file was first and last changed where it comes from. */
@@ -20,14 +23,13 @@ const scoreTypes = new Set(['CVSS_V2', 'CVSS_V3', 'CVSS_V4'])
 /** A time that somebody fills in later. */
 const placeholder = /^0001-01-01T00:00:00(?:\.0+)?Z$/
 
-/** The records of a text and what is wrong with the others. `lines`: each line is a record; otherwise all of it is one. */
-export function readOsv(
-  file: string,
-  text: string,
-  lines: boolean,
-  times: CommitTimes,
-): { records: ImportRecord[]; problems: Problem[] } {
+/** A text's records as metadata, as what they say of packages, and what is wrong with the others. */
+export type OsvFile = { records: ImportRecord[]; known: ImportRecord[]; problems: Problem[] }
+
+/** `lines`: each line is a record; otherwise all of it is one. */
+export function readOsv(file: string, text: string, lines: boolean, times: CommitTimes): OsvFile {
   const records: ImportRecord[] = []
+  const known: ImportRecord[] = []
   const problems: Problem[] = []
   const texts = lines ? text.split('\n') : [text]
   for (const [i, one] of texts.entries()) {
@@ -35,13 +37,15 @@ export function readOsv(
     const line = i + 1
     try {
       const body = bodyOf(parse(one), times)
+      known.push({ ...toRecord(readRecord(one), ''), file, lineOf: () => line })
       records.push({ id: body.id, file, body, lineOf: () => line })
     } catch (error) {
-      if (!(error instanceof Wrong)) throw error
-      problems.push({ file, line, field: error.field, description: error.message })
+      if (!(error instanceof Wrong) && !(error instanceof WrongRecord)) throw error
+      const field = error instanceof Wrong ? error.field : ''
+      problems.push({ file, line, field, description: error.message })
     }
   }
-  return { records, problems }
+  return { records, known, problems }
 }
 
 function parse(text: string): Json {

@@ -31,6 +31,18 @@ export function savePassword(file: string, registry: string, user: string, passw
   })
 }
 
+/** The password that the file keeps for the registry. */
+export function passwordFor(file: string, registry: string): { user: string; password: string } | undefined {
+  const auth = read(file).auths?.[registry]?.auth
+  const [, user, password] = /^([^:]*):(.*)$/s.exec(Buffer.from(String(auth ?? ''), 'base64').toString('utf8')) ?? []
+  return user === undefined || password === undefined ? undefined : { user, password }
+}
+
+/** Whether the helper `pinfold` answers for the registry. */
+export function usesCredentialHelper(file: string, registry: string): boolean {
+  return read(file).credHelpers?.[registry] === 'pinfold'
+}
+
 /** Whoever reads meanwhile gets the old file or the new one. */
 function change(file: string, edit: (config: DockerConfig) => DockerConfig): void {
   const config = read(file)

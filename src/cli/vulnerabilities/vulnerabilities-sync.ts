@@ -2,17 +2,20 @@
 import { mkdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createOutgoing, type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
+import { createOutgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import { allPrivateAddresses } from '#lib/net/private-addresses.ts'
-import { type Source, sourceNamed } from '#sources/definitions.ts'
-import { fetchSource, type Read } from '#sources/fetch.ts'
+import { fetchPacked, type PackedSource, readBundle } from '#sources/bundle.ts'
+import type { Source } from '#sources/definitions.ts'
+import { type Fetched, fetchSource, type Read } from '#sources/fetch.ts'
 import { WrongRecord } from '#sources/values.ts'
 import { type Outcome, type Problem, sayRefused, sendSome } from '../imports/import-batches.ts'
-import { sourceUrl } from '../imports/library-sources.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { plain } from '../shape/plain-text.ts'
 import { configOf } from '../shape/settings.ts'
+import { type BundlePlace, bundlePlace } from './bundle-places.ts'
+import { registryCredentials } from './registry-credentials.ts'
+import { messageOf, requireSource, sourceOptions, sourcesOf } from './source-options.ts'
 import { recordRules, toRecord } from './source-records.ts'
 
 export const vulnerabilitiesSync: Command = {
@@ -23,45 +26,70 @@ Alpine, or debian-tracker. Only what has changed is read where a source tells, a
 cannot be read keeps what it said before, and the others are read; the exit code is 1 then, and when a record is wrong, which
 is left out and named. A mirror may be at any address; http is asked on this machine only.
 
+With --from all sources of a bundle that pinfold vulnerabilities pack made are read, or those of --source, and nothing else is
+asked. A layer that is not what its digest says keeps that source as it was. See pack about the password for a registry.
+
 ${operatorDetails}`,
   options: [
     ...operatorOptions,
-    { flags: '--source <name>', summary: 'A source, such as osv/PyPI; may be repeated', repeat: true },
-    { flags: '--mirror <url>', summary: 'Where copies of the sources are, instead of PINFOLD_VULNERABILITY_MIRROR' },
+    ...sourceOptions,
+    { flags: '--from <place>', summary: 'A bundle that pack made: a folder such as ./bundle, or HOST/PATH:TAG' },
     { flags: '--full', summary: 'Read all of each source, also what has not changed' },
     outputOption,
   ],
   async run(terminal, options) {
-    const config = configOf(terminal.env, options)
-    const given = options.mirror === undefined ? config.vulnerabilityMirror : String(options.mirror)
-    const mirror = given === '' ? undefined : sourceUrl(given, '--mirror')
-    const names = (options.source as readonly string[] | undefined) ?? config.vulnerabilitySources
-    const sources = [...new Set(names)].map((name) => {
-      const source = sourceNamed(name, mirror?.href ?? '')
-      if (!source)
-        throw new CliError(
-          exitCodes.usage,
-          `${name} is no source: give osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY or debian-tracker`,
-        )
-      return source
-    })
-    // What stays on this machine nobody else can read.
-    const stays = mirror !== undefined && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(mirror.hostname)
-    const outgoing = createOutgoing({ allowed: allPrivateAddresses, allowHttp: stays })
-    mkdirSync(config.data, { recursive: true, mode: 0o700 })
-    const sync = { outgoing, data: config.data, full: options.full === true }
+    if (options.from !== undefined && options.mirror !== undefined) {
+      throw new CliError(exitCodes.usage, 'give --from or --mirror, not both')
+    }
+    const { data } = configOf(terminal.env, options)
+    const { sources, fetch } =
+      options.from === undefined ? bySources(terminal, options) : await byBundle(terminal, options)
+    mkdirSync(data, { recursive: true, mode: 0o700 })
+    const sync = { fetch, data, full: options.full === true }
     return withOperator(terminal, options, (api) => syncAll(terminal, options, api, sources, sync))
   },
 }
 
-type Sync = { outgoing: Outgoing; data: string; full: boolean }
-/** What is known of the last reading. */
-type Last = { name: string; fingerprint: string; buildTime?: string }
+type Last = { fingerprint: string; buildTime: string }
+type Fetch = (source: Source, last: Last & { folder: string }) => Promise<Fetched>
+type Way = { sources: readonly Source[]; fetch: Fetch }
+
+function bySources(terminal: Terminal, options: Options): Way {
+  const { sources, stays } = sourcesOf(terminal, options)
+  const outgoing = createOutgoing({ allowed: allPrivateAddresses, allowHttp: stays })
+  return { sources, fetch: (source, last) => fetchSource(source, { outgoing, ...last }) }
+}
+
+/** A bundle says which sources it has; --source picks some of them. */
+async function byBundle(terminal: Terminal, options: Options): Promise<Way> {
+  const place = await bundlePlace(String(options.from), (registry) => registryCredentials(terminal, options, registry))
+  const packed = await readPlace(place)
+  const names = (options.source as readonly string[] | undefined) ?? packed.map(({ name }) => name)
+  return {
+    sources: [...new Set(names)].map((name) => ({ ...requireSource(name, ''), url: place.url })),
+    async fetch({ name }, { folder, fingerprint }) {
+      const one = packed.find((found) => found.name === name)
+      if (!one) throw new WrongRecord('is not in the bundle')
+      return fetchPacked(one, place, { file: join(folder, 'layer'), fingerprint })
+    },
+  }
+}
+
+async function readPlace(place: BundlePlace): Promise<PackedSource[]> {
+  try {
+    return await readBundle(await place.manifest(), place)
+  } catch (error) {
+    throw error instanceof WrongRecord ? new CliError(exitCodes.failed, `${place.url}: ${error.message}`) : error
+  }
+}
+
+type Sync = { fetch: Fetch; data: string; full: boolean }
+type Known = { name: string; fingerprint: string; buildTime?: string }
 type Result = { name: string; error: string; refused: readonly Problem[]; withdrawn: number; counts: Outcome['counts'] }
 
 async function syncAll(terminal: Terminal, options: Options, api: OperatorApi, sources: readonly Source[], sync: Sync) {
   const { sources: listed = [] } = await api.get('/control/v1/vulnerabilitySources')
-  const known = new Map((listed as Last[]).map((one) => [one.name, one]))
+  const known = new Map((listed as Known[]).map((one) => [one.name, one]))
   let failed = false
   for (const source of sources) {
     terminal.status?.(`${source.name} …`)
@@ -92,7 +120,7 @@ async function syncOne(
   terminal: Terminal,
   api: OperatorApi,
   source: Source,
-  { outgoing, data, fingerprint, buildTime: lastBuild }: Sync & Required<Pick<Last, 'fingerprint' | 'buildTime'>>,
+  { fetch, data, fingerprint, buildTime: lastBuild }: Sync & Last,
 ): Promise<Result> {
   const { name, url, licence, ecosystems } = source
   const { run } = await api.post('/control/v1/vulnerabilitySources:begin', {
@@ -106,7 +134,7 @@ async function syncOne(
   }
   const folder = await mkdtemp(join(data, 'sync-'))
   try {
-    const fetched = await fetchSource(source, { outgoing, folder, fingerprint, buildTime: lastBuild })
+    const fetched = await fetch(source, { folder, fingerprint, buildTime: lastBuild })
     let done = 0
     for await (const some of batched(fetched.records, atOnce)) {
       if (outcome.refused.length > mostProblems) throw new WrongRecord(`more than ${mostProblems} records are wrong`)
@@ -134,10 +162,6 @@ async function syncOne(
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
-}
-
-function messageOf(error: OutgoingError | WrongRecord): string {
-  return error instanceof OutgoingError && error.status !== undefined ? `the answer was ${error.status}` : error.message
 }
 
 async function* batched(reads: AsyncIterable<Read>, most: number): AsyncGenerator<Read[]> {

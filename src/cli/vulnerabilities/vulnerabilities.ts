@@ -10,6 +10,11 @@ export const vulnerabilities: CommandGroup = {
       load: async () => (await import('./vulnerabilities-sync.ts')).vulnerabilitiesSync,
     },
     {
+      name: 'pack',
+      summary: 'Make one artifact of what sources of vulnerabilities say, for sync --from',
+      load: async () => (await import('./vulnerabilities-pack.ts')).vulnerabilitiesPack,
+    },
+    {
       name: 'status',
       summary: 'Show the sources of vulnerabilities, how old they are and what went wrong',
       load: async () => (await import('./vulnerabilities-status.ts')).vulnerabilitiesStatus,

@@ -1,0 +1,136 @@
+// As much of the protocol of registries as a bundle needs. The password goes to the registry, and to whom it names for
+// tokens; never to where a redirect leads.
+import { createWriteStream, openAsBlob } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { WrongRecord } from '#sources/values.ts'
+import { checkDestination } from '../shape/api-client.ts'
+
+export type Credentials = { user: string; password: string }
+
+const askMs = 30_000
+const copyMs = 600_000
+const maxToken = 64 * 1024
+
+export type Repository = {
+  /** All of what is at this path below the repository, which has no more than `most` bytes. */
+  read(path: string, most: number): Promise<Buffer>
+  download(path: string, file: string, most: number): Promise<void>
+  /** Unless it is there already. */
+  putBlob(digest: string, content: Blob): Promise<void>
+  putFile(digest: string, file: string): Promise<void>
+  putManifest(reference: string, content: Buffer, mediaType: string): Promise<void>
+}
+
+type Request = { method?: string; headers?: Record<string, string>; body?: Blob | Buffer; ms?: number }
+
+/** Each throws WrongRecord, in whose message there is nothing secret. Http is spoken on this machine only. */
+export function repositoryAt(registry: string, path: string, credentials: Credentials | undefined): Repository {
+  const stays = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/.test(registry)
+  const base = new URL(`${stays ? 'http' : 'https'}://${registry}/v2/${path}/`)
+  let authorization: string | undefined
+
+  const once = async (url: URL, { method = 'GET', headers = {}, body, ms = askMs }: Request) => {
+    const given = authorization === undefined || url.origin !== base.origin ? {} : { authorization }
+    try {
+      return await fetch(url, {
+        method,
+        headers: { ...headers, ...given },
+        ...(body ? { body: body instanceof Blob ? body : new Uint8Array(body) } : {}),
+        // Registries keep blobs elsewhere; what is sent stays here. Fetch takes the header off when the origin changes.
+        redirect: method === 'GET' ? 'follow' : 'manual',
+        signal: AbortSignal.timeout(ms),
+      })
+    } catch (error) {
+      const { code } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
+      throw new WrongRecord(`${registry} cannot be reached${typeof code === 'string' ? `: ${code}` : ''}`)
+    }
+  }
+  const ask = async (url: URL, request: Request, expected: readonly number[], mayPush: boolean) => {
+    let answer = await once(url, request)
+    if (answer.status === 401) {
+      const challenge = answer.headers.get('www-authenticate') ?? ''
+      await answer.body?.cancel()
+      authorization = await authorize(challenge, `repository:${path}:pull${mayPush ? ',push' : ''}`, credentials, base)
+      answer = await once(url, request)
+    }
+    if (expected.includes(answer.status)) return answer
+    await answer.body?.cancel()
+    const why = answer.status === 401 || answer.status === 403 ? ': it takes other credentials, see --help' : ''
+    throw new WrongRecord(`${registry}/${path} answered ${answer.status}${why}`)
+  }
+  const putBlob = async (digest: string, content: Blob) => {
+    const found = await ask(new URL(`blobs/${digest}`, base), { method: 'HEAD' }, [200, 404], true)
+    if (found.status === 200) return
+    const begun = await ask(new URL('blobs/uploads/', base), { method: 'POST' }, [202], true)
+    await begun.body?.cancel()
+    const to = URL.parse(begun.headers.get('location') ?? '', base.href)
+    if (to?.origin !== base.origin) throw new WrongRecord(`${registry} takes uploads elsewhere`)
+    to.searchParams.set('digest', digest)
+    const headers = { 'content-type': 'application/octet-stream' }
+    await (await ask(to, { method: 'PUT', headers, body: content, ms: copyMs }, [201], true)).body?.cancel()
+  }
+  return {
+    async read(part, most) {
+      const chunks: Uint8Array[] = []
+      const headers = { accept: 'application/vnd.oci.image.manifest.v1+json, application/octet-stream' }
+      const answer = await ask(new URL(part, base), { headers }, [200], false)
+      for await (const chunk of bounded(answer, most)) chunks.push(chunk)
+      return Buffer.concat(chunks)
+    },
+    async download(part, file, most) {
+      const answer = await ask(new URL(part, base), { ms: copyMs }, [200], false)
+      await pipeline(bounded(answer, most), createWriteStream(file, { mode: 0o600 }))
+    },
+    putBlob,
+    putFile: async (digest, file) => putBlob(digest, await openAsBlob(file)),
+    async putManifest(reference, content, mediaType) {
+      const url = new URL(`manifests/${reference}`, base)
+      const headers = { 'content-type': mediaType }
+      await (await ask(url, { method: 'PUT', headers, body: content }, [201], true)).body?.cancel()
+    },
+  }
+}
+
+async function* bounded(answer: Response, most: number): AsyncGenerator<Uint8Array> {
+  let size = 0
+  try {
+    for await (const chunk of answer.body ?? []) {
+      size += chunk.length
+      if (size > most) throw new WrongRecord(`an answer has more than ${most} bytes`)
+      yield chunk
+    }
+  } catch (error) {
+    if (error instanceof WrongRecord) throw error
+    throw new WrongRecord('an answer broke off')
+  }
+}
+
+/** What the registry asks for: the password, or a token that somebody gives for it. */
+async function authorize(
+  challenge: string,
+  scope: string,
+  credentials: Credentials | undefined,
+  base: URL,
+): Promise<string | undefined> {
+  const basic = credentials && `Basic ${Buffer.from(`${credentials.user}:${credentials.password}`).toString('base64')}`
+  if (/^basic\b/i.test(challenge)) return basic
+  const word = (name: string) => new RegExp(`[\\s,]${name}="([^"]*)"`, 'i').exec(challenge)?.[1]
+  const realm = /^bearer\s/i.test(challenge) ? URL.parse(word('realm') ?? '') : null
+  if (!realm) throw new WrongRecord(`${base.host} asks for credentials in a way that is not known`)
+  checkDestination(realm)
+  const service = word('service')
+  if (service !== undefined) realm.searchParams.set('service', service)
+  realm.searchParams.set('scope', scope)
+  try {
+    const headers = basic === undefined ? {} : { authorization: basic }
+    const answer = await fetch(realm, { headers, redirect: 'manual', signal: AbortSignal.timeout(askMs) })
+    const chunks: Uint8Array[] = []
+    for await (const chunk of bounded(answer, maxToken)) chunks.push(chunk)
+    const { token, access_token: other } = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    const given: unknown = token ?? other
+    if (answer.ok && typeof given === 'string' && /^[\x21-\x7e]+$/.test(given)) return `Bearer ${given}`
+  } catch {
+    // What went wrong may hold what was sent.
+  }
+  throw new WrongRecord(`${realm.host} gives no token for ${base.host}${credentials ? '' : ' without credentials'}`)
+}

@@ -1,0 +1,36 @@
+// Which sources a command reads, and from where.
+import { OutgoingError } from '#lib/net/outgoing.ts'
+import { type Source, sourceNamed } from '#sources/definitions.ts'
+import type { WrongRecord } from '#sources/values.ts'
+import { sourceUrl } from '../imports/library-sources.ts'
+import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from '../shape/command.ts'
+import { configOf } from '../shape/settings.ts'
+
+export const sourceOptions: readonly OptionSpec[] = [
+  { flags: '--source <name>', summary: 'A source, such as osv/PyPI; may be repeated', repeat: true },
+  { flags: '--mirror <url>', summary: 'Where copies of the sources are, instead of PINFOLD_VULNERABILITY_MIRROR' },
+]
+
+/** `stays`: they are read from this machine, so that http is fine. Throws CliError. */
+export function sourcesOf(terminal: Terminal, options: Options): { sources: Source[]; stays: boolean } {
+  const config = configOf(terminal.env, options)
+  const given = options.mirror === undefined ? config.vulnerabilityMirror : String(options.mirror)
+  const mirror = given === '' ? undefined : sourceUrl(given, '--mirror')
+  const names = (options.source as readonly string[] | undefined) ?? config.vulnerabilitySources
+  const sources = [...new Set(names)].map((name) => requireSource(name, mirror?.href ?? ''))
+  // What stays on this machine nobody else can read.
+  return { sources, stays: mirror !== undefined && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(mirror.hostname) }
+}
+
+export function requireSource(name: string, mirror: string): Source {
+  const source = sourceNamed(name, mirror)
+  if (source) return source
+  throw new CliError(
+    exitCodes.usage,
+    `${name} is no source: give osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY or debian-tracker`,
+  )
+}
+
+export function messageOf(error: OutgoingError | WrongRecord): string {
+  return error instanceof OutgoingError && error.status !== undefined ? `the answer was ${error.status}` : error.message
+}

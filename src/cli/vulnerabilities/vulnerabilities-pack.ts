@@ -1,0 +1,110 @@
+// Makes one artifact of what sources say, for servers that reach none of them.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createOutgoing, OutgoingError } from '#lib/net/outgoing.ts'
+import { allPrivateAddresses } from '#lib/net/private-addresses.ts'
+import { bundleLimits, bundleOf, digestOf, type PackedSource, writeLayer } from '#sources/bundle.ts'
+import type { Source } from '#sources/definitions.ts'
+import { fetchSource } from '#sources/fetch.ts'
+import { WrongRecord } from '#sources/values.ts'
+import { type Problem, sayRefused } from '../imports/import-batches.ts'
+import { CliError, type Command, exitCodes, outputOption } from '../shape/command.ts'
+import { plain } from '../shape/plain-text.ts'
+import { type BundlePlace, bundlePlace } from './bundle-places.ts'
+import { registryCredentials } from './registry-credentials.ts'
+import { messageOf, sourceOptions, sourcesOf } from './source-options.ts'
+
+export const vulnerabilitiesPack: Command = {
+  name: 'pack',
+  summary: 'Make one artifact of what sources of vulnerabilities say, for sync --from',
+  details: `Reads all of the sources that PINFOLD_VULNERABILITY_SOURCES names, or those of --source, from their own addresses or a mirror,
+and writes one OCI artifact with a layer for each: to a folder such as ./bundle in the image layout of OCI, or to a
+repository of a registry, such as registry.example.com/acme/vulnerabilities:latest. No server is asked or needed.
+
+What a licence forbids to hand on is left out and said. A source that cannot be read is left out, and so is a record that is
+wrong; the exit code is 1 then. Without any source nothing is written.
+
+The password for a registry is that of docker's configuration file, which pinfold auth configure-docker fills, or a token of
+the one who is signed in where that file names pinfold as the helper.`,
+  arguments: [{ name: '<place>', summary: 'A folder, or HOST/PATH:TAG' }],
+  options: [...sourceOptions, outputOption],
+  async run(terminal, options) {
+    const { sources, stays } = sourcesOf(terminal, options)
+    const forbidden = sources.filter(({ mayBundle }) => !mayBundle)
+    for (const { name, licence } of forbidden) {
+      terminal.say(`pinfold: ${plain(name)} is left out: its licence (${licence}) does not let it be handed on`)
+    }
+    const outgoing = createOutgoing({ allowed: allPrivateAddresses, allowHttp: stays })
+    const place = await bundlePlace(String(options.place), (registry) =>
+      registryCredentials(terminal, options, registry),
+    )
+    const folder = await mkdtemp(join(tmpdir(), 'pinfold-pack-'))
+    const packed: PackedSource[] = []
+    const problems: Problem[] = []
+    const wrong = (file: string, description: string) => problems.push({ file, line: 0, field: '', description })
+    try {
+      for (const source of sources.filter(({ mayBundle }) => mayBundle)) {
+        terminal.status?.(`${source.name} …`)
+        const before = problems.length
+        try {
+          const file = join(folder, `${packed.length}.layer`)
+          const made = await packOne(source, { outgoing, folder, file }, (at, problem) =>
+            wrong(`${source.name}/${at}`, problem),
+          )
+          packed.push({ ...made, complete: made.complete && problems.length === before })
+          await place.putLayer(made.layer, file)
+          await rm(file)
+        } catch (error) {
+          if (!(error instanceof OutgoingError) && !(error instanceof WrongRecord)) throw error
+          wrong(source.name, `is left out: ${messageOf(error)}`)
+        }
+        terminal.status?.('')
+      }
+      sayRefused(terminal, problems)
+      if (packed.length === 0)
+        throw new CliError(exitCodes.failed, 'there is no source to pack, so nothing was written')
+      const digest = await writeBundle(place, packed)
+      if (options.output === 'json') {
+        terminal.print(JSON.stringify({ place: place.url, digest, sources: packed, refused: problems.length }))
+      } else {
+        for (const { name, records, layer } of packed)
+          terminal.print(plain(`${name}: ${records} records, ${layer.size} bytes`))
+        terminal.print(plain(`${place.url}: ${digest}`))
+      }
+      return problems.length > 0 ? exitCodes.failed : exitCodes.ok
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  },
+}
+
+type Pack = { outgoing: ReturnType<typeof createOutgoing>; folder: string; file: string }
+
+async function packOne(
+  source: Source,
+  { outgoing, folder, file }: Pack,
+  onProblem: (at: string, problem: string) => void,
+): Promise<PackedSource> {
+  const from = await mkdtemp(join(folder, 'source-'))
+  try {
+    const fetched = await fetchSource(source, { outgoing, folder: from, fingerprint: '', buildTime: '' })
+    const { layer, records } = await writeLayer(fetched.records, file, ({ at, problem }) => onProblem(at, problem))
+    if (layer.size > bundleLimits.layer) throw new WrongRecord(`the layer has more than ${bundleLimits.layer} bytes`)
+    const { name, licence } = source
+    return { name, licence, buildTime: fetched.buildTime, records, complete: fetched.complete, layer }
+  } finally {
+    await rm(from, { recursive: true, force: true })
+  }
+}
+
+async function writeBundle(place: BundlePlace, packed: readonly PackedSource[]): Promise<string> {
+  const { config, manifest } = bundleOf(packed)
+  try {
+    await place.putDocument(config)
+    await place.putManifest(manifest)
+  } catch (error) {
+    throw error instanceof WrongRecord ? new CliError(exitCodes.failed, `${place.url}: ${error.message}`) : error
+  }
+  return digestOf(manifest)
+}

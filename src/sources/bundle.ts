@@ -1,0 +1,218 @@
+// Sources as one OCI artifact, for where they cannot be read: a layer for each, with a record in each line.
+import { createHash } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
+import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
+import type { SourceRecord } from '#domains/scanning/records/records.model.ts'
+import { sha256Pattern } from '#lib/digest.ts'
+import type { Fetched, Read } from './fetch.ts'
+import { recordLine } from './record-lines.ts'
+import { type Json, listAt, objectAt, parseJson, requiredAt, textAt, timeAt, WrongRecord } from './values.ts'
+
+export const bundleType = 'application/vnd.pinfold.vulnerability-data.v1+json'
+const configType = 'application/vnd.pinfold.vulnerability-data.config.v1+json'
+const layerType = 'application/vnd.pinfold.vulnerability-data.source.v1.jsonl+zstd'
+export const manifestType = 'application/vnd.oci.image.manifest.v1+json'
+
+export type Descriptor = { mediaType: string; digest: string; size: number }
+
+/** A source as a bundle has it. Whoever reads it knows its ecosystems and licence by its name. */
+export type PackedSource = {
+  name: string
+  licence: string
+  /** When the source was built, as it says; empty when it does not. */
+  buildTime: string
+  records: number
+  /** The records are all that the source had. */
+  complete: boolean
+  layer: Descriptor
+}
+
+/** More than this of a bundle is not read. */
+export const bundleLimits = {
+  document: 4 * 1024 * 1024,
+  sources: 1000,
+  layer: 2 ** 31,
+  unpacked: 2 ** 35,
+  line: 16 * 1024 * 1024,
+} as const
+
+/** Writes a layer to a file; what is wrong with a record goes to `onProblem`, and the record stays out. */
+export async function writeLayer(
+  reads: AsyncIterable<Read>,
+  file: string,
+  onProblem: (problem: { at: string; problem: string }) => void,
+): Promise<{ layer: Descriptor; records: number }> {
+  let records = 0
+  const lines = async function* () {
+    for await (const one of reads) {
+      if ('problem' in one) {
+        onProblem(one)
+        continue
+      }
+      records++
+      yield `${JSON.stringify(one.record)}\n`
+    }
+  }
+  const hash = createHash('sha256')
+  const params = { [constants.ZSTD_c_compressionLevel]: 9 }
+  const hashed = async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      hash.update(chunk)
+      yield chunk
+    }
+  }
+  await pipeline(lines(), createZstdCompress({ params }), hashed, createWriteStream(file, { mode: 0o600 }))
+  const layer = { mediaType: layerType, digest: `sha256:${hash.digest('hex')}`, size: (await stat(file)).size }
+  return { layer, records }
+}
+
+/** The documents of a bundle. The same sources make the same bytes. */
+export function bundleOf(sources: readonly PackedSource[]): { config: Buffer; manifest: Buffer } {
+  const config = Buffer.from(
+    JSON.stringify({ version: 1, sources: sources.map(({ layer, ...one }) => ({ ...one, digest: layer.digest })) }),
+  )
+  const layers = sources.map(({ name, layer }) => {
+    const title = `${name.replaceAll('/', '-')}.jsonl.zst`
+    return { ...layer, annotations: { 'org.opencontainers.image.title': title } }
+  })
+  const described = { mediaType: configType, digest: digestOf(config), size: config.length }
+  const facts = { schemaVersion: 2, mediaType: manifestType, artifactType: bundleType }
+  return { config, manifest: Buffer.from(JSON.stringify({ ...facts, config: described, layers })) }
+}
+
+export function digestOf(content: Buffer): string {
+  return `sha256:${createHash('sha256').update(content).digest('hex')}`
+}
+
+/** Where the content of a bundle is. Each throws WrongRecord when it is not there, or too long. */
+export type BundleContent = {
+  /** Of the documents. */
+  document(what: Descriptor): Promise<Buffer>
+  /** Copies a layer to a file. */
+  layer(what: Descriptor, file: string): Promise<void>
+}
+
+/** What a bundle has. Throws WrongRecord for what is none. */
+export async function readBundle(manifest: Buffer, content: BundleContent): Promise<PackedSource[]> {
+  const given = objectAt(parseJson(manifest.toString('utf8')), 'manifest')
+  const config = descriptorAt(given.config, 'config', bundleLimits.document)
+  if (given.artifactType !== bundleType || config.mediaType !== configType) {
+    throw new WrongRecord('what is there is no bundle of vulnerability data')
+  }
+  const listed = listAt(given.layers, 'layers')
+  if (listed.length > bundleLimits.sources) throw new WrongRecord(`there are more than ${bundleLimits.sources} layers`)
+  const found = listed.map((one, i) => descriptorAt(one, `layers[${i}]`, bundleLimits.layer))
+  const layers = new Map(found.map((one) => [one.digest, one]))
+  const text = await content.document(config)
+  if (digestOf(text) !== config.digest) throw new WrongRecord('config is not what its digest says')
+  const { version, sources } = objectAt(parseJson(text.toString('utf8')), 'config')
+  if (version !== 1) throw new WrongRecord('the bundle is of a newer version')
+  const packed = listAt(sources, 'sources').map((one, i) => sourceAt(objectAt(one, `sources[${i}]`), i, layers))
+  if (packed.length > bundleLimits.sources || new Set(packed.map(({ name }) => name)).size < packed.length) {
+    throw new WrongRecord('sources has a source twice, or too many')
+  }
+  return packed
+}
+
+function descriptorAt(value: unknown, path: string, most: number): Descriptor {
+  const { mediaType, digest, size } = objectAt(value, path)
+  if (typeof digest !== 'string' || !sha256Pattern.test(digest))
+    throw new WrongRecord(`${path}.digest must be a sha256`)
+  if (!Number.isSafeInteger(size) || (size as number) < 0 || (size as number) > most) {
+    throw new WrongRecord(`${path}.size must be from 0 to ${most}`)
+  }
+  return { mediaType: textAt(mediaType, `${path}.mediaType`), digest, size: size as number }
+}
+
+function sourceAt(one: Json, i: number, layers: ReadonlyMap<string, Descriptor>): PackedSource {
+  const path = `sources[${i}]`
+  const layer = layers.get(textAt(one.digest, `${path}.digest`))
+  if (!layer || layer.mediaType !== layerType) throw new WrongRecord(`${path}.digest names no layer of records`)
+  if (!Number.isSafeInteger(one.records)) throw new WrongRecord(`${path}.records must be a number`)
+  return {
+    name: requiredAt(one.name, `${path}.name`),
+    licence: requiredAt(one.licence, `${path}.licence`),
+    buildTime: timeAt(one.buildTime, `${path}.buildTime`),
+    records: one.records as number,
+    complete: one.complete === true,
+    layer,
+  }
+}
+
+/** What the next reading from a bundle compares. */
+const fingerprintOf = ({ layer, complete }: PackedSource) => `bundle:${layer.digest}${complete ? '' : ':part'}`
+
+/**
+ * A source from a bundle, as if it had been fetched. All of its layer is read and compared with what the bundle says of it
+ * before there is a first record. Throws WrongRecord.
+ */
+export async function fetchPacked(
+  source: PackedSource,
+  content: BundleContent,
+  { file, fingerprint }: { file: string; fingerprint: string },
+): Promise<Fetched> {
+  const facts = { fingerprint: fingerprintOf(source), buildTime: source.buildTime }
+  if (facts.fingerprint === fingerprint) return { records: none(), complete: false, ...facts }
+  await content.layer(source.layer, file)
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer)
+  if (`sha256:${hash.digest('hex')}` !== source.layer.digest) {
+    throw new WrongRecord('the layer is not what its digest says')
+  }
+  let count = 0
+  for await (const _ of recordsOf(file)) count++
+  if (count !== source.records) throw new WrongRecord(`the layer has ${count} records, not ${source.records}`)
+  return { records: readsOf(file), complete: source.complete, ...facts }
+}
+
+async function* none(): AsyncGenerator<Read> {}
+
+async function* readsOf(file: string): AsyncGenerator<Read> {
+  for await (const record of recordsOf(file)) yield { record }
+}
+
+async function* recordsOf(file: string): AsyncGenerator<SourceRecord> {
+  const packed = createReadStream(file)
+  const unpacked = createZstdDecompress()
+  packed.on('error', (error) => unpacked.destroy(error)).pipe(unpacked)
+  let line = 0
+  try {
+    for await (const text of linesOf(unpacked)) {
+      line++
+      yield recordLine(text)
+    }
+  } catch (error) {
+    if (error instanceof WrongRecord) throw new WrongRecord(`line ${line}: ${error.message}`)
+    if (String((error as NodeJS.ErrnoException).code).startsWith('ZSTD_')) {
+      throw new WrongRecord('the layer cannot be unpacked')
+    }
+    throw error
+  } finally {
+    packed.destroy()
+    unpacked.destroy()
+  }
+}
+
+/** Lines of bounded length, of a text of bounded length. */
+async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let parts: Buffer[] = []
+  let [length, total] = [0, 0]
+  for await (const chunk of chunks) {
+    total += chunk.length
+    if (total > bundleLimits.unpacked) throw new WrongRecord(`there are more than ${bundleLimits.unpacked} bytes`)
+    let start = 0
+    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
+      parts.push(chunk.subarray(start, end))
+      yield Buffer.concat(parts).toString('utf8')
+      parts = []
+      length = 0
+      start = end + 1
+    }
+    length += chunk.length - start
+    if (length > bundleLimits.line) throw new WrongRecord(`has more than ${bundleLimits.line} bytes`)
+    if (start < chunk.length) parts.push(chunk.subarray(start))
+  }
+  if (length > 0) throw new WrongRecord('the last line has no end')
+}
