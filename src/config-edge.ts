@@ -104,7 +104,7 @@ export const edgeSettings = {
     env: 'PINFOLD_REFUSALS_PER_SOURCE',
     parse: whole(1, 10_000_000),
     default: '120',
-    doc: 'How many wrong tokens and passwords one client address may send in a minute; those above it are answered with 429. Good ones always work.',
+    doc: 'How many wrong tokens and passwords one client address may send in a minute; those above it are answered with 429. Good ones always work, but for requests signed for AWS, which is not asked meanwhile.',
   }),
   exchangesPerIssuer: setting({
     env: 'PINFOLD_EXCHANGES_PER_ISSUER',

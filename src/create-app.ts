@@ -140,12 +140,15 @@ function openOutgoing(config: Config, log: Logger) {
 /** How many codes of programs one person may try; nobody mistypes more often. */
 const codesPerMinute = 10
 
+/** How often AWS is asked for one identity from one network; a token lasts an hour. */
+const awsPerMinute = 60
+
 function perMinuteOf(config: Config): Record<LimitKind, number> {
   return {
     source: config.exchangesPerSource,
     issuer: config.exchangesPerIssuer,
     identity: config.exchangesPerIdentity,
-    aws: config.exchangesPerIdentity,
+    aws: Math.min(awsPerMinute, config.exchangesPerIdentity),
     request: config.requestsPerSource,
     refusal: config.refusalsPerSource,
     guess: codesPerMinute,

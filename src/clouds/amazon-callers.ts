@@ -17,40 +17,54 @@ export type AwsCallers = {
   region: string
   /**
    * Sends the request there. `refused` says why nobody was named, for the log. Throws RESOURCE_EXHAUSTED while too many are
-   * on their way for this identity, or for all.
+   * on their way from this network for this identity, for this identity, or for all.
    */
-  identify(request: SignedRequest, identity: string): Promise<AwsCaller | { refused: string }>
+  identify(
+    request: SignedRequest,
+    from: { network: string; identity: string },
+  ): Promise<AwsCaller | { refused: string }>
 }
 
 const maxAnswer = 16 * 1024
-/** How many requests are on their way at once: anybody can make one up that only AWS can tell from a good one. */
-export const maxAsking = { all: 64, identity: 8 }
+/**
+ * How many requests are on their way at once: anybody can make one up that only AWS can tell from a good one, and who does
+ * so from one network must not keep the identity itself out.
+ */
+export const maxAsking = { all: 64, identity: 16, network: 2 }
 
 /** `sts` is the origin of the Security Token Service. */
 export function createAwsCallers(outgoing: Pick<Outgoing, 'post'>, sts: string): AwsCallers {
   const { origin, host, hostname } = new URL(sts)
   const asking = new Map<string, number>()
   let all = 0
+  const change = (key: string, by: number) => {
+    const now = (asking.get(key) ?? 0) + by
+    if (now > 0) asking.set(key, now)
+    else asking.delete(key)
+  }
   /** Ends with what it returns. */
-  const begin = (identity: string): (() => void) => {
-    const own = asking.get(identity) ?? 0
-    if (all >= maxAsking.all || own >= maxAsking.identity) throw tooMany('too many requests wait for AWS; try again', 1)
-    all++
-    asking.set(identity, own + 1)
-    return () => {
-      all--
-      const left = asking.get(identity)! - 1
-      if (left > 0) asking.set(identity, left)
-      else asking.delete(identity)
+  const begin = (network: string, identity: string): (() => void) => {
+    const pair = `${network} ${identity}`
+    const isFull =
+      all >= maxAsking.all ||
+      (asking.get(identity) ?? 0) >= maxAsking.identity ||
+      (asking.get(pair) ?? 0) >= maxAsking.network
+    if (isFull) throw tooMany('too many requests wait for AWS; try again', 1)
+    const count = (by: number) => {
+      all += by
+      change(identity, by)
+      change(pair, by)
     }
+    count(1)
+    return () => count(-1)
   }
   return {
     origin,
     host,
     // The global endpoint is that of the first region.
     region: /^sts\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/.exec(hostname)?.[1] ?? 'us-east-1',
-    async identify({ target, headers, body }, identity) {
-      const end = begin(identity)
+    async identify({ target, headers, body }, { network, identity }) {
+      const end = begin(network, identity)
       try {
         const answer = await outgoing.post(origin + target, { headers, body }, { maxBytes: maxAnswer })
         return answer.status === 200 ? callerOf(answer.body) : { refused: `AWS answered ${answer.status}` }

@@ -18,7 +18,8 @@ export function isAwsRequest(credential: string): boolean {
 /**
  * The identity `named`, if the signer of the request is it. Throws UNAUTHENTICATED for a request that is not as it should
  * be, or that AWS does not accept; PERMISSION_DENIED for one that is somebody else's, also when there is no such identity;
- * RESOURCE_EXHAUSTED when too many for this identity came from the source, or are on their way.
+ * RESOURCE_EXHAUSTED when too many for this identity came from the source, or are on their way, or when the source has sent
+ * too many credentials that were refused.
  */
 export async function proveAwsIdentity(
   app: Pick<App, 'db' | 'limits' | 'vendor' | 'awsCallers'>,
@@ -37,8 +38,11 @@ export async function proveAwsIdentity(
   if (!awsIdentity) throw notTheirs()
 
   // Each address for itself, so that nobody uses up what the identity itself may ask for.
-  app.limits.check('aws', `${networkOf(source)} ${named}`)
-  const caller = await app.awsCallers.identify(signed.request, named)
+  const network = networkOf(source)
+  // Only AWS tells a good one, so who has sent too many wrong ones waits here, and not behind the others.
+  app.limits.look('refusal', source)
+  app.limits.check('aws', `${network} ${named}`)
+  const caller = await app.awsCallers.identify(signed.request, { network, identity: named })
   if ('refused' in caller) throw refused(caller.refused)
   if (!matchAwsCaller(awsIdentity, caller)) throw notTheirs()
   app.limits.check('issuer', `${rootOf(named)} ${origin}`)

@@ -461,7 +461,42 @@ test('what somebody makes up for an identity of another is bounded, and takes no
   assert.equal(await from('203.0.113.10', builder), 200)
 })
 
-test('only so many requests wait for AWS at once, of one identity and of all', async () => {
+test('who has sent too many wrong requests is refused before AWS is asked', async () => {
+  const trustedProxies = ['127.0.0.1']
+  await using limited = await startPinfold({ ...outside, awsStsUrl: aws.url, refusalsPerSource: 2, trustedProxies })
+  const group = await limited.seed.group()
+  const awsIdentity = { awsAccount: account, arn }
+  const identity = await limited.seed.identity(group.uid, { claimMatch: undefined, awsIdentity })
+  const from = async (source: string, credentials: typeof user) => {
+    const blob = blobOf(sign({ audience: limited.url, identity: identity.uid, credentials }))
+    const path = `/sts/exchange?${searchOf({ aud: limited.url, identity: identity.uid })}`
+    return (await limited.withToken(blob).call('POST', path, undefined, { 'x-forwarded-for': source })).status
+  }
+  const forged = { ...builder, secret: 'guessed' }
+  const times = await asked(async () => {
+    for (const expected of [401, 401, 429, 429]) assert.equal(await from('203.0.113.9', forged), expected)
+  })
+  assert.equal(times, 2)
+  assert.equal(await from('203.0.113.10', builder), 200)
+})
+
+test('AWS is asked sixty times a minute for one identity from one network', async () => {
+  const settings = { ...outside, awsStsUrl: aws.url, trustedProxies: ['127.0.0.1'], monotonic: () => 0 }
+  await using limited = await startPinfold(settings)
+  const group = await limited.seed.group()
+  const awsIdentity = { awsAccount: account, arn }
+  const identity = await limited.seed.identity(group.uid, { claimMatch: undefined, awsIdentity })
+  const blob = blobOf(sign({ audience: limited.url, identity: identity.uid }))
+  const from = async (source: string) => {
+    const path = `/sts/exchange?${searchOf({ aud: limited.url, identity: identity.uid })}`
+    return (await limited.withToken(blob).call('POST', path, undefined, { 'x-forwarded-for': source })).status
+  }
+  for (let i = 0; i < 60; i++) assert.equal(await from('203.0.113.9'), 200)
+  assert.equal(await from('203.0.113.9'), 429)
+  assert.equal(await from('203.0.113.10'), 200)
+})
+
+test('only so many requests wait for AWS at once, of one network, of one identity and of all', async () => {
   const held = Promise.withResolvers<void>()
   let posts = 0
   const outgoing: Pick<Outgoing, 'post'> = {
@@ -474,16 +509,23 @@ test('only so many requests wait for AWS at once, of one identity and of all', a
   const callers = createAwsCallers(outgoing, 'https://sts.example.com')
   const request = { target: '/', headers: {}, body: '' }
   const waiting: Promise<unknown>[] = []
-  const fill = (identity: string, count: number) => {
-    for (let i = 0; i < count; i++) waiting.push(callers.identify(request, identity))
+  const fill = (identity: string, networks: readonly number[]) => {
+    for (const network of networks.flatMap((one) => Array<number>(maxAsking.network).fill(one))) {
+      waiting.push(callers.identify(request, { network: `${network}`, identity }))
+    }
   }
   const tooMany = { code: 'RESOURCE_EXHAUSTED' }
-  fill('one', maxAsking.identity)
-  await assert.rejects(callers.identify(request, 'one'), tooMany)
-  for (let i = 1; i < maxAsking.all / maxAsking.identity; i++) fill(`other-${i}`, maxAsking.identity)
-  await assert.rejects(callers.identify(request, 'last'), tooMany)
+  const networks = Array.from({ length: maxAsking.identity / maxAsking.network }, (_, i) => i)
+  fill('one', [0])
+  await assert.rejects(callers.identify(request, { network: '0', identity: 'one' }), tooMany)
+  fill('one', networks.slice(1))
+  await assert.rejects(callers.identify(request, { network: 'more', identity: 'one' }), tooMany)
+  for (let i = 1; i < maxAsking.all / maxAsking.identity; i++) fill(`other-${i}`, networks)
+  await assert.rejects(callers.identify(request, { network: 'more', identity: 'last' }), tooMany)
   assert.equal(posts, maxAsking.all)
   held.resolve()
   for (const answer of await Promise.all(waiting)) assert.ok(JSON.stringify(answer).includes('cannot be asked'))
-  for (const identity of ['one', 'last']) assert.ok('refused' in (await callers.identify(request, identity)))
+  for (const identity of ['one', 'last']) {
+    assert.ok('refused' in (await callers.identify(request, { network: '0', identity })))
+  }
 })

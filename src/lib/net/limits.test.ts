@@ -22,6 +22,7 @@ function limitsOf(source: number, maxKeys?: number) {
     maxKeys,
   )
   return {
+    limits,
     pass(ms: number): void {
       now += ms
     },
@@ -53,6 +54,13 @@ test("a minute's worth may come at once, and is refilled evenly", () => {
     [1, 2, 3, 4].map(() => wait('source', 'a')),
     [0, 0, 0, 20],
   )
+})
+
+test('a look is refused as a count is, and counts none', () => {
+  const { limits, wait } = limitsOf(1)
+  for (let i = 0; i < 3; i++) limits.look('source', 'a')
+  assert.equal(wait('source', 'a'), 0)
+  assert.throws(() => limits.look('source', 'a'), { code: 'RESOURCE_EXHAUSTED' })
 })
 
 test('waiting as long as a refusal says is enough, however large the limit', () => {

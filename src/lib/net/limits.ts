@@ -22,6 +22,8 @@ export type LimitKind =
 export type Limits = {
   /** Counts one; throws RESOURCE_EXHAUSTED with RetryInfo when there were too many. */
   check(kind: LimitKind, key: string): void
+  /** Throws as `check` would, and counts none. */
+  look(kind: LimitKind, key: string): void
 }
 
 type Bucket = { tokens: number; filledAt: number }
@@ -38,7 +40,7 @@ export function createLimits(
   // Each kind forgets for itself, so that many names of one do not free those of another.
   const kinds = new Map<LimitKind, Map<string, Bucket>>()
 
-  const check = (kind: LimitKind, key: string): void => {
+  const bucketOf = (kind: LimitKind, key: string): Bucket => {
     const size = perMinute[kind]
     const buckets = kinds.get(kind) ?? new Map<string, Bucket>()
     kinds.set(kind, buckets)
@@ -54,9 +56,12 @@ export function createLimits(
     if (bucket.tokens < 1) {
       throw tooMany('too many requests; try again later', Math.max(1, Math.ceil(((1 - bucket.tokens) * 60) / size)))
     }
-    bucket.tokens--
+    return bucket
   }
-  return { check }
+  return {
+    check: (kind, key) => void bucketOf(kind, key).tokens--,
+    look: (kind, key) => void bucketOf(kind, key),
+  }
 }
 
 /**
