@@ -192,6 +192,40 @@ test('a new login ends the session that there was', async () => {
   assert.equal((await me.command('auth', 'status')).code, 0)
 })
 
+test('what a workload does here since keeps no session of a person alive', async () => {
+  using me = user()
+  scene.somebody()
+  const { url } = scene.pinfold
+  const other = scene.somebody().uid
+  const profile = join(me.home.home, 'config/pinfold/profile.json')
+  const refresh = async ({ refreshToken }: Json) =>
+    (await scene.pinfold.withToken(String(refreshToken)).post(`/sts/exchange_refresh_token?aud=${url}`)).status
+  const states: [Env, profile: Json | string | undefined][] = [
+    [{ PINFOLD_IDENTITY: other }, undefined],
+    [{ PINFOLD_IDENTITY: 'nobody' }, undefined],
+    [{}, { api: url, identity: other, identityToken: '' }],
+    [{}, 'not a profile'],
+  ]
+  for (const [env, content] of states) {
+    await login(me)
+    const session = sessionOf(me)
+    if (content !== undefined) {
+      writeFileSync(profile, typeof content === 'string' ? content : JSON.stringify(content))
+      rmSync(join(me.home.home, 'cache'), { recursive: true, force: true })
+    }
+    const left = await run(['auth', 'logout'], { env: { ...me.env, ...env } })
+    assert.deepEqual([left.code, left.stderr, me.sessionFile()], [0, '', undefined])
+    assert.equal(await refresh(session), 401, JSON.stringify([env, content]))
+  }
+
+  await login(me)
+  const session = sessionOf(me)
+  writeFileSync(profile, JSON.stringify({ api: url, identity: other, identityToken: '' }))
+  await login(me)
+  assert.equal(await refresh(session), 401)
+  assert.equal((await me.command('auth', 'status')).code, 0)
+})
+
 test('without a browser, and with --device, a code is typed elsewhere', async () => {
   using me = user()
   const { uid } = scene.somebody()

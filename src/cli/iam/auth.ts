@@ -16,7 +16,7 @@ import {
   type Terminal,
 } from '../shape/command.ts'
 import { withLock } from '../shape/file-lock.ts'
-import { table } from '../shape/plain-text.ts'
+import { jsonText, table } from '../shape/plain-text.ts'
 import {
   accessToken,
   apiOption,
@@ -26,6 +26,8 @@ import {
   exchange,
   narrowedToken,
   notSignedIn,
+  personAt,
+  personSessionOf,
   registryOf,
   type Session,
   sessionOf,
@@ -111,7 +113,9 @@ async function loginPerson(terminal: Terminal, session: Session, options: Option
   const identity = claimsOf(token)?.subject
   if (identity === undefined) throw new CliError(exitCodes.failed, `${api} answered the sign-in without a token`)
   const who = await send('GET', new URL('/auth/v1/ok', api), token)
-  if (session.isPerson) await endSession(terminal, session).catch(() => {})
+  // Whatever the profile and the environment say: what is written now is over it.
+  const former = personAt(api, files)
+  if (former) await endSession(terminal, former).catch(() => {})
   await withLock(lockOfPerson(files, api), async () => {
     removeTokens(files)
     writePerson(files, { api, identity, refreshToken })
@@ -213,11 +217,10 @@ most.`,
 
 /** What keeps the session of a person from ending there; one that has ended already does not. */
 async function endAtServer(terminal: Terminal, options: Options): Promise<CliError | undefined> {
-  // A profile that cannot be read goes as well.
   const session = await Promise.resolve()
-    .then(() => sessionOf(terminal, options))
+    .then(() => personSessionOf(terminal, options))
     .catch(() => undefined)
-  if (!session?.isPerson) return undefined
+  if (!session) return undefined
   try {
     await endSession(terminal, session)
     return undefined
@@ -225,7 +228,9 @@ async function endAtServer(terminal: Terminal, options: Options): Promise<CliErr
     if (!(error instanceof CliError)) throw error
     return error.exitCode === exitCodes.refused ? undefined : error
   } finally {
-    removePerson(session.files, session.api)
+    // Another command may be writing what it has refreshed.
+    const lock = lockOfPerson(session.files, session.api)
+    await withLock(lock, async () => removePerson(session.files, session.api))
   }
 }
 
@@ -249,7 +254,7 @@ function quickWho({ env }: Terminal, session: Session): Who {
 
 function printWho({ print }: Terminal, api: string, who: Who, output: unknown): void {
   if (output === 'json') {
-    print(JSON.stringify({ api, ...who }, undefined, 2))
+    print(jsonText({ api, ...who }, 2))
     return
   }
   const rows = [

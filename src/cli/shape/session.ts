@@ -6,7 +6,15 @@ import { ApiError, checkToken, send } from './api-client.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
 import { refreshPerson, type Wish } from './person-session.ts'
 import { plain } from './plain-text.ts'
-import { readPerson, readProfile, readToken, type UserFiles, userFiles, writeToken } from './user-files.ts'
+import {
+  type Profile,
+  readPerson,
+  readProfile,
+  readToken,
+  type UserFiles,
+  userFiles,
+  writeToken,
+} from './user-files.ts'
 
 /** Where `npm start` serves. */
 const defaultApi = 'http://127.0.0.1:8080'
@@ -41,12 +49,7 @@ export type TokenClaims = { issuer: string; subject: string; audience: string[];
 export function sessionOf({ env }: Terminal, options: Options): Session {
   const files = userFiles(env)
   const profile = readProfile(files)
-  const api = pick([
-    [options.api, '--api'],
-    [env.PINFOLD_API, 'PINFOLD_API'],
-    [profile?.api, files.profile],
-  ])
-  const url = api ? baseUrl(api.value, api.name) : defaultApi
+  const url = serverOf(env, options, profile, files)
   const own = profile?.api === url ? profile : undefined
   // Whoever has signed in as a workload since is that.
   const person = own?.identity ? undefined : readPerson(files, url)
@@ -63,6 +66,36 @@ export function sessionOf({ env }: Terminal, options: Options): Session {
   const identityToken = own?.identity === identity?.value ? (own?.identityToken ?? '') : ''
   const isPerson = identity?.name === files.people
   return { api: url, identity: identity?.value ?? '', identityToken, isPerson, files }
+}
+
+/**
+ * The session of whoever has signed in at the server as a person, also where the profile or the environment names a workload
+ * since. A profile that cannot be read names nobody.
+ */
+export function personSessionOf({ env }: Terminal, options: Options): Session | undefined {
+  const files = userFiles(env)
+  let profile: Profile | undefined
+  try {
+    profile = readProfile(files)
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+  }
+  return personAt(serverOf(env, options, profile, files), files)
+}
+
+/** The session of a person at one server. */
+export function personAt(api: string, files: UserFiles): Session | undefined {
+  const person = readPerson(files, api)
+  return person && { api, identity: person.identity, identityToken: '', isPerson: true, files }
+}
+
+function serverOf(env: Terminal['env'], options: Options, profile: Profile | undefined, files: UserFiles): string {
+  const api = pick([
+    [options.api, '--api'],
+    [env.PINFOLD_API, 'PINFOLD_API'],
+    [profile?.api, files.profile],
+  ])
+  return api ? baseUrl(api.value, api.name) : defaultApi
 }
 
 /** The audience of the registry's tokens: it is served where the API is. */
