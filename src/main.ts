@@ -1,6 +1,7 @@
 // From the command line to a command; the only file that may end the process.
 import { commands } from './cli/commands.ts'
 import { CliError, exitCodes, runProgram, type Terminal } from './cli/shape/command.ts'
+import { visible } from './cli/shape/plain-text.ts'
 import { isUnavailable } from './db/unavailable.ts'
 import { version } from './version.ts'
 
@@ -8,8 +9,9 @@ const terminal: Terminal = {
   env: process.env,
   input: async () => (await import('node:stream/consumers')).text(process.stdin),
   print: (line) => void process.stdout.write(`${line}\n`),
-  isSeen: process.stdout.isTTY,
-  say: (line) => void process.stderr.write(`${line}\n`),
+  isSeen: isSeen(),
+  // What a server has answered may be among it.
+  say: (text) => void process.stderr.write(`${text.split('\n').map(visible).join('\n')}\n`),
   ...(process.stderr.isTTY ? { status: (line) => void process.stderr.write(`\r\x1b[K${line}`) } : {}),
   ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
   untilAsked: () =>
@@ -24,6 +26,14 @@ for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
   })
+}
+
+/**
+ * Somebody sits there and nothing keeps what is printed. Whoever runs a container keeps its output, also that of one with
+ * a terminal, where the main process has the id 1 or `container` is set.
+ */
+function isSeen(): boolean {
+  return process.stdin.isTTY && process.stdout.isTTY && process.pid !== 1 && !process.env.container
 }
 
 async function ask(question: string): Promise<string> {

@@ -43,6 +43,8 @@ function configOf(architecture: Architecture, version: string, diffIds: string[]
       ExposedPorts: { '8080/tcp': {} },
       Env: [
         'PATH=/usr/local/bin',
+        // As others say it too: what is printed here is kept.
+        'container=oci',
         'PINFOLD_LISTEN=0.0.0.0:8080',
         'PINFOLD_DATA=/var/lib/pinfold',
         // SQLite needs room for temporary files, and the root may be read-only.

@@ -456,3 +456,17 @@ async function listenAt(host: string) {
     },
   }
 }
+
+test('what a terminal would obey, or show in another order, is not printed', async () => {
+  const description = 'a\u009b2Jb\u202ec\u2066d'
+  await iam('organizations', 'create', 'quiet', '--description', description)
+  const bad = /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/
+  for (const format of ['json', 'table', 'csv', 'markdown', 'terse']) {
+    assert.doesNotMatch(await iam('organizations', 'list', '-o', format), bad, format)
+  }
+  const told = await iam('organizations', 'describe', 'quiet', '-o', 'json')
+  assert.doesNotMatch(told, bad)
+  assert.equal(JSON.parse(told).description, description)
+  const missing = await attempt('iam', 'organizations', 'describe', 'no\u009b2Jbody')
+  assert.match(missing.stderr, /there is no organisation no 2Jbody/)
+})

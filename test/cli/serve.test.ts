@@ -190,3 +190,26 @@ test('a server that listens everywhere and knows its URL has nothing to warn of'
   assert.equal(server.url, 'https://registry.example.com')
   assert.equal(server.output.stderr, '')
 })
+
+test('the link of the operator is printed only where somebody sits and nothing keeps it', async () => {
+  const shown = async (line: string, env: Record<string, string> = {}) => {
+    await using place = await makePlace()
+    const serve = [program, 'serve', ...place.args, '--listen', '127.0.0.1:0'].map((word) => `'${word}'`).join(' ')
+    // It gives the command a terminal, and ends it with its own end.
+    const child = spawn('script', ['-qefc', `exec ${serve} ${line}`, '/dev/null'], {
+      cwd: project,
+      env: cleanEnv({ PINFOLD_LOG_LEVEL: 'warn', ...place.env, ...env }),
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    let output = ''
+    for await (const text of child.stdout.setEncoding('utf8')) {
+      output += text
+      if (output.includes('First steps')) child.kill('SIGTERM')
+    }
+    assert.match(output, /In a browser, as the operator: /)
+    return /\/ui\/enter#/.test(output)
+  }
+  assert.equal(await shown(''), true)
+  assert.equal(await shown('< /dev/null'), false)
+  assert.equal(await shown('', { container: 'oci' }), false)
+})

@@ -4,7 +4,7 @@ import { parseSecret, secretText, signatureHeaders } from '#lib/crypto/standard-
 import { binaryHeaders } from '#lib/events/cloud-events.ts'
 import { isUid } from '#lib/uid.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
-import { plain } from '../shape/plain-text.ts'
+import { jsonText, plain } from '../shape/plain-text.ts'
 import { callerToken, sessionOf, sessionOptions } from '../shape/session.ts'
 import { followEvents, type StreamedEvent } from './event-stream.ts'
 
@@ -58,7 +58,7 @@ function queryOf(group: string, { type, after }: Options): URLSearchParams {
 
 /** One line for programs: the event as JSON of CloudEvents. */
 function jsonOf({ attributes, data }: StreamedEvent): string {
-  return JSON.stringify({ ...attributes, datacontenttype: 'application/json', data: JSON.parse(data) as unknown })
+  return jsonText({ ...attributes, datacontenttype: 'application/json', data: JSON.parse(data) as unknown })
 }
 
 function lineOf({ attributes, data }: StreamedEvent): string {

@@ -14,7 +14,7 @@ import {
   outputOption,
   type Terminal,
 } from '../shape/command.ts'
-import { plain, table } from '../shape/plain-text.ts'
+import { jsonText, plain, table } from '../shape/plain-text.ts'
 import { sessionOptions } from '../shape/session.ts'
 
 type Method = Parameters<typeof send>[0]
@@ -78,7 +78,7 @@ async function target(
 }
 
 function show(terminal: Terminal, options: Options, value: object, rows: readonly (readonly string[])[]): void {
-  if (options.output === 'json') terminal.print(JSON.stringify(value, undefined, 2))
+  if (options.output === 'json') terminal.print(jsonText(value, 2))
   else for (const line of table(rows)) terminal.print(line)
 }
 

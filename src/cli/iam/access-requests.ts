@@ -3,7 +3,7 @@ import { isUid } from '#lib/uid.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import { CliError, type Command, type CommandGroup, exitCodes, outputOption } from '../shape/command.ts'
 import { organizationOf } from '../shape/names.ts'
-import { table } from '../shape/plain-text.ts'
+import { jsonText, table } from '../shape/plain-text.ts'
 import { roles } from './resources.ts'
 
 type AccessRequest = { uid: string; identityUid: string; name?: string; email: string; askTime: string }
@@ -20,7 +20,7 @@ const list: Command = {
     const api = await apiReader(terminal, options)
     const uid = await organizationOf(api, String(options.organization))
     const { items } = await api.list<AccessRequest>(`${base}/${uid}`, 'accessRequests', {})
-    if (options.output === 'json') terminal.print(JSON.stringify({ items }, undefined, 2))
+    if (options.output === 'json') terminal.print(jsonText({ items }, 2))
     else {
       const rows = items.map(({ uid, email, name = '', askTime }) => [uid, email, name, askTime])
       for (const line of table([['UID', 'ADDRESS', 'NAME', 'ASKED'], ...rows])) terminal.print(line)

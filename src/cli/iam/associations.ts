@@ -4,6 +4,7 @@ import { ApiError, type Body } from '../shape/api-client.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import { type Command, type CommandGroup, exitCodes, type OptionSpec, type Options } from '../shape/command.ts'
 import { confirm, oneFormats, outputOf, printOne, yesOption } from '../shape/outputs.ts'
+import { jsonText } from '../shape/plain-text.ts'
 import { describeOf, listOf, mentioned } from '../shape/verbs.ts'
 import { associations } from './resources.ts'
 
@@ -102,7 +103,7 @@ const check = ({ name, provider }: Cloud): Command => ({
     const uid = await associations.find(api, String(options.group))
     const body = { providerType: `ACCOUNT_PROVIDER_TYPE_${provider}` }
     const answer = await api.call('POST', `${associations.path}/${uid}:checkAccountAssociation`, body)
-    terminal.print(JSON.stringify(answer, undefined, 2))
+    terminal.print(jsonText(answer, 2))
     return exitCodes.ok
   },
 })

@@ -12,7 +12,7 @@ import {
   outputOption,
   type Terminal,
 } from '../shape/command.ts'
-import { table } from '../shape/plain-text.ts'
+import { jsonText, plain, table } from '../shape/plain-text.ts'
 import { sessionOptions } from '../shape/session.ts'
 
 type PendingBinding = {
@@ -35,7 +35,7 @@ const pending: Command = {
   async run(terminal, options) {
     const { list } = await apiReader(terminal, options)
     const { items } = await list<PendingBinding>(base, 'pendingBindings', {})
-    if (options.output === 'json') terminal.print(JSON.stringify({ items }, undefined, 2))
+    if (options.output === 'json') terminal.print(jsonText({ items }, 2))
     else {
       const rows = items.map((one) => {
         const { uid, organization, group, role, createdBy, createdByName, createTime } = one
@@ -55,7 +55,7 @@ const accept: Command = {
   options: sessionOptions,
   async run(terminal, options) {
     const { acceptedUids = [] } = await answer(terminal, options, 'accept')
-    for (const uid of acceptedUids as string[]) terminal.print(uid)
+    for (const uid of acceptedUids as string[]) terminal.print(plain(uid))
     return exitCodes.ok
   },
 }

@@ -3,7 +3,7 @@ import { isUid } from '#lib/uid.ts'
 import { parseUniqueJson } from '#lib/unique-json.ts'
 import { send } from '../shape/api-client.ts'
 import { CliError, type Command, exitCodes, outputOption } from '../shape/command.ts'
-import { table } from '../shape/plain-text.ts'
+import { jsonText, table } from '../shape/plain-text.ts'
 import { apiOption, callerToken, sessionOf } from '../shape/session.ts'
 import { readTokenFile } from './outside-token.ts'
 
@@ -41,7 +41,7 @@ signed in with pinfold auth login.`,
     const checks = [...(await matchChecks(found, claims, session.api)), ...timeChecks(claims, Date.now())]
     const matches = checks.every((check) => check.matches)
     if (output === 'json') {
-      terminal.print(JSON.stringify({ identity: uid, matches, checks }, undefined, 2))
+      terminal.print(jsonText({ identity: uid, matches, checks }, 2))
     } else {
       const rows = checks.map((one) => [one.matches ? 'ok' : 'no', one.claim, one.got || '(none)', one.wanted])
       for (const line of table([['', 'CLAIM', 'TOKEN HAS', 'IDENTITY WANTS'], ...rows])) terminal.print(line)

@@ -1,6 +1,7 @@
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import { CliError, type Command, type CommandGroup, exitCodes } from '../shape/command.ts'
 import { listFormats, outputOf, printOne } from '../shape/outputs.ts'
+import { jsonText, plain } from '../shape/plain-text.ts'
 import { mentioned, updateOf } from '../shape/verbs.ts'
 import { roles } from './resources.ts'
 
@@ -63,9 +64,8 @@ export const roleCapabilities: CommandGroup = {
           const at = name.lastIndexOf('.')
           return (actions?.includes(name.slice(at + 1)) ?? true) && (resources?.includes(name.slice(0, at)) ?? true)
         })
-        if (options.output === 'json')
-          terminal.print(JSON.stringify({ items: names.map((name) => ({ name })) }, undefined, 2))
-        else for (const name of names) terminal.print(name)
+        if (options.output === 'json') terminal.print(jsonText({ items: names.map((name) => ({ name })) }, 2))
+        else for (const name of names) terminal.print(plain(name))
         return exitCodes.ok
       },
     },

@@ -10,6 +10,7 @@ import {
   type Terminal,
 } from '../shape/command.ts'
 import { confirm, yesOption } from '../shape/outputs.ts'
+import { plain, visible } from '../shape/plain-text.ts'
 import { findProvider } from './resources.ts'
 
 const providerArgument = { name: '<provider>', summary: 'The identity provider: its name, ORG/NAME, or its uid' }
@@ -42,8 +43,8 @@ function lifeOf({ expiresIn, neverExpires }: Options): object {
 
 /** Nothing but the token goes to standard output. */
 function show(terminal: Terminal, { token = '', endpointUrl = '', expireTime = 'never' }: Made): number {
-  terminal.print(token)
-  terminal.say(`url      ${endpointUrl}\nexpires  ${expireTime}`)
+  terminal.print(visible(token))
+  terminal.say(`url      ${plain(endpointUrl)}\nexpires  ${plain(expireTime)}`)
   return exitCodes.ok
 }
 

@@ -10,7 +10,7 @@ import {
   type OptionSpec,
   outputOption,
 } from '../shape/command.ts'
-import { table } from '../shape/plain-text.ts'
+import { jsonText, table } from '../shape/plain-text.ts'
 import { sessionOptions } from '../shape/session.ts'
 
 type Session = {
@@ -41,7 +41,7 @@ const list: Command = {
     const reader = await apiReader(terminal, options)
     const path = organization === undefined ? base : `${ofOrganization}/${organization}`
     const { items } = await reader.list<Session>(path, 'sessions', {})
-    if (options.output === 'json') terminal.print(JSON.stringify({ items }, undefined, 2))
+    if (options.output === 'json') terminal.print(jsonText({ items }, 2))
     else {
       const rows = items.map((one) => {
         const { uid, kind, name, email, remoteAddress = '', current, createTime, lastUsedTime } = one

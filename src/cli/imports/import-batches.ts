@@ -3,7 +3,7 @@ import type { Body } from '../shape/api-client.ts'
 import { ApiError } from '../shape/api-client.ts'
 import { exitCodes, type Options, type Terminal } from '../shape/command.ts'
 import type { OperatorApi } from '../shape/operator.ts'
-import { plain } from '../shape/plain-text.ts'
+import { jsonText, plain } from '../shape/plain-text.ts'
 import { progressOf } from '../shape/progress.ts'
 
 /** Something that cannot be taken in, and where it stands. `field` is a path in the record; empty for all of it. */
@@ -163,7 +163,7 @@ export function report(
   const others = Object.keys(more).map((key) => [key, counts[key] ?? 0] as const)
   if (output === 'json') {
     const all = { created, updated, unchanged, ...Object.fromEntries(others), refused: refused.length }
-    terminal.print(JSON.stringify(all))
+    terminal.print(jsonText(all))
   } else {
     const told = [`${created} new`, `${updated} changed`, `${unchanged} as before`]
     const also = others.map(([key, count]) => `, ${count} ${more[key]}`)

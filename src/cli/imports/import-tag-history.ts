@@ -1,7 +1,7 @@
 import { ApiError } from '../shape/api-client.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
-import { plain } from '../shape/plain-text.ts'
+import { jsonText, plain } from '../shape/plain-text.ts'
 import { progressOf } from '../shape/progress.ts'
 import { groupFor } from './import-advisories.ts'
 import { inputFiles } from './import-files.ts'
@@ -35,7 +35,7 @@ ${operatorDetails}`,
     const images = await readHistories(String(options.file))
     const summary = await withOperator(terminal, options, (api) => importAll(terminal, options, api, images))
     const { refused, ...counts } = summary
-    if (options.output === 'json') terminal.print(JSON.stringify(summary, undefined, 2))
+    if (options.output === 'json') terminal.print(jsonText(summary, 2))
     else {
       terminal.print(`images   ${counts.images}, of which ${counts.imagesCreated} were made`)
       terminal.print(`tags     ${counts.tagsCreated} were made`)

@@ -2,7 +2,7 @@
 import { parseTimestamp, toIso } from '#lib/timestamp.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, outputOption, type Terminal } from '../shape/command.ts'
-import { table } from '../shape/plain-text.ts'
+import { jsonText, table } from '../shape/plain-text.ts'
 import { registryOf } from '../shape/session.ts'
 import { limitOption } from '../shape/verbs.ts'
 import { findImage, imageNameOf } from './image-names.ts'
@@ -25,7 +25,7 @@ export function show(
   rows: readonly (readonly string[])[],
   more: boolean,
 ): number {
-  if (options.output === 'json') terminal.print(JSON.stringify(json, undefined, 2))
+  if (options.output === 'json') terminal.print(jsonText(json, 2))
   else for (const line of table([head, ...rows])) terminal.print(line)
   if (more) terminal.say('pinfold: there is more; --limit shows it')
   return exitCodes.ok

@@ -15,7 +15,7 @@ import {
   outputOption,
   type Terminal,
 } from '../shape/command.ts'
-import { table } from '../shape/plain-text.ts'
+import { jsonText, table } from '../shape/plain-text.ts'
 import { registryOf } from '../shape/session.ts'
 
 /** The issuer in the tokens, by which their identities are told from others with keys of their own. */
@@ -53,7 +53,7 @@ const create: Command = {
   async run(terminal, options) {
     const made = await createPullToken(terminal, options)
     if (options.output === 'json') {
-      terminal.print(JSON.stringify(made, undefined, 2))
+      terminal.print(jsonText(made, 2))
       return exitCodes.ok
     }
     const rows = [
@@ -82,7 +82,7 @@ const list: Command = {
     const now = new Date().toISOString()
     const found = (await pullTokens(api, parent)).filter(({ expiry }) => !options.expired || expiry <= now)
     if (options.output === 'json') {
-      terminal.print(JSON.stringify({ items: found }, undefined, 2))
+      terminal.print(jsonText({ items: found }, 2))
       return exitCodes.ok
     }
     const rows = found.map(({ identity, name, expiry, lastSeen }) => [

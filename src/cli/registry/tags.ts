@@ -4,6 +4,7 @@ import { callerOptions } from '../shape/api-pages.ts'
 import type { Query } from '../shape/api-reader.ts'
 import { CliError, type Command, type CommandGroup, exitCodes, type Options, type Terminal } from '../shape/command.ts'
 import { confirm, yesOption } from '../shape/outputs.ts'
+import { plain } from '../shape/plain-text.ts'
 import { limitOf } from '../shape/verbs.ts'
 import { commonOptions, imageOf, show, sinceOf } from './image-options.ts'
 
@@ -71,7 +72,7 @@ const resolve: Command = {
   async run(terminal, options) {
     const { path, tag, found } = await tagOf(terminal, options)
     if (!found) throw noTag(path, tag)
-    terminal.print(found.digest)
+    terminal.print(plain(found.digest))
     return exitCodes.ok
   },
 }

@@ -9,7 +9,7 @@ import {
   outputOption,
 } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
-import { table } from '../shape/plain-text.ts'
+import { jsonText, table } from '../shape/plain-text.ts'
 
 type Quota = { name: string; limit?: string; used?: string; own?: boolean }
 type Organization = { uid: string; name: string }
@@ -54,7 +54,7 @@ const list: Command = {
       const all: (Organization & { quotas: Quota[] })[] = []
       for await (const { uid, name } of organizations(api)) all.push({ uid, name, quotas: await quotasOf(api, uid) })
       const rows = all.flatMap(({ name, quotas }) => quotas.map((quota) => [name, ...rowOf(quota)]))
-      if (options.output === 'json') terminal.print(JSON.stringify(all, undefined, 2))
+      if (options.output === 'json') terminal.print(jsonText(all, 2))
       else for (const line of table([['ORGANISATION', ...header], ...rows])) terminal.print(line)
       return exitCodes.ok
     })
@@ -70,7 +70,7 @@ const describe: Command = {
   async run(terminal, options) {
     return withOperator(terminal, options, async (api) => {
       const quotas = await quotasOf(api, await uidOf(api, String(options.organization)))
-      if (options.output === 'json') terminal.print(JSON.stringify(quotas, undefined, 2))
+      if (options.output === 'json') terminal.print(jsonText(quotas, 2))
       else for (const line of table([header, ...quotas.map(rowOf)])) terminal.print(line)
       return exitCodes.ok
     })

@@ -4,6 +4,7 @@ import { parentOf as above, isUid, lineage, operatorUid } from '#lib/uid.ts'
 import type { ApiReader } from './api-reader.ts'
 import { CliError, exitCodes } from './command.ts'
 import type { Names } from './outputs.ts'
+import { plain } from './plain-text.ts'
 
 type Named = { uid: string; name: string }
 
@@ -40,7 +41,7 @@ export async function organizationOf(api: ApiReader, name: string): Promise<stri
 
 async function noOrganization(api: ApiReader, name: string): Promise<string> {
   const all = await api.list<Named>('/iam/v2/groups', 'groups', { 'uidp.in_root': 'true' }, shownNames)
-  const names = all.items.map((one) => one.name).join(', ') + (all.more ? ' and more' : '')
+  const names = all.items.map((one) => plain(one.name)).join(', ') + (all.more ? ' and more' : '')
   const seen = all.items.length > 0 ? `you can see ${names}` : 'you can see none'
   const make = api.operator ? `; pinfold iam organizations create ${name} makes it` : ''
   return `there is no organisation ${name} that you can see\n${seen}${make}`

@@ -1,6 +1,6 @@
 // What a command has found, in the format that was asked for.
 import { CliError, exitCodes, type OptionSpec, type Terminal } from './command.ts'
-import { plain, table } from './plain-text.ts'
+import { jsonText, plain, table } from './plain-text.ts'
 
 export type Item = Readonly<Record<string, unknown>> & { uid: string }
 /** A column has its value from the item; `names` knows what the groups and roles that items mention are called. */
@@ -45,8 +45,8 @@ export function printList<T extends Item>(
   const rows = items.map((item) => heads.map((head) => columns[head]!(item, names)))
   const print1: Record<string, () => readonly string[]> = {
     none: () => [],
-    json: () => [JSON.stringify({ items: items.map(view.json) }, undefined, 2)],
-    id: () => items.map(({ uid }) => uid),
+    json: () => [jsonText({ items: items.map(view.json) }, 2)],
+    id: () => items.map(({ uid }) => plain(uid)),
     terse: () => items.map((item) => plain(view.label(item, names))),
     csv: () => [heads, ...rows].map((row) => row.map(csvCell).join(',')),
     markdown: () => markdown(heads, rows),
@@ -64,8 +64,8 @@ export function printOne<T extends Item>(
   names: Names,
 ): void {
   if (format === 'none') return
-  if (format === 'json') print(JSON.stringify(view.json(item), undefined, 2))
-  else if (format === 'id') print(item.uid)
+  if (format === 'json') print(jsonText(view.json(item), 2))
+  else if (format === 'id') print(plain(item.uid))
   else if (format === 'terse') print(plain(view.label(item, names)))
   else if (format === 'env') {
     print(`export PINFOLD_${view.word}_ID=${shellWord(item.uid)}`)

@@ -1,6 +1,6 @@
 import { type Command, outputOption } from '../shape/command.ts'
 import { operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
-import { plain } from '../shape/plain-text.ts'
+import { jsonText, plain } from '../shape/plain-text.ts'
 
 type Shown = { name: string; records: string; fetchTime?: string; buildTime?: string; tryTime?: string; error: string }
 
@@ -15,7 +15,7 @@ ${operatorDetails}`,
     return withOperator(terminal, options, async (api) => {
       const { sources = [] } = await api.get('/control/v1/vulnerabilitySources')
       const listed = sources as Shown[]
-      if (options.output === 'json') terminal.print(JSON.stringify(listed))
+      if (options.output === 'json') terminal.print(jsonText(listed))
       else if (listed.length === 0) terminal.print('no source was read yet: see pinfold vulnerabilities sync')
       else for (const one of listed) for (const line of linesOf(one)) terminal.print(line)
       return listed.some(({ error }) => error !== '') ? 1 : 0

@@ -11,7 +11,7 @@ import { WrongRecord } from '#sources/values.ts'
 import { type Outcome, type Problem, sayRefused, sendSome } from '../imports/import-batches.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
-import { plain } from '../shape/plain-text.ts'
+import { jsonText, plain } from '../shape/plain-text.ts'
 import { configOf } from '../shape/settings.ts'
 import { type BundlePlace, bundlePlace } from './bundle-places.ts'
 import { registryCredentials } from './registry-credentials.ts'
@@ -100,7 +100,7 @@ async function syncAll(terminal: Terminal, options: Options, api: OperatorApi, s
     failed ||= result.error !== '' || result.refused.length > 0
     sayRefused(terminal, result.refused)
     if (options.output === 'json') {
-      terminal.print(JSON.stringify({ ...result, refused: result.refused.length }))
+      terminal.print(jsonText({ ...result, refused: result.refused.length }))
     } else terminal.print(plain(`${source.name}: ${toldOf(result)}`))
   }
   return failed ? exitCodes.failed : exitCodes.ok

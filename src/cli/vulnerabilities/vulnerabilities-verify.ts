@@ -1,6 +1,6 @@
 import { type Command, outputOption } from '../shape/command.ts'
 import { operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
-import { plain } from '../shape/plain-text.ts'
+import { jsonText, plain } from '../shape/plain-text.ts'
 
 const mostShown = 1000
 
@@ -25,7 +25,7 @@ ${operatorDetails}`,
         waiting = Number(answer.waiting ?? 0)
         after = next
       }
-      if (options.output === 'json') terminal.print(JSON.stringify({ checked, waiting, differences }))
+      if (options.output === 'json') terminal.print(jsonText({ checked, waiting, differences }))
       else {
         for (const one of differences) terminal.print(plain(one))
         terminal.print(`${checked} packages and lists checked, ${found} differences, ${waiting} comparisons wait`)
