@@ -166,6 +166,7 @@ test('records that are wrong are left out and named, and nothing counts as taken
   const good = { 'X-1.json': osv('X-1'), 'X-2.json': osv('X-2') }
   await using mirror = await startMirror({ 'osv/npm/all.zip': { body: zipOf(good), etag: '"one"' } })
   await syncing(place, mirror, '--source', 'osv/npm')
+  const before = (await statusOf(place)).sources['osv/npm']!
   const wrong = { 'X-1.json': osv('X-1', '2'), 'X-2.json': '{', 'X-3.json': osv('X-3', '1', { aliases: ['a b'] }) }
   mirror.files['osv/npm/all.zip'] = { body: zipOf(wrong), etag: '"two"' }
   const { code, stdout, stderr } = await syncing(place, mirror, '--source', 'osv/npm')
@@ -173,7 +174,9 @@ test('records that are wrong are left out and named, and nothing counts as taken
   assert.match(stdout, /^osv\/npm: 0 new, 1 changed, 0 as before, 0 withdrawn; 2 problems, see above$/m)
   assert.match(stderr, /^pinfold: X-2\.json: the document is not valid JSON$/m)
   assert.match(stderr, /^pinfold: osv\/npm\/X-3: id: and aliases must be characters without spaces$/m)
-  assert.equal((await statusOf(place)).sources['osv/npm']?.records, '2')
+  const after = (await statusOf(place)).sources['osv/npm']!
+  assert.deepEqual([after.records, after.error], ['2', '2 records are wrong'])
+  assert.equal(after.fetchTime, before.fetchTime)
 })
 
 test('names that stand for no source, and mirrors that are none, are refused', async () => {

@@ -184,6 +184,7 @@ test('more statements about a package than one slice compares are all compared',
   await runDuty(pinfold.app, matchPackages)
   const known = await findKnown(pinfold.app.db, list, [], 10_000)
   assert.equal(known.length, 2500)
+  assert.equal(((await countsOf(list)) as { unknown: number }).unknown, 1250)
 })
 
 async function verify(): Promise<string[]> {

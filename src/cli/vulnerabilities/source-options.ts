@@ -1,5 +1,6 @@
 // Which sources a command reads, and from where.
-import { OutgoingError } from '#lib/net/outgoing.ts'
+import { OutgoingError, type OutgoingOptions } from '#lib/net/outgoing.ts'
+import { noPrivateAddresses } from '#lib/net/private-addresses.ts'
 import { type Source, sourceNamed } from '#sources/definitions.ts'
 import type { WrongRecord } from '#sources/values.ts'
 import { sourceUrl } from '../imports/library-sources.ts'
@@ -11,15 +12,17 @@ export const sourceOptions: readonly OptionSpec[] = [
   { flags: '--mirror <url>', summary: 'Where copies of the sources are, instead of PINFOLD_VULNERABILITY_MIRROR' },
 ]
 
-/** `stays`: they are read from this machine, so that http is fine. Throws CliError. */
-export function sourcesOf(terminal: Terminal, options: Options): { sources: Source[]; stays: boolean } {
+/** `way`: where they may be asked at. Only a mirror, which the operator names, may have any address. Throws CliError. */
+export function sourcesOf(terminal: Terminal, options: Options): { sources: Source[]; way: OutgoingOptions } {
   const config = configOf(terminal.env, options)
   const given = options.mirror === undefined ? config.vulnerabilityMirror : String(options.mirror)
   const mirror = given === '' ? undefined : sourceUrl(given, '--mirror')
   const names = (options.source as readonly string[] | undefined) ?? config.vulnerabilitySources
   const sources = [...new Set(names)].map((name) => requireSource(name, mirror?.href ?? ''))
   // What stays on this machine nobody else can read.
-  return { sources, stays: mirror !== undefined && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(mirror.hostname) }
+  const stays = mirror !== undefined && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(mirror.hostname)
+  const ofMirror = { has: (host: string) => host === mirror?.hostname.replace(/^\[|\]$/g, '') }
+  return { sources, way: { allowed: mirror ? ofMirror : noPrivateAddresses, allowHttp: stays } }
 }
 
 export function requireSource(name: string, mirror: string): Source {

@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createOutgoing, OutgoingError } from '#lib/net/outgoing.ts'
-import { allPrivateAddresses } from '#lib/net/private-addresses.ts'
 import { bundleLimits, bundleOf, digestOf, type PackedSource, writeLayer } from '#sources/bundle.ts'
 import type { Source } from '#sources/definitions.ts'
 import { fetchSource } from '#sources/fetch.ts'
@@ -30,12 +29,12 @@ the one who is signed in where that file names pinfold as the helper.`,
   arguments: [{ name: '<place>', summary: 'A folder, or HOST/PATH:TAG' }],
   options: [...sourceOptions, outputOption],
   async run(terminal, options) {
-    const { sources, stays } = sourcesOf(terminal, options)
+    const { sources, way } = sourcesOf(terminal, options)
     const forbidden = sources.filter(({ mayBundle }) => !mayBundle)
     for (const { name, licence } of forbidden) {
       terminal.say(`pinfold: ${plain(name)} is left out: its licence (${licence}) does not let it be handed on`)
     }
-    const outgoing = createOutgoing({ allowed: allPrivateAddresses, allowHttp: stays })
+    const outgoing = createOutgoing(way)
     const place = await bundlePlace(String(options.place), (registry) =>
       registryCredentials(terminal, options, registry),
     )

@@ -3,7 +3,6 @@ import { mkdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createOutgoing, OutgoingError } from '#lib/net/outgoing.ts'
-import { allPrivateAddresses } from '#lib/net/private-addresses.ts'
 import { fetchPacked, type PackedSource, readBundle } from '#sources/bundle.ts'
 import type { Source } from '#sources/definitions.ts'
 import { type Fetched, fetchSource, type Read } from '#sources/fetch.ts'
@@ -55,8 +54,8 @@ type Fetch = (source: Source, last: Last & { folder: string }) => Promise<Fetche
 type Way = { sources: readonly Source[]; fetch: Fetch }
 
 function bySources(terminal: Terminal, options: Options): Way {
-  const { sources, stays } = sourcesOf(terminal, options)
-  const outgoing = createOutgoing({ allowed: allPrivateAddresses, allowHttp: stays })
+  const { sources, way } = sourcesOf(terminal, options)
+  const outgoing = createOutgoing(way)
   return { sources, fetch: (source, last) => fetchSource(source, { outgoing, ...last }) }
 }
 
@@ -107,7 +106,7 @@ async function syncAll(terminal: Terminal, options: Options, api: OperatorApi, s
 }
 
 function toldOf({ error, counts, withdrawn, refused }: Result): string {
-  if (error !== '') return `failed, and keeps what it said: ${error}`
+  if (error !== '' && refused.length === 0) return `failed, and keeps what it said: ${error}`
   const { created = 0, updated = 0, unchanged = 0 } = counts
   const wrong = refused.length > 0 ? `; ${refused.length} problems, see above` : ''
   return `${created} new, ${updated} changed, ${unchanged} as before, ${withdrawn} withdrawn${wrong}`
@@ -153,9 +152,10 @@ async function syncOne(
     }
     const { fingerprint: next, buildTime, complete } = fetched
     const built = buildTime === '' ? {} : { buildTime }
-    // A record that is wrong now is not one that was taken back, and the next run is to look again.
-    const whole = outcome.refused.length === 0
-    return await finish({ fingerprint: whole ? next : '', ...built, complete: complete && whole }, '')
+    // A record that is wrong now is not one that was taken back, and what is left out must not look as if it was read.
+    const wrong = outcome.refused.length
+    if (wrong > 0) return await finish({}, `${wrong} ${wrong === 1 ? 'record is' : 'records are'} wrong`)
+    return await finish({ fingerprint: next, ...built, complete }, '')
   } catch (error) {
     if (!(error instanceof OutgoingError) && !(error instanceof WrongRecord)) throw error
     return await finish({}, messageOf(error))

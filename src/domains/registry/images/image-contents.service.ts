@@ -100,10 +100,16 @@ export async function knownContents(
 
 /** The list of packages of this hash; some have megabytes, which the walk pays for. */
 export async function packagesOf(reader: DbReader, list: string, walk: Walk): Promise<Package[]> {
+  return (await keptPackagesOf(reader, list, walk)) ?? []
+}
+
+/** The same; undefined when no image has the list any more. */
+export async function keptPackagesOf(reader: DbReader, list: string, walk: Walk): Promise<Package[] | undefined> {
   await walk.pause()
   const text = await store.findPackages(reader, list)
   walk.spend(1, text?.length ?? 0)
-  return (JSON.parse(text ?? '[]') as PackageRow[]).map(
+  if (text === undefined) return undefined
+  return (JSON.parse(text) as PackageRow[]).map(
     ([kind, name, version, origin, originVersion, arch, locations, ownerName, ownerVersion = '']) => ({
       ...{ kind, name, version, origin, originVersion, arch },
       ...(locations ? { locations } : {}),

@@ -1,5 +1,6 @@
 // How many vulnerabilities a list has now, of each severity: each once, under its CVE, at its worst.
-import type { Reader, Tx } from '#db/sql.ts'
+import { setImmediate } from 'node:timers/promises'
+import type { Reader } from '#db/sql.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { unknownSeverity, worse } from '../matching/severity.model.ts'
 import { severityLevels } from '../records/records.model.ts'
@@ -8,32 +9,49 @@ import * as store from './known.store.ts'
 
 export type { Counts } from './known.store.ts'
 
-/** Brings the counts of a list to what its findings are now. */
-export async function countList(tx: Tx, listNo: number, now: string): Promise<void> {
-  await store.saveCounts(tx, listNo, await countsOf(tx, listNo), now)
-}
+const atOnce = 500
 
-/** For everybody, and for each organisation that knows more of it than that. */
+type Tally = { levels: Map<string, number>; gaps: Set<string> }
+
+/** For everybody, and for each organisation that knows more of it than that. Others have their turn meanwhile. */
 export async function countsOf(reader: Reader, listNo: number): Promise<Map<string, store.Counts>> {
-  const found = await store.findLight(reader, listNo)
-  const places = new Set(['', ...found.map(({ place }) => place)])
+  const tallies = new Map<string, Tally>([['', emptyTally()]])
+  for (let after: store.LightFinding | undefined; ; ) {
+    const found = await store.findLight(reader, listNo, { after, most: atOnce })
+    for (const one of found) {
+      const tally = tallies.get(one.place) ?? emptyTally()
+      tallies.set(one.place, tally)
+      addTo(tally, one)
+    }
+    after = found.at(-1)
+    if (!after || found.length < atOnce) break
+    await setImmediate()
+  }
+  const everybody = tallies.get('')!
   return new Map(
-    [...places]
-      .sort()
-      .map((place) => [place, countsAmong(found.filter((one) => one.place === '' || one.place === place))]),
+    [...tallies]
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([place, tally]) => [place, countsIn(place === '' ? tally : both(everybody, tally))]),
   )
 }
 
-function countsAmong(found: readonly store.LightFinding[]): store.Counts {
-  const levels = new Map<string, number>()
-  const gaps = new Set<string>()
-  for (const one of found) {
-    const record = { id: one.recordId, aliases: parsed(one.aliases), upstream: parsed(one.upstream) }
-    for (const id of vulnerabilityIds(record)) {
-      if (Number(one.state) === findingStates.unknown) gaps.add(id)
-      else levels.set(id, worse(Number(one.severity), levels.get(id) ?? Number(one.severity)))
-    }
+const emptyTally = (): Tally => ({ levels: new Map(), gaps: new Set() })
+
+function addTo({ levels, gaps }: Tally, one: store.LightFinding): void {
+  const record = { id: one.recordId, aliases: parsed(one.aliases), upstream: parsed(one.upstream) }
+  for (const id of vulnerabilityIds(record)) {
+    if (Number(one.state) === findingStates.unknown) gaps.add(id)
+    else levels.set(id, worse(Number(one.severity), levels.get(id) ?? Number(one.severity)))
   }
+}
+
+function both(one: Tally, other: Tally): Tally {
+  const levels = new Map(one.levels)
+  for (const [id, level] of other.levels) levels.set(id, worse(level, levels.get(id) ?? level))
+  return { levels, gaps: one.gaps.union(other.gaps) }
+}
+
+function countsIn({ levels, gaps }: Tally): store.Counts {
   const count = (level: number) => [...levels.values()].filter((one) => one === level).length
   const { critical, high, medium, low, negligible } = severityLevels
   return {

@@ -125,6 +125,8 @@ async function suppressedIn(reader: Reader, listNo: number, most: number) {
 }
 
 export type LightFinding = {
+  componentNo: number
+  affectedNo: number
   place: string
   state: number
   severity: number
@@ -133,17 +135,24 @@ export type LightFinding = {
   upstream: string
 }
 
-/** The findings that a list has now, as far as counts need them. */
-export async function findLight(reader: Reader, listNo: number): Promise<LightFinding[]> {
+/** The findings that a list has now, as far as counts need them, behind the last of the page before, in order. */
+export async function findLight(
+  reader: Reader,
+  listNo: number,
+  { after, most }: { after: LightFinding | undefined; most: number },
+): Promise<LightFinding[]> {
+  const [component, affected] = [Number(after?.componentNo ?? 0), Number(after?.affectedNo ?? 0)]
   return reader.all<LightFinding>(sql`
-    SELECT f.place, f.state, f.severity, r.record_id AS "recordId", r.aliases, r.upstream
+    SELECT f.component_id AS "componentNo", f.affected_id AS "affectedNo", f.place, f.state, f.severity, r.record_id AS "recordId", r.aliases, r.upstream
       FROM list_components l
       JOIN findings f ON f.component_id = l.component_id
       JOIN affected_packages a ON a.id = f.affected_id
       JOIN vulnerability_records r ON r.id = a.record_no
-     WHERE l.list_id = ${listNo} AND f.gone_time = ''
+     WHERE l.list_id = ${listNo} AND f.gone_time = '' AND l.component_id >= ${component}
+       AND (l.component_id > ${component} OR f.affected_id > ${affected})
        AND NOT EXISTS (SELECT 1 FROM suppressions s
-                        WHERE s.finding_id = f.id AND s.owner_id = l.owner_id AND s.until_time = '')`)
+                        WHERE s.finding_id = f.id AND s.owner_id = l.owner_id AND s.until_time = '')
+     ORDER BY l.component_id, f.affected_id LIMIT ${most}`)
 }
 
 export type Counts = {

@@ -3,7 +3,8 @@ import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { TxOptions } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
-import { countList } from '../known/counts.service.ts'
+import { countsOf } from '../known/counts.service.ts'
+import { saveCounts } from '../known/known.store.ts'
 import { bringInLists } from '../lists/backfill.service.ts'
 import type { StoredComponent } from '../lists/lists.model.ts'
 import { listsWith, noteListMatched, unmatchedOf } from '../lists/lists.store.ts'
@@ -25,6 +26,11 @@ const later: TxOptions = { durability: 'later' }
 /** How long a slice takes at most, but for one that cannot be shorter. */
 const sliceMs = 5
 const mostComponents = 64
+/** Packages times what is said of them, since all packages of a slice may be built from the same. */
+const compared = { least: 64, first: 1024, most: 64_000 }
+const mostRows = 1000
+/** How long an item goes on before the others of the queue have their turn. */
+const turnMs = 1000
 const listsAtOnce = 500
 const pairsAtOnce = 16
 
@@ -57,7 +63,8 @@ async function nextDue({ db, clock }: App, after: string | undefined): Promise<D
 
 /** Does what an item asks for. Throws when it should be tried again. */
 export async function doMatch(app: App, item: DueMatch, signal: AbortSignal): Promise<void> {
-  const work = { app, item, signal, pace: createPace() }
+  const began = performance.now()
+  const work = { app, item, signal, pace: createPace(), isLate: () => performance.now() - began > turnMs }
   await doers[item.kind](work)
 }
 
@@ -66,7 +73,7 @@ export async function postponeMatch(app: App, item: DueMatch, ms: number): Promi
   await app.db.tx((tx) => queue.giveBackMatch(tx, item, dueTime))
 }
 
-type Doing = { app: App; item: DueMatch; signal: AbortSignal; pace: Pace }
+type Doing = { app: App; item: DueMatch; signal: AbortSignal; pace: Pace; isLate: () => boolean }
 
 const doers: Record<DueMatch['kind'], (doing: Doing) => Promise<void>> = {
   async package(doing) {
@@ -92,6 +99,8 @@ const doers: Record<DueMatch['kind'], (doing: Doing) => Promise<void>> = {
       const components = await unmatchedOf(app.db, listNo, doing.pace.size)
       if (components.length === 0) break
       await matchAll(doing, components)
+      // What has been compared is noted with the packages, so whoever takes it next goes on from here.
+      if (doing.isLate()) return pause(doing)
     }
     for (let after = 0; ; ) {
       const pairs = await pairsOfList(app.db, listNo, { after, most: listsAtOnce })
@@ -100,17 +109,20 @@ const doers: Record<DueMatch['kind'], (doing: Doing) => Promise<void>> = {
       after = last.componentNo
       await suppressAll(doing, pairs)
     }
+    const counts = await countsOf(app.db, listNo)
     await app.db.tx(async (tx) => {
       const now = app.clock().toISOString()
-      await countList(tx, listNo, now)
+      await saveCounts(tx, listNo, counts, now)
       await noteListMatched(tx, listNo, now)
       await queue.endMatch(tx, item)
     }, later)
   },
 
   async counts({ app, item }) {
+    // A change meanwhile queues it anew.
+    const counts = await countsOf(app.db, Number(item.item))
     await app.db.tx(async (tx) => {
-      await countList(tx, Number(item.item), app.clock().toISOString())
+      await saveCounts(tx, Number(item.item), counts, app.clock().toISOString())
       await queue.endMatch(tx, item)
     }, later)
   },
@@ -124,9 +136,19 @@ const doers: Record<DueMatch['kind'], (doing: Doing) => Promise<void>> = {
   },
 
   async backfill(doing) {
-    await bringInLists(doing.app, doing.item.item, doing.signal)
-    await end(doing)
+    const { app, item } = doing
+    const last = await bringInLists(app, item.item, doing.signal)
+    await app.db.tx(async (tx) => {
+      // Whoever takes it next goes on behind what is there.
+      if ((await queue.endMatch(tx, item)) && last !== undefined) {
+        await queue.queueMatches(tx, [{ ...item, item: last }], app.clock().toISOString())
+      }
+    }, later)
   },
+}
+
+async function pause({ app, item }: Doing): Promise<void> {
+  await app.db.tx((tx) => queue.pauseMatch(tx, item, app.clock().toISOString()), later)
 }
 
 async function end({ app, item }: Doing): Promise<void> {
@@ -140,8 +162,9 @@ async function matchAll({ app, signal, pace }: Doing, components: readonly Store
     signal.throwIfAborted()
     const began = performance.now()
     const from: number = after
+    const rows = pace.rowsFor(components.length)
     const { changed, next } = await app.db.tx(
-      (tx) => matchSlice(tx, components, { after: from, now: app.clock().toISOString() }),
+      (tx) => matchSlice(tx, components, { after: from, most: rows, now: app.clock().toISOString() }),
       later,
     )
     pace.took(performance.now() - began)
@@ -176,18 +199,19 @@ async function queueCounts({ app, signal }: Doing, changed: readonly number[]): 
   }
 }
 
-type Pace = { readonly size: number; took(ms: number): void }
+type Pace = { readonly size: number; rowsFor(components: number): number; took(ms: number): void }
 
-/** How many components a slice holds: fewer after one that took long, more after a short one. */
+/** How much a slice compares: less after one that took long, more after a short one. */
 function createPace(): Pace {
-  let size = 16
+  let many = compared.first
   return {
     get size() {
-      return size
+      return Math.min(mostComponents, Math.floor(Math.sqrt(many) / 2))
     },
+    rowsFor: (components) => Math.min(mostRows, Math.max(1, Math.floor(many / components))),
     took(ms) {
-      if (ms > sliceMs) size = Math.max(1, Math.floor(size / 2))
-      else if (ms < sliceMs / 2) size = Math.min(mostComponents, size * 2)
+      if (ms > sliceMs) many = Math.max(compared.least, Math.floor(many / 2))
+      else if (ms < sliceMs / 2) many = Math.min(compared.most, many * 2)
     },
   }
 }

@@ -10,22 +10,20 @@ import { type AffectedRow, findingStates, type NewFinding, type OpenFinding } fr
 import * as store from './findings.store.ts'
 import { severityOf } from './severity.model.ts'
 
-/** How many statements about packages one transaction compares at most. */
-const rowsAtOnce = 1000
-
 /** Where a slice begins and ends, by the numbers of what is said. */
 type Page = { after: number; upTo: number; rows: readonly AffectedRow[]; isLast: boolean }
 
 /**
  * Brings the findings of some components to what follows from what is known now; answers with those whose findings have
  * changed. `after` is where the slice before has ended, and `next` where this one has; undefined: all has been compared.
+ * With no more than `most` statements about packages.
  */
 export async function matchSlice(
   tx: Tx,
   components: readonly StoredComponent[],
-  { after = 0, now }: { after?: number; now: string },
+  { after = 0, most, now }: { after?: number; most: number; now: string },
 ): Promise<{ changed: number[]; next: number | undefined }> {
-  const page = await pageOf(tx, components, after)
+  const page = await pageOf(tx, components, { after, most })
   const wanted = await findingsOf(tx, components, page.rows)
   const numbers = components.map(({ componentNo }) => componentNo)
   const open = await store.openFindings(tx, numbers, page)
@@ -47,12 +45,16 @@ export async function matchSlice(
   return { changed, next: page.isLast ? undefined : page.upTo }
 }
 
-async function pageOf(reader: Reader, components: readonly StoredComponent[], after: number): Promise<Page> {
+async function pageOf(
+  reader: Reader,
+  components: readonly StoredComponent[],
+  { after, most }: { after: number; most: number },
+): Promise<Page> {
   const names = new Set(components.flatMap(({ name, origin }) => [name, origin]))
   const ecosystems = new Set(components.flatMap(ecosystemsOf))
   const all = { names: [...names], ecosystems: [...ecosystems].filter((one) => one !== '') }
-  const rows = await store.affectedNow(reader, all, { after, most: rowsAtOnce })
-  const isLast = rows.length < rowsAtOnce
+  const rows = await store.affectedNow(reader, all, { after, most })
+  const isLast = rows.length < most
   return { after, upTo: isLast ? Number.MAX_SAFE_INTEGER : rows.at(-1)!.affectedNo, rows, isLast }
 }
 

@@ -62,6 +62,13 @@ export async function giveBackMatch(tx: Tx, { kind, place, item, fence }: DueMat
      WHERE kind = ${matchKinds[kind]} AND place = ${place} AND item = ${item} AND fence = ${fence}`)
 }
 
+/** Gives back what went well and has not ended, behind what has waited longer. */
+export async function pauseMatch(tx: Tx, { kind, place, item, fence }: DueMatch, dueTime: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE match_queue SET owner = '', fence = fence + 1, due_time = ${dueTime}, attempts = 0
+     WHERE kind = ${matchKinds[kind]} AND place = ${place} AND item = ${item} AND fence = ${fence}`)
+}
+
 export async function countMatches(reader: Reader): Promise<number> {
   return Number((await reader.get<{ total: number }>(sql`SELECT count(*) AS total FROM match_queue`))!.total)
 }
