@@ -41,7 +41,7 @@ async function ask(question: string): Promise<string> {
   using lines = createInterface({ input: process.stdin, output: process.stderr })
   // At the end of the input there is no answer, and the promise of one would stay open.
   const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')))
-  return await Promise.race([lines.question(question), ended])
+  return await Promise.race([lines.question(visible(question)), ended])
 }
 
 async function main(): Promise<number> {

@@ -49,8 +49,11 @@ export type AccessToken = {
   access?: readonly RepositoryAccess[]
 }
 
-/** `actions` are `pull`, `push` and `delete`; `name` is the path of the repository. */
-export type RepositoryAccess = { name: string; actions: readonly string[] }
+/**
+ * `actions` are `pull`, `push` and `delete`; `name` is the path of the repository. Of the type `registry` there is only
+ * the `catalog` with `*`, which is the list of the repositories.
+ */
+export type RepositoryAccess = { type?: 'registry'; name: string; actions: readonly string[] }
 
 /** How tokens of the registry's token endpoint are told from those of the exchange. Only the registry takes them. */
 export const registryTokenType = 'registry+jwt'
@@ -246,7 +249,9 @@ function readAct(claim: object): Record<string, string> {
 function readAccess(claim: unknown): RepositoryAccess[] {
   if (!Array.isArray(claim)) return []
   return claim.flatMap(({ type, name, actions }: Record<string, unknown>) => {
-    return type === 'repository' && typeof name === 'string' && Array.isArray(actions) ? [{ name, actions }] : []
+    if (typeof name !== 'string' || !Array.isArray(actions)) return []
+    if (type === 'registry') return [{ type, name, actions }]
+    return type === 'repository' ? [{ name, actions }] : []
   })
 }
 

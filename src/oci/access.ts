@@ -9,7 +9,7 @@ import { checkRepoBelow, pushToNewRepo } from '#domains/registry/repos/repos.ser
 import { AppError } from '#lib/errors.ts'
 import { isRepoPath } from '#lib/oci-names.ts'
 import { top } from '#lib/uid.ts'
-import { challenge } from './challenge.ts'
+import { catalogScope, challenge } from './challenge.ts'
 import { denied, OciError } from './errors.ts'
 import { pathOf, type Visit } from './visit.ts'
 
@@ -158,7 +158,21 @@ async function holds(
 /** A token of the token endpoint is good for what it names; one of the exchange says nothing of repositories. */
 function covers(visit: Visit, action: TokenAction): boolean {
   const { access } = visit
-  return access === undefined || access.some((one) => one.name === pathOf(visit) && one.actions.includes(action))
+  return (
+    access === undefined ||
+    access.some((one) => one.type === undefined && one.name === pathOf(visit) && one.actions.includes(action))
+  )
+}
+
+const repoList = numbers('repo.list')
+
+/** Where the visitor may list repositories: disjoint places. Throws UNAUTHORIZED where another token could. */
+export function listable(visit: Visit): readonly string[] {
+  const { access, anonymous } = visit
+  if (anonymous) throw challenge(visit, undefined, undefined, [catalogScope])
+  const covered = access === undefined || access.some(({ type, name }) => type === 'registry' && name === 'catalog')
+  if (!covered) throw challenge(visit, undefined, 'insufficient_scope', [catalogScope])
+  return visit.call.caller.rights.roots(repoList)
 }
 
 function unknown(visit: Visit): OciError {

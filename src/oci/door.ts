@@ -2,7 +2,7 @@
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
-import { challenge } from './challenge.ts'
+import { catalogScope, challenge } from './challenge.ts'
 import { readBasic, readBearer } from './credentials.ts'
 import { OciError, ociErrorJson, toOciError } from './errors.ts'
 import { type Handler, handlers } from './handlers.ts'
@@ -58,7 +58,7 @@ async function enter(
   if (authorization === undefined) {
     const stranger = visitOf(registry, arrival, route)
     if (!route) return stranger
-    throw challenge(stranger, route.name === '' ? undefined : tokenActionOf(route, req.method))
+    throw challenge(stranger, tokenActionOf(route, req.method), undefined, furtherOf(route))
   }
   try {
     // Only the token endpoint takes a password.
@@ -71,7 +71,8 @@ async function enter(
     if (!(error instanceof OciError) || error.code !== 'UNAUTHORIZED') throw error
     arrival.countStranger()
     const stranger = visitOf(registry, arrival, route)
-    const { headers } = challenge(stranger, route && tokenActionOf(route, req.method), 'invalid_token')
+    const action = route && tokenActionOf(route, req.method)
+    const { headers } = challenge(stranger, action, 'invalid_token', route && furtherOf(route))
     throw new OciError('UNAUTHORIZED', error.message, { headers, cause: error.cause })
   }
 }
@@ -98,6 +99,10 @@ function tokenActionOf({ kind, name }: Route, method: string | undefined): strin
   if (name === '') return undefined
   if (kind === 'uploads' || kind === 'upload' || method === 'PUT') return 'push'
   return method === 'DELETE' ? 'delete' : 'pull'
+}
+
+function furtherOf({ kind }: Route): readonly string[] {
+  return kind === 'catalog' ? [catalogScope] : []
 }
 
 async function tokenOrRefuse(visit: Visit): Promise<void> {

@@ -1,4 +1,5 @@
 import { deleteBlob, getBlob } from './blobs.ts'
+import { listRepositories } from './catalog.ts'
 import { tagHistory, tagHistoryDraft } from './history.ts'
 import { deleteManifest, getManifest, putManifest } from './manifests.ts'
 import { getReferrers } from './referrers.ts'
@@ -13,6 +14,7 @@ export type Handler = (visit: Visit, reference: string) => Promise<void>
 /** What the registry serves, by what the path is about and the HTTP method. */
 export const handlers: Record<Route['kind'], Record<string, Handler>> = {
   base: { GET: base, HEAD: base },
+  catalog: { GET: listRepositories, HEAD: listRepositories },
   manifest: { GET: getManifest, HEAD: getManifest, PUT: putManifest, DELETE: deleteManifest },
   blob: { GET: getBlob, HEAD: getBlob, DELETE: deleteBlob },
   uploads: { POST: postUpload },

@@ -2,7 +2,17 @@ import { OciError } from './errors.ts'
 
 /** What a path below `/v2/` is about. `reference` is what follows: a tag, a digest, or the id of an upload. */
 export type Route = {
-  kind: 'base' | 'manifest' | 'blob' | 'uploads' | 'upload' | 'tags' | 'referrers' | 'history' | 'tag-history'
+  kind:
+    | 'base'
+    | 'catalog'
+    | 'manifest'
+    | 'blob'
+    | 'uploads'
+    | 'upload'
+    | 'tags'
+    | 'referrers'
+    | 'history'
+    | 'tag-history'
   name: string
   reference: string
 }
@@ -14,6 +24,7 @@ export type Route = {
 export function routeOf(path: string, token: string | undefined): Route {
   const parts = path.slice('/v2/'.length).split('/')
   if (path === '/v2' || path === '/v2/') return { kind: 'base', name: '', reference: '' }
+  if (path === '/v2/_catalog') return { kind: 'catalog', name: '', reference: '' }
   const last = parts.at(-1)!
   const before = parts.at(-2)
   const at = (kind: Route['kind'], dropped: number, reference: string): Route => {

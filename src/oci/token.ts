@@ -5,7 +5,7 @@
 import { type RepositoryAccess, signAccessToken } from '#issuer/access-token.ts'
 import { isRepoPath } from '#lib/oci-names.ts'
 import { actionsAt, isPublic } from './access.ts'
-import { challenge } from './challenge.ts'
+import { catalogScope, challenge } from './challenge.ts'
 import { OciError } from './errors.ts'
 import { pathOf, type Visit } from './visit.ts'
 
@@ -16,11 +16,13 @@ const maxScopes = 32
 export async function issueToken(visit: Visit): Promise<void> {
   const { registry, call, res } = visit
   if (visit.access) throw new OciError('UNAUTHORIZED', 'a token of this endpoint is no credential for another one')
-  const asked = readScopes(visit.query.getAll('scope'))
+  const { repositories: asked, catalog } = readScopes(visit.query.getAll('scope'))
   const visits = asked.map((scope) => ({ scope, at: { ...visit, name: scope.name } }))
   // Without a credential there is only what anybody may pull.
-  if (visit.anonymous && (asked.length === 0 || !visits.every(({ at }) => isPublic(at)))) throw challenge(visit)
-  const access: RepositoryAccess[] = []
+  if (visit.anonymous && (catalog || asked.length === 0 || !visits.every(({ at }) => isPublic(at))))
+    throw challenge(visit)
+  // What the list shows is decided when it is asked for.
+  const access: RepositoryAccess[] = catalog ? [{ type: 'registry', name: 'catalog', actions: ['*'] }] : []
   for (const { scope, at } of visits) {
     const able = await actionsAt(at)
     const actions = able.filter((action) => scope.actions.includes(action) || scope.actions.includes('*'))
@@ -54,13 +56,14 @@ export async function issueToken(visit: Visit): Promise<void> {
 
 type Scope = { name: string; actions: readonly string[] }
 
-/** `repository:<name>:<action>,…`, several in one parameter with spaces. What is not a repository is left out. */
-function readScopes(parameters: readonly string[]): Scope[] {
+/** `repository:<name>:<action>,…` and `registry:catalog:*`, several in one parameter with spaces. What is neither is left out. */
+function readScopes(parameters: readonly string[]): { repositories: Scope[]; catalog: boolean } {
   const texts = parameters.flatMap((parameter) => parameter.split(' ')).filter((text) => text !== '')
   if (texts.length > maxScopes) throw new OciError('DENIED', `at most ${maxScopes} scopes`, { status: 400 })
-  return texts.flatMap((text) => {
+  const repositories = texts.flatMap((text) => {
     const [, name, actions] = /^repository:([^:]+):([^:]*)$/.exec(text) ?? []
     if (name === undefined || !isRepoPath(name)) return []
     return [{ name, actions: actions!.split(',') }]
   })
+  return { repositories, catalog: texts.includes(catalogScope) }
 }

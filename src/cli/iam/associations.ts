@@ -2,10 +2,17 @@
 import { codes } from '#lib/errors.ts'
 import { ApiError, type Body } from '../shape/api-client.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import { type Command, type CommandGroup, exitCodes, type OptionSpec, type Options } from '../shape/command.ts'
+import {
+  type Command,
+  type CommandGroup,
+  exitCodes,
+  type OptionSpec,
+  type Options,
+  outputOption,
+} from '../shape/command.ts'
 import { confirm, oneFormats, outputOf, printOne, yesOption } from '../shape/outputs.ts'
-import { jsonText } from '../shape/plain-text.ts'
-import { describeOf, listOf, mentioned } from '../shape/verbs.ts'
+import { jsonText, plain } from '../shape/plain-text.ts'
+import { describeOf, listOf, mentioned, pairOf } from '../shape/verbs.ts'
 import { associations } from './resources.ts'
 
 const groupArgument = { name: '<group>', summary: 'ORG or ORG/FOLDER, or its uid' }
@@ -51,7 +58,7 @@ const clouds: readonly Cloud[] = [
     ],
     block: ({ tenantId, clientId }) => ({
       tenantId,
-      clientIds: Object.fromEntries((clientId as string[]).map((text) => text.split('=', 2))),
+      clientIds: Object.fromEntries((clientId as string[]).map((text) => pairOf('--client-id', text))),
     }),
   },
 ]
@@ -97,14 +104,21 @@ const check = ({ name, provider }: Cloud): Command => ({
   name,
   summary: `Try whether the account at ${name} trusts this server`,
   arguments: [groupArgument],
-  options: callerOptions,
+  details: 'Ends with 1 where it does not.',
+  options: [outputOption, ...callerOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
     const uid = await associations.find(api, String(options.group))
     const body = { providerType: `ACCOUNT_PROVIDER_TYPE_${provider}` }
     const answer = await api.call('POST', `${associations.path}/${uid}:checkAccountAssociation`, body)
-    terminal.print(jsonText(answer, 2))
-    return exitCodes.ok
+    const ready = answer.status === 'CHECK_STATUS_READY'
+    if (options.output === 'json') terminal.print(jsonText(answer, 2))
+    else if (ready) terminal.print(`the account at ${name} trusts this server`)
+    else {
+      const reason = plain(String(answer.message ?? '')) || plain(String(answer.reason ?? ''))
+      terminal.print(`the account at ${name} does not trust this server: ${reason}`)
+    }
+    return ready ? exitCodes.ok : exitCodes.failed
   },
 })
 

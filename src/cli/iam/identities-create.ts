@@ -153,6 +153,7 @@ const arns = (member: 'user' | 'role'): Command => ({
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
     const [account, name] = [String(options.account), String(options[`${member}Name`])]
+    if (!/^[0-9]{12}$/.test(account)) throw new CliError(exitCodes.usage, '--account must be 12 digits')
     // A session of a role has a name of its own after that of the role.
     const arn =
       member === 'role'
@@ -164,10 +165,60 @@ const arns = (member: 'user' | 'role'): Command => ({
 
 const aws: CommandGroup = { name: 'aws', summary: 'Make an identity for AWS', commands: [arns('role'), arns('user')] }
 
+const gcp: Command = {
+  name: 'gcp',
+  summary: 'Make an identity for a service account of Google Cloud',
+  details: `The id is that of gcloud iam service-accounts describe ADDRESS --format='value(uniqueId)': an address can be given out
+again, the id cannot.`,
+  arguments: [nameArgument],
+  options: [{ flags: '--service-account-id <number>', summary: 'The unique id', required: true }, ...common],
+  async run(terminal, options) {
+    const subject = String(options.serviceAccountId)
+    if (!/^[0-9]{1,32}$/.test(subject)) throw new CliError(exitCodes.usage, '--service-account-id must be a number')
+    const api = await apiReader(terminal, options)
+    return made(api, terminal, options, { claimMatch: { issuer: 'https://accounts.google.com', subject } })
+  },
+}
+
+const azure: Command = {
+  name: 'azure',
+  summary: 'Make an identity for a managed identity of Azure',
+  details: `az identity show prints principalId and tenantId. The application is one that is registered for this server alone.`,
+  arguments: [nameArgument],
+  options: [
+    { flags: '--tenant-id <id>', summary: 'The tenant', required: true },
+    { flags: '--principal-id <id>', summary: 'The principal of the managed identity', required: true },
+    {
+      flags: '--application <audience>',
+      summary: 'The audience of its tokens: the URI of the application, such as api://pinfold, or its id in version 2',
+      required: true,
+    },
+    {
+      flags: '--token-version <version>',
+      summary: 'What the application asks for: 1 unless given',
+      choices: ['1', '2'],
+    },
+    ...common,
+  ],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const [tid, oid] = [String(options.tenantId), String(options.principalId)]
+    for (const [flag, id] of Object.entries({ '--tenant-id': tid, '--principal-id': oid })) {
+      if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) {
+        throw new CliError(exitCodes.usage, `${flag} must be an id such as 72f988bf-86f1-41af-91ab-2d7cd011db47`)
+      }
+    }
+    const newer = options.tokenVersion === '2'
+    const issuer = newer ? `https://login.microsoftonline.com/${tid}/v2.0` : `https://sts.windows.net/${tid}/`
+    const claimMatch = { issuer, subject: oid, audience: options.application, claims: { oid, tid } }
+    return made(api, terminal, options, { claimMatch })
+  },
+}
+
 export const identitiesCreate: CommandGroup = {
   name: 'create',
-  summary: 'Make an identity: by its claims, or for GitHub, GitLab, Kubernetes or AWS',
-  commands: [byClaims, github, gitlab, kubernetes, aws],
+  summary: 'Make an identity: by its claims, or for GitHub, GitLab, Kubernetes or a cloud',
+  commands: [byClaims, github, gitlab, kubernetes, aws, gcp, azure],
   usual: 'claims',
 }
 

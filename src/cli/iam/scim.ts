@@ -2,6 +2,7 @@
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
 import {
+  CliError,
   type Command,
   type CommandGroup,
   exitCodes,
@@ -32,13 +33,16 @@ async function providerOf(
 }
 
 function lifeOf({ expiresIn, neverExpires }: Options): object {
-  const until = new Date(Date.now() + Number(expiresIn) * 86_400_000)
-  return {
-    ...(expiresIn !== undefined && {
-      expireTime: Number.isNaN(until.getTime()) ? String(expiresIn) : until.toISOString(),
-    }),
-    ...(neverExpires === true && { neverExpires: true }),
-  }
+  if (expiresIn === undefined) return neverExpires === true ? { neverExpires: true } : {}
+  if (neverExpires === true) throw new CliError(exitCodes.usage, '--expires-in and --never-expires exclude each other')
+  const until = Date.now() + wholeOf('--expires-in', expiresIn, 1) * 86_400_000
+  return { expireTime: new Date(until).toISOString() }
+}
+
+function wholeOf(flag: string, given: Options[string], least: number): number {
+  const text = String(given)
+  if (/^[0-9]{1,5}$/.test(text) && Number(text) >= least) return Number(text)
+  throw new CliError(exitCodes.usage, `${flag} must be a whole number from ${least} on`)
 }
 
 /** Nothing but the token goes to standard output. */
@@ -66,8 +70,9 @@ const generate: Command = {
   arguments: [providerArgument],
   options: [...lifeOptions, ...callerOptions],
   async run(terminal, options) {
+    const life = lifeOf(options)
     const { api, path } = await providerOf(terminal, options)
-    return show(terminal, await api.call('POST', `${path}:generateScimToken`, lifeOf(options)))
+    return show(terminal, await api.call('POST', `${path}:generateScimToken`, life))
   },
 }
 
@@ -84,9 +89,11 @@ const regenerate: Command = {
     ...callerOptions,
   ],
   async run(terminal, options) {
+    const life = lifeOf(options)
+    const overlap =
+      options.overlap === undefined ? {} : { overlap: `${wholeOf('--overlap', options.overlap, 0) * 3600}s` }
     const { api, path, etag } = await providerOf(terminal, options)
-    const overlap = options.overlap === undefined ? {} : { overlap: `${Number(options.overlap) * 3600}s` }
-    const body = { ...lifeOf(options), ...overlap, etag: await etag() }
+    const body = { ...life, ...overlap, etag: await etag() }
     return show(terminal, await api.call('POST', `${path}:regenerateScimToken`, body))
   },
 }

@@ -244,7 +244,8 @@ async function readValue(api: ApiReader, field: Field, given: NonNullable<Option
   return typeof given === 'boolean' ? given : await read(api, String(given))
 }
 
-function pairOf(flags: string, text: string): [string, string] {
+/** `name=value` or `name:value`, as an option is given it. */
+export function pairOf(flags: string, text: string): [string, string] {
   const at = text.search(/[=:]/)
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
   throw new CliError(exitCodes.usage, `${/--[a-z-]+/.exec(flags)![0]} takes NAME=VALUE`)

@@ -40,6 +40,7 @@ import { migration as accessRequests } from './0044-access-requests.ts'
 import { migration as jobTitles } from './0045-job-titles.ts'
 import { migration as lifecycles } from './0046-lifecycles.ts'
 import { migration as sessionBounds } from './0065-session-bounds.ts'
+import { migration as catalog } from './0048-catalog.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -84,4 +85,5 @@ export const migrations: readonly Migration[] = [
   jobTitles,
   lifecycles,
   sessionBounds,
+  catalog,
 ]

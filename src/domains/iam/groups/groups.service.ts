@@ -62,6 +62,15 @@ export async function findGroupName(reader: Reader, uid: string): Promise<string
   return (await store.findGroup(reader, uid))?.name
 }
 
+/** The groups in a group as the paths below them sort, some of them. Nobody's rights are looked at. */
+export async function childGroupsByPath(
+  reader: Reader,
+  parent: string,
+  wanted: store.ChildrenByPath,
+): Promise<store.ChildGroup[]> {
+  return store.childGroupsByPath(reader, parent, wanted)
+}
+
 /** Those of these uids that there are, by uid. Nobody's rights are looked at. */
 export async function groupsByUid(reader: Reader, uids: readonly string[]): Promise<Map<string, Group>> {
   const found = new Map<string, Group>()

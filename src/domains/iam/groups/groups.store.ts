@@ -64,6 +64,29 @@ export async function groupExists(reader: Reader, uid: string): Promise<boolean>
   return (await reader.get(sql`SELECT 1 AS found FROM groups WHERE uid = ${uid}`)) !== undefined
 }
 
+/** `key` is the name with the slash that follows it in a path; `filled` tells whether a node of the kind is below. */
+export type ChildGroup = { uid: string; name: string; key: string; filled: number }
+
+/** The groups in a group as the paths below them sort, from a key on, some of them. */
+export async function childGroupsByPath(
+  reader: Reader,
+  parent: string,
+  { from, including, named, of, most }: ChildrenByPath,
+): Promise<ChildGroup[]> {
+  const list = `${of}.name`
+  return reader.all<ChildGroup>(sql`
+    SELECT g.uid, g.name, g.name || '/' AS key,
+           CASE WHEN EXISTS (SELECT 1 FROM list_keys k WHERE k.list = ${list} AND k.place = g.uid)
+                THEN 1 ELSE 0 END AS filled
+      FROM groups g
+     WHERE g.parent_uid = ${parent} AND g.name || '/' ${including ? sql`>=` : sql`>`} ${from}
+       ${named === undefined ? sql`` : sql`AND g.name = ${named}`}
+     ORDER BY g.name || '/' LIMIT ${most}`)
+}
+
+/** `of` is the kind, such as `repos`; `named` the only name that counts. */
+export type ChildrenByPath = { from: string; including: boolean; named?: string | undefined; of: string; most: number }
+
 export type GroupFilter = { name: string }
 
 export const groupList = nodeList(listing, fromRow, conditions)

@@ -70,6 +70,13 @@ export async function findRepoRow(
   return reader.get<RepoRow>(sql`SELECT id, uid, name, ledger_id AS ledger FROM repos WHERE ${where}`)
 }
 
+/** The names of the repos in a group, after this one. */
+export async function repoNamesIn(reader: Reader, group: string, after: string, most: number): Promise<string[]> {
+  const rows = await reader.all<{ name: string }>(sql`
+    SELECT name FROM repos WHERE parent_uid = ${group} AND name > ${after} ORDER BY name LIMIT ${most}`)
+  return rows.map(({ name }) => name)
+}
+
 /** Repos of this name below a place, some of them. */
 export async function listReposNamed(reader: Reader, place: string, name: string, most: number): Promise<RepoRow[]> {
   return reader.all<RepoRow>(sql`
