@@ -27,6 +27,13 @@ const commands: { args: string[]; input?: string }[] = [
   { args: ['token', ...place.args] },
   { args: ['quotas', 'list', ...place.args] },
   { args: ['gc', '--dry-run', ...place.args] },
+  { args: ['iam', 'organizations', 'list'] },
+  { args: ['iam', 'organizations', 'list', ...place.args] },
+  { args: ['iam', 'roles', 'describe', 'viewer'] },
+  { args: ['iam', 'access-requests', '--help'] },
+  { args: ['images', 'repos', 'list'] },
+  { args: ['images', 'tags', '--help'] },
+  { args: ['config'] },
 ]
 
 async function median(one: { args: readonly string[]; input?: string; command?: string }): Promise<number> {
@@ -43,6 +50,7 @@ const bare = await median({ args: ['-e', ''], command: node })
 console.log(`${execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()} alone: ${bare.toFixed(0)} ms of CPU`)
 for (const one of commands) {
   const more = (await median(one)) - bare
-  const name = one.args.filter((arg) => !place.args.includes(arg)).join(' ')
+  const beside = one.args.includes(place.data) ? ', beside the data folder' : ''
+  const name = one.args.filter((arg) => !place.args.includes(arg)).join(' ') + beside
   console.log(`${more > mostMs ? 'slow' : 'ok  '}  ${more.toFixed(0).padStart(4)} ms more  ${name}`)
 }

@@ -1,4 +1,6 @@
-import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
+// What a command needs, and no more of the library.
+import type { CryptoKey, JWK } from 'jose'
+import { importJWK } from 'jose/key/import'
 import type { Db } from '#db/sql.ts'
 import {
   currentSigningKeys,
@@ -83,6 +85,7 @@ export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rot
 }
 
 const newKeyPair: NewKeyPair = async (algorithm) => {
+  const { calculateJwkThumbprint, exportJWK, generateKeyPair } = await import('jose')
   const { publicKey, privateKey } = await generateKeyPair(algorithm, { extractable: true })
   const publicJwk = await exportJWK(publicKey)
   return {

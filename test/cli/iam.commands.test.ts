@@ -1,5 +1,7 @@
 // Every command about access, one after the other against one server; what a row leaves is what the next one works on.
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { startClouds } from '../support/fake-clouds.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
@@ -87,10 +89,26 @@ test('providers are made, shown, changed and deleted, with the groups that they 
     { words: 'external-group-role-mappings list -o tree', prints: /^acme\n├─ devs\n└─ ops$/m },
     { words: 'external-group-role-mappings delete devs --yes', code: 64, says: /devs is no uid/ },
   ])
-  const mapping = JSON.parse((await played(['iam', 'external-group-role-mappings', 'list', '-o', 'json'])).stdout)
-  for (const { id } of mapping.items) {
-    await play([{ words: `external-group-role-mappings delete ${id} --yes`, says: /deleted the group mapping/ }])
-  }
+  const listed = JSON.parse((await played(['iam', 'external-group-role-mappings', 'list', '-o', 'json'])).stdout)
+  await play([
+    { words: `external-group-role-mappings delete ${listed.items[0].id} --yes`, says: /deleted the group mapping/ },
+    { words: `external-group-role-mappings delete ${listed.items[0].id} --yes`, code: 1 },
+    {
+      words: `external-group-role-mappings delete ${listed.items[0].id} --yes --allow-missing`,
+      says: /nothing to delete/,
+    },
+    { words: 'external-group-role-mappings delete --yes', code: 64, says: /--all and --idp/ },
+    { words: 'external-group-role-mappings delete --all --yes', code: 64, says: /needs --idp/ },
+    {
+      words: 'external-group-role-mappings delete --all --idp people',
+      code: 64,
+      says: /would delete 1 group mappings/,
+    },
+    {
+      words: 'external-group-role-mappings delete --all --idp people --yes',
+      says: /deleted 1 group mappings of people/,
+    },
+  ])
   await play([
     { words: 'identity-providers group-mappings list people -o id', prints: /^$/ },
     { words: 'identity-providers delete people', code: 64, says: /would delete the identity provider people.*--yes/ },
@@ -133,6 +151,12 @@ test('identities are made for clouds and for keys of their own', async () => {
   const shown = async (name: string) =>
     JSON.parse((await played(['iam', 'identities', 'describe', name, '-o', 'json'])).stdout)
   const aws = 'identities create aws'
+  const [file, empty] = [join(home.home, 'identity.json'), join(home.home, 'empty.json')]
+  writeFileSync(
+    file,
+    JSON.stringify({ description: 'written', claimMatch: { issuer: 'https://f.example', subject: 's' } }),
+  )
+  writeFileSync(empty, '[]')
   await play([
     { words: `${aws} role deploy --parent acme --account 123456789012 --role-name deploy --role viewer` },
     { words: `${aws} user bob --parent acme --account 123456789012 --user-name bob`, prints: /^kind +aws$/m },
@@ -152,6 +176,12 @@ test('identities are made for clouds and for keys of their own', async () => {
       rest: ['--issuer-keys', JSON.stringify(issuer.jwks()), '--expiration', day(30)],
       prints: /^kind +static keys$/m,
     },
+    {
+      words: `identities create file --parent acme --filename ${file} --subject mine -o json`,
+      prints: /"subject": "mine"/,
+    },
+    { words: `identities create file2 --parent acme --filename ${file}x`, code: 64, says: /cannot be read: ENOENT/ },
+    { words: `identities create file3 --parent acme --filename ${empty}`, code: 64, says: /holds no JSON object/ },
     { words: 'identities list acme --relationship aws -o terse', prints: /^bob\ndeploy\n$/ },
     { words: 'identities list acme --relationship static -o terse', prints: /^cron\n$/ },
     { words: 'identities list acme --expired -o terse', prints: /^$/ },
@@ -184,7 +214,10 @@ test('roles and invites have every verb', async () => {
     { words: 'roles describe acme/builder -o env', prints: /^export PINFOLD_ROLE_NAME='builder'$/m },
     { words: 'roles capabilities list --resources tag -o json', prints: /"name": "tag\.list"/ },
     { words: 'roles delete builder --yes', says: /deleted the role builder/ },
-    { words: 'roles delete viewer --yes', code: 1 },
+    { words: 'roles delete builder --yes', code: 1, says: /no role builder/ },
+    { words: 'roles delete builder --yes --allow-missing', says: /nothing to delete/ },
+    { words: 'folders delete nosuch/team --yes --allow-missing', says: /nothing to delete/ },
+    { words: 'roles delete viewer --yes --allow-missing', code: 1 },
 
     { words: 'invites create --parent acme --role viewer --ttl 24h --email bob@acme.example -o id', keep: 'invite' },
     { words: 'invites list acme', prints: /^acme +viewer +bob@acme\.example +20/m },

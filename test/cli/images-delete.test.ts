@@ -51,6 +51,10 @@ test('without a terminal, images delete refuses an image that holds something, a
   const held = '4 tags (1.0, 1.0-r0, latest, sha256-abc.sig) and 8 bytes in 1 manifest'
   assert.equal(refused.stderr, `pinfold: acme/app has ${held}; nobody can be asked here, and --yes deletes it\n`)
   assert.ok(await isThere())
+  const missing = await cli('acme/nosuch', '--yes')
+  assert.equal(missing.code, 1)
+  const allowed = await cli('acme/nosuch', '--yes', '--allow-missing')
+  assert.deepEqual([allowed.code, allowed.stdout, allowed.stderr], [0, '', 'there is nothing to delete\n'])
 
   const done = await cli('acme/app', '--yes')
   assert.deepEqual([done.code, done.stdout, done.stderr], [0, 'deleted acme/app\n', ''])

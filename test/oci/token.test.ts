@@ -182,7 +182,7 @@ test('nobody gets a token for the public organisation only', async () => {
 test('a scope that is no repository is left out', async () => {
   await using pinfold = await startPinfold()
   const { puller, registryToken } = await scene(pinfold)
-  const query = '?scope=registry:catalog:*&scope=repository:UPPER/x:pull&scope=repository:acme:pull&scope=nonsense'
+  const query = '?scope=registry:other:*&scope=repository:UPPER/x:pull&scope=repository:acme:pull&scope=nonsense'
   const answer = await ask(pinfold, query, basic('_token', await registryToken(puller.uid)))
   assert.deepEqual([answer.status, accessOf(answer)], [200, []])
 })

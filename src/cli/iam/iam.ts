@@ -7,6 +7,7 @@ import { associationCommands } from './associations.ts'
 import { folders, organizations, parentOption } from './groups.ts'
 import { identitiesCheck } from './identities-check.ts'
 import { identitiesCreate } from './identities-create.ts'
+import { mappingsDelete } from './mappings-delete.ts'
 import { organizationsCreate } from './organizations-create.ts'
 import { identities, identityProviders, invites, mappings, roleBindings, roles } from './resources.ts'
 import { roleCapabilities, rolesUpdate } from './roles.ts'
@@ -21,7 +22,7 @@ const ofProvider = {
 const mappingCommands = [
   createOf(mappings, { place: ofProvider, named: false }),
   listOf(mappings, { argument: '[provider]', summary: 'Only those of this provider: its name, ORG/NAME, or its uid' }),
-  removeOf(mappings),
+  mappingsDelete,
 ]
 
 export const iam: CommandGroup = {

@@ -47,14 +47,22 @@ const byClaims: Command = {
   name: 'claims',
   summary: 'Make an identity for tokens with the given claims',
   arguments: [nameArgument],
-  options: [...[...claimFields, ...staticFields].map(optionOf), ...common],
+  options: [
+    ...[...claimFields, ...staticFields].map(optionOf),
+    {
+      flags: '--filename <file>',
+      summary: 'A file with the identity as JSON, as the API takes it; options win over it',
+    },
+    ...common,
+  ],
   async run(terminal, options) {
+    const written = options.filename === undefined ? {} : await readIdentity(String(options.filename))
     const api = await apiReader(terminal, options)
     const body = await bodyOf(api, [...claimFields, ...staticFields], options)
     const relationship = body.staticKeys
       ? { staticKeys: { ...(body.claimMatch as object), ...(body.staticKeys as object) } }
       : body
-    return made(api, terminal, options, relationship)
+    return made(api, terminal, options, { ...written, ...relationship })
   },
 }
 
@@ -233,7 +241,8 @@ async function made(
   const parent = await identities.parent(api, String(options.parent))
   const names = ((options.role ?? []) as string[]).flatMap((given) => given.split(',')).filter(Boolean)
   const roles = await Promise.all(names.map((name) => findRole(api, name)))
-  const body = { name: options.name, description: options.description ?? '', ...relationship }
+  const description = options.description === undefined ? {} : { description: options.description }
+  const body = { ...relationship, name: options.name, ...description }
   const identity = (await api.call('POST', `/iam/v2/identities/${parent}`, body)) as { uid: string; name: string }
   try {
     for (const roleUid of roles) {
@@ -250,6 +259,21 @@ async function made(
   if (snippet && forPeople)
     for (const line of ['', ...snippet(identity.uid, api.session.api).split('\n')]) terminal.print(line)
   return exitCodes.ok
+}
+
+async function readIdentity(file: string): Promise<object> {
+  const { readFile } = await import('node:fs/promises')
+  const wrong = (why: string) => new CliError(exitCodes.usage, `--filename: ${file} ${why}`)
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw wrong(`cannot be read: ${error.code}`)
+  })
+  try {
+    const identity: unknown = JSON.parse(text)
+    if (identity !== null && typeof identity === 'object' && !Array.isArray(identity)) return identity
+  } catch {
+    // Told below.
+  }
+  throw wrong('holds no JSON object')
 }
 
 /** A text as a regular expression that matches nothing else. */

@@ -5,6 +5,7 @@ import { isRepoPath } from '#lib/oci-names.ts'
 import { isUid, lineage, parentOf } from '#lib/uid.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
 import { CliError, exitCodes } from '../shape/command.ts'
+import { NothingNamed } from '../shape/names.ts'
 import { registryOf } from '../shape/session.ts'
 
 export type Repo = { uid: string; name: string; description: string; updateTime: string }
@@ -48,7 +49,7 @@ export async function pathsOf(api: ApiReader, repos: readonly Repo[]): Promise<M
 export async function findImage(api: ApiReader, path: string): Promise<string> {
   const found = await lookForImage(api, path)
   if (found !== undefined) return found
-  throw new CliError(exitCodes.failed, `there is no image ${path} at ${registryOf(api.session)} that you can see`)
+  throw new NothingNamed(`there is no image ${path} at ${registryOf(api.session)} that you can see`)
 }
 
 /** The same, but `undefined` when there is none. */

@@ -2,6 +2,7 @@ import { callerOptions } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
 import { CliError, type Command, exitCodes, type Terminal } from '../shape/command.ts'
 import { plain, size } from '../shape/plain-text.ts'
+import { allowMissingOption, unlessMissing } from '../shape/verbs.ts'
 import { imageOf } from './image-options.ts'
 
 export const imagesDelete: Command = {
@@ -10,15 +11,16 @@ export const imagesDelete: Command = {
   details: `What it holds is named first, and somebody at a terminal is asked. Without a terminal it needs --yes, unless it holds
 nothing. The history of its tags stays; pinfold images history shows it.`,
   arguments: [{ name: '<image>', summary: 'Such as acme/team/app, or the uid of its repo' }],
-  options: [{ flags: '--yes', summary: 'Delete it without asking' }, ...callerOptions],
+  options: [{ flags: '-y, --yes', summary: 'Delete it without asking' }, allowMissingOption, ...callerOptions],
   async run(terminal, options) {
-    const { api, path, tag, repo } = await imageOf(terminal, options)
-    if (tag !== undefined) throw new CliError(exitCodes.usage, `${path} is deleted as a whole: name it without a tag`)
-    const held = options.yes === true ? '' : await heldBy(api, repo)
-    if (held) await confirm(terminal, path, held)
-    await api.call('DELETE', `/registry/v2/repos/${repo}`)
-    terminal.print(`deleted ${path}`)
-    return exitCodes.ok
+    return unlessMissing(terminal, options, async () => {
+      const { api, path, tag, repo } = await imageOf(terminal, options)
+      if (tag !== undefined) throw new CliError(exitCodes.usage, `${path} is deleted as a whole: name it without a tag`)
+      const held = options.yes === true ? '' : await heldBy(api, repo)
+      if (held) await confirm(terminal, path, held)
+      await api.call('DELETE', `/registry/v2/repos/${repo}`)
+      terminal.print(`deleted ${path}`)
+    })
   },
 }
 

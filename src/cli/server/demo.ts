@@ -1,7 +1,8 @@
 // Fills an empty server with the example company, by the same requests that any client would send.
 import type { Server } from '#api/server.ts'
 import type { App } from '#app.ts'
-import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
+import { signAccessToken } from '#issuer/sign-token.ts'
+import { operatorUid } from '#lib/uid.ts'
 import { type DemoGroup, demoCompany } from './demo-data.ts'
 
 type Answer = { uid: string; name: string; totalCount: string; roles: Answer[] }

@@ -1,4 +1,4 @@
-import { isUid } from '#lib/uid.ts'
+import { isUid, operatorUid } from '#lib/uid.ts'
 import { type Command, exitCodes } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 
@@ -17,10 +17,10 @@ served, or PINFOLD_URL where that is set. Whoever can run this can do everything
   ],
   async run(terminal, options) {
     const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
-    const [{ openIssuer }, { readFact }, { maxLifetime, operatorUid, signAccessToken }] = await Promise.all([
+    const [{ openIssuer }, { readFact }, { maxLifetime, signAccessToken }] = await Promise.all([
       import('#open-issuer.ts'),
       import('#db/facts.ts'),
-      import('#issuer/access-token.ts'),
+      import('#issuer/sign-token.ts'),
     ])
     const app = await openIssuer(config)
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }

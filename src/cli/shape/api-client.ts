@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codes } from '#lib/errors.ts'
 import { CliError, exitCodes } from './command.ts'
+import { httpCall } from './http-call.ts'
 import { plain } from './plain-text.ts'
 
 const attempts = 3
@@ -113,15 +114,18 @@ async function sendOnce(method: string, url: URL, token: string, content?: objec
 
 async function ask(method: string, url: URL, token: string, content?: object) {
   try {
-    const res = await fetch(url, {
+    const { status, text } = await httpCall(url, {
       method,
-      headers: { authorization: `Bearer ${token}`, accept: 'application/json' },
-      ...(content ? { body: JSON.stringify(content) } : {}),
-      // A redirect could take the token elsewhere.
-      redirect: 'manual',
-      signal: AbortSignal.timeout(timeoutMs),
+      headers: {
+        authorization: `Bearer ${token}`,
+        accept: 'application/json',
+        'user-agent': 'pinfold',
+        ...(content && { 'content-type': 'application/json' }),
+      },
+      body: content && JSON.stringify(content),
+      timeoutMs,
     })
-    return { ok: res.ok, status: res.status, text: await res.text() }
+    return { ok: status >= 200 && status < 300, status, text }
   } catch (error) {
     const slow = error instanceof Error && error.name === 'TimeoutError'
     const { code, message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException

@@ -12,6 +12,14 @@ const idsPerRequest = 50
 /** How many others an error shows. */
 const shownNames = 10
 
+/** Nothing has the name that was given, as far as the caller can see. */
+export class NothingNamed extends CliError {
+  override name = 'NothingNamed'
+  constructor(message: string) {
+    super(exitCodes.failed, message)
+  }
+}
+
 /** The group that a path of names leads to, such as `acme` or `acme/team`. */
 export async function groupOf(api: ApiReader, given: string): Promise<string> {
   if (isUid(given)) return given
@@ -22,7 +30,7 @@ export async function groupOf(api: ApiReader, given: string): Promise<string> {
     const { items } = await api.list<Named>('/iam/v2/groups', 'groups', { name, 'uidp.children_of': uid }, 1)
     if (!items[0]) {
       const hint = `pinfold iam folders list ${path} shows those that there are`
-      throw new CliError(exitCodes.failed, `there is no folder ${name} in ${path} that you can see\n${hint}`)
+      throw new NothingNamed(`there is no folder ${name} in ${path} that you can see\n${hint}`)
     }
     uid = items[0].uid
     path += `/${name}`
@@ -36,7 +44,7 @@ export async function organizationOf(api: ApiReader, name: string): Promise<stri
   const query = { name, 'uidp.in_root': 'true' }
   const { items } = await api.list<Named>('/iam/v2/groups', 'groups', query, 1)
   if (items[0]) return items[0].uid
-  throw new CliError(exitCodes.failed, await noOrganization(api, name))
+  throw new NothingNamed(await noOrganization(api, name))
 }
 
 async function noOrganization(api: ApiReader, name: string): Promise<string> {
@@ -60,7 +68,7 @@ export async function findNamed(api: ApiReader, { path, member, words }: Kind, g
   if (!found) {
     const where = at < 0 ? '' : ` in ${given.slice(0, at)}`
     const hint = `pinfold iam ${words[1].replaceAll(' ', '-')} list shows those that there are`
-    throw new CliError(exitCodes.failed, `there is no ${words[0]} ${name}${where} that you can see\n${hint}`)
+    throw new NothingNamed(`there is no ${words[0]} ${name}${where} that you can see\n${hint}`)
   }
   if (others.length === 0) return found.uid
   const lines = items.map(({ uid }) => uid).join('\n')

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { App } from '#app.ts'
 import { baseUrl, type Config } from '#config.ts'
 import { codes } from '#lib/errors.ts'
+import { operatorUid } from '#lib/uid.ts'
 import { ApiError, type Body, send } from './api-client.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
 import { configOf, settingOptions } from './settings.ts'
@@ -105,7 +106,7 @@ export async function operatorToken(terminal: Terminal, options: Options): Promi
   const at =
     config.database === '' ? await runningHere() : { origin: remoteOf(terminal, options, url), ownMachine: false }
   if (!at) throw none(`no server runs on ${where}`)
-  const { operatorUid, signAccessToken } = await import('#issuer/access-token.ts')
+  const { signAccessToken } = await import('#issuer/sign-token.ts')
   const named = { issuer: url, subject: operatorUid, audience: url, now: app.clock() }
   return { url, ...at, token: await signAccessToken(app.keyring, named) }
 
@@ -142,7 +143,7 @@ function apiOf({ app, origin, audience, ownMachine, url }: Target, unreachable?:
   const call = async (method: 'GET' | 'POST', path: string, body?: object) => {
     const now = app.clock()
     if (token.until <= now.getTime()) {
-      const { operatorUid, signAccessToken } = await import('#issuer/access-token.ts')
+      const { signAccessToken } = await import('#issuer/sign-token.ts')
       const text = await signAccessToken(app.keyring, { issuer: audience, subject: operatorUid, audience, now })
       token = { text, until: now.getTime() + renewMs }
     }

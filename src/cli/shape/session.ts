@@ -200,10 +200,9 @@ export async function callerToken(terminal: Terminal, session: Session): Promise
 }
 
 export function notSignedIn(): CliError {
-  return new CliError(
-    exitCodes.refused,
-    'not signed in: run pinfold auth login, with --identity UID or PINFOLD_IDENTITY where the platform gives a token',
-  )
+  const ways =
+    'a workload names its identity with --identity UID or PINFOLD_IDENTITY, whoever runs the server gives --data DIR'
+  return new CliError(exitCodes.refused, `not signed in: run pinfold auth login; ${ways}`)
 }
 
 export function claimsOf(token: string): TokenClaims | undefined {

@@ -1,9 +1,11 @@
 // The verbs that every resource has, written once: a resource is a row with its fields, its columns and how it is found.
+import { codes } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
+import { ApiError } from './api-client.ts'
 import { apiReader, callerOptions } from './api-pages.ts'
 import type { ApiReader, Query } from './api-reader.ts'
 import { CliError, type Command, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
-import { namesOf } from './names.ts'
+import { NothingNamed, namesOf } from './names.ts'
 import {
   confirm,
   type Item,
@@ -197,17 +199,40 @@ export function removeOf<T extends Item>(resource: Resource<T>, what = ''): Comm
     name: 'delete',
     summary: `Delete ${article(words[0])}${what}`,
     arguments: [argumentOf(resource)],
-    options: [yesOption, ...callerOptions],
+    options: [yesOption, allowMissingOption, ...callerOptions],
     async run(terminal, options) {
       const api = await apiReader(terminal, options)
       const given = String(options.which)
-      const uid = await resource.find(api, given)
-      await confirm(terminal, options.yes, `delete the ${words[0]} ${given}`)
-      await api.call('DELETE', `${path}/${uid}`)
-      terminal.say(`deleted the ${words[0]} ${given}`)
-      return exitCodes.ok
+      return unlessMissing(terminal, options, async () => {
+        const uid = await resource.find(api, given)
+        await confirm(terminal, options.yes, `delete the ${words[0]} ${given}`)
+        await api.call('DELETE', `${path}/${uid}`)
+        terminal.say(`deleted the ${words[0]} ${given}`)
+      })
     },
   }
+}
+
+export const allowMissingOption: OptionSpec = {
+  flags: '--allow-missing',
+  summary: 'It is no failure where there is nothing to delete',
+}
+
+/** Deletes; with `--allow-missing` what is not there counts as deleted. What the caller may not see is still refused. */
+export async function unlessMissing(
+  terminal: Terminal,
+  { allowMissing }: Options,
+  remove: () => Promise<void>,
+): Promise<number> {
+  try {
+    await remove()
+  } catch (error) {
+    const missing =
+      error instanceof NothingNamed || (error instanceof ApiError && error.code === codes.NOT_FOUND.number)
+    if (allowMissing !== true || !missing) throw error
+    terminal.say('there is nothing to delete')
+  }
+  return exitCodes.ok
 }
 
 /** The body that the given options make. */

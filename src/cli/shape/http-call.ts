@@ -1,0 +1,39 @@
+// One request of a command and its whole answer. Node's fetch does more and takes longer to load than all the rest of a
+// command that asks a server one question.
+import { request as requestPlain } from 'node:http'
+
+/** What a response may be; lists come in pages of 200. */
+const maxBytes = 64 * 1024 * 1024
+
+export type HttpAnswer = { status: number; text: string }
+type Sent = { method: string; headers: Record<string, string>; body?: string | undefined; timeoutMs: number }
+
+/** Follows no redirect, so that a token goes nowhere else. Throws an error named TimeoutError where no answer comes in time. */
+export async function httpCall(url: URL, { method, headers, body, timeoutMs }: Sent): Promise<HttpAnswer> {
+  const request = url.protocol === 'https:' ? (await import('node:https')).request : requestPlain
+  const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+  return new Promise((resolve, reject) => {
+    const req = request(url, { method, headers: { ...headers, ...length } }, (res) => {
+      const parts: Buffer[] = []
+      let size = 0
+      res.on('data', (part: Buffer) => {
+        size += part.length
+        if (size > maxBytes) req.destroy(new Error('the answer is too long'))
+        else parts.push(part)
+      })
+      res.on('error', reject)
+      res.once('end', () => resolve({ status: res.statusCode!, text: Buffer.concat(parts).toString() }))
+    })
+    const timer = setTimeout(() => {
+      const late = new Error(`no answer within ${timeoutMs / 1000} seconds`)
+      req.destroy(Object.assign(late, { name: 'TimeoutError' }))
+    }, timeoutMs)
+    req.on('error', reject)
+    req.once('close', () => {
+      clearTimeout(timer)
+      // A connection that ends before its answer does says so by nothing else.
+      reject(Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' }))
+    })
+    req.end(body)
+  })
+}
