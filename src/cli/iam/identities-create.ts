@@ -62,7 +62,7 @@ const byClaims: Command = {
     const relationship = body.staticKeys
       ? { staticKeys: { ...(body.claimMatch as object), ...(body.staticKeys as object) } }
       : body
-    return made(api, terminal, options, { ...written, ...relationship })
+    return made(api, terminal, options, merged(written, relationship))
   },
 }
 
@@ -259,6 +259,13 @@ async function made(
   if (snippet && forPeople)
     for (const line of ['', ...snippet(identity.uid, api.session.api).split('\n')]) terminal.print(line)
   return exitCodes.ok
+}
+
+/** What options say of the claims wins member by member. */
+function merged(written: object, given: object): object {
+  const all: Record<string, unknown> = { ...written }
+  for (const [name, value] of Object.entries(given)) all[name] = { ...(all[name] as object | undefined), ...value }
+  return all
 }
 
 async function readIdentity(file: string): Promise<object> {
