@@ -45,7 +45,7 @@ type Row = { words: string; prints?: RegExp; says?: RegExp; code?: number; keep?
 const kept = new Map<string, string>()
 
 async function played(args: readonly string[]) {
-  return run([...args, ...place.args], { env: { ...place.env, ...home.env } })
+  return run([...args, ...place.args], { env: { ...place.env, ...home.env, PINFOLD_API: server.url } })
 }
 
 async function play(rows: readonly Row[]): Promise<void> {
