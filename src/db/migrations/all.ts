@@ -39,8 +39,8 @@ import { migration as suppressions } from './0043-suppressions.ts'
 import { migration as accessRequests } from './0044-access-requests.ts'
 import { migration as jobTitles } from './0045-job-titles.ts'
 import { migration as lifecycles } from './0046-lifecycles.ts'
-import { migration as sessionBounds } from './0065-session-bounds.ts'
 import { migration as catalog } from './0048-catalog.ts'
+import { migration as sessionBounds } from './0065-session-bounds.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -84,6 +84,6 @@ export const migrations: readonly Migration[] = [
   accessRequests,
   jobTitles,
   lifecycles,
-  sessionBounds,
   catalog,
+  sessionBounds,
 ]
