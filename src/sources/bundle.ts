@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import type { SourceRecord } from '#domains/scanning/records/records.model.ts'
@@ -63,9 +64,24 @@ export async function writeLayer(
       yield chunk
     }
   }
-  await pipeline(lines(), createZstdCompress({ params }), hashed, createWriteStream(file, { mode: 0o600 }))
+  const packer = createZstdCompress({ params })
+  const packed = pipeline(packer, hashed, createWriteStream(file, { mode: 0o600 }))
+  await Promise.all([packed, writeAll(packer, lines())])
   const layer = { mediaType: layerType, digest: `sha256:${hash.digest('hex')}`, size: (await stat(file)).size }
   return { layer, records }
+}
+
+/** One line after the other, and then the end: a last line that the end comes with is packed into other bytes. */
+async function writeAll(packer: Writable, lines: AsyncIterable<string>): Promise<void> {
+  try {
+    for await (const line of lines) {
+      await new Promise<void>((resolve, reject) => packer.write(line, (error) => (error ? reject(error) : resolve())))
+    }
+    packer.end()
+  } catch (error) {
+    packer.destroy(error as Error)
+    throw error
+  }
 }
 
 /** The documents of a bundle. The same sources make the same bytes. */
