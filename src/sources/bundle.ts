@@ -170,7 +170,8 @@ export async function fetchPacked(
   { file, fingerprint }: { file: string; fingerprint: string },
 ): Promise<Fetched> {
   const facts = { fingerprint: fingerprintOf(source), buildTime: source.buildTime }
-  if (facts.fingerprint === fingerprint) return { records: none(), complete: false, ...facts }
+  const end = () => facts
+  if (facts.fingerprint === fingerprint) return { records: none(), complete: false, end }
   await content.layer(source.layer, file)
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer)
@@ -180,7 +181,7 @@ export async function fetchPacked(
   let count = 0
   for await (const _ of recordsOf(file)) count++
   if (count !== source.records) throw new WrongRecord(`the layer has ${count} records, not ${source.records}`)
-  return { records: readsOf(file), complete: source.complete, ...facts }
+  return { records: readsOf(file), complete: source.complete, end }
 }
 
 async function* none(): AsyncGenerator<Read> {}

@@ -52,3 +52,11 @@ export function sourceNamed(name: string, mirror: string): Source | undefined {
   }
   return undefined
 }
+
+/** The sources that only together speak of a release, with the given one among them: of Alpine each repository is one. */
+export function partsWith(name: string): string[] {
+  const [, branch, minor] = /^secdb\/(v3\.(\d+)|edge)\/(?:main|community)$/.exec(name) ?? []
+  // There was no second repository before 3.3.
+  if (branch === undefined || Number(minor ?? '3') < 3) return [name]
+  return [`secdb/${branch}/community`, `secdb/${branch}/main`]
+}

@@ -20,10 +20,11 @@ export type Read = { record: SourceRecord } | { at: string; problem: string }
 export type Fetched = {
   /** Nothing when the source is as it was. */
   records: AsyncIterable<Read>
-  /** What the next fetch is to be told. */
-  fingerprint: string
-  /** When the source was built, ISO; empty when it does not say. */
-  buildTime: string
+  /**
+   * Once the records were read: what the next fetch is to be told, and when the source was built, ISO; empty when it does
+   * not say.
+   */
+  end(): { fingerprint: string; buildTime: string }
   /** The records are all there are. */
   complete: boolean
 }
@@ -49,10 +50,13 @@ export async function fetchSource(source: Source, options: FetchOptions): Promis
   if (source.kind === 'osv') return fetchOsv(source, options)
   const file = join(options.folder, 'source.json')
   const found = await download(options, source.url, file, options.fingerprint)
-  if (!found)
-    return { records: none(), fingerprint: options.fingerprint, buildTime: options.buildTime, complete: false }
+  if (!found) return asBefore(options)
   const records = source.kind === 'secdb' ? secdbRecords(file, source) : trackerRecords(file)
-  return { records, fingerprint: found.etag, buildTime: found.buildTime, complete: true }
+  return { records, end: () => ({ fingerprint: found.etag, buildTime: found.buildTime }), complete: true }
+}
+
+function asBefore({ fingerprint, buildTime }: FetchOptions): Fetched {
+  return { records: none(), end: () => ({ fingerprint, buildTime }), complete: false }
 }
 
 async function download({ outgoing }: FetchOptions, url: string, file: string, etag: string, maxBytes?: number) {
@@ -93,18 +97,49 @@ async function fetchOsv(source: Source, options: FetchOptions): Promise<Fetched>
   const list = join(options.folder, 'modified_id.csv')
   const since = /^modified:(.+)$/.exec(options.fingerprint)?.[1] ?? ''
   const hasList = await download(options, `${source.url}modified_id.csv`, list, '').then(() => true, onlyWithoutList)
-  const { ids, newest } = hasList ? await changedSince(list, since) : { ids: undefined, newest: '' }
-  const fingerprint = newest === '' ? '' : `modified:${newest}`
-  const buildTime = newest === '' ? '' : new Date(newest).toISOString()
-  if (ids) return { records: singleRecords(source, options, ids), fingerprint, buildTime, complete: false }
+  const { ids, newest } = hasList && since !== '' ? await changedSince(list, since) : nothingKnown
+  if (ids) {
+    return { records: singleRecords(source, options, ids), end: () => modifiedUntil(newest), complete: false }
+  }
   const etag = /^etag:(.+)$/.exec(options.fingerprint)?.[1] ?? ''
   const file = join(options.folder, 'all.zip')
   const found = await download(options, `${source.url}all.zip`, file, hasList ? '' : etag)
-  if (!found)
-    return { records: none(), fingerprint: options.fingerprint, buildTime: options.buildTime, complete: false }
-  const ofZip = found.etag === '' ? '' : `etag:${found.etag}`
-  const facts = hasList ? { fingerprint, buildTime } : { fingerprint: ofZip, buildTime: found.buildTime }
-  return { records: zipRecords(file), complete: true, ...facts }
+  if (!found) return asBefore(options)
+  if (hasList) return wholeAndSince(source, options, { file, list, made: found.buildTime })
+  const fingerprint = found.etag === '' ? '' : `etag:${found.etag}`
+  return { records: zipRecords(file), end: () => ({ fingerprint, buildTime: found.buildTime }), complete: true }
+}
+
+const nothingKnown = { ids: undefined, newest: '' }
+
+function modifiedUntil(time: string): { fingerprint: string; buildTime: string } {
+  return time === ''
+    ? { fingerprint: '', buildTime: '' }
+    : { fingerprint: `modified:${time}`, buildTime: new Date(time).toISOString() }
+}
+
+/**
+ * All of the archive, and then what has changed since it was made: the list is made more often. Where that is too much, the
+ * next reading asks for it: it begins where the archive ended, whatever the list said by then.
+ */
+function wholeAndSince(
+  source: Source,
+  options: FetchOptions,
+  { file, list, made }: { file: string; list: string; made: string },
+): Fetched {
+  let until = ''
+  const records = async function* (): AsyncGenerator<Read> {
+    for await (const one of zipRecords(file)) {
+      if ('record' in one && one.record.modifyTime > until) until = one.record.modifyTime
+      yield one
+    }
+    // A record may claim any time.
+    if (made !== '' && until > made) until = made
+    const { ids, newest } = until === '' ? nothingKnown : await changedSince(list, until)
+    yield* singleRecords(source, options, ids ?? [])
+    if (ids) until = newest
+  }
+  return { records: records(), end: () => modifiedUntil(until), complete: true }
 }
 
 function onlyWithoutList(error: unknown): false {
@@ -112,7 +147,7 @@ function onlyWithoutList(error: unknown): false {
   throw error
 }
 
-/** `ids` are missing where all is to be read again. */
+/** What has changed behind a time; `ids` are missing where that is too much to be read one by one. */
 async function changedSince(file: string, since: string): Promise<{ ids: string[] | undefined; newest: string }> {
   const ids: string[] = []
   let newest = ''
@@ -123,11 +158,11 @@ async function changedSince(file: string, since: string): Promise<{ ids: string[
       throw new WrongRecord('modified_id.csv has a line that is none')
     if (newest === '') newest = time
     // The newest stand first.
-    if (since === '' || Date.parse(time) <= Date.parse(since)) break
+    if (Date.parse(time) <= Date.parse(since)) break
     ids.push(id)
     if (ids.length > maxSingle) break
   }
-  return { ids: since === '' || ids.length > maxSingle ? undefined : ids, newest: newest || since }
+  return { ids: ids.length > maxSingle ? undefined : ids, newest: newest || since }
 }
 
 async function* singleRecords(
@@ -155,10 +190,9 @@ async function* zipRecords(file: string): AsyncGenerator<Read> {
       }
     }
   } catch (error) {
-    // What the reader of archives says of a file that is none quotes nothing of it.
-    throw error instanceof OutgoingError || (error as NodeJS.ErrnoException).code
-      ? error
-      : new WrongRecord(`all.zip cannot be read: ${(error as Error).message.slice(0, 200)}`)
+    // What the system says of a file is not about what is in it; the codes of compression are. Neither quotes anything.
+    if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
+    throw new WrongRecord(`all.zip cannot be read: ${(error as Error).message.slice(0, 200)}`)
   } finally {
     zip?.close()
   }

@@ -56,7 +56,7 @@ test('an ecosystem without a source beside one with a source is not clean, until
   assert.deepEqual(await gapsOf(digest), ['NO_SOURCE PyPI'])
 
   await at('2026-03-02T08:00:00Z')
-  await readSource(registry.app, 'PyPI', [])
+  await readSource(registry.app, 'PyPI', [recordAbout('PYSEC-1', 'PyPI', 'django', '4')])
   const [report] = await reportsOf(digest)
   assert.deepEqual([report!.createdAt, report!.vulnerabilities], ['2026-03-02T08:00:00.000Z', []])
   assert.deepEqual(await daysOf('python'), ['02 0'])
@@ -112,6 +112,22 @@ test('a source that cannot be read, or was not for long, says nothing of today, 
   assert.deepEqual(await gapsOf(digest), ['SOURCE_STALE osv/Alpine:v3.19'])
   // Until the evening of the tenth it was read less than seven days ago.
   assert.deepEqual((await daysOf('aging')).at(-1), '10 0')
+})
+
+test('a source speaks of the releases that it has records of, and a part of a release is not the release', async () => {
+  const run = (name: string, ecosystem: string, records: Parameters<typeof readSource>[2]) =>
+    readSource(registry.app, ecosystem, records, '', name)
+  const digest = await push(apkLayer('alpine', '3.21.2', ['musl 1.2.5-r8']), 'newer')
+  // It says that it speaks of all of Alpine.
+  await run('osv/Alpine', 'Alpine', [recordAbout('ALPINE-1', 'Alpine:v3.20', 'zlib', '1-r0')])
+  assert.deepEqual(await gapsOf(digest), ['NO_SOURCE Alpine:v3.21'])
+  const main = recordAbout('CVE-2026-3', 'Alpine:v3.21', 'zlib', '1-r0')
+  await run('secdb/v3.21/main', 'Alpine:v3.21', [main])
+  assert.deepEqual(await gapsOf(digest), ['NO_SOURCE secdb/v3.21/community'])
+  assert.deepEqual(await reportsOf(digest), [])
+  await run('secdb/v3.21/community', 'Alpine:v3.21', [main])
+  assert.deepEqual(await gapsOf(digest), [])
+  assert.equal((await reportsOf(digest)).length, 1)
 })
 
 const gemspec = `Gem::Specification.new do |s|

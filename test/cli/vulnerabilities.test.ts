@@ -30,7 +30,11 @@ test('a database of OSV is read whole once, then only what has changed, beside t
   await using mirror = await startMirror({
     'osv/PyPI/modified_id.csv': first,
     'osv/PyPI/all.zip': {
-      body: zipOf({ 'PYSEC-1.json': osv('PYSEC-1'), 'PYSEC-2.json': osv('PYSEC-2'), 'note.txt': 'x' }),
+      body: zipOf({
+        'PYSEC-1.json': osv('PYSEC-1', '1.2', { modified: '2026-11-20T02:00:00Z' }),
+        'PYSEC-2.json': osv('PYSEC-2', '1.2', { modified: '2026-11-20T03:00:00Z' }),
+        'note.txt': 'x',
+      }),
     },
   })
   const args = ['--source', 'osv/PyPI']
@@ -69,11 +73,36 @@ test('a database of OSV is read whole once, then only what has changed, beside t
   )
   assert.ok(server.url)
 
-  // What a whole reading has not is withdrawn.
+  // What a whole reading has not is withdrawn, but for what came after the archive.
+  mirror.files['osv/PyPI/modified_id.csv'] = changed('2026-11-20T05:00:00Z,PYSEC-3', ...first.body.split('\n'))
   assert.match(
     (await syncing(place, mirror, ...args, '--full')).stdout,
-    /^osv\/PyPI: 0 new, 1 changed, 1 as before, 1 withdrawn$/m,
+    /^osv\/PyPI: 0 new, 1 changed, 2 as before, 0 withdrawn$/m,
   )
+  mirror.files['osv/PyPI/modified_id.csv'] = first
+  assert.match(
+    (await syncing(place, mirror, ...args, '--full')).stdout,
+    /^osv\/PyPI: 0 new, 0 changed, 2 as before, 1 withdrawn$/m,
+  )
+})
+
+test('what changes between the making of an archive and of the list beside it is read, however much it is', async () => {
+  await using place = await makePlace()
+  const recordOf = (i: number, day: string) => osv(`P-${i}`, '1.2', { modified: `2026-11-${day}T00:00:00Z` })
+  const archive = zipOf({ 'P-0.json': recordOf(0, '18'), 'P-1.json': recordOf(1, '19'), 'P-2.json': recordOf(2, '29') })
+  const some = (count: number) => Array.from({ length: count }, (_, i) => `2026-11-21T00:00:00Z,P-${i + 10}`)
+  await using mirror = await startMirror({ 'osv/PyPI/all.zip': { body: archive } })
+  for (let i = 10; i < 262; i++) mirror.files[`osv/PyPI/P-${i}.json`] = { body: recordOf(i, '21') }
+  const list = (count: number) => ({ body: [...some(count), '2026-11-19T00:00:00Z,P-1'].join('\n') })
+  const args = ['--source', 'osv/PyPI']
+  mirror.files['osv/PyPI/modified_id.csv'] = list(251)
+  assert.match((await syncing(place, mirror, ...args)).stdout, /^osv\/PyPI: 3 new,/)
+  // They were too many to be read one by one, and the next reading does not believe that they were read.
+  mirror.files['osv/PyPI/modified_id.csv'] = list(250)
+  assert.match((await syncing(place, mirror, ...args)).stdout, /^osv\/PyPI: 250 new,/)
+  mirror.asked()
+  assert.match((await syncing(place, mirror, ...args)).stdout, /^osv\/PyPI: 0 new,/)
+  assert.deepEqual(mirror.asked(), ['osv/PyPI/modified_id.csv'])
 })
 
 test('beyond 250 changes all of a database is read again', async () => {
@@ -138,7 +167,11 @@ test('a source that fails keeps what it said and says why, and the others are re
   await using mirror = await startMirror({ 'osv/npm/all.zip': { body: zip }, 'osv/Go/all.zip': { body: zip } })
   const args = ['--source', 'osv/npm', '--source', 'osv/Go']
   assert.equal((await syncing(place, mirror, ...args)).code, 0)
+  const damaged = Buffer.from(zip)
+  // Behind the header of the first entry and its name stands what is compressed.
+  damaged.fill(0xff, 40, 60)
   const failures: [Answer, RegExp][] = [
+    [{ body: damaged }, /all\.zip cannot be read: /],
     [{ status: 500 }, /the answer was 500$/],
     [{ cut: true, body: 'PK' }, /there is no answer$/],
     [{ body: 'no archive' }, /all\.zip cannot be read: /],

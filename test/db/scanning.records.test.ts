@@ -1,6 +1,7 @@
 // What sources say of vulnerabilities is kept with what they said before, and read slice by slice.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { insertsOf } from '#db/bulk.ts'
 import { sql } from '#db/sql.ts'
 import {
   beginSource,
@@ -105,4 +106,32 @@ test('a record longer than any honest one is refused with the field', async () =
   const run = await beginSource(work(), facts)
   const long = recordOf('R-2', '1', { aliases: Array.from({ length: 1001 }, (_, i) => `A-${i}`), upstream: [] })
   await assert.rejects(putRecords(work(), run, [long]), /records\[0\]\.aliases|INVALID_ARGUMENT|must hold/)
+})
+
+test('readings are kept as they were for a time, and then one of each day, with the first', async () => {
+  const daily = { ...facts, name: 'osv/daily' }
+  const whole = async (error = '') => finishSource(work(), await beginSource(work(), daily), { ...ended, error })
+  now = new Date('2026-04-01T00:00:00Z')
+  await whole()
+  const { sourceNo } = (await findSource(pinfold.app, daily.name))!
+  const at = (day: number, hour: number) => new Date(Date.UTC(2026, 3, 1 + day, hour)).toISOString()
+  const rows = Array.from(
+    { length: 60 * 24 },
+    (_, i) => sql`(${sourceNo}, ${at(1 + Math.floor(i / 24), i % 24)}, '', '[]')`,
+  )
+  const into = sql`INSERT INTO vulnerability_source_reads (source_id, fetch_time, build_time, ecosystems)`
+  await pinfold.app.db.tx(async (tx) => {
+    for (const insert of insertsOf(into, rows)) await tx.run(insert)
+  })
+  now = new Date(at(61, 0))
+  await whole()
+  const left = await pinfold.app.db.all<{ time: string }>(sql`
+    SELECT fetch_time AS time FROM vulnerability_source_reads WHERE source_id = ${sourceNo} ORDER BY fetch_time`)
+  const old = left.slice(0, -1000).map(({ time }) => time)
+  assert.deepEqual(old.slice(0, 3), ['2026-04-01T00:00:00.000Z', at(1, 23), at(2, 23)])
+  assert.equal(left.at(-1)?.time, at(61, 0))
+  assert.deepEqual(
+    old.map((time) => time.slice(0, 10)),
+    [...new Set(old.map((time) => time.slice(0, 10)))],
+  )
 })

@@ -72,9 +72,10 @@ export async function readSource(
   ecosystem: string,
   records: readonly SourceRecord[],
   error = '',
+  name = `osv/${ecosystem}`,
 ): Promise<void> {
   const work = { app, log: app.log }
-  const run = await beginSource(work, { name: `osv/${ecosystem}`, url: '', licence: 'MIT', ecosystems: [ecosystem] })
+  const run = await beginSource(work, { name, url: '', licence: 'MIT', ecosystems: [ecosystem] })
   await putRecords(work, run, records)
   const buildTime = app.clock().toISOString()
   await finishSource(work, run, { fingerprint: '', buildTime, complete: false, error })

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { chunks } from '#lib/chunks.ts'
 import { createOutgoing, OutgoingError } from '#lib/net/outgoing.ts'
-import { allPrivateAddresses } from '#lib/net/private-addresses.ts'
+import { hostOf, privateAddresses } from '#lib/net/private-addresses.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { progressOf } from '../shape/progress.ts'
@@ -150,8 +150,8 @@ async function sourceOf(options: Options): Promise<LibrarySource> {
   const base = sourceUrl(python ?? maven ?? '', python === undefined ? '--maven-repository' : '--python-index')
   // What stays on this machine nobody else can read.
   const stays = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(base.hostname)
-  // Where the source is says whoever runs the command, and nobody else.
-  const outgoing = createOutgoing({ allowed: allPrivateAddresses, allowHttp: stays })
+  // Where the source is says whoever runs the command; no other private address is asked on the way.
+  const outgoing = createOutgoing({ allowed: privateAddresses([hostOf(base)]), allowHttp: stays })
   const authorization = options.authorization === undefined ? '' : await headerIn(String(options.authorization))
   return python === undefined
     ? mavenRepository(base, outgoing, authorization)

@@ -1,6 +1,6 @@
 // Which sources a command reads, and from where.
 import { OutgoingError, type OutgoingOptions } from '#lib/net/outgoing.ts'
-import { noPrivateAddresses } from '#lib/net/private-addresses.ts'
+import { hostOf, privateAddresses } from '#lib/net/private-addresses.ts'
 import { type Source, sourceNamed } from '#sources/definitions.ts'
 import type { WrongRecord } from '#sources/values.ts'
 import { sourceUrl } from '../imports/library-sources.ts'
@@ -21,8 +21,7 @@ export function sourcesOf(terminal: Terminal, options: Options): { sources: Sour
   const sources = [...new Set(names)].map((name) => requireSource(name, mirror?.href ?? ''))
   // What stays on this machine nobody else can read.
   const stays = mirror !== undefined && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(mirror.hostname)
-  const ofMirror = { has: (host: string) => host === mirror?.hostname.replace(/^\[|\]$/g, '') }
-  return { sources, way: { allowed: mirror ? ofMirror : noPrivateAddresses, allowHttp: stays } }
+  return { sources, way: { allowed: privateAddresses(mirror ? [hostOf(mirror)] : []), allowHttp: stays } }
 }
 
 export function requireSource(name: string, mirror: string): Source {

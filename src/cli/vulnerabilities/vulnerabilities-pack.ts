@@ -91,7 +91,7 @@ async function packOne(
     const { layer, records } = await writeLayer(fetched.records, file, ({ at, problem }) => onProblem(at, problem))
     if (layer.size > bundleLimits.layer) throw new WrongRecord(`the layer has more than ${bundleLimits.layer} bytes`)
     const { name, licence } = source
-    return { name, licence, buildTime: fetched.buildTime, records, complete: fetched.complete, layer }
+    return { name, licence, buildTime: fetched.end().buildTime, records, complete: fetched.complete, layer }
   } finally {
     await rm(from, { recursive: true, force: true })
   }

@@ -2,19 +2,21 @@
 import { mkdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createOutgoing, OutgoingError } from '#lib/net/outgoing.ts'
+import { createOutgoing } from '#lib/net/outgoing.ts'
 import { fetchPacked, type PackedSource, readBundle } from '#sources/bundle.ts'
 import type { Source } from '#sources/definitions.ts'
-import { type Fetched, fetchSource, type Read } from '#sources/fetch.ts'
+import { type Fetched, fetchSource } from '#sources/fetch.ts'
+import { type RecordSink, type Refused, type Synced, syncSource } from '#sources/sync-source.ts'
 import { WrongRecord } from '#sources/values.ts'
 import { type Outcome, type Problem, sayRefused, sendSome } from '../imports/import-batches.ts'
+import { ApiError } from '../shape/api-client.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
 import { configOf } from '../shape/settings.ts'
 import { type BundlePlace, bundlePlace } from './bundle-places.ts'
 import { registryCredentials } from './registry-credentials.ts'
-import { messageOf, requireSource, sourceOptions, sourcesOf } from './source-options.ts'
+import { requireSource, sourceOptions, sourcesOf } from './source-options.ts'
 import { recordRules, toRecord } from './source-records.ts'
 
 export const vulnerabilitiesSync: Command = {
@@ -84,7 +86,7 @@ async function readPlace(place: BundlePlace): Promise<PackedSource[]> {
 
 type Sync = { fetch: Fetch; data: string; full: boolean }
 type Known = { name: string; fingerprint: string; buildTime?: string }
-type Result = { name: string; error: string; refused: readonly Problem[]; withdrawn: number; counts: Outcome['counts'] }
+type Result = Synced & { name: string }
 
 async function syncAll(terminal: Terminal, options: Options, api: OperatorApi, sources: readonly Source[], sync: Sync) {
   const { sources: listed = [] } = await api.get('/control/v1/vulnerabilitySources')
@@ -97,7 +99,7 @@ async function syncAll(terminal: Terminal, options: Options, api: OperatorApi, s
     const result = await syncOne(terminal, api, source, { ...sync, ...last })
     terminal.status?.('')
     failed ||= result.error !== '' || result.refused.length > 0
-    sayRefused(terminal, result.refused)
+    sayRefused(terminal, result.refused.map(toProblem))
     if (options.output === 'json') {
       terminal.print(jsonText({ ...result, refused: result.refused.length }))
     } else terminal.print(plain(`${source.name}: ${toldOf(result)}`))
@@ -105,72 +107,64 @@ async function syncAll(terminal: Terminal, options: Options, api: OperatorApi, s
   return failed ? exitCodes.failed : exitCodes.ok
 }
 
-function toldOf({ error, counts, withdrawn, refused }: Result): string {
+const toProblem = ({ at, field, problem }: Refused): Problem => ({ file: at, line: 0, field, description: problem })
+
+function toldOf({ error, counts: { created, updated, unchanged }, withdrawn, refused }: Result): string {
   if (error !== '' && refused.length === 0) return `failed, and keeps what it said: ${error}`
-  const { created = 0, updated = 0, unchanged = 0 } = counts
   const wrong = refused.length > 0 ? `; ${refused.length} problems, see above` : ''
   return `${created} new, ${updated} changed, ${unchanged} as before, ${withdrawn} withdrawn${wrong}`
 }
-
-const atOnce = 500
-const mostProblems = 10_000
 
 async function syncOne(
   terminal: Terminal,
   api: OperatorApi,
   source: Source,
-  { fetch, data, fingerprint, buildTime: lastBuild }: Sync & Last,
+  { fetch, data, ...last }: Sync & Last,
 ): Promise<Result> {
-  const { name, url, licence, ecosystems } = source
-  const { run } = await api.post('/control/v1/vulnerabilitySources:begin', {
-    source: { name, url, licence, ecosystems },
-  })
-  const rules = recordRules(run)
-  const outcome: Outcome = { counts: {}, refused: [] }
-  const finish = async (end: object, error: string): Promise<Result> => {
-    const { withdrawn = 0 } = await api.post('/control/v1/vulnerabilitySources:finish', { run, ...end, error })
-    return { name, error, withdrawn: Number(withdrawn), ...outcome }
-  }
+  const { name } = source
   const folder = await mkdtemp(join(data, 'sync-'))
   try {
-    const fetched = await fetch(source, { folder, fingerprint, buildTime: lastBuild })
-    let done = 0
-    for await (const some of batched(fetched.records, atOnce)) {
-      if (outcome.refused.length > mostProblems) throw new WrongRecord(`more than ${mostProblems} records are wrong`)
-      const problems = some.flatMap((one) => ('problem' in one ? [one] : []))
-      outcome.refused.push(
-        ...problems.map(({ at, problem }) => ({ file: at, line: 0, field: '', description: problem })),
-      )
-      await sendSome(
-        api,
-        rules,
-        some.flatMap((one) => ('record' in one ? [toRecord(one.record, name)] : [])),
-        outcome,
-      )
-      done += some.length
-      terminal.status?.(`${name}: ${done} records …`)
-    }
-    const { fingerprint: next, buildTime, complete } = fetched
-    const built = buildTime === '' ? {} : { buildTime }
-    // A record that is wrong now is not one that was taken back, and what is left out must not look as if it was read.
-    const wrong = outcome.refused.length
-    if (wrong > 0) return await finish({}, `${wrong} ${wrong === 1 ? 'record is' : 'records are'} wrong`)
-    return await finish({ fingerprint: next, ...built, complete }, '')
-  } catch (error) {
-    if (!(error instanceof OutgoingError) && !(error instanceof WrongRecord)) throw error
-    return await finish({}, messageOf(error))
+    const sink = await apiSink(api, source)
+    const onProgress = (done: number) => terminal.status?.(`${name}: ${done} records …`)
+    return { name, ...(await syncSource(() => fetch(source, { ...last, folder }), sink, { onProgress })) }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-async function* batched(reads: AsyncIterable<Read>, most: number): AsyncGenerator<Read[]> {
-  let some: Read[] = []
-  for await (const one of reads) {
-    some.push(one)
-    if (some.length < most) continue
-    yield some
-    some = []
+/** Begins a reading at the server. */
+async function apiSink(api: OperatorApi, { name, url, licence, ecosystems }: Source): Promise<RecordSink> {
+  const source = { name, url, licence, ecosystems }
+  const { run } = await api.post('/control/v1/vulnerabilitySources:begin', { source })
+  const rules = recordRules(run)
+  return {
+    async put(records, onRefused) {
+      const outcome: Outcome = { counts: {}, refused: [] }
+      await ofReading(() =>
+        sendSome(
+          api,
+          rules,
+          records.map((one) => toRecord(one, name)),
+          outcome,
+        ),
+      )
+      for (const { file, field, description } of outcome.refused) onRefused({ at: file, field, problem: description })
+      return { created: 0, updated: 0, unchanged: 0, ...outcome.counts }
+    },
+    async finish({ buildTime, ...end }) {
+      const body = { run, ...end, ...(buildTime === '' ? {} : { buildTime }) }
+      const { withdrawn = 0 } = await ofReading(() => api.post('/control/v1/vulnerabilitySources:finish', body))
+      return { withdrawn: Number(withdrawn) }
+    },
   }
-  if (some.length > 0) yield some
+}
+
+/** What the server refuses is about this reading alone, such as that somebody else has begun it anew. */
+async function ofReading<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ApiError && error.violations.length > 0) throw new WrongRecord(error.message)
+    throw error
+  }
 }

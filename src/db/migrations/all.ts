@@ -41,6 +41,7 @@ import { migration as jobTitles } from './0045-job-titles.ts'
 import { migration as lifecycles } from './0046-lifecycles.ts'
 import { migration as catalog } from './0048-catalog.ts'
 import { migration as sessionBounds } from './0065-session-bounds.ts'
+import { migration as spokenEcosystems } from './0073-spoken-ecosystems.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -86,4 +87,5 @@ export const migrations: readonly Migration[] = [
   lifecycles,
   catalog,
   sessionBounds,
+  spokenEcosystems,
 ]

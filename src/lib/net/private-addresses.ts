@@ -64,6 +64,11 @@ function groupsOf(address: string): number[] {
 export const allPrivateAddresses: PrivateAddresses = { has: () => true }
 export const noPrivateAddresses: PrivateAddresses = { has: () => false }
 
+/** The host of a URL as an entry of a list: an address of IPv6 has no brackets there. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '')
+}
+
 function plain(host: string): string {
   return host.toLowerCase().replace(/\.$/, '')
 }

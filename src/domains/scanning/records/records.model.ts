@@ -109,3 +109,23 @@ export type PutCounts = { created: number; updated: number; unchanged: number }
 
 /** More affected packages, names or texts than this and a record is refused. */
 export const recordLimits = { affected: 20_000, names: 1000, events: 2000, versions: 20_000, references: 200 } as const
+
+/** Readings of a source that are kept as they were; of those before, less. */
+const keptReads = 1000
+const keptDays = 400
+
+/**
+ * Which of the readings of a source nobody needs, given the oldest first: behind the newest thousand all but the last of each
+ * day, of 400 days, and the first. What was known at the end of a day stays what it was, and so does since when it was known.
+ */
+export function readsToDrop(reads: readonly { fetchTime: string; whole: boolean }[]): string[] {
+  const old = reads.slice(0, -keptReads)
+  const dayOf = ({ fetchTime }: { fetchTime: string }) => fetchTime.slice(0, 10)
+  const lastOf = new Map(old.map((one) => [dayOf(one), one]))
+  const lastWholeOf = new Map(old.filter(({ whole }) => whole).map((one) => [dayOf(one), one]))
+  const days = new Set([...lastOf.keys()].sort().slice(-keptDays))
+  const first = old.find(({ whole }) => whole)
+  const isKept = (one: { fetchTime: string; whole: boolean }): boolean =>
+    one === first || (days.has(dayOf(one)) && (lastOf.get(dayOf(one)) === one || lastWholeOf.get(dayOf(one)) === one))
+  return old.filter((one) => !isKept(one)).map(({ fetchTime }) => fetchTime)
+}

@@ -59,7 +59,10 @@ export async function putRecords(
   for (const slice of slicesOf(records)) {
     const added = slice.map((record) => ({ record, place: '', hash: hashOf(record) }))
     const now = app.clock().toISOString()
-    const put = await app.db.tx((tx) => putSlice(tx, { ...run, now }, added))
+    const put = await app.db.tx(async (tx) => {
+      await store.noteEcosystems(tx, { ...run, now }, slice)
+      return putSlice(tx, { ...run, now }, added)
+    })
     for (const member of ['created', 'updated', 'unchanged'] as const) counts[member] += put[member]
     await setImmediate()
   }
@@ -84,7 +87,10 @@ export async function finishSource(
     await setImmediate()
   }
   const error = end.error.slice(0, 2000)
-  await app.db.tx((tx) => store.closeSource(tx, run.sourceNo, { ...end, error }, app.clock().toISOString()))
+  await app.db.tx(async (tx) => {
+    if (end.complete && error === '') await store.endEcosystems(tx, run.sourceNo, run.generation)
+    await store.closeSource(tx, run.sourceNo, { ...end, error }, app.clock().toISOString())
+  })
   if (withdrawn > 0) app.scanning.queued.notify()
   log.info('vulnerability source read', { source: run.name, withdrawn, failed: error !== '' })
   return { withdrawn }

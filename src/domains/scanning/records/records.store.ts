@@ -4,6 +4,7 @@ import { chunks } from '#lib/chunks.ts'
 import {
   type AffectedPackage,
   affectedStates,
+  readsToDrop,
   type SourceEnd,
   type SourceFacts,
   type SourceRecord,
@@ -64,12 +65,64 @@ export async function closeSource(tx: Tx, sourceNo: number, end: SourceEnd, now:
              WHERE id = ${sourceNo}`
       : sql`UPDATE vulnerability_sources SET error = ${end.error} WHERE id = ${sourceNo}`,
   )
-  if (end.error !== '') return noteFailure(tx, sourceNo, end.error, now)
+  if (end.error !== '') await noteFailure(tx, sourceNo, end.error, now)
+  else {
+    const covered = JSON.stringify(await ecosystemsCovered(tx, sourceNo))
+    await tx.run(sql`
+      INSERT INTO vulnerability_source_reads (source_id, fetch_time, build_time, ecosystems)
+      VALUES (${sourceNo}, ${now}, ${end.buildTime}, ${covered})
+          ON CONFLICT (source_id, fetch_time) DO UPDATE SET build_time = excluded.build_time,
+             ecosystems = excluded.ecosystems, error = ''`)
+  }
+  await thinReads(tx, sourceNo)
+}
+
+const maxCovered = 1000
+
+/** What its records speak of, of what it says to speak of: of a release without any record nobody knows a thing. */
+async function ecosystemsCovered(tx: Tx, sourceNo: number): Promise<string[]> {
+  const source = await tx.get<{ ecosystems: string }>(sql`
+    SELECT ecosystems FROM vulnerability_sources WHERE id = ${sourceNo}`)
+  const named = JSON.parse(source?.ecosystems ?? '[]') as string[]
+  if (named.length === 0) return []
+  const spoken = await tx.all<{ ecosystem: string }>(sql`
+    SELECT ecosystem FROM vulnerability_source_ecosystems WHERE source_id = ${sourceNo} ORDER BY ecosystem LIMIT 10000`)
+  return spoken
+    .map(({ ecosystem }) => ecosystem)
+    .filter((one) => named.includes(one) || named.includes(one.split(':')[0]!))
+    .slice(0, maxCovered)
+}
+
+/** Notes what the records of a reading speak of. */
+export async function noteEcosystems(tx: Tx, run: RunOf, records: readonly SourceRecord[]): Promise<void> {
+  const spoken = new Set(
+    records.flatMap(({ withdrawTime, affected }) =>
+      withdrawTime === '' ? affected.map(({ ecosystem }) => ecosystem) : [],
+    ),
+  )
+  const rows = [...spoken].sort().map((one) => sql`(${run.sourceNo}, ${one}, ${run.generation})`)
+  const then = sql`ON CONFLICT (source_id, ecosystem) DO UPDATE SET generation = excluded.generation
+    WHERE vulnerability_source_ecosystems.generation <> excluded.generation`
+  const into = sql`INSERT INTO vulnerability_source_ecosystems (source_id, ecosystem, generation)`
+  for (const insert of insertsOf(into, rows, then)) await tx.run(insert)
+}
+
+/** Forgets what a complete reading has not spoken of. */
+export async function endEcosystems(tx: Tx, sourceNo: number, generation: number): Promise<void> {
   await tx.run(sql`
-    INSERT INTO vulnerability_source_reads (source_id, fetch_time, build_time, ecosystems)
-    SELECT id, ${now}, ${end.buildTime}, ecosystems FROM vulnerability_sources WHERE id = ${sourceNo}
-        ON CONFLICT (source_id, fetch_time) DO UPDATE SET build_time = excluded.build_time,
-           ecosystems = excluded.ecosystems, error = ''`)
+    DELETE FROM vulnerability_source_ecosystems WHERE source_id = ${sourceNo} AND generation < ${generation}`)
+}
+
+/** Keeps the readings of a source bounded; see `readsToDrop`. */
+async function thinReads(tx: Tx, sourceNo: number): Promise<void> {
+  const rows = await tx.all<{ fetchTime: string; ecosystems: string }>(sql`
+    SELECT fetch_time AS "fetchTime", ecosystems FROM vulnerability_source_reads
+     WHERE source_id = ${sourceNo} ORDER BY fetch_time LIMIT 10000`)
+  const reads = rows.map(({ fetchTime, ecosystems }) => ({ fetchTime, whole: ecosystems !== '' }))
+  for (const some of chunks(readsToDrop(reads), 500)) {
+    await tx.run(sql`
+      DELETE FROM vulnerability_source_reads WHERE source_id = ${sourceNo} AND fetch_time IN (${list(some)})`)
+  }
 }
 
 /** Only the first failure after a reading is a row, however often it is tried. */
@@ -83,26 +136,39 @@ async function noteFailure(tx: Tx, sourceNo: number, error: string, now: string)
         ON CONFLICT (source_id, fetch_time) DO UPDATE SET error = excluded.error`)
 }
 
-/** A reading of a source. Without ecosystems it failed; with an error it has failed at that moment or since. */
+/** A reading of a source. Unless it is whole it failed; with an error it has failed at that moment or since. */
 export type SourceRead = {
   sourceNo: number
   name: string
   fetchTime: string
   buildTime: string
+  whole: boolean
   ecosystems: string[]
   error: string
 }
 
-/** All readings of sources, of each source the oldest first. */
-export async function listReads(reader: Reader): Promise<SourceRead[]> {
-  const rows = await reader.all<Omit<SourceRead, 'ecosystems'> & { ecosystems: string }>(sql`
+/** The readings that are kept of the sources of some ecosystems, of each source the oldest first. */
+export async function listReads(reader: Reader, ecosystems: readonly string[]): Promise<SourceRead[]> {
+  const sources = (await listSources(reader)).filter((one) => ecosystems.some((asked) => mayCover(one, asked)))
+  const reads: SourceRead[] = []
+  for (const { sourceNo } of sources) reads.push(...(await readsOf(reader, sourceNo)))
+  return reads
+}
+
+const mayCover = ({ ecosystems }: StoredSource, asked: string): boolean =>
+  ecosystems.includes(asked) || ecosystems.includes(asked.split(':')[0]!)
+
+/** By the bound of what is kept these are few. */
+async function readsOf(reader: Reader, sourceNo: number): Promise<SourceRead[]> {
+  const rows = await reader.all<Omit<SourceRead, 'ecosystems' | 'whole'> & { ecosystems: string }>(sql`
     SELECT r.source_id AS "sourceNo", s.name, r.fetch_time AS "fetchTime", r.build_time AS "buildTime", r.ecosystems,
            r.error
       FROM vulnerability_source_reads r JOIN vulnerability_sources s ON s.id = r.source_id
-     ORDER BY s.name, r.source_id, r.fetch_time`)
+     WHERE r.source_id = ${sourceNo} ORDER BY r.fetch_time LIMIT 10000`)
   return rows.map((row) => ({
     ...row,
     sourceNo: Number(row.sourceNo),
+    whole: row.ecosystems !== '',
     ecosystems: row.ecosystems === '' ? [] : (JSON.parse(row.ecosystems) as string[]),
   }))
 }

@@ -1,4 +1,5 @@
 // Where nothing can be said of an image, at any moment: what no source speaks of, and what sources did not tell any more.
+import { partsWith } from '#sources/definitions.ts'
 import type { SourceRead } from '../records/records.store.ts'
 import { dayMs, type Gap } from './reports.model.ts'
 
@@ -13,10 +14,10 @@ export type Coverage = {
   closed: readonly string[]
 }
 
-/** `reads` are those of all sources, as `listReads` has them. */
+/** `reads` are those of the sources that may speak of the ecosystems, as `listReads` has them. */
 export function coverageOf(ecosystems: readonly string[], reads: readonly SourceRead[], maxAgeDays: number): Coverage {
   const histories = [...Map.groupBy(reads, ({ sourceNo }) => sourceNo).values()]
-    .map((all) => ({ all, whole: all.filter(isWhole) }))
+    .map((all) => ({ all, whole: all.filter(({ whole }) => whole) }))
     .filter(({ whole }) => whole.some((read) => ecosystems.some((one) => speaksOf(read.ecosystems, one))))
   const gapsAt = (time: string) => ecosystems.flatMap((one) => gapsOf(one, histories, { time, maxAgeDays }))
   const times = histories.flatMap(({ whole }) => whole.map(({ fetchTime }) => fetchTime)).sort()
@@ -35,8 +36,6 @@ export function coverageOf(ecosystems: readonly string[], reads: readonly Source
 
 type History = { all: readonly SourceRead[]; whole: readonly SourceRead[] }
 
-const isWhole = ({ ecosystems }: SourceRead): boolean => ecosystems.length > 0
-
 function gapsOf(
   ecosystem: string,
   histories: readonly History[],
@@ -51,12 +50,24 @@ function gapsOf(
     return read && speaksOf(read.ecosystems, ecosystem) ? [{ read, last: lastUntil(all, time) ?? read }] : []
   })
   if (those.length === 0) return [{ reason: 'NO_SOURCE', subject: ecosystem, message: 'no source speaks of it' }]
-  return those.flatMap(({ read: { name, fetchTime }, last }): Gap[] => {
+  const missing = missingParts(those.map(({ read: { name } }) => name))
+  const parts = missing.map((subject): Gap => {
+    return { reason: 'NO_SOURCE', subject, message: `what was read is only a part of what speaks of ${ecosystem}` }
+  })
+  const failures = those.flatMap(({ read: { name, fetchTime }, last }): Gap[] => {
     if (last.error !== '')
       return [{ reason: 'SOURCE_FAILED', subject: name, message: `of ${fetchTime}: ${last.error}` }]
     const isStale = Date.parse(time) - Date.parse(fetchTime) > maxAgeDays * dayMs
     return isStale ? [{ reason: 'SOURCE_STALE', subject: name, message: `was last read at ${fetchTime}` }] : []
   })
+  return [...parts, ...failures]
+}
+
+/** Which sources were not read of those of which the ones that were are only parts; none when one of these is whole. */
+function missingParts(read: readonly string[]): string[] {
+  const parts = read.map(partsWith)
+  if (parts.some((all) => all.length === 1)) return []
+  return [...new Set(parts.flat())].filter((name) => !read.includes(name)).sort()
 }
 
 /** The last of them that had happened at a moment; given in order. */

@@ -48,6 +48,7 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
   const list = await findList(db, { hash: packages, distribution })
   if (!list || list.matchTime === '') return { findings: [], gaps: [waits] }
   const known = await findKnownNow(db, list.listNo, [rootOf(repoUid)], maxFindings)
+  const ecosystems = await ecosystemsOfList(db, list.listNo)
   const purlOf = ({ component }: Known) =>
     packageUrl({ ...component, kind: component.kind as PackageKind }, distribution.id)
   return {
@@ -62,11 +63,7 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
         suppressedBy: suppressionOf(one, distribution.id),
       })),
     gaps: [
-      ...coverageOf(
-        await ecosystemsOfList(db, list.listNo),
-        await listReads(db),
-        config.vulnerabilityMaxAgeDays,
-      ).gapsAt(call.now),
+      ...coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays).gapsAt(call.now),
       ...contents.gaps.map(unread),
       ...(known.length < maxFindings ? [] : [truncated]),
       ...known

@@ -31,13 +31,18 @@ export type ImageKnowledge = {
 
 export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>): Knowledge {
   const lists = new Map<string, Promise<ImageKnowledge | undefined>>()
-  let reads: Promise<SourceRead[]> | undefined
+  const reads = new Map<string, Promise<SourceRead[]>>()
+  const readsFor = (ecosystems: readonly string[]) => {
+    const key = JSON.stringify(ecosystems)
+    const found = reads.get(key) ?? listReads(db, ecosystems)
+    reads.set(key, found)
+    return found
+  }
   return {
     of(contents, places) {
       const { packages, distribution, gaps } = contents
       const key = JSON.stringify([packages, distribution.id, distribution.version, gaps, places])
-      reads ??= listReads(db)
-      const known = lists.get(key) ?? reads.then((all) => knowledgeOf({ db, config }, contents, places, all))
+      const known = lists.get(key) ?? knowledgeOf({ db, config }, contents, places, readsFor)
       lists.set(key, known)
       return known
     },
@@ -48,12 +53,13 @@ async function knowledgeOf(
   { db, config }: Pick<App, 'db' | 'config'>,
   { packages, distribution, gaps }: ContentsRecord,
   places: readonly string[],
-  reads: readonly SourceRead[],
+  readsFor: (ecosystems: readonly string[]) => Promise<SourceRead[]>,
 ): Promise<ImageKnowledge | undefined> {
   const list = await findList(db, { hash: packages, distribution })
   if (!list || list.matchTime === '') return undefined
   const found = await findKnown(db, list.listNo, places, maxFindings)
-  const coverage = coverageOf(await ecosystemsOfList(db, list.listNo), reads, config.vulnerabilityMaxAgeDays)
+  const ecosystems = await ecosystemsOfList(db, list.listNo)
+  const coverage = coverageOf(ecosystems, await readsFor(ecosystems), config.vulnerabilityMaxAgeDays)
   const own = found.filter(({ source }) => source === ownSource).map(({ foundTime }) => foundTime)
   const began = [...(coverage.began === undefined ? [] : [coverage.began]), ...own].sort()[0]
   if (began === undefined) return undefined

@@ -1,0 +1,104 @@
+// Takes in what one source says now, whoever keeps it. A source that fails keeps what it said, and says why.
+import type { PutCounts, SourceEnd, SourceRecord } from '#domains/scanning/records/records.model.ts'
+import { OutgoingError } from '#lib/net/outgoing.ts'
+import type { Fetched, Read } from './fetch.ts'
+import { WrongRecord } from './values.ts'
+
+/** A record that is left out: where it stands, the member of it (empty for all of it), and what is wrong. */
+export type Refused = { at: string; field: string; problem: string }
+
+/** Where the records of one reading go. Throws WrongRecord where nothing of the reading can be kept. */
+export type RecordSink = {
+  /** What is wrong with some of them goes to `onRefused`, and the rest is kept. */
+  put(records: readonly SourceRecord[], onRefused: (one: Refused) => void): Promise<PutCounts>
+  finish(end: SourceEnd): Promise<{ withdrawn: number }>
+}
+
+export type Synced = { error: string; refused: Refused[]; withdrawn: number; counts: PutCounts }
+
+const atOnce = 500
+const mostProblems = 10_000
+
+/**
+ * Reads a source into a sink. Whatever goes wrong with the source itself ends it with that error, and never throws; what
+ * the sink throws otherwise is thrown on.
+ */
+export async function syncSource(
+  fetch: () => Promise<Fetched>,
+  sink: RecordSink,
+  { onProgress = () => {}, signal }: { onProgress?: (records: number) => void; signal?: AbortSignal } = {},
+): Promise<Synced> {
+  const counts: PutCounts = { created: 0, updated: 0, unchanged: 0 }
+  const refused: Refused[] = []
+  const finish = async (end: SourceEnd): Promise<Synced> => {
+    const { withdrawn } = await sink.finish(end)
+    return { error: end.error, refused, withdrawn, counts }
+  }
+  try {
+    const fetched = await ofSource(fetch)
+    let done = 0
+    for await (const some of batched(fetched.records, atOnce)) {
+      signal?.throwIfAborted()
+      if (refused.length > mostProblems) throw new WrongRecord(`more than ${mostProblems} records are wrong`)
+      for (const one of some) if ('problem' in one) refused.push({ ...one, field: '' })
+      const records = some.flatMap((one) => ('record' in one ? [one.record] : []))
+      const put = await sink.put(records, (one) => refused.push(one))
+      for (const member of ['created', 'updated', 'unchanged'] as const) counts[member] += put[member]
+      done += some.length
+      onProgress(done)
+    }
+    // A record that is wrong now is not one that was taken back, and what is left out must not look as if it was read.
+    const wrong = refused.length
+    if (wrong > 0) return await finish(failed(`${wrong} ${wrong === 1 ? 'record is' : 'records are'} wrong`))
+    const { fingerprint, buildTime } = fetched.end()
+    return await finish({ fingerprint, buildTime, complete: fetched.complete, error: '' })
+  } catch (error) {
+    if (signal?.aborted) await finish(failed('was broken off')).catch(() => {})
+    signal?.throwIfAborted()
+    const reason = reasonOf(error)
+    if (reason === undefined) throw error
+    return await finish(failed(reason)).catch((late: unknown) => {
+      if (!(late instanceof WrongRecord)) throw late
+      return { error: late.message, refused, withdrawn: 0, counts }
+    })
+  }
+}
+
+const failed = (error: string): SourceEnd => ({ fingerprint: '', buildTime: '', complete: false, error })
+
+/** Something that reading a source did not expect, such as a full disk. */
+class SourceFailed extends Error {}
+
+async function ofSource<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw reasonOf(error) === undefined ? new SourceFailed('unexpected', { cause: error }) : error
+  }
+}
+
+/** Why a source failed; undefined for what is not its fault. Nothing of what it says is quoted. */
+function reasonOf(error: unknown): string | undefined {
+  if (error instanceof OutgoingError)
+    return error.status === undefined ? error.message : `the answer was ${error.status}`
+  if (error instanceof WrongRecord) return error.message
+  if (!(error instanceof SourceFailed)) return undefined
+  const { code, name } = error.cause as NodeJS.ErrnoException
+  return `cannot be read: ${typeof code === 'string' ? code : name}`
+}
+
+async function* batched(reads: AsyncIterable<Read>, most: number): AsyncGenerator<Read[]> {
+  const from = reads[Symbol.asyncIterator]()
+  let some: Read[] = []
+  try {
+    for (let one = await ofSource(() => from.next()); one.done !== true; one = await ofSource(() => from.next())) {
+      some.push(one.value)
+      if (some.length < most) continue
+      yield some
+      some = []
+    }
+    if (some.length > 0) yield some
+  } finally {
+    await from.return?.()
+  }
+}
