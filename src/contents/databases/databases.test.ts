@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { fixture } from '../../../test/support/fixtures.ts'
 import type { ImageContents, Package } from '../packages.ts'
 import { readFiles } from './files.ts'
-import { readOsRelease } from './os-release.ts'
+import { onBranch, readOsRelease } from './os-release.ts'
 
 const apk = 'lib/apk/db/installed'
 const dpkg = 'var/lib/dpkg/status'
@@ -121,4 +121,12 @@ test('more packages or longer texts than any image has are refused', () => {
   const large = Array.from({ length: 10_000 }, (_, i) => `P:p${i}\nV:${'1'.repeat(500)}\n`).join('\n')
   assert.throws(() => contentsOf({ [apk]: large }), limit)
   assert.throws(() => contentsOf({ [apk]: `P:${'x'.repeat(513)}\nV:1\n` }), limit)
+})
+
+test('what comes from the edge of Alpine alone is of no release, whatever it calls itself', () => {
+  const alpine = { id: 'alpine', version: '3.16' }
+  const [edge, stable] = ['https://a.test/alpine/edge/main\n', 'https://a.test/alpine/v3.16/main\n']
+  assert.equal(onBranch(alpine, `# now\n${edge}${edge}`).version, 'edge')
+  for (const text of ['', '# edge\n', stable, `${stable}${edge}`]) assert.equal(onBranch(alpine, text).version, '3.16')
+  assert.equal(onBranch({ id: 'wolfi', version: '1' }, edge).version, '1')
 })

@@ -1,11 +1,11 @@
 // How the files that say what is installed are read, once it is known which of them an image has.
 
-import { apkDatabases, osReleases, ownedFiles } from '../layers/watched.ts'
+import { apkDatabases, apkRepositories, osReleases, ownedFiles } from '../layers/watched.ts'
 import { GapList, type ImageContents, type ImageFile, PackageList, Unreadable } from '../packages.ts'
 import { readApkDatabase } from './apk-database.ts'
 import { readDpkgDatabase } from './dpkg-database.ts'
 import { linesOf } from './lines.ts'
-import { readOsRelease } from './os-release.ts'
+import { onBranch, readOsRelease } from './os-release.ts'
 import { Owners } from './owners.ts'
 
 /** Undefined when the files say nothing of packages: then nothing is known, which is not the same as nothing installed. */
@@ -17,7 +17,8 @@ export function readFiles(files: readonly ImageFile[]): ImageContents | undefine
   let databases = 0
   for (const [path, text] of texts) {
     if (apkDatabases.includes(path)) readApkDatabase(text, list, owners)
-    else if (!osReleases.includes(path) && !ownedFiles.test(path)) readDpkgDatabase(text, list)
+    else if (path !== apkRepositories && !osReleases.includes(path) && !ownedFiles.test(path))
+      readDpkgDatabase(text, list)
     else continue
     databases++
   }
@@ -32,7 +33,7 @@ export function readFiles(files: readonly ImageFile[]): ImageContents | undefine
   const osRelease = osReleases.map((path) => texts.get(path)).find((text) => text !== undefined)
   return {
     packages: list.sorted(),
-    distribution: readOsRelease(osRelease ?? ''),
+    distribution: onBranch(readOsRelease(osRelease ?? ''), texts.get(apkRepositories) ?? ''),
     hasDatabase: databases > 0,
     gaps: gaps.all(),
   }

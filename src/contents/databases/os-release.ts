@@ -9,6 +9,14 @@ export function readOsRelease(text: string): Distribution {
   return { id: lastOf('ID'), version: lastOf('VERSION_ID') }
 }
 
+/** What is built from Alpine's edge alone may call itself the release that this is going to be: the repositories tell. */
+export function onBranch(distribution: Distribution, repositories: string): Distribution {
+  if (distribution.id !== 'alpine') return distribution
+  const lines = repositories.split('\n').filter((line) => /^\s*[^#\s]/.test(line))
+  const isEdge = lines.length > 0 && lines.every((line) => /\/edge\/[a-z]+\/?\s*$/.test(line))
+  return isEdge ? { ...distribution, version: 'edge' } : distribution
+}
+
 function unquoted(value: string): string {
   const quote = value[0]
   if ((quote !== '"' && quote !== "'") || value.length < 2 || value.at(-1) !== quote) return value

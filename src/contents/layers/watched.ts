@@ -3,10 +3,12 @@
 // Newer distributions have merged /lib into /usr/lib, with a link that is never followed here.
 export const apkDatabases = ['lib/apk/db/installed', 'usr/lib/apk/db/installed']
 export const osReleases = ['etc/os-release', 'usr/lib/os-release']
+/** Where packages of Alpine come from. */
+export const apkRepositories = 'etc/apk/repositories'
 const dpkgDatabase = 'var/lib/dpkg/status'
 /** Images without dpkg itself have a file for each package here, beside files of checksums. */
 const dpkgFolder = 'var/lib/dpkg/status.d/'
-const databases = new Set([...apkDatabases, ...osReleases, dpkgDatabase])
+const databases = new Set([...apkDatabases, ...osReleases, apkRepositories, dpkgDatabase])
 
 /** Which files a package of dpkg owns. */
 export const ownedFiles = /^var\/lib\/dpkg\/info\/([^/:]+)(?::[^/]+)?\.list$/

@@ -61,9 +61,10 @@ type Named = { id: string; aliases: readonly string[]; upstream: readonly string
  */
 export function vulnerabilityIds({ id, aliases, upstream }: Named): string[] {
   const names = [...new Set([id, ...aliases, ...upstream])]
-  const cves = names.filter((name) => name.startsWith('CVE-'))
+  // Debian's records have the name of a package behind that of the vulnerability.
+  const cves = names.filter((name) => name.startsWith('CVE-') && !name.includes('/'))
   if (cves.length > 0) return cves.sort()
   const shared = names.filter((name) => name.startsWith('GHSA-')).sort()[0]
-  // Our own advisories have uids, which nobody knows a vulnerability by.
-  return [shared ?? (id.includes('/') ? aliases[0] : undefined) ?? id]
+  // Nor does anybody know a vulnerability by the uids of our own advisories.
+  return [shared ?? (id.includes('/') ? (aliases[0] ?? upstream[0]) : undefined) ?? id]
 }

@@ -2,6 +2,7 @@ import type { Handlers } from '#app.ts'
 import type { FindingsService } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { verifyStep } from '../matching/verify.service.ts'
+import { ownSource } from '../own/own-advisories.service.ts'
 import { imageFindings, type ShownFinding } from './findings.service.ts'
 
 export const findings: Handlers<typeof FindingsService> = {
@@ -46,7 +47,7 @@ function toMessage({
     locations,
     source,
     // Our own advisories are known by their public id.
-    record: record.id.includes('/') ? (record.aliases[0] ?? '') : record.id,
+    record: source === ownSource ? (record.aliases[0] ?? '') : record.id,
     ecosystem: affected.ecosystem,
     package: affected.name,
     ranges: JSON.stringify(affected.ranges),
