@@ -44,6 +44,8 @@ export const eventTypes = {
   'control.events.subscription.test': 'dev.pinfold.control.events.subscription.test.v1',
   'control.iam.access_request.answered': 'dev.pinfold.control.iam.access_request.answered.v1',
   'control.iam.access_request.created': 'dev.pinfold.control.iam.access_request.created.v1',
+  'control.iam.push_token.created': 'dev.pinfold.control.iam.push_token.created.v1',
+  'control.iam.push_token.revoked': 'dev.pinfold.control.iam.push_token.revoked.v1',
   'control.iam.scim_user.created': 'dev.pinfold.control.iam.scim_user.created.v1',
   'control.iam.scim_user.deleted': 'dev.pinfold.control.iam.scim_user.deleted.v1',
   'control.iam.scim_user.updated': 'dev.pinfold.control.iam.scim_user.updated.v1',

@@ -12,6 +12,7 @@ import type { RefusalLog } from './domains/events/refusals/refusal-log.ts'
 import type { Feed } from './domains/events/stream/stream.model.ts'
 import type { GrantCache, Rights } from './domains/iam/access/grants.model.ts'
 import type { LastSeen } from './domains/iam/identities/last-seen.ts'
+import type { CachedPushTokens } from './domains/iam/push-tokens/push-tokens.model.ts'
 import type { CachedSessions } from './domains/iam/sessions/sessions.model.ts'
 import type { TermsGate } from './domains/iam/terms/terms-gate.ts'
 import type { ReadTurns } from './domains/registry/images/read-turns.ts'
@@ -55,6 +56,8 @@ export type App = {
   grants: GrantCache
   /** Which sessions of people have not been ended, at most half a second old. */
   sessions: CachedSessions
+  /** Which push tokens are good, at most half a second old. */
+  pushTokens: CachedPushTokens
   lastSeen: LastSeen
   /** Has the buffers of large bodies collected. */
   buffers: Buffers

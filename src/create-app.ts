@@ -13,6 +13,7 @@ import { createRefusalLog } from './domains/events/refusals/refusal-log.ts'
 import { createFeed } from './domains/events/stream/feed.ts'
 import { createGrantCache } from './domains/iam/access/grants.ts'
 import { createLastSeen } from './domains/iam/identities/last-seen.ts'
+import { createLivePushTokens } from './domains/iam/push-tokens/live-push-tokens.ts'
 import { installBuiltInRoles } from './domains/iam/roles/roles.service.ts'
 import { createLiveSessions } from './domains/iam/sessions/live-sessions.ts'
 import { createTermsGate } from './domains/iam/terms/terms-gate.ts'
@@ -65,7 +66,8 @@ export async function createApp(
   const manifests = createManifestCache(monotonic)
   const paths = createPathCache(db, monotonic)
   const sessions = createLiveSessions(db, config, monotonic)
-  clearOnCommit(db, { grants, manifests, paths, sessions })
+  const pushTokens = createLivePushTokens(db, { config, clock }, monotonic)
+  clearOnCommit(db, { grants, manifests, paths, sessions, pushTokens })
   const onError = (error: unknown) => log.error('last use of identities could not be written', { error })
   const lastSeen = opening.adopt(createLastSeen(db, onError), (open) => open.close())
   const blobs = await openBlobs(config.blobs, config.data)
@@ -91,6 +93,7 @@ export async function createApp(
     keyring,
     grants,
     sessions,
+    pushTokens,
     lastSeen,
     buffers: createBuffers(),
     blobs,

@@ -12,6 +12,7 @@ import { writeRegistryEvents } from './domains/events/outbox/registry-events.dut
 import { sweepEvents, sweepSubscriptions } from './domains/events/outbox/retention.duty.ts'
 import { sweepRefusals, writeRefusals } from './domains/events/refusals/refusals.duty.ts'
 import { writeLastSeen } from './domains/iam/identities/last-seen.duty.ts'
+import { sweepPushTokensDuty } from './domains/iam/push-tokens/push-tokens.duty.ts'
 import { sweepSessionsDuty } from './domains/iam/sessions/sessions.duty.ts'
 import { readKeys, rotateKeys } from './domains/iam/signing-keys/signing-keys.duty.ts'
 import { collectBlobs, scheduleCollections } from './domains/registry/blobs/collect-blobs.duty.ts'
@@ -59,6 +60,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   sweepRefusals,
   sweepAuditLog,
   sweepSessionsDuty,
+  sweepPushTokensDuty,
   sweepNodes,
 ]
 

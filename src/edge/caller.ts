@@ -40,21 +40,30 @@ export async function callerOf(app: App, uid: string, token?: AccessToken): Prom
   const session = token?.session
   const live = session && session.uid !== '' ? await app.sessions.of(session.uid) : undefined
   if (session && session.uid !== '' && !live) throw unauthenticated('the session of the token has ended')
+  const push = await pushTokenOf(app, uid, token)
   const granted = token?.grantedBySession ? live?.granted : token?.granted
   const rights = createRights({
     identity: uid,
     grants: withGranted(grants, granted),
     operator,
-    narrowing: token?.narrowing,
+    narrowing: push?.narrowing ?? token?.narrowing,
     within: session?.organization ?? '',
   })
   return {
     uid,
     operator,
     rights,
-    ...(token && { token: { ...token, ...(granted && { granted }) } }),
+    ...(token && { token: { ...token, ...(granted && { granted }), ...(push && { act: push.act }) } }),
     ...(session && { session }),
   }
+}
+
+/** What the push token behind a token of the registry allows now. Throws UNAUTHENTICATED once it is gone. */
+async function pushTokenOf(app: App, uid: string, token: AccessToken | undefined): ReturnType<App['pushTokens']['of']> {
+  if (token?.pushToken === undefined) return undefined
+  const live = await app.pushTokens.of(token.pushToken)
+  if (live?.identityUid !== uid) throw unauthenticated('the push token has been revoked, or has expired')
+  return live
 }
 
 /** The caller at a door that needs `numbers` beside what is asked for: nothing counts where they are not held. */

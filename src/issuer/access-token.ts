@@ -42,6 +42,8 @@ export type AccessToken = {
   grantedBySession?: boolean
   /** Of a token that the registry's token endpoint made: the repositories and actions it is good for. */
   access?: readonly RepositoryAccess[]
+  /** Of a token that the endpoint made for a push token: the uid of that. */
+  pushToken?: string
 }
 
 /** A good token, but for somebody else: the registry answers it with 403 rather than 401. */
@@ -144,6 +146,7 @@ async function verify(keyring: Keyring, expected: Expected, token: string, now: 
       ...(payload.upstream instanceof Object && { upstream: payload.upstream as Record<string, string> }),
       ...(payload.email_verified === true && typeof payload.email === 'string' && { verifiedEmail: payload.email }),
       ...(ofRegistry && { access: readAccess(payload.access) }),
+      ...(ofRegistry && typeof payload.push_token === 'string' && { pushToken: payload.push_token }),
     }
   } catch (error) {
     throw explain(error)

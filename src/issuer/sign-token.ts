@@ -44,6 +44,8 @@ export type TokenInput = {
   claims?: Record<string, unknown>
   /** Makes it a token of the registry's token endpoint, good for these repositories only. */
   access?: readonly RepositoryAccess[]
+  /** The uid of the push token that it was given for, and is good no longer than. */
+  pushToken?: string | undefined
 }
 
 /** Signs an access token; the time that it is valid for is at most an hour. */
@@ -57,6 +59,7 @@ export async function signAccessToken(keyring: Keyring, input: TokenInput): Prom
     ...sessionClaims(input),
     ...(narrowing ? { cap: masksText(narrowing), ...(!whole && { narrowed: true }) } : {}),
     ...(access ? { access } : {}),
+    ...(input.pushToken ? { push_token: input.pushToken } : {}),
   })
     .setProtectedHeader({ alg, kid, typ: access ? registryTokenType : 'at+jwt' })
     .setIssuer(input.issuer)

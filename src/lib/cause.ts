@@ -16,6 +16,9 @@ export type Cause = {
   version: Version
 }
 
+/** The `iss` of whoever acts by a push token; `sub` is the uid of that. */
+export const pushTokenIssuer = 'push-token'
+
 /** Of the contract's packages that can be called; nothing for what is in one version only, and for what is no call. */
 export type Version = 'v1' | 'v2' | undefined
 

@@ -1,10 +1,13 @@
 // Who a client of the registry is, from its Authorization header.
 import type { Caller } from '#app.ts'
+import { narrowingOf } from '#domains/iam/push-tokens/live-push-tokens.ts'
+import { openPushToken } from '#domains/iam/push-tokens/push-token-use.service.ts'
 import { bearerOf, callerOf } from '#edge/caller.ts'
 import type { HttpArrival } from '#edge/doors.ts'
 import { type Verifier, WrongAudience } from '#issuer/access-token.ts'
 import { proveIdentity } from '#issuer/exchange.ts'
-import { AppError } from '#lib/errors.ts'
+import { isPushTokenUser } from '#lib/crypto/push-secret.ts'
+import { AppError, unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { isUid } from '#lib/uid.ts'
 import { OciError } from './errors.ts'
@@ -32,7 +35,10 @@ export async function readBearer(
   )
 }
 
-/** `_token` with an access token, or the uid of an identity with a long-lived token that proves to be its own. */
+/**
+ * `_token` with an access token, the user name of a push token with its secret, or the uid of an identity with a long-lived
+ * token that proves to be its own.
+ */
 export async function readBasic(registry: Registry, verify: Verifier, shown: Shown): Promise<Caller> {
   const { authorization = '', source } = shown
   const [, encoded] = /^Basic +([A-Za-z0-9+/=]+)$/i.exec(authorization) ?? []
@@ -40,7 +46,8 @@ export async function readBasic(registry: Registry, verify: Verifier, shown: Sho
   const colon = text.indexOf(':')
   const [user, password] = [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)]
   if (user === tokenUser) return readBearer(registry, verify, { authorization: `Bearer ${password}`, source })
-  if (!isUid(user)) throw refused(`the user name must be ${tokenUser} or the uid of an identity`)
+  if (isPushTokenUser(user)) return readPushToken(registry, shown, user, password)
+  if (!isUid(user)) throw refused(`the user name must be ${tokenUser}, that of a push token or the uid of an identity`)
   const { app, url } = registry
   const now = app.clock()
   // A password is no token of ours, and takes longer to look at.
@@ -48,6 +55,30 @@ export async function readBasic(registry: Registry, verify: Verifier, shown: Sho
   const { uid } = await explained(proveIdentity({ app, issuer: url, source }, password, user, now))
   app.lastSeen.note(uid, now.toISOString())
   return explained(callerOf(app, uid))
+}
+
+async function readPushToken({ app, host }: Registry, shown: Shown, user: string, password: string): Promise<Caller> {
+  const { source } = shown
+  shown.countStranger()
+  return explained(
+    countRefusals(app.limits, source, async () => {
+      const opened = await openPushToken(app, { userName: user, secret: password, source })
+      if (!opened) throw unauthenticated('the push token is not one that is good now')
+      const { uid, identityUid, createTime, expireTime } = opened
+      // Only what is proven counts, so that nobody uses up what somebody else may ask for.
+      app.limits.check('identity', uid)
+      const [issuedAt, expiry] = [createTime, expireTime].map((time) => Math.floor(Date.parse(time) / 1000))
+      return callerOf(app, identityUid, {
+        subject: identityUid,
+        audience: [host],
+        issuedAt: issuedAt!,
+        expiry: expiry!,
+        narrowing: narrowingOf(opened),
+        narrowed: true,
+        pushToken: uid,
+      })
+    }),
+  )
 }
 
 async function explained<T>(work: Promise<T>): Promise<T> {

@@ -43,6 +43,7 @@ export async function issueToken(visit: Visit): Promise<void> {
     session: call.caller.session,
     granted: call.caller.token?.granted,
     access,
+    pushToken: call.caller.token?.pushToken,
   })
   const body = { token, access_token: token, expires_in: lifetime, issued_at: now.toISOString() }
   const text = JSON.stringify(body)

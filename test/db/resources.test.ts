@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { compile, ident, type Reader, type Sql, sql } from '#db/sql.ts'
 import { createGrantCache } from '#domains/iam/access/grants.ts'
+import { findPushToken } from '#domains/iam/push-tokens/push-tokens.store.ts'
 import { findSession } from '#domains/iam/sessions/sessions.store.ts'
 import { findManifest } from '#domains/registry/manifests/manifests.store.ts'
 import { createPathCache } from '#domains/registry/repos/paths.service.ts'
@@ -134,6 +135,7 @@ test('a cache depends on every table that it reads', async () => {
     paths: (reader) => createPathCache(reader, () => 0).find('a/b/c'),
     manifests: (reader) => findManifest(reader, 1, 'sha256:0'),
     sessions: (reader) => findSession(reader, 'a').catch(() => undefined),
+    pushTokens: (reader) => findPushToken(reader, 'a').catch(() => undefined),
   }
   for (const [name, fill] of Object.entries(fills)) {
     const cleared = resources.filter(({ clears }) => clears?.[name as CacheName]).map(({ table }) => table)
@@ -149,9 +151,10 @@ test('a cache depends on every table that it reads', async () => {
 
 test('of all changes of all tables these clear a cache, and no others', async () => {
   const expected = [
-    'delete groups: grants paths',
-    'delete identities: grants',
+    'delete groups: grants paths pushTokens',
+    'delete identities: grants pushTokens',
     'delete manifests: manifests',
+    'delete push_tokens: pushTokens',
     'delete repos: manifests paths',
     'delete role_bindings: grants',
     'delete roles: grants',
@@ -169,6 +172,7 @@ test('of all changes of all tables these clear a cache, and no others', async ()
     manifests: cache('manifests'),
     paths: cache('paths'),
     sessions: cache('sessions'),
+    pushTokens: cache('pushTokens'),
   })
   const found: string[] = []
   for (const table of await tables()) {

@@ -51,6 +51,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'iam/identities/claims.ts',
     'iam/identities/last-seen.ts',
     'iam/identities/people.ts',
+    'iam/push-tokens/live-push-tokens.ts',
     'iam/sessions/live-sessions.ts',
     'iam/terms/terms-gate.ts',
     'registry/manifests/manifest-cache.ts',

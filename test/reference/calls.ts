@@ -252,6 +252,11 @@ export const changes: readonly Call[] = [
   ['control.events.v1.DeliveriesService/ResumeSubscription', { uid: '$subscription' }],
   ['control.events.v1.DeliveriesService/RotateSubscriptionSecret', { uid: '$subscription', overlap: '3600s' }],
   ['control.iam.v1.SessionsService/CreateConsoleCode', {}],
+  [
+    'control.iam.v1.PushTokensService/CreatePushToken',
+    { group: '$org', name: 'laptop', push: true, ttl: '2592000s' },
+    'pushToken',
+  ],
   ['iam.v2.GroupsService/RequestGroupAccess', { groupUid: '$company' }, undefined, 'newcomer'],
   ['control.iam.v1.AccessRequestsService/ApproveAccessRequest', { uid: '$request', roleUid: '$viewer' }],
   ['iam.Groups/RequestGroupAccess', { groupId: '$company' }, undefined, 'newcomer1'],
@@ -288,6 +293,8 @@ export const reads: readonly Call[] = [
   ['iam.Groups/CheckEligibility', {}, undefined, 'newcomer'],
   ['control.iam.v1.AccessRequestsService/ListAccessRequests', { organization: '$company' }],
   ['control.iam.v1.SessionsService/ListOrganizationSessions', { organization: '$org' }],
+  ['control.iam.v1.PushTokensService/ListPushTokens', {}],
+  ['control.iam.v1.PushTokensService/ListGroupPushTokens', { group: '$org' }],
   ['iam.v2.IdentityProvidersService/GetIdentityProvider', { uid: '$provider' }],
   ['control.iam.v1.ProviderDiscoveryService/GetProviderDiscovery', { uid: '$provider' }],
   ['iam.v2.IdentityProvidersService/ListIdentityProviders', { uidp: { childrenOf: '$org' } }],
@@ -418,6 +425,8 @@ export const reads: readonly Call[] = [
 /** What takes things away again. */
 export const deletions: readonly Call[] = [
   ['control.iam.v1.AccessRequestsService/RefuseAccessRequest', { uid: '$request2' }],
+  ['control.iam.v1.PushTokensService/RevokePushToken', { uid: '$pushToken1' }],
+  ['control.iam.v1.PushTokensService/RevokeGroupPushToken', { group: '$org', pushTokenUid: '$pushToken2' }],
   ['control.iam.v1.PendingBindingsService/AcceptPendingBinding', { uid: '$pending' }, undefined, 'person'],
   ['control.iam.v1.PendingBindingsService/RefusePendingBinding', { uid: '$pending2' }, undefined, 'person'],
   ['control.events.v1.DeliveriesService/SendTestEvent', { uid: '$subscription' }],

@@ -121,6 +121,8 @@ export async function startWorld() {
     request,
     // Once the first is answered.
     request2: request,
+    pushToken1: () => saved.pushToken!.pushToken.uid,
+    pushToken2: async () => (await operator.post(`/control/v1/pushTokens/${org}`, { name: 'cron' })).body.pushToken.uid,
     advisory: async () => (await get('/vulnerabilities/v2/advisories')).advisories[0].uid,
     artifact: async () => (await get('/libraries/v2/artifacts?ecosystems=ECOSYSTEM_PYTHON')).artifacts[0].uid,
     auditEntry: async () => saved.audit!.auditEntries[0].uid,

@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { isUid } from '#lib/uid.ts'
 import { configureDocker } from '../registry/configure-docker.ts'
 import { pullToken } from '../registry/pull-token.ts'
+import { pushToken } from '../registry/push-token.ts'
 import { send } from '../shape/api-client.ts'
 import {
   CliError,
@@ -237,7 +238,7 @@ async function endAtServer(terminal: Terminal, options: Options): Promise<CliErr
 export const auth: CommandGroup = {
   name: 'auth',
   summary: 'Sign in to a server, as a person or as a CI job, a pod or a cloud workload',
-  commands: [login, status, token, configureDocker, pullToken, logout],
+  commands: [login, status, token, configureDocker, pullToken, pushToken, logout],
 }
 
 type Who = Record<string, unknown>

@@ -98,14 +98,26 @@ export async function namesOf(api: ApiReader, groups: readonly string[], roles: 
   return { of, path }
 }
 
-/** What identities are called; those whom the caller may not see keep their uid. */
+/** What identities are called, and push tokens by their makers; those whom the caller may not see keep their uid. */
 export async function actorsOf(api: ApiReader, uids: readonly string[]): Promise<Map<string, string>> {
   const known = new Map([[operatorUid, 'operator']])
-  const asked = [...new Set(uids)].filter((uid) => isUid(uid) && !known.has(uid))
-  for (const some of chunks(asked, idsPerRequest)) {
-    // What the list is about must not fail because of whom it names.
-    const found = await api.list<Named>('/iam/v2/identities', 'identities', { 'uidp.ids': some }).catch(() => undefined)
-    for (const { uid, name } of found?.items ?? []) known.set(uid, name)
+  const look = async (some: readonly string[]) => {
+    const asked = [...new Set(some)].filter((uid) => isUid(uid) && !known.has(uid))
+    for (const ids of chunks(asked, idsPerRequest)) {
+      // What the list is about must not fail because of whom it names.
+      const found = await api
+        .list<Named>('/iam/v2/identities', 'identities', { 'uidp.ids': ids })
+        .catch(() => undefined)
+      for (const { uid, name } of found?.items ?? []) known.set(uid, name)
+    }
+  }
+  await look(uids)
+  // A push token stands below its maker.
+  const tokens = uids.filter((uid) => isUid(uid) && !known.has(uid) && uid.includes('/'))
+  await look(tokens.map(above))
+  for (const uid of tokens) {
+    const maker = known.get(above(uid))
+    if (maker !== undefined) known.set(uid, `${maker}, push token`)
   }
   return known
 }

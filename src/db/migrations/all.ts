@@ -42,6 +42,7 @@ import { migration as lifecycles } from './0046-lifecycles.ts'
 import { migration as catalog } from './0048-catalog.ts'
 import { migration as sessionBounds } from './0065-session-bounds.ts'
 import { migration as spokenEcosystems } from './0073-spoken-ecosystems.ts'
+import { migration as pushTokens } from './0078-push-tokens.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -88,4 +89,5 @@ export const migrations: readonly Migration[] = [
   catalog,
   sessionBounds,
   spokenEcosystems,
+  pushTokens,
 ]

@@ -2,6 +2,7 @@ import type { Service } from '#app.ts'
 import { AccessRequestsService } from '#gen/pinfold/control/iam/v1/access_requests_pb.ts'
 import { PendingBindingsService } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
 import { ProviderDiscoveryService } from '#gen/pinfold/control/iam/v1/provider_discovery_pb.ts'
+import { PushTokensService } from '#gen/pinfold/control/iam/v1/push_tokens_pb.ts'
 import { SessionsService } from '#gen/pinfold/control/iam/v1/sessions_pb.ts'
 import { QuotasService } from '#gen/pinfold/control/quotas/v1/quotas_pb.ts'
 import { GroupAccountAssociations } from '#gen/pinfold/iam/v1/account_associations_pb.ts'
@@ -40,6 +41,7 @@ import { identityProviderEvents, identityProviders } from './identity-providers/
 import { providerDiscovery } from './identity-providers/provider-discovery.control.ts'
 import { groupInviteEventsV1, groupInvitesV1 } from './invites/group-invites.v1.ts'
 import { groupInviteEvents, groupInvites } from './invites/group-invites.v2.ts'
+import { pushTokenEvents, pushTokens } from './push-tokens/push-tokens.control.ts'
 import { organizationQuotas, quotaEvents } from './quotas/quotas.control.ts'
 import { pendingBindings } from './roles/pending-bindings.control.ts'
 import { roleBindingEventsV1, roleBindingsV1 } from './roles/role-bindings.v1.ts'
@@ -65,6 +67,7 @@ export const services: readonly Service[] = [
   { desc: AccountAssociationsService, handlers: accountAssociations },
   { desc: TermsService, handlers: terms },
   { desc: SessionsService, handlers: sessions },
+  { desc: PushTokensService, handlers: pushTokens },
   { desc: QuotasService, handlers: organizationQuotas },
   { desc: Groups, handlers: groupsV1 },
   { desc: Identities, handlers: identitiesV1 },
@@ -90,6 +93,7 @@ export const eventBodies: readonly EventBody[] = [
   ...termsEvents,
   ...quotaEvents,
   ...sessionEvents,
+  ...pushTokenEvents,
   ...scimUserEvents,
   ...groupEventsV1,
   ...roleEventsV1,

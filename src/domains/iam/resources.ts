@@ -6,6 +6,7 @@ import { identityType } from './identities/identities.model.ts'
 import { groupMappingType } from './identity-providers/external-group-role-mappings.model.ts'
 import { identityProviderType } from './identity-providers/identity-providers.model.ts'
 import { groupInviteType } from './invites/group-invites.model.ts'
+import { pushTokenType } from './push-tokens/push-tokens.model.ts'
 import { roleBindingType } from './roles/role-bindings.model.ts'
 import { roleType } from './roles/roles.model.ts'
 import { scimUserType } from './scim/scim-users.model.ts'
@@ -19,7 +20,7 @@ export const resources: readonly Resource[] = [
     kinds: ['groups'],
     uid: 'place',
     groupDeletion: 'blocks',
-    clears: { grants: ['delete'], paths: ['update', 'delete'] },
+    clears: { grants: ['delete'], paths: ['update', 'delete'], pushTokens: ['delete'] },
   },
   {
     type: identityType,
@@ -28,7 +29,7 @@ export const resources: readonly Resource[] = [
     uid: 'place',
     groupDeletion: 'blocks',
     // Not when it was last seen, which is an update too.
-    clears: { grants: ['delete'] },
+    clears: { grants: ['delete'], pushTokens: ['delete'] },
   },
   {
     type: roleType,
@@ -76,6 +77,14 @@ export const resources: readonly Resource[] = [
     uid: 'none',
     groupDeletion: 'apart',
     clears: { sessions: ['delete'] },
+  },
+  {
+    type: pushTokenType,
+    table: 'push_tokens',
+    kinds: [],
+    uid: 'none',
+    groupDeletion: 'goes',
+    clears: { pushTokens: ['delete'] },
   },
   { type: scimUserType, table: 'scim_users', kinds: [], uid: 'none', groupDeletion: 'apart' },
   { type: accessRequestType, table: 'access_requests', kinds: [], uid: 'none', groupDeletion: 'goes' },

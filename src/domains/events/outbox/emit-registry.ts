@@ -1,7 +1,7 @@
 // Events of the registry's own protocol: what was pushed and pulled, by whom, and what was refused.
 import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import type { Cause } from '#lib/cause.ts'
+import { type Cause, pushTokenIssuer } from '#lib/cause.ts'
 import type { Resource } from '#lib/events/event-body.ts'
 import { createBatchWriter } from '#lib/noted/batch-writer.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -203,8 +203,8 @@ function about({ cause, repo, origin, what }: Transfer<Pushed | Pulled>, resourc
     subject: repo.uid,
     group: repo.group,
     resource,
-    // Who it is and no more: pulls are many, and the claims of a sign-in are long.
-    actor: cause.actor,
+    // Who it is and no more: pulls are many, and the claims of a sign-in are long. A push token is named.
+    ...(cause.act?.iss === pushTokenIssuer ? {} : { actor: cause.actor }),
     source: origin.host,
     extensions: {
       image: `${host}/${origin.repository}${what.tag === undefined ? '' : `:${what.tag}`}`,

@@ -11,6 +11,7 @@ import { listNodes } from '../access/list-nodes.ts'
 import { requireRecentSignIn } from '../access/recent-sign-in.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { isIssuerUrl } from '../identities/relationships.ts'
+import { endPushTokensOfProvider } from '../push-tokens/push-token-use.service.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
 import { dropScimUsers } from '../scim/scim-users.service.ts'
 import { endAllOfProvider } from '../sessions/sessions.service.ts'
@@ -125,7 +126,10 @@ export async function updateIdentityProvider(
     }
     if (!(await store.patchProvider(tx, before, after, sealed))) throw nameTaken(after.name)
     const isAnother = before.oidc.issuer !== after.oidc.issuer || before.oidc.clientId !== after.oidc.clientId
-    if (isAnother) await endAllOfProvider(tx, call, uid, {}, 'ended')
+    if (isAnother) {
+      await endAllOfProvider(tx, call, uid, {}, 'ended')
+      await endPushTokensOfProvider(tx, call, uid)
+    }
     const resource = aProvider(after)
     await emit(tx, call, 'iam.identity_providers.updated', { subject: uid, group: parentOf(uid), resource })
     return after
@@ -163,6 +167,7 @@ export async function deleteIdentityProvider(call: Call, uid: string): Promise<v
     const provider = await requireProvider(tx, uid)
     for (const mapping of await mappingsOfProvider(tx, uid)) await deleteMapping(tx, mapping)
     await deleteSessionsOfProvider(tx, uid)
+    await endPushTokensOfProvider(tx, call, uid)
     await dropScimUsers(tx, uid)
     await store.deleteProvider(tx, provider)
     const resource = aDeletion({ uid })

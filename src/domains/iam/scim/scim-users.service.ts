@@ -8,6 +8,7 @@ import { emit } from '#domains/events/outbox/emit.ts'
 import { AppError, alreadyExists, found, limitExceeded, unauthenticated } from '#lib/errors.ts'
 import { parentOf } from '#lib/uid.ts'
 import { findProvider } from '../identity-providers/identity-providers.store.ts'
+import { endPushTokensOfProvider } from '../push-tokens/push-token-use.service.ts'
 import { endAllOfProvider } from '../sessions/sessions.service.ts'
 import { opens } from './scim-settings.model.ts'
 import {
@@ -113,7 +114,9 @@ async function letGo(tx: Tx, work: Work, before: ScimUser, after: ScimUser): Pro
 
 /** Ends the sessions that the provider vouches for, and what they had tokens for. */
 async function closeOut(tx: Tx, work: Work, { provider, externalId }: ScimUser): Promise<void> {
-  if (externalId !== '') await endAllOfProvider(tx, work, provider, { externalId }, 'deactivated')
+  if (externalId === '') return
+  await endAllOfProvider(tx, work, provider, { externalId }, 'deactivated')
+  await endPushTokensOfProvider(tx, work, provider, externalId)
 }
 
 async function requireUser(reader: Reader, provider: string, id: string): Promise<ScimUser> {

@@ -6,7 +6,7 @@ import { findRepoBlobs, type PushTarget } from '../blobs/blobs.store.ts'
 import { requireBytes } from '../blobs/usage.service.ts'
 import { queueContents } from '../images/image-contents.service.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
-import { assignTag, removeTagNamed, removeTagsOf } from '../tags/tag-moves.service.ts'
+import { actorOf, assignTag, removeTagNamed, removeTagsOf } from '../tags/tag-moves.service.ts'
 import { tagForPull } from '../tags/tags.service.ts'
 import {
   type Manifest,
@@ -56,7 +56,7 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
     }
     if (tags.length === 0) await emitOf(tx, work, repo, push)
     for (const name of tags) {
-      const mover = { now: work.cause.now, actor: work.caller.uid, source: 'oci' } as const
+      const mover = { now: work.cause.now, actor: actorOf(work), source: 'oci' } as const
       const { previousDigest, changed } = await assignTag(tx, { ...mover, repo, name, digest: manifest.digest })
       // A repetition changes nothing, so it takes no right of its own.
       if (changed) push.checkTag(previousDigest !== '')
@@ -170,7 +170,7 @@ async function load({ app }: Work, repo: RepoRef, digest: string): Promise<Manif
 export async function deleteManifest(work: Work, repo: RepoRef, digest: string, origin: Origin): Promise<boolean> {
   const found = await work.app.db.tx(async (tx) => {
     if (!(await store.deleteManifest(tx, repo, digest))) return false
-    await removeTagsOf(tx, work, digest, { repo, now: work.cause.now, actor: work.caller.uid, source: 'oci' })
+    await removeTagsOf(tx, work, digest, { repo, now: work.cause.now, actor: actorOf(work), source: 'oci' })
     await emitDeletion(tx, work, repo, origin, { type: 'manifest', digest })
     return true
   })
@@ -180,7 +180,7 @@ export async function deleteManifest(work: Work, repo: RepoRef, digest: string, 
 
 /** The manifest stays pullable by its digest. `false` when there is no such tag. */
 export async function deleteTagNamed(work: Work, repo: RepoRef, name: string): Promise<boolean> {
-  const removal = { repo, name, now: work.cause.now, actor: work.caller.uid, source: 'oci' } as const
+  const removal = { repo, name, now: work.cause.now, actor: actorOf(work), source: 'oci' } as const
   const tag = await work.app.db.tx((tx) => removeTagNamed(tx, work, removal))
   if (tag) work.log.info('tag deleted', { repo: repo.uid, tag: name })
   return tag !== undefined

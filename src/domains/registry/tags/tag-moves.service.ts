@@ -10,6 +10,11 @@ import * as history from './tag-history.store.ts'
 import type { Mover, Tag, TagRepo } from './tags.model.ts'
 import * as store from './tags.store.ts'
 
+/** Who the ledger says it was: a push token, whose uid begins with that of its maker, or the caller. */
+export function actorOf({ caller }: Pick<Work, 'caller'>): string {
+  return caller.token?.pushToken ?? caller.uid
+}
+
 /** Without a digest, a tag keeps the one that it has; a new one points to nothing yet, of which the ledger says nothing. */
 export type Assignment = Mover & { repo: TagRepo; name: string; digest: string | undefined }
 

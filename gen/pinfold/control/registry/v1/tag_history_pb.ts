@@ -161,7 +161,7 @@ export type TagHistoryRecord = Message<"pinfold.control.registry.v1.TagHistoryRe
   previousDigest: string;
 
   /**
-   * The uid of the identity that did it.
+   * The uid of the identity that did it, or of its push token, whose uid starts with that of the identity.
    *
    * @generated from field: string actor = 7;
    */

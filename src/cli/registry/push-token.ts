@@ -1,0 +1,200 @@
+// Push tokens: passwords for the registry that act as whoever makes them, for a laptop or a cron job.
+import { hostname } from 'node:os'
+import { isUid, lineage, parentOf } from '#lib/uid.ts'
+import type { Body } from '../shape/api-client.ts'
+import { apiReader, callerOptions, parentOf as groupFrom } from '../shape/api-pages.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
+import { CliError, type Command, type CommandGroup, exitCodes, type Options, outputOption } from '../shape/command.ts'
+import { groupOf, namesOf } from '../shape/names.ts'
+import { jsonText, plain, table } from '../shape/plain-text.ts'
+import { registryOf } from '../shape/session.ts'
+import { findImage, imageNameOf } from './image-names.ts'
+
+type PushToken = {
+  uid: string
+  identityUid: string
+  userName: string
+  name: string
+  group: string
+  repoUids?: readonly string[]
+  push?: boolean
+  createTime: string
+  expireTime: string
+  lastUsedTime?: string
+  lastUsedFrom?: string
+}
+
+const base = '/control/v1/pushTokens'
+const ofGroup = '/control/v1/groupPushTokens'
+const maxHours = 8760
+
+const create: Command = {
+  name: 'create',
+  summary: 'Make a user name and a password for docker login, and print the password once',
+  details: `It acts as you, where you say and no further, and only as long as you may yourself. Without --push it only pulls. Deleting
+it takes effect within a second.`,
+  arguments: [{ name: '[name]', summary: 'What it is for; the name of this machine unless given' }],
+  options: [
+    { flags: '--group <group>', summary: 'What it reaches: ORG or ORG/FOLDER; your own organisation unless given' },
+    { flags: '--repo <image>', summary: 'Only this repository, such as acme/app; may be repeated', repeat: true },
+    { flags: '--push', summary: 'Let it push, and move tags, too' },
+    { flags: '--ttl <time>', summary: `How long it is good for, such as 12h or 90d: 30d unless given, 365d at most` },
+    outputOption,
+    ...callerOptions,
+  ],
+  async run(terminal, options) {
+    const ttl = secondsOf(options.ttl)
+    const api = await apiReader(terminal, options)
+    const repoUids = await reposOf(api, options)
+    const group =
+      options.group === undefined && repoUids.length > 0 ? above(repoUids) : await groupFrom(api, options.group)
+    const name = String(options.name ?? nameOfMachine())
+    const asked = { name, push: options.push === true, repoUids, ttl }
+    const { pushToken, secret } = (await api.call('POST', `${base}/${group}`, asked)) as Body & { pushToken: PushToken }
+    const registry = registryOf(api.session)
+    if (options.output === 'json') {
+      terminal.print(jsonText({ ...shown(pushToken), registry, password: secret }, 2))
+      return exitCodes.ok
+    }
+    const rows = [
+      ['registry', registry],
+      ['user', pushToken.userName],
+      ['expires', pushToken.expireTime],
+    ]
+    for (const line of table(rows)) terminal.print(line)
+    terminal.print(`password  ${secret}`)
+    terminal.say(
+      `docker login --username ${pushToken.userName} ${registry} asks for the password, which is not shown again`,
+    )
+    return exitCodes.ok
+  },
+}
+
+const groupOption = {
+  flags: '--group <group>',
+  summary: 'Those that reach this group or something below it, whoever has made them; your own unless given',
+}
+
+const list: Command = {
+  name: 'list',
+  summary: 'List push tokens, with when they were used last',
+  options: [
+    groupOption,
+    { flags: '--expired', summary: 'Only those that have expired' },
+    outputOption,
+    ...callerOptions,
+  ],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const now = new Date().toISOString()
+    const found = (await tokensOf(api, options)).filter(({ expireTime }) => !options.expired || expireTime <= now)
+    if (options.output === 'json') {
+      terminal.print(jsonText({ items: found.map(shown) }, 2))
+      return exitCodes.ok
+    }
+    const names = await namesOf(
+      api,
+      found.map(({ group }) => group),
+      [],
+    )
+    const rows = found.map((one) => [
+      one.userName,
+      plain(one.name),
+      one.push ? 'push' : 'pull',
+      reach(one, names.path(one.group)),
+      one.expireTime <= now ? 'expired' : one.expireTime,
+      one.lastUsedTime === undefined ? 'never' : `${one.lastUsedTime} from ${plain(one.lastUsedFrom ?? '')}`,
+    ])
+    for (const line of table([['USER', 'NAME', 'MAY', 'WHERE', 'EXPIRES', 'LAST USED'], ...rows])) terminal.print(line)
+    return exitCodes.ok
+  },
+}
+
+const remove: Command = {
+  name: 'delete',
+  summary: 'Delete a push token; within a second it is good for nothing',
+  arguments: [{ name: '<user>', summary: 'Its user name or its uid, as list shows them' }],
+  options: [groupOption, ...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const given = String(options.user)
+    const uid = isUid(given) ? given : (await tokensOf(api, options)).find((one) => one.userName === given)?.uid
+    if (uid === undefined) {
+      const hint = 'pinfold auth push-token list shows those that there are'
+      throw new CliError(exitCodes.failed, `there is no push token ${given} that you can see\n${hint}`)
+    }
+    if (options.group === undefined) await api.call('DELETE', `${base}/${uid}`)
+    else {
+      const group = await groupOf(api, String(options.group))
+      await api.call('POST', `${ofGroup}/${group}:revoke`, { pushTokenUid: uid })
+    }
+    return exitCodes.ok
+  },
+}
+
+export const pushToken: CommandGroup = {
+  name: 'push-token',
+  summary: 'Passwords for docker login on a laptop or in a cron job, that act as you',
+  commands: [create, list, remove],
+}
+
+async function tokensOf(api: ApiReader, { group }: Options): Promise<PushToken[]> {
+  const path = group === undefined ? base : `${ofGroup}/${await groupOf(api, String(group))}`
+  return (await api.list<PushToken>(path, 'pushTokens', {})).items
+}
+
+/** With names as other lists have them, and nothing left out. */
+function shown({ uid, identityUid, userName, name, group, repoUids = [], push = false, ...times }: PushToken) {
+  const { createTime: createdAt, expireTime: expiresAt, lastUsedTime, lastUsedFrom = '' } = times
+  const used = lastUsedTime === undefined ? {} : { lastUsedAt: lastUsedTime, lastUsedFrom }
+  return {
+    id: uid,
+    identity: identityUid,
+    user: userName,
+    name,
+    group,
+    repos: repoUids,
+    push,
+    createdAt,
+    expiresAt,
+    ...used,
+  }
+}
+
+function reach({ repoUids = [] }: PushToken, path: string): string {
+  if (repoUids.length === 0) return path
+  return `${path}, ${repoUids.length === 1 ? 'one repository' : `${repoUids.length} repositories`}`
+}
+
+async function reposOf(api: ApiReader, { repo }: Options): Promise<string[]> {
+  const registry = registryOf(api.session)
+  const uids: string[] = []
+  for (const text of (repo ?? []) as readonly string[])
+    uids.push(await findImage(api, imageNameOf(text, registry).path))
+  return uids
+}
+
+/** The lowest group that all of them are in. */
+function above(repos: readonly string[]): string {
+  const [first, ...others] = repos.map((uid) => lineage(parentOf(uid)))
+  const shared = first!.find((group) => others.every((groups) => groups.includes(group)))
+  if (shared !== undefined) return shared
+  throw new CliError(exitCodes.usage, 'a push token reaches one organisation, and these repositories are in several')
+}
+
+/** As names of resources are spelled. */
+function nameOfMachine(): string {
+  return (
+    hostname()
+      .toLowerCase()
+      .replace(/[^a-z0-9 ._-]/g, '-') || 'push-token'
+  )
+}
+
+function secondsOf(given: unknown): string | undefined {
+  if (given === undefined) return undefined
+  const [, digits, unit] = /^(\d{1,5})([hd])$/.exec(String(given)) ?? []
+  const hours = Number(digits) * (unit === 'd' ? 24 : 1)
+  if (hours >= 1 && hours <= maxHours) return `${hours * 3600}s`
+  throw new CliError(exitCodes.usage, `--ttl must be hours or days such as 12h or 90d, from 1h to ${maxHours}h`)
+}

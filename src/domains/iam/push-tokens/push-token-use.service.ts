@@ -1,0 +1,65 @@
+// What becomes of push tokens by others than their makers: they are shown at the registry, and end with who vouches.
+import { timingSafeEqual } from 'node:crypto'
+import type { App, Work } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { isPushSecret } from '#lib/crypto/push-secret.ts'
+import { hashOf } from '../sessions/sessions.service.ts'
+import { isGood } from './live-push-tokens.ts'
+import { aRevokedPushToken, noteUseSeconds, type PushToken, type RevokeReason } from './push-tokens.model.ts'
+import * as store from './push-tokens.store.ts'
+
+/** The token of this user name, if the secret is its own and it is good now; the use is noted. */
+export async function openPushToken(
+  app: App,
+  { userName, secret, source }: { userName: string; secret: string; source: string },
+): Promise<PushToken | undefined> {
+  // A text with a wrong checksum is a slip, or no secret of ours.
+  if (!isPushSecret(secret)) return undefined
+  const token = await store.findByUserName(app.db, userName)
+  const given = Buffer.from(hashOf(secret))
+  const same = timingSafeEqual(given, Buffer.from(token?.secretHash ?? hashOf('')))
+  if (!token || !same || !isGood(token, app)) return undefined
+  await noteUse(app, token, source)
+  return token
+}
+
+/** To about a minute. A disk that takes no writes is no reason to refuse who pulls. */
+async function noteUse(app: App, { uid, lastUsedTime }: PushToken, source: string): Promise<void> {
+  const now = app.clock()
+  if (now.getTime() - (Date.parse(lastUsedTime) || 0) < noteUseSeconds * 1000) return
+  const note = (tx: Tx) => store.notePushTokenUse(tx, uid, now.toISOString(), source)
+  await app.db.tx(note, { durability: 'later' }).catch((error: unknown) => {
+    app.log.warn('the use of a push token could not be noted', { error })
+  })
+}
+
+/** `false` when it was gone. */
+export async function removePushToken(
+  tx: Tx,
+  work: Pick<Work, 'app' | 'cause'>,
+  token: PushToken,
+  reason: RevokeReason,
+): Promise<boolean> {
+  if (!(await store.deletePushToken(tx, token.uid))) return false
+  const event = { subject: token.uid, group: token.group, resource: aRevokedPushToken({ token, reason }) }
+  await emit(tx, work, 'control.iam.push_token.revoked', event)
+  return true
+}
+
+/** How many are read at once. */
+const perRead = 200
+
+/** Ends those that were made through a provider, by one person where that is named. */
+export async function endPushTokensOfProvider(
+  tx: Tx,
+  work: Pick<Work, 'app' | 'cause'>,
+  provider: string,
+  externalId?: string,
+): Promise<void> {
+  for (;;) {
+    const tokens = await store.pushTokensOfProvider(tx, provider, externalId, perRead)
+    for (const token of tokens) await removePushToken(tx, work, token, 'provider')
+    if (tokens.length < perRead) return
+  }
+}

@@ -1,0 +1,186 @@
+// Push tokens, as their makers and those who answer for a group see them.
+import type { Call } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { getRepo } from '#domains/registry/repos/repos.service.ts'
+import { newPushSecret, newUserName } from '#lib/crypto/push-secret.ts'
+import {
+  failedPrecondition,
+  found,
+  invalid,
+  limitExceeded,
+  notFound,
+  permissionDenied,
+  refuseIfAny,
+  tooMany,
+} from '#lib/errors.ts'
+import { violationsOf } from '#lib/fields.ts'
+import type { ListQuery } from '#lib/lists/lists.ts'
+import type { Listed } from '#lib/lists/paging.ts'
+import { isAtOrBelow, isUid, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
+import { capabilityNumber } from '../access/capabilities.ts'
+import { holdsByBindings } from '../access/grants.ts'
+import { listFrom } from '../access/list-nodes.ts'
+import { requireWholeToken } from '../access/whole-token.ts'
+import { requireGroup } from '../groups/groups.service.ts'
+import { after, findLiveSession, hashOf } from '../sessions/sessions.service.ts'
+import { removePushToken } from './push-token-use.service.ts'
+import { aPushToken, life, most, type PushToken, pushTokenFields, pushTokenType } from './push-tokens.model.ts'
+import * as store from './push-tokens.store.ts'
+
+const needs = {
+  pull: ['manifest.list', 'tag.list', 'repo.blobs.get'].map(capabilityNumber),
+  push: ['manifest.create', 'tag.create'].map(capabilityNumber),
+  workload: [capabilityNumber('identity.create')],
+}
+
+/** `seconds` is how long it is good for; the usual time when undefined. */
+export type NewPushToken = {
+  group: string
+  name: string
+  push: boolean
+  repos: readonly string[]
+  seconds: number | undefined
+}
+
+/**
+ * Makes one for the caller, who must hold there what it is for, by role bindings; a workload must hold `identity.create`
+ * besides, since whatever is passwordless becomes a password. The secret is told once.
+ */
+export async function createPushToken(call: Call, input: NewPushToken): Promise<{ token: PushToken; secret: string }> {
+  const { app, caller, now } = call
+  const { group, name, push, repos, seconds = life.usual } = input
+  requireWholeToken(caller, 'make push tokens')
+  checkInput(input, seconds)
+  const numbers = [...needs.pull, ...(push ? needs.push : [])]
+  if (!caller.rights.holds(group, numbers)) throw permissionDenied()
+  const isWorkload = !caller.operator && parentOf(caller.uid) !== top
+  if (isWorkload && !caller.rights.holds(group, needs.workload)) {
+    throw permissionDenied('a workload needs identity.create in the group to make push tokens there')
+  }
+  for (const repo of repos) await getRepo(call, repo)
+
+  const secret = newPushSecret()
+  const token = {
+    uid: newUid(caller.uid),
+    identityUid: caller.uid,
+    name,
+    group,
+    repos: [...new Set(repos)],
+    push,
+    ...(await vouched(call)),
+    createTime: now,
+    expireTime: after(now, seconds),
+    lastUsedTime: '',
+    lastUsedFrom: '',
+  }
+  const made = await app.db.tx(async (tx) => {
+    await requireGroup(tx, group)
+    await requireLasting(tx, call, group, numbers)
+    await requireRoom(tx, token)
+    const created = { ...token, userName: await freeUserName(tx) }
+    await store.insertPushToken(tx, created, hashOf(secret))
+    await emit(tx, call, 'control.iam.push_token.created', {
+      subject: created.uid,
+      group,
+      resource: aPushToken(created),
+    })
+    return created
+  })
+  call.log.info('push token created', { uid: made.uid })
+  return { token: made, secret }
+}
+
+function checkInput({ group, name, repos }: NewPushToken, seconds: number): void {
+  const problems = violationsOf<Pick<PushToken, 'name'>>({ name: pushTokenFields.name }, { name })
+  if (seconds < life.least || seconds > life.most) {
+    problems.push({ field: 'ttl', description: `must be from ${life.least}s to ${life.most}s` })
+  }
+  if (repos.length > most.repos)
+    throw invalid({ field: 'repo_uids', description: `must hold at most ${most.repos} uids` })
+  for (const [i, uid] of repos.entries()) {
+    const inside = isUid(uid) && uid !== group && isAtOrBelow(uid, group)
+    if (!inside) problems.push({ field: `repo_uids[${i}]`, description: 'is not the uid of a repo in the group' })
+  }
+  refuseIfAny(problems)
+}
+
+/** Through whom the caller has signed in, and with whom the token ends. */
+async function vouched({
+  app,
+  caller,
+}: Call): Promise<Pick<PushToken, 'provider' | 'organization' | 'externalId' | 'issuer'>> {
+  const session = caller.session?.uid ? await findLiveSession(app, caller.session.uid) : undefined
+  const { provider = '', organization = '', externalId = '', act } = session ?? {}
+  return { provider, organization, externalId, issuer: act?.iss ?? '' }
+}
+
+/** It lasts longer than a session, and so must what it is made of. */
+async function requireLasting(tx: Tx, { caller }: Call, group: string, numbers: readonly number[]): Promise<void> {
+  if (caller.operator || (await holdsByBindings(tx, caller.uid, group, numbers))) return
+  throw failedPrecondition({
+    type: 'SESSION_RIGHTS',
+    subject: group,
+    description: 'a push token takes rights that a role binding gives; those of external groups end with the session',
+  })
+}
+
+async function requireRoom(tx: Tx, { identityUid, group, createTime }: Omit<PushToken, 'userName'>): Promise<void> {
+  const { ofMaker, ofOrganization } = await store.countLive(tx, identityUid, rootOf(group), createTime)
+  if (ofMaker >= most.ofMaker) {
+    throw tooMany(`you have ${most.ofMaker} push tokens, and no room for more; delete one that is not used`, 60)
+  }
+  if (ofOrganization >= most.ofOrganization) {
+    throw limitExceeded('push_tokens', 'push tokens', ofOrganization, most.ofOrganization)
+  }
+}
+
+async function freeUserName(tx: Tx): Promise<string> {
+  for (;;) {
+    const userName = newUserName()
+    if (!(await store.findByUserName(tx, userName))) return userName
+  }
+}
+
+/** Those that the caller has made. */
+export async function listPushTokens(call: Call, query: ListQuery<object>): Promise<Listed<PushToken>> {
+  const { caller } = call
+  return listAt(call, query, { identity: caller.uid, organization: caller.session?.organization ?? '' })
+}
+
+/** Those that reach a group or something below it, whoever has made them. */
+export async function listGroupPushTokens(
+  call: Call,
+  group: string,
+  query: ListQuery<object>,
+): Promise<Listed<PushToken>> {
+  await requireGroup(call.app.db, group)
+  return listAt(call, query, { group })
+}
+
+function listAt(call: Call, query: ListQuery<object>, place: store.PushTokenPlace): Promise<Listed<PushToken>> {
+  return listFrom(call, query, [place], { list: store.listPushTokens, count: store.countPushTokens })
+}
+
+/** NOT_FOUND for those of others. */
+export async function revokePushToken(call: Call, uid: string): Promise<void> {
+  const { uid: identity, session } = call.caller
+  const organization = session?.organization ?? ''
+  const isOwn = (token: PushToken) =>
+    token.identityUid === identity && (organization === '' || rootOf(token.group) === organization)
+  await revoke(call, uid, isOwn)
+}
+
+/** NOT_FOUND for what does not reach the group or something below it. */
+export async function revokeGroupPushToken(call: Call, group: string, uid: string): Promise<void> {
+  await revoke(call, uid, (token) => isAtOrBelow(token.group, group))
+}
+
+async function revoke(call: Call, uid: string, isMeant: (token: PushToken) => boolean): Promise<void> {
+  if (!isUid(uid)) throw invalid({ field: 'uid', description: 'is not a uid' })
+  await call.app.db.tx(async (tx) => {
+    const token = found(await store.findPushToken(tx, uid), pushTokenType, uid)
+    if (!isMeant(token) || !(await removePushToken(tx, call, token, 'revoked'))) throw notFound(pushTokenType, uid)
+  })
+  call.log.info('push token revoked', { uid })
+}

@@ -1,0 +1,126 @@
+import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import type { Page } from '#lib/lists/paging.ts'
+import { operatorUid, rootOf } from '#lib/uid.ts'
+import type { PushToken } from './push-tokens.model.ts'
+
+type Row = Omit<PushToken, 'repos' | 'push' | 'identityUid'> & {
+  repos: string
+  push: number
+  identityUid: string | null
+}
+/** With what only whoever compares secrets needs. */
+export type Secured = PushToken & { secretHash: string }
+
+const columns = sql`
+  t.uid, t.identity_uid AS "identityUid", t.user_name AS "userName", t.name, t.parent_uid AS "group", t.repos, t.push,
+  t.provider, t.organization, t.external_id AS "externalId", t.issuer, t.create_time AS "createTime",
+  t.expire_time AS "expireTime", t.last_used_time AS "lastUsedTime", t.last_used_from AS "lastUsedFrom"`
+
+function fromRow<T extends Row>({ repos, push, identityUid, ...row }: T) {
+  return {
+    ...row,
+    identityUid: identityUid ?? operatorUid,
+    repos: JSON.parse(repos) as string[],
+    push: push === 1,
+  }
+}
+
+export async function insertPushToken(tx: Tx, token: PushToken, secretHash: string): Promise<void> {
+  const { uid, identityUid, userName, name, group, repos, push, provider, organization, externalId, issuer } = token
+  const identity = identityUid === operatorUid ? null : identityUid
+  await tx.run(sql`
+    INSERT INTO push_tokens (uid, identity_uid, parent_uid, root_uid, user_name, secret_hash, name, repos, push, provider,
+                             organization, external_id, issuer, create_time, expire_time, last_used_time, last_used_from)
+    VALUES (${uid}, ${identity}, ${group}, ${rootOf(group)}, ${userName}, ${secretHash}, ${name}, ${JSON.stringify(repos)},
+            ${Number(push)}, ${provider}, ${organization}, ${externalId}, ${issuer}, ${token.createTime},
+            ${token.expireTime}, ${token.lastUsedTime}, ${token.lastUsedFrom})`)
+}
+
+export async function findPushToken(reader: Reader, uid: string): Promise<PushToken | undefined> {
+  const row = await reader.get<Row>(sql`SELECT ${columns} FROM push_tokens t WHERE t.uid = ${uid}`)
+  return row && fromRow(row)
+}
+
+export async function findByUserName(reader: Reader, userName: string): Promise<Secured | undefined> {
+  const row = await reader.get<Row & { secretHash: string }>(sql`
+    SELECT ${columns}, t.secret_hash AS "secretHash" FROM push_tokens t WHERE t.user_name = ${userName}`)
+  return row && fromRow(row)
+}
+
+/** `false` when it was gone. */
+export async function deletePushToken(tx: Tx, uid: string): Promise<boolean> {
+  return (await tx.run(sql`DELETE FROM push_tokens WHERE uid = ${uid}`)) > 0
+}
+
+/** Unless a later use has been noted. */
+export async function notePushTokenUse(tx: Tx, uid: string, time: string, from: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE push_tokens SET last_used_time = ${time}, last_used_from = ${from}
+     WHERE uid = ${uid} AND last_used_time < ${time}`)
+}
+
+/** What was made through a provider, by one person where that is named; at most `limit`. */
+export async function pushTokensOfProvider(
+  reader: Reader,
+  provider: string,
+  externalId: string | undefined,
+  limit: number,
+): Promise<PushToken[]> {
+  const byExternalId = externalId === undefined ? sql`` : sql`AND t.external_id = ${externalId}`
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM push_tokens t WHERE t.provider = ${provider} ${byExternalId} LIMIT ${limit}`)
+  return rows.map(fromRow)
+}
+
+/** How many there are of a maker, and in an organisation. */
+export async function countLive(reader: Reader, identity: string, organization: string, now: string): Promise<Counts> {
+  const ofMaker = identity === operatorUid ? sql`t.identity_uid IS NULL` : sql`t.identity_uid = ${identity}`
+  const count = async (where: Sql) =>
+    (await reader.get<{ total: number }>(sql`
+      SELECT count(*) AS total FROM push_tokens t WHERE ${where} AND t.expire_time > ${now}`))!.total
+  return { ofMaker: await count(ofMaker), ofOrganization: await count(sql`t.root_uid = ${organization}`) }
+}
+type Counts = { ofMaker: number; ofOrganization: number }
+
+/** Those of a maker, within one organisation where that is not empty; or those that reach a group or what is below it. */
+export type PushTokenPlace = { identity: string; organization: string } | { group: string }
+
+/** One row more than the page has room for, in the order of the uids. */
+export async function listPushTokens(
+  reader: Reader,
+  [place]: readonly PushTokenPlace[],
+  page: Page,
+): Promise<PushToken[]> {
+  const { desc } = page.order
+  const after = page.after ? sql`AND t.uid ${desc ? sql`<` : sql`>`} ${page.after.uid}` : sql``
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM push_tokens t WHERE ${at(place!)} ${after}
+     ORDER BY t.uid ${desc ? sql`DESC` : sql`ASC`} LIMIT ${page.size + 1} OFFSET ${page.skip}`)
+  return rows.map(fromRow)
+}
+
+export async function countPushTokens(reader: Reader, [place]: readonly PushTokenPlace[]): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`SELECT count(*) AS total FROM push_tokens t WHERE ${at(place!)}`)
+  return row!.total
+}
+
+/** An organisation has a bounded number of them, so those of a folder are picked out of its own. */
+function at(place: PushTokenPlace): Sql {
+  if ('group' in place) {
+    const { group } = place
+    if (rootOf(group) === group) return sql`t.root_uid = ${group}`
+    const [from, to] = [`${group}/`, `${group}0`]
+    return sql`t.root_uid = ${rootOf(group)}
+           AND (t.parent_uid = ${group} OR (t.parent_uid >= ${from} AND t.parent_uid < ${to}))`
+  }
+  const { identity, organization } = place
+  const maker = identity === operatorUid ? sql`t.identity_uid IS NULL` : sql`t.identity_uid = ${identity}`
+  return organization === '' ? maker : sql`${maker} AND t.root_uid = ${organization}`
+}
+
+/** Forgets those that have expired before, at most `limit`. */
+export async function sweepPushTokens(tx: Tx, before: string, limit: number): Promise<number> {
+  return tx.run(sql`
+    DELETE FROM push_tokens WHERE uid IN (
+      SELECT uid FROM push_tokens WHERE expire_time <= ${before} ORDER BY expire_time LIMIT ${limit})`)
+}
