@@ -39,6 +39,12 @@ export const vulnerabilitySettings = {
     default: '7',
     doc: 'After how many days without being read to its end a source of vulnerabilities counts as stale. Of an image that it speaks of, nobody is told then that nothing is wrong with it.',
   }),
+  findingsPerList: setting({
+    env: 'PINFOLD_VULNERABILITY_FINDINGS_PER_IMAGE',
+    parse: whole(1000, 10_000_000),
+    default: '50000',
+    doc: 'How many findings are kept of the packages of one image. An image in which more is found says that not all of it is known. Whoever may push could fill the database otherwise.',
+  }),
   advisoryEcosystems: setting({
     env: 'PINFOLD_ADVISORY_ECOSYSTEMS',
     parse: osvEcosystems,

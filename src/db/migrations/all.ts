@@ -41,6 +41,7 @@ import { migration as jobTitles } from './0045-job-titles.ts'
 import { migration as lifecycles } from './0046-lifecycles.ts'
 import { migration as catalog } from './0048-catalog.ts'
 import { migration as sessionBounds } from './0065-session-bounds.ts'
+import { migration as listLimits } from './0067-list-limits.ts'
 import { migration as spokenEcosystems } from './0073-spoken-ecosystems.ts'
 import { migration as pushTokens } from './0078-push-tokens.ts'
 
@@ -88,6 +89,7 @@ export const migrations: readonly Migration[] = [
   lifecycles,
   catalog,
   sessionBounds,
+  listLimits,
   spokenEcosystems,
   pushTokens,
 ]

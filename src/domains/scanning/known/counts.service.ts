@@ -13,26 +13,35 @@ const atOnce = 500
 
 type Tally = { levels: Map<string, number>; gaps: Set<string> }
 
-/** For everybody, and for each organisation that knows more of it than that. Others have their turn meanwhile. */
-export async function countsOf(reader: Reader, listNo: number): Promise<Map<string, store.Counts>> {
+/** `open`: how much is found that counts for everybody, suppressed or not, up to one more than `most`. */
+export type Counted = { counts: Map<string, store.Counts>; open: number }
+
+/**
+ * For everybody, and for each organisation that knows more of it than that. Others have their turn meanwhile. Of a list in
+ * which more than `most` is found only so much is counted.
+ */
+export async function countsOf(reader: Reader, listNo: number, most: number): Promise<Counted> {
+  let open = 0
   const tallies = new Map<string, Tally>([['', emptyTally()]])
   for (let after: store.LightFinding | undefined; ; ) {
     const found = await store.findLight(reader, listNo, { after, most: atOnce })
     for (const one of found) {
+      if (one.place === '') open++
+      if (open > most) break
+      if (Number(one.suppressed) === 1) continue
       const tally = tallies.get(one.place) ?? emptyTally()
       tallies.set(one.place, tally)
       addTo(tally, one)
     }
     after = found.at(-1)
-    if (!after || found.length < atOnce) break
+    if (!after || found.length < atOnce || open > most) break
     await setImmediate()
   }
   const everybody = tallies.get('')!
-  return new Map(
-    [...tallies]
-      .sort(([one], [other]) => (one < other ? -1 : 1))
-      .map(([place, tally]) => [place, countsIn(place === '' ? tally : both(everybody, tally))]),
-  )
+  const counts = [...tallies]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([place, tally]) => [place, countsIn(place === '' ? tally : both(everybody, tally))] as const)
+  return { counts: new Map(counts), open }
 }
 
 const emptyTally = (): Tally => ({ levels: new Map(), gaps: new Set() })

@@ -133,6 +133,8 @@ export type LightFinding = {
   recordId: string
   aliases: string
   upstream: string
+  /** 1: it does not count in this list. */
+  suppressed: number
 }
 
 /** The findings that a list has now, as far as counts need them, behind the last of the page before, in order. */
@@ -143,15 +145,17 @@ export async function findLight(
 ): Promise<LightFinding[]> {
   const [component, affected] = [Number(after?.componentNo ?? 0), Number(after?.affectedNo ?? 0)]
   return reader.all<LightFinding>(sql`
-    SELECT f.component_id AS "componentNo", f.affected_id AS "affectedNo", f.place, f.state, f.severity, r.record_id AS "recordId", r.aliases, r.upstream
+    SELECT f.component_id AS "componentNo", f.affected_id AS "affectedNo", f.place, f.state, f.severity,
+           r.record_id AS "recordId", r.aliases, r.upstream,
+           CASE WHEN l.owner_id <> 0 AND EXISTS (
+                SELECT 1 FROM suppressions s
+                 WHERE s.finding_id = f.id AND s.owner_id = l.owner_id AND s.until_time = '') THEN 1 ELSE 0 END AS suppressed
       FROM list_components l
       JOIN findings f ON f.component_id = l.component_id
       JOIN affected_packages a ON a.id = f.affected_id
       JOIN vulnerability_records r ON r.id = a.record_no
      WHERE l.list_id = ${listNo} AND f.gone_time = '' AND l.component_id >= ${component}
        AND (l.component_id > ${component} OR f.affected_id > ${affected})
-       AND NOT EXISTS (SELECT 1 FROM suppressions s
-                        WHERE s.finding_id = f.id AND s.owner_id = l.owner_id AND s.until_time = '')
      ORDER BY l.component_id, f.affected_id LIMIT ${most}`)
 }
 

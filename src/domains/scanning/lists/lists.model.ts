@@ -18,11 +18,27 @@ export type Component = {
 
 export type StoredComponent = Component & { componentNo: number }
 
+/** A component to be compared; `held`: only lists in which too much is found have it. */
+export type MatchedComponent = StoredComponent & { held: boolean }
+
 /** A component as one list has it. */
 export type ListEntry = { component: Component; locations: readonly string[]; owner: Component | undefined }
 
-/** `matchTime`: when all its packages had been compared first; empty before. */
-export type StoredList = { listNo: number; state: number; ecosystem: string; packages: number; matchTime: string }
+/**
+ * `matchTime`: when all its packages had been compared first; empty before. `isOver`: more is found in them than is kept of
+ * one list, so what is known of it is not all.
+ */
+export type StoredList = {
+  listNo: number
+  state: number
+  ecosystem: string
+  packages: number
+  matchTime: string
+  isOver: boolean
+}
+
+/** When a list was over the limit of what is kept; `untilTime` is empty while it is. */
+export type OverLimit = { fromTime: string; untilTime: string }
 
 export const keyOf = (one: Component): string =>
   JSON.stringify([one.name, one.version, one.ecosystem, one.kind, one.origin, one.originVersion, one.arch])

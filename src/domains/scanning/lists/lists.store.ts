@@ -6,6 +6,7 @@ import {
   keyOf,
   type ListKey,
   listStates,
+  type MatchedComponent,
   type StoredComponent,
   type StoredList,
 } from './lists.model.ts'
@@ -15,21 +16,28 @@ export const componentColumns = sql`
 
 export const withNumber = (row: StoredComponent): StoredComponent => ({ ...row, componentNo: Number(row.componentNo) })
 
-type Row = Omit<StoredList, 'listNo'> & { listNo: number }
+type Row = Omit<StoredList, 'isOver'> & { isOver: number }
 
-const listColumns = sql`id AS "listNo", state, ecosystem, packages, match_time AS "matchTime"`
+const listColumns = sql`
+  id AS "listNo", state, ecosystem, packages, match_time AS "matchTime", over_limit AS "isOver"`
 
 const fromRow = (row: Row): StoredList => ({
   ...row,
   listNo: Number(row.listNo),
   state: Number(row.state),
   packages: Number(row.packages),
+  isOver: Number(row.isOver) === 1,
 })
 
 export async function findList(reader: Reader, { hash, distribution }: ListKey): Promise<StoredList | undefined> {
   const row = await reader.get<Row>(sql`
     SELECT ${listColumns} FROM component_lists
      WHERE hash = ${hash} AND distribution = ${distribution.id} AND distribution_version = ${distribution.version}`)
+  return row && fromRow(row)
+}
+
+export async function findListByNo(reader: Reader, listNo: number): Promise<StoredList | undefined> {
+  const row = await reader.get<Row>(sql`SELECT ${listColumns} FROM component_lists WHERE id = ${listNo}`)
   return row && fromRow(row)
 }
 
@@ -103,12 +111,20 @@ export async function insertEntries(tx: Tx, listNo: number, entries: readonly En
   for (const insert of insertsOf(intoPairs, pairs, sql`ON CONFLICT DO NOTHING`)) await tx.run(insert)
 }
 
+export const matchedColumns = sql`${componentColumns}, c.held`
+
+export const toMatched = (row: StoredComponent & { held: number }): MatchedComponent => ({
+  ...row,
+  componentNo: Number(row.componentNo),
+  held: Number(row.held) === 1,
+})
+
 /** Components of a list that were never compared, some of them. */
-export async function unmatchedOf(reader: Reader, listNo: number, most: number): Promise<StoredComponent[]> {
-  const rows = await reader.all<StoredComponent>(sql`
-    SELECT ${componentColumns} FROM list_components l JOIN components c ON c.id = l.component_id
+export async function unmatchedOf(reader: Reader, listNo: number, most: number): Promise<MatchedComponent[]> {
+  const rows = await reader.all<StoredComponent & { held: number }>(sql`
+    SELECT ${matchedColumns} FROM list_components l JOIN components c ON c.id = l.component_id
      WHERE l.list_id = ${listNo} AND c.match_time = '' LIMIT ${most}`)
-  return rows.map(withNumber)
+  return rows.map(toMatched)
 }
 
 /** Of the lists that have one of the components, those behind `after`, in order. */
@@ -119,7 +135,7 @@ export async function listsWith(
 ): Promise<number[]> {
   const rows = await reader.all<{ listNo: number }>(sql`
     SELECT DISTINCT l.list_id AS "listNo" FROM list_components l
-     WHERE l.component_id IN (${list(components)}) AND l.list_id > ${after}
+     WHERE l.component_id IN (${list(components)}) AND l.held IN (0, 1) AND l.list_id > ${after}
      ORDER BY l.list_id LIMIT ${most}`)
   return rows.map(({ listNo }) => Number(listNo))
 }

@@ -20,6 +20,7 @@ export type OpenFinding = {
   findingNo: number
   componentNo: number
   affectedNo: number
+  place: string
   state: number
   severity: number
 }

@@ -1,30 +1,33 @@
 import { insertsOf } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
-import type { StoredComponent } from '../lists/lists.model.ts'
-import { componentColumns, withNumber } from '../lists/lists.store.ts'
+import type { MatchedComponent } from '../lists/lists.model.ts'
+import { matchedColumns, toMatched } from '../lists/lists.store.ts'
 import { type AffectedState, affectedStates, type RecordSeverity } from '../records/records.model.ts'
 import type { AffectedRow, NewFinding, OpenFinding } from './findings.model.ts'
 
-/** Components that go by a name, or were built from it, behind `after`, in order. */
+type MatchedRow = Parameters<typeof toMatched>[0]
+
+/** Components that go by a name, or were built from it, behind `after` and up to `upTo`, in order. */
 export async function componentsNamed(
   reader: Reader,
   name: string,
-  { after, most }: { after: number; most: number },
-): Promise<StoredComponent[]> {
-  const rows = await reader.all<StoredComponent>(sql`
-    SELECT ${componentColumns} FROM components c
-     WHERE c.id IN (SELECT n.id FROM components n WHERE n.name = ${name} AND n.id > ${after}
-                    UNION SELECT o.id FROM components o WHERE o.origin = ${name} AND o.origin <> o.name AND o.id > ${after})
+  { after, upTo, most }: { after: number; upTo: number; most: number },
+): Promise<MatchedComponent[]> {
+  const rows = await reader.all<MatchedRow>(sql`
+    SELECT ${matchedColumns} FROM components c
+     WHERE c.id IN (SELECT n.id FROM components n WHERE n.name = ${name} AND n.id > ${after} AND n.id <= ${upTo}
+                    UNION SELECT o.id FROM components o
+                           WHERE o.origin = ${name} AND o.origin <> o.name AND o.id > ${after} AND o.id <= ${upTo})
      ORDER BY c.id LIMIT ${most}`)
-  return rows.map(withNumber)
+  return rows.map(toMatched)
 }
 
 /** All components behind `after`, in order. */
-export async function componentsAfter(reader: Reader, after: number, most: number): Promise<StoredComponent[]> {
-  const rows = await reader.all<StoredComponent>(sql`
-    SELECT ${componentColumns} FROM components c WHERE c.id > ${after} ORDER BY c.id LIMIT ${most}`)
-  return rows.map(withNumber)
+export async function componentsAfter(reader: Reader, after: number, most: number): Promise<MatchedComponent[]> {
+  const rows = await reader.all<MatchedRow>(sql`
+    SELECT ${matchedColumns} FROM components c WHERE c.id > ${after} ORDER BY c.id LIMIT ${most}`)
+  return rows.map(toMatched)
 }
 
 type Row = Omit<AffectedRow, 'ranges' | 'versions' | 'qualifiers' | 'state'> & {
@@ -73,7 +76,7 @@ export async function openFindings(
   { after, upTo }: { after: number; upTo: number },
 ): Promise<OpenFinding[]> {
   const rows = await reader.all<OpenFinding>(sql`
-    SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.affected_id AS "affectedNo", f.state, f.severity
+    SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.affected_id AS "affectedNo", f.place, f.state, f.severity
       FROM findings f
      WHERE f.component_id IN (${list(components)}) AND f.gone_time = ''
        AND f.affected_id > ${after} AND f.affected_id <= ${upTo}`)
@@ -81,6 +84,7 @@ export async function openFindings(
     findingNo: Number(row.findingNo),
     componentNo: Number(row.componentNo),
     affectedNo: Number(row.affectedNo),
+    place: row.place,
     state: Number(row.state),
     severity: Number(row.severity),
   }))

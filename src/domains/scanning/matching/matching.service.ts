@@ -4,7 +4,7 @@ import { verdictOf } from '#contents/match.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { compareVersions, type Scheme, schemeOf } from '#versions/order.ts'
 import type { VersionOrder } from '#versions/ranges.ts'
-import type { StoredComponent } from '../lists/lists.model.ts'
+import type { MatchedComponent, StoredComponent } from '../lists/lists.model.ts'
 import type { RecordSeverity } from '../records/records.model.ts'
 import { type AffectedRow, findingStates, type NewFinding, type OpenFinding } from './findings.model.ts'
 import * as store from './findings.store.ts'
@@ -13,16 +13,20 @@ import { severityOf } from './severity.model.ts'
 /** Where a slice begins and ends, by the numbers of what is said. */
 type Page = { after: number; upTo: number; rows: readonly AffectedRow[]; isLast: boolean }
 
+/** `added`: how many findings there are more than before, of all and of those that count for everybody. */
+export type Slice = { changed: number[]; added: number; addedForAll: number; next: number | undefined }
+
 /**
  * Brings the findings of some components to what follows from what is known now; answers with those whose findings have
  * changed. `after` is where the slice before has ended, and `next` where this one has; undefined: all has been compared.
- * With no more than `most` statements about packages.
+ * With no more than `most` statements about packages. `whole`: the slices before
+ * have compared all up to `after`, so that after the last the components count as compared. What is found in components that are held gets less, never more.
  */
 export async function matchSlice(
   tx: Tx,
-  components: readonly StoredComponent[],
-  { after = 0, most, now }: { after?: number; most: number; now: string },
-): Promise<{ changed: number[]; next: number | undefined }> {
+  components: readonly MatchedComponent[],
+  { after = 0, most, whole = true, now }: { after?: number; most: number; whole?: boolean; now: string },
+): Promise<Slice> {
   const page = await pageOf(tx, components, { after, most })
   const wanted = await findingsOf(tx, components, page.rows)
   const numbers = components.map(({ componentNo }) => componentNo)
@@ -32,7 +36,11 @@ export async function matchSlice(
   const there = new Set(open.map(keyOf))
   const stays = new Set(wanted.map(keyOf))
   const gone = open.filter((one) => !stays.has(keyOf(one)))
-  const found = wanted.filter((one) => !there.has(keyOf(one)))
+  const held = new Set(components.filter(({ held }) => held).map(({ componentNo }) => componentNo))
+  const known = new Set(open.map(placeOf))
+  const found = wanted.filter((one) => {
+    return !there.has(keyOf(one)) && (!held.has(one.componentNo) || known.has(placeOf(one)))
+  })
   // Ends before what takes its place begins, since only one holds at a time.
   await store.closeFindings(
     tx,
@@ -40,10 +48,19 @@ export async function matchSlice(
     now,
   )
   await store.insertFindings(tx, found, now)
-  if (page.isLast) await store.noteMatched(tx, numbers, now)
-  const changed = [...new Set([...gone, ...found].map(({ componentNo }) => componentNo))]
-  return { changed, next: page.isLast ? undefined : page.upTo }
+  const compared = numbers.filter((number) => !held.has(number))
+  if (page.isLast && whole && compared.length > 0) await store.noteMatched(tx, compared, now)
+  return {
+    changed: [...new Set([...gone, ...found].map(({ componentNo }) => componentNo))],
+    added: found.length - gone.length,
+    addedForAll: found.filter(isForAll).length - gone.filter(isForAll).length,
+    next: page.isLast ? undefined : page.upTo,
+  }
 }
+
+const isForAll = ({ place }: { place: string }): boolean => place === ''
+/** Only one finding holds at a time of what is said of a component. */
+const placeOf = ({ componentNo, affectedNo }: NewFinding | OpenFinding): string => `${componentNo} ${affectedNo}`
 
 async function pageOf(
   reader: Reader,

@@ -11,10 +11,16 @@ import * as store from './suppressions.store.ts'
 /** What is suppressed now, and what should be, of the findings in some pairs. */
 export type Suppressed = { open: (store.Suppression & { id: number })[]; wanted: store.Suppression[] }
 
-/** Brings what is suppressed to what is said now; answers with the packages for which that has changed. */
-export async function suppress(tx: Tx, pairs: readonly store.OwnedPair[], now: string): Promise<number[]> {
-  if (pairs.length === 0) return []
-  const found = await store.foundIn(tx, [...new Set(pairs.map(({ componentNo }) => componentNo))])
+/**
+ * Brings what is suppressed to what is said now, of so many findings behind `after`; answers with the packages for which
+ * that has changed, and where the next page begins.
+ */
+export async function suppress(
+  tx: Tx,
+  pairs: readonly store.OwnedPair[],
+  { now, ...page }: { after: store.FoundCursor | undefined; most: number; now: string },
+): Promise<{ changed: number[]; next: store.FoundCursor | undefined }> {
+  const found = await store.foundIn(tx, [...new Set(pairs.map(({ componentNo }) => componentNo))], page)
   const { open, wanted } = await suppressedOf(tx, pairs, found)
   const stays = new Set(wanted.map(keyOf))
   const there = new Set(open.map(keyOf))
@@ -27,20 +33,38 @@ export async function suppress(tx: Tx, pairs: readonly store.OwnedPair[], now: s
   )
   await store.beginSuppressions(tx, begun, now)
   const componentOf = new Map(found.map(({ findingNo, componentNo }) => [findingNo, componentNo]))
-  return [...new Set([...ended, ...begun].map(({ findingNo }) => componentOf.get(findingNo)!))]
+  return {
+    changed: [...new Set([...ended, ...begun].map(({ findingNo }) => componentOf.get(findingNo)!))],
+    next: found.length < page.most ? undefined : found.at(-1),
+  }
 }
 
 /** Names what is suppressed and should not be, or should be and is not. */
 export async function suppressionDifferences(reader: Reader, componentNo: number): Promise<string[]> {
-  const pairs = (await store.pairsTouching(reader, [componentNo])).filter((one) => one.componentNo === componentNo)
-  if (pairs.length === 0) return []
-  const { open, wanted } = await suppressedOf(reader, pairs, await store.foundIn(reader, [componentNo]))
-  const [stored, expected] = [new Set(open.map(keyOf)), new Set(wanted.map(keyOf))]
-  return [
-    ...[...expected].flatMap((key) => (stored.has(key) ? [] : [`${key} is not suppressed`])),
-    ...[...stored].flatMap((key) => (expected.has(key) ? [] : [`${key} is suppressed without a reason`])),
-  ]
+  const differences: string[] = []
+  for (let owner: number | undefined = 0; owner !== undefined; ) {
+    const pairs: store.OwnedPair[] = await store.pairsOfComponent(reader, componentNo, {
+      after: owner,
+      most: pairsAtOnce,
+    })
+    for (let after: store.FoundCursor | undefined; pairs.length > 0; ) {
+      const found: store.FoundIn[] = await store.foundIn(reader, [componentNo], { after, most: findingsAtOnce })
+      const { open, wanted } = await suppressedOf(reader, pairs, found)
+      const [stored, expected] = [new Set(open.map(keyOf)), new Set(wanted.map(keyOf))]
+      differences.push(
+        ...[...expected].flatMap((key) => (stored.has(key) ? [] : [`${key} is not suppressed`])),
+        ...[...stored].flatMap((key) => (expected.has(key) ? [] : [`${key} is suppressed without a reason`])),
+      )
+      after = found.at(-1)
+      if (found.length < findingsAtOnce) break
+    }
+    owner = pairs.length < pairsAtOnce ? undefined : pairs.at(-1)!.ownerNo
+  }
+  return differences
 }
+
+const pairsAtOnce = 16
+const findingsAtOnce = 500
 
 const keyOf = ({ findingNo, ownerNo, source, record }: store.Suppression): string =>
   `finding ${findingNo} in package ${ownerNo} by ${source} ${record}`

@@ -11,13 +11,39 @@ export type OwnedPair = { componentNo: number; ownerNo: number }
 
 const toPair = (row: OwnedPair): OwnedPair => ({ componentNo: Number(row.componentNo), ownerNo: Number(row.ownerNo) })
 
-/** The pairs that some components are part of. */
-export async function pairsTouching(reader: Reader, components: readonly number[]): Promise<OwnedPair[]> {
+/** Where a page has ended: first come the pairs in which the components are owned, then those in which they own. */
+export type PairCursor = { asOwner: boolean; one: number; other: number }
+
+/** Some of the pairs that some components are part of; `next` is undefined when there are no more. */
+export async function pairsTouching(
+  reader: Reader,
+  components: readonly number[],
+  { after, most }: { after: PairCursor | undefined; most: number },
+): Promise<{ pairs: OwnedPair[]; next: PairCursor | undefined }> {
+  const { asOwner, one, other } = after ?? { asOwner: false, one: 0, other: 0 }
+  const [first, second] = asOwner ? [sql`p.owner_id`, sql`p.component_id`] : [sql`p.component_id`, sql`p.owner_id`]
   const rows = await reader.all<OwnedPair>(sql`
     SELECT p.component_id AS "componentNo", p.owner_id AS "ownerNo" FROM owned_components p
-     WHERE p.component_id IN (${list(components)})
-    UNION
-    SELECT p.component_id, p.owner_id FROM owned_components p WHERE p.owner_id IN (${list(components)})`)
+     WHERE ${first} IN (${list(components)}) AND ${first} >= ${one} AND (${first} > ${one} OR ${second} > ${other})
+     ORDER BY ${first}, ${second} LIMIT ${most}`)
+  const pairs = rows.map(toPair)
+  const last = pairs.at(-1)
+  if (last && pairs.length === most) {
+    const [a, b] = asOwner ? [last.ownerNo, last.componentNo] : [last.componentNo, last.ownerNo]
+    return { pairs, next: { asOwner, one: a, other: b } }
+  }
+  return { pairs, next: asOwner ? undefined : { asOwner: true, one: 0, other: 0 } }
+}
+
+/** Some of the owners of a component, in order. */
+export async function pairsOfComponent(
+  reader: Reader,
+  componentNo: number,
+  { after, most }: { after: number; most: number },
+): Promise<OwnedPair[]> {
+  const rows = await reader.all<OwnedPair>(sql`
+    SELECT p.component_id AS "componentNo", p.owner_id AS "ownerNo" FROM owned_components p
+     WHERE p.component_id = ${componentNo} AND p.owner_id > ${after} ORDER BY p.owner_id LIMIT ${most}`)
   return rows.map(toPair)
 }
 
@@ -42,19 +68,29 @@ const toNamed = ({ recordId, aliases, upstream }: NamedRow): NamedRecord => ({
   upstream: JSON.parse(upstream) as string[],
 })
 
-export type FoundIn = { findingNo: number; componentNo: number; record: NamedRecord }
+export type FoundIn = { findingNo: number; componentNo: number; affectedNo: number; record: NamedRecord }
+/** The finding that a page has ended with. */
+export type FoundCursor = Pick<FoundIn, 'componentNo' | 'affectedNo'>
 
-/** What is found in some components now, and what it is called. */
-export async function foundIn(reader: Reader, components: readonly number[]): Promise<FoundIn[]> {
+/** Some of what is found in some components now, and what it is called, in order. */
+export async function foundIn(
+  reader: Reader,
+  components: readonly number[],
+  { after, most }: { after: FoundCursor | undefined; most: number },
+): Promise<FoundIn[]> {
+  const { componentNo, affectedNo } = after ?? { componentNo: 0, affectedNo: 0 }
   const rows = await reader.all<NamedRow & Omit<FoundIn, 'record'>>(sql`
-    SELECT f.id AS "findingNo", f.component_id AS "componentNo", r.record_id AS "recordId", r.aliases, r.upstream
+    SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.affected_id AS "affectedNo", r.record_id AS "recordId", r.aliases, r.upstream
       FROM findings f
       JOIN affected_packages a ON a.id = f.affected_id
       JOIN vulnerability_records r ON r.id = a.record_no
-     WHERE f.component_id IN (${list(components)}) AND f.gone_time = '' ORDER BY f.id`)
+     WHERE f.component_id IN (${list(components)}) AND f.gone_time = '' AND f.component_id >= ${componentNo}
+       AND (f.component_id > ${componentNo} OR f.affected_id > ${affectedNo})
+     ORDER BY f.component_id, f.affected_id LIMIT ${most}`)
   return rows.map((row) => ({
     findingNo: Number(row.findingNo),
     componentNo: Number(row.componentNo),
+    affectedNo: Number(row.affectedNo),
     record: toNamed(row),
   }))
 }

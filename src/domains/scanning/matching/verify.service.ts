@@ -2,7 +2,7 @@
 import type { App } from '#app.ts'
 import { countsOf } from '../known/counts.service.ts'
 import { findCounts } from '../known/known.store.ts'
-import type { StoredComponent } from '../lists/lists.model.ts'
+import type { MatchedComponent } from '../lists/lists.model.ts'
 import { matchedListsAfter } from '../lists/lists.store.ts'
 import { countMatches } from '../queue/queue.store.ts'
 import type { NewFinding, OpenFinding } from './findings.model.ts'
@@ -15,22 +15,27 @@ export type Verified = { checked: number; differences: string[]; next: string; w
 const componentsAtOnce = 20
 const listsAtOnce = 20
 const rowsAtOnce = 1000
-const most = 1000
+const mostDifferences = 1000
 
 /** One step: first packages by number, then the counts of lists. `after` is where the step before has ended. */
-export async function verifyStep({ db }: Pick<App, 'db'>, after: string): Promise<Verified> {
+export async function verifyStep({ db, config }: Pick<App, 'db' | 'config'>, after: string): Promise<Verified> {
   const waiting = await countMatches(db)
   const [kind = 'c', number = '0'] = after.split(':')
-  if (kind === 'l') return { ...(await verifyLists(db, Number(number))), waiting }
+  if (kind === 'l') return { ...(await verifyLists(db, Number(number), config.findingsPerList)), waiting }
   const components = await componentsAfter(db, Number(number), componentsAtOnce)
   const last = components.at(-1)
   if (!last) return { checked: 0, differences: [], next: 'l:0', waiting }
   const differences: string[] = []
   for (const one of components) differences.push(...(await differencesOf(db, one)))
-  return { checked: components.length, differences: differences.slice(0, most), next: `c:${last.componentNo}`, waiting }
+  return {
+    checked: components.length,
+    differences: differences.slice(0, mostDifferences),
+    next: `c:${last.componentNo}`,
+    waiting,
+  }
 }
 
-async function differencesOf(db: App['db'], component: StoredComponent): Promise<string[]> {
+async function differencesOf(db: App['db'], component: MatchedComponent): Promise<string[]> {
   const named = { names: [component.name, component.origin], ecosystems: ecosystemsOf(component) }
   const wanted = new Map<string, NewFinding>()
   for (let after = 0; ; ) {
@@ -43,8 +48,10 @@ async function differencesOf(db: App['db'], component: StoredComponent): Promise
   const open = await openFindings(db, [component.componentNo], { after: 0, upTo: Number.MAX_SAFE_INTEGER })
   const stored = new Set(open.map(keyOf))
   const name = `${component.ecosystem || component.kind} ${component.name} ${component.version}`
+  // Not all is kept of what is found in a package that is held.
+  const missing = component.held ? [] : [...wanted].filter(([key]) => !stored.has(key))
   return [
-    ...[...wanted].flatMap(([key, { affectedNo }]) => (stored.has(key) ? [] : [`${name}: ${affectedNo} is not found`])),
+    ...missing.map(([, { affectedNo }]) => `${name}: ${affectedNo} is not found`),
     ...(await suppressionDifferences(db, component.componentNo)).map((text) => `${name}: ${text}`),
     ...open.flatMap((one) => (wanted.has(keyOf(one)) ? [] : [`${name}: ${one.affectedNo} is found without a reason`])),
   ]
@@ -53,11 +60,11 @@ async function differencesOf(db: App['db'], component: StoredComponent): Promise
 const keyOf = ({ affectedNo, state, severity }: NewFinding | OpenFinding): string =>
   `${affectedNo} ${state} ${severity}`
 
-async function verifyLists(db: App['db'], after: number): Promise<Omit<Verified, 'waiting'>> {
+async function verifyLists(db: App['db'], after: number, most: number): Promise<Omit<Verified, 'waiting'>> {
   const lists = await matchedListsAfter(db, after, listsAtOnce)
   const differences: string[] = []
   for (const list of lists) {
-    const [stored, wanted] = [await findCounts(db, list), await countsOf(db, list)]
+    const [stored, wanted] = [await findCounts(db, list), (await countsOf(db, list, most)).counts]
     const places = [...new Set([...stored.keys(), ...wanted.keys()])].sort()
     for (const place of places) {
       const [one, other] = [stored.get(place), wanted.get(place)].map((counts) => counts && entriesOf(counts))

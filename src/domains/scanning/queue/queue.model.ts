@@ -9,7 +9,8 @@ export type MatchKind = keyof typeof matchKinds
 /** `place` is whose turn it is: an organisation, or empty for what counts for everybody. */
 export type MatchItem = { kind: MatchKind; place: string; item: string }
 
-export type DueMatch = MatchItem & { dueTime: string; attempts: number; owner: string; fence: number }
+/** `progress`: how far it has come when it gave way to others; empty when it is to be begun. */
+export type DueMatch = MatchItem & { progress: string; dueTime: string; attempts: number; owner: string; fence: number }
 
 /** A package of an ecosystem, as an item of the queue. */
 export const packageItem = (ecosystem: string, name: string): string => `${ecosystem}\n${name}`

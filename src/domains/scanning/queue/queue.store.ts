@@ -7,7 +7,7 @@ export async function queueMatches(tx: Tx, items: readonly MatchItem[], now: str
   const rows = items.map(({ kind, place, item }) => sql`(${matchKinds[kind]}, ${place}, ${item}, ${now})`)
   const again = sql`
     ON CONFLICT (kind, place, item) DO UPDATE SET due_time = excluded.due_time, attempts = 0, owner = '',
-       fence = match_queue.fence + 1`
+       progress = '', fence = match_queue.fence + 1`
   for (const insert of insertsOf(sql`INSERT INTO match_queue (kind, place, item, due_time)`, rows, again)) {
     await tx.run(insert)
   }
@@ -15,7 +15,7 @@ export async function queueMatches(tx: Tx, items: readonly MatchItem[], now: str
 
 type Row = Omit<DueMatch, 'kind'> & { kind: number }
 
-const columns = sql`kind, place, item, due_time AS "dueTime", attempts, owner, fence`
+const columns = sql`kind, place, item, due_time AS "dueTime", attempts, owner, fence, progress`
 
 const kindOf = (number: number): MatchKind =>
   (Object.keys(matchKinds) as MatchKind[]).find((name) => matchKinds[name] === Number(number))!
@@ -62,10 +62,14 @@ export async function giveBackMatch(tx: Tx, { kind, place, item, fence }: DueMat
      WHERE kind = ${matchKinds[kind]} AND place = ${place} AND item = ${item} AND fence = ${fence}`)
 }
 
-/** Gives back what went well and has not ended, behind what has waited longer. */
-export async function pauseMatch(tx: Tx, { kind, place, item, fence }: DueMatch, dueTime: string): Promise<void> {
+/** Gives back what went well and has not ended, behind what has waited longer; it goes on from its progress. */
+export async function pauseMatch(
+  tx: Tx,
+  { kind, place, item, fence, progress }: DueMatch,
+  dueTime: string,
+): Promise<void> {
   await tx.run(sql`
-    UPDATE match_queue SET owner = '', fence = fence + 1, due_time = ${dueTime}, attempts = 0
+    UPDATE match_queue SET owner = '', fence = fence + 1, due_time = ${dueTime}, attempts = 0, progress = ${progress}
      WHERE kind = ${matchKinds[kind]} AND place = ${place} AND item = ${item} AND fence = ${fence}`)
 }
 

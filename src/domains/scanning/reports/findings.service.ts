@@ -16,7 +16,7 @@ import { orderOf } from '../matching/matching.service.ts'
 import { severityLevels } from '../records/records.model.ts'
 import { listReads } from '../records/records.store.ts'
 import { coverageOf } from './coverage.service.ts'
-import { truncated, unread } from './image-knowledge.service.ts'
+import { overLimit, truncated, unread } from './image-knowledge.service.ts'
 import type { Gap } from './reports.model.ts'
 
 export type ShownFinding = Known & {
@@ -65,6 +65,7 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
     gaps: [
       ...coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays).gapsAt(call.now),
       ...contents.gaps.map(unread),
+      ...(list.isOver ? [overLimit] : []),
       ...(known.length < maxFindings ? [] : [truncated]),
       ...known
         .filter((one) => one.state === findingStates.unknown && heldAt(one, call.now))

@@ -3,6 +3,8 @@ import type { App } from '#app.ts'
 import type { ContentsRecord } from '#domains/registry/images/image-contents.service.ts'
 import type { Known } from '../known/known.model.ts'
 import { findKnown } from '../known/known.store.ts'
+import { limitsOf } from '../lists/limits.store.ts'
+import type { OverLimit } from '../lists/lists.model.ts'
 import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
 import { ownSource } from '../own/own-advisories.service.ts'
 import { listReads, type SourceRead } from '../records/records.store.ts'
@@ -63,13 +65,20 @@ async function knowledgeOf(
   const own = found.filter(({ source }) => source === ownSource).map(({ foundTime }) => foundTime)
   const began = [...(coverage.began === undefined ? [] : [coverage.began]), ...own].sort()[0]
   if (began === undefined) return undefined
+  const limits = await limitsOf(db, list.listNo)
   const always = [...gaps.map(unread), ...(found.length < maxFindings ? [] : [truncated])]
+  const gapsAt = (time: string) => [
+    ...coverage.gapsAt(time),
+    ...limits.filter(isOverAt(time)).map(() => overLimit),
+    ...always,
+  ]
+  const turns = [...new Set([...coverage.closed, ...limits.map(({ untilTime }) => untilTime)])].sort()
   return {
     distribution: distribution.id,
     from: began > list.matchTime ? began : list.matchTime,
     found,
-    gapsAt: (time) => [...coverage.gapsAt(time), ...always],
-    closed: always.length > 0 ? [] : coverage.closed,
+    gapsAt,
+    closed: turns.filter((time) => time !== '' && gapsAt(time).length === 0),
     readsAt: coverage.readsAt,
   }
 }
@@ -77,6 +86,18 @@ async function knowledgeOf(
 /** A part of an image that could not be read, as a gap. */
 export function unread({ path, reason, message }: ContentsRecord['gaps'][number]): Gap {
   return { reason: 'CONTENTS_INCOMPLETE', subject: path, message: `${reason}: ${message}` }
+}
+
+const isOverAt =
+  (time: string) =>
+  ({ fromTime, untilTime }: OverLimit): boolean =>
+    fromTime <= time && (untilTime === '' || untilTime > time)
+
+/** More is found in its packages than is kept of one list of packages. */
+export const overLimit: Gap = {
+  reason: 'LIMIT',
+  subject: '',
+  message: 'more is found in its packages than is kept of one image',
 }
 
 /** More is found than is looked at. */

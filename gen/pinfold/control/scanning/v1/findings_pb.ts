@@ -239,7 +239,7 @@ export type CoverageGap = Message<"pinfold.control.scanning.v1.CoverageGap"> & {
    * `CONTENTS_UNREAD`: what the image contains is not known. `CONTENTS_INCOMPLETE`: a part of it could not be read.
    * `NOT_COMPARED`: it waits to be compared. `NO_SOURCE`: no source speaks of the ecosystem. `SOURCE_FAILED`: the last
    * reading of the source failed. `SOURCE_STALE`: it was not read for longer than the settings allow. `VERSION`: the
-   * versions cannot be compared. `TRUNCATED`: more is found than is listed.
+   * versions cannot be compared. `TRUNCATED`: more is found than is listed. `LIMIT`: more is found than is kept.
    *
    * @generated from field: string reason = 1;
    */

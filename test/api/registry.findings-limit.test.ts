@@ -1,0 +1,100 @@
+// However much could be found in one pushed image, no more than a bound of it is kept, the image says so, and nobody else's
+// is held up or told less.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { verifyStep } from '#domains/scanning/matching/verify.service.ts'
+import { ok } from '../support/expect.ts'
+import { type Client, type Json, roleUids } from '../support/pinfold.ts'
+import { startRegistry, type TestRegistry } from '../support/registry.ts'
+import { apkLayer, pushAndScan, readSource, recordAbout } from '../support/scanning.ts'
+
+const bound = 2000
+/** What one turn of a package may add before the lists are counted, with its last slice. */
+const turn = 1200
+
+let registry: TestRegistry
+let now = new Date('2026-03-01T08:00:00Z')
+let repo: string
+let owner: string
+let viewer: Client
+before(async () => {
+  registry = await startRegistry({ clock: () => now, findingsPerList: bound })
+  repo = (await registry.seed.repo(registry.org.uid, { name: 'app' })).uid
+  owner = (await registry.seed.member(registry.org.uid, roleUids.owner)).uid
+  viewer = await registry.as(owner)
+})
+after(() => registry[Symbol.asyncDispose]())
+
+const ecosystem = 'Alpine:v3.19'
+/** Twice the bound, if all were kept. */
+const packages = 80
+const records = Array.from({ length: 50 }, (_, i) => recordAbout(`CVE-2026-${i}`, ecosystem, 'big', '2-r0'))
+const many = (prefix: string) => Array.from({ length: packages }, (_, i) => `${prefix}${i} 1-r${i} big`)
+
+async function at(time: string): Promise<void> {
+  now = new Date(time)
+  viewer = await registry.as(owner)
+}
+
+const push = (lines: readonly string[], tag: string) =>
+  pushAndScan(registry, 'acme/app', apkLayer('alpine', '3.19.1', lines), tag)
+const shownOf = (digest: string): Promise<Json> =>
+  viewer.get(`/registry/v2/repos/${repo}/digests/${digest}/findings`).then(ok)
+const gapsOf = async (digest: string): Promise<string[]> => (await shownOf(digest)).gaps.map((one: Json) => one.reason)
+
+async function open(prefix: string): Promise<number> {
+  const row = await registry.app.db.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM findings f JOIN components c ON c.id = f.component_id
+     WHERE f.gone_time = '' AND c.name LIKE ${`${prefix}%`}`)
+  return Number(row!.total)
+}
+
+async function differences(): Promise<string[]> {
+  const found: string[] = []
+  for (let after = 'c:0'; after !== ''; ) {
+    const step = await verifyStep(registry.app, after)
+    assert.equal(step.waiting, 0)
+    found.push(...step.differences)
+    after = step.next
+  }
+  return found
+}
+
+let first: string
+test('records that come after the image find no more than the bound in it, and the image says so', async () => {
+  first = await push(many('a'), 'first')
+  await readSource(registry.app, ecosystem, records)
+  const found = await open('a')
+  assert.ok(found > bound && found <= bound + turn, `${found}`)
+  assert.ok((await gapsOf(first)).includes('LIMIT'))
+  assert.deepEqual(await differences(), [])
+})
+
+test('an image that comes after the records has no more than the bound found in it either', async () => {
+  const second = await push(many('b'), 'second')
+  const found = await open('b')
+  assert.ok(found > bound && found <= bound + turn, `${found}`)
+  assert.ok((await gapsOf(second)).includes('LIMIT'))
+  assert.deepEqual(await differences(), [])
+})
+
+test('of another image with a package of such a list all is found, also by later records', async () => {
+  await at('2026-03-02T08:00:00Z')
+  const other = await push(['a79 1-r79 big', 'b79 1-r79 big'], 'other')
+  assert.deepEqual([(await shownOf(other)).findings.length, await gapsOf(other)], [100, []])
+  const before = (await open('a')) + (await open('b'))
+  await readSource(registry.app, ecosystem, [recordAbout('CVE-2026-900', ecosystem, 'big', '2-r0')])
+  assert.equal((await shownOf(other)).findings.length, 102)
+  assert.equal((await open('a')) + (await open('b')), before + 2)
+  assert.deepEqual(await differences(), [])
+})
+
+test('when so much is taken back that the rest may be kept, all of it is found', async () => {
+  await at('2026-03-03T08:00:00Z')
+  const withdrawn = records.slice(10).map((one) => ({ ...one, withdrawTime: '2026-03-03T00:00:00.000Z' }))
+  await readSource(registry.app, ecosystem, withdrawn)
+  assert.equal(await open('a'), 11 * packages)
+  assert.ok(!(await gapsOf(first)).includes('LIMIT'))
+  assert.deepEqual(await differences(), [])
+})
