@@ -13,7 +13,7 @@ import { sweepEvents, sweepSubscriptions } from './domains/events/outbox/retenti
 import { sweepRefusals, writeRefusals } from './domains/events/refusals/refusals.duty.ts'
 import { writeLastSeen } from './domains/iam/identities/last-seen.duty.ts'
 import { sweepPushTokensDuty } from './domains/iam/push-tokens/push-tokens.duty.ts'
-import { sweepSessionsDuty } from './domains/iam/sessions/sessions.duty.ts'
+import { endUntrustedSessions, sweepSessionsDuty } from './domains/iam/sessions/sessions.duty.ts'
 import { readKeys, rotateKeys } from './domains/iam/signing-keys/signing-keys.duty.ts'
 import { collectBlobs, scheduleCollections } from './domains/registry/blobs/collect-blobs.duty.ts'
 import { readAgain } from './domains/registry/images/read-again.duty.ts'
@@ -61,6 +61,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   sweepAuditLog,
   sweepSessionsDuty,
   sweepPushTokensDuty,
+  endUntrustedSessions,
   sweepNodes,
 ]
 

@@ -5,6 +5,7 @@ import { isAtOrBelow } from '#lib/uid.ts'
 import { type CallerSession, signAccessToken, type TokenInput } from './access-token.ts'
 import type { Keyring } from './keyring.ts'
 import { narrow, narrowBriefly, ScopeOutOfReach } from './narrowing.ts'
+import { tooLongNames } from './outside-token.ts'
 
 /** Servers and proxies refuse headers not much longer than this. */
 const maxIssuedLength = 12 * 1024
@@ -43,6 +44,8 @@ export async function signNarrowed(
   // How much others have bound the identity to never keeps it from getting a token.
   if (signed !== '' && signed.length <= maxIssuedLength) return signed
   const brief = await sign(narrowBriefly(subject, grants, asked, kept))
-  if (brief.length > maxIssuedLength) throw invalid({ field: 'scopes', description: 'are too many for one token' })
-  return brief
+  if (brief.length <= maxIssuedLength) return brief
+  const least = await sign(narrowBriefly(subject, grants, [], kept))
+  if (least.length > maxIssuedLength) throw tooLongNames()
+  throw invalid({ field: 'scopes', description: 'are too many for one token' })
 }

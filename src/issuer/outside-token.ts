@@ -63,14 +63,21 @@ export function readOutsideToken(text: string, shape: TokenShape = anyToken): Ou
 
   const { iss, aud } = claims
   const sub = claims.sub ?? (shape.subject === 'optional' ? '-' : undefined)
-  if (!isName(iss)) throw refused('iss')
-  if (!isName(sub)) throw refused('sub')
+  const names = requireNames(iss, sub)
   const audience = typeof aud === 'string' ? [aud] : aud
   if (!Array.isArray(audience) || audience.length === 0 || !audience.every((one) => typeof one === 'string')) {
     throw refused('aud')
   }
-  const issuer = canonicalIssuer(iss)
-  return { text, issuer, subject: sub, audience: audience as string[], alg, kid, claims: { ...claims, iss: issuer } }
+  const issuer = canonicalIssuer(names.issuer)
+  return {
+    text,
+    issuer,
+    subject: names.subject,
+    audience: audience as string[],
+    alg,
+    kid,
+    claims: { ...claims, iss: issuer },
+  }
 }
 
 /** There is one spelling of the same bytes, so that a token cannot be changed and stay good. */
@@ -78,10 +85,28 @@ function isCanonical(part: string): boolean {
   return part !== '' && Buffer.from(part, 'base64url').toString('base64url') === part
 }
 
+const maxName = 2048
+
+/** Throws UNAUTHENTICATED for an issuer or a subject that cannot be written down. */
+export function requireNames(issuer: unknown, subject: unknown): { issuer: string; subject: string } {
+  if (isLong(issuer) || isLong(subject)) throw tooLongNames()
+  if (!isName(issuer)) throw refused('iss')
+  if (!isName(subject)) throw refused('sub')
+  return { issuer, subject }
+}
+
+function isLong(value: unknown): boolean {
+  return typeof value === 'string' && value.length > maxName
+}
+
+/** Whoever has such a token can do nothing about it but ask whoever issued it, so that they are told. */
+export function tooLongNames(): AppError {
+  return unauthenticated('the issuer, subject or audience of the token is too long')
+}
+
 /** What is hashed, logged and written into our own token: neither control characters nor halves of a character. */
 function isName(value: unknown): value is string {
-  if (typeof value !== 'string' || value.length > 2048) return false
-  return value.isWellFormed() && /^\P{Cc}+$/u.test(value)
+  return typeof value === 'string' && value.isWellFormed() && /^\P{Cc}+$/u.test(value)
 }
 
 function readPart(part: string): Record<string, unknown> {

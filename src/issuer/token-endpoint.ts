@@ -16,7 +16,7 @@ export function grantsOf(deviceSignIn: boolean): Record<string, Grant> {
     authorization_code: codeGrant,
     refresh_token: refreshGrant,
     ...(deviceSignIn && { [deviceGrantType]: deviceGrant }),
-    'urn:ietf:params:oauth:grant-type:token-exchange': (_work, issuing, form) => tokenExchange(issuing, form),
+    'urn:ietf:params:oauth:grant-type:token-exchange': tokenExchange,
   }
 }
 

@@ -79,13 +79,20 @@ function readPath(text: string): Path {
   if (attribute !== undefined) return { attribute, ...(member === undefined ? {} : { member }) }
   const [, list, by, value, sub] = filtered.exec(path) ?? []
   if (list !== undefined) {
-    const text = /^(?:true|false)$/i.test(value!) ? value!.toLowerCase() : value!
-    const filter = { member: by!, value: JSON.parse(text) as unknown }
+    const filter = { member: by!, value: readLiteral(value!) }
     return { attribute: list, filter, ...(sub === undefined ? {} : { member: sub }) }
   }
   const [, schema, extended, inner] = ofExtension.exec(path) ?? []
   if (schema !== undefined) return { attribute: schema, member: extended!, ...(inner === undefined ? {} : { inner }) }
   throw wrong('invalidPath', 'path: is neither an attribute, nor a member of one, nor one picked by eq')
+}
+
+function readLiteral(text: string): unknown {
+  try {
+    return JSON.parse(/^(?:true|false)$/i.test(text) ? text.toLowerCase() : text)
+  } catch {
+    throw wrong('invalidPath', 'path: the text in quotes is not one of JSON')
+  }
 }
 
 function apply(resource: Json, { op, path, value }: Operation): void {

@@ -71,3 +71,20 @@ test('static keys that claim a well-known issuer do not use up what that issuer 
   const token = await issuer.token({ sub: 'theirs', aud: pinfold.url })
   assert.equal((await exchange(token, `&identity=${theirs.uid}`)).status, 200)
 })
+
+test('a token whose names are too long is told so, and not that of something else', async () => {
+  const made = await pinfold.operator.post(`/iam/v2/identities/${org.uid}`, {
+    name: 'long',
+    claimMatch: { issuer: issuer.url, subjectPattern: '.*', audiencePattern: '.*' },
+  })
+  const identity = `&identity=${made.body.uid}`
+  const told = async (claims: Json): Promise<string> => {
+    const answer = await exchange(await issuer.token({ sub: 'job', aud: pinfold.url, ...claims }), identity)
+    return `${answer.status} ${answer.body.message}`
+  }
+  const tooLong = '401 the issuer, subject or audience of the token is too long'
+  assert.equal(await told({ sub: 's'.repeat(2049) }), tooLong)
+  assert.equal(await told({ iss: `https://i.example/${'s'.repeat(2048)}` }), tooLong)
+  // Each of three bytes, in ours as well.
+  assert.equal(await told({ aud: '\u20ac'.repeat(3500) }), tooLong)
+})

@@ -223,7 +223,7 @@ test('the requests are listed in pages, over gRPC too, and go with the account',
     pageToken = page.nextPageToken
   } while (pageToken !== '')
   for (const { uid } of people) assert.ok(seen.includes(uid))
-  await pinfold.app.db.tx((tx) => tx.run(sql`DELETE FROM identities WHERE uid = ${people[0]!.uid}`))
+  ok(await pinfold.operator.delete(`/iam/v2/identities/${people[0]!.uid}`))
   assert.equal(await requestOf(people[0]!.uid), undefined)
 })
 
@@ -328,4 +328,45 @@ test('who has asked can ask again after a day, who was refused after a week, and
   assert.equal(await requestOf(uid), undefined)
   ok(await again())
   assert.ok(await requestOf(uid))
+})
+
+test('who makes the account anew can ask again no sooner', async () => {
+  const first = await somebody()
+  const signedIn = async (token: string): Promise<Client> =>
+    pinfold.withToken(ok(await pinfold.withToken(token).call('POST', `/sts/exchange?aud=${pinfold.url}`)).token)
+  /** The account goes, and comes again. */
+  const anew = async (): Promise<Client> => {
+    const iat = Math.floor(time / 1000)
+    const claims = { sub: first.sub, aud: audience, iat, exp: iat + 300, email_verified: true }
+    const token = await issuer.token({ ...claims, email: `${first.sub}@${domain}` })
+    ok(await (await signedIn(token)).delete(`/auth/v1/delete/${first.uid}`))
+    ok(await pinfold.withToken(token).post('/auth/v1/register', {}))
+    return signedIn(token)
+  }
+  ok(await ask(first.client))
+  const { uid: request } = await requestOf(first.uid)
+  // What waited is gone with the account, and nobody can answer it.
+  const second = await anew()
+  assert.equal(await requestOf(first.uid), undefined)
+  assertNotFound(
+    await owner.post(`/control/v1/accessRequests/${request}:approve`, { roleUid: roleUids.viewer }),
+    'iam.pinfold.dev/AccessRequest',
+    request,
+  )
+  assert.equal((await ask(second)).status, 429)
+  const kept = await pinfold.app.db.get<Json>(sql`SELECT name, email FROM access_requests WHERE uid = ${request}`)
+  assert.deepEqual({ ...kept }, { name: '', email: '' })
+  time += day + 1000
+  ok(await ask(await anew()))
+
+  owner = await pinfold.as(claimsOf(owner.token!).sub)
+  const asked = await requestOf(first.uid)
+  assert.equal(asked.email, `${first.sub}@${domain}`)
+  ok(await owner.post(`/control/v1/accessRequests/${asked.uid}:refuse`))
+  const third = await anew()
+  assert.equal((await ask(third)).status, 429)
+  time += 6 * day
+  assert.equal((await ask(await anew())).status, 429)
+  time += day + 1000
+  ok(await ask(await anew()))
 })

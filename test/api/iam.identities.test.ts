@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { ServicePrincipalSchema } from '#gen/pinfold/iam/v2/identities_pb.ts'
 import { operatorUid } from '#issuer/access-token.ts'
+import { claimsOf } from '../support/exchange.ts'
 import {
   assertBlocked,
   assertDenied,
@@ -471,8 +472,24 @@ test('every change writes one event, and a failed call none', async () => {
   })
   assert.deepEqual(failed, [])
 
-  await pinfold.seed.binding(org.uid, made.uid, roleUids.viewer)
-  const deleted = await eventsOf(pinfold, async () => ok(await operator.delete(`${path}/${made.uid}`)))
-  const request = { ...about, bodyType: 'pinfold.platform.iam.v2.DeleteIdentityRequest', body: { uid: made.uid } }
-  assert.deepEqual(deleted, [{ ...request, type: 'dev.pinfold.api.iam.identity.deleted.v1' }])
+  const folder = await pinfold.seed.group(org.uid)
+  const binding = await pinfold.seed.binding(folder.uid, made.uid, roleUids.viewer)
+  const own = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.owner)).uid)
+  const deleted = await eventsOf(pinfold, async () => ok(await own.delete(`${path}/${made.uid}`)))
+  const actor = claimsOf(own.token!).sub
+  const unbound = { ...base, actor, group: folder.uid, subject: binding.uid, body: { uid: binding.uid } }
+  const request = {
+    ...about,
+    actor,
+    bodyType: 'pinfold.platform.iam.v2.DeleteIdentityRequest',
+    body: { uid: made.uid },
+  }
+  assert.deepEqual(deleted, [
+    {
+      ...unbound,
+      bodyType: 'pinfold.platform.iam.v2.DeleteRoleBindingRequest',
+      type: 'dev.pinfold.api.iam.rolebindings.deleted.v1',
+    },
+    { ...request, type: 'dev.pinfold.api.iam.identity.deleted.v1' },
+  ])
 })

@@ -173,6 +173,8 @@ test('a PATCH of which a part is wrong changes nothing', async () => {
   const wrong: [Json, string][] = [
     [{ op: 'replace', path: 'emails[value ew ".com"].value', value: 'x' }, 'invalidPath'],
     [{ op: 'replace', path: '[', value: 'x' }, 'invalidPath'],
+    [{ op: 'replace', path: 'emails[type eq "wo\trk"].value', value: 'x' }, 'invalidPath'],
+    [{ op: 'replace', path: 'emails[type eq "\\x"].value', value: 'x' }, 'invalidPath'],
     [{ op: 'move', path: 'displayName', value: 'x' }, 'invalidSyntax'],
     [{ op: 'remove' }, 'noTarget'],
     [{ op: 'replace', value: 'x' }, 'invalidValue'],

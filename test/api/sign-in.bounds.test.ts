@@ -141,6 +141,20 @@ test('one person lets few programs in at once, and what has expired takes no pla
   for (let i = 0; i < 15; i++) statuses.push((await browser.submit(`${url}/ui/headless`, { code: newCode() })).status)
   assert.equal(statuses[0], 200)
   assert.equal(statuses.at(-1), 429)
+  // Nor do many that wait for the same person, over whichever server they came.
+  const crowded = scene.somebody()
+  const soon = new Date(time + 60_000).toISOString()
+  const hers = openBrowser()
+  await scene.enter(hers)
+  await app.db.tx((tx) =>
+    tx.run(sql`
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20)
+      INSERT INTO headless_sign_ins (code_hash, public_key, encrypted, expire_time, identity_uid)
+      SELECT 'of-' || i, '', ${new Uint8Array()}, ${soon}, ${crowded.uid} FROM n`),
+  )
+  assert.equal((await hers.submit(`${url}/ui/headless`, { code: newCode() })).status, 429)
+  time += 61_000
+  assert.equal((await hers.submit(`${url}/ui/headless`, { code: newCode() })).status, 200)
   // Nobody else is kept from it.
   const another = openBrowser()
   scene.somebody()

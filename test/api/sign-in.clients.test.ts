@@ -446,6 +446,16 @@ test('people delete their own account with all that is signed in as them, and co
   for (const client of [inside, outside]) assert.equal((await client.get('/auth/v1/ok')).status, 401)
   assert.equal((await scene.open({ connection: 'company' })).get('status_code'), '404')
 
+  // The operator's deletion takes as much along.
+  const other = scene.somebody()
+  const gone = await scene.client()
+  const told = await eventsOf(pinfold, async () => ok(await pinfold.operator.delete(`/iam/v2/identities/${other.uid}`)))
+  assert.deepEqual(
+    told.map(({ type }) => type.replace(/^dev\.pinfold\.|\.v1$/g, '')),
+    ['api.iam.rolebindings.deleted', 'control.iam.session.ended', 'api.iam.identity.deleted'],
+  )
+  assert.equal((await gone.get('/auth/v1/ok')).status, 401)
+
   const own = scene.somebody()
   const alone = await scene.client()
   ok(await alone.delete(`/auth/v1/delete/${own.uid}`))

@@ -3,9 +3,11 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { personUid } from '#domains/iam/identities/people.ts'
+import { endUntrustedSessions } from '#domains/iam/sessions/sessions.duty.ts'
 import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
 import { refusalOf } from '../support/answers.ts'
 import { openBrowser } from '../support/browser.ts'
+import { runDuty } from '../support/duties.ts'
 import { claimsOf, searchOf } from '../support/exchange.ts'
 import { assertBlocked, assertError, assertInvalid, eventsOf, ok } from '../support/expect.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
@@ -14,6 +16,8 @@ import { type Answer, type Json, type Pinfold, roleUids, startPinfold } from '..
 import { linkOf } from '../support/sign-in.ts'
 
 const [atSettings, atOrg] = ['client of the settings', 'client of the organisation']
+const tokenExchange = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const idTokenType = 'urn:ietf:params:oauth:token-type:id_token'
 const loopback = 'http://localhost:4711/callback'
 
 let issuer: FakeIssuer
@@ -157,6 +161,18 @@ test('a token of an organisation is exchanged where its provider is named, for a
   })
   assert.ok(events.some(({ type, group }) => type.includes('session.started') && group === org))
 
+  const form = (more: Json) =>
+    searchOf({ grant_type: tokenExchange, subject_token_type: idTokenType, ...more }).toString()
+  const overOAuth = async (more: Json): Promise<Answer> => {
+    const subject_token = await issuer.token({ sub, aud: atOrg })
+    const type = { 'content-type': 'application/x-www-form-urlencoded' }
+    return pinfold.anonymous.call('POST', '/oauth/token', form({ subject_token, ...more }), type)
+  }
+  assert.equal(claimsOf(ok(await overOAuth(named)).access_token).org, org)
+  const unknown = await overOAuth({ identity_provider: 'nobody' })
+  assert.deepEqual([unknown.status, unknown.body.error], [400, 'invalid_request'])
+  assert.equal((await overOAuth({})).status, 400)
+
   using grpc = grpcClientOf(pinfold, SecurityTokenService, await issuer.token({ sub, aud: atOrg }))
   const over = await grpc.exchange({ aud: [pinfold.url], identityProvider: idp })
   assert.equal(claimsOf(over.token).org, org)
@@ -209,6 +225,14 @@ test('the sessions of a provider end when the settings do not name it any more, 
   ok(await client.get('/auth/v1/ok'))
   assert.ok(await isIn())
   const inside = pinfold.withToken(await tokenOf({ sub }))
+  // Signed in with both, and seen from neither.
+  const apart = pinfold.withToken(ok(await exchange({ sub })).token)
+  const listed = async () =>
+    ok(await apart.get('/control/v1/sessions'))
+      .sessions.map((one: Json) => one.provider)
+      .sort()
+  assert.deepEqual(await listed(), [idp, 'everybody', 'everybody'].sort())
+  const ends = () => eventsOf(pinfold, async () => void (await runDuty(pinfold.app, endUntrustedSessions)))
 
   const { config } = pinfold.app
   const trusted = config.peopleIssuers
@@ -222,10 +246,26 @@ test('the sessions of a provider end when the settings do not name it any more, 
       // What an organisation vouches for is none of the settings.
       ok(await inside.get('/auth/v1/ok'))
     }
+    config.peopleIssuers = []
+    // Another server of the same database may know the provider already, or still.
+    assert.deepEqual(await ends(), [])
   } finally {
     config.peopleIssuers = trusted
   }
   ok(await client.get('/auth/v1/ok'))
+  time += 61 * 60_000
+  assert.deepEqual(await ends(), [])
+  try {
+    config.peopleIssuers = [{ ...trusted[0]!, issuer: 'https://x.example' }]
+    const ended = await ends()
+    assert.ok(ended.length >= 2)
+    for (const { type, body } of ended) {
+      assert.deepEqual([type.includes('session.ended'), body.reason], [true, 'provider-removed'])
+    }
+  } finally {
+    config.peopleIssuers = trusted
+  }
+  assert.equal((await client.get('/auth/v1/ok')).status, 401)
 })
 
 test('an invite in an address is asked about first, with what it offers', async () => {

@@ -3,15 +3,12 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { personUid } from '#domains/iam/identities/people.ts'
+import { answerOf, assertRefused, begin, clientId, finish, loopback } from '../support/answered-sign-in.ts'
 import { type Browser, openBrowser, type Shown } from '../support/browser.ts'
 import { claimsOf, searchOf } from '../support/exchange.ts'
 import { assertError, assertNotFound, ok } from '../support/expect.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
-import { linkOf } from '../support/sign-in.ts'
-
-const loopback = 'http://localhost:4711/callback'
-const clientId = 'pinfold'
 
 let honest: FakeIssuer
 let evil: FakeIssuer
@@ -46,47 +43,10 @@ after(async () => {
   for (const one of [pinfold, honest, evil]) await one[Symbol.asyncDispose]()
 })
 
-/** A sign-in that waits for its provider's answer. */
-type Begun = { browser: Browser; state: string; nonce: string; callback: string; issuer: FakeIssuer }
-
-async function begin({ idp, issuer }: { idp: string; issuer: FakeIssuer }, parameters: Json = {}): Promise<Begun> {
-  const browser = openBrowser()
-  const named = idp === '' ? {} : { idp_id: idp }
-  const query = searchOf({ exit: 'redirect', redirect: loopback, ...named, ...parameters })
-  const first = await browser.ask(`${pinfold.url}/oauth?${query}`)
-  const isAsked = 'invite' in parameters
-  const { headers, text } = isAsked ? await browser.ask(pinfold.url + linkOf(first, 'Join')) : first
-  const sent = URL.parse(headers.get('location') ?? '')
-  assert.ok(sent, text)
-  assert.equal(sent.searchParams.get('code_challenge_method'), 'S256')
-  const [state, nonce, callback] = ['state', 'nonce', 'redirect_uri'].map((name) => sent.searchParams.get(name)!)
-  return { browser, state: state!, nonce: nonce!, callback: callback!, issuer }
-}
-
-/** The provider has an ID token ready, and the person comes back. */
-async function finish(begun: Begun, claims: Json = {}, query: Json = {}, idToken?: string): Promise<Shown> {
-  const { browser, state, nonce, callback, issuer } = begun
-  const token = idToken ?? (await issuer.token({ sub: 'somebody', aud: clientId, nonce, ...claims }))
-  issuer.answer(async () => ({ access_token: 'a', token_type: 'bearer', id_token: token }))
-  return browser.ask(`${callback}?${searchOf({ code: 'c', state, ...query })}`)
-}
-
-function answerOf({ headers, text }: Shown): Json {
-  const location = headers.get('location') ?? ''
-  assert.ok(location.startsWith(loopback), text)
-  return Object.fromEntries(new URL(location).searchParams)
-}
-
 async function signIn(site: { idp: string; issuer: FakeIssuer }, claims: Json = {}, parameters: Json = {}) {
-  const { token, error, refresh_token } = answerOf(await finish(await begin(site, parameters), claims))
+  const { token, error, refresh_token } = answerOf(await finish(await begin(pinfold, site, parameters), claims))
   assert.equal(error, undefined)
   return { token: token as string, refreshToken: refresh_token as string, client: pinfold.withToken(token) }
-}
-
-/** Refused, and told so to the program; there is no session. */
-function assertRefused(shown: Shown, status: string, context: string): void {
-  const answer = answerOf(shown)
-  assert.deepEqual([Object.keys(answer), answer.status_code], [['error', 'status_code'], status], context)
 }
 
 test('an answer that is as it should be gets in', async () => {
@@ -105,27 +65,27 @@ test('an ID token for another sign-in, of another issuer, for another audience o
     ['expired', { exp: now - 3600, iat: now - 7200 }],
     ['not yet', { nbf: now + 3600 }],
   ] as [string, Json][]) {
-    assertRefused(await finish(await begin(acme), claims), '401', what)
+    assertRefused(await finish(await begin(pinfold, acme), claims), '401', what)
   }
 })
 
 test('an ID token that the issuer has not signed is refused, although it comes from its own address', async () => {
-  const begun = await begin(acme)
+  const begun = await begin(pinfold, acme)
   const forged = await evil.token({ iss: honest.url, sub: 'somebody', aud: clientId, nonce: begun.nonce })
   assertRefused(await finish(begun, {}, {}, forged), '401', 'another key')
 })
 
 test('an ID token of an earlier sign-in is no good for the next one', async () => {
-  const first = await begin(acme)
+  const first = await begin(pinfold, acme)
   const token = await honest.token({ sub: 'somebody', aud: clientId, nonce: first.nonce })
   assert.equal(answerOf(await finish(first, {}, {}, token)).error, undefined)
-  assertRefused(await finish(await begin(acme), {}, {}, token), '401', 'replayed')
+  assertRefused(await finish(await begin(pinfold, acme), {}, {}, token), '401', 'replayed')
 })
 
 test('a state is good once, in the browser that began it, and for ten minutes', async () => {
-  const begun = await begin(acme)
+  const begun = await begin(pinfold, acme)
   const shownTo = async (browser: Browser, state = begun.state) => finish({ ...begun, browser, state })
-  const { browser: another } = await begin(acme)
+  const { browser: another } = await begin(pinfold, acme)
   for (const [what, shown] of [
     ['a browser without a sign-in', await shownTo(openBrowser())],
     ['another browser', await shownTo(another)],
@@ -139,21 +99,21 @@ test('a state is good once, in the browser that began it, and for ten minutes', 
   const again = await shownTo(begun.browser)
   assert.deepEqual([again.status, again.headers.get('location')], [401, null], 'replayed code')
 
-  const late = await begin(acme)
+  const late = await begin(pinfold, acme)
   time += 601_000
   assert.equal((await finish(late)).status, 401)
 })
 
 test("one provider's answer is not taken for another's", async () => {
   // Mallory has the person sent on to the honest provider, whose code then comes to the honest provider's address.
-  const begun = await begin(mallory)
+  const begun = await begin(pinfold, mallory)
   const elsewhere = { ...begun, callback: begun.callback.replace(mallory.idp, acme.idp), issuer: honest }
   assert.notEqual(elsewhere.callback, begun.callback)
   const asked = () => evil.requests.filter((path) => path === '/token').length
   const before = asked()
   assertRefused(await finish(elsewhere), '401', 'mixed up')
   assert.equal(asked(), before, "the honest provider's code has been handed to the other one")
-  assertRefused(await finish(await begin(acme), {}, { iss: evil.url }), '401', 'another iss')
+  assertRefused(await finish(await begin(pinfold, acme), {}, { iss: evil.url }), '401', 'another iss')
 })
 
 test('where providers name themselves they share a callback, and have to', async () => {
@@ -161,11 +121,11 @@ test('where providers name themselves they share a callback, and have to', async
   named.metadata.authorization_response_iss_parameter_supported = true
   const { uid } = await pinfold.seed.provider(acme.org, named.url)
   const site = { idp: uid, issuer: named }
-  const begun = await begin(site)
+  const begun = await begin(pinfold, site)
   assert.equal(begun.callback, `${pinfold.url}/oauth/callback`)
   assertRefused(await finish(begun), '401', 'no iss')
-  assertRefused(await finish(await begin(site), {}, { iss: honest.url }), '401', 'iss of another')
-  assert.equal(answerOf(await finish(await begin(site), {}, { iss: named.url })).error, undefined)
+  assertRefused(await finish(await begin(pinfold, site), {}, { iss: honest.url }), '401', 'iss of another')
+  assert.equal(answerOf(await finish(await begin(pinfold, site), {}, { iss: named.url })).error, undefined)
 })
 
 test('nobody is led to another machine', async () => {
@@ -261,7 +221,7 @@ test("what an owner's provider says reaches nothing outside of the organisation"
 
 test('an invite of another organisation is not redeemed, and a verified address counts nowhere else', async () => {
   const { code } = await pinfold.seed.invite(acme.org, roleUids.owner)
-  const shown = await finish(await begin(mallory, { invite: code }), { sub: 'thief', email_verified: true })
+  const shown = await finish(await begin(pinfold, mallory, { invite: code }), { sub: 'thief', email_verified: true })
   assertRefused(shown, '403', 'invite')
   const uid = personUid(evil.url, 'thief')
   assert.equal((await pinfold.operator.get(`/iam/v2/identities/${uid}`)).status, 404)

@@ -1,9 +1,11 @@
 // The link that lets one browser in as the operator.
 import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openBrowser } from '../support/browser.ts'
-import { makePlace, run, startProcess } from '../support/process.ts'
+import { cleanEnv, makePlace, program, project, run, startProcess } from '../support/process.ts'
 
 test('pinfold console prints a link that one browser enters with, and serve prints no link into a file', async () => {
   await using place = await makePlace()
@@ -25,6 +27,34 @@ test('pinfold console prints a link that one browser enters with, and serve prin
   assert.match(entered.text, /the operator/)
   assert.equal((await openBrowser().submit(`${server.url}/ui/enter`, { code: link.hash.slice(1) })).status, 403)
   assert.doesNotMatch(server.output.stdout + server.output.stderr, /#|enter/)
+})
+
+const missing = spawnSync('script', ['--version']).status === 0 ? false : 'there is no `script`'
+
+test('to a terminal serve prints the link itself', { skip: missing }, async () => {
+  await using place = await makePlace()
+  const quoted = [program, 'serve', ...place.args, '--listen', '127.0.0.1:0'].map((one) => `'${one}'`).join(' ')
+  const { container: _, ...env } = cleanEnv(place.env)
+  const child = spawn('script', ['-qec', quoted, '/dev/null'], { cwd: project, env, stdio: ['pipe', 'pipe', 'pipe'] })
+  const closed = once(child, 'close')
+  try {
+    let shown = ''
+    child.stdout.on('data', (chunk: Buffer) => {
+      shown += chunk.toString()
+    })
+    const link = () => /(http:\/\/127\.0\.0\.1:\d+)\/ui\/enter#([A-Za-z0-9_-]{43})/.exec(shown)
+    while (!link()) {
+      assert.equal(child.exitCode, null, shown)
+      await sleep(20)
+    }
+    const [, url, code] = link()!
+    const entered = await openBrowser().submit(`${url}/ui/enter`, { code: code! })
+    assert.match(entered.text, /the operator/)
+  } finally {
+    // What runs in the terminal is told that it is gone.
+    child.kill('SIGTERM')
+    await closed
+  }
 })
 
 test('without a server there is nothing to open', async () => {

@@ -36,10 +36,11 @@ async function check(asks: Record<string, Ask>): Promise<void> {
 }
 
 test('sessions are found, listed and ended by their indexes', async () => {
+  const trusted = ['one', 'two']
   const places = [
-    { identity, now },
-    { organization, now },
-    { identity, organization, now },
+    { identity, trusted, now },
+    { organization, trusted, now },
+    { identity, organization, trusted, now },
   ]
   await check({
     'one of a token': (reader) => sessions.findSession(reader, identity),
@@ -49,6 +50,7 @@ test('sessions are found, listed and ended by their indexes', async () => {
     'of a provider': (reader) => sessions.sessionsOfProvider(reader, provider, {}, 200),
     'of a session of a provider': (reader) => sessions.sessionsOfProvider(reader, provider, { sid: 's' }, 200),
     'of a person of a provider': (reader) => sessions.sessionsOfProvider(reader, provider, { identity }, 200),
+    'of the settings': (reader) => sessions.unusedSessions(reader, { after: identity, before: now, limit: 200 }),
     'of whom SCIM names': (reader) => sessions.sessionsOfProvider(reader, provider, { externalId: 'e' }, 200),
   })
   for (const place of places) {
@@ -62,6 +64,7 @@ test('requests for access are listed and found by their indexes', async () => {
   await check({
     one: (reader) => requests.findRequest(reader, provider),
     'of a person': (reader) => requests.findRequestOf(reader, organization, identity),
+    'all of a person': (reader) => requests.requestsOf(reader, identity),
     count: (reader) => requests.countRequests(reader, [place]),
   })
   for (const page of pages) await check({ list: (reader) => requests.listRequests(reader, [place], page) })

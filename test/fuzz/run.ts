@@ -1,4 +1,4 @@
-// `npm run fuzz [--seconds N] [--seed N]`: mutated input against everything that reads what strangers send. Whatever comes
+// `npm run fuzz [-- --seconds N --seed N --only 'redirect,SCIM patch']`: mutated input against everything that reads what strangers send. Whatever comes
 // in, the only way out is a value, an AppError that does not blame us or, of an image, Unreadable, and it never takes long.
 import { parseArgs } from 'node:util'
 import type { DescMessage, Message } from '@bufbuild/protobuf'
@@ -24,10 +24,15 @@ import { labelTargets } from './labels.ts'
 import { closeManifests, manifestTargets } from './manifests.ts'
 import { mutate, oneOf } from './mutate.ts'
 import { programTargets } from './programs.ts'
+import { provisioningTargets } from './provisioning.ts'
 import { tokenTargets } from './tokens.ts'
 
 const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string', default: String(Date.now()) } },
+  options: {
+    seconds: { type: 'string', default: '60' },
+    seed: { type: 'string', default: String(Date.now()) },
+    only: { type: 'string', default: '' },
+  },
 })
 const slowMs = 1000
 const endpoints = buildEndpoints(services)
@@ -83,6 +88,7 @@ type Target = (random: Random) => unknown
 const targets: Record<string, Target> = {
   ...tokenTargets,
   ...programTargets,
+  ...provisioningTargets,
   ...labelTargets,
   ...contentsTargets,
   ...manifestTargets,
@@ -165,13 +171,17 @@ const targets: Record<string, Target> = {
     problemOfReadme(mutate(random, '# A\n\n<img src="x" onerror=1> [a](javascript:1) `b` |c|\n|-|\n<!-- d -->\n')),
 }
 
+const wanted = values.only === '' ? Object.keys(targets) : values.only.split(',')
+for (const name of wanted) if (!Object.hasOwn(targets, name)) throw new Error(`there is no target ${name}`)
+
 const seed = Number(values.seed)
 const random = randomFrom(seed)
 const until = performance.now() + Number(values.seconds) * 1000
 const counts: Record<string, { runs: number; refused: number }> = {}
 let failures = 0
 for (let round = 0; performance.now() < until && failures < 20; round++) {
-  for (const [name, target] of Object.entries(targets)) {
+  for (const name of wanted) {
+    const target = targets[name]!
     counts[name] ??= { runs: 0, refused: 0 }
     const count = counts[name]
     const began = performance.now()

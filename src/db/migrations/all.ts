@@ -44,6 +44,7 @@ import { migration as sessionBounds } from './0065-session-bounds.ts'
 import { migration as listLimits } from './0067-list-limits.ts'
 import { migration as spokenEcosystems } from './0073-spoken-ecosystems.ts'
 import { migration as pushTokens } from './0078-push-tokens.ts'
+import { migration as peopleBounds } from './0080-people-bounds.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -92,4 +93,5 @@ export const migrations: readonly Migration[] = [
   listLimits,
   spokenEcosystems,
   pushTokens,
+  peopleBounds,
 ]

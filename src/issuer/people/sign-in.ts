@@ -14,6 +14,7 @@ import { permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { rootOf } from '#lib/uid.ts'
 import { authTimeOf, exchange, type Issuing } from '../exchange.ts'
+import { requireNames } from '../outside-token.ts'
 import { personOf } from '../register.ts'
 import { profileOf } from './profile.ts'
 import { announcesIssuer, authorizationUrl, type Identified, identify } from './protocol.ts'
@@ -182,6 +183,7 @@ const maxGroupName = 512
 export function provenBy(app: App, provider: SignInProvider, { idToken, claims }: Identified): Proven {
   const { id, organization, defaultRole, issuer, clientId, groupsClaim, externalIdClaim } = provider
   const externalId = claims[externalIdClaim]
+  requireNames(issuer, String(claims.sub))
   const { sid } = claims
   return {
     provider: id,

@@ -10,11 +10,12 @@ export type AccessRequest = {
   /** As the sign-in provider has named the person, and the address that it calls verified. */
   name: string
   email: string
-  state: 'waiting' | 'refused'
+  /** It is withdrawn when the account goes while it waits. */
+  state: 'waiting' | 'refused' | 'withdrawn'
   createTime: string
   /** When the person asked last. */
   askTime: string
-  /** Until when it waits; or, once it was refused, when the person may ask again. */
+  /** Until when it waits; or, once it was refused or withdrawn, when the person may ask again. */
   expireTime: string
 }
 

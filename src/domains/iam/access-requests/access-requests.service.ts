@@ -93,7 +93,7 @@ export async function requestAccess(call: Call, groupUid: string): Promise<void>
 function checkSoon(before: AccessRequest | undefined, now: string): void {
   if (!before) return
   const { state, askTime, expireTime } = before
-  const again = state === 'refused' ? expireTime : after(askTime, requestLife.again)
+  const again = state === 'waiting' ? after(askTime, requestLife.again) : expireTime
   if (again <= now) return
   const seconds = Math.ceil((Date.parse(again) - Date.parse(now)) / 1000)
   throw tooMany('access was requested too recently', seconds)
@@ -149,6 +149,24 @@ export async function refuseAccessRequest(call: Call, uid: string): Promise<void
     await tellAnswer(tx, call, request, '')
   })
   call.log.info('access request refused', { uid })
+}
+
+/**
+ * Forgets who a person was that asked, and not that they did: whoever makes the account anew has the same uid, and can ask
+ * again no sooner than before.
+ */
+export async function withdrawRequests(tx: Tx, identity: string): Promise<void> {
+  for (const request of await store.requestsOf(tx, identity)) {
+    const { state, askTime, expireTime } = request
+    const gone = state === 'waiting' ? after(askTime, requestLife.again) : expireTime
+    await store.putRequest(tx, {
+      ...request,
+      name: '',
+      email: '',
+      state: state === 'waiting' ? 'withdrawn' : state,
+      expireTime: gone,
+    })
+  }
 }
 
 async function requireWaiting(tx: Tx, call: Call, uid: string): Promise<AccessRequest> {

@@ -21,6 +21,11 @@ export async function findRequestOf(
     SELECT ${columns} FROM access_requests t WHERE t.parent_uid = ${organization} AND t.identity_uid = ${identity}`)
 }
 
+/** Those of a person, wherever they have asked. */
+export async function requestsOf(reader: Reader, identity: string): Promise<AccessRequest[]> {
+  return reader.all(sql`SELECT ${columns} FROM access_requests t WHERE t.identity_uid = ${identity} ORDER BY t.uid`)
+}
+
 /** In place of an earlier one of the same person. */
 export async function putRequest(tx: Tx, request: AccessRequest): Promise<void> {
   const { uid, identityUid, name, email, state, createTime, askTime, expireTime } = request

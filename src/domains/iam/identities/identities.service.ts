@@ -2,7 +2,6 @@ import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { found, invalid, permissionDenied } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
@@ -10,8 +9,8 @@ import { newUid, parentOf } from '#lib/uid.ts'
 import { capabilities } from '../access/capabilities.ts'
 import { listNodes } from '../access/list-nodes.ts'
 import { requireGroup } from '../groups/groups.service.ts'
-import { unbindIdentity } from '../groups/owners.service.ts'
 import { listGrants } from '../roles/role-bindings.store.ts'
+import { takeAway } from './deletion.service.ts'
 import {
   anIdentity,
   type Identity,
@@ -103,13 +102,11 @@ export async function updateIdentity(
   return identity
 }
 
-/** Its bindings go with it. Tokens that it was given stay valid until they expire, but may do nothing any more. */
+/** Its bindings go with it, and a person's sessions. Tokens that it was given stay valid until they expire, but may do nothing any more. */
 export async function deleteIdentity(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const identity = found(await store.findIdentity(tx, uid), identityType, uid)
-    await unbindIdentity(tx, uid)
-    await store.deleteIdentity(tx, identity)
-    await emit(tx, call, 'iam.identity.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
+    await takeAway(tx, call, identity, call)
   })
   call.log.info('identity deleted', { uid })
 }

@@ -43,9 +43,11 @@ export async function leaveForHeadless(
   const codeHash = hashOf(code)
   const expireTime = after(cause.now, headlessSeconds)
   const session = await app.db.tx(async (tx) => {
-    if ((await store.countHeadless(tx, cause.now)) >= maxHeadless)
+    const { ofIdentity, all } = await store.countHeadless(tx, from.identityUid, cause.now)
+    if (ofIdentity >= maxHeadless.ofIdentity || all >= maxHeadless.all) {
       throw tooMany('too many sign-ins wait; try again later', 60)
-    if (!(await store.reserveHeadless(tx, codeHash, expireTime))) {
+    }
+    if (!(await store.reserveHeadless(tx, codeHash, from.identityUid, expireTime))) {
       throw invalid({ field: 'code', description: 'was used before' })
     }
     return beginFrom(tx, work, from, { refresh: false, bound: { scopes: [], capabilities: [] } })

@@ -1,16 +1,12 @@
 // How a person takes their own account away.
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { emit } from '#domains/events/outbox/emit.ts'
 import { AppError, invalid, permissionDenied } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
 import { isAtOrBelow, isUid, parentOf, top } from '#lib/uid.ts'
-import { unbindIdentity } from '../groups/owners.service.ts'
-import { deleteIdentity, findIdentity } from '../identities/identities.store.ts'
+import { takeAway } from '../identities/deletion.service.ts'
+import { findIdentity } from '../identities/identities.store.ts'
 import { bindingsOfIdentity } from '../roles/role-bindings.store.ts'
-import { end } from './sessions.service.ts'
-import { sessionsOfIdentity } from './sessions.store.ts'
-import { forgetPerson, isKnownElsewhere, vouchedBy } from './sign-ins.store.ts'
+import { isKnownElsewhere, vouchedBy } from './sign-ins.store.ts'
 
 /**
  * Deletes the account of the caller with its bindings and sessions. PERMISSION_DENIED for any other account, for a workload, and
@@ -31,22 +27,11 @@ export async function deleteOwnAccount(call: Call, id: string): Promise<void> {
     const identity = await findIdentity(tx, id)
     if (!identity) throw permissionDenied('the account is not your own')
     await requireReach(tx, id, caller.session?.organization ?? '')
-    await unbind(tx, call, id)
-    await endAll(tx, call, id)
-    await forgetPerson(tx, id)
-    await deleteIdentity(tx, identity)
-    await emit(tx, call, 'iam.identity.deleted', { subject: id, group: top, resource: aDeletion({ uid: id }) })
+    // Each organisation is told what it loses, and nothing about where the person is or how they sign in.
+    const untold = { app: call.app, cause: { ...call.cause, act: undefined, source: '', userAgent: '' } }
+    await takeAway(tx, call, identity, untold)
   })
   call.log.info('account deleted by its owner', { uid: id })
-}
-
-/** Each organisation is told what it loses, and nothing about where the person is or how they sign in. */
-async function unbind(tx: Tx, { app, cause }: Call, id: string): Promise<void> {
-  const untold = { app, cause: { ...cause, act: undefined, source: '', userAgent: '' } }
-  for (const { uid } of await unbindIdentity(tx, id)) {
-    const event = { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) }
-    await emit(tx, untold, 'iam.rolebindings.deleted', event)
-  }
 }
 
 /** What an organisation's provider vouches for counts in the organisation, so it takes nothing away elsewhere. */
@@ -57,15 +42,4 @@ async function requireReach(tx: Tx, id: string, organization: string): Promise<v
   const isInside = bindings.every(({ uid }) => isAtOrBelow(uid, organization))
   if (isInside && (await vouchedBy(tx, id)) === organization && !(await isKnownElsewhere(tx, id, organization))) return
   throw permissionDenied('the account belongs elsewhere too; sign in with a provider of the server to delete it')
-}
-
-const atOnce = 200
-
-/** The uid of a person is always the same, so what is left of them would be theirs again. */
-async function endAll(tx: Tx, call: Call, id: string): Promise<void> {
-  for (;;) {
-    const sessions = await sessionsOfIdentity(tx, id, atOnce)
-    for (const session of sessions) await end(tx, call, session, 'deleted')
-    if (sessions.length < atOnce) return
-  }
 }

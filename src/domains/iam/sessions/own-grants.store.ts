@@ -130,10 +130,15 @@ export async function useSignInCode(tx: Tx, codeHash: string): Promise<boolean> 
 export type HeadlessSignIn = { publicKey: string; encrypted: Uint8Array; expireTime: string }
 
 /** Takes the place of the key; `false` when it was taken. Nothing can be fetched yet. */
-export async function reserveHeadless(tx: Tx, codeHash: string, expireTime: string): Promise<boolean> {
+export async function reserveHeadless(
+  tx: Tx,
+  codeHash: string,
+  identity: string,
+  expireTime: string,
+): Promise<boolean> {
   const rows = await tx.run(sql`
-    INSERT INTO headless_sign_ins (code_hash, public_key, encrypted, expire_time)
-    VALUES (${codeHash}, '', ${new Uint8Array()}, ${expireTime})
+    INSERT INTO headless_sign_ins (code_hash, public_key, encrypted, expire_time, identity_uid)
+    VALUES (${codeHash}, '', ${new Uint8Array()}, ${expireTime}, ${identity})
         ON CONFLICT (code_hash) DO NOTHING`)
   return rows > 0
 }
@@ -147,12 +152,18 @@ export async function fillHeadless(
     UPDATE headless_sign_ins SET public_key = ${publicKey}, encrypted = ${encrypted} WHERE code_hash = ${codeHash}`)
 }
 
-/** How many wait to be fetched. */
-export async function countHeadless(reader: Reader, now: string): Promise<number> {
-  const row = await reader.get<{ n: number }>(
+/** How many wait to be fetched: of one person, and in all. */
+export async function countHeadless(
+  reader: Reader,
+  identity: string,
+  now: string,
+): Promise<{ ofIdentity: number; all: number }> {
+  const own = await reader.get<{ n: number }>(sql`
+    SELECT count(*) AS n FROM headless_sign_ins WHERE identity_uid = ${identity} AND expire_time > ${now}`)
+  const all = await reader.get<{ n: number }>(
     sql`SELECT count(*) AS n FROM headless_sign_ins WHERE expire_time > ${now}`,
   )
-  return row!.n
+  return { ofIdentity: own!.n, all: all!.n }
 }
 
 /** Takes it away, so that it is fetched once. */

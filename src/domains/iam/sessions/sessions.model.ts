@@ -51,7 +51,15 @@ export const aSessionEnd = kindOf<EndedSession>('session-end')
 /** A role that an external group gives for one session. */
 export type GroupRole = { scope: string; roleUid: string; externalGroupId: string }
 export type SignIn = { session: Session; groupRoles: readonly GroupRole[]; groupsLeftOut: boolean }
-export type EndReason = 'signed-out' | 'ended' | 'provider' | 'reused' | 'too-many' | 'deactivated' | 'deleted'
+export type EndReason =
+  | 'signed-out'
+  | 'ended'
+  | 'provider'
+  | 'reused'
+  | 'too-many'
+  | 'deactivated'
+  | 'deleted'
+  | 'provider-removed'
 export type EndedSession = { session: Session; reason: EndReason }
 
 export const sessionFields = {
@@ -87,12 +95,17 @@ export const maxAsked = 4096
 /** How long the code of a program on loopback is good, and how long it is remembered for whoever shows it again. */
 export const signInCodeSeconds = minute
 export const rememberedSeconds = 10 * minute
-/** How long the answer to a program without a browser waits for it, and how many of them wait at most. */
+/** How long the answer to a program without a browser waits for it, and how many of them wait at most, of one person and in all. */
 export const headlessSeconds = 10 * minute
-export const maxHeadless = 10_000
+export const maxHeadless = { ofIdentity: 20, all: 10_000 }
 
 /** A use is noted when the last one is this old. */
 export const noteUseSeconds = minute
+/**
+ * A session whose provider the settings do not name is no good at once, and ends when nobody has used it for so long: while
+ * settings change, another node may name the provider.
+ */
+export const untrustedSeconds = hour
 /** A sign-in of these last seconds is a recent one. */
 export const recentSeconds = 10 * minute
 
@@ -112,7 +125,7 @@ export type CachedSessions = {
   clear(): void
 }
 
-type Trusted = { issuer: string; name?: string | undefined; label?: string | undefined }
+export type Trusted = { issuer: string; name?: string | undefined; label?: string | undefined }
 
 /** Whether the settings still name the provider that vouches for the session; those of organisations end with a provider. */
 export function isStillTrusted(
@@ -122,4 +135,9 @@ export function isStillTrusted(
   if (organization !== '' || provider === '') return true
   const found = trusted.find(({ name, label }) => label !== undefined && name === provider)
   return found !== undefined && found.issuer === act.iss
+}
+
+/** The names of the providers that people can sign in with by the settings. */
+export function trustedNames(trusted: readonly Trusted[]): string[] {
+  return trusted.flatMap(({ name, label }) => (label !== undefined && name !== undefined ? [name] : []))
 }

@@ -23,6 +23,8 @@ import {
   type SessionBound,
   type SignIn,
   sessionType,
+  trustedNames,
+  untrustedSeconds,
 } from './sessions.model.ts'
 import * as store from './sessions.store.ts'
 import { insertConsoleCode, noteLogout, takeConsoleCode } from './sign-ins.store.ts'
@@ -165,7 +167,13 @@ export async function listSessions(call: Call, query: ListQuery<object>): Promis
   requireWholeToken(call.caller, 'see the sessions of the person')
   const { uid, session } = call.caller
   const organization = session?.organization || undefined
-  return listFrom(call, query, [{ identity: uid, now: call.now, ...(organization && { organization }) }], source)
+  const trusted = trustedNames(call.app.config.peopleIssuers)
+  return listFrom(
+    call,
+    query,
+    [{ identity: uid, trusted, now: call.now, ...(organization && { organization }) }],
+    source,
+  )
 }
 
 export async function listOrganizationSessions(
@@ -174,7 +182,7 @@ export async function listOrganizationSessions(
   query: ListQuery<object>,
 ): Promise<Listed<Session>> {
   await requireGroup(call.app.db, organization)
-  return listFrom(call, query, [{ organization, now: call.now }], source)
+  return listFrom(call, query, [{ organization, trusted: [], now: call.now }], source)
 }
 
 const source = { list: store.listSessions, count: store.countSessions }
@@ -268,6 +276,22 @@ export async function endByLogoutToken(
     if (!(await noteLogout(tx, provider, hashOf(jti), new Date(until * 1000).toISOString()))) return undefined
     return endAllOfProvider(tx, work, provider, of, 'provider')
   })
+}
+
+/**
+ * Ends some of the sessions that nobody uses any more since the settings do not name their provider. Answers with how many, and
+ * with the uid to go on behind; nothing once it has looked at all.
+ */
+export async function endSomeUntrusted(
+  tx: Tx,
+  work: EventWork,
+  behind: string,
+): Promise<{ ended: number; next: string | undefined }> {
+  const before = after(work.cause.now, -untrustedSeconds)
+  const sessions = await store.unusedSessions(tx, { after: behind, before, limit: perCommit })
+  const untrusted = sessions.filter((one) => !isStillTrusted(one, work.app.config.peopleIssuers))
+  for (const session of untrusted) await end(tx, work, session, 'provider-removed')
+  return { ended: untrusted.length, next: sessions.length < perCommit ? undefined : sessions.at(-1)!.uid }
 }
 
 /** A code that lets one browser in as the operator. */

@@ -1,4 +1,4 @@
-import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { decodeBits, encodeBits } from '#lib/capability-set.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import type { Profile, Session, SessionBound } from './sessions.model.ts'
@@ -111,8 +111,11 @@ export async function sessionsOfProvider(
   return rows.map(fromRow)
 }
 
-/** Whose sessions to list: those of a person, of an organisation, or of a person within one. */
-export type SessionPlace = { identity?: string; organization?: string; now: string }
+/**
+ * Whose sessions to list: those of a person, of an organisation, or of a person within one; of those that no organisation's
+ * provider vouches for, the operator's own and those of the named providers.
+ */
+export type SessionPlace = { identity?: string; organization?: string; trusted: readonly string[]; now: string }
 
 /** One row more than the page has room for, in the order of the uids, of those that have not ended. */
 export async function listSessions(reader: Reader, [place]: readonly SessionPlace[], page: Page): Promise<Session[]> {
@@ -129,10 +132,23 @@ export async function countSessions(reader: Reader, [place]: readonly SessionPla
   return row!.total
 }
 
-function at({ identity, organization, now }: SessionPlace): Sql {
+function at({ identity, organization, trusted, now }: SessionPlace): Sql {
   const ofIdentity = identity === undefined ? sql`` : sql`t.identity_uid = ${identity} AND`
   const ofOrganization = organization === undefined ? sql`` : sql`t.organization = ${organization} AND`
-  return sql`${ofIdentity} ${ofOrganization} t.end_time > ${now}`
+  const named = list(['', ...trusted])
+  return sql`${ofIdentity} ${ofOrganization} t.end_time > ${now} AND (t.organization <> '' OR t.provider IN (${named}))`
+}
+
+/** Those that providers of the settings vouch for and that nobody has used since `before`, behind a uid; at most `limit`. */
+export async function unusedSessions(
+  reader: Reader,
+  { after, before, limit }: { after: string; before: string; limit: number },
+): Promise<Session[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM sessions t
+     WHERE t.organization = '' AND t.uid > ${after} AND t.provider <> '' AND t.last_used_time <= ${before}
+     ORDER BY t.uid LIMIT ${limit}`)
+  return rows.map(fromRow)
 }
 
 /** Removes sessions that have ended, at most `limit`. */

@@ -459,7 +459,8 @@ export type SessionEnded = Message<"pinfold.control.iam.v1.SessionEnded"> & {
   /**
    * `signed-out` at the page, `ended` by a call, `provider` when that has said so, `reused` when an old refresh token was
    * or a code of a sign-in was shown again, `too-many` when newer sessions took its place, `deactivated` when the account
-   * was, `deleted` when the person has deleted it.
+   * was, `deleted` when the person or the operator has deleted it, `provider-removed` when the settings do not name the
+   * provider any more.
    *
    * @generated from field: string reason = 3;
    */

@@ -1,0 +1,64 @@
+// Fuzz targets for what identity providers send to provision their people (SCIM).
+import { ScimError } from '#scim/errors.ts'
+import { readFilter } from '#scim/filter.ts'
+import { readPatch } from '#scim/patch.ts'
+import type { Random } from '../support/random.ts'
+import { mutate, oneOf } from './mutate.ts'
+
+const user = 'urn:ietf:params:scim:schemas:core:2.0:User'
+const enterprise = 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User'
+const filters = [
+  'userName eq "jo@acme.example"',
+  `externalId eq "a\\"b" and ${user}:userName eq "x" AND id eq "1"`,
+  'userName eq "\\u0061"',
+]
+const schemas = ['urn:ietf:params:scim:api:messages:2.0:PatchOp']
+const patches = [
+  { schemas, Operations: [{ op: 'Replace', path: 'active', value: 'False' }] },
+  { schemas, Operations: [{ op: 'add', path: 'emails[type eq "work"].value', value: 'jo@acme.example' }] },
+  {
+    schemas,
+    Operations: [{ op: 'replace', value: { active: false, 'name.givenName': 'Jo', [enterprise]: { manager: 'x' } } }],
+  },
+  {
+    schemas,
+    Operations: [
+      { op: 'remove', path: `${enterprise}:manager.value` },
+      { op: 'add', path: 'title', value: 'y' },
+    ],
+  },
+].map((body) => JSON.stringify(body))
+const before = {
+  schemas: [user],
+  userName: 'jo@acme.example',
+  active: true,
+  emails: [{ type: 'work', primary: true, value: 'a@b.example' }],
+}
+
+/** What is wrong with a request is said in the words of SCIM. */
+function refusing<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof ScimError && error.status < 500) return undefined
+    throw error
+  }
+}
+
+export const provisioningTargets: Record<string, (random: Random) => unknown> = {
+  'SCIM filter': (random) => refusing(() => readFilter(mutate(random, oneOf(random, filters)))),
+  'SCIM patch'(random) {
+    const text = mutate(random, oneOf(random, patches))
+    let body: unknown
+    try {
+      body = JSON.parse(text)
+    } catch {
+      return undefined
+    }
+    const kept = JSON.stringify(before)
+    const after = refusing(() => readPatch(body)(before as never))
+    if (JSON.stringify(before) !== kept) throw new Error('what is stored was changed in place')
+    if (Object.hasOwn(Object.prototype, 'active')) throw new Error('the prototype of all objects was changed')
+    return after
+  },
+}
