@@ -13,7 +13,9 @@ import { GroupAccountAssociations } from '#gen/pinfold/iam/v1/account_associatio
 import { Groups } from '#gen/pinfold/iam/v1/groups_pb.ts'
 import { AccountAssociationsService } from '#gen/pinfold/iam/v2/account_associations_pb.ts'
 import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
-import { ok } from '../support/expect.ts'
+import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
+import { assertBlocked, assertInvalid, ok } from '../support/expect.ts'
+import { startIssuer } from '../support/fake-issuer.ts'
 import { type Answer, type Json, roleUids, startPinfold } from '../support/pinfold.ts'
 import { type GrpcAnswer, type GrpcOptions, openGrpc } from '../support/raw-grpc.ts'
 import { localSinks, startReceiver } from '../support/receiver.ts'
@@ -350,6 +352,63 @@ test('the history of a tag is at the vendor’s path as well', async () => {
   )
   assert.deepEqual(theirs.body, (await reader.get('/v2/shop/web/_svc/history/stable')).body)
   assert.equal((await reader.get('/v2/shop/web/_other/history/stable')).status, 404)
+})
+
+test('keys of an overlay that begin as ours or the vendor’s are reserved', async () => {
+  const repo = await pinfold.seed.repo(org)
+  const patch = (customOverlay: Json) => operator.patch(`/registry/v2/repos/${repo.uid}`, { customOverlay })
+  for (const key of ['PINFOLD_X', 'ACME_X']) {
+    assertInvalid(await patch({ environment: { [key]: 'x' } }), 'custom_overlay.environment')
+  }
+  for (const key of ['dev.pinfold.x', 'dev.acme.x']) {
+    assertInvalid(await patch({ annotations: { [key]: 'x' } }), 'custom_overlay.annotations')
+  }
+  // What is nobody's is no fault; that no repo assembles images is another refusal.
+  assertBlocked(await patch({ environment: { OTHER_X: 'x' } }), 'custom_overlay', 'CUSTOM_ASSEMBLY_DISABLED')
+})
+
+test('the issuer is at the name of the API, and the exchange has the vendor’s name there', async () => {
+  const { issuer } = ok(await pinfold.anonymous.get('/.well-known/openid-configuration'))
+  assert.equal(issuer, pinfold.url)
+  const answers = [acme, ours].map((names) => call(names, SecurityTokenService, 'exchange', { aud: [issuer] }))
+  for (const { code } of await Promise.all(answers)) assert.equal(code, 16)
+  for (const names of [acme, ours]) assert.equal((await call(names, SecurityTokenService, 'exchange', {})).code, 3)
+})
+
+test('what clients say of themselves is passed over, and a request that is too large is refused as that', async () => {
+  const headers = {
+    traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
+    'x-acme-client': 'sdk/1.2',
+    'user-agent': 'acme-sdk',
+  }
+  ok(await operator.call('GET', '/iam/v2/groups', undefined, headers))
+  const description = 'x'.repeat(4 * 1024 * 1024)
+  const { code } = await call(acme, GroupsService, 'createGroup', {
+    parent: org,
+    group: { name: 'large', description },
+  })
+  assert.ok([3, 8].includes(code), String(code))
+})
+
+test('a registration is told of by the person who registered, under the vendor’s name', async () => {
+  await using issuer = await startIssuer()
+  await using receiver = await startReceiver()
+  await using open = await startPinfold({
+    ...localSinks,
+    ...profile,
+    allowInsecureIssuers: true,
+    issuersPrivate: ['127.0.0.1'],
+    peopleIssuers: [{ issuer: issuer.url, audience: 'people', label: 'Everybody', name: 'everybody' }],
+  })
+  const group = await open.seed.group()
+  ok(await open.operator.post(`/events/v2/subscriptions/${group.uid}`, { sink: receiver.url }))
+  const { code } = await open.seed.invite(group.uid, roleUids.viewer)
+  const token = await issuer.token({ sub: 'jo', aud: 'people' })
+  const { identity } = ok(await open.withToken(token).post('/auth/v1/register', { code }))
+  await receiver.until(() => receiver.got.some(({ type }) => type === 'dev.acme.api.auth.registered.v1'))
+  const told = receiver.got.find(({ type }) => type === 'dev.acme.api.auth.registered.v1')!
+  assert.equal(told.headers['ce-subject'], identity)
+  assert.equal(told.headers['ce-bodytype'], 'acme.platform.auth.Session')
 })
 
 test('the settings take a name that can stand for ours, and nothing else', async () => {

@@ -3,7 +3,7 @@ import { symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { makePlace, program, run } from '../support/process.ts'
+import { makePlace, program, project, run } from '../support/process.ts'
 
 test('help goes to standard output, and to standard error when a command is missing', async () => {
   for (const args of [['help'], ['--help'], ['help', 'serve'], ['token', '--help']]) {
@@ -86,7 +86,14 @@ test('the program finds itself and Node through a symbolic link and from another
   await using place = await makePlace()
   const link = join(place.data, 'pinfold')
   symlinkSync(program, link)
-  for (const command of [link, program]) {
+  // Clients of another product look for one of its name.
+  const named = join(place.data, 'acmectl')
+  symlinkSync(program, named)
+  const helper = join(place.data, 'docker-credential-acme')
+  symlinkSync(join(project, 'bin/docker-credential-pinfold'), helper)
+  const unknown = await run(['get'], { command: helper, cwd: tmpdir(), input: 'https://nobody.example\n' })
+  assert.match(unknown.stdout + unknown.stderr, /credentials not found/)
+  for (const command of [link, named, program]) {
     const { code, stdout } = await run(['--version'], { command, cwd: tmpdir() })
     assert.equal(code, 0)
     assert.match(stdout, /^\d+\.\d+\.\d+\n$/)

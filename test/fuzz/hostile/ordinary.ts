@@ -56,7 +56,7 @@ async function deedsOf(world: World, db: Db): Promise<Record<string, Deed>> {
   const pusher = await world.user(acme.uid, 'acme-pusher', roleUids.push, office)
   const puller = await world.user(acme.uid, 'acme-puller', roleUids.pull, office)
   const subscribed = await acme.owner.call('POST', `/events/v2/subscriptions/${acme.uid}`, {
-    sink: `${world.sinks.url}/good`,
+    sink: world.sinks.good,
   })
   expect(subscribed, 200, 'the subscription')
   const config = Buffer.from('{"architecture":"amd64","os":"linux"}')

@@ -1,6 +1,7 @@
 // Sinks on this machine: one that answers as it should, and those of whoever wants the server to wait.
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { Worker } from 'node:worker_threads'
 
 export async function startSinks() {
   /** When the events of a subject came first. */
@@ -10,7 +11,6 @@ export async function startSinks() {
   const server = createServer((req, res) => {
     res.on('error', () => {})
     const [, how = ''] = req.url!.split('/')
-    const subject = String(req.headers['ce-subject'])
     if (how === 'slow') {
       res.writeHead(200)
       const drip = setInterval(() => void res.write('x'), 500)
@@ -25,14 +25,6 @@ export async function startSinks() {
     } else if (how === 'cut') req.socket.destroy()
     else if (how === 'moved') res.writeHead(307, { location: 'http://169.254.169.254/latest' }).end()
     else if (how === 'error') res.writeHead(500).end()
-    else if (how === 'good') {
-      req.resume().once('end', () => {
-        if (!came.has(subject)) came.set(subject, performance.now())
-        waiting.get(subject)?.()
-        waiting.delete(subject)
-        res.writeHead(200).end()
-      })
-    }
     // What is left never gets an answer.
   })
   server.on('connection', (socket: Socket) => {
@@ -40,10 +32,22 @@ export async function startSinks() {
     socket.on('error', () => {}).once('close', () => held.delete(socket))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const thread = new Worker(new URL('./good-sink.ts', import.meta.url))
+  const good = await new Promise<string>((resolve) => {
+    thread.on('message', ({ url, subject }: { url?: string; subject?: string }) => {
+      if (url !== undefined) resolve(url)
+      if (subject === undefined) return
+      if (!came.has(subject)) came.set(subject, performance.now())
+      waiting.get(subject)?.()
+      waiting.delete(subject)
+    })
+  })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     url,
-    /** Resolves when an event about it has come to `/good`; false when none has within the time. */
+    /** The one that answers as it should. */
+    good,
+    /** Resolves when an event about it has come there; false when none has within the time. */
     about: (subject: string, withinMs: number): Promise<boolean> =>
       new Promise((resolve) => {
         if (came.delete(subject)) return resolve(true)
@@ -58,6 +62,7 @@ export async function startSinks() {
         })
       }),
     async close() {
+      await thread.terminate()
       for (const socket of held) socket.destroy()
       await new Promise((resolve) => server.close(resolve))
     },

@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { type FieldViolation, failedPrecondition, maxViolations, refuseIfAny } from '#lib/errors.ts'
+import type { Vendor } from '#lib/naming/vendor.ts'
 
 /** The members of a custom overlay that have rules of their own. */
 export type Overlay = {
@@ -8,16 +9,19 @@ export type Overlay = {
   contents?: { runtimeKeyring: { name: string; content: string }[] } | undefined
 }
 
-/** Says what is wrong with an overlay; a faultless one is refused too, since no repo here assembles images. */
-export function refuseOverlay(overlay: Overlay): never {
+/** Says what is wrong with an overlay, of which keys that begin as ours or the vendor's are; a faultless one is refused too, since no repo here assembles images. */
+export function refuseOverlay(overlay: Overlay, vendor: Vendor | undefined): never {
+  const tokens = ['pinfold', ...(vendor ? [vendor.token] : [])]
   const problems: FieldViolation[] = []
   const say = (path: string, description: string) => problems.push({ field: `custom_overlay.${path}`, description })
 
   for (const key of Object.keys(overlay.environment)) {
-    if (key.startsWith('PINFOLD_')) say('environment', `${key} starts with PINFOLD_, which is reserved`)
+    const reserved = tokens.map((token) => `${token.toUpperCase()}_`).find((prefix) => key.startsWith(prefix))
+    if (reserved) say('environment', `${key} starts with ${reserved}, which is reserved`)
   }
   for (const key of Object.keys(overlay.annotations)) {
-    const reserved = ['dev.pinfold.', 'org.opencontainers.'].find((prefix) => key.startsWith(prefix))
+    const prefixes = [...tokens.map((token) => `dev.${token}.`), 'org.opencontainers.']
+    const reserved = prefixes.find((prefix) => key.startsWith(prefix))
     if (reserved) say('annotations', `${key} starts with ${reserved}, which is reserved`)
   }
   for (const [i, entry] of (overlay.contents?.runtimeKeyring ?? []).entries()) {

@@ -1,4 +1,4 @@
-import type { Handlers } from '#app.ts'
+import type { Call, Handlers } from '#app.ts'
 import {
   CatalogTier,
   type RepoReadme as ReadmeMessage,
@@ -30,12 +30,12 @@ export const repos: Handlers<typeof ReposService> = {
   },
 
   async createRepo(call, { parent, repo }) {
-    return toMessage(await service.createRepo(call, parent, fromMessage(repo)))
+    return toMessage(await service.createRepo(call, parent, fromMessage(call, repo)))
   },
 
   async updateRepo(call, { repo, updateMask }) {
     const paths = updateMask?.paths ?? []
-    const patch = { paths, value: fromMessage(repo, paths) }
+    const patch = { paths, value: fromMessage(call, repo, paths) }
     return toMessage(await service.updateRepo(call, repo?.uid ?? '', patch))
   },
 
@@ -64,10 +64,10 @@ export const repoEvents: readonly EventBody[] = [
 ]
 
 /** Of an update, only what is in `paths` counts; of a new repo everything does. */
-function fromMessage(repo: RepoMessage | undefined, paths?: readonly string[]) {
+function fromMessage({ app }: Call, repo: RepoMessage | undefined, paths?: readonly string[]) {
   if (!repo) throw invalid({ field: 'repo', description: 'is required' })
   const counts = (name: string) => paths?.some((path) => path.split('.')[0] === name) ?? true
-  if (repo.customOverlay && counts('custom_overlay')) refuseOverlay(repo.customOverlay)
+  if (repo.customOverlay && counts('custom_overlay')) refuseOverlay(repo.customOverlay, app.vendor)
   if (counts('catalog_tier') && !Object.values<number>(CatalogTier).includes(repo.catalogTier)) {
     throw invalid({ field: 'catalog_tier', description: 'is not a known value of CatalogTier' })
   }
