@@ -284,6 +284,7 @@ export const reads: readonly Call[] = [
   ['iam.Roles/List', { parent: '$org' }],
   ['iam.v2.RoleBindingsService/GetRoleBinding', { uid: '$binding' }],
   ['iam.v2.RoleBindingsService/ListRoleBindings', { identity: '$identity' }],
+  ['control.iam.v1.AccessService/ExplainAccess', { uid: '$org', identityUid: '$identity', capability: 'CAP_REPO_LIST' }],
   ['iam.RoleBindings/List', { uidp: { childrenOf: '$org' } }],
   ['control.iam.v1.PendingBindingsService/ListPendingBindings', {}, undefined, 'person'],
   ['control.iam.v1.SessionsService/ListSessions', {}, undefined, 'person'],

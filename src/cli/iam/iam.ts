@@ -4,6 +4,7 @@ import type { CommandGroup } from '../shape/command.ts'
 import { createOf, describeOf, listOf, removeOf, updateOf } from '../shape/verbs.ts'
 import { accessRequests } from './access-requests.ts'
 import { associationCommands } from './associations.ts'
+import { explain } from './explain.ts'
 import { folders, organizations, parentOption } from './groups.ts'
 import { identitiesCheck } from './identities-check.ts'
 import { identitiesCreate } from './identities-create.ts'
@@ -120,5 +121,6 @@ export const iam: CommandGroup = {
       summary: 'Which accounts at clouds belong to a group',
       commands: associationCommands,
     },
+    explain,
   ],
 }

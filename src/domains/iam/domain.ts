@@ -1,4 +1,5 @@
 import type { Service } from '#app.ts'
+import { AccessService } from '#gen/pinfold/control/iam/v1/access_pb.ts'
 import { AccessRequestsService } from '#gen/pinfold/control/iam/v1/access_requests_pb.ts'
 import { PendingBindingsService } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
 import { ProviderDiscoveryService } from '#gen/pinfold/control/iam/v1/provider_discovery_pb.ts'
@@ -27,6 +28,7 @@ import type { EventBody } from '#lib/events/event-body.ts'
 import { accessRequestEvents, accessRequests } from './access-requests/access-requests.control.ts'
 import { accountAssociationEventsV1, accountAssociationsV1 } from './accounts/account-associations.v1.ts'
 import { accountAssociationEvents, accountAssociations } from './accounts/account-associations.v2.ts'
+import { access } from './explanations/explanations.control.ts'
 import { groupEventsV1, groupsV1 } from './groups/groups.v1.ts'
 import { groupEvents, groups } from './groups/groups.v2.ts'
 import { identitiesV1, identityEventsV1 } from './identities/identities.v1.ts'
@@ -56,6 +58,7 @@ import { terms, termsEvents } from './terms/terms.v2.ts'
 export const services: readonly Service[] = [
   { desc: GroupsService, handlers: groups },
   { desc: AccessRequestsService, handlers: accessRequests },
+  { desc: AccessService, handlers: access },
   { desc: IdentitiesService, handlers: identities },
   { desc: RolesService, handlers: roles },
   { desc: RoleBindingsService, handlers: roleBindings },

@@ -1,0 +1,74 @@
+// Why somebody may do something somewhere, or may not, and who could change that.
+import { isUid } from '#lib/uid.ts'
+import { findImage, imageNameOf } from '../registry/image-names.ts'
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
+import { type Command, exitCodes, outputOption } from '../shape/command.ts'
+import { groupOf, NothingNamed } from '../shape/names.ts'
+import { jsonText, plain, table } from '../shape/plain-text.ts'
+import { registryOf } from '../shape/session.ts'
+import { findIdentity } from './resources.ts'
+
+type Binding = { groupUid: string; groupName?: string; roleName?: string; effect: string }
+type Explanation = {
+  allowed?: boolean
+  bindings?: Binding[]
+  sufficientRoles?: { name: string }[]
+  grantors?: { identityUid: string; name: string; roleName: string }[]
+}
+
+const effects: Record<string, string> = {
+  EFFECT_GRANTS: 'gives it',
+  EFFECT_ROLE_LACKS_IT: 'the role does not hold it',
+  EFFECT_NOT_ACCEPTED: 'counts once the person has accepted the organisation',
+  EFFECT_ABOVE_HOME: 'does not count: the identity lives in a folder below',
+}
+
+export const explain: Command = {
+  name: 'explain',
+  summary: 'Say whether an identity may do something at a place, through which roles, and what is missing',
+  details: 'Ends with 0 when it may and with 1 when not.',
+  arguments: [{ name: '<place>', summary: 'ORG, ORG/FOLDER or the path of a repository, or a uid' }],
+  options: [
+    { flags: '--identity <identity>', summary: 'Who: by name, ORG/NAME or uid', required: true },
+    { flags: '--capability <name>', summary: 'What, such as repo.list or manifest.list', required: true },
+    outputOption,
+    ...callerOptions,
+  ],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const [place, capability] = [String(options.place), String(options.capability)]
+    const uid = await placeOf(api, place)
+    const query = new URLSearchParams({ identityUid: await findIdentity(api, String(options.identity)), capability })
+    const found = (await api.call('GET', `/control/v1/access/${uid}:explain?${query}`)) as Explanation
+    const allowed = found.allowed === true
+    if (options.output === 'json') terminal.print(jsonText(found, 2))
+    else for (const line of linesOf(found, `${plain(capability)} at ${plain(place)}`)) terminal.print(line)
+    return allowed ? exitCodes.ok : exitCodes.failed
+  },
+}
+
+/** A group, or where there is none of that path a repository. */
+async function placeOf(api: ApiReader, given: string): Promise<string> {
+  try {
+    return await groupOf(api, given)
+  } catch (error) {
+    if (!(error instanceof NothingNamed) || isUid(given) || !given.includes('/')) throw error
+    return findImage(api, imageNameOf(given, registryOf(api.session)).path)
+  }
+}
+
+function linesOf({ allowed, bindings = [], sufficientRoles = [], grantors = [] }: Explanation, what: string): string[] {
+  const rows = bindings.map(({ groupUid, groupName, roleName, effect }) => {
+    return [plain(roleName || '(not shown)'), plain(groupName || groupUid), effects[effect] ?? plain(effect)]
+  })
+  const lines = [allowed ? `yes: ${what}` : `no: ${what}`]
+  if (rows.length > 0) lines.push(...table([['ROLE', 'ON', ''], ...rows]))
+  else lines.push('it has no role there or above')
+  if (sufficientRoles.length > 0)
+    lines.push(`enough would be: ${sufficientRoles.map(({ name }) => plain(name)).join(', ')}`)
+  if (grantors.length > 0) {
+    lines.push(`who could give it: ${grantors.map(({ identityUid, name }) => plain(name || identityUid)).join(', ')}`)
+  }
+  return lines
+}

@@ -1,0 +1,83 @@
+// Why somebody may do something at a place, from the same rows and by the same rules as `access/rights.ts` decides it.
+import type { Call } from '#app.ts'
+import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
+import { isAtOrBelow, isUid, lineage, parentOf, top } from '#lib/uid.ts'
+import { operatorRole } from '../access/built-in-roles.ts'
+import { capabilities, capabilityNumber, maskOf } from '../access/capabilities.ts'
+import {
+  type Effect,
+  type ExplainedBinding,
+  type Explanation,
+  most,
+  type SufficientRole,
+} from './explanations.model.ts'
+import * as store from './explanations.store.ts'
+
+const listBindings = [capabilityNumber('role_bindings.list')]
+const listRoles = [capabilityNumber('roles.list')]
+const binds = capabilityNumber('role_bindings.create')
+
+type Asked = { uid: string; identityUid: string; capability: number }
+
+export async function explainAccess(call: Call, asked: Asked): Promise<Explanation> {
+  checkAsked(asked)
+  const { uid, identityUid, capability } = asked
+  const { db } = call.app
+  const places = lineage(uid)
+  const rows = await store.bindingsAt(db, identityUid, places, most.bindings)
+  const home = parentOf(identityUid)
+  const exists = (await call.app.grants.of(identityUid)) !== undefined
+  const bindings = (exists ? rows : [])
+    .map(({ place, accepted, capabilities: held, ...row }): ExplainedBinding => {
+      const shown = call.caller.rights.holds(place, listBindings) ? row : hidden
+      const effect = effectOf({ holds: holds(held, [capability]), accepted: accepted === 1, place, home })
+      return { ...shown, groupUid: place, inherited: place !== uid, effect }
+    })
+    .sort((a, b) => Number(b.effect === 'grants') - Number(a.effect === 'grants'))
+  const allowed = bindings.some(({ effect }) => effect === 'grants')
+  return { allowed, bindings, ...(allowed ? { sufficientRoles: [], grantors: [] } : await remedies(call, asked)) }
+}
+
+const hidden = { uid: '', groupName: '', roleUid: '', roleName: '' }
+
+function checkAsked({ identityUid, capability }: Asked): void {
+  const problems: FieldViolation[] = []
+  if (identityUid === '') problems.push({ field: 'identity_uid', description: 'is required' })
+  else if (!isUid(identityUid)) problems.push({ field: 'identity_uid', description: 'is not a uid' })
+  if (capability === 0) problems.push({ field: 'capability', description: 'is required' })
+  else if (!capabilities.has(capability)) problems.push({ field: 'capability', description: 'is not a capability' })
+  refuseIfAny(problems)
+}
+
+function effectOf(binding: { holds: boolean; accepted: boolean; place: string; home: string }): Effect {
+  if (!binding.holds) return 'roleLacksIt'
+  if (!binding.accepted) return 'notAccepted'
+  return isAtOrBelow(binding.place, binding.home) ? 'grants' : 'aboveHome'
+}
+
+function holds(held: string, wanted: readonly number[]): boolean {
+  const need = maskOf(wanted)
+  return (maskOf(JSON.parse(held) as number[]) & need) === need
+}
+
+/** What would be enough, and who could give it: whoever may bind, and holds what they would give. */
+async function remedies(call: Call, asked: Asked): Promise<Pick<Explanation, 'sufficientRoles' | 'grantors'>> {
+  const { uid, identityUid, capability } = asked
+  const { rights } = call.caller
+  const places = lineage(uid)
+  const seen = [...places.filter((place) => rights.holds(place, listRoles)), top]
+  const roles = (await store.rolesAt(call.app.db, seen)).filter((role) => role.uid !== operatorRole.uid)
+  // Nothing that is bound above its home counts for an identity.
+  const reachable = isAtOrBelow(uid, parentOf(identityUid))
+  const sufficient = reachable ? roles.filter((role) => holds(role.capabilities, [capability])) : []
+  const counted = sufficient.map(({ uid: role, name, capabilities: held }): SufficientRole => {
+    return { uid: role, name, capabilityCount: (JSON.parse(held) as number[]).length }
+  })
+  const giving = sufficient.filter((role) => holds(role.capabilities, [capability, binds])).map((role) => role.uid)
+  const visible = places.filter((place) => rights.holds(place, listBindings))
+  const holders = giving.length === 0 ? [] : await store.holdersOf(call.app.db, visible, giving, most.grantors)
+  return {
+    sufficientRoles: counted.sort((a, b) => a.capabilityCount - b.capabilityCount).slice(0, most.roles),
+    grantors: holders.map(({ name, email, ...holder }) => ({ ...holder, name: name || email })),
+  }
+}

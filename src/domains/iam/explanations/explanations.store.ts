@@ -1,0 +1,44 @@
+import { list, type Reader, sql } from '#db/sql.ts'
+import { mostRolesRead } from './explanations.model.ts'
+
+type BindingRow = {
+  uid: string
+  place: string
+  groupName: string
+  roleUid: string
+  roleName: string
+  accepted: number
+  capabilities: string
+}
+
+/** What an identity is bound to at these places, whether it has accepted it or not. Capability numbers are JSON. */
+export function bindingsAt(reader: Reader, identity: string, places: readonly string[], limit: number) {
+  return reader.all<BindingRow>(sql`
+    SELECT b.uid, b.parent_uid AS place, g.name AS "groupName", b.role_uid AS "roleUid", r.name AS "roleName", b.accepted,
+           r.capabilities
+      FROM role_bindings b
+      JOIN roles r ON r.uid = b.role_uid
+      JOIN groups g ON g.uid = b.parent_uid
+     WHERE b.identity_uid = ${identity} AND b.parent_uid IN (${list(places)})
+     ORDER BY b.uid
+     LIMIT ${limit}`)
+}
+
+/** The roles of these groups; `/` stands for those that are built in. */
+export function rolesAt(reader: Reader, groups: readonly string[]) {
+  return reader.all<{ uid: string; name: string; capabilities: string }>(sql`
+    SELECT uid, name, capabilities FROM roles WHERE parent_uid IN (${list(groups)}) ORDER BY uid LIMIT ${mostRolesRead}`)
+}
+
+/** Who has accepted one of these roles at these places. */
+export function holdersOf(reader: Reader, places: readonly string[], roles: readonly string[], limit: number) {
+  return reader.all<{ identityUid: string; name: string; email: string; groupUid: string; roleName: string }>(sql`
+    SELECT b.identity_uid AS "identityUid", i.name, coalesce(i.email, '') AS email, b.parent_uid AS "groupUid",
+           r.name AS "roleName"
+      FROM role_bindings b
+      JOIN identities i ON i.uid = b.identity_uid
+      JOIN roles r ON r.uid = b.role_uid
+     WHERE b.parent_uid IN (${list(places)}) AND b.role_uid IN (${list(roles)}) AND b.accepted = 1
+     ORDER BY length(b.parent_uid) DESC, b.uid
+     LIMIT ${limit}`)
+}
