@@ -287,3 +287,18 @@ function assertHarmless(text: string, what: string): void {
 function day(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
 }
+
+test('explain says whether somebody may, through what, and who could help', async () => {
+  await played(['iam', 'folders', 'create', 'asked', '--parent', 'acme'])
+  const made = 'iam identities create robot --parent acme --identity-issuer https://robots.example --subject robot'
+  await played(made.split(' '))
+  const may = 'explain acme/asked acme/robot repo.list'
+  await play([
+    { words: may, code: 1, prints: /^no: repo.list at acme\/asked\nit has no role there or above\nenough would be: / },
+    { words: 'role-bindings create --parent acme --identity acme/robot --role viewer' },
+    { words: may, prints: /^yes: repo.list at acme\/asked\nROLE +ON *\nviewer +acme +gives it\n$/ },
+    { words: `${may} -o json`, prints: /"allowed": true/ },
+    { words: 'explain acme/asked acme/robot x.y', code: 1, says: /capability/ },
+    { words: 'explain acme/nowhere acme/robot repo.list', code: 1, says: /nowhere/ },
+  ])
+})

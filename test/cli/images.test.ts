@@ -125,6 +125,11 @@ test('images history follows a tag, looks at one moment, and tells where a diges
     ['latest', 'moved', minute(2), 'now'],
     ['latest', 'created', minute(0), minute(1)],
   ])
+  const all = rowsOf((await cli('acme/team/app', '--all-tags')).stdout)
+  assert.deepEqual([all.length, all[0]], [6, ['TIME', 'TAG', 'EVENT', 'DIGEST', 'BY']])
+  assert.deepEqual(all[1], [minute(4), '1.0-r0', 'created', x, 'api operator'])
+  assert.equal((await cli('acme/team/app:latest', '--all-tags')).code, 64)
+  assert.equal((await cli('acme/team/app', '--all-tags', '--digest', x)).code, 64)
 })
 
 test('images history finds a deleted image by its old path, and says that it is gone', async () => {

@@ -154,6 +154,7 @@ test('a pull, a move and a look into the ledger are one search each', async () =
     : /tag_history_by_digest \(repo_id=\? AND digest=\? AND tag=\? AND time>\?\)/
   const ofTag = onPostgres ? /tag_history_by_digest/ : /by_digest \(repo_id=\? AND digest=\? AND tag=\?/
   const ofDigest = onPostgres ? /tag_history_by_digest/ : /by_digest \(repo_id=\? AND digest=\? AND \(tag,time\)>/
+  const byTime = /tag_history_by_time/
   const asked: [ask: (reader: Reader) => Promise<unknown>, index: RegExp][] = [
     [(reader) => digestOf(reader, 1, 'latest'), tagKey],
     [(reader) => findTagNamed(reader, 1, 'latest'), tagKey],
@@ -166,6 +167,8 @@ test('a pull, a move and a look into the ledger are one search each', async () =
     [(reader) => history.listHistory(reader, 1, 'latest', { before: 'z', digest }, 10), ofTag],
     [(reader) => history.listRecords(reader, 1, 'latest', { digest }, undefined, 10), ofTag],
     [(reader) => history.listRecords(reader, 1, undefined, { digest }, { tag: 'a', time: 'z' }, 10), ofDigest],
+    [(reader) => history.listRecords(reader, 1, undefined, {}, undefined, 10), byTime],
+    [(reader) => history.listRecords(reader, 1, undefined, { from: 'a' }, { tag: 'a', time: 'z' }, 10), byTime],
     [(reader) => history.wasEverTagged(reader, 1, digest, ['latest', 'latest-dev']), reverse],
   ]
   for (const [ask, index] of asked) {

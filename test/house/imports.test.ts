@@ -52,6 +52,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'iam/identities/last-seen.ts',
     'iam/identities/people.ts',
     'iam/push-tokens/live-push-tokens.ts',
+    'iam/identities/token-checks.ts',
     'iam/sessions/live-sessions.ts',
     'iam/terms/terms-gate.ts',
     'registry/manifests/manifest-cache.ts',
@@ -169,7 +170,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   cli: (one, to) => {
     if (['cli', 'lib', 'versions', 'sources', 'src/config.ts', 'src/create-app.ts', 'src/workers.ts'].includes(to))
       return true
-    if (one.from === 'src/cli/iam/identities-check.ts') return one.to === 'src/domains/iam/identities/claims.ts'
+    if (one.from === 'src/cli/iam/identities-check.ts') return one.to === 'src/domains/iam/identities/token-checks.ts'
     const operators = one.from.startsWith('src/cli/server/') || one.from === 'src/cli/shape/operator.ts'
     return operators && ['api', 'issuer', 'db', 'service', 'src/open-database.ts', 'src/open-issuer.ts'].includes(to)
   },

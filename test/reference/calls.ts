@@ -284,7 +284,21 @@ export const reads: readonly Call[] = [
   ['iam.Roles/List', { parent: '$org' }],
   ['iam.v2.RoleBindingsService/GetRoleBinding', { uid: '$binding' }],
   ['iam.v2.RoleBindingsService/ListRoleBindings', { identity: '$identity' }],
-  ['control.iam.v1.AccessService/ExplainAccess', { uid: '$org', identityUid: '$identity', capability: 'CAP_REPO_LIST' }],
+  [
+    'control.iam.v1.AccessService/ExplainAccess',
+    { uid: '$org', identityUid: '$identity', capability: 'CAP_REPO_LIST' },
+  ],
+  [
+    'control.iam.v1.ClaimChecksService/CheckClaims',
+    {
+      uid: '$org',
+      claims: '{"iss":"https://token.actions.githubusercontent.com","sub":"repo:acme/app:ref:refs/heads/main"}',
+      match: {
+        issuer: 'https://token.actions.githubusercontent.com',
+        subjectPattern: 'repo:acme/app:ref:refs/(heads/main|tags/.+)',
+      },
+    },
+  ],
   ['iam.RoleBindings/List', { uidp: { childrenOf: '$org' } }],
   ['control.iam.v1.PendingBindingsService/ListPendingBindings', {}, undefined, 'person'],
   ['control.iam.v1.SessionsService/ListSessions', {}, undefined, 'person'],

@@ -28,18 +28,17 @@ export const explain: Command = {
   name: 'explain',
   summary: 'Say whether an identity may do something at a place, through which roles, and what is missing',
   details: 'Ends with 0 when it may and with 1 when not.',
-  arguments: [{ name: '<place>', summary: 'ORG, ORG/FOLDER or the path of a repository, or a uid' }],
-  options: [
-    { flags: '--identity <identity>', summary: 'Who: by name, ORG/NAME or uid', required: true },
-    { flags: '--capability <name>', summary: 'What, such as repo.list or manifest.list', required: true },
-    outputOption,
-    ...callerOptions,
+  arguments: [
+    { name: '<place>', summary: 'ORG, ORG/FOLDER or the path of a repository, or a uid' },
+    { name: '<who>', summary: 'The identity: by name, ORG/NAME or uid' },
+    { name: '<capability>', summary: 'What, such as repo.list or manifest.list' },
   ],
+  options: [outputOption, ...callerOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
     const [place, capability] = [String(options.place), String(options.capability)]
     const uid = await placeOf(api, place)
-    const query = new URLSearchParams({ identityUid: await findIdentity(api, String(options.identity)), capability })
+    const query = new URLSearchParams({ identityUid: await findIdentity(api, String(options.who)), capability })
     const found = (await api.call('GET', `/control/v1/access/${uid}:explain?${query}`)) as Explanation
     const allowed = found.allowed === true
     if (options.output === 'json') terminal.print(jsonText(found, 2))

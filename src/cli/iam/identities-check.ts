@@ -7,13 +7,8 @@ import { jsonText, table } from '../shape/plain-text.ts'
 import { apiOption, callerToken, sessionOf } from '../shape/session.ts'
 import { readTokenFile } from './outside-token.ts'
 
-/** How far the clocks of an issuer and the server may be apart; the server allows as much. */
-const leewayMs = 60_000
-
 type Check = { claim: string; wanted: string; got: string; matches: boolean }
 type Claims = Record<string, unknown>
-type Match = Record<'issuer' | 'subject' | 'audience', string>
-type StaticKeys = { issuer?: string; subject?: string; audiences?: string[]; expirationTime?: string }
 
 export const identitiesCheck: Command = {
   name: 'check',
@@ -38,7 +33,7 @@ signed in with pinfold auth login.`,
       await callerToken(terminal, session),
     )
 
-    const checks = [...(await matchChecks(found, claims, session.api)), ...timeChecks(claims, Date.now())]
+    const checks = await matchChecks(found, claims, session.api)
     const matches = checks.every((check) => check.matches)
     if (output === 'json') {
       terminal.print(jsonText({ identity: uid, matches, checks }, 2))
@@ -58,49 +53,16 @@ function readClaims(token: string): Claims {
     if (parts.length !== 3) throw new SyntaxError('not three parts')
     const claims = parseUniqueJson(Buffer.from(parts[1]!, 'base64url').toString())
     if (claims === null || typeof claims !== 'object' || Array.isArray(claims)) throw new SyntaxError('not an object')
-    // One large issuer still writes its name without a scheme; the server reads it like this too.
-    const { iss } = claims as Claims
-    return { ...claims, ...(iss === 'accounts.google.com' ? { iss: 'https://accounts.google.com' } : {}) }
+    return claims as Claims
   } catch {
     throw new CliError(exitCodes.failed, 'the token cannot be read: it is not a signed JSON Web Token')
   }
 }
 
 async function matchChecks(identity: Record<string, unknown>, claims: Claims, api: string): Promise<Check[]> {
-  const { matchClaims } = await import('#domains/iam/identities/claims.ts')
+  const { checkToken } = await import('#domains/iam/identities/token-checks.ts')
   const { host, hostname } = new URL(api)
-  const ours = [...new Set([api, host, hostname])]
-  const { claimMatch, staticKeys } = identity as { claimMatch?: Partial<Match>; staticKeys?: StaticKeys }
-  if (claimMatch) return matchClaims(claimMatch, claims, ours)
-  if (!staticKeys) {
-    throw new CliError(exitCodes.failed, 'the identity is matched by something else than the claims of a token')
-  }
-  const { issuer = '', subject = '', audiences = [], expirationTime = '' } = staticKeys
-  return [
-    ...matchClaims({ issuer, subject }, claims, audiences.length > 0 ? audiences : ours),
-    {
-      claim: 'keys',
-      wanted: 'not expired',
-      got: `until ${expirationTime}`,
-      matches: Date.parse(expirationTime) > Date.now(),
-    },
-  ]
-}
-
-function timeChecks({ exp, nbf, iat }: Claims, now: number): Check[] {
-  const at = new Date(now).toISOString()
-  const past = (claim: string, value: unknown): Check[] => {
-    if (value === undefined) return []
-    const matches = typeof value === 'number' && value * 1000 <= now + leewayMs
-    return [{ claim, wanted: `not after ${at}`, got: timeText(value), matches }]
-  }
-  const alive = typeof exp === 'number' && exp * 1000 > now - leewayMs
-  const expiry = { claim: 'exp', wanted: `after ${at}`, got: timeText(exp), matches: alive }
-  return [expiry, ...past('nbf', nbf), ...past('iat', iat)]
-}
-
-function timeText(value: unknown): string {
-  if (value === undefined) return ''
-  const date = new Date(typeof value === 'number' ? value * 1000 : Number.NaN)
-  return Number.isNaN(date.getTime()) ? 'not a time' : date.toISOString()
+  const checks = checkToken(identity, claims, [...new Set([api, host, hostname])], new Date())
+  if (checks) return checks
+  throw new CliError(exitCodes.failed, 'the identity is matched by something else than the claims of a token')
 }

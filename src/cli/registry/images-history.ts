@@ -1,6 +1,5 @@
 import { apiReader } from '../shape/api-pages.ts'
 import { CliError, type Command, exitCodes, type Options, type Terminal } from '../shape/command.ts'
-import { actorsOf } from '../shape/names.ts'
 import { registryOf } from '../shape/session.ts'
 import { limitOf } from '../shape/verbs.ts'
 import { findDeletedImage } from './deleted-images.ts'
@@ -14,6 +13,7 @@ type Moved = {
   event: string
   digest: string
   actor: string
+  actorName?: string
   source: string
 }
 
@@ -25,6 +25,7 @@ deleted tag keeps its history, and so does a deleted repository: whoever may rea
 old path.`,
   arguments: [{ name: '<image>', summary: 'Such as acme/team/app:1.0' }],
   options: [
+    { flags: '--all-tags', summary: 'What happened to all tags of the repository' },
     { flags: '--digest <digest>', summary: 'When this digest was there, and under which tags' },
     { flags: '--start <time>', summary: 'From this time on: 2026-08-01, or 2026-08-01T12:00:00Z' },
     { flags: '--end <time>', summary: 'Before this time' },
@@ -41,9 +42,14 @@ old path.`,
     if (asOf && (start || end || options.digest)) {
       throw new CliError(exitCodes.usage, '--as-of stands alone: it is about one moment')
     }
+    if (options.allTags && (asOf || options.digest)) {
+      throw new CliError(exitCodes.usage, '--all-tags goes with --start and --end only')
+    }
     const limit = asOf ? 1 : limitOf(options)
     const { api, at, tag, path } = await historyOf(terminal, options)
-    const about = tag ?? (options.digest === undefined ? 'latest' : undefined)
+    if (options.allTags && tag !== undefined)
+      throw new CliError(exitCodes.usage, `--all-tags is not about the tag ${tag}`)
+    const about = tag ?? (options.digest === undefined && !options.allTags ? 'latest' : undefined)
     // The end of a window is not part of it, and times have no more than milliseconds.
     const before = asOf ? new Date(Date.parse(asOf) + 1).toISOString() : end
     const query = { tag: about, digest: options.digest as string | undefined, start_time: start, end_time: before }
@@ -58,22 +64,7 @@ old path.`,
       throw new CliError(exitCodes.failed, neverWas(path, about, options.digest))
     }
     const newest = about === undefined ? [...items].sort((a, b) => (a.time < b.time ? 1 : -1)) : items
-    return show(
-      terminal,
-      options,
-      newest,
-      head(options),
-      newest.map(
-        rowOf(
-          options,
-          await actorsOf(
-            api,
-            newest.map(({ actor }) => actor),
-          ),
-        ),
-      ),
-      more && !asOf,
-    )
+    return show(terminal, options, newest, head(options), newest.map(rowOf(options)), more && !asOf)
   },
 }
 
@@ -93,23 +84,27 @@ async function historyOf(terminal: Terminal, options: Options) {
 }
 
 function neverWas(path: string, tag: string | undefined, digest: Options[string]): string {
+  if (tag === undefined && digest === undefined) return `${path} has never had a tag`
   const list = `pinfold images tags ${path} lists those that there are now`
   if (digest !== undefined)
     return `${tag ? `the tag ${tag}` : 'no tag'} of ${path} has ${tag ? 'never ' : ''}pointed to ${digest}`
   return `there has never been a tag ${tag} of ${path}\n${list}`
 }
 
-const head = ({ digest }: Options): string[] =>
-  digest === undefined ? ['TIME', 'EVENT', 'DIGEST', 'BY'] : ['TAG', 'EVENT', 'FROM', 'UNTIL']
+const head = ({ digest, allTags }: Options): string[] =>
+  digest === undefined
+    ? ['TIME', ...(allTags ? ['TAG'] : []), 'EVENT', 'DIGEST', 'BY']
+    : ['TAG', 'EVENT', 'FROM', 'UNTIL']
 
-function rowOf({ digest }: Options, actors: ReadonlyMap<string, string>): (record: Moved) => string[] {
+function rowOf({ digest, allTags }: Options): (record: Moved) => string[] {
   const word = (text: string) => text.slice(text.indexOf('_') + 1).toLowerCase()
   if (digest === undefined) {
-    return ({ time, event, digest: held, source, actor }) => [
+    return ({ time, tag, event, digest: held, source, actor, actorName }) => [
       time,
+      ...(allTags ? [tag] : []),
       word(event),
       held,
-      `${word(source)} ${actors.get(actor) ?? actor}`,
+      `${word(source)} ${actorName || actor}`,
     ]
   }
   return ({ tag, time, event, endTime }) => [

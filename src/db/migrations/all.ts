@@ -45,6 +45,7 @@ import { migration as listLimits } from './0067-list-limits.ts'
 import { migration as spokenEcosystems } from './0073-spoken-ecosystems.ts'
 import { migration as pushTokens } from './0078-push-tokens.ts'
 import { migration as peopleBounds } from './0080-people-bounds.ts'
+import { migration as historyByTime } from './0086-history-by-time.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -94,4 +95,5 @@ export const migrations: readonly Migration[] = [
   spokenEcosystems,
   pushTokens,
   peopleBounds,
+  historyByTime,
 ]

@@ -1,6 +1,7 @@
 import type { Service } from '#app.ts'
 import { AccessService } from '#gen/pinfold/control/iam/v1/access_pb.ts'
 import { AccessRequestsService } from '#gen/pinfold/control/iam/v1/access_requests_pb.ts'
+import { ClaimChecksService } from '#gen/pinfold/control/iam/v1/claim_checks_pb.ts'
 import { PendingBindingsService } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
 import { ProviderDiscoveryService } from '#gen/pinfold/control/iam/v1/provider_discovery_pb.ts'
 import { PushTokensService } from '#gen/pinfold/control/iam/v1/push_tokens_pb.ts'
@@ -31,6 +32,7 @@ import { accountAssociationEvents, accountAssociations } from './accounts/accoun
 import { access } from './explanations/explanations.control.ts'
 import { groupEventsV1, groupsV1 } from './groups/groups.v1.ts'
 import { groupEvents, groups } from './groups/groups.v2.ts'
+import { claimChecks } from './identities/claim-checks.control.ts'
 import { identitiesV1, identityEventsV1 } from './identities/identities.v1.ts'
 import { identities, identityEvents } from './identities/identities.v2.ts'
 import {
@@ -60,6 +62,7 @@ export const services: readonly Service[] = [
   { desc: AccessRequestsService, handlers: accessRequests },
   { desc: AccessService, handlers: access },
   { desc: IdentitiesService, handlers: identities },
+  { desc: ClaimChecksService, handlers: claimChecks },
   { desc: RolesService, handlers: roles },
   { desc: RoleBindingsService, handlers: roleBindings },
   { desc: PendingBindingsService, handlers: pendingBindings },

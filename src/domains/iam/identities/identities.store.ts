@@ -1,5 +1,5 @@
 import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
-import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import { type Identity, type Relationship, relationshipKind, relationshipTypes } from './identities.model.ts'
 
@@ -93,4 +93,10 @@ export async function patchProfile(tx: Tx, before: Identity, after: Identity, jo
     UPDATE identities SET company = ${after.company}, job_title = ${jobTitle}, update_time = ${after.updateTime}
      WHERE uid = ${before.uid}`)
   await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
+}
+
+/** What these identities are called; those that there are. */
+export async function namesOf(reader: Reader, uids: readonly string[]) {
+  return reader.all<{ uid: string; name: string; email: string }>(sql`
+    SELECT uid, name, coalesce(email, '') AS email FROM identities WHERE uid IN (${list(uids)})`)
 }

@@ -56,14 +56,15 @@ export function checkRelationship(identity: Identity, life: number, before?: Rel
     return [{ field: 'relationship', description: `must be at most ${maxRelationshipBytes} bytes of JSON` }]
   }
   const { claimMatch, staticKeys, awsIdentity, servicePrincipal } = identity
-  if (claimMatch) return checkClaimMatch(claimMatch)
+  if (claimMatch) return checkClaimMatch(claimMatch, 'claim_match')
   if (staticKeys) return checkStaticKeys(staticKeys, Date.parse(identity.createTime) + life, before?.staticKeys)
   if (awsIdentity) return checkAws(awsIdentity)
   return servicePrincipal === 0 ? [{ field: 'service_principal', description: 'must name a service' }] : []
 }
 
-function checkClaimMatch(match: ClaimMatch): FieldViolation[] {
-  const at = (name: string) => `claim_match.${name}`
+/** What is wrong with conditions for claims; `field` is what they are called in the request. */
+export function checkClaimMatch(match: ClaimMatch, field: string): FieldViolation[] {
+  const at = (name: string) => `${field}.${name}`
   const problems = [
     ...eitherOf(at('issuer'), match.issuer, match.issuerPattern),
     ...eitherOf(at('subject'), match.subject, match.subjectPattern),

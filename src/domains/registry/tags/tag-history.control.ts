@@ -54,8 +54,8 @@ const sources = {
   sync: TagHistoryRecord_Source.SYNC,
 }
 
-function toMessage(record: service.EndedRecord): TagHistoryRecord {
-  const { tag, digest, previousDigest, actor, time, endTime } = record
+function toMessage(record: service.NamedRecord): TagHistoryRecord {
+  const { tag, digest, previousDigest, actor, actorName, time, endTime } = record
   return {
     $typeName: 'pinfold.control.registry.v1.TagHistoryRecord',
     tag,
@@ -65,6 +65,7 @@ function toMessage(record: service.EndedRecord): TagHistoryRecord {
     digest,
     previousDigest,
     actor,
+    actorName,
     source: sources[record.source],
   }
 }

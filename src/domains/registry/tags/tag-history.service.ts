@@ -1,7 +1,8 @@
 import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
+import { actorNames } from '#domains/iam/identities/actors.service.ts'
 import { digestPattern } from '#lib/digest.ts'
-import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
+import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
 import { type Page, toListed } from '#lib/lists/paging.ts'
 import { parentOf } from '#lib/uid.ts'
 import { deletedRepoType } from '../ledgers/deleted-repos.model.ts'
@@ -12,7 +13,7 @@ import * as store from './tag-history.store.ts'
 import type { TagRepo } from './tags.model.ts'
 import { findTag, findTagNamed } from './tags.store.ts'
 
-export type { EndedRecord } from './tag-history.store.ts'
+export type NamedRecord = store.EndedRecord & { actorName: string }
 export type RecordFilter = { tag: string; digest: string; from: string | undefined; before: string | undefined }
 
 export type TagMove = store.TagMove
@@ -97,7 +98,7 @@ export async function listMoves(call: Call, tagUid: string, window: store.Window
   return repo ? store.movesIn(db, repo.ledger, tag.name, window, most) : []
 }
 
-/** A page of the rows of a tag, or of a digest: which tags it has carried, and from when to when. */
+/** A page of the rows of a tag, of a digest (which tags it has carried, and from when to when), or of the whole repo. */
 export async function listRecords(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
   checkFilter(filter)
   const { ledger } = found(await findRepoRow(call.app.db, { uid: repoUid }), repoType, repoUid)
@@ -111,8 +112,7 @@ export async function listRecordsOfDeleted(call: Call, repoUid: string, page: Pa
   return pageOfRecords(call, ledger, page, filter)
 }
 
-function checkFilter({ tag, digest }: RecordFilter): void {
-  if (tag === '' && digest === '') throw invalid({ field: 'tag', description: 'is required unless digest is given' })
+function checkFilter({ digest }: RecordFilter): void {
   const malformed: FieldViolation = { field: 'digest', description: `digest must match "${digestPattern.source}"` }
   refuseIfAny(digest === '' || digestPattern.test(digest) ? [] : [malformed])
 }
@@ -120,12 +120,17 @@ function checkFilter({ tag, digest }: RecordFilter): void {
 async function pageOfRecords(call: Call, ledger: number, page: Page, { tag, digest, from, before }: RecordFilter) {
   const window = { from, before, digest: digest || undefined }
   const after = page.after && { tag: page.after.uid, time: page.after.value }
-  const rows = await store.listRecords(call.app.db, ledger, tag || undefined, window, after, page.size + 1)
+  const { db } = call.app
+  const rows = await store.listRecords(db, ledger, tag || undefined, window, after, page.size + 1)
+  const names = await actorNames(
+    db,
+    rows.map(({ actor }) => actor),
+  )
   // The place of a record in the list is its tag and its time.
   return toListed(
     call,
     page,
-    rows.map((row) => ({ ...row, uid: row.tag })),
+    rows.map((row) => ({ ...row, uid: row.tag, actorName: names.get(row.actor) ?? '' })),
     rows.length,
   )
 }

@@ -84,10 +84,17 @@ function nameOf<N extends string>(numbers: Record<N, number>, number: number): N
  * The rows that `where` picks, in an order of tag and time. Those of a digest are first looked for in its index alone: for
  * whole rows SQLite would rather read all of the tag.
  */
-function selectRows(ledger: number, where: Sql, order: (row: Sql) => Sql, limit: number, more: Sql = sql``): Sql {
+function selectRows(
+  ledger: number,
+  where: Sql,
+  order: (row: Sql) => Sql,
+  limit: number,
+  more: Sql = sql``,
+  of: Sql = sql`repo_id = ${ledger}`,
+): Sql {
   return sql`
     SELECT ${columns} ${more}
-      FROM (SELECT tag, time FROM tag_history WHERE repo_id = ${ledger} AND ${where}
+      FROM (SELECT tag, time FROM tag_history WHERE ${of} AND ${where}
              ORDER BY ${order(sql`tag_history`)} LIMIT ${limit}) AS found
       JOIN tag_history h ON h.repo_id = ${ledger} AND h.tag = found.tag AND h.time = found.time
      ORDER BY ${order(sql`found`)}`
@@ -95,6 +102,7 @@ function selectRows(ledger: number, where: Sql, order: (row: Sql) => Sql, limit:
 
 const newestFirst = (row: Sql) => sql`${row}.time DESC`
 const byTag = (row: Sql) => sql`${row}.tag, ${row}.time`
+const newestOfAll = (row: Sql) => sql`${row}.time DESC, ${row}.tag DESC`
 
 /** The rows of a tag, newest first. */
 export async function listHistory(reader: Reader, ledger: number, tag: string, window: Window, limit: number) {
@@ -107,8 +115,8 @@ export type HistoryCursor = { tag: string; time: string }
 export type EndedRecord = HistoryRecord & { endTime: string }
 
 /**
- * The rows of a tag, newest first, or of a digest, by tag and then oldest first; each with the time of its tag's next row,
- * empty for the last.
+ * The rows of a tag, newest first, or of a digest, by tag and then oldest first, or of all tags, newest first; each with the
+ * time of its tag's next row, empty for the last.
  */
 export async function listRecords(
   reader: Reader,
@@ -121,15 +129,23 @@ export async function listRecords(
   const next = sql`
     (SELECT n.time FROM tag_history n
       WHERE n.repo_id = h.repo_id AND n.tag = h.tag AND n.time > h.time ORDER BY n.time LIMIT 1)`
-  const ofTag = tag === undefined ? sql`1 = 1` : sql`tag = ${tag}`
-  const older = sql`time < ${after?.time ?? ''}`
-  const further = sql`(tag, time) > (${after?.tag ?? ''}, ${after?.time ?? ''})`
-  const past = after === undefined ? sql`1 = 1` : tag === undefined ? further : older
-  const where = sql`${ofTag} AND ${within(window)} AND ${past}`
-  const order = tag === undefined ? byTag : newestFirst
+  const { of, where, order } = listingOf(ledger, tag, window.digest, after)
   const ended = sql`, coalesce(${next}, '') AS "endTime"`
-  const rows = await reader.all<Row & { endTime: string }>(selectRows(ledger, where, order, limit, ended))
+  const rows = await reader.all<Row & { endTime: string }>(
+    selectRows(ledger, sql`${where} AND ${within(window)}`, order, limit, ended, of),
+  )
   return rows.map((row) => ({ ...fromRow(row), endTime: row.endTime }))
+}
+
+/** What a list goes through and in which order, from where it goes on. */
+function listingOf(ledger: number, tag: string | undefined, digest: string | undefined, after?: HistoryCursor) {
+  const of = sql`repo_id = ${ledger}`
+  const { tag: name = '', time = '' } = after ?? {}
+  const past = (condition: Sql): Sql => (after === undefined ? sql`1 = 1` : condition)
+  if (tag !== undefined) return { of, where: sql`tag = ${tag} AND ${past(sql`time < ${time}`)}`, order: newestFirst }
+  if (digest !== undefined) return { of, where: past(sql`(tag, time) > (${name}, ${time})`), order: byTag }
+  // As the index of whole repos is written.
+  return { of: sql`-repo_id = ${-ledger}`, where: past(sql`(time, tag) < (${time}, ${name})`), order: newestOfAll }
 }
 
 /** What the tag pointed to at a time; empty when there was no such tag then. */

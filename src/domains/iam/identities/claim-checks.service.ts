@@ -1,0 +1,47 @@
+import type { Call } from '#app.ts'
+import { found, invalid, refuseIfAny } from '#lib/errors.ts'
+import { parentOf, top } from '#lib/uid.ts'
+import { parseUniqueJson } from '#lib/unique-json.ts'
+import { requireGroup } from '../groups/groups.service.ts'
+import type { ClaimCheck } from './claims.ts'
+import { type ClaimMatch, identityType } from './identities.model.ts'
+import * as store from './identities.store.ts'
+import { checkClaimMatch } from './relationships.ts'
+import { checkToken } from './token-checks.ts'
+
+const maxBytes = 16 * 1024
+
+type Asked = { uid: string; claims: string; match: ClaimMatch | undefined }
+
+/** How claims compare with an identity, or with what one would match that is not made yet. */
+export async function checkClaims(call: Call, { uid, claims, match }: Asked): Promise<ClaimCheck[]> {
+  const token = readClaims(claims)
+  if (match) refuseIfAny(checkClaimMatch(match, 'match'))
+  const { db, clock } = call.app
+  if (match) await requireGroup(db, uid)
+  const identity = match ? { claimMatch: match } : found(await store.findIdentity(db, uid), identityType, uid)
+  // People sign in, and what they may use for that the settings say.
+  if (!match && parentOf(uid) === top) throw shownOtherwise()
+  const { host, hostname } = new URL(call.url)
+  const checks = checkToken(identity, token, [...new Set([call.url, host, hostname])], clock())
+  if (!checks) throw shownOtherwise()
+  return checks
+}
+
+function shownOtherwise() {
+  return invalid({ field: 'uid', description: 'is an identity that is not shown by the claims of a token alone' })
+}
+
+function readClaims(text: string): Record<string, unknown> {
+  const bad = (description: string) => invalid({ field: 'claims', description })
+  if (text === '') throw bad('is required')
+  if (Buffer.byteLength(text) > maxBytes) throw bad(`must be at most ${maxBytes} bytes`)
+  let value: unknown
+  try {
+    value = parseUniqueJson(text)
+  } catch {
+    throw bad('is not JSON, or has a member twice')
+  }
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) throw bad('must be a JSON object')
+  return value as Record<string, unknown>
+}
