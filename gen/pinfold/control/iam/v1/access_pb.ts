@@ -301,8 +301,7 @@ export const AccessGrantorSchema: GenMessage<AccessGrantor> = /*@__PURE__*/
  */
 export const AccessService: GenService<{
   /**
-   * Says whether an identity holds a capability at a place, through which bindings, and what is missing where it does not.
-   * It decides from the bindings as they are now, by the rules that requests are decided by. What one session adds (roles
+   * Says whether an identity holds a capability at a place, and why, or what is missing. It decides from the bindings as they are now, by the rules that requests are decided by. What one session adds (roles
    * for external groups) or a token takes away (scopes, capabilities) is not in it, nor what the public organisation lets
    * everybody pull. Of bindings above the place, role and uid are shown where the caller may list them. It is not asked
    * whether there is anything at the place.

@@ -199,9 +199,9 @@ export const ClaimCheckSchema: GenMessage<ClaimCheck> = /*@__PURE__*/
  */
 export const ClaimChecksService: GenService<{
   /**
-   * Says claim by claim whether a token with these claims would become the identity, or one that matches what is given
-   * here and is not made yet. Send the claims, not the token: nothing is verified but what the exchange compares, so the
-   * signature, the header and the keys of the issuer are not in it. Nothing is kept.
+   * Says claim by claim whether a token with these claims would become an identity. That is one that there is, or one that
+   * would match what is given here. Send the claims, not the token: nothing is verified but what the exchange compares,
+   * so the signature, the header and the keys of the issuer are not in it. Nothing is kept.
    *
    * @generated from rpc pinfold.control.iam.v1.ClaimChecksService.CheckClaims
    */
