@@ -2,7 +2,7 @@
 import { commands } from './cli/commands.ts'
 import { CliError, exitCodes, runProgram, type Terminal } from './cli/shape/command.ts'
 import { visible } from './cli/shape/plain-text.ts'
-import { isUnavailable } from './db/unavailable.ts'
+import { isUnavailable, whyRefused } from './db/unavailable.ts'
 import { version } from './version.ts'
 
 const terminal: Terminal = {
@@ -52,7 +52,7 @@ async function main(): Promise<number> {
     if (process.env.PINFOLD_LOG_LEVEL === 'debug') terminal.say(String((error as Error).stack))
     if (error instanceof CliError) return error.exitCode
     // Its class is in the table of settings, which not every command loads.
-    if ((error as Error).name === 'ConfigError') return exitCodes.config
+    if ((error as Error).name === 'ConfigError' || whyRefused(error)) return exitCodes.config
     return isUnavailable(error) ? exitCodes.unavailable : exitCodes.failed
   }
 }
@@ -61,6 +61,8 @@ async function main(): Promise<number> {
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const reason = error.message || String((error as NodeJS.ErrnoException).code ?? error.name)
+  const next = whyRefused(error)
+  if (next) return `the database does not let us in: ${reason}\n${next}`
   return isUnavailable(error) ? `the database is not available: ${reason}` : reason
 }
 

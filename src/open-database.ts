@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Config } from './config.ts'
 import { keepFact, readFact } from './db/facts.ts'
 import { hasTable, migrate, schemaState } from './db/migrate.ts'
-import { migrations } from './db/migrations/all.ts'
+import { migrationIds } from './db/migration-ids.ts'
 import { openDb } from './db/open.ts'
 import { opensRows } from './db/sealed-rows.ts'
 import type { Db } from './db/sql.ts'
@@ -35,6 +35,7 @@ export async function openDatabase(config: Config): Promise<OpenDatabase> {
   return open(config, async (db) => {
     // The key comes first: a database that cannot be used is left as it is.
     const sealer = (await findKey(config, db)) ?? createSealer(makeMasterKey(config.data))
+    const { migrations } = await import('./db/migrations/all.ts')
     const applied = await migrate(db, migrations)
     const kept = await db.tx((tx) => keepFact(tx, 'master_key', sealer.fingerprint))
     if (kept !== sealer.fingerprint) throw wrongKey(config)
@@ -47,7 +48,7 @@ export async function openExisting(config: Config): Promise<OpenDatabase> {
   const none = `nothing has been served from ${config.database === '' ? config.data : 'this database'} yet`
   if (config.database === '' && !existsSync(fileOf(config))) throw new NotServedYet(`${none}: it has no database`)
   return open(config, async (db) => {
-    const state = await schemaState(db, migrations)
+    const state = await schemaState(db, migrationIds())
     if (state === 'none') throw new NotServedYet(`${none}: it has no tables`)
     if (state === 'old') {
       throw new Error('the database is that of an earlier version; start the server, or run pinfold migrate, first')

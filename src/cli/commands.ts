@@ -93,6 +93,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./registry/docker-credential.ts')).dockerCredential,
   },
   {
+    name: 'kubelet-credential-provider',
+    summary: 'Answer the kubelet, which runs this as a credential provider for pulling images',
+    load: async () => (await import('./registry/kubelet-credential-provider.ts')).kubeletCredentialProvider,
+  },
+  {
     name: 'migrate',
     summary: 'Bring the database up to this version and stop; serve does the same when it starts',
     load: async () => (await import('./server/migrate.ts')).migrate,

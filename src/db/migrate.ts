@@ -19,7 +19,10 @@ export async function migrate(db: Db, migrations: readonly Migration[]): Promise
     )
     const rows = await tx.all<{ id: string; checksum: string }>(sql`SELECT id, checksum FROM schema_migrations`)
     const applied = new Map(rows.map((row) => [row.id, row.checksum]))
-    checkKnown(migrations, applied)
+    checkKnown(
+      migrations.map(({ id }) => id),
+      applied,
+    )
 
     const now: string[] = []
     for (const { id, up } of migrations) {
@@ -40,12 +43,12 @@ export async function migrate(db: Db, migrations: readonly Migration[]): Promise
 }
 
 /** Whether there are tables of ours, and all that these migrations make. Throws where `migrate` would refuse. */
-export async function schemaState(db: Db, migrations: readonly Migration[]): Promise<'none' | 'old' | 'current'> {
+export async function schemaState(db: Db, ids: readonly string[]): Promise<'none' | 'old' | 'current'> {
   if (!(await hasTable(db, 'schema_migrations'))) return 'none'
   const rows = await db.all<{ id: string }>(sql`SELECT id FROM schema_migrations`)
   const applied = new Map(rows.map(({ id }) => [id, id]))
-  checkKnown(migrations, applied)
-  return migrations.every(({ id }) => applied.has(id)) ? 'current' : 'old'
+  checkKnown(ids, applied)
+  return ids.every((id) => applied.has(id)) ? 'current' : 'old'
 }
 
 /** Whether the schema that is in use has such a table. */
@@ -74,8 +77,8 @@ function checkOrder(migrations: readonly Migration[]): void {
   }
 }
 
-function checkKnown(migrations: readonly Migration[], applied: Map<string, string>): void {
-  const known = new Set(migrations.map((migration) => migration.id))
+function checkKnown(ids: readonly string[], applied: Map<string, string>): void {
+  const known = new Set(ids)
   for (const id of applied.keys()) {
     if (!known.has(id)) throw new Error(`the database was written by a newer version: migration ${id} is unknown here`)
   }

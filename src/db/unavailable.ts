@@ -12,6 +12,15 @@ const codes = new Set([
 // SQLite's primary result codes: BUSY, IOERR, FULL.
 const results = new Set([5, 10, 13])
 
+/** What can be done about a PostgreSQL that is there and does not let us in; `undefined` for every other error. */
+export function whyRefused(error: unknown): string | undefined {
+  const { code } = error as { code?: unknown }
+  const look = 'in the URL of PINFOLD_DATABASE or --database'
+  if (code === '28P01' || code === '28000') return `look at the user and the password ${look}`
+  if (code === '3D000') return `make the database with createdb, or name another ${look}`
+  return undefined
+}
+
 /** Whether an error of either engine says that the database cannot serve now, so that trying later makes sense. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false

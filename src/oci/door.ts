@@ -17,14 +17,33 @@ export function registryDoor({ app, url }: Edge): Door {
   const { host } = new URL(url)
   const registry: Registry = { app, url, host }
   const verify = createVerifier(app.keyring, url, host, app.clock, true)
+  const warnOfName = createNameWarning(registry)
   return {
     // No deadline: an upload takes as long as it takes.
     name: 'registry',
     verifies: true,
     methods: withVerbs([...Object.keys(handlers), 'token']),
     matches: (path) => path.startsWith('/v2/') || path === '/token' || path === '/v2',
-    serve: (arrival) => serve(registry, verify, arrival),
+    serve: (arrival) => {
+      warnOfName(arrival)
+      return serve(registry, verify, arrival)
+    },
     refuse,
+  }
+}
+
+/** Says once in the log that clients know the server by another name than its own, and are led astray for their tokens. */
+function createNameWarning({ app, url }: Registry): (arrival: HttpArrival) => void {
+  // Whoever has set a URL knows.
+  let warned = app.config.url !== ''
+  return (arrival) => {
+    if (warned || arrival.called !== undefined) return
+    warned = true
+    app.log.warn('clients call the server by a name that it does not know, and are sent to its own for tokens', {
+      host: String(arrival.req.headers.host ?? '').slice(0, 255),
+      url,
+      setting: 'PINFOLD_URL',
+    })
   }
 }
 

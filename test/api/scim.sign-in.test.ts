@@ -63,7 +63,13 @@ for (const [rule, claim] of [
     const { id } = (await scim.post('/Users', person(external))).body
     const token = (await signIn(uid)).get('token')!
     ok(await pinfold.withToken(token).get('/auth/v1/ok'))
+    const path = `/control/v1/pushTokens/${org}`
+    const { pushToken, secret } = ok(await pinfold.withToken(token).post(path, { name: 'laptop' }))
+    const credential = Buffer.from(`${pushToken.userName}:${secret}`).toString('base64')
+    const pull = () => pinfold.anonymous.call('GET', '/token', undefined, { authorization: `Basic ${credential}` })
+    assert.equal((await pull()).status, 200)
     await scim.patch(`/Users/${id}`, { op: 'replace', value: { active: false } })
+    assert.equal((await pull()).status, 401)
     assert.equal((await pinfold.withToken(token).get('/auth/v1/ok')).status, 401)
     assert.equal((await signIn(uid)).get('token'), null)
 

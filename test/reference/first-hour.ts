@@ -3,10 +3,8 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeHome } from '../support/fake-sts.ts'
-import { type Env, freeAddress, makePlace, project, type Run, run, startProcess, tokenOf } from '../support/process.ts'
-
-/** `says` is the cause and `next` what to do, each found in the answer. */
-type Mistake = { title: string; shown: string; code: number; says: RegExp; next: RegExp; play(): Promise<Run> }
+import { type Env, freeAddress, makePlace, project, run, startProcess, tokenOf } from '../support/process.ts'
+import { furtherMistakes, type Mistake } from './first-hour-more.ts'
 
 await using place = await makePlace()
 await using server = await startProcess({ args: ['--data', place.data], env: {} })
@@ -171,7 +169,8 @@ const mistakes: readonly Mistake[] = [
 ]
 
 const parts: string[] = []
-for (const { title, shown, code, says, next, play } of mistakes) {
+const more = await furtherMistakes({ cli, nobody, operator })
+for (const { title, shown, code, says, next, play } of [...mistakes, ...more.mistakes]) {
   const done = await play()
   const answer = done.stderr.trim() || done.stdout.trim()
   assert.equal(done.code, code, `${title}: ${answer}`)
@@ -187,7 +186,8 @@ What people do wrong at first, and what they are told. \`bin/pinfold-node test/r
 against real servers, and writes this page.
 `
 writeFileSync(join(project, 'docs/first-hour.md'), [head, ...parts].join('\n'))
-console.log(`${mistakes.length} mistakes`)
+await more.end()
+console.log(`${mistakes.length + more.mistakes.length} mistakes`)
 
 /** Without what differs from run to run. */
 function neutral(text: string): string {
@@ -196,6 +196,7 @@ function neutral(text: string): string {
     .replaceAll(other.data, 'other')
     .replaceAll(host, '127.0.0.1:8080')
     .replaceAll(away, 'http://127.0.0.1:8082')
+    .replaceAll(...more.neutral)
     .replace(/\b[0-9a-f]{40}\b/g, 'UID')
     .replaceAll(new URL(otherServer.url).host, '127.0.0.1:8081')
     .replace(/ \(request id [^)]*\)/g, '')

@@ -18,7 +18,9 @@ export function firstSteps(url: string, config: Config, demo: boolean): string {
   const secrets = [config.database && 'PINFOLD_DATABASE', config.masterKey && 'PINFOLD_MASTER_KEY'].filter(Boolean)
   const same = secrets.length > 0 ? `, with ${secrets.join(' and ')} set as they are here` : ''
   const token = config.database ? `${pinfold} token` : `${pinfold} token --data ${quote(config.data)}`
-  const curl = 'curl -s -H "Authorization: Bearer $TOKEN"'
+  // A certificate of our own may be one that nobody else has signed.
+  const trust = config.tlsCert === '' ? '' : ` --cacert ${quote(config.tlsCert)}`
+  const curl = `curl -s${trust} -H "Authorization: Bearer $TOKEN"`
   const steps = demo
     ? [
         `${curl} "${url}/iam/v2/groups?order_by=name"`,

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Server } from '#api/server.ts'
 import type { App } from '#app.ts'
@@ -90,9 +90,39 @@ function stayAlone({ database, data }: Config): Disposable {
     const { code } = error as NodeJS.ErrnoException
     throw new Error(`the data folder ${data} cannot be made: ${code}; choose another with --data`, { cause: error })
   }
-  const lock = takeServeLock(join(data, 'serve.lock'), lockWaitMs)
+  const lock = lockOf(data)
   if (!lock) throw new Error(`another server uses the data folder ${data}; several nodes need PostgreSQL`)
   return { [Symbol.dispose]: () => lock.release() }
+}
+
+function lockOf(data: string): { release(): void } | undefined {
+  try {
+    requireTemporaryFolder()
+    return takeServeLock(join(data, 'serve.lock'), lockWaitMs)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === undefined || !['EACCES', 'EPERM', 'EROFS'].includes(code)) throw error
+    const give = `give it to the user that runs the server (uid ${process.getuid?.()}), or choose another with --data`
+    throw new Error(`the data folder ${data} cannot be written: ${code}; ${give}`, { cause: error })
+  }
+}
+
+/** SQLite sorts what is large in a file, and would call the database broken where there is no place for one. */
+function requireTemporaryFolder(): void {
+  const places = [process.env.SQLITE_TMPDIR, process.env.TMPDIR, '/var/tmp', '/usr/tmp', '/tmp', '.']
+  if (places.some((place) => place && isWritableFolder(place))) return
+  throw new Error(
+    'no folder can be written for temporary files, which SQLite needs; set TMPDIR to one, such as a tmpfs',
+  )
+}
+
+function isWritableFolder(place: string): boolean {
+  try {
+    accessSync(place, constants.W_OK | constants.X_OK)
+    return statSync(place).isDirectory()
+  } catch {
+    return false
+  }
 }
 
 /**

@@ -17,12 +17,17 @@ import (
 	policy "k8s.io/api/policy/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	split "k8s.io/apimachinery/pkg/util/yaml"
+	kubelet "k8s.io/kubelet/config/v1"
+	credentials "k8s.io/kubelet/pkg/apis/credentialprovider/v1"
 	"sigs.k8s.io/yaml"
 )
 
 var types = map[string]func() any{
-	"apps/v1 Deployment":                      func() any { return &apps.Deployment{} },
-	"apps/v1 StatefulSet":                     func() any { return &apps.StatefulSet{} },
+	"apps/v1 Deployment":                                              func() any { return &apps.Deployment{} },
+	"apps/v1 StatefulSet":                                             func() any { return &apps.StatefulSet{} },
+	"kubelet.config.k8s.io/v1 CredentialProviderConfig":               func() any { return &kubelet.CredentialProviderConfig{} },
+	"credentialprovider.kubelet.k8s.io/v1 CredentialProviderRequest":  func() any { return &credentials.CredentialProviderRequest{} },
+	"credentialprovider.kubelet.k8s.io/v1 CredentialProviderResponse": func() any { return &credentials.CredentialProviderResponse{} },
 	"v1 Service":                              func() any { return &core.Service{} },
 	"v1 PersistentVolumeClaim":                func() any { return &core.PersistentVolumeClaim{} },
 	"networking.k8s.io/v1 Ingress":            func() any { return &networking.Ingress{} },

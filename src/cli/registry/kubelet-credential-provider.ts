@@ -1,0 +1,98 @@
+// The protocol of the kubelet's credential providers: a request as JSON on standard input, the answer on standard output.
+import { subdomainOf } from '#lib/net/subdomain.ts'
+import { isUid } from '#lib/uid.ts'
+import { type OutsideToken, readTokenFile } from '../iam/outside-token.ts'
+import { CliError, type Command, exitCodes, type Options, type Terminal } from '../shape/command.ts'
+import { plain } from '../shape/plain-text.ts'
+import { apiOption, claimsOf, exchange, outsideToken, registryOf, type Session, sessionOf } from '../shape/session.ts'
+
+/** The kubelet wants to be answered in the version that it asks in; all have the same members. */
+const versions = ['v1', 'v1beta1', 'v1alpha1'].map((version) => `credentialprovider.kubelet.k8s.io/${version}`)
+/** The annotation of a service account that names the identity to be. */
+const annotation = 'pinfold.dev/identity'
+/** The longest request that the kubelet may hand over; a token and annotations are far shorter. */
+const maxInput = 512 * 1024
+/** The kubelet forgets a credential this long before it expires. */
+const earlySeconds = 5 * 60
+
+type Asked = { apiVersion: string; image: string; token: string; identity: string }
+
+export const kubeletCredentialProvider: Command = {
+  name: 'kubelet-credential-provider',
+  summary: 'Answer the kubelet, which runs this as a credential provider for pulling images',
+  details: `Reads a CredentialProviderRequest from standard input and prints a CredentialProviderResponse with an access token for the
+registry. Where the kubelet sends the token of the pod's service account, that is exchanged, for the identity that the
+annotation ${annotation} of the service account names, or else for --identity. Without one it is the token of the node, in the
+file that --identity-token names.`,
+  options: [
+    apiOption,
+    { flags: '--identity <uid>', summary: 'The identity (PINFOLD_IDENTITY) where no annotation names one' },
+    { flags: '--identity-token <file>', summary: 'The file with the token of the node, where no pod has its own' },
+  ],
+  async run(terminal, options) {
+    const asked = readRequest(await terminal.input())
+    const session = sessionOf(terminal, options)
+    terminal.print(JSON.stringify(await answer(terminal, options, session, asked)))
+    return exitCodes.ok
+  },
+}
+
+async function answer(terminal: Terminal, options: Options, session: Session, asked: Asked): Promise<object> {
+  const { apiVersion, image } = asked
+  const head = { kind: 'CredentialProviderResponse', apiVersion, cacheKeyType: 'Registry' }
+  const registry = registryOf(session)
+  const host = image.slice(0, image.indexOf('/'))
+  // Whoever runs somebody else's registry does not get a token of ours.
+  if (host !== registry && !subdomainOf(host, registry)) return { ...head, cacheDuration: '0s', auth: null }
+  const token = await exchange(identityOf(session, asked), await shown(terminal, options, session, asked), {
+    audiences: [registry],
+  })
+  const left = Math.floor((claimsOf(token)!.expiry.getTime() - Date.now()) / 1000)
+  const cacheDuration = `${Math.max(0, left - earlySeconds)}s`
+  return { ...head, cacheDuration, auth: { [host]: { username: '_token', password: token } } }
+}
+
+function identityOf({ api, identity }: Session, { identity: annotated }: Asked): Pick<Session, 'api' | 'identity'> {
+  const uid = annotated || identity
+  if (isUid(uid)) return { api, identity: uid }
+  const why =
+    uid === '' ? `nothing names the identity: not --identity, nor` : `${uid} is not the uid of an identity; see`
+  throw new CliError(exitCodes.config, plain(`${why} the annotation ${annotation} of the service account`))
+}
+
+async function shown(terminal: Terminal, options: Options, session: Session, { token }: Asked): Promise<OutsideToken> {
+  if (token !== '') return { token, from: 'the kubelet' }
+  const file = options.identityToken
+  return typeof file === 'string' ? readTokenFile(terminal, file) : outsideToken(terminal, session)
+}
+
+function readRequest(text: string): Asked {
+  if (text.length > maxInput) throw refused(`is longer than ${maxInput} bytes`)
+  const request = parsed(text)
+  const { apiVersion, kind, image, serviceAccountToken = '', serviceAccountAnnotations } = request
+  if (kind !== 'CredentialProviderRequest') throw refused('is no CredentialProviderRequest')
+  if (typeof apiVersion !== 'string' || !versions.includes(apiVersion)) {
+    throw refused(`is of a version that is not known: ${versions.join(', ')} are`)
+  }
+  if (typeof image !== 'string' || !/^[^/\s]+\/\S+$/.test(image)) throw refused('names no image of a registry')
+  if (typeof serviceAccountToken !== 'string' || !/^[\x21-\x7e]*$/.test(serviceAccountToken)) {
+    throw refused('has a serviceAccountToken that is no token')
+  }
+  const annotations = (serviceAccountAnnotations ?? {}) as Record<string, unknown>
+  return { apiVersion, image, token: serviceAccountToken, identity: String(annotations[annotation] ?? '') }
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (value !== null && typeof value === 'object') return value as Record<string, unknown>
+  } catch {
+    // Told below.
+  }
+  throw refused('is no JSON object')
+}
+
+/** The request is not shown, since it may hold a token. */
+function refused(what: string): CliError {
+  return new CliError(exitCodes.usage, `what the kubelet sends on standard input ${what}`)
+}

@@ -1,0 +1,50 @@
+// Mistakes of the first hour whose answers come before a server runs; docs/first-hour.md has all of them.
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { mayOthersRun, serveInForeignFolder, startStrictPostgres } from '../reference/first-hour-more.ts'
+import { freeAddress, makePlace, run, startProcess } from '../support/process.ts'
+import { registryClient } from '../support/registry.ts'
+
+test('a database that refuses the password is no database that is away', async () => {
+  const strict = await startStrictPostgres()
+  const database = `postgres://pinfold:very-wrong@127.0.0.1:${strict.port}/pinfold`
+  const env = { PINFOLD_MASTER_KEY: 'a'.repeat(64) }
+  const { code, stdout, stderr } = await run(['serve', '--database', database], { env })
+  strict.close()
+  assert.deepEqual([code, stdout], [78, ''], stderr)
+  assert.match(stderr, /does not let us in: password authentication failed.*\n.*look at the user and the password/)
+  assert.ok(!stderr.includes('very-wrong'))
+})
+
+test('a data folder of somebody else is named, with whom to give it to', async (t) => {
+  if (!mayOthersRun()) return t.skip('another user cannot run the program where it is here')
+  const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
+  try {
+    const { code, stderr } = await serveInForeignFolder(join(folder, 'data'), {})
+    assert.equal(code, 1)
+    assert.match(stderr, /data cannot be written: EACCES; give it to the user that runs the server \(uid \d+\)/)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('a server without a URL says once that clients call it by a name that is not its own', async () => {
+  await using place = await makePlace()
+  for (const [args, times] of [
+    [[], 1],
+    [['--url', 'http://registry.example.com'], 0],
+  ] as const) {
+    const listen = await freeAddress()
+    await using server = await startProcess(place, { args, listen })
+    const client = registryClient(`http://${listen}`, undefined)
+    for (let i = 0; i < 3; i++) await client.call('GET', '', { headers: { host: 'a.example.com' } })
+    server.kill('SIGTERM')
+    await server.exited
+    const lines = server.output.stderr.split('\n').filter((line) => line.includes('clients call the server'))
+    assert.equal(lines.length, times)
+    if (times > 0) assert.match(lines[0]!, /"host":"a\.example\.com".*"setting":"PINFOLD_URL"/)
+  }
+})

@@ -1,0 +1,180 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Env, freeAddress, makePlace, program, type Run, run, startProcess, tokenOf } from '../support/process.ts'
+import { digestOf, registryClient } from '../support/registry.ts'
+import { copyOf } from '../upgrades/release.ts'
+
+/** `says` is the cause and `next` what to do, each found in the answer. */
+export type Mistake = { title: string; shown: string; code: number; says: RegExp; next: RegExp; play(): Promise<Run> }
+
+type Operator = (title: string, words: string, code: number, says: RegExp, next: RegExp) => Mistake
+type Cli = (args: readonly string[], env?: Env) => Promise<Run>
+
+/** The data folder that the first of the kept releases has left behind. */
+const oldest = '0.1.0-2ae517d'
+
+export async function furtherMistakes({ cli, nobody, operator }: { cli: Cli; nobody: Env; operator: Operator }) {
+  const strict = await startStrictPostgres()
+  const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
+  const database = `postgres://pinfold:wrong@127.0.0.1:${strict.port}/pinfold`
+  const mistakes: Mistake[] = [
+    {
+      title: 'The database has another password',
+      shown: 'PINFOLD_MASTER_KEY=… pinfold serve --database postgres://pinfold:wrong@127.0.0.1/pinfold',
+      code: 78,
+      says: /password authentication failed/,
+      next: /look at the user and the password/,
+      play: () => cli(['serve', '--database', database], { PINFOLD_MASTER_KEY: 'a'.repeat(64) }),
+    },
+    {
+      title: 'The data folder belongs to somebody else',
+      shown: 'pinfold serve --data data',
+      code: 1,
+      says: /cannot be written: EACCES/,
+      next: /give it to the user that runs the server/,
+      play: () => serveInForeignFolder(join(folder, 'data'), nobody),
+    },
+    operator(
+      'A bad name of a tag',
+      'images tags create acme/app:not/a/tag sha256:0',
+      64,
+      /is no image/,
+      /acme\/app|:tag/,
+    ),
+    { ...proxied, play: () => playProxied(nobody) },
+    { ...restarted, play: () => playRestart(nobody) },
+    { ...upgraded, play: () => playUpgrade(cli) },
+  ]
+  return {
+    mistakes,
+    neutral: [`${folder}/`, ''] as const,
+    async end() {
+      strict.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** As far as PostgreSQL goes with somebody whose password is wrong. */
+export async function startStrictPostgres() {
+  const message = (type: string, ...fields: (string | Buffer)[]): Buffer => {
+    const body = Buffer.concat(fields.map((field) => (typeof field === 'string' ? Buffer.from(`${field}\0`) : field)))
+    const length = Buffer.alloc(4)
+    length.writeInt32BE(body.length + 4)
+    return Buffer.concat([Buffer.from(type), length, body])
+  }
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    // It asks for the password in the clear (3), and refuses it.
+    socket.once('data', () => {
+      socket.write(message('R', Buffer.from([0, 0, 0, 3])))
+      socket.once('data', () => {
+        const fields = ['SFATAL', 'VFATAL', 'C28P01', 'Mpassword authentication failed for user "pinfold"', '']
+        socket.end(message('E', ...fields))
+      })
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return { port: (server.address() as { port: number }).port, close: () => void server.close() }
+}
+
+const asNobody = ['--reuid=65534', '--regid=65534', '--clear-groups']
+
+/** Whether the folders above the program, and setpriv, let root try it as another user. */
+export function mayOthersRun(): boolean {
+  return process.getuid?.() !== 0 || spawnSync('setpriv', [...asNobody, program, '--version']).status === 0
+}
+
+/** Root may write anywhere, so it becomes nobody first. */
+export async function serveInForeignFolder(data: string, env: Env): Promise<Run> {
+  mkdirSync(data, { recursive: true })
+  chmodSync(data, 0o555)
+  chmodSync(join(data, '..'), 0o755)
+  const args = ['serve', '--data', data, '--listen', '127.0.0.1:0']
+  if (process.getuid?.() !== 0) return run(args, { env })
+  return run([...asNobody, program, ...args], { env, command: 'setpriv' })
+}
+
+const proxied: Omit<Mistake, 'play'> = {
+  title: 'A proxy in front, and no URL in the settings',
+  shown: 'docker pull registry.example.com/acme/app    # and the log of the server',
+  code: 0,
+  says: /clients call the server by a name that it does not know/,
+  next: /"setting":"PINFOLD_URL"/,
+}
+
+/** What the server logs when docker asks it under the name of the proxy. */
+async function playProxied(env: Env): Promise<Run> {
+  await using place = await makePlace()
+  await using server = await startProcess({ args: ['--data', place.data], env }, { args: ['--listen', '127.0.0.1:0'] })
+  const client = registryClient(server.url, undefined)
+  await client.call('GET', '', { headers: { host: 'registry.example.com' } })
+  server.kill('SIGTERM')
+  await server.exited
+  const line = server.output.stderr.split('\n').find((one) => one.includes('clients call the server')) ?? ''
+  const { message, host, setting } = JSON.parse(line || '{}') as Record<string, string>
+  return { code: 0, stdout: JSON.stringify({ message, host, setting }), stderr: '' }
+}
+
+const restarted: Omit<Mistake, 'play'> = {
+  title: 'The server restarts during a push',
+  shown: 'curl -X PATCH --data-binary @half …/blobs/uploads/UID    # before, while and after it was away',
+  code: 0,
+  says: /ECONNREFUSED/,
+  next: /204, Range: 0-9\n201 Created/,
+}
+
+/** A layer whose first half came before the restart goes on with its second one. */
+async function playRestart(env: Env): Promise<Run> {
+  await using place = await makePlace()
+  const listen = new URL(`http://${await freeAddress()}`).host
+  const at = { args: ['--data', place.data], env }
+  const [first, second] = ['first half', 'second one']
+  const lines: string[] = []
+  let where = ''
+  let token = ''
+  {
+    await using server = await startProcess(at, { listen })
+    await cli(env, 'iam', 'organizations', 'create', 'acme', '--data', place.data)
+    token = await tokenOf(at, ['--audience', 'registry'])
+    const client = registryClient(server.url, token)
+    const begun = await client.ok(202, 'POST', 'acme/app/blobs/uploads/')
+    where = new URL(String(begun.headers.location), server.url).pathname
+    await client.ok(202, 'PATCH', where, { body: first, headers: { 'content-range': '0-9' } })
+    lines.push('202 Accepted, Range: 0-9')
+    server.kill('SIGTERM')
+    await server.exited
+  }
+  const away = registryClient(`http://${listen}`, token)
+  await away.call('GET', where).catch(({ code }: NodeJS.ErrnoException) => lines.push(String(code)))
+  await using again = await startProcess(at, { listen })
+  const client = registryClient(again.url, token)
+  const there = await client.ok(204, 'GET', where)
+  lines.push(`${there.status}, Range: ${there.headers.range}`)
+  const digest = digestOf(first + second)
+  const done = await client.call('PUT', `${where}?digest=${digest}`, { body: second })
+  lines.push(done.status === 201 ? '201 Created' : `${done.status} ${done.bytes}`)
+  return { code: 0, stdout: lines.join('\n'), stderr: '' }
+}
+
+const cli = (env: Env, ...args: string[]) => run(args, { env })
+
+const upgraded: Omit<Mistake, 'play'> = {
+  title: 'The data folder of a first version',
+  shown: 'pinfold migrate --data data; pinfold iam organizations list --data data -o terse',
+  code: 0,
+  says: /the database is up to date/,
+  next: /acme/,
+}
+
+/** Old data is brought up to this version, and is there. */
+async function playUpgrade(here: Cli): Promise<Run> {
+  await using copy = await copyOf(oldest)
+  const migrated = await here(['migrate', ...copy.args], copy.env)
+  await using _server = await startProcess(copy)
+  const listed = await here(['iam', 'organizations', 'list', ...copy.args, '-o', 'terse'], copy.env)
+  return { ...listed, stdout: migrated.stdout + listed.stdout, stderr: migrated.stderr + listed.stderr }
+}
