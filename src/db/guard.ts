@@ -16,7 +16,7 @@ export type Guard = {
   run<T>(steps: Steps, shard: number, work: (tx: Tx) => Promise<T>, limitMs?: number): Promise<Outcome<T>>
 }
 
-export function createGuard(): Guard {
+export function createGuard(engine: Tx['engine']): Guard {
   const running = new AsyncLocalStorage<{ open: boolean }>()
   return {
     outside(method) {
@@ -26,7 +26,7 @@ export function createGuard(): Guard {
 
     async run(steps, shard, work, limitMs) {
       const state: State = { open: true, failed: false, stepError: undefined, after: [] }
-      const tx = openTx(steps, shard, state)
+      const tx = openTx(steps, { engine, shard }, state)
       let timer: NodeJS.Timeout | undefined
       try {
         const working = running.run(state, work, tx)
@@ -54,7 +54,7 @@ export function createGuard(): Guard {
 
 type State = { open: boolean; failed: boolean; stepError: unknown; after: (() => void)[] }
 
-function openTx(steps: Steps, shard: number, state: State): Tx {
+function openTx(steps: Steps, of: Pick<Tx, 'engine' | 'shard'>, state: State): Tx {
   async function step<T>(run: (query: Sql) => Promise<T>, query: Sql): Promise<T> {
     if (!state.open) throw new Error('the transaction has ended')
     if (state.failed) throw new Error('a statement of this transaction has failed', { cause: state.stepError })
@@ -66,7 +66,7 @@ function openTx(steps: Steps, shard: number, state: State): Tx {
     }
   }
   return {
-    shard,
+    ...of,
     all: <T>(query: Sql) => step(steps.all<T>, query),
     get: async <T>(query: Sql) => (await step(steps.all<T>, query))[0],
     run: (query) => step(steps.run, query),

@@ -19,9 +19,10 @@ export type Reader = {
 
 /** One transaction. Its first failed statement ends it on both engines, so conflicts are met with ON CONFLICT, not catch. */
 export type Tx = Reader & {
+  readonly engine: 'sqlite' | 'postgres'
   /** Resolves to the number of rows changed. */
   run(query: Sql): Promise<number>
-  /** Which counter shard this connection writes, 0..63, so that concurrent writers do not meet in one row. */
+  /** Which counter shard this connection writes, 0..255, so that concurrent writers do not meet in one row. */
   readonly shard: number
   /**
    * Calls back when this work has succeeded: on SQLite before its commit, so that a transaction asked for now shares it,
@@ -31,7 +32,7 @@ export type Tx = Reader & {
 }
 
 export type TxOptions = {
-  /** `rowLocks` gives up serializability, for works that meet only in rows which they lock; such a work never conflicts. */
+  /** `rowLocks` gives up serializability, for works that meet only in rows which they lock, and so hardly ever conflict. */
   isolation?: 'rowLocks'
   /**
    * `later` does not wait for the disk, for what nobody was promised: a power cut may undo the last of such works, though

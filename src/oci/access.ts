@@ -1,8 +1,8 @@
 // May the visitor do this here? Decided live for each request, before anything of the repository is looked at.
 import type { EventTable } from '#app.ts'
-import type { Tx, TxOptions } from '#db/sql.ts'
+import type { Tx } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
-import { atRepo, type PushTarget } from '#domains/registry/blobs/blobs.service.ts'
+import { atRepo, type LockedRepo, type PushTarget } from '#domains/registry/blobs/blobs.service.ts'
 import { freeTags, isFree } from '#domains/registry/repos/public-images.service.ts'
 import type { Found, RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { checkRepoBelow, pushToNewRepo } from '#domains/registry/repos/repos.service.ts'
@@ -56,7 +56,7 @@ export async function allowPush(visit: Visit): Promise<Target> {
   const { repo } = found
   if (repo) return { ...atRepo(visit.registry.app.db, repo), repo }
   await checkMake(visit, found)
-  return { uid: found.group, repo, tx: (work, options) => pushInto(visit, found, work, options) }
+  return { uid: found.group, repo, tx: (work) => pushInto(visit, found, work) }
 }
 
 type What = { tag?: string; digest?: string }
@@ -180,7 +180,7 @@ function unknown(visit: Visit): OciError {
 }
 
 type Missing = Found & { repo?: undefined }
-type InRepo<T> = (tx: Tx, repo: () => Promise<RepoRef | undefined>) => Promise<T>
+type InRepo<T> = (tx: Tx, repo: LockedRepo) => Promise<T>
 
 function mayMake({ call: { caller } }: Visit, { group, folders }: Missing): boolean {
   if (group === '') return false
@@ -196,7 +196,7 @@ async function checkMake(visit: Visit, missing: Missing): Promise<void> {
   await checkRepoBelow(visit.call, missing)
 }
 
-async function pushInto<T>(visit: Visit, missing: Missing, work: InRepo<T>, options?: TxOptions): Promise<T> {
+async function pushInto<T>(visit: Visit, missing: Missing, work: InRepo<T>): Promise<T> {
   try {
     return await pushToNewRepo(visit.call, missing, work)
   } catch (error) {
@@ -204,9 +204,9 @@ async function pushInto<T>(visit: Visit, missing: Missing, work: InRepo<T>, opti
     if (!(error instanceof AppError && error.code === 'ALREADY_EXISTS')) throw error
   }
   const found = await find(visit)
-  if (found.repo) return atRepo(visit.registry.app.db, found.repo).tx(work, options)
+  if (found.repo) return atRepo(visit.registry.app.db, found.repo).tx(work)
   await checkMake(visit, found)
-  return pushInto(visit, found, work, options)
+  return pushInto(visit, found, work)
 }
 
 type Event = Parameters<EventTable['methods']>[0]

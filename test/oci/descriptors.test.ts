@@ -144,7 +144,7 @@ async function rowsChanged({ app }: TestRegistry, work: () => Promise<void>): Pr
         changed[what] = (changed[what] ?? 0) + rows
         return rows
       }
-      return inside({ all: (q) => tx.all(q), get: (q) => tx.get(q), after: (f) => tx.after(f), shard: tx.shard, run })
+      return inside({ ...tx, run })
     }, options)
   await work().finally(() => {
     app.db.tx = begin

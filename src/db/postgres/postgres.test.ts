@@ -123,10 +123,20 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.deepEqual(await db.all(sql`SELECT name FROM items`), [])
   })
 
-  test('each connection has a shard, and the settings of a session', async () => {
+  test('each connection keeps a shard of its own choice, and the settings of a session', async () => {
     await using opened = await open()
     const { db, schema } = opened
-    assert.deepEqual(await db.tx(async (tx) => tx.shard === (await pid(tx)) % 64), true)
+    const shards = new Map<number, Set<number>>()
+    await Promise.all(
+      Array.from({ length: 40 }, () =>
+        db.tx(async (tx) => {
+          const connection = await pid(tx)
+          assert.ok(Number.isInteger(tx.shard) && tx.shard >= 0 && tx.shard < 256)
+          shards.set(connection, (shards.get(connection) ?? new Set()).add(tx.shard))
+        }),
+      ),
+    )
+    for (const chosen of shards.values()) assert.equal(chosen.size, 1)
     const settings = await db.tx((tx) =>
       tx.get(sql`
         SELECT current_setting('search_path') AS path, current_setting('statement_timeout') AS slow,

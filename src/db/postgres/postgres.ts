@@ -1,4 +1,5 @@
 // The PostgreSQL engine: a pool, named statements, and serializable transactions that are tried again on conflict.
+import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { createCommits } from '../changes.ts'
 import { createGuard } from '../guard.ts'
@@ -16,7 +17,7 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
   // A connection that dies is reported to whoever uses it; without a listener it would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
-  const guard = createGuard()
+  const guard = createGuard('postgres')
   const commits = createCommits()
   const nameOf = createNames()
   const counts = { transactions: 0, commits: 0, retries: 0 }
@@ -84,6 +85,11 @@ async function explain(client: pg.PoolClient, query: Sql): Promise<string> {
   return explained.rows.map((row) => row['QUERY PLAN']).join('\n')
 }
 
+/** The same in every process, since a pooler may hand a connection with its statements on to another one. */
+function statementName(text: string): string {
+  return `pinfold_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
+}
+
 // A name keeps the statement prepared on every connection for good, so it is for texts that come back.
 function createNames(): (text: string) => string | undefined {
   const seen = new Set<string>()
@@ -93,7 +99,7 @@ function createNames(): (text: string) => string | undefined {
     if (name !== undefined || names.size >= maxNames) return name
     if (seen.has(text)) {
       seen.delete(text)
-      names.set(text, `pinfold_${names.size}`)
+      names.set(text, statementName(text))
     } else {
       if (seen.size >= 2 * maxNames) seen.clear()
       seen.add(text)

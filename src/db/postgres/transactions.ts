@@ -1,4 +1,5 @@
 // Transactions that are tried again on conflict, each of them on one connection.
+import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { changesOf, type createCommits } from '../changes.ts'
@@ -25,6 +26,7 @@ type Parts = {
 export function createTransactions(parts: Parts) {
   const { commits, counts } = parts
   const turns = createTurns()
+  const shardOf = createShards()
   return async function transact<T>(client: pg.PoolClient, work: TxWork<T>, options: TxOptions): Promise<T> {
     const begin = beginOf(options)
     let constraints = 0
@@ -32,8 +34,9 @@ export function createTransactions(parts: Parts) {
     try {
       for (let retries = 0; ; retries++) {
         if (retries === patience) giveBack = await turns.take()
-        else if (!giveBack) await turns.open()
-        const { outcome, changes } = await attempt(parts, client, work, begin)
+        // What waits for rows in the database is no newcomer that gets ahead of others.
+        else if (!giveBack && options.isolation !== 'rowLocks') await turns.open()
+        const { outcome, changes } = await attempt(parts, client, work, { begin, shard: shardOf(client) })
         if (outcome.ok) {
           counts.commits++
           commits.report([changes])
@@ -58,7 +61,7 @@ async function attempt<T>(
   { toQuery, guard }: Parts,
   client: pg.PoolClient,
   work: TxWork<T>,
-  begin: string,
+  { begin, shard }: { begin: string; shard: number },
 ): Promise<Attempted<T>> {
   const one = oneAtATime(client)
   const changes = new Set<Change>()
@@ -72,7 +75,7 @@ async function attempt<T>(
     run: async (query: Sql) => (await step(query)).rowCount ?? 0,
   }
   await one({ text: begin })
-  let outcome = await guard.run(steps, shardOf(client), work)
+  let outcome = await guard.run(steps, shard, work)
   if (outcome.ok) {
     try {
       const { command } = await one({ text: 'COMMIT' })
@@ -117,8 +120,17 @@ function createTurns() {
   }
 }
 
-function shardOf(client: pg.PoolClient): number {
-  return ((client as unknown as { processID?: number | null }).processID ?? 0) % 64
+const shards = 256
+
+// By chance, since the numbers of connections are those of a pooler where there is one, and few of them differ in their
+// last digits.
+function createShards(): (client: pg.PoolClient) => number {
+  const chosen = new WeakMap<pg.PoolClient, number>()
+  return (client) => {
+    const shard = chosen.get(client) ?? randomInt(shards)
+    chosen.set(client, shard)
+    return shard
+  }
 }
 
 function isConflict(error: unknown): boolean {

@@ -16,7 +16,7 @@ export function openSqlite(file: string): Db {
   const reader = connect(file, { readOnly: true })
   const snapshot = shareSnapshots(reader)
   const checkpoints = createCheckpoints(file)
-  const guard = createGuard()
+  const guard = createGuard('sqlite')
   const commits = createCommits()
   // A commit that is also a checkpoint could not finish that while a reader looks at what was before.
   const [beforeCommit, afterCommit] = [snapshot.end, checkpoints.note]

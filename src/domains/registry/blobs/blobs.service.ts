@@ -9,7 +9,7 @@ import * as store from './blobs.store.ts'
 import { deleteUploadsOf } from './uploads.store.ts'
 import { requireBytes } from './usage.service.ts'
 
-export { atRepo, type PushTarget } from './blobs.store.ts'
+export { atRepo, type LockedRepo, type PushTarget } from './blobs.store.ts'
 
 export async function findBlob(work: Work, repo: Pick<RepoRef, 'id'>, digest: string): Promise<Blob | undefined> {
   return store.findRepoBlob(work.app.db, repo.id, digest)
@@ -73,7 +73,7 @@ export async function relyOnBlob(work: Work, repo: RepoRef, digest: string): Pro
   const blob = await store.findRepoBlob(db, repo.id, digest)
   if (blob && !(await hasContent(work, blob))) return undefined
   if (!blob || !isStale(work, blob.touchTime)) return blob
-  return (await db.tx((tx) => store.touchBlob(tx, repo.id, digest, work.cause.now))) ? blob : undefined
+  return (await db.tx((tx) => store.touchBlob(tx, repo.id, digest, work.cause.now), store.inRepo)) ? blob : undefined
 }
 
 /** A touch is written again only when a good part of the grace is over. */
@@ -91,7 +91,7 @@ export async function mountBlob(
   origin: Origin,
 ): Promise<boolean> {
   return target.tx(async (tx, there) => {
-    const repo = (await store.findRepoBlob(tx, from, digest)) && (await there())
+    const repo = (await store.findRepoBlob(tx, from, digest)) && (await there('shared'))
     if (!repo) return false
     const added = await store.linkBlob(tx, repo, digest, work.cause.now)
     await requireBytes(tx, work, repo, added)
@@ -118,12 +118,13 @@ export async function deleteBlob(
   origin: Origin,
 ): Promise<'unknown' | { usedBy: string[] }> {
   return work.app.db.tx(async (tx) => {
+    if (!(await store.lockRepo(tx, repo, 'alone'))) return 'unknown'
     const usedBy = await store.manifestsWithBlob(tx, repo.id, digest, maxShown)
     if (usedBy.length > 0) return { usedBy }
     if (!(await store.unlinkBlob(tx, repo, digest))) return 'unknown'
     await emitDeletion(tx, work, repo, origin, { type: 'blob', digest })
     return { usedBy }
-  })
+  }, store.inRepo)
 }
 
 /** What a repo has of blobs and uploads, before it is deleted. Files that nobody needs any more are collected later. */

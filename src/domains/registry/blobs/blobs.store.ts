@@ -1,4 +1,5 @@
-import { type Db, list, type Reader, sql, type Tx, type TxOptions } from '#db/sql.ts'
+import { locking, type RowLock } from '#db/row-locks.ts'
+import { type Db, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
@@ -110,19 +111,33 @@ export async function repoExists(reader: Reader, { id }: Pick<RepoRef, 'id'>): P
 }
 
 /**
+ * The same, and locks the repo: `shared` for what adds blobs to it, which keeps it from being deleted; `alone` for whatever
+ * reads its manifests, tags or links and writes what follows from them. Transactions of the isolation `rowLocks` meet there.
+ */
+export async function lockRepo(tx: Tx, { id }: Pick<RepoRef, 'id'>, lock: RowLock): Promise<boolean> {
+  return (await tx.get(sql`SELECT 1 AS found FROM repos WHERE id = ${id} ${locking(tx, lock)}`)) !== undefined
+}
+
+/** How transactions run that lock the repo which they are about. */
+export const inRepo = { isolation: 'rowLocks' } as const
+
+/**
  * Where a push goes: each of its transactions runs here, and `repo` gives the repo in it, `undefined` when that was deleted
- * meanwhile. One that the push makes is made then, so that a push which is refused leaves none behind.
+ * meanwhile, locked as `lockRepo` says. One that the push makes is made then, so that a push which is refused leaves none
+ * behind; nobody else can see it.
  */
 export type PushTarget = {
   uid: string
-  tx<T>(work: (tx: Tx, repo: () => Promise<RepoRef | undefined>) => Promise<T>, options?: TxOptions): Promise<T>
+  tx<T>(work: (tx: Tx, repo: LockedRepo) => Promise<T>): Promise<T>
 }
+
+export type LockedRepo = (lock: 'shared' | 'alone') => Promise<RepoRef | undefined>
 
 export function atRepo(db: Db, repo: RepoRef): PushTarget {
   return {
     uid: repo.uid,
-    tx: (work, options) =>
-      db.tx((tx) => work(tx, async () => ((await repoExists(tx, repo)) ? repo : undefined)), options),
+    tx: (work) =>
+      db.tx((tx) => work(tx, async (lock) => ((await lockRepo(tx, repo, lock)) ? repo : undefined)), inRepo),
   }
 }
 

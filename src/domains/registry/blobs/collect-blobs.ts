@@ -3,9 +3,10 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Stored } from '#blobs/blobs.ts'
 import type { Lease } from '#db/leases.ts'
+import { inRepo, lockRepo } from './blobs.store.ts'
 import type { Collected } from './collection.model.ts'
 import * as store from './collection.store.ts'
-import { deleteUpload, partsOf } from './uploads.store.ts'
+import { deleteUpload, lockUpload, partsOf } from './uploads.store.ts'
 
 export type Run = {
   app: App
@@ -38,14 +39,7 @@ async function collectLinks({ app: { db }, lease, cutoff, dryRun, collected, ste
   for (let after = { repo: 0, digest: '' }; ; await turn()) {
     const links = await store.pageOfLinks(db, after, cutoff, page)
     const loose = links.filter(({ kept }) => !kept)
-    const removed =
-      dryRun || loose.length === 0
-        ? loose.length
-        : await lease.tx(async (tx) => {
-            let count = 0
-            for (const link of loose) if (await store.deleteLooseLink(tx, link, cutoff)) count++
-            return count
-          })
+    const removed = dryRun || loose.length === 0 ? loose.length : await removeLoose(lease, loose, cutoff)
     collected.links += removed
     await step()
     if (links.length < page) return
@@ -53,12 +47,26 @@ async function collectLinks({ app: { db }, lease, cutoff, dryRun, collected, ste
   }
 }
 
+/** Those of one repo together, since it is locked for that: pushes to others go on, and none waits for long. */
+async function removeLoose(lease: Lease, loose: readonly store.Link[], cutoff: string): Promise<number> {
+  let removed = 0
+  for (const [id, links] of Map.groupBy(loose, ({ repo }) => repo)) {
+    removed += await lease.tx(async (tx) => {
+      let count = 0
+      if (!(await lockRepo(tx, { id }, 'alone'))) return count
+      for (const link of links) if (await store.deleteLooseLink(tx, link, cutoff)) count++
+      return count
+    }, inRepo)
+  }
+  return removed
+}
+
 async function collectBlobs({ app: { db, blobs }, lease, cutoff, dryRun, collected, step }: Step): Promise<void> {
   for (let after = ''; ; await turn()) {
     const stored = await store.pageOfBlobs(db, after, cutoff, page)
     for (const blob of stored.filter(({ kept }) => !kept)) {
       // Whoever pulls it now has opened the file, and reads on.
-      if (!dryRun && !(await lease.tx((tx) => store.deleteUnlinkedBlob(tx, blob)))) continue
+      if (!dryRun && !(await lease.tx((tx) => store.deleteUnlinkedBlob(tx, blob), inRepo))) continue
       if (!dryRun) await blobs.remove(blob.location)
       collected.blobs++
       collected.bytes += blob.size
@@ -76,11 +84,12 @@ async function collectUploads({ app: { db, blobs }, lease, cutoff, dryRun, colle
       const parts = dryRun
         ? []
         : await lease.tx(async (tx) => {
+            await lockUpload(tx, uid)
             if (!(await store.isStale(tx, uid, cutoff))) return undefined
             const had = await partsOf(tx, uid)
             await deleteUpload(tx, uid)
             return had
-          })
+          }, inRepo)
       if (!parts) continue
       for (const { location } of parts) await blobs.remove(location)
       collected.uploads++

@@ -2,7 +2,7 @@ import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 import { removeLink } from './usage.store.ts'
 
-type Link = { repo: number; digest: string }
+export type Link = { repo: number; digest: string }
 
 /** A page of what repos have, from an index, with whether it must stay. */
 export async function pageOfLinks(reader: Reader, after: Link, cutoff: string, most: number) {

@@ -25,19 +25,15 @@ export type Content = { digest: string; size: number; part: Part | string; meter
 export async function startUpload(work: Work, target: blobs.PushTarget): Promise<Upload | undefined> {
   const uid = randomBytes(16).toString('hex')
   const organization = rootOf(target.uid)
-  // Nearly every organisation has this limit. Uploads of one begin one after the other, which takes a moment, instead of
-  // conflicting; the reference to the repo keeps it from being deleted meanwhile.
-  return target.tx(
-    async (tx, there) => {
-      const repo = await there()
-      if (!repo) return undefined
-      await store.insertUpload(tx, uid, repo, work.cause.now)
-      const { uploads } = await usageOf(tx, organization)
-      requireRoom(await limitsOf(tx, work, organization), 'uploads', uploads - 1)
-      return { uid, size: 0, parts: 0 }
-    },
-    { isolation: 'rowLocks' },
-  )
+  // Nearly every organisation has this limit. Uploads of one begin one after the other, which takes a moment.
+  return target.tx(async (tx, there) => {
+    const repo = await there('shared')
+    if (!repo) return undefined
+    await store.insertUpload(tx, uid, repo, work.cause.now)
+    const { uploads } = await usageOf(tx, organization)
+    requireRoom(await limitsOf(tx, work, organization), 'uploads', uploads - 1)
+    return { uid, size: 0, parts: 0 }
+  })
 }
 
 /** Throws RESOURCE_EXHAUSTED when no upload may begin at the place; what has begun since is found out later. */
@@ -72,16 +68,17 @@ export async function addPart(
     if (!(await store.appendPart(tx, repo, upload.uid, part, timeOf(work)))) return false
     await requireBytes(tx, work, repo, part.size, limits)
     return true
-  })
+  }, blobs.inRepo)
 }
 
 /** Forgets the upload and removes what it had. */
 export async function cancelUpload(work: Work, upload: Upload): Promise<void> {
   const parts = await work.app.db.tx(async (tx) => {
+    await store.lockUpload(tx, upload.uid)
     const had = await store.partsOf(tx, upload.uid)
     await store.deleteUpload(tx, upload.uid)
     return had
-  })
+  }, blobs.inRepo)
   await removeAll(work, parts)
 }
 
@@ -185,7 +182,7 @@ export async function keepBlob(
     if (typeof part !== 'string') await part.finish()
     location = await files.keep(typeof part === 'string' ? part : part.name, digest)
     const stored = await target.tx(async (tx, there) => {
-      const repo = await there()
+      const repo = await there('shared')
       if (!repo) return 'gone'
       const mended = lost && (await blobs.moveBlob(tx, lost, location))
       const inserted = mended || (await blobs.insertBlob(tx, { digest, size, location }, now))
@@ -220,12 +217,12 @@ type Link = (tx: Tx, repo: RepoRef) => Promise<void>
 /** `undefined` when it has been collected meanwhile. */
 async function linkStored(
   tx: Tx,
-  there: () => Promise<RepoRef | undefined>,
+  there: blobs.LockedRepo,
   digest: string,
   link: Link,
 ): Promise<'linked' | 'gone' | undefined> {
   if (!(await blobs.findBlob(tx, digest))) return undefined
-  const repo = await there()
+  const repo = await there('shared')
   if (!repo) return 'gone'
   await link(tx, repo)
   return 'linked'

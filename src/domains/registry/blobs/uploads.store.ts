@@ -1,3 +1,4 @@
+import { locking } from '#db/row-locks.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
@@ -47,17 +48,25 @@ export async function partsOfOpen(reader: Reader, upload: string): Promise<Uploa
   return rows.length === 0 ? undefined : rows.filter((row) => row.start !== null)
 }
 
+/** Until the transaction ends nobody adds to the upload, or ends it. */
+export async function lockUpload(tx: Tx, uid: string): Promise<{ size: number; repo: number } | undefined> {
+  return tx.get(sql`SELECT size, repo_id AS repo FROM uploads WHERE uid = ${uid} ${locking(tx, 'deleting')}`)
+}
+
 /** Returns how many bytes it had; `undefined` when there was none. */
 export async function deleteUpload(tx: Tx, uid: string): Promise<number | undefined> {
-  const row = await tx.get<{ size: number; repo: string }>(sql`
-    SELECT u.size, r.uid AS repo FROM uploads u JOIN repos r ON r.id = u.repo_id WHERE u.uid = ${uid}`)
+  const upload = await lockUpload(tx, uid)
+  if (!upload) return undefined
+  const { uid: repo } = (await tx.get<{ uid: string }>(sql`SELECT uid FROM repos WHERE id = ${upload.repo}`))!
   await tx.run(sql`DELETE FROM upload_parts WHERE upload_uid = ${uid}`)
-  if (!row || (await tx.run(sql`DELETE FROM uploads WHERE uid = ${uid}`)) === 0) return undefined
-  await addUsage(tx, rootOf(row.repo), { uploads: -1, uploadBytes: -row.size })
-  return row.size
+  await tx.run(sql`DELETE FROM uploads WHERE uid = ${uid}`)
+  await addUsage(tx, rootOf(repo), { uploads: -1, uploadBytes: -upload.size })
+  return upload.size
 }
 
 export async function deleteUploadsOf(tx: Tx, repo: Pick<RepoRef, 'id' | 'uid'>): Promise<void> {
+  // Pieces that come meanwhile are there or not there, but not counted by halves.
+  await tx.all(sql`SELECT uid FROM uploads WHERE repo_id = ${repo.id} ORDER BY uid ${locking(tx, 'deleting')}`)
   const row = await tx.get<{ uploads: number; bytes: number }>(sql`
     SELECT count(*) AS uploads, CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes FROM uploads WHERE repo_id = ${repo.id}`)
   await tx.run(sql`

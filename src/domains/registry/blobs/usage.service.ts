@@ -13,8 +13,8 @@ export async function usageOf(reader: Reader, organization: string): Promise<Usa
 
 /**
  * Throws RESOURCE_EXHAUSTED when the organisation has no room for the bytes that this transaction has added. What adds
- * none always fits. Only where there is a limit is it compared with the sum, which on PostgreSQL makes transactions of one
- * organisation meet. `known` are its limits, where the request has read them.
+ * none always fits. Only where there is a limit is it compared with the sum, for which transactions of one organisation
+ * wait for each other. `known` are its limits, where the request has read them.
  */
 export async function requireBytes(
   tx: Tx,
@@ -26,6 +26,7 @@ export async function requireBytes(
   if (added <= 0) return
   const limits = known ?? (await limitsOf(tx, work, rootOf(uid)))
   if (limits.bytes === Number.POSITIVE_INFINITY) return
+  await store.lockUsage(tx, rootOf(uid))
   const { bytes, uploadBytes } = await store.usageOf(tx, rootOf(uid))
   requireRoom(limits, 'bytes', bytes + uploadBytes - added, added)
 }

@@ -20,6 +20,13 @@ export async function addUpload(tx: Tx, organization: string): Promise<void> {
   await addTo(tx, organization, -1, { uploads: 1 })
 }
 
+/** Until the transaction ends, nobody else who asks for this adds to what the organisation uses. */
+export async function lockUsage(tx: Tx, organization: string): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO organization_usage (org_uid, shard, bytes, uploads, upload_bytes) VALUES (${organization}, -1, 0, 0, 0)
+        ON CONFLICT (org_uid, shard) DO UPDATE SET uploads = organization_usage.uploads`)
+}
+
 async function addTo(
   tx: Tx,
   organization: string,

@@ -1,3 +1,4 @@
+import { locking } from '#db/row-locks.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Manifest } from '../manifests/manifests.model.ts'
 import {
@@ -84,9 +85,11 @@ export async function saveContents(tx: Tx, repo: number, found: ContentsRecord, 
            gaps = excluded.gaps`)
 }
 
+/** Until the transaction ends, nobody takes the list for one that no image has. */
 export async function savePackages(tx: Tx, hash: string, packages: string): Promise<void> {
   await tx.run(sql`
-    INSERT INTO package_lists (hash, packages) VALUES (${hash}, ${packages}) ON CONFLICT (hash) DO NOTHING`)
+    INSERT INTO package_lists (hash, packages) VALUES (${hash}, ${packages})
+        ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash WHERE 1 = 0`)
 }
 
 export async function findPackages(reader: Reader, hash: string): Promise<string | undefined> {
@@ -288,6 +291,11 @@ export async function hasOutdated(reader: Reader): Promise<boolean> {
 /** With their repo. Lists of packages go when no other repo has an image with the same. */
 export async function deleteContents(tx: Tx, repo: number): Promise<void> {
   await tx.run(sql`DELETE FROM image_reads WHERE repo_id = ${repo}`)
+  // Whoever gives another image one of them now waits, or has said so before the next statement looks.
+  await tx.all(sql`
+    SELECT hash FROM package_lists
+     WHERE hash IN (SELECT packages FROM image_contents WHERE repo_id = ${repo} AND packages <> '')
+     ORDER BY hash ${locking(tx, 'deleting')}`)
   await tx.run(sql`
     DELETE FROM package_lists
      WHERE hash IN (SELECT packages FROM image_contents WHERE repo_id = ${repo} AND packages <> '')

@@ -2,7 +2,7 @@
 import type { Call, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitDeletion, emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
-import { findRepoBlobs, type PushTarget } from '../blobs/blobs.store.ts'
+import { findRepoBlobs, inRepo, lockRepo, type PushTarget } from '../blobs/blobs.store.ts'
 import { requireBytes } from '../blobs/usage.service.ts'
 import { queueContents } from '../images/image-contents.service.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
@@ -41,7 +41,7 @@ export type PushResult = 'stored' | 'no repo' | PushProblem
 export async function pushManifest(work: Work, push: ManifestPush): Promise<PushResult> {
   const { manifest, document, tags } = push
   const result = await push.target.tx(async (tx, there): Promise<PushResult> => {
-    const repo = await there()
+    const repo = await there('alone')
     if (!repo) return 'no repo'
     if (!(await store.hasManifest(tx, repo.id, manifest.digest))) {
       const listed = await lookUp(tx, repo, push)
@@ -169,11 +169,11 @@ async function load({ app }: Work, repo: RepoRef, digest: string): Promise<Manif
 /** Deletes the manifest and every tag that points to it. `false` when the repo does not have it. */
 export async function deleteManifest(work: Work, repo: RepoRef, digest: string, origin: Origin): Promise<boolean> {
   const found = await work.app.db.tx(async (tx) => {
-    if (!(await store.deleteManifest(tx, repo, digest))) return false
+    if (!(await lockRepo(tx, repo, 'alone')) || !(await store.deleteManifest(tx, repo, digest))) return false
     await removeTagsOf(tx, work, digest, { repo, now: work.cause.now, actor: actorOf(work), source: 'oci' })
     await emitDeletion(tx, work, repo, origin, { type: 'manifest', digest })
     return true
-  })
+  }, inRepo)
   if (found) work.log.info('manifest deleted', { repo: repo.uid, digest })
   return found
 }
@@ -181,7 +181,9 @@ export async function deleteManifest(work: Work, repo: RepoRef, digest: string, 
 /** The manifest stays pullable by its digest. `false` when there is no such tag. */
 export async function deleteTagNamed(work: Work, repo: RepoRef, name: string): Promise<boolean> {
   const removal = { repo, name, now: work.cause.now, actor: actorOf(work), source: 'oci' } as const
-  const tag = await work.app.db.tx((tx) => removeTagNamed(tx, work, removal))
+  const tag = await work.app.db.tx(async (tx) => {
+    return (await lockRepo(tx, repo, 'alone')) ? removeTagNamed(tx, work, removal) : undefined
+  }, inRepo)
   if (tag) work.log.info('tag deleted', { repo: repo.uid, tag: name })
   return tag !== undefined
 }

@@ -20,6 +20,7 @@ import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { forgetBlobs } from '../blobs/blobs.service.ts'
+import { inRepo } from '../blobs/blobs.store.ts'
 import { forgetContents } from '../images/image-contents.service.ts'
 import { insertDeletedRepo } from '../ledgers/ledgers.store.ts'
 import { forgetManifests } from '../manifests/manifests.service.ts'
@@ -234,8 +235,8 @@ async function replaceNamed(work: Work, parent: string, input: Required<NewRepo>
 export async function deleteRepo(call: Call, uid: string): Promise<void> {
   const [now, actor] = [call.now, call.caller.uid]
   await call.app.db.tx(async (tx) => {
-    const repo = found(await store.findRepo(tx, uid), repoType, uid)
-    const row = (await store.findRepoRow(tx, { uid }))!
+    const row = found(await store.lockRepoRow(tx, uid, 'deleting'), repoType, uid)
+    const repo = (await store.findRepo(tx, uid))!
     const { id, ledger } = row
     const path = await pathIn(tx, parentOf(uid), repo.name)
     const tagsGone = await removeAllTags(tx, { repo: row, now, actor, source: 'api' })
@@ -246,7 +247,7 @@ export async function deleteRepo(call: Call, uid: string): Promise<void> {
     const { createTime } = repo
     await insertDeletedRepo(tx, { uid, id, ledger, path, actor, createTime, deleteTime: tagsGone || now })
     await emit(tx, call, 'registry.repo.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
-  })
+  }, inRepo)
   call.log.info('repo deleted', { uid })
 }
 

@@ -1,4 +1,5 @@
 import { addToLists, countAt, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
+import { locking, type RowLock } from '#db/row-locks.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import { openLedger } from '../ledgers/ledgers.store.ts'
@@ -68,6 +69,12 @@ export async function findRepoRow(
 ): Promise<RepoRow | undefined> {
   const where = 'uid' in by ? sql`uid = ${by.uid}` : sql`parent_uid = ${by.group} AND name = ${by.name}`
   return reader.get<RepoRow>(sql`SELECT id, uid, name, ledger_id AS ledger FROM repos WHERE ${where}`)
+}
+
+/** The repo of this uid, locked as `lockRepo` of the blobs says. */
+export async function lockRepoRow(tx: Tx, uid: string, lock: RowLock): Promise<RepoRow | undefined> {
+  return tx.get<RepoRow>(sql`
+    SELECT id, uid, name, ledger_id AS ledger FROM repos WHERE uid = ${uid} ${locking(tx, lock)}`)
 }
 
 /** The names of the repos in a group, after this one. */

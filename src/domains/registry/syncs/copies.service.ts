@@ -5,7 +5,7 @@ import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { rootOf } from '#lib/uid.ts'
-import { findRepoBlobs, linkBlob, repoExists } from '../blobs/blobs.store.ts'
+import { findRepoBlobs, inRepo, linkBlob, lockRepo, repoExists } from '../blobs/blobs.store.ts'
 import { requireBytes } from '../blobs/usage.service.ts'
 import { queueContents } from '../images/image-contents.service.ts'
 import { readManifest } from '../manifests/manifest-document.ts'
@@ -93,13 +93,14 @@ async function copyTag(copying: Copying, tag: Tag): Promise<boolean> {
       await emit(tx, work, 'registry.tag.created', event)
     }
     return true
-  })
+  }, inRepo)
   return moved
 }
 
 /** Throws when the repo is no longer copied from there, or either is gone: somebody has changed that meanwhile. */
 async function requireCurrent(tx: Tx, { sync, from, to }: Copying): Promise<void> {
-  if ((await isCurrent(tx, sync)) && (await repoExists(tx, from)) && (await repoExists(tx, to))) return
+  const isThere = await lockRepo(tx, to, 'alone')
+  if (isThere && (await isCurrent(tx, sync)) && (await repoExists(tx, from))) return
   throw new CopyEnded('the repo is not copied from there any more')
 }
 
@@ -170,7 +171,9 @@ async function insertCopy(copying: Copying, manifest: Manifest, document: Manife
     if (await manifests.hasManifest(tx, to.id, digest)) return false
     let added = 0
     // What the source does not have is missing in the copy too, where settings allow that at all.
-    for (const blob of await findRepoBlobs(tx, from.id, document.blobs)) {
+    const blobs = await findRepoBlobs(tx, from.id, document.blobs)
+    // In the one order in which rows of an organisation's blobs are locked.
+    for (const blob of blobs.sort((a, b) => (a.digest < b.digest ? -1 : 1))) {
       added += await linkBlob(tx, to, blob.digest, now)
     }
     const isIndex = document.kind === 'index'
@@ -191,5 +194,5 @@ async function insertCopy(copying: Copying, manifest: Manifest, document: Manife
     await manifests.insertLinks(tx, to.id, digest, 1, document.manifests)
     await queueContents(tx, to.id, digest, document, now)
     return true
-  })
+  }, inRepo)
 }

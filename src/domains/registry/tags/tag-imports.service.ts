@@ -6,8 +6,9 @@ import { emitEach } from '#domains/events/outbox/emit.ts'
 import { digestPattern } from '#lib/digest.ts'
 import { type FieldViolation, failedPrecondition, notFound, refuseIfAny } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
+import { inRepo } from '../blobs/blobs.store.ts'
 import { repoType } from '../repos/repos.model.ts'
-import { findRepoRow } from '../repos/repos.store.ts'
+import { lockRepoRow } from '../repos/repos.store.ts'
 import * as history from './tag-history.store.ts'
 import { appendPastMoves } from './tag-moves.service.ts'
 import { aTag, type Tag, type TagRepo, tagFields } from './tags.model.ts'
@@ -24,7 +25,7 @@ const maxRecords = 10_000
 export async function importTagHistory(call: Call, uid: string, tags: readonly ImportedTag[]): Promise<ImportCounts> {
   checkTags(tags, call.now)
   const counts = await call.app.db.tx(async (tx) => {
-    const repo = await findRepoRow(tx, { uid })
+    const repo = await lockRepoRow(tx, uid, 'alone')
     if (!repo) throw notFound(repoType, uid)
     const total: ImportCounts = { tagsCreated: 0, recordsCreated: 0, recordsUnchanged: 0 }
     const moved: Tag[] = []
@@ -39,7 +40,7 @@ export async function importTagHistory(call: Call, uid: string, tags: readonly I
     const inputs = moved.map((tag) => ({ subject: tag.uid, group, resource: aTag(tag) }))
     await emitEach(tx, call, 'registry.tag.created', inputs)
     return total
-  })
+  }, inRepo)
   call.log.info('tag history imported', { uid, ...counts })
   return counts
 }

@@ -1,4 +1,5 @@
-// A tag moves only here, whichever door asked, so that the tag and the row of the ledger are always one transaction. What
+// A tag moves only here, whichever door asked, so that the tag and the row of the ledger are always one transaction, in
+// which the repo is locked (`lockRepo`). What
 // deletes a tag writes its event here too; that of an assignment is the door's own, a push or a call of the API.
 import type { Work } from '#app.ts'
 import type { Sql, Tx } from '#db/sql.ts'
@@ -31,7 +32,8 @@ export async function assignTag(
   also: Partial<Pick<Tag, 'deprecated' | 'bundles'>> = {},
 ): Promise<Assigned> {
   const { repo, name, now, actor, source } = to
-  const before = await store.findTagNamed(tx, repo.id, name)
+  // Nobody else moves tags of the repo now, but what is no longer rebuilt is noted at any time.
+  const before = await store.lockTagNamed(tx, repo.id, name)
   const previousDigest = before?.digest ?? ''
   const digest = to.digest ?? previousDigest
   const { deprecated = before?.deprecated ?? false, bundles = before?.bundles ?? [] } = also
@@ -138,7 +140,7 @@ export async function appendPastMoves(
   repo: TagRepo,
   { name, moves, deprecated, actor }: PastMoves,
 ): Promise<{ tag: Tag; made: boolean }> {
-  const before = await store.findTagNamed(tx, repo.id, name)
+  const before = await store.lockTagNamed(tx, repo.id, name)
   const records = moves.map(({ time, digest }, i): HistoryRecord => {
     const previousDigest = moves[i - 1]?.digest ?? before?.digest ?? ''
     const event = previousDigest ? 'moved' : 'created'

@@ -10,9 +10,10 @@ import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { parentOf, rootOf } from '#lib/uid.ts'
+import { inRepo } from '../blobs/blobs.store.ts'
 import { hasManifest } from '../manifests/manifests.store.ts'
 import { repoType } from '../repos/repos.model.ts'
-import { findRepoRow } from '../repos/repos.store.ts'
+import { findRepoRow, lockRepoRow } from '../repos/repos.store.ts'
 import { type Assigned, assignTag, removeTag } from './tag-moves.service.ts'
 import {
   aTag,
@@ -64,7 +65,7 @@ export async function createTag(call: Call, parent: string, input: NewTag): Prom
     const assigned = await setTag(tx, call, await requireRepo(tx, parent), input)
     await emit(tx, call, 'registry.tag.created', eventOf(assigned))
     return assigned
-  })
+  }, inRepo)
   call.log.info('tag created or moved', { uid: tag.uid, changed })
   return tag
 }
@@ -72,16 +73,16 @@ export async function createTag(call: Call, parent: string, input: NewTag): Prom
 /** Replaces all but its name and, where none is given, its digest. */
 export async function updateTag(call: Call, uid: string, input: NewTag): Promise<Tag> {
   const { tag, changed } = await call.app.db.tx(async (tx) => {
-    const before = await store.findTag(tx, uid)
-    const repo = before && (await findRepoRow(tx, { uid: parentOf(uid) }))
-    if (!before || !repo) throw notFound(tagType, uid)
+    const repo = await lockRepoRow(tx, parentOf(uid), 'alone')
+    const before = repo && (await store.findTag(tx, uid))
+    if (!repo || !before) throw notFound(tagType, uid)
     const { name } = before
     if (input.name !== '' && input.name !== name) throw invalid({ field: 'name', description: 'cannot be changed' })
     checkTag({ ...input, name })
     const assigned = await setTag(tx, call, repo, { ...input, name })
     await emit(tx, call, 'registry.tag.updated', eventOf(assigned))
     return assigned
-  })
+  }, inRepo)
   call.log.info('tag replaced', { uid, changed })
   return tag
 }
@@ -110,11 +111,11 @@ function eventOf({ tag }: Assigned) {
 
 export async function deleteTag(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
-    const tag = await store.findTag(tx, uid)
-    const repo = tag && (await findRepoRow(tx, { uid: parentOf(uid) }))
-    if (!tag || !repo) throw notFound(tagType, uid)
+    const repo = await lockRepoRow(tx, parentOf(uid), 'alone')
+    const tag = repo && (await store.findTag(tx, uid))
+    if (!repo || !tag) throw notFound(tagType, uid)
     await removeTag(tx, call, tag, { repo, now: call.now, actor: call.caller.uid, source: 'api' })
-  })
+  }, inRepo)
   call.log.info('tag deleted', { uid })
 }
 
@@ -171,7 +172,7 @@ export async function tagNames(
 }
 
 async function requireRepo(tx: Tx, uid: string): Promise<TagRepo> {
-  const repo = await findRepoRow(tx, { uid })
+  const repo = await lockRepoRow(tx, uid, 'alone')
   if (repo) return repo
   if (await groupExists(tx, uid)) throw invalid({ field: 'parent', description: 'is not a repo' })
   throw notFound(repoType, uid)

@@ -10,6 +10,7 @@ import {
   removeManyFromLists,
 } from '#db/listing.ts'
 import { type Beyond, countBeyond, listBeyond } from '#db/listing-beyond.ts'
+import { locking } from '#db/row-locks.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { shapeOf, type Tag, type TagRepo, visibleShapes } from './tags.model.ts'
@@ -48,6 +49,13 @@ export async function findTag(reader: Reader, uid: string): Promise<Tag | undefi
 
 export async function findTagNamed(reader: Reader, repo: number, name: string): Promise<Tag | undefined> {
   const row = await reader.get<Row>(sql`SELECT ${columns} FROM tags t WHERE t.repo_id = ${repo} AND t.name = ${name}`)
+  return row && fromRow(row)
+}
+
+/** The tag of this name; keeps others from changing the row until the transaction ends. */
+export async function lockTagNamed(tx: Tx, repo: number, name: string): Promise<Tag | undefined> {
+  const row = await tx.get<Row>(sql`
+    SELECT ${columns} FROM tags t WHERE t.repo_id = ${repo} AND t.name = ${name} ${locking(tx, 'alone')}`)
   return row && fromRow(row)
 }
 

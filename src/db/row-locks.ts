@@ -1,0 +1,19 @@
+// Locks of single rows, for transactions of the isolation `rowLocks`: what they have to agree on, they lock first.
+import { raw, type Sql, type Tx } from './sql.ts'
+
+/**
+ * `shared`: others may have it too, and nobody changes the key of the row or deletes it. `alone`: nobody else has it alone.
+ * `deleting`: nobody else has it at all.
+ */
+export type RowLock = 'shared' | 'alone' | 'deleting'
+
+const words = { shared: 'FOR KEY SHARE', alone: 'FOR NO KEY UPDATE', deleting: 'FOR UPDATE' } as const
+const none = raw('')
+
+/**
+ * What ends a SELECT so that the rows which it finds stay locked until the transaction ends. Statements after it see what
+ * whoever had the lock before has committed. An embedded database has one writer at a time and needs no word for it.
+ */
+export function locking(tx: Tx, lock: RowLock): Sql {
+  return tx.engine === 'sqlite' ? none : raw(words[lock])
+}

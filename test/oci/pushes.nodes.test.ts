@@ -1,0 +1,182 @@
+// Pushes, deletions and collections that meet in one repo, at two servers where the database allows it.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { inRepo, lockRepo } from '#domains/registry/blobs/blobs.store.ts'
+import { deleteLooseLink } from '#domains/registry/blobs/collection.store.ts'
+import { insertLinks } from '#domains/registry/manifests/manifests.store.ts'
+import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
+import { checkUsage } from '../support/check-usage.ts'
+import { ok } from '../support/expect.ts'
+import { clientAt, secondNode, someoneWaits } from '../support/nodes.ts'
+import { onPostgres } from '../support/pinfold.ts'
+import { digestOf, imageOf, type RegistryClient, startRegistry, type TestRegistry, types } from '../support/registry.ts'
+
+const name = 'acme/app'
+const always = '9999'
+const skip = onPostgres ? false : 'an embedded database has one writer, which nobody waits for in the middle'
+
+async function scene(overrides: Parameters<typeof startRegistry>[0] = {}) {
+  const registry = await startRegistry(overrides)
+  const node = await secondNode(registry)
+  return {
+    registry,
+    node,
+    doors: [registry.pusher, clientAt(node, registry.pusher)] as [RegistryClient, RegistryClient],
+    async [Symbol.asyncDispose]() {
+      await node[Symbol.asyncDispose]()
+      await registry[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const repoOf = async ({ app, org }: TestRegistry) => (await findRepoRow(app.db, { group: org.uid, name: 'app' }))!
+
+async function blobsOf(door: RegistryClient) {
+  const layer = await door.pushBlob(name, randomBytes(64))
+  const config = await door.pushBlob(name, '{"architecture":"amd64"}', types.config)
+  return { layer, config, manifest: JSON.stringify(imageOf(config, [layer])) }
+}
+
+test('a push that comes while a collection removes a blob is told what is missing', { skip }, async () => {
+  await using place = await scene()
+  const { registry, doors } = place
+  const { layer, manifest } = await blobsOf(doors[0])
+  const repo = await repoOf(registry)
+  let pushed: Promise<{ status: number; body: Record<string, any> }> | undefined
+  await registry.app.db.tx(async (tx) => {
+    await lockRepo(tx, repo, 'alone')
+    const headers = { 'content-type': types.image }
+    pushed ??= doors[1].call('PUT', `${name}/manifests/latest`, { body: manifest, headers })
+    await someoneWaits(place.node)
+    assert.equal(await deleteLooseLink(tx, { repo: repo.id, digest: layer.digest }, always), true)
+  }, inRepo)
+  const { status, body } = await pushed!
+  assert.deepEqual([status, body.errors[0].code], [404, 'MANIFEST_BLOB_UNKNOWN'])
+  await checkUsage(registry)
+})
+
+test('a collection that comes while a manifest takes a blob leaves it there', { skip }, async () => {
+  await using place = await scene({ blobGraceSeconds: 0 })
+  const { registry, doors } = place
+  const { layer } = await blobsOf(doors[0])
+  const repo = await repoOf(registry)
+  let collected: Promise<unknown> | undefined
+  await registry.app.db.tx(async (tx) => {
+    await lockRepo(tx, repo, 'alone')
+    await insertLinks(tx, repo.id, digestOf('a manifest'), 0, [layer.digest])
+    collected ??= registry.operator.post('/control/v1/blobs:collect', {})
+    await someoneWaits(place.node)
+  }, inRepo)
+  await collected
+  const left = await registry.app.db.all(sql`SELECT digest FROM repo_blobs WHERE repo_id = ${repo.id}`)
+  assert.deepEqual(left, [{ digest: layer.digest }])
+  assert.equal((await doors[1].call('GET', `${name}/blobs/${layer.digest}`)).status, 200)
+  await checkUsage(registry)
+})
+
+test('one tag that many push, move and delete at two servers is always what its ledger says', async () => {
+  await using place = await scene()
+  const { registry, doors } = place
+  const { config } = await blobsOf(doors[0])
+  const statuses = new Set<number>()
+  const acknowledged: string[] = []
+  const retries = () => registry.app.db.stats().retries + place.node.app.db.stats().retries
+  const before = retries()
+  const turn = async (i: number): Promise<void> => {
+    const door = doors[i % 2]!
+    const layer = await door.pushBlob(name, randomBytes(64))
+    const manifest = JSON.stringify(imageOf(config, [layer]))
+    const headers = { 'content-type': types.image }
+    const put = await door.call('PUT', `${name}/manifests/hot`, { body: manifest, headers })
+    statuses.add(put.status)
+    if (put.status === 201) acknowledged.push(digestOf(manifest))
+    if (i % 5 === 0) statuses.add((await door.call('DELETE', `${name}/manifests/hot`)).status)
+    if (i % 7 === 0) statuses.add((await door.call('DELETE', `${name}/manifests/${digestOf(manifest)}`)).status)
+  }
+  let next = 0
+  const run = async () => {
+    for (let i = next++; i < 80; i = next++) await turn(i)
+  }
+  await Promise.all(Array.from({ length: 8 }, run))
+  for (const status of statuses) assert.ok([201, 202, 404].includes(status), `answered ${status}`)
+  // What reads the images has transactions of its own.
+  assert.ok(retries() - before <= 20, `${retries() - before} transactions ran again`)
+
+  const repo = await repoOf(registry)
+  type Row = { event: number; digest: string; previous: string; time: string }
+  const rows = await registry.app.db.all<Row>(sql`
+    SELECT event, digest, previous_digest AS previous, time FROM tag_history
+     WHERE repo_id = ${repo.ledger} AND tag = 'hot' ORDER BY time`)
+  const deleted = 3
+  let now = ''
+  for (const row of rows) {
+    assert.equal(row.previous, now, `the row of ${row.time} does not follow from the one before`)
+    now = row.event === deleted ? '' : row.digest
+  }
+  for (const digest of acknowledged) assert.ok(rows.some((row) => row.digest === digest && row.event !== deleted))
+  const heads = await Promise.all(doors.map((door) => door.call('HEAD', `${name}/manifests/hot`)))
+  for (const { headers } of heads) assert.equal(headers['docker-content-digest'] ?? '', now)
+  const listed = ok(await registry.operator.get(`/registry/v2/tags?uidp.descendantsOf=${repo.uid}`))
+  assert.equal(Number(listed.totalCount), now === '' ? 0 : 1)
+  await checkUsage(registry)
+})
+
+test('an organisation never stores more than its limit, whichever server is asked', async () => {
+  await using place = await scene()
+  const { registry, doors } = place
+  await blobsOf(doors[0])
+  const [before] = (await checkUsage(registry)).values()
+  const limit = before!.bytes + 5 * 1000
+  const limits = [{ name: 'bytes', limit: String(limit) }]
+  ok(await registry.operator.post('/control/v1/quotas:set', { organization: registry.org.uid, limits }))
+  const replies = await Promise.all(
+    Array.from({ length: 16 }, (_, i) => {
+      const body = randomBytes(1000)
+      // Different repos, since those of one wait for each other anyway.
+      return doors[i % 2]!.call('POST', `acme/r${i % 4}/blobs/uploads/?digest=${digestOf(body)}`, { body })
+    }),
+  )
+  const counts = Map.groupBy(replies, ({ status }) => status)
+  assert.deepEqual([...counts.keys()].sort(), [201, 403])
+  assert.equal(counts.get(201)!.length, 5)
+  const [after] = (await checkUsage(registry)).values()
+  assert.equal(after!.bytes, limit)
+})
+
+test('a repo that is deleted while clients push to it leaves nothing behind', async () => {
+  await using place = await scene()
+  const { registry, doors } = place
+  for (let round = 0; round < 3; round++) {
+    await blobsOf(doors[0])
+    const repo = await repoOf(registry)
+    const pushing = Array.from({ length: 8 }, async (_, i) => {
+      const door = doors[i % 2]!
+      const begun = await door.call('POST', `${name}/blobs/uploads/`)
+      const body = randomBytes(100)
+      if (begun.status === 202) await door.call('PATCH', String(begun.headers.location), { body })
+      return Promise.all([
+        door.call('POST', `${name}/blobs/uploads/?digest=${digestOf(body)}`, { body }),
+        door.pushImage(name, `t${i}`).catch((error: Error) => assert.match(error.message, /answered 40[0-9]/)),
+      ])
+    })
+    const gone = await registry.operator.delete(`/registry/v2/repos/${repo.uid}`)
+    assert.equal(gone.status, 200, gone.text)
+    for (const [reply] of await Promise.all(pushing)) assert.ok(reply.status < 500, reply.bytes.toString())
+    for (const table of ['uploads', 'repo_blobs', 'manifests', 'manifest_links', 'tags', 'image_reads'] as const) {
+      const left = await registry.app.db.all(countOf[table](repo.id))
+      assert.deepEqual(left, [{ n: 0 }], table)
+    }
+    await checkUsage(registry)
+  }
+})
+
+const countOf = {
+  uploads: (repo: number) => sql`SELECT count(*) AS n FROM uploads WHERE repo_id = ${repo}`,
+  repo_blobs: (repo: number) => sql`SELECT count(*) AS n FROM repo_blobs WHERE repo_id = ${repo}`,
+  manifests: (repo: number) => sql`SELECT count(*) AS n FROM manifests WHERE repo_id = ${repo}`,
+  manifest_links: (repo: number) => sql`SELECT count(*) AS n FROM manifest_links WHERE repo_id = ${repo}`,
+  tags: (repo: number) => sql`SELECT count(*) AS n FROM tags WHERE repo_id = ${repo}`,
+  image_reads: (repo: number) => sql`SELECT count(*) AS n FROM image_reads WHERE repo_id = ${repo}`,
+}

@@ -1,0 +1,44 @@
+// A second server on the database of the first, in this process: with a database connection, caches and a port of its own.
+import { startServer } from '#api/server.ts'
+import { readConfig } from '#config.ts'
+import { raw } from '#db/sql.ts'
+import { createApp } from '../../src/create-app.ts'
+import { onPostgres, type Pinfold } from './pinfold.ts'
+import { type RegistryClient, registryClient } from './registry.ts'
+
+export type Node = Awaited<ReturnType<typeof secondNode>>
+
+/** On SQLite, where there can be no other, it is the first one. */
+export async function secondNode(first: Pick<Pinfold, 'app' | 'url' | 'port'>) {
+  if (!onPostgres) return { app: first.app, url: first.url, port: first.port, async [Symbol.asyncDispose]() {} }
+  const listen = { host: '127.0.0.1', port: 0 }
+  const app = await createApp({ ...readConfig({}), ...first.app.config, listen, url: first.url }, first.app.clock)
+  const server = await startServer(app)
+  return {
+    app,
+    url: first.url,
+    port: server.port,
+    async [Symbol.asyncDispose]() {
+      await server.close()
+      await app.close()
+    },
+  }
+}
+
+/** The same client, at another server. */
+export function clientAt(node: Node, { token }: RegistryClient): RegistryClient {
+  return registryClient(`http://127.0.0.1:${node.port}`, token)
+}
+
+/** Resolves once a transaction waits for one of another. */
+export async function someoneWaits({ app: { db } }: Pick<Pinfold, 'app'>): Promise<void> {
+  const waiting = raw(`
+    SELECT 1 AS found FROM pg_stat_activity
+     WHERE wait_event_type = 'Lock' AND query LIKE '%FROM repos WHERE%' AND pid <> pg_backend_pid()
+       AND EXISTS (SELECT 1 FROM pg_locks l WHERE l.pid = pg_stat_activity.pid
+                      AND l.relation = to_regclass('repos')) LIMIT 1`)
+  for (let tries = 0; !(await db.get(waiting)); tries++) {
+    if (tries > 4000) throw new Error('nobody waits for a repo')
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
