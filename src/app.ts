@@ -80,7 +80,8 @@ export type App = {
   /** `pushed`: there is something to read; `read`: what an image contains is known, or that it cannot be; `turns`: whose is next. */
   images: { pushed: Signal; read: Signal; turns: ReadTurns }
   /** `queued`: there is something to compare with what is known of vulnerabilities. */
-  scanning: { queued: Signal }
+  /** `reported`: a report of another scanner waits to be read. */
+  scanning: { queued: Signal; reported: Signal }
   /** Which repo a path in the registry stands for, at most half a second old. */
   paths: PathCache
   /** Totals of searches that had to be counted one by one. */

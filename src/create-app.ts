@@ -104,7 +104,7 @@ export async function createApp(
     registryEvents,
     usage,
     refusals,
-    scanning: { queued: createSignal() },
+    scanning: { queued: createSignal(), reported: createSignal() },
     images: { pushed: createSignal(), read: createSignal(), turns: createReadTurns(monotonic) },
     paths,
     searchTotals: createRemembered(1000),

@@ -22,6 +22,7 @@ import { judgeTags } from './domains/registry/lifecycles/eol-tags.duty.ts'
 import { copyRepos } from './domains/registry/syncs/syncs.duty.ts'
 import { sweepUsage, writeUsage } from './domains/registry/usage/digest-usage.duty.ts'
 import { matchPackages } from './domains/scanning/matching/match.duty.ts'
+import { readReports } from './domains/scanning/outside/read-reports.duty.ts'
 import type { Duty, DutyStatus, LongDuty, RunningDuty } from './duty.ts'
 import { version } from './version.ts'
 
@@ -44,6 +45,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   readImages,
   readAgain,
   matchPackages,
+  readReports,
   copyRepos,
   writeRegistryEvents,
   writeUsage,

@@ -1,19 +1,21 @@
 // What the process that reads images and the server say to each other.
 import type { ImageContents, UnreadableReason } from './packages.ts'
+import type { ScanReport } from './reports/scan-report.ts'
 
-/** The layers of one image, or one SBOM. Their bytes are asked for piece by piece. */
-export type Question = { layers: number } | { sbom: true }
+/** The layers of one image, one SBOM, or one report of a scanner. Their bytes are asked for piece by piece. */
+export type Question = { layers: number } | { sbom: true } | { report: true }
 export type Piece = { bytes: Uint8Array } | { end: true }
 export type ToReader = { question: Question } | { piece: Piece }
 
 /** Undefined contents: nothing in the layers says what is installed. */
 export type Answer =
   | { contents: ImageContents | undefined }
+  | { report: ScanReport }
   | { reason: UnreadableReason; message: string }
   /** A mistake of ours. */
   | { failure: string }
-/** `wanted` is the number of a layer, and 0 for an SBOM. */
+/** `wanted` is the number of a layer, and 0 for an SBOM or a report. */
 export type FromReader = { answer: Answer } | { wanted: number }
 
-/** The largest SBOM that is read. */
+/** The largest SBOM, and the largest report, that is read. */
 export const maxSbomBytes = 32 * 2 ** 20

@@ -11,6 +11,7 @@ import {
   type Question,
   type ToReader,
 } from './reader-messages.ts'
+import { readScanReport } from './reports/read-report.ts'
 import { readSbom } from './sbom.ts'
 
 let arrived: (piece: Piece) => void = () => {}
@@ -28,7 +29,7 @@ async function* bytesOf(source: number): AsyncGenerator<Uint8Array> {
   }
 }
 
-async function contentsOf(question: Question): Promise<ImageContents | undefined> {
+async function contentsOf(question: Exclude<Question, { report: true }>): Promise<ImageContents | undefined> {
   if ('sbom' in question) return readSbom(await wholeOf(bytesOf(0)))
   const layers = Array.from(
     { length: question.layers },
@@ -44,7 +45,7 @@ async function wholeOf(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   let size = 0
   for await (const piece of pieces) {
     size += piece.length
-    if (size > maxSbomBytes) throw new Unreadable('LIMIT_EXCEEDED', `the SBOM has more than ${maxSbomBytes} bytes`)
+    if (size > maxSbomBytes) throw new Unreadable('LIMIT_EXCEEDED', `it has more than ${maxSbomBytes} bytes`)
     chunks.push(piece)
   }
   return Buffer.concat(chunks, size)
@@ -52,6 +53,7 @@ async function wholeOf(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
 
 async function answerTo(question: Question): Promise<Answer> {
   try {
+    if ('report' in question) return { report: readScanReport(await wholeOf(bytesOf(0))) }
     return { contents: await contentsOf(question) }
   } catch (error) {
     if (error instanceof Unreadable) return { reason: error.reason, message: error.message }

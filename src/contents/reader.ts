@@ -5,14 +5,19 @@ import { fileURLToPath } from 'node:url'
 import { type Layer, scanLimits } from './layers/layers.ts'
 import { type ImageContents, Unreadable } from './packages.ts'
 import type { Answer, FromReader, Piece, Question, ToReader } from './reader-messages.ts'
+import type { ScanReport } from './reports/scan-report.ts'
 
 /** One after the other. The process is started when it is needed, and again after one that had to be ended. */
 export type Reader = {
   /** What the layers of an image say is installed; undefined when they say nothing of packages. Throws Unreadable when the fault is in them. */
   readLayers(layers: readonly Layer[], signal: AbortSignal): Promise<ImageContents | undefined>
   readSbom(sbom: Layer, signal: AbortSignal): Promise<ImageContents | undefined>
+  /** What a scanner's report says. Throws Unreadable when the fault is in it. */
+  readReport(report: Layer, signal: AbortSignal): Promise<ScanReport>
   [Symbol.asyncDispose](): Promise<void>
 }
+
+type Contents = { contents: ImageContents | undefined }
 
 export const readerLimits = { heapMb: 384, layersMs: scanLimits.ms + 30_000, sbomMs: 30_000 }
 export type ReaderLimits = typeof readerLimits
@@ -55,11 +60,15 @@ export function createReader(limits: ReaderLimits = readerLimits): Reader {
     )
     if ('reason' in answer) throw new Unreadable(answer.reason, answer.message)
     if ('failure' in answer) throw new Error(answer.failure)
-    return answer.contents
+    return answer
   }
+  const contentsIn = async (asked: Promise<Contents>) => (await asked).contents
   return {
-    readLayers: (layers, signal) => ask({ layers: layers.length }, layers, limits.layersMs, signal),
-    readSbom: (sbom, signal) => ask({ sbom: true }, [sbom], limits.sbomMs, signal),
+    readLayers: (layers, signal) =>
+      contentsIn(ask({ layers: layers.length }, layers, limits.layersMs, signal) as Promise<Contents>),
+    readSbom: (sbom, signal) => contentsIn(ask({ sbom: true }, [sbom], limits.sbomMs, signal) as Promise<Contents>),
+    readReport: async (report, signal) =>
+      ((await ask({ report: true }, [report], limits.sbomMs, signal)) as { report: ScanReport }).report,
     [Symbol.asyncDispose]: end,
   }
 }

@@ -1,6 +1,7 @@
 // Reads all that an SBOM says of components and how they belong together: SPDX 2.2 and 2.3, CycloneDX 1.2 to 1.7, in JSON.
+import { asObject, type Json, objectsIn, textOf } from './json.ts'
 import { Unreadable } from './packages.ts'
-import { asObject, type Json, objectsIn, parseSbom, textOf } from './sbom.ts'
+import { parseSbom } from './sbom.ts'
 
 export type PackageNode = {
   id: string

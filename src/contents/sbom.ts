@@ -1,6 +1,7 @@
 // Reads the packages that an SBOM names: SPDX 2.2, 2.3 and 3.0, CycloneDX 1.2 to 1.7, all in JSON, by themselves or stated in
 // in-toto. Only package URLs count, since they alone say of what kind a package is. What is said besides is not looked at.
 
+import { type Json, objectsIn, parseJson, statedBy, textOf } from './json.ts'
 import { distributionOf, packageOf } from './package-url.ts'
 import {
   type Distribution,
@@ -12,46 +13,20 @@ import {
   Unreadable,
 } from './packages.ts'
 
-export type Json = Record<string, unknown>
-
 /** No honest SBOM of the permitted size has as many; bounds what parsing it can cost in memory. */
 const maxValues = 2_000_000
-const [brace, bracket, comma] = ['{', '[', ','].map((mark) => mark.charCodeAt(0))
 
 /** Throws Unreadable for anything that is not an SBOM in one of the formats. */
 export function readSbom(bytes: Uint8Array): ImageContents {
-  const document = statedBy(parseSbom(bytes, maxValues))
+  const document = statedBy(parseSbom(bytes, maxValues), maxValues, 'SBOM')
   if (document.bomFormat === 'CycloneDX' && /^1\.[2-7]$/.test(textOf(document.specVersion))) return cycloneDx(document)
   if (/^SPDX-2\.[23]$/.test(textOf(document.spdxVersion))) return spdx2(document)
   if (/^https:\/\/spdx\.org\/rdf\/3\./.test(textOf(document['@context']))) return spdx3(document)
   throw new Unreadable('UNSUPPORTED', 'the SBOM is neither SPDX 2.2, 2.3 or 3.0 nor CycloneDX 1.2 to 1.7')
 }
 
-/** What a statement of in-toto is about, in an envelope or without; anything else as it is. */
-function statedBy(document: Json): Json {
-  const { payload, payloadType } = document
-  const statement =
-    payloadType === 'application/vnd.in-toto+json' && typeof payload === 'string'
-      ? parseSbom(Buffer.from(payload, 'base64'), maxValues)
-      : document
-  return /^https:\/\/in-toto\.io\/Statement\//.test(textOf(statement._type)) ? asObject(statement.predicate) : statement
-}
-
 /** The document, whatever it holds. Throws Unreadable when it is not JSON or has more than `most` values. */
-export function parseSbom(bytes: Uint8Array, most: number): Json {
-  let values = 0
-  for (const byte of bytes) if (byte === comma || byte === brace || byte === bracket) values++
-  if (values > most) throw new Unreadable('LIMIT_EXCEEDED', `the SBOM has more than ${most} values`)
-  return asObject(parse(new TextDecoder().decode(bytes)))
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Unreadable('DAMAGED', 'the SBOM is not JSON')
-  }
-}
+export const parseSbom = (bytes: Uint8Array, most: number): Json => parseJson(bytes, most, 'SBOM')
 
 /** Kinds of packages that vulnerabilities are known of, and that we cannot compare. */
 const otherEcosystems = new Set(
@@ -151,7 +126,3 @@ function spdx3(document: Json): ImageContents {
   }
   return named.contents()
 }
-
-export const asObject = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {})
-export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
-export const objectsIn = (value: unknown): Json[] => (Array.isArray(value) ? value.map(asObject) : [])

@@ -36,6 +36,11 @@ const advisory = (advisoryId: string) => ({
   ],
 })
 
+const scanReport = JSON.stringify({
+  SchemaVersion: 2,
+  ArtifactName: 'app',
+  Results: [{ Vulnerabilities: [{ VulnerabilityID: 'CVE-2026-1234', PkgName: 'flask', Severity: 'HIGH' }] }],
+})
 const sourceRun = { name: 'osv/PyPI', generation: '1' }
 const sourceRecord = {
   id: 'PYSEC-2026-1',
@@ -379,6 +384,11 @@ export const reads: readonly Call[] = [
   ['registry.Registry/GetVulnReport', { repoId: '$app', digest: '$digest' }],
   ['control.scanning.v1.FindingsService/GetImageFindings', { repoUid: '$app', digest: '$digest' }],
   ['control.scanning.v1.FindingsService/VerifyFindings', {}],
+  [
+    'control.scanning.v1.ScanReportsService/ImportScanReport',
+    { repoUid: '$app', digest: '$digest', report: Buffer.from(scanReport).toString('base64') },
+  ],
+  ['control.scanning.v1.ScanReportsService/ListScanReports', { repoUid: '$app', digest: '$digest' }],
   ['registry.Registry/ListManifestMetadata', { repoId: '$app' }],
   ['registry.Registry/GetManifestDigestCount', { parentId: '$org' }],
   ['registry.Registry/GetPackageVersionMetadata', { package: 'go' }],

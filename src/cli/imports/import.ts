@@ -25,6 +25,11 @@ export const imports: CommandGroup = {
       load: async () => (await import('./import-osv.ts')).importOsv,
     },
     {
+      name: 'scan-report',
+      summary: 'Take in what another scanner has found in an image',
+      load: async () => (await import('./import-scan-report.ts')).importScanReport,
+    },
+    {
       name: 'tag-history',
       summary: 'Take in what tags pointed to elsewhere, with their times',
       load: async () => (await import('./import-tag-history.ts')).importTagHistory,

@@ -15,6 +15,9 @@ export async function findBlob(work: Work, repo: Pick<RepoRef, 'id'>, digest: st
   return store.findRepoBlob(work.app.db, repo.id, digest)
 }
 
+/** Where the content of a blob is, for what is read in the background. */
+export const locationIn = store.findRepoBlob
+
 /** The same, but for a blob whose content is lost. */
 export async function findWhole(work: Work, repo: Pick<RepoRef, 'id'>, digest: string): Promise<Blob | undefined> {
   const blob = await findBlob(work, repo, digest)

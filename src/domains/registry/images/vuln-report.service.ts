@@ -1,5 +1,6 @@
 // The newest report of an image that a repo holds.
 import type { Call } from '#app.ts'
+import { newestOutside } from '#domains/scanning/outside/scan-reports.service.ts'
 import { type ImageReport, newestReport, vulnReportType } from '#domains/scanning/reports/image-reports.service.ts'
 import { sha256Pattern } from '#lib/digest.ts'
 import { found, invalid } from '#lib/errors.ts'
@@ -11,5 +12,6 @@ export async function getVulnReport(call: Call, repo: string, digest: string): P
   if (!sha256Pattern.test(digest)) {
     throw invalid({ field: 'digest', description: `digest must match "${sha256Pattern.source}"` })
   }
-  return found(await newestReport(call, repo, digest), vulnReportType, digest)
+  const report = (await newestReport(call, repo, digest)) ?? (await newestOutside(call, repo, digest))
+  return found(report, vulnReportType, digest)
 }

@@ -13,7 +13,11 @@ export const vulnReportV1: Handlers<typeof Registry> = {
       id: `${repoId}/${digest}`,
       ...(report.buildTime === '' ? {} : { vulnerabilityDbLastBuildTime: timestamp(report.buildTime) }),
       vulnerabilityMatches: report.vulnerabilities.flatMap(matchesOf),
-      scanner: { $typeName: 'pinfold.platform.tenant.Scanner', name: 'pinfold', version: call.app.version },
+      scanner: {
+        $typeName: 'pinfold.platform.tenant.Scanner',
+        name: report.scanner?.tool ?? 'pinfold',
+        version: report.scanner?.version ?? call.app.version,
+      },
       reportGeneration: timestamp(report.createTime),
       rawVulnReport: new Uint8Array(),
       lastSeen: timestamp(report.lastSeen),

@@ -2,12 +2,14 @@
 import type { Call, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitDeletion, emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
+import { mayBeReport, queuePushed } from '#domains/scanning/outside/report-queue.service.ts'
 import { findRepoBlobs, inRepo, lockRepo, type PushTarget } from '../blobs/blobs.store.ts'
 import { requireBytes } from '../blobs/usage.service.ts'
 import { queueContents } from '../images/image-contents.service.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
 import { actorOf, assignTag, removeTagNamed, removeTagsOf } from '../tags/tag-moves.service.ts'
 import { tagForPull } from '../tags/tags.service.ts'
+import { readListed } from './manifest-document.ts'
 import {
   type Manifest,
   type ManifestDocument,
@@ -54,6 +56,9 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
       await store.insertLinks(tx, repo.id, manifest.digest, 1, document.manifests)
       await queueContents(tx, repo.id, manifest.digest, document, work.cause.now)
     }
+    if (mayBeReport(document)) {
+      await queuePushed(tx, work, repo, { ...document, digest: manifest.digest, layers: readListed(manifest).layers })
+    }
     if (tags.length === 0) await emitOf(tx, work, repo, push)
     for (const name of tags) {
       const mover = { now: work.cause.now, actor: actorOf(work), source: 'oci' } as const
@@ -65,6 +70,7 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
     return 'stored'
   })
   work.app.images.pushed.notify()
+  if (mayBeReport(document)) work.app.scanning.reported.notify()
   return result
 }
 

@@ -5,6 +5,7 @@ import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { listNodes } from '#domains/iam/access/list-nodes.ts'
 import { addGroup, checkNewGroup, type NewGroup, requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/quotas/limits.service.ts'
+import { forgetReports } from '#domains/scanning/outside/report-queue.service.ts'
 import {
   AppError,
   alreadyExists,
@@ -241,6 +242,7 @@ export async function deleteRepo(call: Call, uid: string): Promise<void> {
     const path = await pathIn(tx, parentOf(uid), repo.name)
     const tagsGone = await removeAllTags(tx, { repo: row, now, actor, source: 'api' })
     await forgetContents(tx, id)
+    await forgetReports(tx, id)
     await forgetManifests(tx, row)
     await forgetBlobs(tx, row)
     await store.deleteRepo(tx, repo)

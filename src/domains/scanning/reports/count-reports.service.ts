@@ -9,6 +9,7 @@ import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import { Walk } from '#lib/walk.ts'
 import { turnsOf } from '../known/known.model.ts'
 import { worse } from '../matching/severity.model.ts'
+import { createOutsideKnowledge, type OutsideKnowledge } from '../outside/scan-reports.service.ts'
 import { createKnowledge, type ImageKnowledge, type Knowledge } from './image-knowledge.service.ts'
 import { severitiesAt } from './report.service.ts'
 import { type CountReport, dayMs, maxDays, maxMoves, maxTags } from './reports.model.ts'
@@ -23,7 +24,11 @@ export async function listCounts(call: Call, query: CountQuery, cumulative: bool
     call.signal,
     (limit) => new Error(`more than ${limit}`),
   )
-  const counting: Counting = { call, knowledge: createKnowledge(call.app), walk, sizes: new Map(), left: maxMoves }
+  const counting: Counting = {
+    ...{ call, walk, sizes: new Map(), left: maxMoves },
+    knowledge: createKnowledge(call.app),
+    outside: createOutsideKnowledge(call.app.db),
+  }
   const reports: CountReport[] = []
   for (const { repo: named, tag } of query.references) {
     const repo = await repoFor(call, named)
@@ -32,7 +37,14 @@ export async function listCounts(call: Call, query: CountQuery, cumulative: bool
   return reports
 }
 
-type Counting = { call: Call; knowledge: Knowledge; walk: Walk; sizes: Map<string, number>; left: number }
+type Counting = {
+  call: Call
+  knowledge: Knowledge
+  outside: OutsideKnowledge
+  walk: Walk
+  sizes: Map<string, number>
+  left: number
+}
 type Day = { start: string; end: string }
 
 /** The days, UTC, from the first to the last; without a first one only the last, without a last one until today. */
@@ -70,30 +82,42 @@ async function countsOfTag(
   cumulative: boolean,
 ): Promise<CountReport[]> {
   const { repo, tag } = followed
-  const held = await imagesOn(counting, followed, days)
   const sum = new Map<string, number>()
   const reports: CountReport[] = []
-  for (const { day, contents } of held) {
+  for (const held of await imagesOn(counting, followed, days)) {
     await counting.walk.pause()
-    const known = await counting.knowledge.of(contents, [rootOf(repo.uid)])
-    if (!known || known.from > day.end) continue
-    const levels = severitiesAt(known, day.end)
+    const { day, digest } = held
+    const ours = await foundOn(counting, repo, held)
+    // Ours count first, unless all that they say is that nobody knows.
+    const theirs = ours?.isCertain ? undefined : await counting.outside.at(repo.id, digest, day.end)
+    const levels = theirs?.levels ?? ours?.levels
+    if (!levels) continue
     for (const [id, level] of levels) sum.set(id, worse(level, sum.get(id) ?? level))
     const shown = cumulative ? sum : levels
-    // Nobody knows that there was nothing.
-    if (shown.size === 0 && known.gapsAt(day.end).length > 0) continue
+    if (shown.size === 0 && !theirs && !ours?.isCertain) continue
+    const checked = theirs && theirs.createTime >= day.start ? theirs.createTime : day.start
     reports.push({
       repo: followed.named,
       tag,
-      date: lastCheck(known, day),
-      sizeBytes: await sizeOf(counting, repo.uid, contents.digest),
+      date: ours && !theirs ? lastCheck(ours.known, day) : checked,
+      sizeBytes: await sizeOf(counting, repo.uid, digest),
       ids: byLevel(shown),
     })
   }
   return reports
 }
 
-/** The image that the tag pointed to at the end of each day, where it is known what that contains. */
+type Held = { day: Day; digest: string; contents: ContentsRecord | undefined }
+
+/** What we have found by the end of a day; undefined while nothing could be. It is not certain that nothing is there while there is a gap. */
+async function foundOn({ knowledge }: Counting, repo: RepoNamed, { day, contents }: Held) {
+  const known = contents?.state === 'known' ? await knowledge.of(contents, [rootOf(repo.uid)]) : undefined
+  if (!known || known.from > day.end) return undefined
+  const levels = severitiesAt(known, day.end)
+  return { known, levels, isCertain: levels.size > 0 || known.gapsAt(day.end).length === 0 }
+}
+
+/** The image that the tag pointed to at the end of each day, with what is known of what it contains. */
 async function imagesOn(counting: Counting, { repo, tag }: Followed, days: readonly Day[]) {
   const { db } = counting.call.app
   const [first, last] = [days[0], days.at(-1)]
@@ -117,10 +141,10 @@ async function imagesOn(counting: Counting, { repo, tag }: Followed, days: reado
       )
     ).map((one) => [one.digest, one]),
   )
-  return days.flatMap((day): { day: Day; contents: ContentsRecord }[] => {
+  return days.flatMap((day): Held[] => {
     const at = history.find(({ time }) => time <= day.end)
-    const known = at && at.event !== 'deleted' ? contents.get(at.digest) : undefined
-    return known?.state === 'known' ? [{ day, contents: known }] : []
+    if (!at || at.event === 'deleted' || at.digest === '') return []
+    return [{ day, digest: at.digest, contents: contents.get(at.digest) }]
   })
 }
 

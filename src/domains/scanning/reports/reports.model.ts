@@ -16,6 +16,8 @@ export type ImageReport = {
   vulnerabilities: ReportedVulnerability[]
   /** Where nothing can be said. */
   gaps: Gap[]
+  /** What made it, where that is another scanner: as version 1 numbers them, and by its own name. */
+  scanner?: { name: number; tool: string; version: string }
 }
 
 export type ReportedVulnerability = {

@@ -11,8 +11,9 @@ import {
   type VulnReport,
 } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
 import { isDigest } from '#lib/digest.ts'
-import { AppError, invalid, notFound } from '#lib/errors.ts'
+import { AppError, found, invalid } from '#lib/errors.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
+import { findRaw, listOutside } from '../outside/scan-reports.service.ts'
 import { severityLevels } from '../records/records.model.ts'
 import { listCounts } from './count-reports.service.ts'
 import { toCycloneDx } from './cyclone-dx.service.ts'
@@ -21,6 +22,7 @@ import {
   type CountReport,
   type ImageReport,
   maxRaw,
+  maxReports,
   maxVulnerabilities,
   type ReportedVulnerability,
   vulnReportType,
@@ -29,31 +31,53 @@ import {
 export const vulnReports: Handlers<typeof Vulnerabilities> = {
   async listVulnReports(call, { repoId, digest, tag, scanner, createdSince }) {
     const since = createdSince ? toIso(createdSince) : ''
-    const reports = await listReports(call, { repo: repoId, digest, tag, since })
-    // Of other scanners there are none.
-    const wanted = isOurs(scanner?.name) ? reports : []
+    const query = { repo: repoId, digest, tag, since }
+    // Without a scanner, or with one that has no name, they are asked for as well as ours.
+    const ours = await listReports(call, query)
+    const others = await listOutside(call, { ...query, scanner: scanner?.name, version: scanner?.version ?? '' })
+    const wanted = isOurs(scanner?.name) ? [...ours, ...others] : others
     return {
       $typeName: 'pinfold.platform.registry.VulnReportList',
-      items: wanted.map((one) => toReport(one, call.app.version)),
+      items: newest(wanted).map((one) => toReport(one, call.app.version)),
     }
   },
 
   async getRawVulnReport(call, { digest, scanner, createdAt }) {
     if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
-    if (!isOurs(scanner)) throw notFound(vulnReportType, digest)
-    const report = await findReport(call, digest, createdAt ? toIso(createdAt) : '')
+    const time = createdAt ? toIso(createdAt) : ''
+    const ours = isOurs(scanner) ? await findReport(call, digest, time).catch(unlessMissing) : undefined
+    const theirs = ours ? undefined : await findRaw(call, digest, scanner, time)
+    const report = found(ours ?? theirs?.report, vulnReportType, digest)
     return {
       $typeName: 'pinfold.platform.registry.RawVulnReport',
       digest,
       scanner: scannerOf(report, call.app.version),
       createdAt: timestamp(report.createTime),
-      rawReport: rawReport(report, call.app.version),
+      rawReport: theirs?.raw ?? rawReport(report, call.app.version),
       rawReportUrl: '',
     }
   },
 
   listVulnCountReports: (call, filter) => countsFor(call, filter, false),
   listCumulativeVulnCountReports: (call, filter) => countsFor(call, filter, true),
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (error instanceof AppError && error.code === 'NOT_FOUND') return undefined
+  throw error
+}
+
+/** Ours and others' together, within what an answer has room for. */
+function newest(reports: readonly ImageReport[]): ImageReport[] {
+  const sorted = reports.toSorted((one, other) => {
+    return one.createTime === other.createTime ? 0 : one.createTime > other.createTime ? -1 : 1
+  })
+  let left = maxVulnerabilities
+  const cut = sorted.findIndex(({ vulnerabilities }, i) => {
+    left -= vulnerabilities.length
+    return i >= maxReports || (left < 0 && i > 0)
+  })
+  return cut < 0 ? sorted : sorted.slice(0, cut)
 }
 
 /** Refuses one that is longer than an answer can be. */
@@ -80,11 +104,11 @@ async function countsFor(call: Call, filter: VulnCountReportFilter, cumulative: 
   return { $typeName: 'pinfold.platform.registry.VulnCountReportList', items }
 }
 
-function scannerOf({ buildTime }: ImageReport, version: string): Scanner {
+function scannerOf({ buildTime, scanner }: ImageReport, version: string): Scanner {
   return {
     $typeName: 'pinfold.platform.registry.Scanner',
-    name: Scanner_Name.UNKNOWN,
-    version: `pinfold ${version}`,
+    name: (scanner?.name ?? Scanner_Name.UNKNOWN) as Scanner_Name,
+    version: scanner?.version ?? `pinfold ${version}`,
     ...(buildTime === '' ? {} : { dbBuildTime: timestamp(buildTime) }),
   }
 }

@@ -1,0 +1,32 @@
+// JSON that strangers have written, within bounds.
+import { Unreadable } from './packages.ts'
+
+export type Json = Record<string, unknown>
+
+const [brace, bracket, comma] = ['{', '[', ','].map((mark) => mark.charCodeAt(0))
+
+/** The document, whatever it holds. Throws Unreadable when it is not JSON or has more than `most` values. */
+export function parseJson(bytes: Uint8Array, most: number, what: string): Json {
+  let values = 0
+  for (const byte of bytes) if (byte === comma || byte === brace || byte === bracket) values++
+  if (values > most) throw new Unreadable('LIMIT_EXCEEDED', `the ${what} has more than ${most} values`)
+  try {
+    return asObject(JSON.parse(new TextDecoder().decode(bytes)))
+  } catch {
+    throw new Unreadable('DAMAGED', `the ${what} is not JSON`)
+  }
+}
+
+/** What a statement of in-toto is about, in an envelope or without; anything else as it is. */
+export function statedBy(document: Json, most: number, what: string): Json {
+  const { payload, payloadType } = document
+  const statement =
+    payloadType === 'application/vnd.in-toto+json' && typeof payload === 'string'
+      ? parseJson(Buffer.from(payload, 'base64'), most, what)
+      : document
+  return /^https:\/\/in-toto\.io\/Statement\//.test(textOf(statement._type)) ? asObject(statement.predicate) : statement
+}
+
+export const asObject = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {})
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+export const objectsIn = (value: unknown): Json[] => (Array.isArray(value) ? value.map(asObject) : [])

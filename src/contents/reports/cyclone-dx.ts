@@ -1,0 +1,94 @@
+// A CycloneDX document that names vulnerabilities, 1.4 and later.
+import { asObject, type Json, objectsIn, textOf } from '../json.ts'
+import { Findings, fixes, type ScanReport, scoreOf, severityOf, timeOf, worseOf } from './scan-report.ts'
+
+/** One that names none says nothing of vulnerabilities: an SBOM of Trivy has an empty list, though nothing was looked for. */
+export const isCycloneDx = (document: Json): boolean =>
+  document.bomFormat === 'CycloneDX' && objectsIn(document.vulnerabilities).length > 0
+
+type Component = { purl: unknown; name: unknown; version: unknown }
+
+export function readCycloneDx(document: Json): ScanReport {
+  const components = componentsOf(document)
+  const found = new Findings()
+  for (const one of objectsIn(document.vulnerabilities)) {
+    const ratings = objectsIn(one.ratings)
+    const source = asObject(one.source)
+    const update = textOf(one.recommendation)
+    const affects = objectsIn(one.affects)
+    const said = {
+      id: textOf(one.id),
+      aliases: objectsIn(one.references).map(({ id }) => textOf(id)),
+      summary: one.description,
+      details: detailsOf(one),
+      severity: severityIn(source.name, ratings),
+      cvss: ratings.flatMap(({ source: by, method, vector, score }) => {
+        return scoreOf(asObject(by).name, /^CVSSv(\d)/.exec(textOf(method))?.[1] ?? '', vector, score) ?? []
+      }),
+      fix: fixIn(update, objectsIn(one.affects)),
+      references: [source.url, ...objectsIn(one.advisories).map(({ url }) => url)],
+      record: { source: source.name, url: source.url },
+    }
+    if (affects.length === 0) found.add(said)
+    for (const { ref } of affects) {
+      // The reference to a component of another document ends with what that calls it.
+      const name = textOf(ref)
+      const component = components.get(name) ?? components.get(name.slice(name.lastIndexOf('#') + 1))
+      found.add(component ? { ...said, package: component } : said)
+    }
+  }
+  const [tool] = toolsOf(document)
+  return {
+    format: 'cyclonedx',
+    tool: { name: textOf(tool?.name).toLowerCase(), version: textOf(tool?.version) },
+    dbBuildTime: timeOf(''),
+    vulnerabilities: found.all(),
+  }
+}
+
+function componentsOf(document: Json): Map<string, Component> {
+  const found = new Map<string, Component>()
+  // Components nest, so deep that recursion could not follow.
+  const left = [objectsIn(document.components), [asObject(asObject(document.metadata).component)]]
+  for (let some = left.pop(); some; some = left.pop()) {
+    for (const component of some) {
+      if (component.components) left.push(objectsIn(component.components))
+      const { 'bom-ref': ref, purl, name, version } = component
+      if (typeof ref === 'string') found.set(ref, { purl, name, version })
+    }
+  }
+  return found
+}
+
+/** Whoever found it says how bad it is, else the worst that anybody says. */
+function severityIn(source: unknown, ratings: readonly Json[]): number {
+  const by = ratings.find((rating) => asObject(rating.source).name === source)
+  const said = by ? severityOf(by.severity) : 0
+  return said !== 0 ? said : ratings.map(({ severity }) => severityOf(severity)).reduce(worseOf, 0)
+}
+
+/** What was made of it is told, and hides nothing. */
+function detailsOf({ detail, analysis }: Json): string {
+  const { state, justification, detail: why } = asObject(analysis)
+  const analysed = [state, justification, why].map(textOf).filter((text) => text !== '')
+  const said = analysed.length === 0 ? '' : `The report says: ${analysed.join(', ')}.`
+  return [textOf(detail), said].filter((text) => text !== '').join('\n')
+}
+
+function fixIn(update: string, affects: readonly Json[]): { state: 0 | 1; versions: string[] } {
+  const unaffected = affects.flatMap(({ versions }) => {
+    return objectsIn(versions).flatMap(({ status, version }) => (status === 'unaffected' ? textOf(version) : []))
+  })
+  // Trivy and we write it as a sentence.
+  const [, said = ''] = /\b(?:to version|[Uu]pdate to) (\S.*)$/.exec(update) ?? []
+  const named = said
+    .split(/; | or |, /)
+    .map((text) => /^(?:Upgrade .* to version )?(\S+)$/.exec(text.trim())?.[1] ?? '')
+  const versions = [...new Set([...unaffected, ...named])].filter((text) => text !== '')
+  return { state: versions.length > 0 ? fixes.fixed : fixes.unknown, versions }
+}
+
+function toolsOf(document: Json): Json[] {
+  const { tools } = asObject(document.metadata)
+  return Array.isArray(tools) ? objectsIn(tools) : objectsIn(asObject(tools).components)
+}

@@ -1,0 +1,42 @@
+// Reads a scanner's report in whichever of the formats it is, by itself or stated in in-toto.
+import { asObject, type Json, parseJson, statedBy, textOf } from '../json.ts'
+import { Unreadable } from '../packages.ts'
+import { isCycloneDx, readCycloneDx } from './cyclone-dx.ts'
+import { isGrype, readGrype } from './grype.ts'
+import { isHarbor, readHarbor } from './harbor.ts'
+import { isSarif, readSarif } from './sarif.ts'
+import type { ScanReport } from './scan-report.ts'
+import { isTrivy, readTrivy } from './trivy.ts'
+
+/** No honest report of the permitted size has as many; bounds what parsing it can cost in memory. */
+const maxValues = 2_000_000
+
+/** Throws Unreadable for anything that is not a report in one of the formats. */
+export function readScanReport(bytes: Uint8Array): ScanReport {
+  const document = statedBy(parseJson(bytes, maxValues, 'report'), maxValues, 'report')
+  const report = reportIn(document)
+  // The name comes from the document, too.
+  const { name, version } = report.tool
+  const plain = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, '').slice(0, 128)
+  return { ...report, tool: { name: plain(name), version: plain(version) } }
+}
+
+function reportIn(document: Json): ScanReport {
+  if (isTrivy(document)) return readTrivy(document)
+  if (isGrype(document)) return readGrype(document)
+  if (isCycloneDx(document)) return readCycloneDx(document)
+  if (isSarif(document)) return readSarif(document)
+  if (isHarbor(document)) return readHarbor(document)
+  const scan = cosignScanIn(document)
+  if (scan) return scan
+  const known = 'the JSON of Grype, the JSON of Trivy, CycloneDX with vulnerabilities nor SARIF 2.1.0'
+  throw new Unreadable('UNSUPPORTED', `the report is neither ${known}`)
+}
+
+/** Cosign's record of a scan: a report with some words about the scanner. */
+function cosignScanIn({ scanner }: Json): ScanReport | undefined {
+  const { result, version, db } = asObject(scanner)
+  const inner = asObject(result)
+  const built = textOf(asObject(db).lastUpdate) || textOf(asObject(db).version)
+  return isTrivy(inner) ? readTrivy(inner, { version: textOf(version).replace(/^v/, ''), built }) : undefined
+}

@@ -1,0 +1,66 @@
+// The JSON of Trivy, in its second version, also as cosign's record of a scan holds it.
+import { asObject, type Json, objectsIn, textOf } from '../json.ts'
+import {
+  entriesIn,
+  Findings,
+  type FoundScore,
+  fixes,
+  type ScanReport,
+  scoreOf,
+  severityOf,
+  timeOf,
+} from './scan-report.ts'
+
+export const isTrivy = (document: Json): boolean =>
+  document.SchemaVersion === 2 && (document.ArtifactName !== undefined || document.Results !== undefined)
+
+const states: Readonly<Record<string, 0 | 1 | 2 | 3>> = {
+  fixed: fixes.fixed,
+  affected: fixes.notFixed,
+  fix_deferred: fixes.notFixed,
+  will_not_fix: fixes.wontFix,
+  end_of_life: fixes.wontFix,
+}
+
+/** `version` and `built` are what a record of the scan says around the report. */
+export function readTrivy(document: Json, { version = '', built = '' } = {}): ScanReport {
+  const found = new Findings()
+  for (const result of objectsIn(document.Results)) {
+    for (const one of objectsIn(result.Vulnerabilities)) {
+      const fixed = textOf(one.FixedVersion)
+      const status = textOf(one.Status)
+      const source = asObject(one.DataSource)
+      found.add({
+        id: textOf(one.VulnerabilityID),
+        aliases: Array.isArray(one.VendorIDs) ? one.VendorIDs.map(textOf) : [],
+        summary: textOf(one.Title) || one.Description,
+        details: textOf(one.Title) === '' ? '' : one.Description,
+        severity: severityOf(one.Severity),
+        cvss: entriesIn(one.CVSS).flatMap(([by, scores]) => scoresOf(by, scores)),
+        fix: {
+          state: states[status] ?? (fixed === '' ? fixes.unknown : fixes.fixed),
+          versions: fixed.split(/,\s*/).filter((text) => text !== ''),
+        },
+        references: [one.PrimaryURL, ...(Array.isArray(one.References) ? one.References : [])],
+        locations: [textOf(one.PkgPath) || result.Target],
+        package: { purl: asObject(one.PkgIdentifier).PURL, name: one.PkgName, version: one.InstalledVersion },
+        record: { source: source.ID ?? one.SeveritySource, url: one.PrimaryURL },
+      })
+    }
+  }
+  const own = textOf(asObject(document.Trivy).Version)
+  return {
+    format: 'trivy',
+    tool: { name: 'trivy', version: own || version },
+    dbBuildTime: timeOf(built),
+    vulnerabilities: found.all(),
+  }
+}
+
+function scoresOf(by: string, one: Json): FoundScore[] {
+  return [
+    scoreOf(by, '4', one.V40Vector, one.V40Score),
+    scoreOf(by, '3', one.V3Vector, one.V3Score),
+    scoreOf(by, '2', one.V2Vector, one.V2Score),
+  ].filter((score) => score !== undefined)
+}

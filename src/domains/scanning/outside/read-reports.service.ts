@@ -1,0 +1,117 @@
+// Reads the reports that wait, one after the other, in a process of its own.
+import type { App } from '#app.ts'
+import { ContentMissing } from '#blobs/blobs.ts'
+import { Unreadable } from '#contents/packages.ts'
+import type { Reader } from '#contents/reader.ts'
+import type { ScanReport } from '#contents/reports/scan-report.ts'
+import type { Tx } from '#db/sql.ts'
+import { locationIn } from '#domains/registry/blobs/blobs.service.ts'
+import {
+  maxReportBytes,
+  type ReadReport,
+  reportOrigins,
+  scannerNumbers,
+  type WaitingReport,
+} from './scan-reports.model.ts'
+import * as store from './scan-reports.store.ts'
+
+export { createReader, type Reader, type ReaderLimits, readerLimits } from '#contents/reader.ts'
+
+/** Writes where the duty still has its lease. */
+export type Write = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>
+
+/** The report that is due first, of the next organisation that has one; from the first again behind the last. */
+export async function nextDue({ db, clock }: App, after: string): Promise<WaitingReport | undefined> {
+  const now = clock().toISOString()
+  for (const [from, to] of [
+    [after, undefined],
+    ['', after],
+  ] as const) {
+    for (let behind: string = from; ; ) {
+      const next = await store.nextWaiting(db, behind)
+      if (!next || (to !== undefined && next.organization > to)) break
+      if (next.dueTime <= now) return next
+      behind = next.organization
+    }
+  }
+  return undefined
+}
+
+const maxAttempts = 10
+const backOffMs = 10_000
+const longestBackOffMs = 6 * 3_600_000
+
+/** Reads one, and keeps what it says, or why it says nothing. Rejects only when the signal says so or the lease is lost. */
+export async function readOne(
+  app: App,
+  reader: Reader,
+  waiting: WaitingReport,
+  { write, signal }: { write: Write; signal: AbortSignal },
+): Promise<void> {
+  let read: ScanReport
+  try {
+    read = await reader.readReport(await opened(app, waiting), signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    return fail(app, waiting, error, write)
+  }
+  await keep(app, waiting, read, write)
+}
+
+async function opened({ db, blobs }: App, { repo, rawDigest }: WaitingReport) {
+  const blob = await locationIn(db, repo, rawDigest)
+  if (!blob) throw new Unreadable('BLOB_MISSING', `the repo has no ${rawDigest}`)
+  if (blob.size > maxReportBytes) {
+    throw new Unreadable('LIMIT_EXCEEDED', `the report has more than ${maxReportBytes} bytes`)
+  }
+  return async (until: AbortSignal) => {
+    try {
+      const stream = (await blobs.read(blob.location)).stream()
+      if (until.aborted) stream.destroy()
+      until.addEventListener('abort', () => stream.destroy(), { once: true })
+      return stream
+    } catch (error) {
+      throw error instanceof ContentMissing ? new Unreadable('BLOB_MISSING', `the store has no ${rawDigest}`) : error
+    }
+  }
+}
+
+async function fail(app: App, waiting: WaitingReport, error: unknown, write: Write): Promise<void> {
+  const { id, repo, digest, origin } = waiting
+  const attempts = waiting.attempts + 1
+  const isFaulty = error instanceof Unreadable && error.reason !== 'BLOB_MISSING'
+  if (!isFaulty && attempts < maxAttempts) {
+    const dueTime = new Date(app.clock().getTime() + Math.min(backOffMs * 4 ** (attempts - 1), longestBackOffMs))
+    if (!(error instanceof Unreadable)) app.log.error('report was not read', { repo, digest, attempts, error })
+    return write((tx) => store.postponeReport(tx, id, attempts, dueTime.toISOString()))
+  }
+  const [reason, message] =
+    error instanceof Unreadable ? [error.reason, error.message] : ['FAILED', 'it could not be read, again and again']
+  await write(async (tx) => {
+    // An SBOM in CycloneDX that names no vulnerabilities is no report that somebody has got wrong.
+    if (reason === 'UNSUPPORTED' && origin === reportOrigins.referrer) return store.deleteReport(tx, id)
+    await store.ignoreReport(tx, id, reason, message)
+    await store.pruneReports(tx, repo, digest)
+  })
+}
+
+async function keep(app: App, waiting: WaitingReport, read: ScanReport, write: Write): Promise<void> {
+  const { id, repo, digest } = waiting
+  const { tool, dbBuildTime: buildTime, format, vulnerabilities } = read
+  const report: ReadReport = {
+    ...{ scanner: scannerNumbers[tool.name] ?? 0, tool: tool.name, toolVersion: tool.version, format, buildTime },
+    ...{ total: vulnerabilities.length, vulnerabilities: JSON.stringify(vulnerabilities) },
+  }
+  await write(async (tx) => {
+    const now = app.clock().toISOString()
+    const same = await store.findSame(tx, waiting, report)
+    if (same === undefined) {
+      await store.finishReport(tx, id, report, now)
+      return store.pruneReports(tx, repo, digest)
+    }
+    await store.noteSeen(tx, same, now)
+    await store.ignoreReport(tx, id, 'SAME', `it says what report ${same} said`)
+    await store.pruneReports(tx, repo, digest)
+  })
+  app.log.info('report read', { repo, digest, tool: tool.name, format, vulnerabilities: vulnerabilities.length })
+}

@@ -1,0 +1,43 @@
+import type { Handlers } from '#app.ts'
+import type { ScanReport, ScanReportsService } from '#gen/pinfold/control/scanning/v1/scan_reports_pb.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { importReport, listScanReports, type ReportFacts } from './scan-reports.service.ts'
+
+export const scanReports: Handlers<typeof ScanReportsService> = {
+  async importScanReport(call, { repoUid, digest, report }) {
+    return toMessage(await importReport(call, repoUid, digest, report))
+  },
+
+  async listScanReports(call, { repoUid, digest }) {
+    const reports = await listScanReports(call, repoUid, digest)
+    return {
+      $typeName: 'pinfold.control.scanning.v1.ListScanReportsResponse',
+      reports: reports.map(toMessage),
+    }
+  },
+}
+
+function toMessage(one: ReportFacts): ScanReport {
+  const { id, digest, origin, referrer, rawDigest, actor, state, reason, message, tool, toolVersion, format } = one
+  return {
+    $typeName: 'pinfold.control.scanning.v1.ScanReport',
+    ...{
+      id: BigInt(id),
+      digest,
+      origin,
+      referrer,
+      rawDigest,
+      actor,
+      state,
+      reason,
+      message,
+      tool,
+      toolVersion,
+      format,
+    },
+    vulnerabilities: one.total,
+    takeTime: timestamp(one.takeTime),
+    ...(one.createTime === '' ? {} : { readTime: timestamp(one.createTime), seenTime: timestamp(one.seenTime) }),
+    ...(one.buildTime === '' ? {} : { buildTime: timestamp(one.buildTime) }),
+  }
+}

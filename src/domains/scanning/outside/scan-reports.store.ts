@@ -1,0 +1,199 @@
+import { type Reader, sql, type Tx } from '#db/sql.ts'
+import {
+  mostKept,
+  type NewReport,
+  type ReadReport,
+  type ReportFacts,
+  type ReportOrigin,
+  type ReportState,
+  reportOrigins,
+  reportStates,
+  type StoredReport,
+  type WaitingReport,
+} from './scan-reports.model.ts'
+
+type Row = Omit<ReportFacts, 'origin' | 'state'> & { origin: number; state: number }
+
+const columns = sql`
+  s.id, s.repo_id AS repo, s.digest, s.origin, s.referrer, s.raw_digest AS "rawDigest", s.actor,
+  s.take_time AS "takeTime", s.state, s.reason, s.message, s.scanner, s.tool, s.tool_version AS "toolVersion",
+  s.format, s.build_time AS "buildTime", s.create_time AS "createTime", s.seen_time AS "seenTime", s.total`
+
+const nameOf = <K extends string>(numbers: Record<K, number>, wanted: number): K =>
+  (Object.keys(numbers) as K[]).find((name) => numbers[name] === Number(wanted))!
+
+function fromRow(row: Row): ReportFacts {
+  return {
+    ...row,
+    id: Number(row.id),
+    repo: Number(row.repo),
+    origin: nameOf<ReportOrigin>(reportOrigins, row.origin),
+    state: nameOf<ReportState>(reportStates, row.state),
+    scanner: Number(row.scanner),
+    total: Number(row.total),
+  }
+}
+
+const withText = (row: Row & { vulnerabilities: string }): StoredReport => {
+  const { vulnerabilities, ...facts } = row
+  return { ...fromRow(facts), vulnerabilities: JSON.parse(vulnerabilities) as StoredReport['vulnerabilities'] }
+}
+
+/** Without a reason it waits to be read, else it counts for nothing. `undefined` where the referrer is known already. */
+export async function insertReport(
+  tx: Tx,
+  one: NewReport,
+  ignored: { reason: string; message: string } | undefined,
+  now: string,
+): Promise<number | undefined> {
+  const { repo, digest, origin, referrer, rawDigest, actor } = one
+  const state = ignored ? reportStates.ignored : reportStates.waiting
+  const row = await tx.get<{ id: number }>(sql`
+    INSERT INTO scan_reports (repo_id, organization, digest, origin, referrer, raw_digest, actor, take_time, state, reason,
+           message, due_time)
+    VALUES (${repo.id}, ${repo.uid.slice(0, 40)}, ${digest}, ${reportOrigins[origin]}, ${referrer}, ${rawDigest},
+            ${actor}, ${now}, ${state}, ${ignored?.reason ?? ''}, ${ignored?.message ?? ''}, ${now})
+        ON CONFLICT DO NOTHING RETURNING id`)
+  return row && Number(row.id)
+}
+
+/** Lets one wait again that counted for nothing; `false` when there is none of this referrer. */
+export async function reviveReport(tx: Tx, { repo, referrer, actor }: NewReport, now: string): Promise<boolean> {
+  const revived = await tx.run(sql`
+    UPDATE scan_reports SET state = 1, reason = '', message = '', attempts = 0, actor = ${actor}, due_time = ${now}
+     WHERE repo_id = ${repo.id} AND referrer = ${referrer} AND referrer <> '' AND state = 3 AND reason = 'NOT_ALLOWED'`)
+  return revived === 1
+}
+
+/** How many wait for the organisation, up to `most`. */
+export async function countWaiting(reader: Reader, organization: string, most: number): Promise<number> {
+  const rows = await reader.all(sql`
+    SELECT 1 AS found FROM scan_reports WHERE state = 1 AND organization = ${organization} LIMIT ${most}`)
+  return rows.length
+}
+
+const waitingColumns = sql`
+  id, repo_id AS repo, organization, digest, origin, referrer, raw_digest AS "rawDigest", attempts`
+
+/** Of the next organisation behind `after` that has any, the one that is due first, be it now or later. */
+export async function nextWaiting(
+  reader: Reader,
+  after: string,
+): Promise<(WaitingReport & { dueTime: string }) | undefined> {
+  const row = await reader.get<WaitingReport & { dueTime: string }>(sql`
+    SELECT ${waitingColumns}, due_time AS "dueTime" FROM scan_reports WHERE state = 1 AND organization > ${after}
+     ORDER BY organization, due_time, id LIMIT 1`)
+  return row && { ...row, id: Number(row.id), repo: Number(row.repo), attempts: Number(row.attempts) }
+}
+
+export async function postponeReport(tx: Tx, id: number, attempts: number, dueTime: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE scan_reports SET attempts = ${attempts}, due_time = ${dueTime} WHERE id = ${id} AND state = 1`)
+}
+
+export async function ignoreReport(tx: Tx, id: number, reason: string, message: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE scan_reports SET state = 3, reason = ${reason}, message = ${message} WHERE id = ${id} AND state = 1`)
+}
+
+/** `false` when it is gone, or was read already. */
+export async function finishReport(tx: Tx, id: number, read: ReadReport, now: string): Promise<boolean> {
+  const { scanner, tool, toolVersion, format, buildTime, total, vulnerabilities } = read
+  const finished = await tx.run(sql`
+    UPDATE scan_reports SET state = 2, scanner = ${scanner}, tool = ${tool}, tool_version = ${toolVersion},
+           format = ${format}, build_time = ${buildTime}, create_time = ${now}, seen_time = ${now}, total = ${total},
+           vulnerabilities = ${vulnerabilities}
+     WHERE id = ${id} AND state = 1`)
+  return finished === 1
+}
+
+export async function deleteReport(tx: Tx, id: number): Promise<void> {
+  await tx.run(sql`DELETE FROM scan_reports WHERE id = ${id}`)
+}
+
+/** The newest report of an image that says exactly this, if it is the newest of its tool. */
+export async function findSame(
+  reader: Reader,
+  { repo, digest }: Pick<WaitingReport, 'repo' | 'digest'>,
+  { tool, toolVersion, format, buildTime, vulnerabilities }: ReadReport,
+): Promise<number | undefined> {
+  const newest = await reader.get<{ id: number; version: string; built: string; said: string }>(sql`
+    SELECT id, tool_version AS version, build_time AS built, vulnerabilities AS said FROM scan_reports
+     WHERE repo_id = ${repo} AND digest = ${digest} AND state = 2 AND tool = ${tool} AND format = ${format}
+     ORDER BY id DESC LIMIT 1`)
+  const same = newest?.version === toolVersion && newest.built === buildTime && newest.said === vulnerabilities
+  return same ? Number(newest.id) : undefined
+}
+
+export async function noteSeen(tx: Tx, id: number, now: string): Promise<void> {
+  await tx.run(sql`UPDATE scan_reports SET seen_time = ${now} WHERE id = ${id}`)
+}
+
+/** Deletes the oldest of an image beyond what is kept. */
+export async function pruneReports(tx: Tx, repo: number, digest: string): Promise<void> {
+  for (const [state, most] of [
+    [reportStates.read, mostKept.read],
+    [reportStates.ignored, mostKept.ignored],
+  ] as const) {
+    await tx.run(sql`
+      DELETE FROM scan_reports WHERE repo_id = ${repo} AND digest = ${digest} AND state = ${state} AND id <= (
+        SELECT id FROM scan_reports WHERE repo_id = ${repo} AND digest = ${digest} AND state = ${state}
+         ORDER BY id DESC LIMIT 1 OFFSET ${most})`)
+  }
+}
+
+/** All of an image, read or not, the newest first. */
+export async function listFacts(reader: Reader, repo: number, digest: string, most: number): Promise<ReportFacts[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM scan_reports s WHERE s.repo_id = ${repo} AND s.digest = ${digest}
+     ORDER BY s.id DESC LIMIT ${most}`)
+  return rows.map(fromRow)
+}
+
+/** Those of a repo that count, the newest first. */
+export async function factsOfRepo(reader: Reader, repo: number, most: number): Promise<ReportFacts[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM scan_reports s WHERE s.repo_id = ${repo} AND s.state = 2 ORDER BY s.id DESC LIMIT ${most}`)
+  return rows.map(fromRow)
+}
+
+/** Those of a digest that count, with the repo, the newest first. */
+export async function factsOfDigest(
+  reader: Reader,
+  digest: string,
+  most: number,
+): Promise<(ReportFacts & { repoUid: string })[]> {
+  const rows = await reader.all<Row & { repoUid: string }>(sql`
+    SELECT ${columns}, r.uid AS "repoUid" FROM scan_reports s JOIN repos r ON r.id = s.repo_id
+     WHERE s.digest = ${digest} AND s.state = 2 ORDER BY s.id DESC LIMIT ${most}`)
+  return rows.map((row) => ({ ...fromRow(row), repoUid: row.repoUid }))
+}
+
+export async function findReport(reader: Reader, id: number): Promise<StoredReport | undefined> {
+  const row = await reader.get<Row & { vulnerabilities: string }>(sql`
+    SELECT ${columns}, s.vulnerabilities FROM scan_reports s WHERE s.id = ${id} AND s.state = 2`)
+  return row && withText(row)
+}
+
+export async function findFacts(reader: Reader, id: number): Promise<ReportFacts | undefined> {
+  const row = await reader.get<Row>(sql`SELECT ${columns} FROM scan_reports s WHERE s.id = ${id}`)
+  return row && fromRow(row)
+}
+
+/** The newest of an image that counted at a moment. */
+export async function newestBefore(
+  reader: Reader,
+  repo: number,
+  digest: string,
+  time: string,
+): Promise<StoredReport | undefined> {
+  const row = await reader.get<Row & { vulnerabilities: string }>(sql`
+    SELECT ${columns}, s.vulnerabilities FROM scan_reports s
+     WHERE s.repo_id = ${repo} AND s.digest = ${digest} AND s.state = 2 AND s.create_time <= ${time}
+     ORDER BY s.id DESC LIMIT 1`)
+  return row && withText(row)
+}
+
+export async function deleteReportsOf(tx: Tx, repo: number): Promise<void> {
+  await tx.run(sql`DELETE FROM scan_reports WHERE repo_id = ${repo}`)
+}

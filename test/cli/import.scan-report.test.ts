@@ -1,0 +1,42 @@
+// Handing in the report of a scanner with the command, to a server that runs.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { clientOf } from '../support/pinfold.ts'
+import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
+import { registryClient } from '../support/registry.ts'
+
+const file = (name: string) => fileURLToPath(new URL(`../data/scan-reports/${name}.json`, import.meta.url))
+
+test('a report is handed in for a tag or a digest, and the command says what became of it', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const client = clientOf(server.url, await tokenOf(place))
+  await client.post('/iam/v2/groups/', { name: 'acme' })
+  const registry = registryClient(server.url, await tokenOf(place, ['--audience', 'registry']))
+  const { digest } = await registry.pushImage('acme/app', 'latest')
+  const handIn = (name: string, ...args: string[]) =>
+    run(['import', 'scan-report', ...place.args, file(name), ...args], { env: place.env })
+
+  assert.deepEqual(await handIn('trivy-alpine-39', '--image', 'acme/app'), {
+    code: 0,
+    stdout: '3 vulnerabilities by trivy\n',
+    stderr: '',
+  })
+  const second = await handIn('grype-rhel8-excerpt', '--image', `acme/app@${digest}`, '-o', 'json')
+  assert.equal(second.code, 0)
+  const { state, tool, toolVersion } = JSON.parse(second.stdout)
+  assert.deepEqual([state, tool, toolVersion], ['read', 'grype', '0.96.0'])
+  const { body } = await client.get(`/registry/v1/vuln_reports?digest=${digest}`)
+  assert.deepEqual(
+    body.items.map(({ scanner }: { scanner: { name: string } }) => scanner.name),
+    ['GRYPE', 'TRIVY'],
+  )
+
+  const refused = await handIn('trivy-no-vulnerabilities.cdx', '--image', 'acme/app:latest')
+  assert.equal(refused.code, 1)
+  assert.match(refused.stdout, /^the report does not count: .* \(UNSUPPORTED\)$/m)
+  assert.equal((await handIn('missing', '--image', 'acme/app')).code, 2)
+  assert.match((await handIn('trivy-alpine-39', '--image', 'acme/app:none')).stderr, /acme\/app has no tag none/)
+  assert.match((await handIn('trivy-alpine-39')).stderr, /name the image with --image/)
+})

@@ -1,0 +1,56 @@
+// What other scanners have found is looked up from an index, however much of it there is.
+import { after, before, test } from 'node:test'
+import type { Reader, Sql, Tx } from '#db/sql.ts'
+import * as reports from '#domains/scanning/outside/scan-reports.store.ts'
+import { type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { checkPlanOf } from '../support/plans.ts'
+
+let pinfold: Pinfold
+before(async () => {
+  pinfold = await startPinfold()
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+const digest = `sha256:${'c'.repeat(64)}`
+const time = '2026-03-01T00:00:00.000Z'
+const organization = 'a'.repeat(40)
+const repo = { id: 1, uid: organization }
+const about = { repo, digest, origin: 'referrer' as const, referrer: digest, rawDigest: digest, actor: '' }
+const read = {
+  ...{ scanner: 1, tool: 'grype', toolVersion: '1', format: 'grype', buildTime: '', total: 0 },
+  vulnerabilities: '[]',
+}
+
+async function queriesOf(ask: (tx: Tx) => Promise<unknown>): Promise<Sql[]> {
+  const queries: Sql[] = []
+  const note = async <T>(query: Sql, answer: T): Promise<T> => {
+    queries.push(query)
+    return answer
+  }
+  const reader: Reader = { all: (query) => note(query, []), get: (query) => note(query, undefined) }
+  await ask({ ...reader, run: (query) => note(query, 0), shard: 0, after() {} })
+  return queries
+}
+
+const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
+  reviveReport: (tx) => reports.reviveReport(tx, about, time),
+  countWaiting: (tx) => reports.countWaiting(tx, organization, 10),
+  nextWaiting: (tx) => reports.nextWaiting(tx, organization),
+  postponeReport: (tx) => reports.postponeReport(tx, 1, 1, time),
+  ignoreReport: (tx) => reports.ignoreReport(tx, 1, 'X', ''),
+  finishReport: (tx) => reports.finishReport(tx, 1, read, time),
+  findSame: (tx) => reports.findSame(tx, { repo: 1, digest }, read),
+  pruneReports: (tx) => reports.pruneReports(tx, 1, digest),
+  listFacts: (tx) => reports.listFacts(tx, 1, digest, 10),
+  factsOfRepo: (tx) => reports.factsOfRepo(tx, 1, 10),
+  factsOfDigest: (tx) => reports.factsOfDigest(tx, digest, 10),
+  findReport: (tx) => reports.findReport(tx, 1),
+  newestBefore: (tx) => reports.newestBefore(tx, 1, digest, time),
+  deleteReportsOf: (tx) => reports.deleteReportsOf(tx, 1),
+}
+
+for (const [name, ask] of Object.entries(asked)) {
+  test(`${name} reads an index`, async () => {
+    for (const query of await queriesOf(ask)) await checkPlanOf(pinfold, query, name)
+  })
+}
