@@ -16,7 +16,9 @@ test('a report is handed in for a tag or a digest, and the command says what bec
   const registry = registryClient(server.url, await tokenOf(place, ['--audience', 'registry']))
   const { digest } = await registry.pushImage('acme/app', 'latest')
   const handIn = (name: string, ...args: string[]) =>
-    run(['import', 'scan-report', ...place.args, file(name), ...args], { env: place.env })
+    run(['import', 'scan-report', ...place.args, file(name), ...args], {
+      env: { ...place.env, PINFOLD_API: server.url },
+    })
 
   assert.deepEqual(await handIn('trivy-alpine-39', '--image', 'acme/app'), {
     code: 0,
@@ -36,7 +38,7 @@ test('a report is handed in for a tag or a digest, and the command says what bec
   const refused = await handIn('trivy-no-vulnerabilities.cdx', '--image', 'acme/app:latest')
   assert.equal(refused.code, 1)
   assert.match(refused.stdout, /^the report does not count: .* \(UNSUPPORTED\)$/m)
-  assert.equal((await handIn('missing', '--image', 'acme/app')).code, 2)
+  assert.equal((await handIn('missing', '--image', 'acme/app')).code, 64)
   assert.match((await handIn('trivy-alpine-39', '--image', 'acme/app:none')).stderr, /acme\/app has no tag none/)
   assert.match((await handIn('trivy-alpine-39')).stderr, /name the image with --image/)
 })
