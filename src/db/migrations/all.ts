@@ -43,6 +43,7 @@ import { migration as catalog } from './0048-catalog.ts'
 import { migration as sessionBounds } from './0065-session-bounds.ts'
 import { migration as listLimits } from './0067-list-limits.ts'
 import { migration as spokenEcosystems } from './0073-spoken-ecosystems.ts'
+import { migration as scanReports } from './0075-scan-reports.ts'
 import { migration as pushTokens } from './0078-push-tokens.ts'
 import { migration as peopleBounds } from './0080-people-bounds.ts'
 import { migration as historyByTime } from './0086-history-by-time.ts'
@@ -94,6 +95,7 @@ export const migrations: readonly Migration[] = [
   sessionBounds,
   listLimits,
   spokenEcosystems,
+  scanReports,
   pushTokens,
   peopleBounds,
   historyByTime,
