@@ -47,7 +47,6 @@ import { migration as scanReports } from './0075-scan-reports.ts'
 import { migration as pushTokens } from './0078-push-tokens.ts'
 import { migration as peopleBounds } from './0080-people-bounds.ts'
 import { migration as historyByTime } from './0086-history-by-time.ts'
-import { migration as scanReports } from './0075-scan-reports.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -99,5 +98,4 @@ export const migrations: readonly Migration[] = [
   pushTokens,
   peopleBounds,
   historyByTime,
-  scanReports,
 ]
