@@ -28,7 +28,8 @@ async function queriesOf(ask: (tx: Tx) => Promise<unknown>): Promise<Sql[]> {
     return answer
   }
   const reader: Reader = { all: (query) => note(query, []), get: (query) => note(query, undefined) }
-  await ask({ ...reader, run: (query) => note(query, 0), shard: 0, after() {} })
+  const { engine } = pinfold.app.db
+  await ask({ ...reader, engine, run: (query) => note(query, 0), shard: 0, after() {} })
   return queries
 }
 
