@@ -23,6 +23,7 @@ import { copyRepos } from './domains/registry/syncs/syncs.duty.ts'
 import { sweepUsage, writeUsage } from './domains/registry/usage/digest-usage.duty.ts'
 import { matchPackages } from './domains/scanning/matching/match.duty.ts'
 import { readReports } from './domains/scanning/outside/read-reports.duty.ts'
+import { sweepScanning } from './domains/scanning/upkeep/upkeep.duty.ts'
 import type { Duty, DutyStatus, LongDuty, RunningDuty } from './duty.ts'
 import { version } from './version.ts'
 
@@ -46,6 +47,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   readAgain,
   matchPackages,
   readReports,
+  sweepScanning,
   copyRepos,
   writeRegistryEvents,
   writeUsage,

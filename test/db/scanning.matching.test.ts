@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Package } from '#contents/packages.ts'
 import { sql } from '#db/sql.ts'
-import { findKnown } from '#domains/scanning/known/known.store.ts'
+import { findKnown, findKnownNow } from '#domains/scanning/known/known.store.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
 import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
 import { verifyStep } from '#domains/scanning/matching/verify.service.ts'
@@ -160,6 +160,42 @@ test('how bad it is comes from the package, else from CVSS of version 4, 3 and 2
   await put('nvd', [recordOf('CVE-2026-3', [], { severities: [cvss('CVSS_V3', 9.8)] })])
   const all = await findings(list)
   assert.ok(all.includes('B-3 rated 1 0 05-06') && all.includes('B-3 rated 1 4 06-'), all.join('\n'))
+})
+
+test('a record that is taken back, or no longer about it, does not say any more how bad another is', async () => {
+  const list = await addList('l3b', [apk('rerated', '1-r0')])
+  const cvss = { source: '', type: 'CVSS_V3' as const, vector: 'x', score: 9.8 }
+  await put('osv/Alpine:v3.19', [recordOf('B-4', [affected('rerated', '2-r0')], { upstream: ['CVE-2026-33'] })])
+  const held = async () => (await findings(list)).filter((one) => one.endsWith('-'))
+  await put('ghsa', [recordOf('GHSA-3', [], { aliases: ['CVE-2026-33'], severities: [cvss] })])
+  assert.deepEqual(await held(), ['B-4 rerated 1 4 06-'])
+  await put('ghsa', [recordOf('GHSA-3', [], { aliases: ['CVE-2026-34'], severities: [cvss] })])
+  assert.deepEqual(await held(), ['B-4 rerated 1 0 06-'])
+  await put('ghsa', [recordOf('GHSA-3', [], { aliases: ['CVE-2026-33'], severities: [cvss] })])
+  await put('ghsa', [], true)
+  assert.deepEqual(await held(), ['B-4 rerated 1 0 06-'])
+})
+
+test('when more is found than is asked for, the worst and what holds now are told', async () => {
+  const list = await addList('l3c', [apk('busy', '1-r0')])
+  const rated = (id: string, severity: AffectedPackage['severity']) =>
+    recordOf(id, [affected('busy', '2-r0', { severity })])
+  await put('osv/Alpine:v3.19', [
+    rated('D-1', 'low'),
+    rated('D-2', 'critical'),
+    rated('D-3', 'low'),
+    rated('D-4', 'high'),
+  ])
+  assert.equal((await findings(list)).length, 4)
+  const worst = await findKnownNow(pinfold.app.db, list, [], 2)
+  assert.deepEqual(
+    worst.map(({ record }) => record.id),
+    ['D-2', 'D-4'],
+  )
+  await put('osv/Alpine:v3.19', [rated('D-4', 'medium')])
+  await runDuty(pinfold.app, matchPackages)
+  const most = await findKnown(pinfold.app.db, list, [], 4)
+  assert.ok(most.every(({ goneTime }) => goneTime === ''))
 })
 
 test('aliases count once, under the CVE', async () => {

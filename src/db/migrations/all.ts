@@ -42,6 +42,7 @@ import { migration as lifecycles } from './0046-lifecycles.ts'
 import { migration as catalog } from './0048-catalog.ts'
 import { migration as sessionBounds } from './0065-session-bounds.ts'
 import { migration as listLimits } from './0067-list-limits.ts'
+import { migration as scanningUpkeep } from './0068-scanning-upkeep.ts'
 import { migration as spokenEcosystems } from './0073-spoken-ecosystems.ts'
 import { migration as scanReports } from './0075-scan-reports.ts'
 import { migration as pushTokens } from './0078-push-tokens.ts'
@@ -93,6 +94,7 @@ export const migrations: readonly Migration[] = [
   catalog,
   sessionBounds,
   listLimits,
+  scanningUpkeep,
   spokenEcosystems,
   scanReports,
   pushTokens,

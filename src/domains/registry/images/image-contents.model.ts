@@ -43,6 +43,9 @@ export type ContentsRecord = {
   message: string
 }
 
+/** What it was known to contain, from one moment to another: empty is since ever, and until now. */
+export type ContentsSpan = ContentsRecord & { fromTime: string; untilTime: string }
+
 /** What a config must be for the manifest to be an image that can be run, and not some other artifact. */
 const imageConfigs: ReadonlySet<string> = new Set([
   'application/vnd.oci.image.config.v1+json',

@@ -28,7 +28,7 @@ import * as store from './image-contents.store.ts'
 import { type ImageRead, imagesOf, type Reading, readImage } from './read-image.ts'
 
 export { createReader, type Reader, type ReaderLimits, readerLimits } from '#contents/reader.ts'
-export type { ContentsRecord } from './image-contents.model.ts'
+export type { ContentsRecord, ContentsSpan } from './image-contents.model.ts'
 export type { DueRead } from './image-contents.store.ts'
 
 /** Queues what a manifest that was just stored gives to read. Call `app.images.pushed.notify` after the commit. */
@@ -63,9 +63,6 @@ export async function contentsOf(
     found.push(...(await store.findContents(reader, repo, some)))
   return found
 }
-
-/** The repos, as many as `most`, in which it is known what the image of this digest contains. */
-export const contentsEverywhere = store.findEverywhere
 
 /** Whether the repo has an image or index of this digest, read or not. */
 export async function isKnownImage(reader: DbReader, repo: number, digest: string): Promise<boolean> {
@@ -235,7 +232,10 @@ export async function finishRead(app: App, read: store.DueRead, given: Outcome |
     const [before] = await store.findContents(tx, repo, [digest])
     if (text !== '') await store.savePackages(tx, packages, text)
     const now = app.clock().toISOString()
-    await store.saveContents(tx, repo, { ...outcome, digest, packages }, now)
+    const found = { ...outcome, digest, packages }
+    if (before && contentOf(before) !== contentOf(found)) await store.keepPast(tx, repo, before, now)
+    await store.saveContents(tx, repo, found, now)
+    if (before && before.packages !== '' && before.packages !== packages) await store.dropPackages(tx, before.packages)
     if (list) await completeList(tx, list, read.organization, now)
     const same = before?.state === outcome.state && before.packages === packages
     if (!same) await store.queueIndexesWith(tx, repo, digest, app.clock().toISOString())
@@ -244,6 +244,10 @@ export async function finishRead(app: App, read: store.DueRead, given: Outcome |
   if (outcome)
     app.log.info('image read', { repo, digest, state: outcome.state, source: outcome.source, reason: outcome.reason })
 }
+
+/** What reports follow from. */
+const contentOf = ({ state, packages, distribution, gaps }: ContentsRecord): string =>
+  JSON.stringify([state, packages, distribution.id, distribution.version, gaps])
 
 /** Without an outcome: the image has gone and its contents stay as they are, or images of an index wait, and it after them. */
 async function endReadAgain(app: App, read: store.DueRead): Promise<void> {

@@ -49,15 +49,16 @@ export async function findContents(
   return rows.map(fromRow)
 }
 
-/** The repos in which it is known what the image of this digest contains, with that. */
+/** The repos behind `after` in which it is known what the image of this digest contains, with that; in order. */
 export async function findEverywhere(
   reader: Reader,
   digest: string,
-  most: number,
+  { after, most }: { after: number; most: number },
 ): Promise<(ContentsRecord & { repo: number; repoUid: string })[]> {
   const rows = await reader.all<Row & { repo: number; repoUid: string }>(sql`
     SELECT ${columns}, r.id AS repo, r.uid AS "repoUid" FROM image_contents c JOIN repos r ON r.id = c.repo_id
-     WHERE c.digest = ${digest} AND c.state = ${contentsStates.known} ORDER BY c.repo_id LIMIT ${most}`)
+     WHERE c.digest = ${digest} AND c.repo_id > ${after} AND c.state = ${contentsStates.known}
+     ORDER BY c.repo_id LIMIT ${most}`)
   return rows.map(({ repo, repoUid, ...row }) => ({ ...fromRow(row), repo: Number(repo), repoUid }))
 }
 
@@ -83,6 +84,52 @@ export async function saveContents(tx: Tx, repo: number, found: ContentsRecord, 
            distribution_version = excluded.distribution_version, reason = excluded.reason,
            message = excluded.message, read_time = excluded.read_time, reader = excluded.reader,
            gaps = excluded.gaps`)
+}
+
+/** Keeps what was known until now. */
+export async function keepPast(tx: Tx, repo: number, before: ContentsRecord, now: string): Promise<void> {
+  const { state, source, distribution } = before
+  await tx.run(sql`
+    INSERT INTO past_contents (repo_id, digest, until_time, state, source, packages, distribution, distribution_version,
+           gaps)
+    VALUES (${repo}, ${before.digest}, ${now}, ${contentsStates[state]}, ${contentsSources[source]}, ${before.packages},
+            ${distribution.id}, ${distribution.version}, ${JSON.stringify(before.gaps)})
+        ON CONFLICT (repo_id, digest, until_time) DO NOTHING`)
+}
+
+/** What was known before of some images, of each the newest first. */
+export async function findPast(
+  reader: Reader,
+  repo: number,
+  digests: readonly string[],
+  most: number,
+): Promise<(ContentsRecord & { untilTime: string })[]> {
+  const rows = await reader.all<Row & { untilTime: string }>(sql`
+    SELECT c.digest, c.state, c.source, c.packages, c.distribution, c.distribution_version AS "distributionVersion",
+           '' AS reason, '' AS message, c.gaps, c.until_time AS "untilTime"
+      FROM past_contents c WHERE c.repo_id = ${repo} AND c.digest IN (${list(digests)})
+     ORDER BY c.repo_id DESC, c.digest DESC, c.until_time DESC LIMIT ${most}`)
+  return rows.map(({ untilTime, ...row }) => ({ ...fromRow(row), untilTime }))
+}
+
+/** Whether an image has, or had while its repo is there, the packages of this hash. */
+export async function isInUse(reader: Reader, hash: string): Promise<boolean> {
+  const now = await reader.get(
+    sql`SELECT 1 AS found FROM image_contents WHERE packages <> '' AND packages = ${hash} LIMIT 1`,
+  )
+  return (
+    now !== undefined ||
+    (await reader.get(sql`
+      SELECT 1 AS found FROM past_contents WHERE packages <> '' AND packages = ${hash} LIMIT 1`)) !== undefined
+  )
+}
+
+/** Deletes the text of a list of packages unless an image has it. */
+export async function dropPackages(tx: Tx, hash: string): Promise<void> {
+  await tx.run(sql`
+    DELETE FROM package_lists
+     WHERE hash = ${hash}
+       AND NOT EXISTS (SELECT 1 FROM image_contents o WHERE o.packages = package_lists.hash AND o.packages <> '')`)
 }
 
 /** Until the transaction ends, nobody takes the list for one that no image has. */
@@ -301,5 +348,6 @@ export async function deleteContents(tx: Tx, repo: number): Promise<void> {
      WHERE hash IN (SELECT packages FROM image_contents WHERE repo_id = ${repo} AND packages <> '')
        AND NOT EXISTS (SELECT 1 FROM image_contents o
                         WHERE o.packages = package_lists.hash AND o.packages <> '' AND o.repo_id <> ${repo})`)
+  await tx.run(sql`DELETE FROM past_contents WHERE repo_id = ${repo}`)
   await tx.run(sql`DELETE FROM image_contents WHERE repo_id = ${repo}`)
 }

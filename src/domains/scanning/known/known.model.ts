@@ -20,6 +20,8 @@ export type Known = {
     severities: RecordSeverity[]
     references: string[]
     publishTime: string
+    /** Those that it is about, as `vulnerabilityIds` has them. */
+    vulnerabilities: readonly string[]
   }
   source: string
   locations: string[]

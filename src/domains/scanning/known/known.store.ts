@@ -1,20 +1,125 @@
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
 import type { Component } from '../lists/lists.model.ts'
 import { componentColumns } from '../lists/lists.store.ts'
 import type { AffectedRow } from '../matching/findings.model.ts'
 import { affectedColumns, toAffected } from '../matching/findings.store.ts'
-import type { Known, Suppressed } from './known.model.ts'
+import { type Known, type Suppressed, vulnerabilityIds } from './known.model.ts'
 
 type Row = {
   findingNo: number
-  foundState: number
-  level: number
+  componentNo: number
+  affectedNo: number
+  state: number
+  severity: number
   foundTime: string
   goneTime: string
-  componentNo: number
-  packageName: string
-  componentEcosystem: string
-  recordId: string
+  locations: string
+  ownerNo: number
+}
+
+/**
+ * The findings that a list has or had, with what counts for everybody and for some organisations, in a lasting order. When
+ * there are more than `most`, those that hold now and the newest are told.
+ */
+export async function findKnown(
+  reader: Reader,
+  listNo: number,
+  places: readonly string[],
+  most: number,
+): Promise<Known[]> {
+  const first = sql`CASE WHEN f.gone_time = '' THEN 0 ELSE 1 END, f.id DESC`
+  return selectKnown(reader, listNo, places, { most, when: sql`1 = 1`, first })
+}
+
+/** Those that a list has now; when there are more than `most`, the worst and of these the newest. */
+export async function findKnownNow(
+  reader: Reader,
+  listNo: number,
+  places: readonly string[],
+  most: number,
+): Promise<Known[]> {
+  const first = sql`CASE f.severity WHEN 4 THEN 0 WHEN 3 THEN 1 WHEN 2 THEN 2 WHEN 1 THEN 3 WHEN 0 THEN 4 ELSE 5 END, f.id DESC`
+  return selectKnown(reader, listNo, places, { most, when: sql`f.gone_time = ''`, first })
+}
+
+async function selectKnown(
+  reader: Reader,
+  listNo: number,
+  places: readonly string[],
+  { most, when, first }: { most: number; when: Sql; first: Sql },
+): Promise<Known[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.affected_id AS "affectedNo", f.state, f.severity,
+           f.found_time AS "foundTime", f.gone_time AS "goneTime", l.locations, l.owner_id AS "ownerNo"
+      FROM list_components l
+      JOIN findings f ON f.component_id = l.component_id
+     WHERE l.list_id = ${listNo} AND f.place IN (${list(['', ...places])}) AND ${when}
+     ORDER BY ${first} LIMIT ${most}`)
+  const parts = await partsOf(reader, rows)
+  const times = new Map<string, string>()
+  const once = (time: string): string => {
+    const kept = times.get(time) ?? time
+    times.set(time, kept)
+    return kept
+  }
+  const known = rows.map((row): Known => {
+    const affected = parts.affected.get(Number(row.affectedNo))!
+    const found = parts.components.get(Number(row.componentNo))!
+    return {
+      findingNo: Number(row.findingNo),
+      state: Number(row.state),
+      severity: Number(row.severity),
+      foundTime: once(row.foundTime),
+      goneTime: once(row.goneTime),
+      component: found.component,
+      affected: affected.row,
+      ...parts.records.get(affected.row.recordNo)!,
+      locations: found.locations,
+      ownerNo: Number(row.ownerNo),
+      suppressed: [],
+    }
+  })
+  known.sort((one, other) => one.findingNo - other.findingNo)
+  if (known.every(({ ownerNo }) => ownerNo === 0)) return known
+  const suppressed = Map.groupBy(await suppressedIn(reader, listNo, most), ({ findingNo }) => findingNo)
+  return known.map((one) => ({ ...one, suppressed: suppressed.get(one.findingNo) ?? [] }))
+}
+
+/** What many findings have in common, each once: texts and ranges are the most of what there is. */
+async function partsOf(reader: Reader, rows: readonly Row[]) {
+  const components = new Map<number, { component: Known['component']; locations: string[] }>()
+  const locations = new Map(rows.map((row) => [Number(row.componentNo), row.locations]))
+  for (const some of chunks([...locations.keys()], atOnce)) {
+    for (const row of await reader.all<Known['component']>(sql`
+      SELECT ${componentColumns} FROM components c WHERE c.id IN (${list(some)})`)) {
+      const component = { ...row, componentNo: Number(row.componentNo) }
+      const text = locations.get(component.componentNo)!
+      components.set(component.componentNo, { component, locations: text === '' ? [] : (JSON.parse(text) as string[]) })
+    }
+  }
+  const affected = new Map<number, { row: AffectedRow }>()
+  for (const some of chunks([...new Set(rows.map(({ affectedNo }) => Number(affectedNo)))], atOnce)) {
+    const said = await reader.all<Parameters<typeof toAffected>[0]>(sql`
+      SELECT ${affectedColumns} FROM affected_packages a WHERE a.id IN (${list(some)})`)
+    for (const one of said) affected.set(Number(one.affectedNo), { row: toAffected(one) })
+  }
+  const records = new Map<number, Pick<Known, 'record' | 'source'>>()
+  for (const some of chunks([...new Set([...affected.values()].map(({ row }) => row.recordNo))], atOnce)) {
+    for (const one of await reader.all<RecordRow>(sql`
+      SELECT ${recordColumns} FROM vulnerability_records r JOIN vulnerability_sources s ON s.id = r.source_id
+       WHERE r.id IN (${list(some)})`)) {
+      records.set(Number(one.recordNo), fromRecordRow(one))
+    }
+  }
+  return { components, affected, records }
+}
+
+const atOnce = 400
+
+type RecordRow = {
+  recordNo: number
+  id: string
   aliases: string
   upstream: string
   summary: string
@@ -22,89 +127,24 @@ type Row = {
   references: string
   publishTime: string
   source: string
-  locations: string
-  ownerNo: number
-} & Omit<Component, 'name' | 'ecosystem'> &
-  Parameters<typeof toAffected>[0]
+}
 
-const columns = sql`
-  f.id AS "findingNo", f.state AS "foundState", f.severity AS level, f.found_time AS "foundTime",
-  f.gone_time AS "goneTime", ${componentColumns}, c.name AS "packageName", c.ecosystem AS "componentEcosystem",
-  ${affectedColumns}, r.record_id AS "recordId", r.aliases, r.upstream, r.summary, r.severities, r."references",
-  r.publish_time AS "publishTime", s.name AS source, l.locations, l.owner_id AS "ownerNo"`
+const recordColumns = sql`
+  r.id AS "recordNo", r.record_id AS id, r.aliases, r.upstream, r.summary, r.severities, r."references",
+  r.publish_time AS "publishTime", s.name AS source`
 
-function fromRow(row: Row): Known {
-  const affected: AffectedRow = toAffected(row)
-  const { kind, version, origin, originVersion, arch } = row
+function fromRecordRow({ id, summary, publishTime, source, ...row }: RecordRow): Pick<Known, 'record' | 'source'> {
+  const named = { id, aliases: JSON.parse(row.aliases) as string[], upstream: JSON.parse(row.upstream) as string[] }
   return {
-    findingNo: Number(row.findingNo),
-    state: Number(row.foundState),
-    severity: Number(row.level),
-    foundTime: row.foundTime,
-    goneTime: row.goneTime,
-    component: {
-      componentNo: Number(row.componentNo),
-      ...{ kind, version, origin, originVersion, arch },
-      name: row.packageName,
-      ecosystem: row.componentEcosystem,
-    },
-    affected,
+    source,
     record: {
-      id: row.recordId,
-      aliases: JSON.parse(row.aliases) as string[],
-      upstream: JSON.parse(row.upstream) as string[],
-      summary: row.summary,
+      ...named,
+      ...{ summary, publishTime },
+      vulnerabilities: vulnerabilityIds(named),
       severities: JSON.parse(row.severities) as Known['record']['severities'],
       references: JSON.parse(row.references) as string[],
-      publishTime: row.publishTime,
     },
-    source: row.source,
-    locations: row.locations === '' ? [] : (JSON.parse(row.locations) as string[]),
-    ownerNo: Number(row.ownerNo),
-    suppressed: [],
   }
-}
-
-/** All findings that a list has or had, with what counts for everybody and for some organisations, in a lasting order. */
-export async function findKnown(
-  reader: Reader,
-  listNo: number,
-  places: readonly string[],
-  most: number,
-): Promise<Known[]> {
-  return selectKnown(reader, listNo, places, { most, when: sql`1 = 1` })
-}
-
-/** Those that a list has now. */
-export async function findKnownNow(
-  reader: Reader,
-  listNo: number,
-  places: readonly string[],
-  most: number,
-): Promise<Known[]> {
-  return selectKnown(reader, listNo, places, { most, when: sql`f.gone_time = ''` })
-}
-
-async function selectKnown(
-  reader: Reader,
-  listNo: number,
-  places: readonly string[],
-  { most, when }: { most: number; when: Sql },
-): Promise<Known[]> {
-  const rows = await reader.all<Row>(sql`
-    SELECT ${columns}
-      FROM list_components l
-      JOIN findings f ON f.component_id = l.component_id
-      JOIN components c ON c.id = f.component_id
-      JOIN affected_packages a ON a.id = f.affected_id
-      JOIN vulnerability_records r ON r.id = a.record_no
-      JOIN vulnerability_sources s ON s.id = r.source_id
-     WHERE l.list_id = ${listNo} AND f.place IN (${list(['', ...places])}) AND ${when}
-     ORDER BY f.id LIMIT ${most}`)
-  const known = rows.map(fromRow)
-  if (known.every(({ ownerNo }) => ownerNo === 0)) return known
-  const suppressed = Map.groupBy(await suppressedIn(reader, listNo, most), ({ findingNo }) => findingNo)
-  return known.map((one) => ({ ...one, suppressed: suppressed.get(one.findingNo) ?? [] }))
 }
 
 type SuppressedRow = Omit<Suppressed, 'owner'> & Component & { findingNo: number }

@@ -12,6 +12,13 @@ export async function setOver(tx: Tx, listNo: number, now: string): Promise<bool
   return true
 }
 
+/** How many packages a list has. */
+export async function countEntries(reader: Reader, listNo: number): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM list_components WHERE list_id = ${listNo}`)
+  return Number(row?.total ?? 0)
+}
+
 /** True when it was over before. */
 export async function setWithin(tx: Tx, listNo: number, now: string): Promise<boolean> {
   const changed = await tx.run(sql`UPDATE component_lists SET over_limit = 0 WHERE id = ${listNo} AND over_limit = 1`)

@@ -1,6 +1,6 @@
 // The numbers are stored; they keep their meaning for good.
-/** `building`: not all of its packages are there yet, so it counts for nothing. */
-export const listStates = { building: 0, complete: 1 } as const
+/** `building`: not all of its packages are there yet, so it counts for nothing. `gone`: it is being deleted. */
+export const listStates = { building: 0, complete: 1, gone: 2 } as const
 
 /** A list of packages in a distribution, as it is kept with an image. */
 export type ListKey = { hash: string; distribution: { id: string; version: string } }

@@ -23,11 +23,12 @@ export async function prepareList(
 ): Promise<PreparedList> {
   const known = await store.findList(db, key)
   if (known?.state === listStates.complete) return { listNo: known.listNo, isNew: false }
+  const distinct = new Set(packages.map((one) => keyOf(componentOf(one, key.distribution)))).size
   const opened =
     known ??
     (await db.tx((tx) => {
       const ecosystem = ecosystemOf(packages.some(({ kind }) => kind === 'deb') ? 'deb' : 'apk', key.distribution)
-      return store.openList(tx, key, { ecosystem, packages: packages.length, now: clock().toISOString() })
+      return store.openList(tx, key, { ecosystem, packages: distinct, now: clock().toISOString() })
     }))
   const owners = ownersOf(packages)
   for (const slice of chunks(packages, perSlice)) {
@@ -54,8 +55,12 @@ export async function prepareList(
 
 /** In the transaction that says which image has it: from now on the list counts, and waits to be compared. */
 export async function completeList(tx: Tx, { listNo, isNew }: PreparedList, place: string, now: string): Promise<void> {
-  if (!isNew || !(await store.completeList(tx, listNo))) return
-  await queueMatches(tx, [{ kind: 'list', place, item: String(listNo) }], now)
+  if (isNew && (await store.completeList(tx, listNo))) {
+    return queueMatches(tx, [{ kind: 'list', place, item: String(listNo) }], now)
+  }
+  // It was there before, unless it has just been forgotten since no image had it any more.
+  const list = await store.findListByNo(tx, listNo)
+  if (list?.state !== listStates.complete) throw new Error(`the list of packages ${listNo} has gone meanwhile`)
 }
 
 function componentOf(one: Package, distribution: Distribution): Component {

@@ -142,7 +142,8 @@ export async function listsWith(
 
 /** Notes that all packages of a list have been compared; one that was before keeps its first time. */
 export async function noteListMatched(tx: Tx, listNo: number, now: string): Promise<void> {
-  await tx.run(sql`UPDATE component_lists SET match_time = ${now} WHERE id = ${listNo} AND match_time = ''`)
+  await tx.run(sql`UPDATE component_lists SET match_time = ${now}
+     WHERE id = ${listNo} AND match_time = '' AND state = ${listStates.complete}`)
 }
 
 /** The ecosystems that the packages of a list are of; empty for those that have none. */

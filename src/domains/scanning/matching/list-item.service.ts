@@ -4,6 +4,7 @@ import type { Tx } from '#db/sql.ts'
 import { countsOf } from '../known/counts.service.ts'
 import { saveCounts } from '../known/known.store.ts'
 import * as limits from '../lists/limits.store.ts'
+import { listStates } from '../lists/lists.model.ts'
 import { findListByNo, noteListMatched, unmatchedOf } from '../lists/lists.store.ts'
 import * as queue from '../queue/queue.store.ts'
 import { type Doing, end, later, matchAll, pause, suppressAll } from './doing.service.ts'
@@ -17,7 +18,7 @@ export async function doList(doing: Doing): Promise<void> {
   const { app, item } = doing
   const listNo = Number(item.item)
   const list = await findListByNo(app.db, listNo)
-  if (!list) return end(doing)
+  if (!list || list.state === listStates.gone) return end(doing)
   if (!list.isOver) {
     await holdOrRelease(doing, listNo, false)
     const outcome = await compare(doing, listNo)
@@ -51,7 +52,8 @@ export async function doCounts({ app, item }: Doing): Promise<void> {
   const counted = await countsOf(app.db, listNo, app.config.findingsPerList)
   await app.db.tx(async (tx) => {
     const now = app.clock().toISOString()
-    if (!(await findListByNo(tx, listNo))) return queue.endMatch(tx, item)
+    const list = await findListByNo(tx, listNo)
+    if (!list || list.state === listStates.gone) return queue.endMatch(tx, item)
     await saveCounts(tx, listNo, counted.counts, now)
     if (await hasTurned(tx, { listNo, open: counted.open, most: app.config.findingsPerList }, now)) {
       await queue.queueMatches(tx, [{ kind: 'list', place: item.place, item: item.item }], item.dueTime)

@@ -2,8 +2,9 @@
 import type { App } from '#app.ts'
 import { countsOf } from '../known/counts.service.ts'
 import { findCounts } from '../known/known.store.ts'
+import { countEntries } from '../lists/limits.store.ts'
 import type { MatchedComponent } from '../lists/lists.model.ts'
-import { matchedListsAfter } from '../lists/lists.store.ts'
+import { findListByNo, matchedListsAfter } from '../lists/lists.store.ts'
 import { countMatches } from '../queue/queue.store.ts'
 import type { NewFinding, OpenFinding } from './findings.model.ts'
 import { affectedNow, componentsAfter, openFindings } from './findings.store.ts'
@@ -65,6 +66,8 @@ async function verifyLists(db: App['db'], after: number, most: number): Promise<
   const differences: string[] = []
   for (const list of lists) {
     const [stored, wanted] = [await findCounts(db, list), (await countsOf(db, list, most)).counts]
+    const [packages, expected] = [await countEntries(db, list), (await findListByNo(db, list))?.packages]
+    if (packages !== expected) differences.push(`list ${list}: ${packages} packages rather than ${expected}`)
     const places = [...new Set([...stored.keys(), ...wanted.keys()])].sort()
     for (const place of places) {
       const [one, other] = [stored.get(place), wanted.get(place)].map((counts) => counts && entriesOf(counts))

@@ -3,6 +3,7 @@ import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { packageItem } from '../queue/queue.model.ts'
 import { queueMatches } from '../queue/queue.store.ts'
@@ -99,11 +100,10 @@ export async function finishSource(
 /** Ends what a source says of some records, which are not there any more. */
 export async function retire(tx: Tx, gone: readonly store.CurrentRecord[], now: string): Promise<void> {
   if (gone.length === 0) return
-  const touched = await store.retireRecords(
-    tx,
-    gone.map(({ recordNo }) => Number(recordNo)),
-    now,
-  )
+  const numbers = gone.map(({ recordNo }) => Number(recordNo))
+  const names = await store.ratingNames(tx, numbers)
+  const touched = await store.retireRecords(tx, numbers, now)
+  touched.push(...(await ratedBy(tx, names)))
   await queueTouched(tx, touched, now)
 }
 
@@ -120,21 +120,25 @@ export async function putSlice(tx: Tx, run: store.RunOf, given: readonly store.N
   )
   const changed = given.filter((one) => !isSame(one))
   const before = changed.flatMap(({ record }) => known.get(record.id) ?? [])
-  const touched = await store.retireRecords(
-    tx,
-    before.map(({ recordNo }) => Number(recordNo)),
-    run.now,
-  )
+  const numbers = before.map(({ recordNo }) => Number(recordNo))
+  const ratedBefore = await store.ratingNames(tx, numbers)
+  const touched = await store.retireRecords(tx, numbers, run.now)
   await store.insertRecords(tx, run, changed)
   for (const { record } of changed) if (record.withdrawTime === '') touched.push(...record.affected)
-  const rated = changed.filter(({ record }) => {
-    return JSON.stringify(record.severities) !== (known.get(record.id)?.severities ?? '[]')
-  })
-  // What others say of the same vulnerability may be as bad as this record says it is.
-  const names = rated.flatMap(({ record }) => [record.id, ...record.aliases, ...record.upstream])
-  if (names.length > 0) touched.push(...(await store.packagesNamed(tx, [...new Set(names)].slice(0, 5000), maxNamed)))
+  const rating = changed.filter(({ record }) => record.severities.length > 0)
+  const names = rating.flatMap(({ record }) => [record.id, ...record.aliases, ...record.upstream])
+  touched.push(...(await ratedBy(tx, [...ratedBefore, ...names])))
   await queueTouched(tx, touched, run.now)
   return { created: changed.length - before.length, updated: before.length, unchanged: same.length }
+}
+
+/** What others say of the same vulnerability is as bad as a record says it is, or was until now. */
+async function ratedBy(tx: Tx, names: readonly string[]): Promise<store.Touched[]> {
+  const touched: store.Touched[] = []
+  for (const some of chunks([...new Set(names)], 400)) {
+    if (touched.length < maxNamed) touched.push(...(await store.packagesNamed(tx, some, maxNamed - touched.length)))
+  }
+  return touched
 }
 
 /** Packages that no image has are not worth comparing; one that comes is compared when it comes. */

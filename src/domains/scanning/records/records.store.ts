@@ -280,6 +280,14 @@ async function insertAll(tx: Tx, into: Sql, rows: readonly Sql[]): Promise<void>
   for (const insert of insertsOf(into, rows)) await tx.run(insert)
 }
 
+/** What records are called that say how bad they are, and may have told it of others. */
+export async function ratingNames(reader: Reader, records: readonly number[]): Promise<string[]> {
+  const rows = await reader.all<{ name: string }>(sql`
+    SELECT DISTINCT n.name FROM vulnerability_records r JOIN vulnerability_record_names n ON n.record_no = r.id
+     WHERE r.id IN (${list(records)}) AND r.severities <> '[]'`)
+  return rows.map(({ name }) => name)
+}
+
 /** The packages that those other records speak of which go by one of the names. */
 export async function packagesNamed(reader: Reader, names: readonly string[], most: number): Promise<Touched[]> {
   return reader.all<Touched>(sql`

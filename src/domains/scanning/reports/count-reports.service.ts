@@ -1,7 +1,8 @@
 // How many vulnerabilities the image of a tag had, day by day.
 import type { Call } from '#app.ts'
-import { type ContentsRecord, contentsOf } from '#domains/registry/images/image-contents.service.ts'
+import type { ContentsSpan } from '#domains/registry/images/image-contents.service.ts'
 import { sizeOfImage } from '#domains/registry/images/images.service.ts'
+import { contentsOverTime } from '#domains/registry/images/past-contents.service.ts'
 import { type RepoNamed, reposNamed } from '#domains/registry/repos/paths.service.ts'
 import { happenedTo } from '#domains/registry/tags/tag-history.service.ts'
 import { invalid } from '#lib/errors.ts'
@@ -12,7 +13,7 @@ import { worse } from '../matching/severity.model.ts'
 import { createOutsideKnowledge, type OutsideKnowledge } from '../outside/scan-reports.service.ts'
 import { createKnowledge, type ImageKnowledge, type Knowledge } from './image-knowledge.service.ts'
 import { severitiesAt } from './report.service.ts'
-import { type CountReport, dayMs, maxDays, maxMoves, maxTags } from './reports.model.ts'
+import { type CountReport, dayMs, maxCounted, maxDays, maxFindings, maxMoves, maxTags } from './reports.model.ts'
 
 export type CountQuery = { references: readonly { repo: string; tag: string }[]; from: string; to: string }
 
@@ -24,9 +25,11 @@ export async function listCounts(call: Call, query: CountQuery, cumulative: bool
     call.signal,
     (limit) => new Error(`more than ${limit}`),
   )
+  const knowledge = createKnowledge(call.app, () => {
+    return tooMuch(`have images with more than ${maxFindings} findings; ask for fewer of them, or for fewer days`)
+  })
   const counting: Counting = {
-    ...{ call, walk, sizes: new Map(), left: maxMoves },
-    knowledge: createKnowledge(call.app),
+    ...{ call, knowledge, walk, named: maxCounted, sizes: new Map(), left: maxMoves },
     outside: createOutsideKnowledge(call.app.db),
   }
   const reports: CountReport[] = []
@@ -37,7 +40,11 @@ export async function listCounts(call: Call, query: CountQuery, cumulative: bool
   return reports
 }
 
+const tooMuch = (description: string) => invalid({ field: 'references', description })
+
+/** `named`: how many ids the answer may still name. */
 type Counting = {
+  named: number
   call: Call
   knowledge: Knowledge
   outside: OutsideKnowledge
@@ -95,6 +102,12 @@ async function countsOfTag(
     for (const [id, level] of levels) sum.set(id, worse(level, sum.get(id) ?? level))
     const shown = cumulative ? sum : levels
     if (shown.size === 0 && !theirs && !ours?.isCertain) continue
+    counting.named -= shown.size
+    if (counting.named < 0) {
+      throw tooMuch(
+        `have more than ${maxCounted} vulnerabilities on these days; ask for fewer of them, or for fewer days`,
+      )
+    }
     const checked = theirs && theirs.createTime >= day.start ? theirs.createTime : day.start
     reports.push({
       repo: followed.named,
@@ -107,12 +120,12 @@ async function countsOfTag(
   return reports
 }
 
-type Held = { day: Day; digest: string; contents: ContentsRecord | undefined }
+type Held = { day: Day; digest: string; spans: readonly ContentsSpan[] }
 
 /** What we have found by the end of a day; undefined while nothing could be. It is not certain that nothing is there while there is a gap. */
-async function foundOn({ knowledge }: Counting, repo: RepoNamed, { day, contents }: Held) {
-  const known = contents?.state === 'known' ? await knowledge.of(contents, [rootOf(repo.uid)]) : undefined
-  if (!known || known.from > day.end) return undefined
+async function foundOn({ knowledge }: Counting, repo: RepoNamed, { day, spans }: Held) {
+  const known = await knowledge.at(spans, [rootOf(repo.uid)], day.end)
+  if (!known) return undefined
   const levels = severitiesAt(known, day.end)
   return { known, levels, isCertain: levels.size > 0 || known.gapsAt(day.end).length === 0 }
 }
@@ -132,19 +145,15 @@ async function imagesOn(counting: Counting, { repo, tag }: Followed, days: reado
     })
   }
   const history = [...within, ...(await happenedTo(db, repo, tag, { before: first.start, most: 1 }))]
-  const contents = new Map(
-    (
-      await contentsOf(
-        db,
-        repo.id,
-        history.map(({ digest }) => digest),
-      )
-    ).map((one) => [one.digest, one]),
+  const contents = await contentsOverTime(
+    db,
+    repo.id,
+    history.map(({ digest }) => digest),
   )
   return days.flatMap((day): Held[] => {
     const at = history.find(({ time }) => time <= day.end)
     if (!at || at.event === 'deleted' || at.digest === '') return []
-    return [{ day, digest: at.digest, contents: contents.get(at.digest) }]
+    return [{ day, digest: at.digest, spans: contents.get(at.digest) ?? [] }]
   })
 }
 

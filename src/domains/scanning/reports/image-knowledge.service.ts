@@ -1,6 +1,6 @@
 // What is known of an image over time: its list of packages, the findings in it, and how far the sources reach.
 import type { App } from '#app.ts'
-import type { ContentsRecord } from '#domains/registry/images/image-contents.service.ts'
+import type { ContentsRecord, ContentsSpan } from '#domains/registry/images/image-contents.service.ts'
 import type { Known } from '../known/known.model.ts'
 import { findKnown } from '../known/known.store.ts'
 import { limitsOf } from '../lists/limits.store.ts'
@@ -14,7 +14,9 @@ import { type Gap, maxFindings } from './reports.model.ts'
 /** Lives as long as a request and remembers what it has read. */
 export type Knowledge = {
   /** Undefined while nothing follows from what the image contains: it was not compared, or no source speaks of it. */
-  of(contents: ContentsRecord, places: readonly string[]): Promise<ImageKnowledge | undefined>
+  of(contents: ContentsSpan, places: readonly string[]): Promise<ImageKnowledge | undefined>
+  /** What was known at a moment of an image, of which the newest contents come first. */
+  at(spans: readonly ContentsSpan[], places: readonly string[], time: string): Promise<ImageKnowledge | undefined>
 }
 
 export type ImageKnowledge = {
@@ -31,7 +33,16 @@ export type ImageKnowledge = {
   readsAt(time: string): SourceRead[]
 }
 
-export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>): Knowledge {
+/** `tooMuch` makes the error of a question about more than is looked at. */
+export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooMuch: () => Error): Knowledge {
+  let looked = 0
+  const count = (known: ImageKnowledge | undefined) => {
+    const before = looked
+    looked += known?.found.length ?? 0
+    // One image alone is told as far as it goes.
+    if (before > 0 && looked > maxFindings) throw tooMuch()
+    return known
+  }
   const lists = new Map<string, Promise<ImageKnowledge | undefined>>()
   const reads = new Map<string, Promise<SourceRead[]>>()
   const readsFor = (ecosystems: readonly string[]) => {
@@ -40,15 +51,27 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>): Kno
     reads.set(key, found)
     return found
   }
-  return {
-    of(contents, places) {
+  const knowledge: Knowledge = {
+    async of(contents, places) {
       const { packages, distribution, gaps } = contents
       const key = JSON.stringify([packages, distribution.id, distribution.version, gaps, places])
-      const known = lists.get(key) ?? knowledgeOf({ db, config }, contents, places, readsFor)
+      const known = lists.get(key) ?? knowledgeOf({ db, config }, contents, places, readsFor).then(count)
       lists.set(key, known)
-      return known
+      const ofList = await known
+      return ofList && { ...ofList, from: ofList.from > contents.fromTime ? ofList.from : contents.fromTime }
+    },
+    async at(spans, places, time) {
+      for (const span of spans) {
+        if (span.fromTime > time) continue
+        if (span.state !== 'known') return undefined
+        const known = await knowledge.of(span, places)
+        // What is read anew counts from when it has been compared; until then what was known before does.
+        if (known && known.from <= time) return known
+      }
+      return undefined
     },
   }
+  return knowledge
 }
 
 async function knowledgeOf(

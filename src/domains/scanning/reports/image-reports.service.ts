@@ -1,20 +1,16 @@
 // The reports of images that a caller may see.
 import type { Call } from '#app.ts'
-import {
-  type ContentsRecord,
-  contentsEverywhere,
-  contentsOf,
-  knownImages,
-} from '#domains/registry/images/image-contents.service.ts'
+import { type ContentsSpan, knownImages } from '#domains/registry/images/image-contents.service.ts'
+import { contentsEverywhere, contentsOverTime } from '#domains/registry/images/past-contents.service.ts'
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { pointsTo } from '#domains/registry/tags/tag-history.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { invalid, notFound } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, rootOf } from '#lib/uid.ts'
 import { Walk } from '#lib/walk.ts'
-import { createKnowledge, type ImageKnowledge } from './image-knowledge.service.ts'
-import { reportAt, toldChangesOf } from './report.service.ts'
-import { type ImageReport, maxReports, maxVulnerabilities, vulnReportType } from './reports.model.ts'
+import { createKnowledge, type ImageKnowledge, type Knowledge } from './image-knowledge.service.ts'
+import { reportAt, toldAtAll, toldChangesOf } from './report.service.ts'
+import { type ImageReport, maxFindings, maxReports, maxVulnerabilities, vulnReportType } from './reports.model.ts'
 
 export { type ImageReport, type ReportedVulnerability, vulnReportType } from './reports.model.ts'
 
@@ -26,11 +22,7 @@ const walkLimits = { steps: 10_000, bytes: 512 * 2 ** 20 }
 
 /** One report for each change of what was known of an image, the newest first; no more than an answer has room for. */
 export async function listReports(call: Call, query: ReportQuery): Promise<ImageReport[]> {
-  const images = await imagesFor(call, query)
-  const now = call.now
-  const dated = images.flatMap(({ digest, knowledge }) => {
-    return toldChangesOf(knowledge, now).map((time) => ({ digest, knowledge, time }))
-  })
+  const dated = (await imagesFor(call, query)).flatMap(({ digest, told }) => told.map((one) => ({ digest, ...one })))
   const wanted = dated
     .filter(({ time }) => query.since === '' || time > query.since)
     .sort((a, b) => (a.time === b.time ? (a.digest < b.digest ? -1 : 1) : a.time > b.time ? -1 : 1))
@@ -51,55 +43,93 @@ export async function listReports(call: Call, query: ReportQuery): Promise<Image
 /** The report of a digest that was made at a time, else the newest of before; the newest of all without a time. */
 export async function findReport(call: Call, digest: string, createTime: string): Promise<ImageReport> {
   const [image] = await imagesFor(call, { repo: '', digest, tag: '', since: '' })
-  const changes = image ? toldChangesOf(image.knowledge, call.now) : []
-  const time = createTime === '' ? changes[0] : changes.find((one) => one <= createTime)
-  if (!image || time === undefined) throw notFound(vulnReportType, digest)
-  return reportAt(image.knowledge, digest, time)
+  const told = image?.told ?? []
+  // One that was told before more of the same import came can be asked for again.
+  const exact = image?.phases.find(({ from, until, knowledge }) => {
+    return from <= createTime && (until === '' || createTime < until) && toldAtAll(knowledge, createTime)
+  })
+  if (exact) return reportAt(exact.knowledge, digest, createTime)
+  const one = createTime === '' ? told[0] : told.find(({ time }) => time <= createTime)
+  if (!one) throw notFound(vulnReportType, digest)
+  return reportAt(one.knowledge, digest, one.time)
 }
 
 /** The newest report of an image of a repo, for those who may see it there; undefined when there is none. */
 export async function newestReport(call: Call, repoUid: string, digest: string): Promise<ImageReport | undefined> {
   const repo = await findRepoByUid(call.app.db, repoUid)
-  const [contents] = repo ? await contentsOf(call.app.db, repo.id, [digest]) : []
-  if (contents?.state !== 'known') return undefined
-  const knowledge = await createKnowledge(call.app).of(contents, [rootOf(repoUid)])
-  const time = knowledge && toldChangesOf(knowledge, call.now)[0]
-  return knowledge && time !== undefined ? reportAt(knowledge, digest, time) : undefined
+  const spans = repo ? (await contentsOverTime(call.app.db, repo.id, [digest])).get(digest) : undefined
+  if (spans?.[0]?.state !== 'known') return undefined
+  const { told } = await imageOf(call, createKnowledge(call.app, tooMuchOfDigest), {
+    digest,
+    spans,
+    places: [rootOf(repoUid)],
+  })
+  return told[0] && reportAt(told[0].knowledge, digest, told[0].time)
 }
 
-type KnownImage = { digest: string; knowledge: ImageKnowledge }
+const tooMuchOfDigest = () =>
+  invalid({ field: 'digest', description: `has more than ${maxFindings} findings over time` })
+
+/** What was known of an image while it was known to contain the same; `until` is empty for what it is now. */
+type Phase = { knowledge: ImageKnowledge; from: string; until: string }
+/** The moments that reports tell of, the newest first. */
+type KnownImage = { digest: string; phases: Phase[]; told: { knowledge: ImageKnowledge; time: string }[] }
+
+async function imageOf(call: Call, knowledge: Knowledge, { digest, spans, places }: Placed): Promise<KnownImage> {
+  const phases: Phase[] = []
+  let until = ''
+  for (const span of spans) {
+    const known = span.state === 'known' ? await knowledge.of(span, places) : undefined
+    if (known && (until === '' || known.from < until)) phases.push({ knowledge: known, from: known.from, until })
+    // What is read anew counts from when it has been compared.
+    const began = known?.from ?? (span.state === 'known' ? until : span.fromTime)
+    if (began !== '' && (until === '' || began < until)) until = began
+  }
+  const told = phases.flatMap((phase) => {
+    const times = toldChangesOf(phase.knowledge, call.now)
+    return times.flatMap((time) =>
+      phase.until === '' || time < phase.until ? [{ knowledge: phase.knowledge, time }] : [],
+    )
+  })
+  return { digest, phases, told }
+}
 
 async function imagesFor(call: Call, query: ReportQuery): Promise<KnownImage[]> {
-  const knowledge = createKnowledge(call.app)
+  const field = query.digest === '' ? 'repo_id' : 'digest'
+  const knowledge = createKnowledge(call.app, () => {
+    return invalid({
+      field,
+      description: `has more than ${maxFindings} findings in its images; name a tag or a digest`,
+    })
+  })
   const found: KnownImage[] = []
-  for (const { contents, places } of await contentsFor(call, query)) {
+  for (const placed of await contentsFor(call, query)) {
     call.signal.throwIfAborted()
-    const known = contents.state === 'known' ? await knowledge.of(contents, places) : undefined
-    if (known) found.push({ digest: contents.digest, knowledge: known })
+    found.push(await imageOf(call, knowledge, placed))
   }
   return found
 }
 
-type Placed = { contents: ContentsRecord; places: string[] }
+type Placed = { digest: string; spans: readonly ContentsSpan[]; places: string[] }
 
 async function contentsFor(call: Call, { repo, digest, tag }: ReportQuery): Promise<Placed[]> {
   const { db } = call.app
   const sees = (uid: string) => call.reach.some((place) => isAtOrBelow(uid, place))
   if (digest !== '') {
     if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
-    const everywhere = (await contentsEverywhere(db, digest, maxRepos)).filter(({ repoUid }) => sees(repoUid))
-    const [contents] = everywhere
-    return contents ? [{ contents, places: [...new Set(everywhere.map(({ repoUid }) => rootOf(repoUid)))].sort() }] : []
+    const everywhere = await contentsEverywhere(db, digest, { sees, most: maxRepos })
+    const [first] = everywhere
+    const spans = first && (await contentsOverTime(db, first.repo, [digest])).get(digest)
+    return spans
+      ? [{ digest, spans, places: [...new Set(everywhere.map(({ repoUid }) => rootOf(repoUid)))].sort() }]
+      : []
   }
   if (repo === '') throw invalid({ field: 'repo_id', description: 'is required unless digest is given' })
   if (!isUid(repo)) throw invalid({ field: 'repo_id', description: 'is not a uid' })
   const row = sees(repo) ? await findRepoByUid(db, repo) : undefined
   if (!row) return []
   const digests = tag === '' ? await knownImages(db, row.id, maxRepos) : [await pointsTo(db, row, tag)]
-  const contents = await contentsOf(
-    db,
-    row.id,
-    digests.filter((one) => one !== undefined),
-  )
-  return contents.map((one) => ({ contents: one, places: [rootOf(repo)] }))
+  const wanted = digests.filter((one) => one !== undefined)
+  const contents = await contentsOverTime(db, row.id, wanted)
+  return [...contents].map(([one, spans]) => ({ digest: one, spans, places: [rootOf(repo)] }))
 }

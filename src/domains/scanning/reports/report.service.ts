@@ -3,7 +3,7 @@
 import { fixesFor } from '#contents/match.ts'
 import { packageUrl } from '#contents/package-url.ts'
 import type { PackageKind } from '#contents/packages.ts'
-import { heldAt, type Known, turnsOf, vulnerabilityIds } from '../known/known.model.ts'
+import { heldAt, type Known, turnsOf } from '../known/known.model.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { orderOf } from '../matching/matching.service.ts'
 import { unknownSeverity, worse } from '../matching/severity.model.ts'
@@ -21,13 +21,22 @@ export function changesOf({ from, found, closed }: ImageKnowledge, now: string):
   const all = [...found.flatMap(turnsOf), ...closed]
   const times = new Set(all.filter((time) => time > from && time <= now))
   const changes: string[] = []
+  let began = ''
   for (const time of [from, ...[...times].sort()]) {
-    const last = changes.at(-1)
-    // The last of an import stands for all of it.
-    if (last !== undefined && Date.parse(time) - Date.parse(last) < sameChangeMs) changes.pop()
+    const isSame = began !== '' && Date.parse(time) - Date.parse(began) < sameChangeMs
+    // The first and the last of an import stand for all of it.
+    if (isSame && changes.at(-1) !== began) changes.pop()
+    if (!isSame) began = time
     changes.push(time)
   }
   return changes.reverse()
+}
+
+/** Whether what is known changed at the very moment, and a report could be told of it. */
+export function toldAtAll(knowledge: ImageKnowledge, time: string): boolean {
+  const { from, found, closed } = knowledge
+  const isChange = time === from || closed.includes(time) || found.some((one) => turnsOf(one).includes(time))
+  return time !== '' && isChange && isTold(knowledge, time)
 }
 
 /**
@@ -35,10 +44,11 @@ export function changesOf({ from, found, closed }: ImageKnowledge, now: string):
  * something that nobody knows, since it would look clean.
  */
 export function toldChangesOf(knowledge: ImageKnowledge, now: string): string[] {
-  return changesOf(knowledge, now).filter((time) => {
-    return knowledge.found.some((one) => heldAt(one, time)) || knowledge.gapsAt(time).length === 0
-  })
+  return changesOf(knowledge, now).filter((time) => isTold(knowledge, time))
 }
+
+const isTold = (knowledge: ImageKnowledge, time: string): boolean =>
+  knowledge.found.some((one) => heldAt(one, time)) || knowledge.gapsAt(time).length === 0
 
 /** What was known at a moment. */
 export function reportAt(knowledge: ImageKnowledge, digest: string, time: string): ImageReport {
@@ -62,7 +72,7 @@ export function severitiesAt({ found }: ImageKnowledge, time: string): Map<strin
   const levels = new Map<string, number>()
   for (const one of found) {
     if (!heldAt(one, time)) continue
-    for (const id of vulnerabilityIds(one.record)) {
+    for (const id of one.record.vulnerabilities) {
       const before = levels.get(id)
       levels.set(id, before === undefined ? levelOf(one) : worse(levelOf(one), before))
     }
@@ -78,7 +88,7 @@ function vulnerabilitiesAt({ found, distribution }: ImageKnowledge, time: string
   const byId = new Map<string, Known[]>()
   for (const one of found) {
     if (!heldAt(one, time)) continue
-    for (const id of vulnerabilityIds(one.record)) {
+    for (const id of one.record.vulnerabilities) {
       const those = byId.get(id)
       if (those) those.push(one)
       else byId.set(id, [one])
@@ -89,9 +99,7 @@ function vulnerabilitiesAt({ found, distribution }: ImageKnowledge, time: string
 }
 
 function vulnerabilityOf(id: string, those: readonly Known[], distribution: string): ReportedVulnerability {
-  const names = those.flatMap(({ record }) =>
-    vulnerabilityIds(record).length > 1 ? [] : [record.id, ...record.aliases],
-  )
+  const names = those.flatMap(({ record }) => (record.vulnerabilities.length > 1 ? [] : [record.id, ...record.aliases]))
   const packages = new Map(
     those.map(({ component }) => {
       const { name, version } = component

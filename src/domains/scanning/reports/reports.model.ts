@@ -47,9 +47,12 @@ export type FixState = (typeof fixStates)[keyof typeof fixStates]
 /** How many reports one answer has at most, and how many vulnerabilities they name together. */
 export const maxReports = 200
 export const maxVulnerabilities = 50_000
-/** How many findings of one list are looked at, those of the past too. */
-export const maxFindings = 200_000
-/** Changes that follow each other so closely are one: they come from the same import. */
+/**
+ * How many findings of one list are looked at, those of the past too, and of all images of a question together. In memory
+ * that is some 50 MB.
+ */
+export const maxFindings = 100_000
+/** Of changes that follow each other so closely the first and the last are told: they come from the same import. */
 export const sameChangeMs = 60_000
 /** How many characters a raw report has at most. */
 export const maxRaw = 32 * 1024 * 1024
@@ -69,3 +72,5 @@ export const maxDays = 366
 /** How many tags one question counts, and how many of their moves it looks at. */
 export const maxTags = 100
 export const maxMoves = 5000
+/** How many ids an answer with counts names. */
+export const maxCounted = 1_000_000

@@ -1,0 +1,17 @@
+import type { Duty } from '#duty.ts'
+import { sweepComponents, sweepLists } from './upkeep.service.ts'
+
+/** Forgets what is known of packages that no image has any more, in small steps. */
+export const sweepScanning: Duty = {
+  name: 'vulnerabilities.sweep',
+  everyMs: 60 * 60_000,
+  runsOn: 'one node',
+  async run(app, lease) {
+    const check = (): void => {
+      lease.check()
+      lease.signal.throwIfAborted()
+    }
+    const sweeping = { app, tx: lease.tx, check }
+    return { lists: await sweepLists(sweeping), packages: await sweepComponents(sweeping) }
+  },
+}

@@ -1,0 +1,89 @@
+// Forgets what images contained that are gone: their lists of packages, and what was found in packages that only they had.
+import { setImmediate } from 'node:timers/promises'
+import type { App } from '#app.ts'
+import type { Db } from '#db/sql.ts'
+import { isInUse } from '#domains/registry/images/past-contents.service.ts'
+import { listStates } from '../lists/lists.model.ts'
+import * as store from './upkeep.store.ts'
+
+/** `tx` is that of the lease; `check` throws when it has ended. */
+export type Sweeping = { app: Pick<App, 'db' | 'clock'>; tx: Db['tx']; check(): void }
+
+/** A list may be written some time before the image that has it. */
+const graceMs = 24 * 60 * 60_000
+const listsAtOnce = 200
+const rowsAtOnce = 200
+
+/** Deletes the lists that no image has, or had while its repo is there; answers with how many. */
+export async function sweepLists(sweeping: Sweeping): Promise<number> {
+  const { app, tx } = sweeping
+  const before = new Date(app.clock().getTime() - graceMs).toISOString()
+  let lists = 0
+  for (let after = 0; ; ) {
+    const page = await store.listsAfter(app.db, after, listsAtOnce)
+    const last = page.at(-1)
+    if (!last) return lists
+    after = last.listNo
+    for (const { listNo, state, createTime, ...key } of page) {
+      if (state !== listStates.gone) {
+        if (createTime >= before || (await isInUse(app.db, key))) continue
+        const isBuried = await tx(async (within) => {
+          // Asked again, since an image may have come with the same packages.
+          if (await isInUse(within, key)) return false
+          await store.bury(within, listNo)
+          return true
+        })
+        if (!isBuried) continue
+      }
+      await deleteList(sweeping, listNo)
+      lists++
+    }
+    await pause(sweeping)
+  }
+}
+
+async function deleteList(sweeping: Sweeping, listNo: number): Promise<void> {
+  for (;;) {
+    const emptied = await sweeping.tx((within) => store.emptyList(within, listNo, rowsAtOnce))
+    if (emptied === 0) break
+    await pause(sweeping)
+  }
+  await sweeping.tx((within) => store.deleteList(within, listNo))
+}
+
+/** Deletes the packages that no list has, with all that was ever found in them; answers with how many. */
+export async function sweepComponents(sweeping: Sweeping): Promise<number> {
+  const { app } = sweeping
+  let components = 0
+  for (let after = 0; ; ) {
+    const page = await store.heldAfter(app.db, after, rowsAtOnce)
+    const last = page.at(-1)
+    if (!last) return components
+    after = last.componentNo
+    for (const { componentNo, isListed } of page) {
+      if (!isListed && (await deleteComponent(sweeping, componentNo))) components++
+    }
+    await pause(sweeping)
+  }
+}
+
+/** False when a list has it again; then it is compared anew, since it is still held. */
+async function deleteComponent(sweeping: Sweeping, componentNo: number): Promise<boolean> {
+  for (;;) {
+    const step = await sweeping.tx(async (within): Promise<'more' | 'done' | 'kept'> => {
+      if (await store.isListed(within, componentNo)) return 'kept'
+      if ((await store.deleteFindings(within, componentNo, rowsAtOnce)) > 0) return 'more'
+      if ((await store.deleteTies(within, componentNo, rowsAtOnce)) > 0) return 'more'
+      await store.deleteComponent(within, componentNo)
+      return 'done'
+    })
+    if (step !== 'more') return step === 'done'
+    await pause(sweeping)
+  }
+}
+
+/** Others have their turn. */
+async function pause({ check }: Sweeping): Promise<void> {
+  await setImmediate()
+  check()
+}

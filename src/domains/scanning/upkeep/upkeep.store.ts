@@ -1,0 +1,108 @@
+// What is kept of lists of packages that no image has any more, and of packages that no list has.
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { type ListKey, listStates } from '../lists/lists.model.ts'
+
+export type ListPage = ListKey & { listNo: number; state: number; createTime: string }
+
+/** Lists behind `after`, in order. */
+export async function listsAfter(reader: Reader, after: number, most: number): Promise<ListPage[]> {
+  type Row = Omit<ListPage, 'distribution'> & { id: string; version: string }
+  const rows = await reader.all<Row>(sql`
+    SELECT id AS "listNo", hash, distribution AS id, distribution_version AS version, state, create_time AS "createTime"
+      FROM component_lists WHERE id > ${after} ORDER BY component_lists.id LIMIT ${most}`)
+  return rows.map(({ listNo, hash, id, version, state, createTime }) => ({
+    ...{ listNo: Number(listNo), hash, state: Number(state), createTime, distribution: { id, version } },
+  }))
+}
+
+/** From now on nobody finds it, and an image with the same packages gets a list of its own. */
+export async function bury(tx: Tx, listNo: number): Promise<void> {
+  await tx.run(sql`
+    UPDATE component_lists SET state = ${listStates.gone}, hash = ${`gone ${listNo}`}, match_time = '' WHERE id = ${listNo}`)
+}
+
+/** Takes some packages out of a list; those that no list is left to count for are held. Answers with how many. */
+export async function emptyList(tx: Tx, listNo: number, most: number): Promise<number> {
+  const rows = await tx.all<{ componentNo: number }>(sql`
+    SELECT component_id AS "componentNo" FROM list_components WHERE list_id = ${listNo} ORDER BY component_id LIMIT ${most}`)
+  const components = list(rows.map(({ componentNo }) => Number(componentNo)))
+  if (rows.length === 0) return 0
+  await tx.run(sql`DELETE FROM list_components WHERE list_id = ${listNo} AND component_id IN (${components})`)
+  await tx.run(sql`
+    UPDATE components SET held = 1
+     WHERE id IN (${components})
+       AND NOT EXISTS (SELECT 1 FROM list_components l WHERE l.component_id = components.id AND l.held = 0)`)
+  return rows.length
+}
+
+/** Deletes a list that has no packages any more. */
+export async function deleteList(tx: Tx, listNo: number): Promise<void> {
+  await tx.run(sql`DELETE FROM list_severities WHERE list_id = ${listNo}`)
+  await tx.run(sql`DELETE FROM list_limits WHERE list_id = ${listNo}`)
+  await tx.run(sql`DELETE FROM component_lists WHERE id = ${listNo}`)
+}
+
+/** Components behind `after` that are held, and whether any list has them; in order. */
+export async function heldAfter(
+  reader: Reader,
+  after: number,
+  most: number,
+): Promise<{ componentNo: number; isListed: boolean }[]> {
+  const rows = await reader.all<{ componentNo: number; listed: number }>(sql`
+    SELECT c.id AS "componentNo",
+           CASE WHEN EXISTS (SELECT 1 FROM list_components l WHERE l.component_id = c.id) THEN 1 ELSE 0 END AS listed
+      FROM components c WHERE c.held = 1 AND c.id > ${after} ORDER BY c.id LIMIT ${most}`)
+  return rows.map(({ componentNo, listed }) => ({ componentNo: Number(componentNo), isListed: Number(listed) === 1 }))
+}
+
+export async function isListed(reader: Reader, componentNo: number): Promise<boolean> {
+  const row = await reader.get(sql`SELECT 1 AS found FROM list_components WHERE component_id = ${componentNo} LIMIT 1`)
+  return row !== undefined
+}
+
+/** Some of all that was ever found in a component, with what only that refers to; answers with how many. */
+export async function deleteFindings(tx: Tx, componentNo: number, most: number): Promise<number> {
+  const found = await tx.all<{ findingNo: number; affectedNo: number }>(sql`
+    SELECT id AS "findingNo", affected_id AS "affectedNo" FROM findings
+     WHERE component_id = ${componentNo} ORDER BY component_id, id LIMIT ${most}`)
+  if (found.length === 0) return 0
+  const findings = list(found.map(({ findingNo }) => Number(findingNo)))
+  await tx.run(sql`DELETE FROM suppressions WHERE finding_id IN (${findings})`)
+  await tx.run(sql`DELETE FROM findings WHERE id IN (${findings})`)
+  await deleteSaid(tx, [...new Set(found.map(({ affectedNo }) => Number(affectedNo)))])
+  return found.length
+}
+
+/** What was said once, and nothing refers to any more. */
+async function deleteSaid(tx: Tx, affected: readonly number[]): Promise<void> {
+  const gone = await tx.all<{ recordNo: number }>(sql`
+    DELETE FROM affected_packages
+     WHERE id IN (${list(affected)}) AND until_time <> ''
+       AND NOT EXISTS (SELECT 1 FROM findings f WHERE f.affected_id = affected_packages.id)
+    RETURNING record_no AS "recordNo"`)
+  if (gone.length === 0) return
+  await tx.run(sql`
+    DELETE FROM vulnerability_records
+     WHERE id IN (${list([...new Set(gone.map(({ recordNo }) => Number(recordNo)))])}) AND until_time <> ''
+       AND NOT EXISTS (SELECT 1 FROM affected_packages a WHERE a.record_no = vulnerability_records.id)`)
+}
+
+/** Some of what a component suppressed elsewhere, and of whom it belonged to or who belonged to it. */
+export async function deleteTies(tx: Tx, componentNo: number, most: number): Promise<number> {
+  const suppressed = await tx.run(sql`
+    DELETE FROM suppressions WHERE id IN (
+      SELECT s.id FROM suppressions s WHERE s.owner_id = ${componentNo} ORDER BY s.owner_id, s.id LIMIT ${most})`)
+  const owned = await tx.run(sql`
+    DELETE FROM owned_components WHERE owner_id = ${componentNo} AND component_id IN (
+      SELECT p.component_id FROM owned_components p
+       WHERE p.owner_id = ${componentNo} ORDER BY p.component_id LIMIT ${most})`)
+  const owners = await tx.run(sql`
+    DELETE FROM owned_components WHERE component_id = ${componentNo} AND owner_id IN (
+      SELECT p.owner_id FROM owned_components p WHERE p.component_id = ${componentNo} ORDER BY p.owner_id LIMIT ${most})`)
+  return suppressed + owned + owners
+}
+
+/** Deletes a component of which nothing is left. */
+export async function deleteComponent(tx: Tx, componentNo: number): Promise<void> {
+  await tx.run(sql`DELETE FROM components WHERE id = ${componentNo}`)
+}

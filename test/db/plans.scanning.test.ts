@@ -1,0 +1,136 @@
+// What the matcher keeps is read, changed and deleted from an index, however many packages, findings and records there are.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { compile, type Reader, type Sql, type Tx } from '#db/sql.ts'
+import * as contents from '#domains/registry/images/image-contents.store.ts'
+import * as known from '#domains/scanning/known/known.store.ts'
+import * as limits from '#domains/scanning/lists/limits.store.ts'
+import * as lists from '#domains/scanning/lists/lists.store.ts'
+import * as findings from '#domains/scanning/matching/findings.store.ts'
+import * as suppressions from '#domains/scanning/matching/suppressions.store.ts'
+import * as queue from '#domains/scanning/queue/queue.store.ts'
+import * as records from '#domains/scanning/records/records.store.ts'
+import * as upkeep from '#domains/scanning/upkeep/upkeep.store.ts'
+import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
+
+let pinfold: Pinfold
+before(async () => {
+  pinfold = await startPinfold()
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+const time = '2026-03-01T00:00:00.000Z'
+const page = { after: 1, most: 10 }
+const names = { names: ['openssl', 'libssl3'], ecosystems: ['Alpine:v3.19', 'Alpine', 'apk'] }
+const key = { hash: 'x', distribution: { id: 'alpine', version: '3.19' } }
+const item = {
+  ...({ kind: 'list', place: '', item: '1' } as const),
+  ...{ dueTime: time, attempts: 1, owner: '', fence: 1, progress: '' },
+}
+const pair = { asOwner: true, one: 1, other: 1 }
+const found = { componentNo: 1, affectedNo: 1 }
+const light = { ...found, place: '', state: 1, severity: 1, recordId: '', aliases: '', upstream: '', suppressed: 0 }
+
+/** The statements of each, and the answers that make it go on; without one there is nothing. */
+const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> = {
+  findList: { ask: (tx) => lists.findList(tx, key) },
+  findListByNo: { ask: (tx) => lists.findListByNo(tx, 1) },
+  completeListOf: { ask: (tx) => lists.completeList(tx, 1) },
+  unmatchedOf: { ask: (tx) => lists.unmatchedOf(tx, 1, 10) },
+  listsWith: { ask: (tx) => lists.listsWith(tx, [1, 2], page) },
+  noteListMatched: { ask: (tx) => lists.noteListMatched(tx, 1, time) },
+  ecosystemsOfList: { ask: (tx) => lists.ecosystemsOfList(tx, 1) },
+  matchedListsAfter: { ask: (tx) => lists.matchedListsAfter(tx, 1, 10) },
+  setOver: { ask: (tx) => limits.setOver(tx, 1, time) },
+  setWithin: { ask: (tx) => limits.setWithin(tx, 1, time) },
+  limitsOf: { ask: (tx) => limits.limitsOf(tx, 1) },
+  misheldOfOver: { ask: (tx) => limits.misheldOf(tx, 1, true, page) },
+  misheldOfWithin: { ask: (tx) => limits.misheldOf(tx, 1, false, page) },
+  hold: { ask: (tx) => limits.hold(tx, 1, [1, 2]) },
+  release: { ask: (tx) => limits.release(tx, 1, [1, 2]) },
+  countOpen: { ask: (tx) => limits.countOpen(tx, 1, page) },
+  componentsNamed: { ask: (tx) => findings.componentsNamed(tx, 'openssl', { ...page, upTo: 100 }) },
+  componentsAfter: { ask: (tx) => findings.componentsAfter(tx, 1, 10) },
+  affectedNow: { ask: (tx) => findings.affectedNow(tx, names, page) },
+  openFindings: { ask: (tx) => findings.openFindings(tx, [1, 2], { after: 1, upTo: 100 }) },
+  closeFindings: { ask: (tx) => findings.closeFindings(tx, [1, 2], time) },
+  noteMatched: { ask: (tx) => findings.noteMatched(tx, [1, 2], time) },
+  recordsOf: { ask: (tx) => findings.recordsOf(tx, [1, 2]) },
+  severitiesNamed: { ask: (tx) => findings.severitiesNamed(tx, ['CVE-2026-1', 'CVE-2026-2']) },
+  pairsTouching: { ask: (tx) => suppressions.pairsTouching(tx, [1, 2], { after: undefined, most: 10 }) },
+  pairsTouchingOwners: { ask: (tx) => suppressions.pairsTouching(tx, [1, 2], { after: pair, most: 10 }) },
+  pairsOfComponent: { ask: (tx) => suppressions.pairsOfComponent(tx, 1, page) },
+  pairsOfList: { ask: (tx) => suppressions.pairsOfList(tx, 1, page) },
+  foundIn: { ask: (tx) => suppressions.foundIn(tx, [1, 2], { after: found, most: 10 }) },
+  saidAbout: { ask: (tx) => suppressions.saidAbout(tx, names, ['CVE-2026-1', 'CVE-2026-2']) },
+  suppressedNow: { ask: (tx) => suppressions.suppressedNow(tx, [1, 2]) },
+  endSuppressions: { ask: (tx) => suppressions.endSuppressions(tx, [1, 2], time) },
+  findKnown: { ask: (tx) => known.findKnown(tx, 1, ['a'], 10) },
+  findKnownNow: { ask: (tx) => known.findKnownNow(tx, 1, ['a'], 10) },
+  countEntries: { ask: (tx) => limits.countEntries(tx, 1) },
+  ratingNames: { ask: (tx) => records.ratingNames(tx, [1, 2]) },
+  findLight: { ask: (tx) => known.findLight(tx, 1, { after: light, most: 10 }) },
+  findCounts: { ask: (tx) => known.findCounts(tx, 1) },
+  saveCounts: { ask: (tx) => known.saveCounts(tx, 1, new Map(), time) },
+  nextMatch: { ask: (tx) => queue.nextMatch(tx, 'a') },
+  ownedMatches: { ask: (tx) => queue.ownedMatches(tx) },
+  claimMatch: { ask: (tx) => queue.claimMatch(tx, item, 'node') },
+  endMatch: { ask: (tx) => queue.endMatch(tx, item) },
+  giveBackMatch: { ask: (tx) => queue.giveBackMatch(tx, item, time) },
+  pauseMatch: { ask: (tx) => queue.pauseMatch(tx, item, time) },
+  findCurrent: { ask: (tx) => records.findCurrent(tx, 1, ['CVE-2026-1', 'CVE-2026-2']) },
+  listOutdated: { ask: (tx) => records.listOutdated(tx, 1, 2, 10) },
+  renewRecords: { ask: (tx) => records.renewRecords(tx, [1, 2], 2) },
+  retireRecords: { ask: (tx) => records.retireRecords(tx, [1, 2], time) },
+  packagesNamed: { ask: (tx) => records.packagesNamed(tx, ['CVE-2026-1', 'CVE-2026-2'], 10) },
+  namesInUse: { ask: (tx) => records.namesInUse(tx, ['openssl', 'libssl3']) },
+  isInUse: { ask: (tx) => contents.isInUse(tx, 'x') },
+  findPast: { ask: (tx) => contents.findPast(tx, 1, ['a', 'b'], 10) },
+  findEverywhere: { ask: (tx) => contents.findEverywhere(tx, 'a', page) },
+  dropPackages: { ask: (tx) => contents.dropPackages(tx, 'x') },
+  listsAfter: { ask: (tx) => upkeep.listsAfter(tx, 1, 10) },
+  bury: { ask: (tx) => upkeep.bury(tx, 1) },
+  emptyList: { ask: (tx) => upkeep.emptyList(tx, 1, 10), rows: [{ componentNo: 1 }, { componentNo: 2 }] },
+  deleteList: { ask: (tx) => upkeep.deleteList(tx, 1) },
+  heldAfter: { ask: (tx) => upkeep.heldAfter(tx, 1, 10) },
+  isListed: { ask: (tx) => upkeep.isListed(tx, 1) },
+  deleteFindings: {
+    ask: (tx) => upkeep.deleteFindings(tx, 1, 10),
+    rows: [
+      { findingNo: 1, affectedNo: 1, recordNo: 1 },
+      { findingNo: 2, affectedNo: 2, recordNo: 2 },
+    ],
+  },
+  deleteTies: { ask: (tx) => upkeep.deleteTies(tx, 1, 10) },
+  deleteComponent: { ask: (tx) => upkeep.deleteComponent(tx, 1) },
+}
+
+async function queriesOf({ ask, rows = [] }: (typeof asked)[string]): Promise<Sql[]> {
+  const queries: Sql[] = []
+  const note = async <T>(query: Sql, answer: T): Promise<T> => {
+    queries.push(query)
+    return answer
+  }
+  const reader: Reader = {
+    all: <T>(query: Sql) => note(query, rows as T[]),
+    get: <T>(query: Sql) => note(query, undefined as T | undefined),
+  }
+  await ask({ ...reader, engine: pinfold.app.db.engine, run: (query) => note(query, 1), shard: 0, after() {} })
+  return queries
+}
+
+// A sort is of no more than was asked about: what counts is that no table is read to find it.
+const bad = onPostgres
+  ? /\bSeq Scan\b/
+  : /\bSCAN (?!.* USING (?:COVERING )?INDEX|CONSTANT|\w+ USING INTEGER|p\b|\()|AUTOMATIC/
+
+for (const [name, one] of Object.entries(asked)) {
+  test(`${name} reads from an index`, async () => {
+    const queries = await queriesOf(one)
+    assert.ok(queries.length > 0)
+    for (const query of queries) {
+      const plan = await pinfold.app.db.plan(query)
+      assert.doesNotMatch(plan, bad, `${compile(query, '?')}\n${plan}`)
+    }
+  })
+}
