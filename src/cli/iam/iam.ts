@@ -4,6 +4,7 @@ import type { CommandGroup } from '../shape/command.ts'
 import { createOf, describeOf, listOf, removeOf, updateOf } from '../shape/verbs.ts'
 import { accessRequests } from './access-requests.ts'
 import { associationCommands } from './associations.ts'
+import { removeOrExpired } from './expired-delete.ts'
 import { explain } from './explain.ts'
 import { folders, organizations, parentOption } from './groups.ts'
 import { identitiesCheck } from './identities-check.ts'
@@ -60,7 +61,7 @@ export const iam: CommandGroup = {
         listOf(identities),
         describeOf(identities),
         updateOf(identities),
-        removeOf(identities),
+        removeOrExpired(identities, ({ staticKeys }) => staticKeys?.expirationTime ?? ''),
         identitiesCheck,
       ],
     },
@@ -94,7 +95,7 @@ export const iam: CommandGroup = {
         createOf(invites, { place: parentOption, named: false }),
         listOf(invites),
         describeOf(invites),
-        removeOf(invites),
+        removeOrExpired(invites, ({ expirationTime = '' }) => expirationTime),
       ],
     },
     accessRequests,

@@ -1,0 +1,265 @@
+// The table of clients in docs/clients.md, by hand: what is on the PATH of these logs in with a push token, pushes and pulls, at
+// localhost without TLS and over TLS of the server's own. Needs openssl, umoci and tar besides.
+//
+//   go install github.com/google/go-containerregistry/cmd/crane@latest    # oras, regctl, helm, ko and cosign the same way
+//   bin/pinfold-node test/clients/table.ts
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { cleanEnv, makePlace, project, run, startProcess } from '../support/process.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'pinfold-clients-'))
+const certificate = join(folder, 'server.crt')
+
+/** Where a client goes, and as whom. `flag` is one of two words, by whether there is TLS. */
+type Scene = { host: string; user: string; password: string; tls: boolean; place: string; env: Record<string, string> }
+type Step = readonly [name: string, command: string, args: readonly string[], more?: { cwd?: string; env?: object }]
+type Client = { name: string; version: readonly string[]; steps(scene: Scene): Step[] }
+
+function sh(command: string, args: readonly string[], { cwd, env }: { cwd?: string; env?: object } = {}) {
+  const options = { cwd: cwd ?? folder, env: { ...cleanEnv(), ...env }, encoding: 'utf8', maxBuffer: 64 << 20 } as const
+  const done = spawnSync(command, args, { ...options, timeout: 240_000 })
+  return { code: done.status ?? 1, all: `${done.stdout ?? ''}${done.stderr ?? ''}`, missing: done.error !== undefined }
+}
+
+function make(command: string, ...args: string[]): void {
+  const { code, all } = sh(command, args)
+  assert.equal(code, 0, `${command} ${args.join(' ')}: ${all}`)
+}
+
+const clients: readonly Client[] = [
+  {
+    name: 'crane',
+    version: ['version'],
+    steps: ({ host, user, password }) => [
+      ['login', 'crane', ['auth', 'login', host, '-u', user, '-p', password]],
+      ['push', 'crane', ['append', '-f', 'layer.tar', '-t', `${host}/acme/crane:v1`]],
+      ['move a tag', 'crane', ['tag', `${host}/acme/crane:v1`, 'v2']],
+      ['list tags', 'crane', ['ls', `${host}/acme/crane`]],
+      ['copy', 'crane', ['copy', `${host}/acme/crane:v1`, `${host}/acme/team/crane:v1`]],
+      ['pull', 'crane', ['export', `${host}/acme/team/crane:v1`, 'crane.tar']],
+      ['catalog', 'crane', ['catalog', host]],
+    ],
+  },
+  {
+    name: 'oras',
+    version: ['version'],
+    steps: ({ host, user, password, tls }) => {
+      // Unasked it takes a host called localhost for one without TLS.
+      const plain = [`--plain-http=${!tls}`]
+      const ref = `${host}/acme/oras:v1`
+      return [
+        ['login', 'oras', ['login', ...plain, host, '-u', user, '-p', password]],
+        ['push', 'oras', ['push', ...plain, ref, 'layer.tar:application/x-tar']],
+        ['attach', 'oras', ['attach', ...plain, '--artifact-type', 'example/note', ref, 'note.txt:text/plain']],
+        ['referrers', 'oras', ['discover', ...plain, ref]],
+        ['list tags', 'oras', ['repo', 'tags', ...plain, `${host}/acme/oras`]],
+        ['pull', 'oras', ['pull', ...plain, '-o', 'from-oras', ref]],
+      ]
+    },
+  },
+  {
+    name: 'skopeo',
+    version: ['--version'],
+    steps: ({ host, user, password, tls, place }) => {
+      const verify = `tls-verify=${tls}`
+      const auth = ['--authfile', join(place, 'skopeo.json')]
+      const policy = ['--policy', join(folder, 'policy.json')]
+      const certs = tls ? ['--cert-dir', join(folder, 'certs')] : []
+      const ref = `docker://${host}/acme/skopeo:v1`
+      const ends = (side: string) => [
+        `--${side}-${verify}`,
+        ...(tls ? [`--${side}-cert-dir`, join(folder, 'certs')] : []),
+      ]
+      const [to, from] = [ends('dest'), ends('src')]
+      return [
+        ['login', 'skopeo', ['login', `--${verify}`, ...certs, ...auth, '-u', user, '-p', password, host]],
+        ['push', 'skopeo', [...policy, 'copy', ...to, ...auth, 'oci:layout:v1', ref]],
+        ['inspect', 'skopeo', ['inspect', `--${verify}`, ...certs, ...auth, ref]],
+        ['list tags', 'skopeo', ['list-tags', `--${verify}`, ...certs, ...auth, `docker://${host}/acme/skopeo`]],
+        ['copy', 'skopeo', [...policy, 'copy', ...from, ...to, ...auth, ref, ref.replace('acme/', 'acme/team/')]],
+        ['pull', 'skopeo', [...policy, 'copy', ...from, ...auth, ref, `oci:${join(place, 'from-skopeo')}:v1`]],
+      ]
+    },
+  },
+  {
+    name: 'regctl',
+    version: ['version'],
+    steps: ({ host, user, password, tls }) => [
+      ['settings', 'regctl', ['registry', 'set', host, '--skip-check', '--tls', tls ? 'enabled' : 'disabled']],
+      ['login', 'regctl', ['registry', 'login', host, '-u', user, '-p', password]],
+      ['push', 'regctl', ['image', 'copy', 'ocidir://layout:v1', `${host}/acme/regctl:v1`]],
+      ['list tags', 'regctl', ['tag', 'ls', `${host}/acme/regctl`]],
+      ['inspect', 'regctl', ['manifest', 'get', `${host}/acme/regctl:v1`]],
+      ['copy', 'regctl', ['image', 'copy', `${host}/acme/regctl:v1`, `${host}/acme/team/regctl:v1`]],
+      ['pull', 'regctl', ['image', 'export', `${host}/acme/regctl:v1`, 'regctl.tar']],
+    ],
+  },
+  {
+    name: 'podman',
+    version: ['--version'],
+    steps: ({ host, user, password, tls, place }) => {
+      const storage = ['--root', join(place, 'root'), '--runroot', join(place, 'run'), '--storage-driver', 'vfs']
+      const verify = [`--tls-verify=${tls}`, ...(tls ? ['--cert-dir', join(folder, 'certs')] : [])]
+      const auth = ['--authfile', join(place, 'podman.json')]
+      const ref = `${host}/acme/podman:v1`
+      const podman = (...args: string[]) => [...storage, ...args]
+      return [
+        ['login', 'podman', podman('login', ...verify, ...auth, '-u', user, '-p', password, host)],
+        ['make', 'podman', podman('import', 'layer.tar', ref)],
+        ['push', 'podman', podman('push', ...verify, ...auth, ref)],
+        ['pull', 'podman', podman('pull', ...verify, ...auth, ref)],
+      ]
+    },
+  },
+  {
+    name: 'helm',
+    version: ['version', '--short'],
+    steps: ({ host, user, password, tls }) => {
+      const [plain, ca] = [tls ? [] : ['--plain-http'], tls ? ['--ca-file', certificate] : []]
+      return [
+        ['login', 'helm', ['registry', 'login', ...plain, ...ca, host, '-u', user, '-p', password]],
+        ['push', 'helm', ['push', ...plain, ...ca, 'chart-0.1.0.tgz', `oci://${host}/acme/charts`]],
+        ['show', 'helm', ['show', 'chart', ...plain, ...ca, `oci://${host}/acme/charts/chart`]],
+        ['pull', 'helm', ['pull', ...plain, ...ca, '-d', 'from-helm', `oci://${host}/acme/charts/chart`]],
+      ]
+    },
+  },
+  {
+    name: 'ko',
+    version: ['version'],
+    steps: ({ host, user, password, env }) => [
+      ['login', 'ko', ['login', host, '-u', user, '-p', password]],
+      [
+        'build and push',
+        'ko',
+        ['build', '--bare', '--platform=linux/amd64', '--sbom=none', '.'],
+        {
+          cwd: join(folder, 'program'),
+          env: { ...env, KO_DOCKER_REPO: `${host}/acme/ko`, KO_DEFAULTBASEIMAGE: `${host}/acme/crane:v1` },
+        },
+      ],
+    ],
+  },
+  {
+    name: 'cosign',
+    version: ['version'],
+    steps: ({ host, user, password, place }) => {
+      const [key, ref] = [join(place, 'cosign.key'), `${host}/acme/crane:v1`]
+      const loose = ['--allow-http-registry', '--allow-insecure-registry']
+      return [
+        ['login', 'cosign', ['login', host, '-u', user, '-p', password]],
+        ['make a key', 'cosign', ['generate-key-pair', '--output-key-prefix', join(place, 'cosign')]],
+        ['sign', 'cosign', ['sign', '--yes', '--tlog-upload=false', '--key', key, ...loose, ref]],
+        ['verify', 'cosign', ['verify', '--insecure-ignore-tlog', '--key', key.replace('.key', '.pub'), ...loose, ref]],
+      ]
+    },
+  },
+  // Its command asks a daemon, and only the version where there is one.
+  { name: 'docker', version: ['info', '-f', '{{.ServerVersion}}'], steps: dockerSteps },
+  { name: 'jib', version: ['--version'], steps: () => [] },
+]
+
+function dockerSteps({ host, user, password }: Scene): Step[] {
+  const ref = `${host}/acme/docker:v1`
+  return [
+    ['login', 'docker', ['login', '-u', user, '-p', password, host]],
+    ['make', 'docker', ['import', 'layer.tar', ref]],
+    ['push', 'docker', ['push', ref]],
+    ['pull', 'docker', ['pull', ref]],
+  ]
+}
+
+/** What all of them push. */
+function prepare(): void {
+  writeFileSync(join(folder, 'note.txt'), 'a note\n')
+  mkdirSync(join(folder, 'certs'))
+  make('tar', 'cf', 'layer.tar', 'note.txt')
+  make('umoci', 'init', '--layout', 'layout')
+  make('umoci', 'new', '--image', 'layout:v1')
+  make('umoci', 'insert', '--image', 'layout:v1', 'note.txt', '/note.txt')
+  writeFileSync(join(folder, 'policy.json'), JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }))
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'server.key']
+  const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-days', '2']
+  make('openssl', 'req', '-x509', ...key, ...name, '-out', 'server.crt')
+  writeFileSync(join(folder, 'certs/ca.crt'), readFileSync(certificate))
+  mkdirSync(join(folder, 'chart'))
+  writeFileSync(join(folder, 'chart/Chart.yaml'), 'apiVersion: v2\nname: chart\nversion: 0.1.0\n')
+  make('tar', 'czf', 'chart-0.1.0.tgz', 'chart')
+  mkdirSync(join(folder, 'program'))
+  mkdirSync(join(folder, 'from-helm'))
+  writeFileSync(join(folder, 'program/go.mod'), 'module example.com/program\n\ngo 1.22\n')
+  writeFileSync(join(folder, 'program/main.go'), 'package main\n\nfunc main() {}\n')
+}
+
+/** What a client does at a server with a push token of its own: the steps that it took, or the one that it failed at. */
+async function table(tls: boolean): Promise<Map<string, string>> {
+  await using place = await makePlace()
+  const given = tls ? ['--tls-cert', certificate, '--tls-key', join(folder, 'server.key')] : []
+  await using server = await startProcess(place, { args: given, listen: '127.0.0.1:0' })
+  const host = `localhost:${new URL(server.url).port}`
+  const command = async (...args: string[]) => {
+    const done = await run([...args, ...place.args], { env: place.env })
+    assert.equal(done.code, 0, done.stderr)
+    return done.stdout
+  }
+  await command('iam', 'organizations', 'create', 'acme')
+  const cells = new Map<string, string>()
+  for (const { name, version, steps } of clients) {
+    if (versionOf({ name, version, steps }) === '') continue
+    const made = await command('auth', 'push-token', 'create', name, '--group', 'acme', '--push', '-o', 'json')
+    const { user, password } = JSON.parse(made) as { user: string; password: string }
+    const home = mkdtempSync(join(folder, `${name}-`))
+    const env = {
+      HOME: home,
+      DOCKER_CONFIG: join(home, 'docker'),
+      COSIGN_PASSWORD: '',
+      GOFLAGS: '-buildvcs=false',
+      GOCACHE: join(folder, 'go-cache'),
+      ...(tls && { SSL_CERT_FILE: certificate }),
+    }
+    mkdirSync(env.DOCKER_CONFIG)
+    const took: string[] = []
+    let problem = ''
+    for (const [step, program, args, more] of steps({ host, user, password, tls, place: home, env })) {
+      const { code, all } = sh(program, args, { env, ...more })
+      if (code === 0) took.push(step)
+      else {
+        problem = `fails at ${step}`
+        console.log(`FAIL ${name} ${step}: ${all.replaceAll(password, '…').slice(-1500)}`)
+        break
+      }
+    }
+    cells.set(name, [took.join(', '), problem].filter(Boolean).join('; ') || 'not tried')
+    console.log(`${problem ? 'FAIL' : 'ok  '} ${name} ${tls ? 'over TLS' : 'at localhost'}: ${cells.get(name)}`)
+    await command('auth', 'push-token', 'delete', user)
+  }
+  return cells
+}
+
+function versionOf({ name, version }: Client): string {
+  const { code, all, missing } = sh(name, version)
+  return missing || code !== 0 ? '' : (/v?(\d+\.\d+(?:\.\d+)?)/.exec(all)?.[1] ?? 'as built from its module')
+}
+
+prepare()
+const [plain, secured] = [await table(false), await table(true)]
+const rows = clients.map((client) => {
+  const version = versionOf(client)
+  if (version === '')
+    return `| ${client.name} | ${client.name === 'docker' ? 'no daemon' : 'not'} on that machine | | |`
+  return `| ${client.name} | ${version} | ${plain.get(client.name)} | ${secured.get(client.name)} |`
+})
+const head = `# Clients
+
+What clients do with a [push token](push-tokens.md) of their own, at \`localhost\` without TLS and over
+[TLS of the server's own](install.md). \`bin/pinfold-node test/clients/table.ts\` tries those that a machine has, and writes this page;
+skopeo, umoci, crane and oras are a part of \`.ci/run\` besides.
+
+| Client | Version | At localhost, http | Over TLS |
+| --- | --- | --- | --- |
+`
+writeFileSync(join(project, 'docs/clients.md'), `${head}${rows.join('\n')}\n`)
+rmSync(folder, { recursive: true, force: true })
