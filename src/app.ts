@@ -6,6 +6,7 @@ import type { Blobs } from './blobs/blobs.ts'
 import type { AwsCallers } from './clouds/amazon-callers.ts'
 import type { CloudAccount, CloudAnswer } from './clouds/cloud-account.ts'
 import type { Config } from './config.ts'
+import type { Skew } from './db/skew.ts'
 import type { Db } from './db/sql.ts'
 import type { RegistryEvents } from './domains/events/outbox/registry-events.model.ts'
 import type { RefusalLog } from './domains/events/refusals/refusal-log.ts'
@@ -111,8 +112,14 @@ export type App = {
   feed: Feed
   /** Posts to addresses that subscribers have named. */
   sinks: SinkClient
+  /** The time of the database: what one server writes, another one reads. */
   clock: () => Date
+  skew: Skew
+  fleet: Fleet
 }
+
+/** What this server knows of those that share its database. `isFirst`: it speaks for all of them. */
+export type Fleet = { nodes: number; isFirst: boolean }
 
 /** In whose name something is done: a call, a request at the registry, a run of a worker or an import. */
 export type Work = {

@@ -1,11 +1,12 @@
 import { performance } from 'node:perf_hooks'
 import { buildEventTable } from './api/event-table.ts'
 import { eventBodies, services } from './api/services.ts'
-import type { App } from './app.ts'
+import type { App, Fleet } from './app.ts'
 import { blobFolder, openBlobs } from './blobs/open.ts'
 import { createAwsCallers } from './clouds/amazon-callers.ts'
 import { createClouds } from './clouds/clouds.ts'
 import { type Config, vendorOf } from './config.ts'
+import { createSkew } from './db/skew.ts'
 import { createAudience } from './domains/events/outbox/audience.ts'
 import { createRegistryEvents } from './domains/events/outbox/emit-registry.ts'
 import { aPull, aPush } from './domains/events/outbox/registry-events.model.ts'
@@ -43,25 +44,25 @@ import { version } from './version.ts'
 
 /**
  * Opens everything once, in order; `close` undoes it in reverse, also when a later step fails. `monotonic` gives the
- * milliseconds by which what is remembered grows old.
+ * milliseconds by which what is remembered grows old, `machine` those of the clock that is compared with the database's.
  */
 export async function createApp(
   config: Config,
-  clock: () => Date = () => new Date(),
+  ours: () => Date = () => new Date(),
   monotonic: () => number = () => performance.now(),
+  machine: () => number = Date.now,
 ): Promise<App & { close(): Promise<void> }> {
   await using opening = new AsyncDisposableStack()
   const log = createLogger(process.stderr, config.logLevel)
   opening.defer(() => log.flush())
   const { db, sealer, applied } = opening.adopt(await openDatabase(config), (open) => open.close())
   if (applied.length > 0) log.info('database migrated', { applied })
+  const skew = createSkew(db, machine)
+  await skew.measure()
+  const clock = () => new Date(ours().getTime() + skew.offsetMs())
+  const fleet: Fleet = { nodes: 1, isFirst: true }
   await installBuiltInRoles(db, clock().toISOString())
-  const keyring = await keyringOf(config, { db, sealer }, clock)
-  const published = keyring.algorithms()
-  // A further algorithm is for the server to add: the settings of a command may be others.
-  if (!config.signingAlgorithms.every((one) => published.includes(one))) {
-    await keyring.rotate((work, options) => db.tx(work, options))
-  }
+  const keyring = await openKeys(config, { db, sealer }, clock)
   const grants = createGrantCache(db, monotonic)
   const manifests = createManifestCache(monotonic)
   const paths = createPathCache(db, monotonic)
@@ -74,8 +75,8 @@ export async function createApp(
   await tieBlobs(db, blobs, blobFolder(config.blobs, config.data))
   const events = { written: createSignal(), routed: createSignal(), queued: createSignal() }
   const eventTable = buildEventTable(services, eventBodies)
-  const metrics = createMetrics(db)
-  const parts = { config, db, events, eventTable, log, metrics, clock }
+  const metrics = createMetrics(db, () => fleet.isFirst)
+  const parts = { config, db, events, eventTable, log, metrics, clock, fleet }
   const { registryEvents, usage, refusals } = openPulls(parts, opening, monotonic)
   const { outgoing, toClouds, sinkClient } = openOutgoing(config, log)
   const sinks = opening.adopt(sinkClient, (client) => client.close())
@@ -108,7 +109,7 @@ export async function createApp(
     images: { pushed: createSignal(), read: createSignal(), turns: createReadTurns(monotonic) },
     paths,
     searchTotals: createRemembered(1000),
-    limits: createLimits(perMinuteOf(config), monotonic),
+    limits: createLimits(perMinuteOf(config), monotonic, undefined, () => fleet.nodes),
     outgoing,
     providerDirectory: createProviderDirectory(outgoing, monotonic),
     outsideIssuers: createOutsideIssuers(outgoing, () => clock().getTime()),
@@ -120,8 +121,20 @@ export async function createApp(
     feed,
     sinks,
     clock,
+    skew,
+    fleet,
     close: () => done.disposeAsync(),
   }
+}
+
+async function openKeys(config: Config, { db, sealer }: Pick<App, 'db' | 'sealer'>, clock: () => Date) {
+  const keyring = await keyringOf(config, { db, sealer }, clock)
+  const published = keyring.algorithms()
+  // A further algorithm is for the server to add: the settings of a command may be others.
+  if (!config.signingAlgorithms.every((one) => published.includes(one))) {
+    await keyring.rotate((work, options) => db.tx(work, options))
+  }
+  return keyring
 }
 
 /** The ways to servers that somebody else named, each with the private addresses that it may go to. */
@@ -163,11 +176,11 @@ function perMinuteOf(config: Config): Record<LimitKind, number> {
 
 /** What a pull leaves: a count, and an event where somebody wants it. */
 function openPulls(
-  parts: Pick<App, 'config' | 'db' | 'events' | 'eventTable' | 'log' | 'metrics' | 'clock'>,
+  parts: Pick<App, 'config' | 'db' | 'events' | 'eventTable' | 'log' | 'metrics' | 'clock' | 'fleet'>,
   opening: AsyncDisposableStack,
   monotonic: () => number,
 ): Pick<App, 'registryEvents' | 'usage' | 'refusals'> {
-  const { config, db, eventTable, log, metrics, clock } = parts
+  const { config, db, eventTable, log, metrics, clock, fleet } = parts
   const audienceOf = (type: string) => createAudience(db, type, clock, () => performance.now(), vendorOf(config)?.token)
   const audiences = {
     pulls: audienceOf(eventTable.find('registry.pull', undefined, aPull.kind).type),
@@ -184,7 +197,8 @@ function openPulls(
     ),
     counts: droppedOf('pull_count', (count) => log.warn('pulls left out of the usage of digests', { count })),
   }
-  const registryEvents = createRegistryEvents(parts, audiences, config.registryEventsPerOrganization, {
+  const perMinute = () => config.registryEventsPerOrganization / fleet.nodes
+  const registryEvents = createRegistryEvents(parts, audiences, perMinute, {
     failed: (error: unknown) => log.error('registry events could not be written', { error }),
     dropped: (kind, count) => dropped[kind].add(count),
   })

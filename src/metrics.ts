@@ -40,7 +40,7 @@ export type DutyMetrics = {
 }
 
 type Counted<L extends string> = { inc(labels: Record<L, string>, by?: number): void }
-type Shown<L extends string> = { set(labels: Record<L, string>, value: number): void }
+type Shown<L extends string> = { set(labels: Record<L, string>, value: number): void; reset(): void }
 type Timed<L extends string> = { observe(labels: Record<L, string>, seconds: number): void }
 
 /** The only way to a metric with labels: each label says which words it can be. */
@@ -58,7 +58,7 @@ function labelled<L extends string>(sets: Record<L, ClosedSet>) {
       return { inc: (labels, by) => metric.inc(closed(labels), by) }
     },
     gauge(about: About, collect?: (gauge: Shown<L>) => Promise<void>): Shown<L> {
-      const shown: Shown<L> = { set: (labels, value) => metric.set(closed(labels), value) }
+      const shown: Shown<L> = { set: (labels, value) => metric.set(closed(labels), value), reset: () => metric.reset() }
       const metric = new Gauge({ ...about, labelNames: names, ...(collect && { collect: () => collect(shown) }) })
       return shown
     },
@@ -69,7 +69,8 @@ function labelled<L extends string>(sets: Record<L, ClosedSet>) {
   }
 }
 
-export function createMetrics(db: Db): Metrics {
+/** What is the same on every server of a database is shown by the one that `isFirst`. */
+export function createMetrics(db: Db, isFirst: () => boolean = () => true): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const words = {
@@ -100,7 +101,7 @@ export function createMetrics(db: Db): Metrics {
       help: 'Requests that are being answered now, without those for documents such as this one',
       registers: [registry],
     }),
-    ...deliveryMetrics(db, registry),
+    ...deliveryMetrics(db, registry, isFirst),
     registryRefusals: refusals(registry),
     registryDropped: dropped(registry),
     connectionsRefused: new Counter({
@@ -150,7 +151,11 @@ function dropped(registry: Registry): Metrics['registryDropped'] {
   return counter
 }
 
-function deliveryMetrics(db: Db, registry: Registry): Pick<Metrics, 'deliveryAttempts' | 'deliveryLatency'> {
+function deliveryMetrics(
+  db: Db,
+  registry: Registry,
+  isFirst: () => boolean,
+): Pick<Metrics, 'deliveryAttempts' | 'deliveryLatency'> {
   const depth = {
     waiting:
       'Deliveries that wait, by why: nothing (ready), their sink fails (blocked), or their subscription is paused',
@@ -159,6 +164,8 @@ function deliveryMetrics(db: Db, registry: Registry): Pick<Metrics, 'deliveryAtt
   const states: readonly DepthState[] = ['ready', 'blocked', 'paused', 'given_up']
   const gauge = (name: string, help: string, value: (one: QueueDepth) => number): void => {
     labelled({ state: new ClosedSet(states) }).gauge({ name, help, registers: [registry] }, async (shown) => {
+      // Another server shows it, and what this one has shown is no longer so.
+      if (!isFirst()) return shown.reset()
       const depths = await readDepth(db, Date.now())
       for (const [state, one] of Object.entries(depths)) shown.set({ state }, value(one))
     })

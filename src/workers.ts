@@ -34,8 +34,8 @@ const sweepNodes: Duty = {
   name: 'nodes.sweep',
   everyMs: 60 * 60_000,
   runsOn: 'one node',
-  async run(_, lease) {
-    const before = new Date(lease.databaseTime(new Date()).getTime() - dayMs).toISOString()
+  async run({ skew }, lease) {
+    const before = new Date(skew.now().getTime() - dayMs).toISOString()
     return { nodes: await lease.inBatches((tx) => deleteSilentNodes(tx, before)) }
   },
 }
@@ -104,6 +104,7 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
     node,
     leaseMs: app.config.leaseMs,
     monotonic,
+    skew: app.skew,
     names: repeated.filter(({ runsOn }) => runsOn === 'one node').map(({ name }) => name),
     facts: server && { version, ...server },
     signal: stop.signal,
@@ -118,7 +119,9 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
     async run() {
       for (const { name, last } of await leases.look()) runners.get(name)?.taken(last)
       for (const name of runners.keys()) showLease(name)
-      warnOfClock(leases.clockOffsetMs())
+      warnOfClock(app.skew.offsetMs())
+      app.fleet.nodes = leases.livingNodes()
+      if (runners.has(sweepNodes.name)) app.fleet.isFirst = leases.find(sweepNodes.name) !== undefined
       return {}
     },
   }
@@ -179,8 +182,8 @@ type Runner = {
 type RunnerNeeds = { leases: Leases; retryMs: number; monotonic: () => number; signal: AbortSignal }
 
 /** Notes how a run ended that begins now; what runs all the time and did nothing is not worth a write. */
-function recorder(leases: Leases, lease: Lease, name: string, everyMs: number) {
-  const now = () => lease.databaseTime(new Date()).toISOString()
+function recorder({ skew }: App, leases: Leases, lease: Lease, name: string, everyMs: number) {
+  const now = () => skew.now().toISOString()
   const start = now()
   return async (result: string, status: DutyStatus): Promise<void> => {
     if (lease.fence === 0 || (everyMs < 60_000 && result === 'ok' && !didAnything(status))) return
@@ -230,7 +233,7 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
   /** Answers with when to run again. */
   async function runOnce(lease: Lease): Promise<number> {
     const began = needs.monotonic()
-    const record = recorder(leases, lease, duty.name, everyMs)
+    const record = recorder(app, leases, lease, duty.name, everyMs)
     try {
       const status = await duty.run(app, lease)
       await record('ok', status)
@@ -259,7 +262,7 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
     duty,
     first: run,
     taken({ end, result }) {
-      const age = leases.everyNode.databaseTime(new Date()).getTime() - Date.parse(end)
+      const age = app.skew.now().getTime() - Date.parse(end)
       plan(result === 'ok' && age >= 0 ? Math.max(everyMs - age, 0) : 0)
     },
     async close() {
@@ -322,7 +325,6 @@ async function startLong(
   })
 }
 
-/** Clocks decide nothing between nodes, but what a node writes bears its time. */
 /** Warns when the clock begins to differ, not each time it is looked at. */
 function clockWarning({ log }: App): (offsetMs: number) => void {
   let differed = false

@@ -138,9 +138,14 @@ function createReadiness(edge: Edge): () => Promise<string | undefined> {
   }
 }
 
+/** What others have signed or written is taken for old, or from the future, by a server whose clock is wrong. */
+const mostSkewSeconds = 5
+
 async function problemOf({ app }: Edge): Promise<string | undefined> {
   try {
     await app.db.ping()
+    const seconds = Math.round(app.skew.offsetMs() / 1000)
+    if (Math.abs(seconds) > mostSkewSeconds) return `the clock is ${-seconds} s ahead of that of the database`
     return undefined
   } catch (error) {
     app.log.warn('not ready', { error })

@@ -2,7 +2,8 @@
 // the length of a lease takes it over and raises `fence`. A former owner that was only stalled finds its fence outdated:
 // its transactions fail.
 import { createTrust, watchHeartbeats } from '#lib/heartbeats.ts'
-import { beatNode, clockOffset, deleteNode, type NodeFacts, nodeBeats } from './nodes.ts'
+import { beatNode, deleteNode, type NodeFacts, nodeBeats } from './nodes.ts'
+import type { Skew } from './skew.ts'
 import { type Db, sql, type Tx, type TxOptions } from './sql.ts'
 
 /** The lease is another node's by now. */
@@ -27,8 +28,6 @@ export type Lease = {
   inBatches(batch: (tx: Tx) => Promise<number>, options?: TxOptions): Promise<number>
   /** Whether a node has said nothing for the length of a lease, so that what it was at is left to others. */
   isGone(node: string): boolean
-  /** The given time of ours as the database has it. */
-  databaseTime(ours: Date): Date
 }
 
 /** The last run of a duty, as the database's clock has it. */
@@ -46,7 +45,8 @@ export type Leases = {
   look(): Promise<Taken[]>
   /** Notes a run; does nothing when the lease is another node's. */
   record(name: string, run: LastRun): Promise<void>
-  clockOffsetMs(): number
+  /** How many servers there are, this one among them. */
+  livingNodes(): number
   /** Gives everything back, so that others need not wait. */
   release(): Promise<void>
 }
@@ -55,6 +55,7 @@ export type LeaseOptions = {
   node: string
   leaseMs: number
   monotonic: () => number
+  skew: Skew
   /** The leases that this node wants. */
   names: readonly string[]
   /** Absent for a process that serves nobody. */
@@ -69,7 +70,7 @@ const beats = { isolation: 'rowLocks', durability: 'later' } as const
 const pauseMs = 20
 
 export function createLeases(db: Db, options: LeaseOptions): Leases {
-  const { node, leaseMs, monotonic, names, facts, signal } = options
+  const { node, leaseMs, monotonic, skew, names, facts, signal } = options
   // Without others nobody can be waited for: what a lease says is left over from a process that has ended.
   const watchedMs = db.shared ? leaseMs : 0
   const owners = watchHeartbeats<string>(watchedMs, monotonic)
@@ -80,10 +81,8 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
   let seen = new Map<string, number>()
   /** Claimed, and not yet reported, so that a claim that fails after another does not hide that one. */
   const untold: Taken[] = []
-  let offset = 0
 
   const isTrusted = () => !signal.aborted && (!db.shared || trust.holds())
-  const databaseTime = (ours: Date) => new Date(ours.getTime() + offset)
   const isGone = (id: string) => id !== node && nodes.stoodStill(id, '', seen.get(id) ?? -1)
 
   function leaseOf(name: string, fence: number, tx: Db['tx']): Lease {
@@ -91,7 +90,7 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
     const check = (): void => {
       if (!holds()) throw new LeaseLost(`the lease of ${name} has ended`)
     }
-    return { node, fence, signal, holds, check, tx, inBatches: batches(tx, check), isGone, databaseTime }
+    return { node, fence, signal, holds, check, tx, inBatches: batches(tx, check), isGone }
   }
 
   function fenced(name: string, fence: number): Db['tx'] {
@@ -104,9 +103,9 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
   }
 
   async function beat(): Promise<void> {
-    offset = await clockOffset(db)
+    await skew.measure()
     const sent = monotonic()
-    const still = new Set((await raiseBeats(db, node, facts, offset)).map(({ name }) => name))
+    const still = new Set((await raiseBeats(db, node, facts, skew)).map(({ name }) => name))
     trust.renewed(sent)
     for (const name of held.keys()) if (!still.has(name)) held.delete(name)
   }
@@ -140,7 +139,7 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
       if (fence !== undefined) await db.tx((tx) => recordRun(tx, { name, owner: node, fence }, run), beats)
     },
 
-    clockOffsetMs: () => offset,
+    livingNodes: () => 1 + [...seen.keys()].filter((id) => id !== node && !isGone(id)).length,
 
     async release() {
       held.clear()
@@ -178,8 +177,9 @@ async function rowsOf(db: Db, names: readonly string[]): Promise<Owned[]> {
 }
 
 /** Says that the node is there; answers with the duties that are its own. */
-function raiseBeats(db: Db, node: string, facts: NodeFacts | undefined, offsetMs: number): Promise<{ name: string }[]> {
-  const now = new Date(Date.now() + offsetMs).toISOString()
+function raiseBeats(db: Db, node: string, facts: NodeFacts | undefined, skew: Skew): Promise<{ name: string }[]> {
+  const now = skew.now().toISOString()
+  const offsetMs = skew.offsetMs()
   return db.tx(async (tx) => {
     if (facts) await beatNode(tx, node, facts, { now, offsetMs })
     return tx.all<{ name: string }>(sql`UPDATE duties SET beat = beat + 1 WHERE owner = ${node} RETURNING name`)

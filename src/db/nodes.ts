@@ -31,20 +31,6 @@ export async function deleteSilentNodes(tx: Tx, before: string): Promise<number>
   return tx.run(sql`DELETE FROM nodes WHERE beat_time < ${before}`)
 }
 
-/**
- * By how many milliseconds the database's clock is ahead of this machine's; 0 where the difference is no larger than what
- * the question took. An embedded database has ours.
- */
-export async function clockOffset(reader: Reader & { engine: 'sqlite' | 'postgres' }): Promise<number> {
-  if (reader.engine === 'sqlite') return 0
-  const sent = Date.now()
-  const row = await reader.get<{ now: number }>(sql`
-    SELECT CAST(floor(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS now`)
-  const arrived = Date.now()
-  if (row!.now >= sent && row!.now <= arrived) return 0
-  return Math.round(row!.now - (sent + arrived) / 2)
-}
-
 export type SeenNode = { id: string; url: string; beat: number }
 
 /** The servers that have a row, whether or not they are still there. */

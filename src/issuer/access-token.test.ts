@@ -25,9 +25,10 @@ function startIssuer() {
   const keyring: Keyring = {
     signer: () => ({ kid: 'k1', alg: signingAlgorithm, key: privateKey }),
     algorithms: () => [signingAlgorithm],
-    verifier: (kid) => {
+    verifier: (kid) => (state.kids.includes(kid) ? publicKey : undefined),
+    async findVerifier(kid, algorithm) {
       state.checks++
-      return state.kids.includes(kid) ? publicKey : undefined
+      return this.verifier(kid, algorithm)
     },
     jwks: () => ({ keys: [] }),
     epoch: () => state.epoch,

@@ -114,8 +114,8 @@ async function verify(keyring: Keyring, expected: Expected, token: string, now: 
   try {
     const { payload, protectedHeader } = await jwtVerify(
       token,
-      (header) => {
-        const key = header.kid === undefined ? undefined : keyring.verifier(header.kid, header.alg)
+      async (header) => {
+        const key = header.kid === undefined ? undefined : await keyring.findVerifier(header.kid, header.alg)
         if (!key) throw new errors.JWKSNoMatchingKey()
         return key
       },

@@ -51,7 +51,7 @@ export async function sessionOfIdToken({ app, issuer }: Issuing, text: string): 
 
 async function read({ keyring, clock }: App, issuer: string, text: string): Promise<JWTPayload> {
   try {
-    const { payload } = await jwtVerify(text, ({ kid, alg }) => keyring.verifier(kid ?? '', alg)!, {
+    const { payload } = await jwtVerify(text, async ({ kid, alg }) => (await keyring.findVerifier(kid ?? '', alg))!, {
       issuer,
       typ: 'JWT',
       algorithms: [...signingAlgorithms],

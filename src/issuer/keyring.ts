@@ -30,6 +30,8 @@ export type Keyring = {
   signer(algorithm?: SigningAlgorithm): Signer
   /** `undefined` for a key that is not, or no longer, ours, or is of another algorithm. */
   verifier(kid: string, algorithm: string): CryptoKey | undefined
+  /** The same, and where it is not known asks the database for keys that another server may just have made. */
+  findVerifier(kid: string, algorithm: string): Promise<CryptoKey | undefined>
   /** Of the keys that others may see. */
   algorithms(): SigningAlgorithm[]
   jwks(): { keys: JWK[] }
@@ -40,6 +42,8 @@ export type Keyring = {
   /** Makes and drops keys as their age demands, for all nodes; answers with how many. `tx` runs its transaction. */
   rotate(tx: Db['tx']): Promise<number>
 }
+
+const leastRefreshMs = 200
 
 /** `now` gives milliseconds since 1970. */
 export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rotation: Rotation): Promise<Keyring> {
@@ -64,6 +68,25 @@ export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rot
   // Nobody can do anything before there is a first key; whoever opens the database first makes it.
   if (keys.size === 0) await rotate((work, options) => db.tx(work, options))
 
+  // Whoever sends tokens with keys that nobody has does not make the server ask more often.
+  let asked = Number.NEGATIVE_INFINITY
+  let asking: Promise<unknown> | undefined
+  const askAgain = async (): Promise<void> => {
+    if (!asking && performance.now() - asked < leastRefreshMs) return
+    asking ??= refresh()
+      // Without the database a key that is not known stays so.
+      .catch(() => {})
+      .finally(() => {
+        asked = performance.now()
+        asking = undefined
+      })
+    await asking
+  }
+  const verifier = (kid: string, algorithm: string): CryptoKey | undefined => {
+    const key = keys.get(kid)
+    return key?.alg === algorithm ? key.publicKey : undefined
+  }
+
   return {
     signer(algorithm = rotation.algorithms[0]) {
       const active = [...keys.values()].filter((key) => key.activeTime <= now())
@@ -72,9 +95,10 @@ export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rot
       const { kid, alg, privateKey: key } = newest
       return { kid, alg, key }
     },
-    verifier(kid, algorithm) {
-      const key = keys.get(kid)
-      return key?.alg === algorithm ? key.publicKey : undefined
+    verifier,
+    async findVerifier(kid, algorithm) {
+      if (!keys.has(kid)) await askAgain()
+      return verifier(kid, algorithm)
     },
     algorithms: () => [...new Set([...keys.values()].map(({ alg }) => alg))],
     jwks: () => ({ keys: [...keys.values()].map((key) => key.jwk) }),

@@ -30,6 +30,7 @@ function nodeOf(id: string, name: string) {
     node: id,
     leaseMs,
     monotonic: () => clock.now,
+    skew: pinfold.app.skew,
     names: [name],
     facts: { version: '1', url: `http://${id}`, localUrl: `http://${id}` },
     signal: stop.signal,

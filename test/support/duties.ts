@@ -9,6 +9,7 @@ export async function runDuty(app: App, duty: Duty): Promise<DutyStatus> {
     node: 'by-hand',
     leaseMs: 60_000,
     monotonic: () => performance.now(),
+    skew: app.skew,
     names: duty.runsOn === 'one node' ? [duty.name] : [],
     signal: new AbortController().signal,
   })

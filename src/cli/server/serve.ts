@@ -47,7 +47,8 @@ Every setting that has no option here is an environment variable; see pinfold co
     )
     await app.db.tx(async (tx) => {
       await writeFact(tx, 'url', server.url)
-      await writeFact(tx, 'local_url', server.localUrl)
+      // Of several servers each has its own, in `nodes`.
+      if (!app.db.shared) await writeFact(tx, 'local_url', server.localUrl)
     })
     server.open()
     process.on('SIGUSR2', () => void server.reloadCertificate())

@@ -31,17 +31,21 @@ type Bucket = { tokens: number; filledAt: number }
 const mostKeys = 50_000
 const byAddress: readonly LimitKind[] = ['source', 'request', 'refusal', 'scimSource']
 
-/** Token buckets: a minute's worth at once, refilled evenly. `monotonic` gives milliseconds. */
+/**
+ * Token buckets: a minute's worth at once, refilled evenly. `monotonic` gives milliseconds, `nodes` how many servers share
+ * what is allowed.
+ */
 export function createLimits(
   perMinute: Record<LimitKind, number>,
   monotonic: () => number,
   maxKeys: number = mostKeys,
+  nodes: () => number = () => 1,
 ): Limits {
   // Each kind forgets for itself, so that many names of one do not free those of another.
   const kinds = new Map<LimitKind, Map<string, Bucket>>()
 
   const bucketOf = (kind: LimitKind, key: string): Bucket => {
-    const size = perMinute[kind]
+    const size = Math.max(1, perMinute[kind] / nodes())
     const buckets = kinds.get(kind) ?? new Map<string, Bucket>()
     kinds.set(kind, buckets)
     const name = byAddress.includes(kind) ? networkOf(key) : key

@@ -12,7 +12,7 @@ export const sweepAuditLog: Duty = {
   runsOn: 'one node',
   async run({ config, clock }, lease) {
     if (config.auditDays === 0) return {}
-    const before = new Date(lease.databaseTime(clock()).getTime() - config.auditDays * dayMs).toISOString()
+    const before = new Date(clock().getTime() - config.auditDays * dayMs).toISOString()
     return { entries: await lease.inBatches((tx) => store.deleteBefore(tx, before, batch), {}) }
   },
 }

@@ -75,7 +75,7 @@ export type RegistryEventsReport = {
 export function createRegistryEvents(
   app: Pick<App, 'db' | 'events' | 'eventTable'>,
   audiences: Record<Plenty, Audience>,
-  perMinute: number,
+  perMinute: () => number,
   report: RegistryEventsReport,
 ): RegistryEvents {
   const share = createShare(perMinute)
@@ -157,7 +157,7 @@ function createDrops(
 }
 
 /** Of each kind so many for an organisation and minute, that of the last event. */
-function createShare(perMinute: number) {
+function createShare(perMinute: () => number) {
   let minute = ''
   let taken = new Map<string, number>()
   const minuteOf = ({ now }: Waiting) => now.slice(0, 16)
@@ -169,7 +169,7 @@ function createShare(perMinute: number) {
         taken = new Map()
       }
       const count = taken.get(keyOf(one)) ?? 0
-      if (count >= perMinute) return false
+      if (count >= perMinute()) return false
       taken.set(keyOf(one), count + 1)
       return true
     },

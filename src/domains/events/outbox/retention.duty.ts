@@ -13,7 +13,7 @@ export const sweepEvents: Duty = {
   runsOn: 'one node',
   async run({ config, clock }, lease) {
     const keptMs = config.eventRetentionDays * dayMs
-    const now = lease.databaseTime(clock())
+    const now = clock()
     const before = new Date(now.getTime() - keptMs).toISOString()
     await lease.inBatches((tx) => sweepStreams(tx, now.toISOString()))
     return {

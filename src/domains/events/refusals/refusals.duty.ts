@@ -19,7 +19,7 @@ export const sweepRefusals: Duty = {
   everyMs: 60_000,
   runsOn: 'one node',
   async run({ config, clock }, lease) {
-    const now = lease.databaseTime(clock()).getTime()
+    const now = clock().getTime()
     const before = new Date(now - config.eventRetentionDays * dayMs).toISOString()
     let rows = await lease.inBatches((tx) => store.deleteBefore(tx, before, batch))
     rows += await lease.inBatches(async (tx) => {

@@ -35,7 +35,7 @@ export const sweepSessionsDuty: Duty = {
   everyMs: 60_000,
   runsOn: 'one node',
   async run({ clock }, lease) {
-    const now = lease.databaseTime(clock()).toISOString()
+    const now = clock().toISOString()
     const sessions = await lease.inBatches((tx) => sweepSessions(tx, now, batch))
     const forgotten = after(now, -rememberedSeconds)
     const grants = await lease.inBatches((tx) => sweepGrants(tx, { now, forgotten }, batch))

@@ -26,8 +26,8 @@ const leastFileAgeMs = 3600_000
 
 /** Removes, or with `dryRun` only counts, what has not been touched for the time of grace. */
 export async function collect(run: Run): Promise<void> {
-  const { app, lease } = run
-  const now = lease.databaseTime(app.clock()).getTime()
+  const { app } = run
+  const now = app.clock().getTime()
   const step = { ...run, now, cutoff: new Date(now - app.config.blobGraceSeconds * 1000).toISOString() }
   await collectLinks(step)
   await collectBlobs(step)

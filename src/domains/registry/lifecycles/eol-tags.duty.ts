@@ -22,7 +22,7 @@ export const judgeTags: Duty = {
       if (tags.length === 0) return { changed, mains }
       const repoUid = parentOf(tags[0]!.uid)
       const some = tags.filter(({ uid }) => parentOf(uid) === repoUid)
-      const now = lease.databaseTime(app.clock()).toISOString()
+      const now = app.clock().toISOString()
       const found = await judge(app, repoUid, some, now, readingOf(lease.signal))
       const byUid = new Map<string, JudgedTag>(some.map((tag) => [tag.uid, tag]))
       const differing = found.tags.flatMap(({ tag, standing }) => {

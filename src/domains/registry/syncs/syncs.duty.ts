@@ -34,7 +34,7 @@ export function copyReposInTurns(turnMs: number): Duty {
     runsOn: 'one node',
     async run(app, lease) {
       const sum = { tags: 0, manifests: 0, failed: 0 }
-      const now = () => lease.databaseTime(app.clock()).toISOString()
+      const now = () => app.clock().toISOString()
       while (lease.holds()) {
         const organizations = await store.dueOrganizations(app.db, now())
         if (organizations.length === 0) break
@@ -61,7 +61,7 @@ type Outcome = { tags: number; manifests: number; failed: boolean }
 const nothing: Outcome = { tags: 0, manifests: 0, failed: false }
 
 async function runSync(app: App, lease: Lease, sync: Sync, turnIsOver: () => boolean): Promise<Outcome> {
-  const now = lease.databaseTime(app.clock())
+  const now = app.clock()
   const note = (state: SyncState, waitMs: number | undefined, cursor: SyncCursor = sync.cursor) => {
     const due = waitMs === undefined ? '' : new Date(now.getTime() + waitMs).toISOString()
     const progress = { state, now: now.toISOString(), due, cursor }

@@ -20,7 +20,7 @@ export const sweepUsage: Duty = {
   everyMs: dayMs,
   runsOn: 'one node',
   async run({ clock }, lease) {
-    const today = lease.databaseTime(clock()).getTime()
+    const today = clock().getTime()
     const before = (days: number) => new Date(today - days * dayMs).toISOString().slice(0, 10)
     let rows = 0
     let from: store.Place | undefined = { repo: 0, digest: '' }

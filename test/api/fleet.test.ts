@@ -1,0 +1,98 @@
+// What several servers of one database have to agree on: the time, what they allow together, and who speaks for all.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { adjusted } from '#db/skew.ts'
+import { sql } from '#db/sql.ts'
+import { collectBlobs } from '#domains/registry/blobs/collect-blobs.duty.ts'
+import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
+import { duties, startWorkers } from '#workers.ts'
+import { runDuty } from '../support/duties.ts'
+import { ok } from '../support/expect.ts'
+import { clientAt, secondNode } from '../support/nodes.ts'
+import { clientOf, onPostgres, startPinfold } from '../support/pinfold.ts'
+import { startRegistry } from '../support/registry.ts'
+
+const skip = onPostgres ? false : 'an embedded database has one server'
+const day = 86_400_000
+const name = 'acme/app'
+const sweepNodes = duties.find((one) => one.name === 'nodes.sweep')!
+
+const page = async (node: { port: number }, path: string, token?: string) => {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const res = await fetch(`http://127.0.0.1:${node.port}${path}`, { headers })
+  return { status: res.status, text: await res.text() }
+}
+
+test('a server whose clock is a day ahead writes the time of the database, collects nothing early and is not ready', {
+  skip,
+}, async () => {
+  await using registry = await startRegistry({ duties: [] })
+  await using wrong = await secondNode(registry, day)
+  const { org, pusher, operator } = registry
+  const there = clientAt(wrong, pusher)
+  await there.pushImage(name, 'latest')
+  const loose = await pusher.pushBlob(name, randomBytes(50))
+  const [repo] = ok(await operator.get(`/registry/v2/repos?uidp.descendantsOf=${org.uid}`)).repos
+  const [tag] = ok(await operator.get(`/registry/v2/tags?uidp.descendantsOf=${repo.uid}`)).tags
+  assert.ok(Math.abs(Date.parse(tag.updateTime) - Date.now()) < day / 2, tag.updateTime)
+
+  await runDuty(wrong.app, collectBlobs)
+  await registry.app.db.tx((tx) =>
+    tx.run(sql`
+    INSERT INTO collections (id, dry_run, state, request_time) VALUES ('early', 0, 0, '2026-01-01T00:00:00.000Z')`),
+  )
+  assert.equal((await runDuty(wrong.app, collectBlobs)).links, 0)
+  assert.equal((await pusher.call('HEAD', `${name}/blobs/${loose.digest}`)).status, 200)
+
+  const shown = await page(wrong, '/readyz')
+  assert.deepEqual([shown.status, shown.text], [503, 'the clock is 86400 s ahead of that of the database\n'])
+  assert.equal((await page(registry, '/readyz')).status, 200)
+})
+
+test('what is known of a clock is kept while an answer of the database allows it', () => {
+  assert.equal(adjusted(0, -5, 5), 0)
+  assert.equal(adjusted(0, 100, 120), 110)
+  assert.equal(adjusted(110, 90, 150), 110)
+  assert.equal(adjusted(110, 200, 210), 205)
+  assert.equal(adjusted(110, -20, 20), 0)
+  assert.equal(adjusted(0, -90_000, -89_990), -89_995)
+})
+
+test('servers divide what they allow, and one shows what is the same for all of them', { skip }, async () => {
+  await using pinfold = await startPinfold({ duties: [sweepNodes], metrics: true, exchangesPerIdentity: 60 })
+  await using other = await secondNode(pinfold)
+  assert.deepEqual(pinfold.app.fleet, { nodes: 1, isFirst: true })
+  const server = { url: other.url, localUrl: `http://127.0.0.1:${other.port}` }
+  const workers = await startWorkers(other.app, { duties: [sweepNodes], server })
+  assert.deepEqual(other.app.fleet, { nodes: 2, isFirst: false })
+  let taken = 0
+  assert.throws(() => {
+    for (; taken < 100; taken++) other.app.limits.check('identity', 'somebody')
+  }, /too many requests/)
+  assert.equal(taken, 30)
+
+  const token = pinfold.operator.token!
+  const shows = async (node: { port: number }) => {
+    const { text } = await page(node, '/metrics', token)
+    assert.match(text, /^pinfold_db_commits_total /m)
+    return /^pinfold_deliveries_waiting\{/m.test(text)
+  }
+  assert.deepEqual([await shows(pinfold), await shows(other)], [true, false])
+  await workers.close()
+})
+
+test('a token that one server signs with a new key is good at another one at once', { skip }, async () => {
+  await using pinfold = await startPinfold()
+  await using other = await secondNode(pinfold)
+  const { app, url } = pinfold
+  const before = other.app.keyring.epoch()
+  // As if all keys had been replaced.
+  await app.db.tx((tx) => tx.run(sql`DELETE FROM signing_keys`))
+  await app.keyring.rotate((work, options) => app.db.tx(work, options))
+  const named = { issuer: url, subject: operatorUid, audience: url, now: app.clock() }
+  const token = await signAccessToken(app.keyring, named)
+  const client = clientOf(`http://127.0.0.1:${other.port}`, token)
+  assert.equal((await client.get('/iam/v2/groups')).status, 200)
+  assert.notEqual(other.app.keyring.epoch(), before)
+})
