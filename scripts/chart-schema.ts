@@ -28,6 +28,9 @@ const secretKey: Schema = {
 }
 const fromSecret = only({ existingSecret: text, key: text })
 
+/** What the chart adds to the time that a pod has to end. */
+const added = ['PINFOLD_LAMEDUCK_MS', 'PINFOLD_DRAIN_MS']
+
 /** `values.schema.json` of the chart, made from the table of settings. */
 export function chartSchema(): string {
   const names = Object.values(settings)
@@ -58,10 +61,10 @@ export function chartSchema(): string {
       tls: only({ existingSecret: text }),
       settings: only({
         ...Object.fromEntries(names.filter((name) => !secrets.includes(name)).map((name) => [name, value])),
-        PINFOLD_DRAIN_MS: { type: ['string', 'integer'], pattern: '^[0-9]+$' },
+        ...Object.fromEntries(added.map((name) => [name, { type: ['string', 'integer'], pattern: '^[0-9]+$' }])),
       }),
       secretSettings: only(
-        Object.fromEntries(names.filter((name) => name !== 'PINFOLD_DRAIN_MS').map((name) => [name, secretKey])),
+        Object.fromEntries(names.filter((name) => !added.includes(name)).map((name) => [name, secretKey])),
       ),
       listenAddress: text,
       service: only({

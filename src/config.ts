@@ -59,7 +59,7 @@ export const settings = {
     flag: '--database',
     parse: databaseUrl,
     default: '',
-    doc: 'A `postgres://` URL; `?schema=NAME` picks a schema. Default: the embedded database in the data folder.',
+    doc: 'A `postgres://` URL; `?schema=NAME` picks a schema, `pooled=true` is for [a pooler](scale.md#poolers) in between. Default: the embedded database in the data folder.',
   }),
   masterKey: setting({
     env: 'PINFOLD_MASTER_KEY',
@@ -301,6 +301,12 @@ export const settings = {
     parse: whole(100, 600_000),
     default: '15000',
     doc: 'After how long without a sign of life a node counts as gone, and others take over what only one may do.',
+  }),
+  lameduckMs: setting({
+    env: 'PINFOLD_LAMEDUCK_MS',
+    parse: whole(0, 600_000),
+    default: '0',
+    doc: 'For how long after SIGTERM `/readyz` says 503 while everything is still served, so that a balancer stops sending before connections are refused. Then `PINFOLD_DRAIN_MS` begins.',
   }),
   drainMs: setting({
     env: 'PINFOLD_DRAIN_MS',

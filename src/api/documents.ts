@@ -57,14 +57,14 @@ const probes: readonly string[] = ['/healthz', '/readyz']
 
 /** A server that is stopping is not ready, so that balancers stop sending while requests in flight finish. */
 function aboutServer(api: Api): [path: string, Write][] {
-  const { app, url, closing } = api
+  const { app, url, leaving, closing } = api
   const problemNow = createReadiness(api)
   const documents: [string, Write][] = [
     ['/healthz', (res) => sendText(res, 200, 'text/plain', 'ok\n')],
     [
       '/readyz',
       async (res) => {
-        const problem = closing.signal.aborted ? 'draining' : await problemNow()
+        const problem = leaving.signal.aborted || closing.signal.aborted ? 'draining' : await problemNow()
         sendText(res, problem ? 503 : 200, 'text/plain', `${problem ?? 'ok'}\n`)
       },
     ],

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import { createEdge } from '#edge/arrival.ts'
 import { serveDoors } from '#edge/doors.ts'
@@ -39,6 +40,8 @@ export type Server = {
   /** Nobody is answered before. */
   open(): void
   /** Stops accepting, lets requests in flight finish for at most the configured time, then closes what is left. */
+  /** Says that it is not ready, for `ms` milliseconds in which everything is still served. */
+  leave(ms: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -133,6 +136,10 @@ export async function bindServer(app: App): Promise<Server> {
     metricsUrl: metrics?.url,
     open() {
       isOpen = true
+    },
+    async leave(ms) {
+      edge.leaving.abort()
+      if (ms > 0) await sleep(ms)
     },
     async close() {
       edge.closing.abort(unavailable('the server is stopping'))

@@ -20,13 +20,23 @@ export type Edge = {
   sourceOf: SourceOf
   /** Aborted when the server is asked to stop, which ends its streams; the reason is what their callers get to see. */
   closing: AbortController
+  /** Balancers are told to stop sending, and everything is still served. */
+  leaving: AbortController
 }
 
 /** The edge of a server that clients call `url`. */
 export function createEdge(app: App, url: string): Edge {
   const proxies = trustedProxies(app.config.trustedProxies)
   const sourceOf = createSources(proxies, app.log)
-  return { app, url, hosts: createHosts(url, app.config.hosts), proxies, sourceOf, closing: new AbortController() }
+  return {
+    app,
+    url,
+    hosts: createHosts(url, app.config.hosts),
+    proxies,
+    sourceOf,
+    closing: new AbortController(),
+    leaving: new AbortController(),
+  }
 }
 
 /** What all requests at one door have in common. */

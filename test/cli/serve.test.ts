@@ -66,6 +66,22 @@ test('the process is the one that was started, and SIGTERM lets it finish what i
   assert.match(answer, /^HTTP\/1\.1 200 /)
 })
 
+test('for a while after SIGTERM it says that it is not ready, and serves new connections', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place, { env: { PINFOLD_LAMEDUCK_MS: '4000' } })
+  // Each on a connection of its own.
+  const ask = (path: string) => fetch(server.url + path, { headers: { connection: 'close' } })
+  assert.equal((await ask('/readyz')).status, 200)
+  server.kill('SIGTERM')
+  let shown = await ask('/readyz')
+  while (shown.status === 200) shown = await ask('/readyz')
+  assert.deepEqual([shown.status, await shown.text()], [503, 'draining\n'])
+  assert.equal((await ask('/healthz')).status, 200)
+  assert.equal((await ask('/iam/v2/groups')).status, 401)
+  assert.deepEqual(await server.exited, { code: 0, signal: null })
+  await assert.rejects(ask('/healthz'))
+})
+
 test('SIGHUP ends it as SIGTERM does', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)

@@ -103,10 +103,11 @@ check('a pod has no rights, no token of the cluster and no variables of other se
 
 check('a pod has the time that the server takes to end', () => {
   for (const drain of [10_000, '2500', 600_000]) {
-    const objects = render({ ...least, settings: { PINFOLD_DRAIN_MS: drain }, preStopSeconds: 7 })
+    const settings = { PINFOLD_DRAIN_MS: drain, PINFOLD_LAMEDUCK_MS: 4000 }
+    const objects = render({ ...least, settings, preStopSeconds: 7 })
     const pod = podOf(objects)
     assert.equal(pod.containers[0].lifecycle.preStop.sleep.seconds, 7)
-    assert.ok(pod.terminationGracePeriodSeconds >= 7 + configOf(objects).drainMs / 1000 + 5)
+    assert.ok(pod.terminationGracePeriodSeconds >= 7 + (configOf(objects).drainMs + 4000) / 1000 + 5)
   }
 })
 

@@ -132,8 +132,8 @@ spec:
   {{- with .Values.imagePullSecrets }}
   imagePullSecrets: {{ toJson . }}
   {{- end }}
-  # The sleep before the end, PINFOLD_DRAIN_MS rounded up, and a few seconds.
-  terminationGracePeriodSeconds: {{ add (int64 .Values.preStopSeconds) (div (add (int64 (.Values.settings.PINFOLD_DRAIN_MS | default 10000)) 999) 1000) 10 }}
+  # The sleep before the end, PINFOLD_LAMEDUCK_MS and PINFOLD_DRAIN_MS rounded up, and a few seconds.
+  terminationGracePeriodSeconds: {{ add (int64 .Values.preStopSeconds) (div (add (int64 (.Values.settings.PINFOLD_LAMEDUCK_MS | default 0)) (int64 (.Values.settings.PINFOLD_DRAIN_MS | default 10000)) 999) 1000) 10 }}
   securityContext:
     runAsNonRoot: true
     runAsUser: 65532

@@ -14,8 +14,8 @@ export const serve: Command = {
   name: 'serve',
   summary: 'Serve the API over REST and gRPC on one port',
   details: `Prints "ready" and the URL once it serves; logs go to standard error as JSON lines.
-SIGTERM, SIGINT or SIGHUP lets requests in flight finish, then deliveries, for PINFOLD_DRAIN_MS at most all together, and
-then ends it. SIGUSR2 reads the files of the certificate again.
+SIGTERM, SIGINT or SIGHUP makes /readyz say 503 for PINFOLD_LAMEDUCK_MS, then lets requests in flight finish and after them
+deliveries, for PINFOLD_DRAIN_MS at most all together, and then ends it. SIGUSR2 reads the files of the certificate again.
 Every setting that has no option here is an environment variable; see pinfold config.`,
   options: [
     ...settingOptions('listen', 'url', 'data', 'database', 'blobs', 'tlsCert', 'tlsKey'),
@@ -61,6 +61,8 @@ Every setting that has no option here is an environment variable; see pinfold co
     await printEntrance(terminal, app, server.url)
     if (isFirst) terminal.print(firstSteps(server.url, config, filled))
     await asked
+    app.log.info('leaving', { ms: config.lameduckMs })
+    await server.leave(config.lameduckMs)
     app.log.info('draining')
     // What is being answered may wait for a duty, so the duties end last, with what is left of the time for both.
     const until = performance.now() + config.drainMs

@@ -1,7 +1,10 @@
 // What a URL and Pinfold's own rules make of a connection to PostgreSQL.
 import pg from 'pg'
 
-/** Reads `?schema=` out of the URL. Errors never repeat the URL, which may hold a password. */
+/**
+ * Reads `?schema=` and `?pooled=` out of the URL. Errors never repeat the URL, which may hold a password. A pooler takes no
+ * parameters of a session, which then are those of the role.
+ */
 export function poolConfig(url: string, max: number): pg.PoolConfig {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed?.protocol !== 'postgres:' && parsed?.protocol !== 'postgresql:') {
@@ -11,7 +14,14 @@ export function poolConfig(url: string, max: number): pg.PoolConfig {
   if (schema !== null && !/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
     throw new Error('the schema in the database URL must be a lower-case name')
   }
+  const pooled = parsed.searchParams.get('pooled')
+  if (pooled !== null && pooled !== 'true' && pooled !== 'false')
+    throw new Error('pooled in the database URL is true or false')
+  if (pooled === 'true' && schema !== null) {
+    throw new Error('with pooled=true the schema is that of the role: ALTER ROLE … SET search_path')
+  }
   parsed.searchParams.delete('schema')
+  parsed.searchParams.delete('pooled')
   // Options of the URL win over those of the config in pg, so both go into the URL.
   const options = [parsed.searchParams.get('options'), schema && `-c search_path=${schema}`].filter(Boolean)
   if (options.length > 0) parsed.searchParams.set('options', options.join(' '))
@@ -22,12 +32,16 @@ export function poolConfig(url: string, max: number): pg.PoolConfig {
     application_name: 'pinfold',
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 60_000,
-    statement_timeout: 30_000,
-    // A work awaits nothing but its own statements; one that hangs must not hold its locks.
-    idle_in_transaction_session_timeout: 10_000,
+    ...(pooled === 'true' ? {} : sessionLimits),
     keepAlive: true,
     types: { getTypeParser },
   }
+}
+
+const sessionLimits = {
+  statement_timeout: 30_000,
+  // A work awaits nothing but its own statements; one that hangs must not hold its locks.
+  idle_in_transaction_session_timeout: 10_000,
 }
 
 // The values come out as they do from SQLite. Counts are int8 and sums are numeric, which pg leaves as text.

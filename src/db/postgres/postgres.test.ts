@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import pg from 'pg'
 import { type Migration, migrate } from '../migrate.ts'
@@ -26,6 +28,46 @@ async function open(options?: { poolSize: number }) {
     await admin.end()
   }
   return { db, admin, schema, [Symbol.asyncDispose]: close }
+}
+
+const allowed = ['user', 'database', 'application_name', 'client_encoding']
+
+/** Refuses parameters at the start of a connection as PgBouncer does, and passes the rest on. */
+async function startPooler(target: URL, seen: string[][]) {
+  const sockets = new Set<Socket>()
+  const server = createServer((client) => {
+    const to = connect(Number(target.port || 5432), target.hostname)
+    for (const socket of [client, to]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+    }
+    client.once('data', (start: Buffer) => {
+      const words = start.subarray(8, start.readInt32BE(0)).toString().split('\0')
+      const names = words.filter((word, i) => i % 2 === 0 && word !== '')
+      seen.push(names)
+      const other = names.find((name) => !allowed.includes(name))
+      if (other) return client.end(refusal(`unsupported startup parameter: ${other}`))
+      to.write(start)
+      client.pipe(to).pipe(client)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+function refusal(message: string): Buffer {
+  const body = Buffer.from(`SFATAL\0C08P01\0M${message}\0\0`)
+  const head = Buffer.from('E\0\0\0\0')
+  head.writeInt32BE(body.length + 4, 1)
+  return Buffer.concat([head, body])
 }
 
 const pid = async (tx: Tx) => (await tx.get<{ pid: number }>(sql`SELECT pg_backend_pid() AS pid`))!.pid
@@ -143,6 +185,34 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
                current_setting('synchronous_commit') AS sync, current_setting('transaction_isolation') AS level`),
     )
     assert.deepEqual(settings, { path: schema, slow: '30s', sync: 'on', level: 'serializable' })
+  })
+
+  test('through a pooler it sends no parameters of a session, and its statements have names that others share', async () => {
+    await using opened = await open()
+    const target = new URL(database)
+    const seen: string[][] = []
+    await using pooler = await startPooler(target, seen)
+    const url = new URL(database)
+    Object.assign(url, { hostname: '127.0.0.1', port: String(pooler.port) })
+    const direct = openPostgres(url.href)
+    await assert.rejects(direct.ping(), /unsupported startup parameter/)
+    await direct.close()
+    url.searchParams.set('pooled', 'true')
+    const names = async () => {
+      const db = openPostgres(url.href, { poolSize: 1 })
+      // A text of its own, so that the order in which texts come would show in a number.
+      await db.all(sql`SELECT ${raw(String(seen.length))} AS before WHERE 1 = ${1}`)
+      await db.all(sql`SELECT ${raw(String(seen.length))} AS before WHERE 1 = ${1}`)
+      for (let i = 0; i < 2; i++) await db.all(sql`SELECT 'same' AS same WHERE 1 = ${1}`)
+      const [row] = await db.all<{ name: string }>(sql`
+        SELECT name FROM pg_prepared_statements WHERE statement LIKE 'SELECT ''same''%'`)
+      await db.close()
+      return row!.name
+    }
+    assert.equal(await names(), await names())
+    assert.ok(opened.schema)
+    url.searchParams.set('schema', 'x')
+    assert.throws(() => openPostgres(url.href), /pooled=true the schema is that of the role/)
   })
 
   test('text columns compare bytes, whatever the collation of the database', async () => {
