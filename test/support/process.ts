@@ -54,7 +54,10 @@ export async function makePlace() {
       }
     },
     async [Symbol.asyncDispose]() {
-      if (server) await query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
+      const drop = () => query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
+      // PostgreSQL may still do what a process had asked for before it was killed.
+      const again = (error: { code?: string }) => (error.code === '40P01' ? drop() : Promise.reject(error))
+      if (server) await drop().catch(again)
       rmSync(data, { recursive: true, force: true })
     },
   }
