@@ -11,7 +11,7 @@ export const sweepPushTokensDuty: Duty = {
   everyMs: 60 * 60_000,
   runsOn: 'one node',
   async run({ clock }, lease) {
-    const before = after(lease.databaseTime(clock()).toISOString(), -keptSeconds)
+    const before = after(clock().toISOString(), -keptSeconds)
     return { pushTokens: await lease.inBatches((tx) => sweepPushTokens(tx, before, batch)) }
   },
 }

@@ -15,7 +15,7 @@ export const endUntrustedSessions: Duty = {
   everyMs: 10 * 60_000,
   runsOn: 'one node',
   async run(app, lease) {
-    const now = lease.databaseTime(app.clock()).toISOString()
+    const now = app.clock().toISOString()
     const work = { app, cause: { ...ownCause(app.clock, operatorUid), now } }
     let sessions = 0
     let behind: string | undefined = ''
