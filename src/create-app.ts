@@ -7,6 +7,7 @@ import { createAwsCallers } from './clouds/amazon-callers.ts'
 import { createClouds } from './clouds/clouds.ts'
 import { type Config, vendorOf } from './config.ts'
 import { createSkew } from './db/skew.ts'
+import type { Db } from './db/sql.ts'
 import { createAudience } from './domains/events/outbox/audience.ts'
 import { createRegistryEvents } from './domains/events/outbox/emit-registry.ts'
 import { aPull, aPush } from './domains/events/outbox/registry-events.model.ts'
@@ -57,9 +58,7 @@ export async function createApp(
   opening.defer(() => log.flush())
   const { db, sealer, applied } = opening.adopt(await openDatabase(config), (open) => open.close())
   if (applied.length > 0) log.info('database migrated', { applied })
-  const skew = createSkew(db, machine)
-  await skew.measure()
-  const clock = () => new Date(ours().getTime() + skew.offsetMs())
+  const { skew, clock } = await openClock(db, ours, machine)
   const fleet: Fleet = { nodes: 1, isFirst: true }
   await installBuiltInRoles(db, clock().toISOString())
   const keyring = await openKeys(config, { db, sealer }, clock)
@@ -125,6 +124,13 @@ export async function createApp(
     fleet,
     close: () => done.disposeAsync(),
   }
+}
+
+/** A clock that goes by the database's. */
+async function openClock(db: Db, ours: () => Date, machine: () => number) {
+  const skew = createSkew(db, machine)
+  await skew.measure()
+  return { skew, clock: () => new Date(ours().getTime() + skew.offsetMs()) }
 }
 
 async function openKeys(config: Config, { db, sealer }: Pick<App, 'db' | 'sealer'>, clock: () => Date) {
