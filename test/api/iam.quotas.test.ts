@@ -70,6 +70,8 @@ test('limits come from the settings, from the operator for one organisation, and
   )
   const group = ok(await pinfold.operator.get(`/iam/v2/groups/${org}`))
   assert.deepEqual(group.resourceLimits, { groups: 3, repositories: 2 })
+  const [older] = ok(await pinfold.operator.get(`/iam/v1/groups?id=${org}`)).items
+  assert.deepEqual(older.resourceLimits, { groups: 3, repositories: 2 })
   ok(await set(org, { name: 'repositories' }, { name: 'uploads' }))
   assert.deepEqual((await get(org)).repositories, { limit: '7', used: '1', own: false })
   assert.deepEqual((await get(org)).uploads, { limit: '1000', used: '0', own: false })

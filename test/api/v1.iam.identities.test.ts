@@ -58,6 +58,15 @@ test('an identity of either version is the same identity in the other, whatever 
   )
 })
 
+test('version 1 says too when an identity was seen last', async () => {
+  const { uid, updateTime } = await pinfold.seed.identity(org.uid, { name: 'seen' })
+  const seen = new Date(Date.parse(updateTime) + 60_000).toISOString()
+  pinfold.app.lastSeen.note(uid, seen)
+  await pinfold.app.lastSeen.flush()
+  const [listed] = await list(`id=${uid}`)
+  assert.deepEqual([listed!.lastSeen, listed!.updatedAt], [seen, updateTime])
+})
+
 test('a PUT replaces what version 1 knows of an identity, and cannot change its kind', async () => {
   const { uid } = await pinfold.seed.identity(org.uid, { description: 'text', company: 'Acme', claimMatch })
   const other = { issuerPattern: 'https://.+', subject: 's', audience: 'a' }

@@ -1,6 +1,7 @@
 // Reports of vulnerabilities of version 1: what was known of an image at any moment, and of a tag on any day.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
 import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
 import { beginSource, finishSource, putRecords, type SourceRecord } from '#domains/scanning/records/records.service.ts'
@@ -171,8 +172,15 @@ test('the raw report is a CycloneDX document, as of any moment', async () => {
   )
 })
 
+test('of a scanner that is not ours there is no raw report', async () => {
+  const path = `/registry/v1/vuln_reports/raw?digest=${first}`
+  assertNotFound(await viewer.get(`${path}&scanner=GRYPE`), 'registry.pinfold.dev/VulnReport', first)
+  ok(await viewer.get(`${path}&scanner=UNKNOWN`))
+})
+
 test('the older shape has one match for each package', async () => {
   const report = ok(await viewer.get(`/registry/v1/repos/${repo}/digests/${first}/vulnreport`))
+  assert.equal(report.id, `${repo}/${first}`)
   assert.equal(report.reportGeneration, '2026-03-03T08:00:00.000Z')
   assert.deepEqual(report.scanner, { name: 'pinfold', version: '0.1.0' })
   const [match] = report.vulnerabilityMatches
@@ -206,6 +214,22 @@ test('counts have one item for each day on which the tag had a known image, the 
     ['CRITICAL 0', 'HIGH 1', 'MEDIUM 0', 'LOW 0', 'NEGLIGIBLE 0', 'UNKNOWN 0'],
   )
   assert.ok(Number(sizeBytes) > 0)
+})
+
+test('counts are of the tag latest unless another is named, and pairs of repo and tag come before a repo', async () => {
+  const inRange = {
+    from: timestampFromDate(new Date('2026-03-01T00:00:00Z')),
+    to: timestampFromDate(new Date('2026-03-31T00:00:00Z')),
+  }
+  const asked = async (filter: Json): Promise<string[]> => {
+    using grpc = grpcClientOf(registry, Vulnerabilities, viewer.token!)
+    const { items } = await grpc.listVulnCountReports({ ...inRange, ...filter })
+    return [...new Set(items.map((one) => `${one.repo}:${one.tag}`))]
+  }
+  assert.deepEqual(await asked({ repo: 'app' }), ['app:latest'])
+  assert.deepEqual(await asked({ references: [{ repo: 'app' }] }), ['app:latest'])
+  assert.deepEqual(await asked({ references: [{ repo: 'app', tag: 'latest' }], repo: 'none' }), ['app:latest'])
+  assert.deepEqual(await asked({ references: [{ repo: 'none', tag: 'latest' }], repo: 'app' }), [])
 })
 
 test('the counts and the report of yesterday are the same to the byte after the import of today', async () => {
