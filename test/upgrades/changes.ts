@@ -76,6 +76,14 @@ export const changes: readonly Change[] = [
     ...change,
     about: (...asked: Parameters<Change['about']>) => first.includes(asked[2]) && change.about(...asked),
   })),
+  {
+    why: 'a record of the ledger says what whoever made it is called',
+    about: (question) => /^operator GET \/registry\/v2\/\w+\/\S+\/tagHistory\?/.test(question),
+    without: ({ records, ...answer }) => ({
+      ...answer,
+      ...(records && { records: records.map(({ actorName, ...record }: { actorName: string }) => record) }),
+    }),
+  },
 ]
 
 function inOrder(items: readonly string[], question: string): readonly string[] {
