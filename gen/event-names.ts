@@ -54,6 +54,11 @@ export const eventTypes = {
   'control.quotas.set': 'dev.pinfold.control.quotas.set.v1',
   'control.registry.content.deleted': 'dev.pinfold.control.registry.content.deleted.v1',
   'control.registry.ledger.erased': 'dev.pinfold.control.registry.ledger.erased.v1',
+  'control.registry.vulnerability.found': 'dev.pinfold.control.registry.vulnerability.found.v1',
+  'control.registry.vulnerability.resolved': 'dev.pinfold.control.registry.vulnerability.resolved.v1',
+  'control.scanning.risk.accepted': 'dev.pinfold.control.scanning.risk.accepted.v1',
+  'control.scanning.risk.expired': 'dev.pinfold.control.scanning.risk.expired.v1',
+  'control.scanning.risk.revoked': 'dev.pinfold.control.scanning.risk.revoked.v1',
   'registry.pull': 'dev.pinfold.registry.pull.v1',
   'registry.push': 'dev.pinfold.registry.push.v1',
 } as const

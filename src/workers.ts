@@ -21,8 +21,10 @@ import { readImages } from './domains/registry/images/read-images.duty.ts'
 import { judgeTags } from './domains/registry/lifecycles/eol-tags.duty.ts'
 import { copyRepos } from './domains/registry/syncs/syncs.duty.ts'
 import { sweepUsage, writeUsage } from './domains/registry/usage/digest-usage.duty.ts'
+import { tellVulnerabilities } from './domains/scanning/changes/changes.duty.ts'
 import { matchPackages } from './domains/scanning/matching/match.duty.ts'
 import { readReports } from './domains/scanning/outside/read-reports.duty.ts'
+import { expireRisksDuty } from './domains/scanning/risks/risks.duty.ts'
 import { sweepScanning } from './domains/scanning/upkeep/upkeep.duty.ts'
 import type { Duty, DutyStatus, LongDuty, RunningDuty } from './duty.ts'
 import { version } from './version.ts'
@@ -48,6 +50,8 @@ export const duties: readonly (Duty | LongDuty)[] = [
   matchPackages,
   readReports,
   sweepScanning,
+  tellVulnerabilities,
+  expireRisksDuty,
   copyRepos,
   writeRegistryEvents,
   writeUsage,

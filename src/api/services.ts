@@ -4,7 +4,7 @@ import { services as iam, eventBodies as iamEvents } from '#domains/iam/domain.t
 import { services as libraries } from '#domains/libraries/domain.ts'
 import { services as ping } from '#domains/ping/domain.ts'
 import { services as registry, eventBodies as registryEvents } from '#domains/registry/domain.ts'
-import { services as scanning } from '#domains/scanning/domain.ts'
+import { services as scanning, eventBodies as scanningEvents } from '#domains/scanning/domain.ts'
 import { services as vulnerabilities } from '#domains/vulnerabilities/domain.ts'
 import { Auth } from '#gen/pinfold/auth/v1/auth_pb.ts'
 import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
@@ -26,4 +26,10 @@ export const services: readonly Service[] = [
 ]
 
 /** The bodies of the events of all domains. */
-export const eventBodies: readonly EventBody[] = [...iamEvents, ...registryEvents, ...subscriptionEvents, ...authEvents]
+export const eventBodies: readonly EventBody[] = [
+  ...iamEvents,
+  ...registryEvents,
+  ...scanningEvents,
+  ...subscriptionEvents,
+  ...authEvents,
+]

@@ -46,6 +46,7 @@ const pathsOfLists: Record<string, string | undefined> = {
   // Each caller has another.
   ListPendingBindings: undefined,
   ListSessions: undefined,
+  ListPushTokens: undefined,
   // The operator alone may.
   ListVulnerabilitySources: undefined,
   // There is nothing yet to see for anybody.
@@ -53,6 +54,9 @@ const pathsOfLists: Record<string, string | undefined> = {
   ListVulnReports: undefined,
   ListVulnCountReports: undefined,
   ListCumulativeVulnCountReports: undefined,
+  ListVulnerableImages: undefined,
+  ListImagesWithPackage: undefined,
+  ListRiskAcceptances: undefined,
 }
 
 /** They take a credential of another kind, or one's own uid, which their handlers judge: the same answer always. */

@@ -45,6 +45,7 @@ test('what goes with a group is gone with it', async () => {
   const plant: Record<string, (group: string) => Promise<unknown>> = {
     role_bindings: (where) => seed.binding(where, '0'.repeat(40), roleUids.viewer),
     group_invites: (where) => seed.invite(where, roleUids.viewer),
+    push_tokens: (where) => operator.post(`/control/v1/pushTokens/${where}`, { name: 'laptop' }),
     access_requests: async (where) => {
       const { uid: identityUid } = await seed.person()
       const times = { createTime: later, askTime: later, expireTime: later }
@@ -52,13 +53,18 @@ test('what goes with a group is gone with it', async () => {
       await app.db.tx((tx) => putRequest(tx, request))
     },
     terms_acceptances: (where) => operator.post(`/iam/v2/terms/${where}`, { documentIds: [document.id] }),
+    risk_acceptances: (where) => {
+      const expireTime = new Date(Date.now() + 86_400_000).toISOString()
+      const risk = { vulnerability: 'CVE-2026-1', reason: 'known', expireTime }
+      return operator.post(`/registry/v2/riskAcceptances/${where}`, risk)
+    },
   }
   const goes = resources.filter(({ groupDeletion }) => groupDeletion === 'goes').map(({ table }) => table)
   assert.deepEqual(goes, Object.keys(plant))
   for (const one of Object.values(plant)) await Promise.all([one(group), one(kept)])
   ok(await operator.delete(`/iam/v2/groups/${group}`))
   for (const table of goes) {
-    const column = ident(table === 'terms_acceptances' ? 'group_uid' : 'parent_uid')
+    const column = ident(['terms_acceptances', 'risk_acceptances'].includes(table) ? 'group_uid' : 'parent_uid')
     const rows = await app.db.all<{ group: string }>(sql`SELECT ${column} AS "group" FROM ${ident(table)}`)
     assert.deepEqual(rows, [{ group: kept }], table)
   }

@@ -389,6 +389,32 @@ export const reads: readonly Call[] = [
     { repoUid: '$app', digest: '$digest', report: Buffer.from(scanReport).toString('base64') },
   ],
   ['control.scanning.v1.ScanReportsService/ListScanReports', { repoUid: '$app', digest: '$digest' }],
+  [
+    'control.scanning.v1.RiskAcceptancesService/CreateRiskAcceptance',
+    {
+      parent: '$app',
+      riskAcceptance: {
+        vulnerability: 'CVE-2026-1234',
+        package: 'pkg:pypi/flask',
+        reason: 'The templates are ours alone',
+        expireTime: '$yearAhead',
+      },
+    },
+    'risk',
+  ],
+  ['control.scanning.v1.RiskAcceptancesService/GetRiskAcceptance', { uid: '$risk' }],
+  ['control.scanning.v1.RiskAcceptancesService/ListRiskAcceptances', { scopeUid: '$app' }],
+  ['control.scanning.v1.RiskAcceptancesService/RevokeRiskAcceptance', { uid: '$risk', reason: 'Mended in 2.1' }],
+  ['control.scanning.v1.ScannedImagesService/ListVulnerableImages', { vulnerability: 'CVE-2026-1234' }],
+  [
+    'control.scanning.v1.ScannedImagesService/ListImagesWithPackage',
+    { name: 'openssl', ecosystem: 'Alpine', versionRange: '>=1.1.1,<1.1.2', pageSize: 1 },
+  ],
+  ['control.scanning.v1.ScannedImagesService/ListImagePackages', { repoUid: '$app', digest: '$digest', pageSize: 2 }],
+  [
+    'control.scanning.v1.ScannedImagesService/CompareImages',
+    { repoUid: '$app', digest: '$digest', baseDigest: '$older' },
+  ],
   ['registry.Registry/ListManifestMetadata', { repoId: '$app' }],
   ['registry.Registry/GetManifestDigestCount', { parentId: '$org' }],
   ['registry.Registry/GetPackageVersionMetadata', { package: 'go' }],

@@ -112,6 +112,7 @@ export async function startWorld() {
     issuer: () => issuer.url,
     url: () => registry.url,
     builder: () => builder.uid,
+    yearAhead: () => new Date(Date.now() + 365 * 86_400_000).toISOString(),
     dayAgo: () => new Date(Date.now() - 86_400_000).toISOString(),
     pending,
     // Once the first is accepted.

@@ -24,5 +24,30 @@ export const vulnerabilities: CommandGroup = {
       summary: 'Compare all packages anew, and name what is stored and does not follow from it',
       load: async () => (await import('./vulnerabilities-verify.ts')).vulnerabilitiesVerify,
     },
+    {
+      name: 'images',
+      summary: 'List the images that have a vulnerability, with the tags that point to them now',
+      load: async () => (await import('./vulnerabilities-images.ts')).vulnerabilitiesImages,
+    },
+    {
+      name: 'images-with',
+      summary: 'List the images that contain a package, with the tags that point to them now',
+      load: async () => (await import('./vulnerabilities-images-with.ts')).vulnerabilitiesImagesWith,
+    },
+    {
+      name: 'packages',
+      summary: 'List the packages of an image',
+      load: async () => (await import('./vulnerabilities-packages.ts')).vulnerabilitiesPackages,
+    },
+    {
+      name: 'risks',
+      summary: 'Risks that somebody has accepted',
+      load: async () => (await import('./vulnerabilities-risks.ts')).vulnerabilitiesRisks,
+    },
+    {
+      name: 'compare',
+      summary: 'Show what differs between two images, in packages and in vulnerabilities',
+      load: async () => (await import('./vulnerabilities-compare.ts')).vulnerabilitiesCompare,
+    },
   ],
 }

@@ -43,6 +43,9 @@ import { migration as catalog } from './0048-catalog.ts'
 import { migration as sessionBounds } from './0065-session-bounds.ts'
 import { migration as listLimits } from './0067-list-limits.ts'
 import { migration as scanningUpkeep } from './0068-scanning-upkeep.ts'
+import { migration as imagesByContents } from './0070-images-by-contents.ts'
+import { migration as riskAcceptances } from './0071-risk-acceptances.ts'
+import { migration as vulnerabilityChanges } from './0072-vulnerability-changes.ts'
 import { migration as spokenEcosystems } from './0073-spoken-ecosystems.ts'
 import { migration as scanReports } from './0075-scan-reports.ts'
 import { migration as pushTokens } from './0078-push-tokens.ts'
@@ -95,6 +98,9 @@ export const migrations: readonly Migration[] = [
   sessionBounds,
   listLimits,
   scanningUpkeep,
+  imagesByContents,
+  riskAcceptances,
+  vulnerabilityChanges,
   spokenEcosystems,
   scanReports,
   pushTokens,

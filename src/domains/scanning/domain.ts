@@ -1,16 +1,26 @@
 import type { Service } from '#app.ts'
 import { FindingsService } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
+import { ScannedImagesService } from '#gen/pinfold/control/scanning/v1/images_pb.ts'
+import { RiskAcceptancesService } from '#gen/pinfold/control/scanning/v1/risks_pb.ts'
 import { ScanReportsService } from '#gen/pinfold/control/scanning/v1/scan_reports_pb.ts'
 import { VulnerabilitySourcesService } from '#gen/pinfold/control/scanning/v1/sources_pb.ts'
 import { Vulnerabilities } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
+import type { EventBody } from '#lib/events/event-body.ts'
+import { vulnerabilityEvents } from './changes/changes.control.ts'
+import { scannedImages } from './images/images.control.ts'
 import { scanReports } from './outside/scan-reports.control.ts'
 import { findings } from './reports/findings.control.ts'
 import { vulnReports } from './reports/vuln-reports.v1.ts'
+import { riskAcceptances, riskEvents } from './risks/risks.control.ts'
 import { vulnerabilitySources } from './sources/sources.control.ts'
 
 export const services: readonly Service[] = [
   { desc: Vulnerabilities, handlers: vulnReports },
   { desc: FindingsService, handlers: findings },
   { desc: ScanReportsService, handlers: scanReports },
+  { desc: ScannedImagesService, handlers: scannedImages },
+  { desc: RiskAcceptancesService, handlers: riskAcceptances },
   { desc: VulnerabilitySourcesService, handlers: vulnerabilitySources },
 ]
+
+export const eventBodies: readonly EventBody[] = [...riskEvents, ...vulnerabilityEvents]

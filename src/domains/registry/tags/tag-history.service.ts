@@ -11,7 +11,7 @@ import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import * as store from './tag-history.store.ts'
 import type { TagRepo } from './tags.model.ts'
-import { findTag, findTagNamed } from './tags.store.ts'
+import { findTag, findTagNamed, namesWith } from './tags.store.ts'
 
 export type NamedRecord = store.EndedRecord & { actorName: string }
 export type RecordFilter = { tag: string; digest: string; from: string | undefined; before: string | undefined }
@@ -51,6 +51,16 @@ export async function happenedTo(
 /** The digest that a tag points to now, if it does to any. */
 export async function pointsTo(reader: Reader, repo: { id: number }, tag: string): Promise<string | undefined> {
   return (await findTagNamed(reader, repo.id, tag))?.digest || undefined
+}
+
+/** The tags that point to a digest now, some of them. */
+export async function tagsOn(
+  reader: Reader,
+  repo: { id: number; uid: string },
+  digest: string,
+  most: number,
+): Promise<string[]> {
+  return namesWith(reader, repo, digest, most)
 }
 
 /** Whether one of these tags ever pointed to the digest, no matter when and where they point now. */

@@ -144,6 +144,18 @@ export async function longestNameWith(
   return row?.name ?? ''
 }
 
+/** The names of tags that point to the digest, some of them. */
+export async function namesWith(
+  reader: Reader,
+  repo: Pick<TagRepo, 'id' | 'uid'>,
+  digest: string,
+  most: number,
+): Promise<string[]> {
+  const rows = await reader.all<{ name: string }>(sql`
+    SELECT t.name FROM tags t WHERE ${ofRepo(repo, digest)} LIMIT ${most}`)
+  return rows.map(({ name }) => name)
+}
+
 export async function insertTag(tx: Tx, repo: TagRepo, tag: Tag): Promise<void> {
   const shape = shapeOf(tag.name)
   const row = await tx.get<{ id: number }>(sql`

@@ -29,6 +29,19 @@ export type Known = {
   ownerNo: number
   /** When it did not count, and why: what the distribution says of the package that the files belong to. */
   suppressed: Suppressed[]
+  /** What was accepted of it, for each repo that is asked about. */
+  accepted: readonly (readonly Accepted[])[]
+}
+
+/** That the risk of a vulnerability was accepted, until it ended. */
+export type Accepted = {
+  vulnerability: string
+  uid: string
+  reason: string
+  actor: string
+  expireTime: string
+  fromTime: string
+  untilTime: string
 }
 
 /** `untilTime` is empty while it holds. */
@@ -47,11 +60,23 @@ export const heldAt = ({ foundTime, goneTime, suppressed }: Known, time: string)
 const isSuppressedAt = ({ fromTime, untilTime }: Suppressed, time: string): boolean =>
   fromTime <= time && (untilTime === '' || untilTime > time)
 
+/** The vulnerabilities that it counted for at a moment: those whose risk was not accepted in all of the repos. */
+export function countedAt(known: Known, time: string): readonly string[] {
+  if (!heldAt(known, time)) return []
+  const ids = known.record.vulnerabilities
+  if (known.accepted.length === 0) return ids
+  return ids.filter((id) => !known.accepted.every((each) => each.some((one) => isAcceptedAt(one, id, time))))
+}
+
+/** Whether it says so of a vulnerability at a moment. */
+export const isAcceptedAt = (one: Accepted, id: string, time: string): boolean =>
+  one.vulnerability === id && one.fromTime <= time && one.untilTime > time
+
 /** All moments at which it began or ended to count. */
-export const turnsOf = ({ foundTime, goneTime, suppressed }: Known): string[] => [
+export const turnsOf = ({ foundTime, goneTime, suppressed, accepted }: Known): string[] => [
   foundTime,
   goneTime,
-  ...suppressed.flatMap(({ fromTime, untilTime }) => [fromTime, untilTime]),
+  ...[...suppressed, ...accepted.flat()].flatMap(({ fromTime, untilTime }) => [fromTime, untilTime]),
 ]
 
 /** A record as far as its names go. */

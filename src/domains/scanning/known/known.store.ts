@@ -78,6 +78,7 @@ async function selectKnown(
       locations: found.locations,
       ownerNo: Number(row.ownerNo),
       suppressed: [],
+      accepted: [],
     }
   })
   known.sort((one, other) => one.findingNo - other.findingNo)

@@ -106,6 +106,11 @@ export async function closeFindings(tx: Tx, findings: readonly number[], now: st
 
 /** Notes that they have been compared; what was compared before keeps its first time. */
 export async function noteMatched(tx: Tx, components: readonly number[], now: string): Promise<void> {
+  // What is found when a package comes is no news, and is not told.
+  await tx.run(sql`
+    UPDATE findings SET told = 1
+     WHERE told = 0 AND gone_time = ''
+       AND component_id IN (SELECT c.id FROM components c WHERE c.id IN (${list(components)}) AND c.match_time = '')`)
   await tx.run(sql`UPDATE components SET match_time = ${now} WHERE id IN (${list(components)}) AND match_time = ''`)
 }
 

@@ -36,3 +36,10 @@ const order = [severityLevels.critical, severityLevels.high, severityLevels.medi
 export function worse(one: number, other: number): number {
   return order.indexOf(one) <= order.indexOf(other) ? one : other
 }
+
+const names = new Map<number, string>(Object.entries(severityLevels).map(([name, number]) => [number, name]))
+
+/** A severity in a word: `critical`, `high`, `medium`, `low`, `negligible` or `unknown`. */
+export function levelName(severity: number): string {
+  return names.get(severity) ?? 'unknown'
+}

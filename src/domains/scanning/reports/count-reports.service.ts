@@ -11,6 +11,7 @@ import { Walk } from '#lib/walk.ts'
 import { turnsOf } from '../known/known.model.ts'
 import { worse } from '../matching/severity.model.ts'
 import { createOutsideKnowledge, type OutsideKnowledge } from '../outside/scan-reports.service.ts'
+import { withAcceptedIn } from './accepted-reports.service.ts'
 import { createKnowledge, type ImageKnowledge, type Knowledge } from './image-knowledge.service.ts'
 import { severitiesAt } from './report.service.ts'
 import { type CountReport, dayMs, maxCounted, maxDays, maxFindings, maxMoves, maxTags } from './reports.model.ts'
@@ -31,6 +32,7 @@ export async function listCounts(call: Call, query: CountQuery, cumulative: bool
   const counting: Counting = {
     ...{ call, knowledge, walk, named: maxCounted, sizes: new Map(), left: maxMoves },
     outside: createOutsideKnowledge(call.app.db),
+    accepted: new Map(),
   }
   const reports: CountReport[] = []
   for (const { repo: named, tag } of query.references) {
@@ -51,6 +53,8 @@ type Counting = {
   walk: Walk
   sizes: Map<string, number>
   left: number
+  /** With what was accepted of them: of each image the findings as they were and as they are with it. */
+  accepted: Map<string, { all: ImageKnowledge['found']; found: ImageKnowledge['found'] }>
 }
 type Day = { start: string; end: string }
 
@@ -120,11 +124,24 @@ async function countsOfTag(
   return reports
 }
 
+/** What is known of an image, with what was accepted of it in its repo. */
+async function knownOn({ call, knowledge, accepted }: Counting, repoUid: string, { day, digest, spans }: Held) {
+  const known = await knowledge.at(spans, [rootOf(repoUid)], day.end)
+  if (!known) return undefined
+  const key = `${repoUid} ${digest}`
+  const before = accepted.get(key)
+  if (before?.all === known.found) return { ...known, found: before.found }
+  const { found } = await withAcceptedIn(call.app.db, known, [{ repoUid, digest }])
+  accepted.set(key, { all: known.found, found })
+  return { ...known, found }
+}
+
 type Held = { day: Day; digest: string; spans: readonly ContentsSpan[] }
 
 /** What we have found by the end of a day; undefined while nothing could be. It is not certain that nothing is there while there is a gap. */
-async function foundOn({ knowledge }: Counting, repo: RepoNamed, { day, spans }: Held) {
-  const known = await knowledge.at(spans, [rootOf(repo.uid)], day.end)
+async function foundOn(counting: Counting, repo: RepoNamed, held: Held) {
+  const { day } = held
+  const known = await knownOn(counting, repo.uid, held)
   if (!known) return undefined
   const levels = severitiesAt(known, day.end)
   return { known, levels, isCertain: levels.size > 0 || known.gapsAt(day.end).length === 0 }

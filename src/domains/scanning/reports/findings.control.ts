@@ -39,6 +39,7 @@ function toMessage({
   level,
   foundTime,
   suppressedBy,
+  acceptedBy,
 }: ShownFinding) {
   return {
     $typeName: 'pinfold.control.scanning.v1.Finding' as const,
@@ -55,6 +56,11 @@ function toMessage({
     severity: level,
     foundTime: timestamp(foundTime),
     public: affected.place === '',
+    acceptedBy: acceptedBy.map(({ vulnerability, uid, reason, actor, expireTime }) => ({
+      $typeName: 'pinfold.control.scanning.v1.AcceptedRisk' as const,
+      ...{ vulnerability, riskAcceptanceUid: uid, reason, actor },
+      expireTime: timestamp(expireTime),
+    })),
     ...(suppressedBy && {
       suppressedBy: {
         $typeName: 'pinfold.control.scanning.v1.Suppression' as const,

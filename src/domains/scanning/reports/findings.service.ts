@@ -8,13 +8,14 @@ import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
-import { heldAt, type Known, vulnerabilityIds } from '../known/known.model.ts'
+import { type Accepted, countedAt, isAcceptedAt, type Known, vulnerabilityIds } from '../known/known.model.ts'
 import { findKnownNow } from '../known/known.store.ts'
 import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { orderOf } from '../matching/matching.service.ts'
 import { severityLevels } from '../records/records.model.ts'
 import { listReads } from '../records/records.store.ts'
+import { withAccepted } from '../risks/accepted.service.ts'
 import { coverageOf } from './coverage.service.ts'
 import { overLimit, truncated, unread } from './image-knowledge.service.ts'
 import type { Gap } from './reports.model.ts'
@@ -25,6 +26,8 @@ export type ShownFinding = Known & {
   fixes: string[]
   level: string
   suppressedBy: SuppressedBy | undefined
+  /** What is accepted of it now. */
+  acceptedBy: readonly Accepted[]
 }
 /** Why a finding does not count: what a source says of the package of the distribution that the files belong to. */
 export type SuppressedBy = { purl: string; source: string; record: string; fromTime: string }
@@ -47,7 +50,8 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
   const { packages, distribution } = contents
   const list = await findList(db, { hash: packages, distribution })
   if (!list || list.matchTime === '') return { findings: [], gaps: [waits] }
-  const known = await findKnownNow(db, list.listNo, [rootOf(repoUid)], maxFindings)
+  const all = await findKnownNow(db, list.listNo, [rootOf(repoUid)], maxFindings)
+  const known = await withAccepted(db, all, [{ repoUid, digest }], distribution.id)
   const ecosystems = await ecosystemsOfList(db, list.listNo)
   const purlOf = ({ component }: Known) =>
     packageUrl({ ...component, kind: component.kind as PackageKind }, distribution.id)
@@ -61,6 +65,7 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
         fixes: fixesFor(one.component, one.affected, orderOf(one.component)),
         level: levelNames.get(one.severity) ?? 'unknown',
         suppressedBy: suppressionOf(one, distribution.id),
+        acceptedBy: one.accepted.flat().filter((by) => isAcceptedAt(by, by.vulnerability, call.now)),
       })),
     gaps: [
       ...coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays).gapsAt(call.now),
@@ -68,7 +73,7 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
       ...(list.isOver ? [overLimit] : []),
       ...(known.length < maxFindings ? [] : [truncated]),
       ...known
-        .filter((one) => one.state === findingStates.unknown && heldAt(one, call.now))
+        .filter((one) => one.state === findingStates.unknown && countedAt(one, call.now).length > 0)
         .map((one) => versionGap(one, purlOf(one))),
     ],
   }

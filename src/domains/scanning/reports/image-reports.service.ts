@@ -8,6 +8,7 @@ import { isDigest } from '#lib/digest.ts'
 import { invalid, notFound } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, rootOf } from '#lib/uid.ts'
 import { Walk } from '#lib/walk.ts'
+import { withAcceptedIn } from './accepted-reports.service.ts'
 import { createKnowledge, type ImageKnowledge, type Knowledge } from './image-knowledge.service.ts'
 import { reportAt, toldAtAll, toldChangesOf } from './report.service.ts'
 import { type ImageReport, maxFindings, maxReports, maxVulnerabilities, vulnReportType } from './reports.model.ts'
@@ -62,7 +63,7 @@ export async function newestReport(call: Call, repoUid: string, digest: string):
   const { told } = await imageOf(call, createKnowledge(call.app, tooMuchOfDigest), {
     digest,
     spans,
-    places: [rootOf(repoUid)],
+    repos: [repoUid],
   })
   return told[0] && reportAt(told[0].knowledge, digest, told[0].time)
 }
@@ -75,11 +76,14 @@ type Phase = { knowledge: ImageKnowledge; from: string; until: string }
 /** The moments that reports tell of, the newest first. */
 type KnownImage = { digest: string; phases: Phase[]; told: { knowledge: ImageKnowledge; time: string }[] }
 
-async function imageOf(call: Call, knowledge: Knowledge, { digest, spans, places }: Placed): Promise<KnownImage> {
+async function imageOf(call: Call, knowledge: Knowledge, { digest, spans, repos }: Placed): Promise<KnownImage> {
+  const places = [...new Set(repos.map(rootOf))].sort()
+  const images = repos.map((repoUid) => ({ repoUid, digest }))
   const phases: Phase[] = []
   let until = ''
   for (const span of spans) {
-    const known = span.state === 'known' ? await knowledge.of(span, places) : undefined
+    const all = span.state === 'known' ? await knowledge.of(span, places) : undefined
+    const known = all && (await withAcceptedIn(call.app.db, all, images))
     if (known && (until === '' || known.from < until)) phases.push({ knowledge: known, from: known.from, until })
     // What is read anew counts from when it has been compared.
     const began = known?.from ?? (span.state === 'known' ? until : span.fromTime)
@@ -110,7 +114,7 @@ async function imagesFor(call: Call, query: ReportQuery): Promise<KnownImage[]> 
   return found
 }
 
-type Placed = { digest: string; spans: readonly ContentsSpan[]; places: string[] }
+type Placed = { digest: string; spans: readonly ContentsSpan[]; repos: string[] }
 
 async function contentsFor(call: Call, { repo, digest, tag }: ReportQuery): Promise<Placed[]> {
   const { db } = call.app
@@ -120,9 +124,7 @@ async function contentsFor(call: Call, { repo, digest, tag }: ReportQuery): Prom
     const everywhere = await contentsEverywhere(db, digest, { sees, most: maxRepos })
     const [first] = everywhere
     const spans = first && (await contentsOverTime(db, first.repo, [digest])).get(digest)
-    return spans
-      ? [{ digest, spans, places: [...new Set(everywhere.map(({ repoUid }) => rootOf(repoUid)))].sort() }]
-      : []
+    return spans ? [{ digest, spans, repos: everywhere.map(({ repoUid }) => repoUid) }] : []
   }
   if (repo === '') throw invalid({ field: 'repo_id', description: 'is required unless digest is given' })
   if (!isUid(repo)) throw invalid({ field: 'repo_id', description: 'is not a uid' })
@@ -131,5 +133,5 @@ async function contentsFor(call: Call, { repo, digest, tag }: ReportQuery): Prom
   const digests = tag === '' ? await knownImages(db, row.id, maxRepos) : [await pointsTo(db, row, tag)]
   const wanted = digests.filter((one) => one !== undefined)
   const contents = await contentsOverTime(db, row.id, wanted)
-  return [...contents].map(([one, spans]) => ({ digest: one, spans, places: [rootOf(repo)] }))
+  return [...contents].map(([one, spans]) => ({ digest: one, spans, repos: [repo] }))
 }

@@ -3,7 +3,7 @@
 import { fixesFor } from '#contents/match.ts'
 import { packageUrl } from '#contents/package-url.ts'
 import type { PackageKind } from '#contents/packages.ts'
-import { heldAt, type Known, turnsOf } from '../known/known.model.ts'
+import { countedAt, type Known, turnsOf } from '../known/known.model.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { orderOf } from '../matching/matching.service.ts'
 import { unknownSeverity, worse } from '../matching/severity.model.ts'
@@ -48,7 +48,7 @@ export function toldChangesOf(knowledge: ImageKnowledge, now: string): string[] 
 }
 
 const isTold = (knowledge: ImageKnowledge, time: string): boolean =>
-  knowledge.found.some((one) => heldAt(one, time)) || knowledge.gapsAt(time).length === 0
+  knowledge.found.some((one) => countedAt(one, time).length > 0) || knowledge.gapsAt(time).length === 0
 
 /** What was known at a moment. */
 export function reportAt(knowledge: ImageKnowledge, digest: string, time: string): ImageReport {
@@ -71,8 +71,7 @@ export function reportAt(knowledge: ImageKnowledge, digest: string, time: string
 export function severitiesAt({ found }: ImageKnowledge, time: string): Map<string, number> {
   const levels = new Map<string, number>()
   for (const one of found) {
-    if (!heldAt(one, time)) continue
-    for (const id of one.record.vulnerabilities) {
+    for (const id of countedAt(one, time)) {
       const before = levels.get(id)
       levels.set(id, before === undefined ? levelOf(one) : worse(levelOf(one), before))
     }
@@ -87,8 +86,7 @@ const levelOf = ({ state, severity }: Known): number => (state === findingStates
 function vulnerabilitiesAt({ found, distribution }: ImageKnowledge, time: string): ReportedVulnerability[] {
   const byId = new Map<string, Known[]>()
   for (const one of found) {
-    if (!heldAt(one, time)) continue
-    for (const id of one.record.vulnerabilities) {
+    for (const id of countedAt(one, time)) {
       const those = byId.get(id)
       if (those) those.push(one)
       else byId.set(id, [one])

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/scanning/v1/findings.proto.
  */
 export const file_pinfold_control_scanning_v1_findings: GenFile = /*@__PURE__*/
-  fileDesc("CipwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvZmluZGluZ3MucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSJJChdHZXRJbWFnZUZpbmRpbmdzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiKeAQoNSW1hZ2VGaW5kaW5ncxITCgZkaWdlc3QYASABKAlCA+BBAxI7CghmaW5kaW5ncxgCIAMoCzIkLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5GaW5kaW5nQgPgQQMSOwoEZ2FwcxgDIAMoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5Db3ZlcmFnZUdhcEID4EEDIoMDCgdGaW5kaW5nEhwKD3Z1bG5lcmFiaWxpdGllcxgBIAMoCUID4EEDEhEKBHB1cmwYAiABKAlCA+BBAxIWCglsb2NhdGlvbnMYAyADKAlCA+BBAxITCgZzb3VyY2UYBCABKAlCA+BBAxITCgZyZWNvcmQYBSABKAlCA+BBAxIWCgllY29zeXN0ZW0YBiABKAlCA+BBAxIUCgdwYWNrYWdlGAcgASgJQgPgQQMSEwoGcmFuZ2VzGAggASgJQgPgQQMSGwoOZml4ZWRfdmVyc2lvbnMYCSADKAlCA+BBAxIVCghzZXZlcml0eRgKIAEoCUID4EEDEjMKCmZvdW5kX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEwoGcHVibGljGAwgASgIQgPgQQMSRAoNc3VwcHJlc3NlZF9ieRgNIAEoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TdXBwcmVzc2lvbkID4EEDIn4KC1N1cHByZXNzaW9uEhEKBHB1cmwYASABKAlCA+BBAxITCgZzb3VyY2UYAiABKAlCA+BBAxITCgZyZWNvcmQYAyABKAlCA+BBAxIyCglmcm9tX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiTgoLQ292ZXJhZ2VHYXASEwoGcmVhc29uGAEgASgJQgPgQQMSFAoHc3ViamVjdBgCIAEoCUID4EEDEhQKB21lc3NhZ2UYAyABKAlCA+BBAyIrChVWZXJpZnlGaW5kaW5nc1JlcXVlc3QSEgoFYWZ0ZXIYASABKAlCA+BBASJxChZWZXJpZnlGaW5kaW5nc1Jlc3BvbnNlEhQKB2NoZWNrZWQYASABKANCA+BBAxIYCgtkaWZmZXJlbmNlcxgCIAMoCUID4EEDEhEKBG5leHQYAyABKAlCA+BBAxIUCgd3YWl0aW5nGAQgASgDQgPgQQMyoQMKD0ZpbmRpbmdzU2VydmljZRLSAQoQR2V0SW1hZ2VGaW5kaW5ncxI0LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HZXRJbWFnZUZpbmRpbmdzUmVxdWVzdBoqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZUZpbmRpbmdzIlyKtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAj4SPC9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9maW5kaW5ncxK4AQoOVmVyaWZ5RmluZGluZ3MSMi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVmVyaWZ5RmluZGluZ3NSZXF1ZXN0GjMucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZlcmlmeUZpbmRpbmdzUmVzcG9uc2UiPYq1GAcSBQoBAhABmrUYCBgBIAAoATAAgtPkkwIgOgEqIhsvY29udHJvbC92MS9maW5kaW5nczp2ZXJpZnliBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("CipwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvZmluZGluZ3MucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSJJChdHZXRJbWFnZUZpbmRpbmdzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiKeAQoNSW1hZ2VGaW5kaW5ncxITCgZkaWdlc3QYASABKAlCA+BBAxI7CghmaW5kaW5ncxgCIAMoCzIkLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5GaW5kaW5nQgPgQQMSOwoEZ2FwcxgDIAMoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5Db3ZlcmFnZUdhcEID4EEDIsgDCgdGaW5kaW5nEhwKD3Z1bG5lcmFiaWxpdGllcxgBIAMoCUID4EEDEhEKBHB1cmwYAiABKAlCA+BBAxIWCglsb2NhdGlvbnMYAyADKAlCA+BBAxITCgZzb3VyY2UYBCABKAlCA+BBAxITCgZyZWNvcmQYBSABKAlCA+BBAxIWCgllY29zeXN0ZW0YBiABKAlCA+BBAxIUCgdwYWNrYWdlGAcgASgJQgPgQQMSEwoGcmFuZ2VzGAggASgJQgPgQQMSGwoOZml4ZWRfdmVyc2lvbnMYCSADKAlCA+BBAxIVCghzZXZlcml0eRgKIAEoCUID4EEDEjMKCmZvdW5kX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEwoGcHVibGljGAwgASgIQgPgQQMSRAoNc3VwcHJlc3NlZF9ieRgNIAEoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TdXBwcmVzc2lvbkID4EEDEkMKC2FjY2VwdGVkX2J5GA4gAygLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkFjY2VwdGVkUmlza0ID4EEDIqsBCgxBY2NlcHRlZFJpc2sSGgoNdnVsbmVyYWJpbGl0eRgBIAEoCUID4EEDEiAKE3Jpc2tfYWNjZXB0YW5jZV91aWQYAiABKAlCA+BBAxITCgZyZWFzb24YAyABKAlCA+BBAxISCgVhY3RvchgEIAEoCUID4EEDEjQKC2V4cGlyZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDIn4KC1N1cHByZXNzaW9uEhEKBHB1cmwYASABKAlCA+BBAxITCgZzb3VyY2UYAiABKAlCA+BBAxITCgZyZWNvcmQYAyABKAlCA+BBAxIyCglmcm9tX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiTgoLQ292ZXJhZ2VHYXASEwoGcmVhc29uGAEgASgJQgPgQQMSFAoHc3ViamVjdBgCIAEoCUID4EEDEhQKB21lc3NhZ2UYAyABKAlCA+BBAyIrChVWZXJpZnlGaW5kaW5nc1JlcXVlc3QSEgoFYWZ0ZXIYASABKAlCA+BBASJxChZWZXJpZnlGaW5kaW5nc1Jlc3BvbnNlEhQKB2NoZWNrZWQYASABKANCA+BBAxIYCgtkaWZmZXJlbmNlcxgCIAMoCUID4EEDEhEKBG5leHQYAyABKAlCA+BBAxIUCgd3YWl0aW5nGAQgASgDQgPgQQMyoQMKD0ZpbmRpbmdzU2VydmljZRLSAQoQR2V0SW1hZ2VGaW5kaW5ncxI0LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HZXRJbWFnZUZpbmRpbmdzUmVxdWVzdBoqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5JbWFnZUZpbmRpbmdzIlyKtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAj4SPC9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9maW5kaW5ncxK4AQoOVmVyaWZ5RmluZGluZ3MSMi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVmVyaWZ5RmluZGluZ3NSZXF1ZXN0GjMucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZlcmlmeUZpbmRpbmdzUmVzcG9uc2UiPYq1GAcSBQoBAhABmrUYCBgBIAAoATAAgtPkkwIgOgEqIhsvY29udHJvbC92MS9maW5kaW5nczp2ZXJpZnliBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * Which image to look at.
@@ -173,11 +173,18 @@ export type Finding = Message<"pinfold.control.scanning.v1.Finding"> & {
   public: boolean;
 
   /**
-   * Why it does not count in reports; unset where it counts.
+   * Why it does not count in reports, since the distribution says so; unset otherwise.
    *
    * @generated from field: pinfold.control.scanning.v1.Suppression suppressed_by = 13;
    */
   suppressedBy?: Suppression | undefined;
+
+  /**
+   * Which of its vulnerabilities do not count, since somebody has accepted the risk.
+   *
+   * @generated from field: repeated pinfold.control.scanning.v1.AcceptedRisk accepted_by = 14;
+   */
+  acceptedBy: AcceptedRisk[];
 };
 
 /**
@@ -186,6 +193,55 @@ export type Finding = Message<"pinfold.control.scanning.v1.Finding"> & {
  */
 export const FindingSchema: GenMessage<Finding> = /*@__PURE__*/
   messageDesc(file_pinfold_control_scanning_v1_findings, 2);
+
+/**
+ * A vulnerability of a finding that somebody lives with.
+ *
+ * @generated from message pinfold.control.scanning.v1.AcceptedRisk
+ */
+export type AcceptedRisk = Message<"pinfold.control.scanning.v1.AcceptedRisk"> & {
+  /**
+   * The vulnerability.
+   *
+   * @generated from field: string vulnerability = 1;
+   */
+  vulnerability: string;
+
+  /**
+   * The uid of the statement.
+   *
+   * @generated from field: string risk_acceptance_uid = 2;
+   */
+  riskAcceptanceUid: string;
+
+  /**
+   * Why.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * The uid of the identity that has accepted it.
+   *
+   * @generated from field: string actor = 4;
+   */
+  actor: string;
+
+  /**
+   * From when on it counts again.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 5;
+   */
+  expireTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.AcceptedRisk.
+ * Use `create(AcceptedRiskSchema)` to create a new message.
+ */
+export const AcceptedRiskSchema: GenMessage<AcceptedRisk> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_findings, 3);
 
 /**
  * A package of a language belongs to one of the distribution, of which a source says that it is fixed there or not affected.
@@ -227,7 +283,7 @@ export type Suppression = Message<"pinfold.control.scanning.v1.Suppression"> & {
  * Use `create(SuppressionSchema)` to create a new message.
  */
 export const SuppressionSchema: GenMessage<Suppression> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_findings, 3);
+  messageDesc(file_pinfold_control_scanning_v1_findings, 4);
 
 /**
  * Something that nothing can be said of. It may be vulnerable.
@@ -265,7 +321,7 @@ export type CoverageGap = Message<"pinfold.control.scanning.v1.CoverageGap"> & {
  * Use `create(CoverageGapSchema)` to create a new message.
  */
 export const CoverageGapSchema: GenMessage<CoverageGap> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_findings, 4);
+  messageDesc(file_pinfold_control_scanning_v1_findings, 5);
 
 /**
  * Where to go on.
@@ -286,7 +342,7 @@ export type VerifyFindingsRequest = Message<"pinfold.control.scanning.v1.VerifyF
  * Use `create(VerifyFindingsRequestSchema)` to create a new message.
  */
 export const VerifyFindingsRequestSchema: GenMessage<VerifyFindingsRequest> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_findings, 5);
+  messageDesc(file_pinfold_control_scanning_v1_findings, 6);
 
 /**
  * What differs.
@@ -328,7 +384,7 @@ export type VerifyFindingsResponse = Message<"pinfold.control.scanning.v1.Verify
  * Use `create(VerifyFindingsResponseSchema)` to create a new message.
  */
 export const VerifyFindingsResponseSchema: GenMessage<VerifyFindingsResponse> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_findings, 6);
+  messageDesc(file_pinfold_control_scanning_v1_findings, 7);
 
 /**
  * Findings with all that they follow from, and what could not be looked at.

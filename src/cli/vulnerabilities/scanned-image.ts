@@ -1,0 +1,90 @@
+// What the commands about vulnerabilities and packages of images share.
+import { chunks } from '#lib/chunks.ts'
+import { findImage, imageNameOf, pathsOf, type Repo } from '../registry/image-names.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
+import { CliError, exitCodes, type OptionSpec, type Options } from '../shape/command.ts'
+import { groupOf } from '../shape/names.ts'
+import { plain } from '../shape/plain-text.ts'
+import { registryOf } from '../shape/session.ts'
+
+export type Gap = { reason: string; subject: string; message: string }
+export type FoundImage = { repoUid: string; digest: string; tags: string[]; moreTags: boolean }
+
+/** An image that an argument names: `acme/app:1.0`, `acme/app@sha256:…`, or latest of `acme/app`. */
+export async function digestOf(api: ApiReader, text: string): Promise<{ repo: string; digest: string }> {
+  const [name = '', digest] = text.split('@')
+  const { path, tag = 'latest' } = imageNameOf(name, registryOf(api.session))
+  const repo = await findImage(api, path)
+  if (digest !== undefined) return { repo, digest }
+  const query = {
+    'uidp.children_of': repo,
+    name: tag,
+    include_referrers: 'true',
+    include_dates: 'true',
+    include_epochs: 'true',
+  }
+  const { items } = await api.list<{ digest: string }>('/registry/v2/tags', 'tags', query, 1)
+  const found = items[0]?.digest
+  if (found) return { repo, digest: found }
+  throw new CliError(exitCodes.failed, `there is no tag ${tag} of ${path} that points to an image`)
+}
+
+export const scopeOption: OptionSpec = {
+  flags: '--group <group>',
+  summary: 'Only images of this group and below: its name as ORG or ORG/FOLDER, or its uid',
+}
+
+/** The uid of the group that the option names; nothing without it. */
+export async function scopeOf(api: ApiReader, { group }: Options): Promise<string | undefined> {
+  return group === undefined ? undefined : groupOf(api, String(group))
+}
+
+const idsPerRequest = 50
+
+/** The images with the name to pull each by: its tags, or its digest where it has none. */
+export async function namesOfImages(api: ApiReader, images: readonly FoundImage[]): Promise<string[]> {
+  const repos: Repo[] = []
+  for (const some of chunks([...new Set(images.map(({ repoUid }) => repoUid))], idsPerRequest)) {
+    repos.push(...(await api.list<Repo>('/registry/v2/repos', 'repos', { 'uidp.ids': some })).items)
+  }
+  const paths = await pathsOf(api, repos)
+  return images.map(({ repoUid, digest, tags, moreTags }) => {
+    const path = `${registryOf(api.session)}/${paths.get(repoUid) ?? repoUid}`
+    return tags.length === 0 ? `${path}@${digest}` : `${path}:${tags.join(',')}${moreTags ? ',…' : ''}`
+  })
+}
+
+/** Says what is not known, so that nobody takes the rest for all. */
+export function sayGaps(say: (line: string) => void, gaps: readonly Gap[], of = ''): void {
+  for (const { reason, subject, message } of gaps) {
+    const about = [subject, message].filter(Boolean).join(': ')
+    say(plain(`not known${of}: ${about} (${reason})`))
+  }
+}
+
+/** Reads a list whose first page also says of how many images nobody knows what they contain. */
+export async function imagesOf<T extends FoundImage>(
+  api: ApiReader,
+  path: string,
+  query: Record<string, string | undefined>,
+  limit: number,
+): Promise<{ items: T[]; more: boolean; unknown: number }> {
+  const items: T[] = []
+  let unknown = 0
+  for (let page = ''; ; ) {
+    const asked = new URLSearchParams({ page_size: String(Math.min(200, limit + 1 - items.length)), page_token: page })
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) asked.set(name, value)
+    const answer = await api.call('GET', `${path}?${asked}`)
+    items.push(...((answer.images ?? []) as T[]))
+    if (page === '') unknown = Number(answer.unknownImages ?? 0)
+    page = String(answer.nextPageToken ?? '')
+    if (page === '' || items.length > limit) break
+  }
+  return { items: items.slice(0, limit), more: items.length > limit, unknown }
+}
+
+export function sayUnknown(say: (line: string) => void, unknown: number): void {
+  if (unknown === 0) return
+  const count = unknown === 1 ? '1 image' : `${unknown === 1000 ? '1000 or more' : unknown} images`
+  say(`pinfold: of ${count} it is not known what they contain`)
+}

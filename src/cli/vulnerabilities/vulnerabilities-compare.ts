@@ -1,0 +1,56 @@
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import { type Command, exitCodes, outputOption } from '../shape/command.ts'
+import { jsonText, table } from '../shape/plain-text.ts'
+import { digestOf, type Gap, sayGaps } from './scanned-image.ts'
+
+type Package = { name: string; version: string; ecosystem: string }
+type Vulnerability = { vulnerability: string; severity: string; purls?: string[] }
+type Comparison = {
+  added?: Package[]
+  removed?: Package[]
+  changed?: { package: Package; baseVersion: string }[]
+  found?: Vulnerability[]
+  resolved?: Vulnerability[]
+  gaps?: Gap[]
+  baseGaps?: Gap[]
+}
+
+export const vulnerabilitiesCompare: Command = {
+  name: 'compare',
+  summary: 'Show what differs between two images, in packages and in vulnerabilities',
+  details: `What is not known of either is said on standard error. Nothing counts as resolved while it is not known what the image
+contains.`,
+  arguments: [
+    { name: '<image>', summary: 'Such as acme/team/app:1.1 or acme/app@sha256:…' },
+    { name: '<base>', summary: 'What it is compared with, such as acme/team/app:1.0' },
+  ],
+  options: [outputOption, ...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const image = await digestOf(api, String(options.image))
+    const base = await digestOf(api, String(options.base))
+    const query = new URLSearchParams({ base_digest: base.digest, base_repo_uid: base.repo })
+    const path = `/registry/v2/repos/${image.repo}/digests/${image.digest}/comparison?${query}`
+    const compared = (await api.call('GET', path)) as Comparison
+    const { added = [], removed = [], changed = [], found = [], resolved = [] } = compared
+    if (options.output === 'json') terminal.print(jsonText(compared, 2))
+    else {
+      const rows = [
+        ...found.map((one) => ['found', one.vulnerability, one.severity, (one.purls ?? []).join(' ')]),
+        ...resolved.map((one) => ['resolved', one.vulnerability, one.severity, (one.purls ?? []).join(' ')]),
+        ...added.map(({ name, version, ecosystem }) => ['added', name, version, ecosystem]),
+        ...removed.map(({ name, version, ecosystem }) => ['removed', name, version, ecosystem]),
+        ...changed.map((one) => [
+          'changed',
+          one.package.name,
+          `${one.baseVersion} → ${one.package.version}`,
+          one.package.ecosystem,
+        ]),
+      ]
+      for (const line of table([['WHAT', 'NAME', 'VALUE', 'WHERE'], ...rows])) terminal.print(line)
+    }
+    sayGaps(terminal.say, compared.gaps ?? [])
+    sayGaps(terminal.say, compared.baseGaps ?? [], ' of the base')
+    return exitCodes.ok
+  },
+}

@@ -1,0 +1,38 @@
+import { commonOptions, show } from '../registry/image-options.ts'
+import { apiReader } from '../shape/api-pages.ts'
+import type { Command } from '../shape/command.ts'
+import { limitOf } from '../shape/verbs.ts'
+import { type FoundImage, imagesOf, namesOfImages, sayUnknown, scopeOf, scopeOption } from './scanned-image.ts'
+
+type Vulnerable = FoundImage & { state: string; severity: string; purls: string[] }
+
+export const vulnerabilitiesImages: Command = {
+  name: 'images',
+  summary: 'List the images that have a vulnerability, with the tags that point to them now',
+  details: `Nothing is scanned for it. An image that is not listed need not be free of it: the command says of how many images it is
+not known what they contain.`,
+  arguments: [{ name: '<vulnerability>', summary: 'Its CVE, or any other id that a source has for it' }],
+  options: [scopeOption, ...commonOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const query = { vulnerability: String(options.vulnerability), scope_uid: await scopeOf(api, options) }
+    const { items, more, unknown } = await imagesOf<Vulnerable>(
+      api,
+      '/registry/v2/vulnerableImages',
+      query,
+      limitOf(options),
+    )
+    const names = await namesOfImages(api, items)
+    const rows = items.map(({ state, severity, purls }, i) => [
+      names[i]!,
+      state.toLowerCase(),
+      severity,
+      purls.join(' '),
+    ])
+    const code = show(terminal, options, { items, unknownImages: unknown }, head, rows, more)
+    sayUnknown(terminal.say, unknown)
+    return code
+  },
+}
+
+const head = ['IMAGE', 'STATE', 'SEVERITY', 'PACKAGES']

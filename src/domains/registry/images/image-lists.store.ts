@@ -1,0 +1,84 @@
+// Images by the list of packages that they have in common with others.
+import { list, type Reader, sql } from '#db/sql.ts'
+import { top } from '#lib/uid.ts'
+import { contentsStates } from './image-contents.model.ts'
+
+/** A list of packages in a distribution. */
+export type ListName = { hash: string; distribution: { id: string; version: string } }
+
+export type ListedImage = { repo: number; repoUid: string; digest: string }
+
+/** Where a page of images goes on: behind this one. */
+export type ImageCursor = { repo: number; digest: string }
+
+/** Images that are there and have this list, behind the cursor, in order. */
+export async function imagesOfList(
+  reader: Reader,
+  { hash, distribution }: ListName,
+  after: ImageCursor,
+  most: number,
+): Promise<ListedImage[]> {
+  const rows = await reader.all<ListedImage>(sql`
+    SELECT c.repo_id AS repo, r.uid AS "repoUid", c.digest FROM image_contents c JOIN repos r ON r.id = c.repo_id
+     WHERE c.packages = ${hash} AND c.packages <> '' AND (c.repo_id, c.digest) > (${after.repo}, ${after.digest})
+       AND c.distribution = ${distribution.id} AND c.distribution_version = ${distribution.version}
+       AND EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = c.repo_id AND m.digest = c.digest)
+     ORDER BY c.packages, c.repo_id, c.digest LIMIT ${most}`)
+  return rows.map((row) => ({ ...row, repo: Number(row.repo) }))
+}
+
+/** The node of this uid and all below: between these in the order of uids. */
+const endOf = (place: string): string => `${place}0`
+
+/** The lists of images in a place, of as many images as `most`; a list may be there several times. */
+export async function listsBelow(reader: Reader, place: string, most: number): Promise<ListName[]> {
+  const rows = await reader.all<{ hash: string; id: string; version: string }>(sql`
+    SELECT c.packages AS hash, c.distribution AS id, c.distribution_version AS version
+      FROM repos r JOIN image_contents c ON c.repo_id = r.id
+     WHERE r.uid >= ${place} AND r.uid < ${endOf(place)} AND c.packages <> '' LIMIT ${most}`)
+  return rows.map(({ hash, id, version }) => ({ hash, distribution: { id, version } }))
+}
+
+/** Images in a place of which nothing says what they contain, and those that wait to be read, some of them. */
+export async function unknownBelow(reader: Reader, place: string, most: number): Promise<ListedImage[]> {
+  const within = place === top ? sql`1 = 1` : sql`r.uid >= ${place} AND r.uid < ${endOf(place)}`
+  const rows = await reader.all<ListedImage>(sql`
+    SELECT * FROM (
+      SELECT c.repo_id AS repo, r.uid AS "repoUid", c.digest FROM repos r JOIN image_contents c ON c.repo_id = r.id
+       WHERE ${within} AND c.state <> 1
+         AND EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = c.repo_id AND m.digest = c.digest) LIMIT ${most}) AS unread
+    UNION
+    SELECT * FROM (
+      SELECT q.repo_id AS repo, r.uid AS "repoUid", q.digest FROM repos r JOIN image_reads q ON q.repo_id = r.id
+       WHERE ${within}
+         AND NOT EXISTS (SELECT 1 FROM image_contents k WHERE k.repo_id = q.repo_id AND k.digest = q.digest
+                            AND k.state = ${contentsStates.known}) LIMIT ${most}) AS waiting`)
+  return rows.map((row) => ({ ...row, repo: Number(row.repo) }))
+}
+
+/** The repos with an image that has one of the lists. */
+export async function reposOfLists(
+  reader: Reader,
+  hashes: readonly string[],
+): Promise<{ repo: number; repoUid: string; name: string }[]> {
+  const rows = await reader.all<{ repo: number; repoUid: string; name: string }>(sql`
+    SELECT r.id AS repo, r.uid AS "repoUid", r.name FROM repos r
+     WHERE r.id IN (SELECT c.repo_id FROM image_contents c WHERE c.packages IN (${list(hashes)}) AND c.packages <> '')`)
+  return rows.map((row) => ({ ...row, repo: Number(row.repo) }))
+}
+
+/** A tag, and the list of the image that it points to. */
+export type TaggedImage = { tag: string; digest: string; list: ListName }
+
+const mostTags = 20_000
+
+/** The tags of a repo that point to images of which it is known what they contain, by name; some of them where they are many. */
+export async function liveTags(reader: Reader, repo: number): Promise<TaggedImage[]> {
+  const rows = await reader.all<{ tag: string; digest: string; hash: string; id: string; version: string }>(sql`
+    SELECT t.name AS tag, t.digest, c.packages AS hash, c.distribution AS id, c.distribution_version AS version
+      FROM tags t JOIN image_contents c ON c.repo_id = t.repo_id AND c.digest = t.digest
+     WHERE t.repo_id = ${repo} AND t.digest <> '' AND c.packages <> '' ORDER BY t.repo_id, t.name LIMIT ${mostTags}`)
+  return rows.map(({ tag, digest, hash, id, version }) => {
+    return { tag, digest, list: { hash, distribution: { id, version } } }
+  })
+}

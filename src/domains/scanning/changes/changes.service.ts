@@ -1,0 +1,84 @@
+// Tells of what is found and resolved in images that tags point to. The findings themselves say what was told, so whatever
+// stops this, it goes on where it was, and tells nothing twice.
+import type { App } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import type { Tx } from '#db/sql.ts'
+import { vulnerabilityIds } from '../known/known.model.ts'
+import type { StoredComponent } from '../lists/lists.model.ts'
+import { findingStates } from '../matching/findings.model.ts'
+import { ecosystemsOf } from '../matching/matching.service.ts'
+import { ownSource } from '../own/own-advisories.service.ts'
+import { matchKinds, packageItem } from '../queue/queue.model.ts'
+import * as store from './changes.store.ts'
+
+const findingsAtOnce = 200
+const componentsAtOnce = 20
+
+/** Notes what is to be told of findings that have changed; answers with of how many packages. */
+export async function noteChanges({ db }: Pick<App, 'db'>, lease: Lease): Promise<number> {
+  let noted = 0
+  for (let after = 0; lease.holds(); ) {
+    const found = await store.untold(db, after, findingsAtOnce)
+    const last = found.at(-1)
+    if (!last) break
+    after = last.findingNo
+    const components = new Map(found.map((one) => [one.componentNo, one]))
+    const some = [...components.values()]
+    for (let i = 0; i < some.length; i += componentsAtOnce) {
+      noted += await lease.tx((tx) => noteSome(tx, some.slice(i, i + componentsAtOnce)))
+    }
+  }
+  return noted
+}
+
+/** Of those that do not wait to be compared again, since their findings are in the middle of changing. */
+async function noteSome(tx: Tx, components: readonly StoredComponent[]): Promise<number> {
+  const itemsOf = (one: StoredComponent) =>
+    ecosystemsOf(one).flatMap((ecosystem) => [one.name, one.origin].map((name) => packageItem(ecosystem, name)))
+  const waiting = await store.waitingItems(tx, matchKinds.package, [...new Set(components.flatMap(itemsOf))])
+  const atRest = components.filter((one) => !itemsOf(one).some((item) => waiting.has(item)))
+  if (atRest.length === 0) return 0
+  const findings = await store.tellable(
+    tx,
+    atRest.map(({ componentNo }) => componentNo),
+    ownSource,
+  )
+  for (const those of Map.groupBy(findings, ({ componentNo, place }) => `${componentNo} ${place}`).values()) {
+    await noteOne(tx, those)
+  }
+  const isOpen = ({ goneTime }: store.TellableFinding) => goneTime === ''
+  const numbers = (those: readonly store.TellableFinding[]) => those.map(({ findingNo }) => findingNo)
+  await store.noteTold(tx, numbers(findings.filter((one) => isOpen(one) && !one.isTold)), 1)
+  await store.noteTold(tx, numbers(findings.filter((one) => !isOpen(one))), 0)
+  return atRest.length
+}
+
+/** Compares what was told of one package with what is so now: a record that was only written anew changes nothing. */
+async function noteOne(tx: Tx, findings: readonly store.TellableFinding[]): Promise<void> {
+  const certain = findings.filter(({ state }) => state === findingStates.vulnerable)
+  const before = timesOf(certain.filter(({ isTold }) => isTold))
+  const now = timesOf(certain.filter(({ goneTime }) => goneTime === ''))
+  const { componentNo, place } = findings[0]!
+  const news = timesOf(certain.filter(({ goneTime, isFirst }) => goneTime === '' && !isFirst))
+  for (const [vulnerability, changeTime] of news) {
+    if (before.has(vulnerability)) continue
+    await store.addChange(tx, { vulnerability, place, kind: 'found', changeTime, componentNo })
+  }
+  for (const [vulnerability, changeTime] of before) {
+    if (now.has(vulnerability)) continue
+    await store.addChange(tx, { vulnerability, place, kind: 'resolved', changeTime, componentNo })
+  }
+}
+
+/** The vulnerabilities with the first time that something of them changed. */
+function timesOf(findings: readonly store.TellableFinding[]): Map<string, string> {
+  const times = new Map<string, string>()
+  for (const { record, foundTime, goneTime } of findings) {
+    const time = goneTime === '' ? foundTime : goneTime
+    for (const id of vulnerabilityIds(record)) {
+      const known = times.get(id)
+      if (known === undefined || time < known) times.set(id, time)
+    }
+  }
+  return times
+}

@@ -1,0 +1,170 @@
+// Findings that events have not told of yet, and what is to be told.
+import { insertsOf } from '#db/bulk.ts'
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
+import type { StoredComponent } from '../lists/lists.model.ts'
+import { componentColumns, withNumber } from '../lists/lists.store.ts'
+import { type Change, type ChangeKind, changeKinds } from './changes.model.ts'
+
+/** Packages that were compared, of which some finding behind `after` is to be told, with the number of that finding. */
+export async function untold(
+  reader: Reader,
+  after: number,
+  most: number,
+): Promise<(StoredComponent & { findingNo: number })[]> {
+  const rows = await reader.all<StoredComponent & { findingNo: number }>(sql`
+    SELECT f.id AS "findingNo", ${componentColumns}
+      FROM (SELECT * FROM (SELECT id, component_id FROM findings
+                            WHERE told = 0 AND gone_time = '' AND id > ${after} ORDER BY id LIMIT ${most}) AS came
+            UNION ALL
+            SELECT * FROM (SELECT id, component_id FROM findings
+                            WHERE told = 1 AND gone_time <> '' AND id > ${after} ORDER BY id LIMIT ${most}) AS went) AS f
+      JOIN components c ON c.id = f.component_id
+     WHERE c.match_time <> ''`)
+  return rows
+    .map((row) => ({ ...withNumber(row), findingNo: Number(row.findingNo) }))
+    .sort((one, other) => one.findingNo - other.findingNo)
+}
+
+/** Which of these items of packages wait to be compared. */
+export async function waitingItems(reader: Reader, kind: number, items: readonly string[]): Promise<Set<string>> {
+  const found = new Set<string>()
+  for (const some of chunks(items, 400)) {
+    const rows = await reader.all<{ item: string }>(sql`
+      SELECT item FROM match_queue WHERE kind = ${kind} AND place = '' AND item IN (${list(some)})`)
+    for (const { item } of rows) found.add(item)
+  }
+  return found
+}
+
+export type TellableFinding = {
+  findingNo: number
+  componentNo: number
+  place: string
+  state: number
+  foundTime: string
+  goneTime: string
+  isTold: boolean
+  /** It is of a record that its source had when it was read first, and so no news. */
+  isFirst: boolean
+  record: { id: string; aliases: string[]; upstream: string[] }
+}
+
+/**
+ * The findings of some packages that hold, and those that do not any more and were told. Sources that speak of no ecosystem,
+ * and the one named `own`, are never read as a whole.
+ */
+export async function tellable(reader: Reader, components: readonly number[], own: string): Promise<TellableFinding[]> {
+  type Row = Omit<TellableFinding, 'isTold' | 'isFirst' | 'record'> & {
+    told: number
+    first: number
+    recordId: string
+    aliases: string
+    upstream: string
+  }
+  const of = list(components)
+  const rows = await reader.all<Row>(sql`
+    SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.place, f.state, f.found_time AS "foundTime",
+           f.gone_time AS "goneTime", f.told, r.record_id AS "recordId", r.aliases, r.upstream,
+           CASE WHEN s.ecosystems <> '[]' AND s.name <> ${own} AND r.from_time <= coalesce(
+                       (SELECT min(x.fetch_time) FROM vulnerability_source_reads x
+                         WHERE x.source_id = s.id AND x.ecosystems <> ''), '9')
+                THEN 1 ELSE 0 END AS first
+      FROM findings f
+      JOIN affected_packages a ON a.id = f.affected_id
+      JOIN vulnerability_records r ON r.id = a.record_no
+      JOIN vulnerability_sources s ON s.id = r.source_id
+     WHERE f.component_id IN (${of}) AND (f.gone_time = '' OR f.told = 1)`)
+  return rows.map(({ told, first, recordId, aliases, upstream, ...row }) => ({
+    ...row,
+    ...{ findingNo: Number(row.findingNo), componentNo: Number(row.componentNo), state: Number(row.state) },
+    isTold: Number(told) === 1,
+    isFirst: Number(first) === 1,
+    record: { id: recordId, aliases: JSON.parse(aliases) as string[], upstream: JSON.parse(upstream) as string[] },
+  }))
+}
+
+export async function noteTold(tx: Tx, findings: readonly number[], told: 0 | 1): Promise<void> {
+  for (const some of chunks(findings, 400)) {
+    await tx.run(sql`UPDATE findings SET told = ${told} WHERE id IN (${list(some)})`)
+  }
+}
+
+export type NewChange = Pick<Change, 'vulnerability' | 'place' | 'kind' | 'changeTime'> & { componentNo: number }
+
+/** Notes that something is to be told of a package. What was not told yet and is not so any more is not told at all. */
+export async function addChange(tx: Tx, { vulnerability, place, kind, changeTime, componentNo }: NewChange) {
+  const opposite = changeKinds[kind === 'found' ? 'resolved' : 'found']
+  const undone = await tx.run(sql`
+    DELETE FROM vulnerability_change_components
+     WHERE component_id = ${componentNo} AND change_id IN (
+             SELECT v.id FROM vulnerability_changes v
+              WHERE v.vulnerability = ${vulnerability} AND v.place = ${place} AND v.kind = ${opposite} AND v.begun = 0)`)
+  if (undone > 0) return
+  const row = await tx.get<{ changeNo: number }>(sql`
+    INSERT INTO vulnerability_changes (vulnerability, place, kind, change_time)
+    VALUES (${vulnerability}, ${place}, ${changeKinds[kind]}, ${changeTime})
+        ON CONFLICT (vulnerability, place, kind) WHERE begun = 0 DO UPDATE
+           SET change_time = CASE WHEN excluded.change_time < vulnerability_changes.change_time
+                                  THEN excluded.change_time ELSE vulnerability_changes.change_time END
+    RETURNING id AS "changeNo"`)
+  const into = sql`INSERT INTO vulnerability_change_components (change_id, component_id)`
+  for (const insert of insertsOf(
+    into,
+    [sql`(${Number(row!.changeNo)}, ${componentNo})`],
+    sql`ON CONFLICT DO NOTHING`,
+  )) {
+    await tx.run(insert)
+  }
+}
+
+type ChangeRow = Omit<Change, 'kind'> & { kind: number }
+
+/** The change that has waited longest. */
+export async function nextChange(reader: Reader): Promise<Change | undefined> {
+  const row = await reader.get<ChangeRow>(sql`
+    SELECT id AS "changeNo", vulnerability, place, kind, last_repo AS "lastRepo", change_time AS "changeTime"
+      FROM vulnerability_changes WHERE id > 0 ORDER BY id LIMIT 1`)
+  if (!row) return undefined
+  const kind: ChangeKind = Number(row.kind) === changeKinds.found ? 'found' : 'resolved'
+  return { ...row, kind, changeNo: Number(row.changeNo), lastRepo: Number(row.lastRepo) }
+}
+
+export async function beginChange(tx: Tx, changeNo: number): Promise<void> {
+  await tx.run(sql`UPDATE vulnerability_changes SET begun = 1 WHERE id = ${changeNo}`)
+}
+
+/** Notes that the repos up to this one were told. */
+export async function noteRepo(tx: Tx, changeNo: number, repo: number): Promise<void> {
+  await tx.run(sql`UPDATE vulnerability_changes SET last_repo = ${repo} WHERE id = ${changeNo}`)
+}
+
+export async function endChange(tx: Tx, changeNo: number): Promise<void> {
+  await tx.run(sql`DELETE FROM vulnerability_changes WHERE id = ${changeNo}`)
+}
+
+/** The packages of a change, behind one of them, in order. */
+export async function changedComponents(
+  reader: Reader,
+  changeNo: number,
+  { after, most }: { after: number; most: number },
+): Promise<number[]> {
+  const rows = await reader.all<{ componentNo: number }>(sql`
+    SELECT component_id AS "componentNo" FROM vulnerability_change_components
+     WHERE change_id = ${changeNo} AND component_id > ${after} ORDER BY component_id LIMIT ${most}`)
+  return rows.map(({ componentNo }) => Number(componentNo))
+}
+
+/** Which of these lists have a package of the change. */
+export async function listsOfChange(reader: Reader, changeNo: number, lists: readonly number[]): Promise<Set<number>> {
+  const found = new Set<number>()
+  for (const some of chunks(lists, 100)) {
+    const rows = await reader.all<{ listNo: number }>(sql`
+      SELECT DISTINCT l.list_id AS "listNo"
+        FROM list_components l
+        JOIN vulnerability_change_components v ON v.component_id = l.component_id AND v.change_id = ${changeNo}
+       WHERE l.list_id IN (${list(some)})`)
+    for (const { listNo } of rows) found.add(Number(listNo))
+  }
+  return found
+}

@@ -1,0 +1,105 @@
+// What differs between two images, in packages and in vulnerabilities.
+import type { Call } from '#app.ts'
+import { invalid, permissionDenied } from '#lib/errors.ts'
+import { isUid } from '#lib/uid.ts'
+import { countedAt } from '../known/known.model.ts'
+import { levelName, worse } from '../matching/severity.model.ts'
+import { imageFindings, type ShownFinding } from '../reports/findings.service.ts'
+import { overLimit, truncated } from '../reports/image-knowledge.service.ts'
+import type { Gap } from '../reports/reports.model.ts'
+import { allPackages, listOfImage } from './image-packages.service.ts'
+import { mostPurls } from './images.model.ts'
+import type { ShownPackage } from './shown-package.service.ts'
+
+export type ImageName = { repoUid: string; digest: string }
+export type ComparedVulnerability = { vulnerability: string; severity: string; purls: string[] }
+
+export type ImageComparison = {
+  added: ShownPackage[]
+  removed: ShownPackage[]
+  changed: { package: ShownPackage; baseVersion: string }[]
+  found: ComparedVulnerability[]
+  resolved: ComparedVulnerability[]
+  gaps: Gap[]
+  baseGaps: Gap[]
+}
+
+/** Nothing counts as resolved or removed as long as it is not known what the image contains. */
+export async function compareImages(call: Call, image: ImageName, base: ImageName): Promise<ImageComparison> {
+  const baseRepo = base.repoUid === '' ? image.repoUid : base.repoUid
+  if (!isUid(baseRepo)) throw invalid({ field: 'base_repo_uid', description: 'is not a uid' })
+  const { access } = call.method
+  const needed = access.mode === 'scoped' ? access.capabilities : []
+  if (!call.caller.rights.holds(baseRepo, needed)) throw permissionDenied()
+  const lists = {
+    image: await listOfImage(call, image.repoUid, image.digest),
+    base: await listOfImage(call, baseRepo, base.digest, 'base_digest'),
+  }
+  const [own, other] = [await allPackages(call, lists.image), await allPackages(call, lists.base)]
+  const [now, before] = [
+    await imageFindings(call, image.repoUid, image.digest),
+    await imageFindings(call, baseRepo, base.digest),
+  ]
+  const isKnown = { image: isCompared(now.gaps), base: isCompared(before.gaps) }
+  const packages = comparePackages(own, other)
+  const counted = { image: countedIn(now.findings, call.now), base: countedIn(before.findings, call.now) }
+  const only = (these: typeof counted.image, those: typeof counted.image) =>
+    [...these.values()].filter(({ vulnerability }) => !those.has(vulnerability))
+  return {
+    added: lists.base.listNo === undefined ? [] : packages.added,
+    removed: lists.image.listNo === undefined ? [] : packages.removed,
+    changed: packages.changed,
+    found: isKnown.base ? only(counted.image, counted.base) : [],
+    resolved: isKnown.image ? only(counted.base, counted.image) : [],
+    gaps: now.gaps,
+    baseGaps: before.gaps,
+  }
+}
+
+/** Whether there is anything to compare with: without its packages an image would look as if it had nothing. */
+const isCompared = (gaps: readonly Gap[]): boolean => !gaps.some(({ reason }) => incomparable.has(reason))
+
+const incomparable: ReadonlySet<string> = new Set([
+  'CONTENTS_UNREAD',
+  'NOT_COMPARED',
+  overLimit.reason,
+  truncated.reason,
+])
+
+function comparePackages(own: readonly ShownPackage[], base: readonly ShownPackage[]) {
+  const nameOf = ({ kind, name, architecture }: ShownPackage) => JSON.stringify([kind, name, architecture])
+  const versionOf = (one: ShownPackage) => JSON.stringify([nameOf(one), one.version])
+  const [ownVersions, baseVersions] = [new Set(own.map(versionOf)), new Set(base.map(versionOf))]
+  const added = Map.groupBy(
+    own.filter((one) => !baseVersions.has(versionOf(one))),
+    nameOf,
+  )
+  const removed = Map.groupBy(
+    base.filter((one) => !ownVersions.has(versionOf(one))),
+    nameOf,
+  )
+  const changed: ImageComparison['changed'] = []
+  for (const [name, after] of added) {
+    const before = removed.get(name) ?? []
+    // What is there several times is paired as far as it goes.
+    while (after.length > 0 && before.length > 0) {
+      changed.push({ package: after.shift()!, baseVersion: before.shift()!.version })
+    }
+  }
+  return { added: [...added.values()].flat(), removed: [...removed.values()].flat(), changed }
+}
+
+function countedIn(findings: readonly ShownFinding[], now: string): Map<string, ComparedVulnerability> {
+  const byId = new Map<string, ShownFinding[]>()
+  for (const one of findings) {
+    for (const id of countedAt(one, now)) byId.set(id, [...(byId.get(id) ?? []), one])
+  }
+  const sorted = [...byId].sort(([one], [other]) => (one < other ? -1 : 1))
+  return new Map(
+    sorted.map(([vulnerability, those]) => {
+      const severity = levelName(those.map((one) => one.severity).reduce(worse))
+      const purls = [...new Set(those.map(({ purl }) => purl))].sort().slice(0, mostPurls)
+      return [vulnerability, { vulnerability, severity, purls }]
+    }),
+  )
+}

@@ -1,0 +1,78 @@
+// What an image consists of.
+import type { Call } from '#app.ts'
+import { contentsOf, isKnownImage } from '#domains/registry/images/image-contents.service.ts'
+import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
+import { isDigest } from '#lib/digest.ts'
+import { found, invalid, notFound } from '#lib/errors.ts'
+import { type Page, toListed } from '#lib/lists/paging.ts'
+import { findList } from '../lists/lists.store.ts'
+import { unread } from '../reports/image-knowledge.service.ts'
+import type { Gap } from '../reports/reports.model.ts'
+import * as store from './images.store.ts'
+import { type ShownPackage, toPackage } from './shown-package.service.ts'
+
+/** The list of packages of an image; none while it is not known, which is a gap. */
+export type ImageList = { listNo: number | undefined; distribution: string; gaps: Gap[] }
+
+/** Throws NOT_FOUND for a repo or an image that is not there. `field` is the one that names the digest. */
+export async function listOfImage(
+  call: Call,
+  repoUid: string,
+  digest: string,
+  field: 'digest' | 'base_digest' = 'digest',
+): Promise<ImageList> {
+  const { db } = call.app
+  if (!isDigest(digest)) throw invalid({ field, description: digest === '' ? 'is required' : 'is not a digest' })
+  const repo = found(await findRepoByUid(db, repoUid), 'registry.pinfold.dev/Repo', repoUid)
+  const [contents] = await contentsOf(db, repo.id, [digest])
+  if (!contents && !(await isKnownImage(db, repo.id, digest))) throw notFound('registry.pinfold.dev/Image', digest)
+  if (contents?.state !== 'known') {
+    const message = contents?.message || (contents ? 'nothing in it says what is installed' : 'it waits to be read')
+    return { listNo: undefined, distribution: '', gaps: [{ reason: 'CONTENTS_UNREAD', subject: '', message }] }
+  }
+  const { packages, distribution, gaps } = contents
+  const list = await findList(db, { hash: packages, distribution })
+  // Lists of before there were rows of packages are brought in by and by.
+  const waits: Gap = { reason: 'CONTENTS_UNREAD', subject: '', message: 'its list of packages waits to be taken in' }
+  return {
+    listNo: list?.listNo,
+    distribution: distribution.id,
+    gaps: [...gaps.map(unread), ...(list ? [] : [waits])],
+  }
+}
+
+export type ImagePackages = { packages: ShownPackage[]; next: string; gaps: Gap[] }
+
+/** A page of them, in a lasting order. */
+export async function listImagePackages(
+  call: Call,
+  page: Page,
+  repoUid: string,
+  digest: string,
+): Promise<ImagePackages> {
+  const { listNo, distribution, gaps } = await listOfImage(call, repoUid, digest)
+  if (listNo === undefined) return { packages: [], next: '', gaps }
+  const rows = await store.componentsIn(call.app.db, listNo, {
+    after: Number(page.after?.value ?? 0),
+    most: page.size + 1,
+  })
+  const numbered = rows.map((one) => ({ ...one, number: String(one.componentNo), uid: String(one.componentNo) }))
+  const { items, next } = toListed(call, page, numbered, 0)
+  return { packages: items.map((one) => toPackage(one, distribution)), next, gaps }
+}
+
+const rowsAtOnce = 2000
+
+/** All packages of a list, of which there are no more than an image may have. */
+export async function allPackages(call: Call, { listNo, distribution }: ImageList): Promise<ShownPackage[]> {
+  const packages: ShownPackage[] = []
+  for (let after = 0; listNo !== undefined; ) {
+    call.signal.throwIfAborted()
+    const rows = await store.componentsIn(call.app.db, listNo, { after, most: rowsAtOnce })
+    packages.push(...rows.map((one) => toPackage(one, distribution)))
+    const last = rows.at(-1)
+    if (!last || rows.length < rowsAtOnce) break
+    after = last.componentNo
+  }
+  return packages.sort((one, other) => (one.purl < other.purl ? -1 : 1))
+}

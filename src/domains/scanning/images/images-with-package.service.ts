@@ -1,0 +1,120 @@
+// Images that contain a package, wherever the caller may look.
+import type { Call } from '#app.ts'
+import { type Bounds, boundsOf, isMeant, isWithin, type PackagePattern, patternOf } from '#contents/package-pattern.ts'
+import type { FieldViolation } from '#lib/errors.ts'
+import { invalid, refuseIfAny } from '#lib/errors.ts'
+import type { Page } from '#lib/lists/paging.ts'
+import type { StoredComponent } from '../lists/lists.model.ts'
+import { componentsNamed } from '../matching/findings.store.ts'
+import { orderOf } from '../matching/matching.service.ts'
+import { mostPurls } from './images.model.ts'
+import * as store from './images.store.ts'
+import { placesFor, seekImages } from './seek-images.service.ts'
+import { type ShownPackage, toPackage } from './shown-package.service.ts'
+
+export type PackageQuery = {
+  name: string
+  ecosystem: string
+  version: string
+  versionRange: string
+  purl: string
+  scope: string
+}
+
+export type ImageWithPackage = {
+  repoUid: string
+  digest: string
+  tags: string[]
+  moreTags: boolean
+  packages: ShownPackage[]
+  uncertain: boolean
+}
+
+export type ImagesWithPackage = { images: ImageWithPackage[]; next: string; unknown: number }
+
+type Hit = store.ListedComponent & { place: string; isUncertain: boolean }
+
+/** A page of them. */
+export async function listImagesWithPackage(call: Call, page: Page, query: PackageQuery): Promise<ImagesWithPackage> {
+  const wanted = wantedBy(query)
+  const places = await placesFor(call, query.scope)
+  const { db } = call.app
+  const found = await seekImages<Hit>(call, page, places, {
+    components: (most) => componentsFor(db, wanted, most),
+    async hits(lists) {
+      const named = await store.namedInLists(db, lists, wanted.name)
+      const distributions = new Map(
+        (await store.listsOf(db, lists)).map((one) => [one.listNo, one.key.distribution.id]),
+      )
+      return named.flatMap((one): Hit[] => {
+        const fits = fitOf(wanted, one)
+        const { pattern } = wanted
+        if (fits === 'no' || (pattern && !isMeant(pattern, one, distributions.get(one.listNo) ?? ''))) return []
+        return [{ ...one, place: '', isUncertain: fits === 'unknown' }]
+      })
+    },
+  })
+  const images = found.images.map(({ image, distribution, hits, tags, moreTags }) => ({
+    ...{ repoUid: image.repoUid, digest: image.digest, tags, moreTags },
+    packages: hits.slice(0, mostPurls).map((one) => toPackage(one, distribution)),
+    uncertain: hits.every(({ isUncertain }) => isUncertain),
+  }))
+  return { ...found, images }
+}
+
+type Wanted = {
+  name: string
+  ecosystem: string
+  version: string
+  bounds: Bounds | undefined
+  pattern: PackagePattern | undefined
+}
+
+const maxText = 512
+
+function wantedBy({ name, ecosystem, version, versionRange, purl }: PackageQuery): Wanted {
+  const problems: FieldViolation[] = []
+  for (const [field, text] of Object.entries({ name, ecosystem, version, version_range: versionRange, purl })) {
+    if (text.length > maxText) problems.push({ field, description: `must be at most ${maxText} characters long` })
+  }
+  refuseIfAny(problems)
+  if (name === '' && purl === '') throw invalid({ field: 'name', description: 'is required unless purl is given' })
+  if (name !== '' && purl !== '') throw invalid({ field: 'purl', description: 'must not be given with a name' })
+  const pattern = purl === '' ? undefined : patternOf(purl)
+  if (purl !== '' && !pattern) {
+    throw invalid({ field: 'purl', description: 'is not a package URL of a type that is compared' })
+  }
+  if (version !== '' && versionRange !== '') {
+    throw invalid({ field: 'version_range', description: 'must not be given with a version' })
+  }
+  const bounds = versionRange === '' ? undefined : boundsOf(versionRange)
+  if (versionRange !== '' && !bounds) {
+    throw invalid({
+      field: 'version_range',
+      description: 'must be comparisons parted by commas, such as >=1.2.0,<1.2.7',
+    })
+  }
+  return { name: pattern?.name ?? name, ecosystem, version, bounds, pattern }
+}
+
+async function componentsFor(db: Call['app']['db'], wanted: Wanted, most: number): Promise<number[]> {
+  const numbers: number[] = []
+  for (let after = 0; numbers.length < most; ) {
+    const some = await componentsNamed(db, wanted.name, { after, upTo: Number.MAX_SAFE_INTEGER, most: 1000 })
+    const last = some.at(-1)
+    if (!last) break
+    after = last.componentNo
+    for (const one of some) if (fitOf(wanted, one) !== 'no') numbers.push(one.componentNo)
+  }
+  return numbers
+}
+
+/** Of a package that is meant for what it was built from, the version of that counts. */
+function fitOf({ name, ecosystem, version, bounds, pattern }: Wanted, one: StoredComponent): 'yes' | 'no' | 'unknown' {
+  // A package URL names the package itself.
+  if (pattern && one.name !== name) return 'no'
+  if (ecosystem !== '' && one.ecosystem !== ecosystem && !one.ecosystem.startsWith(`${ecosystem}:`)) return 'no'
+  const own = one.name === name ? one.version : one.originVersion
+  if (version !== '' && own !== version) return 'no'
+  return bounds ? isWithin(own, bounds, orderOf(one)) : 'yes'
+}

@@ -1,0 +1,22 @@
+import type { Fields } from '#lib/fields.ts'
+
+/** Where a list of images goes on. `uid` is the number of the repo and the digest of the last image in the list at hand. */
+export type ImagePosition = { uid: string; list: string }
+
+/** What such lists are ordered by: always this. */
+export const imageFields = { list: { column: 'list', sort: true } } as const satisfies Fields<ImagePosition>
+
+export const packageFields = { number: { column: 'number', sort: true } } as const satisfies Fields<{ number: string }>
+
+/** How many images of a place are looked at one by one; in a larger one all that have it are looked for. */
+export const mostScoped = 2000
+/** How many packages are looked for; beyond that all lists are looked at. */
+export const mostComponents = 20_000
+/** How long one page is looked for before it is answered with what there is, in milliseconds. */
+export const pageMs = 1000
+
+/** How much of an image is shown. */
+export const mostTags = 100
+export const mostPurls = 20
+/** Up to this many images are counted of which nobody knows what they contain. */
+export const mostUnknown = 1000

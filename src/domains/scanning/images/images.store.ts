@@ -1,0 +1,158 @@
+// From vulnerabilities and packages to the lists that have them, and what a list consists of.
+import { join, list, type Reader, sql } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
+import type { ListKey, StoredComponent } from '../lists/lists.model.ts'
+import { componentColumns, withNumber } from '../lists/lists.store.ts'
+
+export type NamedList = { listNo: number; key: ListKey; matchTime: string }
+
+type ListRow = { listNo: number; hash: string; id: string; version: string; matchTime: string }
+
+const listColumns = sql`
+  l.id AS "listNo", l.hash, l.distribution AS id, l.distribution_version AS version, l.match_time AS "matchTime"`
+
+const toList = ({ listNo, hash, id, version, matchTime }: ListRow): NamedList => ({
+  listNo: Number(listNo),
+  key: { hash, distribution: { id, version } },
+  matchTime,
+})
+
+export async function listsOf(reader: Reader, numbers: readonly number[]): Promise<NamedList[]> {
+  const rows = await reader.all<ListRow>(sql`
+    SELECT ${listColumns} FROM component_lists l WHERE l.id IN (${list(numbers)})`)
+  return rows.map(toList)
+}
+
+/** The lists of these hashes, in whichever distribution. */
+export async function listsHashed(reader: Reader, hashes: readonly string[]): Promise<NamedList[]> {
+  const found: NamedList[] = []
+  for (const some of chunks(hashes, 400)) {
+    const rows = await reader.all<ListRow>(sql`
+      SELECT ${listColumns} FROM component_lists l WHERE l.hash IN (${list(some)})`)
+    found.push(...rows.map(toList))
+  }
+  return found
+}
+
+/** All lists from a number on, in order. */
+export async function listsFrom(reader: Reader, from: number, most: number): Promise<number[]> {
+  const rows = await reader.all<{ listNo: number }>(sql`
+    SELECT id AS "listNo" FROM component_lists WHERE id >= ${from} ORDER BY id LIMIT ${most}`)
+  return rows.map(({ listNo }) => Number(listNo))
+}
+
+/** Lists that were not compared yet, and those in which more is found than is kept, some of them. */
+export async function unmatchedLists(reader: Reader, most: number): Promise<NamedList[]> {
+  const rows = await reader.all<ListRow>(sql`
+    SELECT * FROM (SELECT ${listColumns} FROM component_lists l WHERE l.match_time = '' LIMIT ${most}) AS matches
+    UNION ALL
+    SELECT * FROM (SELECT ${listColumns} FROM component_lists l WHERE l.over_limit = 1 LIMIT ${most}) AS matches`)
+  return rows.map(toList)
+}
+
+const componentsAtOnce = 50
+
+/** Of the lists that have one of the components, the first from a number on, in order. */
+export async function listsWithAny(
+  reader: Reader,
+  components: readonly number[],
+  from: number,
+  most: number,
+): Promise<number[]> {
+  const found = new Set<number>()
+  for (const some of chunks(components, componentsAtOnce)) {
+    // In the order of the index, which has those of lists over the limit apart.
+    const each = some.flatMap((one) =>
+      [0, 1].map(
+        (held) => sql`
+        SELECT * FROM (SELECT list_id AS "listNo" FROM list_components
+                        WHERE component_id = ${one} AND held = ${held} AND list_id >= ${from}
+                        ORDER BY component_id, held, list_id LIMIT ${most}) AS matches`,
+      ),
+    )
+    for (const { listNo } of await reader.all<{ listNo: number }>(join(each, ' UNION ALL '))) found.add(Number(listNo))
+  }
+  return [...found].sort((one, other) => one - other).slice(0, most)
+}
+
+/** The components in which the vulnerability is found now, some of them; one may be there several times. */
+export async function componentsWith(reader: Reader, name: string, most: number): Promise<number[]> {
+  const rows = await reader.all<{ componentNo: number }>(sql`
+    SELECT f.component_id AS "componentNo"
+      FROM vulnerability_record_names n
+      JOIN affected_packages a ON a.record_no = n.record_no
+      JOIN findings f ON f.affected_id = a.id
+     WHERE n.name = ${name} AND f.gone_time = '' LIMIT ${most}`)
+  return [...new Set(rows.map(({ componentNo }) => Number(componentNo)))]
+}
+
+/** That a vulnerability is found in a package of a list. */
+export type FoundIn = {
+  listNo: number
+  component: StoredComponent
+  place: string
+  state: number
+  severity: number
+  /** The distribution says that it is not affected. */
+  isSuppressed: boolean
+  record: { id: string; aliases: string[]; upstream: string[] }
+}
+
+/** Where in some lists a vulnerability of this name is found now. */
+export async function foundInLists(reader: Reader, lists: readonly number[], name: string): Promise<FoundIn[]> {
+  type Row = Omit<FoundIn, 'component' | 'isSuppressed' | 'record'> &
+    StoredComponent & { suppressed: number; recordId: string; aliases: string; upstream: string }
+  const rows = await reader.all<Row>(sql`
+    SELECT l.list_id AS "listNo", f.place, f.state, f.severity, ${componentColumns}, r.record_id AS "recordId",
+           r.aliases, r.upstream,
+           CASE WHEN EXISTS (SELECT 1 FROM suppressions s WHERE s.finding_id = f.id AND s.owner_id = l.owner_id
+                                AND s.until_time = '') THEN 1 ELSE 0 END AS suppressed
+      FROM list_components l
+      JOIN findings f ON f.component_id = l.component_id AND f.gone_time = ''
+      JOIN affected_packages a ON a.id = f.affected_id
+      JOIN vulnerability_record_names n ON n.record_no = a.record_no AND n.name = ${name}
+      JOIN vulnerability_records r ON r.id = a.record_no
+      JOIN components c ON c.id = l.component_id
+     WHERE l.list_id IN (${list(lists)})`)
+  return rows.map(({ listNo, place, state, severity, suppressed, recordId, aliases, upstream, ...component }) => ({
+    listNo: Number(listNo),
+    component: withNumber(component),
+    place,
+    state: Number(state),
+    severity: Number(severity),
+    isSuppressed: Number(suppressed) === 1,
+    record: { id: recordId, aliases: JSON.parse(aliases) as string[], upstream: JSON.parse(upstream) as string[] },
+  }))
+}
+
+export type ListedComponent = StoredComponent & { listNo: number; locations: string[] }
+
+type EntryRow = StoredComponent & { listNo: number; locations: string }
+
+const toEntry = ({ listNo, locations, ...component }: EntryRow): ListedComponent => ({
+  ...withNumber(component),
+  listNo: Number(listNo),
+  locations: locations === '' ? [] : (JSON.parse(locations) as string[]),
+})
+
+/** The packages of some lists that go by a name, or were built from it. */
+export async function namedInLists(reader: Reader, lists: readonly number[], name: string): Promise<ListedComponent[]> {
+  const rows = await reader.all<EntryRow>(sql`
+    SELECT l.list_id AS "listNo", l.locations, ${componentColumns}
+      FROM list_components l JOIN components c ON c.id = l.component_id
+     WHERE l.list_id IN (${list(lists)}) AND (c.name = ${name} OR c.origin = ${name})`)
+  return rows.map(toEntry)
+}
+
+/** A page of the packages of a list, behind one of them, in order. */
+export async function componentsIn(
+  reader: Reader,
+  listNo: number,
+  { after, most }: { after: number; most: number },
+): Promise<ListedComponent[]> {
+  const rows = await reader.all<EntryRow>(sql`
+    SELECT l.list_id AS "listNo", l.locations, ${componentColumns}
+      FROM list_components l JOIN components c ON c.id = l.component_id
+     WHERE l.list_id = ${listNo} AND l.component_id > ${after} ORDER BY l.component_id LIMIT ${most}`)
+  return rows.map(toEntry)
+}

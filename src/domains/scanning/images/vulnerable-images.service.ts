@@ -1,0 +1,86 @@
+// Images that have a vulnerability now, wherever the caller may look.
+import type { Call } from '#app.ts'
+import { packageUrl } from '#contents/package-url.ts'
+import type { PackageKind } from '#contents/packages.ts'
+import { invalid } from '#lib/errors.ts'
+import type { Page } from '#lib/lists/paging.ts'
+import { rootOf } from '#lib/uid.ts'
+import { isAcceptedAt } from '../known/known.model.ts'
+import { canonicalName, problemOfName } from '../known/names.service.ts'
+import { findingStates } from '../matching/findings.model.ts'
+import { levelName, unknownSeverity, worse } from '../matching/severity.model.ts'
+import { acceptedAt } from '../risks/accepted.service.ts'
+import { mostPurls } from './images.model.ts'
+import * as store from './images.store.ts'
+import { type FoundImage, placesFor, seekImages } from './seek-images.service.ts'
+
+export type ImageState = 'AFFECTED' | 'UNCERTAIN' | 'SUPPRESSED' | 'ACCEPTED'
+
+export type VulnerableImage = {
+  repoUid: string
+  digest: string
+  tags: string[]
+  moreTags: boolean
+  state: ImageState
+  severity: string
+  purls: string[]
+}
+
+export type VulnerableImages = { images: VulnerableImage[]; next: string; unknown: number }
+
+/** A page of them; an image may have it in packages of which some do not count. */
+export async function listVulnerableImages(
+  call: Call,
+  page: Page,
+  vulnerability: string,
+  scope: string,
+): Promise<VulnerableImages> {
+  const problem = problemOfName(vulnerability)
+  if (problem) throw invalid({ field: 'vulnerability', description: problem })
+  const places = await placesFor(call, scope)
+  const { db } = call.app
+  const name = await canonicalName(db, vulnerability, [...new Set(places.map(rootOf))])
+  const found = await seekImages<store.FoundIn>(call, page, places, {
+    components: (most) => store.componentsWith(db, name, most),
+    hits: (lists) => store.foundInLists(db, lists, name),
+  })
+  const images: VulnerableImage[] = []
+  for (const one of found.images) images.push(toImage(one, await acceptedIn(call, one, name)))
+  return { ...found, images }
+}
+
+/** Those of the packages for which somebody lives with it. */
+async function acceptedIn(
+  { app, now }: Call,
+  { image, hits, distribution }: FoundImage<store.FoundIn>,
+  name: string,
+): Promise<ReadonlySet<store.FoundIn>> {
+  const acceptedOf = await acceptedAt(app.db, hits, image, distribution)
+  return new Set(hits.filter((hit) => acceptedOf(hit).some((by) => isAcceptedAt(by, name, now))))
+}
+
+function toImage(
+  { image, distribution, hits, tags, moreTags }: FoundImage<store.FoundIn>,
+  accepted: ReadonlySet<store.FoundIn>,
+): VulnerableImage {
+  const stateOf = (hit: store.FoundIn) => (accepted.has(hit) ? 'ACCEPTED' : unacceptedState(hit))
+  const purls = hits.map(({ component }) => {
+    return packageUrl({ ...component, kind: component.kind as PackageKind }, distribution)
+  })
+  return {
+    ...{ repoUid: image.repoUid, digest: image.digest, tags, moreTags },
+    state: order.find((state) => hits.some((hit) => stateOf(hit) === state))!,
+    severity: levelName(hits.map(levelOf).reduce(worse)),
+    purls: [...new Set(purls)].sort().slice(0, mostPurls),
+  }
+}
+
+const order = ['AFFECTED', 'UNCERTAIN', 'SUPPRESSED', 'ACCEPTED'] as const satisfies ImageState[]
+
+function unacceptedState({ state, isSuppressed }: store.FoundIn): ImageState {
+  if (isSuppressed) return 'SUPPRESSED'
+  return state === findingStates.unknown ? 'UNCERTAIN' : 'AFFECTED'
+}
+
+const levelOf = ({ state, severity }: store.FoundIn): number =>
+  state === findingStates.unknown ? unknownSeverity : severity

@@ -1,0 +1,71 @@
+// Applies what was accepted to what is known of an image.
+import { isMeant, patternOf } from '#contents/package-pattern.ts'
+import type { Reader } from '#db/sql.ts'
+import { lineage } from '#lib/uid.ts'
+import { type Accepted, type Known, vulnerabilityIds } from '../known/known.model.ts'
+import type { RiskAcceptance } from './risks.model.ts'
+import * as store from './risks.store.ts'
+
+/** An image in one of the repos that are asked about. */
+export type ImageAt = { repoUid: string; digest: string }
+
+type Named = Pick<Known, 'component'> & { record: Pick<Known['record'], 'id' | 'aliases' | 'upstream'> }
+
+/** Adds to each finding what was accepted of it: it does not count where that is so in all of the repos. */
+export async function withAccepted<K extends Known>(
+  reader: Reader,
+  known: readonly K[],
+  images: readonly ImageAt[],
+  distribution: string,
+): Promise<K[]> {
+  const accepted: ((one: Named) => Accepted[])[] = []
+  for (const image of images) accepted.push(await acceptedAt(reader, known, image, distribution))
+  return known.map((one) => {
+    const each = accepted.map((of) => of(one))
+    return each.some((some) => some.length > 0) ? { ...one, accepted: each } : one
+  })
+}
+
+/** What was accepted of a finding in one image, now or ever. */
+export async function acceptedAt(
+  reader: Reader,
+  known: readonly Named[],
+  { repoUid, digest }: ImageAt,
+  distribution: string,
+): Promise<(one: Named) => Accepted[]> {
+  const scopes = lineage(repoUid)
+  if (known.length === 0 || !(await store.hasRisks(reader, scopes))) return () => []
+  const names = [...new Set(known.flatMap(({ record }) => namesOf(record).flatMap(({ names }) => names)))]
+  const risks = (await store.risksOf(reader, scopes, names)).filter((one) => one.digest === '' || one.digest === digest)
+  const byName = Map.groupBy(risks, ({ vulnerability }) => vulnerability)
+  const patterns = new Map(risks.map((risk) => [risk.uid, risk.package === '' ? undefined : patternOf(risk.package)]))
+  return ({ component, record }) => {
+    return namesOf(record).flatMap(({ id, names }) =>
+      names
+        .flatMap((name) => byName.get(name) ?? [])
+        .filter(({ uid }) => {
+          const pattern = patterns.get(uid)
+          return pattern === undefined || isMeant(pattern, component, distribution)
+        })
+        .map((risk) => toAccepted(id, risk)),
+    )
+  }
+}
+
+/** Each vulnerability of a record with the names that stand for it; those of a record about several stand for none. */
+function namesOf(record: Named['record']): { id: string; names: string[] }[] {
+  const ids = vulnerabilityIds(record)
+  return ids.map((id) => ({
+    id,
+    names: ids.length > 1 ? [id] : [...new Set([id, record.id, ...record.aliases, ...record.upstream])],
+  }))
+}
+
+function toAccepted(vulnerability: string, risk: RiskAcceptance): Accepted {
+  const { uid, reason, actor, createTime, expireTime, endTime } = risk
+  return {
+    ...{ vulnerability, uid, reason, actor, expireTime },
+    fromTime: createTime,
+    untilTime: endTime || expireTime,
+  }
+}

@@ -1,0 +1,161 @@
+// Events of vulnerabilities that are found and resolved in images that tags point to.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { tellVulnerabilities } from '#domains/scanning/changes/changes.duty.ts'
+import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
+import { beginSource, putRecords } from '#domains/scanning/records/records.service.ts'
+import { runDuty } from '../support/duties.ts'
+import { eventsOf, ok } from '../support/expect.ts'
+import { type Client, type Json, roleUids } from '../support/pinfold.ts'
+import { startRegistry, type TestRegistry } from '../support/registry.ts'
+import { apkLayer, pushAndScan, pythonPackage, readSource, recordAbout } from '../support/scanning.ts'
+
+let now = Date.parse('2026-03-01T08:00:00Z')
+let registry: TestRegistry
+let [app, worker] = ['', '']
+let owner: Client
+before(async () => {
+  // Each look at the clock is a little later.
+  registry = await startRegistry({ clock: () => new Date(now++) })
+  const { seed, org } = registry
+  app = (await seed.repo(org.uid, { name: 'app' })).uid
+  worker = (await seed.repo(org.uid, { name: 'worker' })).uid
+  owner = await registry.as((await seed.member(org.uid, roleUids.owner)).uid)
+})
+after(() => registry[Symbol.asyncDispose]())
+
+const eco = 'Alpine:v3.19'
+const sync = (...records: Parameters<typeof readSource>[2][number][]) => readSource(registry.app, eco, records)
+const push = (repo: string, lines: string[], tag?: string) =>
+  pushAndScan(registry, repo, apkLayer('alpine', '3.19.1', lines), tag)
+const tell = () => runDuty(registry.app, tellVulnerabilities)
+const told = async (work: () => Promise<unknown>): Promise<Json[]> => {
+  const events = await eventsOf(registry, async () => {
+    await work()
+    await tell()
+  })
+  return events.filter(({ type }) => type.includes('.vulnerability.'))
+}
+const short = (events: Json[]): string[] =>
+  events.map(({ type, body }) => {
+    const tags = (body.tags ?? []).map(({ tag }: Json) => tag).join()
+    return `${type.split('.').at(-2)} ${body.repository} ${body.vulnerability} ${tags}`
+  })
+
+const ssl = ['libssl3 3.1.4-r2 openssl', 'libcrypto3 3.1.4-r2 openssl', 'musl 1-r0']
+let image = ''
+test('what is known of an image when it comes is no event', async () => {
+  await sync(recordAbout('CVE-2026-1', eco, 'musl', '9'))
+  const events = await told(async () => {
+    image = await push('acme/app', ssl, '1.0')
+    await push('acme/app', ssl, 'latest')
+    await push('acme/worker', [...ssl, 'zlib 1-r0'], 'latest')
+  })
+  assert.deepEqual(events, [])
+})
+
+test('a record that comes after the push is one event for each repo, with its tags, and no blob is read', async () => {
+  const { read } = registry.app.blobs
+  let reads = 0
+  registry.app.blobs.read = (location) => {
+    reads++
+    return read.call(registry.app.blobs, location)
+  }
+  const events = await told(() =>
+    sync(recordAbout('ALPINE-CVE-2026-2', eco, 'openssl', '9', { upstream: ['CVE-2026-2'] })),
+  )
+  registry.app.blobs.read = read
+  assert.equal(reads, 0)
+  assert.deepEqual(short(events), ['found acme/app CVE-2026-2 1.0,latest', 'found acme/worker CVE-2026-2 latest'])
+  const [{ type, subject, group, body }] = events as [Json]
+  assert.equal(type, 'dev.pinfold.control.registry.vulnerability.found.v1')
+  assert.deepEqual([subject, group], [app, registry.org.uid])
+  assert.deepEqual(body, {
+    repository: 'acme/app',
+    repo_id: app,
+    vulnerability: 'CVE-2026-2',
+    severity: 'high',
+    tags: [
+      { tag: '1.0', digest: image },
+      { tag: 'latest', digest: image },
+    ],
+    more_tags: false,
+    purls: ['pkg:apk/alpine/libcrypto3@3.1.4-r2?arch=x86_64', 'pkg:apk/alpine/libssl3@3.1.4-r2?arch=x86_64'],
+  })
+  assert.deepEqual(await told(async () => undefined), [])
+})
+
+test('the same said otherwise, or by another source, is no event', async () => {
+  const events = await told(async () => {
+    await sync(recordAbout('ALPINE-CVE-2026-2', eco, 'openssl', '10', { upstream: ['CVE-2026-2'], summary: 'else' }))
+    await sync(recordAbout('OTHER-2', eco, 'openssl', '9', { upstream: ['CVE-2026-2'] }))
+  })
+  assert.deepEqual(events, [])
+})
+
+test('what the last record takes back is resolved', async () => {
+  const gone = { upstream: ['CVE-2026-2'], withdrawTime: '2026-03-01T00:00:00.000Z' }
+  assert.deepEqual(await told(() => sync(recordAbout('OTHER-2', eco, 'openssl', '9', gone))), [])
+  const events = await told(() =>
+    sync(recordAbout('ALPINE-CVE-2026-2', eco, 'openssl', '1', { upstream: ['CVE-2026-2'] })),
+  )
+  assert.deepEqual(short(events), ['resolved acme/app CVE-2026-2 1.0,latest', 'resolved acme/worker CVE-2026-2 latest'])
+  assert.deepEqual(events[0]!.body.repo_id, app)
+})
+
+test('what comes and goes before it was told is not told', async () => {
+  const events = await told(async () => {
+    await sync(recordAbout('CVE-2026-3', eco, 'zlib', '9'))
+    await sync(recordAbout('CVE-2026-3', eco, 'zlib', '1-r0'))
+  })
+  assert.deepEqual(events, [])
+})
+
+test('images without a tag, and risks that are accepted, are no events', async () => {
+  await push('acme/app', ['odd 1-r0'])
+  assert.deepEqual(await told(() => sync(recordAbout('CVE-2026-4', eco, 'odd', '9'))), [])
+  const expireTime = new Date(now + 86_400_000).toISOString()
+  const risk = { vulnerability: 'CVE-2026-5', reason: 'known', expireTime }
+  ok(await owner.post(`/registry/v2/riskAcceptances/${worker}`, risk))
+  const events = await told(() => sync(recordAbout('CVE-2026-5', eco, 'openssl', '9')))
+  assert.deepEqual(short(events), ['found acme/app CVE-2026-5 1.0,latest'])
+})
+
+test('an image that has come since is not told of what was known before', async () => {
+  await sync(recordAbout('CVE-2026-6', eco, 'libssl3', '9'))
+  await push('acme/worker', ['libssl3 3.1.4-r2 openssl', 'new 1-r0'], 'new')
+  const events = await told(async () => undefined)
+  assert.deepEqual(short(events), ['found acme/app CVE-2026-6 1.0,latest', 'found acme/worker CVE-2026-6 latest'])
+})
+
+test('what a source says when it is read first is no event, and what it says later is', async () => {
+  await pushAndScan(registry, 'acme/app', pythonPackage('flask', '2.0.0'), 'flask')
+  const about = (id: string) => recordAbout(id, 'PyPI', 'flask', '9')
+  assert.deepEqual(await told(() => readSource(registry.app, 'PyPI', [about('CVE-2026-21')])), [])
+  const events = await told(() => readSource(registry.app, 'PyPI', [about('CVE-2026-21'), about('CVE-2026-22')]))
+  assert.deepEqual(short(events), ['found acme/app CVE-2026-22 flask'])
+  const imported = await told(async () => {
+    const work = { app: registry.app, log: registry.app.log }
+    const run = await beginSource(work, { name: 'import/osv', url: '', licence: 'unknown', ecosystems: [] })
+    await putRecords(work, run, [about('CVE-2026-23')])
+    await runDuty(registry.app, matchPackages)
+  })
+  assert.deepEqual(short(imported), ['found acme/app CVE-2026-23 flask'])
+})
+
+test('what broke off goes on behind the last repo that was told', async () => {
+  await sync(recordAbout('CVE-2026-7', eco, 'musl', '9'))
+  const { db } = registry.app
+  const events = await told(async () => {
+    // As a server leaves it that has ended after the first repo.
+    const { noteChanges } = await import('#domains/scanning/changes/changes.service.ts')
+    const lease = { holds: () => true, check() {}, tx: db.tx.bind(db) } as unknown as Parameters<typeof noteChanges>[1]
+    await noteChanges(registry.app, lease)
+    await db.tx(async (tx) => {
+      await tx.run(sql`
+        UPDATE vulnerability_changes SET begun = 1, last_repo = (SELECT id FROM repos WHERE uid = ${app})`)
+    })
+  })
+  assert.deepEqual(short(events), ['found acme/worker CVE-2026-7 latest'])
+})

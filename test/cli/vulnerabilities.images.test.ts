@@ -1,0 +1,100 @@
+// Commands that ask which images have a vulnerability or a package, and what differs between two.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { roleUids } from '../support/pinfold.ts'
+import { run } from '../support/process.ts'
+import { startRegistry, type TestRegistry } from '../support/registry.ts'
+import { apkLayer, pushAndScan, readSource, recordAbout } from '../support/scanning.ts'
+
+let registry: TestRegistry
+let [first, host] = ['', '']
+let env: Record<string, string>
+before(async () => {
+  registry = await startRegistry()
+  const { seed, org } = registry
+  await seed.repo(org.uid, { name: 'app' })
+  const viewer = await seed.member(org.uid, roleUids.viewer)
+  env = { PINFOLD_API: registry.url, PINFOLD_TOKEN: await registry.tokenFor(viewer.uid) }
+  host = new URL(registry.url).host
+  await readSource(registry.app, 'Alpine:v3.19', [
+    recordAbout('CVE-2026-1', 'Alpine:v3.19', 'openssl', '3.1.4-r5'),
+    recordAbout('CVE-2026-2', 'Alpine:v3.19', 'musl', ''),
+  ])
+  first = await push(['libssl3 3.1.4-r2 openssl', 'musl 1.2.4-r2', 'zlib 1.3-r0'], '1.0')
+  await push(['libssl3 3.1.4-r5 openssl', 'musl 1.2.4-r2', 'curl 8-r0'], 'latest')
+})
+after(() => registry[Symbol.asyncDispose]())
+
+const push = (lines: string[], tag: string) =>
+  pushAndScan(registry, 'acme/app', apkLayer('alpine', '3.19.1', lines), tag)
+const cli = (...args: string[]) => run(['vulnerabilities', ...args], { env })
+const rowsOf = (stdout: string): string[][] =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split(/ {2,}/))
+
+test('images lists those with a vulnerability', async () => {
+  const { code, stdout } = await cli('images', 'CVE-2026-1')
+  assert.equal(code, 0)
+  assert.deepEqual(rowsOf(stdout), [
+    ['IMAGE', 'STATE', 'SEVERITY', 'PACKAGES'],
+    [`${host}/acme/app:1.0`, 'affected', 'high', 'pkg:apk/alpine/libssl3@3.1.4-r2?arch=x86_64'],
+  ])
+  const json = JSON.parse((await cli('images', 'CVE-2026-1', '--group', 'acme', '-o', 'json')).stdout)
+  assert.deepEqual([json.items[0].digest, json.unknownImages], [first, 0])
+  assert.equal((await cli('images', 'a b')).code, 1)
+})
+
+test('images-with lists those with a package', async () => {
+  const { stdout } = await cli('images-with', 'openssl', '--range', '<3.1.4-r5')
+  assert.deepEqual(rowsOf(stdout).slice(1), [[`${host}/acme/app:1.0`, 'pkg:apk/alpine/libssl3@3.1.4-r2?arch=x86_64']])
+  assert.equal(rowsOf((await cli('images-with', 'pkg:apk/alpine/musl')).stdout).length, 3)
+})
+
+test('packages lists what an image consists of', async () => {
+  const { stdout } = await cli('packages', 'acme/app:1.0')
+  assert.deepEqual(rowsOf(stdout), [
+    ['NAME', 'VERSION', 'ECOSYSTEM', 'FROM'],
+    ['libssl3', '3.1.4-r2', 'Alpine:v3.19', 'openssl'],
+    ['musl', '1.2.4-r2', 'Alpine:v3.19', 'musl'],
+    ['zlib', '1.3-r0', 'Alpine:v3.19', 'zlib'],
+  ])
+  const missing = await cli('packages', 'acme/app:9')
+  assert.deepEqual([missing.code, missing.stdout], [1, ''])
+  assert.match(missing.stderr, /there is no tag 9 of acme\/app/)
+})
+
+test('compare shows what differs, and what is not known of either', async () => {
+  const { stdout, stderr } = await cli('compare', 'acme/app', `acme/app@${first}`)
+  assert.deepEqual(rowsOf(stdout).slice(1), [
+    ['resolved', 'CVE-2026-1', 'high', 'pkg:apk/alpine/libssl3@3.1.4-r2?arch=x86_64'],
+    ['added', 'curl', '8-r0', 'Alpine:v3.19'],
+    ['removed', 'zlib', '1.3-r0', 'Alpine:v3.19'],
+    ['changed', 'libssl3', '3.1.4-r2 → 3.1.4-r5', 'Alpine:v3.19'],
+  ])
+  assert.equal(stderr, '')
+  const pusher = await registry.registryAs(registry.pusher.uid)
+  await pusher.pushImage('acme/app', 'unread')
+  assert.match(
+    (await cli('compare', 'acme/app', 'acme/app:unread')).stderr,
+    /not known of the base: .*\(CONTENTS_UNREAD\)/,
+  )
+})
+
+test('risks are accepted, listed and revoked', async () => {
+  const owner = await registry.seed.member(registry.org.uid, roleUids.owner)
+  const as = { ...env, PINFOLD_TOKEN: await registry.tokenFor(owner.uid) }
+  const until = new Date(Date.now() + 86_400_000).toISOString()
+  const said = ['--image', 'acme/app', '--reason', 'not reachable', '--until', until]
+  const made = await run(['vulnerabilities', 'risks', 'accept', 'CVE-2026-1', ...said, '-o', 'json'], { env: as })
+  assert.equal(made.code, 0, made.stderr)
+  const { uid } = JSON.parse(made.stdout)
+  const [, row] = rowsOf((await cli('risks', 'list', '--group', 'acme')).stdout)
+  assert.deepEqual([row![0], row![1], row!.at(-1)], [uid, 'CVE-2026-1', 'not reachable'])
+  assert.equal(rowsOf((await cli('images', 'CVE-2026-1')).stdout)[1]![1], 'accepted')
+  assert.equal((await cli('risks', 'revoke', uid)).code, 77)
+  assert.equal((await run(['vulnerabilities', 'risks', 'revoke', uid], { env: as })).code, 0)
+  assert.equal(rowsOf((await cli('risks', 'list')).stdout).length, 1)
+  assert.equal((await cli('risks', 'accept', 'CVE-1', '--reason', 'x', '--until', 'soon')).code, 64)
+})

@@ -1,0 +1,42 @@
+// Accepted risks, and what events are to tell of findings: each question is answered from an index.
+import { after, before, test } from 'node:test'
+import type { Reader } from '#db/sql.ts'
+import * as lists from '#domains/registry/images/image-lists.store.ts'
+import * as changes from '#domains/scanning/changes/changes.store.ts'
+import * as risks from '#domains/scanning/risks/risks.store.ts'
+import { type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { checkPlanOf, queriesOf } from '../support/plans.ts'
+
+let pinfold: Pinfold
+before(async () => {
+  pinfold = await startPinfold()
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+const group = 'a'.repeat(40)
+const time = '2026-03-01T00:00:00.000Z'
+const page = { after: '', most: 50, withEnded: false }
+
+const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
+  'a risk': (reader) => risks.findRisk(reader, group),
+  'risks whose time has come': (reader) => risks.dueRisks(reader, time, 100),
+  'a page of risks': (reader) => risks.risksBelow(reader, group, page),
+  'a page of all risks': (reader) => risks.risksBelow(reader, '/', { ...page, withEnded: true }),
+  'how many risks hold': (reader) => risks.countLive(reader, group, 5000),
+  'how many risks there are of one vulnerability': (reader) => risks.countOf(reader, group, 'CVE-1', 200),
+  'the group of a place': (reader) => risks.groupOfScope(reader, group),
+  'whether there are risks': (reader) => risks.hasRisks(reader, [group, `${group}/${'1'.repeat(16)}`]),
+  'risks of some vulnerabilities': (reader) => risks.risksOf(reader, [group], ['CVE-1', 'CVE-2']),
+  'whether packages wait': (reader) => changes.waitingItems(reader, 1, ['a', 'b']),
+  'findings of packages to tell of': (reader) => changes.tellable(reader, [1, 2], 'own'),
+  'the next change': (reader) => changes.nextChange(reader),
+  'a page of the packages of a change': (reader) => changes.changedComponents(reader, 1, { after: 0, most: 100 }),
+  'tags of a repo with their lists': (reader) => lists.liveTags(reader, 1),
+  'repos with a list': (reader) => lists.reposOfLists(reader, ['a', 'b']),
+}
+
+for (const [what, ask] of Object.entries(asked)) {
+  test(`${what}: from an index`, async () => {
+    for (const query of await queriesOf(ask)) await checkPlanOf(pinfold, query, what)
+  })
+}

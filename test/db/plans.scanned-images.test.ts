@@ -1,0 +1,41 @@
+// From a vulnerability or a package to the images that have it: each step comes from an index.
+import { after, before, test } from 'node:test'
+import type { Reader } from '#db/sql.ts'
+import * as lists from '#domains/registry/images/image-lists.store.ts'
+import { namesWith } from '#domains/registry/tags/tags.store.ts'
+import * as images from '#domains/scanning/images/images.store.ts'
+import { recordsNamed } from '#domains/scanning/known/names.store.ts'
+import { type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { checkPlanOf, queriesOf } from '../support/plans.ts'
+
+let pinfold: Pinfold
+before(async () => {
+  pinfold = await startPinfold()
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+const group = 'a'.repeat(40)
+const digest = `sha256:${'a'.repeat(64)}`
+const key = { hash: 'h', distribution: { id: 'alpine', version: '3.19' } }
+
+const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
+  'images of a list': (reader) => lists.imagesOfList(reader, key, { repo: 1, digest }, 500),
+  'lists of a place': (reader) => lists.listsBelow(reader, group, 2001),
+  'tags of a digest': (reader) => namesWith(reader, { id: 1, uid: group }, digest, 101),
+  'lists by number': (reader) => images.listsOf(reader, [1, 2]),
+  'lists by hash': (reader) => images.listsHashed(reader, ['a', 'b']),
+  'a page of all lists': (reader) => images.listsFrom(reader, 5, 50),
+  'lists that were not compared': (reader) => images.unmatchedLists(reader, 100),
+  'lists with one of some packages': (reader) => images.listsWithAny(reader, [1, 2, 3], 5, 50),
+  'packages with a vulnerability': (reader) => images.componentsWith(reader, 'CVE-2026-1', 20_000),
+  'a vulnerability in lists': (reader) => images.foundInLists(reader, [1, 2, 3], 'CVE-2026-1'),
+  'a package in lists': (reader) => images.namedInLists(reader, [1, 2, 3], 'openssl'),
+  'a page of the packages of a list': (reader) => images.componentsIn(reader, 1, { after: 5, most: 50 }),
+  'records of a name': (reader) => recordsNamed(reader, 'CVE-2026-1', { own: 'own', places: [group], most: 100 }),
+}
+
+for (const [what, ask] of Object.entries(asked)) {
+  test(`${what}: from an index`, async () => {
+    for (const query of await queriesOf(ask)) await checkPlanOf(pinfold, query, what)
+  })
+}
