@@ -91,6 +91,8 @@ export type App = {
   limits: Limits
   /** The one way to ask a server that somebody else named. */
   outgoing: Outgoing
+  /** The same for the sources of vulnerabilities, which the settings name. */
+  toSources: Outgoing
   /** What the providers that people sign in with say of themselves. */
   providerDirectory: ProviderDirectory
   /** The keys of the issuers whose tokens identities trust. */

@@ -1,11 +1,17 @@
 // The settings of what is known of packages: their vulnerabilities, and how long they live (docs/vulnerabilities.md).
-import { annotationNames, ConfigError, osvEcosystems, setting, whole } from './config-values.ts'
+import { annotationNames, ConfigError, destinations, osvEcosystems, setting, whole } from './config-values.ts'
 
 const sourceNames = (value: string, name: string): readonly string[] => {
   const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
-  if (listed.every((one) => /^(?:osv\/[A-Za-z][\w .:()-]{0,63}|secdb\/[a-z0-9.]+\/[a-z]+|debian-tracker)$/.test(one)))
+  if (
+    listed.every((one) =>
+      /^(?:osv\/[A-Za-z][\w .:()-]{0,63}|secdb\/[a-z0-9.]+\/[a-z]+|debian-tracker|kev|epss)$/.test(one),
+    )
+  )
     return listed
-  throw new ConfigError(`${name} must be osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY or debian-tracker, with commas`)
+  throw new ConfigError(
+    `${name} must be osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY, debian-tracker, kev or epss, with commas`,
+  )
 }
 const mirrorUrl = (value: string, name: string): string => {
   const url = URL.parse(value)
@@ -19,13 +25,25 @@ export const vulnerabilitySettings = {
     env: 'PINFOLD_VULNERABILITY_SOURCES',
     parse: sourceNames,
     default: 'osv/PyPI,osv/npm,osv/Go,osv/Maven,osv/RubyGems,osv/crates.io,osv/Alpine,osv/Debian',
-    doc: 'What `pinfold vulnerabilities sync` reads, with commas; see [vulnerabilities](vulnerabilities.md).',
+    doc: 'What `pinfold vulnerabilities sync` reads, with commas; `kev` and `epss` are worth adding; see [vulnerabilities](vulnerabilities.md).',
   }),
   vulnerabilityMirror: setting({
     env: 'PINFOLD_VULNERABILITY_MIRROR',
     parse: mirrorUrl,
     default: '',
-    doc: 'Where copies of the sources are, with `osv/`, `secdb/` and `debian-tracker` below. Default: at their own addresses.',
+    doc: 'Where copies of the sources are, with `osv/`, `secdb/`, `debian-tracker`, `kev.json` and `epss.csv.gz` below. Default: at their own addresses.',
+  }),
+  vulnerabilitySyncHours: setting({
+    env: 'PINFOLD_VULNERABILITY_SYNC_HOURS',
+    parse: whole(0, 720),
+    default: '0',
+    doc: 'After how many hours the server reads each of these sources again by itself. Default: it reads none, and `pinfold vulnerabilities sync` does.',
+  }),
+  vulnerabilityPrivate: setting({
+    env: 'PINFOLD_VULNERABILITY_PRIVATE',
+    parse: destinations,
+    default: '',
+    doc: 'Host names, addresses and CIDR ranges, with commas, where the server may read sources although the address is private; a mirror has to be among them. The command may ask any mirror that it is given.',
   }),
   mainPackageKeys: setting({
     env: 'PINFOLD_MAIN_PACKAGE_KEYS',

@@ -74,10 +74,10 @@ export async function createApp(
   await tieBlobs(db, blobs, blobFolder(config.blobs, config.data))
   const events = { written: createSignal(), routed: createSignal(), queued: createSignal() }
   const eventTable = buildEventTable(services, eventBodies)
-  const metrics = createMetrics(db, () => fleet.isFirst)
+  const metrics = createMetrics(db, config.vulnerabilitySources, () => fleet.isFirst)
   const parts = { config, db, events, eventTable, log, metrics, clock, fleet }
   const { registryEvents, usage, refusals } = openPulls(parts, opening, monotonic)
-  const { outgoing, toClouds, sinkClient } = openOutgoing(config, log)
+  const { toClouds, sinkClient, ...ways } = openOutgoing(config, log)
   const sinks = opening.adopt(sinkClient, (client) => client.close())
   const feed = opening.adopt(createFeed({ db, log, events }, config.streamsPerCaller), (open) => open.close())
   const done = opening.move()
@@ -109,9 +109,9 @@ export async function createApp(
     paths,
     searchTotals: createRemembered(1000),
     limits: createLimits(perMinuteOf(config), monotonic, undefined, () => fleet.nodes),
-    outgoing,
-    providerDirectory: createProviderDirectory(outgoing, monotonic),
-    outsideIssuers: createOutsideIssuers(outgoing, () => clock().getTime()),
+    ...ways,
+    providerDirectory: createProviderDirectory(ways.outgoing, monotonic),
+    outsideIssuers: createOutsideIssuers(ways.outgoing, () => clock().getTime()),
     awsCallers: createAwsCallers(toClouds, config.awsStsUrl),
     checkCloud: cloudCheck(config, toClouds, keyring, clock),
     terms: createTermsGate(db, config.termsDocuments, config.termsMethods.flatMap(eventTable.inEveryVersion)),
@@ -153,6 +153,11 @@ function openOutgoing(config: Config, log: Logger) {
   const allowHttp = config.allowInsecureIssuers
   return {
     outgoing: createOutgoing({ allowed: listed(config.issuersPrivate), allowHttp }),
+    // Http stays on this machine, where nobody else reads it, and only where the list has it.
+    toSources: createOutgoing({
+      allowed: privateAddresses(config.vulnerabilityPrivate),
+      allowHttp: /^http:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])[:/]/.test(config.vulnerabilityMirror),
+    }),
     // Where the clouds are is for the settings alone to say.
     toClouds: createOutgoing({ allowed: allPrivateAddresses, allowHttp }),
     sinkClient: createSinkClient({ allowed: listed(config.sinksPrivate), allowHttp: config.allowInsecureSinks }),

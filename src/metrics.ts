@@ -3,6 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Db } from './db/sql.ts'
 import { attemptResults } from './domains/events/delivery/deliveries.model.ts'
 import { type DepthState, type QueueDepth, readDepth } from './domains/events/delivery/depth.store.ts'
+import { listSources, type StoredSource } from './domains/scanning/records/records.store.ts'
 import { codes } from './lib/errors.ts'
 import { ClosedSet } from './lib/labels/closed-set.ts'
 import { ociCodes } from './oci/errors.ts'
@@ -69,8 +70,11 @@ function labelled<L extends string>(sets: Record<L, ClosedSet>) {
   }
 }
 
-/** What is the same on every server of a database is shown by the one that `isFirst`. */
-export function createMetrics(db: Db, isFirst: () => boolean = () => true): Metrics {
+/**
+ * `sources` are those of vulnerabilities that are shown by their names. What is the same on every server of a database is
+ * shown by the one that `isFirst`.
+ */
+export function createMetrics(db: Db, sources: readonly string[], isFirst: () => boolean = () => true): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const words = {
@@ -85,6 +89,7 @@ export function createMetrics(db: Db, isFirst: () => boolean = () => true): Metr
     }
     new Counter({ name: `pinfold_db_${name}_total`, help, registers: [registry], collect })
   }
+  sourceMetrics(db, registry, { names: sources, isFirst })
   const doors = { transports: new ClosedSet(), methods: new ClosedSet(['none']) }
   const code = new ClosedSet(['OK', ...Object.keys(codes), ...Object.keys(STATUS_CODES), '499'])
   return {
@@ -111,6 +116,27 @@ export function createMetrics(db: Db, isFirst: () => boolean = () => true): Metr
     }),
     duties: dutyMetrics(registry),
   }
+}
+
+/** Of sources that were never read there is nothing to show. */
+function sourceMetrics(
+  db: Db,
+  registry: Registry,
+  { names, isFirst }: { names: readonly string[]; isFirst: () => boolean },
+): void {
+  const gauge = (name: string, help: string, value: (one: StoredSource) => number | undefined): void => {
+    const about = { name: `pinfold_vulnerability_source_${name}`, help, registers: [registry] }
+    labelled({ source: new ClosedSet(names) }).gauge(about, async (shown) => {
+      for (const one of isFirst() ? await listSources(db) : []) {
+        const found = names.includes(one.name) ? value(one) : undefined
+        if (found !== undefined) shown.set({ source: one.name }, found)
+      }
+    })
+  }
+  gauge('age_seconds', 'How long ago the source of vulnerabilities was last read to its end', ({ fetchTime }) =>
+    fetchTime === '' ? undefined : (Date.now() - Date.parse(fetchTime)) / 1000,
+  )
+  gauge('failed', 'Whether it could not be read when that was last tried', ({ error }) => (error === '' ? 0 : 1))
 }
 
 function dutyMetrics(registry: Registry): DutyMetrics {

@@ -25,6 +25,7 @@ import { tellVulnerabilities } from './domains/scanning/changes/changes.duty.ts'
 import { matchPackages } from './domains/scanning/matching/match.duty.ts'
 import { readReports } from './domains/scanning/outside/read-reports.duty.ts'
 import { expireRisksDuty } from './domains/scanning/risks/risks.duty.ts'
+import { syncSources } from './domains/scanning/sources/sync.duty.ts'
 import { sweepScanning } from './domains/scanning/upkeep/upkeep.duty.ts'
 import type { Duty, DutyStatus, LongDuty, RunningDuty } from './duty.ts'
 import { version } from './version.ts'
@@ -52,6 +53,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   sweepScanning,
   tellVulnerabilities,
   expireRisksDuty,
+  syncSources,
   copyRepos,
   writeRegistryEvents,
   writeUsage,

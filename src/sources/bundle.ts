@@ -5,9 +5,10 @@ import { stat } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
-import type { SourceRecord } from '#domains/scanning/records/records.model.ts'
 import { sha256Pattern } from '#lib/digest.ts'
+import { sourceNamed } from './definitions.ts'
 import type { Fetched, Read } from './fetch.ts'
+import { rankLine } from './ranks.ts'
 import { recordLine } from './record-lines.ts'
 import { type Json, listAt, objectAt, parseJson, requiredAt, textAt, timeAt, WrongRecord } from './values.ts'
 
@@ -53,7 +54,7 @@ export async function writeLayer(
         continue
       }
       records++
-      yield `${JSON.stringify(one.record)}\n`
+      yield `${JSON.stringify('record' in one ? one.record : one.rank)}\n`
     }
   }
   const hash = createHash('sha256')
@@ -179,18 +180,18 @@ export async function fetchPacked(
     throw new WrongRecord('the layer is not what its digest says')
   }
   let count = 0
-  for await (const _ of recordsOf(file)) count++
+  const read = sourceNamed(source.name, '')?.kind === 'kev' ? rankOf : recordOf
+  for await (const _ of readsOf(file, read)) count++
   if (count !== source.records) throw new WrongRecord(`the layer has ${count} records, not ${source.records}`)
-  return { records: readsOf(file), complete: source.complete, end }
+  return { records: readsOf(file, read), complete: source.complete, end }
 }
 
 async function* none(): AsyncGenerator<Read> {}
 
-async function* readsOf(file: string): AsyncGenerator<Read> {
-  for await (const record of recordsOf(file)) yield { record }
-}
+const recordOf = (line: string): Read => ({ record: recordLine(line) })
+const rankOf = (line: string): Read => ({ rank: rankLine(line) })
 
-async function* recordsOf(file: string): AsyncGenerator<SourceRecord> {
+async function* readsOf(file: string, read: (line: string) => Read): AsyncGenerator<Read> {
   const packed = createReadStream(file)
   const unpacked = createZstdDecompress()
   packed.on('error', (error) => unpacked.destroy(error)).pipe(unpacked)
@@ -198,7 +199,7 @@ async function* recordsOf(file: string): AsyncGenerator<SourceRecord> {
   try {
     for await (const text of linesOf(unpacked)) {
       line++
-      yield recordLine(text)
+      yield read(text)
     }
   } catch (error) {
     if (error instanceof WrongRecord) throw new WrongRecord(`line ${line}: ${error.message}`)

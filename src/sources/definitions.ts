@@ -1,7 +1,8 @@
 // The sources that we know the addresses of, and what their licences allow.
 import type { SourceFacts } from '#domains/scanning/records/records.model.ts'
 
-export type SourceKind = 'osv' | 'secdb' | 'debian'
+/** Of `kev` and `epss` there are ranks, of the others records. */
+export type SourceKind = 'osv' | 'secdb' | 'debian' | 'kev' | 'epss'
 
 export type Source = SourceFacts & {
   kind: SourceKind
@@ -26,11 +27,13 @@ const osvLicences: Readonly<Record<string, string>> = {
 
 const osvHost = 'https://osv-vulnerabilities.storage.googleapis.com/'
 const alpineHost = 'https://secdb.alpinelinux.org/'
+const kevUrl = 'https://www.cisa.gov/sites/default/files/feeds/known_exploited_vulnerabilities.json'
+const epssUrl = 'https://epss.empiricalsecurity.com/epss_scores-current.csv.gz'
 const debianUrl = 'https://security-tracker.debian.org/tracker/data/json'
 
 /**
- * The source of this name: `osv/PyPI`, `secdb/v3.20/main` or `debian-tracker`; `undefined` for a name that stands for
- * none. A mirror has the same paths below `osv/`, `secdb/` and `debian-tracker`.
+ * The source of this name: `osv/PyPI`, `secdb/v3.20/main`, `debian-tracker`, `kev` or `epss`; `undefined` for a name that
+ * stands for none. A mirror has the same paths below `osv/`, `secdb/`, `debian-tracker`, `kev.json` and `epss.csv.gz`.
  */
 export function sourceNamed(name: string, mirror: string): Source | undefined {
   const [kind, ...rest] = name.split('/')
@@ -46,9 +49,22 @@ export function sourceNamed(name: string, mirror: string): Source | undefined {
     const url = `${mirror === '' ? alpineHost : `${mirror}secdb/`}${what}.json`
     return { name, kind: 'secdb', url, licence: 'CC-BY-SA-4.0', ecosystems: [`Alpine:${branch}`], mayBundle: true }
   }
+  const of = (path: string, own: string) => (mirror === '' ? own : `${mirror}${path}`)
+  if (name === 'kev') {
+    return { name, kind: 'kev', url: of('kev.json', kevUrl), licence: 'CC0-1.0', ecosystems: [], mayBundle: true }
+  }
+  if (name === 'epss') {
+    return { name, kind: 'epss', url: of('epss.csv.gz', epssUrl), licence: 'unknown', ecosystems: [], mayBundle: false }
+  }
   if (name === 'debian-tracker') {
-    const url = mirror === '' ? debianUrl : `${mirror}debian-tracker`
-    return { name, kind: 'debian', url, licence: 'unknown', ecosystems: ['Debian'], mayBundle: false }
+    return {
+      name,
+      kind: 'debian',
+      url: of('debian-tracker', debianUrl),
+      licence: 'unknown',
+      ecosystems: ['Debian'],
+      mayBundle: false,
+    }
   }
   return undefined
 }

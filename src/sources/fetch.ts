@@ -4,18 +4,20 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
-import type { SourceRecord } from '#domains/scanning/records/records.model.ts'
+import type { Rank, SourceRecord } from '#domains/scanning/records/records.model.ts'
 import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import { readTrackerPackage } from './debian-tracker.ts'
 import type { Source } from './definitions.ts'
 import { membersOf } from './json-members.ts'
 import { readOsv } from './osv.ts'
+import { readEpss, readKev } from './ranks.ts'
 import { readSecdb } from './secdb.ts'
 import { WrongRecord } from './values.ts'
 
-/** A record, or one that is wrong: where it stands and what is wrong with it. */
-export type Read = { record: SourceRecord } | { at: string; problem: string }
+/** A record or a rank, or one that is wrong: where it stands and what is wrong with it. */
+export type Read = { record: SourceRecord } | { rank: Rank } | { at: string; problem: string }
 
 export type Fetched = {
   /** Nothing when the source is as it was. */
@@ -37,12 +39,16 @@ export type FetchOptions = {
   fingerprint: string
   /** Of what was fetched last. */
   buildTime: string
+  /** Ends what is being downloaded. */
+  signal?: AbortSignal
 }
 
 /** With more changes than this all of a database is read again. */
 const maxSingle = 250
 const maxRecordBytes = 16 * 1024 * 1024
 const maxSecdbBytes = 64 * 1024 * 1024
+const maxKevBytes = 64 * 1024 * 1024
+const maxEpssBytes = 512 * 1024 * 1024
 const recordLimits = { timeoutMs: 30_000, maxBytes: maxRecordBytes }
 
 /** Throws OutgoingError or WrongRecord, as the records do that are read from it. */
@@ -51,7 +57,8 @@ export async function fetchSource(source: Source, options: FetchOptions): Promis
   const file = join(options.folder, 'source.json')
   const found = await download(options, source.url, file, options.fingerprint)
   if (!found) return asBefore(options)
-  const records = source.kind === 'secdb' ? secdbRecords(file, source) : trackerRecords(file)
+  const readers = { secdb: secdbRecords, debian: trackerRecords, kev: kevRanks, epss: epssRanks }
+  const records = readers[source.kind](file, source)
   return { records, end: () => ({ fingerprint: found.etag, buildTime: found.buildTime }), complete: true }
 }
 
@@ -59,9 +66,9 @@ function asBefore({ fingerprint, buildTime }: FetchOptions): Fetched {
   return { records: none(), end: () => ({ fingerprint, buildTime }), complete: false }
 }
 
-async function download({ outgoing }: FetchOptions, url: string, file: string, etag: string, maxBytes?: number) {
+async function download({ outgoing, signal }: FetchOptions, url: string, file: string, etag: string) {
   const write = (chunks: AsyncIterable<Uint8Array>) => pipeline(chunks, createWriteStream(file, { mode: 0o600 }))
-  const found = await outgoing.download(url, etag, write, maxBytes === undefined ? {} : { maxBytes })
+  const found = await outgoing.download(url, etag, write, signal ? { signal } : {})
   if (!found) return undefined
   const modified = Date.parse(found.lastModified)
   const buildTime = Number.isNaN(modified) ? '' : new Date(modified).toISOString()
@@ -74,6 +81,36 @@ async function* secdbRecords(file: string, { ecosystems: [ecosystem = ''] }: Sou
   if ((await stat(file)).size > maxSecdbBytes)
     throw new WrongRecord(`the database has more than ${maxSecdbBytes} bytes`)
   for (const record of readSecdb(await readFile(file, 'utf8'), ecosystem)) yield { record }
+}
+
+async function* kevRanks(file: string): AsyncGenerator<Read> {
+  if ((await stat(file)).size > maxKevBytes) throw new WrongRecord(`the list has more than ${maxKevBytes} bytes`)
+  for (const rank of readKev(await readFile(file, 'utf8'))) yield { rank }
+}
+
+/** Some ten megabytes, unpacked as they are read. */
+async function* epssRanks(file: string): AsyncGenerator<Read> {
+  const packed = createReadStream(file)
+  const unpacked = createGunzip()
+  packed.on('error', (error) => unpacked.destroy(error)).pipe(unpacked)
+  try {
+    for await (const rank of readEpss(atMost(unpacked, maxEpssBytes))) yield { rank }
+  } catch (error) {
+    if (String((error as NodeJS.ErrnoException).code).startsWith('Z_')) throw new WrongRecord('it cannot be unpacked')
+    throw error
+  } finally {
+    packed.destroy()
+    unpacked.destroy()
+  }
+}
+
+async function* atMost(chunks: AsyncIterable<Buffer>, most: number): AsyncGenerator<Buffer> {
+  let size = 0
+  for await (const chunk of chunks) {
+    size += chunk.length
+    if (size > most) throw new WrongRecord(`there are more than ${most} bytes`)
+    yield chunk
+  }
 }
 
 async function* trackerRecords(file: string): AsyncGenerator<Read> {
@@ -167,11 +204,15 @@ async function changedSince(file: string, since: string): Promise<{ ids: string[
 
 async function* singleRecords(
   { url }: Source,
-  { outgoing }: FetchOptions,
+  { outgoing, signal }: FetchOptions,
   ids: readonly string[],
 ): AsyncGenerator<Read> {
   for (const id of ids) {
-    const text = await outgoing.getText(`${url}${encodeURIComponent(id)}.json`, {}, recordLimits)
+    const text = await outgoing.getText(
+      `${url}${encodeURIComponent(id)}.json`,
+      {},
+      { ...recordLimits, ...(signal && { signal }) },
+    )
     yield* readEach(id, () => [readOsv(text)])
   }
 }

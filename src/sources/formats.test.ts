@@ -56,9 +56,14 @@ test('a record of Bitnami is read with its scores, its fix and its best referenc
   })
 })
 
-test('versions one by one count only where there is no range, and commits never', () => {
-  const [both] = osv(inPackage('PyPI', 'Django_X', { ranges, versions: ['1.0'] })).affected
-  assert.deepEqual([both?.name, both?.ranges.length, both?.versions], ['django-x', 1, []])
+test('versions one by one count where no range covers them, and commits never', () => {
+  const events = [{ introduced: '1.0' }, { fixed: '2.0' }]
+  const said = { ranges: [{ type: 'ECOSYSTEM', events }], versions: ['1.0', '1.0rc1', '1.5', 'r2010'] }
+  const [both] = osv(inPackage('PyPI', 'Django_X', said)).affected
+  assert.deepEqual([both?.name, both?.ranges.length, both?.versions], ['django-x', 1, ['1.0rc1', 'r2010']])
+  for (const ecosystem of ['Debian:12', 'Alpine:v3.19', 'Bitnami']) {
+    assert.deepEqual(osv(inPackage(ecosystem, 'a', said)).affected[0]?.versions, [], ecosystem)
+  }
   const git = [{ type: 'GIT', repo: 'https://example.com', events: [{ introduced: '0' }] }]
   const [listed] = osv(inPackage('npm', 'A_b', { ranges: git, versions: ['1.0', '1.1'] })).affected
   assert.deepEqual([listed?.name, listed?.ranges, listed?.versions], ['A_b', [], ['1.0', '1.1']])
@@ -209,14 +214,14 @@ test('KEV and EPSS are read, and what is no rank is refused', async () => {
     knownRansomwareCampaignUse: 'Known',
   }
   assert.deepEqual(readKev(JSON.stringify({ vulnerabilities: [entry] })), [
-    { cve: 'CVE-2021-44228', addDate: '2021-12-10', dueDate: '2021-12-24', ransomware: true },
+    { cve: 'CVE-2021-44228', exploited: { addDate: '2021-12-10', dueDate: '2021-12-24', ransomware: true } },
   ])
   assert.throws(() => readKev('{}'), wrong(/^vulnerabilities must be a list$/))
   assert.throws(() => readKev('{"vulnerabilities":[{"cveID":"x"}]}'), wrong(/must be the id of a CVE$/))
   const epss = (text: string) => Array.fromAsync(readEpss(streamOf([Buffer.from(text)])))
   const header = '#model_version:v2025.03.14,score_date:2026-11-20T12:00:00Z\ncve,epss,percentile\n'
   assert.deepEqual(await epss(`${header}CVE-2021-44228,0.94358,0.99967\r\n`), [
-    { cve: 'CVE-2021-44228', epss: 0.94358, percentile: 0.99967 },
+    { cve: 'CVE-2021-44228', likelihood: { epss: 0.94358, percentile: 0.99967 } },
   ])
   await assert.rejects(epss(`${header}CVE-2021-44228,1.1,0.5\n`), wrong(/^line 3 is no score$/))
   await assert.rejects(epss(`${header}CVE-2021-44228,,0.5\n`), wrong(/^line 3 is no score$/))

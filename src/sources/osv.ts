@@ -5,8 +5,9 @@ import type {
   SeverityLevel,
   SourceRecord,
 } from '#domains/scanning/records/records.model.ts'
+import { compareVersions, schemeOf } from '#versions/order.ts'
 import { projectName } from '#versions/pep503.ts'
-import type { RangeEvent, VersionRange } from '#versions/ranges.ts'
+import { inRanges, type RangeEvent, type VersionRange } from '#versions/ranges.ts'
 import { levelOf, severityOf } from './severities.ts'
 import { type Json, lineOf, listAt, objectAt, parseJson, requiredAt, textAt, textsAt, timeAt } from './values.ts'
 
@@ -16,6 +17,8 @@ export function readOsv(text: string): SourceRecord {
 }
 
 const maxReferences = 200
+/** Honest records have some hundred versions and a few ranges. */
+const maxComparisons = 1_000_000
 
 export function recordOf(record: Json): SourceRecord {
   const id = requiredAt(record.id, 'id')
@@ -81,7 +84,8 @@ function affectedOf(one: Json, path: string, record: Json): AffectedPackage[] {
   const ecosystem = requiredAt(named.ecosystem, `${path}.package.ecosystem`)
   const name = requiredAt(named.name, `${path}.package.name`)
   const ranges = rangesOf(one.ranges, `${path}.ranges`)
-  const versions = ranges.length > 0 ? [] : textsAt(one.versions, `${path}.versions`)
+  const listed = textsAt(one.versions, `${path}.versions`)
+  const versions = ranges.length > 0 ? besideRanges(ecosystem, listed, ranges) : listed
   if (ranges.length === 0 && versions.length === 0) return []
   const urgency = textAt(
     objectAt(one.ecosystem_specific ?? {}, `${path}.ecosystem_specific`).urgency,
@@ -98,6 +102,18 @@ function affectedOf(one: Json, path: string, record: Json): AffectedPackage[] {
       qualifiers: urgency === '' ? {} : { urgency },
     },
   ]
+}
+
+/**
+ * What is listed counts like what ranges cover, so only what they do not is worth keeping: releases before a first one, and
+ * what is no version. Lists of distributions follow from their ranges.
+ */
+function besideRanges(ecosystem: string, listed: readonly string[], ranges: readonly VersionRange[]): string[] {
+  const scheme = schemeOf(ecosystem)
+  const events = ranges.reduce((sum, range) => sum + range.events.length, 0)
+  if (!scheme || scheme === 'apk' || scheme === 'deb' || listed.length * events > maxComparisons) return []
+  const order = (one: string, other: string) => compareVersions(scheme, one, other)
+  return listed.filter((version) => inRanges(version, ranges, order) !== 'yes')
 }
 
 /** The source's own word for the package, else for the record; Ubuntu has it among the scores. */

@@ -1,15 +1,11 @@
 // What ranks vulnerabilities and never finds any: CISA's list of those known to be exploited, and the EPSS of FIRST.
-import { createInterface } from 'node:readline'
-import { Readable } from 'node:stream'
+import type { Rank } from '#domains/scanning/records/records.model.ts'
 import { objectAt, parseJson, requiredAt, textAt, WrongRecord } from './values.ts'
 
 const cve = /^CVE-\d{4}-\d{4,}$/
 
-/** Days are `YYYY-MM-DD`. */
-export type Exploited = { cve: string; addDate: string; dueDate: string; ransomware: boolean }
-
 /** Reads known_exploited_vulnerabilities.json; throws WrongRecord. */
-export function readKev(text: string): Exploited[] {
+export function readKev(text: string): Rank[] {
   const { vulnerabilities } = objectAt(parseJson(text), 'list')
   if (!Array.isArray(vulnerabilities)) throw new WrongRecord('vulnerabilities must be a list')
   return vulnerabilities.map((one, i) => {
@@ -17,12 +13,12 @@ export function readKev(text: string): Exploited[] {
     const { cveID, dateAdded, dueDate, knownRansomwareCampaignUse: used } = objectAt(one, path)
     const id = requiredAt(cveID, `${path}.cveID`)
     if (!cve.test(id)) throw new WrongRecord(`${path}.cveID must be the id of a CVE`)
-    return {
-      cve: id,
+    const exploited = {
       addDate: dayAt(dateAdded, `${path}.dateAdded`),
       dueDate: dayAt(dueDate, `${path}.dueDate`),
       ransomware: used === 'Known',
     }
+    return { cve: id, exploited }
   })
 }
 
@@ -32,14 +28,11 @@ function dayAt(value: unknown, path: string): string {
   return text
 }
 
-/** Both from 0 to 1: how likely it is to be exploited within a month, and how many are less likely. */
-export type Likelihood = { cve: string; epss: number; percentile: number }
-
 /** The rows of epss_scores-current.csv, unpacked; a line that is wrong throws WrongRecord with its number. */
-export async function* readEpss(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Likelihood> {
+export async function* readEpss(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Rank> {
   let line = 0
   let hasHeader = false
-  for await (const text of createInterface({ input: Readable.from(stream) })) {
+  for await (const text of linesOf(stream)) {
     line++
     if (text.startsWith('#') || text === '') continue
     if (!hasHeader) {
@@ -51,7 +44,38 @@ export async function* readEpss(stream: AsyncIterable<Uint8Array>): AsyncGenerat
     const numbers = [epss, percentile].map(Number)
     const isRight = cve.test(id) && more.length === 0 && epss !== '' && percentile !== ''
     if (!isRight || !numbers.every((one) => one >= 0 && one <= 1)) throw new WrongRecord(`line ${line} is no score`)
-    yield { cve: id, epss: numbers[0]!, percentile: numbers[1]! }
+    yield { cve: id, likelihood: { epss: numbers[0]!, percentile: numbers[1]! } }
   }
   if (!hasHeader) throw new WrongRecord('the columns are missing')
+}
+
+const maxLine = 4096
+
+async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const chunk of stream) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+    rest = lines.pop()!
+    if (rest.length > maxLine) throw new WrongRecord(`a line has more than ${maxLine} characters`)
+    for (const line of lines) yield line.replace(/\r$/, '')
+  }
+  if (rest !== '') yield rest
+}
+
+/** A rank as a line of a bundle; throws WrongRecord. */
+export function rankLine(text: string): Rank {
+  const { cve: id, exploited, likelihood } = objectAt(parseJson(text), 'rank')
+  const rank: Rank = { cve: requiredAt(id, 'cve') }
+  if (exploited !== undefined) {
+    const { addDate, dueDate, ransomware } = objectAt(exploited, 'exploited')
+    const days = { addDate: dayAt(addDate, 'exploited.addDate'), dueDate: dayAt(dueDate, 'exploited.dueDate') }
+    rank.exploited = { ...days, ransomware: ransomware === true }
+  }
+  if (likelihood !== undefined) {
+    const { epss, percentile } = objectAt(likelihood, 'likelihood')
+    if (typeof epss !== 'number' || typeof percentile !== 'number') throw new WrongRecord('likelihood must be numbers')
+    rank.likelihood = { epss, percentile }
+  }
+  return rank
 }

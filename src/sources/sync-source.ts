@@ -1,5 +1,5 @@
 // Takes in what one source says now, whoever keeps it. A source that fails keeps what it said, and says why.
-import type { PutCounts, SourceEnd, SourceRecord } from '#domains/scanning/records/records.model.ts'
+import type { PutCounts, Rank, SourceEnd, SourceRecord } from '#domains/scanning/records/records.model.ts'
 import { OutgoingError } from '#lib/net/outgoing.ts'
 import type { Fetched, Read } from './fetch.ts'
 import { WrongRecord } from './values.ts'
@@ -11,12 +11,14 @@ export type Refused = { at: string; field: string; problem: string }
 export type RecordSink = {
   /** What is wrong with some of them goes to `onRefused`, and the rest is kept. */
   put(records: readonly SourceRecord[], onRefused: (one: Refused) => void): Promise<PutCounts>
+  putRanks(ranks: readonly Rank[], onRefused: (one: Refused) => void): Promise<PutCounts>
   finish(end: SourceEnd): Promise<{ withdrawn: number }>
 }
 
 export type Synced = { error: string; refused: Refused[]; withdrawn: number; counts: PutCounts }
 
 const atOnce = 500
+const members = ['created', 'updated', 'unchanged'] as const
 const mostProblems = 10_000
 
 /**
@@ -42,8 +44,13 @@ export async function syncSource(
       if (refused.length > mostProblems) throw new WrongRecord(`more than ${mostProblems} records are wrong`)
       for (const one of some) if ('problem' in one) refused.push({ ...one, field: '' })
       const records = some.flatMap((one) => ('record' in one ? [one.record] : []))
-      const put = await sink.put(records, (one) => refused.push(one))
-      for (const member of ['created', 'updated', 'unchanged'] as const) counts[member] += put[member]
+      const ranks = some.flatMap((one) => ('rank' in one ? [one.rank] : []))
+      const onRefused = (one: Refused) => refused.push(one)
+      const puts = [
+        ...(records.length > 0 ? [await sink.put(records, onRefused)] : []),
+        ...(ranks.length > 0 ? [await sink.putRanks(ranks, onRefused)] : []),
+      ]
+      for (const put of puts) for (const member of members) counts[member] += put[member]
       done += some.length
       onProgress(done)
     }
@@ -53,7 +60,7 @@ export async function syncSource(
     const { fingerprint, buildTime } = fetched.end()
     return await finish({ fingerprint, buildTime, complete: fetched.complete, error: '' })
   } catch (error) {
-    if (signal?.aborted) await finish(failed('was broken off')).catch(() => {})
+    // Nothing is wrong with the source.
     signal?.throwIfAborted()
     const reason = reasonOf(error)
     if (reason === undefined) throw error

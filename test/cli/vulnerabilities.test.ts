@@ -215,7 +215,7 @@ test('records that are wrong are left out and named, and nothing counts as taken
 test('names that stand for no source, and mirrors that are none, are refused', async () => {
   await using place = await makePlace()
   const trying = (...args: string[]) => run(['vulnerabilities', 'sync', ...place.args, ...args], { env: place.env })
-  for (const name of ['osv', 'osv/../x', 'secdb/v3.20', 'secdb/../../main', 'kev']) {
+  for (const name of ['osv', 'osv/../x', 'secdb/v3.20', 'secdb/../../main', 'kev/x']) {
     const { code, stderr } = await trying('--source', name)
     assert.equal(code, 64, name)
     assert.match(stderr, /is no source/)

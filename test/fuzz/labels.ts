@@ -4,7 +4,7 @@ import type { Random } from '../support/random.ts'
 import { mutate, oneOf } from './mutate.ts'
 
 const stats = () => ({ transactions: 0, commits: 0, retries: 0 })
-const metrics = createMetrics({ stats } as unknown as Parameters<typeof createMetrics>[0])
+const metrics = createMetrics({ stats } as unknown as Parameters<typeof createMetrics>[0], [])
 const declared = { transports: ['rest', 'grpc'], methods: ['GetRepo', 'GET /healthz', 'other /healthz'] }
 metrics.doors.transports.declare(declared.transports)
 metrics.doors.methods.declare(declared.methods)

@@ -354,6 +354,10 @@ export const reads: readonly Call[] = [
     { run: sourceRun, records: [sourceRecord] },
   ],
   [
+    'control.scanning.v1.VulnerabilitySourcesService/PutVulnerabilityRanks',
+    { run: sourceRun, ranks: [{ cve: 'CVE-2023-30861', likelihood: { epss: 0.00324, percentile: 0.54931 } }] },
+  ],
+  [
     'control.scanning.v1.VulnerabilitySourcesService/FinishVulnerabilitySource',
     { run: sourceRun, buildTime: '2026-11-20T10:00:00Z', complete: true },
   ],

@@ -29,7 +29,7 @@ export function requireSource(name: string, mirror: string): Source {
   if (source) return source
   throw new CliError(
     exitCodes.usage,
-    `${name} is no source: give osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY or debian-tracker`,
+    `${name} is no source: give osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY, debian-tracker, kev or epss`,
   )
 }
 

@@ -31,3 +31,18 @@ export function toRecord<R extends Given>(record: R, file: string): ImportRecord
   }
   return { id: record.id, file: `${file}/${record.id}`, body, lineOf: () => 0 }
 }
+
+/** How ranks of one reading are sent. */
+export function rankRules(run: unknown): Import {
+  return {
+    what: 'ranks',
+    path: '/control/v1/vulnerabilitySources:putRanks',
+    request: (ranks: readonly object[]) => ({ run, ranks }),
+    member: 'ranks',
+  }
+}
+
+/** A rank as the API takes it. */
+export function toRank(rank: { cve: string }, file: string): ImportRecord {
+  return { id: rank.cve, file: `${file}/${rank.cve}`, body: rank, lineOf: () => 0 }
+}

@@ -8,7 +8,14 @@ import type { Source } from '#sources/definitions.ts'
 import { type Fetched, fetchSource } from '#sources/fetch.ts'
 import { type RecordSink, type Refused, type Synced, syncSource } from '#sources/sync-source.ts'
 import { WrongRecord } from '#sources/values.ts'
-import { type Outcome, type Problem, sayRefused, sendSome } from '../imports/import-batches.ts'
+import {
+  type Import,
+  type ImportRecord,
+  type Outcome,
+  type Problem,
+  sayRefused,
+  sendSome,
+} from '../imports/import-batches.ts'
 import { ApiError } from '../shape/api-client.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
@@ -17,13 +24,13 @@ import { configOf } from '../shape/settings.ts'
 import { type BundlePlace, bundlePlace } from './bundle-places.ts'
 import { registryCredentials } from './registry-credentials.ts'
 import { requireSource, sourceOptions, sourcesOf } from './source-options.ts'
-import { recordRules, toRecord } from './source-records.ts'
+import { rankRules, recordRules, toRank, toRecord } from './source-records.ts'
 
 export const vulnerabilitiesSync: Command = {
   name: 'sync',
   summary: 'Take in what sources of vulnerabilities say now',
   details: `Reads the sources that PINFOLD_VULNERABILITY_SOURCES names, or those of --source: osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY of
-Alpine, or debian-tracker. Only what has changed is read where a source tells, and all of it with --full. A source that
+Alpine, debian-tracker, kev or epss. Only what has changed is read where a source tells, and all of it with --full. A source that
 cannot be read keeps what it said before, and the others are read; the exit code is 1 then, and when a record is wrong, which
 is left out and named. A mirror may be at any address; http is asked on this machine only.
 
@@ -136,20 +143,20 @@ async function syncOne(
 async function apiSink(api: OperatorApi, { name, url, licence, ecosystems }: Source): Promise<RecordSink> {
   const source = { name, url, licence, ecosystems }
   const { run } = await api.post('/control/v1/vulnerabilitySources:begin', { source })
-  const rules = recordRules(run)
+  const put = async (rules: Import, given: readonly ImportRecord[], onRefused: (one: Refused) => void) => {
+    const outcome: Outcome = { counts: {}, refused: [] }
+    await ofReading(() => sendSome(api, rules, given, outcome))
+    for (const { file, field, description } of outcome.refused) onRefused({ at: file, field, problem: description })
+    return { created: 0, updated: 0, unchanged: 0, ...outcome.counts }
+  }
   return {
-    async put(records, onRefused) {
-      const outcome: Outcome = { counts: {}, refused: [] }
-      await ofReading(() =>
-        sendSome(
-          api,
-          rules,
-          records.map((one) => toRecord(one, name)),
-          outcome,
-        ),
-      )
-      for (const { file, field, description } of outcome.refused) onRefused({ at: file, field, problem: description })
-      return { created: 0, updated: 0, unchanged: 0, ...outcome.counts }
+    put: (records, onRefused) => {
+      const given = records.map((one) => toRecord(one, name))
+      return put(recordRules(run), given, onRefused)
+    },
+    putRanks: (ranks, onRefused) => {
+      const given = ranks.map((one) => toRank(one, name))
+      return put(rankRules(run), given, onRefused)
     },
     async finish({ buildTime, ...end }) {
       const body = { run, ...end, ...(buildTime === '' ? {} : { buildTime }) }

@@ -47,6 +47,7 @@ import { migration as imagesByContents } from './0070-images-by-contents.ts'
 import { migration as riskAcceptances } from './0071-risk-acceptances.ts'
 import { migration as vulnerabilityChanges } from './0072-vulnerability-changes.ts'
 import { migration as spokenEcosystems } from './0073-spoken-ecosystems.ts'
+import { migration as vulnerabilityRanks } from './0074-vulnerability-ranks.ts'
 import { migration as scanReports } from './0075-scan-reports.ts'
 import { migration as pushTokens } from './0078-push-tokens.ts'
 import { migration as peopleBounds } from './0080-people-bounds.ts'
@@ -102,6 +103,7 @@ export const migrations: readonly Migration[] = [
   riskAcceptances,
   vulnerabilityChanges,
   spokenEcosystems,
+  vulnerabilityRanks,
   scanReports,
   pushTokens,
   peopleBounds,

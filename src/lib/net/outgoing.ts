@@ -63,7 +63,8 @@ export type Outgoing = {
   send(url: string, request: OutgoingRequest, limits?: OutgoingLimits): Promise<OutgoingAnswer>
 }
 
-export type OutgoingLimits = { timeoutMs?: number; maxBytes?: number }
+/** A signal ends a request at once, with its reason. */
+export type OutgoingLimits = { timeoutMs?: number; maxBytes?: number; signal?: AbortSignal }
 export type OutgoingPost = { headers: Record<string, string>; body: string }
 export type OutgoingRequest = { method: string; headers: Record<string, string>; body?: string | undefined }
 /** Of the headers only `content-type` and `www-authenticate`. */
@@ -151,34 +152,26 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
     throw new OutgoingError('redirect')
   }
 
-  const within = async <T>(work: (signal: AbortSignal) => Promise<T>, timeoutMs = 5000): Promise<T> => {
-    const deadline = new AbortController()
-    const late = Promise.withResolvers<never>()
-    const timer = setTimeout(() => {
-      late.reject(new OutgoingError('timeout'))
-      deadline.abort()
-    }, timeoutMs)
-    try {
-      return await Promise.race([work(deadline.signal), late.promise])
-    } catch (error) {
-      throw error instanceof OutgoingError ? error : new OutgoingError('unreachable', error)
-    } finally {
-      clearTimeout(timer)
-    }
-  }
-
   return {
     getJson: (url, { timeoutMs, maxBytes } = {}) =>
       within(async (signal) => parseJson(await readBody(await follow(parse(url), signal, {}), maxBytes)), timeoutMs),
-    getText: (url, more, { timeoutMs, maxBytes } = {}) =>
-      within(async (signal) => textOf(await readBody(await follow(parse(url), signal, more), maxBytes)), timeoutMs),
-    download: (url, etag, take, { timeoutMs = 600_000, maxBytes = 2 ** 31 } = {}) =>
-      within(async (signal) => {
-        const given: Record<string, string> = { accept: '*/*' }
-        if (etag !== '') given['if-none-match'] = etag
-        const answer = await follow(parse(url), signal, given)
-        return hand(answer, take, maxBytes)
-      }, timeoutMs),
+    getText: (url, more, { timeoutMs, maxBytes, signal: asked } = {}) =>
+      within(
+        async (signal) => textOf(await readBody(await follow(parse(url), signal, more), maxBytes)),
+        timeoutMs,
+        asked,
+      ),
+    download: (url, etag, take, { timeoutMs = 600_000, maxBytes = 2 ** 31, signal: asked } = {}) =>
+      within(
+        async (signal) => {
+          const given: Record<string, string> = { accept: '*/*' }
+          if (etag !== '') given['if-none-match'] = etag
+          const answer = await follow(parse(url), signal, given)
+          return hand(answer, take, maxBytes)
+        },
+        timeoutMs,
+        asked,
+      ),
     post: (url, request, { timeoutMs, maxBytes } = {}) =>
       within(async (signal) => {
         const answer = await send(parse(url), signal, request)
@@ -191,6 +184,31 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
         const body = (await readBody(answer, maxBytes)).toString('utf8')
         return { status: answer.statusCode ?? 0, headers: Object.fromEntries(shown) as Record<string, string>, body }
       }, timeoutMs),
+  }
+}
+
+/** Throws an OutgoingError, or the reason of the signal that was given. */
+async function within<T>(work: (signal: AbortSignal) => Promise<T>, timeoutMs = 5000, asked?: AbortSignal): Promise<T> {
+  asked?.throwIfAborted()
+  const deadline = new AbortController()
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    late.reject(new OutgoingError('timeout'))
+    deadline.abort()
+  }, timeoutMs)
+  const end = () => {
+    late.reject(asked?.reason)
+    deadline.abort()
+  }
+  asked?.addEventListener('abort', end)
+  try {
+    return await Promise.race([work(deadline.signal), late.promise])
+  } catch (error) {
+    asked?.throwIfAborted()
+    throw error instanceof OutgoingError ? error : new OutgoingError('unreachable', error)
+  } finally {
+    asked?.removeEventListener('abort', end)
+    clearTimeout(timer)
   }
 }
 

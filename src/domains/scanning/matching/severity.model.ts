@@ -43,3 +43,8 @@ const names = new Map<number, string>(Object.entries(severityLevels).map(([name,
 export function levelName(severity: number): string {
   return names.get(severity) ?? 'unknown'
 }
+
+/** Higher the worse. */
+export function severityRank(level: number): number {
+  return -order.indexOf(level)
+}

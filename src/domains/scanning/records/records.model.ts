@@ -87,6 +87,15 @@ export type AffectedState = keyof typeof affectedStates
 export const severityLevels = { low: 1, medium: 2, high: 3, critical: 4, negligible: 5 } as const
 export type SeverityLevel = keyof typeof severityLevels
 
+/** How likely a vulnerability is to be used, as a source of its own says. Days are `YYYY-MM-DD`, shares from 0 to 1. */
+export type Rank = {
+  cve: string
+  /** It is being used. */
+  exploited?: { addDate: string; dueDate: string; ransomware: boolean }
+  /** How likely it is used within a month, and how many are no more likely to be. */
+  likelihood?: { epss: number; percentile: number }
+}
+
 /** A source that is being read; `putRecords` and `finishSource` take it. */
 export type SourceRun = { sourceNo: number; name: string; generation: number }
 

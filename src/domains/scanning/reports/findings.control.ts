@@ -40,6 +40,7 @@ function toMessage({
   foundTime,
   suppressedBy,
   acceptedBy,
+  rank: { exploited, likelihood },
 }: ShownFinding) {
   return {
     $typeName: 'pinfold.control.scanning.v1.Finding' as const,
@@ -61,6 +62,8 @@ function toMessage({
       ...{ vulnerability, riskAcceptanceUid: uid, reason, actor },
       expireTime: timestamp(expireTime),
     })),
+    ...(exploited && { exploited: { $typeName: 'pinfold.control.scanning.v1.Exploited' as const, ...exploited } }),
+    ...(likelihood && { likelihood: { $typeName: 'pinfold.control.scanning.v1.Likelihood' as const, ...likelihood } }),
     ...(suppressedBy && {
       suppressedBy: {
         $typeName: 'pinfold.control.scanning.v1.Suppression' as const,

@@ -13,7 +13,9 @@ import { findKnownNow } from '../known/known.store.ts'
 import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { orderOf } from '../matching/matching.service.ts'
-import { severityLevels } from '../records/records.model.ts'
+import { severityRank } from '../matching/severity.model.ts'
+import { ranksOf } from '../ranks/ranks.service.ts'
+import { type Rank, severityLevels } from '../records/records.model.ts'
 import { listReads } from '../records/records.store.ts'
 import { withAccepted } from '../risks/accepted.service.ts'
 import { coverageOf } from './coverage.service.ts'
@@ -28,6 +30,8 @@ export type ShownFinding = Known & {
   suppressedBy: SuppressedBy | undefined
   /** What is accepted of it now. */
   acceptedBy: readonly Accepted[]
+  /** What is said of the likeliest of the vulnerabilities to be used. */
+  rank: Omit<Rank, 'cve'>
 }
 /** Why a finding does not count: what a source says of the package of the distribution that the files belong to. */
 export type SuppressedBy = { purl: string; source: string; record: string; fromTime: string }
@@ -56,17 +60,20 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
   const purlOf = ({ component }: Known) =>
     packageUrl({ ...component, kind: component.kind as PackageKind }, distribution.id)
   return {
-    findings: known
-      .filter(({ state }) => state === findingStates.vulnerable)
-      .map((one) => ({
-        ...one,
-        vulnerabilities: vulnerabilityIds(one.record),
-        purl: purlOf(one),
-        fixes: fixesFor(one.component, one.affected, orderOf(one.component)),
-        level: levelNames.get(one.severity) ?? 'unknown',
-        suppressedBy: suppressionOf(one, distribution.id),
-        acceptedBy: one.accepted.flat().filter((by) => isAcceptedAt(by, by.vulnerability, call.now)),
-      })),
+    findings: await ranked(
+      call.app,
+      known
+        .filter(({ state }) => state === findingStates.vulnerable)
+        .map((one) => ({
+          ...one,
+          vulnerabilities: vulnerabilityIds(one.record),
+          purl: purlOf(one),
+          fixes: fixesFor(one.component, one.affected, orderOf(one.component)),
+          level: levelNames.get(one.severity) ?? 'unknown',
+          suppressedBy: suppressionOf(one, distribution.id),
+          acceptedBy: one.accepted.flat().filter((by) => isAcceptedAt(by, by.vulnerability, call.now)),
+        })),
+    ),
     gaps: [
       ...coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays).gapsAt(call.now),
       ...contents.gaps.map(unread),
@@ -77,6 +84,33 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
         .map((one) => versionGap(one, purlOf(one))),
     ],
   }
+}
+
+/** What is being used first, then by how bad it is and how likely to be used, then as they were found. */
+async function ranked(app: Call['app'], found: readonly Omit<ShownFinding, 'rank'>[]): Promise<ShownFinding[]> {
+  const ranks = await ranksOf(
+    app,
+    found.flatMap(({ vulnerabilities }) => vulnerabilities),
+  )
+  const all = found.map((one) => ({
+    ...one,
+    rank: rankAmong(one.vulnerabilities.flatMap((id) => ranks.get(id) ?? [])),
+  }))
+  const used = ({ rank }: ShownFinding) => (rank.exploited ? 1 : 0)
+  const likely = ({ rank }: ShownFinding) => rank.likelihood?.epss ?? -1
+  return all.sort(
+    (a, b) =>
+      used(b) - used(a) ||
+      severityRank(b.severity) - severityRank(a.severity) ||
+      likely(b) - likely(a) ||
+      a.findingNo - b.findingNo,
+  )
+}
+
+function rankAmong(ranks: readonly Rank[]): Omit<Rank, 'cve'> {
+  const exploited = ranks.find((one) => one.exploited)?.exploited
+  const likely = ranks.flatMap(({ likelihood }) => likelihood ?? []).sort((a, b) => b.epss - a.epss)[0]
+  return { ...(exploited && { exploited }), ...(likely && { likelihood: likely }) }
 }
 
 const waits: Gap = { reason: 'NOT_COMPARED', subject: '', message: 'its packages wait to be compared' }

@@ -7,7 +7,7 @@ import type {
 } from '#gen/pinfold/control/scanning/v1/sources_pb.ts'
 import { invalid } from '#lib/errors.ts'
 import { type Instant, timestamp, toIso } from '#lib/timestamp.ts'
-import type { AffectedPackage, SourceRecord } from '../records/records.model.ts'
+import type { AffectedPackage, Rank, SourceRecord } from '../records/records.model.ts'
 import * as service from './sources.service.ts'
 
 type RangeEvent = AffectedPackage['ranges'][number]['events'][number]
@@ -40,6 +40,20 @@ export const vulnerabilitySources: Handlers<typeof VulnerabilitySourcesService> 
   async putVulnerabilityRecords(call, { run, records }) {
     const counts = await service.putRecords(call, runOf(run), records.map(fromMessage))
     return { $typeName: 'pinfold.control.scanning.v1.PutVulnerabilityRecordsResponse', ...counts }
+  },
+
+  async putVulnerabilityRanks(call, { run, ranks }) {
+    const given = ranks.map(({ cve, exploited, likelihood }): Rank => {
+      const { addDate = '', dueDate = '', ransomware = false } = exploited ?? {}
+      const { epss = 0, percentile = 0 } = likelihood ?? {}
+      return {
+        cve,
+        ...(exploited && { exploited: { addDate, dueDate, ransomware } }),
+        ...(likelihood && { likelihood: { epss, percentile } }),
+      }
+    })
+    const counts = await service.putRanks(call, runOf(run), given)
+    return { $typeName: 'pinfold.control.scanning.v1.PutVulnerabilityRanksResponse', ...counts }
   },
 
   async finishVulnerabilitySource(call, { run, fingerprint, buildTime, complete, error }) {

@@ -1,6 +1,7 @@
 // Sources as a command reads them, one request after the other.
-import type { Call } from '#app.ts'
+import type { Call, Work } from '#app.ts'
 import { type FieldViolation, invalid, refuseIfAny } from '#lib/errors.ts'
+import * as ranks from '../ranks/ranks.service.ts'
 import { affectedStates, severityLevels } from '../records/records.model.ts'
 import * as records from '../records/records.service.ts'
 
@@ -10,14 +11,17 @@ export type { StoredSource } from '../records/records.service.ts'
 export type RunName = { name: string; generation: number }
 
 const maxRecords = 500
+const maxRanks = 2000
 const maxFingerprint = 512
 
 export async function listSources(call: Call): Promise<(records.StoredSource & { records: number })[]> {
-  const [sources, counts] = await Promise.all([records.listSources(call.app), records.countRecords(call.app)])
-  return sources.map((one) => ({ ...one, records: counts.get(one.sourceNo) ?? 0 }))
+  const { app } = call
+  const sources = await records.listSources(app)
+  const [counts, ranked] = [await records.countRecords(app), await ranks.countRanks(app)]
+  return sources.map((one) => ({ ...one, records: (counts.get(one.sourceNo) ?? 0) + (ranked.get(one.sourceNo) ?? 0) }))
 }
 
-export async function beginSource(call: Call, facts: records.SourceFacts): Promise<RunName> {
+export async function beginSource(call: Pick<Work, 'app'>, facts: records.SourceFacts): Promise<RunName> {
   const problems: FieldViolation[] = []
   const say = (field: string, description: string) => problems.push({ field: `source.${field}`, description })
   if (!/^[\x21-\x7e]{1,128}$/.test(facts.name)) say('name', 'must be 1 to 128 characters without spaces')
@@ -32,14 +36,14 @@ export async function beginSource(call: Call, facts: records.SourceFacts): Promi
 }
 
 /** The reading that goes on. Throws INVALID_ARGUMENT when it is not the last that was begun. */
-async function requireRun(call: Call, { name, generation }: RunName): Promise<records.SourceRun> {
+async function requireRun(call: Pick<Work, 'app'>, { name, generation }: RunName): Promise<records.SourceRun> {
   const source = await records.findSource(call.app, name)
   if (source?.generation !== generation) throw invalid({ field: 'run', description: 'was begun anew meanwhile' })
   return { sourceNo: source.sourceNo, name, generation }
 }
 
 export async function putRecords(
-  call: Call,
+  call: Pick<Work, 'app'>,
   run: RunName,
   given: readonly records.SourceRecord[],
 ): Promise<records.PutCounts> {
@@ -57,11 +61,35 @@ export async function putRecords(
   return records.putRecords(call, await requireRun(call, run), given)
 }
 
-export async function finishSource(call: Call, run: RunName, end: records.SourceEnd): Promise<{ withdrawn: number }> {
+export async function putRanks(
+  call: Pick<Work, 'app'>,
+  run: RunName,
+  given: readonly records.Rank[],
+): Promise<records.PutCounts> {
+  if (given.length > maxRanks) throw invalid({ field: 'ranks', description: `must hold at most ${maxRanks} ranks` })
+  return ranks.putRanks(call, await requireRun(call, run), given)
+}
+
+export async function finishSource(
+  call: Pick<Work, 'app' | 'log'>,
+  run: RunName,
+  end: records.SourceEnd,
+): Promise<{ withdrawn: number }> {
   if (end.fingerprint.length > maxFingerprint) {
     throw invalid({ field: 'fingerprint', description: `must be at most ${maxFingerprint} characters long` })
   }
-  return records.finishSource(call, await requireRun(call, run), end)
+  return endSource(call, await requireRun(call, run), end)
+}
+
+/** Ends a reading, of records and of ranks alike. */
+export async function endSource(
+  work: Pick<Work, 'app' | 'log'>,
+  run: records.SourceRun,
+  end: records.SourceEnd,
+): Promise<{ withdrawn: number }> {
+  const gone = end.complete && end.error === '' ? await ranks.endRanks(work, run) : 0
+  const { withdrawn } = await records.finishSource(work, run, end)
+  return { withdrawn: withdrawn + gone }
 }
 
 const scores: readonly string[] = ['CVSS_V2', 'CVSS_V3', 'CVSS_V4']

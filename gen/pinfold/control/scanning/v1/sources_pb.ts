@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/scanning/v1/sources.proto.
  */
 export const file_pinfold_control_scanning_v1_sources: GenFile = /*@__PURE__*/
-  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc291cmNlcy5wcm90bxIbcGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxIiEKH0xpc3RWdWxuZXJhYmlsaXR5U291cmNlc1JlcXVlc3QiZQogTGlzdFZ1bG5lcmFiaWxpdHlTb3VyY2VzUmVzcG9uc2USQQoHc291cmNlcxgBIAMoCzIwLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WdWxuZXJhYmlsaXR5U291cmNlIsoCChNWdWxuZXJhYmlsaXR5U291cmNlEhEKBG5hbWUYASABKAlCA+BBAhIQCgN1cmwYAiABKAlCA+BBAhIUCgdsaWNlbmNlGAMgASgJQgPgQQISFwoKZWNvc3lzdGVtcxgEIAMoCUID4EECEhgKC2ZpbmdlcnByaW50GAUgASgJQgPgQQMSMwoKYnVpbGRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgpmZXRjaF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjEKCHRyeV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhIKBWVycm9yGAkgASgJQgPgQQMSFAoHcmVjb3JkcxgKIAEoA0ID4EEDImgKH0JlZ2luVnVsbmVyYWJpbGl0eVNvdXJjZVJlcXVlc3QSRQoGc291cmNlGAEgASgLMjAucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZ1bG5lcmFiaWxpdHlTb3VyY2VCA+BBAiJXCiBCZWdpblZ1bG5lcmFiaWxpdHlTb3VyY2VSZXNwb25zZRIzCgNydW4YASABKAsyJi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU291cmNlUnVuIjcKCVNvdXJjZVJ1bhIRCgRuYW1lGAEgASgJQgPgQQISFwoKZ2VuZXJhdGlvbhgCIAEoA0ID4EECIpsBCh5QdXRWdWxuZXJhYmlsaXR5UmVjb3Jkc1JlcXVlc3QSOAoDcnVuGAEgASgLMiYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNvdXJjZVJ1bkID4EECEj8KB3JlY29yZHMYAiADKAsyKS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU291cmNlUmVjb3JkQgPgQQIi/gIKDFNvdXJjZVJlY29yZBIPCgJpZBgBIAEoCUID4EECEg8KB2FsaWFzZXMYAiADKAkSEAoIdXBzdHJlYW0YAyADKAkSDwoHc3VtbWFyeRgEIAEoCRIwCgxwdWJsaXNoX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC21vZGlmeV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg13aXRoZHJhd190aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI/CgpzZXZlcml0aWVzGAggAygLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJlY29yZFNldmVyaXR5EhIKCnJlZmVyZW5jZXMYCSADKAkSPgoIYWZmZWN0ZWQYCiADKAsyLC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQWZmZWN0ZWRQYWNrYWdlIlwKDlJlY29yZFNldmVyaXR5Eg4KBnNvdXJjZRgBIAEoCRIMCgR0eXBlGAIgASgJEg4KBnZlY3RvchgDIAEoCRISCgVzY29yZRgEIAEoAUgAiAEBQggKBl9zY29yZSLPAQoPQWZmZWN0ZWRQYWNrYWdlEhYKCWVjb3N5c3RlbRgBIAEoCUID4EECEhEKBG5hbWUYAiABKAlCA+BBAhI6CgZyYW5nZXMYAyADKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQWZmZWN0ZWRSYW5nZRIQCgh2ZXJzaW9ucxgEIAMoCRISCgVzdGF0ZRgFIAEoCUID4EECEhAKCHNldmVyaXR5GAYgASgJEgwKBGFyY2gYByABKAkSDwoHdXJnZW5jeRgIIAEoCSJeCg1BZmZlY3RlZFJhbmdlEhEKBHR5cGUYASABKAlCA+BBAhI6CgZldmVudHMYAiADKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQWZmZWN0ZWRFdmVudCJpCg1BZmZlY3RlZEV2ZW50EhQKCmludHJvZHVjZWQYASABKAlIABIPCgVmaXhlZBgCIAEoCUgAEhcKDWxhc3RfYWZmZWN0ZWQYAyABKAlIABIPCgVsaW1pdBgEIAEoCUgAQgcKBWV2ZW50IlYKH1B1dFZ1bG5lcmFiaWxpdHlSZWNvcmRzUmVzcG9uc2USDwoHY3JlYXRlZBgBIAEoBRIPCgd1cGRhdGVkGAIgASgFEhEKCXVuY2hhbmdlZBgDIAEoBSLCAQogRmluaXNoVnVsbmVyYWJpbGl0eVNvdXJjZVJlcXVlc3QSOAoDcnVuGAEgASgLMiYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNvdXJjZVJ1bkID4EECEhMKC2ZpbmdlcnByaW50GAIgASgJEi4KCmJ1aWxkX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNvbXBsZXRlGAQgASgIEg0KBWVycm9yGAUgASgJIjYKIUZpbmlzaFZ1bG5lcmFiaWxpdHlTb3VyY2VSZXNwb25zZRIRCgl3aXRoZHJhd24YASABKAUyiwcKG1Z1bG5lcmFiaWxpdHlTb3VyY2VzU2VydmljZRLSAQoYTGlzdFZ1bG5lcmFiaWxpdHlTb3VyY2VzEjwucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RWdWxuZXJhYmlsaXR5U291cmNlc1JlcXVlc3QaPS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFZ1bG5lcmFiaWxpdHlTb3VyY2VzUmVzcG9uc2UiOYq1GAcSBQoBAhABmrUYAhABgtPkkwIiEiAvY29udHJvbC92MS92dWxuZXJhYmlsaXR5U291cmNlcxLbAQoYQmVnaW5WdWxuZXJhYmlsaXR5U291cmNlEjwucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkJlZ2luVnVsbmVyYWJpbGl0eVNvdXJjZVJlcXVlc3QaPS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQmVnaW5WdWxuZXJhYmlsaXR5U291cmNlUmVzcG9uc2UiQoq1GAcSBQoBAhABmrUYAhABgtPkkwIrOgEqIiYvY29udHJvbC92MS92dWxuZXJhYmlsaXR5U291cmNlczpiZWdpbhLWAQoXUHV0VnVsbmVyYWJpbGl0eVJlY29yZHMSOy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUHV0VnVsbmVyYWJpbGl0eVJlY29yZHNSZXF1ZXN0GjwucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlB1dFZ1bG5lcmFiaWxpdHlSZWNvcmRzUmVzcG9uc2UiQIq1GAcSBQoBAhABmrUYAhABgtPkkwIpOgEqIiQvY29udHJvbC92MS92dWxuZXJhYmlsaXR5U291cmNlczpwdXQS3wEKGUZpbmlzaFZ1bG5lcmFiaWxpdHlTb3VyY2USPS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRmluaXNoVnVsbmVyYWJpbGl0eVNvdXJjZVJlcXVlc3QaPi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRmluaXNoVnVsbmVyYWJpbGl0eVNvdXJjZVJlc3BvbnNlIkOKtRgHEgUKAQIQAZq1GAIQAYLT5JMCLDoBKiInL2NvbnRyb2wvdjEvdnVsbmVyYWJpbGl0eVNvdXJjZXM6ZmluaXNoYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc291cmNlcy5wcm90bxIbcGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxIiEKH0xpc3RWdWxuZXJhYmlsaXR5U291cmNlc1JlcXVlc3QiZQogTGlzdFZ1bG5lcmFiaWxpdHlTb3VyY2VzUmVzcG9uc2USQQoHc291cmNlcxgBIAMoCzIwLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WdWxuZXJhYmlsaXR5U291cmNlIsoCChNWdWxuZXJhYmlsaXR5U291cmNlEhEKBG5hbWUYASABKAlCA+BBAhIQCgN1cmwYAiABKAlCA+BBAhIUCgdsaWNlbmNlGAMgASgJQgPgQQISFwoKZWNvc3lzdGVtcxgEIAMoCUID4EECEhgKC2ZpbmdlcnByaW50GAUgASgJQgPgQQMSMwoKYnVpbGRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgpmZXRjaF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjEKCHRyeV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhIKBWVycm9yGAkgASgJQgPgQQMSFAoHcmVjb3JkcxgKIAEoA0ID4EEDImgKH0JlZ2luVnVsbmVyYWJpbGl0eVNvdXJjZVJlcXVlc3QSRQoGc291cmNlGAEgASgLMjAucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZ1bG5lcmFiaWxpdHlTb3VyY2VCA+BBAiJXCiBCZWdpblZ1bG5lcmFiaWxpdHlTb3VyY2VSZXNwb25zZRIzCgNydW4YASABKAsyJi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU291cmNlUnVuIjcKCVNvdXJjZVJ1bhIRCgRuYW1lGAEgASgJQgPgQQISFwoKZ2VuZXJhdGlvbhgCIAEoA0ID4EECIpsBCh5QdXRWdWxuZXJhYmlsaXR5UmVjb3Jkc1JlcXVlc3QSOAoDcnVuGAEgASgLMiYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNvdXJjZVJ1bkID4EECEj8KB3JlY29yZHMYAiADKAsyKS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU291cmNlUmVjb3JkQgPgQQIi/gIKDFNvdXJjZVJlY29yZBIPCgJpZBgBIAEoCUID4EECEg8KB2FsaWFzZXMYAiADKAkSEAoIdXBzdHJlYW0YAyADKAkSDwoHc3VtbWFyeRgEIAEoCRIwCgxwdWJsaXNoX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC21vZGlmeV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg13aXRoZHJhd190aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI/CgpzZXZlcml0aWVzGAggAygLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJlY29yZFNldmVyaXR5EhIKCnJlZmVyZW5jZXMYCSADKAkSPgoIYWZmZWN0ZWQYCiADKAsyLC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQWZmZWN0ZWRQYWNrYWdlIlwKDlJlY29yZFNldmVyaXR5Eg4KBnNvdXJjZRgBIAEoCRIMCgR0eXBlGAIgASgJEg4KBnZlY3RvchgDIAEoCRISCgVzY29yZRgEIAEoAUgAiAEBQggKBl9zY29yZSLPAQoPQWZmZWN0ZWRQYWNrYWdlEhYKCWVjb3N5c3RlbRgBIAEoCUID4EECEhEKBG5hbWUYAiABKAlCA+BBAhI6CgZyYW5nZXMYAyADKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQWZmZWN0ZWRSYW5nZRIQCgh2ZXJzaW9ucxgEIAMoCRISCgVzdGF0ZRgFIAEoCUID4EECEhAKCHNldmVyaXR5GAYgASgJEgwKBGFyY2gYByABKAkSDwoHdXJnZW5jeRgIIAEoCSJeCg1BZmZlY3RlZFJhbmdlEhEKBHR5cGUYASABKAlCA+BBAhI6CgZldmVudHMYAiADKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQWZmZWN0ZWRFdmVudCJpCg1BZmZlY3RlZEV2ZW50EhQKCmludHJvZHVjZWQYASABKAlIABIPCgVmaXhlZBgCIAEoCUgAEhcKDWxhc3RfYWZmZWN0ZWQYAyABKAlIABIPCgVsaW1pdBgEIAEoCUgAQgcKBWV2ZW50IlYKH1B1dFZ1bG5lcmFiaWxpdHlSZWNvcmRzUmVzcG9uc2USDwoHY3JlYXRlZBgBIAEoBRIPCgd1cGRhdGVkGAIgASgFEhEKCXVuY2hhbmdlZBgDIAEoBSKcAQocUHV0VnVsbmVyYWJpbGl0eVJhbmtzUmVxdWVzdBI4CgNydW4YASABKAsyJi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU291cmNlUnVuQgPgQQISQgoFcmFua3MYAiADKAsyLi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVnVsbmVyYWJpbGl0eVJhbmtCA+BBAiKdAQoRVnVsbmVyYWJpbGl0eVJhbmsSEAoDY3ZlGAEgASgJQgPgQQISOQoJZXhwbG9pdGVkGAIgASgLMiYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkV4cGxvaXRlZBI7CgpsaWtlbGlob29kGAMgASgLMicucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpa2VsaWhvb2QiQwoJRXhwbG9pdGVkEhAKCGFkZF9kYXRlGAEgASgJEhAKCGR1ZV9kYXRlGAIgASgJEhIKCnJhbnNvbXdhcmUYAyABKAgiLgoKTGlrZWxpaG9vZBIMCgRlcHNzGAEgASgBEhIKCnBlcmNlbnRpbGUYAiABKAEiVAodUHV0VnVsbmVyYWJpbGl0eVJhbmtzUmVzcG9uc2USDwoHY3JlYXRlZBgBIAEoBRIPCgd1cGRhdGVkGAIgASgFEhEKCXVuY2hhbmdlZBgDIAEoBSLCAQogRmluaXNoVnVsbmVyYWJpbGl0eVNvdXJjZVJlcXVlc3QSOAoDcnVuGAEgASgLMiYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNvdXJjZVJ1bkID4EECEhMKC2ZpbmdlcnByaW50GAIgASgJEi4KCmJ1aWxkX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNvbXBsZXRlGAQgASgIEg0KBWVycm9yGAUgASgJIjYKIUZpbmlzaFZ1bG5lcmFiaWxpdHlTb3VyY2VSZXNwb25zZRIRCgl3aXRoZHJhd24YASABKAUy4wgKG1Z1bG5lcmFiaWxpdHlTb3VyY2VzU2VydmljZRLSAQoYTGlzdFZ1bG5lcmFiaWxpdHlTb3VyY2VzEjwucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RWdWxuZXJhYmlsaXR5U291cmNlc1JlcXVlc3QaPS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFZ1bG5lcmFiaWxpdHlTb3VyY2VzUmVzcG9uc2UiOYq1GAcSBQoBAhABmrUYAhABgtPkkwIiEiAvY29udHJvbC92MS92dWxuZXJhYmlsaXR5U291cmNlcxLbAQoYQmVnaW5WdWxuZXJhYmlsaXR5U291cmNlEjwucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkJlZ2luVnVsbmVyYWJpbGl0eVNvdXJjZVJlcXVlc3QaPS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQmVnaW5WdWxuZXJhYmlsaXR5U291cmNlUmVzcG9uc2UiQoq1GAcSBQoBAhABmrUYAhABgtPkkwIrOgEqIiYvY29udHJvbC92MS92dWxuZXJhYmlsaXR5U291cmNlczpiZWdpbhLWAQoXUHV0VnVsbmVyYWJpbGl0eVJlY29yZHMSOy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUHV0VnVsbmVyYWJpbGl0eVJlY29yZHNSZXF1ZXN0GjwucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlB1dFZ1bG5lcmFiaWxpdHlSZWNvcmRzUmVzcG9uc2UiQIq1GAcSBQoBAhABmrUYAhABgtPkkwIpOgEqIiQvY29udHJvbC92MS92dWxuZXJhYmlsaXR5U291cmNlczpwdXQS1QEKFVB1dFZ1bG5lcmFiaWxpdHlSYW5rcxI5LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5QdXRWdWxuZXJhYmlsaXR5UmFua3NSZXF1ZXN0GjoucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlB1dFZ1bG5lcmFiaWxpdHlSYW5rc1Jlc3BvbnNlIkWKtRgHEgUKAQIQAZq1GAIQAYLT5JMCLjoBKiIpL2NvbnRyb2wvdjEvdnVsbmVyYWJpbGl0eVNvdXJjZXM6cHV0UmFua3MS3wEKGUZpbmlzaFZ1bG5lcmFiaWxpdHlTb3VyY2USPS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRmluaXNoVnVsbmVyYWJpbGl0eVNvdXJjZVJlcXVlc3QaPi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRmluaXNoVnVsbmVyYWJpbGl0eVNvdXJjZVJlc3BvbnNlIkOKtRgHEgUKAQIQAZq1GAIQAYLT5JMCLDoBKiInL2NvbnRyb2wvdjEvdnVsbmVyYWJpbGl0eVNvdXJjZXM6ZmluaXNoYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * Nothing can be asked for yet.
@@ -550,6 +550,167 @@ export const PutVulnerabilityRecordsResponseSchema: GenMessage<PutVulnerabilityR
   messageDesc(file_pinfold_control_scanning_v1_sources, 12);
 
 /**
+ * Some of what a source says of how likely vulnerabilities are to be used.
+ *
+ * @generated from message pinfold.control.scanning.v1.PutVulnerabilityRanksRequest
+ */
+export type PutVulnerabilityRanksRequest = Message<"pinfold.control.scanning.v1.PutVulnerabilityRanksRequest"> & {
+  /**
+   * The reading. INVALID_ARGUMENT when it was begun anew meanwhile.
+   *
+   * @generated from field: pinfold.control.scanning.v1.SourceRun run = 1;
+   */
+  run?: SourceRun | undefined;
+
+  /**
+   * At most 2000, no two of the same CVE.
+   *
+   * @generated from field: repeated pinfold.control.scanning.v1.VulnerabilityRank ranks = 2;
+   */
+  ranks: VulnerabilityRank[];
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.PutVulnerabilityRanksRequest.
+ * Use `create(PutVulnerabilityRanksRequestSchema)` to create a new message.
+ */
+export const PutVulnerabilityRanksRequestSchema: GenMessage<PutVulnerabilityRanksRequest> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_sources, 13);
+
+/**
+ * What a source says of the use of one vulnerability.
+ *
+ * @generated from message pinfold.control.scanning.v1.VulnerabilityRank
+ */
+export type VulnerabilityRank = Message<"pinfold.control.scanning.v1.VulnerabilityRank"> & {
+  /**
+   * The id of the CVE.
+   *
+   * @generated from field: string cve = 1;
+   */
+  cve: string;
+
+  /**
+   * That it is being used. Unset where the source does not say so.
+   *
+   * @generated from field: pinfold.control.scanning.v1.Exploited exploited = 2;
+   */
+  exploited?: Exploited | undefined;
+
+  /**
+   * How likely it is to be used. Unset where the source does not say.
+   *
+   * @generated from field: pinfold.control.scanning.v1.Likelihood likelihood = 3;
+   */
+  likelihood?: Likelihood | undefined;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.VulnerabilityRank.
+ * Use `create(VulnerabilityRankSchema)` to create a new message.
+ */
+export const VulnerabilityRankSchema: GenMessage<VulnerabilityRank> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_sources, 14);
+
+/**
+ * That a vulnerability is known to be used, as CISA lists it.
+ *
+ * @generated from message pinfold.control.scanning.v1.Exploited
+ */
+export type Exploited = Message<"pinfold.control.scanning.v1.Exploited"> & {
+  /**
+   * Since when it is listed, `YYYY-MM-DD`.
+   *
+   * @generated from field: string add_date = 1;
+   */
+  addDate: string;
+
+  /**
+   * By when agencies have to have mended it, `YYYY-MM-DD`.
+   *
+   * @generated from field: string due_date = 2;
+   */
+  dueDate: string;
+
+  /**
+   * Whether it is known to be used for ransom.
+   *
+   * @generated from field: bool ransomware = 3;
+   */
+  ransomware: boolean;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.Exploited.
+ * Use `create(ExploitedSchema)` to create a new message.
+ */
+export const ExploitedSchema: GenMessage<Exploited> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_sources, 15);
+
+/**
+ * How likely a vulnerability is to be used, as the EPSS of FIRST has it.
+ *
+ * @generated from message pinfold.control.scanning.v1.Likelihood
+ */
+export type Likelihood = Message<"pinfold.control.scanning.v1.Likelihood"> & {
+  /**
+   * The probability that it is used within 30 days, from 0 to 1.
+   *
+   * @generated from field: double epss = 1;
+   */
+  epss: number;
+
+  /**
+   * The share of vulnerabilities that are no more likely to be used, from 0 to 1.
+   *
+   * @generated from field: double percentile = 2;
+   */
+  percentile: number;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.Likelihood.
+ * Use `create(LikelihoodSchema)` to create a new message.
+ */
+export const LikelihoodSchema: GenMessage<Likelihood> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_sources, 16);
+
+/**
+ * What became of the ranks.
+ *
+ * @generated from message pinfold.control.scanning.v1.PutVulnerabilityRanksResponse
+ */
+export type PutVulnerabilityRanksResponse = Message<"pinfold.control.scanning.v1.PutVulnerabilityRanksResponse"> & {
+  /**
+   * How many were new.
+   *
+   * @generated from field: int32 created = 1;
+   */
+  created: number;
+
+  /**
+   * How many were known and changed.
+   *
+   * @generated from field: int32 updated = 2;
+   */
+  updated: number;
+
+  /**
+   * How many were as they are.
+   *
+   * @generated from field: int32 unchanged = 3;
+   */
+  unchanged: number;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.PutVulnerabilityRanksResponse.
+ * Use `create(PutVulnerabilityRanksResponseSchema)` to create a new message.
+ */
+export const PutVulnerabilityRanksResponseSchema: GenMessage<PutVulnerabilityRanksResponse> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_sources, 17);
+
+/**
  * How reading a source ended.
  *
  * @generated from message pinfold.control.scanning.v1.FinishVulnerabilitySourceRequest
@@ -596,7 +757,7 @@ export type FinishVulnerabilitySourceRequest = Message<"pinfold.control.scanning
  * Use `create(FinishVulnerabilitySourceRequestSchema)` to create a new message.
  */
 export const FinishVulnerabilitySourceRequestSchema: GenMessage<FinishVulnerabilitySourceRequest> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_sources, 13);
+  messageDesc(file_pinfold_control_scanning_v1_sources, 18);
 
 /**
  * What the end of the reading did.
@@ -617,7 +778,7 @@ export type FinishVulnerabilitySourceResponse = Message<"pinfold.control.scannin
  * Use `create(FinishVulnerabilitySourceResponseSchema)` to create a new message.
  */
 export const FinishVulnerabilitySourceResponseSchema: GenMessage<FinishVulnerabilitySourceResponse> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_sources, 14);
+  messageDesc(file_pinfold_control_scanning_v1_sources, 19);
 
 /**
  * The way in for what sources say of vulnerabilities, and how old that is.
@@ -655,6 +816,17 @@ export const VulnerabilitySourcesService: GenService<{
     methodKind: "unary";
     input: typeof PutVulnerabilityRecordsRequestSchema;
     output: typeof PutVulnerabilityRecordsResponseSchema;
+  },
+  /**
+   * Replaces what the source says of how likely vulnerabilities are to be used. Nothing is compared for it. INVALID_ARGUMENT
+   * names a rank that is wrong by its place, and then none of the request is taken in.
+   *
+   * @generated from rpc pinfold.control.scanning.v1.VulnerabilitySourcesService.PutVulnerabilityRanks
+   */
+  putVulnerabilityRanks: {
+    methodKind: "unary";
+    input: typeof PutVulnerabilityRanksRequestSchema;
+    output: typeof PutVulnerabilityRanksResponseSchema;
   },
   /**
    * Says how reading a source ended. INVALID_ARGUMENT when it was begun anew meanwhile.

@@ -1,0 +1,162 @@
+// Comparing all packages of many images with many records, and one record that half of them have:
+// `bin/pinfold-node bench/vulnerabilities.ts --lists 10000 --records 300000`. A list of packages is what images share; without
+// any shared, as many lists as images. `--packages 200 --names 5000` are in a list and in all. With PINFOLD_TEST_DATABASE set it
+// measures PostgreSQL.
+import { hash } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { readConfig } from '#config.ts'
+import { sql } from '#db/sql.ts'
+import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
+import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
+import { beginSource, finishSource, putRecords, type SourceRecord } from '#domains/scanning/records/records.service.ts'
+import { operatorUid } from '#issuer/access-token.ts'
+import { signAccessToken } from '#issuer/sign-token.ts'
+import { startServer } from '../src/api/server.ts'
+import { createApp } from '../src/create-app.ts'
+import { startWorkers } from '../src/workers.ts'
+
+const { values } = parseArgs({
+  options: {
+    lists: { type: 'string', default: '10000' },
+    packages: { type: 'string', default: '200' },
+    names: { type: 'string', default: '5000' },
+    records: { type: 'string', default: '300000' },
+  },
+})
+const [lists, packages, names, records] = [values.lists, values.packages, values.names, values.records].map(Number) as [
+  number,
+  number,
+  number,
+  number,
+]
+const folder = mkdtempSync(join(tmpdir(), 'pinfold-bench-'))
+const server = process.env.PINFOLD_TEST_DATABASE
+const settings = server ? { database: server, masterKey: '0'.repeat(64) } : {}
+const app = await createApp({
+  ...readConfig({}),
+  data: folder,
+  logLevel: 'warn',
+  listen: { host: '127.0.0.1', port: 0 },
+  ...settings,
+})
+const door = await startServer(app)
+const work = { app, log: app.log }
+const ecosystem = 'Debian:12'
+const distribution = { id: 'debian', version: '12' }
+
+/** The same numbers each time. */
+let state = 1
+const below = (most: number) => {
+  state = (state * 1103515245 + 12345) % 2 ** 31
+  return Math.floor((state / 2 ** 31) * most)
+}
+
+function record(id: string, name: string, fixed: string): SourceRecord {
+  const texts = { summary: 'A flaw', publishTime: '', modifyTime: '', withdrawTime: '' }
+  const ranges = [{ type: 'ECOSYSTEM' as const, events: [{ introduced: '0' }, { fixed }] }]
+  const said = { ecosystem, name, ranges, versions: [], state: 'affected' as const, severity: 'high' as const }
+  return {
+    id,
+    aliases: [],
+    upstream: [],
+    ...texts,
+    severities: [],
+    references: [],
+    affected: [{ ...said, qualifiers: {} }],
+  }
+}
+
+async function sync(source: string, given: readonly SourceRecord[]): Promise<void> {
+  const run = await beginSource(work, { name: source, url: '', licence: 'MIT', ecosystems: [ecosystem] })
+  for (let i = 0; i < given.length; i += 500) await putRecords(work, run, given.slice(i, i + 500))
+  await finishSource(work, run, { fingerprint: '', buildTime: '', complete: true, error: '' })
+}
+
+/** Most records are of versions before the oldest that is installed, as they are of real images. */
+function recordsOf(): SourceRecord[] {
+  return Array.from({ length: records }, (_, i) => {
+    const fixed = i % 50 === 0 ? `${1 + below(20)}.0-1` : '0.1-1'
+    return record(`CVE-2024-${10_000 + i}`, `package-${below(names)}`, fixed)
+  })
+}
+
+async function addLists(): Promise<void> {
+  for (let i = 0; i < lists; i++) {
+    const half = i % 2 === 0 ? ['common'] : []
+    const chosen = new Set([...half, ...Array.from({ length: packages }, () => `package-${below(names)}`)])
+    const found = [...chosen].map((name) => {
+      const version = name === 'common' ? `1.${i % 500}-1` : `${1 + below(20)}.0-1`
+      return { kind: 'deb' as const, name, version, origin: name, originVersion: version, arch: 'amd64' }
+    })
+    const list = await prepareList(app, { hash: hash('sha256', `${i}`), distribution }, found)
+    await app.db.tx((tx) => completeList(tx, list, `${i % 50}`.padStart(40, '0'), app.clock().toISOString()))
+  }
+}
+
+async function untilMatched(): Promise<void> {
+  while (await app.db.get(sql`SELECT 1 AS waits FROM match_queue LIMIT 1`)) await sleep(50)
+}
+
+/** What others see meanwhile, and how much memory there is. */
+function watch() {
+  const [times, most] = [[] as number[], { rss: 0 }]
+  let ended = false
+  const token = signAccessToken(app.keyring, {
+    issuer: door.url,
+    subject: operatorUid,
+    audience: door.url,
+    now: app.clock(),
+  })
+  const asking = (async () => {
+    const headers = { authorization: `Bearer ${await token}` }
+    while (!ended) {
+      const began = performance.now()
+      await (await fetch(new URL('/iam/v2/groups?pageSize=10', door.localUrl), { headers })).arrayBuffer()
+      times.push(performance.now() - began)
+      most.rss = Math.max(most.rss, process.memoryUsage.rss())
+      await sleep(10)
+    }
+  })()
+  return async () => {
+    ended = true
+    await asking
+    const sorted = times.toSorted((a, b) => a - b)
+    const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)]!.toFixed(1)
+    return `${sorted.length} requests meanwhile, median ${at(0.5)} ms, p99 ${at(0.99)} ms; RSS at most ${Math.round(most.rss / 2 ** 20)} MiB`
+  }
+}
+
+async function timed(what: string, job: () => Promise<void>): Promise<void> {
+  const stop = watch()
+  const cpu = process.cpuUsage()
+  const began = performance.now()
+  await job()
+  const { user, system } = process.cpuUsage(cpu)
+  const [wall, busy] = [(performance.now() - began) / 1000, (user + system) / 1e6]
+  console.log(`${what}: ${wall.toFixed(1)} s, ${busy.toFixed(1)} s of CPU; ${await stop()}`)
+}
+
+console.log(`${lists} lists of ${packages} of ${names} packages, ${records} records`)
+await timed('taking in the records', () => sync('osv/Debian', recordsOf()))
+await timed('taking in the lists', addLists)
+const count = async (table: 'components' | 'findings') =>
+  Number(
+    (await app.db.get<{ n: number }>(
+      table === 'findings' ? sql`SELECT count(*) AS n FROM findings` : sql`SELECT count(*) AS n FROM components`,
+    ))!.n,
+  )
+const workers = await startWorkers(app, { duties: [matchPackages] })
+await timed('first match', untilMatched)
+console.log(`${await count('components')} package versions, ${await count('findings')} findings`)
+await timed('a record that half of the lists have', async () => {
+  await sync('osv/One', [record('CVE-2025-1', 'common', '2-1')])
+  await untilMatched()
+})
+await workers.close()
+await door.close()
+await app.close()
+rmSync(folder, { recursive: true, force: true })

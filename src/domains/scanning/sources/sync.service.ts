@@ -1,0 +1,140 @@
+// Reads the sources that the settings name, as the command does, each when its time has come.
+import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Work } from '#app.ts'
+import { AppError } from '#lib/errors.ts'
+import { type Source, sourceNamed } from '#sources/definitions.ts'
+import { fetchSource } from '#sources/fetch.ts'
+import { type RecordSink, type Refused, syncSource } from '#sources/sync-source.ts'
+import { WrongRecord } from '#sources/values.ts'
+import { findSource, type PutCounts, type StoredSource } from '../records/records.service.ts'
+import * as service from './sources.service.ts'
+
+type SyncWork = Pick<Work, 'app' | 'log'>
+export type SyncSite = { signal: AbortSignal; holds: () => boolean; now: () => Date }
+
+const hourMs = 3_600_000
+/** The least wait after a failure; a source that goes on to fail is asked less and less often, down to its period. */
+const retryMs = 5 * 60_000
+/** What a server that was killed has left. */
+const abandonedMs = 24 * hourMs
+
+/** Reads what is due, one source after the other. One that fails fails no run. */
+export async function syncDue(work: SyncWork, site: SyncSite): Promise<{ sources: number; failed: number }> {
+  const sum = { sources: 0, failed: 0 }
+  const { vulnerabilitySyncHours: hours, vulnerabilitySources: names, vulnerabilityMirror: given } = work.app.config
+  if (hours === 0) return sum
+  const mirror = given === '' || given.endsWith('/') ? given : `${given}/`
+  for (const name of new Set(names)) {
+    const source = sourceNamed(name, mirror)
+    const known = await findSource(work.app, name)
+    if (!source || dueTime(known, hours * hourMs) > site.now().getTime()) continue
+    if (!site.holds()) break
+    const { error, refused } = await syncOne(work, source, known, site)
+    sum.sources++
+    if (error === '') continue
+    sum.failed++
+    work.log.warn('vulnerability source could not be read', { source: name, reason: error, refused: refused.length })
+  }
+  return sum
+}
+
+/** In milliseconds since 1970. */
+function dueTime(known: StoredSource | undefined, periodMs: number): number {
+  if (!known || known.tryTime === '') return 0
+  const tried = Date.parse(known.tryTime)
+  const read = known.fetchTime === '' ? undefined : Date.parse(known.fetchTime)
+  if (known.error === '') return read !== undefined && read >= tried ? read + periodMs : 0
+  const failing = read === undefined ? hourMs : tried - read - periodMs
+  return tried + Math.min(Math.max(failing, retryMs), periodMs)
+}
+
+async function syncOne(work: SyncWork, source: Source, known: StoredSource | undefined, site: SyncSite) {
+  const { app } = work
+  const { name, url, licence, ecosystems } = source
+  const lost = new AbortController()
+  const signal = AbortSignal.any([site.signal, lost.signal])
+  const folder = await emptyFolder(app.config.data)
+  try {
+    const { fingerprint = '', buildTime = '' } = known ?? {}
+    const run = await service.beginSource(work, { name, url, licence, ecosystems })
+    const fetch = () => fetchSource(source, { outgoing: app.toSources, folder, fingerprint, buildTime, signal })
+    const onProgress = () => {
+      if (!site.holds()) lost.abort(new Error('another node reads the sources'))
+    }
+    return await syncSource(fetch, sinkOf(work, run), { signal, onProgress })
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function emptyFolder(data: string): Promise<string> {
+  await mkdir(data, { recursive: true, mode: 0o700 })
+  for (const name of await readdir(data)) {
+    if (!name.startsWith('sync-')) continue
+    const left = await stat(join(data, name)).catch(() => undefined)
+    if (left && Date.now() - left.mtimeMs > abandonedMs) await rm(join(data, name), { recursive: true, force: true })
+  }
+  return mkdtemp(join(data, 'sync-'))
+}
+
+function sinkOf(work: SyncWork, run: service.RunName): RecordSink {
+  return {
+    put: (given, onRefused) =>
+      putSome(given, 'records', {
+        onRefused,
+        idOf: ({ id }) => id,
+        put: (some) => service.putRecords(work, run, some),
+      }),
+    putRanks: (given, onRefused) =>
+      putSome(given, 'ranks', { onRefused, idOf: ({ cve }) => cve, put: (some) => service.putRanks(work, run, some) }),
+    finish: (end) => ofReading(() => service.finishSource(work, run, end)),
+  }
+}
+
+type Putting<T> = {
+  onRefused: (one: Refused) => void
+  idOf: (one: T) => string
+  put: (some: readonly T[]) => Promise<PutCounts>
+}
+
+/** What is refused is left out, and the rest is put again. */
+async function putSome<T>(
+  given: readonly T[],
+  member: string,
+  { onRefused, idOf, put }: Putting<T>,
+): Promise<PutCounts> {
+  let left = given
+  while (left.length > 0) {
+    try {
+      return await put(left)
+    } catch (error) {
+      const wrong = violationsOf(error).flatMap(({ field, description }) => {
+        const [, place, rest = ''] = new RegExp(`^${member}\\[(\\d+)\\](?:\\.(.*))?$`).exec(field) ?? []
+        return place === undefined ? [] : [{ index: Number(place), field: rest, problem: description }]
+      })
+      if (wrong.length === 0) throw refusalOf(error)
+      for (const { index, field, problem } of wrong) onRefused({ at: idOf(left[index]!), field, problem })
+      const bad = new Set(wrong.map(({ index }) => index))
+      left = left.filter((_, index) => !bad.has(index))
+    }
+  }
+  return { created: 0, updated: 0, unchanged: 0 }
+}
+
+async function ofReading<T>(put: () => Promise<T>): Promise<T> {
+  try {
+    return await put()
+  } catch (error) {
+    throw refusalOf(error)
+  }
+}
+
+/** What is refused as a whole is about this reading alone, such as that somebody else has begun it anew. */
+const refusalOf = (error: unknown): unknown =>
+  violationsOf(error).length > 0 ? new WrongRecord((error as AppError).message) : error
+
+function violationsOf(error: unknown): readonly { field: string; description: string }[] {
+  if (!(error instanceof AppError)) return []
+  return error.details.flatMap((detail) => (detail.type === 'BadRequest' ? detail.fieldViolations : []))
+}

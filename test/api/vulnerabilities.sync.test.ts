@@ -1,0 +1,106 @@
+// The server reads sources of vulnerabilities by itself, where the settings say so.
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { findSource } from '#domains/scanning/records/records.service.ts'
+import { syncSources } from '#domains/scanning/sources/sync.duty.ts'
+import { startWorkers } from '#workers.ts'
+import { runDuty } from '../support/duties.ts'
+import { osv, startMirror } from '../support/mirror.ts'
+import { startPinfold } from '../support/pinfold.ts'
+import { zipOf } from '../support/zip.ts'
+
+const start = Date.parse('2026-12-01T00:00:00Z')
+const hours = (count: number) => new Date(start + count * 3_600_000)
+const settings = (mirror: { url: string }) => ({
+  vulnerabilityMirror: mirror.url,
+  vulnerabilitySources: ['osv/Go', 'kev'],
+  vulnerabilitySyncHours: 6,
+  vulnerabilityPrivate: ['127.0.0.1'],
+})
+const zip = { body: zipOf({ 'X-1.json': osv('X-1') }) }
+const kev = { body: '{"vulnerabilities":[]}' }
+
+test('sources are read when their time has come, and one that fails less and less often', async () => {
+  let now = hours(0)
+  await using mirror = await startMirror({ 'osv/Go/all.zip': zip, 'kev.json': kev })
+  await using pinfold = await startPinfold({ ...settings(mirror), clock: () => now })
+  const { app } = pinfold
+  const asked = async (at: number) => {
+    now = hours(at)
+    await runDuty(app, syncSources)
+    return mirror.asked().filter((path) => !path.endsWith('.csv'))
+  }
+  assert.deepEqual(await asked(0), ['kev.json', 'osv/Go/all.zip'])
+  assert.deepEqual(await asked(5.9), [])
+  mirror.files['osv/Go/all.zip'] = { status: 500 }
+  assert.deepEqual(await asked(6.1), ['kev.json', 'osv/Go/all.zip'])
+  const failed = await findSource(app, 'osv/Go')
+  assert.deepEqual([failed?.error, failed?.fetchTime], ['the answer was 500', hours(0).toISOString()])
+  assert.deepEqual(await asked(6.15), [])
+  assert.deepEqual(await asked(6.25), ['osv/Go/all.zip'])
+  assert.deepEqual(await asked(6.45), [])
+  assert.deepEqual(await asked(6.55), ['osv/Go/all.zip'])
+  mirror.files['osv/Go/all.zip'] = zip
+  assert.deepEqual(await asked(7.2), ['osv/Go/all.zip'])
+  assert.equal((await findSource(app, 'osv/Go'))?.error, '')
+  assert.deepEqual(await asked(12.2), ['kev.json'])
+  assert.deepEqual(
+    readdirSync(app.config.data).filter((name) => name.startsWith('sync-')),
+    [],
+  )
+})
+
+test('what is wrong with a record leaves it out, and metrics tell of sources that fail', async () => {
+  const twoWrong = zipOf({ 'a.json': osv('X-1'), 'b.json': '{', 'c.json': osv('X-2', '1', { aliases: ['a b'] }) })
+  await using mirror = await startMirror({ 'osv/Go/all.zip': { body: twoWrong }, 'kev.json': kev })
+  await using pinfold = await startPinfold(settings(mirror))
+  assert.deepEqual(await runDuty(pinfold.app, syncSources), { sources: 2, failed: 1 })
+  assert.equal((await findSource(pinfold.app, 'osv/Go'))?.error, '2 records are wrong')
+  const text = await pinfold.app.metrics.registry.metrics()
+  assert.match(text, /^pinfold_vulnerability_source_failed\{source="osv\/Go"\} 1$/m)
+  assert.match(text, /^pinfold_vulnerability_source_failed\{source="kev"\} 0$/m)
+  assert.match(text, /^pinfold_vulnerability_source_age_seconds\{source="kev"\} /m)
+  assert.doesNotMatch(text, /age_seconds\{source="osv\/Go"\}/)
+})
+
+test('nothing is read by default, nor from a private address that is not listed', async () => {
+  await using mirror = await startMirror({ 'osv/Go/all.zip': zip, 'kev.json': kev })
+  await using off = await startPinfold({ ...settings(mirror), vulnerabilitySyncHours: 0 })
+  assert.deepEqual(await runDuty(off.app, syncSources), { sources: 0, failed: 0 })
+  await using other = await startPinfold({ ...settings(mirror), vulnerabilityPrivate: ['10.0.0.0/8'] })
+  assert.deepEqual(await runDuty(other.app, syncSources), { sources: 2, failed: 2 })
+  assert.match((await findSource(other.app, 'kev'))!.error, /the address is not a public one/)
+  assert.deepEqual(mirror.asked(), [])
+})
+
+test('a server that stops ends what it reads, which is no failure of the source and is read again', async () => {
+  await using silent = await startSilent()
+  const app = await startPinfold({ ...settings(silent), vulnerabilitySources: ['kev'] })
+  await using pinfold = app
+  const workers = await startWorkers(pinfold.app, { duties: [syncSources] })
+  await silent.asked
+  await workers.close(0)
+  const known = await findSource(pinfold.app, 'kev')
+  assert.deepEqual([known?.error, known?.fetchTime], ['', ''])
+  await using mirror = await startMirror({ 'kev.json': kev })
+  const next = { ...pinfold.app, config: { ...pinfold.app.config, vulnerabilityMirror: mirror.url } }
+  assert.deepEqual(await runDuty(next, syncSources), { sources: 1, failed: 0 })
+})
+
+/** Takes a request and says nothing. */
+async function startSilent() {
+  const { promise: asked, resolve } = Promise.withResolvers<void>()
+  const server: Server = createServer(() => resolve())
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    asked,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections()
+      await new Promise((closed) => server.close(closed))
+    },
+  }
+}

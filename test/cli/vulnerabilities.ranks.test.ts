@@ -1,0 +1,90 @@
+// Lists of what is being used: they are read like other sources, order what is found, and find nothing.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { startMirror } from '../support/mirror.ts'
+import type { Json } from '../support/pinfold.ts'
+import { makePlace, type Place, run } from '../support/process.ts'
+
+const kev = (...ids: string[]) =>
+  JSON.stringify({
+    vulnerabilities: ids.map((cveID) => ({
+      cveID,
+      dateAdded: '2026-11-01',
+      dueDate: '2026-11-22',
+      knownRansomwareCampaignUse: 'Unknown',
+    })),
+  })
+const epss = (...rows: string[]) => gzipSync(`#model_version:v1\ncve,epss,percentile\n${rows.join('\n')}\n`)
+
+const sync = (place: Place, mirror: { url: string }, ...names: string[]) => {
+  const sources = names.flatMap((name) => ['--source', name])
+  return run(['vulnerabilities', 'sync', ...place.args, '--mirror', mirror.url, ...sources], { env: place.env })
+}
+const status = async (place: Place): Promise<Record<string, Json>> => {
+  const { stdout } = await run(['vulnerabilities', 'status', ...place.args, '-o', 'json'], { env: place.env })
+  return Object.fromEntries((JSON.parse(stdout) as Json[]).map((one) => [one.name, one]))
+}
+
+test('lists of what is used are taken in whole, and what is no longer on them is gone', async () => {
+  await using place = await makePlace()
+  const rows = Array.from({ length: 2500 }, (_, i) => `CVE-2026-${10000 + i},0.0001,0.5`)
+  await using mirror = await startMirror({
+    'kev.json': { body: kev('CVE-2026-1000', 'CVE-2026-1001'), etag: '"a"' },
+    'epss.csv.gz': { body: epss(...rows), etag: '"b"' },
+  })
+  const first = await sync(place, mirror, 'kev', 'epss')
+  assert.deepEqual([first.code, first.stderr], [0, ''])
+  assert.deepEqual(first.stdout.split('\n').slice(0, 2), [
+    'kev: 2 new, 0 changed, 0 as before, 0 withdrawn',
+    'epss: 2500 new, 0 changed, 0 as before, 0 withdrawn',
+  ])
+  mirror.files['kev.json'] = { body: kev('CVE-2026-1001'), etag: '"c"' }
+  mirror.files['epss.csv.gz'] = { body: epss('CVE-2026-10000,0.2,0.9', ...rows.slice(1)), etag: '"d"' }
+  assert.deepEqual((await sync(place, mirror, 'kev', 'epss')).stdout.split('\n').slice(0, 2), [
+    'kev: 0 new, 0 changed, 1 as before, 1 withdrawn',
+    'epss: 0 new, 1 changed, 2499 as before, 0 withdrawn',
+  ])
+  const { kev: listed, epss: scored } = await status(place)
+  assert.deepEqual([listed!.records, listed!.licence, listed!.ecosystems], ['1', 'CC0-1.0', []])
+  assert.deepEqual([scored!.records, scored!.licence, scored!.error], ['2500', 'unknown', ''])
+})
+
+test('a list that is damaged, or has a line that is no rank, fails with the reason and keeps what it said', async () => {
+  await using place = await makePlace()
+  const good = epss('CVE-2026-1000,0.1,0.5')
+  await using mirror = await startMirror({ 'epss.csv.gz': { body: good }, 'kev.json': { body: kev('CVE-2026-1000') } })
+  await sync(place, mirror, 'kev', 'epss')
+  for (const [body, reason] of [
+    [good.subarray(0, 20), 'it cannot be unpacked'],
+    [Buffer.from('no gzip'), 'it cannot be unpacked'],
+    [epss('CVE-2026-1000,0.1,0.5', 'CVE-2026-1001,7,0.5'), 'line 4 is no score'],
+  ] as const) {
+    mirror.files['epss.csv.gz'] = { body }
+    const { code, stdout } = await sync(place, mirror, 'epss', 'kev')
+    assert.equal(code, 1)
+    assert.deepEqual(stdout.split('\n').slice(0, 2), [
+      `epss: failed, and keeps what it said: ${reason}`,
+      'kev: 0 new, 0 changed, 1 as before, 0 withdrawn',
+    ])
+  }
+  mirror.files['epss.csv.gz'] = { body: epss('CVE-2026-1000,0.1,0.5', 'CVE-2026-1000,0.2,0.6') }
+  const twice = await sync(place, mirror, 'epss')
+  assert.deepEqual([twice.code, twice.stderr], [1, 'pinfold: epss/CVE-2026-1000: cve: is given twice\n'])
+  assert.deepEqual((await status(place)).epss!.records, '1')
+})
+
+test('a bundle has the list whose licence allows it, and not the other', async () => {
+  await using place = await makePlace()
+  await using mirror = await startMirror({
+    'kev.json': { body: kev('CVE-2026-1000') },
+    'epss.csv.gz': { body: epss('CVE-2026-1000,0.1,0.5') },
+  })
+  const bundle = `${place.data}-bundle`
+  const sources = ['--source', 'kev', '--source', 'epss', '--mirror', mirror.url]
+  const packed = await run(['vulnerabilities', 'pack', bundle, ...sources], { env: place.env })
+  assert.equal(packed.code, 0)
+  assert.match(packed.stderr, /^pinfold: epss is left out: its licence \(unknown\) does not let it be handed on$/m)
+  const from = ['vulnerabilities', 'sync', ...place.args, '--from', bundle]
+  assert.match((await run(from, { env: place.env })).stdout, /^kev: 1 new, 0 changed, 0 as before, 0 withdrawn$/m)
+})
