@@ -52,6 +52,8 @@ export function chartSchema(): string {
       database: fromSecret,
       masterKey: fromSecret,
       replicas: whole(0, 100),
+      blobs: text,
+      blobCredentials: only({ existingSecret: text }),
       storage: only({
         existingClaim: text,
         size: text,

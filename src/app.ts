@@ -29,6 +29,7 @@ import type { Cause, Version } from './lib/cause.ts'
 import type { Sealer } from './lib/crypto/seal.ts'
 import type { Logger } from './lib/log.ts'
 import type { Vendor } from './lib/naming/vendor.ts'
+import type { ClientRanges } from './lib/net/client-ranges.ts'
 import type { Limits } from './lib/net/limits.ts'
 import type { Outgoing } from './lib/net/outgoing.ts'
 import type { SinkClient } from './lib/net/sink-client.ts'
@@ -64,6 +65,8 @@ export type App = {
   buffers: Buffers
   /** Where the content of blobs is. */
   blobs: Blobs
+  /** Which clients read blobs from where they are, and not through us. */
+  blobRedirects: ClientRanges
   /** Bytes of uploads on their way to this server, by organisation, where it has a quota. */
   incoming: Map<string, number>
   /** The last request of this server to close an upload, by the upload; it never rejects. */

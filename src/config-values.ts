@@ -1,6 +1,7 @@
 // What the values of settings may be: each takes a text and the setting's name, and throws a ConfigError.
 
 import { isIP } from 'node:net'
+import { parseBucket } from './blobs/s3/bucket.ts'
 import { parseMasterKey } from './lib/crypto/master-key.ts'
 import { type SigningAlgorithm, signingAlgorithms } from './lib/crypto/signing-algorithms.ts'
 import { readHost } from './lib/net/hosts.ts'
@@ -114,11 +115,18 @@ export const optionalDomain = (value: string, name: string): string => (value ==
 
 /** Where blobs are kept: a folder, as a path or a URL, or nothing for the one in the data folder. */
 export const blobStore = (value: string, name: string): string => {
-  if (/^s3:/i.test(value)) throw new ConfigError(`${name} cannot be an s3:// URL yet; give a folder`)
+  if (/^s3:/i.test(value)) {
+    try {
+      parseBucket(value)
+      return value
+    } catch (error) {
+      throw new ConfigError(`${name} ${(error as Error).message}`)
+    }
+  }
   if (!/^[a-z][a-z0-9+.-]+:/i.test(value)) return value
   const url = URL.parse(value)
   if (url?.protocol !== 'file:' || url.host !== '' || url.search !== '' || url.hash !== '') {
-    throw new ConfigError(`${name} must be a folder, as a path or a file:// URL`)
+    throw new ConfigError(`${name} must be a folder, as a path or a file:// URL, or a bucket, as an s3:// URL`)
   }
   return value
 }
@@ -142,6 +150,15 @@ export const networks = (value: string, name: string): readonly string[] => {
   const listed = commaList(value)
   if (listed.every(isNetwork)) return listed
   throw new ConfigError(`${name} must be addresses or CIDR ranges, with commas`)
+}
+/** `off`, `on`, or addresses and ranges of clients; those with a `!` are left out. */
+export const clients = (value: string, name: string): readonly string[] => {
+  const listed = commaList(value)
+  const plain = listed.map((one) => one.replace(/^!/, ''))
+  const isAll = (one: string) => one === 'on' || one === 'off'
+  const fits = listed.every((one, at) => isNetwork(plain[at]!) || isAll(one))
+  if (fits && (listed.length === 1 || !listed.includes('off'))) return listed
+  throw new ConfigError(`${name} must be off, on, or addresses or CIDR ranges, with commas, each perhaps after a !`)
 }
 /** What a request may go to: names of hosts as well. */
 export const destinations = (value: string, name: string): readonly string[] => {

@@ -1,10 +1,10 @@
+import { blobSettings, redirectProblems } from './config-blobs.ts'
 import { compatSettings, vendorOf } from './config-compat.ts'
 import { edgeSettings } from './config-edge.ts'
 import {
   address,
   algorithms,
   baseUrl,
-  blobStore,
   ConfigError,
   databaseUrl,
   documents,
@@ -73,24 +73,12 @@ export const settings = {
     default: '',
     doc: 'The key that `pinfold keys rotate-master` puts in the place of `PINFOLD_MASTER_KEY`. With both the server takes the one that fits.',
   }),
-  blobs: setting({
-    env: 'PINFOLD_BLOBS',
-    flag: '--blobs',
-    parse: blobStore,
-    default: '',
-    doc: 'Folder of the blobs, as a path or a `file://` URL. Several servers must share it. Default: `blobs` in the data folder.',
-  }),
+  ...blobSettings,
   sparse: setting({
     env: 'PINFOLD_SPARSE',
     parse: oneOf('off', 'indexes', 'all'),
     default: 'off',
     doc: 'Which manifests may be pushed although content that they list is missing: none (`off`), `indexes`, or `all`.',
-  }),
-  blobGraceSeconds: setting({
-    env: 'PINFOLD_BLOB_GRACE_SECONDS',
-    parse: whole(1, 365 * 86_400),
-    default: '86400',
-    doc: 'How long a blob that no manifest uses, or an upload that nobody continues, is kept after a push last touched it.',
   }),
   publicOrg: setting({
     env: 'PINFOLD_PUBLIC_ORG',
@@ -327,7 +315,10 @@ export const clientVariables: Record<string, string> = {
   PINFOLD_TOKEN: 'A token of the server to use instead of signing in.',
 }
 
-export type Config = { [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> }
+export type Config = { [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> } & {
+  /** What the tools of AWS read of the environment, for a bucket. */
+  aws: Record<string, string>
+}
 
 /** Throws one ConfigError that lists every bad setting. Flags, where given, are named as such. */
 export function readConfig(
@@ -347,6 +338,7 @@ export function readConfig(
   for (const name of Object.keys(env)) {
     if (name.startsWith('PINFOLD_') && !isKnown(name)) problems.push(`${name} is not a setting`)
   }
+  config.aws = Object.fromEntries(Object.entries(env).filter(([name]) => name === 'HOME' || name.startsWith('AWS_')))
   const read = config as Config
   if (problems.length === 0 && read.database !== '' && read.masterKey === '') {
     problems.push('a database URL needs PINFOLD_MASTER_KEY, 32 bytes as base64 or hex')
@@ -362,6 +354,7 @@ export function readConfig(
   if (problems.length === 0 && (read.tlsCert === '') !== (read.tlsKey === '')) {
     problems.push('PINFOLD_TLS_CERT and PINFOLD_TLS_KEY need each other')
   }
+  if (problems.length === 0) problems.push(...redirectProblems(read))
   if (problems.length === 0 && read.tlsCert !== '' && read.url.startsWith('http:')) {
     problems.push('PINFOLD_URL must begin with https:// where PINFOLD_TLS_CERT is set')
   }

@@ -2,7 +2,8 @@ import { performance } from 'node:perf_hooks'
 import { buildEventTable } from './api/event-table.ts'
 import { eventBodies, services } from './api/services.ts'
 import type { App, Fleet } from './app.ts'
-import { blobFolder, openBlobs } from './blobs/open.ts'
+import { blobPlace, openBlobs } from './blobs/open.ts'
+import type { Observe } from './blobs/operations.ts'
 import { createAwsCallers } from './clouds/amazon-callers.ts'
 import { createClouds } from './clouds/clouds.ts'
 import { type Config, vendorOf } from './config.ts'
@@ -29,6 +30,7 @@ import { createOutsideIssuers } from './issuer/outside-issuers.ts'
 import { createProviderDirectory } from './issuer/people/directory.ts'
 import { createBuffers } from './lib/buffers.ts'
 import { createLogger, type Logger } from './lib/log.ts'
+import { clientRanges } from './lib/net/client-ranges.ts'
 import { createLimits, type LimitKind } from './lib/net/limits.ts'
 import { createOutgoing, type Outgoing } from './lib/net/outgoing.ts'
 import { allPrivateAddresses, privateAddresses } from './lib/net/private-addresses.ts'
@@ -36,7 +38,7 @@ import { createSinkClient } from './lib/net/sink-client.ts'
 import { createDropped } from './lib/noted/dropped.ts'
 import { createRemembered } from './lib/remembered.ts'
 import { createSignal } from './lib/signal.ts'
-import { createMetrics } from './metrics.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
 import { openDatabase } from './open-database.ts'
 import { keyringOf } from './open-issuer.ts'
 import { clearOnCommit, resources } from './resources.ts'
@@ -70,11 +72,11 @@ export async function createApp(
   clearOnCommit(db, { grants, manifests, paths, sessions, pushTokens })
   const onError = (error: unknown) => log.error('last use of identities could not be written', { error })
   const lastSeen = opening.adopt(createLastSeen(db, onError), (open) => open.close())
-  const blobs = await openBlobs(config.blobs, config.data)
-  await tieBlobs(db, blobs, blobFolder(config.blobs, config.data))
+  const metrics = createMetrics(db, config.vulnerabilitySources, () => fleet.isFirst)
+  const store = opening.adopt(await openStore(config, metrics), ({ blobs }) => blobs.close())
+  await tieBlobs(db, store.blobs, blobPlace(config.blobs, config.data))
   const events = { written: createSignal(), routed: createSignal(), queued: createSignal() }
   const eventTable = buildEventTable(services, eventBodies)
-  const metrics = createMetrics(db, config.vulnerabilitySources, () => fleet.isFirst)
   const parts = { config, db, events, eventTable, log, metrics, clock, fleet }
   const { registryEvents, usage, refusals } = openPulls(parts, opening, monotonic)
   const { toClouds, sinkClient, ...ways } = openOutgoing(config, log)
@@ -96,7 +98,7 @@ export async function createApp(
     pushTokens,
     lastSeen,
     buffers: createBuffers(),
-    blobs,
+    ...store,
     incoming: new Map(),
     closing: new Map(),
     collections: { asked: createSignal(), moved: createSignal() },
@@ -141,6 +143,13 @@ async function openKeys(config: Config, { db, sealer }: Pick<App, 'db' | 'sealer
     await keyring.rotate((work, options) => db.tx(work, options))
   }
   return keyring
+}
+
+async function openStore(config: Config, metrics: Metrics): Promise<Pick<App, 'blobs' | 'blobRedirects'>> {
+  const observe: Observe = (operation, result, seconds) => metrics.blobRequests.observe({ operation, result }, seconds)
+  const blobs = await openBlobs(config.blobs, config.data, { env: config.aws, observe })
+  metrics.watchBlobStore(() => blobs.isUp())
+  return { blobs, blobRedirects: clientRanges(config.blobRedirects) }
 }
 
 /** The ways to servers that somebody else named, each with the private addresses that it may go to. */

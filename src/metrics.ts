@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { operations, results } from './blobs/operations.ts'
 import type { Db } from './db/sql.ts'
 import { attemptResults } from './domains/events/delivery/deliveries.model.ts'
 import { type DepthState, type QueueDepth, readDepth } from './domains/events/delivery/depth.store.ts'
@@ -25,6 +26,10 @@ export type Metrics = {
   /** In seconds, from the event to the first attempt. */
   deliveryLatency: Histogram
   duties: DutyMetrics
+  /** In seconds, by what was asked of the bucket of the blobs and how that ended. */
+  blobRequests: Timed<'operation' | 'result'>
+  /** Tells who knows whether the store of the blobs can be reached. */
+  watchBlobStore(isUp: () => boolean): void
 }
 
 export type DutyMetrics = {
@@ -115,6 +120,26 @@ export function createMetrics(db: Db, sources: readonly string[], isFirst: () =>
       registers: [registry],
     }),
     duties: dutyMetrics(registry),
+    ...blobMetrics(registry),
+  }
+}
+
+function blobMetrics(registry: Registry): Pick<Metrics, 'blobRequests' | 'watchBlobStore'> {
+  const sets = { operation: new ClosedSet([...operations]), result: new ClosedSet([...results]) }
+  return {
+    blobRequests: labelled(sets).histogram({
+      name: 'pinfold_blob_store_request_duration_seconds',
+      help: 'How long requests to the bucket of the blobs took, each try by itself',
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+      registers: [registry],
+    }),
+    watchBlobStore(isUp) {
+      const help = '1 while the store of the blobs could be reached when it was last needed'
+      const collect = function (this: Gauge): void {
+        this.set(isUp() ? 1 : 0)
+      }
+      new Gauge({ name: 'pinfold_blob_store_up', help, registers: [registry], collect })
+    },
   }
 }
 

@@ -1,35 +1,57 @@
 import type { Readable, Writable } from 'node:stream'
+import { AppError } from '#lib/errors.ts'
 
 /** Where the content of blobs is kept. A location names one content that is never written again. */
 export type Blobs = {
-  /** Starts a new content under a temporary name. */
-  begin(): Promise<Part>
+  /** Starts a new content, of so many bytes as far as anybody knows, and of 0 where nobody does. */
+  begin(expected: number): Promise<Part>
+  /** The same at a location that another store has given out, where it lasts once it is finished. */
+  beginAt(location: string, expected: number): Promise<Part>
   /** Makes a finished part last under its own name, so that it is there after a crash. */
   hold(part: string): Promise<void>
   /**
-   * Gives a finished part its lasting location, which no other content ever had or will have. The part itself stays until
-   * it is removed, since it may still be needed when what follows fails.
+   * Gives a finished part its lasting location, which no other content ever had or will have. Either that is the name of
+   * the part, or the part itself stays until it is removed, since it may still be needed when what follows fails.
    */
   keep(part: string, digest: string): Promise<string>
-  /** Rejects with ContentMissing when there is nothing. */
-  read(location: string): Promise<Content>
-  /** Whether there is something, as far as can be told without reading it. */
-  has(location: string): Promise<boolean>
+  /** All of a content, or a range of it. Rejects with ContentMissing when there is nothing. */
+  read(blob: Located, range?: Range): Promise<Content>
+  /** Whether it is there with this size: for certain, or `asFarAsKnown`, which asks nobody over the network. */
+  has(blob: Located, asFarAsKnown?: boolean): Promise<boolean>
   /** Does nothing when it is gone already. */
   remove(location: string): Promise<void>
   /** The id of the store, which `list` leaves out; `undefined` when it has none. */
   readId(): Promise<string | undefined>
   /** Gives the store an id, on disk, unless it has one; answers with the one that it has then. */
   keepId(id: string): Promise<string>
-  /** Everything that is there, temporary parts too. */
-  list(): AsyncIterable<Stored>
+  /** The same for many at once. */
+  removeAll(locations: readonly string[]): Promise<void>
+  /** Everything that is there, temporary parts too; where listing costs, the share of an hour of the week if one is given. */
+  list(hourOfWeek?: number): AsyncIterable<Stored>
+  /** Gives up what was begun before this time of the store and never finished; of what `list` does not show. */
+  abortUploads?(before: number): Promise<void>
+  /** What `changed` of what it lists goes by, where the store has a clock of its own. */
+  clock?(): Promise<number>
+  /**
+   * An address from which anybody can read the content for the next minutes, the same for a while; nothing where the
+   * store has none, or the content is known to be missing.
+   */
+  addressOf?(location: string): Promise<string | undefined>
+  /** Whether the store could be reached when it was last needed. */
+  isUp(): boolean
+  close(): void
 }
+
+export type Located = { location: string; size: number }
+
+/** Both ends are inside the content, and both are meant. */
+export type Range = { start: number; end: number }
 
 /** An open content, to be read once by either. */
 export type Content = {
   stream(): Readable
-  /** Writes `size` bytes from `start` on, and ends the target. Rejects when the target closes before. */
-  sendTo(target: Writable, start: number, size: number): Promise<void>
+  /** Writes it and ends the target. Rejects when the target closes before. */
+  sendTo(target: Writable): Promise<void>
 }
 
 export type Stored = {
@@ -44,9 +66,9 @@ export type Part = {
   readonly name: string
   /** One write at a time. Rejects with StoreFull when there is no room. */
   write(chunks: readonly Buffer[]): Promise<void>
-  /** When it resolves, every byte is on disk. */
-  finish(): Promise<void>
-  /** Closes and removes it; never rejects. */
+  /** When it resolves, every byte is safe. `digest` is its SHA-256 in hex, from whoever has it already. */
+  finish(digest?: string): Promise<void>
+  /** Closes and removes it, also when it is finished; never rejects. */
   discard(): Promise<void>
 }
 
@@ -58,4 +80,11 @@ export class ContentMissing extends Error {
 /** The store has no room for more. */
 export class StoreFull extends Error {
   override name = 'StoreFull'
+}
+
+/** The store cannot be reached, or does not let us in; a client may try again. */
+export class StoreAway extends AppError {
+  constructor(message: string, options: { cause?: unknown } = {}) {
+    super('UNAVAILABLE', message, { ...options, details: [{ type: 'RetryInfo', retryDelaySeconds: 5 }] })
+  }
 }

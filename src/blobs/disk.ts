@@ -14,7 +14,7 @@ import {
   utimes,
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type Blobs, type Content, ContentMissing, type Part, type Stored, StoreFull } from './blobs.ts'
+import { type Blobs, type Content, ContentMissing, type Part, type Range, type Stored, StoreFull } from './blobs.ts'
 import { sendFile } from './send-file.ts'
 
 /** Larger reads are as fast as the disk is (measured), smaller ones are not. */
@@ -24,6 +24,8 @@ const readBytes = 1 << 20
 export const idFile = 'pinfold-id'
 const uploads = 'uploads'
 const kept = ['sha256', 'sha512'] as const
+/** What was copied from a bucket. */
+const copied = 'c'
 
 /** The folder is made when it is missing. */
 export async function openDisk(folder: string): Promise<Blobs> {
@@ -43,12 +45,20 @@ export async function openDisk(folder: string): Promise<Blobs> {
   }
 
   return {
-    async begin() {
-      const name = `${uploads}/${randomBytes(16).toString('hex')}`
-      try {
-        return partOf(name, join(folder, name), await open(join(folder, name), 'wx', 0o600))
-      } catch (error) {
-        throw explain(error)
+    begin: () => begin(folder),
+
+    async beginAt(location) {
+      const part = await begin(folder)
+      return {
+        ...part,
+        async finish() {
+          await part.finish()
+          await mkdir(join(folder, dirname(dirname(location))), { recursive: true, mode: 0o700 })
+          await place(part.name, location).catch(ignore('EEXIST'))
+          await syncFolder(dirname(join(folder, location)))
+          await syncFolder(folder)
+          await rm(join(folder, part.name), { force: true })
+        },
       }
     },
 
@@ -69,17 +79,21 @@ export async function openDisk(folder: string): Promise<Blobs> {
       }
     },
 
-    async read(location) {
+    async read({ location, size }, range = { start: 0, end: size - 1 }) {
       try {
-        return contentOf(await open(join(folder, location), 'r'))
+        return contentOf(await open(join(folder, location), 'r'), range)
       } catch (error) {
         throw codeOf(error) === 'ENOENT' ? new ContentMissing(location, { cause: error }) : error
       }
     },
 
-    has: async (location) => (await stat(join(folder, location)).catch(ignore('ENOENT'))) !== undefined,
+    has: async ({ location, size }) => (await stat(join(folder, location)).catch(ignore('ENOENT')))?.size === size,
 
     remove: (location) => rm(join(folder, location), { force: true }),
+
+    async removeAll(locations) {
+      for (const location of locations) await rm(join(folder, location), { force: true })
+    },
 
     readId: () => readIdOf(folder),
 
@@ -95,14 +109,29 @@ export async function openDisk(folder: string): Promise<Blobs> {
       return (await readIdOf(folder))!
     },
 
-    async *list() {
-      yield* filesOf(folder, uploads)
-      for (const algorithm of kept) {
-        for await (const shard of await opendir(join(folder, algorithm))) {
-          if (shard.isDirectory()) yield* filesOf(folder, `${algorithm}/${shard.name}`)
-        }
-      }
-    },
+    list: () => everything(folder),
+
+    isUp: () => true,
+    close() {},
+  }
+}
+
+async function begin(folder: string): Promise<Part> {
+  const name = `${uploads}/${randomBytes(16).toString('hex')}`
+  try {
+    return partOf(name, join(folder, name), await open(join(folder, name), 'wx', 0o600))
+  } catch (error) {
+    throw explain(error)
+  }
+}
+
+async function* everything(folder: string): AsyncIterable<Stored> {
+  yield* filesOf(folder, uploads)
+  for (const above of [...kept, copied]) {
+    const shards = await opendir(join(folder, above)).catch(ignore('ENOENT'))
+    for await (const shard of shards ?? []) {
+      if (shard.isDirectory()) yield* filesOf(folder, `${above}/${shard.name}`)
+    }
   }
 }
 
@@ -110,12 +139,12 @@ async function readIdOf(folder: string): Promise<string | undefined> {
   return (await readFile(join(folder, idFile), 'utf8').catch(ignore('ENOENT')))?.trim()
 }
 
-function contentOf(file: FileHandle): Content {
+function contentOf(file: FileHandle, { start, end }: Range): Content {
   return {
-    stream: () => file.createReadStream({ highWaterMark: readBytes }),
-    async sendTo(target, start, size) {
+    stream: () => file.createReadStream({ start, end: Math.max(start, end), highWaterMark: readBytes }),
+    async sendTo(target) {
       try {
-        await sendFile(file, target, start, size)
+        await sendFile(file, target, start, end - start + 1)
       } finally {
         await file.close()
       }

@@ -6,6 +6,8 @@ import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { openBlobs } from './open.ts'
 
+const none = { env: {} }
+
 function newFolder() {
   const path = mkdtempSync(join(tmpdir(), 'pinfold-blobs-'))
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
@@ -14,10 +16,10 @@ function newFolder() {
 test('the folder that is named is made, and one in the data folder with all that leads to it', async () => {
   using place = newFolder()
   for (const setting of [join(place.path, 'a'), pathToFileURL(join(place.path, 'b')).href]) {
-    await openBlobs(setting, '')
-    await openBlobs(setting, '')
+    await openBlobs(setting, '', none)
+    await openBlobs(setting, '', none)
   }
-  await openBlobs('', join(place.path, 'new', 'data'))
+  await openBlobs('', join(place.path, 'new', 'data'), none)
   assert.deepEqual(readdirSync(place.path).sort(), ['a', 'b', 'new'])
   assert.deepEqual(readdirSync(join(place.path, 'a', 'uploads')), [], 'trying leaves nothing behind')
 })
@@ -40,7 +42,7 @@ test('a path at which nothing can be kept is refused with the reason', async () 
     cases.push([closed, 'it may not be written to'])
   }
   for (const [folder, reason] of cases) {
-    await assert.rejects(openBlobs(folder, ''), { message: `blobs cannot be kept in ${folder}: ${reason}` })
+    await assert.rejects(openBlobs(folder, '', none), { message: `blobs cannot be kept in ${folder}: ${reason}` })
   }
   assert.ok(!existsSync(missing))
 })

@@ -2,7 +2,9 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Blobs } from './blobs.ts'
-import { openDisk } from './disk.ts'
+import { idFile, openDisk } from './disk.ts'
+import { isBucket, nameOf, parseBucket } from './s3/bucket.ts'
+import type { S3Options } from './s3/store.ts'
 
 /** The folder that a setting names, as a path or as a `file://` URL; the data folder's own unless it names one. */
 export function blobFolder(setting: string, data: string): string {
@@ -10,20 +12,35 @@ export function blobFolder(setting: string, data: string): string {
   return setting.startsWith('file:') ? fileURLToPath(setting) : setting
 }
 
+/** How messages call the store, and where in it its id is. */
+export function blobPlace(setting: string, data: string): { name: string; kind: 'folder' | 'bucket'; id: string } {
+  if (!isBucket(setting)) {
+    const name = blobFolder(setting, data)
+    return { name, kind: 'folder', id: join(name, idFile) }
+  }
+  const name = nameOf(parseBucket(setting))
+  return { name, kind: 'bucket', id: `${name}/${idFile}` }
+}
+
 /**
  * Throws with the reason when nothing can be kept there. Of a folder that was named only the last part is made: where the
  * rest is missing, a disk is not mounted or the name is wrong.
  */
-export async function openBlobs(setting: string, data: string): Promise<Blobs> {
-  const folder = blobFolder(setting, data)
+export async function openBlobs(setting: string, data: string, s3: S3Options): Promise<Blobs> {
+  const { name } = blobPlace(setting, data)
   try {
-    await mkdir(folder, { recursive: setting === '', mode: 0o700 }).catch(unlessThere)
-    const blobs = await openDisk(folder)
-    await (await blobs.begin()).discard()
+    if (isBucket(setting)) {
+      const { openBucket } = await import('./s3/store.ts')
+      return await openBucket(parseBucket(setting), s3)
+    }
+    await mkdir(name, { recursive: setting === '', mode: 0o700 }).catch(unlessThere)
+    const blobs = await openDisk(name)
+    await (await blobs.begin(0)).discard()
     return blobs
   } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException
-    throw new Error(`blobs cannot be kept in ${folder}: ${reasons[code] ?? message}`, { cause: error })
+    const { code = '', message, cause } = error as NodeJS.ErrnoException
+    const why = isBucket(setting) && cause instanceof Error ? `${message}: ${cause.message}` : message
+    throw new Error(`blobs cannot be kept in ${name}: ${reasons[code] ?? why}`, { cause: error })
   }
 }
 

@@ -58,6 +58,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./imports/libraries.ts')).libraries,
   },
   {
+    name: 'blobs',
+    summary: 'Where blobs are kept',
+    load: async () => (await import('./server/blobs.ts')).blobs,
+  },
+  {
     name: 'gc',
     summary: 'Remove blobs that no manifest needs',
     load: async () => (await import('./server/gc.ts')).gc,

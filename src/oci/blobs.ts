@@ -1,11 +1,12 @@
 // /v2/<name>/blobs/<digest> (distribution specification, "Pulling blobs", "Deleting Blobs").
-import type { Content } from '#blobs/blobs.ts'
+import type { Content, Range } from '#blobs/blobs.ts'
 import type { Blob } from '#domains/registry/blobs/blobs.model.ts'
 import * as service from '#domains/registry/blobs/blobs.service.ts'
 import { allow } from './access.ts'
 import { OciError } from './errors.ts'
 import { observePull } from './observe.ts'
-import { type Range, rangeOf } from './range.ts'
+import { rangeOf } from './range.ts'
+import { addressFor } from './redirect.ts'
 import { answer, type Headers, isUnchanged, originOf, requireDigest } from './respond.ts'
 import { idleLimit, type Visit } from './visit.ts'
 
@@ -29,12 +30,18 @@ export async function getBlob(visit: Visit, reference: string): Promise<void> {
       visit.res.end()
       return { repo, digest }
     }
+    const address = isHead ? undefined : await addressFor(visit, blob)
+    if (address) {
+      visit.res.writeHead(307, { ...headers, location: address, 'cache-control': 'no-store', 'content-length': 0 })
+      visit.res.end()
+      return { repo, digest }
+    }
     headers['content-type'] = 'application/octet-stream'
     const range = rangeOf(visit.req, blob.size, etag)
-    const content = isHead || blob.size === 0 ? undefined : await service.openBlob(visit.call, repo, blob)
+    const content = isHead || blob.size === 0 ? undefined : await service.openBlob(visit.call, repo, blob, range)
     if (!isHead && blob.size > 0 && !content) throw unknownBlob(digest)
     writeHead(visit, blob, range, headers)
-    if (content) return { repo, digest, send: () => send(visit, content, range ?? { start: 0, end: blob.size - 1 }) }
+    if (content) return { repo, digest, send: () => send(visit, content) }
     visit.res.end()
     return { repo, digest }
   })
@@ -53,10 +60,10 @@ function writeHead({ res }: Visit, { size }: Blob, range: Range | undefined, hea
   })
 }
 
-async function send(visit: Visit, content: Content, { start, end }: Range): Promise<void> {
+async function send(visit: Visit, content: Content): Promise<void> {
   idleLimit(visit)
   try {
-    await content.sendTo(visit.res, start, end - start + 1)
+    await content.sendTo(visit.res)
   } catch (error) {
     // A client may go away at any time.
     if (!visit.res.destroyed) throw error

@@ -1,8 +1,6 @@
 import type { IncomingMessage } from 'node:http'
+import type { Range } from '#blobs/blobs.ts'
 import { OciError } from './errors.ts'
-
-/** Both ends are inside the blob, and both are meant. */
-export type Range = { start: number; end: number }
 
 /**
  * The part of a blob that a request is for (RFC 9110, 14.2). Nothing where it is for all of it: without a range, with

@@ -54,7 +54,10 @@ export async function receive(
       size += chunk.length
       collected += chunk.length
       if (collected < writeBytes) continue
+      // Meanwhile it is the store that may be slow.
+      req.setTimeout(0)
       await writing
+      req.setTimeout(registry.app.config.requestTimeoutMs)
       writing = write()
     }
   } finally {

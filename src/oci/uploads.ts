@@ -57,7 +57,7 @@ type Received = { part: Part; size: number; digest: string; meter: Meter }
 async function take(visit: Visit, meter: Meter, algorithm: Algorithm): Promise<Received | undefined> {
   idleLimit(visit)
   const hash = createHash(algorithm)
-  const part = await visit.registry.app.blobs.begin().catch(explain)
+  const part = await visit.registry.app.blobs.begin(lengthOf(visit)).catch(explain)
   try {
     const { size, cut } = await receive(visit, part, hash, (bytes) => meter.take(bytes))
     if (!cut) return { part, size, digest: `${algorithm}:${hash.digest('hex')}`, meter }
@@ -69,6 +69,9 @@ async function take(visit: Visit, meter: Meter, algorithm: Algorithm): Promise<R
   return undefined
 }
 
+/** How long the body says it is; 0 where it does not. */
+const lengthOf = ({ req }: Visit): number => Number(req.headers['content-length'] ?? 0)
+
 /** What `work` receives counts as on its way until it is stored, or `work` has failed. */
 async function metered(
   visit: Visit,
@@ -76,7 +79,7 @@ async function metered(
   work: (meter: Meter) => Promise<void>,
   limits?: QuotaLimits,
 ): Promise<void> {
-  const meter = await meterOf(visit.call, place, Number(visit.req.headers['content-length'] ?? 0), limits)
+  const meter = await meterOf(visit.call, place, lengthOf(visit), limits)
   try {
     await work(meter)
   } finally {
@@ -123,16 +126,17 @@ async function takePiece(visit: Visit, repo: RepoRef, upload: Upload, meter: Met
   idleLimit(visit)
   const isFirst = upload.size === 0
   const hash = isFirst ? createHash('sha256') : undefined
-  const part = await visit.registry.app.blobs.begin()
+  const part = await visit.registry.app.blobs.begin(lengthOf(visit))
   let size = 0
   let cut = false
   try {
     ;({ size, cut } = await receive(visit, part, hash, (bytes) => meter.take(bytes)))
     // What has come before a client went away counts, and the client can go on from there.
     if (size > 0) {
-      await part.finish()
+      const hex = hash?.digest('hex')
+      await part.finish(hex)
       await visit.registry.app.blobs.hold(part.name)
-      const digest = hash ? `sha256:${hash.digest('hex')}` : ''
+      const digest = hex === undefined ? '' : `sha256:${hex}`
       const added = { start: upload.size, size, location: part.name, digest }
       if (!(await service.addPart(visit.call, repo, upload, added, meter.limits)))
         throw await overtaken(visit, repo, upload.uid)

@@ -279,9 +279,9 @@ test('an SBOM is not read for a size that its descriptor gives', async () => {
   await other.pusher.pushBlob(name, blank)
   const opened: string[] = []
   const { read } = other.app.blobs
-  other.app.blobs.read = (location) => {
-    opened.push(location)
-    return read(location)
+  other.app.blobs.read = (blob) => {
+    opened.push((blob as Json).digest)
+    return read(blob)
   }
   const readers = await startWorkers(other.app, { duties: [readImages] })
   await allRead(other)
@@ -289,7 +289,7 @@ test('an SBOM is not read for a size that its descriptor gives', async () => {
   const rows = await other.app.db.all<Json>(sql`SELECT digest, source FROM image_contents`)
   const sources = new Map(rows.map(({ digest, source }) => [digest, source]))
   assert.deepEqual([sources.get(image.digest), sources.get(large.digest)], [layersAndSbom, layers])
-  assert.equal(opened.filter((location) => location.includes(lie.digest.slice(7))).length, 0)
+  assert.equal(opened.filter((digest) => digest === lie.digest).length, 0)
 })
 
 test('what a signature or an attestation holds is not taken for a layer', async () => {

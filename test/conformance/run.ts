@@ -1,9 +1,10 @@
 // The official conformance suite of OCI distribution against the real server; its reports are kept in build/conformance.
-// Needs `conformance.test` on the PATH (`go.mod` beside this file pins it). On PostgreSQL too when PINFOLD_TEST_DATABASE
-// names one.
+// Needs `conformance.test` on the PATH (`go.mod` beside this file pins it). With a bucket too where versitygw is, and on
+// PostgreSQL when PINFOLD_TEST_DATABASE names one.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { noBucket, startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
 import { cleanEnv, makePlace, project, startProcess, tokenOf } from '../support/process.ts'
 
@@ -23,9 +24,11 @@ const everything = {
 let passed = 0
 let failed = 0
 
-async function runOn(engine: string): Promise<void> {
+async function runOn(engine: string, more: Record<string, string> = {}): Promise<void> {
   await using place = await makePlace()
-  await using server = await startProcess(place, { env: { PINFOLD_LOG_LEVEL: 'error', PINFOLD_SPARSE: 'all' } })
+  await using server = await startProcess(place, {
+    env: { PINFOLD_LOG_LEVEL: 'error', PINFOLD_SPARSE: 'all', ...more },
+  })
   const made = await clientOf(server.url, await tokenOf(place)).post('/iam/v2/groups/', { name: 'conformance' })
   if (made.status !== 200) throw new Error(made.text)
   const folder = join(results, engine)
@@ -58,6 +61,11 @@ async function runOn(engine: string): Promise<void> {
 const database = process.env.PINFOLD_TEST_DATABASE
 process.env.PINFOLD_TEST_DATABASE = ''
 await runOn('sqlite')
+if (noBucket) console.log(`bucket: ${noBucket}`)
+else {
+  await using bucket = await startBucket()
+  await runOn('bucket', { PINFOLD_BLOBS: bucket.url(), ...bucket.aws })
+}
 if (database) {
   process.env.PINFOLD_TEST_DATABASE = database
   await runOn('postgres')

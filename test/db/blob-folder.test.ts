@@ -29,7 +29,7 @@ const forget = ({ app }: Server) =>
   app.db.tx((tx) => tx.run(sql`DELETE FROM facts WHERE name IN (${'blob_folder_id'}, ${'database_id'})`))
 
 test('a second server on the database is refused with another folder, whether or not there are blobs', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   using other = newFolder()
   await assert.rejects(openWith(registry, other.folder), /is not the folder of this database's blobs; set --blobs/)
   await registry.pusher.pushImage('acme/app', 'v1')
@@ -40,17 +40,17 @@ test('a second server on the database is refused with another folder, whether or
 })
 
 test('a folder that serves another database is refused, and stays as it is', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   const id = readFileSync(idOf(ownFolder(registry)), 'utf8')
   await assert.rejects(startPinfold({ blobs: ownFolder(registry) }), /belong to another database; set --blobs/)
-  await using other = await startRegistry()
+  await using other = await startRegistry({ blobs: '' })
   await other.pusher.pushImage('acme/app', 'v1')
   await assert.rejects(openWith(other, ownFolder(registry)), /belong to another database/)
   assert.equal(readFileSync(idOf(ownFolder(registry)), 'utf8'), id)
 })
 
 test('a folder of another id is refused, also when it knows the database', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   using other = newFolder()
   const [, database] = readFileSync(idOf(ownFolder(registry)), 'utf8').split(' ')
   writeFileSync(idOf(other.folder), `some-other-id ${database}`)
@@ -58,7 +58,7 @@ test('a folder of another id is refused, also when it knows the database', async
 })
 
 test('data of before gets its ids once some of its blobs are found', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   await registry.pusher.pushImage('acme/app', 'v1')
   const folder = ownFolder(registry)
   rmSync(idOf(folder))
@@ -72,7 +72,7 @@ test('data of before gets its ids once some of its blobs are found', async () =>
 })
 
 test('a first start that was cut short is gone on with, whichever id was written', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   const folder = ownFolder(registry)
   const id = readFileSync(idOf(folder), 'utf8')
   await registry.app.db.tx((tx) => tx.run(sql`DELETE FROM facts WHERE name = ${'blob_folder_id'}`))
@@ -87,7 +87,7 @@ test('a first start that was cut short is gone on with, whichever id was written
 })
 
 test('a folder with the id of an unknown database is not taken by one whose blobs it does not have', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   await registry.pusher.pushImage('acme/app', 'v1')
   using other = newFolder()
   const [, database] = readFileSync(idOf(ownFolder(registry)), 'utf8').split(' ')
@@ -97,7 +97,7 @@ test('a folder with the id of an unknown database is not taken by one whose blob
 })
 
 test('of two first starts at once with different folders one is refused', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   await forget(registry)
   using one = newFolder()
   using two = newFolder()
@@ -107,7 +107,7 @@ test('of two first starts at once with different folders one is refused', async 
 
 test('a server whose blobs are lost starts once the operator has written what the error says', async () => {
   for (const isOfBefore of [false, true]) {
-    await using registry = await startRegistry()
+    await using registry = await startRegistry({ blobs: '' })
     await registry.pusher.pushImage('acme/app', 'v1')
     if (isOfBefore) await forget(registry)
     using empty = newFolder()

@@ -3,6 +3,8 @@ import { after, before, test } from 'node:test'
 import type { Reader } from '#db/sql.ts'
 import * as blobs from '#domains/registry/blobs/blobs.store.ts'
 import * as collection from '#domains/registry/blobs/collection.store.ts'
+import * as copies from '#domains/registry/blobs/copies.store.ts'
+import * as trash from '#domains/registry/blobs/trash.store.ts'
 import * as uploads from '#domains/registry/blobs/uploads.store.ts'
 import * as ledgers from '#domains/registry/ledgers/ledgers.store.ts'
 import * as manifests from '#domains/registry/manifests/manifests.store.ts'
@@ -29,7 +31,9 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'the manifests that need a blob': (reader) => blobs.manifestsWithBlob(reader, 1, digest, 10),
   'the repos that have a blob': (reader) => blobs.reposWithBlob(reader, digest, 10),
   'an upload': (reader) => uploads.findUpload(reader, 1, 'a'),
-  'the parts of an upload': (reader) => uploads.partsOf(reader, 'a'),
+  'whether a content is known': (reader) => copies.locationIsKnown(reader, 'a'),
+  'what is due in the trash': (reader) => trash.dueTrash(reader, '2026', 10),
+  'the parts of an upload': (reader) => uploads.partsOfOpen(reader, 'a'),
   'a manifest': (reader) => manifests.findManifest(reader, 1, digest),
   'blobs of a repo': (reader) => blobs.findRepoBlobs(reader, 1, [digest, digest]),
   'a page of the sizes of blobs': (reader) => blobs.blobSizes(reader, 1, digest, 1000),

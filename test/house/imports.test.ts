@@ -172,7 +172,10 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
       return true
     if (one.from === 'src/cli/iam/identities-check.ts') return one.to === 'src/domains/iam/identities/token-checks.ts'
     const operators = one.from.startsWith('src/cli/server/') || one.from === 'src/cli/shape/operator.ts'
-    return operators && ['api', 'issuer', 'db', 'service', 'src/open-database.ts', 'src/open-issuer.ts'].includes(to)
+    return (
+      operators &&
+      ['api', 'issuer', 'db', 'service', 'src/open-database.ts', 'src/open-issuer.ts', 'src/open-copy.ts'].includes(to)
+    )
   },
 }
 

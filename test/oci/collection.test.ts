@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { idFile } from '#blobs/disk.ts'
-import type { Sql } from '#db/sql.ts'
+import { type Sql, sql } from '#db/sql.ts'
 import { requestCollection, waitForCollection } from '#domains/registry/blobs/collection.service.ts'
 import { digestOf, imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
@@ -14,7 +14,7 @@ const day = 86_400_000
 
 async function scene() {
   const clock = { now: Date.parse('2026-03-01T00:00:00Z') }
-  const registry = await startRegistry({ clock: () => new Date(clock.now) })
+  const registry = await startRegistry({ blobs: '', clock: () => new Date(clock.now) })
   // Tokens do not last as long as the days that pass here.
   const client = () => registry.registryAs(registry.pusher.uid)
   return { registry, clock, client, [Symbol.asyncDispose]: () => registry[Symbol.asyncDispose]() }
@@ -144,7 +144,7 @@ test('uploads that nobody went on with go, and files that belong to nothing', as
 
 test('a file that no row names yet survives for an hour, however short the grace is', async () => {
   const clock = { now: Date.parse('2026-03-01T00:00:00Z') }
-  await using registry = await startRegistry({ clock: () => new Date(clock.now), blobGraceSeconds: 1 })
+  await using registry = await startRegistry({ blobs: '', clock: () => new Date(clock.now), blobGraceSeconds: 1 })
   const { digest } = await registry.pusher.pushBlob(name, 'known')
   const folder = join(registry.app.config.data, 'blobs')
   const minutes = (age: number) => new Date(clock.now - age * 60_000)
@@ -206,7 +206,7 @@ test('blobs in a folder of another database are left alone', async () => {
 })
 
 test('pushes, mounts and deletes go on while blobs are collected', async () => {
-  await using registry = await startRegistry({ blobGraceSeconds: 3600 })
+  await using registry = await startRegistry({ blobs: '', blobGraceSeconds: 3600 })
   const { pusher, app } = registry
   let failures = 0
   let over = false
@@ -229,4 +229,43 @@ test('pushes, mounts and deletes go on while blobs are collected', async () => {
   over = true
   await collecting
   assert.equal(failures, 0)
+})
+
+test('what is collected stays in the store for the time of the trash, and is not collected twice', async () => {
+  const clock = { now: Date.parse('2026-03-01T00:00:00Z') }
+  await using registry = await startRegistry({
+    blobs: '',
+    clock: () => new Date(clock.now),
+    blobTrashSeconds: 7 * 86_400,
+  })
+  const collectNow = async () => {
+    const { operatorUid } = await import('#issuer/access-token.ts')
+    return collect({ operator: await registry.as(operatorUid) })
+  }
+  await registry.pusher.pushImage(name, 'v1')
+  await registry.pusher.pushBlob(name, 'unused')
+  clock.now += 2 * day
+  assert.deepEqual(await collectNow(), { ...nothing, links: 1, blobs: 1, bytes: 6 })
+  assert.equal(files(registry).length, 3)
+  clock.now += 6 * day
+  assert.deepEqual(await collectNow(), nothing)
+  // It is a blob of its own when it comes again.
+  const again = await registry.registryAs(registry.pusher.uid)
+  await again.pushBlob(name, 'unused')
+  assert.equal(files(registry).length, 4)
+  clock.now += day
+  assert.deepEqual(await collectNow(), nothing)
+  assert.equal(files(registry).length, 3)
+  const late = await registry.registryAs(registry.pusher.uid)
+  assert.equal((await late.ok(200, 'GET', `${name}/blobs/${digestOf('unused')}`)).bytes.toString(), 'unused')
+})
+
+test('what a row names again is not removed with the trash', async () => {
+  await using registry = await startRegistry({ blobs: '' })
+  const { digest } = await registry.pusher.pushBlob(name, 'in use')
+  await registry.app.db.tx((tx) =>
+    tx.run(sql`INSERT INTO blob_trash (location, size, due) SELECT location, size, '2020' FROM blobs`),
+  )
+  await collect(registry)
+  await registry.puller.ok(200, 'GET', `${name}/blobs/${digest}`)
 })

@@ -29,9 +29,9 @@ async function serveWith(registry: TestRegistry, blobs: Partial<Blobs>, config: 
 async function beginBody(registry: TestRegistry, method: string, path: string, first: string) {
   const begun = Promise.withResolvers<void>()
   const server = await serveWith(registry, {
-    async begin() {
+    async begin(expected) {
       begun.resolve()
-      return registry.app.blobs.begin()
+      return registry.app.blobs.begin(expected)
     },
   })
   const headers = { authorization: `Bearer ${registry.pusher.token}` }
@@ -92,7 +92,7 @@ test('a blob counts as touched when it has come, however long that took', async 
 })
 
 test('an upload whose pieces another request has taken is unknown', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   const { pusher, app } = registry
   const location = String((await pusher.ok(202, 'POST', uploads)).headers.location)
   await pusher.ok(202, 'PATCH', location, { body: 'first half, ' })
@@ -108,18 +108,18 @@ test('an upload whose pieces another request has taken is unknown', async () => 
 })
 
 test('of the requests that close one upload at once, only one reads and copies it', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   const { app, pusher } = registry
   let copies = 0
   let reads = 0
   await using server = await serveWith(registry, {
-    begin() {
+    begin(expected) {
       copies++
-      return app.blobs.begin()
+      return app.blobs.begin(expected)
     },
-    read(location) {
+    read(blob) {
       reads++
-      return app.blobs.read(location)
+      return app.blobs.read(blob)
     },
   })
   const { client } = server
@@ -186,7 +186,7 @@ test('a disk may take longer to sync than a client may be silent', async () => {
   await using registry = await startRegistry()
   const { begin } = registry.app.blobs
   const slow = async () => {
-    const part = await begin()
+    const part = await begin(0)
     return { ...part, finish: () => sleep(600).then(() => part.finish()) }
   }
   await using server = await serveWith(registry, { begin: slow }, { requestTimeoutMs: 150 })

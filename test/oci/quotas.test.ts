@@ -53,7 +53,7 @@ const begin = async ({ pusher }: TestRegistry): Promise<string> =>
 const partsOnDisk = ({ app }: TestRegistry): string[] => readdirSync(join(app.config.data, 'blobs', 'uploads'))
 
 test('bytes are counted once for each content of an organisation, and refused where they do not fit', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   await pusher.pushBlob(name, text(600))
   await pusher.pushBlob('acme/other', text(600))
@@ -85,7 +85,7 @@ test('bytes are counted once for each content of an organisation, and refused wh
 })
 
 test('an upload in many pieces is refused as it grows, is over then, and takes no room any more', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   await set(registry, { bytes: 1000 })
   const location = await begin(registry)
@@ -114,7 +114,7 @@ test('an upload in many pieces is refused as it grows, is over then, and takes n
 })
 
 test('a length that cannot fit is refused before the body comes, and a body without a length while it does', async () => {
-  await using registry = await startRegistry({ requestTimeoutMs: 3000 })
+  await using registry = await startRegistry({ blobs: '', requestTimeoutMs: 3000 })
   const { pusher, port } = registry
   await set(registry, { bytes: 100_000 })
   const raw = await connectRaw(port)
@@ -224,7 +224,7 @@ test('what has come counts until it is stored, however long the disk takes', asy
 })
 
 test('what servers have received at the same time is decided where it is stored', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   const { pusher, app } = registry
   await pusher.pushBlob(name, text(40))
   for (const step of ['hold', 'keep'] as const) {

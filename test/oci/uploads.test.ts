@@ -45,7 +45,7 @@ async function serveWith(registry: TestRegistry, blobs: Partial<Blobs>) {
 }
 
 test('a blob is pushed in one piece, in several, or as a stream, and verified each time', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   const content = randomBytes(5000)
   const digest = digestOf(content)
@@ -83,7 +83,7 @@ test('a blob is pushed in one piece, in several, or as a stream, and verified ea
 })
 
 test('content that does not have its digest is refused and leaves nothing behind', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   const wrong = digestOf('something else')
   const refused = [
@@ -157,7 +157,7 @@ test('a range that runs backwards is refused, whatever comes with it', async () 
 })
 
 test('of two pieces that are sent for the same place, one counts', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   const location = await begin(registry)
   const bodies = ['aaaa', 'bbbb', 'cccc', 'dddd']
@@ -172,7 +172,7 @@ test('of two pieces that are sent for the same place, one counts', async () => {
 })
 
 test('an upload belongs to its repository, and is cancelled for good', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   const { pusher, puller } = registry
   await pusher.pushBlob('acme/other', 'x')
   const location = await begin(registry)
@@ -214,7 +214,7 @@ test('what came before a client went away counts, and it goes on from there', as
 })
 
 test('a blob that is there already is stored once, and each repo sees only its own', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   const content = randomBytes(1000)
   const digest = digestOf(content)
@@ -231,14 +231,14 @@ test('a blob that is there already is stored once, and each repo sees only its o
 })
 
 test('when there is no room, pushes are told so, reads go on, and nothing is left behind', async () => {
-  await using registry = await startRegistry()
+  await using registry = await startRegistry({ blobs: '' })
   const content = randomBytes(100_000)
   await registry.pusher.pushBlob(name, content)
   let fails: 'write' | 'finish' | 'keep' = 'write'
   const full = () => Promise.reject(new StoreFull('full'))
   await using server = await serveWith(registry, {
-    async begin() {
-      const part = await registry.app.blobs.begin()
+    async begin(expected) {
+      const part = await registry.app.blobs.begin(expected)
       if (fails === 'write') return { ...part, write: full }
       return fails === 'finish' ? { ...part, finish: full } : part
     },

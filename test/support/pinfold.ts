@@ -16,6 +16,7 @@ import { insertIdentity } from '#domains/iam/identities/identities.store.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { dutiesOfCommands, startWorkers, type WorkersOptions } from '#workers.ts'
 import { createApp } from '../../src/create-app.ts'
+import { bucketSettings } from './bucket.ts'
 import { answerOfVendor, bodyToVendor, pathToVendor, vendorSettings } from './vendor.ts'
 
 export type Json = Record<string, any>
@@ -65,12 +66,14 @@ export async function startPinfold(
   const database = onPostgres ? withSchema(process.env.PINFOLD_TEST_DATABASE!, schema) : ''
   const config: Config = {
     ...readConfig({}),
+    ...(process.env.PINFOLD_TEST_BLOBS === 'versitygw' ? await bucketSettings() : {}),
     listen: { host: '127.0.0.1', port: 0 },
     data: folder,
     database,
     masterKey: onPostgres ? randomBytes(32).toString('hex') : '',
     logLevel: 'error',
     drainMs: 1000,
+    blobTrashSeconds: 0,
     // All tests come from one address.
     requestsPerSource: 10_000_000,
     refusalsPerSource: 10_000_000,

@@ -49,7 +49,7 @@ resources:
 {{- if and $v.database.existingSecret (not $v.masterKey.existingSecret) }}{{ fail "database.existingSecret needs masterKey.existingSecret, which has the key that encrypts every stored secret" }}{{ end }}
 {{- if gt (int64 $v.replicas) 1 }}
 {{- if not $v.database.existingSecret }}{{ fail "more than one replica needs PostgreSQL: set database.existingSecret" }}{{ end }}
-{{- if not (or $v.storage.existingClaim (has "ReadWriteMany" $v.storage.accessModes)) }}{{ fail "replicas share the folder of the blobs: set storage.accessModes to [ReadWriteMany], or storage.existingClaim" }}{{ end }}
+{{- if not (or (hasPrefix "s3:" $v.blobs) $v.storage.existingClaim (has "ReadWriteMany" $v.storage.accessModes)) }}{{ fail "replicas share the blobs: set blobs to a bucket, storage.accessModes to [ReadWriteMany], or storage.existingClaim" }}{{ end }}
 {{- end }}
 {{- range $name := keys $v.secretSettings }}
 {{- if hasKey $v.settings $name }}{{ fail (printf "%s is in settings and in secretSettings" $name) }}{{ end }}

@@ -6,7 +6,15 @@
 - name: PINFOLD_DATA
   value: /var/lib/pinfold
 - name: PINFOLD_BLOBS
-  value: /var/lib/pinfold/blobs
+  value: {{ .Values.blobs | default "/var/lib/pinfold/blobs" | quote }}
+{{- if .Values.blobCredentials.existingSecret }}
+- name: AWS_ACCESS_KEY_ID
+  valueFrom:
+    secretKeyRef: { name: {{ .Values.blobCredentials.existingSecret | quote }}, key: access-key-id }
+- name: AWS_SECRET_ACCESS_KEY
+  valueFrom:
+    secretKeyRef: { name: {{ .Values.blobCredentials.existingSecret | quote }}, key: secret-access-key }
+{{- end }}
 {{- with .Values.database }}
 {{- if .existingSecret }}
 - name: PINFOLD_DATABASE

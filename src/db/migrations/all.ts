@@ -51,6 +51,7 @@ import { migration as vulnerabilityRanks } from './0074-vulnerability-ranks.ts'
 import { migration as scanReports } from './0075-scan-reports.ts'
 import { migration as pushTokens } from './0078-push-tokens.ts'
 import { migration as peopleBounds } from './0080-people-bounds.ts'
+import { migration as blobTrash } from './0081-blob-trash.ts'
 import { migration as historyByTime } from './0086-history-by-time.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
@@ -107,5 +108,6 @@ export const migrations: readonly Migration[] = [
   scanReports,
   pushTokens,
   peopleBounds,
+  blobTrash,
   historyByTime,
 ]

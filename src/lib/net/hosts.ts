@@ -92,3 +92,9 @@ export function createHosts(url: string, names: readonly string[]): Hosts {
 function last(header: string | undefined): string | undefined {
   return header?.split(',').at(-1)?.trim()
 }
+
+/** Whether a host is the other one, or a sub-domain of it; both without a port. */
+export function isAtOrBelow(host: string, other: string): boolean {
+  const [one, two] = [host.toLowerCase(), other.toLowerCase()]
+  return one === two || one.endsWith(`.${two}`)
+}

@@ -1,6 +1,6 @@
 // Blobs that a repo has: reading, relying on them while pushing, mounting from other repos, deleting.
 import type { Work } from '#app.ts'
-import { type Content, ContentMissing } from '#blobs/blobs.ts'
+import { type Content, ContentMissing, type Range } from '#blobs/blobs.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitDeletion, emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
@@ -21,12 +21,12 @@ export const locationIn = store.findRepoBlob
 /** The same, but for a blob whose content is lost. */
 export async function findWhole(work: Work, repo: Pick<RepoRef, 'id'>, digest: string): Promise<Blob | undefined> {
   const blob = await findBlob(work, repo, digest)
-  return blob && (await hasContent(work, blob)) ? blob : undefined
+  return blob && (await hasContent(work, blob, true)) ? blob : undefined
 }
 
 /** What the database knows of may be lost in the store, which somebody should hear of. Whoever pushes it again mends it. */
-export async function hasContent(work: Work, blob: Blob): Promise<boolean> {
-  const has = await work.app.blobs.has(blob.location)
+export async function hasContent(work: Work, blob: Blob, asFarAsKnown: boolean): Promise<boolean> {
+  const has = await work.app.blobs.has(blob, asFarAsKnown)
   if (!has) noteLoss(work, blob)
   return has
 }
@@ -35,16 +35,21 @@ function noteLoss({ log }: Work, { digest, location }: Blob): void {
   log.error('content of a blob is lost; pushing it again restores it', { digest, location })
 }
 
-/** The content of a blob; `undefined` when the repo does not have it (any more), or it is lost. */
-export async function openBlob(work: Work, repo: Pick<RepoRef, 'id'>, blob: Blob): Promise<Content | undefined> {
+/** The content of a blob, or a range of it; `undefined` when the repo does not have it (any more), or it is lost. */
+export async function openBlob(
+  work: Work,
+  repo: Pick<RepoRef, 'id'>,
+  blob: Blob,
+  range?: Range,
+): Promise<Content | undefined> {
   try {
-    return await work.app.blobs.read(blob.location)
+    return await work.app.blobs.read(blob, range)
   } catch (error) {
     if (!(error instanceof ContentMissing)) throw error
     // Collected and pushed again between the two look-ups, or gone.
     const now = await findBlob(work, repo, blob.digest)
     if (now?.location === blob.location) return noteLoss(work, now) ?? undefined
-    return now && (await work.app.blobs.read(now.location))
+    return now && (await work.app.blobs.read(now, range))
   }
 }
 
@@ -74,7 +79,7 @@ export async function readBlob(
 export async function relyOnBlob(work: Work, repo: RepoRef, digest: string): Promise<Blob | undefined> {
   const { db } = work.app
   const blob = await store.findRepoBlob(db, repo.id, digest)
-  if (blob && !(await hasContent(work, blob))) return undefined
+  if (blob && !(await hasContent(work, blob, true))) return undefined
   if (!blob || !isStale(work, blob.touchTime)) return blob
   return (await db.tx((tx) => store.touchBlob(tx, repo.id, digest, work.cause.now), store.inRepo)) ? blob : undefined
 }

@@ -146,8 +146,7 @@ export async function unlinkAll(tx: Tx, { id, uid }: Counted): Promise<void> {
   await tx.run(sql`DELETE FROM repo_blobs WHERE repo_id = ${id}`)
 }
 
-/** Where some of the blobs are, at most `limit`; which ones is as good as random. */
-export async function someLocations(reader: Reader, limit: number): Promise<string[]> {
-  const rows = await reader.all<{ location: string }>(sql`SELECT location FROM blobs ORDER BY digest LIMIT ${limit}`)
-  return rows.map(({ location }) => location)
+/** Some of the blobs, at most `limit`; which ones is as good as random. */
+export async function someBlobs(reader: Reader, limit: number): Promise<Blob[]> {
+  return reader.all(sql`SELECT digest, size, location FROM blobs ORDER BY digest LIMIT ${limit}`)
 }

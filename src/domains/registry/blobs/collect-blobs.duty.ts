@@ -16,7 +16,7 @@ export const scheduleCollections: Duty = {
   everyMs: ({ config }) => Math.min(hourMs, config.blobGraceSeconds * 250),
   runsOn: 'one node',
   async run(app) {
-    await requestCollection(app, false)
+    await requestCollection(app, false, true)
     return {}
   },
 }
@@ -37,14 +37,18 @@ export const collectBlobs: Duty = {
   },
 }
 
-async function runCollection(app: App, lease: Lease, { id, dryRun, ...before }: Collection): Promise<DutyStatus> {
+async function runCollection(
+  app: App,
+  lease: Lease,
+  { id, dryRun, scheduled, ...before }: Collection,
+): Promise<DutyStatus> {
   const { fence, node } = lease
   // What was removed stays removed; what was only counted is counted again.
   const goesOn = before.state === collectionStates.running && !dryRun
   const earlier = goesOn ? before.collected : nothingCollected
   const collected = { ...earlier }
   const now = () => app.clock().toISOString()
-  const start = { ...before, id, dryRun, collected }
+  const start = { ...before, id, dryRun, scheduled, collected }
   await lease.tx((tx) => store.beginCollection(tx, start, { node, fence, now: now() }), rowLocks)
   let noted = sumOf(collected)
   const step = async (): Promise<void> => {
@@ -59,7 +63,7 @@ async function runCollection(app: App, lease: Lease, { id, dryRun, ...before }: 
     app.collections.moved.notify()
   }
   try {
-    await collect({ app, lease, dryRun, collected, step })
+    await collect({ app, lease, dryRun, scheduled, collected, step })
   } catch (error) {
     // Whoever has the lease next goes on with it.
     if (lease.holds()) await end(error instanceof Error ? error.message : String(error))

@@ -3,36 +3,47 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Stored } from '#blobs/blobs.ts'
 import type { Lease } from '#db/leases.ts'
+import type { Tx } from '#db/sql.ts'
 import { inRepo, lockRepo } from './blobs.store.ts'
 import type { Collected } from './collection.model.ts'
 import * as store from './collection.store.ts'
-import { deleteUpload, lockUpload, partsOf } from './uploads.store.ts'
+import { addTrash, dueTrash, forgetTrash } from './trash.store.ts'
+import { deleteUpload, lockUpload } from './uploads.store.ts'
 
 export type Run = {
   app: App
   lease: Lease
   dryRun: boolean
+  /** Nobody has asked for it: where listing costs, a part of the store will do. */
+  scheduled: boolean
   /** Counted up as it goes on. */
   collected: Collected
   /** Called after each step. Throws when another node may have the lease by now. */
   step(): Promise<void>
 }
 
-type Step = Run & { now: number; cutoff: string }
+type Step = Run & { now: number; cutoff: string; due: string }
 
 const page = 500
 /** What no row names may belong to a push between its file and its row; that takes moments. */
 const leastFileAgeMs = 3600_000
+/** In a bucket; looked for less often, so there is no hurry. */
+const leastObjectAgeMs = 24 * 3600_000
+/** A large content may be on its way to a bucket for long. */
+const leastUploadAgeMs = 48 * 3600_000
 
 /** Removes, or with `dryRun` only counts, what has not been touched for the time of grace. */
 export async function collect(run: Run): Promise<void> {
   const { app } = run
   const now = app.clock().getTime()
-  const step = { ...run, now, cutoff: new Date(now - app.config.blobGraceSeconds * 1000).toISOString() }
+  const cutoff = new Date(now - app.config.blobGraceSeconds * 1000).toISOString()
+  const due = new Date(now + app.config.blobTrashSeconds * 1000).toISOString()
+  const step = { ...run, now, cutoff, due }
   await collectLinks(step)
   await collectBlobs(step)
   await collectUploads(step)
   await collectFiles(step)
+  if (!run.dryRun) await emptyTrash(step)
 }
 
 async function collectLinks({ app: { db }, lease, cutoff, dryRun, collected, step }: Step): Promise<void> {
@@ -61,13 +72,16 @@ async function removeLoose(lease: Lease, loose: readonly store.Link[], cutoff: s
   return removed
 }
 
-async function collectBlobs({ app: { db, blobs }, lease, cutoff, dryRun, collected, step }: Step): Promise<void> {
+async function collectBlobs({ app: { db }, lease, cutoff, due, dryRun, collected, step }: Step): Promise<void> {
   for (let after = ''; ; await turn()) {
     const stored = await store.pageOfBlobs(db, after, cutoff, page)
     for (const blob of stored.filter(({ kept }) => !kept)) {
-      // Whoever pulls it now has opened the file, and reads on.
-      if (!dryRun && !(await lease.tx((tx) => store.deleteUnlinkedBlob(tx, blob), inRepo))) continue
-      if (!dryRun) await blobs.remove(blob.location)
+      const remove = async (tx: Tx): Promise<boolean> => {
+        if (!(await store.deleteUnlinkedBlob(tx, blob))) return false
+        await addTrash(tx, blob, due)
+        return true
+      }
+      if (!dryRun && !(await lease.tx(remove, inRepo))) continue
       collected.blobs++
       collected.bytes += blob.size
     }
@@ -81,17 +95,14 @@ async function collectUploads({ app: { db, blobs }, lease, cutoff, dryRun, colle
   for (let after = ''; ; await turn()) {
     const stale = await store.staleUploads(db, cutoff, after, page)
     for (const { uid } of stale) {
-      const parts = dryRun
-        ? []
+      const ended = dryRun
+        ? { locations: [] }
         : await lease.tx(async (tx) => {
             await lockUpload(tx, uid)
-            if (!(await store.isStale(tx, uid, cutoff))) return undefined
-            const had = await partsOf(tx, uid)
-            await deleteUpload(tx, uid)
-            return had
+            return (await store.isStale(tx, uid, cutoff)) ? deleteUpload(tx, uid) : undefined
           }, inRepo)
-      if (!parts) continue
-      for (const { location } of parts) await blobs.remove(location)
+      if (!ended) continue
+      for (const location of ended.locations) await blobs.remove(location)
       collected.uploads++
     }
     await step()
@@ -100,32 +111,34 @@ async function collectUploads({ app: { db, blobs }, lease, cutoff, dryRun, colle
   }
 }
 
-async function collectFiles({ app, now, lease, dryRun, collected, step }: Step): Promise<void> {
+async function collectFiles({ app, now, due, lease, scheduled, dryRun, collected, step }: Step): Promise<void> {
   const { db, blobs, log, config } = app
-  const before = now - Math.max(config.blobGraceSeconds * 1000, leastFileAgeMs)
+  // Times that the store has written are compared with its own clock.
+  const theirs = await blobs.clock?.()
+  const least = theirs === undefined ? leastFileAgeMs : leastObjectAgeMs
+  const before = (theirs ?? now) - Math.max(config.blobGraceSeconds * 1000, least)
+  if (!dryRun) await blobs.abortUploads?.((theirs ?? now) - leastUploadAgeMs)
   // A database without any blob is more likely the wrong one for this folder than right about all of it.
   const isEmpty = (await store.pageOfBlobs(db, '', '', 1)).length === 0
   let spared = 0
   const remove = async (files: readonly Stored[]): Promise<void> => {
-    const known = await store.knownLocations(
-      db,
-      files.map(({ location }) => location),
-    )
-    // A file has no row that could refuse a node which has stalled since it looked.
-    lease.check()
-    for (const { location, size } of files.filter((file) => !known.has(file.location))) {
-      if (isEmpty && !location.startsWith('uploads/')) {
-        spared++
-        continue
-      }
-      if (!dryRun) await blobs.remove(location)
-      collected.files++
-      collected.fileBytes += size
+    const known = await store.knownLocations(db, locationsOf(files))
+    const strays = files.filter(({ location }) => !known.has(location))
+    const mayGo = strays.filter(({ location }) => !isEmpty || location.startsWith('uploads/'))
+    spared += strays.length - mayGo.length
+    const waiting = await store.trashedLocations(db, locationsOf(mayGo))
+    const found = mayGo.filter(({ location }) => !waiting.has(location))
+    if (!dryRun && found.length > 0) {
+      await lease.tx(async (tx) => {
+        for (const file of found) await addTrash(tx, file, due)
+      })
     }
+    collected.files += found.length
+    collected.fileBytes += found.reduce((sum, { size }) => sum + size, 0)
     await step()
   }
   let old: Stored[] = []
-  for await (const file of blobs.list()) {
+  for await (const file of blobs.list(scheduled ? hourOfWeek(theirs ?? now) : undefined)) {
     if (file.changed < before) old.push(file)
     if (old.length < page) continue
     await remove(old)
@@ -133,4 +146,24 @@ async function collectFiles({ app, now, lease, dryRun, collected, step }: Step):
   }
   if (old.length > 0) await remove(old)
   if (spared > 0) log.warn('blobs left alone, since the database knows of none', { files: spared })
+}
+
+const locationsOf = (files: readonly { location: string }[]): string[] => files.map(({ location }) => location)
+
+const hourOfWeek = (ms: number): number => Math.floor(ms / 3600_000) % 168
+
+/** Removes from the store what has waited for long enough. */
+async function emptyTrash({ app: { db, blobs, log }, lease, now, step }: Step): Promise<void> {
+  for (;;) {
+    const due = await dueTrash(db, new Date(now).toISOString(), page)
+    if (due.length === 0) return
+    // No location is given out twice, but a restored database may know again what was forgotten.
+    const known = await store.knownLocations(db, locationsOf(due))
+    if (known.size > 0) log.warn('contents in use were found in the trash, and stay', { contents: known.size })
+    // A file has no row that could refuse a node which has stalled since it looked.
+    lease.check()
+    await blobs.removeAll(locationsOf(due).filter((location) => !known.has(location)))
+    await lease.tx((tx) => forgetTrash(tx, locationsOf(due)))
+    await step()
+  }
 }

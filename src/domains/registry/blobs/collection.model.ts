@@ -21,6 +21,8 @@ export type Collection = {
   id: string
   /** It only counts. */
   dryRun: boolean
+  /** By the server itself, and not by a command. */
+  scheduled: boolean
   state: (typeof collectionStates)[keyof typeof collectionStates]
   /** Which node runs it, or ran it last. */
   node: string

@@ -12,12 +12,16 @@ const remembered = 100
 const lookMs = 200
 
 /** Asks for a collection; with `dryRun` it only counts. One that would do the same and has not ended is joined. */
-export async function requestCollection({ db, clock, collections }: App, dryRun: boolean): Promise<string> {
+export async function requestCollection(
+  { db, clock, collections }: App,
+  dryRun: boolean,
+  scheduled = false,
+): Promise<string> {
   const id = await db.tx(async (tx) => {
-    const same = (await store.openCollections(tx)).find((one) => one.dryRun === dryRun)
+    const same = (await store.openCollections(tx)).find((one) => one.dryRun === dryRun && one.scheduled === scheduled)
     if (same) return same.id
     const fresh = randomUUID()
-    await store.insertCollection(tx, fresh, dryRun, clock().toISOString())
+    await store.insertCollection(tx, { id: fresh, dryRun, scheduled, now: clock().toISOString() })
     await store.forgetCollections(tx, remembered)
     return fresh
   })

@@ -77,3 +77,10 @@ export async function knownLocations(reader: Reader, locations: readonly string[
     SELECT location FROM upload_parts WHERE location IN (${list(locations)})`)
   return new Set(rows.map(({ location }) => location))
 }
+
+/** Of the locations, those that wait for their removal already. */
+export async function trashedLocations(reader: Reader, locations: readonly string[]): Promise<Set<string>> {
+  const rows = await reader.all<{ location: string }>(sql`
+    SELECT location FROM blob_trash WHERE location IN (${list(locations)})`)
+  return new Set(rows.map(({ location }) => location))
+}

@@ -2,17 +2,29 @@
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { type Collected, type Collection, collectionStates } from './collection.model.ts'
 
-type Row = Collected & { id: string; dryRun: number; state: Collection['state']; node: string; problem: string }
-
-const columns = sql`
-  id, dry_run AS "dryRun", state, node, problem, links, blobs, bytes, uploads, files, file_bytes AS "fileBytes"`
-
-const fromRow = ({ id, dryRun, state, node, problem, ...collected }: Row): Collection => {
-  return { id, dryRun: dryRun === 1, state, node, problem, collected }
+type Row = Collected & {
+  id: string
+  dryRun: number
+  scheduled: number
+  state: Collection['state']
+  node: string
+  problem: string
 }
 
-export async function insertCollection(tx: Tx, id: string, dryRun: boolean, now: string): Promise<void> {
-  await tx.run(sql`INSERT INTO collections (id, dry_run, request_time) VALUES (${id}, ${dryRun ? 1 : 0}, ${now})`)
+const columns = sql`
+  id, dry_run AS "dryRun", scheduled, state, node, problem, links, blobs, bytes, uploads, files, file_bytes AS "fileBytes"`
+
+const fromRow = ({ id, dryRun, scheduled, state, node, problem, ...collected }: Row): Collection => {
+  return { id, dryRun: dryRun === 1, scheduled: scheduled === 1, state, node, problem, collected }
+}
+
+export async function insertCollection(
+  tx: Tx,
+  { id, dryRun, scheduled, now }: Pick<Collection, 'id' | 'dryRun' | 'scheduled'> & { now: string },
+): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO collections (id, dry_run, scheduled, request_time)
+    VALUES (${id}, ${dryRun ? 1 : 0}, ${scheduled ? 1 : 0}, ${now})`)
 }
 
 export async function findCollection(reader: Reader, id: string): Promise<Collection | undefined> {

@@ -1,7 +1,7 @@
 // Pushing blobs: pieces that arrive, uploads that go on after a restart, and what becomes of them when they are complete.
 import { createHash, randomBytes } from 'node:crypto'
 import type { Work } from '#app.ts'
-import { ContentMissing, type Part } from '#blobs/blobs.ts'
+import { ContentMissing, type Located, type Part } from '#blobs/blobs.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
 import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/quotas/limits.service.ts'
@@ -73,13 +73,8 @@ export async function addPart(
 
 /** Forgets the upload and removes what it had. */
 export async function cancelUpload(work: Work, upload: Upload): Promise<void> {
-  const parts = await work.app.db.tx(async (tx) => {
-    await store.lockUpload(tx, upload.uid)
-    const had = await store.partsOf(tx, upload.uid)
-    await store.deleteUpload(tx, upload.uid)
-    return had
-  }, blobs.inRepo)
-  await removeAll(work, parts)
+  const ended = await work.app.db.tx((tx) => store.deleteUpload(tx, upload.uid), blobs.inRepo)
+  await removeAll(work, ended?.locations ?? [])
 }
 
 /**
@@ -115,16 +110,16 @@ export async function assemble(
   if (last && !first) return last
   if (first && parts.length === 1 && !last) {
     const known = first.digest !== '' && algorithmOf(first.digest) === algorithm
-    const digest = known ? first.digest : await join(work, [first.location], algorithm)
+    const digest = known ? first.digest : await join(work, [first], algorithm)
     return { digest, size: first.size, part: first.location }
   }
-  const whole = await work.app.blobs.begin()
+  // Not by `upload`: pieces may have come since it was read.
+  const size = parts.reduce((sum, one) => sum + one.size, last?.size ?? 0)
+  const whole = await work.app.blobs.begin(size)
   try {
     await last?.part.finish()
-    const names = [...parts.map(({ location }) => location), ...(last ? [last.part.name] : [])]
-    const digest = await join(work, names, algorithm, whole)
-    // Not by `upload`: pieces may have come since it was read.
-    const size = parts.reduce((sum, one) => sum + one.size, last?.size ?? 0)
+    const pieces = [...parts, ...(last ? [{ location: last.part.name, size: last.size }] : [])]
+    const digest = await join(work, pieces, algorithm, whole)
     return { digest, size, part: whole, meter: last?.meter }
   } catch (error) {
     await whole.discard()
@@ -134,10 +129,10 @@ export async function assemble(
   }
 }
 
-async function join(work: Work, names: readonly string[], algorithm: Algorithm, into?: Part): Promise<string> {
+async function join(work: Work, pieces: readonly Located[], algorithm: Algorithm, into?: Part): Promise<string> {
   const hash = createHash(algorithm)
-  for (const name of names) {
-    const content = await work.app.blobs.read(name)
+  for (const piece of pieces) {
+    const content = await work.app.blobs.read(piece)
     for await (const chunk of content.stream() as AsyncIterable<Buffer>) {
       hash.update(chunk)
       await into?.write([chunk])
@@ -148,9 +143,9 @@ async function join(work: Work, names: readonly string[], algorithm: Algorithm, 
 
 /**
  * Makes the content a blob of the repo, and ends the upload that brought it. Where the registry has it already, that copy
- * stays, unless it is lost. `false` when the repo was deleted meanwhile. Throws RESOURCE_EXHAUSTED when the organisation has no room for it.
- * When it rejects otherwise, what it kept may be in use all the same, since a commit can succeed without an answer; the
- * collection finds out.
+ * stays, unless it is lost. `false` when the repo was deleted meanwhile. Throws RESOURCE_EXHAUSTED when the organisation has
+ * no room for it, and ContentMissing when another request has ended the upload. When it rejects otherwise, what it kept may
+ * be in use all the same, since a commit can succeed without an answer; the collection finds out.
  */
 export async function keepBlob(
   work: Work,
@@ -161,26 +156,30 @@ export async function keepBlob(
 ): Promise<boolean> {
   const { db, blobs: files } = work.app
   const now = timeOf(work)
+  const name = typeof part === 'string' ? part : part.name
+  let ended: string[] = []
   const link: Link = async (tx, repo) => {
     const added = await blobs.linkBlob(tx, repo, digest, now)
+    const had = upload && (await store.deleteUpload(tx, upload.uid))
+    ended = had?.locations ?? []
+    // Whoever has ended the upload has its pieces, and may have removed this one.
+    if (typeof part === 'string' && !ended.includes(part)) throw new ContentMissing(part)
     // What has come already was counted when it came.
-    const had = upload ? ((await store.deleteUpload(tx, upload.uid)) ?? 0) : 0
-    await requireBytes(tx, work, repo, added - had, meter?.limits)
+    await requireBytes(tx, work, repo, added - (had?.size ?? 0), meter?.limits)
     await emitPush(tx, work, repo, origin, { type: 'blob', digest })
   }
   let location = ''
   try {
-    const parts = upload ? await store.partsOf(db, upload.uid) : []
     const known = await blobs.findBlob(db, digest)
-    const lost = known && !(await hasContent(work, known)) ? known : undefined
+    const lost = known && !(await hasContent(work, known, false)) ? known : undefined
     const linked = known && !lost && (await target.tx((tx, there) => linkStored(tx, there, digest, link)))
     if (linked) {
       meter?.end()
-      await removeAll(work, parts)
+      await removeAll(work, ended)
       return linked === 'linked'
     }
-    if (typeof part !== 'string') await part.finish()
-    location = await files.keep(typeof part === 'string' ? part : part.name, digest)
+    if (typeof part !== 'string') await part.finish(/^sha256:(.*)$/.exec(digest)?.[1])
+    location = await files.keep(name, digest)
     const stored = await target.tx(async (tx, there) => {
       const repo = await there('shared')
       if (!repo) return 'gone'
@@ -190,16 +189,22 @@ export async function keepBlob(
       return inserted ? 'stored' : 'had'
     })
     meter?.end()
-    if (stored !== 'stored') await files.remove(location)
-    await removeAll(work, parts)
+    // Of a repo that is gone the uploads are gone too, and what they had is left to the collection.
+    const isLeftOver = stored === 'had' || (stored === 'gone' && location !== part)
+    if (isLeftOver) await files.remove(location)
+    await removeAll(
+      work,
+      ended.filter((one) => one !== location),
+    )
     return stored !== 'gone'
   } catch (error) {
-    // Of this one it is certain that nothing was committed.
-    if (isNoRoom(error) && location !== '') await files.remove(location)
+    // Of these it is certain that nothing was committed; a piece is that of whoever has ended the upload.
+    const isUndone = isNoRoom(error) || (error instanceof ContentMissing && location !== name)
+    if (isUndone && location !== '') await files.remove(location)
     if (upload) await endRefused(work, upload, error)
     throw error
   } finally {
-    if (typeof part !== 'string') await part.discard()
+    if (typeof part !== 'string' && part.name !== location) await part.discard()
   }
 }
 
@@ -233,6 +238,6 @@ function timeOf({ app }: Work): string {
   return app.clock().toISOString()
 }
 
-async function removeAll(work: Work, parts: readonly UploadPart[]): Promise<void> {
-  await Promise.all(parts.map(({ location }) => work.app.blobs.remove(location)))
+async function removeAll(work: Work, locations: readonly string[]): Promise<void> {
+  await Promise.all(locations.map((location) => work.app.blobs.remove(location)))
 }

@@ -35,17 +35,14 @@ export async function appendPart(
   return true
 }
 
-export async function partsOf(reader: Reader, upload: string): Promise<UploadPart[]> {
-  return reader.all<UploadPart>(sql`
-    SELECT start, size, location, digest FROM upload_parts WHERE upload_uid = ${upload} ORDER BY start`)
-}
-
-/** The same, and `undefined` when there is no such upload. */
+/** The pieces of an upload in their order; `undefined` when there is no such upload. */
 export async function partsOfOpen(reader: Reader, upload: string): Promise<UploadPart[] | undefined> {
   const rows = await reader.all<UploadPart | { [key in keyof UploadPart]: null }>(sql`
     SELECT p.start, p.size, p.location, p.digest FROM uploads u LEFT JOIN upload_parts p ON p.upload_uid = u.uid
-     WHERE u.uid = ${upload} ORDER BY p.start`)
-  return rows.length === 0 ? undefined : rows.filter((row) => row.start !== null)
+     WHERE u.uid = ${upload}`)
+  return rows.length === 0
+    ? undefined
+    : rows.filter((row) => row.start !== null).sort((one, other) => one.start - other.start)
 }
 
 /** Until the transaction ends nobody adds to the upload, or ends it. */
@@ -53,15 +50,19 @@ export async function lockUpload(tx: Tx, uid: string): Promise<{ size: number; r
   return tx.get(sql`SELECT size, repo_id AS repo FROM uploads WHERE uid = ${uid} ${locking(tx, 'deleting')}`)
 }
 
-/** Returns how many bytes it had; `undefined` when there was none. */
-export async function deleteUpload(tx: Tx, uid: string): Promise<number | undefined> {
+/** What an upload had that is over: its bytes, and where its pieces are. Nothing of it belongs to anybody else. */
+export type Ended = { size: number; locations: string[] }
+
+/** `undefined` when there was none, or another request has ended it. */
+export async function deleteUpload(tx: Tx, uid: string): Promise<Ended | undefined> {
   const upload = await lockUpload(tx, uid)
   if (!upload) return undefined
   const { uid: repo } = (await tx.get<{ uid: string }>(sql`SELECT uid FROM repos WHERE id = ${upload.repo}`))!
-  await tx.run(sql`DELETE FROM upload_parts WHERE upload_uid = ${uid}`)
+  const parts = await tx.all<{ location: string }>(sql`
+    DELETE FROM upload_parts WHERE upload_uid = ${uid} RETURNING location`)
   await tx.run(sql`DELETE FROM uploads WHERE uid = ${uid}`)
   await addUsage(tx, rootOf(repo), { uploads: -1, uploadBytes: -upload.size })
-  return upload.size
+  return { size: upload.size, locations: parts.map(({ location }) => location) }
 }
 
 export async function deleteUploadsOf(tx: Tx, repo: Pick<RepoRef, 'id' | 'uid'>): Promise<void> {

@@ -121,7 +121,7 @@ function opener(app: App, repo: number, { digest, mediaType }: Descriptor, most 
     }
     if (blob.size > most) throw new Unreadable('LIMIT_EXCEEDED', `${digest} has more than ${most} bytes`)
     try {
-      const stream = (await app.blobs.read(blob.location)).stream()
+      const stream = (await app.blobs.read(blob)).stream()
       if (signal.aborted) stream.destroy()
       signal.addEventListener('abort', () => stream.destroy(), { once: true })
       return stream

@@ -145,7 +145,7 @@ async function labelsOf(app: App, repo: Repo, digest: string, walk: Walk): Promi
   walk.spend(1, blob.size)
   try {
     const chunks: Buffer[] = []
-    for await (const chunk of (await app.blobs.read(blob.location)).stream()) chunks.push(chunk as Buffer)
+    for await (const chunk of (await app.blobs.read(blob)).stream()) chunks.push(chunk as Buffer)
     return imageConfigOf(Buffer.concat(chunks)).labels
   } catch (error) {
     if (error instanceof ContentMissing) return {}

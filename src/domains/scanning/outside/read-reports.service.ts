@@ -66,7 +66,7 @@ async function opened({ db, blobs }: App, { repo, rawDigest }: WaitingReport) {
   }
   return async (until: AbortSignal) => {
     try {
-      const stream = (await blobs.read(blob.location)).stream()
+      const stream = (await blobs.read(blob)).stream()
       if (until.aborted) stream.destroy()
       until.addEventListener('abort', () => stream.destroy(), { once: true })
       return stream

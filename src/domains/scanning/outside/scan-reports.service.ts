@@ -56,7 +56,7 @@ export async function importReport(
   if ((await store.countWaiting(db, organization, mostWaiting)) >= mostWaiting) {
     throw tooMany(`${mostWaiting} reports of the organisation wait to be read`, 60)
   }
-  const part = await call.app.blobs.begin()
+  const part = await call.app.blobs.begin(content.length)
   try {
     await part.write([content])
   } catch (error) {

@@ -1,0 +1,79 @@
+// Where a bucket is, as `--blobs` spells it: s3://bucket/prefix?endpoint=…&region=…
+
+export type Bucket = {
+  name: string
+  /** Before the key of everything of ours: empty, or ends with a slash. */
+  prefix: string
+  region: string
+  /** Where requests go: scheme, host and port. */
+  origin: string
+  /** The same for those whom we hand out addresses. */
+  publicOrigin: string
+  /** What is before the key in the path: empty where the bucket is a part of the host. */
+  path: string
+  /** After how long without a sign of life a request counts as lost. */
+  timeoutMs: number
+}
+
+/** Whether a setting names a bucket, and not a folder. */
+export const isBucket = (setting: string): boolean => /^s3:/i.test(setting)
+
+const parameters = ['endpoint', 'public', 'region', 'style', 'timeout']
+
+/** Throws with what is wrong with it, in words that go on after the name of the setting. */
+export function parseBucket(text: string): Bucket {
+  const url = URL.parse(text)
+  if (url?.protocol !== 's3:' || url.username !== '' || url.password !== '' || url.port !== '' || url.hash !== '') {
+    throw new Error(
+      'must be s3://bucket/prefix, without a port and without credentials, which come from the environment',
+    )
+  }
+  const { searchParams: given } = url
+  for (const name of given.keys()) {
+    if (!parameters.includes(name)) throw new Error(`has the parameter ${name}; there are ${parameters.join(', ')}`)
+  }
+  const name = url.hostname
+  if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(name)) throw new Error('must name a bucket, as s3://bucket')
+  const prefix = url.pathname.replace(/^\/|\/$/g, '')
+  if (!/^(?:[\w.-]+(?:\/[\w.-]+)*)?$/.test(prefix) || prefix.length > 512) {
+    throw new Error('must have a prefix of letters, digits, dots, dashes and underscores, with slashes')
+  }
+  const region = given.get('region') ?? 'us-east-1'
+  if (!/^[a-z0-9-]{1,64}$/.test(region)) throw new Error('must have a region such as eu-central-1')
+  const timeout = Number(given.get('timeout') ?? 30)
+  if (!(timeout >= 0.1 && timeout <= 600)) throw new Error('must have a timeout of 0.1 to 600 seconds')
+  const endpoint = given.get('endpoint')
+  const style = given.get('style') ?? (endpoint === null ? 'host' : 'path')
+  if (style !== 'host' && style !== 'path') throw new Error('must have the style path or host')
+  const base = baseOf(endpoint ?? `https://s3.${region}.amazonaws.com`)
+  const publicBase = given.get('public') === null ? base : baseOf(given.get('public')!)
+  const originOf = ({ protocol, host }: URL) => `${protocol}//${style === 'host' ? `${name}.` : ''}${host}`
+  return {
+    name,
+    prefix: prefix === '' ? '' : `${prefix}/`,
+    region,
+    origin: originOf(base),
+    publicOrigin: originOf(publicBase),
+    path: style === 'host' ? '' : `/${name}`,
+    timeoutMs: timeout * 1000,
+  }
+}
+
+function baseOf(text: string): URL {
+  const base = URL.parse(text)
+  if (
+    !base ||
+    !/^https?:$/.test(base.protocol) ||
+    base.pathname !== '/' ||
+    base.search !== '' ||
+    base.username !== ''
+  ) {
+    throw new Error('must have an endpoint that is an http or https URL without a path')
+  }
+  return base
+}
+
+/** For messages and logs. */
+export function nameOf({ name, prefix }: Bucket): string {
+  return `s3://${name}${prefix === '' ? '' : `/${prefix.slice(0, -1)}`}`
+}

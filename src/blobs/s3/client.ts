@@ -1,0 +1,186 @@
+// Requests to the bucket: signed, tried again when that can help, and each with the one word that says how it ended.
+import { Agent, type IncomingMessage } from 'node:http'
+import { Agent as TlsAgent } from 'node:https'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StoreAway } from '../blobs.ts'
+import type { Observe, Operation, results } from '../operations.ts'
+import type { Bucket } from './bucket.ts'
+import type { CredentialSource } from './credentials.ts'
+import { readAll, send as sendRequest } from './http.ts'
+import { type Credentials, createSigner, encodePath, queryOf, sha256 } from './sign.ts'
+import { textOf } from './xml.ts'
+
+export type Ask = {
+  operation: Operation
+  method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
+  /** Below the prefix; nothing for the bucket itself. */
+  key?: string
+  query?: readonly (readonly [string, string])[]
+  headers?: Record<string, string>
+  body?: readonly Buffer[]
+  /** Of the body, in hex; it is made of that when it is not known. */
+  digest?: string
+  signal?: AbortSignal | undefined
+  /** Further tries after the first. */
+  retries?: number
+}
+
+export type Answer = { status: number; headers: IncomingMessage['headers']; text: string }
+
+/** The bucket said no, in a way that trying again does not change. */
+export class Refused extends Error {
+  override name = 'Refused'
+  readonly status: number
+  readonly code: string
+
+  constructor(operation: Operation, status: number, code: string) {
+    super(`${operation} was refused: ${status} ${code}`)
+    this.status = status
+    this.code = code
+  }
+}
+
+export type Client = {
+  readonly bucket: Bucket
+  /** The whole answer. Throws Refused, or StoreAway when the bucket cannot be reached or does not let us in. */
+  ask(ask: Ask): Promise<Answer>
+  /** The same, with a body that has not been read. */
+  open(ask: Ask): Promise<IncomingMessage>
+  /** Whether the last thing asked for could be had. */
+  isUp(): boolean
+  /** Milliseconds since 1970 by the clock of the store, as of its last answer. */
+  clock(): number
+  /** An address from which whoever has it can read the object for so many seconds. */
+  addressOf(key: string, at: Date, seconds: number): Promise<string>
+  close(): void
+}
+
+const retries = 4
+const firstPauseMs = 100
+const answerBytes = 16 * 1024 * 1024
+const connections = 512
+
+/** Answers that say to try again, by their status or by the code in them. */
+const passing = [408, 429, 500, 502, 503, 504]
+const passingCodes = ['SlowDown', 'InternalError', 'RequestTimeout', 'ServiceUnavailable', 'OperationAborted']
+/** New credentials, or the right time, may help. */
+const staleCodes = ['ExpiredToken', 'RequestTimeTooSkewed', 'TokenRefreshRequired', 'InvalidToken']
+
+/** One try: signed with the credentials that are given. Throws Refused, and what is to be tried again as a plain Error. */
+function createTries(bucket: Bucket, credentials: CredentialSource) {
+  const signer = createSigner(bucket.region)
+  const options = { keepAlive: true, maxSockets: connections }
+  const agent = bucket.origin.startsWith('https:') ? new TlsAgent(options) : new Agent(options)
+  const { host } = new URL(bucket.origin)
+  let offsetMs = 0
+
+  const pathOf = (key: string | undefined): string =>
+    key === undefined ? bucket.path || '/' : encodePath(`${bucket.path}/${bucket.prefix}${key}`)
+
+  const send = async (ask: Ask, given: Credentials): Promise<IncomingMessage> => {
+    const { method, key, query = [], body = [] } = ask
+    const length = body.reduce((sum, chunk) => sum + chunk.length, 0)
+    const digest = ask.digest ?? (body.length === 0 ? sha256('') : sha256(Buffer.concat(body)))
+    const unsigned = { method, host, path: pathOf(key), query, headers: ask.headers ?? {} }
+    const headers = signer.headersFor(unsigned, given, digest, new Date(Date.now() + offsetMs))
+    if (method !== 'GET' && method !== 'HEAD') headers['content-length'] = String(length)
+    const url = `${bucket.origin}${unsigned.path}${query.length > 0 ? `?${queryOf(query)}` : ''}`
+    const res = await sendRequest({
+      url,
+      method,
+      headers,
+      body,
+      timeoutMs: bucket.timeoutMs,
+      agent,
+      signal: ask.signal,
+    })
+    const date = Date.parse(res.headers.date ?? '')
+    // Dates are in whole seconds, and take a while to come.
+    if (!Number.isNaN(date)) offsetMs = Math.abs(date - Date.now()) < 2000 ? 0 : date - Date.now()
+    return res
+  }
+
+  return {
+    async try<T>(ask: Ask, take: (res: IncomingMessage) => Promise<T>): Promise<T> {
+      const given = await credentials.get()
+      const res = await send(ask, given)
+      const status = res.statusCode!
+      if (status >= 200 && status < 300) return take(res)
+      const text = (await readAll(res, answerBytes)).toString()
+      const code = textOf(text, 'Code') ?? ''
+      if (staleCodes.includes(code)) {
+        credentials.forget(given)
+        throw new Error(`${status} ${code}`)
+      }
+      if (passing.includes(status) || passingCodes.includes(code)) throw new Error(`${status} ${code}`.trim())
+      throw new Refused(ask.operation, status, code)
+    },
+    clock: () => Date.now() + offsetMs,
+    async addressOf(key: string, at: Date, seconds: number): Promise<string> {
+      const path = pathOf(key)
+      const unsigned = { method: 'GET', host: new URL(bucket.publicOrigin).host, path, query: [], headers: {} }
+      return `${bucket.publicOrigin}${path}?${signer.queryFor(unsigned, await credentials.get(), seconds, at)}`
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+export function createClient(bucket: Bucket, credentials: CredentialSource, observe: Observe = () => {}): Client {
+  const tries = createTries(bucket, credentials)
+  let up = true
+
+  const run = async <T>(ask: Ask, take: (res: IncomingMessage) => Promise<T>): Promise<T> => {
+    // While the bucket is away, nobody waits for what is not going to help.
+    const most = up ? (ask.retries ?? retries) : 0
+    for (let tried = 0; ; tried++) {
+      const began = performance.now()
+      const ended = (result: (typeof results)[number]) =>
+        observe(ask.operation, result, (performance.now() - began) / 1000)
+      try {
+        const answer = await tries.try(ask, take)
+        up = true
+        ended('ok')
+        return answer
+      } catch (error) {
+        if (error instanceof Refused) {
+          const isMissing = error.status === 404 && error.code !== 'NoSuchBucket'
+          const isTheirs = isMissing || error.status === 412 || error.status === 416
+          up = isTheirs || error.status === 400
+          ended(isMissing ? 'missing' : isTheirs ? 'ok' : 'refused')
+          if (up) throw error
+          // Nothing that a client did: the credentials, the bucket or the region are not right.
+          throw new StoreAway(`the bucket lets nobody in: ${error.message}`, { cause: error })
+        }
+        if (ask.signal?.aborted) throw error
+        if (tried < most) {
+          ended('retried')
+          await sleep(firstPauseMs * 2 ** tried * (0.5 + Math.random()), undefined, { signal: ask.signal })
+          continue
+        }
+        ended('away')
+        up = false
+        throw new StoreAway('the bucket cannot be reached now', { cause: error })
+      }
+    }
+  }
+
+  return {
+    bucket,
+    ask: (ask) =>
+      run(ask, async (res) => {
+        const text = (await readAll(res, answerBytes)).toString()
+        // Some answers begin before it is known how they end.
+        const code = text.includes('<Error>') ? textOf(text, 'Code') : undefined
+        if (code !== undefined && ask.operation !== 'DeleteObjects') {
+          if (passingCodes.includes(code)) throw new Error(`200 ${code}`)
+          throw new Refused(ask.operation, code.startsWith('NoSuch') ? 404 : 400, code)
+        }
+        return { status: res.statusCode!, headers: res.headers, text }
+      }),
+    open: (ask) => run(ask, (res) => Promise.resolve(res)),
+    isUp: () => up,
+    clock: tries.clock,
+    addressOf: tries.addressOf,
+    close: tries.close,
+  }
+}

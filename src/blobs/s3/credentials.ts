@@ -1,0 +1,189 @@
+// Where the credentials come from, in the order and by the variables that the tools of AWS use: environment, web identity,
+// file, the endpoint of a container, the one of a machine. https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readAll, send } from './http.ts'
+import type { Credentials } from './sign.ts'
+import { textOf } from './xml.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export type CredentialSource = {
+  /** Those that are valid for a while; new ones in time. Rejects when there are none. */
+  get(): Promise<Credentials>
+  /** Whoever was refused with those that `get` gave. */
+  forget(refused: Credentials): void
+}
+
+/** New ones are asked for so long before the old ones end; an address that was handed out lives as long as they do. */
+const renewMs = 15 * 60_000
+/** After a failure, the old ones are used on for so long, as long as they last. */
+const againMs = 30_000
+/** Files may be replaced at any time. */
+const fileMs = 60_000
+const timeoutMs = 5000
+const answerBytes = 64 * 1024
+
+export function createCredentials(
+  env: Environment,
+  region: string,
+  now: () => number = () => Date.now(),
+): CredentialSource {
+  let kept: { credentials: Credentials; until: number } | undefined
+  let asking: Promise<Credentials> | undefined
+
+  const ask = async (): Promise<Credentials> => {
+    try {
+      const { fresh, lastsMs } = await find(env, region)
+      const until = fresh.expires === undefined ? now() + lastsMs : renewalOf(fresh.expires, now())
+      kept = { credentials: fresh, until }
+      return fresh
+    } catch (error) {
+      const expires = kept?.credentials.expires ?? Number.POSITIVE_INFINITY
+      if (!kept || expires <= now()) throw error
+      kept.until = Math.min(now() + againMs, expires)
+      return kept.credentials
+    }
+  }
+  return {
+    async get() {
+      if (kept && now() < kept.until) return kept.credentials
+      asking ??= ask().finally(() => {
+        asking = undefined
+      })
+      return asking
+    },
+    forget(refused) {
+      if (kept?.credentials === refused) kept = undefined
+    },
+  }
+}
+
+/** Some are given out for less than twice the time. */
+const renewalOf = (expires: number, now: number): number => expires - Math.min(renewMs, (expires - now) / 2)
+
+async function find(env: Environment, region: string): Promise<{ fresh: Credentials; lastsMs: number }> {
+  const { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret, AWS_SESSION_TOKEN: token } = env
+  if (id && secret) {
+    const fresh = { accessKeyId: id, secretAccessKey: secret, sessionToken: token || undefined }
+    return { fresh, lastsMs: Number.POSITIVE_INFINITY }
+  }
+  if (env.AWS_WEB_IDENTITY_TOKEN_FILE && env.AWS_ROLE_ARN) return lasting(await fromWebIdentity(env, region))
+  const inFile = await fromFile(env)
+  if (inFile) return { fresh: inFile, lastsMs: fileMs }
+  if (env.AWS_CONTAINER_CREDENTIALS_FULL_URI || env.AWS_CONTAINER_CREDENTIALS_RELATIVE_URI) {
+    return lasting(await fromContainer(env))
+  }
+  if (env.AWS_EC2_METADATA_DISABLED?.toLowerCase() === 'true')
+    throw new Error('there are no credentials for the bucket')
+  return lasting(
+    await fromMachine(env).catch((cause: unknown) => {
+      throw new Error('there are no credentials for the bucket: none in the environment, in a file or at an endpoint', {
+        cause,
+      })
+    }),
+  )
+}
+
+const lasting = (fresh: Credentials) => ({ fresh, lastsMs: fileMs })
+
+async function fromWebIdentity(env: Environment, region: string): Promise<Credentials> {
+  const token = (await readFile(env.AWS_WEB_IDENTITY_TOKEN_FILE!, 'utf8')).trim()
+  const base = env.AWS_ENDPOINT_URL_STS || `https://sts.${region}.amazonaws.com`
+  const form = new URLSearchParams({
+    Action: 'AssumeRoleWithWebIdentity',
+    Version: '2011-06-15',
+    RoleArn: env.AWS_ROLE_ARN!,
+    RoleSessionName: env.AWS_ROLE_SESSION_NAME || 'pinfold',
+    WebIdentityToken: token,
+  })
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const text = await call(new URL('/', base).href, 'POST', headers, form.toString())
+  const inside = textOf(text, 'Credentials') ?? ''
+  return read(
+    Object.fromEntries(
+      ['AccessKeyId', 'SecretAccessKey', 'SessionToken', 'Expiration'].map((name) => [name, textOf(inside, name)]),
+    ),
+    'the token service',
+  )
+}
+
+/** The file that the tools of AWS share: sections of `name = value`. */
+async function fromFile(env: Environment): Promise<Credentials | undefined> {
+  const named = env.AWS_SHARED_CREDENTIALS_FILE
+  if (!named && !env.HOME) return undefined
+  const file = named || join(env.HOME!, '.aws', 'credentials')
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (!named && ['ENOENT', 'EACCES', 'ENOTDIR'].includes(error.code ?? '')) return ''
+    throw error
+  })
+  const profile = env.AWS_PROFILE || 'default'
+  const values: Record<string, string> = {}
+  let section = ''
+  for (const line of text.split(/\r?\n/)) {
+    section = /^\s*\[\s*(?:profile\s+)?([^\]]+?)\s*\]/.exec(line)?.[1] ?? section
+    const [, name, value] = /^\s*(aws_\w+)\s*=\s*(\S+)/.exec(line) ?? []
+    if (section === profile && name) values[name] = value!
+  }
+  const { aws_access_key_id: accessKeyId, aws_secret_access_key: secretAccessKey, aws_session_token } = values
+  if (accessKeyId && secretAccessKey) return { accessKeyId, secretAccessKey, sessionToken: aws_session_token }
+  if (named || env.AWS_PROFILE) throw new Error(`${file} has no credentials for the profile ${profile}`)
+  return undefined
+}
+
+/** The addresses of the endpoints that AWS gives to containers, which speak http. */
+const containerHosts = ['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]', 'localhost', '127.0.0.1', '[::1]']
+
+async function fromContainer(env: Environment): Promise<Credentials> {
+  const relative = env.AWS_CONTAINER_CREDENTIALS_RELATIVE_URI
+  const url = new URL(relative ? `http://169.254.170.2${relative}` : env.AWS_CONTAINER_CREDENTIALS_FULL_URI!)
+  if (url.protocol !== 'https:' && !containerHosts.includes(url.hostname)) {
+    throw new Error('AWS_CONTAINER_CREDENTIALS_FULL_URI must be an https URL, or on this machine')
+  }
+  const file = env.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE
+  const token = file ? (await readFile(file, 'utf8')).trim() : env.AWS_CONTAINER_AUTHORIZATION_TOKEN
+  return read(await callJson(url.href, 'GET', token ? { authorization: token } : {}), 'the endpoint of the container')
+}
+
+async function fromMachine(env: Environment): Promise<Credentials> {
+  const base = new URL('/latest/', env.AWS_EC2_METADATA_SERVICE_ENDPOINT || 'http://169.254.169.254').href
+  const token = await call(`${base}api/token`, 'PUT', { 'x-aws-ec2-metadata-token-ttl-seconds': '300' })
+  const headers = { 'x-aws-ec2-metadata-token': token }
+  const roles = `${base}meta-data/iam/security-credentials/`
+  const role = (await call(roles, 'GET', headers)).trim().split('\n')[0]!
+  return read(await callJson(roles + encodeURIComponent(role), 'GET', headers), 'the endpoint of the machine')
+}
+
+function read(given: Record<string, unknown>, who: string): Credentials {
+  const { AccessKeyId, SecretAccessKey, Token, SessionToken = Token, Expiration } = given
+  const expires = Date.parse(String(Expiration))
+  if (typeof AccessKeyId !== 'string' || typeof SecretAccessKey !== 'string' || AccessKeyId === '') {
+    throw new Error(`${who} has no credentials`)
+  }
+  return {
+    accessKeyId: AccessKeyId,
+    secretAccessKey: SecretAccessKey,
+    sessionToken: typeof SessionToken === 'string' ? SessionToken : undefined,
+    expires: Number.isNaN(expires) ? undefined : expires,
+  }
+}
+
+async function callJson(
+  url: string,
+  method: string,
+  headers: Record<string, string>,
+): Promise<Record<string, unknown>> {
+  const given: unknown = JSON.parse(await call(url, method, headers))
+  if (typeof given !== 'object' || given === null) throw new Error(`${new URL(url).host} has no credentials`)
+  return given as Record<string, unknown>
+}
+
+/** What is answered is never shown: it may hold a secret. */
+async function call(url: string, method: string, headers: Record<string, string>, body = ''): Promise<string> {
+  const bytes = Buffer.from(body)
+  const length = { 'content-length': String(bytes.length) }
+  const res = await send({ url, method, headers: { ...headers, ...length }, body: [bytes], timeoutMs })
+  const text = (await readAll(res, answerBytes)).toString()
+  if (res.statusCode === 200) return text
+  throw new Error(`${new URL(url).host} gave no credentials: it answered ${res.statusCode}`)
+}

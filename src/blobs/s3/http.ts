@@ -1,0 +1,42 @@
+import { type Agent, type IncomingMessage, request as plainRequest } from 'node:http'
+import { request as tlsRequest } from 'node:https'
+
+export type Sent = {
+  url: string
+  method: string
+  headers: Readonly<Record<string, string>>
+  body?: readonly Buffer[] | undefined
+  /** After how long without a byte in either direction it is lost. */
+  timeoutMs: number
+  agent?: Agent | undefined
+  signal?: AbortSignal | undefined
+}
+
+/** Sends a request; resolves once the head of the answer is there. Its body must be read, or destroyed. */
+export function send({ url, method, headers, body = [], timeoutMs, agent, signal }: Sent): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const make = url.startsWith('https:') ? tlsRequest : plainRequest
+    const req = make(url, { method, headers, ...(agent && { agent }), ...(signal && { signal }) })
+    req.setTimeout(timeoutMs, () => req.destroy(new Error(`no sign of life for ${timeoutMs} ms`)))
+    req.on('error', reject)
+    req.once('response', (res) => {
+      // What comes later is told by the answer.
+      res.on('error', () => {})
+      resolve(res)
+    })
+    for (const chunk of body) req.write(chunk)
+    req.end()
+  })
+}
+
+/** The body of an answer. Rejects when it is longer, or ends early. */
+export async function readAll(res: IncomingMessage, most: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of res as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > most) throw new Error(`the answer has more than ${most} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, size)
+}

@@ -1,0 +1,112 @@
+// Blobs as objects of a bucket: the key that is chosen when one begins is where it stays, so nothing is ever copied.
+import { randomBytes } from 'node:crypto'
+import type { Blobs } from '../blobs.ts'
+import { ContentMissing } from '../blobs.ts'
+import type { Observe } from '../operations.ts'
+import type { Bucket } from './bucket.ts'
+import { createClient, Refused } from './client.ts'
+import { createCredentials, type Environment } from './credentials.ts'
+import { createMemory } from './memory.ts'
+import { readObject } from './read.ts'
+import { abortUploads, listObjects, removeObjects } from './sweep.ts'
+import { createUpload, sizeOf } from './upload.ts'
+
+/** The object with the id of the store. */
+export const idObject = 'pinfold-id'
+/** Before the keys of all contents. */
+const contents = 'c/'
+/** Those, and what was copied from a folder. */
+const folders = [contents, 'sha256/', 'sha512/']
+/** What is known to be missing is remembered for so many. */
+const mostMissing = 1000
+const memoryWaitMs = 60_000
+const minuteMs = 60_000
+/** As of the minute that it was made in. Access that is taken away ends with it. */
+const addressSeconds = 300
+
+export type S3Options = { env: Environment; observe?: Observe | undefined; memoryBytes?: number }
+
+/** Throws with the reason when the bucket does not answer. */
+export async function openBucket(bucket: Bucket, { env, observe, memoryBytes = 256 << 20 }: S3Options): Promise<Blobs> {
+  const client = createClient(bucket, createCredentials(env, bucket.region), observe)
+  const memory = createMemory(memoryBytes, memoryWaitMs)
+  const missing = new Set<string>()
+  const noteMissing = (location: string): void => {
+    if (missing.size >= mostMissing) missing.delete(missing.values().next().value!)
+    missing.add(location)
+  }
+  const readId = async (): Promise<string | undefined> => {
+    const ask = { operation: 'GetObject', method: 'GET', key: idObject } as const
+    return (await client.ask(ask).catch(unless(404)))?.text.trim()
+  }
+  try {
+    await readId()
+  } catch (error) {
+    client.close()
+    throw error
+  }
+  return {
+    async begin(expected) {
+      const name = randomBytes(16).toString('hex')
+      return createUpload(client, memory, `${contents}${name.slice(0, 2)}/${name}`, expected)
+    },
+    beginAt: async (location, expected) => createUpload(client, memory, location, expected),
+    async hold() {},
+    keep: async (part) => part,
+    async read(blob, range) {
+      try {
+        return await readObject(client, blob, range)
+      } catch (error) {
+        if (error instanceof ContentMissing) noteMissing(blob.location)
+        throw error
+      }
+    },
+    async has({ location, size }, asFarAsKnown = false) {
+      if (asFarAsKnown || missing.has(location)) return !missing.has(location)
+      const isThere = (await sizeOf(client, location)) === size
+      if (!isThere) noteMissing(location)
+      return isThere
+    },
+    async remove(location) {
+      await client.ask({ operation: 'DeleteObject', method: 'DELETE', key: location }).catch(unless(404))
+    },
+    removeAll: (locations) => removeObjects(client, locations),
+    readId,
+    async keepId(id) {
+      const body = [Buffer.from(`${id}\n`)]
+      const headers = { 'if-none-match': '*' }
+      await client.ask({ operation: 'PutObject', method: 'PUT', key: idObject, headers, body }).catch(unless(412))
+      return (await readId())!
+    },
+    async *list(hourOfWeek) {
+      const shards = hourOfWeek === undefined ? [''] : shardsOf(hourOfWeek)
+      for (const folder of folders) for (const shard of shards) yield* listObjects(client, folder + shard)
+    },
+    abortUploads: (before) => abortUploads(client, bucket.prefix + contents, before),
+    async clock() {
+      await readId()
+      return client.clock()
+    },
+    async addressOf(location) {
+      if (missing.has(location)) return undefined
+      // From every server the same, so that caches on the way can use it.
+      const minute = new Date(Math.floor(client.clock() / minuteMs) * minuteMs)
+      return client.addressOf(location, minute, addressSeconds)
+    },
+    isUp: client.isUp,
+    close: client.close,
+  }
+}
+
+/** Those that are listed in an hour of the week, so that all of them are in a week. */
+function shardsOf(hourOfWeek: number): string[] {
+  const all = Array.from({ length: 256 }, (_, shard) => shard)
+  return all.filter((shard) => shard % 168 === hourOfWeek).map((shard) => `${shard.toString(16).padStart(2, '0')}/`)
+}
+
+const unless =
+  (status: number) =>
+  (error: unknown): undefined => {
+    if (error instanceof Refused && error.status === status) return undefined
+    throw error
+  }

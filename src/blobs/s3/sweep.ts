@@ -1,0 +1,66 @@
+// Many objects at once: listing, and removing what is not needed any more.
+import { createHash } from 'node:crypto'
+import type { Stored } from '../blobs.ts'
+import { type Client, Refused } from './client.ts'
+import { abort } from './upload.ts'
+import { elementsOf, textOf } from './xml.ts'
+
+/** As many as one request may name. */
+const mostAtOnce = 1000
+
+/** Those whose key begins so, below the prefix of the bucket. */
+export async function* listObjects(client: Client, begin: string): AsyncIterable<Stored> {
+  const { prefix } = client.bucket
+  for (let token: string | undefined = ''; token !== undefined; ) {
+    const more: [string, string][] = token === '' ? [] : [['continuation-token', token]]
+    const query = [['list-type', '2'], ['prefix', prefix + begin], ...more] as const
+    const { text } = await client.ask({ operation: 'ListObjects', method: 'GET', query })
+    for (const entry of elementsOf(text, 'Contents')) {
+      yield {
+        location: textOf(entry, 'Key')!.slice(prefix.length),
+        size: Number(textOf(entry, 'Size')),
+        changed: Date.parse(textOf(entry, 'LastModified')!),
+      }
+    }
+    token = textOf(text, 'IsTruncated') === 'true' ? textOf(text, 'NextContinuationToken') : undefined
+  }
+}
+
+/** Rejects unless all of them are gone. */
+export async function removeObjects(client: Client, locations: readonly string[]): Promise<void> {
+  for (let at = 0; at < locations.length; at += mostAtOnce) {
+    await removeSome(client, locations.slice(at, at + mostAtOnce))
+  }
+}
+
+async function removeSome(client: Client, locations: readonly string[]): Promise<void> {
+  const objects = locations.map((location) => `<Object><Key>${client.bucket.prefix}${location}</Key></Object>`)
+  const body = Buffer.from(`<Delete><Quiet>true</Quiet>${objects.join('')}</Delete>`)
+  const headers = { 'content-md5': createHash('md5').update(body).digest('base64'), 'content-type': 'application/xml' }
+  const ask = { operation: 'DeleteObjects', method: 'POST', query: [['delete', '']], headers, body: [body] } as const
+  const { text } = await client.ask(ask)
+  const [failed] = elementsOf(text, 'Error')
+  if (failed) throw new Error(`${textOf(failed, 'Key')} could not be removed: ${textOf(failed, 'Code')}`)
+}
+
+/** Gives up uploads in pieces that began before this time of the store; those of a server that died have nobody else. */
+export async function abortUploads(client: Client, begin: string, before: number): Promise<void> {
+  const { prefix } = client.bucket
+  for (let marker: [string, string][] | undefined = []; marker !== undefined; ) {
+    const query = [['uploads', ''], ['prefix', begin], ...marker] as const
+    const { text } = await client.ask({ operation: 'ListMultipartUploads', method: 'GET', query })
+    for (const upload of elementsOf(text, 'Upload')) {
+      if (Date.parse(textOf(upload, 'Initiated')!) >= before) continue
+      const key = textOf(upload, 'Key')!.slice(prefix.length)
+      await abort(client, key, textOf(upload, 'UploadId')!).catch((error: unknown) => {
+        // Finished or given up meanwhile.
+        if (!(error instanceof Refused && error.status === 404)) throw error
+      })
+    }
+    const [key, id] = [textOf(text, 'NextKeyMarker'), textOf(text, 'NextUploadIdMarker')]
+    const isMore = textOf(text, 'IsTruncated') === 'true' && key !== undefined
+    marker = isMore
+      ? [['key-marker', key], ...(id ? ([['upload-id-marker', id]] as [string, string][]) : [])]
+      : undefined
+  }
+}

@@ -1,0 +1,194 @@
+// A content on its way to the bucket: one request while it is small, else pieces of one size, since some stores insist on
+// that, which grows with the content, since no store takes more than 10,000.
+import { createHash } from 'node:crypto'
+import { type Part, StoreFull } from '../blobs.ts'
+import { type Client, Refused } from './client.ts'
+import type { Memory, Reserved } from './memory.ts'
+import { textOf } from './xml.ts'
+
+const leastPieceBytes = 16 * 1024 * 1024
+const mostPieces = 10_000
+/** Some room for a content that is longer than it was said to be. */
+const plannedPieces = 9000
+/** Besides the one that is being filled. */
+const inFlight = 2
+const mebibyte = 1024 * 1024
+
+/** Of every piece but the last. */
+export function pieceBytes(expected: number): number {
+  return Math.max(leastPieceBytes, Math.ceil(expected / plannedPieces / mebibyte) * mebibyte)
+}
+
+/** The first bytes of each upload are not counted, so that small ones never wait; what has come of a request is as much. */
+const uncountedBytes = mebibyte
+
+type Filling = { chunks: Buffer[]; size: number; reserved?: Reserved }
+
+/** `key` becomes the place of the content for good. `expected` is 0 where nobody knows. */
+export function createUpload(client: Client, memory: Memory, key: string, expected: number): Part {
+  const whole = pieceBytes(expected)
+  const gone = new AbortController()
+  const { signal } = gone
+  const pieces = createPieces(client, key, signal)
+  let filling: Filling | undefined
+  let total = 0
+  let isThere = false
+  let mayBeThere = false
+
+  const fill = async (chunk: Buffer): Promise<Buffer> => {
+    if (filling?.size === whole) await sendFilling()
+    filling ??= { chunks: [], size: 0 }
+    if (!filling.reserved && total + chunk.length > uncountedBytes) {
+      // A small content reserves what it needs and no more; the end of a large one may reserve too much for a moment.
+      filling.reserved = await memory.reserve(expected > 0 ? Math.min(expected, whole) : whole, signal)
+    }
+    const taken = chunk.subarray(0, whole - filling.size)
+    filling.chunks.push(taken)
+    filling.size += taken.length
+    total += taken.length
+    return chunk.subarray(taken.length)
+  }
+  const sendFilling = async (): Promise<void> => {
+    const piece = filling
+    filling = undefined
+    if (piece) await pieces.send(piece)
+  }
+  const putWhole = async (digest: string | undefined): Promise<void> => {
+    const { chunks } = filling ?? { chunks: [] }
+    const body = { body: chunks, digest: digest ?? digestOf({ chunks }) }
+    await client.ask({ operation: 'PutObject', method: 'PUT', key, ...body, signal })
+    filling?.reserved?.free()
+    filling = undefined
+  }
+
+  return {
+    name: key,
+    async write(chunks) {
+      for (const chunk of chunks) for (let rest = chunk; rest.length > 0; ) rest = await fill(rest)
+    },
+    async finish(digest) {
+      if (isThere) return
+      mayBeThere = true
+      if (pieces.begun()) {
+        await sendFilling()
+        await pieces.complete(total)
+      } else await putWhole(digest)
+      isThere = true
+    },
+    async discard() {
+      gone.abort(new Error('the upload was given up'))
+      filling?.reserved?.free()
+      filling = undefined
+      await pieces.settled()
+      // What is left behind while the bucket is away, the sweep of orphans finds.
+      if (!client.isUp()) return
+      if (!isThere) await pieces.abort()
+      // An answer may have been lost, so it may be there without our knowing.
+      const ask = { operation: 'DeleteObject', method: 'DELETE', key, retries: 0 } as const
+      if (mayBeThere) await client.ask(ask).catch(() => {})
+    },
+  }
+}
+
+/** The pieces of a content that is too large for one request. */
+function createPieces(client: Client, key: string, signal: AbortSignal) {
+  const etags: string[] = []
+  const sending = new Set<Promise<void>>()
+  let upload = ''
+  let failure: { error: unknown } | undefined
+
+  const put = async (piece: Filling, at: number): Promise<void> => {
+    const query = [
+      ['partNumber', String(at + 1)],
+      ['uploadId', upload],
+    ] as const
+    const body = { body: piece.chunks, digest: digestOf(piece) }
+    try {
+      const { headers } = await client.ask({ operation: 'UploadPart', method: 'PUT', key, query, ...body, signal })
+      etags[at] = String(headers.etag)
+    } catch (error) {
+      failure ??= { error }
+    } finally {
+      piece.reserved?.free()
+    }
+  }
+
+  return {
+    begun: () => upload !== '',
+    /** Resolves when it is on its way. Rejects when an earlier one did not arrive. */
+    async send(piece: Filling): Promise<void> {
+      try {
+        if (upload === '') upload = await createMultipart(client, key, signal)
+        while (sending.size >= inFlight) await Promise.race(sending)
+        if (failure) throw failure.error
+        if (etags.length >= mostPieces) throw new StoreFull('a content of unknown length has too many pieces')
+      } catch (error) {
+        piece.reserved?.free()
+        throw error
+      }
+      const sent = put(piece, etags.push('') - 1).then(() => {
+        sending.delete(sent)
+      })
+      sending.add(sent)
+    },
+    async complete(total: number): Promise<void> {
+      await Promise.all(sending)
+      if (failure) throw failure.error
+      await complete(client, key, { upload, etags, total, signal })
+    },
+    async settled(): Promise<void> {
+      await Promise.all(sending)
+    },
+    /** Never rejects. */
+    async abort(): Promise<void> {
+      if (upload !== '') await abort(client, key, upload).catch(() => {})
+    },
+  }
+}
+
+function digestOf({ chunks }: { chunks: readonly Buffer[] }): string {
+  const hash = createHash('sha256')
+  for (const chunk of chunks) hash.update(chunk)
+  return hash.digest('hex')
+}
+
+async function createMultipart(client: Client, key: string, signal: AbortSignal): Promise<string> {
+  const query = [['uploads', '']] as const
+  const { text } = await client.ask({ operation: 'CreateMultipartUpload', method: 'POST', key, query, signal })
+  const upload = textOf(text, 'UploadId')
+  if (!upload) throw new Error('the bucket has begun an upload without a name')
+  return upload
+}
+
+type Complete = { upload: string; etags: readonly string[]; total: number; signal: AbortSignal }
+
+async function complete(client: Client, key: string, { upload, etags, total, signal }: Complete): Promise<void> {
+  const parts = etags.map((etag, at) => `<Part><PartNumber>${at + 1}</PartNumber><ETag>${escaped(etag)}</ETag></Part>`)
+  const body = [Buffer.from(`<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`)]
+  const query = [['uploadId', upload]] as const
+  try {
+    await client.ask({ operation: 'CompleteMultipartUpload', method: 'POST', key, query, body, signal })
+  } catch (error) {
+    // The answer to an earlier try was lost: there is nothing left to complete, since it is complete.
+    const isOver = error instanceof Refused && error.status === 404
+    if (!isOver || (await sizeOf(client, key, signal)) !== total) throw error
+  }
+}
+
+/** `undefined` when there is nothing. */
+export async function sizeOf(client: Client, key: string, signal?: AbortSignal): Promise<number | undefined> {
+  try {
+    const { headers } = await client.ask({ operation: 'HeadObject', method: 'HEAD', key, signal })
+    return Number(headers['content-length'])
+  } catch (error) {
+    if (error instanceof Refused && error.status === 404) return undefined
+    throw error
+  }
+}
+
+export async function abort(client: Client, key: string, upload: string): Promise<void> {
+  const query = [['uploadId', upload]] as const
+  await client.ask({ operation: 'AbortMultipartUpload', method: 'DELETE', key, query, retries: 1 })
+}
+
+const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')

@@ -1,0 +1,24 @@
+// What a database has in its store of blobs, page by page.
+import { type Reader, sql } from '#db/sql.ts'
+import type { Trash } from './trash.store.ts'
+
+/** `digest` is empty where nobody knows it. */
+export type StoredContent = Trash & { digest: string }
+
+/** Blobs and pieces of uploads, in the order of their locations. */
+export async function contentsAfter(reader: Reader, after: string, most: number): Promise<StoredContent[]> {
+  return reader.all(sql`
+    SELECT location, size, digest FROM (
+      SELECT location, size, digest FROM blobs
+       UNION ALL
+      SELECT location, size, digest FROM upload_parts) c
+     WHERE location > ${after} ORDER BY location LIMIT ${most}`)
+}
+
+export async function locationIsKnown(reader: Reader, location: string): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found FROM blobs WHERE location = ${location}
+     UNION ALL
+    SELECT 1 AS found FROM upload_parts WHERE location = ${location}`)
+  return row !== undefined
+}

@@ -1,0 +1,73 @@
+// Moving the blobs of a server that runs from its folder to a bucket, and back.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { globSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { noBucket, startBucket } from '../support/bucket.ts'
+import { clientOf } from '../support/pinfold.ts'
+import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
+import { digestOf, registryClient } from '../support/registry.ts'
+
+const name = 'acme/app'
+
+test('blobs move to a bucket while the server runs, and back to a folder', { skip: noBucket }, async () => {
+  await using bucket = await startBucket()
+  await using place = await makePlace()
+  const url = bucket.url()
+  const env = { ...place.env, ...bucket.aws }
+  const folder = join(place.data, 'blobs')
+  const copy = (...ends: string[]) => run(['blobs', 'copy', ...ends, ...place.args], { env })
+  const contents: Buffer[] = []
+  const start = async (blobs: string) => {
+    const server = await startProcess(place, { env: { ...bucket.aws, PINFOLD_BLOBS: blobs } })
+    const client = registryClient(server.url, await tokenOf(place, ['--audience', 'registry']))
+    const push = async (size: number) => {
+      contents.push(randomBytes(size))
+      await client.pushBlob(name, contents.at(-1)!)
+    }
+    const check = async () => {
+      for (const content of contents) {
+        const got = await client.ok(200, 'GET', `${name}/blobs/${digestOf(content)}`)
+        assert.ok(got.bytes.equals(content))
+      }
+    }
+    const stop = async () => {
+      server.kill('SIGTERM')
+      await server.exited
+    }
+    return { server, push, check, stop, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
+  }
+
+  await using first = await start('')
+  await clientOf(first.server.url, await tokenOf(place)).post('/iam/v2/groups/', { name: 'acme' })
+  await first.push(1000)
+  await first.push(17 * 1024 * 1024)
+  const begun = await copy(folder, url)
+  assert.deepEqual([begun.code, begun.stderr], [0, ''])
+  assert.match(begun.stdout, /^copied 2 blobs with .*; 0 were there already$/m)
+  await first.push(2000)
+  await first.stop()
+  assert.match((await copy(folder, url)).stdout, /^copied 1 blobs with .*; 2 were there already$/m)
+
+  await using second = await start(url)
+  await second.check()
+  await second.push(3000)
+  await second.stop()
+  const other = join(place.data, 'again')
+  assert.match((await copy(url, other)).stdout, /^copied 4 blobs/m)
+  await using third = await start(other)
+  await third.check()
+  await third.stop()
+
+  const elsewhere = await copy(join(place.data, 'elsewhere'), url)
+  assert.equal(elsewhere.code, 1)
+  assert.match(elsewhere.stderr, /the first store does not belong to this database/)
+  // The same size, and something else.
+  const [file] = globSync('sha256/*/*', { cwd: other }).filter((one) => one.includes(digestOf(contents[0]!).slice(7)))
+  writeFileSync(join(other, file!), randomBytes(1000))
+  const damaged = await copy(other, bucket.url())
+  assert.equal(damaged.code, 1)
+  assert.match(damaged.stdout, /^copied 3 blobs/m)
+  assert.ok(damaged.stderr.includes(`damaged or lost, and not copied: ${file}`), damaged.stderr)
+})

@@ -1,0 +1,342 @@
+// Blobs in a bucket: where they are, what is asked of it, and what clients are told while it fails.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { statSync, truncateSync, unlinkSync } from 'node:fs'
+import { after, before, test } from 'node:test'
+import { readConfig } from '#config.ts'
+import { sql } from '#db/sql.ts'
+import { operatorUid } from '#issuer/access-token.ts'
+import { createApp } from '../../src/create-app.ts'
+import { noBucket, startBucket, type TestBucket } from '../support/bucket.ts'
+import { type Fault, startFaultProxy } from '../support/fault-proxy.ts'
+import type { Json } from '../support/pinfold.ts'
+import { codeOf, digestOf, type RegistryClient, startRegistry, type TestRegistry } from '../support/registry.ts'
+
+const name = 'acme/app'
+const uploads = `${name}/blobs/uploads/`
+const skip = noBucket
+let bucket: TestBucket
+
+before(async () => {
+  if (!skip) bucket = await startBucket()
+})
+after(() => bucket?.[Symbol.asyncDispose]())
+
+/** A registry whose bucket is behind a proxy that can fail. */
+async function scene(more = '&timeout=0.4', settings: Parameters<typeof startRegistry>[0] = {}) {
+  const proxy = await startFaultProxy(bucket.origin)
+  const blobs = bucket.url(proxy.origin, more)
+  const registry = await startRegistry({ ...settings, blobs, aws: bucket.aws })
+  const locationOf = async (digest: string) => {
+    const row = await registry.app.db.get<{ location: string }>(
+      sql`SELECT location FROM blobs WHERE digest = ${digest}`,
+    )
+    return row!.location
+  }
+  return {
+    registry,
+    proxy,
+    fileOf: async (digest: string) => bucket.fileOf(blobs, await locationOf(digest)),
+    async [Symbol.asyncDispose]() {
+      await registry[Symbol.asyncDispose]()
+      await proxy[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const begin = async (client: RegistryClient): Promise<string> =>
+  String((await client.ok(202, 'POST', uploads)).headers.location)
+
+async function everything({ app }: TestRegistry): Promise<string[]> {
+  const found = []
+  for await (const { location } of app.blobs.list()) found.push(location)
+  return found
+}
+
+async function pushInPieces(client: RegistryClient, pieces: Buffer[]): Promise<string> {
+  const location = await begin(client)
+  for (const body of pieces) await client.ok(202, 'PATCH', location, { body })
+  const digest = digestOf(Buffer.concat(pieces))
+  await client.ok(201, 'PUT', `${location}?digest=${digest}`)
+  return digest
+}
+
+test('a blob is written once, where it stays, however it comes, and nothing else is left', { skip }, async () => {
+  await using place = await scene()
+  const { registry, proxy } = place
+  const { pusher } = registry
+  const small = randomBytes(1000)
+  proxy.asked.length = 0
+  await pusher.pushBlob(name, small)
+  await pushInPieces(pusher, [randomBytes(2_000_000)])
+  assert.deepEqual(
+    proxy.asked.map((line) => line.replace(/ .*/, '')),
+    ['PUT', 'PUT'],
+  )
+  await pushInPieces(pusher, [randomBytes(1000), randomBytes(2000), randomBytes(3000)])
+  assert.equal((await everything(registry)).length, 3)
+  // It has come already, so it is not sent to the bucket again.
+  proxy.asked.length = 0
+  await pusher.pushBlob(name, small)
+  await pusher.ok(200, 'HEAD', `${name}/blobs/${digestOf(small)}`)
+  assert.deepEqual(
+    proxy.asked.map((line) => line.replace(/ .*/, '')),
+    ['HEAD'],
+  )
+})
+
+test('a large blob goes in pieces of one size, of a known length or not, and comes back by ranges', {
+  skip,
+}, async () => {
+  await using place = await scene('&timeout=10')
+  const { registry, proxy } = place
+  const content = randomBytes(40 * 1024 * 1024 + 17)
+  const digest = digestOf(content)
+  const pieces = () => proxy.asked.filter((line) => line.includes('partNumber')).length
+  await registry.pusher.pushBlob(name, content)
+  assert.equal(pieces(), 3)
+  const got = await registry.puller.ok(200, 'GET', `${name}/blobs/${digest}`)
+  assert.equal(digestOf(got.bytes), digest)
+  const range = await registry.puller.ok(206, 'GET', `${name}/blobs/${digest}`, {
+    headers: { range: 'bytes=20000000-20000999' },
+  })
+  assert.deepEqual(range.bytes, content.subarray(20_000_000, 20_001_000))
+  const other = Buffer.concat([content, Buffer.from('!')])
+  const location = await begin(registry.pusher)
+  await registry.pusher.ok(202, 'PATCH', location, { body: other, headers: { 'transfer-encoding': 'chunked' } })
+  await registry.pusher.ok(201, 'PUT', `${location}?digest=${digestOf(other)}`)
+  assert.equal(pieces(), 6)
+  assert.equal((await everything(registry)).length, 2)
+})
+
+test('an upload goes on where another server has left it', { skip }, async () => {
+  await using place = await scene()
+  const { registry } = place
+  const { startServer } = await import('#api/server.ts')
+  const { app } = registry
+  const other = await startServer({ ...app, config: { ...app.config, url: registry.url } })
+  try {
+    const origin = `http://127.0.0.1:${other.port}`
+    const there = (await import('../support/registry.ts')).registryClient(origin, registry.pusher.token)
+    const location = await begin(registry.pusher)
+    await registry.pusher.ok(202, 'PATCH', location, { body: 'first, ' })
+    await there.ok(202, 'PATCH', location, { body: 'second, ' })
+    const digest = digestOf('first, second, third')
+    await registry.pusher.ok(201, 'PUT', `${location}?digest=${digest}`, { body: 'third' })
+    assert.equal((await there.ok(200, 'GET', `${name}/blobs/${digest}`)).bytes.toString(), 'first, second, third')
+  } finally {
+    await other.close()
+  }
+})
+
+for (const fault of ['500', 'SlowDown', 'error inside 200', 'lost answer', 'hangs', 'cut', 'away'] as const) {
+  test(`whatever is asked of the bucket, a first try that fails (${fault}) loses nothing`, { skip }, async () => {
+    await using place = await scene()
+    const { registry, proxy } = place
+    const { pusher } = registry
+    const seen = new Set<string>()
+    const kindOf = (method: string, url: string) =>
+      `${method}${/[?&](uploads|partNumber|uploadId|list-type)/.exec(url)?.[1] ?? ''}`
+    // Inside a 200 an error only comes where the answer takes a while.
+    const applies = (kind: string): boolean => fault !== 'error inside 200' || kind === 'POSTuploadId'
+    proxy.fail(({ method, url }) => {
+      const kind = kindOf(method, url)
+      if (seen.has(kind) || !applies(kind)) return undefined
+      seen.add(kind)
+      return fault
+    })
+    const contents = [randomBytes(100_000), randomBytes(17 * 1024 * 1024)]
+    for (const content of contents) await pusher.pushBlob(name, content)
+    const pieces = [randomBytes(50_000), randomBytes(50_000)]
+    contents.push(Buffer.concat(pieces))
+    await pushInPieces(pusher, pieces)
+    for (const content of contents) {
+      const got = await registry.puller.ok(200, 'GET', `${name}/blobs/${digestOf(content)}`)
+      assert.equal(digestOf(got.bytes), digestOf(content))
+    }
+    assert.ok(seen.has('POSTuploadId') && (fault === 'error inside 200' || seen.has('PUTpartNumber')), [...seen].join())
+  })
+}
+
+test('while the bucket is away, blobs are 503 and to be asked for again, and the rest is served', {
+  skip,
+}, async () => {
+  await using place = await scene()
+  const { registry, proxy } = place
+  const { pusher, puller } = registry
+  const content = randomBytes(5000)
+  const { digest } = await pusher.pushBlob(name, content)
+  const image = await pusher.pushImage(name, 'v1')
+  const location = await begin(pusher)
+  await pusher.ok(202, 'PATCH', location, { body: 'first, ' })
+  const up = async () => /^pinfold_blob_store_up (\d)$/m.exec((await registry.operator.get('/metrics')).text)?.[1]
+  assert.equal(await up(), '1')
+  for (const fault of ['SlowDown', 'away', 'hangs'] satisfies Fault[]) {
+    proxy.fail(() => fault)
+    const other = randomBytes(3000)
+    const refused = [
+      await pusher.call('POST', `${uploads}?digest=${digestOf(other)}`, { body: other }),
+      await pusher.call('PATCH', location, { body: 'second' }),
+      await puller.call('GET', `${name}/blobs/${digest}`),
+    ]
+    for (const reply of refused) {
+      assert.deepEqual([reply.status, codeOf(reply)], [503, 'UNAVAILABLE'], fault)
+      assert.match(String(reply.headers['retry-after']), /^\d+$/)
+      assert.ok(!/127\.0\.0\.1|AWS/.test(reply.bytes.toString()), 'says nothing of the bucket')
+    }
+    await puller.ok(200, 'GET', `${name}/manifests/v1`)
+    await puller.ok(200, 'HEAD', `${name}/blobs/${digest}`)
+    await pusher.ok(201, 'PUT', `${name}/manifests/v2`, {
+      body: (await puller.ok(200, 'GET', `${name}/manifests/${image.digest}`)).bytes,
+      headers: { 'content-type': image.mediaType },
+    })
+    assert.equal((await registry.anonymous.get('/readyz')).status, 200)
+    assert.equal(await up(), '0')
+    proxy.fail(undefined)
+    assert.deepEqual((await puller.ok(200, 'GET', `${name}/blobs/${digest}`)).bytes, content)
+    assert.equal(await up(), '1')
+  }
+  await pusher.ok(201, 'PUT', `${location}?digest=${digestOf('first, third')}`, { body: 'third' })
+})
+
+test('an object that is gone or has another size is 404, and pushing the blob again mends it', { skip }, async () => {
+  await using place = await scene()
+  const { pusher, puller } = place.registry
+  const content = randomBytes(5000)
+  const { digest } = await pusher.pushBlob(name, content)
+  for (const spoil of [unlinkSync, (file: string) => truncateSync(file, 4000)]) {
+    const file = await place.fileOf(digest)
+    assert.equal(statSync(file).size, 5000)
+    spoil(file)
+    const got = await puller.call('GET', `${name}/blobs/${digest}`)
+    assert.deepEqual([got.status, codeOf(got)], [404, 'BLOB_UNKNOWN'])
+    await puller.ok(404, 'HEAD', `${name}/blobs/${digest}`)
+    await pusher.pushBlob(name, content)
+    assert.deepEqual((await puller.ok(200, 'GET', `${name}/blobs/${digest}`)).bytes, content)
+  }
+})
+
+test('clients in the given ranges read larger blobs from the bucket itself', { skip }, async () => {
+  const byName = bucket.origin.replace('127.0.0.1', 'localhost')
+  await using place = await scene(`&public=${byName}`, { blobRedirects: ['127.0.0.0/8', '!127.0.0.9'] })
+  const { pusher, puller, app } = place.registry
+  const [small, large] = [randomBytes(64 * 1024), randomBytes(64 * 1024 + 1)]
+  for (const content of [small, large]) await pusher.pushBlob(name, content)
+  const path = `${name}/blobs/${digestOf(large)}`
+  const got = await puller.ok(307, 'GET', path)
+  assert.equal(got.headers['docker-content-digest'], digestOf(large))
+  assert.deepEqual([got.headers['cache-control'], got.bytes.length], ['no-store', 0])
+  const address = String(got.headers.location)
+  assert.match(address, /^http:\/\/localhost:\d+\/.*X-Amz-Expires=300/)
+  assert.match(address, /X-Amz-Date=\d{8}T\d{4}00Z/, 'by the minute, so that others are given the same')
+  const content = await fetch(address)
+  assert.deepEqual([content.status, digestOf(Buffer.from(await content.arrayBuffer()))], [200, digestOf(large)])
+  const range = await fetch(address, { headers: { range: 'bytes=10-19' } })
+  assert.deepEqual(Buffer.from(await range.arrayBuffer()), large.subarray(10, 20))
+  const longer = await fetch(address.replace('X-Amz-Expires=300', 'X-Amz-Expires=9000'))
+  assert.equal(longer.status, 403)
+  // Small ones, whoever only asks, and whoever is excluded or may not pull are answered here.
+  assert.deepEqual((await puller.ok(200, 'GET', `${name}/blobs/${digestOf(small)}`)).bytes, small)
+  await puller.ok(200, 'HEAD', path)
+  assert.equal((await place.registry.nobody.call('GET', path)).status, 401)
+  await puller.ok(304, 'GET', path, { headers: { 'if-none-match': `"${digestOf(large)}"` } })
+  app.blobRedirects.has = () => false
+  assert.deepEqual((await puller.ok(200, 'GET', path)).bytes, large)
+})
+
+test('nobody is sent to a bucket at or below our own host', { skip }, async () => {
+  await using place = await scene('', { blobRedirects: ['on'] })
+  const { pusher, puller } = place.registry
+  const large = randomBytes(100_000)
+  await pusher.pushBlob(name, large)
+  assert.deepEqual((await puller.ok(200, 'GET', `${name}/blobs/${digestOf(large)}`)).bytes, large)
+  const refused = { PINFOLD_BLOB_REDIRECTS: 'on', PINFOLD_URL: 'https://registry.example.com' }
+  for (const [blobs, reason] of [
+    ['s3://blobs?endpoint=https://registry.example.com:9000', /cannot lead from registry.example.com/],
+    ['s3://blobs?endpoint=https://s3.registry.example.com', /would send their tokens along/],
+    ['/var/lib/blobs', /needs a bucket/],
+  ] as const) {
+    assert.throws(() => readConfig({ ...refused, PINFOLD_BLOBS: blobs }), reason)
+  }
+  readConfig({ ...refused, PINFOLD_BLOBS: 's3://blobs?endpoint=https://s3.example.com' })
+})
+
+test('what nothing needs any more goes from the bucket, and uploads that nobody finished', { skip }, async () => {
+  const clock = { now: Date.now() }
+  await using place = await scene('', { clock: () => new Date(clock.now), blobGraceSeconds: 60 })
+  const { registry, proxy } = place
+  const collect = async (): Promise<Json> => {
+    const operator = await registry.as(operatorUid)
+    return (await operator.post('/control/v1/blobs:collect', { dryRun: false })).body
+  }
+  const kept = await registry.pusher.pushImage(name, 'v1')
+  for (const text of ['a', 'b', 'c']) await registry.pusher.pushBlob(name, text)
+  const stray = await registry.app.blobs.begin(0)
+  await stray.write([Buffer.from('stray')])
+  await stray.finish()
+  clock.now += 3600_000
+  proxy.asked.length = 0
+  assert.deepEqual((await collect()).blobs, '3')
+  assert.equal(proxy.asked.filter((line) => line.startsWith('POST') && line.includes('?delete')).length, 1)
+  // By the clock of the bucket it is young, whatever ours says.
+  const left = await everything(registry)
+  assert.deepEqual([left.length, left.includes(stray.name)], [3, true])
+  const { clock: theirs } = registry.app.blobs
+  registry.app.blobs.clock = async () => (await theirs!()) + 25 * 3600_000
+  assert.deepEqual((await collect()).files, '1')
+  assert.deepEqual((await everything(registry)).length, 2)
+  const client = await registry.registryAs(registry.puller.uid)
+  const manifest = await client.ok(200, 'GET', `${name}/manifests/${kept.digest}`)
+  for (const { digest } of [manifest.body.config, ...manifest.body.layers]) {
+    await client.ok(200, 'GET', `${name}/blobs/${digest}`)
+  }
+  // One that was begun and never finished.
+  const begun = await registry.app.blobs.begin(0)
+  await begun.write([randomBytes(17 * 1024 * 1024)])
+  const aborts = () => proxy.asked.filter((line) => line.startsWith('DELETE') && line.includes('uploadId')).length
+  await collect()
+  assert.equal(aborts(), 0)
+  registry.app.blobs.clock = async () => (await theirs!()) + 49 * 3600_000
+  await collect()
+  assert.equal(aborts(), 1)
+  await begun.discard()
+})
+
+test('a scheduled collection looks through a part of the bucket each hour, and through all of it in a week', {
+  skip,
+}, async () => {
+  await using place = await scene()
+  const { blobs } = place.registry.app
+  for (let i = 0; i < 3; i++) await place.registry.pusher.pushBlob(name, randomBytes(10))
+  place.proxy.asked.length = 0
+  const found = []
+  for (let hour = 0; hour < 168; hour++) for await (const { location } of blobs.list(hour)) found.push(location)
+  assert.deepEqual(found.sort(), (await everything(place.registry)).sort())
+  assert.equal(place.proxy.asked.length, 3 * 256 + 3)
+})
+
+test('a server starts with its own bucket only, and says why where it does not', { skip }, async () => {
+  await using registry = await startRegistry({ blobs: bucket.url(), aws: bucket.aws })
+  await registry.pusher.pushImage(name, 'v1')
+  const { config } = registry.app
+  const open = async (other: Partial<typeof config>): Promise<void> => {
+    await (await createApp({ ...config, ...other })).close()
+  }
+  await open({})
+  const wrong = { ...bucket.aws, AWS_SECRET_ACCESS_KEY: 'mistaken' }
+  for (const [other, reason] of [
+    [{ blobs: bucket.url() }, /has none of the blobs of the database; set --blobs \(PINFOLD_BLOBS\) to the bucket/],
+    [{ blobs: '' }, /has none of the blobs of the database/],
+    [{ blobs: bucket.url().replace('//pinfold', '//elsewhere') }, /s3:\/\/elsewhere\/\w+: .*404 NoSuchBucket/],
+    [{ aws: wrong }, /lets nobody in: GetObject was refused: 403 SignatureDoesNotMatch/],
+    [{ aws: { AWS_EC2_METADATA_DISABLED: 'true' } }, /there are no credentials for the bucket/],
+    [{ blobs: bucket.url('http://127.0.0.1:1', '&timeout=1') }, /the bucket cannot be reached now: .*ECONNREFUSED/],
+  ] as const) {
+    await assert.rejects(open(other), (error: Error) => {
+      assert.match(error.message, reason)
+      assert.ok(!error.message.includes('mistaken') && !error.message.includes(bucket.aws.AWS_SECRET_ACCESS_KEY))
+      return true
+    })
+  }
+  await assert.rejects(startRegistry({ blobs: config.blobs, aws: bucket.aws }), /belong to another database/)
+})

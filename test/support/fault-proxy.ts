@@ -1,0 +1,75 @@
+// Between a server and its bucket: passes on what it is asked, and fails in one of the ways in which buckets fail.
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export const faults = ['500', 'SlowDown', 'error inside 200', 'lost answer', 'hangs', 'cut', 'away'] as const
+export type Fault = (typeof faults)[number]
+
+/** Which of the requests fail, and how; nothing for those that pass. */
+export type Plan = (asked: { method: string; url: string }) => Fault | undefined
+
+export async function startFaultProxy(target: string) {
+  let plan: Plan = () => undefined
+  const tally = new Map<string, number>()
+  const asked: string[] = []
+  const server = createServer((req, res) => {
+    const { method = '', url = '' } = req
+    asked.push(`${method} ${url}`)
+    const fault = plan({ method, url })
+    if (fault) tally.set(fault, (tally.get(fault) ?? 0) + 1)
+    if (fault) failures[fault](req, res)
+    else pass(req, res, (answer) => answer.pipe(res))
+  })
+
+  function pass(req: IncomingMessage, res: ServerResponse, then: (answer: IncomingMessage) => void): void {
+    const { method, url, headers } = req
+    const on = request(target + url, { method: method!, headers, agent: false }, (answer) => {
+      res.writeHead(answer.statusCode!, answer.headers).flushHeaders()
+      then(answer)
+    })
+    on.on('error', () => res.destroy())
+    req.on('error', () => on.destroy())
+    req.pipe(on)
+  }
+
+  /** Passes it on, and says nothing of how it went, or half of it. */
+  function lose(req: IncomingMessage, res: ServerResponse, half: boolean): void {
+    pass(req, res, (answer) => {
+      if (half) answer.once('data', (chunk: Buffer) => res.write(chunk.subarray(0, chunk.length >> 1)))
+      answer.resume().once('end', () => res.destroy())
+    })
+  }
+
+  function refuse(req: IncomingMessage, res: ServerResponse, status: number, code: string): void {
+    req.resume()
+    res.writeHead(status, { 'content-type': 'application/xml' })
+    res.end(`<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code></Error>`)
+  }
+
+  const failures: Record<Fault, (req: IncomingMessage, res: ServerResponse) => void> = {
+    500: (req, res) => refuse(req, res, 500, 'InternalError'),
+    SlowDown: (req, res) => refuse(req, res, 503, 'SlowDown'),
+    'error inside 200': (req, res) => refuse(req, res, 200, 'InternalError'),
+    'lost answer': (req, res) => lose(req, res, false),
+    cut: (req, res) => lose(req, res, true),
+    hangs: (req) => void req.resume(),
+    away: (req) => void req.socket.destroy(),
+  }
+
+  server.listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** What was asked so far. */
+    asked,
+    tally,
+    /** From now on. */
+    fail(next: Plan | undefined): void {
+      plan = next ?? (() => undefined)
+    },
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
