@@ -222,6 +222,8 @@ test('the link of the operator is printed only where somebody sits and nothing k
       output += text
       if (output.includes('First steps')) child.kill('SIGTERM')
     }
+    // The terminal is gone before the server is.
+    await place.settled()
     assert.match(output, /In a browser, as the operator: /)
     return /\/ui\/enter#/.test(output)
   }

@@ -54,10 +54,13 @@ export async function makePlace() {
       }
     },
     async [Symbol.asyncDispose]() {
-      const drop = () => query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
-      // PostgreSQL may still do what a process had asked for before it was killed.
-      const again = (error: { code?: string }) => (error.code === '40P01' ? drop() : Promise.reject(error))
-      if (server) await drop().catch(again)
+      // PostgreSQL may still do what a process had asked for before it was killed, and find a deadlock with that.
+      const drop = async (left = 5): Promise<unknown> => {
+        return query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`).catch((error: { code?: string }) => {
+          return error.code === '40P01' && left > 0 ? drop(left - 1) : Promise.reject(error)
+        })
+      }
+      if (server) await drop()
       rmSync(data, { recursive: true, force: true })
     },
   }
