@@ -168,8 +168,9 @@ export type TagHistoryRecord = Message<"pinfold.control.registry.v1.TagHistoryRe
   actor: string;
 
   /**
-   * What that identity is called now, or the address of a person without a name; `operator` for whoever runs the server.
-   * Empty for one that is gone, and for what was copied or taken in from elsewhere.
+   * What that identity is called now, or the address of a person without a name; of a push token what its maker is called,
+   * and `, push token`; `operator` for whoever runs the server. Empty for one that is gone, and for what was copied or taken
+   * in from elsewhere.
    *
    * @generated from field: string actor_name = 9;
    */
