@@ -100,6 +100,8 @@ test('who moved a tag is named as long as there is somebody, a person by name or
     [jane, 'jane@example.com'],
     [robot, name],
   ])
+  const puller = await member(roleUids.pull)
+  for (const { actorName } of ok(await list(repo, '', puller)).records) assert.equal(actorName, '')
   ok(await operator.delete(`/iam/v2/identities/${robot}`))
   assert.deepEqual((await named())[1], [robot, ''])
 })

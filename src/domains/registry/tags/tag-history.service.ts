@@ -1,5 +1,6 @@
 import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
+import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { actorNames } from '#domains/iam/identities/actors.service.ts'
 import { digestPattern } from '#lib/digest.ts'
 import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
@@ -14,6 +15,8 @@ import type { TagRepo } from './tags.model.ts'
 import { findTag, findTagNamed, namesWith } from './tags.store.ts'
 
 export type NamedRecord = store.EndedRecord & { actorName: string }
+const listIdentities = [capabilityNumber('identity.list')]
+
 export type RecordFilter = { tag: string; digest: string; from: string | undefined; before: string | undefined }
 
 export type TagMove = store.TagMove
@@ -112,14 +115,14 @@ export async function listMoves(call: Call, tagUid: string, window: store.Window
 export async function listRecords(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
   checkFilter(filter)
   const { ledger } = found(await findRepoRow(call.app.db, { uid: repoUid }), repoType, repoUid)
-  return pageOfRecords(call, ledger, page, filter)
+  return pageOfRecords(call, repoUid, ledger, page, filter)
 }
 
 /** The same of a repo that was deleted, with what a repo that was made again in its place has added since. */
 export async function listRecordsOfDeleted(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
   checkFilter(filter)
   const { ledger } = found(await findDeletedRepo(call.app.db, repoUid), deletedRepoType, repoUid)
-  return pageOfRecords(call, ledger, page, filter)
+  return pageOfRecords(call, repoUid, ledger, page, filter)
 }
 
 function checkFilter({ digest }: RecordFilter): void {
@@ -127,14 +130,22 @@ function checkFilter({ digest }: RecordFilter): void {
   refuseIfAny(digest === '' || digestPattern.test(digest) ? [] : [malformed])
 }
 
-async function pageOfRecords(call: Call, ledger: number, page: Page, { tag, digest, from, before }: RecordFilter) {
+async function pageOfRecords(
+  call: Call,
+  repoUid: string,
+  ledger: number,
+  page: Page,
+  { tag, digest, from, before }: RecordFilter,
+) {
   const window = { from, before, digest: digest || undefined }
   const after = page.after && { tag: page.after.uid, time: page.after.value }
   const { db } = call.app
   const rows = await store.listRecords(db, ledger, tag || undefined, window, after, page.size + 1)
+  // Whoever may only pull sees uids.
+  const named = call.caller.rights.holds(repoUid, listIdentities) ? rows : []
   const names = await actorNames(
     db,
-    rows.map(({ actor }) => actor),
+    named.map(({ actor }) => actor),
   )
   // The place of a record in the list is its tag and its time.
   return toListed(

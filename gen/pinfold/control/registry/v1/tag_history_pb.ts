@@ -169,8 +169,8 @@ export type TagHistoryRecord = Message<"pinfold.control.registry.v1.TagHistoryRe
 
   /**
    * What that identity is called now, or the address of a person without a name; of a push token what its maker is called,
-   * and `, push token`; `operator` for whoever runs the server. Empty for one that is gone, and for what was copied or taken
-   * in from elsewhere.
+   * and `, push token`; `operator` for whoever runs the server. Empty for one that is gone, for what was copied or taken in
+   * from elsewhere, and for a caller who does not hold `identity.list` there.
    *
    * @generated from field: string actor_name = 9;
    */
