@@ -48,6 +48,8 @@ export async function startBucket() {
   const stop = async (): Promise<void> => {
     if (!child || child.exitCode !== null) return
     const ended = new Promise((resolve) => child!.once('exit', resolve))
+    // Whoever waits for its end must not end before.
+    child.ref()
     child.kill('SIGKILL')
     await ended
   }
