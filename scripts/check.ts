@@ -3,6 +3,7 @@ import { run } from './run.ts'
 
 const results = [
   run('tsc', ['--noEmit', '-p', '.']),
+  run('tsc', ['--noEmit', '-p', 'console']),
   run('biome', ['check', '--error-on-warnings', '.']),
   run(process.execPath, ['--test', '--test-reporter=dot', 'test/house/*.test.ts']),
 ]

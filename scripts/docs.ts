@@ -41,7 +41,8 @@ A failed call answers with \`code\`, \`message\` and \`details\` (AIP-193), the 
 | --- | --- | --- |
 ${rows.join('\n')}
 
-Two cases use a more exact HTTP status: 405 (with \`Allow\`) when a path has no such method, and 413 when a body is too large.
+Three cases use a more exact HTTP status: 405 (with \`Allow\`) when a path has no such method, 412 when the resource is not what
+\`If-Match\` or \`If-None-Match\` says, and 413 when a body is too large.
 
 | Detail | With | What it says |
 | --- | --- | --- |

@@ -3,6 +3,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { chartSchema } from './chart-schema.ts'
+import { consoleFiles } from './console.ts'
 import { configPage, errorsPage } from './docs.ts'
 import { eventNames } from './event-names.ts'
 import { mcpTools } from './mcp-tools.ts'
@@ -25,6 +26,7 @@ write('gen/event-names.ts', eventNames(contract))
 write('gen/openapi.json', `${JSON.stringify(openApi(contract, 'v2'), null, 1)}\n`)
 write('gen/openapi-v1.json', `${JSON.stringify(openApi(contract, 'v1'), null, 1)}\n`)
 write('gen/mcp-tools.json', `${JSON.stringify(mcpTools(contract), null, 1)}\n`)
+for (const [name, text] of Object.entries(consoleFiles(root))) write(join('gen/console', name), text)
 write('docs/config.md', configPage())
 write('docs/errors.md', errorsPage())
 write('examples/chart/values.schema.json', chartSchema())

@@ -18,6 +18,7 @@ import { isPlainMessage } from '#api/transcoding/json-write.ts'
 import { camelCase } from '#lib/fields.ts'
 import { version as release } from '#version.ts'
 import { behaviourOf, extensionsOf, hasQueryForm, httpOf } from './openapi-annotations.ts'
+import { answerHeadersOf, conditionsOf, headers } from './openapi-conditions.ts'
 import { comments, jsonNames, type Schema, scalarSchema, summaryOf, wellKnown } from './schemas.ts'
 
 const errorStatus = 'google.rpc.Status'
@@ -119,7 +120,9 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
   const okOf = (method: DescMethod): Schema => {
     if (method.output.typeName === 'google.protobuf.Empty') return { description: 'Done; the body is empty.' }
     const schema = messageSchema(method.output)
-    if (method.methodKind === 'unary') return { description: 'Done.', content: { 'application/json': { schema } } }
+    if (method.methodKind === 'unary') {
+      return { description: 'Done.', ...answerHeadersOf(method), content: { 'application/json': { schema } } }
+    }
     return {
       description: 'Server-sent events without an end; the data of each is one message, and of `status` an error.',
       content: { 'text/event-stream': { schema } },
@@ -156,6 +159,7 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
         })),
         ...parametersOf(method.input, bound),
         ...(method.methodKind === 'server_streaming' ? [lastEventId] : []),
+        ...conditionsOf(method),
       ],
       ...(bodySchema
         ? { requestBody: { required: true, content: { 'application/json': { schema: bodySchema } } } }
@@ -200,6 +204,7 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
     paths,
     components: {
       schemas,
+      headers,
       responses: {
         Error: {
           description: 'The call failed (AIP-193).',

@@ -14,17 +14,21 @@ import type { Feed } from './domains/events/stream/stream.model.ts'
 import type { GrantCache, Rights } from './domains/iam/access/grants.model.ts'
 import type { LastSeen } from './domains/iam/identities/last-seen.ts'
 import type { CachedPushTokens } from './domains/iam/push-tokens/push-tokens.model.ts'
+import type { Repeats } from './domains/iam/repeats/repeats.ts'
 import type { CachedSessions } from './domains/iam/sessions/sessions.model.ts'
 import type { TermsGate } from './domains/iam/terms/terms-gate.ts'
 import type { ReadTurns } from './domains/registry/images/read-turns.ts'
 import type { ManifestCache } from './domains/registry/manifests/manifest-cache.ts'
+import type { PullRuleCache } from './domains/registry/pull-rules/pull-rules.model.ts'
 import type { PathCache } from './domains/registry/repos/repos.model.ts'
+import type { LawCache } from './domains/registry/retention/law-cache.ts'
 import type { DigestUsage } from './domains/registry/usage/digest-usage.ts'
 import type { AccessToken, CallerSession } from './issuer/access-token.ts'
 import type { Keyring } from './issuer/keyring.ts'
 import type { OutsideIssuers } from './issuer/outside-issuers.ts'
 import type { ProviderDirectory } from './issuer/people/directory.ts'
 import type { Buffers } from './lib/buffers.ts'
+import type { Remembered } from './lib/caches/remembered.ts'
 import type { Cause, Version } from './lib/cause.ts'
 import type { Sealer } from './lib/crypto/seal.ts'
 import type { Logger } from './lib/log.ts'
@@ -33,10 +37,11 @@ import type { ClientRanges } from './lib/net/client-ranges.ts'
 import type { Limits } from './lib/net/limits.ts'
 import type { Outgoing } from './lib/net/outgoing.ts'
 import type { SinkClient } from './lib/net/sink-client.ts'
-import type { Remembered } from './lib/remembered.ts'
+import type { RegistryClient } from './lib/registries/registry-client.ts'
 import type { Resource } from './lib/resource.ts'
 import type { Signal } from './lib/signal.ts'
 import type { Metrics } from './metrics.ts'
+import type { Tracer } from './tracing/tracer.ts'
 
 /** What lives as long as the process. */
 export type App = {
@@ -61,6 +66,8 @@ export type App = {
   /** Which push tokens are good, at most half a second old. */
   pushTokens: CachedPushTokens
   lastSeen: LastSeen
+  /** Requests that callers have named, so that none is carried out twice. */
+  repeats: Repeats
   /** Has the buffers of large bodies collected. */
   buffers: Buffers
   /** Where the content of blobs is. */
@@ -73,6 +80,8 @@ export type App = {
   closing: Map<string, Promise<void>>
   /** `asked`: a collection of blobs waits to be run. `moved`: one has got further, or has ended. */
   collections: { asked: Signal; moved: Signal }
+  /** A repo was deleted whose tags and manifests are still to go. */
+  removals: Signal
   /** Manifests that were read lately. */
   manifests: ManifestCache
   /** Pulls, and pushes that were refused, on their way to the outbox. */
@@ -86,8 +95,18 @@ export type App = {
   /** `queued`: there is something to compare with what is known of vulnerabilities. */
   /** `reported`: a report of another scanner waits to be read. */
   scanning: { queued: Signal; reported: Signal }
+  /** `due`: an upstream is to be looked at before it would be. `flights`: what pulls bring from upstreams just now. */
+  follows: { due: Signal; flights: Map<string, Promise<unknown>> }
+  /** The registries elsewhere that repos follow. */
+  upstreams: RegistryClient
+  /** Records how long parts of requests take, where the settings name a collector. */
+  tracer: Tracer
   /** Which repo a path in the registry stands for, at most half a second old. */
   paths: PathCache
+  /** How old what is pulled has to be, at most half a second old. */
+  pullRules: PullRuleCache
+  /** What is kept, and what may not be moved or pulled, at most half a second old. */
+  laws: LawCache
   /** Totals of searches that had to be counted one by one. */
   searchTotals: Remembered<number>
   /** How often the doors that need no token of ours may be knocked at. */

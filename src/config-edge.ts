@@ -38,7 +38,7 @@ export const edgeSettings = {
     env: 'PINFOLD_ALLOW_PRIVATE_ADDRESSES',
     parse: onOff,
     default: 'off',
-    doc: '`on` lets issuers and sinks be at any private address. List them in `PINFOLD_ISSUERS_PRIVATE` and `PINFOLD_SINKS_PRIVATE` instead.',
+    doc: '`on` lets issuers, sinks and upstreams be at any private address. List them in `PINFOLD_ISSUERS_PRIVATE`, `PINFOLD_SINKS_PRIVATE` and `PINFOLD_UPSTREAMS_PRIVATE` instead.',
   }),
   issuersPrivate: setting({
     env: 'PINFOLD_ISSUERS_PRIVATE',
@@ -51,6 +51,18 @@ export const edgeSettings = {
     parse: destinations,
     default: '',
     doc: 'The same for the sinks of subscriptions.',
+  }),
+  upstreamsPrivate: setting({
+    env: 'PINFOLD_UPSTREAMS_PRIVATE',
+    parse: destinations,
+    default: '',
+    doc: 'The same for the [upstreams](mirrors.md) of repositories.',
+  }),
+  allowInsecureUpstreams: setting({
+    env: 'PINFOLD_ALLOW_INSECURE_UPSTREAMS',
+    parse: onOff,
+    default: 'off',
+    doc: '`on` lets upstreams be asked over `http://`. Whoever sees that traffic reads their passwords.',
   }),
   allowInsecureIssuers: setting({
     env: 'PINFOLD_ALLOW_INSECURE_ISSUERS',

@@ -2,6 +2,7 @@
 
 import { isIP } from 'node:net'
 import { parseBucket } from './blobs/s3/bucket.ts'
+import { looksLikeView, readView } from './domains/registry/views/views.model.ts'
 import { parseMasterKey } from './lib/crypto/master-key.ts'
 import { type SigningAlgorithm, signingAlgorithms } from './lib/crypto/signing-algorithms.ts'
 import { readHost } from './lib/net/hosts.ts'
@@ -136,6 +137,41 @@ export const hosts = (value: string, name: string): readonly string[] => {
   const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
   if (listed.every((one) => readHost(one) !== undefined)) return listed
   throw new ConfigError(`${name} must be names of hosts, each with a port and a scheme or without, with commas`)
+}
+
+const mostHostPaths = 100
+
+/** By a host, what stands before the path of each repository there. */
+export const hostPaths = (value: string, name: string): ReadonlyMap<string, string> => {
+  const wrong = new ConfigError(`${name} must be JSON such as {"slow.example":"min-7d/acme/hub"}, of 100 hosts at most`)
+  if (value === '') return new Map()
+  let read: unknown
+  try {
+    read = JSON.parse(value)
+  } catch {
+    throw wrong
+  }
+  if (typeof read !== 'object' || read === null || Array.isArray(read)) throw wrong
+  const paths = new Map<string, string>()
+  for (const [host, path] of Object.entries(read)) {
+    const known = readHost(host)
+    if (!known || known.scheme !== undefined || typeof path !== 'string' || !isHostPath(path, name)) throw wrong
+    // As clients are told apart: none of them writes the port that is usual.
+    paths.set(known.host.replace(/:(?:80|443)$/, ''), path)
+  }
+  if (paths.size > mostHostPaths) throw wrong
+  return paths
+}
+
+function isHostPath(path: string, name: string): boolean {
+  const parts = path.split('/')
+  if (path.length > maxPathLength || !parts.every((part) => componentPattern.test(part))) return false
+  try {
+    if (looksLikeView(parts[0]!)) readView(parts[0]!)
+  } catch (error) {
+    throw new ConfigError(`${name}: ${(error as Error).message}`)
+  }
+  return true
 }
 
 /** At least one, none of them twice. */

@@ -1,6 +1,7 @@
 import { blobSettings, redirectProblems } from './config-blobs.ts'
 import { compatSettings, vendorOf } from './config-compat.ts'
 import { edgeSettings } from './config-edge.ts'
+import { traceSettings } from './config-traces.ts'
 import {
   address,
   algorithms,
@@ -10,6 +11,7 @@ import {
   documents,
   domain,
   folder,
+  hostPaths,
   hosts,
   masterKey,
   methodNames,
@@ -46,6 +48,12 @@ export const settings = {
     parse: hosts,
     default: '',
     doc: 'Further names that clients may call us by, as `host`, `host:port` or `scheme://host:port`, with commas. Where to get a token then names the host that the client has used.',
+  }),
+  hostPaths: setting({
+    env: 'PINFOLD_HOST_PATHS',
+    parse: hostPaths,
+    default: '',
+    doc: 'Names of hosts, as JSON, with what stands before the path of every repository there: `{"slow.example":"min-7d/acme/hub"}` serves clients of mirrors that take no path. Clients may call us by these names, too. See [views](views.md).',
   }),
   data: setting({
     env: 'PINFOLD_DATA',
@@ -284,6 +292,12 @@ export const settings = {
     default: '0',
     doc: 'After how many days entries of the audit log are deleted. `0` keeps them for good.',
   }),
+  migrateAtStart: setting({
+    env: 'PINFOLD_MIGRATE_AT_START',
+    parse: onOff,
+    default: 'off',
+    doc: 'Whether a server that starts migrates a PostgreSQL database of an earlier version. Otherwise it does not start, and `pinfold migrate` does it. An embedded database is always migrated.',
+  }),
   leaseMs: setting({
     env: 'PINFOLD_LEASE_MS',
     parse: whole(100, 600_000),
@@ -303,6 +317,7 @@ export const settings = {
     doc: 'How long requests in flight, and deliveries after them, may go on after SIGTERM.',
   }),
   ...edgeSettings,
+  ...traceSettings,
   ...vulnerabilitySettings,
   ...compatSettings,
 }

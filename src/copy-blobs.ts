@@ -1,9 +1,9 @@
 // Copies what a database has in one store of blobs to another, under the same names, so that no row changes. A server goes on
 // with the first one meanwhile; what has been copied is not copied again.
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { type Blobs, ContentMissing, type Located } from './blobs/blobs.ts'
-import { readFact } from './db/facts.ts'
-import type { Db } from './db/sql.ts'
+import { readFact, writeFact } from './db/facts.ts'
+import type { Db, Tx } from './db/sql.ts'
 import { contentsAfter, locationIsKnown, type StoredContent } from './domains/registry/blobs/copies.store.ts'
 import { algorithmOf } from './lib/digest.ts'
 
@@ -20,23 +20,47 @@ const page = 500
 /** Contents on their way at once. */
 const atOnce = 4
 
-/** Throws when the stores are not of this database. `report` is called as it goes on. */
+/** The two are one store, or one is a copy of the other by other means: the id cannot tell them apart. */
+const sameId = 'the second store has the id of the first; where it is not the first itself, remove its pinfold-id'
+
+/**
+ * Throws when the stores are not of this database. `report` is called as it goes on. The second store has an id of its own
+ * from the beginning, so that no server takes it for the first.
+ */
 export async function copyBlobs(
   db: Db,
   from: Blobs,
   to: Blobs,
   report: (copied: Copied) => void = () => {},
 ): Promise<Copied> {
-  const id = await from.readId()
-  if (id === undefined || id.split(' ')[1] !== (await readFact(db, 'database_id'))) {
+  const database = await readFact(db, 'database_id')
+  const [id, owner] = idsOf(await from.readId())
+  if (id === undefined || owner !== database || id !== (await readFact(db, 'blob_folder_id'))) {
     throw new Error('the first store does not belong to this database')
   }
-  const other = await to.readId()
-  if (other !== undefined && other !== id) throw new Error('the second store belongs to another database')
+  const [other, otherOwner] = idsOf((await to.readId()) ?? (await to.keepId(`${randomUUID()} ${database}`)))
+  if (otherOwner !== database) throw new Error('the second store belongs to another database')
+  if (other === id) throw new Error(sameId)
+  return copyContents((after, most) => contentsAfter(db, after, most), { db, from, to, report })
+}
+
+type Copy = {
+  /** Where a content that is missing may have been deleted meanwhile. */
+  db: Db
+  from: Blobs
+  to: Blobs
+  report?: (copied: Copied) => void
+}
+
+/** Copies what `contents` answers with, page by page in the order of the locations. */
+export async function copyContents(
+  contents: (after: string, most: number) => Promise<StoredContent[]>,
+  { db, from, to, report = () => {} }: Copy,
+): Promise<Copied> {
   const copied: Copied = { contents: 0, bytes: 0, there: 0, damaged: [] }
   for (let after = ''; ; ) {
-    const contents = await contentsAfter(db, after, page)
-    const waiting = contents.values()
+    const some = await contents(after, page)
+    const waiting = some.values()
     const workers = Array.from({ length: atOnce }, async () => {
       for (const content of waiting) {
         await copyOne(db, from, to, content, copied)
@@ -44,13 +68,19 @@ export async function copyBlobs(
       }
     })
     await Promise.all(workers)
-    if (contents.length < page) break
-    after = contents.at(-1)!.location
+    if (some.length < page) return copied
+    after = some.at(-1)!.location
   }
-  // With the id, the second store can take the place of the first.
-  if (copied.damaged.length === 0 && other === undefined) await to.keepId(id)
-  return copied
 }
+
+/** Makes a store that has everything the one of the database, in a transaction in which no server is there or starts. */
+export async function switchBlobs(tx: Tx, to: Blobs): Promise<void> {
+  const [id, owner] = idsOf(await to.readId())
+  if (id === undefined || owner !== (await readFact(tx, 'database_id'))) throw new Error(sameId)
+  await writeFact(tx, 'blob_folder_id', id)
+}
+
+const idsOf = (text: string | undefined): (string | undefined)[] => text?.split(' ') ?? []
 
 async function copyOne(db: Db, from: Blobs, to: Blobs, content: StoredContent, copied: Copied): Promise<void> {
   const { location, size } = content

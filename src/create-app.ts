@@ -17,32 +17,41 @@ import { createFeed } from './domains/events/stream/feed.ts'
 import { createGrantCache } from './domains/iam/access/grants.ts'
 import { createLastSeen } from './domains/iam/identities/last-seen.ts'
 import { createLivePushTokens } from './domains/iam/push-tokens/live-push-tokens.ts'
+import { createRepeats } from './domains/iam/repeats/repeats.ts'
 import { installBuiltInRoles } from './domains/iam/roles/roles.service.ts'
 import { createLiveSessions } from './domains/iam/sessions/live-sessions.ts'
 import { createTermsGate } from './domains/iam/terms/terms-gate.ts'
 import { createReadTurns } from './domains/registry/images/read-turns.ts'
 import { createManifestCache } from './domains/registry/manifests/manifest-cache.ts'
+import { createPullRuleCache } from './domains/registry/pull-rules/pull-rule-cache.ts'
 import { createPathCache } from './domains/registry/repos/paths.service.ts'
+import { createLawCache } from './domains/registry/retention/law-cache.ts'
 import { createDigestUsage } from './domains/registry/usage/digest-usage.ts'
 import { signCloudAssertion } from './issuer/cloud-assertion.ts'
 import type { Keyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
 import { createProviderDirectory } from './issuer/people/directory.ts'
 import { createBuffers } from './lib/buffers.ts'
+import { createRemembered } from './lib/caches/remembered.ts'
 import { createLogger, type Logger } from './lib/log.ts'
 import { clientRanges } from './lib/net/client-ranges.ts'
 import { createLimits, type LimitKind } from './lib/net/limits.ts'
 import { createOutgoing, type Outgoing } from './lib/net/outgoing.ts'
+import { createOutgoingStreams } from './lib/net/outgoing-streams.ts'
 import { allPrivateAddresses, privateAddresses } from './lib/net/private-addresses.ts'
 import { createSinkClient } from './lib/net/sink-client.ts'
 import { createDropped } from './lib/noted/dropped.ts'
-import { createRemembered } from './lib/remembered.ts'
+import { createHostPaces } from './lib/registries/host-paces.ts'
+import { createRegistryClient } from './lib/registries/registry-client.ts'
+import { createRegistryTokens } from './lib/registries/registry-tokens.ts'
 import { createSignal } from './lib/signal.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openDatabase } from './open-database.ts'
 import { keyringOf } from './open-issuer.ts'
 import { clearOnCommit, resources } from './resources.ts'
 import { tieBlobs } from './tie-blobs.ts'
+import { traceDatabase } from './trace-database.ts'
+import { noTracer, type Tracer } from './tracing/tracer.ts'
 import { version } from './version.ts'
 
 /**
@@ -56,30 +65,23 @@ export async function createApp(
   machine: () => number = Date.now,
 ): Promise<App & { close(): Promise<void> }> {
   await using opening = new AsyncDisposableStack()
-  const log = createLogger(process.stderr, config.logLevel)
-  opening.defer(() => log.flush())
-  const { db, sealer, applied } = opening.adopt(await openDatabase(config), (open) => open.close())
-  if (applied.length > 0) log.info('database migrated', { applied })
+  const { log, tracer, db, sealer } = await openGround(config, opening)
   const { skew, clock } = await openClock(db, ours, machine)
   const fleet: Fleet = { nodes: 1, isFirst: true }
   await installBuiltInRoles(db, clock().toISOString())
   const keyring = await openKeys(config, { db, sealer }, clock)
-  const grants = createGrantCache(db, monotonic)
-  const manifests = createManifestCache(monotonic)
-  const paths = createPathCache(db, monotonic)
-  const sessions = createLiveSessions(db, config, monotonic)
-  const pushTokens = createLivePushTokens(db, { config, clock }, monotonic)
-  clearOnCommit(db, { grants, manifests, paths, sessions, pushTokens })
+  const caches = openCaches(db, config, clock, monotonic)
   const onError = (error: unknown) => log.error('last use of identities could not be written', { error })
   const lastSeen = opening.adopt(createLastSeen(db, onError), (open) => open.close())
   const metrics = createMetrics(db, config.vulnerabilitySources, () => fleet.isFirst)
-  const store = opening.adopt(await openStore(config, metrics), ({ blobs }) => blobs.close())
+  metrics.watchClock(skew.offsetMs)
+  const store = opening.adopt(await openStore(config, metrics, tracer), ({ blobs }) => blobs.close())
   await tieBlobs(db, store.blobs, blobPlace(config.blobs, config.data))
   const events = { written: createSignal(), routed: createSignal(), queued: createSignal() }
   const eventTable = buildEventTable(services, eventBodies)
   const parts = { config, db, events, eventTable, log, metrics, clock, fleet }
   const { registryEvents, usage, refusals } = openPulls(parts, opening, monotonic)
-  const { toClouds, sinkClient, ...ways } = openOutgoing(config, log)
+  const { toClouds, sinkClient, ...ways } = openOutgoing(config, log, clock, monotonic)
   const sinks = opening.adopt(sinkClient, (client) => client.close())
   const feed = opening.adopt(createFeed({ db, log, events }, config.streamsPerCaller), (open) => open.close())
   const done = opening.move()
@@ -93,22 +95,18 @@ export async function createApp(
     resources,
     sealer,
     keyring,
-    grants,
-    sessions,
-    pushTokens,
+    ...caches,
     lastSeen,
+    repeats: createRepeats(db, sealer, clock),
     buffers: createBuffers(),
     ...store,
     incoming: new Map(),
     closing: new Map(),
-    collections: { asked: createSignal(), moved: createSignal() },
-    manifests,
+    ...createSignals(monotonic),
     registryEvents,
     usage,
     refusals,
-    scanning: { queued: createSignal(), reported: createSignal() },
-    images: { pushed: createSignal(), read: createSignal(), turns: createReadTurns(monotonic) },
-    paths,
+    tracer,
     searchTotals: createRemembered(1000),
     limits: createLimits(perMinuteOf(config), monotonic, undefined, () => fleet.nodes),
     ...ways,
@@ -125,6 +123,49 @@ export async function createApp(
     skew,
     fleet,
     close: () => done.disposeAsync(),
+  }
+}
+
+/** The log, the traces, and the database that shows in both. */
+async function openGround(config: Config, opening: AsyncDisposableStack) {
+  const log = createLogger(process.stderr, config.logLevel)
+  opening.defer(() => log.flush())
+  const tracer = opening.adopt(await openTracing(config, log), (open) => open.close())
+  const { sealer, applied, db } = opening.adopt(await openDatabase(config), (open) => open.close())
+  if (applied.length > 0) log.info('database migrated', { applied })
+  return { log, tracer, sealer, db: traceDatabase(db, tracer) }
+}
+
+/** Loads what sends traces only where there is somebody to send them to. */
+async function openTracing({ traces, tracesHeaders, tracesPercent }: Config, log: Logger): Promise<Tracer> {
+  if (traces === '') return noTracer
+  const { openTracer } = await import('./tracing/otlp.ts')
+  const onLost = (spans: number, cause: unknown) => log.warn('traces could not be sent', { spans, error: cause })
+  return openTracer({ url: traces, headers: tracesHeaders, share: tracesPercent / 100, version, onLost })
+}
+
+/** What is remembered of rows for a moment. */
+function openCaches(db: Db, config: Config, clock: () => Date, monotonic: () => number) {
+  const caches = {
+    grants: createGrantCache(db, monotonic),
+    laws: createLawCache(monotonic),
+    manifests: createManifestCache(monotonic),
+    paths: createPathCache(db, monotonic),
+    sessions: createLiveSessions(db, config, monotonic),
+    pushTokens: createLivePushTokens(db, { config, clock }, monotonic),
+    pullRules: createPullRuleCache(db, clock, monotonic),
+  }
+  clearOnCommit(db, caches)
+  return caches
+}
+
+/** By which what happens in this process wakes the duties that go on with it. */
+function createSignals(monotonic: () => number): Pick<App, 'collections' | 'removals' | 'scanning' | 'images'> {
+  return {
+    collections: { asked: createSignal(), moved: createSignal() },
+    removals: createSignal(),
+    scanning: { queued: createSignal(), reported: createSignal() },
+    images: { pushed: createSignal(), read: createSignal(), turns: createReadTurns(monotonic) },
   }
 }
 
@@ -145,15 +186,35 @@ async function openKeys(config: Config, { db, sealer }: Pick<App, 'db' | 'sealer
   return keyring
 }
 
-async function openStore(config: Config, metrics: Metrics): Promise<Pick<App, 'blobs' | 'blobRedirects'>> {
-  const observe: Observe = (operation, result, seconds) => metrics.blobRequests.observe({ operation, result }, seconds)
+async function openStore(
+  config: Config,
+  metrics: Metrics,
+  tracer: Tracer,
+): Promise<Pick<App, 'blobs' | 'blobRedirects'>> {
+  const observe: Observe = (operation, result, seconds) => {
+    metrics.blobRequests.observe({ operation, result }, seconds)
+    tracer.past(operation, { 'pinfold.result': result }, seconds, result !== 'ok')
+  }
   const blobs = await openBlobs(config.blobs, config.data, { env: config.aws, observe })
   metrics.watchBlobStore(() => blobs.isUp())
   return { blobs, blobRedirects: clientRanges(config.blobRedirects) }
 }
 
+/** The way to the registries that repos follow, and the signal to go it. */
+function openUpstreams(config: Config, clock: () => Date, monotonic: () => number): Pick<App, 'follows' | 'upstreams'> {
+  const allowed = config.allowPrivateAddresses ? allPrivateAddresses : privateAddresses(config.upstreamsPrivate)
+  const outgoing = createOutgoingStreams({ allowed, allowHttp: config.allowInsecureUpstreams })
+  const upstreams = createRegistryClient({
+    outgoing,
+    tokens: createRegistryTokens(outgoing, monotonic),
+    paces: createHostPaces(monotonic),
+    now: () => clock().getTime(),
+  })
+  return { follows: { due: createSignal(), flights: new Map() }, upstreams }
+}
+
 /** The ways to servers that somebody else named, each with the private addresses that it may go to. */
-function openOutgoing(config: Config, log: Logger) {
+function openOutgoing(config: Config, log: Logger, clock: () => Date, monotonic: () => number) {
   if (config.allowPrivateAddresses) {
     log.warn('all private addresses may be called; list those that need it for issuers and sinks instead')
   }
@@ -170,6 +231,7 @@ function openOutgoing(config: Config, log: Logger) {
     // Where the clouds are is for the settings alone to say.
     toClouds: createOutgoing({ allowed: allPrivateAddresses, allowHttp }),
     sinkClient: createSinkClient({ allowed: listed(config.sinksPrivate), allowHttp: config.allowInsecureSinks }),
+    ...openUpstreams(config, clock, monotonic),
   }
 }
 

@@ -3,7 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { operations, results } from './blobs/operations.ts'
 import type { Db } from './db/sql.ts'
 import { attemptResults } from './domains/events/delivery/deliveries.model.ts'
-import { type DepthState, type QueueDepth, readDepth } from './domains/events/delivery/depth.store.ts'
+import { type DepthState, oldestUnrouted, type QueueDepth, readDepth } from './domains/events/delivery/depth.store.ts'
 import { listSources, type StoredSource } from './domains/scanning/records/records.store.ts'
 import { codes } from './lib/errors.ts'
 import { ClosedSet } from './lib/labels/closed-set.ts'
@@ -28,6 +28,8 @@ export type Metrics = {
   duties: DutyMetrics
   /** In seconds, by what was asked of the bucket of the blobs and how that ended. */
   blobRequests: Timed<'operation' | 'result'>
+  /** Tells who knows how far our clock is from the database's, in milliseconds. */
+  watchClock(offsetMs: () => number): void
   /** Tells who knows whether the store of the blobs can be reached. */
   watchBlobStore(isUp: () => boolean): void
 }
@@ -120,6 +122,13 @@ export function createMetrics(db: Db, sources: readonly string[], isFirst: () =>
       registers: [registry],
     }),
     duties: dutyMetrics(registry),
+    watchClock(offsetMs) {
+      const help = "How far the database's clock is ahead of this server's"
+      const collect = function (this: Gauge): void {
+        this.set(offsetMs() / 1000)
+      }
+      new Gauge({ name: 'pinfold_clock_offset_seconds', help, registers: [registry], collect })
+    },
     ...blobMetrics(registry),
   }
 }
@@ -223,6 +232,16 @@ function deliveryMetrics(
   }
   gauge('pinfold_deliveries_waiting', depth.waiting, ({ count }) => count)
   gauge('pinfold_deliveries_oldest_seconds', depth.oldest, ({ ageSeconds }) => ageSeconds)
+  new Gauge({
+    name: 'pinfold_events_unrouted_oldest_seconds',
+    help: 'Age of the oldest event that has not been put in order for its subscribers yet',
+    registers: [registry],
+    async collect() {
+      if (!isFirst()) return this.reset()
+      const oldest = await oldestUnrouted(db)
+      this.set(oldest === undefined ? 0 : Math.max(0, Date.now() - Date.parse(oldest)) / 1000)
+    },
+  })
   return {
     deliveryAttempts: labelled({ result: new ClosedSet(attemptResults) }).counter({
       name: 'pinfold_delivery_attempts_total',

@@ -17,6 +17,8 @@ import {
 } from './lib/crypto/master-key.ts'
 import { createSealer, type Sealer } from './lib/crypto/seal.ts'
 
+export { version } from './version.ts'
+
 export type OpenDatabase = {
   db: Db
   sealer: Sealer
@@ -30,23 +32,38 @@ export class NotServedYet extends Error {
   override name = 'NotServedYet'
 }
 
-/** Brings the database up to this version, and makes what is missing at a first start. */
-export async function openDatabase(config: Config): Promise<OpenDatabase> {
+/**
+ * Brings the database up to this version, and makes what is missing at a first start. Servers that share a database leave what
+ * there is to be migrated to `pinfold migrate`, unless the settings say otherwise; `finish` is its option of this name.
+ */
+export async function openDatabase(
+  config: Config,
+  how: 'serve' | 'migrate' | 'finish' = 'serve',
+): Promise<OpenDatabase> {
   return open(config, async (db) => {
     // The key comes first: a database that cannot be used is left as it is.
     const sealer = (await findKey(config, db)) ?? createSealer(makeMasterKey(config.data))
+    if (db.shared && how === 'serve' && !config.migrateAtStart) await requireCurrent(db)
     const { migrations } = await import('./db/migrations/all.ts')
-    const applied = await migrate(db, migrations)
+    const applied = await migrate(db, migrations, { finish: how === 'finish' })
     const kept = await db.tx((tx) => keepFact(tx, 'master_key', sealer.fingerprint))
     if (kept !== sealer.fingerprint) throw wrongKey(config)
     return { db, sealer, applied }
   })
 }
 
+/** Throws where an earlier build has left tables: others may be at work on them. */
+async function requireCurrent(db: Db): Promise<void> {
+  if ((await schemaState(db, migrationIds())) !== 'old') return
+  throw new Error(
+    'the database is that of an earlier version; run pinfold migrate, or set PINFOLD_MIGRATE_AT_START=on to have servers do that',
+  )
+}
+
 /** For commands that a server should have been there for: makes and changes nothing. */
 export async function openExisting(config: Config): Promise<OpenDatabase> {
   const none = `nothing has been served from ${config.database === '' ? config.data : 'this database'} yet`
-  if (config.database === '' && !existsSync(fileOf(config))) throw new NotServedYet(`${none}: it has no database`)
+  if (config.database === '' && !existsSync(databaseFile(config))) throw new NotServedYet(`${none}: it has no database`)
   return open(config, async (db) => {
     const state = await schemaState(db, migrationIds())
     if (state === 'none') throw new NotServedYet(`${none}: it has no tables`)
@@ -60,7 +77,7 @@ export async function openExisting(config: Config): Promise<OpenDatabase> {
 }
 
 async function open(config: Config, prepare: (db: Db) => Promise<Omit<OpenDatabase, 'close'>>): Promise<OpenDatabase> {
-  const db = await openDb({ database: config.database, file: fileOf(config) })
+  const db = await openDb({ database: config.database, file: databaseFile(config) })
   try {
     return { ...(await prepare(db)), close: () => db.close() }
   } catch (error) {
@@ -69,7 +86,8 @@ async function open(config: Config, prepare: (db: Db) => Promise<Omit<OpenDataba
   }
 }
 
-function fileOf({ data }: Config): string {
+/** Where the embedded database is. */
+export function databaseFile({ data }: Config): string {
   return join(data, 'pinfold.db')
 }
 

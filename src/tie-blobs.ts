@@ -41,6 +41,14 @@ export async function tieBlobs(db: Db, blobs: Blobs, place: Place): Promise<void
   if (kept !== found.id) throw refusal(`this database has its blobs in another ${place.kind} than ${place.name}`, place)
 }
 
+/** For commands that must not tie anything: throws unless the store is that of the database. */
+export async function requireOwn(db: Db, blobs: Blobs): Promise<void> {
+  const found = read(await blobs.readId())
+  const isOwn =
+    found?.database === (await readFact(db, 'database_id')) && found?.id === (await readFact(db, 'blob_folder_id'))
+  if (!isOwn) throw new Error('the store of blobs is not the one of this database; say with --blobs where that is')
+}
+
 function read(text: string | undefined): { id: string; database: string } | undefined {
   if (text === undefined) return undefined
   const [id = '', database = ''] = text.split(' ')
@@ -57,10 +65,10 @@ async function look(db: Db, blobs: Blobs): Promise<'found' | 'missing' | 'none'>
 }
 
 function refusal(what: string, { kind }: Place): Error {
-  const all =
-    kind === 'folder' ? 'move all of that folder there, with its file' : 'copy all of that one, with its object'
+  const move =
+    kind === 'folder' ? `move all of that one there, with its file ${idFile}` : 'copy all of that one there first'
   return new Error(
-    `${what}; set --blobs (PINFOLD_BLOBS) to the ${kind} that it was served with before, or ${all} ${idFile}`,
+    `${what}; set --blobs (PINFOLD_BLOBS) to the ${kind} that it was served with before, or ${move}; pinfold blobs copy --switch copies a folder or a bucket`,
   )
 }
 

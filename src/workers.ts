@@ -13,12 +13,15 @@ import { sweepEvents, sweepSubscriptions } from './domains/events/outbox/retenti
 import { sweepRefusals, writeRefusals } from './domains/events/refusals/refusals.duty.ts'
 import { writeLastSeen } from './domains/iam/identities/last-seen.duty.ts'
 import { sweepPushTokensDuty } from './domains/iam/push-tokens/push-tokens.duty.ts'
+import { sweepRequestIds } from './domains/iam/repeats/repeats.duty.ts'
 import { endUntrustedSessions, sweepSessionsDuty } from './domains/iam/sessions/sessions.duty.ts'
 import { readKeys, rotateKeys } from './domains/iam/signing-keys/signing-keys.duty.ts'
 import { collectBlobs, scheduleCollections } from './domains/registry/blobs/collect-blobs.duty.ts'
+import { followUpstreams } from './domains/registry/follows/follows.duty.ts'
 import { readAgain } from './domains/registry/images/read-again.duty.ts'
 import { readImages } from './domains/registry/images/read-images.duty.ts'
 import { judgeTags } from './domains/registry/lifecycles/eol-tags.duty.ts'
+import { removeRepos } from './domains/registry/repos/removals.duty.ts'
 import { copyRepos } from './domains/registry/syncs/syncs.duty.ts'
 import { sweepUsage, writeUsage } from './domains/registry/usage/digest-usage.duty.ts'
 import { tellVulnerabilities } from './domains/scanning/changes/changes.duty.ts'
@@ -55,6 +58,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   expireRisksDuty,
   syncSources,
   copyRepos,
+  followUpstreams,
   writeRegistryEvents,
   writeUsage,
   writeRefusals,
@@ -63,6 +67,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   rotateKeys,
   scheduleCollections,
   collectBlobs,
+  removeRepos,
   sweepSubscriptions,
   sweepEvents,
   judgeTags,
@@ -71,6 +76,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   sweepAuditLog,
   sweepSessionsDuty,
   sweepPushTokensDuty,
+  sweepRequestIds,
   endUntrustedSessions,
   sweepNodes,
 ]
@@ -241,7 +247,9 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
     const began = needs.monotonic()
     const record = recorder(app, leases, lease, duty.name, everyMs)
     try {
-      const status = await duty.run(app, lease)
+      const status = await app.tracer.root(`duty ${duty.name}`, { 'pinfold.duty': duty.name }, () =>
+        duty.run(app, lease),
+      )
       await record('ok', status)
       failures = 0
       log.ran(needs.monotonic() - began, status, lease.fence)

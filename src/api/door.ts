@@ -7,6 +7,8 @@ import { createVerifier, type Verifier } from '#issuer/access-token.ts'
 import type { Cause } from '#lib/cause.ts'
 import { type AppError, unimplemented } from '#lib/errors.ts'
 import type { Vendor } from '#lib/naming/vendor.ts'
+import { isPlain, runAsWished } from './conditions/conditional.ts'
+import { buildSubjects, type Subjects } from './conditions/subjects.ts'
 import { type Rendered, renderError, toAppError } from './errors.ts'
 import { type Endpoint, scopeOf } from './methods.ts'
 import { createMembers, type Members } from './naming/members.ts'
@@ -16,15 +18,18 @@ import { resolveMask } from './transcoding/field-mask.ts'
 /** `verify` checks the API's tokens: their issuer and audience are what clients call us. */
 export type Api = Edge & {
   verify: Verifier
+  /** Which resource each method is about. */
+  subjects: Subjects
   /** Members of JSON under a vendor's names, if there is one. */
   members: Members | undefined
 }
 
 /** The API behind an edge. */
-export function openApi(edge: Edge): Api {
+export function openApi(edge: Edge, endpoints: readonly Endpoint[]): Api {
   const { app, url } = edge
   const members = app.vendor && createMembers(app.vendor.token)
-  return { ...edge, members, verify: createVerifier(app.keyring, url, url, app.clock) }
+  const subjects = buildSubjects(endpoints, app.eventTable)
+  return { ...edge, members, subjects, verify: createVerifier(app.keyring, url, url, app.clock) }
 }
 
 /** Notes on the arrival which method is called and who calls it. */
@@ -37,7 +42,8 @@ export async function enter(api: Api, { method }: Endpoint, arrival: Arrival): P
 
 /** Who calls; nobody in particular where the method looks at no credential. */
 async function callerNow(api: Api, method: Method, arrival: Arrival): Promise<Caller> {
-  return method.access.mode === 'open' ? nobody : authenticate(api.app, api.verify, arrival)
+  if (method.access.mode === 'open') return nobody
+  return arrival.identify ? arrival.identify() : authenticate(api.app, api.verify, arrival)
 }
 
 /** Decides, then runs the handler. There is no other way to a handler. `bodyKeys` are those of the JSON, over REST. */
@@ -49,7 +55,20 @@ export async function invoke(
   arrival: Arrival,
 ): Promise<Message> {
   const handler = (await admit(api, endpoint, arrival.caller, request, bodyKeys)) as Handler
-  return handler(new RequestCall(api, endpoint, arrival), request as never)
+  const { wishes } = arrival
+  if (isPlain(wishes)) return handler(new RequestCall(api, endpoint, arrival), request as never)
+  const { app, subjects } = api
+  const { caller, signal } = arrival
+  const run = (within: App, one: Endpoint, message: Message): Promise<Message> => {
+    return (one.handler as Handler)(new RequestCall({ ...api, app: within }, one, arrival), message as never)
+  }
+  return runAsWished({ app, subjects, endpoint, caller, request, signal, run }, wishes)
+}
+
+/** What names the state of the resource that the answer is, in the quotes of HTTP; `undefined` where it is none. */
+export function etagOf({ subjects }: Api, endpoint: Endpoint, answer: Message): string | undefined {
+  const tag = subjects.tagOf(endpoint, answer)
+  return tag && `"${tag}"`
 }
 
 /** The same for a method that answers with a stream; the handler may refuse with the first message. */
@@ -124,7 +143,7 @@ class RequestCall implements Call {
   }
 
   get credential(): string | undefined {
-    return bearerOf(this.#arrival.authorization)
+    return this.#arrival.identify ? undefined : bearerOf(this.#arrival.authorization)
   }
 
   get signal(): AbortSignal {

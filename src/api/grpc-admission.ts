@@ -49,6 +49,7 @@ function saidBy(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Said {
     requestId: headers['x-request-id']?.toString(),
     userAgent: headers['user-agent'],
     authorization: headers.authorization,
+    traceparent: headers.traceparent?.toString(),
   }
 }
 

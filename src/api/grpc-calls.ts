@@ -1,9 +1,9 @@
 // One call over gRPC: from what grpc-js hands over, through the door, and back.
 import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
-import { Arrival, gone, type Rules, tooSlow } from '#edge/arrival.ts'
+import { Arrival, gone, type Rules, tooSlow, type Wishes } from '#edge/arrival.ts'
 import { type AppError, codes, invalid } from '#lib/errors.ts'
-import { type Api, enter, fail, invoke, stream } from './door.ts'
+import { type Api, enter, etagOf, fail, invoke, stream } from './door.ts'
 import { errorStatus, type Rendered } from './errors.ts'
 import type { Endpoint } from './methods.ts'
 import { vendorTag } from './naming/grpc-names.ts'
@@ -22,10 +22,19 @@ export function unary(api: Api, endpoint: Endpoint): grpc.handleUnaryCall<Messag
     const serve = async (arrival: GrpcArrival): Promise<void> => {
       await enter(api, endpoint, arrival)
       const response = await invoke(api, endpoint, requestOf(call), undefined, arrival)
-      if (arrival.settle('OK')) callback(null, response)
+      if (!arrival.settle('OK')) return
+      const etag = etagOf(api, endpoint, response)
+      if (etag !== undefined) call.sendMetadata(withEtag(etag))
+      callback(null, response)
     }
     void new GrpcArrival({ api, rules, call, serve, answer: (status) => callback(status) }).run()
   }
+}
+
+function withEtag(etag: string): grpc.Metadata {
+  const metadata = new grpc.Metadata()
+  metadata.set('etag', etag)
+  return metadata
 }
 
 /** `cut` ends the stream of a tag on the spot. */
@@ -122,9 +131,19 @@ class GrpcArrival extends Arrival {
       requestId: said('x-request-id'),
       userAgent: said('user-agent'),
       authorization: said('authorization'),
+      traceparent: said('traceparent'),
     })
     this.#input = input
     if (api.app.vendor && said(vendorTag) === '1') this.vendor = api.app.vendor
+  }
+
+  override get wishes(): Wishes {
+    const said = (name: string) => this.#input.call.metadata.get(name)[0]?.toString()
+    return {
+      ifMatch: said('if-match'),
+      ifNoneMatch: said('if-none-match'),
+      idempotencyKey: said('idempotency-key'),
+    }
   }
 
   /** The stream was counted when it came. */

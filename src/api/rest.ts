@@ -5,7 +5,7 @@ import type { Caller } from '#app.ts'
 import type { Door, HttpArrival } from '#edge/doors.ts'
 import { isForm, maxFormBytes, readBody } from '#edge/read-body.ts'
 import { AppError } from '#lib/errors.ts'
-import { type Api, enter, fail, invoke, stream } from './door.ts'
+import { type Api, enter, etagOf, fail, invoke, stream } from './door.ts'
 import { errorJson, type Rendered } from './errors.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { permitAt, permitEverywhere } from './permit.ts'
@@ -17,24 +17,45 @@ import { readRequest, type Transcoded } from './transcoding/transcode.ts'
 
 /** The door of the management API. It takes every path that no door before it does. */
 export function restDoor(api: Api, endpoints: readonly Endpoint[]): Door {
-  const routes = buildRoutes(endpoints)
+  const rest = openRest(api, endpoints)
   return {
     name: 'rest',
     verifies: true,
-    methods: endpoints.map(({ method }) => method.name),
+    methods: rest.methods,
     deadlineMs: api.app.config.requestTimeoutMs,
     matches: () => true,
-    serve: (arrival) => serve(api, routes, arrival),
+    async serve(arrival) {
+      // Paths have no names, so the settings decide.
+      arrival.vendor = api.app.vendor
+      await rest.serve(arrival, arrival.path)
+    },
+    refuse: rest.refuse,
+  }
+}
+
+/** What a door that leads to the API's methods over HTTP is made of. */
+export type Rest = {
+  /** The names of all methods. */
+  methods: readonly string[]
+  /** Serves a request as one for this path of the API. */
+  serve(arrival: HttpArrival, path: string): Promise<void>
+  refuse(arrival: HttpArrival, error: unknown): void
+}
+
+/** The methods over HTTP, for the doors that lead to them. */
+export function openRest(api: Api, endpoints: readonly Endpoint[]): Rest {
+  const routes = buildRoutes(endpoints)
+  return {
+    methods: endpoints.map(({ method }) => method.name),
+    serve: (arrival, path) => serve(api, routes, arrival, path),
     refuse: (arrival, error) => refuse(api, arrival, error),
   }
 }
 
-async function serve(api: Api, routes: Routes<Endpoint>, arrival: HttpArrival): Promise<void> {
+async function serve(api: Api, routes: Routes<Endpoint>, arrival: HttpArrival, path: string): Promise<void> {
   const { req, res } = arrival
   const { requestTimeoutMs } = api.app.config
-  // Paths have no names, so the settings decide.
-  arrival.vendor = api.app.vendor
-  const matched = find(routes, req.method ?? 'GET', arrival)
+  const matched = find(routes, req.method ?? 'GET', path, arrival)
   const endpoint = matched.entry
   const caller = await enter(api, endpoint, arrival)
   permitEarly(endpoint, caller, matched.variables)
@@ -50,7 +71,8 @@ async function serve(api: Api, routes: Routes<Endpoint>, arrival: HttpArrival): 
   }
   const response = await invoke(api, endpoint, request, bodyKeys, arrival)
   const text = isEmpty(endpoint) ? '' : textOf(api, endpoint, response)
-  if (arrival.settle('OK')) send(res, 200, text)
+  const etag = etagOf(api, endpoint, response)
+  if (arrival.settle('OK')) send(res, 200, text, etag === undefined ? {} : { etag })
 }
 
 function refuse(api: Api, arrival: HttpArrival, error: unknown): void {
@@ -92,8 +114,8 @@ class MethodNotAllowed extends AppError {
   }
 }
 
-function find(routes: Routes<Endpoint>, method: string, arrival: HttpArrival): Matched<Endpoint> {
-  const found = routes.match(method, arrival.path)
+function find(routes: Routes<Endpoint>, method: string, path: string, arrival: HttpArrival): Matched<Endpoint> {
+  const found = routes.match(method, path)
   // Nobody looks at the credential where there is nothing to call.
   if (found === undefined || 'allowed' in found) arrival.countStranger()
   if (found === undefined) throw new AppError('NOT_FOUND', 'there is no such path')

@@ -24,6 +24,7 @@ import type { OnePortOptions } from './port/one-port.ts'
 import { referenceDoor } from './reference/reference.ts'
 import { restDoor } from './rest.ts'
 import { services } from './services.ts'
+import { consoleApiDoor } from './ui/console-api.ts'
 import { pagesDoor } from './ui/door.ts'
 import { signInDoor } from './ui/oauth-door.ts'
 
@@ -113,13 +114,14 @@ export async function bindServer(app: App): Promise<Server> {
   }
 
   const edge = createEdge(app, url)
-  const api = openApi(edge)
+  const api = openApi(edge, endpoints)
   onRequest = serveDoors(edge, [
     registryDoor(edge),
     documentsDoor(api),
     oauthDoor(edge),
     signInDoor(edge),
     mcpDoor(api, endpoints),
+    consoleApiDoor(api, endpoints),
     pagesDoor(edge),
     scimDoor(edge),
     referenceDoor(edge),

@@ -24,8 +24,8 @@ export type Blobs = {
   readId(): Promise<string | undefined>
   /** Gives the store an id, on disk, unless it has one; answers with the one that it has then. */
   keepId(id: string): Promise<string>
-  /** The same for many at once. */
-  removeAll(locations: readonly string[]): Promise<void>
+  /** The same for many at once; answers with those that are there still, since the store would not remove them. */
+  removeAll(locations: readonly string[]): Promise<string[]>
   /** Everything that is there, temporary parts too; where listing costs, the share of an hour of the week if one is given. */
   list(hourOfWeek?: number): AsyncIterable<Stored>
   /** Gives up what was begun before this time of the store and never finished; of what `list` does not show. */
@@ -64,7 +64,7 @@ export type Stored = {
 /** A content while it is written, front to back. */
 export type Part = {
   readonly name: string
-  /** One write at a time. Rejects with StoreFull when there is no room. */
+  /** One write at a time. Rejects with StoreFull when there is no room, and with ContentTooLarge. */
   write(chunks: readonly Buffer[]): Promise<void>
   /** When it resolves, every byte is safe. `digest` is its SHA-256 in hex, from whoever has it already. */
   finish(digest?: string): Promise<void>
@@ -80,6 +80,18 @@ export class ContentMissing extends Error {
 /** The store has no room for more. */
 export class StoreFull extends Error {
   override name = 'StoreFull'
+}
+
+/** The store, or what is before it, takes no content of this size. */
+export class ContentTooLarge extends Error {
+  override name = 'ContentTooLarge'
+}
+
+/** Whether a store of ours gives out such a name. Whatever else is found in a folder or a bucket belongs to somebody else. */
+export function isLocation(name: string): boolean {
+  return /^(?:c\/[\da-f]{2}\/[\da-f]{32}|sha\d{3}\/[\da-f]{2}\/[\da-f]{64,128}-[\da-f]{16}|uploads\/[\da-f]{32})$/.test(
+    name,
+  )
 }
 
 /** The store cannot be reached, or does not let us in; a client may try again. */

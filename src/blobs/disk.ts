@@ -14,7 +14,16 @@ import {
   utimes,
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type Blobs, type Content, ContentMissing, type Part, type Range, type Stored, StoreFull } from './blobs.ts'
+import {
+  type Blobs,
+  type Content,
+  ContentMissing,
+  isLocation,
+  type Part,
+  type Range,
+  type Stored,
+  StoreFull,
+} from './blobs.ts'
 import { sendFile } from './send-file.ts'
 
 /** Larger reads are as fast as the disk is (measured), smaller ones are not. */
@@ -91,9 +100,7 @@ export async function openDisk(folder: string): Promise<Blobs> {
 
     remove: (location) => rm(join(folder, location), { force: true }),
 
-    async removeAll(locations) {
-      for (const location of locations) await rm(join(folder, location), { force: true })
-    },
+    removeAll: (locations) => removeFiles(folder, locations),
 
     readId: () => readIdOf(folder),
 
@@ -133,6 +140,15 @@ async function* everything(folder: string): AsyncIterable<Stored> {
       if (shard.isDirectory()) yield* filesOf(folder, `${above}/${shard.name}`)
     }
   }
+}
+
+/** Answers with those that are there still. */
+async function removeFiles(folder: string, locations: readonly string[]): Promise<string[]> {
+  const left: string[] = []
+  for (const location of locations) {
+    await rm(join(folder, location), { force: true }).catch(() => left.push(location))
+  }
+  return left
 }
 
 async function readIdOf(folder: string): Promise<string | undefined> {
@@ -196,6 +212,7 @@ async function* filesOf(folder: string, name: string): AsyncIterable<Stored> {
   for await (const entry of await opendir(join(folder, name))) {
     if (!entry.isFile()) continue
     const location = `${name}/${entry.name}`
+    if (!isLocation(location)) continue
     const found = await stat(join(folder, location)).catch(ignore('ENOENT'))
     if (found) yield { location, size: found.size, changed: found.mtimeMs }
   }

@@ -68,6 +68,21 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./server/gc.ts')).gc,
   },
   {
+    name: 'backup',
+    summary: 'Copy the database as of one moment, and the blobs that it names, while servers run',
+    load: async () => (await import('./server/backup.ts')).backupCommand,
+  },
+  {
+    name: 'restored',
+    summary: 'Settle a database that was restored from a backup, before a server starts on it',
+    load: async () => (await import('./server/backup.ts')).restoredCommand,
+  },
+  {
+    name: 'verify',
+    summary: 'Compare what the database says with what there is, and repair what can be repaired',
+    load: async () => (await import('./server/verify.ts')).verifyCommand,
+  },
+  {
     name: 'keys',
     summary: 'The keys that the server keeps',
     load: async () => (await import('./server/keys.ts')).keys,
@@ -104,7 +119,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'migrate',
-    summary: 'Bring the database up to this version and stop; serve does the same when it starts',
+    summary: 'Bring the database up to this version and stop; serve does the same with an embedded one',
     load: async () => (await import('./server/migrate.ts')).migrate,
   },
   {

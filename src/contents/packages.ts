@@ -43,7 +43,7 @@ export type ImageContents = {
 export type Distribution = { id: string; version: string }
 
 /** Stored, so the words keep their meaning. `UNIDENTIFIED`: what there is does not say its name or version. */
-export type GapReason = 'DAMAGED' | 'LIMIT_EXCEEDED' | 'UNSUPPORTED' | 'UNIDENTIFIED' | 'TIMED_OUT' | 'BLOB_MISSING'
+export type GapReason = UnreadableReason | 'UNIDENTIFIED'
 export type Gap = { path: string; reason: GapReason; message: string }
 
 /** What one file says of packages of languages. */
@@ -52,8 +52,14 @@ export type Found = { packages: readonly Package[]; gaps: readonly Gap[] }
 /** A file of an image, by its path without a leading slash: what it holds, or what was found in it. */
 export type ImageFile = { path: string; bytes: Uint8Array; found?: Found }
 
-/** Why an image cannot be read. It is stored, so a word keeps its meaning. */
-export type UnreadableReason = 'DAMAGED' | 'LIMIT_EXCEEDED' | 'TIMED_OUT' | 'UNSUPPORTED' | 'BLOB_MISSING'
+/** Why an image cannot be read, or a report about one: that alone may be `NOT_SCANNED`. Stored, so a word keeps its meaning. */
+export type UnreadableReason =
+  | 'DAMAGED'
+  | 'LIMIT_EXCEEDED'
+  | 'TIMED_OUT'
+  | 'UNSUPPORTED'
+  | 'BLOB_MISSING'
+  | 'NOT_SCANNED'
 
 /** What is wrong lies in the image, so that reading it again would end the same way. */
 export class Unreadable extends Error {

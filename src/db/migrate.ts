@@ -1,46 +1,133 @@
-// Brings a database to the shape this build expects, all of it in one transaction or none of it.
+// Brings a database to the shape this build expects: changes of the schema all in one transaction or none of them, and what
+// fills it in batches.
 import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { phaseOf } from './migration-ids.ts'
 import { type Db, ident, type Reader, raw, sql, type Tx } from './sql.ts'
 import { type Words, words } from './words.ts'
 
-/** Never edited after release. Each string of `up` is one statement. */
-export type Migration = { id: string; up: (t: Words) => string[] }
+/**
+ * Never edited after release. Each string of `up` is one statement. Its name says what it is (`phaseOf`): an expansion adds
+ * what earlier builds do not mind, a backfill fills it, a contraction takes away what only they need.
+ */
+export type Migration = SchemaChange | Backfill
+export type SchemaChange = { id: string; up: (t: Words) => string[] }
+/** `batch` does some of the work and answers with how much: 0 when there is none left. What it has done stays done. */
+export type Backfill = { id: string; batch: (tx: Tx) => Promise<number> }
 
-/** Applies what is missing and returns those ids. Refuses a database that was written by other migrations than these. */
-export async function migrate(db: Db, migrations: readonly Migration[]): Promise<string[]> {
+export type MigrateOptions = {
+  /** Contractions too: no build that needs what they take away may be there, or come back. */
+  finish?: boolean
+}
+
+/** How often one that waits for a lock too long is tried again, since behind it everybody else would wait. */
+const lockTries = 60
+const lockPauseMs = 500
+
+/**
+ * Applies what is missing and returns those ids. Refuses a database that was written by other migrations than these, but for
+ * expansions and backfills of a newer build. A contraction, and what comes after it, waits for `finish`.
+ */
+export async function migrate(
+  db: Db,
+  migrations: readonly Migration[],
+  { finish = false }: MigrateOptions = {},
+): Promise<string[]> {
   checkOrder(migrations)
+  const last = finish ? -1 : await firstContraction(db, migrations)
+  const wanted = last < 0 ? migrations : migrations.slice(0, last)
+  const done: string[] = []
+  for (let at = 0; at < wanted.length; ) {
+    const one = wanted[at]!
+    if ('batch' in one) {
+      if (await backfill(db, one)) done.push(one.id)
+      at++
+      continue
+    }
+    const end = wanted.findIndex((other, i) => i > at && 'batch' in other)
+    const some = wanted.slice(at, end < 0 ? undefined : end)
+    done.push(...(await withLocks(() => applyAll(db, migrations, some))))
+    at += some.length
+  }
+  if (wanted.length === 0) await withLocks(() => applyAll(db, migrations, []))
+  return done
+}
+
+/** The first one that is not there yet and not for now; -1 when there is none. */
+async function firstContraction(db: Db, migrations: readonly Migration[]): Promise<number> {
+  if (!migrations.some(({ id }) => phaseOf(id) === 'contract')) return -1
+  if (!(await hasTable(db, 'schema_migrations'))) return -1
+  const rows = await db.all<{ id: string }>(sql`SELECT id FROM schema_migrations`)
+  // Nobody of before can be at a database that is empty.
+  if (rows.length === 0) return -1
+  const applied = new Set(rows.map(({ id }) => id))
+  return migrations.findIndex(({ id }) => phaseOf(id) === 'contract' && !applied.has(id))
+}
+
+async function withLocks<T>(work: () => Promise<T>): Promise<T> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await work()
+    } catch (error) {
+      const { cause = error } = error as Error
+      if ((cause as { code?: string }).code !== '55P03' || tried >= lockTries) throw error
+      await sleep(lockPauseMs)
+    }
+  }
+}
+
+async function applyAll(db: Db, all: readonly Migration[], some: readonly Migration[]): Promise<string[]> {
   const t = words[db.engine]
-  return await db.tx(async (tx) => {
+  return db.tx(async (tx) => {
     await prepare[db.engine](tx)
     await tx.run(
       raw(`CREATE TABLE IF NOT EXISTS schema_migrations (
              id ${t.text} PRIMARY KEY, checksum ${t.text} NOT NULL, applied_time ${t.text} NOT NULL
            )${t.strict}`),
     )
-    const rows = await tx.all<{ id: string; checksum: string }>(sql`SELECT id, checksum FROM schema_migrations`)
-    const applied = new Map(rows.map((row) => [row.id, row.checksum]))
+    const applied = await appliedIn(tx)
     checkKnown(
-      migrations.map(({ id }) => id),
+      all.map(({ id }) => id),
       applied,
     )
-
     const now: string[] = []
-    for (const { id, up } of migrations) {
-      const statements = up(t)
-      const checksum = createHash('sha256').update(JSON.stringify(statements)).digest('hex')
-      if (applied.has(id)) {
-        if (applied.get(id) !== checksum) throw new Error(`migration ${id} was edited after it was applied`)
+    for (const one of some) {
+      if ('batch' in one) continue
+      const statements = one.up(t)
+      const checksum = checksumOf(statements)
+      if (applied.has(one.id)) {
+        if (applied.get(one.id) !== checksum) throw new Error(`migration ${one.id} was edited after it was applied`)
         continue
       }
-      for (const statement of statements) await apply(tx, id, statement)
-      await tx.run(sql`
-        INSERT INTO schema_migrations (id, checksum, applied_time)
-        VALUES (${id}, ${checksum}, ${new Date().toISOString()})`)
-      now.push(id)
+      for (const statement of statements) await apply(tx, one.id, statement)
+      await note(tx, one.id, checksum)
+      now.push(one.id)
     }
     return now
   })
 }
+
+/** In batches of their own, so that nobody waits for all of it; one that was cut short goes on where it was. */
+async function backfill(db: Db, one: Backfill): Promise<boolean> {
+  if ((await appliedIn(db)).has(one.id)) return false
+  while ((await db.tx(one.batch)) > 0);
+  await db.tx((tx) => note(tx, one.id, 'backfill'))
+  return true
+}
+
+async function appliedIn(reader: Reader): Promise<Map<string, string>> {
+  const rows = await reader.all<{ id: string; checksum: string }>(sql`SELECT id, checksum FROM schema_migrations`)
+  return new Map(rows.map((row) => [row.id, row.checksum]))
+}
+
+async function note(tx: Tx, id: string, checksum: string): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO schema_migrations (id, checksum, applied_time) VALUES (${id}, ${checksum}, ${new Date().toISOString()})
+        ON CONFLICT (id) DO NOTHING`)
+}
+
+const checksumOf = (statements: readonly string[]): string =>
+  createHash('sha256').update(JSON.stringify(statements)).digest('hex')
 
 /** Whether there are tables of ours, and all that these migrations make. Throws where `migrate` would refuse. */
 export async function schemaState(db: Db, ids: readonly string[]): Promise<'none' | 'old' | 'current'> {
@@ -48,7 +135,10 @@ export async function schemaState(db: Db, ids: readonly string[]): Promise<'none
   const rows = await db.all<{ id: string }>(sql`SELECT id FROM schema_migrations`)
   const applied = new Map(rows.map(({ id }) => [id, id]))
   checkKnown(ids, applied)
-  return ids.every((id) => applied.has(id)) ? 'current' : 'old'
+  // Contractions wait for whoever runs the server to say that no earlier build comes back.
+  const first = ids.findIndex((id) => phaseOf(id) === 'contract' && !applied.has(id))
+  const wanted = first < 0 ? ids : ids.slice(0, first)
+  return wanted.every((id) => applied.has(id)) ? 'current' : 'old'
 }
 
 /** Whether the schema that is in use has such a table. */
@@ -80,7 +170,8 @@ function checkOrder(migrations: readonly Migration[]): void {
 function checkKnown(ids: readonly string[], applied: Map<string, string>): void {
   const known = new Set(ids)
   for (const id of applied.keys()) {
-    if (!known.has(id)) throw new Error(`the database was written by a newer version: migration ${id} is unknown here`)
+    if (known.has(id) || ['expand', 'backfill'].includes(phaseOf(id))) continue
+    throw new Error(`the database was written by a newer version: migration ${id} is unknown here`)
   }
 }
 
@@ -93,6 +184,8 @@ const prepare: Record<Db['engine'], (tx: Tx) => Promise<void>> = {
     // A serializable snapshot would be older than the lock, and would not show what the other node has just applied.
     await tx.run(sql`SET TRANSACTION ISOLATION LEVEL READ COMMITTED`)
     await tx.run(sql`SET LOCAL statement_timeout = 0`)
+    // Whoever waits for a table has everybody who comes later wait behind.
+    await tx.run(sql`SET LOCAL lock_timeout = 2000`)
     await tx.all(sql`SELECT pg_advisory_xact_lock(7420001, hashtext(current_setting('search_path'))) IS NULL`)
     const schema = await tx.get<{ current: string | null; wanted: string }>(
       sql`SELECT current_schema() AS current, current_setting('search_path') AS wanted`,

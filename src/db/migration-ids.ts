@@ -5,3 +5,10 @@ export function migrationIds(): string[] {
   const files = readdirSync(new URL('migrations', import.meta.url))
   return files.flatMap((file) => /^(\d{4}-.+)\.ts$/.exec(file)?.[1] ?? []).sort()
 }
+
+export type Phase = 'whole' | 'expand' | 'backfill' | 'contract'
+
+/** What a migration is, by its name, so that a build that does not have it knows whether it can live with it. */
+export function phaseOf(id: string): Phase {
+  return (/^\d{4}-(expand|backfill|contract)-/.exec(id)?.[1] ?? 'whole') as Phase
+}

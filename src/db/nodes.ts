@@ -31,11 +31,11 @@ export async function deleteSilentNodes(tx: Tx, before: string): Promise<number>
   return tx.run(sql`DELETE FROM nodes WHERE beat_time < ${before}`)
 }
 
-export type SeenNode = { id: string; url: string; beat: number }
+export type SeenNode = { id: string; url: string; version: string; beat: number }
 
 /** The servers that have a row, whether or not they are still there. */
 export function listNodes(reader: Reader): Promise<SeenNode[]> {
-  return reader.all<SeenNode>(sql`SELECT id, url, beat FROM nodes ORDER BY id`)
+  return reader.all<SeenNode>(sql`SELECT id, url, version, beat FROM nodes ORDER BY id`)
 }
 
 /**

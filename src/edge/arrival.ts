@@ -6,6 +6,7 @@ import type { Vendor } from '#lib/naming/vendor.ts'
 import { createHosts, type Hosts } from '#lib/net/hosts.ts'
 import { type TrustedProxies, trustedProxies } from '#lib/net/source-address.ts'
 import { newRequestId } from '#lib/request-id.ts'
+import { noTracer, type Span } from '#tracing/tracer.ts'
 import { nobody } from './caller.ts'
 import { createSources, type SourceOf } from './sources.ts'
 
@@ -31,7 +32,7 @@ export function createEdge(app: App, url: string): Edge {
   return {
     app,
     url,
-    hosts: createHosts(url, app.config.hosts),
+    hosts: createHosts(url, [...app.config.hosts, ...app.config.hostPaths.keys()]),
     proxies,
     sourceOf,
     closing: new AbortController(),
@@ -67,6 +68,15 @@ export type Said = {
   requestId: string | undefined
   userAgent: string | undefined
   authorization: string | undefined
+  /** Where its trace belongs (W3C Trace Context). */
+  traceparent: string | undefined
+}
+
+/** What a client wants of a call besides carrying it out, as it came. */
+export type Wishes = {
+  ifMatch: string | undefined
+  ifNoneMatch: string | undefined
+  idempotencyKey: string | undefined
 }
 
 /** One request on its way through a door. `run` is all that a door's listener has to call. */
@@ -85,8 +95,11 @@ export abstract class Arrival {
   method: { readonly name: string; readonly fullName: string; readonly version?: Version } = unknownMethod
   /** Whose names the client uses, where they are not ours; its door sets it. */
   vendor: Vendor | undefined
+  /** Who calls, at a door that takes another proof than the Authorization header; it is asked again while a stream lasts. */
+  identify: (() => Promise<Caller>) | undefined
   readonly #rules: Rules
   readonly #startedAt = performance.now()
+  readonly #span: Span
   #code: string | undefined
   #deadline: NodeJS.Timeout | undefined
   #abort: AbortController | undefined
@@ -99,6 +112,7 @@ export abstract class Arrival {
     this.source = edge.sourceOf(said.peer, said.forwardedFor)
     this.userAgent = said.userAgent ?? ''
     this.authorization = said.authorization
+    this.#span = (rules.quiet ? noTracer : edge.app.tracer).begin(said.traceparent)
   }
 
   /** Does what is asked for. What it throws goes to `refuse`. */
@@ -113,6 +127,11 @@ export abstract class Arrival {
   }
   /** How the request was answered when nobody has said so by `settle`. */
   protected abstract codeOfAnswer(): string
+
+  /** None of a request that has no place for them. */
+  get wishes(): Wishes {
+    return { ifMatch: undefined, ifNoneMatch: undefined, idempotencyKey: undefined }
+  }
 
   /** Aborted when the client hangs up, and when the deadline has passed: nobody waits for the work any more. */
   get signal(): AbortSignal {
@@ -155,7 +174,7 @@ export abstract class Arrival {
     try {
       const isCredential = this.authorization !== undefined && verifies
       if (!isCredential && !countsItself) this.countStranger()
-      await this.serve()
+      await this.#span.run(() => this.serve())
     } catch (error) {
       await this.refuse(error)
     } finally {
@@ -179,6 +198,12 @@ export abstract class Arrival {
     const seconds = (performance.now() - this.#startedAt) / 1000
     const code = this.#code ?? this.codeOfAnswer()
     metrics.requests.observe({ transport, method: this.method.name, code }, seconds)
+    const { traceId } = this.#span
+    this.#span.end(
+      this.method.fullName || transport,
+      { 'pinfold.transport': transport, 'pinfold.code': code, 'pinfold.request_id': this.requestId },
+      ourFailures.has(code) || /^5\d\d$/.test(code),
+    )
     log[quiet ? 'debug' : 'info']('request', {
       requestId: this.requestId,
       transport,
@@ -187,9 +212,13 @@ export abstract class Arrival {
       ms: Math.round(seconds * 1e5) / 100,
       caller: this.caller.uid,
       remoteAddress: this.source,
+      ...(traceId !== undefined && { traceId }),
     })
   }
 }
+
+/** Of the codes of google.rpc. */
+const ourFailures = new Set(['INTERNAL', 'UNKNOWN', 'DATA_LOSS', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'])
 
 const unknownMethod = { name: 'none', fullName: '' }
 

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import type { App } from '#app.ts'
 import { ClosedSet } from '#lib/labels/closed-set.ts'
+import { noTracer } from '#tracing/tracer.ts'
 import { createEdge } from './arrival.ts'
 import { type Door, type HttpArrival, serveDoors } from './doors.ts'
 
@@ -19,8 +20,9 @@ function testEdge() {
   }
   const counts = { inFlight: 0, most: 0, measured: [] as object[] }
   const app = {
-    config: { hosts: [], trustedProxies: ['127.0.0.1'] },
+    config: { hosts: [], hostPaths: new Map(), trustedProxies: ['127.0.0.1'] },
     limits: { check() {}, require() {} },
+    tracer: noTracer,
     log: { debug: log('debug'), info: log('info'), error: log('error') },
     metrics: {
       inFlight: {

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError } from '#lib/errors.ts'
 import type { Called } from '#lib/net/hosts.ts'
 import { isProxy } from '#lib/net/source-address.ts'
-import { Arrival, declareMethods, type Edge, type Rules } from './arrival.ts'
+import { Arrival, declareMethods, type Edge, type Rules, type Wishes } from './arrival.ts'
 import { problemOf } from './request-limits.ts'
 import { setRequestId } from './safe-headers.ts'
 
@@ -52,6 +52,7 @@ export class HttpArrival extends Arrival {
       requestId: headers['x-request-id']?.toString(),
       userAgent: headers['user-agent'],
       authorization: headers.authorization,
+      traceparent: headers.traceparent?.toString(),
     })
     this.req = req
     this.res = res
@@ -65,6 +66,12 @@ export class HttpArrival extends Arrival {
   get verb(): string {
     const { method = '' } = this.req
     return verbs.has(method) ? method : 'other'
+  }
+
+  override get wishes(): Wishes {
+    const { headers } = this.req
+    const idempotencyKey = headers['idempotency-key']?.toString()
+    return { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'], idempotencyKey }
   }
 
   /** Under which of our names the client has called us; `undefined` for any other name. */

@@ -373,3 +373,11 @@ test('1,000 issuers are held: those without keys go first, then the one longest 
   await kids('a', named(1))
   assert.equal(fetches(), 1)
 })
+
+test('keys from before the clock went back are fetched anew, since nobody knows how old they are', async () => {
+  const { kids, state, fetches } = start()
+  await kids()
+  state.now -= hour
+  await kids()
+  assert.equal(fetches(), 2)
+})

@@ -44,7 +44,11 @@ type Entry = {
 /** `now` gives milliseconds since 1970. */
 export function createOutsideIssuers(outgoing: Pick<Outgoing, 'getJson'>, now: () => number): OutsideIssuers {
   const entries = new Map<string, Entry>()
-  const isWithin = (time: number | undefined, span: number) => time !== undefined && now() - time < span
+  /** What is in the future is from before the clock went back, and nobody knows how old it is. */
+  const isWithin = (time: number | undefined, span: number): boolean => {
+    const age = time === undefined ? Number.NaN : now() - time
+    return age >= 0 && age < span
+  }
   const isServed = ({ keys }: Entry) => isWithin(keys?.time, servedFor)
   const isHeld = ({ keys }: Entry, kid: string) => keys?.set.keys.some((key) => key.kid === kid)
 

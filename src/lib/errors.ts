@@ -22,6 +22,14 @@ export type Code = keyof typeof codes
 /** Every `ErrorInfo.reason` that says more than the name of its code; `docs/errors.md` is made from this table. */
 export const reasons = {
   EVENT_NOT_KEPT: { code: 'OUT_OF_RANGE', doc: 'the event to resume a stream from is no longer kept' },
+  ANSWER_UNKNOWN: {
+    code: 'ABORTED',
+    doc: 'a request with this `Idempotency-Key` is being carried out, or was and its answer is lost; read what it changes',
+  },
+  CONTENT_KEPT: {
+    code: 'FAILED_PRECONDITION',
+    doc: 'a promise, a hold or a tag that never moves keeps it; the metadata has `until`, `rule` and `tags`',
+  },
   DEPROVISIONED: {
     code: 'PERMISSION_DENIED',
     doc: 'the identity provider has closed the account of the person over SCIM',
@@ -45,6 +53,10 @@ export const reasons = {
   },
   REGISTRATION_CLOSED: { code: 'PERMISSION_DENIED', doc: 'nobody can register on this server' },
   REGISTRATION_REQUIRED: { code: 'NOT_FOUND', doc: 'the person has no account, and does not get one by signing in' },
+  REQUEST_ID_REUSED: {
+    code: 'INVALID_ARGUMENT',
+    doc: 'another request of the caller had this `Idempotency-Key` in the last 24 hours',
+  },
   RESOURCE_LIMIT_EXCEEDED: {
     code: 'RESOURCE_EXHAUSTED',
     doc: 'a limit of the organisation; the metadata has `quota`, `used` and `limit`',
@@ -53,6 +65,11 @@ export const reasons = {
     code: 'PERMISSION_DENIED',
     doc: 'the token was narrowed by scopes or capabilities, and this takes one that was not',
   },
+  TAG_IMMUTABLE: {
+    code: 'FAILED_PRECONDITION',
+    doc: 'a rule says that the tag never moves; the metadata has `rule` and `tags`',
+  },
+  TAG_MOVERS: { code: 'PERMISSION_DENIED', doc: 'a rule says who moves the tag; the metadata has `rule` and `tags`' },
   TERMS_NOT_ACCEPTED: { code: 'FAILED_PRECONDITION', doc: 'the organisation has to accept the terms first' },
   TOO_MANY_PENDING_BINDINGS: {
     code: 'RESOURCE_EXHAUSTED',
@@ -65,12 +82,15 @@ export type Reason = keyof typeof reasons
 /** Every type of a `PreconditionFailure` violation. */
 export const violationTypes = {
   BUILT_IN: 'built-in roles cannot be changed',
+  CONTENT_KEPT: 'a promise, a hold or a tag that never moves keeps what is to be deleted',
   CUSTOM_ASSEMBLY_DISABLED: 'custom assembly is not enabled for the repo',
   EVENT_NOT_KEPT: 'the event to deliver again is no longer kept',
   IMAGE_TOO_LARGE: 'the image lists more than is read to answer one question',
   LAST_OWNER: 'the organisation would be left without an owner',
   LEDGER_IN_USE: 'a repo that was made again goes on with the history that is to be erased',
   MANIFEST_NOT_FOUND: 'the repo does not hold the manifest that the tag is to point to',
+  REPO_FOLLOWED: 'the repo follows an upstream and has the tags of that',
+  NOTHING_TO_STATE: 'nothing is found in the image, and the format has no document that says so',
   REPO_SYNCED: 'the repo is copied from another one and has what that has',
   RESOURCE_IN_USE: 'something else still refers to the resource',
   RESOURCE_NOT_EMPTY: 'the group still has resources below it',
@@ -79,6 +99,7 @@ export const violationTypes = {
   SESSION_RIGHTS: 'the caller holds it by an external group, for this session only, and it has to last longer',
   STILL_WAITING: 'the delivery still waits, so there is nothing to send again',
   TAG_HISTORY_CONFLICT: 'the history to import contradicts the one that is there',
+  TAG_IMMUTABLE: 'a rule says that the tag never moves',
   TOO_FEW_OWNERS: 'the organisation needs more direct owners first',
   VERIFIED_NAME: 'a verified organisation cannot be renamed',
 } as const

@@ -41,6 +41,7 @@ const creation = { folder: numbers('groups.create'), repo: numbers('repo.create'
 export async function allow(visit: Visit, action: Action, what: What = {}): Promise<RepoRef> {
   const { repo } = await decide(visit, action, what)
   if (!repo) throw unknown(visit)
+  if (actions[action].token !== 'pull') requireOwn(repo)
   return repo
 }
 
@@ -54,9 +55,18 @@ export type Target = PushTarget & { repo: RepoRef | undefined }
 export async function allowPush(visit: Visit): Promise<Target> {
   const found = await decide(visit, 'push', {})
   const { repo } = found
-  if (repo) return { ...atRepo(visit.registry.app.db, repo), repo }
+  if (repo) {
+    requireOwn(repo)
+    return { ...atRepo(visit.registry.app.db, repo), repo }
+  }
   await checkMake(visit, found)
   return { uid: found.group, repo, tx: (work) => pushInto(visit, found, work) }
+}
+
+/** Throws UNSUPPORTED for a repo that follows an upstream: it has what that has. */
+function requireOwn({ follow }: RepoRef): void {
+  if (follow === undefined) return
+  throw new OciError('UNSUPPORTED', 'the repository follows an upstream, and nothing is pushed to it or deleted here')
 }
 
 type What = { tag?: string; digest?: string }

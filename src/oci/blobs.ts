@@ -2,12 +2,15 @@
 import type { Content, Range } from '#blobs/blobs.ts'
 import type { Blob } from '#domains/registry/blobs/blobs.model.ts'
 import * as service from '#domains/registry/blobs/blobs.service.ts'
+import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { allow } from './access.ts'
 import { OciError } from './errors.ts'
+import { bringBlob, isOnDemand, sizeThere } from './mirrors.ts'
 import { observePull } from './observe.ts'
 import { rangeOf } from './range.ts'
 import { addressFor } from './redirect.ts'
 import { answer, type Headers, isUnchanged, originOf, requireDigest } from './respond.ts'
+import { checkDigest } from './views/judged.ts'
 import { idleLimit, type Visit } from './visit.ts'
 
 /** GET and HEAD. */
@@ -17,14 +20,14 @@ export async function getBlob(visit: Visit, reference: string): Promise<void> {
     const repo = await allow(visit, 'blob.read', { digest })
     const isHead = visit.req.method === 'HEAD'
     // A client that asks whether the blob is there will not push it again.
-    const blob = await (isHead ? service.relyOnBlob : service.findBlob)(visit.call, repo, digest)
-    if (!blob) throw unknownBlob(digest)
+    const look = isHead ? service.relyOnBlob : service.findBlob
     const etag = `"${digest}"`
-    const headers: Headers = {
-      'docker-content-digest': digest,
-      etag,
-      'accept-ranges': 'bytes',
-    }
+    const headers = { 'docker-content-digest': digest, etag, 'accept-ranges': 'bytes' }
+    const here = await look(visit.call, repo, digest)
+    if (here || isOnDemand(repo)) await checkDigest(visit, repo, 'blob', digest)
+    if (!here && (await answeredFromUpstream(visit, repo, digest, headers))) return { repo, digest }
+    const blob = here ?? (await look(visit.call, repo, digest))
+    if (!blob) throw unknownBlob(digest)
     if (isUnchanged(visit, etag)) {
       visit.res.writeHead(304, headers)
       visit.res.end()
@@ -36,15 +39,33 @@ export async function getBlob(visit: Visit, reference: string): Promise<void> {
       visit.res.end()
       return { repo, digest }
     }
-    headers['content-type'] = 'application/octet-stream'
     const range = rangeOf(visit.req, blob.size, etag)
     const content = isHead || blob.size === 0 ? undefined : await service.openBlob(visit.call, repo, blob, range)
     if (!isHead && blob.size > 0 && !content) throw unknownBlob(digest)
-    writeHead(visit, blob, range, headers)
+    writeHead(visit, blob, range, { ...headers, 'content-type': 'application/octet-stream' })
     if (content) return { repo, digest, send: () => send(visit, content) }
     visit.res.end()
     return { repo, digest }
   })
+}
+
+/** `true` when the answer has been given; `false` when the blob is here now, if it is anywhere. */
+async function answeredFromUpstream(
+  visit: Visit,
+  repo: RepoRef,
+  digest: string,
+  headers: Record<string, string>,
+): Promise<boolean> {
+  if (!isOnDemand(repo)) return false
+  if (visit.req.method === 'HEAD') {
+    const size = await sizeThere(visit, repo, digest)
+    if (size === undefined) return false
+    visit.res.writeHead(200, { ...headers, 'content-type': 'application/octet-stream', 'content-length': size })
+    visit.res.end()
+    return true
+  }
+  // A part of it is served once all of it is here.
+  return (await bringBlob(visit, repo, digest, visit.req.headers.range === undefined ? headers : undefined)) === 'sent'
 }
 
 function writeHead({ res }: Visit, { size }: Blob, range: Range | undefined, headers: Headers): void {

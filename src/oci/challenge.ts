@@ -20,11 +20,13 @@ export function challenge(
   further: readonly string[] = [],
 ): OciError {
   const { registry, name, origin } = visit
+  // Where the host stands for a part of the path, the token endpoint adds it again.
+  const asked = visit.prefix === '' ? name : visit.written
   const from = visit.query.get('from') ?? ''
   const mounts = action === 'push' && visit.query.has('mount') && isRepoPath(from)
   const named = action !== undefined && isRepoPath(name)
   const scopes = [
-    ...(named ? [`repository:${name}:${wanted[action]}`] : []),
+    ...(named ? [`repository:${asked}:${wanted[action]}`] : []),
     ...(named && mounts ? [`repository:${from}:pull`] : []),
     ...further,
   ]

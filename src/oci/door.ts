@@ -10,7 +10,8 @@ import { linger } from './receive.ts'
 import { noteRefusal } from './refusals.ts'
 import { type Route, routeOf } from './routes.ts'
 import { issueToken } from './token.ts'
-import { type Registry, type Visit, VisitCall } from './visit.ts'
+import { nameFrom, noName, prefixAt } from './views/names.ts'
+import { type Named, type Registry, type Visit, VisitCall } from './visit.ts'
 
 /** The door of the registry: `/v2/…` and `/token`. */
 export function registryDoor({ app, url }: Edge): Door {
@@ -52,9 +53,20 @@ async function serve(registry: Registry, verify: Verifier, arrival: HttpArrival)
   const route = path === '/token' ? undefined : routeOf(path, registry.app.vendor?.token)
   const method = `${arrival.verb} ${route?.kind ?? 'token'}`
   arrival.method = { name: method, fullName: method }
-  const visit = await enter(registry, verify, arrival, route)
+  const visit = await enter(registry, verify, arrival, route, await namedBy(registry, arrival, route))
   if (!route) await tokenOrRefuse(visit)
   else await handle(visit, route)
+}
+
+/** A view is read only, whoever asks. */
+async function namedBy(registry: Registry, arrival: HttpArrival, route: Route | undefined): Promise<Named> {
+  if (!route || route.name === '') return noName
+  const named = await nameFrom(registry, prefixAt(registry, arrival), route.name)
+  if (named.view && arrival.verb !== 'GET' && arrival.verb !== 'HEAD') {
+    const message = `${named.view.name} is a view of the repository, and cannot be written to`
+    throw new OciError('UNSUPPORTED', message, { headers: { allow: 'GET, HEAD' } })
+  }
+  return named
 }
 
 async function handle(visit: Visit, route: Route): Promise<void> {
@@ -72,10 +84,11 @@ async function enter(
   verify: Verifier,
   arrival: HttpArrival,
   route: Route | undefined,
+  named: Named,
 ): Promise<Visit> {
   const { req, authorization } = arrival
   if (authorization === undefined) {
-    const stranger = visitOf(registry, arrival, route)
+    const stranger = visitOf(registry, arrival, named)
     if (!route) return stranger
     throw challenge(stranger, tokenActionOf(route, req.method), undefined, furtherOf(route))
   }
@@ -85,18 +98,18 @@ async function enter(
     arrival.caller = await read(registry, verify, arrival)
     // A token of nobody is one that anybody can get.
     if (arrival.caller.uid === '') arrival.countStranger()
-    return visitOf(registry, arrival, route)
+    return visitOf(registry, arrival, named)
   } catch (error) {
     if (!(error instanceof OciError) || error.code !== 'UNAUTHORIZED') throw error
     arrival.countStranger()
-    const stranger = visitOf(registry, arrival, route)
+    const stranger = visitOf(registry, arrival, named)
     const action = route && tokenActionOf(route, req.method)
     const { headers } = challenge(stranger, action, 'invalid_token', route && furtherOf(route))
     throw new OciError('UNAUTHORIZED', error.message, { headers, cause: error.cause })
   }
 }
 
-function visitOf(registry: Registry, arrival: HttpArrival, route: Route | undefined): Visit {
+function visitOf(registry: Registry, arrival: HttpArrival, named: Named): Visit {
   const { req, res, search, caller, called } = arrival
   if (called && called.subdomain === undefined) throw new OciError('NAME_INVALID', 'the sub-domain is not valid')
   return {
@@ -104,7 +117,8 @@ function visitOf(registry: Registry, arrival: HttpArrival, route: Route | undefi
     call: new VisitCall(registry.app, arrival),
     req,
     res,
-    name: route?.name ?? '',
+    ...named,
+    prefix: prefixAt(registry, arrival),
     // A host that is not ours does no harm here, but nobody is led there.
     origin: called?.origin ?? registry.url,
     subdomain: called?.subdomain ?? '',

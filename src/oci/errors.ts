@@ -72,6 +72,7 @@ export function toOciError(error: unknown): OciError {
     const options = { headers: { 'retry-after': '1' }, cause: error }
     return new OciError('UNAVAILABLE', 'the database cannot be reached now', options)
   }
+  if (error instanceof AppError && error.reason === 'ETAG_MISMATCH') return preconditionError(error)
   // What the port itself refuses has a status of its own.
   if (error instanceof AppError && error.http !== codes[error.code].http) {
     return new OciError('UNSUPPORTED', error.message, { status: error.http })
@@ -87,9 +88,23 @@ export function toOciError(error: unknown): OciError {
     const detail = { quota, used: Number(used), limit: Number(limit) }
     return new OciError('DENIED', `quota exceeded: ${error.message}`, { detail, cause: error })
   }
+  const { until, rule, tags } = error.metadata
+  if (rule !== undefined) {
+    // What is kept is there, and in the way; whoever may not move a tag is only not allowed to.
+    const status = error.reason === 'CONTENT_KEPT' ? 409 : 403
+    const detail = { ...(until === undefined ? {} : { until: until || null }), rule, tags: tags?.split(',') ?? [] }
+    return new OciError('DENIED', error.message, { status, detail, cause: error })
+  }
   const retry = error.details.find((detail) => detail.type === 'RetryInfo')?.retryDelaySeconds
   const headers = retry === undefined ? {} : { 'retry-after': String(retry) }
   return new OciError(code, error.message, { headers, cause: error })
+}
+
+/** Names what is there now, so that a client can decide whether to try again from there. */
+function preconditionError(error: AppError): OciError {
+  const digest = error.metadata.etag ?? ''
+  const headers: Record<string, string> = digest === '' ? {} : { etag: `"${digest}"` }
+  return new OciError('DENIED', error.message, { status: 412, detail: { digest }, headers, cause: error })
 }
 
 export function ociErrorJson({ code, message, detail }: OciError): string {

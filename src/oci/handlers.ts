@@ -6,6 +6,7 @@ import { getReferrers } from './referrers.ts'
 import type { Route } from './routes.ts'
 import { listTagNames } from './tags.ts'
 import { deleteUpload, getUpload, patchUpload, postUpload, putUpload } from './uploads.ts'
+import { getResolution } from './views/resolve.ts'
 import type { Visit } from './visit.ts'
 
 /** Decides by `allow` first, then does the work and writes the response. */
@@ -21,6 +22,7 @@ export const handlers: Record<Route['kind'], Record<string, Handler>> = {
   upload: { GET: getUpload, PATCH: patchUpload, PUT: putUpload, DELETE: deleteUpload },
   tags: { GET: listTagNames, HEAD: listTagNames },
   referrers: { GET: getReferrers, HEAD: getReferrers },
+  resolve: { GET: getResolution, HEAD: getResolution },
   history: { GET: tagHistory, HEAD: tagHistory },
   'tag-history': { GET: tagHistoryDraft, HEAD: tagHistoryDraft },
 }

@@ -3,9 +3,11 @@
 import { hash } from 'node:crypto'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { historyText, isInHistory, listHistory } from '#domains/registry/tags/tag-history.service.ts'
+import { timePlus } from '#domains/registry/views/views.model.ts'
 import { allow, isPublic } from './access.ts'
 import { OciError } from './errors.ts'
 import { digestOf, nextLink, numberOf, timeOf } from './parameters.ts'
+import { questionOf } from './views/pulls.ts'
 import type { Visit } from './visit.ts'
 
 const maxRecords = 1000
@@ -14,12 +16,20 @@ const maxRecords = 1000
 export async function tagHistory(visit: Visit, tag: string): Promise<void> {
   const repo = await allow(visit, 'history.read', { tag })
   const { db } = visit.call.app
-  const window = { from: timeOf(visit, 'start', 'up'), before: timeOf(visit, 'end', 'up') }
+  const window = { from: timeOf(visit, 'start', 'up'), before: endIn(visit, timeOf(visit, 'end', 'up')) }
   const records = await historyText(db, repo, tag, window, maxRecords)
   if (records === '' && !(await isInHistory(db, repo, tag))) {
     throw new OciError('MANIFEST_UNKNOWN', 'the repository never had this tag', { detail: { tag } })
   }
   send(visit, 'application/json', `{"history":[${records}]}`)
+}
+
+/** In a view the history ends where that reads it: at its moment, less the age. */
+function endIn(visit: Visit, before: string | undefined): string | undefined {
+  if (!visit.view) return before
+  const { until, age } = questionOf(visit, visit.view)
+  const cutoff = timePlus(until, 1 - (age?.ms ?? 0))
+  return before === undefined || cutoff < before ? cutoff : before
 }
 
 const indexType = 'application/vnd.oci.image.index.v1+json'
@@ -36,7 +46,7 @@ export async function tagHistoryDraft(visit: Visit, tag: string): Promise<void> 
   const size = Math.min(numberOf(visit, 'n') ?? defaultEntries, maxRecords)
   const window = {
     after: timeOf(visit, 'since', 'down'),
-    before: timeOf(visit, 'before', 'up'),
+    before: endIn(visit, timeOf(visit, 'before', 'up')),
     digest: digestOf(visit),
   }
   const found = repo && size > 0 ? await listHistory(app.db, repo, tag, window, size + 1) : []
@@ -51,7 +61,7 @@ export async function tagHistoryDraft(visit: Visit, tag: string): Promise<void> 
       [`${annotation}.event`]: event === 'deleted' ? 'deleted' : 'created',
     },
   }))
-  const path = `/v2/${visit.name}/_oci/tag-history/${encodeURIComponent(tag)}`
+  const path = `/v2/${visit.written}/_oci/tag-history/${encodeURIComponent(tag)}`
   const more = found.length > size && size > 0
   const link = more ? nextLink(visit, path, { n: String(size), before: found[size - 1]!.time }) : undefined
   send(visit, indexType, JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests: entries }), link)

@@ -5,13 +5,19 @@ import { ManifestProblem, readManifest } from '#domains/registry/manifests/manif
 import { type Manifest, maxManifestBytes, maxTagsAtOnce } from '#domains/registry/manifests/manifests.model.ts'
 import * as service from '#domains/registry/manifests/manifests.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import { requireTagAt } from '#domains/registry/tags/tag-moves.service.ts'
 import { type Algorithm, algorithmOf, digestOf, isDigest } from '#lib/digest.ts'
 import { isTagName, tagPattern } from '#lib/oci-names.ts'
+import { readPrecondition } from '#lib/preconditions.ts'
 import { allow, allowPush, checkMayTag, requireTagDeletionTerms, requireTagTerms } from './access.ts'
 import { OciError } from './errors.ts'
+import { bringManifest, freshen, isOnDemand } from './mirrors.ts'
 import { observePull, observePush, type Served } from './observe.ts'
 import { receiveSmall } from './receive.ts'
 import { answer, type Headers, isUnchanged, originOf, requireDigest } from './respond.ts'
+import { checkDigest } from './views/judged.ts'
+import { headersOfEnd, requireClean } from './views/kept.ts'
+import { type PulledTag, pullTagFor } from './views/pulls.ts'
 import { idleLimit, type Visit } from './visit.ts'
 
 /** A tag can have no colon, and every digest has one. */
@@ -26,21 +32,39 @@ export async function getManifest(visit: Visit, reference: string): Promise<void
     const repo = await allow(visit, 'manifest.read', target)
     const pulled =
       'tag' in target
-        ? isTagName(target.tag) && (await service.pullTag(visit.call, repo, target.tag))
-        : await service.pullDigest(visit.call, repo, target.digest)
+        ? isTagName(target.tag) && (await pullTag(visit, repo, target.tag))
+        : await pullDigest(visit, repo, target.digest)
     if (!pulled) throw unknownManifest(reference)
-    return serve(visit, repo, pulled)
+    await requireClean(visit, repo, pulled.manifest.digest)
+    if (!('digest' in target)) return serve(visit, repo, pulled)
+    await checkDigest(visit, repo, 'manifest', target.digest)
+    return serve(visit, repo, { ...pulled, headers: await headersOfEnd(visit, repo, target.digest) })
   })
 }
 
-function serve(visit: Visit, repo: RepoRef, { manifest, since }: service.Pulled): Served {
+async function pullTag(visit: Visit, repo: RepoRef, tag: string): Promise<PulledTag | undefined> {
+  // A view shows what was seen already.
+  const headers = isOnDemand(repo) && !visit.view ? await freshen(visit, repo, tag) : {}
+  const pulled = await pullTagFor(visit, repo, tag)
+  return pulled && { ...pulled, headers: { ...headers, ...pulled.headers } }
+}
+
+async function pullDigest(visit: Visit, repo: RepoRef, digest: string): Promise<service.Pulled | undefined> {
+  const pulled = await service.pullDigest(visit.call, repo, digest)
+  if (pulled || !isOnDemand(repo) || !(await bringManifest(visit, repo, digest))) return pulled
+  return service.pullDigest(visit.call, repo, digest)
+}
+
+function serve(visit: Visit, repo: RepoRef, pulled: PulledTag): Served {
+  const { manifest, since } = pulled
   const { digest, mediaType, content } = manifest
   const etag = `"${digest}"`
-  const headers: Headers = { 'docker-content-digest': digest, etag }
+  const headers: Headers = { 'docker-content-digest': digest, etag, ...pulled.headers }
   // When this digest became this tag, so that clients can wait until it has been there for a while.
   if (since !== undefined) headers['last-modified'] = new Date(since).toUTCString()
   const served = { repo, digest, mediaType }
-  if (isUnchanged(visit, etag, since)) {
+  // In a view, and for whom a rule binds, a tag can go back: of these a time says nothing.
+  if (isUnchanged(visit, etag, pulled.isAged ? undefined : since)) {
     visit.res.writeHead(304, headers)
     visit.res.end()
     return served
@@ -57,6 +81,7 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
   const target = targetOf(reference)
   await observePush(visit, { type: 'manifest', digest: '', ...target }, async () => {
     const tags = tagsOf(visit, target)
+    const precondition = preconditionOf(visit, target)
     const place = await allowPush(visit)
     if (tags.length > 0) await requireTagTerms(visit, place.uid)
     // Over HTTP/1.1 the whole request has a limit.
@@ -64,19 +89,23 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
     const content = await receiveSmall(visit, maxManifestBytes)
     const manifest = verified(content, target)
     const document = documentOf(visit, content)
-    if (!place.repo) await checkInNewRepo(visit, place.uid, { document, size: content.length, tags })
+    if (!place.repo) {
+      await checkInNewRepo(visit, place.uid, { document, size: content.length, tags })
+      for (const tag of tags) requireTagAt(precondition, tag, '')
+    }
     const result = await service.pushManifest(visit.call, {
       target: place,
       manifest: { ...manifest, mediaType: document.mediaType },
       document,
       tags,
       checkTag: (exists) => checkMayTag(visit, place.uid, exists),
+      precondition,
       origin: originOf(visit),
     })
     if (result === 'no repo') throw new OciError('NAME_UNKNOWN', 'there is no such repository')
     if (result !== 'stored') throw refusal(result)
     answer(visit, 201, {
-      location: `/v2/${visit.name}/manifests/${manifest.digest}`,
+      location: `/v2/${visit.written}/manifests/${manifest.digest}`,
       'docker-content-digest': manifest.digest,
       ...(document.subject === '' ? {} : { 'oci-subject': document.subject }),
       ...('digest' in target && tags.length > 0 ? { 'oci-tag': tags } : {}),
@@ -145,14 +174,27 @@ function refusal(problem: service.PushProblem): OciError {
 
 export async function deleteManifest(visit: Visit, reference: string): Promise<void> {
   const target = targetOf(reference)
+  const precondition = preconditionOf(visit, target)
   const repo = await allow(visit, 'digest' in target ? 'manifest.delete' : 'tag.delete', target)
   await requireTagDeletionTerms(visit, repo)
   const deleted =
     'digest' in target
       ? await service.deleteManifest(visit.call, repo, target.digest, originOf(visit))
-      : isTagName(target.tag) && (await service.deleteTagNamed(visit.call, repo, target.tag))
+      : isTagName(target.tag) && (await service.deleteTagNamed(visit.call, repo, target.tag, precondition))
   if (!deleted) throw unknownManifest(reference)
   answer(visit, 202)
+}
+
+/** What a tag has to point to for a write to be meant (distribution-spec, issue 251). A digest is always the same. */
+function preconditionOf({ req: { headers } }: Visit, target: { digest: string } | { tag: string }) {
+  try {
+    const precondition = readPrecondition(headers['if-match'], headers['if-none-match'])
+    if (!precondition || 'tag' in target) return precondition
+  } catch (error) {
+    throw new OciError('UNSUPPORTED', (error as Error).message, { status: 400 })
+  }
+  const message = 'If-Match and If-None-Match are about a tag, and the path names a digest'
+  throw new OciError('UNSUPPORTED', message, { status: 400 })
 }
 
 function unknownManifest(reference: string): OciError {

@@ -6,6 +6,8 @@ import { allow, type Target } from './access.ts'
 import { challenge } from './challenge.ts'
 import { OciError } from './errors.ts'
 import { originOf } from './respond.ts'
+import { checkDigest } from './views/judged.ts'
+import { nameOrNone } from './views/names.ts'
 import { pathOf, type Visit } from './visit.ts'
 
 /** How many repositories are tried for a client that names none. */
@@ -17,7 +19,7 @@ const maxTried = 20
  * cannot have asked for such a token, and many follow one challenge only, so without `from` there is none.
  */
 export async function mount(visit: Visit, target: Target, digest: string, from: string | null): Promise<boolean> {
-  const places = from ? [{ ...visit, name: from }] : await placesOf(visit, digest)
+  const places = from ? await placeNamed(visit, from) : await placesOf(visit, digest)
   for (const place of places) {
     const source = await sourceAt(place, digest)
     if (source === 'needs a token') {
@@ -29,18 +31,25 @@ export async function mount(visit: Visit, target: Target, digest: string, from: 
   return false
 }
 
+async function placeNamed(visit: Visit, from: string): Promise<Visit[]> {
+  const named = await nameOrNone(visit.registry, visit.prefix, from)
+  return named ? [{ ...visit, ...named }] : []
+}
+
 async function placesOf(visit: Visit, digest: string): Promise<Visit[]> {
   const places: Visit[] = []
   for (const uid of (await reposWithBlob(visit.call, digest)).slice(0, maxTried)) {
     const { repo } = await visit.registry.app.paths.find(uid)
-    if (repo) places.push({ ...visit, name: repo.path, subdomain: '' })
+    if (repo) places.push({ ...visit, name: repo.path, view: undefined, subdomain: '' })
   }
   return places
 }
 
 async function sourceAt(visit: Visit, digest: string): Promise<RepoRef | 'needs a token' | undefined> {
   try {
-    return await allow(visit, 'blob.read', { digest })
+    const repo = await allow(visit, 'blob.read', { digest })
+    await checkDigest(visit, repo, 'blob', digest)
+    return repo
   } catch (error) {
     if (!(error instanceof OciError)) throw error
     if (error.code !== 'UNAUTHORIZED') return undefined

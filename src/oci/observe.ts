@@ -28,10 +28,12 @@ export async function observePull(visit: Visit, what: What, work: () => Promise<
     if (what.type === 'manifest') {
       usage.note(repo.id, served.digest, visit.call.caller.uid, method, visit.call.cause.now)
     }
-    note(repo, { ...what, ...served, method })
+    note(repo, { ...what, ...served, method, judged: visit.judged })
     sending = send
   } catch (error) {
-    await onRefusal(visit, error, (repo, refusal) => note(repo, { ...what, method, error: refusal }))
+    await onRefusal(visit, error, (repo, refusal) =>
+      note(repo, { ...what, method, error: refusal, judged: visit.judged }),
+    )
     throw error
   }
   await sending?.()

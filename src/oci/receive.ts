@@ -3,7 +3,7 @@ import type { Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Part } from '#blobs/blobs.ts'
-import { StoreFull } from '#blobs/blobs.ts'
+import { ContentTooLarge, StoreFull } from '#blobs/blobs.ts'
 import { OciError } from './errors.ts'
 import type { Visit } from './visit.ts'
 
@@ -100,6 +100,7 @@ export function hasBody({ req }: Visit): boolean {
 
 /** What the client is told when a body could not be stored. */
 export function storeProblem(error: unknown): unknown {
+  if (error instanceof ContentTooLarge) return new OciError('SIZE_INVALID', error.message, { cause: error })
   if (!(error instanceof StoreFull)) return error
   return new OciError('UNAVAILABLE', 'there is no room for more blobs', { status: 507, cause: error })
 }

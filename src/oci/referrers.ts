@@ -38,8 +38,8 @@ function noRepo(error: unknown): undefined {
   return undefined
 }
 
-function nextOf({ name, query }: Visit, subject: string, last: string): string {
+function nextOf({ written, query }: Visit, subject: string, last: string): string {
   const next = new URLSearchParams(query)
   next.set('last', last)
-  return `/v2/${name}/referrers/${subject}?${next}`
+  return `/v2/${written}/referrers/${subject}?${next}`
 }

@@ -20,8 +20,8 @@ export function requireDigest(text: string): string {
 }
 
 /** How events name what the client asked for. */
-export function originOf({ registry, name, subdomain }: Visit): Origin {
-  return { host: registry.host, subdomain, repository: name }
+export function originOf({ registry, whole, subdomain, view }: Visit): Origin {
+  return { host: registry.host, subdomain, repository: whole, ...(view && { view: view.name }) }
 }
 
 /**

@@ -13,6 +13,7 @@ export type Route = {
     | 'referrers'
     | 'history'
     | 'tag-history'
+    | 'resolve'
   name: string
   reference: string
 }
@@ -38,9 +39,16 @@ export function routeOf(path: string, token: string | undefined): Route {
   if (before === 'referrers') return at('referrers', 2, last)
   if (before === 'tags' && last === 'list') return at('tags', 2, '')
   const isHistory = parts.at(-3) === '_svc' || (token !== undefined && parts.at(-3) === `_${token}`)
-  if (before === 'history' && isHistory) return at('history', 3, last)
-  if (before === 'tag-history' && parts.at(-3) === '_oci') return at('tag-history', 3, last)
+  if (before === 'history' && isHistory) return asked(at('history', 3, last))
+  if (before === 'resolve' && parts.at(-3) === '_svc') return asked(at('resolve', 3, last))
+  if (before === 'tag-history' && parts.at(-3) === '_oci') return asked(at('tag-history', 3, last))
   throw new OciError('NAME_UNKNOWN', 'there is no such path')
+}
+
+/** No tag and no digest has a control character, and no database takes them all. */
+function asked(route: Route): Route {
+  if (!/\p{Cc}/u.test(route.reference)) return route
+  throw new OciError('MANIFEST_UNKNOWN', 'there is no such tag or digest')
 }
 
 function decoded(text: string): string {

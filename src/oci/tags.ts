@@ -1,28 +1,40 @@
 // /v2/<name>/tags/list (distribution specification, "Listing Tags").
 
 import { freeTags } from '#domains/registry/repos/public-images.service.ts'
+import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { tagNames } from '#domains/registry/tags/tags.service.ts'
+import { type NamePage, tagNamesAs } from '#domains/registry/views/view-lists.service.ts'
 import { allow, seesOnlyFreeTags } from './access.ts'
 import { nextLink, numberOf } from './parameters.ts'
+import { listingFor } from './views/lists.ts'
 import type { Visit } from './visit.ts'
 
 /** How many names one answer holds at most, also when the client does not say; the Link header leads to the rest. */
 const maxNames = 10_000
 
-/** In the order of their bytes, from `last` on. */
+/** In the order of their bytes, from `last` on. In a view an answer may hold fewer than asked for and still lead to more. */
 export async function listTagNames(visit: Visit): Promise<void> {
   const repo = await allow(visit, 'tags.read')
-  const { query, res, req, call, name } = visit
+  const { res, req, written } = visit
   const size = Math.min(numberOf(visit, 'n') ?? maxNames, maxNames)
-  const among = seesOnlyFreeTags(visit, repo) ? freeTags : undefined
-  const found = size > 0 ? await tagNames(call.app.db, repo, query.get('last') ?? '', size + 1, among) : []
-  const tags = found.slice(0, size)
-  const last = found.length > size ? tags.at(-1) : undefined
-  const text = JSON.stringify({ name, tags })
+  const { names, next } = size > 0 ? await pageOf(visit, repo, size) : { names: [], next: undefined }
+  const text = JSON.stringify({ name: written, tags: names })
+  const link = next === undefined ? {} : { n: String(size), last: next }
   res.writeHead(200, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
-    ...(last === undefined ? {} : { link: nextLink(visit, `/v2/${name}/tags/list`, { n: String(size), last }) }),
+    ...(next === undefined ? {} : { link: nextLink(visit, `/v2/${written}/tags/list`, link) }),
   })
   res.end(req.method === 'HEAD' ? undefined : text)
+}
+
+async function pageOf(visit: Visit, repo: RepoRef, size: number): Promise<NamePage> {
+  const { db } = visit.call.app
+  const last = visit.query.get('last') ?? ''
+  const among = seesOnlyFreeTags(visit, repo) ? freeTags : undefined
+  const listing = await listingFor(visit, repo)
+  if (listing) return tagNamesAs(db, repo, listing, { last, most: size, among })
+  const found = await tagNames(db, repo, last, size + 1, among)
+  const names = found.slice(0, size)
+  return { names, next: found.length > size ? names.at(-1) : undefined }
 }

@@ -3,10 +3,11 @@
 // The parameters and the answer are those of the token authentication that clients of registries speak.
 
 import { type RepositoryAccess, signAccessToken } from '#issuer/access-token.ts'
-import { isRepoPath } from '#lib/oci-names.ts'
+import { componentPattern, isRepoPath } from '#lib/oci-names.ts'
 import { actionsAt, isPublic } from './access.ts'
 import { catalogScope, challenge } from './challenge.ts'
 import { OciError } from './errors.ts'
+import { nameOrNone } from './views/names.ts'
 import { pathOf, type Visit } from './visit.ts'
 
 const lifetimeSeconds = 300
@@ -17,15 +18,20 @@ export async function issueToken(visit: Visit): Promise<void> {
   const { registry, call, res } = visit
   if (visit.access) throw new OciError('UNAUTHORIZED', 'a token of this endpoint is no credential for another one')
   const { repositories: asked, catalog } = readScopes(visit.query.getAll('scope'))
-  const visits = asked.map((scope) => ({ scope, at: { ...visit, name: scope.name } }))
+  const visits: { scope: Scope; at: Visit }[] = []
+  for (const scope of asked) {
+    const named = await nameOrNone(visit.registry, visit.prefix, scope.name)
+    if (named && isRepoPath(named.name)) visits.push({ scope, at: { ...visit, ...named } })
+  }
   // Without a credential there is only what anybody may pull.
-  if (visit.anonymous && (catalog || asked.length === 0 || !visits.every(({ at }) => isPublic(at))))
+  if (visit.anonymous && (catalog || visits.length === 0 || !visits.every(({ at }) => isPublic(at))))
     throw challenge(visit)
   // What the list shows is decided when it is asked for.
   const access: RepositoryAccess[] = catalog ? [{ type: 'registry', name: 'catalog', actions: ['*'] }] : []
   for (const { scope, at } of visits) {
     const able = await actionsAt(at)
-    const actions = able.filter((action) => scope.actions.includes(action) || scope.actions.includes('*'))
+    const allowed = at.view ? able.filter((action) => action === 'pull') : able
+    const actions = allowed.filter((action) => scope.actions.includes(action) || scope.actions.includes('*'))
     access.push({ name: pathOf(at), actions })
   }
 
@@ -63,7 +69,7 @@ function readScopes(parameters: readonly string[]): { repositories: Scope[]; cat
   if (texts.length > maxScopes) throw new OciError('DENIED', `at most ${maxScopes} scopes`, { status: 400 })
   const repositories = texts.flatMap((text) => {
     const [, name, actions] = /^repository:([^:]+):([^:]*)$/.exec(text) ?? []
-    if (name === undefined || !isRepoPath(name)) return []
+    if (name === undefined || !(isRepoPath(name) || componentPattern.test(name))) return []
     return [{ name, actions: actions!.split(',') }]
   })
   return { repositories, catalog: texts.includes(catalogScope) }

@@ -129,6 +129,7 @@ async function takePiece(visit: Visit, repo: RepoRef, upload: Upload, meter: Met
   const part = await visit.registry.app.blobs.begin(lengthOf(visit))
   let size = 0
   let cut = false
+  let mayBeKept = false
   try {
     ;({ size, cut } = await receive(visit, part, hash, (bytes) => meter.take(bytes)))
     // What has come before a client went away counts, and the client can go on from there.
@@ -138,11 +139,14 @@ async function takePiece(visit: Visit, repo: RepoRef, upload: Upload, meter: Met
       await visit.registry.app.blobs.hold(part.name)
       const digest = hex === undefined ? '' : `sha256:${hex}`
       const added = { start: upload.size, size, location: part.name, digest }
-      if (!(await service.addPart(visit.call, repo, upload, added, meter.limits)))
-        throw await overtaken(visit, repo, upload.uid)
+      mayBeKept = true
+      const isAdded = await service.addPart(visit.call, repo, upload, added, meter.limits)
+      mayBeKept = isAdded
+      if (!isAdded) throw await overtaken(visit, repo, upload.uid)
     } else await part.discard()
   } catch (error) {
-    await part.discard()
+    // A commit can succeed without an answer, and then the upload has the piece; else the collection finds it.
+    if (!mayBeKept || service.isNoRoom(error)) await part.discard()
     throw error
   }
   meter.end()
@@ -227,16 +231,16 @@ async function overtaken(visit: Visit, repo: RepoRef, uid: string): Promise<OciE
 }
 
 /** The range of nothing is spelled like that of one byte. */
-function whereabouts({ name }: Visit, { uid, size }: Pick<Upload, 'uid' | 'size'>): Record<string, string> {
+function whereabouts({ written }: Visit, { uid, size }: Pick<Upload, 'uid' | 'size'>): Record<string, string> {
   return {
-    location: `/v2/${name}/blobs/uploads/${uid}`,
+    location: `/v2/${written}/blobs/uploads/${uid}`,
     range: `0-${Math.max(0, size - 1)}`,
     'docker-upload-uuid': uid,
   }
 }
 
 function created(visit: Visit, digest: string): void {
-  answer(visit, 201, { location: `/v2/${visit.name}/blobs/${digest}`, 'docker-content-digest': digest })
+  answer(visit, 201, { location: `/v2/${visit.written}/blobs/${digest}`, 'docker-content-digest': digest })
 }
 
 /** The upload or its pieces are gone when another request has finished or cancelled it. */

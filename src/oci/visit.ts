@@ -2,7 +2,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import http2, { type ServerHttp2Stream } from 'node:http2'
 import type { App, Caller, Work } from '#app.ts'
+import type { Judgement } from '#domains/events/outbox/emit-registry.ts'
 import type { Found } from '#domains/registry/repos/repos.model.ts'
+import type { View } from '#domains/registry/views/views.model.ts'
 import type { HttpArrival } from '#edge/doors.ts'
 import type { RepositoryAccess } from '#issuer/access-token.ts'
 import type { Cause } from '#lib/cause.ts'
@@ -16,13 +18,25 @@ export type Registry = {
   host: string
 }
 
-export type Visit = {
+/** How a client names a repository. */
+export type Named = {
+  /** The path without a view; it may still name groups by their uids. */
+  name: string
+  /** As the client wrote it; what leads it on is written so, too. */
+  written: string
+  /** The same with what the host stands for, so that it means the same at the registry's own host. */
+  whole: string
+  view: View | undefined
+}
+
+/** `name` is empty for `/v2/` and `/token`; see `pathOf`. */
+export type Visit = Named & {
   registry: Registry
   call: VisitCall
   req: IncomingMessage
   res: ServerResponse
-  /** The repository's path as the client wrote it; empty for `/v2/` and `/token`. See `pathOf`. */
-  name: string
+  /** What the settings put before each path at the host that the client has called. */
+  prefix: string
   /** What the client calls us: the URL, or another of our names, with the sub-domain. */
   origin: string
   /** Of the registry's host, as the client called it; else empty. It stands for a folder of each organisation. */
@@ -32,6 +46,8 @@ export type Visit = {
   anonymous: boolean
   /** What the token is good for; absent for a token of the exchange, which says nothing of repositories. */
   access: readonly RepositoryAccess[] | undefined
+  /** What rules said of what was pulled, for its event. */
+  judged?: readonly Judgement[]
   /** What was at a path when the request looked last. */
   seen?: { path: string; found: Found }
 }

@@ -57,6 +57,14 @@ const pathsOfLists: Record<string, string | undefined> = {
   ListVulnerableImages: undefined,
   ListImagesWithPackage: undefined,
   ListRiskAcceptances: undefined,
+  ListUpstreams: undefined,
+  ListFollows: undefined,
+  ListPullRules: undefined,
+  ListPullRuleExceptions: undefined,
+  ListRetentionRules: undefined,
+  ListTagRules: undefined,
+  ListHolds: undefined,
+  ListQuarantined: undefined,
 }
 
 /** They take a credential of another kind, or one's own uid, which their handlers judge: the same answer always. */
@@ -95,6 +103,8 @@ before(async () => {
   await seed.invite(org.uid, roleUids.viewer)
   await seed.association(org.uid)
   await seed.subscription(org.uid)
+  const upstream = { name: 'upstream', url: 'https://registry.example.com' }
+  await pinfold.operator.post(`/registry/v2/upstreams/${org.uid}`, upstream)
   await importSamples(pinfold, org.uid, [sampleAdvisory(randomFrom(1), 1)])
 
   const member = async (name: 'console_viewer' | 'viewer' | 'editor' | 'owner'): Promise<Caller> => {

@@ -1,6 +1,7 @@
 // Why somebody may do something at a place, or may not.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { sql } from '#db/sql.ts'
 import { assertDenied, assertInvalid, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { startScene } from '../support/scene.ts'
@@ -77,6 +78,30 @@ test('a role that waits for the person, or is above the home of a workload, does
   assert.equal((await explain(owner, repo.uid, inFolder)).allowed, true)
   const above = await explain(owner, org.uid, inFolder)
   assert.deepEqual([above.allowed, above.bindings, above.sufficientRoles], [false, [], []])
+})
+
+test('whoever is bound above their own home gives nothing to others', async () => {
+  const { uid } = await pinfold.seed.identity(org.uid, { name: 'waiting' })
+  const { uid: below } = await pinfold.seed.identity(team.uid, { name: 'below' })
+  const giver = await bind(team.uid, below, roleUids.owner)
+  const grantors = async (): Promise<string[]> =>
+    (await explain(owner, repo.uid, uid)).grantors.map(({ identityUid }: Json) => identityUid)
+  assert.ok((await grantors()).includes(below))
+  await pinfold.app.db.tx((tx) =>
+    tx.run(sql`UPDATE role_bindings SET parent_uid = ${org.uid} WHERE uid = ${giver.uid}`),
+  )
+  assert.ok(!(await grantors()).includes(below))
+  await pinfold.app.db.tx((tx) => tx.run(sql`DELETE FROM role_bindings WHERE uid = ${giver.uid}`))
+})
+
+test('a binding counts also where there are more than are shown', async () => {
+  const { uid } = await pinfold.seed.identity(org.uid, { name: 'much' })
+  for (let i = 0; i < 101; i++) {
+    const role = await pinfold.seed.role(org.uid, [i === 0 ? 'repo.update' : 'repo.list'], { name: `many ${i}` })
+    await bind(org.uid, uid, role.uid)
+  }
+  const { allowed, bindings } = await explain(owner, repo.uid, uid)
+  assert.deepEqual([allowed, bindings.length], [true, 100])
 })
 
 test('what is above the place is shown as far as the caller may list it', async () => {

@@ -145,6 +145,7 @@ test('static keys need issuer, subject and public keys, and hold at most one aud
   assert.deepEqual(made.staticKeys, { ...staticKeys, expirationTime, audiences: ['me'] })
 
   assertInvalid(await create({ issuer: '' }), 'static_keys.issuer')
+  assertInvalid(await create({ issuer: 'push-token' }), 'static_keys.issuer')
   assertInvalid(await create({ subject: '' }), 'static_keys.subject')
   assertInvalid(await create({ audiences: ['a', 'b'] }), 'static_keys.audiences')
   const all = ['issuer', 'subject', 'issuer_keys'].map((name) => `static_keys.${name}`)

@@ -240,7 +240,7 @@ test('a manifest or a repo with very many tags loses them all, and the lists for
   const names = Array.from({ length: 150 }, (_, i) => (i % 3 === 0 ? `n${i}-r1` : `n${i}`))
   const plant = () =>
     pinfold.app.db.tx(async (tx) => {
-      for (const name of names) await assignTag(tx, { ...shared, name })
+      for (const name of names) await assignTag(tx, pinfold, { ...shared, name })
     })
   await plant()
   await checkLists(pinfold)

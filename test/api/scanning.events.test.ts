@@ -159,3 +159,52 @@ test('what broke off goes on behind the last repo that was told', async () => {
   })
   assert.deepEqual(short(events), ['found acme/worker CVE-2026-7 latest'])
 })
+
+test('packages of different images that change one after the other are told of all of them', async () => {
+  const aliased = (id: string, name: string) => recordAbout(id, eco, name, '9', { upstream: ['CVE-2026-40'] })
+  await push('acme/app', ['one 1-r0'], 'one')
+  const events = await told(async () => {
+    await sync(aliased('X-1', 'one'))
+    await push('acme/worker', ['two 1-r0'], 'two')
+    await sync(aliased('X-2', 'two'))
+  })
+  assert.deepEqual(short(events), ['found acme/app CVE-2026-40 one', 'found acme/worker CVE-2026-40 two'])
+})
+
+test('what may still be there, or of which not all is kept, is not told as resolved', async () => {
+  const taken = { withdrawTime: '2026-03-01T00:00:00.000Z' }
+  await push('acme/app', ['three 1-r0', 'four strange'], 'three')
+  await push('acme/worker', ['three 1-r0', 'five 1-r0'], 'three')
+  await sync(recordAbout('CVE-2026-41', eco, 'three', '9'))
+  await sync(recordAbout('X-4', eco, 'four', '9', { upstream: ['CVE-2026-41'] }))
+  await tell()
+  const { db } = registry.app
+  const events = await told(() => sync(recordAbout('CVE-2026-41', eco, 'three', '9', taken)))
+  assert.deepEqual(short(events), ['resolved acme/worker CVE-2026-41 three'])
+  await sync(recordAbout('CVE-2026-42', eco, 'five', '9'))
+  await tell()
+  const over = (isOver: number) =>
+    db.tx((tx) =>
+      tx.run(sql`
+        UPDATE component_lists SET over_limit = ${isOver} WHERE id IN (
+          SELECT l.list_id FROM list_components l JOIN components c ON c.id = l.component_id WHERE c.name = 'five')`),
+    )
+  const none = await told(async () => {
+    await sync(recordAbout('CVE-2026-42', eco, 'five', '9', taken))
+    await over(1)
+  })
+  assert.deepEqual(short(none), [])
+  await over(0)
+})
+
+test('packages that were never compared to the end keep no others from being told', async () => {
+  await push('acme/app', ['held 1-r0', 'six 1-r0'], 'six')
+  const { db } = registry.app
+  const stuck = Array.from({ length: 250 }, (_, i) => recordAbout(`CVE-2020-${i}`, eco, 'held', '9'))
+  const events = await told(async () => {
+    await sync(...stuck)
+    await db.tx((tx) => tx.run(sql`UPDATE components SET match_time = '', held = 1 WHERE name = 'held'`))
+    await sync(recordAbout('CVE-2026-43', eco, 'six', '9'))
+  })
+  assert.deepEqual(short(events), ['found acme/app CVE-2026-43 six'])
+})

@@ -55,6 +55,7 @@ test('a vulnerability leads to its images and the tags that point to them, by an
       state: 'AFFECTED',
       severity: 'high',
       purls: ['pkg:apk/alpine/libssl3@3.1.4-r2?arch=x86_64'],
+      morePurls: false,
     })
     assert.deepEqual([found.nextPageToken, found.unknownImages], ['', 0])
   }

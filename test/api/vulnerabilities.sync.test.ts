@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { findSource } from '#domains/scanning/records/records.service.ts'
 import { syncSources } from '#domains/scanning/sources/sync.duty.ts'
+import { syncDue } from '#domains/scanning/sources/sync.service.ts'
 import { startWorkers } from '#workers.ts'
 import { runDuty } from '../support/duties.ts'
 import { osv, startMirror } from '../support/mirror.ts'
@@ -90,10 +91,24 @@ test('a server that stops ends what it reads, which is no failure of the source 
   assert.deepEqual(await runDuty(next, syncSources), { sources: 1, failed: 0 })
 })
 
-/** Takes a request and says nothing. */
-async function startSilent() {
+test('a source that never ends has failed, and those behind it are read', async () => {
+  await using silent = await startSilent(new Map([['/kev.json', kev.body]]))
+  await using pinfold = await startPinfold(settings(silent))
+  const { app } = pinfold
+  const site = { signal: AbortSignal.timeout(300_000), holds: () => true, now: app.clock, mostReadingMs: 300 }
+  assert.deepEqual(await syncDue({ app, log: app.log }, site), { sources: 2, failed: 1 })
+  assert.notEqual((await findSource(app, 'osv/Go'))?.error, '')
+  assert.notEqual((await findSource(app, 'kev'))?.fetchTime, '')
+})
+
+/** Takes a request and says nothing, but for these paths. */
+async function startSilent(answers: ReadonlyMap<string, string> = new Map()) {
   const { promise: asked, resolve } = Promise.withResolvers<void>()
-  const server: Server = createServer(() => resolve())
+  const server: Server = createServer((request, response) => {
+    const answer = answers.get(request.url ?? '')
+    if (answer !== undefined) return response.end(answer)
+    resolve()
+  })
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,

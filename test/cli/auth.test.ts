@@ -427,7 +427,8 @@ test('the server does not mind the settings of the commands', async () => {
     PINFOLD_LOG_LEVEL: 'warn',
   }
   const { code, stderr } = await run(['migrate', '--data', join(home.home, 'data')], { env })
-  assert.deepEqual([code, stderr], [0, ''])
+  assert.equal(code, 0)
+  assert.match(stderr, /^(?:applied [\w-]+\n)+$/)
 })
 
 test('a job signs in to a real server with a token that its own key signed, and leaves again', async () => {

@@ -260,3 +260,52 @@ test('an import of long histories and of many tags is split into what a request 
   const listed = (await (await fetch(`${server.url}/registry/v2/tags?name=latest`, { headers })).json()) as Json
   assert.equal(listed.tags[0].digest, digestOf('1'))
 })
+
+test('images resolve shows what a tag stands for at an age or a moment, why, and what comes next', async () => {
+  const { pinfold, cli, repo } = await scene()
+  await using _ = pinfold
+  const digest = (text: string) => digestOf(text)
+  const at = await cli('resolve', 'acme/team/app', '--at', minute(1))
+  assert.equal(at.stdout, `acme/team/app:latest is ${digest('y')} of ${minute(1)}\n`, at.stderr)
+  const young = await cli('resolve', 'acme/team/app', '--min-age', '1h')
+  assert.equal(young.code, 1)
+  assert.match(young.stdout, /^acme\/team\/app:latest is nothing: nothing is old enough\nnext is /)
+  const [, , head, first] = rowsOf(young.stdout)
+  assert.deepEqual(head, ['PASSED OVER', 'DIGEST', 'WHY', 'UNTIL'])
+  assert.deepEqual(first, [minute(2), digest('x'), 'young', new Date(start + 2 * 60_000 + 3_600_000).toISOString()])
+  const json = await cli('resolve', `${repo}:1.0`, '--min-age', '1h', '--at', minute(3), '-o', 'json')
+  assert.equal(JSON.parse(json.stdout).reason, 'young')
+  assert.equal((await cli('resolve', 'acme/team/app')).code, 64)
+  const wrong = await cli('resolve', 'acme/team/app', '--min-age', 'soon')
+  assert.match(wrong.stderr, /min_age/)
+})
+
+test('images repos pull-rules makes, lists, changes and deletes rules, and exceptions from them', async () => {
+  const { pinfold, org, team, env } = await scene()
+  await using _ = pinfold
+  const owner = { ...env, PINFOLD_TOKEN: pinfold.operator.token! }
+  const cli = (...args: string[]) => run(['images', 'repos', 'pull-rules', ...args], { env: owner })
+  const made = await cli('create', '--image', 'acme/team/app', '--below', 'acme/team', '--min-age', '7d', '-o', 'json')
+  const rule = JSON.parse(made.stdout) as Json
+  assert.deepEqual([rule.mode, rule.minAge, rule.belowGroup], ['SERVE_OLDER', '7d', team])
+  const changed = await cli('update', rule.uid, '--mode', 'deny', '--tags', 'v*,stable', '--name', 'a week')
+  assert.equal(changed.stdout, `changed the rule ${rule.uid}\n`, changed.stderr)
+  assert.deepEqual(rowsOf((await cli('list', '--group', 'acme')).stdout)[1], [
+    rule.uid,
+    'a week',
+    '7d',
+    'deny',
+    'v* stable',
+    team,
+  ])
+  const until = new Date(start + 5 * 86_400_000).toISOString()
+  const except = await cli('except', digestOf('x'), '--group', 'acme', '--reason', 'a fix', '--until', until)
+  assert.match(except.stdout, new RegExp(`^${digestOf('x')} passes until ${until}: ${org}/`))
+  const [, row] = rowsOf((await cli('exceptions')).stdout)
+  assert.deepEqual(row!.slice(1), [digestOf('x'), until, 'operator', 'a fix'])
+  assert.equal((await cli('revoke', row![0]!)).stdout, `${digestOf('x')} passes no more\n`)
+  assert.equal(rowsOf((await cli('exceptions')).stdout).length, 1)
+  assert.equal((await cli('delete', rule.uid)).stdout, `deleted the rule ${rule.uid}\n`)
+  assert.equal(rowsOf((await cli('list')).stdout).length, 1)
+  assert.equal((await cli('create', '--below', 'acme', '--min-age', '7d')).code, 64, 'somewhere')
+})

@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { clientOf } from '../support/pinfold.ts'
 import { cleanEnv, makePlace, program, project, run, startProcess, tokenOf } from '../support/process.ts'
+import { eventually } from '../support/receiver.ts'
 
 test('the lines that a first start prints work word for word', async () => {
   await using place = await makePlace()
@@ -149,6 +150,17 @@ test('the demo fills an empty server once, and what it says works', async () => 
   for (const role of ['owner', 'editor', 'viewer', 'registry.push', 'registry.pull', 'auditor']) {
     assert.ok(bound.has(role), role)
   }
+  const vulnerable = async (id: string) =>
+    (await client.get(`/registry/v2/vulnerableImages?vulnerability=${id}`)).body.images as { tags: string[] }[]
+  const inBoth = await eventually(
+    () => vulnerable('CVE-2024-6119'),
+    (images) => images?.length === 2,
+  )
+  assert.equal(inBoth.length, 2)
+  assert.deepEqual(
+    (await vulnerable('CVE-2024-45490')).map(({ tags }) => tags),
+    [['1.26.2-r1']],
+  )
 
   server.kill('SIGTERM')
   await server.exited

@@ -54,6 +54,19 @@ test('tags are made, moved, resolved and deleted, and the history says all of it
   )
 })
 
+test('a tag is moved only from where it is expected, and made only where there is none', async () => {
+  const { pinfold, one, two, cli } = await scene()
+  await using _ = pinfold
+  const stale = await cli('tags', 'move', 'acme/app:1.0', two, '--if', two)
+  assert.deepEqual([stale.code, stale.stdout], [1, ''])
+  assert.match(stale.stderr, new RegExp(`acme/app:1.0 points to ${one} now, and was not moved\\n.*images history`))
+  assert.equal((await cli('tags', 'resolve', 'acme/app:1.0')).stdout, `${one}\n`)
+  const moved = await cli('tags', 'move', 'acme/app:1.0', two, '--if', one)
+  assert.equal(moved.code, 0, moved.stderr)
+  assert.equal((await cli('tags', 'resolve', 'acme/app:1.0')).stdout, `${two}\n`)
+  assert.equal((await cli('tags', 'move', 'acme/app:1.0', two, '--if', 'latest')).code, 64)
+})
+
 test('who moved a tag is named where the caller may see them', async () => {
   const { pinfold, org, two, cli } = await scene()
   await using _ = pinfold

@@ -98,3 +98,14 @@ test('risks are accepted, listed and revoked', async () => {
   assert.equal(rowsOf((await cli('risks', 'list')).stdout).length, 1)
   assert.equal((await cli('risks', 'accept', 'CVE-1', '--reason', 'x', '--until', 'soon')).code, 64)
 })
+
+test('export writes a document and says what is not known', async () => {
+  const { code, stdout } = await cli('export', 'acme/app:1.0')
+  assert.equal(code, 0)
+  const document = JSON.parse(stdout)
+  assert.deepEqual([document.bomFormat, document.vulnerabilities.length], ['CycloneDX', 2])
+  assert.equal(JSON.parse((await cli('export', 'acme/app:1.0', '--format', 'sarif')).stdout).version, '2.1.0')
+  const vex = JSON.parse((await cli('export', 'acme/app:1.0', '--format', 'openvex')).stdout)
+  assert.equal(vex['@context'], 'https://openvex.dev/ns/v0.2.0')
+  assert.equal((await cli('export', 'acme/app:1.0', '--format', 'spdx')).code, 64)
+})

@@ -2,58 +2,14 @@
 // link, and axe on every page. PINFOLD_TEST_CHROMIUM names the browser.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import axe from 'axe-core'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
+import { audit, createChecks, expect, launchChromium, openPage, titleOf } from '../support/chromium.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { type SignInScene, startSignInScene } from '../support/sign-in.ts'
 
-let passed = 0
-let failed = 0
-/** What the console of a page has complained about, such as the policy. */
-const complaints: string[] = []
-
-async function check(name: string, work: () => Promise<void>): Promise<void> {
-  try {
-    await work()
-    passed++
-    console.log(`ok   ${name}`)
-  } catch (error) {
-    failed++
-    console.log(`FAIL ${name}\n${(error as Error).stack}`)
-  }
-}
-
-function expect(holds: boolean, seen: unknown): void {
-  if (!holds) throw new Error(`saw ${typeof seen === 'string' ? seen : JSON.stringify(seen)}`)
-}
-
-async function open(browser: Browser, url: string): Promise<{ context: BrowserContext; page: Page }> {
-  const context = await browser.newContext()
-  context.setDefaultTimeout(10_000)
-  const page = await context.newPage()
-  page.on('console', (message) => {
-    // The provider has pages too, and a page of ours that answers with 400 or 404 is a line as well.
-    const isOurs = message.location().url.startsWith(url)
-    if (isOurs && message.type() === 'error' && !/status of 4\d\d/.test(message.text())) complaints.push(message.text())
-  })
-  page.on('pageerror', (error) => complaints.push(error.message))
-  return { context, page }
-}
-
-/** No violation of WCAG 2.2 AA, light and dark. */
-async function audit(page: Page): Promise<void> {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme })
-    await page.evaluate(axe.source)
-    const found = await page.evaluate(async () => {
-      const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run()
-      return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
-    })
-    expect(found.length === 0, { url: page.url(), colorScheme, found })
-  }
-}
-
-const titleOf = (page: Page) => page.getByRole('heading', { level: 1 }).innerText()
+const checks = createChecks()
+const { check } = checks
+const watched = { complaints: [] as string[], foreign: [] as string[] }
 
 /** By the form, as somebody who knows what their organisation is called. */
 async function signIn(page: Page): Promise<void> {
@@ -75,11 +31,12 @@ async function trySigningIn({ scene, url, fresh }: Room): Promise<void> {
     await audit(page)
     await context.close()
   })
-  await check('a first sign-in with the provider of an organisation ends at the account', async () => {
+  await check('a first sign-in with the provider of an organisation ends where the person wanted to go', async () => {
     const { email } = scene.somebody()
     const { context, page } = await fresh()
     await page.goto(`${url}/ui/`)
     await signIn(page)
+    await page.goto(`${url}/ui/sessions`)
     expect((await titleOf(page)) === 'Your account', await titleOf(page))
     expect((await page.content()).includes(email), await page.content())
     await audit(page)
@@ -113,7 +70,7 @@ async function trySigningIn({ scene, url, fresh }: Room): Promise<void> {
     await page.getByLabel('Code').fill(code)
     await page.getByRole('button', { name: 'Go on' }).click()
     await page.getByRole('link', { name: 'Sign in with The company' }).click()
-    expect((await titleOf(page)) === 'Your account', await titleOf(page))
+    expect((await titleOf(page)) === 'What moved last', await titleOf(page))
     const { body } = await scene.pinfold.operator.get(`/iam/v2/roleBindings?identity=${uid}`)
     expect(
       (body.roleBindings as Json[]).some(({ role }) => role.name === 'editor'),
@@ -199,14 +156,11 @@ async function tryOperator({ scene, url, fresh }: Room): Promise<void> {
 }
 
 await using scene = await startSignInScene()
-const executablePath = process.env.PINFOLD_TEST_CHROMIUM || '/usr/bin/chromium'
-// It runs as root on a machine that is set aside for it.
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
-const room: Room = { scene, url: scene.pinfold.url, fresh: () => open(browser, scene.pinfold.url) }
+const browser = await launchChromium()
+const room: Room = { scene, url: scene.pinfold.url, fresh: () => openPage(browser, scene.pinfold.url, watched) }
 await trySigningIn(room)
 await tryPrograms(room)
 await tryOperator(room)
 await browser.close()
-await check('no page has complained', async () => expect(complaints.length === 0, complaints))
-console.log(`${passed} passed, ${failed} failed`)
-process.exitCode = failed > 0 ? 1 : 0
+await check('no page has complained', async () => expect(watched.complaints.length === 0, watched.complaints))
+checks.finish()

@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { clientOf, roleUids } from '../support/pinfold.ts'
+import { type Client, clientOf, roleUids } from '../support/pinfold.ts'
 import { cleanEnv, freeAddress, makePlace, startProcess, tokenOf } from '../support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-registry-clients-'))
@@ -144,6 +144,49 @@ function tryOras(host: string, env: Record<string, string>): void {
   expect('oras deletes', oras('manifest', 'delete', '--force', `${app}:v1.0`))
 }
 
+/** Views of both kinds and joined, by a tag that was one image for a month, and is another one since today. */
+async function tryViews(
+  host: string,
+  { env, reader, operator }: { env: Record<string, string>; reader: Record<string, string>; operator: Client },
+): Promise<void> {
+  const app = 'acme/views/app'
+  const crane = (...args: string[]) => sh('crane', args, reader)
+  const policy = ['--policy', 'policy.json']
+  const authfile = ['--authfile', join(reader.DOCKER_CONFIG!, 'config.json')]
+  const append = (tag: string) =>
+    sh('crane', ['append', '--oci-empty-base', '-f', 'layer.tar', '-t', `${host}/${app}:${tag}`], env)
+  expect('crane makes an image for views', append('first'))
+  const old = expect('crane reads its digest', crane('digest', `${host}/${app}:first`))
+  const monthAgo = new Date(Date.now() - 30 * 86_400_000).toISOString()
+  const { body } = await operator.get('/iam/v2/groups?name=views')
+  const repos = await operator.get(`/registry/v2/repos?uidp.children_of=${body.groups[0].uid}`)
+  const tags = [{ name: 'stable', records: [{ time: monthAgo, digest: old }] }]
+  await operator.post('/control/v1/tagHistory:import', { repoUid: repos.body.repos[0].uid, tags })
+  sh('cp', ['layer.tar', 'other.tar'])
+  write('other.txt', randomBytes(1000))
+  sh('tar', ['-rf', 'other.tar', 'other.txt'])
+  const push = ['append', '--oci-empty-base', '-f', 'other.tar', '-t', `${host}/${app}:stable`]
+  expect('crane moves its tag', sh('crane', push, env))
+  const present = expect('the tag has moved', crane('digest', `${host}/${app}:stable`), (out) => out !== old)
+  const dayOf = (days: number) =>
+    new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10).replaceAll('-', '')
+  const views = [`at-${dayOf(10)}`, 'min-7d', `min-7d_hold-1h`, `min-7d_at-${dayOf(2)}`]
+  for (const view of views) {
+    const name = `${host}/${view}/${app}`
+    expect(`crane reads the digest in ${view}`, crane('digest', `${name}:stable`), (out) => out === old)
+    expect(`crane pulls in ${view}`, crane('pull', `${name}:stable`, 'view.tar'))
+    expect(`crane lists tags in ${view}`, crane('ls', name), (out) => out === 'stable')
+    expectRefusal(`crane does not push into ${view}`, sh('crane', ['tag', `${name}:stable`, 'mine'], env))
+    const inspect = ['inspect', ...authfile, '--tls-verify=false', '--format', '{{.Digest}}', `docker://${name}:stable`]
+    expect(`skopeo inspects in ${view}`, sh('skopeo', inspect), (out) => out === old)
+    const copy = [...policy, 'copy', ...authfile, '--src-tls-verify=false', `docker://${name}:stable`]
+    expect(`skopeo pulls in ${view}`, sh('skopeo', [...copy, `oci:${view}:v1`]))
+    expect(`what skopeo has is of then in ${view}`, sh('ls', [`${view}/blobs/sha256/${old.slice(7)}`]))
+  }
+  expect('the present image is pulled by its digest', crane('pull', `${host}/min-7d/${app}@${present}`, 'view.tar'))
+  expectRefusal('nothing is that old', crane('digest', `${host}/min-60d/${app}:stable`))
+}
+
 /** Charts are artifacts in repositories of their own, under each name that clients call the server by. */
 function tryHelm(hosts: readonly string[], env: Record<string, string>): void {
   if (spawnSync('helm', ['version'], { env: cleanEnv() }).error) {
@@ -262,6 +305,7 @@ try {
   trySkopeo(host, pusher)
   tryCrane(host, pusher, reader)
   tryOras(host, pusher)
+  await tryViews(host, { env: pusher, reader, operator })
   const token = await member('names', roleUids.push)
   const both = [`127.0.0.1:${port}`, `localhost:${port}`]
   tryHelm(both, login(both, 'helm', token))

@@ -42,6 +42,8 @@ test('what goes with a group is gone with it', async () => {
   const { app, operator, seed } = pinfold
   const { uid: group } = await seed.group()
   const { uid: kept } = await seed.group()
+  const digest = `sha256:${'0'.repeat(64)}`
+  const post = async (path: string, body: object) => ok(await operator.post(`/registry/v2/${path}`, body))
   const plant: Record<string, (group: string) => Promise<unknown>> = {
     role_bindings: (where) => seed.binding(where, '0'.repeat(40), roleUids.viewer),
     group_invites: (where) => seed.invite(where, roleUids.viewer),
@@ -53,18 +55,31 @@ test('what goes with a group is gone with it', async () => {
       await app.db.tx((tx) => putRequest(tx, request))
     },
     terms_acceptances: (where) => operator.post(`/iam/v2/terms/${where}`, { documentIds: [document.id] }),
+    pull_rules: (where) =>
+      post(`pullRules/${where}`, { name: 'a week', belowGroup: where, minAge: '7d', mode: 'DENY' }),
+    pull_rule_exceptions: (where) => {
+      const expireTime = new Date(Date.now() + 86_400_000).toISOString()
+      return post(`pullRuleExceptions/${where}`, { digest, reason: 'mends it', expireTime })
+    },
+    retention_rules: (where) => post(`retentionRules/${where}`, { name: 'kept', keepDaysAfter: 30, mode: 'ENFORCE' }),
+    tag_rules: (where) => post(`tagRules/${where}`, { name: 'fixed', tags: ['v.*'], immutable: true }),
+    holds: (where) => post(`holds/${where}`, { digest, reason: 'asked for' }),
+    quarantined: (where) => post(`quarantined/${where}:quarantine`, { digest, reason: 'it mines coins' }),
     risk_acceptances: (where) => {
       const expireTime = new Date(Date.now() + 86_400_000).toISOString()
       const risk = { vulnerability: 'CVE-2026-1', reason: 'known', expireTime }
       return operator.post(`/registry/v2/riskAcceptances/${where}`, risk)
     },
   }
+  const byGroup = ['pull_rules', 'pull_rule_exceptions', 'retention_rules', 'tag_rules', 'holds', 'quarantined']
   const goes = resources.filter(({ groupDeletion }) => groupDeletion === 'goes').map(({ table }) => table)
   assert.deepEqual(goes, Object.keys(plant))
   for (const one of Object.values(plant)) await Promise.all([one(group), one(kept)])
   ok(await operator.delete(`/iam/v2/groups/${group}`))
   for (const table of goes) {
-    const column = ident(['terms_acceptances', 'risk_acceptances'].includes(table) ? 'group_uid' : 'parent_uid')
+    const column = ident(
+      ['terms_acceptances', 'risk_acceptances', ...byGroup].includes(table) ? 'group_uid' : 'parent_uid',
+    )
     const rows = await app.db.all<{ group: string }>(sql`SELECT ${column} AS "group" FROM ${ident(table)}`)
     assert.deepEqual(rows, [{ group: kept }], table)
   }

@@ -100,7 +100,13 @@ test('a filled database keeps every row of its ledgers, and the numbers of its r
   const times = { createTime: time(0), updateTime: time(0) }
   const made = { uid: newUid(group), name: 'made', ...rest, ...times }
   await db.tx((tx) => insertRepo(tx, made))
-  assert.deepEqual(await findRepoRow(db, { uid: made.uid }), { id: 4, uid: made.uid, name: 'made', ledger: 4 })
+  assert.deepEqual(await findRepoRow(db, { uid: made.uid }), {
+    id: 4,
+    uid: made.uid,
+    name: 'made',
+    ledger: 4,
+    follow: null,
+  })
 
   const record = sql`(9, 'x', ${time(0)}, 1, ${digest(1)}, '', '', 0, '', 1)`
   const stray = db.tx((tx) => tx.run(sql`INSERT INTO tag_history VALUES ${record}`))

@@ -18,8 +18,10 @@ const repo = { id: 1, uid: organization }
 const about = { repo, digest, origin: 'referrer' as const, referrer: digest, rawDigest: digest, actor: '' }
 const read = {
   ...{ scanner: 1, tool: 'grype', toolVersion: '1', format: 'grype', buildTime: '', total: 0 },
-  vulnerabilities: '[]',
+  ...{ vulnerabilities: '[]', levels: '[]' },
 }
+
+const filter = { scanner: 1, since: '', until: time, most: 10 }
 
 async function queriesOf(ask: (tx: Tx) => Promise<unknown>): Promise<Sql[]> {
   const queries: Sql[] = []
@@ -44,10 +46,12 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   pruneReports: (tx) => reports.pruneReports(tx, 1, digest),
   listFacts: (tx) => reports.listFacts(tx, 1, digest, 10),
   factsOfRepo: (tx) => reports.factsOfRepo(tx, 1, 10),
-  factsOfDigest: (tx) => reports.factsOfDigest(tx, digest, 10),
+  factsOfDigest: (tx) => reports.factsOfDigest(tx, digest, undefined, filter),
+  factsOfOrganization: (tx) => reports.factsOfDigest(tx, digest, { organization, places: [organization] }, filter),
   findReport: (tx) => reports.findReport(tx, 1),
-  newestBefore: (tx) => reports.newestBefore(tx, 1, digest, time),
+  findLevels: (tx) => reports.findLevels(tx, 1),
   deleteReportsOf: (tx) => reports.deleteReportsOf(tx, 1),
+  deleteReportsOfImage: (tx) => reports.deleteReportsOfImage(tx, 1, digest),
 }
 
 for (const [name, ask] of Object.entries(asked)) {

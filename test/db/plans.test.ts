@@ -21,6 +21,8 @@ import { roleBindingFields } from '#domains/iam/roles/role-bindings.model.ts'
 import { bindingList } from '#domains/iam/roles/role-bindings.store.ts'
 import { roleFields } from '#domains/iam/roles/roles.model.ts'
 import { roleList } from '#domains/iam/roles/roles.store.ts'
+import { upstreamFields } from '#domains/registry/follows/upstreams.model.ts'
+import { upstreamList } from '#domains/registry/follows/upstreams.store.ts'
 import { repoFields } from '#domains/registry/repos/repos.model.ts'
 import { repoList } from '#domains/registry/repos/repos.store.ts'
 import type { Field } from '#lib/fields.ts'
@@ -114,6 +116,13 @@ const lists: List[] = [
     ...subscriptionList,
     none: {},
     filters: [],
+  },
+  {
+    table: 'upstreams',
+    fields: upstreamFields,
+    ...upstreamList,
+    none: { name: '' },
+    filters: [{ filter: { name: 'node1' }, by: ['name'] }],
   },
 ]
 

@@ -8,7 +8,9 @@ import { createGrantCache } from '#domains/iam/access/grants.ts'
 import { findPushToken } from '#domains/iam/push-tokens/push-tokens.store.ts'
 import { findSession } from '#domains/iam/sessions/sessions.store.ts'
 import { findManifest } from '#domains/registry/manifests/manifests.store.ts'
+import { exceptionsBelow, rulesBelow } from '#domains/registry/pull-rules/pull-rules.store.ts'
 import { createPathCache } from '#domains/registry/repos/paths.service.ts'
+import { rulesBelow as lawsBelow, marksBelow } from '#domains/registry/retention/retention.store.ts'
 import type { CacheName } from '#lib/resource.ts'
 import { clearOnCommit, resources } from '../../src/resources.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
@@ -136,6 +138,18 @@ test('a cache depends on every table that it reads', async () => {
     manifests: (reader) => findManifest(reader, 1, 'sha256:0'),
     sessions: (reader) => findSession(reader, 'a').catch(() => undefined),
     pushTokens: (reader) => findPushToken(reader, 'a').catch(() => undefined),
+    pullRules: async (reader) => {
+      await rulesBelow(reader, 'a', '', 1).catch(() => undefined)
+      await exceptionsBelow(reader, 'a', { after: '', most: 1 })
+    },
+    laws: async (reader) => {
+      for (const table of ['retention_rules', 'tag_rules'] as const) {
+        await lawsBelow(reader, table, 'a', '', 1).catch(() => undefined)
+      }
+      for (const table of ['holds', 'quarantined'] as const) {
+        await marksBelow(reader, table, 'a', { after: '', most: 1, live: true }).catch(() => undefined)
+      }
+    },
   }
   for (const [name, fill] of Object.entries(fills)) {
     const cleared = resources.filter(({ clears }) => clears?.[name as CacheName]).map(({ table }) => table)
@@ -151,18 +165,40 @@ test('a cache depends on every table that it reads', async () => {
 
 test('of all changes of all tables these clear a cache, and no others', async () => {
   const expected = [
+    'delete follows: paths',
     'delete groups: grants paths pushTokens',
+    'delete holds: laws',
     'delete identities: grants pushTokens',
     'delete manifests: manifests',
+    'delete pull_rule_exceptions: pullRules',
+    'delete pull_rules: pullRules',
     'delete push_tokens: pushTokens',
+    'delete quarantined: laws',
     'delete repos: manifests paths',
+    'delete retention_rules: laws',
     'delete role_bindings: grants',
     'delete roles: grants',
     'delete sessions: sessions',
+    'delete tag_rules: laws',
+    'insert follows: paths',
+    'insert holds: laws',
+    'insert pull_rule_exceptions: pullRules',
+    'insert pull_rules: pullRules',
+    'insert quarantined: laws',
+    'insert repo_removals: manifests paths',
+    'insert retention_rules: laws',
     'insert role_bindings: grants',
+    'insert tag_rules: laws',
+    'update follows: paths',
     'update groups: paths',
+    'update holds: laws',
+    'update pull_rule_exceptions: pullRules',
+    'update pull_rules: pullRules',
+    'update quarantined: laws',
+    'update retention_rules: laws',
     'update role_bindings: grants',
     'update roles: grants',
+    'update tag_rules: laws',
   ]
   const { db } = pinfold.app
   let cleared: string[] = []
@@ -173,6 +209,8 @@ test('of all changes of all tables these clear a cache, and no others', async ()
     paths: cache('paths'),
     sessions: cache('sessions'),
     pushTokens: cache('pushTokens'),
+    pullRules: cache('pullRules'),
+    laws: cache('laws'),
   })
   const found: string[] = []
   for (const table of await tables()) {

@@ -53,6 +53,10 @@ async function withSecrets() {
     // The second time the one before has been shown, so that it stays good for a while.
     for (let n = 0; n < 2; n++) ok(await pinfold.operator.post(`/events/v2/subscriptions/${uid}:rotateSecret`))
   }
+  const upstream = { name: 'hub', url: 'https://registry.example.com', username: 'me', password: 'hidden words' }
+  ok(await pinfold.operator.post(`/registry/v2/upstreams/${org.uid}`, upstream))
+  const named = { 'idempotency-key': 'hidden' }
+  ok(await pinfold.operator.call('POST', `/iam/v2/groups/${org.uid}`, { name: 'team' }, named))
   await signSomebodyIn(pinfold)
   return { pinfold, closing }
 }

@@ -152,6 +152,7 @@ test('a database of before is counted when it is migrated', async () => {
       'DROP INDEX subscriptions_by_sink',
     ])
       await tx.run(raw(undo))
+    assert.ok('up' in migration)
     for (const text of migration.up(words[app.db.engine])) await tx.run(raw(text))
   })
   assert.deepEqual(await checkUsage(registry), before)

@@ -17,7 +17,13 @@ test('what is generated is what `npm run gen` writes', () => {
     execFileSync(process.execPath, [join(root, 'scripts/gen.ts'), fresh], { cwd: root, stdio: 'pipe' })
     const listed = (folder: string) =>
       globSync(
-        ['gen/**/*.{ts,json}', 'docs/{config,errors}.md', 'docs/api/*.md', 'examples/chart/values.schema.json'],
+        [
+          'gen/**/*.{ts,json}',
+          'gen/console/*',
+          'docs/{config,errors}.md',
+          'docs/api/*.md',
+          'examples/chart/values.schema.json',
+        ],
         { cwd: folder },
       ).sort()
     assert.deepEqual(listed(root), listed(fresh))

@@ -57,6 +57,8 @@ const ruleFiles: Record<string, readonly string[]> = {
     'iam/terms/terms-gate.ts',
     'registry/manifests/manifest-cache.ts',
     'registry/manifests/manifest-document.ts',
+    'registry/pull-rules/pull-rule-cache.ts',
+    'registry/retention/law-cache.ts',
     'registry/usage/digest-usage.ts',
   ],
   own: [
@@ -77,13 +79,16 @@ const ruleFiles: Record<string, readonly string[]> = {
     'iam/identities/service-principals.ts',
     'iam/identity-providers/provider-discovery.ts',
     'iam/invites/invite-code.ts',
+    'iam/repeats/repeats.ts',
     'libraries/artifact-places.ts',
     'libraries/ecosystems.ts',
     'registry/blobs/collect-blobs.ts',
+    'registry/follows/tag-patterns.ts',
     'registry/images/read-image.ts',
     'registry/images/read-turns.ts',
     'registry/repos/overlays.ts',
     'registry/repos/readme.ts',
+    'registry/retention/retention-checks.ts',
     'vulnerabilities/advisories/advisory-checks.ts',
     'vulnerabilities/reports/affected.ts',
   ],
@@ -117,6 +122,11 @@ const packages: Record<string, RegExp> = {
 }
 const ofVersion = (one: Import): boolean => packages[roomOf(one.from)]!.test(one.to)
 
+/** What commands open that work on a database themselves. */
+const openers = ['open-database', 'open-issuer', 'open-copy', 'verify', 'backup', 'restored'].map(
+  (one) => `src/${one}.ts`,
+)
+
 const allowed: Record<string, (one: Import, to: string) => boolean> = {
   lib: (_, to) => to === 'lib',
   versions: (_, to) => to === 'versions' || to === 'lib',
@@ -139,7 +149,8 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     to === 'lib' || ofVersion(one) || (sameDomain(one) && (['service', 'model', 'v2'].includes(to) || isRule(one))),
   resources: (one, to) => to === 'lib' || (to === 'model' && sameDomain(one)),
   domain: (one, to) => to === 'gen' || to === 'lib' || (sameDomain(one) && ['v1', 'v2', 'control'].includes(to)),
-  edge: (one, to) => ['edge', 'issuer', 'lib'].includes(to) || one.to === 'src/domains/iam/access/rights.ts',
+  tracing: (_, to) => to === 'tracing',
+  edge: (one, to) => ['edge', 'issuer', 'lib', 'tracing'].includes(to) || one.to === 'src/domains/iam/access/rights.ts',
   api: (one, to) => {
     if (['api', 'edge', 'lib', 'gen', 'domain', 'issuer'].includes(to)) return true
     if (one.to === 'src/oci/door.ts' || one.to === 'src/scim/door.ts') return one.from === 'src/api/server.ts'
@@ -172,10 +183,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
       return true
     if (one.from === 'src/cli/iam/identities-check.ts') return one.to === 'src/domains/iam/identities/token-checks.ts'
     const operators = one.from.startsWith('src/cli/server/') || one.from === 'src/cli/shape/operator.ts'
-    return (
-      operators &&
-      ['api', 'issuer', 'db', 'service', 'src/open-database.ts', 'src/open-issuer.ts', 'src/open-copy.ts'].includes(to)
-    )
+    return operators && (['api', 'issuer', 'db', 'service'].includes(to) || openers.includes(to))
   },
 }
 

@@ -1,7 +1,8 @@
 // Blobs in a bucket: where they are, what is asked of it, and what clients are told while it fails.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { statSync, truncateSync, unlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { readConfig } from '#config.ts'
 import { sql } from '#db/sql.ts'
@@ -197,6 +198,55 @@ test('while the bucket is away, blobs are 503 and to be asked for again, and the
     assert.equal(await up(), '1')
   }
   await pusher.ok(201, 'PUT', `${location}?digest=${digestOf('first, third')}`, { body: 'third' })
+})
+
+test('a bucket that is full, or takes nothing so large, is not away: the client is told, and the rest is served', {
+  skip,
+}, async () => {
+  await using place = await scene()
+  const { registry, proxy } = place
+  const { pusher, puller } = registry
+  const content = randomBytes(5000)
+  const { digest } = await pusher.pushBlob(name, content)
+  const location = await begin(pusher)
+  for (const [fault, status, code] of [
+    ['507', 507, 'UNAVAILABLE'],
+    ['QuotaExceeded', 507, 'UNAVAILABLE'],
+    ['413', 413, 'SIZE_INVALID'],
+  ] as const) {
+    proxy.fail(({ method }) => (method === 'PUT' || method === 'POST' ? fault : undefined))
+    const other = randomBytes(3000)
+    for (const reply of [
+      await pusher.call('POST', `${uploads}?digest=${digestOf(other)}`, { body: other }),
+      await pusher.call('PATCH', location, { body: 'more' }),
+      await pusher.call('PATCH', location, { body: randomBytes(17 * 1024 * 1024) }),
+    ]) {
+      assert.deepEqual([reply.status, codeOf(reply)], [status, code], fault)
+    }
+    assert.ok(registry.app.blobs.isUp())
+    assert.deepEqual((await puller.ok(200, 'GET', `${name}/blobs/${digest}`)).bytes, content)
+  }
+  proxy.fail(undefined)
+  await pusher.ok(201, 'PUT', `${location}?digest=${digestOf('late')}`, { body: 'late' })
+})
+
+test('keys that are not ours are neither listed nor removed, such as those of a store below this one', {
+  skip,
+}, async () => {
+  await using place = await scene()
+  const { registry } = place
+  await registry.pusher.pushBlob(name, 'ours')
+  const folder = bucket.fileOf(registry.app.config.blobs, '')
+  const theirs = ['c/ab/notes', `c/ab/c/ab/${'0'.repeat(32)}`, `c/c/${'0'.repeat(32)}`, 'sha256/readme.txt']
+  for (const key of theirs) {
+    mkdirSync(dirname(join(folder, key)), { recursive: true })
+    writeFileSync(join(folder, key), 'theirs')
+  }
+  assert.equal((await everything(registry)).length, 1)
+  // What a bucket would not remove, and a key that means something in XML.
+  assert.deepEqual(await registry.app.blobs.removeAll(['c/<&>', ...(await everything(registry))]), [])
+  assert.deepEqual(await everything(registry), [])
+  for (const key of theirs) assert.ok(existsSync(join(folder, key)), key)
 })
 
 test('an object that is gone or has another size is 404, and pushing the blob again mends it', { skip }, async () => {

@@ -61,7 +61,7 @@ test('a collection whose node dies is finished by the next, which counts what wa
   const { app } = registry
   let dead = false
   const stuck = Promise.withResolvers<void>()
-  const never = new Promise<void>(() => {})
+  const never = new Promise<string[]>(() => {})
   const removeAll = () => {
     dead = true
     stuck.resolve()

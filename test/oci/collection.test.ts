@@ -1,12 +1,13 @@
 // What nothing needs any more goes, and only that.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { idFile } from '#blobs/disk.ts'
 import { type Sql, sql } from '#db/sql.ts'
 import { requestCollection, waitForCollection } from '#domains/registry/blobs/collection.service.ts'
+import { hold } from '#domains/registry/blobs/holds.store.ts'
 import { digestOf, imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
 const name = 'acme/app'
@@ -151,7 +152,7 @@ test('a file that no row names yet survives for an hour, however short the grace
   const placed = [0, 59, 61].flatMap((age) => {
     const files = [
       join('uploads', `${age}`.padStart(32, 'a')),
-      join('sha256', digest.slice(7, 9), `${age}`.padStart(64, 'b')),
+      join('sha256', digest.slice(7, 9), `${'b'.repeat(64)}-${`${age}`.padStart(16, 'c')}`),
     ]
     for (const file of files) {
       writeFileSync(join(folder, file), 'abc')
@@ -161,6 +162,86 @@ test('a file that no row names yet survives for an hour, however short the grace
   })
   assert.deepEqual(await collect(registry), { ...nothing, files: 2, fileBytes: 6 })
   for (const file of placed) assert.equal(files(registry).includes(file), !file.endsWith('61'), file)
+})
+
+test('files that are not ours stay, whatever folder of ours they are in', async () => {
+  await using place = await scene()
+  const { registry, clock, client } = place
+  await (await client()).pushBlob(name, 'ours')
+  const folder = join(registry.app.config.data, 'blobs')
+  mkdirSync(join(folder, 'c', 'aa'), { recursive: true })
+  const theirs = ['uploads/.nfs0001', 'uploads/notes.txt', `c/aa/${'A'.repeat(32)}`, 'c/aa/lost+found']
+  for (const file of theirs) {
+    writeFileSync(join(folder, file), 'abc')
+    utimesSync(join(folder, file), new Date(clock.now - 2 * day), new Date(clock.now - 2 * day))
+  }
+  assert.deepEqual(await collect(registry), nothing)
+  for (const file of theirs) assert.ok(existsSync(join(folder, file)), file)
+})
+
+test('what cannot be removed is tried again a day later, and is not in the way of what can', async () => {
+  await using place = await scene()
+  const { registry, clock, client } = place
+  const pusher = await client()
+  for (const text of ['first', 'second', 'third']) await pusher.pushBlob(name, text)
+  const folder = join(registry.app.config.data, 'blobs')
+  const [stuck = '', ...others] = files(registry)
+  const { removeAll } = registry.app.blobs
+  let fails = true
+  registry.app.blobs.removeAll = async (locations) => {
+    const left = await removeAll(locations.filter((one) => !fails || one !== stuck))
+    return fails && locations.includes(stuck) ? [...left, stuck] : left
+  }
+  const operator = async () => ({
+    operator: await registry.as((await import('#issuer/access-token.ts')).operatorUid),
+  })
+  clock.now += 2 * day
+  assert.equal((await collect(await operator())).blobs, 3)
+  assert.deepEqual(
+    [existsSync(join(folder, stuck)), ...others.map((file) => existsSync(join(folder, file)))],
+    [true, false, false],
+  )
+  fails = false
+  await collect(await operator())
+  assert.ok(existsSync(join(folder, stuck)), 'not at once')
+  clock.now += day
+  await collect(await operator())
+  assert.equal(existsSync(join(folder, stuck)), false)
+})
+
+test('while a backup is made nothing is removed from the store, and after it what is due', async () => {
+  await using place = await scene()
+  const { registry, clock, client } = place
+  await (await client()).pushBlob(name, 'blob')
+  const operator = async () => ({
+    operator: await registry.as((await import('#issuer/access-token.ts')).operatorUid),
+  })
+  clock.now += 2 * day
+  const [now, until] = [0, 600_000].map((ms) => new Date(clock.now + ms).toISOString())
+  await registry.app.db.tx((tx) => hold(tx, 'one', { now: now!, until: until! }))
+  assert.equal((await collect(await operator())).blobs, 1)
+  assert.equal(files(registry).length, 1)
+  // A backup that was killed has no end.
+  clock.now += 601_000
+  await collect(await operator())
+  assert.deepEqual(files(registry), [])
+})
+
+test('nothing is removed from a folder that was put in the place of ours', async () => {
+  await using place = await scene()
+  const { registry, clock, client } = place
+  await (await client()).pushBlob(name, 'ours')
+  const folder = join(registry.app.config.data, 'blobs')
+  const stray = join(folder, 'uploads', 'a'.repeat(32))
+  writeFileSync(stray, 'abc')
+  utimesSync(stray, new Date(clock.now - 2 * day), new Date(clock.now - 2 * day))
+  const id = readFileSync(join(folder, 'pinfold-id'), 'utf8')
+  writeFileSync(join(folder, 'pinfold-id'), id.replace(/^./, '_'))
+  const refused = await registry.operator.post('/control/v1/blobs:collect', { dryRun: false })
+  assert.match(refused.body.message, /the store of blobs is another one by now/)
+  assert.ok(existsSync(stray))
+  writeFileSync(join(folder, 'pinfold-id'), id)
+  assert.deepEqual(await collect(registry), { ...nothing, files: 1, fileBytes: 3 })
 })
 
 test('an upload that goes on while it is collected survives', async () => {

@@ -99,7 +99,7 @@ test('an answer holds a thousand records, and the last of them leads on', async 
   const repo = (await findRepoRow(pinfold.app.db, { uid }))!
   const mover = { repo, name: 'busy', now: minute(0), actor: '', source: 'oci' } as const
   await pinfold.app.db.tx(async (tx) => {
-    for (let i = 0; i < 1100; i++) await assignTag(tx, { ...mover, digest: i % 2 ? two : one })
+    for (let i = 0; i < 1100; i++) await assignTag(tx, pinfold, { ...mover, digest: i % 2 ? two : one })
   })
   const first = recordsOf(await history(`${path}/_svc/history/busy`))
   assert.equal(first.length, 1000)

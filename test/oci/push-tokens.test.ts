@@ -6,6 +6,7 @@ import { sql } from '#db/sql.ts'
 import { sweepPushTokens } from '#domains/iam/push-tokens/push-tokens.store.ts'
 import { isPushSecret, newPushSecret } from '#lib/crypto/push-secret.ts'
 import { assertDenied, assertError, assertInvalid, ok } from '../support/expect.ts'
+import { startIssuer } from '../support/fake-issuer.ts'
 import { type Answer, type Client, type Json, type Pinfold, roleUids } from '../support/pinfold.ts'
 import { registryClient, startRegistry } from '../support/registry.ts'
 import { startSignInScene } from '../support/sign-in.ts'
@@ -217,6 +218,10 @@ test('who may make one: whoever holds what it is for, by bindings, with a whole 
   const narrowed = await registry.as(uid, { cap: { [org.uid]: [1600, 1609, 1613] } })
   const refused = await narrowed.post(path, { name: 'x' })
   assertError(refused, 403, 7, 'NARROWED_TOKEN')
+  assertError(await narrowed.get('/control/v1/pushTokens'), 403, 7, 'NARROWED_TOKEN')
+  const mine = await make(puller, org.uid)
+  assertError(await narrowed.delete(`/control/v1/pushTokens/${mine.token.uid}`), 403, 7, 'NARROWED_TOKEN')
+  ok(await puller.delete(`/control/v1/pushTokens/${mine.token.uid}`))
 
   // What has no password does not get one without the right to make identities.
   const workload = await seed.member(org.uid, roleUids.push)
@@ -299,6 +304,57 @@ test('it ends when the provider that vouches for its maker is deleted', async ()
   assert.equal((await ask(pinfold, made, '')).status, 401)
   const [last] = (await pinfold.events()).filter((type) => type.includes('push_token')).slice(-1)
   assert.match(last!, /push_token\.revoked/)
+})
+
+test('it ends with the session that it was made in when that may have been stolen, and not when its maker signs out', async () => {
+  await using scene = await startSignInScene()
+  const { pinfold, org } = scene
+  scene.somebody()
+  const [stolen, mine] = [await scene.client(), await scene.client()]
+  const sessionOf = (one: Client) => String(decodeJwt(one.token!).sid)
+  const [theirs, own] = [await make(stolen, org.uid), await make(mine, org.uid)]
+  ok(await mine.delete(`/control/v1/sessions/${sessionOf(stolen)}`))
+  assert.equal((await ask(pinfold, theirs, '')).status, 401)
+  assert.match((await pinfold.events()).at(-1)!, /push_token\.revoked/)
+  ok(await mine.delete(`/control/v1/sessions/${sessionOf(mine)}`))
+  assert.equal((await ask(pinfold, own, '')).status, 200)
+
+  const again = await scene.open({ create_refresh_token: 'true' })
+  const made = await make(pinfold.withToken(again.get('token')!), org.uid)
+  const refresh = () =>
+    pinfold.withToken(again.get('refresh_token')!).post(`/sts/exchange_refresh_token?aud=${pinfold.url}`)
+  const { refreshToken } = ok(await refresh())
+  ok(await pinfold.withToken(refreshToken.token).post(`/sts/exchange_refresh_token?aud=${pinfold.url}`))
+  assert.equal((await refresh()).status, 401)
+  assert.equal((await ask(pinfold, made, '')).status, 401)
+})
+
+test('a session that ends while it asks for a push token makes none', async () => {
+  await using scene = await startSignInScene()
+  const { pinfold, org } = scene
+  scene.somebody()
+  const mine = await scene.client()
+  ok(await mine.get('/control/v1/pushTokens'))
+  // Another server ends it: this one still knows it for half a second.
+  await pinfold.app.db.tx((tx) => tx.run(sql`DELETE FROM sessions`))
+  assert.equal((await mine.post(`/control/v1/pushTokens/${org.uid}`, { name: 'late' })).status, 401)
+  assert.deepEqual(await pinfold.app.db.all(sql`SELECT uid FROM push_tokens`), [])
+})
+
+test('made with the token of a provider of the settings, it is refused once they trust that provider no more', async () => {
+  await using issuer = await startIssuer()
+  const peopleIssuers = [{ issuer: issuer.url, audience: 'people' }]
+  const settings = { allowInsecureIssuers: true, issuersPrivate: ['127.0.0.1'], openSignIn: true, peopleIssuers }
+  await using registry = await startRegistry(settings)
+  const { org } = registry
+  const shown = registry.withToken(await issuer.token({ sub: 'ann', aud: 'people' }))
+  const { identity } = ok(await shown.post('/auth/v1/register', {}))
+  await registry.seed.binding(org.uid, identity, roleUids.push)
+  const { token } = ok(await shown.post(`/sts/exchange?aud=${registry.url}&identity=${identity}`))
+  const made = await make(registry.withToken(token.token ?? token), org.uid)
+  assert.equal((await ask(registry, made, '')).status, 200)
+  peopleIssuers.length = 0
+  assert.equal((await ask(registry, made, '')).status, 401)
 })
 
 test('a secret is told from what only looks like one by its checksum', () => {

@@ -7,7 +7,7 @@ import http2 from 'node:http2'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startServer } from '#api/server.ts'
-import { type Blobs, StoreFull } from '#blobs/blobs.ts'
+import { type Blobs, ContentTooLarge, StoreFull } from '#blobs/blobs.ts'
 import { connectRaw } from '../support/raw-http.ts'
 import {
   codeOf,
@@ -37,8 +37,9 @@ function filesOf({ app }: TestRegistry): { uploads: string[]; kept: string[] } {
 }
 
 /** The same app with another store of blobs, served on a port of its own. */
-async function serveWith(registry: TestRegistry, blobs: Partial<Blobs>) {
-  const app = { ...registry.app, blobs: { ...registry.app.blobs, ...blobs } }
+async function serveWith(registry: TestRegistry, blobs: Partial<Blobs>, db: Partial<TestRegistry['app']['db']> = {}) {
+  const { app: own } = registry
+  const app = { ...own, blobs: { ...own.blobs, ...blobs }, db: { ...own.db, ...db } }
   const server = await startServer({ ...app, config: { ...app.config, url: registry.url } })
   const client = registryClient(`http://127.0.0.1:${server.port}`, registry.pusher.token)
   return { client, port: server.port, [Symbol.asyncDispose]: () => server.close() }
@@ -262,6 +263,46 @@ test('when there is no room, pushes are told so, reads go on, and nothing is lef
     assert.deepEqual(filesOf(registry).uploads, [], stage)
     assert.equal(filesOf(registry).kept.length, 1, stage)
   }
+})
+
+test('a piece whose commit was never answered is there when the upload goes on', async () => {
+  await using registry = await startRegistry({ blobs: '' })
+  const { db } = registry.app
+  let loses = false
+  await using server = await serveWith(
+    registry,
+    {},
+    {
+      async tx(work, options) {
+        const result = await db.tx(work, options)
+        if (!loses || result !== true) return result
+        loses = false
+        throw new Error('the connection was lost')
+      },
+    },
+  )
+  const { client } = server
+  const [first, second] = [randomBytes(300_000), randomBytes(1000)]
+  const location = String((await client.ok(202, 'POST', uploads)).headers.location)
+  loses = true
+  assert.equal((await client.call('PATCH', location, { body: first })).status, 500)
+  assert.equal((await client.ok(204, 'GET', location)).headers.range, `0-${first.length - 1}`)
+  const content = Buffer.concat([first, second])
+  await client.ok(201, 'PUT', `${location}?digest=${digestOf(content)}`, { body: second })
+  assert.deepEqual((await client.ok(200, 'GET', `${name}/blobs/${digestOf(content)}`)).bytes, content)
+})
+
+test('a blob that is larger than the store takes is 413, and nothing is left behind', async () => {
+  await using registry = await startRegistry({ blobs: '' })
+  const tooLarge = () => Promise.reject(new ContentTooLarge('too large'))
+  await using server = await serveWith(registry, {
+    begin: async (expected) => ({ ...(await registry.app.blobs.begin(expected)), write: tooLarge }),
+  })
+  const body = randomBytes(1000)
+  const answer = await server.client.call('POST', `${uploads}?digest=${digestOf(body)}`, { body })
+  assert.equal(answer.status, 413)
+  assert.equal(codeOf(answer), 'SIZE_INVALID')
+  assert.deepEqual(filesOf(registry), { uploads: [], kept: [] })
 })
 
 test('blobs are mounted from where the caller may read them', async () => {

@@ -1,6 +1,8 @@
 // One call of every method, in an order in which they work: the examples of the reference, and what agents are tried with.
 // `$name` is the uid of what the call of that name answered, `$name.member` a member of the answer.
+
 import type { Json } from '../support/pinfold.ts'
+import { retentionCalls } from './retention-calls.ts'
 
 /** The method without `pinfold.` and `platform.`; the request as JSON; under which name the answer is kept; who calls. */
 export type Call = readonly [
@@ -336,11 +338,35 @@ export const reads: readonly Call[] = [
   ['registry.v2.ReposService/ListRepos', { uidp: { descendantsOf: '$org' }, name: 'worker' }],
   ['registry.v2.ReposService/GetRepoReadme', { uid: '$repo' }],
   ['control.registry.v1.RepoUsageService/GetRepoUsage', { repoUid: '$app' }],
+  [
+    'control.registry.v1.UpstreamsService/CreateUpstream',
+    {
+      parent: '$org',
+      upstream: { name: 'hub', url: 'https://registry.example.com', prefix: 'library', allow: ['alpine|nginx'] },
+    },
+    'upstream',
+  ],
+  ['control.registry.v1.UpstreamsService/GetUpstream', { uid: '$upstream' }],
+  ['control.registry.v1.UpstreamsService/ListUpstreams', {}],
+  [
+    'control.registry.v1.UpstreamsService/UpdateUpstream',
+    { upstream: { uid: '$upstream', requestsPerSecond: 2 }, updateMask: 'requestsPerSecond' },
+  ],
+  [
+    'control.registry.v1.FollowsService/FollowRepo',
+    { repoUid: '$repo', upstreamUid: '$upstream', path: 'alpine', tags: ['3.20', '3\\.[0-9]+'], interval: '3600s' },
+  ],
+  ['control.registry.v1.FollowsService/GetFollow', { repoUid: '$repo' }],
+  ['control.registry.v1.FollowsService/ListFollows', { group: '$org' }],
+  ['control.registry.v1.FollowsService/CheckFollow', { repoUid: '$repo' }],
+  ['control.registry.v1.FollowsService/UnfollowRepo', { repoUid: '$repo' }],
+  ['control.registry.v1.UpstreamsService/DeleteUpstream', { uid: '$upstream' }],
   ['registry.v2.TagsService/GetTag', { uid: '$tag' }],
   ['registry.v2.TagsService/ListTags', { uidp: { childrenOf: '$app' }, digest: '$digest' }],
   ['registry.v2.ImagesService/GetArchitectures', { repoUid: '$app', digest: '$digest' }],
   ['registry.v2.ImagesService/GetSize', { repoUid: '$app', digest: '$digest' }],
   ['control.registry.v1.TagHistoryService/ListTagHistory', { repoUid: '$app', tag: 'latest' }],
+  ['control.registry.v1.TagSearchService/SearchTags', { repoUid: '$app', part: 'late' }],
   ['registry.Registry/ListRepos', { uidp: { childrenOf: '$team1' } }],
   ['registry.Registry/GetRepoCountBySource', { id: '$app' }],
   ['registry.Registry/ListTags', { uidp: { childrenOf: '$app' }, name: 'stable' }],
@@ -387,7 +413,35 @@ export const reads: readonly Call[] = [
   ['registry.Registry/GetRawSbom', { repoId: '$app', digest: '$digest' }],
   ['registry.Registry/GetVulnReport', { repoId: '$app', digest: '$digest' }],
   ['control.scanning.v1.FindingsService/GetImageFindings', { repoUid: '$app', digest: '$digest' }],
+  [
+    'control.scanning.v1.FindingsService/ExportImageFindings',
+    { repoUid: '$app', digest: '$digest', format: 'cyclonedx' },
+  ],
   ['control.scanning.v1.FindingsService/VerifyFindings', {}],
+  ['control.registry.v1.ViewsService/ResolveTag', { repoUid: '$app', tag: 'stable', minAge: '7d' }],
+  [
+    'control.registry.v1.PullRulesService/CreatePullRule',
+    { parent: '$app', pullRule: { name: 'a week', belowGroup: '$org', minAge: '7d', mode: 'SERVE_OLDER' } },
+    'pullRule',
+  ],
+  ['control.registry.v1.PullRulesService/GetPullRule', { uid: '$pullRule' }],
+  [
+    'control.registry.v1.PullRulesService/UpdatePullRule',
+    { pullRule: { uid: '$pullRule', minAge: '3d' }, updateMask: 'min_age' },
+  ],
+  ['control.registry.v1.PullRulesService/ListPullRules', { scopeUid: '$app' }],
+  [
+    'control.registry.v1.PullRulesService/CreatePullRuleException',
+    {
+      parent: '$app',
+      pullRuleException: { digest: '$digest', reason: 'Mends CVE-2026-1234', expireTime: '$weekAhead' },
+    },
+    'pullException',
+  ],
+  ['control.registry.v1.PullRulesService/ListPullRuleExceptions', { scopeUid: '$app' }],
+  ['control.registry.v1.PullRulesService/RevokePullRuleException', { uid: '$pullException' }],
+  ['control.registry.v1.PullRulesService/DeletePullRule', { uid: '$pullRule' }],
+  ...retentionCalls,
   [
     'control.scanning.v1.ScanReportsService/ImportScanReport',
     { repoUid: '$app', digest: '$digest', report: Buffer.from(scanReport).toString('base64') },
@@ -497,6 +551,10 @@ export const deletions: readonly Call[] = [
   ['control.registry.v1.LedgersService/ListDeletedRepos', { uidp: { descendantsOf: '$org' } }],
   ['control.registry.v1.TagHistoryService/ListDeletedRepoTagHistory', { repoUid: '$repo', tag: 'latest' }],
   ['control.registry.v1.LedgersService/EraseLedger', { repoUid: '$repo' }],
+  [
+    'control.registry.v1.RetentionService/BreakPromises',
+    { repoUid: '$app', digest: '$digest', reason: 'A key was in it, and is public' },
+  ],
   ['control.registry.v1.BlobControlService/CollectBlobs', { dryRun: true }],
   ['iam.v2.AccountAssociationsService/DeleteAccountAssociation', { uid: '$team' }],
   ['iam.GroupAccountAssociations/Delete', { group: '$team1' }],

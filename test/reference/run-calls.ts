@@ -2,7 +2,7 @@
 // answer. What is random in that, such as uids and times, becomes the same in every run.
 import { createHash } from 'node:crypto'
 import { create, type DescMessage, type DescMethod } from '@bufbuild/protobuf'
-import { buildEndpoints } from '#api/methods.ts'
+import { buildEndpoints, type Endpoint } from '#api/methods.ts'
 import { services } from '#api/services.ts'
 import { jsonText } from '#api/transcoding/json-write.ts'
 import { fieldNamed } from '#api/transcoding/message-fields.ts'
@@ -11,7 +11,7 @@ import { builtInRoles } from '#domains/iam/access/built-in-roles.ts'
 import { snakeCase } from '#lib/fields.ts'
 import { httpOf } from '../../scripts/openapi-annotations.ts'
 import { grpcClientOf } from '../support/grpc.ts'
-import { clientOf, type Json } from '../support/pinfold.ts'
+import { type Answer, clientOf, type Json } from '../support/pinfold.ts'
 import { absent, type Call, changes, deletions, reads } from './calls.ts'
 import { startWorld, type World } from './world.ts'
 
@@ -29,6 +29,27 @@ export function shortName(fullName: string): string {
 /** The methods that this server serves, by their short names. */
 export function servedMethods(): string[] {
   return [...endpoints].filter(([, { handler }]) => handler).map(([name]) => name)
+}
+
+/** One call over REST on its way; `send` makes it, with these headers besides. */
+export type Sending = {
+  name: string
+  endpoint: Endpoint
+  world: World
+  request: Json
+  token: string | undefined
+  send(headers?: Record<string, string>): Promise<Answer>
+}
+
+/** Makes the calls in their order, each as `make` does it. */
+export async function makeCalls(make: (sending: Sending) => Promise<Answer>): Promise<void> {
+  await using world = await startWorld()
+  for (const call of [...changes, ...deletions]) await run(world, call, {}, make)
+}
+
+/** The request of a method over REST. */
+export function requestOf(desc: DescMethod, request: Json): { verb: string; path: string; body?: Json } {
+  return restOf(desc, request)
 }
 
 /** Every example by the full name of its method, in the order of the calls. */
@@ -54,14 +75,25 @@ export async function withReads(
   await use(world, asked)
 }
 
-async function run(world: World, [method, template, name, caller]: Call, made: Examples): Promise<void> {
+async function run(
+  world: World,
+  [method, template, name, caller]: Call,
+  made: Examples,
+  make: (sending: Sending) => Promise<Answer> = ({ send }) => send(),
+): Promise<void> {
   const endpoint = endpoints.get(method)
   if (!endpoint?.handler) return
   const request = (await filled(world, template)) as Json
   const token = await world.tokenOf(caller ?? 'operator')
   const rest = restOf(endpoint.desc, request)
-  const { status, response } =
-    rest.path === '' ? await overGrpc(world, endpoint.desc, request, token) : await send(world, rest, token)
+  const sending = async (): Promise<Came> => {
+    if (isStream(rest)) return firstOfStream(world, rest.path, token)
+    const client = clientOf(`http://127.0.0.1:${world.pinfold.port}`, token)
+    const send: Sending['send'] = (headers) => client.call(rest.verb, rest.path, rest.body, headers)
+    const answer = await make({ name: method, endpoint, world, request, token, send })
+    return { status: answer.status, response: answer.body }
+  }
+  const { status, response } = rest.path === '' ? await overGrpc(world, endpoint.desc, request, token) : await sending()
   if (status !== (absent.includes(method) ? 404 : 200))
     throw new Error(`${method} ${JSON.stringify(rest)} answered ${status}: ${JSON.stringify(response)}`)
   if (name !== undefined) world.saved[name] = response
@@ -123,15 +155,8 @@ function textOf(item: unknown): string {
 
 type Came = { status: number; response: Json }
 
-async function send(
-  world: World,
-  { verb, path, body }: { verb: string; path: string; body?: Json },
-  token: string | undefined,
-): Promise<Came> {
-  if (verb === 'GET' && path.startsWith('/events/v2/stream')) return firstOfStream(world, path, token)
-  const answer = await clientOf(`http://127.0.0.1:${world.pinfold.port}`, token).call(verb, path, body)
-  return { status: answer.status, response: answer.body }
-}
+const isStream = ({ verb, path }: { verb: string; path: string }): boolean =>
+  verb === 'GET' && path.startsWith('/events/v2/stream')
 
 async function firstOfStream(world: World, path: string, token: string | undefined): Promise<Came> {
   const headers = { authorization: `Bearer ${token}` }

@@ -113,6 +113,7 @@ export async function startWorld() {
     url: () => registry.url,
     builder: () => builder.uid,
     yearAhead: () => new Date(Date.now() + 365 * 86_400_000).toISOString(),
+    weekAhead: () => new Date(Date.now() + 7 * 86_400_000).toISOString(),
     dayAgo: () => new Date(Date.now() - 86_400_000).toISOString(),
     pending,
     // Once the first is accepted.

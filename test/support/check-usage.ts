@@ -29,6 +29,9 @@ export async function checkUsage({ app: { db } }: Pick<Pinfold, 'app'>): Promise
   const manifests = await db.all<{ uid: string; content: Uint8Array }>(sql`
     SELECT r.uid, m.content FROM manifests m JOIN repos r ON r.id = m.repo_id`)
   for (const { uid, content } of manifests) add(uid, { bytes: content.length })
+  const reports = await db.all<{ uid: string; size: number }>(sql`
+    SELECT r.uid, s.size FROM scan_reports s JOIN repos r ON r.id = s.repo_id WHERE s.size > 0`)
+  for (const { uid, size } of reports) add(uid, { bytes: Number(size) })
   const uploads = await db.all<{ uid: string; upload: string; size: number; parts: number }>(sql`
     SELECT r.uid, u.uid AS upload, u.size, u.parts FROM uploads u JOIN repos r ON r.id = u.repo_id`)
   for (const { uid, upload, size, parts } of uploads) {

@@ -3,7 +3,9 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net'
 
 export const faults = ['500', 'SlowDown', 'error inside 200', 'lost answer', 'hangs', 'cut', 'away'] as const
-export type Fault = (typeof faults)[number]
+/** What a store says that has a limit; trying again does not help. */
+export const limits = ['507', 'QuotaExceeded', '413'] as const
+export type Fault = (typeof faults)[number] | (typeof limits)[number]
 
 /** Which of the requests fail, and how; nothing for those that pass. */
 export type Plan = (asked: { method: string; url: string }) => Fault | undefined
@@ -49,6 +51,9 @@ export async function startFaultProxy(target: string) {
   const failures: Record<Fault, (req: IncomingMessage, res: ServerResponse) => void> = {
     500: (req, res) => refuse(req, res, 500, 'InternalError'),
     SlowDown: (req, res) => refuse(req, res, 503, 'SlowDown'),
+    507: (req, res) => refuse(req, res, 507, ''),
+    QuotaExceeded: (req, res) => refuse(req, res, 403, 'QuotaExceeded'),
+    413: (req, res) => refuse(req, res, 413, 'EntityTooLarge'),
     'error inside 200': (req, res) => refuse(req, res, 200, 'InternalError'),
     'lost answer': (req, res) => lose(req, res, false),
     cut: (req, res) => lose(req, res, true),

@@ -74,6 +74,7 @@ export async function startPinfold(
     logLevel: 'error',
     drainMs: 1000,
     blobTrashSeconds: 0,
+    migrateAtStart: true,
     // All tests come from one address.
     requestsPerSource: 10_000_000,
     refusalsPerSource: 10_000_000,

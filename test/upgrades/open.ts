@@ -10,6 +10,8 @@ export async function openCopy(release: Release, { data, database, masterKey }: 
   const listen = { host: '127.0.0.1', port: 0 }
   const pinfold = await startPinfold({
     ...readConfig(release.settings),
+    // A server of PostgreSQL leaves that to a command unless it is told to.
+    migrateAtStart: true,
     listen,
     data,
     database,

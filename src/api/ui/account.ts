@@ -51,7 +51,7 @@ export async function endSession(arrival: HttpArrival, session: Session): Promis
   if (uid === session.uid || !(await endOther(workOf(arrival, session.identityUid), session, uid))) {
     throw notFound('iam.pinfold.dev/Session', uid.slice(0, 100))
   }
-  sendOn(arrival, '/ui/')
+  sendOn(arrival, '/ui/sessions')
 }
 
 /** Here at once, and then at the provider, to which the browser goes by itself where it does that. */

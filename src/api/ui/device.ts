@@ -73,7 +73,7 @@ export async function decideDevice(arrival: HttpArrival, session: Session): Prom
   if (!isAnswered) return devicePage(arrival, 'No program waits with this code, or not any more.')
   const said = approve ? 'The program is let in. You can close this page.' : 'The program was refused.'
   const body = html`<p role="status">${said}</p>
-<p><a href="/ui/">Your account</a> lists what is signed in as you, and ends it.</p>`
+<p><a href="/ui/account">Your account</a> lists what is signed in as you, and ends it.</p>`
   const headers = { 'set-cookie': noCookie(arrival, 'pinfold-device') }
   sendPage(arrival, { title: approve ? 'Done' : 'Refused', body, headers })
 }

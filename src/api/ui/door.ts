@@ -1,16 +1,17 @@
-// / and /ui/: the pages of people. Plain HTML without a script; a cookie counts here and nowhere else.
+// / and /ui/: the pages of people. Those of the sign-in are plain HTML without a script, all other addresses are the console's.
+// A cookie counts here and nowhere else.
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { type Session, sessionOfCookie } from '#issuer/people/sessions.ts'
 import { accountPage, endSession, signOutPage } from './account.ts'
+import { assetsPath, type Console, openConsole, sendAsset, sendConsole } from './console.ts'
 import { readCookie } from './cookies.ts'
 import { confirmDevicePage, decideDevice, devicePage, takeDeviceCode } from './device.ts'
 import { enter, enterPage, invitePage, signInPage, startPage, takeInvite } from './entrances.ts'
 import { headlessPage, headlessPath, letHeadlessIn } from './headless.ts'
 import { homePage } from './home.ts'
-import { html } from './html.ts'
 import { refusePage } from './oauth-door.ts'
-import { isAtUrl, send, sendOn, sendPage } from './page.ts'
+import { isAtUrl, send, sendOn } from './page.ts'
 
 type Show = (arrival: HttpArrival, session: Session) => void | Promise<void>
 type Open = (arrival: HttpArrival) => void | Promise<void>
@@ -30,7 +31,7 @@ const open: Record<string, Open> = {
 
 /** What takes a session. */
 const signedIn: Record<string, Show> = {
-  'GET /ui/': accountPage,
+  'GET /ui/sessions': accountPage,
   'POST /ui/sessions/end': endSession,
   'POST /ui/signout': signOutPage,
   'GET /ui/device/confirm': confirmDevicePage,
@@ -41,32 +42,36 @@ const signedIn: Record<string, Show> = {
 
 const known = [...Object.keys(open), ...Object.keys(signedIn)]
 const paths = [...new Set(known.map((one) => one.split(' ')[1]!))]
+const assetPath = `${assetsPath}…`
 const otherPath = '/ui/…'
 
 /** The door of the pages. */
 export function pagesDoor(edge: Edge): Door {
+  const files = openConsole()
   return {
     name: 'ui',
-    methods: withVerbs([...paths, otherPath]),
+    methods: withVerbs([...paths, assetPath, otherPath]),
     deadlineMs: edge.app.config.requestTimeoutMs,
     matches: (path) => path === '/' || path === '/ui' || path.startsWith('/ui/'),
     async serve(arrival) {
       const { verb, path } = arrival
-      const method = `${verb} ${paths.includes(path) ? path : otherPath}`
+      const isAsset = path.startsWith(assetsPath)
+      const method = `${verb} ${paths.includes(path) ? path : isAsset ? assetPath : otherPath}`
       arrival.method = { name: method, fullName: method }
       if (!isAtUrl(arrival)) return undefined
       if (path === '/ui') return sendOn(arrival, '/ui/')
       const asked = `${verb === 'HEAD' ? 'GET' : verb} ${path}`
       if (open[asked]) return open[asked](arrival)
-      if (paths.includes(path) && !signedIn[asked]) return refuseVerb(arrival)
-      return showTo(arrival, signedIn[asked])
+      if (paths.includes(path) && !signedIn[asked]) return refuseVerb(arrival, path)
+      if (!paths.includes(path) && !asked.startsWith('GET ')) return refuseVerb(arrival, otherPath)
+      return isAsset ? sendAsset(arrival, files()) : showTo(arrival, signedIn[asked], files)
     },
     refuse: refusePage,
   }
 }
 
 /** Whoever is not signed in is, and comes back to where they wanted to go. */
-async function showTo(arrival: HttpArrival, show: Show | undefined): Promise<void> {
+async function showTo(arrival: HttpArrival, show: Show | undefined, files: () => Console): Promise<void> {
   const { verb, path, search, edge } = arrival
   const shown = readCookie(arrival, 'pinfold')
   const session = shown === undefined ? undefined : await sessionOfCookie(edge.app, shown)
@@ -77,11 +82,11 @@ async function showTo(arrival: HttpArrival, show: Show | undefined): Promise<voi
   }
   arrival.caller = { ...arrival.caller, uid: session.identityUid }
   if (show) return show(arrival, session)
-  const body = html`<p>There is no such page.</p><p><a href="/ui/">To your account</a></p>`
-  sendPage(arrival, { title: 'Not found', body, status: 404 })
+  sendConsole(arrival, session, files())
 }
 
-function refuseVerb(arrival: HttpArrival): void {
-  const verbs = known.filter((one) => one.endsWith(` ${arrival.path}`)).map((one) => one.split(' ')[0]!)
+function refuseVerb(arrival: HttpArrival, path: string): void {
+  const own = known.filter((one) => one.endsWith(` ${path}`)).map((one) => one.split(' ')[0]!)
+  const verbs = own.length > 0 ? own : ['GET']
   send(arrival, 405, 'text/plain', `only ${verbs.join(' and ')}\n`, { allow: verbs.join(', ') })
 }

@@ -30,6 +30,6 @@ export async function letHeadlessIn(arrival: HttpArrival, session: Session): Pro
   const code = readHeadlessCode((await readForm(arrival)).get('code') ?? '', 'code')
   await letProgramIn(workOf(arrival, session.identityUid), issuingOf(arrival), session, code)
   const body = html`<p role="status">The program is let in. You can close this page.</p>
-<p><a href="/ui/">Your account</a> lists what is signed in as you, and ends it.</p>`
+<p><a href="/ui/account">Your account</a> lists what is signed in as you, and ends it.</p>`
   sendPage(arrival, { title: 'Done', body })
 }

@@ -9,12 +9,12 @@ export function homePage(arrival: HttpArrival): void {
   const { url } = arrival.edge
   const { host } = new URL(url)
   if (!wantsPage(arrival)) {
-    const lines = [what, `account    ${url}/ui/`, `reference  ${url}/docs`, `API        ${url}/openapi.json`]
+    const lines = [what, `console    ${url}/ui/`, `reference  ${url}/docs`, `API        ${url}/openapi.json`]
     send(arrival, 200, 'text/plain; charset=utf-8', `${lines.join('\n')}\n`)
     return
   }
   const body = html`<p>${what}</p>
-<p><a class="button" href="/ui/">Your account</a> <a class="button" href="/docs">Reference of the API</a></p>
+<p><a class="button" href="/ui/">Console</a> <a class="button" href="/docs">Reference of the API</a></p>
 <p>Images are pulled as <code>${host}/ORGANISATION/NAME</code>. Clients sign in with <code>docker login ${host}</code>, or by
 themselves after <code>pinfold auth configure-docker --api ${url}</code>.</p>
 <p>Programs read <a href="/openapi.json">/openapi.json</a>; the same methods are served over gRPC at this address.</p>`

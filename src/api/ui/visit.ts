@@ -24,7 +24,7 @@ export async function readForm(arrival: HttpArrival): Promise<URLSearchParams> {
 }
 
 /** Browsers say where a request comes from, and no page can say it for them. One that says nothing is no browser. */
-function isOwn({ req, edge: { url } }: HttpArrival): boolean {
+export function isOwn({ req, edge: { url } }: HttpArrival): boolean {
   const site = req.headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin'
   return req.headers.origin === new URL(url).origin

@@ -24,6 +24,8 @@ test('what cannot be a bucket is refused with the reason', () => {
     ['s3://key:secret@blobs', /without credentials/],
     ['s3://Blobs_1', /must name a bucket/],
     ['s3://blobs/a%20b', /must have a prefix/],
+    ['s3://blobs/c', /must have a prefix without c, sha256, sha512, uploads/],
+    ['s3://blobs/team/sha256/a', /must have a prefix without/],
     ['s3://blobs?regoin=x', /has the parameter regoin; there are endpoint, public, region/],
     ['s3://blobs?region=EU%20west', /must have a region/],
     ['s3://blobs?endpoint=ftp://x', /must have an endpoint/],

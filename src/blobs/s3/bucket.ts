@@ -20,6 +20,9 @@ export const isBucket = (setting: string): boolean => /^s3:/i.test(setting)
 
 const parameters = ['endpoint', 'public', 'region', 'style', 'timeout']
 
+/** What the keys of contents begin with. */
+const ownFolders = ['c', 'sha256', 'sha512', 'uploads']
+
 /** Throws with what is wrong with it, in words that go on after the name of the setting. */
 export function parseBucket(text: string): Bucket {
   const url = URL.parse(text)
@@ -37,6 +40,9 @@ export function parseBucket(text: string): Bucket {
   const prefix = url.pathname.replace(/^\/|\/$/g, '')
   if (!/^(?:[\w.-]+(?:\/[\w.-]+)*)?$/.test(prefix) || prefix.length > 512) {
     throw new Error('must have a prefix of letters, digits, dots, dashes and underscores, with slashes')
+  }
+  if (prefix.split('/').some((part) => ownFolders.includes(part))) {
+    throw new Error(`must have a prefix without ${ownFolders.join(', ')}, since there a store above it has its blobs`)
   }
   const region = given.get('region') ?? 'us-east-1'
   if (!/^[a-z0-9-]{1,64}$/.test(region)) throw new Error('must have a region such as eu-central-1')

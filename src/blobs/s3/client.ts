@@ -2,7 +2,7 @@
 import { Agent, type IncomingMessage } from 'node:http'
 import { Agent as TlsAgent } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StoreAway } from '../blobs.ts'
+import { ContentTooLarge, StoreAway, StoreFull } from '../blobs.ts'
 import type { Observe, Operation, results } from '../operations.ts'
 import type { Bucket } from './bucket.ts'
 import type { CredentialSource } from './credentials.ts'
@@ -50,7 +50,7 @@ export type Client = {
   isUp(): boolean
   /** Milliseconds since 1970 by the clock of the store, as of its last answer. */
   clock(): number
-  /** An address from which whoever has it can read the object for so many seconds. */
+  /** An address from which whoever has it can read the object for so many seconds. Throws StoreAway without credentials. */
   addressOf(key: string, at: Date, seconds: number): Promise<string>
   close(): void
 }
@@ -63,6 +63,8 @@ const connections = 512
 /** Answers that say to try again, by their status or by the code in them. */
 const passing = [408, 429, 500, 502, 503, 504]
 const passingCodes = ['SlowDown', 'InternalError', 'RequestTimeout', 'ServiceUnavailable', 'OperationAborted']
+/** Of stores that have a limit. */
+const fullCodes = ['QuotaExceeded', 'XMinioStorageFull', 'InsufficientStorage']
 /** New credentials, or the right time, may help. */
 const staleCodes = ['ExpiredToken', 'RequestTimeTooSkewed', 'TokenRefreshRequired', 'InvalidToken']
 
@@ -125,6 +127,15 @@ function createTries(bucket: Bucket, credentials: CredentialSource) {
   }
 }
 
+/** What a store says that takes no more, or nothing so large, as all stores of ours say it. */
+function whyNoRoom(refused: Refused): Error | undefined {
+  if (refused.status === 507 || fullCodes.includes(refused.code)) {
+    return new StoreFull('there is no room for more blobs', { cause: refused })
+  }
+  const isLarge = refused.status === 413 || refused.code === 'EntityTooLarge'
+  return isLarge ? new ContentTooLarge('the store takes no blob of this size', { cause: refused }) : undefined
+}
+
 export function createClient(bucket: Bucket, credentials: CredentialSource, observe: Observe = () => {}): Client {
   const tries = createTries(bucket, credentials)
   let up = true
@@ -145,9 +156,10 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, obse
         if (error instanceof Refused) {
           const isMissing = error.status === 404 && error.code !== 'NoSuchBucket'
           const isTheirs = isMissing || error.status === 412 || error.status === 416
-          up = isTheirs || error.status === 400
+          const full = whyNoRoom(error)
+          up = isTheirs || error.status === 400 || full !== undefined
           ended(isMissing ? 'missing' : isTheirs ? 'ok' : 'refused')
-          if (up) throw error
+          if (up) throw full ?? error
           // Nothing that a client did: the credentials, the bucket or the region are not right.
           throw new StoreAway(`the bucket lets nobody in: ${error.message}`, { cause: error })
         }
@@ -180,7 +192,10 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, obse
     open: (ask) => run(ask, (res) => Promise.resolve(res)),
     isUp: () => up,
     clock: tries.clock,
-    addressOf: tries.addressOf,
+    addressOf: (key, at, seconds) =>
+      tries.addressOf(key, at, seconds).catch((cause: unknown) => {
+        throw new StoreAway('there are no credentials for the bucket now', { cause })
+      }),
     close: tries.close,
   }
 }

@@ -1,14 +1,14 @@
 // Many objects at once: listing, and removing what is not needed any more.
 import { createHash } from 'node:crypto'
-import type { Stored } from '../blobs.ts'
+import { isLocation, type Stored } from '../blobs.ts'
 import { type Client, Refused } from './client.ts'
 import { abort } from './upload.ts'
-import { elementsOf, textOf } from './xml.ts'
+import { elementsOf, escaped, textOf } from './xml.ts'
 
 /** As many as one request may name. */
 const mostAtOnce = 1000
 
-/** Those whose key begins so, below the prefix of the bucket. */
+/** Those of ours whose key begins so, below the prefix of the bucket. */
 export async function* listObjects(client: Client, begin: string): AsyncIterable<Stored> {
   const { prefix } = client.bucket
   for (let token: string | undefined = ''; token !== undefined; ) {
@@ -16,8 +16,11 @@ export async function* listObjects(client: Client, begin: string): AsyncIterable
     const query = [['list-type', '2'], ['prefix', prefix + begin], ...more] as const
     const { text } = await client.ask({ operation: 'ListObjects', method: 'GET', query })
     for (const entry of elementsOf(text, 'Contents')) {
+      const location = textOf(entry, 'Key')!.slice(prefix.length)
+      // Others may use the bucket too, such as a store of ours with a longer prefix.
+      if (!isLocation(location)) continue
       yield {
-        location: textOf(entry, 'Key')!.slice(prefix.length),
+        location,
         size: Number(textOf(entry, 'Size')),
         changed: Date.parse(textOf(entry, 'LastModified')!),
       }
@@ -26,21 +29,28 @@ export async function* listObjects(client: Client, begin: string): AsyncIterable
   }
 }
 
-/** Rejects unless all of them are gone. */
-export async function removeObjects(client: Client, locations: readonly string[]): Promise<void> {
+/** Answers with those that the bucket would not remove. */
+export async function removeObjects(client: Client, locations: readonly string[]): Promise<string[]> {
+  const left: string[] = []
   for (let at = 0; at < locations.length; at += mostAtOnce) {
-    await removeSome(client, locations.slice(at, at + mostAtOnce))
+    left.push(...(await removeSome(client, locations.slice(at, at + mostAtOnce))))
   }
+  return left
 }
 
-async function removeSome(client: Client, locations: readonly string[]): Promise<void> {
-  const objects = locations.map((location) => `<Object><Key>${client.bucket.prefix}${location}</Key></Object>`)
+async function removeSome(client: Client, locations: readonly string[]): Promise<string[]> {
+  const { prefix } = client.bucket
+  const objects = locations.map((location) => `<Object><Key>${escaped(prefix + location)}</Key></Object>`)
   const body = Buffer.from(`<Delete><Quiet>true</Quiet>${objects.join('')}</Delete>`)
   const headers = { 'content-md5': createHash('md5').update(body).digest('base64'), 'content-type': 'application/xml' }
   const ask = { operation: 'DeleteObjects', method: 'POST', query: [['delete', '']], headers, body: [body] } as const
   const { text } = await client.ask(ask)
-  const [failed] = elementsOf(text, 'Error')
-  if (failed) throw new Error(`${textOf(failed, 'Key')} could not be removed: ${textOf(failed, 'Code')}`)
+  const failed = elementsOf(text, 'Error')
+  const left = failed.map((one) => (textOf(one, 'Key') ?? '').slice(prefix.length))
+  // An error that names none of them is about all of them.
+  const unnamed = failed.length > 0 && !left.every((one) => locations.includes(one))
+  if (unnamed) throw new Error(`objects could not be removed: ${textOf(failed[0]!, 'Code')}`)
+  return left
 }
 
 /** Gives up uploads in pieces that began before this time of the store; those of a server that died have nobody else. */
@@ -52,6 +62,7 @@ export async function abortUploads(client: Client, begin: string, before: number
     for (const upload of elementsOf(text, 'Upload')) {
       if (Date.parse(textOf(upload, 'Initiated')!) >= before) continue
       const key = textOf(upload, 'Key')!.slice(prefix.length)
+      if (!isLocation(key)) continue
       await abort(client, key, textOf(upload, 'UploadId')!).catch((error: unknown) => {
         // Finished or given up meanwhile.
         if (!(error instanceof Refused && error.status === 404)) throw error

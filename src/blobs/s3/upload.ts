@@ -1,12 +1,14 @@
 // A content on its way to the bucket: one request while it is small, else pieces of one size, since some stores insist on
 // that, which grows with the content, since no store takes more than 10,000.
 import { createHash } from 'node:crypto'
-import { type Part, StoreFull } from '../blobs.ts'
+import { ContentTooLarge, type Part } from '../blobs.ts'
 import { type Client, Refused } from './client.ts'
 import type { Memory, Reserved } from './memory.ts'
-import { textOf } from './xml.ts'
+import { escaped, textOf } from './xml.ts'
 
 const leastPieceBytes = 16 * 1024 * 1024
+/** What is held in memory of one upload is at most three of these, and a content at most 10,000 of them. */
+const mostPieceBytes = 64 * 1024 * 1024
 const mostPieces = 10_000
 /** Some room for a content that is longer than it was said to be. */
 const plannedPieces = 9000
@@ -14,19 +16,23 @@ const plannedPieces = 9000
 const inFlight = 2
 const mebibyte = 1024 * 1024
 
-/** Of every piece but the last. */
+/** Of every piece but the last. Clients say what to expect, so that it has an end. */
 export function pieceBytes(expected: number): number {
-  return Math.max(leastPieceBytes, Math.ceil(expected / plannedPieces / mebibyte) * mebibyte)
+  const needed = Math.ceil(expected / plannedPieces / mebibyte) * mebibyte
+  return Math.min(mostPieceBytes, Math.max(leastPieceBytes, needed))
 }
 
 /** The first bytes of each upload are not counted, so that small ones never wait; what has come of a request is as much. */
 const uncountedBytes = mebibyte
+
+const tooLarge = () => new ContentTooLarge(`the store takes at most ${mostPieces * mostPieceBytes} bytes`)
 
 type Filling = { chunks: Buffer[]; size: number; reserved?: Reserved }
 
 /** `key` becomes the place of the content for good. `expected` is 0 where nobody knows. */
 export function createUpload(client: Client, memory: Memory, key: string, expected: number): Part {
   const whole = pieceBytes(expected)
+  if (expected > mostPieces * mostPieceBytes) throw tooLarge()
   const gone = new AbortController()
   const { signal } = gone
   const pieces = createPieces(client, key, signal)
@@ -121,7 +127,7 @@ function createPieces(client: Client, key: string, signal: AbortSignal) {
         if (upload === '') upload = await createMultipart(client, key, signal)
         while (sending.size >= inFlight) await Promise.race(sending)
         if (failure) throw failure.error
-        if (etags.length >= mostPieces) throw new StoreFull('a content of unknown length has too many pieces')
+        if (etags.length >= mostPieces) throw tooLarge()
       } catch (error) {
         piece.reserved?.free()
         throw error
@@ -190,5 +196,3 @@ export async function abort(client: Client, key: string, upload: string): Promis
   const query = [['uploadId', upload]] as const
   await client.ask({ operation: 'AbortMultipartUpload', method: 'DELETE', key, query, retries: 1 })
 }
-
-const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')

@@ -21,4 +21,7 @@ export function textOf(xml: string, name: string): string | undefined {
   )
 }
 
+/** A text as it stands inside of an element. */
+export const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
+
 const entities: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }

@@ -1,7 +1,7 @@
 // Images by the names that people pull them by, found through the lists of the API.
 
 import { chunks } from '#lib/chunks.ts'
-import { isRepoPath } from '#lib/oci-names.ts'
+import { isRepoPath, isTagName } from '#lib/oci-names.ts'
 import { isUid, lineage, parentOf } from '#lib/uid.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
 import { CliError, exitCodes } from '../shape/command.ts'
@@ -15,6 +15,11 @@ export type ImageName = { path: string; tag: string | undefined }
 export function imageNameOf(text: string, registry: string): ImageName {
   const plainPath = text.startsWith(`${registry}/`) ? text.slice(registry.length + 1) : text
   const [, path = '', tag] = /^(.*?)(?::([^/:]*))?$/s.exec(plainPath) ?? []
+  const [, image = '', called = ''] = /^([^:]*):(.+)$/s.exec(plainPath) ?? []
+  if (isRepoPath(image) && !isTagName(called)) {
+    const rule = 'a tag has 1 to 128 letters, digits, _, . and -, and begins with none of the last two'
+    throw new CliError(exitCodes.usage, `${called} is no name of a tag: ${rule}, as in ${image}:1.0`)
+  }
   if (!isUid(path) && !isRepoPath(path)) {
     throw new CliError(exitCodes.usage, `${text} is no image: name it as acme/app or acme/team/app, perhaps with :tag`)
   }

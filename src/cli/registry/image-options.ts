@@ -44,8 +44,12 @@ export function sinceOf(within: Options[string]): string | undefined {
 /** A day, which stands for its beginning in UTC, or a time with its offset. */
 export function timeOf(options: Options, name: 'start' | 'end' | 'asOf', flag: string): string | undefined {
   const text = options[name]
-  if (text === undefined) return undefined
-  const instant = parseTimestamp(/^\d{4}-\d{2}-\d{2}$/.test(String(text)) ? `${text}T00:00:00Z` : String(text))
+  return text === undefined ? undefined : momentOf(String(text), flag)
+}
+
+/** The time that a text names, in UTC. */
+export function momentOf(text: string, flag: string): string {
+  const instant = parseTimestamp(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text)
   if (instant) return toIso(instant)
   throw new CliError(
     exitCodes.usage,

@@ -15,6 +15,7 @@ type Moved = {
   actor: string
   actorName?: string
   source: string
+  checkedBefore?: string
 }
 
 export const imagesHistory: Command = {
@@ -99,12 +100,15 @@ const head = ({ digest, allTags }: Options): string[] =>
 function rowOf({ digest, allTags }: Options): (record: Moved) => string[] {
   const word = (text: string) => text.slice(text.indexOf('_') + 1).toLowerCase()
   if (digest === undefined) {
-    return ({ time, tag, event, digest: held, source, actor, actorName }) => [
+    return ({ time, tag, event, digest: held, source, actor, actorName, checkedBefore }) => [
       time,
       ...(allTags ? [tag] : []),
       word(event),
       held,
-      `${word(source)} ${actorName || actor}`,
+      // What was seen elsewhere happened between two looks.
+      source === 'SOURCE_UPSTREAM'
+        ? `upstream${checkedBefore ? `, after ${checkedBefore}` : ', first look'}`
+        : `${word(source)} ${actorName || actor}`,
     ]
   }
   return ({ tag, time, event, endTime }) => [

@@ -7,8 +7,11 @@ import { pathsOf, type Repo } from './image-names.ts'
 import { commonOptions, show } from './image-options.ts'
 import { imagesDelete } from './images-delete.ts'
 import { imagesHistory } from './images-history.ts'
+import { imagesResolve } from './images-resolve.ts'
 import { repos } from './repos.ts'
+import { holds, quarantine, retentionRules, tagRules } from './retention.ts'
 import { tags } from './tags.ts'
+import { upstreams } from './upstreams.ts'
 
 const list: Command = {
   name: 'list',
@@ -30,5 +33,17 @@ const list: Command = {
 export const images: CommandGroup = {
   name: 'images',
   summary: 'Look at images, their tags and how these moved, and delete them',
-  commands: [list, repos, tags, imagesHistory, imagesDelete],
+  commands: [
+    list,
+    repos,
+    tags,
+    retentionRules,
+    tagRules,
+    holds,
+    quarantine,
+    upstreams,
+    imagesHistory,
+    imagesResolve,
+    imagesDelete,
+  ],
 }

@@ -9,6 +9,8 @@ import { v1 } from '../shape/v1-names.ts'
 import { bodyOf, describeOf, type Field, listOf, mentioned, type Resource, updateOf } from '../shape/verbs.ts'
 import { findImage, imageNameOf } from './image-names.ts'
 import { imagesDelete } from './images-delete.ts'
+import { pullRules } from './pull-rules.ts'
+import { reposFollow, reposFollowing, reposUnfollow } from './repos-follow.ts'
 
 type Repo = Item & {
   name: string
@@ -79,5 +81,15 @@ const create: Command = {
 export const repos: CommandGroup = {
   name: 'repos',
   summary: 'Repositories: where images are pushed to',
-  commands: [listOf(repo), create, describeOf(repo), updateOf(repo), imagesDelete],
+  commands: [
+    listOf(repo),
+    create,
+    describeOf(repo),
+    updateOf(repo),
+    reposFollow,
+    reposFollowing,
+    reposUnfollow,
+    imagesDelete,
+    pullRules,
+  ],
 }

@@ -1,8 +1,18 @@
 // Tags: where they point, and where they shall.
 import { isDigest } from '#lib/digest.ts'
+import { codes } from '#lib/errors.ts'
+import { ApiError } from '../shape/api-client.ts'
 import { callerOptions } from '../shape/api-pages.ts'
 import type { Query } from '../shape/api-reader.ts'
-import { CliError, type Command, type CommandGroup, exitCodes, type Options, type Terminal } from '../shape/command.ts'
+import {
+  CliError,
+  type Command,
+  type CommandGroup,
+  exitCodes,
+  type OptionSpec,
+  type Options,
+  type Terminal,
+} from '../shape/command.ts'
 import { confirm, yesOption } from '../shape/outputs.ts'
 import { plain } from '../shape/plain-text.ts'
 import { limitOf } from '../shape/verbs.ts'
@@ -18,6 +28,8 @@ const list: Command = {
   details: 'Tags of signatures and other referrers, dated tags and package epochs are hidden unless asked for.',
   arguments: [{ name: '<image>', summary: 'Such as acme/team/app, or the uid of its repo' }],
   options: [
+    { flags: '--prefix <text>', summary: 'Only those whose names begin with this, by name' },
+    { flags: '--part <text>', summary: 'Only those whose names have this anywhere in them, by name' },
     { flags: '--digest <digest>', summary: 'Only those that point to it now' },
     { flags: '--updated-within <time>', summary: 'Only those that moved or changed since, such as 12h or 7d' },
     { flags: '--show-referrers', summary: 'Also those of referrers, sha256-…' },
@@ -38,12 +50,25 @@ const list: Command = {
       include_epochs: flag('showEpochs'),
     }
     const { api, repo } = await imageOf(terminal, options)
-    const query = { 'uidp.children_of': repo, ...filters }
-    const { items, more } = await api.list<Tag>('/registry/v2/tags', 'tags', query, limit)
+    const { path, query } = listOf(repo, filters, options)
+    const { items, more } = await api.list<Tag>(path, 'tags', query, limit)
     const shown = options.activeOnly === true ? items.filter(({ deprecated }) => !deprecated) : items
     const rows = shown.map((tag) => [tag.name, tag.digest, tag.updateTime, tag.deprecated ? 'end of life' : ''])
     return show(terminal, options, { items: shown }, ['TAG', 'DIGEST', 'UPDATED', ''], rows, more)
   },
+}
+
+/** Where tags are listed, and where they are found by their names, which has an order of its own. */
+function listOf(repo: string, filters: Query, { prefix, part }: Options): { path: string; query: Query } {
+  if (prefix === undefined && part === undefined) {
+    return { path: '/registry/v2/tags', query: { 'uidp.children_of': repo, ...filters } }
+  }
+  const { order_by: _, digest, updated_since, ...shown } = filters
+  if (digest !== undefined || updated_since !== undefined) {
+    throw new CliError(exitCodes.usage, '--prefix and --part do not go with --digest and --updated-within')
+  }
+  const query = { prefix: prefix as string | undefined, part: part as string | undefined, ...shown }
+  return { path: `/registry/v2/repos/${repo}/tags`, query }
 }
 
 /** Every tag counts when it is named. */
@@ -77,13 +102,42 @@ const resolve: Command = {
   },
 }
 
+const ifOption: OptionSpec = {
+  flags: '--if <digest>',
+  summary: 'Move it only if it points to this digest when it moves',
+}
+
+function expected(options: Options): string | undefined {
+  const from = options.if as string | undefined
+  if (from === undefined || isDigest(from)) return from
+  throw new CliError(exitCodes.usage, `--if takes a digest, sha256:…, and not ${plain(from)}`)
+}
+
+function headersOf(there: boolean, from: string | undefined): Record<string, string> | undefined {
+  if (!there) return { 'if-none-match': '*' }
+  return from === undefined ? undefined : { 'if-match': `"${from}"` }
+}
+
+function isMismatch(error: unknown): boolean {
+  return error instanceof ApiError && error.code === codes.ABORTED.number
+}
+
+function elsewhere(path: string, tag: string, found: Tag | undefined): CliError {
+  const now = found ? `points to ${plain(found.digest)} now` : 'is not there any more'
+  return new CliError(
+    exitCodes.failed,
+    `${path}:${tag} ${now}, and was not moved\npinfold images history ${path}:${tag} says who moved it`,
+  )
+}
+
 /** Points a tag at a digest or at what another tag points to; `there` says whether the tag has to be there. */
 const point = (name: 'create' | 'move', there: boolean): Command => ({
   name,
   summary: there ? 'Point a tag at another manifest of its image' : 'Make a tag of a manifest that is there',
   arguments: [tagArgument, { name: '<to>', summary: 'A digest, sha256:…, or another tag of the image' }],
-  options: callerOptions,
+  options: [...(there ? [ifOption] : []), ...callerOptions],
   async run(terminal, options) {
+    const from = expected(options)
     const { api, path, tag, repo, found } = await tagOf(terminal, options)
     if (there && !found) throw noTag(path, tag)
     if (!there && found) {
@@ -95,7 +149,13 @@ const point = (name: 'create' | 'move', there: boolean): Command => ({
     const to = String(options.to)
     const digest = isDigest(to) ? to : (await tagOf(terminal, { ...options, image: `${path}:${to}` })).found?.digest
     if (digest === undefined) throw noTag(path, to)
-    await api.call('POST', `/registry/v2/tags/${repo}`, { name: tag, digest })
+    // Somebody else may be at it at the same time.
+    const headers = headersOf(there, from)
+    await api
+      .call('POST', `/registry/v2/tags/${repo}`, { name: tag, digest }, headers)
+      .catch(async (error: unknown) => {
+        throw headers && isMismatch(error) ? elsewhere(path, tag, (await tagOf(terminal, options)).found) : error
+      })
     terminal.print(`${path}:${tag} ${digest}`)
     return exitCodes.ok
   },

@@ -1,15 +1,37 @@
-import { type Command, exitCodes } from '../shape/command.ts'
+import { listNodes, livingNode } from '#db/nodes.ts'
+import { CliError, type Command, exitCodes } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 
 export const migrate: Command = {
   name: 'migrate',
-  summary: 'Bring the database up to this version and stop; serve does the same when it starts',
-  options: settingOptions('data', 'database'),
+  summary: 'Bring the database up to this version and stop; serve does the same with an embedded one',
+  details: `Servers may run meanwhile, where all that there is to do expands the database or fills what was added. What takes something away that
+earlier versions need waits for --finish, when no server of an earlier version is there or comes back.`,
+  options: [
+    ...settingOptions('data', 'database'),
+    { flags: '--finish', summary: 'Take away what only earlier versions need' },
+  ],
   async run(terminal, options) {
     const config = configOf(terminal.env, options)
-    const { openDatabase } = await import('#open-database.ts')
-    const opened = await openDatabase(config)
+    const { openDatabase, version } = await import('#open-database.ts')
+    if (options.finish) {
+      const before = await openDatabase(config, 'migrate')
+      try {
+        const others = (await listNodes(before.db)).filter((one) => one.version !== version)
+        const alive =
+          others.length > 0 && (await livingNode(before.db, (one) => one.version !== version, config.leaseMs))
+        if (alive)
+          throw new CliError(
+            exitCodes.unavailable,
+            `a server of version ${alive.version} runs, as ${alive.url}; stop it first`,
+          )
+      } finally {
+        await before.close()
+      }
+    }
+    const opened = await openDatabase(config, options.finish ? 'finish' : 'migrate')
     await opened.close()
+    for (const id of opened.applied) terminal.say(`applied ${id}`)
     terminal.print('the database is up to date')
     return exitCodes.ok
   },

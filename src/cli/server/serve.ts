@@ -57,6 +57,7 @@ Every setting that has no option here is an environment variable; see pinfold co
     // Whoever reads the next line may ask at once.
     const asked = terminal.untilAsked()
     terminal.print(`ready ${server.url}`)
+    await warnOfNames(app)
     app.log.info('serving', { url: server.url, engine: app.db.engine, metrics: server.metricsUrl })
     await printEntrance(terminal, app, server.url)
     if (isFirst) terminal.print(firstSteps(server.url, config, filled))
@@ -70,6 +71,13 @@ Every setting that has no option here is an environment variable; see pinfold co
     await workers.close(Math.max(0, until - performance.now()))
     return exitCodes.ok
   },
+}
+
+/** Pulls in a view of this name mean the organisation. */
+async function warnOfNames({ db, log }: App): Promise<void> {
+  const { organizationsNamedAsViews } = await import('#domains/iam/groups/groups.service.ts')
+  const names = await organizationsNamedAsViews(db)
+  if (names.length > 0) log.warn('organisations have the names of views, and are pulled from instead', { names })
 }
 
 /** How the operator gets in with a browser; the link itself only where nothing keeps what is printed. */

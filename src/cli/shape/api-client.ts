@@ -1,4 +1,5 @@
 // How commands call a server: only through its public API, with one token.
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codes } from '#lib/errors.ts'
 import { CliError, exitCodes } from './command.ts'
@@ -11,6 +12,7 @@ const timeoutMs = 30_000
 export type Body = Record<string, unknown>
 type SendOptions = {
   body?: object | undefined
+  headers?: Record<string, string> | undefined
   /** The server is on this machine, under an address of its own, so that nothing leaves it. */
   ownMachine?: boolean
 }
@@ -38,13 +40,15 @@ export async function send(
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
   url: URL,
   token: string,
-  { body, ownMachine = false }: SendOptions = {},
+  { body, headers, ownMachine = false }: SendOptions = {},
 ): Promise<Body> {
   if (!ownMachine) checkDestination(url)
   checkToken(token, 'the token')
+  // An answer may be lost on the way, and what is sent again must not be done again.
+  const named = method === 'GET' ? headers : { 'idempotency-key': randomUUID(), ...headers }
   for (let attempt = 1; ; attempt++) {
     try {
-      return await sendOnce(method, url, token, body)
+      return await sendOnce(method, url, token, { body, headers: named })
     } catch (error) {
       const again = error instanceof ApiError && error.code === codes.UNAVAILABLE.number && attempt < attempts
       if (!again) throw error
@@ -102,8 +106,10 @@ export function errorOfStatus(data: string, where: string, token: string): ApiEr
   return errorOf(500, jsonOf(data), where, token)
 }
 
-async function sendOnce(method: string, url: URL, token: string, content?: object): Promise<Body> {
-  const { ok, status, text } = await ask(method, url, token, content)
+type Sent = Pick<SendOptions, 'body' | 'headers'>
+
+async function sendOnce(method: string, url: URL, token: string, sent: Sent): Promise<Body> {
+  const { ok, status, text } = await ask(method, url, token, sent)
   // The body of an answer that says nothing is empty.
   const body = ok && text === '' ? {} : jsonOf(text)
   if (ok && body) return body
@@ -112,7 +118,7 @@ async function sendOnce(method: string, url: URL, token: string, content?: objec
   throw errorOf(status, body, where, token)
 }
 
-async function ask(method: string, url: URL, token: string, content?: object) {
+async function ask(method: string, url: URL, token: string, { body: content, headers }: Sent) {
   try {
     const { status, text } = await httpCall(url, {
       method,
@@ -121,6 +127,7 @@ async function ask(method: string, url: URL, token: string, content?: object) {
         accept: 'application/json',
         'user-agent': 'pinfold',
         ...(content && { 'content-type': 'application/json' }),
+        ...headers,
       },
       body: content && JSON.stringify(content),
       timeoutMs,

@@ -89,9 +89,9 @@ function readerOf(
   explain: (error: ApiError) => CliError,
 ): ApiReader {
   const { token, origin } = parts
-  const call: ApiReader['call'] = async (method, path, body) => {
+  const call: ApiReader['call'] = async (method, path, body, headers) => {
     try {
-      return await send(method, new URL(path, origin), token, { body, ownMachine })
+      return await send(method, new URL(path, origin), token, { body, headers, ownMachine })
     } catch (error) {
       throw error instanceof ApiError ? explain(error) : error
     }

@@ -11,7 +11,12 @@ export type ApiReader = {
   /** Whether nobody is signed in, and the data folder says who we are. */
   operator: boolean
   /** The path is one of the API; what comes back is the JSON of the response. Throws ApiError. */
-  call(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Body>
+  call(
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: object,
+    headers?: Record<string, string>,
+  ): Promise<Body>
   /** The first `limit` items of a list, and whether there are more. A query may give a parameter several values. */
   list<T>(path: string, member: string, query: Query, limit?: number): Promise<{ items: T[]; more: boolean }>
 }

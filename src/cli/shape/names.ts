@@ -55,10 +55,16 @@ async function noOrganization(api: ApiReader, name: string): Promise<string> {
   return `there is no organisation ${name} that you can see\n${seen}${make}`
 }
 
-export type Kind = { path: string; member: string; words: readonly [one: string, many: string] }
+export type Kind = {
+  path: string
+  member: string
+  words: readonly [one: string, many: string]
+  /** The command that lists them, where it is not one of `pinfold iam`. */
+  list?: string
+}
 
 /** What is named by its uid, by its name, or by the path of its group and its name. */
-export async function findNamed(api: ApiReader, { path, member, words }: Kind, given: string): Promise<string> {
+export async function findNamed(api: ApiReader, { path, member, words, list }: Kind, given: string): Promise<string> {
   if (isUid(given)) return given
   const at = given.lastIndexOf('/')
   const name = given.slice(at + 1)
@@ -67,7 +73,7 @@ export async function findNamed(api: ApiReader, { path, member, words }: Kind, g
   const [found, ...others] = items
   if (!found) {
     const where = at < 0 ? '' : ` in ${given.slice(0, at)}`
-    const hint = `pinfold iam ${words[1].replaceAll(' ', '-')} list shows those that there are`
+    const hint = `${list ?? `pinfold iam ${words[1].replaceAll(' ', '-')} list`} shows those that there are`
     throw new NothingNamed(`there is no ${words[0]} ${name}${where} that you can see\n${hint}`)
   }
   if (others.length === 0) return found.uid

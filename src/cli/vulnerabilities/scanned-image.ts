@@ -62,29 +62,36 @@ export function sayGaps(say: (line: string) => void, gaps: readonly Gap[], of = 
   }
 }
 
+/** Images of which something is not known, and whether there may be more of them. */
+export type Unknown = { unknownImages: number; moreUnknownImages: boolean }
+
 /** Reads a list whose first page also says of how many images nobody knows what they contain. */
 export async function imagesOf<T extends FoundImage>(
   api: ApiReader,
   path: string,
   query: Record<string, string | undefined>,
   limit: number,
-): Promise<{ items: T[]; more: boolean; unknown: number }> {
+): Promise<{ items: T[]; more: boolean; unknown: Unknown }> {
   const items: T[] = []
-  let unknown = 0
+  let unknown: Unknown = { unknownImages: 0, moreUnknownImages: false }
   for (let page = ''; ; ) {
     const asked = new URLSearchParams({ page_size: String(Math.min(200, limit + 1 - items.length)), page_token: page })
     for (const [name, value] of Object.entries(query)) if (value !== undefined) asked.set(name, value)
     const answer = await api.call('GET', `${path}?${asked}`)
     items.push(...((answer.images ?? []) as T[]))
-    if (page === '') unknown = Number(answer.unknownImages ?? 0)
+    if (page === '') {
+      const { unknownImages = 0, moreUnknownImages = false } = answer
+      unknown = { unknownImages: Number(unknownImages), moreUnknownImages: moreUnknownImages === true }
+    }
     page = String(answer.nextPageToken ?? '')
     if (page === '' || items.length > limit) break
   }
   return { items: items.slice(0, limit), more: items.length > limit, unknown }
 }
 
-export function sayUnknown(say: (line: string) => void, unknown: number): void {
-  if (unknown === 0) return
-  const count = unknown === 1 ? '1 image' : `${unknown === 1000 ? '1000 or more' : unknown} images`
-  say(`pinfold: of ${count} it is not known what they contain`)
+export function sayUnknown(say: (line: string) => void, { unknownImages, moreUnknownImages }: Unknown): void {
+  if (unknownImages === 0 && !moreUnknownImages) return
+  const many = moreUnknownImages ? `${unknownImages} or more` : String(unknownImages)
+  const count = many === '1' ? '1 image' : `${many} images`
+  say(`pinfold: of ${count} it is not known what all of them contains`)
 }

@@ -11,6 +11,7 @@ type Comparison = {
   changed?: { package: Package; baseVersion: string }[]
   found?: Vulnerability[]
   resolved?: Vulnerability[]
+  unknown?: Vulnerability[]
   gaps?: Gap[]
   baseGaps?: Gap[]
 }
@@ -18,8 +19,8 @@ type Comparison = {
 export const vulnerabilitiesCompare: Command = {
   name: 'compare',
   summary: 'Show what differs between two images, in packages and in vulnerabilities',
-  details: `What is not known of either is said on standard error. Nothing counts as resolved while it is not known what the image
-contains.`,
+  details: `What is not known of either is said on standard error. What the base has, and of the image nobody knows, is unknown rather
+than resolved.`,
   arguments: [
     { name: '<image>', summary: 'Such as acme/team/app:1.1 or acme/app@sha256:…' },
     { name: '<base>', summary: 'What it is compared with, such as acme/team/app:1.0' },
@@ -32,12 +33,13 @@ contains.`,
     const query = new URLSearchParams({ base_digest: base.digest, base_repo_uid: base.repo })
     const path = `/registry/v2/repos/${image.repo}/digests/${image.digest}/comparison?${query}`
     const compared = (await api.call('GET', path)) as Comparison
-    const { added = [], removed = [], changed = [], found = [], resolved = [] } = compared
+    const { added = [], removed = [], changed = [], found = [], resolved = [], unknown = [] } = compared
     if (options.output === 'json') terminal.print(jsonText(compared, 2))
     else {
       const rows = [
-        ...found.map((one) => ['found', one.vulnerability, one.severity, (one.purls ?? []).join(' ')]),
-        ...resolved.map((one) => ['resolved', one.vulnerability, one.severity, (one.purls ?? []).join(' ')]),
+        ...found.map((one) => ['found', ...cellsOf(one)]),
+        ...resolved.map((one) => ['resolved', ...cellsOf(one)]),
+        ...unknown.map((one) => ['unknown', ...cellsOf(one)]),
         ...added.map(({ name, version, ecosystem }) => ['added', name, version, ecosystem]),
         ...removed.map(({ name, version, ecosystem }) => ['removed', name, version, ecosystem]),
         ...changed.map((one) => [
@@ -54,3 +56,9 @@ contains.`,
     return exitCodes.ok
   },
 }
+
+const cellsOf = ({ vulnerability, severity, purls = [] }: Vulnerability): string[] => [
+  vulnerability,
+  severity,
+  purls.join(' '),
+]

@@ -4,7 +4,7 @@ import type { Command } from '../shape/command.ts'
 import { limitOf } from '../shape/verbs.ts'
 import { type FoundImage, imagesOf, namesOfImages, sayUnknown, scopeOf, scopeOption } from './scanned-image.ts'
 
-type WithPackage = FoundImage & { packages: { purl: string }[]; uncertain: boolean }
+type WithPackage = FoundImage & { packages: { purl: string }[]; morePackages?: boolean; uncertain: boolean }
 
 export const vulnerabilitiesImagesWith: Command = {
   name: 'images-with',
@@ -37,10 +37,11 @@ contain are counted, not listed.`,
       limitOf(options),
     )
     const names = await namesOfImages(api, items)
-    const rows = items.map(({ packages, uncertain }, i) => {
-      return [names[i]!, `${packages.map(({ purl }) => purl).join(' ')}${uncertain ? ' (cannot be compared)' : ''}`]
+    const rows = items.map(({ packages, morePackages, uncertain }, i) => {
+      const more = `${morePackages ? ' …' : ''}${uncertain ? ' (cannot be compared)' : ''}`
+      return [names[i]!, `${packages.map(({ purl }) => purl).join(' ')}${more}`]
     })
-    const code = show(terminal, options, { items, unknownImages: unknown }, ['IMAGE', 'PACKAGES'], rows, more)
+    const code = show(terminal, options, { items, ...unknown }, ['IMAGE', 'PACKAGES'], rows, more)
     sayUnknown(terminal.say, unknown)
     return code
   },

@@ -4,7 +4,7 @@ import type { Command } from '../shape/command.ts'
 import { limitOf } from '../shape/verbs.ts'
 import { type FoundImage, imagesOf, namesOfImages, sayUnknown, scopeOf, scopeOption } from './scanned-image.ts'
 
-type Vulnerable = FoundImage & { state: string; severity: string; purls: string[] }
+type Vulnerable = FoundImage & { state: string; severity: string; purls: string[]; morePurls?: boolean }
 
 export const vulnerabilitiesImages: Command = {
   name: 'images',
@@ -23,13 +23,13 @@ not known what they contain.`,
       limitOf(options),
     )
     const names = await namesOfImages(api, items)
-    const rows = items.map(({ state, severity, purls }, i) => [
+    const rows = items.map(({ state, severity, purls, morePurls }, i) => [
       names[i]!,
       state.toLowerCase(),
       severity,
-      purls.join(' '),
+      `${purls.join(' ')}${morePurls ? ' …' : ''}`,
     ])
-    const code = show(terminal, options, { items, unknownImages: unknown }, head, rows, more)
+    const code = show(terminal, options, { items, ...unknown }, head, rows, more)
     sayUnknown(terminal.say, unknown)
     return code
   },

@@ -45,6 +45,11 @@ export const vulnerabilities: CommandGroup = {
       load: async () => (await import('./vulnerabilities-risks.ts')).vulnerabilitiesRisks,
     },
     {
+      name: 'export',
+      summary: 'Write what is found in an image as CycloneDX, OpenVEX or SARIF',
+      load: async () => (await import('./vulnerabilities-export.ts')).vulnerabilitiesExport,
+    },
+    {
       name: 'compare',
       summary: 'Show what differs between two images, in packages and in vulnerabilities',
       load: async () => (await import('./vulnerabilities-compare.ts')).vulnerabilitiesCompare,

@@ -147,6 +147,32 @@ test('SARIF tells which vulnerabilities there are and how bad they are', () => {
   )
 })
 
+test('a report that does not say that vulnerabilities were looked for is not one in which none were found', () => {
+  const trivy = (...classes: string[]) =>
+    packed({ SchemaVersion: 2, ArtifactName: 'a', Results: classes.map((Class) => ({ Class })) })
+  assert.deepEqual(readScanReport(trivy('os-pkgs', 'secret')).vulnerabilities, [])
+  const none = [
+    trivy(),
+    trivy('secret'),
+    trivy('config'),
+    trivy('os-pkgs', 'license'),
+    packed({ SchemaVersion: 2, ArtifactName: 'a' }),
+  ]
+  const sarif = (...ids: string[]) =>
+    packed({
+      version: '2.1.0',
+      runs: [{ tool: { driver: { name: 'x' } }, results: ids.map((ruleId) => ({ ruleId })) }],
+    })
+  for (const one of [...none, sarif(), sarif('js/sql-injection', 'DS002')]) {
+    assert.throws(() => readScanReport(one), unreadable('NOT_SCANNED'))
+  }
+  const mixed = readScanReport(sarif('aws-access-key-id', 'CVE-2026-1-openssl', 'RUSTSEC-2026-1', 'ALPINE-CVE-2026-2'))
+  assert.deepEqual(
+    mixed.vulnerabilities.map(({ id }) => id),
+    ['ALPINE-CVE-2026-2', 'CVE-2026-1', 'RUSTSEC-2026-1'],
+  )
+})
+
 test('a report that is stated in in-toto, or recorded by cosign, is read as it is', () => {
   const inner = JSON.parse(file('trivy-alpine-39').toString())
   const scan = { scanner: { version: 'v0.70.0', result: inner, db: { lastUpdate: '2026-03-01T00:00:00Z' } } }

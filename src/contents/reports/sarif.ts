@@ -1,11 +1,14 @@
-// SARIF 2.1.0 of a scanner of images. It names no packages, so it tells what there is and how bad it is, and no more.
+// SARIF 2.1.0 of a scanner of images. It names no packages, so it tells what there is and how bad it is, and no more. Tools of
+// any kind write it, and one without results does not say what was looked for, so only vulnerabilities that it names count.
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
+import { Unreadable } from '../packages.ts'
 import { Findings, fixes, type ScanReport, severityOf, severityOfScore, timeOf } from './scan-report.ts'
 
 export const isSarif = (document: Json): boolean => document.version === '2.1.0' && Array.isArray(document.runs)
 
 export function readSarif(document: Json): ScanReport {
   const found = new Findings()
+  let named = 0
   const runs = objectsIn(document.runs)
   for (const run of runs) {
     const rules = objectsIn(asObject(asObject(run.tool).driver).rules)
@@ -15,6 +18,8 @@ export function readSarif(document: Json): ScanReport {
       // Grype puts the package behind the id.
       const name = textOf(ruleId) || textOf(rule.id)
       const id = /^(?:CVE-\d+-\d+|GHSA(?:-[0-9a-z]{4}){3})(?=-|$)/.exec(name)?.[0] ?? name
+      if (id === name && !isVulnerability(name, rule)) continue
+      named++
       found.add({
         id,
         summary: asObject(rule.shortDescription).text,
@@ -25,6 +30,7 @@ export function readSarif(document: Json): ScanReport {
       })
     }
   }
+  if (named === 0) throw new Unreadable('NOT_SCANNED', 'the report names no vulnerabilities')
   const driver = asObject(asObject(runs[0]?.tool).driver)
   return {
     format: 'sarif',
@@ -32,6 +38,14 @@ export function readSarif(document: Json): ScanReport {
     dbBuildTime: timeOf(''),
     vulnerabilities: found.all(),
   }
+}
+
+/** Secrets, wrong settings and what is bad in sources are results as well. */
+function isVulnerability(id: string, rule: Json): boolean {
+  if (/^(?:CVE|GHSA|GO|PYSEC|RUSTSEC|OSV|DSA|DLA|USN|RHSA|ELSA|ALAS\w*|SNYK|TEMP|[A-Z]+-CVE)-[\w.:-]*\d/.test(id))
+    return true
+  const { tags } = asObject(rule.properties)
+  return /Vulnerability$/.test(textOf(rule.name)) || (Array.isArray(tags) && tags.includes('vulnerability'))
 }
 
 /** Scanners put the severity among the tags, and a score as text for those who show results in colours. */

@@ -1,5 +1,6 @@
 // The JSON of Trivy, in its second version, also as cosign's record of a scan holds it.
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
+import { Unreadable } from '../packages.ts'
 import {
   entriesIn,
   Findings,
@@ -22,8 +23,14 @@ const states: Readonly<Record<string, 0 | 1 | 2 | 3>> = {
   end_of_life: fixes.wontFix,
 }
 
-/** `version` and `built` are what a record of the scan says around the report. */
+/**
+ * `version` and `built` are what a record of the scan says around the report. Throws Unreadable where nothing in it says that
+ * vulnerabilities were looked for: Trivy looks for secrets, licences and wrong settings as well, and for these alone if asked.
+ */
 export function readTrivy(document: Json, { version = '', built = '' } = {}): ScanReport {
+  if (!hasLooked(objectsIn(document.Results))) {
+    throw new Unreadable('NOT_SCANNED', 'nothing in the report says that vulnerabilities were looked for')
+  }
   const found = new Findings()
   for (const result of objectsIn(document.Results)) {
     for (const one of objectsIn(result.Vulnerabilities)) {
@@ -55,6 +62,13 @@ export function readTrivy(document: Json, { version = '', built = '' } = {}): Sc
     dbBuildTime: timeOf(built),
     vulnerabilities: found.all(),
   }
+}
+
+/** Packages are listed without vulnerabilities where none were found, but also for their licences. */
+function hasLooked(results: readonly Json[]): boolean {
+  if (results.some(({ Vulnerabilities }) => objectsIn(Vulnerabilities).length > 0)) return true
+  const classes = results.map(({ Class }) => textOf(Class))
+  return classes.some((one) => /^(?:os|lang)-pkgs$/.test(one)) && !classes.some((one) => one.startsWith('license'))
 }
 
 function scoresOf(by: string, one: Json): FoundScore[] {

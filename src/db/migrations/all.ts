@@ -53,6 +53,18 @@ import { migration as pushTokens } from './0078-push-tokens.ts'
 import { migration as peopleBounds } from './0080-people-bounds.ts'
 import { migration as blobTrash } from './0081-blob-trash.ts'
 import { migration as historyByTime } from './0086-history-by-time.ts'
+import { migration as scanReportTexts } from './0087-scan-report-texts.ts'
+import { migration as scanningBounds } from './0088-scanning-bounds.ts'
+import { migration as recordTexts } from './0089-record-texts.ts'
+import { migration as backups } from './0091-backups.ts'
+import { migration as repoRemovals } from './0092-repo-removals.ts'
+import { migration as pullRules } from './0094-pull-rules.ts'
+import { migration as upstreams } from './0097-upstreams.ts'
+import { migration as mirrorsOnDemand } from './0098-mirrors-on-demand.ts'
+import { migration as pushTokenSessions } from './0102-push-token-sessions.ts'
+import { migration as retention } from './0103-retention.ts'
+import { migration as requestIds } from './0106-request-ids.ts'
+import { migration as quarantineIndex } from './0108-quarantine-index.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -110,4 +122,16 @@ export const migrations: readonly Migration[] = [
   peopleBounds,
   blobTrash,
   historyByTime,
+  scanReportTexts,
+  scanningBounds,
+  recordTexts,
+  backups,
+  repoRemovals,
+  pullRules,
+  upstreams,
+  mirrorsOnDemand,
+  pushTokenSessions,
+  retention,
+  requestIds,
+  quarantineIndex,
 ]

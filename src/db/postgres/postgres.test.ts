@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import pg from 'pg'
-import { type Migration, migrate } from '../migrate.ts'
+import { migrate, type SchemaChange } from '../migrate.ts'
 import { raw, sql, type Tx, type TxOptions } from '../sql.ts'
 import { isUnavailable } from '../unavailable.ts'
 import { openPostgres } from './postgres.ts'
@@ -16,7 +16,7 @@ async function open(options?: { poolSize: number }) {
   const url = new URL(database)
   url.searchParams.set('schema', schema)
   const db = openPostgres(url.href, options)
-  const up: Migration['up'] = (t) => [
+  const up: SchemaChange['up'] = (t) => [
     `CREATE TABLE items (name ${t.text} PRIMARY KEY, amount ${t.int} NOT NULL DEFAULT 0)`,
   ]
   await migrate(db, [{ id: '0001', up }])

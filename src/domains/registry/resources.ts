@@ -1,8 +1,15 @@
 import type { Resource } from '#lib/resource.ts'
+import { followType } from './follows/follows.model.ts'
+import { upstreamType } from './follows/upstreams.model.ts'
 import { imageType } from './images/images.model.ts'
 import { deletedRepoType } from './ledgers/deleted-repos.model.ts'
+import { pullRuleExceptionType, pullRuleType } from './pull-rules/pull-rules.model.ts'
+import { removalType } from './repos/removals.model.ts'
 import { repoType } from './repos/repos.model.ts'
+import { holdType, quarantineType, retentionRuleType, tagRuleType } from './retention/retention.model.ts'
 import { everyShape, tagType, visibleShapes } from './tags/tags.model.ts'
+
+const law = { kinds: [], uid: 'none', groupDeletion: 'goes', clears: { laws: ['insert', 'update', 'delete'] } } as const
 
 export const resources: readonly Resource[] = [
   {
@@ -13,6 +20,15 @@ export const resources: readonly Resource[] = [
     groupDeletion: 'blocks',
     // A path that is not there is not remembered, and a repo keeps its name.
     clears: { paths: ['delete'], manifests: ['delete'] },
+  },
+  // Its repo is hidden by an update, which would clear the caches with each description that is changed.
+  {
+    type: removalType,
+    table: 'repo_removals',
+    kinds: ['repo_removals'],
+    uid: 'none',
+    groupDeletion: 'blocks',
+    clears: { paths: ['insert'], manifests: ['insert'] },
   },
   // Not a place any more, since nothing can be below it.
   { type: deletedRepoType, table: 'deleted_repos', kinds: ['deleted_repos'], uid: 'none', groupDeletion: 'stays' },
@@ -32,4 +48,34 @@ export const resources: readonly Resource[] = [
     // A digest stands for one content, so a push changes nothing that is remembered.
     clears: { manifests: ['delete'] },
   },
+  { type: upstreamType, table: 'upstreams', kinds: ['upstreams'], uid: 'place', groupDeletion: 'blocks' },
+  // It goes with its repo. What it says of the repo is remembered with the path.
+  {
+    type: followType,
+    table: 'follows',
+    kinds: [],
+    uid: 'none',
+    groupDeletion: 'apart',
+    clears: { paths: ['insert', 'update', 'delete'] },
+  },
+  {
+    type: pullRuleType,
+    table: 'pull_rules',
+    kinds: [],
+    uid: 'none',
+    groupDeletion: 'goes',
+    clears: { pullRules: ['insert', 'update', 'delete'] },
+  },
+  {
+    type: pullRuleExceptionType,
+    table: 'pull_rule_exceptions',
+    kinds: [],
+    uid: 'none',
+    groupDeletion: 'goes',
+    clears: { pullRules: ['insert', 'update', 'delete'] },
+  },
+  { ...law, type: retentionRuleType, table: 'retention_rules' },
+  { ...law, type: tagRuleType, table: 'tag_rules' },
+  { ...law, type: holdType, table: 'holds' },
+  { ...law, type: quarantineType, table: 'quarantined' },
 ]

@@ -13,7 +13,7 @@ import {
 } from '#domains/iam/sessions/sessions.service.ts'
 import type { Session } from '#domains/iam/sessions/sign-in.service.ts'
 import { AppError, invalid } from '#lib/errors.ts'
-import { operatorUid } from '../access-token.ts'
+import { type AccessToken, operatorUid } from '../access-token.ts'
 import type { Issuing } from '../exchange.ts'
 import { checkTimes, readOutsideToken, verifyOutsideToken } from '../outside-token.ts'
 import { endSessionUrl } from './protocol.ts'
@@ -36,6 +36,25 @@ export async function enterAsOperator(
   if (!session) work.app.limits.check('refusal', source)
   else work.log.info('operator signed in', { session: session.uid })
   return session && { session, cookie }
+}
+
+/** What a session is worth where its cookie counts: as much as an access token of it for all that the person may do. */
+export function tokenOfSession(issuer: string, session: Session): AccessToken {
+  const { uid, identityUid, organization, authTime, act, profile, granted, createTime, endTime } = session
+  const { name, picture, email, emailVerified } = profile
+  return {
+    subject: identityUid,
+    audience: [issuer],
+    issuedAt: Math.floor(Date.parse(createTime) / 1000),
+    expiry: Math.floor(Date.parse(endTime) / 1000),
+    narrowing: undefined,
+    narrowed: false,
+    session: { uid, organization, authTime },
+    upstream: { email, name, picture },
+    ...(Object.keys(act).length > 0 && { act }),
+    ...(emailVerified && email !== '' && { verifiedEmail: email }),
+    ...(granted.size > 0 && { granted }),
+  }
 }
 
 /** Ends the session, and answers with where the one at the provider is ended, where that can be done. */

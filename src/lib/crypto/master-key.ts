@@ -61,7 +61,11 @@ export function stageMasterKey(folder: string): Buffer {
   // Nothing is encrypted under one that is there: whoever opens the database puts such a key in its place first.
   rmSync(file, { force: true })
   const key = randomBytes(keyBytes)
-  writeKey(file, key)
+  // Under its name there is a whole key or none, whenever the process is killed.
+  const begun = `${file}.part`
+  rmSync(begun, { force: true })
+  writeKey(begun, key)
+  renameSync(begun, file)
   syncFolder(folder)
   return key
 }

@@ -14,6 +14,8 @@ export const sealedColumns = {
   'sign-in-attempt': [{ table: 'sign_in_attempts', key: 'state_hash', column: 'sealed' }],
   'session-id-token': [{ table: 'sessions', key: 'uid', column: 'id_token' }],
   'refresh-token-key': [{ table: 'refresh_tokens', key: 'session_uid', column: 'sealed_key' }],
+  'upstream-password': [{ table: 'upstreams', key: 'uid', column: 'password' }],
+  'request-answer': [{ table: 'request_ids', key: 'id', column: 'answer' }],
   'page-token': [],
 } as const satisfies Record<string, readonly SealedColumn[]>
 

@@ -187,8 +187,12 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
   }
 }
 
-/** Throws an OutgoingError, or the reason of the signal that was given. */
-async function within<T>(work: (signal: AbortSignal) => Promise<T>, timeoutMs = 5000, asked?: AbortSignal): Promise<T> {
+/** What the work comes to, within the time. Throws an OutgoingError, or the reason of the signal that was given. */
+export async function within<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  timeoutMs = 5000,
+  asked?: AbortSignal,
+): Promise<T> {
   asked?.throwIfAborted()
   const deadline = new AbortController()
   const late = Promise.withResolvers<never>()
@@ -245,7 +249,8 @@ async function hand(
   return { etag, lastModified, bytes: limited.read() }
 }
 
-function bounded(answer: IncomingMessage, maxBytes: number) {
+/** The body as it comes, up to this size. */
+export function bounded(answer: IncomingMessage, maxBytes: number) {
   let size = 0
   const chunks = async function* () {
     if ((answer.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {

@@ -27,10 +27,11 @@ export const auditFields = { createTime: { column: 'create_time', sort: true } }
 export type AuditFilter = { actor: string; subject: string; type: string; since: string; until: string }
 
 /**
- * Events of what decides who may do what, and who is told of it, are audited, and so are the erasing of a ledger, new
- * quotas, and risks that are accepted.
+ * Events of what decides who may do what, and who is told of it, are audited, and so are the erasing of a ledger, rules
+ * of pulls, new quotas, risks that are accepted, what repos follow elsewhere, and what is kept.
  */
-const audited = /^(?:iam|auth|events|control\.iam|control\.registry\.ledger|control\.quotas|control\.scanning\.risk)\./
+const audited =
+  /^(?:iam|auth|events|control\.iam|control\.registry\.(?:ledger|pull_rule|follow|retention|upstream(?!\.moved))|control\.quotas|control\.scanning\.risk)\./
 
 /** By the short name of the event. */
 export function isAudited(name: string): boolean {

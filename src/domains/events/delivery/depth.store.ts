@@ -5,6 +5,13 @@ export type DepthState = 'ready' | 'blocked' | 'paused' | 'given_up'
 
 type Row = { state: DepthState; count: number; oldest: string | null }
 
+/** When the oldest event was made that has no place in the order yet; `undefined` when all have. */
+export async function oldestUnrouted(reader: Reader): Promise<string | undefined> {
+  const row = await reader.get<{ createTime: string }>(sql`
+    SELECT create_time AS "createTime" FROM events_outbox WHERE position = 0 ORDER BY id LIMIT 1`)
+  return row?.createTime
+}
+
 /** How much waits and how old the oldest of it is, by why it waits; all from indexes. `now` is in milliseconds. */
 export async function readDepth(reader: Reader, now: number): Promise<Record<DepthState, QueueDepth>> {
   const nowText = new Date(now).toISOString()

@@ -226,6 +226,7 @@ export class SinkQueue {
         return { result: 'unreachable', status: 0, durationMs: 0, waitMs: 0 }
       })
       app.metrics.deliveryAttempts.inc({ result: outcome.result })
+      app.tracer.past('delivery', { 'pinfold.result': outcome.result }, outcome.durationMs / 1000, false)
       entry = { ...base, outcome, ...this.#judge(lane, outcome, began, target) }
     } else {
       this.#lanes.done(lane, this.#now())

@@ -20,7 +20,7 @@ import {
   type Transfer,
 } from './registry-events.model.ts'
 
-export type { Origin, Pulled, Pushed } from './registry-events.model.ts'
+export type { Judgement, Origin, Pulled, Pushed } from './registry-events.model.ts'
 
 type Table = Pick<App, 'eventTable'>
 

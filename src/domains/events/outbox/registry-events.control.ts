@@ -1,5 +1,10 @@
 import { ContentDeletedEventSchema } from '#gen/pinfold/control/registry/v1/events_pb.ts'
-import { PullEventSchema, PushEventSchema } from '#gen/pinfold/registry/events_pb.ts'
+import {
+  PolicyResult_Mode,
+  PolicyResult_Result,
+  PullEventSchema,
+  PushEventSchema,
+} from '#gen/pinfold/registry/events_pb.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { maxUserAgent } from '../audit/audit.model.ts'
 import { aContentDeletion, aPull, aPush, type Pulled, type Pushed, type Transfer } from './registry-events.model.ts'
@@ -15,6 +20,14 @@ export const registryEvents: readonly EventBody[] = [
     $typeName: 'pinfold.registry.PullEvent' as const,
     ...common(pulled),
     method: pulled.what.method,
+    policyResults: (pulled.what.judged ?? []).map(({ uid, name, enforced, denied }) => ({
+      $typeName: 'pinfold.registry.PolicyResult' as const,
+      policyId: uid,
+      policyName: name,
+      mode: enforced ? PolicyResult_Mode.POLICY_MODE_ENFORCED : PolicyResult_Mode.POLICY_MODE_DRY_RUN,
+      result: denied ? PolicyResult_Result.DENIED : PolicyResult_Result.ALLOWED,
+    })),
+    ...(pulled.origin.view === undefined ? {} : { view: pulled.origin.view }),
   })),
   eventBody(ContentDeletedEventSchema, aContentDeletion, ({ repo, type, digest }) => ({
     $typeName: 'pinfold.control.registry.v1.ContentDeletedEvent' as const,

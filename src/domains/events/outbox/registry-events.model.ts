@@ -2,8 +2,8 @@ import type { Cause } from '#lib/cause.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 import type { BatchWriter } from '#lib/noted/batch-writer.ts'
 
-/** How the client named the repository. `subdomain` is empty for the registry's own host. */
-export type Origin = { host: string; subdomain: string; repository: string }
+/** How the client named the repository, with the view that it read it in. `subdomain` is empty for the registry's own host. */
+export type Origin = { host: string; subdomain: string; repository: string; view?: string }
 
 /** The repo: its uid, the uid of its group, and its path in names. */
 export type EventRepo = { uid: string; group: string; path: string }
@@ -12,7 +12,9 @@ export type RegistryError = { status: number; code: string; message: string }
 
 type Content = { type: 'manifest' | 'blob'; digest: string; tag?: string; mediaType?: string; error?: RegistryError }
 export type Pushed = Content & { previousDigest?: string }
-export type Pulled = Content & { method: 'GET' | 'HEAD' }
+/** What a rule said of a pull: its uid and name, and whether it only observes. */
+export type Judgement = { uid: string; name: string; enforced: boolean; denied: boolean }
+export type Pulled = Content & { method: 'GET' | 'HEAD'; judged?: readonly Judgement[] | undefined }
 
 /** What was pushed or pulled where, and by whom. */
 export type Transfer<What> = { cause: Cause; repo: EventRepo; origin: Origin; what: What }

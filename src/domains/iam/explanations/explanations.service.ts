@@ -4,6 +4,7 @@ import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, lineage, parentOf, top } from '#lib/uid.ts'
 import { operatorRole } from '../access/built-in-roles.ts'
 import { capabilities, capabilityNumber, maskOf } from '../access/capabilities.ts'
+import { holdsByBindings } from '../access/grants.ts'
 import {
   type Effect,
   type ExplainedBinding,
@@ -34,7 +35,8 @@ export async function explainAccess(call: Call, asked: Asked): Promise<Explanati
       return { ...shown, groupUid: place, inherited: place !== uid, effect }
     })
     .sort((a, b) => Number(b.effect === 'grants') - Number(a.effect === 'grants'))
-  const allowed = bindings.some(({ effect }) => effect === 'grants')
+  // Of all bindings, of which only the first are shown.
+  const allowed = await holdsByBindings(db, identityUid, uid, [capability])
   return { allowed, bindings, ...(allowed ? { sufficientRoles: [], grantors: [] } : await remedies(call, asked)) }
 }
 

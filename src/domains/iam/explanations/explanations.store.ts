@@ -1,4 +1,5 @@
 import { list, type Reader, sql } from '#db/sql.ts'
+import { top } from '#lib/uid.ts'
 import { mostRolesRead } from './explanations.model.ts'
 
 type BindingRow = {
@@ -30,7 +31,7 @@ export function rolesAt(reader: Reader, groups: readonly string[]) {
     SELECT uid, name, capabilities FROM roles WHERE parent_uid IN (${list(groups)}) ORDER BY uid LIMIT ${mostRolesRead}`)
 }
 
-/** Who has accepted one of these roles at these places. */
+/** Who has accepted one of these roles at these places, and is not bound above their own home. */
 export function holdersOf(reader: Reader, places: readonly string[], roles: readonly string[], limit: number) {
   return reader.all<{ identityUid: string; name: string; email: string; groupUid: string; roleName: string }>(sql`
     SELECT b.identity_uid AS "identityUid", i.name, coalesce(i.email, '') AS email, b.parent_uid AS "groupUid",
@@ -39,6 +40,8 @@ export function holdersOf(reader: Reader, places: readonly string[], roles: read
       JOIN identities i ON i.uid = b.identity_uid
       JOIN roles r ON r.uid = b.role_uid
      WHERE b.parent_uid IN (${list(places)}) AND b.role_uid IN (${list(roles)}) AND b.accepted = 1
+       AND (i.parent_uid = ${top} OR b.parent_uid = i.parent_uid
+            OR substr(b.parent_uid, 1, length(i.parent_uid) + 1) = i.parent_uid || '/')
      ORDER BY length(b.parent_uid) DESC, b.uid
      LIMIT ${limit}`)
 }

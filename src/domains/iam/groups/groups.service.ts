@@ -62,6 +62,15 @@ export async function findGroupName(reader: Reader, uid: string): Promise<string
   return (await store.findGroup(reader, uid))?.name
 }
 
+/** Organisations that are older than views and have the name of one, some of them. */
+export async function organizationsNamedAsViews(reader: Reader): Promise<string[]> {
+  const found: string[] = []
+  for (const beginning of ['at-', 'min-']) found.push(...(await store.namesBeginning(reader, top, beginning, maxTold)))
+  return found
+}
+
+const maxTold = 20
+
 /** The groups in a group as the paths below them sort, some of them. Nobody's rights are looked at. */
 export async function childGroupsByPath(
   reader: Reader,

@@ -47,6 +47,19 @@ export async function findGroupUid(reader: Reader, parent: string, name: string)
   return row?.uid
 }
 
+/** The groups below `parent` whose names begin so, in the order of their names, some of them. */
+export async function namesBeginning(
+  reader: Reader,
+  parent: string,
+  beginning: string,
+  most: number,
+): Promise<string[]> {
+  const rows = await reader.all<{ name: string }>(sql`
+    SELECT name FROM groups
+     WHERE parent_uid = ${parent} AND name >= ${beginning} AND name < ${`${beginning}~`} ORDER BY name LIMIT ${most}`)
+  return rows.map(({ name }) => name)
+}
+
 /** The limits that an organisation has of its own, by quota. */
 export async function findResourceLimits(reader: Reader, uid: string): Promise<Record<string, number>> {
   const row = await reader.get<{ limits: string }>(sql`SELECT resource_limits AS limits FROM groups WHERE uid = ${uid}`)

@@ -1,5 +1,6 @@
 // The rules of the four ways in which an outside token can show that it is an identity.
 import { RE2JS } from 're2js'
+import { pushTokenIssuer } from '#lib/cause.ts'
 import type { FieldViolation } from '#lib/errors.ts'
 import {
   type AwsIdentity,
@@ -87,6 +88,7 @@ function checkStaticKeys(keys: StaticKeys, latest: number, before?: StaticKeys):
   const problems: FieldViolation[] = []
   const say = (name: string, description: string) => problems.push({ field: `static_keys.${name}`, description })
   if (!keys.issuer) say('issuer', 'is required')
+  if (keys.issuer === pushTokenIssuer) say('issuer', 'is what events call push tokens')
   if (!keys.subject) say('subject', 'is required')
   const keyProblem = problemOfKeySet(keys.issuerKeys)
   if (keyProblem) say('issuer_keys', keyProblem)

@@ -1,15 +1,13 @@
 // Whether a push token is still good, read at most twice a second as the bindings are.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
+import { createBriefCache } from '#lib/caches/brief-cache.ts'
 import { pushTokenIssuer } from '#lib/cause.ts'
 import { capabilityNumber, maskOf } from '../access/capabilities.ts'
 import type { Grants } from '../access/grants.model.ts'
 import { isStillTrusted } from '../sessions/sessions.model.ts'
 import type { CachedPushTokens, PushToken } from './push-tokens.model.ts'
 import { findPushToken } from './push-tokens.store.ts'
-
-const maxAgeMs = 500
-const maxEntries = 10_000
 
 const pulls = ['repo.list', 'manifest.list', 'tag.list', 'repo.blobs.get', 'referrers.list']
 const pushes = ['manifest.create', 'manifest.update', 'tag.create', 'tag.update', 'groups.create', 'repo.create']
@@ -28,6 +26,8 @@ export function narrowingOf({ group, repos, push }: Pick<PushToken, 'group' | 'r
 export function isGood(token: PushToken, { config, clock }: Pick<App, 'config' | 'clock'>): boolean {
   const { provider, organization, issuer, expireTime } = token
   if (expireTime <= clock().toISOString()) return false
+  // Who has shown a token of a provider instead of signing in is vouched for by the settings alone.
+  if (provider === '' && issuer !== '') return config.peopleIssuers.some((trusted) => trusted.issuer === issuer)
   return isStillTrusted({ provider, organization, act: { iss: issuer } }, config.peopleIssuers)
 }
 
@@ -42,26 +42,13 @@ export function createLivePushTokens(
   app: Pick<App, 'config' | 'clock'>,
   monotonic: () => number,
 ): CachedPushTokens {
-  const entries = new Map<string, { found: Promise<PushToken | undefined>; loadedAt: number }>()
-  const load = (uid: string): Promise<PushToken | undefined> => {
-    const now = monotonic()
-    const cached = entries.get(uid)
-    if (cached && now - cached.loadedAt < maxAgeMs) return cached.found
-    const entry = { found: findPushToken(reader, uid), loadedAt: now }
-    entries.delete(uid)
-    entries.set(uid, entry)
-    if (entries.size > maxEntries) entries.delete(entries.keys().next().value!)
-    entry.found.catch(() => {
-      if (entries.get(uid) === entry) entries.delete(uid)
-    })
-    return entry.found
-  }
+  const tokens = createBriefCache((uid) => findPushToken(reader, uid), monotonic)
   return {
     async of(uid) {
-      const token = await load(uid)
+      const token = await tokens.of(uid)
       if (!token || !isGood(token, app)) return undefined
       return { identityUid: token.identityUid, narrowing: narrowingOf(token), act: actOf(token) }
     },
-    clear: () => entries.clear(),
+    clear: tokens.clear,
   }
 }

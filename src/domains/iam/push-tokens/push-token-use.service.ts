@@ -4,10 +4,12 @@ import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { isPushSecret } from '#lib/crypto/push-secret.ts'
-import { hashOf } from '../sessions/sessions.service.ts'
+import { hashOf } from '#lib/crypto/secret-hash.ts'
 import { isGood } from './live-push-tokens.ts'
 import { aRevokedPushToken, noteUseSeconds, type PushToken, type RevokeReason } from './push-tokens.model.ts'
 import * as store from './push-tokens.store.ts'
+
+type EventWork = Pick<Work, 'app' | 'cause'>
 
 /** The token of this user name, if the secret is its own and it is good now; the use is noted. */
 export async function openPushToken(
@@ -37,7 +39,7 @@ async function noteUse(app: App, { uid, lastUsedTime }: PushToken, source: strin
 /** `false` when it was gone. */
 export async function removePushToken(
   tx: Tx,
-  work: Pick<Work, 'app' | 'cause'>,
+  work: EventWork,
   token: PushToken,
   reason: RevokeReason,
 ): Promise<boolean> {
@@ -53,13 +55,27 @@ const perRead = 200
 /** Ends those that were made through a provider, by one person where that is named. */
 export async function endPushTokensOfProvider(
   tx: Tx,
-  work: Pick<Work, 'app' | 'cause'>,
+  work: EventWork,
   provider: string,
   externalId?: string,
 ): Promise<void> {
+  await removeAll(tx, work, 'provider', () => store.pushTokensOfProvider(tx, provider, externalId, perRead))
+}
+
+/** Ends those that were made in a session, which somebody else may have had. */
+export async function endPushTokensOfSession(tx: Tx, work: EventWork, session: string): Promise<void> {
+  await removeAll(tx, work, 'session', () => store.pushTokensOfSession(tx, session, perRead))
+}
+
+async function removeAll(
+  tx: Tx,
+  work: EventWork,
+  reason: RevokeReason,
+  read: () => Promise<PushToken[]>,
+): Promise<void> {
   for (;;) {
-    const tokens = await store.pushTokensOfProvider(tx, provider, externalId, perRead)
-    for (const token of tokens) await removePushToken(tx, work, token, 'provider')
+    const tokens = await read()
+    for (const token of tokens) await removePushToken(tx, work, token, reason)
     if (tokens.length < perRead) return
   }
 }

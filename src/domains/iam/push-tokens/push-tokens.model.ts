@@ -22,6 +22,8 @@ export type PushToken = {
   organization: string
   externalId: string
   issuer: string
+  /** The session that it was made in; empty for none. */
+  sessionUid: string
   createTime: string
   expireTime: string
   /** Empty before its first use. */
@@ -32,7 +34,8 @@ export type PushToken = {
 export const pushTokenType = 'iam.pinfold.dev/PushToken'
 
 export const aPushToken = kindOf<PushToken>('push-token')
-export type RevokeReason = 'revoked' | 'provider'
+/** `session`: with the session that it was made in, by somebody who may not be its maker. */
+export type RevokeReason = 'revoked' | 'provider' | 'session'
 export type RevokedPushToken = { token: PushToken; reason: RevokeReason }
 export const aRevokedPushToken = kindOf<RevokedPushToken>('revoked-push-token')
 

@@ -4,6 +4,7 @@ import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { getRepo } from '#domains/registry/repos/repos.service.ts'
 import { newPushSecret, newUserName } from '#lib/crypto/push-secret.ts'
+import { hashOf } from '#lib/crypto/secret-hash.ts'
 import {
   failedPrecondition,
   found,
@@ -13,6 +14,7 @@ import {
   permissionDenied,
   refuseIfAny,
   tooMany,
+  unauthenticated,
 } from '#lib/errors.ts'
 import { violationsOf } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
@@ -23,7 +25,7 @@ import { holdsByBindings } from '../access/grants.ts'
 import { listFrom } from '../access/list-nodes.ts'
 import { requireWholeToken } from '../access/whole-token.ts'
 import { requireGroup } from '../groups/groups.service.ts'
-import { after, findLiveSession, hashOf } from '../sessions/sessions.service.ts'
+import { after, findLiveSession } from '../sessions/sessions.service.ts'
 import { removePushToken } from './push-token-use.service.ts'
 import { aPushToken, life, most, type PushToken, pushTokenFields, pushTokenType } from './push-tokens.model.ts'
 import * as store from './push-tokens.store.ts'
@@ -68,7 +70,6 @@ export async function createPushToken(call: Call, input: NewPushToken): Promise<
     group,
     repos: [...new Set(repos)],
     push,
-    ...(await vouched(call)),
     createTime: now,
     expireTime: after(now, seconds),
     lastUsedTime: '',
@@ -78,7 +79,7 @@ export async function createPushToken(call: Call, input: NewPushToken): Promise<
     await requireGroup(tx, group)
     await requireLasting(tx, call, group, numbers)
     await requireRoom(tx, token)
-    const created = { ...token, userName: await freeUserName(tx) }
+    const created = { ...token, ...(await vouched(tx, call)), userName: await freeUserName(tx) }
     await store.insertPushToken(tx, created, hashOf(secret))
     await emit(tx, call, 'control.iam.push_token.created', {
       subject: created.uid,
@@ -105,14 +106,19 @@ function checkInput({ group, name, repos }: NewPushToken, seconds: number): void
   refuseIfAny(problems)
 }
 
-/** Through whom the caller has signed in, and with whom the token ends. */
-async function vouched({
-  app,
-  caller,
-}: Call): Promise<Pick<PushToken, 'provider' | 'organization' | 'externalId' | 'issuer'>> {
-  const session = caller.session?.uid ? await findLiveSession(app, caller.session.uid) : undefined
-  const { provider = '', organization = '', externalId = '', act } = session ?? {}
-  return { provider, organization, externalId, issuer: act?.iss ?? '' }
+type Vouched = Pick<PushToken, 'provider' | 'organization' | 'externalId' | 'issuer' | 'sessionUid'>
+
+/** Through whom the caller has signed in, and with whom the token ends. Throws UNAUTHENTICATED when that is over by now. */
+async function vouched(tx: Tx, { app, caller }: Call): Promise<Vouched> {
+  const uid = caller.session?.uid
+  if (!uid) {
+    const issuer = uid === '' ? (caller.token?.act?.iss ?? '') : ''
+    return { provider: '', organization: '', externalId: '', issuer, sessionUid: '' }
+  }
+  const session = await findLiveSession(app, uid, tx)
+  if (!session) throw unauthenticated('the session of the token has ended')
+  const { provider, organization, externalId, act } = session
+  return { provider, organization, externalId, issuer: act.iss ?? '', sessionUid: uid }
 }
 
 /** It lasts longer than a session, and so must what it is made of. */
@@ -125,7 +131,9 @@ async function requireLasting(tx: Tx, { caller }: Call, group: string, numbers: 
   })
 }
 
-async function requireRoom(tx: Tx, { identityUid, group, createTime }: Omit<PushToken, 'userName'>): Promise<void> {
+type Unvouched = Pick<PushToken, 'identityUid' | 'group' | 'createTime'>
+
+async function requireRoom(tx: Tx, { identityUid, group, createTime }: Unvouched): Promise<void> {
   const { ofMaker, ofOrganization } = await store.countLive(tx, identityUid, rootOf(group), createTime)
   if (ofMaker >= most.ofMaker) {
     throw tooMany(`you have ${most.ofMaker} push tokens, and no room for more; delete one that is not used`, 60)
@@ -145,6 +153,7 @@ async function freeUserName(tx: Tx): Promise<string> {
 /** Those that the caller has made. */
 export async function listPushTokens(call: Call, query: ListQuery<object>): Promise<Listed<PushToken>> {
   const { caller } = call
+  requireWholeToken(caller, 'see the push tokens of its subject')
   return listAt(call, query, { identity: caller.uid, organization: caller.session?.organization ?? '' })
 }
 
@@ -164,6 +173,7 @@ function listAt(call: Call, query: ListQuery<object>, place: store.PushTokenPlac
 
 /** NOT_FOUND for those of others. */
 export async function revokePushToken(call: Call, uid: string): Promise<void> {
+  requireWholeToken(call.caller, 'end push tokens')
   const { uid: identity, session } = call.caller
   const organization = session?.organization ?? ''
   const isOwn = (token: PushToken) =>

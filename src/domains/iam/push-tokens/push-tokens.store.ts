@@ -13,7 +13,7 @@ export type Secured = PushToken & { secretHash: string }
 
 const columns = sql`
   t.uid, t.identity_uid AS "identityUid", t.user_name AS "userName", t.name, t.parent_uid AS "group", t.repos, t.push,
-  t.provider, t.organization, t.external_id AS "externalId", t.issuer, t.create_time AS "createTime",
+  t.provider, t.organization, t.external_id AS "externalId", t.issuer, t.session_uid AS "sessionUid", t.create_time AS "createTime",
   t.expire_time AS "expireTime", t.last_used_time AS "lastUsedTime", t.last_used_from AS "lastUsedFrom"`
 
 function fromRow<T extends Row>({ repos, push, identityUid, ...row }: T) {
@@ -27,12 +27,13 @@ function fromRow<T extends Row>({ repos, push, identityUid, ...row }: T) {
 
 export async function insertPushToken(tx: Tx, token: PushToken, secretHash: string): Promise<void> {
   const { uid, identityUid, userName, name, group, repos, push, provider, organization, externalId, issuer } = token
+  const { sessionUid } = token
   const identity = identityUid === operatorUid ? null : identityUid
   await tx.run(sql`
     INSERT INTO push_tokens (uid, identity_uid, parent_uid, root_uid, user_name, secret_hash, name, repos, push, provider,
-                             organization, external_id, issuer, create_time, expire_time, last_used_time, last_used_from)
+                             organization, external_id, issuer, session_uid, create_time, expire_time, last_used_time, last_used_from)
     VALUES (${uid}, ${identity}, ${group}, ${rootOf(group)}, ${userName}, ${secretHash}, ${name}, ${JSON.stringify(repos)},
-            ${Number(push)}, ${provider}, ${organization}, ${externalId}, ${issuer}, ${token.createTime},
+            ${Number(push)}, ${provider}, ${organization}, ${externalId}, ${issuer}, ${sessionUid}, ${token.createTime},
             ${token.expireTime}, ${token.lastUsedTime}, ${token.lastUsedFrom})`)
 }
 
@@ -69,6 +70,13 @@ export async function pushTokensOfProvider(
   const byExternalId = externalId === undefined ? sql`` : sql`AND t.external_id = ${externalId}`
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM push_tokens t WHERE t.provider = ${provider} ${byExternalId} LIMIT ${limit}`)
+  return rows.map(fromRow)
+}
+
+/** What was made in a session; at most `limit`. */
+export async function pushTokensOfSession(reader: Reader, session: string, limit: number): Promise<PushToken[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM push_tokens t WHERE t.session_uid = ${session} AND t.session_uid <> '' LIMIT ${limit}`)
   return rows.map(fromRow)
 }
 

@@ -1,11 +1,12 @@
 // A program without a browser shows a code, somebody types it into theirs, and lets the program in (RFC 8628).
 import { hash, randomInt } from 'node:crypto'
 import type { App, Work } from '#app.ts'
+import { hashOf } from '#lib/crypto/secret-hash.ts'
 import { invalid, tooMany } from '#lib/errors.ts'
 import { networkOf } from '#lib/net/source-address.ts'
 import * as store from './own-grants.store.ts'
 import { deviceSeconds, maxAsked, maxDevices, pollSeconds, type Session } from './sessions.model.ts'
-import { after, beginFrom, findLiveSession, hashOf, newSecret, type ProgramTerms } from './sessions.service.ts'
+import { after, beginFrom, findLiveSession, newSecret, type ProgramTerms } from './sessions.service.ts'
 
 export type { DeviceCode } from './own-grants.store.ts'
 

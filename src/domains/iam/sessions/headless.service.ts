@@ -2,10 +2,11 @@
 // program fetches then only its own key opens.
 import { createCipheriv, createPublicKey, diffieHellman, generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { App, Work } from '#app.ts'
+import { hashOf } from '#lib/crypto/secret-hash.ts'
 import { invalid, tooMany } from '#lib/errors.ts'
 import * as store from './own-grants.store.ts'
 import { headlessSeconds, maxHeadless, type Session } from './sessions.model.ts'
-import { after, beginFrom, hashOf } from './sessions.service.ts'
+import { after, beginFrom } from './sessions.service.ts'
 
 const keyBytes = 32
 

@@ -4,10 +4,12 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
+import { hashOf } from '#lib/crypto/secret-hash.ts'
 import { unauthenticated } from '#lib/errors.ts'
+import { endPushTokensOfSession } from '../push-tokens/push-token-use.service.ts'
 import * as store from './refresh-tokens.store.ts'
 import { predecessorSeconds, type Session } from './sessions.model.ts'
-import { after, end, findLiveSession, hashOf, newSecret, noteUse } from './sessions.service.ts'
+import { after, end, findLiveSession, newSecret, noteUse } from './sessions.service.ts'
 
 const purpose = 'refresh-token-key'
 
@@ -68,7 +70,10 @@ export async function useRefreshToken<T>(
     isolation: 'rowLocks',
   })
   if (!isGood) {
-    await app.db.tx((tx) => end(tx, work, session, 'reused'))
+    await app.db.tx(async (tx) => {
+      await end(tx, work, session, 'reused')
+      await endPushTokensOfSession(tx, work, session.uid)
+    })
     work.log.warn('refresh token used again', { session: session.uid })
     throw refused()
   }

@@ -1,7 +1,8 @@
-import { hash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { App, Call, Work } from '#app.ts'
-import type { Tx } from '#db/sql.ts'
+import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
+import { hashOf } from '#lib/crypto/secret-hash.ts'
 import { found, notFound, unauthenticated } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
@@ -9,6 +10,7 @@ import { isUid, newUid, parentOf, top } from '#lib/uid.ts'
 import { listFrom } from '../access/list-nodes.ts'
 import { requireWholeToken } from '../access/whole-token.ts'
 import { requireGroup } from '../groups/groups.service.ts'
+import { endPushTokensOfSession } from '../push-tokens/push-token-use.service.ts'
 import {
   aSessionEnd,
   aSignIn,
@@ -30,11 +32,6 @@ import * as store from './sessions.store.ts'
 import { insertConsoleCode, noteLogout, takeConsoleCode } from './sign-ins.store.ts'
 
 type EventWork = Pick<Work, 'app' | 'cause'>
-
-/** What is to be stored of a secret that somebody else keeps. */
-export function hashOf(secret: string): string {
-  return hash('sha256', secret, 'base64url')
-}
 
 /** 256 random bits that a URL and a cookie take. */
 export function newSecret(): string {
@@ -136,8 +133,8 @@ export async function sessionOfCookie(app: App, cookie: string): Promise<Session
 }
 
 /** The session of this uid, if it has not ended. */
-export async function findLiveSession(app: App, uid: string): Promise<Session | undefined> {
-  const session = await store.findSession(app.db, uid)
+export async function findLiveSession(app: App, uid: string, reader: Reader = app.db): Promise<Session | undefined> {
+  const session = await store.findSession(reader, uid)
   return session && isLive(app, session) ? session : undefined
 }
 
@@ -209,6 +206,8 @@ async function endFound(call: Call, uid: string, isTheirs: (session: Session) =>
     const session = found(await store.findSession(tx, uid), sessionType, uid)
     if (!isTheirs(session) || session.endTime <= call.now) throw notFound(sessionType, uid)
     await end(tx, call, session, 'ended')
+    // Whoever ends one from elsewhere may not know who has it.
+    if (uid !== call.caller.session?.uid) await endPushTokensOfSession(tx, call, uid)
   })
   call.log.info('session ended', { uid })
 }

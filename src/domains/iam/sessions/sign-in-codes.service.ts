@@ -1,9 +1,10 @@
 // The code that a program on loopback is sent back with, and trades for tokens (RFC 6749, 4.1, with RFC 7636).
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { App, Work } from '#app.ts'
+import { hashOf } from '#lib/crypto/secret-hash.ts'
 import * as store from './own-grants.store.ts'
 import { type Session, signInCodeSeconds } from './sessions.model.ts'
-import { after, end, findLiveSession, hashOf, newSecret } from './sessions.service.ts'
+import { after, end, findLiveSession, newSecret } from './sessions.service.ts'
 
 export type SignInCodeOf = { clientId: string; redirect: string; challenge: string; nonce: string; asked: object }
 

@@ -3,6 +3,7 @@
 import type { App, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
+import { hashOf } from '#lib/crypto/secret-hash.ts'
 import { AppError } from '#lib/errors.ts'
 import { newUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { maskOf } from '../access/capabilities.ts'
@@ -23,7 +24,7 @@ import {
   type SessionBound,
   type SessionKind,
 } from './sessions.model.ts'
-import { after, beginSession, boundOf, hashOf, type NewSession } from './sessions.service.ts'
+import { after, beginSession, boundOf, type NewSession } from './sessions.service.ts'
 import * as store from './sign-ins.store.ts'
 
 export type { Profile, Session } from './sessions.model.ts'

@@ -105,9 +105,9 @@ export async function reposWithBlob(reader: Reader, digest: string, most: number
   return rows.map((row) => row.uid)
 }
 
-/** The repo may be deleted while a client pushes to it; its number is never given to another one. */
+/** The repo may be deleted while a client pushes to it; its number is never given to another one. One that is being removed has no ledger. */
 export async function repoExists(reader: Reader, { id }: Pick<RepoRef, 'id'>): Promise<boolean> {
-  return (await reader.get(sql`SELECT 1 AS found FROM repos WHERE id = ${id}`)) !== undefined
+  return (await reader.get(sql`SELECT 1 AS found FROM repos WHERE id = ${id} AND ledger_id IS NOT NULL`)) !== undefined
 }
 
 /**
@@ -115,7 +115,9 @@ export async function repoExists(reader: Reader, { id }: Pick<RepoRef, 'id'>): P
  * reads its manifests, tags or links and writes what follows from them. Transactions of the isolation `rowLocks` meet there.
  */
 export async function lockRepo(tx: Tx, { id }: Pick<RepoRef, 'id'>, lock: RowLock): Promise<boolean> {
-  return (await tx.get(sql`SELECT 1 AS found FROM repos WHERE id = ${id} ${locking(tx, lock)}`)) !== undefined
+  const row = await tx.get(sql`
+    SELECT 1 AS found FROM repos WHERE id = ${id} AND ledger_id IS NOT NULL ${locking(tx, lock)}`)
+  return row !== undefined
 }
 
 /** How transactions run that lock the repo which they are about. */

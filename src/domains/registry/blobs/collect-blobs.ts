@@ -7,7 +7,8 @@ import type { Tx } from '#db/sql.ts'
 import { inRepo, lockRepo } from './blobs.store.ts'
 import type { Collected } from './collection.model.ts'
 import * as store from './collection.store.ts'
-import { addTrash, dueTrash, forgetTrash } from './trash.store.ts'
+import { isHeld } from './holds.store.ts'
+import { addTrash, delayTrash, dueTrash, forgetTrash, isStoreOf } from './trash.store.ts'
 import { deleteUpload, lockUpload } from './uploads.store.ts'
 
 export type Run = {
@@ -42,6 +43,8 @@ export async function collect(run: Run): Promise<void> {
   await collectLinks(step)
   await collectBlobs(step)
   await collectUploads(step)
+  // Someone may have put another folder or bucket in its place since the start; nothing of that one is ours to remove.
+  if (!(await isStoreOf(app.db, await app.blobs.readId()))) throw new Error('the store of blobs is another one by now')
   await collectFiles(step)
   if (!run.dryRun) await emptyTrash(step)
 }
@@ -152,9 +155,12 @@ const locationsOf = (files: readonly { location: string }[]): string[] => files.
 
 const hourOfWeek = (ms: number): number => Math.floor(ms / 3600_000) % 168
 
-/** Removes from the store what has waited for long enough. */
-async function emptyTrash({ app: { db, blobs, log }, lease, now, step }: Step): Promise<void> {
+/** Removes from the store what has waited for long enough. What the store would not remove is tried again after a day. */
+async function emptyTrash({ app: { db, blobs, log, clock }, lease, now, step }: Step): Promise<void> {
+  const later = new Date(now + leastObjectAgeMs).toISOString()
   for (;;) {
+    // A backup copies what its database names, which may be what was deleted since.
+    if (await isHeld(db, clock().toISOString())) return
     const due = await dueTrash(db, new Date(now).toISOString(), page)
     if (due.length === 0) return
     // No location is given out twice, but a restored database may know again what was forgotten.
@@ -162,8 +168,15 @@ async function emptyTrash({ app: { db, blobs, log }, lease, now, step }: Step): 
     if (known.size > 0) log.warn('contents in use were found in the trash, and stay', { contents: known.size })
     // A file has no row that could refuse a node which has stalled since it looked.
     lease.check()
-    await blobs.removeAll(locationsOf(due).filter((location) => !known.has(location)))
-    await lease.tx((tx) => forgetTrash(tx, locationsOf(due)))
+    const left = new Set(await blobs.removeAll(locationsOf(due).filter((location) => !known.has(location))))
+    if (left.size > 0) log.error('contents could not be removed from the store', { contents: left.size })
+    await lease.tx(async (tx) => {
+      await delayTrash(tx, [...left], later)
+      await forgetTrash(
+        tx,
+        locationsOf(due).filter((location) => !left.has(location)),
+      )
+    })
     await step()
   }
 }

@@ -1,6 +1,6 @@
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
-import { removeLink } from './usage.store.ts'
+import { removeLink, uidOfRepo } from './usage.store.ts'
 
 export type Link = { repo: number; digest: string }
 
@@ -19,7 +19,7 @@ export async function deleteLooseLink(tx: Tx, { repo, digest }: Link, cutoff: st
   const deleted = await tx.run(sql`
     DELETE FROM repo_blobs AS r WHERE r.repo_id = ${repo} AND r.digest = ${digest} AND NOT (${linkIsKept(cutoff)})`)
   if (deleted === 0) return false
-  const { uid } = (await tx.get<{ uid: string }>(sql`SELECT uid FROM repos WHERE id = ${repo}`))!
+  const { uid } = (await tx.get<{ uid: string }>(sql`SELECT ${uidOfRepo} AS uid FROM repos WHERE id = ${repo}`))!
   await removeLink(tx, rootOf(uid), digest)
   return true
 }

@@ -22,3 +22,10 @@ export async function locationIsKnown(reader: Reader, location: string): Promise
     SELECT 1 AS found FROM upload_parts WHERE location = ${location}`)
   return row !== undefined
 }
+
+/** The upload that has its piece there; nothing where it is a blob. */
+export async function uploadAt(reader: Reader, location: string): Promise<string | undefined> {
+  const row = await reader.get<{ uid: string }>(sql`
+    SELECT upload_uid AS uid FROM upload_parts WHERE location = ${location}`)
+  return row?.uid
+}

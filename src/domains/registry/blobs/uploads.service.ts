@@ -200,7 +200,8 @@ export async function keepBlob(
   } catch (error) {
     // Of these it is certain that nothing was committed; a piece is that of whoever has ended the upload.
     const isUndone = isNoRoom(error) || (error instanceof ContentMissing && location !== name)
-    if (isUndone && location !== '') await files.remove(location)
+    // The upload's own piece goes with the upload, after the rows that name it.
+    if (isUndone && location !== '' && location !== part) await files.remove(location)
     if (upload) await endRefused(work, upload, error)
     throw error
   } finally {
@@ -213,7 +214,8 @@ export async function endRefused(work: Work, upload: Upload, error: unknown): Pr
   if (isNoRoom(error)) await cancelUpload(work, upload)
 }
 
-function isNoRoom(error: unknown): boolean {
+/** The organisation is at a limit, so that nothing was committed. */
+export function isNoRoom(error: unknown): boolean {
   return error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED'
 }
 

@@ -3,7 +3,7 @@ import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
 import type { Upload, UploadPart } from './blobs.model.ts'
-import { addUpload, addUsage } from './usage.store.ts'
+import { addUpload, addUsage, uidOfRepo } from './usage.store.ts'
 
 /** Until the transaction ends, no other upload of the organisation begins. */
 export async function insertUpload(tx: Tx, uid: string, repo: RepoRef, now: string): Promise<void> {
@@ -57,7 +57,9 @@ export type Ended = { size: number; locations: string[] }
 export async function deleteUpload(tx: Tx, uid: string): Promise<Ended | undefined> {
   const upload = await lockUpload(tx, uid)
   if (!upload) return undefined
-  const { uid: repo } = (await tx.get<{ uid: string }>(sql`SELECT uid FROM repos WHERE id = ${upload.repo}`))!
+  const { uid: repo } = (await tx.get<{ uid: string }>(
+    sql`SELECT ${uidOfRepo} AS uid FROM repos WHERE id = ${upload.repo}`,
+  ))!
   const parts = await tx.all<{ location: string }>(sql`
     DELETE FROM upload_parts WHERE upload_uid = ${uid} RETURNING location`)
   await tx.run(sql`DELETE FROM uploads WHERE uid = ${uid}`)

@@ -18,7 +18,7 @@ export async function usageOf(reader: Reader, organization: string): Promise<Usa
  */
 export async function requireBytes(
   tx: Tx,
-  work: Work,
+  work: Pick<Work, 'app'>,
   { uid }: Pick<RepoRef, 'uid'>,
   added: number,
   known?: QuotaLimits,
@@ -29,6 +29,20 @@ export async function requireBytes(
   await store.lockUsage(tx, rootOf(uid))
   const { bytes, uploadBytes } = await store.usageOf(tx, rootOf(uid))
   requireRoom(limits, 'bytes', bytes + uploadBytes - added, added)
+}
+
+/**
+ * Counts what is kept for an organisation besides the content of its repos. Throws RESOURCE_EXHAUSTED when it has no room
+ * for it. `uid` is of the organisation, or of anything in it.
+ */
+export async function charge(tx: Tx, work: Pick<Work, 'app'>, uid: string, bytes: number): Promise<void> {
+  await store.addUsage(tx, rootOf(uid), { bytes })
+  await requireBytes(tx, work, { uid }, bytes)
+}
+
+/** The reverse, when it is not kept any more. */
+export async function giveBack(tx: Tx, uid: string, bytes: number): Promise<void> {
+  await store.addUsage(tx, rootOf(uid), { bytes: -bytes })
 }
 
 /** Counts a body while it comes. */

@@ -2,6 +2,9 @@
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Usage } from './usage.model.ts'
 
+/** Of a repo that is being removed, the one that it had. */
+export const uidOfRepo = sql`replace(uid, '!', '')`
+
 export async function usageOf(reader: Reader, organization: string): Promise<Usage> {
   const row = await reader.get<Usage>(sql`
     SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) AS bytes, CAST(coalesce(sum(uploads), 0) AS BIGINT) AS uploads,

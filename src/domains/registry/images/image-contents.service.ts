@@ -52,6 +52,11 @@ export async function forgetContents(tx: Tx, repo: number): Promise<void> {
   await store.deleteContents(tx, repo)
 }
 
+/** The same for some of them. */
+export async function forgetSomeContents(tx: Tx, repo: number, digests: readonly string[]): Promise<void> {
+  await store.deleteSomeContents(tx, repo, digests)
+}
+
 /** What is known of images of a repo; of one that was not read there is nothing. */
 export async function contentsOf(
   reader: DbReader,

@@ -1,5 +1,6 @@
 // Which images have a list of packages, for those who know what is in the lists.
 export {
+  hashesInUse,
   type ImageCursor,
   imagesOfList,
   type ListedImage,

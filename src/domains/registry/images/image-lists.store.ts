@@ -27,6 +27,13 @@ export async function imagesOfList(
   return rows.map((row) => ({ ...row, repo: Number(row.repo) }))
 }
 
+/** Those of the hashes that images have. */
+export async function hashesInUse(reader: Reader, hashes: readonly string[]): Promise<Set<string>> {
+  const rows = await reader.all<{ hash: string }>(sql`
+    SELECT DISTINCT c.packages AS hash FROM image_contents c WHERE c.packages IN (${list(hashes)}) AND c.packages <> ''`)
+  return new Set(rows.map(({ hash }) => hash))
+}
+
 /** The node of this uid and all below: between these in the order of uids. */
 const endOf = (place: string): string => `${place}0`
 
@@ -39,20 +46,25 @@ export async function listsBelow(reader: Reader, place: string, most: number): P
   return rows.map(({ hash, id, version }) => ({ hash, distribution: { id, version } }))
 }
 
-/** Images in a place of which nothing says what they contain, and those that wait to be read, some of them. */
+/** Images in a place of which nothing, or not all, says what they contain, and those that wait to be read, some of them. */
 export async function unknownBelow(reader: Reader, place: string, most: number): Promise<ListedImage[]> {
   const within = place === top ? sql`1 = 1` : sql`r.uid >= ${place} AND r.uid < ${endOf(place)}`
   const rows = await reader.all<ListedImage>(sql`
     SELECT * FROM (
       SELECT c.repo_id AS repo, r.uid AS "repoUid", c.digest FROM repos r JOIN image_contents c ON c.repo_id = r.id
        WHERE ${within} AND c.state <> 1
-         AND EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = c.repo_id AND m.digest = c.digest) LIMIT ${most}) AS unread
+         AND EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = c.repo_id AND m.digest = c.digest) LIMIT ${most}) AS matches
+    UNION
+    SELECT * FROM (
+      SELECT c.repo_id AS repo, r.uid AS "repoUid", c.digest FROM repos r JOIN image_contents c ON c.repo_id = r.id
+       WHERE ${within} AND c.gaps <> '[]'
+         AND EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = c.repo_id AND m.digest = c.digest) LIMIT ${most}) AS matches
     UNION
     SELECT * FROM (
       SELECT q.repo_id AS repo, r.uid AS "repoUid", q.digest FROM repos r JOIN image_reads q ON q.repo_id = r.id
        WHERE ${within}
          AND NOT EXISTS (SELECT 1 FROM image_contents k WHERE k.repo_id = q.repo_id AND k.digest = q.digest
-                            AND k.state = ${contentsStates.known}) LIMIT ${most}) AS waiting`)
+                            AND k.state = ${contentsStates.known}) LIMIT ${most}) AS matches`)
   return rows.map((row) => ({ ...row, repo: Number(row.repo) }))
 }
 

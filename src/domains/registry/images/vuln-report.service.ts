@@ -1,9 +1,16 @@
 // The newest report of an image that a repo holds.
 import type { Call } from '#app.ts'
 import { newestOutside } from '#domains/scanning/outside/scan-reports.service.ts'
-import { type ImageReport, newestReport, vulnReportType } from '#domains/scanning/reports/image-reports.service.ts'
+import {
+  type ImageReport,
+  lengthOf,
+  maxRaw,
+  newestReport,
+  packagesLength,
+  vulnReportType,
+} from '#domains/scanning/reports/image-reports.service.ts'
 import { sha256Pattern } from '#lib/digest.ts'
-import { found, invalid } from '#lib/errors.ts'
+import { AppError, found, invalid } from '#lib/errors.ts'
 
 export type { ImageReport, ReportedVulnerability } from '#domains/scanning/reports/image-reports.service.ts'
 
@@ -13,5 +20,13 @@ export async function getVulnReport(call: Call, repo: string, digest: string): P
     throw invalid({ field: 'digest', description: `digest must match "${sha256Pattern.source}"` })
   }
   const report = (await newestReport(call, repo, digest)) ?? (await newestOutside(call, repo, digest))
-  return found(report, vulnReportType, digest)
+  const { vulnerabilities } = found(report, vulnReportType, digest)
+  // Each of its packages repeats what is said of the vulnerability.
+  const length = vulnerabilities.reduce(
+    (sum, one) => sum + lengthOf(one) * one.packages.length + packagesLength(one),
+    0,
+  )
+  if (length <= maxRaw) return found(report, vulnReportType, digest)
+  const message = `the report has more than ${maxRaw} characters; ListVulnReports names each vulnerability once`
+  throw new AppError('RESOURCE_EXHAUSTED', message, { reason: 'LIST_TOO_LONG' })
 }

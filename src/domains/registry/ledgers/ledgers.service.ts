@@ -26,7 +26,8 @@ export async function eraseLedger(call: Call, repoUid: string): Promise<ErasedLe
     const { ledger } = found(await store.findDeletedRepo(tx, repoUid), deletedRepoType, repoUid)
     const writer = await store.writerOf(tx, ledger)
     if (writer !== '') {
-      const description = 'a repo that was made again in its place goes on with the ledger; delete it first'
+      const description =
+        'a repo that was made again in its place goes on with the ledger, or what it had is still being removed; delete the one, or wait for the other'
       throw failedPrecondition({ type: 'LEDGER_IN_USE', subject: writer, description })
     }
     const gone = await store.deletedReposOf(tx, ledger)

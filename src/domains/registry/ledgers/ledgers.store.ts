@@ -22,9 +22,10 @@ export async function deleteLedger(tx: Tx, ledger: number): Promise<void> {
   await tx.run(sql`DELETE FROM ledgers WHERE id = ${ledger}`)
 }
 
-/** The uid of the repo that writes to the ledger; empty when there is none. */
+/** The uid of the repo that writes to the ledger, one that is being removed too; empty when there is none. */
 export async function writerOf(reader: Reader, ledger: number): Promise<string> {
-  const row = await reader.get<{ uid: string }>(sql`SELECT uid FROM repos WHERE ledger_id = ${ledger}`)
+  const row = await reader.get<{ uid: string }>(sql`
+    SELECT uid FROM repos WHERE ledger_id = ${ledger} UNION ALL SELECT uid FROM repo_removals WHERE ledger_id = ${ledger}`)
   return row?.uid ?? ''
 }
 

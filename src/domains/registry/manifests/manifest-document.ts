@@ -78,6 +78,15 @@ export function readListed({ content, mediaType }: Pick<Manifest, 'content' | 'm
   return listedBy(membersOf(content), manifestTypes[mediaType] ?? 'image')
 }
 
+/** What layers are called that a runtime makes a file system of, whoever defined them. */
+const fileSystem = /image\.(?:layer|rootfs)|[.+]tar\b|squashfs|erofs|\bdisk\b/i
+
+/** Whether a manifest can only be about another one, as a signature or an SBOM is: nothing could be run of it. */
+export function isStatement(manifest: Pick<Manifest, 'content' | 'mediaType'>): boolean {
+  const { config, layers } = readListed(manifest)
+  return config !== undefined && !layers.some(({ mediaType }) => fileSystem.test(mediaType))
+}
+
 function listedBy(document: Members, kind: 'image' | 'index'): Listed {
   return kind === 'image'
     ? { config: descriptor(document.config, 'config'), layers: list(document.layers, 'layers'), entries: [] }

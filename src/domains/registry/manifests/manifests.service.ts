@@ -2,12 +2,15 @@
 import type { Call, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitDeletion, emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
-import { mayBeReport, queuePushed } from '#domains/scanning/outside/report-queue.service.ts'
+import { forgetReportsOf, mayBeReport, queuePushed } from '#domains/scanning/outside/report-queue.service.ts'
+import type { Precondition } from '#lib/preconditions.ts'
 import { findRepoBlobs, inRepo, lockRepo, type PushTarget } from '../blobs/blobs.store.ts'
 import { requireBytes } from '../blobs/usage.service.ts'
 import { queueContents } from '../images/image-contents.service.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
-import { actorOf, assignTag, removeTagNamed, removeTagsOf } from '../tags/tag-moves.service.ts'
+import { heldOf, keptOf, promiseUntagged, refusal, requireMovers } from '../retention/promises.service.ts'
+import type { Kept } from '../retention/retention.model.ts'
+import { actorOf, assignTag, removeTagNamed, removeTagsOf, requireTagAt } from '../tags/tag-moves.service.ts'
 import { tagForPull } from '../tags/tags.service.ts'
 import { readListed } from './manifest-document.ts'
 import {
@@ -26,7 +29,11 @@ export type ManifestPush = {
   tags: readonly string[]
   /** Throws when the caller may not create the tag, or move it. */
   checkTag: (exists: boolean) => void
+  /** Of the tags: what each of them has to point to now. */
+  precondition: Precondition | undefined
   origin: Origin
+  /** What it lists may come later, and is read when it has. */
+  sparse?: true
 }
 
 /** `nested`: indexes would list each other too deep. `wrong`: the manifest gives a content a size that it does not have. */
@@ -47,24 +54,31 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
     if (!repo) return 'no repo'
     if (!(await store.hasManifest(tx, repo.id, manifest.digest))) {
       const listed = await lookUp(tx, repo, push)
-      const problem = sizeProblem(push, listed) ?? nestingProblem(listed) ?? missingProblem(work, push, listed)
+      const problem =
+        sizeProblem(push, listed) ??
+        nestingProblem(listed) ??
+        (push.sparse ? undefined : missingProblem(work, push, listed))
       if (problem) return problem
       const added = await store.insertManifest(tx, repo, manifest, document, listed.levels, work.cause.now)
       await requireBytes(tx, work, repo, added)
       if (listed.levels > 0) await store.raiseLevels(tx, repo.id, listed.above, listed.levels + 1)
       await store.insertLinks(tx, repo.id, manifest.digest, 0, document.blobs)
       await store.insertLinks(tx, repo.id, manifest.digest, 1, document.manifests)
-      await queueContents(tx, repo.id, manifest.digest, document, work.cause.now)
+      if (!push.sparse) await queueContents(tx, repo.id, manifest.digest, document, work.cause.now)
     }
     if (mayBeReport(document)) {
       await queuePushed(tx, work, repo, { ...document, digest: manifest.digest, layers: readListed(manifest).layers })
     }
-    if (tags.length === 0) await emitOf(tx, work, repo, push)
+    if (tags.length === 0) {
+      await promiseUntagged(tx, work, repo, manifest.digest, work.cause.now)
+      await emitOf(tx, work, repo, push)
+    }
     for (const name of tags) {
       const mover = { now: work.cause.now, actor: actorOf(work), source: 'oci' } as const
-      const { previousDigest, changed } = await assignTag(tx, { ...mover, repo, name, digest: manifest.digest })
+      const { previousDigest, changed } = await assignTag(tx, work, { ...mover, repo, name, digest: manifest.digest })
       // A repetition changes nothing, so it takes no right of its own.
       if (changed) push.checkTag(previousDigest !== '')
+      requireTagAt(push.precondition, name, previousDigest)
       await emitOf(tx, work, repo, push, { tag: name, previousDigest })
     }
     return 'stored'
@@ -152,12 +166,20 @@ export type Pulled = { manifest: Manifest; since: string | undefined }
 
 /** What the tag points to, and since when; `undefined` when there is no such tag. */
 export async function pullTag(work: Work, repo: RepoRef, tag: string): Promise<Pulled | undefined> {
-  const { db, manifests } = work.app
+  const { db } = work.app
   const found = await tagForPull(db, repo, tag)
-  if (!found) return undefined
-  const cached = manifests.get(repo.id, found.digest, true)
-  const manifest = cached ?? (await load(work, repo, found.digest))
-  return manifest && { manifest, since: found.since }
+  return found && pullFound(work, repo, found)
+}
+
+/** A manifest that the repo is known to have; `undefined` when it has gone meanwhile. */
+export async function pullFound(
+  work: Work,
+  repo: RepoRef,
+  { digest, since }: { digest: string; since: string },
+): Promise<Pulled | undefined> {
+  const cached = work.app.manifests.get(repo.id, digest, true)
+  const manifest = cached ?? (await load(work, repo, digest))
+  return manifest && { manifest, since }
 }
 
 export async function pullDigest(work: Work, repo: RepoRef, digest: string): Promise<Pulled | undefined> {
@@ -172,10 +194,30 @@ async function load({ app }: Work, repo: RepoRef, digest: string): Promise<Manif
   return manifest
 }
 
-/** Deletes the manifest and every tag that points to it. `false` when the repo does not have it. */
-export async function deleteManifest(work: Work, repo: RepoRef, digest: string, origin: Origin): Promise<boolean> {
+/** What to do in the transaction that deletes what is kept, in place of refusing it; a hold refuses all the same. */
+export type Breaking = (tx: Tx, kept: Kept | undefined) => Promise<void>
+
+/**
+ * Deletes the manifest and every tag that points to it. `false` when the repo does not have it. Throws FAILED_PRECONDITION
+ * when it is kept.
+ */
+export async function deleteManifest(
+  work: Work,
+  repo: RepoRef,
+  digest: string,
+  origin: Origin,
+  breaking?: Breaking,
+): Promise<boolean> {
   const found = await work.app.db.tx(async (tx) => {
-    if (!(await lockRepo(tx, repo, 'alone')) || !(await store.deleteManifest(tx, repo, digest))) return false
+    if (!(await lockRepo(tx, repo, 'alone')) || !(await store.hasManifest(tx, repo.id, digest))) return false
+    const held = await heldOf(tx, work, repo, digest)
+    if (held) throw refusal(held, digest)
+    const kept = await keptOf(tx, work, repo, digest, work.cause.now)
+    if (kept && !breaking) throw refusal(kept, digest)
+    if (!breaking) await requireMovers(tx, work, repo, actorOf(work), digest)
+    await store.deleteManifest(tx, repo, digest)
+    await breaking?.(tx, kept)
+    await forgetReportsOf(tx, repo, digest)
     await removeTagsOf(tx, work, digest, { repo, now: work.cause.now, actor: actorOf(work), source: 'oci' })
     await emitDeletion(tx, work, repo, origin, { type: 'manifest', digest })
     return true
@@ -184,11 +226,19 @@ export async function deleteManifest(work: Work, repo: RepoRef, digest: string, 
   return found
 }
 
-/** The manifest stays pullable by its digest. `false` when there is no such tag. */
-export async function deleteTagNamed(work: Work, repo: RepoRef, name: string): Promise<boolean> {
+/** The manifest stays pullable by its digest. `false` when there is no such tag; throws as `requireTagAt` does. */
+export async function deleteTagNamed(
+  work: Work,
+  repo: RepoRef,
+  name: string,
+  precondition: Precondition | undefined,
+): Promise<boolean> {
   const removal = { repo, name, now: work.cause.now, actor: actorOf(work), source: 'oci' } as const
   const tag = await work.app.db.tx(async (tx) => {
-    return (await lockRepo(tx, repo, 'alone')) ? removeTagNamed(tx, work, removal) : undefined
+    if (!(await lockRepo(tx, repo, 'alone'))) return undefined
+    const removed = await removeTagNamed(tx, work, removal)
+    if (removed) requireTagAt(precondition, name, removed.digest)
+    return removed
   }, inRepo)
   if (tag) work.log.info('tag deleted', { repo: repo.uid, tag: name })
   return tag !== undefined

@@ -184,3 +184,27 @@ export async function countManifests(reader: Reader, repos: readonly number[]): 
     SELECT count(*) AS total FROM manifests WHERE repo_id IN (${list(repos)})`)
   return row!.total
 }
+
+/** The manifests that need a blob (kind 0) or list a manifest (kind 1), those that were pushed first before others. */
+export async function linkedFrom(
+  reader: Reader,
+  repo: number,
+  { digest, kind, most }: { digest: string; kind: 0 | 1; most: number },
+): Promise<string[]> {
+  const rows = await reader.all<{ manifest: string }>(sql`
+    SELECT l.manifest FROM (SELECT manifest FROM manifest_links
+                             WHERE repo_id = ${repo} AND digest = ${digest} AND kind = ${kind}
+                             ORDER BY manifest LIMIT ${mostLinks}) AS l
+      JOIN manifests m ON m.repo_id = ${repo} AND m.digest = l.manifest
+     ORDER BY m.create_time, m.id LIMIT ${most}`)
+  return rows.map(({ manifest }) => manifest)
+}
+
+const mostLinks = 2000
+
+/** What a manifest is about; empty for nothing, and where the repo has no such manifest. */
+export async function subjectOf(reader: Reader, repo: number, digest: string): Promise<string> {
+  const row = await reader.get<{ subject: string }>(sql`
+    SELECT subject FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}`)
+  return row?.subject ?? ''
+}

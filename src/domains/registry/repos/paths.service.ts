@@ -3,7 +3,7 @@ import type { Reader } from '#db/sql.ts'
 import { findGroupName, findGroupUid } from '#domains/iam/groups/groups.service.ts'
 import { isUid, lineage, top } from '#lib/uid.ts'
 import type { Found, PathCache } from './repos.model.ts'
-import { findRepoRow, listReposNamed, type RepoRow } from './repos.store.ts'
+import { type FollowingRepoRow, findRepoRow, listReposNamed, type RepoRow } from './repos.store.ts'
 
 /** Each part of the path is a name; the organisation, and what follows it, may also be written as parts of a uid. */
 export async function findByPath(reader: Reader, path: string): Promise<Found> {
@@ -19,8 +19,8 @@ export async function findByPath(reader: Reader, path: string): Promise<Found> {
   }
   const row = await findRepo(reader, group, name)
   if (!row) return { group, folders: [], name }
-  const { id, uid, ledger } = row
-  return { repo: { id, uid, ledger, group, path: [...names, row.name].join('/') } }
+  const { id, uid, ledger, follow } = row
+  return { repo: { id, uid, ledger, group, path: [...names, row.name].join('/'), follow: follow ?? undefined } }
 }
 
 export type RepoNamed = RepoRow
@@ -68,7 +68,7 @@ async function findGroup(reader: Reader, parent: string, part: string): Promise<
   return uid === undefined ? undefined : { uid, name: part }
 }
 
-async function findRepo(reader: Reader, group: string, name: string): Promise<RepoRow | undefined> {
+async function findRepo(reader: Reader, group: string, name: string): Promise<FollowingRepoRow | undefined> {
   const spelled = uidOf(group, name)
   const row = spelled === undefined ? undefined : await findRepoRow(reader, { uid: spelled })
   return row ?? findRepoRow(reader, { group, name })
@@ -82,10 +82,12 @@ function uidOf(parent: string, part: string): string | undefined {
 /** How old a path that was found before may be, so that a deletion on another node counts within a second. */
 const maxAgeMs = 500
 const maxEntries = 10_000
+const maxOrganizations = 1000
 
 /** `monotonic` gives milliseconds of a clock that never steps. */
 export function createPathCache(reader: Reader, monotonic: () => number): PathCache {
   const entries = new Map<string, { found: Found; at: number }>()
+  const organizations = new Map<string, { exists: boolean; at: number }>()
   let epoch = 0
   return {
     async find(path) {
@@ -100,6 +102,16 @@ export function createPathCache(reader: Reader, monotonic: () => number): PathCa
         if (entries.size > maxEntries) entries.delete(entries.keys().next().value!)
       }
       return found
+    },
+    async hasOrganization(name) {
+      const entry = organizations.get(name)
+      if (entry && monotonic() - entry.at < maxAgeMs) return entry.exists
+      const at = monotonic()
+      const exists = (await findGroupUid(reader, top, name)) !== undefined
+      organizations.delete(name)
+      organizations.set(name, { exists, at })
+      if (organizations.size > maxOrganizations) organizations.delete(organizations.keys().next().value!)
+      return exists
     },
     clear() {
       epoch++

@@ -1,6 +1,7 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import { descriptionPattern, type Fields } from '#lib/fields.ts'
 import { componentPattern, maxPathLength, tagPattern } from '#lib/oci-names.ts'
+import type { FollowMode } from '../follows/follows.model.ts'
 import type { SyncConfig } from '../syncs/syncs.model.ts'
 
 /** A repo holds the images of one name and belongs to one group; its uid starts with the group's. */
@@ -23,9 +24,16 @@ export type Repo = {
 
 /**
  * A repo inside the registry: its number, its uid, the number of the ledger that its tags are written to, the uid of its
- * group, and its path in names, `acme/team/app`.
+ * group, and its path in names, `acme/team/app`. `follow` is how it follows an upstream, where it does.
  */
-export type RepoRef = { id: number; uid: string; ledger: number; group: string; path: string }
+export type RepoRef = {
+  id: number
+  uid: string
+  ledger: number
+  group: string
+  path: string
+  follow?: FollowMode | undefined
+}
 
 /**
  * `group` is the deepest group on the path that exists; empty when not even the organisation does. `folders` are the
@@ -36,6 +44,8 @@ export type Found = { repo: RepoRef } | { repo?: undefined; group: string; folde
 /** Remembers for half a second which repo a path stands for, since every request of a client names it again. */
 export type PathCache = {
   find(path: string): Promise<Found>
+  /** Whether there is an organisation of this name. */
+  hasOrganization(name: string): Promise<boolean>
   /** Forgets everything, also what is being looked up. */
   clear(): void
 }

@@ -24,12 +24,16 @@ import { forgetBlobs } from '../blobs/blobs.service.ts'
 import { inRepo } from '../blobs/blobs.store.ts'
 import { forgetContents } from '../images/image-contents.service.ts'
 import { insertDeletedRepo } from '../ledgers/ledgers.store.ts'
-import { forgetManifests } from '../manifests/manifests.service.ts'
+import { type Breaking, forgetManifests } from '../manifests/manifests.service.ts'
+import { heldIn, keptIn, refusal, requireMovers } from '../retention/promises.service.ts'
 import { emptySync } from '../syncs/syncs.model.ts'
 import { requireSyncTerms, saveSync, settleSync } from '../syncs/syncs.service.ts'
-import { removeAllTags } from '../tags/tag-moves.service.ts'
+import { timeAfter } from '../tags/tag-history.model.ts'
+import { lastMoveIn, removeAllTags } from '../tags/tag-moves.service.ts'
 import { pathIn } from './paths.service.ts'
 import { problemOfReadme } from './readme.ts'
+import { mostAtOnce, type Removal } from './removals.model.ts'
+import { beginRemoval, isLarge } from './removals.store.ts'
 import {
   adminFields,
   aReadme,
@@ -232,25 +236,51 @@ async function replaceNamed(work: Work, parent: string, input: Required<NewRepo>
   return replaceRepo(work, there.uid, input)
 }
 
-/** Its tags are deleted with it; the ledger stays, and says so. */
-export async function deleteRepo(call: Call, uid: string): Promise<void> {
+/** Its tags are deleted with it; the ledger stays, and says so. Throws FAILED_PRECONDITION when something in it is kept. */
+export async function deleteRepo(call: Call, uid: string, breaking?: Breaking): Promise<void> {
   const [now, actor] = [call.now, call.caller.uid]
   await call.app.db.tx(async (tx) => {
     const row = found(await store.lockRepoRow(tx, uid, 'deleting'), repoType, uid)
     const repo = (await store.findRepo(tx, uid))!
     const { id, ledger } = row
+    const held = await heldIn(tx, call, row)
+    if (held) throw refusal(held, uid)
+    const kept = await keptIn(tx, call, row, now)
+    if (kept && !breaking) throw refusal(kept, uid)
+    if (!breaking) await requireMovers(tx, call, row, actor)
+    await breaking?.(tx, kept)
     const path = await pathIn(tx, parentOf(uid), repo.name)
-    const tagsGone = await removeAllTags(tx, { repo: row, now, actor, source: 'api' })
-    await forgetContents(tx, id)
-    await forgetReports(tx, id)
-    await forgetManifests(tx, row)
-    await forgetBlobs(tx, row)
-    await store.deleteRepo(tx, repo)
+    const large = await isLarge(tx, id, mostAtOnce)
+    const tagsGone = large ? timeAfter(now, await lastMoveIn(tx, row)) : await removeAll(tx, row, repo, { now, actor })
+    if (large) await hideRepo(tx, repo, { id, uid, ledger, actor, deleteTime: tagsGone })
     const { createTime } = repo
     await insertDeletedRepo(tx, { uid, id, ledger, path, actor, createTime, deleteTime: tagsGone || now })
     await emit(tx, call, 'registry.repo.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
   }, inRepo)
+  call.app.removals.notify()
   call.log.info('repo deleted', { uid })
+}
+
+/** Everything in one transaction; answers with the time that the ledger has for the deletion of its tags, if it had any. */
+async function removeAll(
+  tx: Tx,
+  row: store.RepoRow,
+  repo: Repo,
+  { now, actor }: { now: string; actor: string },
+): Promise<string> {
+  const tagsGone = await removeAllTags(tx, { repo: row, now, actor, source: 'api' })
+  await forgetContents(tx, row.id)
+  await forgetReports(tx, row)
+  await forgetManifests(tx, row)
+  await forgetBlobs(tx, row)
+  await store.deleteRepo(tx, repo)
+  return tagsGone
+}
+
+/** The repo is gone for everybody; what it had goes by a duty. */
+async function hideRepo(tx: Tx, repo: Repo, removal: Removal): Promise<void> {
+  await beginRemoval(tx, removal)
+  await store.forgetRepo(tx, repo)
 }
 
 /** Empty content for a repo without a readme. */

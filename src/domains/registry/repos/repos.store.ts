@@ -2,6 +2,7 @@ import { addToLists, countAt, type Keys, type Listing, moveInLists, nodeList, re
 import { locking, type RowLock } from '#db/row-locks.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
+import type { FollowMode } from '../follows/follows.model.ts'
 import { openLedger } from '../ledgers/ledgers.store.ts'
 import type { StoredSync, SyncConfig } from '../syncs/syncs.model.ts'
 import type { Repo } from './repos.model.ts'
@@ -18,7 +19,8 @@ const columns = sql`
   t.uid, t.name, t.description, t.catalogue, t.sync_config AS "syncConfig", ${settings} AS settings,
   t.create_time AS "createTime", t.update_time AS "updateTime"`
 const kind = 'repos'
-const listing: Listing = { kind, table: 'repos', columns }
+// Those that are being removed have no ledger any more.
+const listing: Listing = { kind, table: 'repos', columns, only: sql`t.ledger_id IS NOT NULL` }
 
 function fromRow(row: Row): Repo {
   const catalogue = row.catalogue === '' ? undefined : (JSON.parse(row.catalogue) as Catalogue)
@@ -62,13 +64,18 @@ export async function findRepo(reader: Reader, uid: string): Promise<Repo | unde
 /** `ledger` is the number of the ledger that the tags of the repo are written to. */
 export type RepoRow = { id: number; uid: string; name: string; ledger: number }
 
+/** `follow` is how it follows an upstream; null where it does not. */
+export type FollowingRepoRow = RepoRow & { follow: FollowMode | null }
+
 /** The repo of this name in a group, or of this uid. */
 export async function findRepoRow(
   reader: Reader,
   by: { uid: string } | { group: string; name: string },
-): Promise<RepoRow | undefined> {
+): Promise<FollowingRepoRow | undefined> {
   const where = 'uid' in by ? sql`uid = ${by.uid}` : sql`parent_uid = ${by.group} AND name = ${by.name}`
-  return reader.get<RepoRow>(sql`SELECT id, uid, name, ledger_id AS ledger FROM repos WHERE ${where}`)
+  return reader.get<FollowingRepoRow>(sql`
+    SELECT id, uid, name, ledger_id AS ledger, (SELECT f.mode FROM follows f WHERE f.repo_uid = repos.uid) AS follow
+      FROM repos WHERE ${where}`)
 }
 
 /** The repo of this uid, locked as `lockRepo` of the blobs says. */
@@ -80,7 +87,8 @@ export async function lockRepoRow(tx: Tx, uid: string, lock: RowLock): Promise<R
 /** The names of the repos in a group, after this one. */
 export async function repoNamesIn(reader: Reader, group: string, after: string, most: number): Promise<string[]> {
   const rows = await reader.all<{ name: string }>(sql`
-    SELECT name FROM repos WHERE parent_uid = ${group} AND name > ${after} ORDER BY name LIMIT ${most}`)
+    SELECT name FROM repos
+     WHERE parent_uid = ${group} AND name > ${after} AND ledger_id IS NOT NULL ORDER BY name LIMIT ${most}`)
   return rows.map(({ name }) => name)
 }
 
@@ -134,6 +142,11 @@ export async function patchRepo(tx: Tx, before: Repo, after: Repo): Promise<void
 export async function deleteRepo(tx: Tx, repo: Repo): Promise<void> {
   await tx.run(sql`DELETE FROM repo_readmes WHERE repo_uid = ${repo.uid}`)
   await tx.run(sql`DELETE FROM repos WHERE uid = ${repo.uid}`)
+  await forgetRepo(tx, repo)
+}
+
+/** Takes it out of all lists. */
+export async function forgetRepo(tx: Tx, repo: Repo): Promise<void> {
   await removeFromLists(tx, kind, repo.uid, keysOf(repo))
 }
 

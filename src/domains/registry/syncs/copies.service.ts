@@ -87,7 +87,7 @@ async function copyTag(copying: Copying, tag: Tag): Promise<boolean> {
     const also = { deprecated: tag.deprecated, bundles: tag.bundles }
     for (const one of names) {
       const mover = { now: work.cause.now, actor, source: 'sync' } as const
-      const { tag: assigned, changed } = await assignTag(tx, { ...mover, repo: to, name: one, digest }, also)
+      const { tag: assigned, changed } = await assignTag(tx, work, { ...mover, repo: to, name: one, digest }, also)
       if (!changed) continue
       const event = { subject: assigned.uid, group: rootOf(to.uid), resource: aTag(assigned) }
       await emit(tx, work, 'registry.tag.created', event)

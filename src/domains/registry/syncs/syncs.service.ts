@@ -6,6 +6,8 @@ import { createRights } from '#domains/iam/access/rights.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { AppError, type FieldViolation, found, invalid, permissionDenied, refuseIfAny } from '#lib/errors.ts'
 import { isUid, rootOf, top } from '#lib/uid.ts'
+import { requireOwnTags } from '../follows/follows.service.ts'
+import { countByUpstream, findFollowState, followStatesBelow } from '../follows/follows.store.ts'
 import { findByPath } from '../repos/paths.service.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
@@ -54,6 +56,7 @@ export async function settleSync(
   { repo, before, asked }: { repo: string; before: SyncConfig | undefined; asked: SyncConfig },
 ): Promise<SettledSync> {
   checkDestinations(asked)
+  await requireOwnTags(tx, repo)
   const { caller, cause } = work
   const source = asked.source === before?.source ? asked.source : await resolveSource(tx, work, asked.source)
   const isSame = source === before?.source
@@ -138,24 +141,29 @@ async function checkChain(tx: Tx, source: string, repo: string): Promise<void> {
   }
 }
 
+/** How many repos are copied from this one, or follow this upstream. */
 export async function countCopies(call: Call, source: string): Promise<number> {
-  return store.countBySource(call.app.db, source, call.now)
+  const { db } = call.app
+  return (await store.countBySource(db, source, call.now)) + (await countByUpstream(db, source))
 }
 
 export async function getSyncStatus(call: Call, repo: string): Promise<Omit<SyncStatus, 'since'> & { since?: string }> {
   found(await findRepoRow(call.app.db, { uid: repo }), repoType, repo)
-  return (await store.findStatus(call.app.db, repo)) ?? { repo, state: syncStates.unknown }
+  const status = (await store.findStatus(call.app.db, repo)) ?? (await findFollowState(call.app.db, repo))
+  return status ?? { repo, state: syncStates.unknown }
 }
 
 const maxStatuses = 100_000
 
-/** Of all repos of the organisation that are copied from others. */
+/** Of all repos of the organisation that are copied from others, or follow an upstream. */
 export async function listSyncStatuses({ app }: Call, organization: string): Promise<SyncStatus[]> {
   if (organization !== rootOf(organization)) {
     throw invalid({ field: 'registry_id', description: 'is not an organisation' })
   }
   await requireGroup(app.db, organization)
-  const statuses = await store.statusesBelow(app.db, organization, maxStatuses + 1)
+  const copied = await store.statusesBelow(app.db, organization, maxStatuses + 1)
+  const following = await followStatesBelow(app.db, organization, maxStatuses + 1)
+  const statuses = [...copied, ...following].sort((a, b) => (a.repo < b.repo ? -1 : 1))
   if (statuses.length <= maxStatuses) return statuses
   const message = `the organisation has more than ${maxStatuses} copied repos; ask for the status of each`
   throw new AppError('RESOURCE_EXHAUSTED', message, { reason: 'LIST_TOO_LONG' })

@@ -52,15 +52,17 @@ const sources = {
   api: TagHistoryRecord_Source.API,
   import: TagHistoryRecord_Source.IMPORT,
   sync: TagHistoryRecord_Source.SYNC,
+  upstream: TagHistoryRecord_Source.UPSTREAM,
 }
 
 function toMessage(record: service.NamedRecord): TagHistoryRecord {
-  const { tag, digest, previousDigest, actor, actorName, time, endTime } = record
+  const { tag, digest, previousDigest, actor, actorName, time, endTime, checkedBefore } = record
   return {
     $typeName: 'pinfold.control.registry.v1.TagHistoryRecord',
     tag,
     time: timestamp(time),
     ...(endTime === '' ? {} : { endTime: timestamp(endTime) }),
+    ...(checkedBefore === '' ? {} : { checkedBefore: timestamp(checkedBefore) }),
     event: events[record.event],
     digest,
     previousDigest,

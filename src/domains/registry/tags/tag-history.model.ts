@@ -18,7 +18,10 @@ export type HistoryRecord = {
 
 // The numbers are stored; they keep their meaning for good.
 export const eventNumbers = { created: 1, moved: 2, deleted: 3 } as const satisfies Record<TagEvent, number>
-export const sourceNumbers = { oci: 1, api: 2, import: 3, sync: 4 } as const satisfies Record<Source, number>
+export const sourceNumbers = { oci: 1, api: 2, import: 3, sync: 4, upstream: 5 } as const satisfies Record<
+  Source,
+  number
+>
 
 /** `now`, or the first millisecond after `last` when the clock has not passed it: the times of a tag only ever grow. */
 export function timeAfter(now: string, last: string): string {

@@ -58,10 +58,13 @@ function within({ from, after, before, digest }: Window): Sql {
 /** The assignments of a window as the members of a JSON list, oldest first: text, since it may be a thousand of them. */
 export async function historyText(reader: Reader, ledger: number, tag: string, window: Window, limit: number) {
   const row = await reader.get<{ text: string | null }>(sql`
-    SELECT string_agg('{"updateTimestamp":"' || time || '","digest":"' || digest || '"}', ',' ORDER BY time) AS text
+    SELECT string_agg('{"updateTimestamp":"' || records.time || '","digest":"' || records.digest || '"' ||
+                      coalesce(',"checkedBefore":"' || o.checked_before || '"', '') || '}', ',' ORDER BY records.time)
+           AS text
       FROM (SELECT time, digest FROM tag_history
              WHERE repo_id = ${ledger} AND tag = ${tag} AND event <> ${eventNumbers.deleted} AND ${within(window)}
-             ORDER BY time LIMIT ${limit}) AS records`)
+             ORDER BY time LIMIT ${limit}) AS records
+      LEFT JOIN tag_observations o ON o.repo_id = ${ledger} AND o.tag = ${tag} AND o.time = records.time`)
   return row?.text ?? ''
 }
 
@@ -112,7 +115,8 @@ export async function listHistory(reader: Reader, ledger: number, tag: string, w
 
 /** Where a page of records goes on: after this record. */
 export type HistoryCursor = { tag: string; time: string }
-export type EndedRecord = HistoryRecord & { endTime: string }
+/** `checkedBefore` is empty unless it was seen at an upstream, with a look before. */
+export type EndedRecord = HistoryRecord & { endTime: string; checkedBefore: string }
 
 /**
  * The rows of a tag, newest first, or of a digest, by tag and then oldest first, or of all tags, newest first; each with the
@@ -130,11 +134,13 @@ export async function listRecords(
     (SELECT n.time FROM tag_history n
       WHERE n.repo_id = h.repo_id AND n.tag = h.tag AND n.time > h.time ORDER BY n.time LIMIT 1)`
   const { of, where, order } = listingOf(ledger, tag, window.digest, after)
-  const ended = sql`, coalesce(${next}, '') AS "endTime"`
-  const rows = await reader.all<Row & { endTime: string }>(
+  const seen = sql`
+    (SELECT o.checked_before FROM tag_observations o WHERE o.repo_id = h.repo_id AND o.tag = h.tag AND o.time = h.time)`
+  const ended = sql`, coalesce(${next}, '') AS "endTime", coalesce(${seen}, '') AS "checkedBefore"`
+  const rows = await reader.all<Row & { endTime: string; checkedBefore: string }>(
     selectRows(ledger, sql`${where} AND ${within(window)}`, order, limit, ended, of),
   )
-  return rows.map((row) => ({ ...fromRow(row), endTime: row.endTime }))
+  return rows.map((row) => ({ ...fromRow(row), endTime: row.endTime, checkedBefore: row.checkedBefore }))
 }
 
 /** What a list goes through and in which order, from where it goes on. */
@@ -160,6 +166,13 @@ export async function digestAt(reader: Reader, ledger: number, tag: string, time
 export async function lastTime(reader: Reader, ledger: number, tag: string): Promise<string> {
   const row = await reader.get<{ time: string }>(sql`
     SELECT time FROM tag_history WHERE repo_id = ${ledger} AND tag = ${tag} ORDER BY time DESC LIMIT 1`)
+  return row?.time ?? ''
+}
+
+/** When a repo of this ledger was deleted that is still being removed, of which the ledger may not have all; else empty. */
+export async function removalTime(reader: Reader, ledger: number): Promise<string> {
+  const row = await reader.get<{ time: string | null }>(sql`
+    SELECT max(delete_time) AS time FROM repo_removals WHERE ledger_id = ${ledger}`)
   return row?.time ?? ''
 }
 

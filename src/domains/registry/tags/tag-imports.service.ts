@@ -7,6 +7,7 @@ import { digestPattern } from '#lib/digest.ts'
 import { type FieldViolation, failedPrecondition, notFound, refuseIfAny } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
 import { inRepo } from '../blobs/blobs.store.ts'
+import { requireOwnTags } from '../follows/follows.service.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { lockRepoRow } from '../repos/repos.store.ts'
 import * as history from './tag-history.store.ts'
@@ -27,10 +28,11 @@ export async function importTagHistory(call: Call, uid: string, tags: readonly I
   const counts = await call.app.db.tx(async (tx) => {
     const repo = await lockRepoRow(tx, uid, 'alone')
     if (!repo) throw notFound(repoType, uid)
+    await requireOwnTags(tx, uid)
     const total: ImportCounts = { tagsCreated: 0, recordsCreated: 0, recordsUnchanged: 0 }
     const moved: Tag[] = []
     for (const tag of tags) {
-      const added = await importTag(tx, repo, tag, call.caller.uid)
+      const added = await importTag(tx, call, repo, tag)
       total.tagsCreated += added.made ? 1 : 0
       total.recordsCreated += added.records
       total.recordsUnchanged += tag.records.length - added.records
@@ -47,7 +49,7 @@ export async function importTagHistory(call: Call, uid: string, tags: readonly I
 
 type Added = { tag?: Tag; made: boolean; records: number }
 
-async function importTag(tx: Tx, repo: TagRepo, imported: ImportedTag, actor: string): Promise<Added> {
+async function importTag(tx: Tx, call: Call, repo: TagRepo, imported: ImportedTag): Promise<Added> {
   const { name } = imported
   const last = await history.lastTime(tx, repo.ledger, name)
   const fresh: ImportedRecord[] = []
@@ -58,7 +60,8 @@ async function importTag(tx: Tx, repo: TagRepo, imported: ImportedTag, actor: st
     fresh.push(record)
   }
   if (fresh.length === 0) return { made: false, records: 0 }
-  const added = await appendPastMoves(tx, repo, { name, moves: fresh, deprecated: imported.deprecated, actor })
+  const past = { name, moves: fresh, deprecated: imported.deprecated, actor: call.caller.uid }
+  const added = await appendPastMoves(tx, call, repo, past)
   return { ...added, records: fresh.length }
 }
 

@@ -5,7 +5,10 @@ import type { Work } from '#app.ts'
 import type { Sql, Tx } from '#db/sql.ts'
 import { emitEach } from '#domains/events/outbox/emit.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
+import { holds, type Precondition, preconditionFailed } from '#lib/preconditions.ts'
 import { newUid, rootOf } from '#lib/uid.ts'
+import type { Removal } from '../repos/removals.model.ts'
+import { promiseLeft, requireDeletable, requireMovable } from '../retention/promises.service.ts'
 import { type HistoryRecord, timeAfter } from './tag-history.model.ts'
 import * as history from './tag-history.store.ts'
 import type { Mover, Tag, TagRepo } from './tags.model.ts'
@@ -24,10 +27,11 @@ export type Assigned = { tag: Tag; previousDigest: string; changed: boolean }
 
 /**
  * Points the tag to the digest, making it when it is not there, and gives it what `also` names. The same again changes
- * nothing.
+ * nothing. What it pointed to gets its date. Throws where a rule of tags forbids the move.
  */
 export async function assignTag(
   tx: Tx,
+  by: Pick<Work, 'app'>,
   to: Assignment,
   also: Partial<Pick<Tag, 'deprecated' | 'bundles'>> = {},
 ): Promise<Assigned> {
@@ -41,8 +45,9 @@ export async function assignTag(
   const same = before?.deprecated === deprecated && JSON.stringify(before.bundles) === JSON.stringify(bundles)
   if (before && !changed && same) return { tag: before, previousDigest, changed }
 
+  if (changed) await requireMovable(tx, by, repo, { name, previousDigest, actor, source })
   // `updateTime` is never earlier than the tag's last row of the ledger.
-  const time = timeAfter(now, before ? before.updateTime : await history.lastTime(tx, repo.ledger, name))
+  const time = timeAfter(now, before ? before.updateTime : await lastTimeOf(tx, repo, name))
   const tag: Tag = {
     uid: before?.uid ?? newUid(repo.uid),
     name,
@@ -61,18 +66,38 @@ export async function assignTag(
     const event = previousDigest === '' ? 'created' : 'moved'
     const record = { tag: name, time, event, digest, previousDigest, actor, source } as const
     await history.insertRecords(tx, repo, [record])
+    await promiseLeft(tx, by, repo, { tag: name, digest: previousDigest, time })
   }
   return { tag, previousDigest, changed }
+}
+
+/**
+ * Throws ABORTED unless the precondition holds for a tag that points to `digest`, empty when it points to nothing. To be
+ * asked in the transaction that has locked the repo, of what the tag was before it.
+ */
+export function requireTagAt(precondition: Precondition | undefined, name: string, digest: string): void {
+  if (!precondition || holds(precondition, digest === '' ? [] : [digest])) return
+  const now = digest === '' ? 'points to nothing' : `points to ${digest}`
+  throw preconditionFailed(`the tag ${name} ${now}, which is not what the request is meant for`, digest)
+}
+
+/** Of a tag that is not there: also of a deletion that the ledger is still to get. */
+async function lastTimeOf(tx: Tx, { ledger }: TagRepo, name: string): Promise<string> {
+  const [last, removed] = [await history.lastTime(tx, ledger, name), await history.removalTime(tx, ledger)]
+  return last > removed ? last : removed
 }
 
 /** In whose name, for the event. */
 type By = Pick<Work, 'app' | 'cause'>
 
+/** What it pointed to gets its date. Throws where a rule of tags or a hold forbids it. */
 export async function removeTag(tx: Tx, by: By, tag: Tag, removal: Mover & { repo: TagRepo }): Promise<void> {
   const { repo, now, actor, source } = removal
+  await requireDeletable(tx, by, repo, { name: tag.name, digest: tag.digest, actor, source })
   const time = timeAfter(now, tag.updateTime)
   await history.insertDeletions(tx, repo, store.ofUid(tag.uid), { time, actor, source })
   await store.deleteTag(tx, tag)
+  await promiseLeft(tx, by, repo, { tag: tag.name, digest: tag.digest, time })
   await tell(tx, by, [tag.uid])
 }
 
@@ -102,6 +127,23 @@ export async function removeTagsOf(tx: Tx, by: By, digest: string, removal: Move
 /** Deletes every tag of a repo that is deleted itself, whose event tells of it. Answers with the time of the ledger. */
 export async function removeAllTags(tx: Tx, removal: Mover & { repo: TagRepo }): Promise<string> {
   return removeWhere(tx, store.ofRepo(removal.repo), removal)
+}
+
+/** Some of the tags of a repo whose deletion was told already, at the one time that it has for all of them. */
+export async function removeTagsOfRemoval(
+  tx: Tx,
+  { id, uid, ledger, actor, deleteTime }: Removal,
+  uids: readonly string[],
+): Promise<void> {
+  const repo = { id, uid, ledger }
+  const where = store.ofUids(uids)
+  await history.insertDeletions(tx, repo, where, { time: deleteTime, actor, source: 'api' })
+  await store.deleteTagsWhere(tx, repo, where)
+}
+
+/** When the last of all tags of a repo was changed; empty without one. From lists, however many there are. */
+export function lastMoveIn(tx: Tx, { uid }: Pick<TagRepo, 'uid'>): Promise<string> {
+  return store.lastUpdateIn(tx, uid)
 }
 
 const toldAtOnce = 1000
@@ -137,16 +179,22 @@ export type PastMoves = {
  */
 export async function appendPastMoves(
   tx: Tx,
+  by: By,
   repo: TagRepo,
   { name, moves, deprecated, actor }: PastMoves,
 ): Promise<{ tag: Tag; made: boolean }> {
   const before = await store.lockTagNamed(tx, repo.id, name)
+  await requireMovable(tx, by, repo, { name, previousDigest: before?.digest ?? '', actor, source: 'import' })
   const records = moves.map(({ time, digest }, i): HistoryRecord => {
     const previousDigest = moves[i - 1]?.digest ?? before?.digest ?? ''
     const event = previousDigest ? 'moved' : 'created'
     return { tag: name, time, event, digest, previousDigest, actor, source: 'import' }
   })
   await history.insertRecords(tx, repo, records)
+  // Known from now on, whatever their times elsewhere.
+  for (const digest of new Set(records.map(({ previousDigest }) => previousDigest))) {
+    await promiseLeft(tx, by, repo, { tag: name, digest, time: by.cause.now })
+  }
 
   const [first, latest] = [records[0]!, records.at(-1)!]
   const { digest, time } = latest
@@ -161,4 +209,40 @@ export async function appendPastMoves(
   const tag: Tag = { uid, name, digest, deprecated, inactive: false, bundles: [], ...times }
   await store.insertTag(tx, repo, tag)
   return { tag, made: true }
+}
+
+/** What the last record of a ledger says of a tag: its time, empty without one, and where the tag then pointed, if anywhere. */
+export type LastRecord = { time: string; digest: string }
+
+/** Gives the ledger a record of where a tag points that it says something else of; where they agree, only the time is its. */
+export async function settleTag(tx: Tx, repo: TagRepo, tag: Tag, last: LastRecord, by: Mover): Promise<void> {
+  const { now, actor, source } = by
+  if (last.digest !== '' && last.digest === tag.digest) {
+    const updateTime = last.time > tag.updateTime ? last.time : tag.updateTime
+    await store.patchTag(tx, tag, { ...tag, updateTime, assignTime: last.time })
+    return
+  }
+  const time = timeAfter(now, last.time > tag.updateTime ? last.time : tag.updateTime)
+  const event = tag.digest === '' ? 'deleted' : last.digest === '' ? 'created' : 'moved'
+  const digests = { digest: tag.digest || last.digest, previousDigest: last.digest }
+  await history.insertRecords(tx, repo, [{ tag: tag.name, time, event, ...digests, actor, source }])
+  await store.patchTag(tx, tag, { ...tag, updateTime: time, assignTime: tag.digest === '' ? '' : time })
+}
+
+/** A tag that the ledger has and that is not there, as it was; one that cannot stand, since its manifest is lost, gets its deletion. */
+export async function bringBackTag(
+  tx: Tx,
+  repo: TagRepo,
+  { name, time, digest }: LastRecord & { name: string },
+  canStand: boolean,
+  { now, actor, source }: Mover,
+): Promise<void> {
+  if (canStand) {
+    const times = { createTime: time, updateTime: time, assignTime: time }
+    const plain = { deprecated: false, inactive: false, bundles: [] }
+    await store.insertTag(tx, repo, { uid: newUid(repo.uid), name, digest, ...plain, ...times })
+    return
+  }
+  const gone = { event: 'deleted', digest, previousDigest: digest } as const
+  await history.insertRecords(tx, repo, [{ tag: name, time: timeAfter(now, time), ...gone, actor, source }])
 }

@@ -29,7 +29,7 @@ export type TagRepo = { id: number; uid: string; ledger: number }
 
 /** Who moves a tag, by which door, and when as far as the server's clock knows. */
 export type Mover = { now: string; actor: string; source: Source }
-export type Source = 'oci' | 'api' | 'import' | 'sync'
+export type Source = 'oci' | 'api' | 'import' | 'sync' | 'upstream'
 
 /** What a client may set, sort by and filter on. */
 export const tagFields = {

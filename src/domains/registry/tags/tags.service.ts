@@ -11,6 +11,7 @@ import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { parentOf, rootOf } from '#lib/uid.ts'
 import { inRepo } from '../blobs/blobs.store.ts'
+import { requireOwnTags } from '../follows/follows.service.ts'
 import { hasManifest } from '../manifests/manifests.store.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow, lockRepoRow } from '../repos/repos.store.ts'
@@ -93,6 +94,7 @@ function checkTag(input: NewTag): void {
 }
 
 async function setTag(tx: Tx, call: Call, repo: TagRepo, input: NewTag): Promise<Assigned> {
+  await requireOwnTags(tx, repo.uid)
   const { name, digest } = input
   if (digest !== undefined && !(await hasManifest(tx, repo.id, digest))) {
     throw failedPrecondition({
@@ -102,7 +104,7 @@ async function setTag(tx: Tx, call: Call, repo: TagRepo, input: NewTag): Promise
     })
   }
   const mover: Mover = { now: call.now, actor: call.caller.uid, source: 'api' }
-  return assignTag(tx, { ...mover, repo, name, digest }, input)
+  return assignTag(tx, call, { ...mover, repo, name, digest }, input)
 }
 
 function eventOf({ tag }: Assigned) {
@@ -114,6 +116,7 @@ export async function deleteTag(call: Call, uid: string): Promise<void> {
     const repo = await lockRepoRow(tx, parentOf(uid), 'alone')
     const tag = repo && (await store.findTag(tx, uid))
     if (!repo || !tag) throw notFound(tagType, uid)
+    await requireOwnTags(tx, repo.uid)
     await removeTag(tx, call, tag, { repo, now: call.now, actor: call.caller.uid, source: 'api' })
   }, inRepo)
   call.log.info('tag deleted', { uid })

@@ -13,9 +13,13 @@ import { type Beyond, countBeyond, listBeyond } from '#db/listing-beyond.ts'
 import { locking } from '#db/row-locks.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
-import { shapeOf, type Tag, type TagRepo, visibleShapes } from './tags.model.ts'
+import { everyShape, shapeOf, type Tag, type TagRepo, visibleShapes } from './tags.model.ts'
 
-type Row = Omit<Tag, 'deprecated' | 'inactive' | 'bundles'> & { deprecated: number; inactive: number; bundles: string }
+export type Row = Omit<Tag, 'deprecated' | 'inactive' | 'bundles'> & {
+  deprecated: number
+  inactive: number
+  bundles: string
+}
 
 const columns = sql`
   t.uid, t.name, t.digest, t.deprecated, t.inactive, t.bundles,
@@ -37,13 +41,17 @@ const keysOf = (tag: Tag): Keys => ({
   update_time: tag.updateTime,
 })
 
-function fromRow(row: Row): Tag {
+export { columns as tagColumns }
+
+export function fromRow(row: Row): Tag {
   const bundles = JSON.parse(row.bundles) as string[]
   return { ...row, deprecated: row.deprecated === 1, inactive: row.inactive === 1, bundles }
 }
 
 export async function findTag(reader: Reader, uid: string): Promise<Tag | undefined> {
-  const row = await reader.get<Row>(sql`SELECT ${columns} FROM tags t WHERE t.uid = ${uid}`)
+  const row = await reader.get<Row>(sql`
+    SELECT ${columns} FROM tags t
+     WHERE t.uid = ${uid} AND NOT EXISTS (SELECT 1 FROM repo_removals d WHERE d.id = t.repo_id)`)
   return row && fromRow(row)
 }
 
@@ -99,10 +107,28 @@ export type TagBranch = { below: string } | { uids: readonly string[] }
 /** One row more than the page has room for. */
 export async function listTags(reader: Reader, branches: readonly TagBranch[], page: Page, filter: TagFilter) {
   const { listings, conditions, places, beyond } = planOf(branches, filter)
+  // Their tags are in no list any more. At all other times this is a look at an empty table.
+  const isRemoving = (await reader.get(sql`SELECT 1 AS found FROM repo_removals LIMIT 1`)) !== undefined
+  if (isRemoving) {
+    const since = beyond ? [sql`t.update_time > ${beyond.value}`] : []
+    const rows = await listPage<Row>(
+      reader,
+      listings.map(withoutRemoved),
+      branches,
+      page,
+      [...conditions, ...since],
+      true,
+    )
+    return rows.map(fromRow)
+  }
   const rows = beyond
     ? listBeyond<Row>(reader, listings, places, page, beyond)
     : listPage<Row>(reader, listings, branches, page, conditions)
   return (await rows).map(fromRow)
+}
+
+function withoutRemoved(listing: Listing): Listing {
+  return { ...listing, join: sql`JOIN repos r ON r.id = t.repo_id AND r.ledger_id IS NOT NULL` }
 }
 
 export function countTags(reader: Reader, branches: readonly TagBranch[], filter: TagFilter): Promise<number> {
@@ -198,6 +224,22 @@ export async function deleteTag(tx: Tx, tag: Tag): Promise<void> {
 export function ofRepo(repo: Pick<TagRepo, 'id' | 'uid'>, digest?: string): Sql {
   if (digest === undefined) return sql`t.repo_id = ${repo.id}`
   return sql`t.digest = ${digest} AND t.uid > ${`${repo.uid}/`} AND t.uid < ${`${repo.uid}0`}`
+}
+
+export function ofUids(uids: readonly string[]): Sql {
+  return sql`t.uid IN (${list(uids)})`
+}
+
+/** When the last of the tags of a repo was changed; empty when it has none. */
+export async function lastUpdateIn(reader: Reader, repo: string): Promise<string> {
+  let last = ''
+  for (const shape of visibleShapes(everyShape)) {
+    const row = await reader.get<{ value: string }>(sql`
+      SELECT value FROM list_keys WHERE list = ${`${kindOf(shape)}.update_time`} AND place = ${repo}
+       ORDER BY value DESC LIMIT 1`)
+    if (row && row.value > last) last = row.value
+  }
+  return last
 }
 
 export function ofUid(uid: string): Sql {

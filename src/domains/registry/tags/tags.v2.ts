@@ -44,7 +44,7 @@ export const tagEvents: readonly EventBody[] = [
   deletionBody(TagsService.method.deleteTag),
 ]
 
-function toMessage(tag: Tag): TagMessage {
+export function toMessage(tag: Tag): TagMessage {
   return {
     $typeName: 'pinfold.platform.registry.v2.Tag',
     ...service.bodyOf(tag),

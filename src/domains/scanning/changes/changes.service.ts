@@ -13,22 +13,43 @@ import * as store from './changes.store.ts'
 
 const findingsAtOnce = 200
 const componentsAtOnce = 20
+/** What a transaction looks at, unless one package alone has more. */
+const mostPerSlice = 2000
 
 /** Notes what is to be told of findings that have changed; answers with of how many packages. */
 export async function noteChanges({ db }: Pick<App, 'db'>, lease: Lease): Promise<number> {
   let noted = 0
-  for (let after = 0; lease.holds(); ) {
-    const found = await store.untold(db, after, findingsAtOnce)
-    const last = found.at(-1)
-    if (!last) break
-    after = last.findingNo
-    const components = new Map(found.map((one) => [one.componentNo, one]))
-    const some = [...components.values()]
-    for (let i = 0; i < some.length; i += componentsAtOnce) {
-      noted += await lease.tx((tx) => noteSome(tx, some.slice(i, i + componentsAtOnce)))
+  for (const turned of ['came', 'went'] as const) {
+    for (let after = 0; lease.holds(); ) {
+      const found = await store.untold(db, turned, after, findingsAtOnce)
+      const last = found.at(-1)
+      if (!last) break
+      after = last.findingNo
+      const components = [...new Map(found.map((one) => [one.componentNo, one])).values()]
+      for (const slice of await slicesOf(db, components)) noted += await lease.tx((tx) => noteSome(tx, slice))
     }
   }
   return noted
+}
+
+async function slicesOf(db: App['db'], components: readonly StoredComponent[]): Promise<StoredComponent[][]> {
+  const totals = await store.countTellable(
+    db,
+    components.map(({ componentNo }) => componentNo),
+  )
+  const slices: StoredComponent[][] = []
+  let findings = 0
+  for (const one of components) {
+    const total = totals.get(one.componentNo) ?? 0
+    const slice = slices.at(-1)
+    findings += total
+    if (slice && slice.length < componentsAtOnce && findings <= mostPerSlice) slice.push(one)
+    else {
+      slices.push([one])
+      findings = total
+    }
+  }
+  return slices
 }
 
 /** Of those that do not wait to be compared again, since their findings are in the middle of changing. */

@@ -1,29 +1,37 @@
 // Findings that events have not told of yet, and what is to be told.
-import { insertsOf } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { StoredComponent } from '../lists/lists.model.ts'
 import { componentColumns, withNumber } from '../lists/lists.store.ts'
 import { type Change, type ChangeKind, changeKinds } from './changes.model.ts'
 
-/** Packages that were compared, of which some finding behind `after` is to be told, with the number of that finding. */
+/** `came`: findings that hold and were not told. `went`: those that were told, and do not hold any more. */
+export type Turned = 'came' | 'went'
+
+/** Packages that were compared, of which some finding behind `after` is to be told, with the number of that finding; in order. */
 export async function untold(
   reader: Reader,
+  turned: Turned,
   after: number,
   most: number,
 ): Promise<(StoredComponent & { findingNo: number })[]> {
+  const toTell = turned === 'came' ? sql`x.told = 0 AND x.gone_time = ''` : sql`x.told = 1 AND x.gone_time <> ''`
   const rows = await reader.all<StoredComponent & { findingNo: number }>(sql`
     SELECT f.id AS "findingNo", ${componentColumns}
-      FROM (SELECT * FROM (SELECT id, component_id FROM findings
-                            WHERE told = 0 AND gone_time = '' AND id > ${after} ORDER BY id LIMIT ${most}) AS came
-            UNION ALL
-            SELECT * FROM (SELECT id, component_id FROM findings
-                            WHERE told = 1 AND gone_time <> '' AND id > ${after} ORDER BY id LIMIT ${most}) AS went) AS f
-      JOIN components c ON c.id = f.component_id
-     WHERE c.match_time <> ''`)
-  return rows
-    .map((row) => ({ ...withNumber(row), findingNo: Number(row.findingNo) }))
-    .sort((one, other) => one.findingNo - other.findingNo)
+      FROM (SELECT x.id, x.component_id FROM findings x
+             WHERE ${toTell} AND x.id > ${after}
+               AND EXISTS (SELECT 1 FROM components m WHERE m.id = x.component_id AND m.match_time <> '')
+             ORDER BY x.id LIMIT ${most}) AS f
+      JOIN components c ON c.id = f.component_id ORDER BY f.id`)
+  return rows.map((row) => ({ ...withNumber(row), findingNo: Number(row.findingNo) }))
+}
+
+/** How many findings `tellable` reads of some packages, by their numbers. */
+export async function countTellable(reader: Reader, components: readonly number[]): Promise<Map<number, number>> {
+  const rows = await reader.all<{ componentNo: number; total: number }>(sql`
+    SELECT f.component_id AS "componentNo", count(*) AS total FROM findings f
+     WHERE f.component_id IN (${list(components)}) AND (f.gone_time = '' OR f.told = 1) GROUP BY f.component_id`)
+  return new Map(rows.map(({ componentNo, total }) => [Number(componentNo), Number(total)]))
 }
 
 /** Which of these items of packages wait to be compared. */
@@ -31,7 +39,7 @@ export async function waitingItems(reader: Reader, kind: number, items: readonly
   const found = new Set<string>()
   for (const some of chunks(items, 400)) {
     const rows = await reader.all<{ item: string }>(sql`
-      SELECT item FROM match_queue WHERE kind = ${kind} AND place = '' AND item IN (${list(some)})`)
+      SELECT item FROM match_queue WHERE kind = ${kind} AND item IN (${list(some)})`)
     for (const { item } of rows) found.add(item)
   }
   return found
@@ -108,14 +116,9 @@ export async function addChange(tx: Tx, { vulnerability, place, kind, changeTime
            SET change_time = CASE WHEN excluded.change_time < vulnerability_changes.change_time
                                   THEN excluded.change_time ELSE vulnerability_changes.change_time END
     RETURNING id AS "changeNo"`)
-  const into = sql`INSERT INTO vulnerability_change_components (change_id, component_id)`
-  for (const insert of insertsOf(
-    into,
-    [sql`(${Number(row!.changeNo)}, ${componentNo})`],
-    sql`ON CONFLICT DO NOTHING`,
-  )) {
-    await tx.run(insert)
-  }
+  await tx.run(sql`
+    INSERT INTO vulnerability_change_components (change_id, component_id, change_time)
+    VALUES (${Number(row!.changeNo)}, ${componentNo}, ${changeTime}) ON CONFLICT DO NOTHING`)
 }
 
 type ChangeRow = Omit<Change, 'kind'> & { kind: number }
@@ -155,15 +158,16 @@ export async function changedComponents(
   return rows.map(({ componentNo }) => Number(componentNo))
 }
 
-/** Which of these lists have a package of the change. */
+/** Which of these lists have a package of the change, and were compared before that changed. */
 export async function listsOfChange(reader: Reader, changeNo: number, lists: readonly number[]): Promise<Set<number>> {
   const found = new Set<number>()
   for (const some of chunks(lists, 100)) {
     const rows = await reader.all<{ listNo: number }>(sql`
       SELECT DISTINCT l.list_id AS "listNo"
         FROM list_components l
+        JOIN component_lists x ON x.id = l.list_id
         JOIN vulnerability_change_components v ON v.component_id = l.component_id AND v.change_id = ${changeNo}
-       WHERE l.list_id IN (${list(some)})`)
+       WHERE l.list_id IN (${list(some)}) AND x.match_time <> '' AND x.match_time < v.change_time`)
     for (const { listNo } of rows) found.add(Number(listNo))
   }
   return found

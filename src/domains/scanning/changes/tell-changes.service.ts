@@ -1,4 +1,5 @@
 // Writes the events of changes, repo by repo: those of some repos and how far it has come commit together.
+import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
 import type { PackageKind } from '#contents/packages.ts'
@@ -11,7 +12,7 @@ import { chunks } from '#lib/chunks.ts'
 import { isAtOrBelow, parentOf, rootOf } from '#lib/uid.ts'
 import {
   type FoundIn,
-  foundInLists,
+  foundInList,
   listsHashed,
   listsOf,
   listsWithAny,
@@ -26,6 +27,8 @@ import * as store from './changes.store.ts'
 const reposAtOnce = 20
 const listsAtOnce = 500
 const componentsAtOnce = 1000
+/** How much of a vulnerability is looked at in one list, for everybody and for the organisation each. */
+const mostFound = 1000
 const shown = { tags: 100, purls: 20 }
 
 /** Tells of all changes that wait; answers with how many events that were. */
@@ -92,30 +95,37 @@ async function toldOf(app: App, change: Change, at: RepoAt): Promise<ToldChange 
   const tags = await liveTags(db, at.repo)
   const lists = await listsFor(app, change, tags)
   if (lists.size === 0) return undefined
-  const hits = new Map<number, FoundIn[]>()
-  for (const some of chunks(
-    [...new Set(lists.values())].map(({ listNo }) => listNo),
-    50,
-  )) {
-    for (const hit of await foundInLists(db, some, change.vulnerability)) {
-      const counts = hit.state === findingStates.vulnerable && !hit.isSuppressed
-      if (!counts || (hit.place !== '' && hit.place !== rootOf(at.repoUid))) continue
-      hits.set(hit.listNo, [...(hits.get(hit.listNo) ?? []), hit])
+  const told: { tag: TaggedImage; found: readonly FoundIn[] }[] = []
+  const byList = Map.groupBy(lists.keys(), (tag) => lists.get(tag)!)
+  for (const [list, tagged] of byList) {
+    const all: FoundIn[] = []
+    for (const place of ['', rootOf(at.repoUid)]) {
+      all.push(...(await foundInList(db, list.listNo, { name: change.vulnerability, place }, mostFound)))
     }
-  }
-  const told: { tag: TaggedImage; found: FoundIn[] }[] = []
-  for (const tag of tags) {
-    const list = lists.get(tag)
-    if (!list) continue
-    const found = hits.get(list.listNo) ?? []
-    if (change.kind === 'resolved') {
-      if (found.length === 0) told.push({ tag, found })
-      continue
+    for (const tag of tagged) {
+      const found = await foundFor(app, change, all, { repoUid: at.repoUid, digest: tag.digest }, list)
+      if (found) told.push({ tag, found: found.slice(0, shown.purls) })
     }
-    const counted = await withoutAccepted(app, change, found, { repoUid: at.repoUid, digest: tag.digest }, list)
-    if (counted.length > 0) told.push({ tag, found: counted })
+    await setImmediate()
   }
+  told.sort((one, other) => (one.tag.tag < other.tag.tag ? -1 : 1))
   return told.length === 0 ? undefined : toTold(app, change, at, told)
+}
+
+/** What there is to tell of an image, the worst first: nothing, where that is so, of one in which it is resolved. */
+async function foundFor(
+  app: App,
+  change: Change,
+  all: readonly FoundIn[],
+  image: { repoUid: string; digest: string },
+  list: NamedList,
+): Promise<FoundIn[] | undefined> {
+  const counted = all.filter(({ isSuppressed }) => !isSuppressed)
+  // Of versions that cannot be compared, and where more is found than is kept, nobody knows whether it is resolved.
+  if (change.kind === 'resolved') return counted.length === 0 && !list.isOver ? [] : undefined
+  const certain = counted.filter(({ state }) => state === findingStates.vulnerable)
+  const found = await withoutAccepted(app, change, certain, image, list)
+  return found.length === 0 ? undefined : found
 }
 
 /** The list of each tag's image that has one of the packages, and that was compared before the change. */
@@ -128,9 +138,7 @@ async function listsFor(
   const keyOf = ({ hash, distribution }: NamedList['key']) =>
     JSON.stringify([hash, distribution.id, distribution.version])
   const byKey = new Map(named.map((one) => [keyOf(one.key), one]))
-  const numbers = named
-    .filter(({ matchTime }) => matchTime !== '' && matchTime < change.changeTime)
-    .map(({ listNo }) => listNo)
+  const numbers = named.map(({ listNo }) => listNo)
   const touched = await store.listsOfChange(db, change.changeNo, numbers)
   return new Map(
     tags.flatMap((tag): [TaggedImage, NamedList][] => {

@@ -1,10 +1,11 @@
 // What differs between two images, in packages and in vulnerabilities.
 import type { Call } from '#app.ts'
+import { kindOfEcosystem } from '#contents/ecosystems.ts'
 import { invalid, permissionDenied } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
 import { countedAt } from '../known/known.model.ts'
 import { levelName, worse } from '../matching/severity.model.ts'
-import { imageFindings, type ShownFinding } from '../reports/findings.service.ts'
+import { type ImageFindings, imageFindings, type ShownFinding } from '../reports/findings.service.ts'
 import { overLimit, truncated } from '../reports/image-knowledge.service.ts'
 import type { Gap } from '../reports/reports.model.ts'
 import { allPackages, listOfImage } from './image-packages.service.ts'
@@ -20,11 +21,13 @@ export type ImageComparison = {
   changed: { package: ShownPackage; baseVersion: string }[]
   found: ComparedVulnerability[]
   resolved: ComparedVulnerability[]
+  /** Found in the base, and of the image nobody knows it. */
+  unknown: ComparedVulnerability[]
   gaps: Gap[]
   baseGaps: Gap[]
 }
 
-/** Nothing counts as resolved or removed as long as it is not known what the image contains. */
+/** Nothing counts as resolved or removed as long as it is not known whether the image has it. */
 export async function compareImages(call: Call, image: ImageName, base: ImageName): Promise<ImageComparison> {
   const baseRepo = base.repoUid === '' ? image.repoUid : base.repoUid
   if (!isUid(baseRepo)) throw invalid({ field: 'base_repo_uid', description: 'is not a uid' })
@@ -45,12 +48,16 @@ export async function compareImages(call: Call, image: ImageName, base: ImageNam
   const counted = { image: countedIn(now.findings, call.now), base: countedIn(before.findings, call.now) }
   const only = (these: typeof counted.image, those: typeof counted.image) =>
     [...these.values()].filter(({ vulnerability }) => !those.has(vulnerability))
+  const gone = Object.groupBy(only(counted.base, counted.image), ({ vulnerability }) =>
+    isKnown.image && !mayBeIn(vulnerability, now, before) ? 'resolved' : 'unknown',
+  )
   return {
     added: lists.base.listNo === undefined ? [] : packages.added,
     removed: lists.image.listNo === undefined ? [] : packages.removed,
     changed: packages.changed,
     found: isKnown.base ? only(counted.image, counted.base) : [],
-    resolved: isKnown.image ? only(counted.base, counted.image) : [],
+    resolved: gone.resolved ?? [],
+    unknown: gone.unknown ?? [],
     gaps: now.gaps,
     baseGaps: before.gaps,
   }
@@ -65,6 +72,24 @@ const incomparable: ReadonlySet<string> = new Set([
   overLimit.reason,
   truncated.reason,
 ])
+
+/**
+ * Whether an image in which a vulnerability is not found may have it all the same: in a part that was not read, in packages
+ * that no source speaks of, or in versions that cannot be compared.
+ */
+function mayBeIn(vulnerability: string, image: ImageFindings, base: ImageFindings): boolean {
+  if (image.uncertain.some(({ vulnerabilities }) => vulnerabilities.includes(vulnerability))) return true
+  const found = base.findings.filter(({ vulnerabilities }) => vulnerabilities.includes(vulnerability))
+  return image.gaps.some(({ reason, subject }) => {
+    if (reason === 'CONTENTS_INCOMPLETE') return true
+    if (reason !== 'NO_SOURCE') return false
+    // It is not known what packages these are, or a part is missing of what speaks of them.
+    if (subject === '' || subject.includes('/')) return true
+    const kind = kindOfEcosystem(subject)
+    // The same package may be of another release of its distribution.
+    return found.some(({ component }) => (kind ? component.kind === kind : component.ecosystem === subject))
+  })
+}
 
 function comparePackages(own: readonly ShownPackage[], base: readonly ShownPackage[]) {
   const nameOf = ({ kind, name, architecture }: ShownPackage) => JSON.stringify([kind, name, architecture])

@@ -1,4 +1,5 @@
 // Images that contain a package, wherever the caller may look.
+import { setImmediate } from 'node:timers/promises'
 import type { Call } from '#app.ts'
 import { type Bounds, boundsOf, isMeant, isWithin, type PackagePattern, patternOf } from '#contents/package-pattern.ts'
 import type { FieldViolation } from '#lib/errors.ts'
@@ -27,12 +28,13 @@ export type ImageWithPackage = {
   tags: string[]
   moreTags: boolean
   packages: ShownPackage[]
+  morePackages: boolean
   uncertain: boolean
 }
 
-export type ImagesWithPackage = { images: ImageWithPackage[]; next: string; unknown: number }
+export type ImagesWithPackage = { images: ImageWithPackage[]; next: string; unknown: number; moreUnknown: boolean }
 
-type Hit = store.ListedComponent & { place: string; isUncertain: boolean }
+type Hit = store.ListedComponent & { isUncertain: boolean }
 
 /** A page of them. */
 export async function listImagesWithPackage(call: Call, page: Page, query: PackageQuery): Promise<ImagesWithPackage> {
@@ -40,26 +42,45 @@ export async function listImagesWithPackage(call: Call, page: Page, query: Packa
   const places = await placesFor(call, query.scope)
   const { db } = call.app
   const found = await seekImages<Hit>(call, page, places, {
-    components: (most) => componentsFor(db, wanted, most),
-    async hits(lists) {
-      const named = await store.namedInLists(db, lists, wanted.name)
-      const distributions = new Map(
-        (await store.listsOf(db, lists)).map((one) => [one.listNo, one.key.distribution.id]),
-      )
-      return named.flatMap((one): Hit[] => {
-        const fits = fitOf(wanted, one)
-        const { pattern } = wanted
-        if (fits === 'no' || (pattern && !isMeant(pattern, one, distributions.get(one.listNo) ?? ''))) return []
-        return [{ ...one, place: '', isUncertain: fits === 'unknown' }]
-      })
-    },
+    isForAll: true,
+    components: (_, most) => componentsFor(db, wanted, most),
+    hits: ({ listNo, key }, _, most) => hitsIn(call, wanted, { listNo, distribution: key.distribution.id }, most),
   })
-  const images = found.images.map(({ image, distribution, hits, tags, moreTags }) => ({
+  const images = found.images.map(({ image, distribution, hits, moreHits, tags, moreTags }) => ({
     ...{ repoUid: image.repoUid, digest: image.digest, tags, moreTags },
     packages: hits.slice(0, mostPurls).map((one) => toPackage(one, distribution)),
+    morePackages: moreHits || hits.length > mostPurls,
     uncertain: hits.every(({ isUncertain }) => isUncertain),
   }))
   return { ...found, images }
+}
+
+const rowsAtOnce = 500
+
+/** The packages of a list that are meant; those of which it is certain first. */
+async function hitsIn(
+  { app: { db }, signal }: Call,
+  wanted: Wanted,
+  { listNo, distribution }: { listNo: number; distribution: string },
+  most: number,
+): Promise<Hit[]> {
+  const { name, pattern } = wanted
+  const [certain, uncertain]: [Hit[], Hit[]] = [[], []]
+  for (let after = 0; certain.length < most; ) {
+    signal.throwIfAborted()
+    const rows = await store.namedInList(db, listNo, name, { after, most: rowsAtOnce })
+    for (const one of rows) {
+      const fits = fitOf(wanted, one)
+      if (fits === 'no' || (pattern && !isMeant(pattern, one, distribution))) continue
+      const hits = fits === 'yes' ? certain : uncertain
+      if (hits.length < most) hits.push({ ...one, isUncertain: fits === 'unknown' })
+    }
+    const last = rows.at(-1)
+    if (!last || rows.length < rowsAtOnce) break
+    after = last.componentNo
+    await setImmediate()
+  }
+  return [...certain, ...uncertain].slice(0, most)
 }
 
 type Wanted = {

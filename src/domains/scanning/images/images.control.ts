@@ -19,12 +19,13 @@ export const scannedImages: Handlers<typeof ScannedImagesService> = {
   async listVulnerableImages(call, request) {
     const { vulnerability, scopeUid } = request
     const page = readPage(call, paging(request), imageRules, [vulnerability, scopeUid])
-    const { images, next, unknown } = await listVulnerableImages(call, page, vulnerability, scopeUid)
+    const { images, next, unknown, moreUnknown } = await listVulnerableImages(call, page, vulnerability, scopeUid)
     return {
       $typeName: 'pinfold.control.scanning.v1.ListVulnerableImagesResponse',
       images: images.map((image) => ({ $typeName: 'pinfold.control.scanning.v1.VulnerableImage', ...image })),
       nextPageToken: next,
       unknownImages: unknown,
+      moreUnknownImages: moreUnknown,
     }
   },
 
@@ -32,7 +33,7 @@ export const scannedImages: Handlers<typeof ScannedImagesService> = {
     const { name, ecosystem, version, versionRange, purl, scopeUid } = request
     const query = { name, ecosystem, version, versionRange, purl, scope: scopeUid }
     const page = readPage(call, paging(request), imageRules, query)
-    const { images, next, unknown } = await listImagesWithPackage(call, page, query)
+    const { images, next, unknown, moreUnknown } = await listImagesWithPackage(call, page, query)
     return {
       $typeName: 'pinfold.control.scanning.v1.ListImagesWithPackageResponse',
       images: images.map(({ packages, ...image }) => ({
@@ -42,6 +43,7 @@ export const scannedImages: Handlers<typeof ScannedImagesService> = {
       })),
       nextPageToken: next,
       unknownImages: unknown,
+      moreUnknownImages: moreUnknown,
     }
   },
 
@@ -73,6 +75,7 @@ export const scannedImages: Handlers<typeof ScannedImagesService> = {
       })),
       found: compared.found.map(toVulnerability),
       resolved: compared.resolved.map(toVulnerability),
+      unknown: compared.unknown.map(toVulnerability),
       gaps: compared.gaps.map(toGap),
       baseGaps: compared.baseGaps.map(toGap),
     }

@@ -18,5 +18,9 @@ export const pageMs = 1000
 /** How much of an image is shown. */
 export const mostTags = 100
 export const mostPurls = 20
+/** How much of what is looked for is read of one list, for everybody and for one organisation each. */
+export const mostHits = 100
+/** How long images are counted of which something is not known, in milliseconds. */
+export const unknownMs = 500
 /** Up to this many images are counted of which nobody knows what they contain. */
 export const mostUnknown = 1000

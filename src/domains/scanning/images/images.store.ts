@@ -4,17 +4,20 @@ import { chunks } from '#lib/chunks.ts'
 import type { ListKey, StoredComponent } from '../lists/lists.model.ts'
 import { componentColumns, withNumber } from '../lists/lists.store.ts'
 
-export type NamedList = { listNo: number; key: ListKey; matchTime: string }
+/** `isOver`: more is found in it than is kept of one list. */
+export type NamedList = { listNo: number; key: ListKey; matchTime: string; isOver: boolean }
 
-type ListRow = { listNo: number; hash: string; id: string; version: string; matchTime: string }
+type ListRow = { listNo: number; hash: string; id: string; version: string; matchTime: string; isOver: number }
 
 const listColumns = sql`
-  l.id AS "listNo", l.hash, l.distribution AS id, l.distribution_version AS version, l.match_time AS "matchTime"`
+  l.id AS "listNo", l.hash, l.distribution AS id, l.distribution_version AS version, l.match_time AS "matchTime",
+  l.over_limit AS "isOver"`
 
-const toList = ({ listNo, hash, id, version, matchTime }: ListRow): NamedList => ({
+const toList = ({ listNo, hash, id, version, matchTime, isOver }: ListRow): NamedList => ({
   listNo: Number(listNo),
   key: { hash, distribution: { id, version } },
   matchTime,
+  isOver: Number(isOver) === 1,
 })
 
 export async function listsOf(reader: Reader, numbers: readonly number[]): Promise<NamedList[]> {
@@ -41,13 +44,16 @@ export async function listsFrom(reader: Reader, from: number, most: number): Pro
   return rows.map(({ listNo }) => Number(listNo))
 }
 
-/** Lists that were not compared yet, and those in which more is found than is kept, some of them. */
-export async function unmatchedLists(reader: Reader, most: number): Promise<NamedList[]> {
+/** Lists behind `after` that were not compared yet, or in which more is found than is kept; in order. */
+export async function unsureLists(reader: Reader, after: number, most: number): Promise<NamedList[]> {
   const rows = await reader.all<ListRow>(sql`
-    SELECT * FROM (SELECT ${listColumns} FROM component_lists l WHERE l.match_time = '' LIMIT ${most}) AS matches
+    SELECT * FROM (SELECT ${listColumns} FROM component_lists l
+                    WHERE l.match_time = '' AND l.id > ${after} ORDER BY l.id LIMIT ${most}) AS matches
     UNION ALL
-    SELECT * FROM (SELECT ${listColumns} FROM component_lists l WHERE l.over_limit = 1 LIMIT ${most}) AS matches`)
-  return rows.map(toList)
+    SELECT * FROM (SELECT ${listColumns} FROM component_lists l
+                    WHERE l.over_limit = 1 AND l.id > ${after} ORDER BY l.id LIMIT ${most}) AS matches`)
+  const lists = new Map(rows.map((row) => [Number(row.listNo), toList(row)]))
+  return [...lists.values()].sort((one, other) => one.listNo - other.listNo).slice(0, most)
 }
 
 const componentsAtOnce = 50
@@ -75,20 +81,28 @@ export async function listsWithAny(
   return [...found].sort((one, other) => one - other).slice(0, most)
 }
 
-/** The components in which the vulnerability is found now, some of them; one may be there several times. */
-export async function componentsWith(reader: Reader, name: string, most: number): Promise<number[]> {
+/**
+ * The components in which the vulnerability is found now, for everybody or for one of some organisations, some of them;
+ * for any organisation without these.
+ */
+export async function componentsWith(
+  reader: Reader,
+  name: string,
+  organizations: readonly string[] | undefined,
+  most: number,
+): Promise<number[]> {
+  const counts = organizations ? sql`AND f.place IN (${list(['', ...organizations])})` : sql``
   const rows = await reader.all<{ componentNo: number }>(sql`
-    SELECT f.component_id AS "componentNo"
+    SELECT DISTINCT f.component_id AS "componentNo"
       FROM vulnerability_record_names n
       JOIN affected_packages a ON a.record_no = n.record_no
       JOIN findings f ON f.affected_id = a.id
-     WHERE n.name = ${name} AND f.gone_time = '' LIMIT ${most}`)
-  return [...new Set(rows.map(({ componentNo }) => Number(componentNo)))]
+     WHERE n.name = ${name} AND f.gone_time = '' ${counts} LIMIT ${most}`)
+  return rows.map(({ componentNo }) => Number(componentNo))
 }
 
 /** That a vulnerability is found in a package of a list. */
 export type FoundIn = {
-  listNo: number
   component: StoredComponent
   place: string
   state: number
@@ -98,13 +112,20 @@ export type FoundIn = {
   record: { id: string; aliases: string[]; upstream: string[] }
 }
 
-/** Where in some lists a vulnerability of this name is found now. */
-export async function foundInLists(reader: Reader, lists: readonly number[], name: string): Promise<FoundIn[]> {
+/**
+ * Where in a list a vulnerability of this name is found now, for everybody or for the organisation `place`. Of more than
+ * `most` those that count most.
+ */
+export async function foundInList(
+  reader: Reader,
+  listNo: number,
+  { name, place }: { name: string; place: string },
+  most: number,
+): Promise<FoundIn[]> {
   type Row = Omit<FoundIn, 'component' | 'isSuppressed' | 'record'> &
     StoredComponent & { suppressed: number; recordId: string; aliases: string; upstream: string }
   const rows = await reader.all<Row>(sql`
-    SELECT l.list_id AS "listNo", f.place, f.state, f.severity, ${componentColumns}, r.record_id AS "recordId",
-           r.aliases, r.upstream,
+    SELECT f.place, f.state, f.severity, ${componentColumns}, r.record_id AS "recordId", r.aliases, r.upstream,
            CASE WHEN EXISTS (SELECT 1 FROM suppressions s WHERE s.finding_id = f.id AND s.owner_id = l.owner_id
                                 AND s.until_time = '') THEN 1 ELSE 0 END AS suppressed
       FROM list_components l
@@ -113,11 +134,12 @@ export async function foundInLists(reader: Reader, lists: readonly number[], nam
       JOIN vulnerability_record_names n ON n.record_no = a.record_no AND n.name = ${name}
       JOIN vulnerability_records r ON r.id = a.record_no
       JOIN components c ON c.id = l.component_id
-     WHERE l.list_id IN (${list(lists)})`)
-  return rows.map(({ listNo, place, state, severity, suppressed, recordId, aliases, upstream, ...component }) => ({
-    listNo: Number(listNo),
+     WHERE l.list_id = ${listNo} AND f.place = ${place}
+     ORDER BY suppressed, f.state, CASE f.severity WHEN 0 THEN 1.5 WHEN 5 THEN 0 ELSE f.severity END DESC, f.id
+     LIMIT ${most}`)
+  return rows.map(({ place: of, state, severity, suppressed, recordId, aliases, upstream, ...component }) => ({
     component: withNumber(component),
-    place,
+    place: of,
     state: Number(state),
     severity: Number(severity),
     isSuppressed: Number(suppressed) === 1,
@@ -135,12 +157,18 @@ const toEntry = ({ listNo, locations, ...component }: EntryRow): ListedComponent
   locations: locations === '' ? [] : (JSON.parse(locations) as string[]),
 })
 
-/** The packages of some lists that go by a name, or were built from it. */
-export async function namedInLists(reader: Reader, lists: readonly number[], name: string): Promise<ListedComponent[]> {
+/** A page of the packages of a list that go by a name, or were built from it, behind one of them, in order. */
+export async function namedInList(
+  reader: Reader,
+  listNo: number,
+  name: string,
+  { after, most }: { after: number; most: number },
+): Promise<ListedComponent[]> {
   const rows = await reader.all<EntryRow>(sql`
     SELECT l.list_id AS "listNo", l.locations, ${componentColumns}
       FROM list_components l JOIN components c ON c.id = l.component_id
-     WHERE l.list_id IN (${list(lists)}) AND (c.name = ${name} OR c.origin = ${name})`)
+     WHERE l.list_id = ${listNo} AND l.component_id > ${after} AND (c.name = ${name} OR c.origin = ${name})
+     ORDER BY l.component_id LIMIT ${most}`)
   return rows.map(toEntry)
 }
 

@@ -1,9 +1,12 @@
 // Goes through the images that the caller may list and that have something, list by list and a page at a time.
+import { setImmediate } from 'node:timers/promises'
 import type { Call } from '#app.ts'
 import { groupExists } from '#domains/iam/groups/groups.service.ts'
 import {
+  hashesInUse,
   imagesOfList,
   type ListedImage,
+  type ListName,
   listsBelow,
   unknownBelow,
 } from '#domains/registry/images/image-lists.service.ts'
@@ -12,26 +15,41 @@ import { tagsOn } from '#domains/registry/tags/tag-history.service.ts'
 import { invalid, notFound, permissionDenied } from '#lib/errors.ts'
 import { type Page, toListed } from '#lib/lists/paging.ts'
 import { isAtOrBelow, isUid, rootOf, top } from '#lib/uid.ts'
-import { type ImagePosition, mostComponents, mostScoped, mostTags, mostUnknown, pageMs } from './images.model.ts'
+import {
+  type ImagePosition,
+  mostComponents,
+  mostHits,
+  mostScoped,
+  mostTags,
+  mostUnknown,
+  pageMs,
+  unknownMs,
+} from './images.model.ts'
+import type { NamedList } from './images.store.ts'
 import * as store from './images.store.ts'
 
-/** What is looked for. A hit with a place counts in that organisation only; one without counts everywhere. */
-export type Sought<Hit extends { place: string }> = {
-  /** The packages that may be it; fewer than `most` when these are all. */
-  components(most: number): Promise<number[]>
-  /** What there is of it in some lists. */
-  hits(lists: readonly number[]): Promise<readonly (Hit & { listNo: number })[]>
+/** What is looked for. */
+export type Sought<Hit> = {
+  /** It is the same for everybody; else organisations know more of it each. */
+  isForAll: boolean
+  /** The packages that may be it, as some organisations know, or any; fewer than `most` when these are all. */
+  components(organizations: readonly string[] | undefined, most: number): Promise<number[]>
+  /** What there is of it in a list, for everybody or for the organisation `place`: no more than `most`, the worst first. */
+  hits(list: NamedList, place: string, most: number): Promise<readonly Hit[]>
 }
 
 export type FoundImage<Hit> = {
   image: ListedImage
   distribution: string
   hits: readonly Hit[]
+  /** There are more hits. */
+  moreHits: boolean
   tags: string[]
   moreTags: boolean
 }
 
-export type FoundPage<Hit> = { images: FoundImage<Hit>[]; next: string; unknown: number }
+/** `unknown`: images of which something is not known; `moreUnknown`: and perhaps more, since not all were counted. */
+export type FoundPage<Hit> = { images: FoundImage<Hit>[]; next: string; unknown: number; moreUnknown: boolean }
 
 /** Where to look: what is named, or wherever the caller may. Permission comes before existence. */
 export async function placesFor(call: Call, scope: string): Promise<readonly string[]> {
@@ -46,21 +64,23 @@ export async function placesFor(call: Call, scope: string): Promise<readonly str
 }
 
 /** A page of images; shorter than asked for when it takes long to find more. */
-export async function seekImages<Hit extends { place: string }>(
+export async function seekImages<Hit>(
   call: Call,
   page: Page,
   places: readonly string[],
   sought: Sought<Hit>,
 ): Promise<FoundPage<Hit>> {
-  const unknown = page.after === undefined ? await countUnknown(call, places) : 0
-  if (places.length === 0) return { images: [], next: '', unknown }
-  const candidates = await candidatesFor(call, places, sought)
+  const scoped = await listsIn(call, places)
+  const counted =
+    page.after === undefined ? await countUnknown(call, places, scoped) : { unknown: 0, moreUnknown: false }
+  if (places.length === 0) return { images: [], next: '', ...counted }
+  const candidates = await candidatesFor(call, places, scoped, sought)
   const seeking: Seeking<Hit> = { call, places, images: [], left: page.size, until: performance.now() + pageMs }
   let at = positionOf(page)
   for (let isFirst = true; ; isFirst = false) {
     call.signal.throwIfAborted()
     const lists = await candidates(at.list)
-    if (lists.length === 0) return { images: seeking.images, next: '', unknown }
+    if (lists.length === 0) return { images: seeking.images, next: '', ...counted }
     // A page has at least looked at something, or it would never end.
     if (!isFirst && performance.now() > seeking.until) break
     at = await takeFrom(seeking, lists, at, sought)
@@ -68,7 +88,7 @@ export async function seekImages<Hit extends { place: string }>(
   }
   const last: ImagePosition = { list: String(at.list), uid: `${at.image.repo} ${at.image.digest}` }
   // Where the page ended, which need not be an image of it.
-  return { images: seeking.images, next: toListed(call, { ...page, size: 1 }, [last, last], 0).next, unknown }
+  return { images: seeking.images, next: toListed(call, { ...page, size: 1 }, [last, last], 0).next, ...counted }
 }
 
 /** From this list on, and in it behind this image. */
@@ -91,28 +111,48 @@ type Candidates = (from: number) => Promise<number[]>
 async function candidatesFor(
   { app: { db } }: Call,
   places: readonly string[],
-  sought: Sought<{ place: string }>,
+  scoped: Scoped | undefined,
+  sought: Sought<unknown>,
 ): Promise<Candidates> {
-  const scoped = await listsIn(db, places)
-  if (scoped) return async (from) => scoped.filter((one) => one >= from).slice(0, listsAtOnce)
-  const components = await sought.components(mostComponents)
+  if (scoped) {
+    const numbers = scoped.lists.map(({ listNo }) => listNo).sort((one, other) => one - other)
+    return async (from) => numbers.filter((one) => one >= from).slice(0, listsAtOnce)
+  }
+  const components = await sought.components(organizationsIn(places), mostComponents)
   if (components.length < mostComponents) return (from) => store.listsWithAny(db, components, from, listsAtOnce)
   return (from) => store.listsFrom(db, from, listsAtOnce)
 }
 
-/** The lists of images in the places, in order; undefined when there are many. */
-async function listsIn(db: Call['app']['db'], places: readonly string[]): Promise<number[] | undefined> {
+const mostOrganizations = 100
+
+/** Undefined where these are all, or many. */
+function organizationsIn(places: readonly string[]): string[] | undefined {
+  const organizations = [...new Set(places.map(rootOf))]
+  return places.includes(top) || organizations.length > mostOrganizations ? undefined : organizations
+}
+
+/** The lists of images in the places, and what images there say to contain for which there is no list yet. */
+type Scoped = { lists: readonly NamedList[]; missing: readonly ListName[] }
+
+/** Undefined when there are many. */
+async function listsIn({ app: { db }, signal }: Call, places: readonly string[]): Promise<Scoped | undefined> {
   if (places.includes(top)) return undefined
-  const keys = new Set<string>()
+  const names = new Map<string, ListName>()
   let left = mostScoped
   for (const place of places) {
+    signal.throwIfAborted()
     const some = await listsBelow(db, place, left + 1)
     left -= some.length
     if (left < 0) return undefined
-    for (const { hash } of some) keys.add(hash)
+    for (const one of some) names.set(keyOf(one), one)
   }
-  return (await store.listsHashed(db, [...keys])).map(({ listNo }) => listNo).sort((one, other) => one - other)
+  const hashes = new Set([...names.values()].map(({ hash }) => hash))
+  const lists = (await store.listsHashed(db, [...hashes])).filter(({ key }) => names.has(keyOf(key)))
+  for (const { key } of lists) names.delete(keyOf(key))
+  return { lists, missing: [...names.values()] }
 }
+
+const keyOf = ({ hash, distribution: { id, version } }: ListName): string => JSON.stringify([hash, id, version])
 
 type Seeking<Hit> = {
   call: Call
@@ -122,61 +162,121 @@ type Seeking<Hit> = {
   until: number
 }
 
-/** Adds the images of some lists until there is no room or no time left; answers with where it has ended. */
-async function takeFrom<Hit extends { place: string }>(
+/** Adds the images of some lists, one after the other, until there is no room or no time left; answers with where it has ended. */
+async function takeFrom<Hit>(
   seeking: Seeking<Hit>,
   lists: readonly number[],
   begin: Position,
   sought: Sought<Hit>,
 ): Promise<Position> {
-  const { db } = seeking.call.app
-  const hits = Map.groupBy(await sought.hits(lists), ({ listNo }) => listNo)
-  const named = new Map((await store.listsOf(db, [...hits.keys()])).map((one) => [one.listNo, one]))
-  for (const listNo of lists) {
-    const key = named.get(listNo)?.key
+  const { app, signal } = seeking.call
+  const named = new Map((await store.listsOf(app.db, lists)).map((one) => [one.listNo, one]))
+  for (const [i, listNo] of lists.entries()) {
+    signal.throwIfAborted()
     let image = listNo === begin.list ? begin.image : beginning
-    while (key) {
-      const some = await imagesOfList(db, key, image, imagesAtOnce)
+    if (i > 0 && performance.now() > seeking.until) return { list: listNo, image }
+    const list = named.get(listNo)
+    const hitsAt = list && (await hitsIn(list, seeking.places, sought))
+    while (hitsAt) {
+      const some = await imagesOfList(app.db, list.key, image, imagesAtOnce)
       for (const one of some) {
         image = one
-        await take(seeking, one, key.distribution.id, hits.get(listNo)!)
+        await take(seeking, one, list.key.distribution.id, hitsAt)
         if (seeking.left === 0) return { list: listNo, image }
       }
       if (some.length < imagesAtOnce) break
       if (performance.now() > seeking.until) return { list: listNo, image }
     }
+    await setImmediate()
   }
   return { list: lists.at(-1)! + 1, image: beginning }
 }
 
-async function take<Hit extends { place: string }>(
+/** What there is in a list for images of an organisation. */
+type HitsAt<Hit> = (organization: string) => Promise<{ hits: readonly Hit[]; more: boolean }>
+
+/** Undefined where nothing of it is in the list for anybody who is in the places. */
+async function hitsIn<Hit>(
+  list: NamedList,
+  places: readonly string[],
+  { hits, isForAll }: Sought<Hit>,
+): Promise<HitsAt<Hit> | undefined> {
+  const of = (place: string) => hits(list, place, mostHits + 1)
+  const forAll = await of('')
+  const known = new Map<string, readonly Hit[]>()
+  const own = async (organization: string) => {
+    const there = known.get(organization) ?? (isForAll ? [] : await of(organization))
+    known.set(organization, there)
+    return there
+  }
+  const organizations = isForAll ? [] : organizationsIn(places)
+  let isThere = forAll.length > 0 || organizations === undefined
+  for (const one of organizations ?? []) isThere ||= (await own(one)).length > 0
+  if (!isThere) return undefined
+  return async (organization) => {
+    const there = await own(organization)
+    return {
+      hits: [...forAll.slice(0, mostHits), ...there.slice(0, mostHits)],
+      more: Math.max(forAll.length, there.length) > mostHits,
+    }
+  }
+}
+
+async function take<Hit>(
   seeking: Seeking<Hit>,
   image: ListedImage,
   distribution: string,
-  hits: readonly Hit[],
+  hitsAt: HitsAt<Hit>,
 ): Promise<void> {
   if (!seeking.places.some((place) => isAtOrBelow(image.repoUid, place))) return
-  const own = hits.filter(({ place }) => place === '' || place === rootOf(image.repoUid))
-  if (own.length === 0) return
+  const { hits, more } = await hitsAt(rootOf(image.repoUid))
+  if (hits.length === 0) return
   const names = await tagsOn(seeking.call.app.db, { id: image.repo, uid: image.repoUid }, image.digest, mostTags + 1)
   const tags = names.slice(0, mostTags).sort()
-  seeking.images.push({ image, distribution, hits: own, tags, moreTags: names.length > mostTags })
+  seeking.images.push({ image, distribution, hits, moreHits: more, tags, moreTags: names.length > mostTags })
   seeking.left--
 }
 
-const unmatchedAtOnce = 100
+const unsureAtOnce = 100
 
-/** Images of which nobody knows what is in them, or what is known of that, as far as they are counted. */
-async function countUnknown({ app: { db } }: Call, places: readonly string[]): Promise<number> {
+/** Images of which nobody knows what is in them, or not all of it, or what is known of that; as far as they are counted. */
+async function countUnknown(
+  { app: { db }, signal }: Call,
+  places: readonly string[],
+  scoped: Scoped | undefined,
+): Promise<{ unknown: number; moreUnknown: boolean }> {
+  const until = performance.now() + unknownMs
   const found = new Set<string>()
   const note = ({ repo, digest }: ListedImage) => found.add(`${repo} ${digest}`)
+  const isFull = () => found.size >= mostUnknown || performance.now() > until
   for (const place of places) {
+    if (isFull()) break
+    signal.throwIfAborted()
     for (const one of await unknownBelow(db, place, mostUnknown)) note(one)
-    if (found.size >= mostUnknown) return mostUnknown
   }
-  for (const { key } of await store.unmatchedLists(db, unmatchedAtOnce)) {
-    const some = await imagesOfList(db, key, beginning, imagesAtOnce)
-    for (const one of some) if (places.some((place) => isAtOrBelow(one.repoUid, place))) note(one)
+  const noteAll = async (name: ListName): Promise<void> => {
+    for (let image: { repo: number; digest: string } | undefined = beginning; image && !isFull(); ) {
+      signal.throwIfAborted()
+      const some: ListedImage[] = await imagesOfList(db, name, image, imagesAtOnce)
+      for (const one of some) if (places.some((place) => isAtOrBelow(one.repoUid, place))) note(one)
+      image = some.length < imagesAtOnce ? undefined : some.at(-1)
+      await setImmediate()
+    }
   }
-  return Math.min(found.size, mostUnknown)
+  for (const name of scoped ? unsureIn(scoped) : []) await noteAll(name)
+  for (let after: number | undefined = scoped ? undefined : 0; after !== undefined && !isFull(); ) {
+    const lists: NamedList[] = await store.unsureLists(db, after, unsureAtOnce)
+    const used = await hashesInUse(
+      db,
+      lists.map(({ key }) => key.hash),
+    )
+    for (const { key } of lists) if (used.has(key.hash)) await noteAll(key)
+    after = lists.length < unsureAtOnce ? undefined : lists.at(-1)!.listNo
+  }
+  return { unknown: Math.min(found.size, mostUnknown), moreUnknown: isFull() }
 }
+
+const unsureIn = ({ lists, missing }: Scoped): ListName[] => [
+  ...lists.filter(({ matchTime, isOver }) => matchTime === '' || isOver).map(({ key }) => key),
+  ...missing,
+]

@@ -24,9 +24,10 @@ export type VulnerableImage = {
   state: ImageState
   severity: string
   purls: string[]
+  morePurls: boolean
 }
 
-export type VulnerableImages = { images: VulnerableImage[]; next: string; unknown: number }
+export type VulnerableImages = { images: VulnerableImage[]; next: string; unknown: number; moreUnknown: boolean }
 
 /** A page of them; an image may have it in packages of which some do not count. */
 export async function listVulnerableImages(
@@ -41,8 +42,9 @@ export async function listVulnerableImages(
   const { db } = call.app
   const name = await canonicalName(db, vulnerability, [...new Set(places.map(rootOf))])
   const found = await seekImages<store.FoundIn>(call, page, places, {
-    components: (most) => store.componentsWith(db, name, most),
-    hits: (lists) => store.foundInLists(db, lists, name),
+    isForAll: false,
+    components: (organizations, most) => store.componentsWith(db, name, organizations, most),
+    hits: ({ listNo }, of, most) => store.foundInList(db, listNo, { name, place: of }, most),
   })
   const images: VulnerableImage[] = []
   for (const one of found.images) images.push(toImage(one, await acceptedIn(call, one, name)))
@@ -60,18 +62,21 @@ async function acceptedIn(
 }
 
 function toImage(
-  { image, distribution, hits, tags, moreTags }: FoundImage<store.FoundIn>,
+  { image, distribution, hits, moreHits, tags, moreTags }: FoundImage<store.FoundIn>,
   accepted: ReadonlySet<store.FoundIn>,
 ): VulnerableImage {
   const stateOf = (hit: store.FoundIn) => (accepted.has(hit) ? 'ACCEPTED' : unacceptedState(hit))
-  const purls = hits.map(({ component }) => {
-    return packageUrl({ ...component, kind: component.kind as PackageKind }, distribution)
-  })
+  const purls = new Set(
+    hits.map(({ component }) => packageUrl({ ...component, kind: component.kind as PackageKind }, distribution)),
+  )
+  const state = order.find((one) => hits.some((hit) => stateOf(hit) === one))!
   return {
     ...{ repoUid: image.repoUid, digest: image.digest, tags, moreTags },
-    state: order.find((state) => hits.some((hit) => stateOf(hit) === state))!,
+    // Somebody may live with it in those packages only which were looked at.
+    state: state === 'ACCEPTED' && moreHits ? 'UNCERTAIN' : state,
     severity: levelName(hits.map(levelOf).reduce(worse)),
-    purls: [...new Set(purls)].sort().slice(0, mostPurls),
+    purls: [...purls].sort().slice(0, mostPurls),
+    morePurls: moreHits || purls.size > mostPurls,
   }
 }
 

@@ -1,6 +1,6 @@
 // What is known of the packages of one list, found by found.
 import type { Component } from '../lists/lists.model.ts'
-import type { AffectedRow } from '../matching/findings.model.ts'
+import { type AffectedRow, mostOwn } from '../matching/findings.model.ts'
 import type { RecordSeverity } from '../records/records.model.ts'
 
 /** One finding in one list, with all that it follows from. `goneTime` is empty while it holds. */
@@ -22,6 +22,8 @@ export type Known = {
     publishTime: string
     /** Those that it is about, as `vulnerabilityIds` has them. */
     vulnerabilities: readonly string[]
+    /** The texts of before, the oldest first. */
+    past: readonly PastText[]
   }
   source: string
   locations: string[]
@@ -32,6 +34,12 @@ export type Known = {
   /** What was accepted of it, for each repo that is asked about. */
   accepted: readonly (readonly Accepted[])[]
 }
+
+export type PastText = { untilTime: string; summary: string; references: string[] }
+
+/** The texts that a record had at a moment. */
+export const textAt = ({ record }: Known, time: string): Pick<PastText, 'summary' | 'references'> =>
+  record.past.find(({ untilTime }) => untilTime > time) ?? record
 
 /** That the risk of a vulnerability was accepted, until it ended. */
 export type Accepted = {
@@ -60,6 +68,19 @@ export const heldAt = ({ foundTime, goneTime, suppressed }: Known, time: string)
 const isSuppressedAt = ({ fromTime, untilTime }: Suppressed, time: string): boolean =>
   fromTime <= time && (untilTime === '' || untilTime > time)
 
+/** Whether there were as many findings of an organisation's own in one package at a moment as are kept: there may be more. */
+export function isOwnFullAt(known: readonly Known[], time: string): boolean {
+  const totals = new Map<string, number>()
+  for (const { affected, component, foundTime, goneTime } of known) {
+    if (affected.place === '' || foundTime > time || (goneTime !== '' && goneTime <= time)) continue
+    const key = `${component.componentNo} ${affected.place}`
+    const total = (totals.get(key) ?? 0) + 1
+    if (total >= mostOwn) return true
+    totals.set(key, total)
+  }
+  return false
+}
+
 /** The vulnerabilities that it counted for at a moment: those whose risk was not accepted in all of the repos. */
 export function countedAt(known: Known, time: string): readonly string[] {
   if (!heldAt(known, time)) return []
@@ -72,10 +93,13 @@ export function countedAt(known: Known, time: string): readonly string[] {
 export const isAcceptedAt = (one: Accepted, id: string, time: string): boolean =>
   one.vulnerability === id && one.fromTime <= time && one.untilTime > time
 
-/** All moments at which it began or ended to count. */
-export const turnsOf = ({ foundTime, goneTime, suppressed, accepted }: Known): string[] => [
+/** All moments at which it began or ended to count, or was told in other words. */
+export const turnsOf = ({ foundTime, goneTime, suppressed, accepted, record }: Known): string[] => [
   foundTime,
   goneTime,
+  ...record.past.flatMap(({ untilTime }) => {
+    return untilTime > foundTime && (goneTime === '' || untilTime < goneTime) ? [untilTime] : []
+  }),
   ...[...suppressed, ...accepted.flat()].flatMap(({ fromTime, untilTime }) => [fromTime, untilTime]),
 ]
 

@@ -4,7 +4,7 @@ import type { Component } from '../lists/lists.model.ts'
 import { componentColumns } from '../lists/lists.store.ts'
 import type { AffectedRow } from '../matching/findings.model.ts'
 import { affectedColumns, toAffected } from '../matching/findings.store.ts'
-import { type Known, type Suppressed, vulnerabilityIds } from './known.model.ts'
+import { type Known, type PastText, type Suppressed, vulnerabilityIds } from './known.model.ts'
 
 type Row = {
   findingNo: number
@@ -107,16 +107,30 @@ async function partsOf(reader: Reader, rows: readonly Row[]) {
   }
   const records = new Map<number, Pick<Known, 'record' | 'source'>>()
   for (const some of chunks([...new Set([...affected.values()].map(({ row }) => row.recordNo))], atOnce)) {
+    const pastOf = await pastTexts(reader, some)
     for (const one of await reader.all<RecordRow>(sql`
       SELECT ${recordColumns} FROM vulnerability_records r JOIN vulnerability_sources s ON s.id = r.source_id
        WHERE r.id IN (${list(some)})`)) {
-      records.set(Number(one.recordNo), fromRecordRow(one))
+      records.set(Number(one.recordNo), fromRecordRow(one, pastOf.get(Number(one.recordNo)) ?? []))
     }
   }
   return { components, affected, records }
 }
 
 const atOnce = 400
+
+/** The texts of before of some records, the oldest first. */
+export async function pastTexts(reader: Reader, records: readonly number[]): Promise<Map<number, PastText[]>> {
+  const rows = await reader.all<{ recordNo: number; untilTime: string; summary: string; references: string }>(sql`
+    SELECT t.record_no AS "recordNo", t.until_time AS "untilTime", t.summary, t."references"
+      FROM vulnerability_record_texts t WHERE t.record_no IN (${list(records)}) ORDER BY t.record_no, t.until_time`)
+  const past = new Map<number, PastText[]>()
+  for (const { recordNo, untilTime, summary, references } of rows) {
+    const text = { untilTime, summary, references: JSON.parse(references) as string[] }
+    past.set(Number(recordNo), [...(past.get(Number(recordNo)) ?? []), text])
+  }
+  return past
+}
 
 type RecordRow = {
   recordNo: number
@@ -134,13 +148,16 @@ const recordColumns = sql`
   r.id AS "recordNo", r.record_id AS id, r.aliases, r.upstream, r.summary, r.severities, r."references",
   r.publish_time AS "publishTime", s.name AS source`
 
-function fromRecordRow({ id, summary, publishTime, source, ...row }: RecordRow): Pick<Known, 'record' | 'source'> {
+function fromRecordRow(
+  { id, summary, publishTime, source, ...row }: RecordRow,
+  past: readonly PastText[],
+): Pick<Known, 'record' | 'source'> {
   const named = { id, aliases: JSON.parse(row.aliases) as string[], upstream: JSON.parse(row.upstream) as string[] }
   return {
     source,
     record: {
       ...named,
-      ...{ summary, publishTime },
+      ...{ summary, publishTime, past },
       vulnerabilities: vulnerabilityIds(named),
       severities: JSON.parse(row.severities) as Known['record']['severities'],
       references: JSON.parse(row.references) as string[],

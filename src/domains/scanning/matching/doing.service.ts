@@ -89,9 +89,9 @@ export async function suppressAll({ app, signal }: Doing, pairs: readonly OwnedP
   return [...changed]
 }
 
-/** The counts of all lists with one of the components are to be made anew, before what is due at `dueTime`. */
+/** The counts of all lists with one of the components are to be made anew, in the turn of whoever the item is of. */
 export async function queueCounts(
-  { app, signal }: Doing,
+  { app, item, signal }: Doing,
   changed: Iterable<number>,
   dueTime = app.clock().toISOString(),
 ): Promise<void> {
@@ -102,7 +102,7 @@ export async function queueCounts(
       const last = lists.at(-1)
       if (last === undefined) break
       after = last
-      const items = lists.map((list) => ({ kind: 'counts' as const, place: '', item: String(list) }))
+      const items = lists.map((list) => ({ kind: 'counts' as const, place: item.place, item: String(list) }))
       await app.db.tx((tx) => queue.queueMatches(tx, items, dueTime), later)
       await setImmediate()
     }

@@ -26,3 +26,26 @@ export type OpenFinding = {
 }
 
 export type NewFinding = { componentNo: number; affectedNo: number; place: string; state: number; severity: number }
+
+/** How much of what an organisation's own advisories say is kept of one package. */
+export const mostOwn = 1000
+
+/**
+ * What is kept of findings: all that count for everybody, and of each organisation as many in each package as are kept, by the
+ * numbers of what is said. `before` is how many there are already of what comes before.
+ */
+export function keptOf(
+  found: readonly NewFinding[],
+  before: readonly { componentNo: number; place: string; total: number }[],
+): NewFinding[] {
+  const keyOf = ({ componentNo, place }: { componentNo: number; place: string }) => `${componentNo} ${place}`
+  const totals = new Map(before.map((one) => [keyOf(one), one.total]))
+  return found
+    .toSorted((one, other) => one.affectedNo - other.affectedNo)
+    .filter((one) => {
+      if (one.place === '') return true
+      const total = (totals.get(keyOf(one)) ?? 0) + 1
+      totals.set(keyOf(one), total)
+      return total <= mostOwn
+    })
+}

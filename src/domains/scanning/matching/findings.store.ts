@@ -16,9 +16,13 @@ export async function componentsNamed(
 ): Promise<MatchedComponent[]> {
   const rows = await reader.all<MatchedRow>(sql`
     SELECT ${matchedColumns} FROM components c
-     WHERE c.id IN (SELECT n.id FROM components n WHERE n.name = ${name} AND n.id > ${after} AND n.id <= ${upTo}
-                    UNION SELECT o.id FROM components o
-                           WHERE o.origin = ${name} AND o.origin <> o.name AND o.id > ${after} AND o.id <= ${upTo})
+     WHERE c.id IN (
+       SELECT * FROM (SELECT n.id FROM components n WHERE n.name = ${name} AND n.id > ${after} AND n.id <= ${upTo}
+                       ORDER BY n.id LIMIT ${most}) AS matches
+        UNION
+       SELECT * FROM (SELECT o.id FROM components o
+                       WHERE o.origin = ${name} AND o.origin <> o.name AND o.id > ${after} AND o.id <= ${upTo}
+                       ORDER BY o.id LIMIT ${most}) AS matches)
      ORDER BY c.id LIMIT ${most}`)
   return rows.map(toMatched)
 }
@@ -90,18 +94,36 @@ export async function openFindings(
   }))
 }
 
+/** What is found in a package before it was compared is no news, so it counts as told. */
 export async function insertFindings(tx: Tx, found: readonly NewFinding[], now: string): Promise<void> {
   const rows = found.map(
-    (one) => sql`(${one.componentNo}, ${one.affectedNo}, ${one.place}, ${one.state}, ${one.severity}, ${now})`,
+    (one) => sql`(${one.componentNo}, ${one.affectedNo}, ${one.place}, ${one.state}, ${one.severity}, ${now},
+      (SELECT CASE WHEN c.match_time = '' THEN 1 ELSE 0 END FROM components c WHERE c.id = ${one.componentNo}))`,
   )
-  const into = sql`INSERT INTO findings (component_id, affected_id, place, state, severity, found_time)`
+  const into = sql`INSERT INTO findings (component_id, affected_id, place, state, severity, found_time, told)`
   for (const insert of insertsOf(into, rows, sql`ON CONFLICT DO NOTHING`)) await tx.run(insert)
 }
 
 export async function closeFindings(tx: Tx, findings: readonly number[], now: string): Promise<void> {
   for (const some of chunks(findings, 400)) {
-    await tx.run(sql`UPDATE findings SET gone_time = ${now} WHERE id IN (${list(some)})`)
+    await tx.run(sql`
+      UPDATE findings SET gone_time = ${now}, told = CASE WHEN EXISTS (
+               SELECT 1 FROM components c WHERE c.id = findings.component_id AND c.match_time = '') THEN 0 ELSE told END
+       WHERE id IN (${list(some)})`)
   }
+}
+
+/** How much organisations find in some components now by what has a number up to `upTo`: of each one that does. */
+export async function countOwn(
+  reader: Reader,
+  components: readonly number[],
+  upTo: number,
+): Promise<{ componentNo: number; place: string; total: number }[]> {
+  const rows = await reader.all<{ componentNo: number; place: string; total: number }>(sql`
+    SELECT f.component_id AS "componentNo", f.place, count(*) AS total FROM findings f
+     WHERE f.component_id IN (${list(components)}) AND f.gone_time = '' AND f.place <> '' AND f.affected_id <= ${upTo}
+     GROUP BY f.component_id, f.place`)
+  return rows.map((row) => ({ ...row, componentNo: Number(row.componentNo), total: Number(row.total) }))
 }
 
 /** Notes that they have been compared; what was compared before keeps its first time. */

@@ -6,7 +6,7 @@ import { compareVersions, type Scheme, schemeOf } from '#versions/order.ts'
 import type { VersionOrder } from '#versions/ranges.ts'
 import type { MatchedComponent, StoredComponent } from '../lists/lists.model.ts'
 import type { RecordSeverity } from '../records/records.model.ts'
-import { type AffectedRow, findingStates, type NewFinding, type OpenFinding } from './findings.model.ts'
+import { type AffectedRow, findingStates, keptOf, type NewFinding, type OpenFinding } from './findings.model.ts'
 import * as store from './findings.store.ts'
 import { severityOf } from './severity.model.ts'
 
@@ -28,8 +28,11 @@ export async function matchSlice(
   { after = 0, most, whole = true, now }: { after?: number; most: number; whole?: boolean; now: string },
 ): Promise<Slice> {
   const page = await pageOf(tx, components, { after, most })
-  const wanted = await findingsOf(tx, components, page.rows)
   const numbers = components.map(({ componentNo }) => componentNo)
+  const wanted = keptOf(
+    await findingsOf(tx, components, page.rows),
+    page.rows.some(({ place }) => place !== '') ? await store.countOwn(tx, numbers, after) : [],
+  )
   const open = await store.openFindings(tx, numbers, page)
   const keyOf = ({ componentNo, affectedNo, state, severity }: NewFinding | OpenFinding) =>
     `${componentNo} ${affectedNo} ${state} ${severity}`

@@ -6,7 +6,7 @@ import { countEntries } from '../lists/limits.store.ts'
 import type { MatchedComponent } from '../lists/lists.model.ts'
 import { findListByNo, matchedListsAfter } from '../lists/lists.store.ts'
 import { countMatches } from '../queue/queue.store.ts'
-import type { NewFinding, OpenFinding } from './findings.model.ts'
+import { keptOf, type NewFinding, type OpenFinding } from './findings.model.ts'
 import { affectedNow, componentsAfter, openFindings } from './findings.store.ts'
 import { ecosystemsOf, findingsOf } from './matching.service.ts'
 import { suppressionDifferences } from './suppression.service.ts'
@@ -38,14 +38,15 @@ export async function verifyStep({ db, config }: Pick<App, 'db' | 'config'>, aft
 
 async function differencesOf(db: App['db'], component: MatchedComponent): Promise<string[]> {
   const named = { names: [component.name, component.origin], ecosystems: ecosystemsOf(component) }
-  const wanted = new Map<string, NewFinding>()
+  const all: NewFinding[] = []
   for (let after = 0; ; ) {
     const rows = await affectedNow(db, named, { after, most: rowsAtOnce })
-    for (const one of await findingsOf(db, [component], rows)) wanted.set(keyOf(one), one)
+    all.push(...(await findingsOf(db, [component], rows)))
     const last = rows.at(-1)
     if (!last || rows.length < rowsAtOnce) break
     after = last.affectedNo
   }
+  const wanted = new Map(keptOf(all, []).map((one) => [keyOf(one), one]))
   const open = await openFindings(db, [component.componentNo], { after: 0, upTo: Number.MAX_SAFE_INTEGER })
   const stored = new Set(open.map(keyOf))
   const name = `${component.ecosystem || component.kind} ${component.name} ${component.version}`

@@ -6,11 +6,14 @@ import type { Reader } from '#contents/reader.ts'
 import type { ScanReport } from '#contents/reports/scan-report.ts'
 import type { Tx } from '#db/sql.ts'
 import { locationIn } from '#domains/registry/blobs/blobs.service.ts'
+import { charge, giveBack } from '#domains/registry/blobs/usage.service.ts'
+import { AppError } from '#lib/errors.ts'
 import {
   maxReportBytes,
   type ReadReport,
   reportOrigins,
   scannerNumbers,
+  sizeOf,
   type WaitingReport,
 } from './scan-reports.model.ts'
 import * as store from './scan-reports.store.ts'
@@ -90,28 +93,38 @@ async function fail(app: App, waiting: WaitingReport, error: unknown, write: Wri
   await write(async (tx) => {
     // An SBOM in CycloneDX that names no vulnerabilities is no report that somebody has got wrong.
     if (reason === 'UNSUPPORTED' && origin === reportOrigins.referrer) return store.deleteReport(tx, id)
-    await store.ignoreReport(tx, id, reason, message)
-    await store.pruneReports(tx, repo, digest)
+    return ignore(tx, waiting, reason, message)
   })
 }
 
+async function ignore(tx: Tx, { id, organization, repo, digest }: WaitingReport, reason: string, message: string) {
+  await store.ignoreReport(tx, id, reason, message)
+  await giveBack(tx, organization, await store.pruneReports(tx, repo, digest))
+}
+
 async function keep(app: App, waiting: WaitingReport, read: ScanReport, write: Write): Promise<void> {
-  const { id, repo, digest } = waiting
+  const { id, repo, digest, organization } = waiting
   const { tool, dbBuildTime: buildTime, format, vulnerabilities } = read
   const report: ReadReport = {
     ...{ scanner: scannerNumbers[tool.name] ?? 0, tool: tool.name, toolVersion: tool.version, format, buildTime },
     ...{ total: vulnerabilities.length, vulnerabilities: JSON.stringify(vulnerabilities) },
+    levels: JSON.stringify(vulnerabilities.map((one) => [one.id, one.severity])),
   }
-  await write(async (tx) => {
-    const now = app.clock().toISOString()
-    const same = await store.findSame(tx, waiting, report)
-    if (same === undefined) {
-      await store.finishReport(tx, id, report, now)
-      return store.pruneReports(tx, repo, digest)
-    }
-    await store.noteSeen(tx, same, now)
-    await store.ignoreReport(tx, id, 'SAME', `it says what report ${same} said`)
-    await store.pruneReports(tx, repo, digest)
-  })
+  try {
+    await write(async (tx) => {
+      const now = app.clock().toISOString()
+      const same = await store.findSame(tx, waiting, report)
+      if (same !== undefined) {
+        await store.noteSeen(tx, same, now)
+        return ignore(tx, waiting, 'SAME', `it says what report ${same} said`)
+      }
+      if (!(await store.finishReport(tx, id, report, now))) return
+      await giveBack(tx, organization, await store.pruneReports(tx, repo, digest))
+      await charge(tx, { app }, organization, sizeOf(report))
+    })
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'RESOURCE_EXHAUSTED') throw error
+    await write((tx) => ignore(tx, waiting, 'QUOTA_EXCEEDED', error.message))
+  }
   app.log.info('report read', { repo, digest, tool: tool.name, format, vulnerabilities: vulnerabilities.length })
 }

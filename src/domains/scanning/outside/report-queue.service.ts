@@ -2,6 +2,7 @@
 import type { Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
+import { giveBack } from '#domains/registry/blobs/usage.service.ts'
 import { mostWaiting, type NewReport, reportTypes } from './scan-reports.model.ts'
 import * as store from './scan-reports.store.ts'
 
@@ -41,7 +42,7 @@ export async function queuePushed(tx: Tx, work: Work, repo: NewReport['repo'], p
   const refused = await refusal(tx, work, one)
   if (!refused && (await store.reviveReport(tx, one, cause.now))) return
   const id = await store.insertReport(tx, one, refused, cause.now)
-  if (id !== undefined && refused) await store.pruneReports(tx, repo.id, pushed.subject)
+  if (id !== undefined && refused) await giveBack(tx, repo.uid, await store.pruneReports(tx, repo.id, pushed.subject))
 }
 
 async function refusal(tx: Tx, { caller }: Work, { repo }: NewReport) {
@@ -54,6 +55,18 @@ async function refusal(tx: Tx, { caller }: Work, { repo }: NewReport) {
 }
 
 /** With their repo, before it is deleted. */
-export async function forgetReports(tx: Tx, repo: number): Promise<void> {
-  await store.deleteReportsOf(tx, repo)
+export async function forgetReports(tx: Tx, { id, uid }: NewReport['repo']): Promise<void> {
+  await giveBack(tx, uid, await store.deleteReportsOf(tx, id))
+}
+
+/** Some of those of a repo that is being removed; answers with how many. */
+export async function forgetSomeReports(tx: Tx, { id, uid }: NewReport['repo'], most: number): Promise<number> {
+  const { count, bytes } = await store.deleteSomeReportsOf(tx, id, most)
+  await giveBack(tx, uid, bytes)
+  return count
+}
+
+/** With their image. */
+export async function forgetReportsOf(tx: Tx, { id, uid }: NewReport['repo'], digest: string): Promise<void> {
+  await giveBack(tx, uid, await store.deleteReportsOfImage(tx, id, digest))
 }

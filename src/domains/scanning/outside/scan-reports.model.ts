@@ -57,6 +57,8 @@ export type ReportFacts = {
   /** When the same was last said again. */
   seenTime: string
   total: number
+  /** How many bytes are kept of what it says. */
+  size: number
 }
 
 export type StoredReport = ReportFacts & { vulnerabilities: ReportedVulnerability[] }
@@ -71,22 +73,41 @@ export type ReadReport = {
   total: number
   /** As JSON, the same text for the same findings. */
   vulnerabilities: string
+  /** How bad each is, as JSON: pairs of its id and its severity. */
+  levels: string
 }
+
+/** How many bytes are kept of what it says. */
+export const sizeOf = ({ vulnerabilities, levels }: Pick<ReadReport, 'vulnerabilities' | 'levels'>): number =>
+  Buffer.byteLength(vulnerabilities) + Buffer.byteLength(levels)
 
 /** The report of another scanner, as reports of ours are shown. */
 export function toImageReport({ digest, createTime, seenTime, buildTime, ...one }: StoredReport): ImageReport {
-  const { scanner, tool, toolVersion, vulnerabilities } = one
-  const version = scanner === 0 ? `${tool || 'unknown'} ${toolVersion}`.trim() : toolVersion
   return {
-    ...{ digest, createTime, buildTime, lastSeen: seenTime, vulnerabilities, gaps: [] },
-    scanner: { name: scanner, tool: tool || 'unknown', version },
+    ...{ digest, createTime, buildTime, lastSeen: seenTime, vulnerabilities: one.vulnerabilities, gaps: [] },
+    scanner: { name: one.scanner, tool: one.tool || 'unknown', version: versionOf(one) },
   }
+}
+
+/** As version 1 says it: a scanner that it has no name for has its own before the version. */
+export const versionOf = ({ scanner, tool, toolVersion }: Pick<ReportFacts, 'scanner' | 'tool' | 'toolVersion'>) =>
+  scanner === 0 ? `${tool || 'unknown'} ${toolVersion}`.trim() : toolVersion
+
+const mostTools = 20
+
+/** Of reports that count, the newest first, the first of each tool: what one has not looked for another may have. */
+export function newestOfEach<R extends Pick<ReportFacts, 'tool'>>(reports: readonly R[]): R[] {
+  const tools = new Map<string, R>()
+  for (const one of reports) if (!tools.has(one.tool)) tools.set(one.tool, one)
+  return [...tools.values()].slice(0, mostTools)
 }
 
 /** How many reports of one image are kept, and how many of those that count for nothing. */
 export const mostKept = { read: 400, ignored: 20 }
 /** How many wait for each organisation. */
 export const mostWaiting = 1000
+/** How much of what reports say is looked at for one question, in bytes: as a list, and as counts. */
+export const mostBytes = { listed: 32 * 2 ** 20, counted: 256 * 2 ** 20 }
 /** How large a report may be. */
 export const maxReportBytes = 32 * 2 ** 20
 

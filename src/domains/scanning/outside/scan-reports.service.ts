@@ -8,17 +8,22 @@ import { keepBlob } from '#domains/registry/blobs/uploads.service.ts'
 import { isKnownImage } from '#domains/registry/images/image-contents.service.ts'
 import { findRepoByUid, pathIn, type RepoNamed } from '#domains/registry/repos/paths.service.ts'
 import { pointsTo } from '#domains/registry/tags/tag-history.service.ts'
+import { chunks } from '#lib/chunks.ts'
 import { digestOf, isDigest } from '#lib/digest.ts'
-import { found, invalid, notFound, tooMany } from '#lib/errors.ts'
-import { isAtOrBelow, isUid, parentOf, rootOf } from '#lib/uid.ts'
+import { AppError, found, invalid, notFound, tooMany } from '#lib/errors.ts'
+import { isAtOrBelow, isUid, parentOf, rootOf, top } from '#lib/uid.ts'
+import { worse } from '../matching/severity.model.ts'
 import { type ImageReport, maxReports, maxVulnerabilities, vulnReportType } from '../reports/reports.model.ts'
+import { joinReports } from './joined-report.model.ts'
 import {
   maxReportBytes,
+  mostBytes,
   mostKept,
   mostWaiting,
+  newestOfEach,
   type ReportFacts,
-  type StoredReport,
   toImageReport,
+  versionOf,
 } from './scan-reports.model.ts'
 import * as store from './scan-reports.store.ts'
 
@@ -104,37 +109,51 @@ export type OutsideQuery = {
 export async function listOutside(call: Call, query: OutsideQuery): Promise<ImageReport[]> {
   const { scanner, version, since } = query
   const facts = (await factsFor(call, query)).filter((one) => {
-    return (scanner === undefined || one.scanner === scanner) && one.createTime > since
+    const isMeant = scanner === undefined || one.scanner === scanner
+    return isMeant && one.createTime > since && (version === '' || versionOf(one) === version)
   })
   const reports: ImageReport[] = []
-  let left = maxVulnerabilities
-  for (const { id, total } of facts.slice(0, maxReports)) {
+  const left = { vulnerabilities: maxVulnerabilities, bytes: mostBytes.listed }
+  for (const { id, total, size } of facts.slice(0, maxReports)) {
     call.signal.throwIfAborted()
-    left -= total
-    if (left < 0 && reports.length > 0) break
+    left.vulnerabilities -= total
+    left.bytes -= size
+    if (Math.min(left.vulnerabilities, left.bytes) < 0 && reports.length > 0) break
     const report = await store.findReport(call.app.db, id)
-    const image = report && toImageReport(report)
-    if (image && (version === '' || image.scanner?.version === version)) reports.push(image)
+    if (report) reports.push(toImageReport(report))
   }
   return reports
 }
 
-async function factsFor(call: Call, { repo, digest, tag }: OutsideQuery): Promise<ReportFacts[]> {
+async function factsFor(call: Call, { repo, digest, tag, since, scanner }: OutsideQuery): Promise<ReportFacts[]> {
   const { db } = call.app
-  const sees = (uid: string) => call.reach.some((place) => isAtOrBelow(uid, place))
-  if (digest !== '') {
-    const everywhere = await store.factsOfDigest(db, digest, mostLooked)
-    return everywhere.filter(({ repoUid }) => sees(repoUid))
-  }
-  const row = isUid(repo) && sees(repo) ? await findRepoByUid(db, repo) : undefined
+  if (digest !== '') return factsOfDigest(call, digest, { since, scanner, until: undefined, most: mostLooked })
+  const sees = isUid(repo) && call.reach.some((place) => isAtOrBelow(repo, place))
+  const row = sees ? await findRepoByUid(db, repo) : undefined
   if (!row) return []
   if (tag === '') return store.factsOfRepo(db, row.id, maxReports)
   const pointed = await pointsTo(db, row, tag)
   if (pointed === undefined) return []
-  return (await store.listFacts(db, row.id, pointed, mostLooked)).filter(({ state }) => state === 'read')
+  return (await store.listFacts(db, row.id, pointed, mostLooked)).filter(isRead)
 }
 
+/** Organisation by organisation, so that what one has handed in hides nothing of another. */
+async function factsOfDigest(call: Call, digest: string, filter: store.DigestFilter): Promise<ReportFacts[]> {
+  const { db } = call.app
+  if (call.reach.includes(top)) return store.factsOfDigest(db, digest, undefined, filter)
+  const found: ReportFacts[] = []
+  for (const [organization, all] of Map.groupBy(call.reach, rootOf)) {
+    for (const places of chunks(all, placesAtOnce)) {
+      call.signal.throwIfAborted()
+      found.push(...(await store.factsOfDigest(db, digest, { organization, places }, filter)))
+    }
+  }
+  return found.sort((one, other) => other.id - one.id)
+}
+
+const isRead = ({ state }: ReportFacts): boolean => state === 'read'
 const mostLooked = 2000
+const placesAtOnce = 100
 
 /** One as it was handed in: that of a time, else the newest of before; the newest of all without a time. */
 export async function findRaw(
@@ -144,8 +163,8 @@ export async function findRaw(
   time: string,
 ): Promise<{ report: ImageReport; raw: string } | undefined> {
   const { db } = call.app
-  const all = await factsFor(call, { repo: '', digest, tag: '', since: '', scanner, version: '' })
-  const facts = all.find((one) => one.scanner === scanner && (time === '' || one.createTime <= time))
+  const until = time === '' ? undefined : time
+  const [facts] = await factsOfDigest(call, digest, { scanner, since: '', until, most: 1 })
   if (!facts) return undefined
   const blob = await findBlob(call, { id: facts.repo }, facts.rawDigest)
   const bytes = blob && (await readBlob(call, { id: facts.repo }, blob, maxReportBytes))
@@ -153,37 +172,71 @@ export async function findRaw(
   return bytes && report && { report: toImageReport(report), raw: bytes.toString() }
 }
 
-/** The newest report that another scanner has of an image of a repo; undefined when there is none. */
+/**
+ * What other scanners have said last of an image of a repo, each tool for itself; undefined when there is none. Throws
+ * RESOURCE_EXHAUSTED where that is more than one answer has room for.
+ */
 export async function newestOutside(call: Call, repoUid: string, digest: string): Promise<ImageReport | undefined> {
-  const repo = await findRepoByUid(call.app.db, repoUid)
-  const report = repo && (await store.newestBefore(call.app.db, repo.id, digest, call.now))
-  return report && toImageReport(report)
+  const { db } = call.app
+  const repo = await findRepoByUid(db, repoUid)
+  const facts = repo ? (await store.listFacts(db, repo.id, digest, mostLooked)).filter(isRead) : []
+  const reports: ImageReport[] = []
+  let left = mostBytes.listed
+  for (const { id, size } of newestOfEach(facts)) {
+    call.signal.throwIfAborted()
+    left -= size
+    if (left < 0 && reports.length > 0) throw tooLong()
+    const report = await store.findReport(db, id)
+    if (report) reports.push(toImageReport(report))
+  }
+  const [newest, ...others] = reports
+  return newest && joinReports([newest, ...others])
 }
+
+const tooLong = () =>
+  new AppError('RESOURCE_EXHAUSTED', 'the reports of all scanners together are too long; list them for one scanner', {
+    reason: 'LIST_TOO_LONG',
+  })
 
 /** Lives as long as a request and remembers what it has read. */
 export type OutsideKnowledge = {
-  /** How bad each vulnerability is by the newest report that there was at a moment; undefined when there was none. */
+  /** How bad each vulnerability is by the newest report of each tool that there was at a moment; undefined when there was none. */
   at(repo: number, digest: string, time: string): Promise<OutsideCount | undefined>
 }
 export type OutsideCount = { createTime: string; levels: ReadonlyMap<string, number> }
 
-export function createOutsideKnowledge(reader: Reader): OutsideKnowledge {
+/** `tooMuch` makes the error of a question about more than is looked at. */
+export function createOutsideKnowledge(reader: Reader, tooMuch: () => Error): OutsideKnowledge {
   const facts = new Map<string, Promise<ReportFacts[]>>()
-  const levels = new Map<number, Promise<OutsideCount['levels']>>()
-  const levelsOf = async (id: number) => levelsIn(await store.findReport(reader, id))
+  let left = mostBytes.counted
+  // What was asked for last, since days are asked for in their order.
+  let parts = new Map<number, OutsideCount['levels']>()
+  let last: { ids: string; count: OutsideCount } | undefined
+  const levelsOf = async (id: number): Promise<OutsideCount['levels']> => {
+    const before = parts.get(id)
+    if (before) return before
+    const found = await store.findLevels(reader, id)
+    left -= found.size
+    if (left < 0) throw tooMuch()
+    return found.levels
+  }
   return {
     async at(repo, digest, time) {
       const key = `${repo} ${digest}`
       const all = facts.get(key) ?? store.listFacts(reader, repo, digest, mostLooked)
       facts.set(key, all)
-      const one = (await all).find(({ state, createTime }) => state === 'read' && createTime <= time)
-      if (!one) return undefined
-      const known = levels.get(one.id) ?? levelsOf(one.id)
-      levels.set(one.id, known)
-      return { createTime: one.createTime, levels: await known }
+      const those = newestOfEach((await all).filter((one) => isRead(one) && one.createTime <= time))
+      const ids = those.map(({ id }) => id).join(' ')
+      if (those.length === 0 || last?.ids === ids) return those.length === 0 ? undefined : last?.count
+      const now: typeof parts = new Map()
+      const levels = new Map<string, number>()
+      for (const { id } of those) {
+        now.set(id, await levelsOf(id))
+        for (const [name, level] of now.get(id)!) levels.set(name, worse(level, levels.get(name) ?? level))
+      }
+      parts = now
+      last = { ids, count: { createTime: those[0]!.createTime, levels } }
+      return last.count
     },
   }
 }
-
-const levelsIn = (report: StoredReport | undefined): ReadonlyMap<string, number> =>
-  new Map(report?.vulnerabilities.map(({ id, severity }) => [id, severity]))

@@ -1,4 +1,4 @@
-import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { join, type Reader, sql, type Tx } from '#db/sql.ts'
 import {
   mostKept,
   type NewReport,
@@ -9,6 +9,7 @@ import {
   reportOrigins,
   reportStates,
   type StoredReport,
+  sizeOf,
   type WaitingReport,
 } from './scan-reports.model.ts'
 
@@ -17,7 +18,7 @@ type Row = Omit<ReportFacts, 'origin' | 'state'> & { origin: number; state: numb
 const columns = sql`
   s.id, s.repo_id AS repo, s.digest, s.origin, s.referrer, s.raw_digest AS "rawDigest", s.actor,
   s.take_time AS "takeTime", s.state, s.reason, s.message, s.scanner, s.tool, s.tool_version AS "toolVersion",
-  s.format, s.build_time AS "buildTime", s.create_time AS "createTime", s.seen_time AS "seenTime", s.total`
+  s.format, s.build_time AS "buildTime", s.create_time AS "createTime", s.seen_time AS "seenTime", s.total, s.size`
 
 const nameOf = <K extends string>(numbers: Record<K, number>, wanted: number): K =>
   (Object.keys(numbers) as K[]).find((name) => numbers[name] === Number(wanted))!
@@ -31,6 +32,7 @@ function fromRow(row: Row): ReportFacts {
     state: nameOf<ReportState>(reportStates, row.state),
     scanner: Number(row.scanner),
     total: Number(row.total),
+    size: Number(row.size),
   }
 }
 
@@ -98,17 +100,21 @@ export async function ignoreReport(tx: Tx, id: number, reason: string, message: 
 
 /** `false` when it is gone, or was read already. */
 export async function finishReport(tx: Tx, id: number, read: ReadReport, now: string): Promise<boolean> {
-  const { scanner, tool, toolVersion, format, buildTime, total, vulnerabilities } = read
+  const { scanner, tool, toolVersion, format, buildTime, total, vulnerabilities, levels } = read
   const finished = await tx.run(sql`
     UPDATE scan_reports SET state = 2, scanner = ${scanner}, tool = ${tool}, tool_version = ${toolVersion},
            format = ${format}, build_time = ${buildTime}, create_time = ${now}, seen_time = ${now}, total = ${total},
-           vulnerabilities = ${vulnerabilities}
+           size = ${sizeOf(read)}
      WHERE id = ${id} AND state = 1`)
-  return finished === 1
+  if (finished !== 1) return false
+  await tx.run(sql`
+    INSERT INTO scan_report_texts (report_id, vulnerabilities, levels) VALUES (${id}, ${vulnerabilities}, ${levels})`)
+  return true
 }
 
+/** Deletes one that waits. */
 export async function deleteReport(tx: Tx, id: number): Promise<void> {
-  await tx.run(sql`DELETE FROM scan_reports WHERE id = ${id}`)
+  await tx.run(sql`DELETE FROM scan_reports WHERE id = ${id} AND state = 1`)
 }
 
 /** The newest report of an image that says exactly this, if it is the newest of its tool. */
@@ -118,9 +124,10 @@ export async function findSame(
   { tool, toolVersion, format, buildTime, vulnerabilities }: ReadReport,
 ): Promise<number | undefined> {
   const newest = await reader.get<{ id: number; version: string; built: string; said: string }>(sql`
-    SELECT id, tool_version AS version, build_time AS built, vulnerabilities AS said FROM scan_reports
-     WHERE repo_id = ${repo} AND digest = ${digest} AND state = 2 AND tool = ${tool} AND format = ${format}
-     ORDER BY id DESC LIMIT 1`)
+    SELECT s.id, s.tool_version AS version, s.build_time AS built, x.vulnerabilities AS said
+      FROM scan_reports s JOIN scan_report_texts x ON x.report_id = s.id
+     WHERE s.repo_id = ${repo} AND s.digest = ${digest} AND s.state = 2 AND s.tool = ${tool} AND s.format = ${format}
+     ORDER BY s.id DESC LIMIT 1`)
   const same = newest?.version === toolVersion && newest.built === buildTime && newest.said === vulnerabilities
   return same ? Number(newest.id) : undefined
 }
@@ -129,18 +136,24 @@ export async function noteSeen(tx: Tx, id: number, now: string): Promise<void> {
   await tx.run(sql`UPDATE scan_reports SET seen_time = ${now} WHERE id = ${id}`)
 }
 
-/** Deletes the oldest of an image beyond what is kept. */
-export async function pruneReports(tx: Tx, repo: number, digest: string): Promise<void> {
+/** Deletes the oldest of an image beyond what is kept; answers with how many bytes they had. */
+export async function pruneReports(tx: Tx, repo: number, digest: string): Promise<number> {
+  let bytes = 0
   for (const [state, most] of [
     [reportStates.read, mostKept.read],
     [reportStates.ignored, mostKept.ignored],
   ] as const) {
-    await tx.run(sql`
+    const gone = await tx.all<Sized>(sql`
       DELETE FROM scan_reports WHERE repo_id = ${repo} AND digest = ${digest} AND state = ${state} AND id <= (
         SELECT id FROM scan_reports WHERE repo_id = ${repo} AND digest = ${digest} AND state = ${state}
-         ORDER BY id DESC LIMIT 1 OFFSET ${most})`)
+         ORDER BY id DESC LIMIT 1 OFFSET ${most}) RETURNING size`)
+    bytes += sumOf(gone)
   }
+  return bytes
 }
+
+type Sized = { size: number }
+const sumOf = (rows: readonly Sized[]): number => rows.reduce((sum, { size }) => sum + Number(size), 0)
 
 /** All of an image, read or not, the newest first. */
 export async function listFacts(reader: Reader, repo: number, digest: string, most: number): Promise<ReportFacts[]> {
@@ -157,22 +170,43 @@ export async function factsOfRepo(reader: Reader, repo: number, most: number): P
   return rows.map(fromRow)
 }
 
-/** Those of a digest that count, with the repo, the newest first. */
+/** Which reports of a digest: of one scanner, by its number; made after `since` and at `until` or before. */
+export type DigestFilter = { scanner: number | undefined; since: string; until: string | undefined; most: number }
+
+/** Those of a digest that count, the newest first; in some places of one organisation, or wherever it is. */
 export async function factsOfDigest(
   reader: Reader,
   digest: string,
-  most: number,
-): Promise<(ReportFacts & { repoUid: string })[]> {
-  const rows = await reader.all<Row & { repoUid: string }>(sql`
-    SELECT ${columns}, r.uid AS "repoUid" FROM scan_reports s JOIN repos r ON r.id = s.repo_id
-     WHERE s.digest = ${digest} AND s.state = 2 ORDER BY s.id DESC LIMIT ${most}`)
-  return rows.map((row) => ({ ...fromRow(row), repoUid: row.repoUid }))
+  within: { organization: string; places: readonly string[] } | undefined,
+  { scanner, since, until, most }: DigestFilter,
+): Promise<ReportFacts[]> {
+  const places = within?.places.map((place) => sql`(r.uid = ${place} OR (r.uid > ${place} AND r.uid < ${`${place}0`}))`)
+  const there = within && sql`AND s.organization = ${within.organization} AND (${join(places!, ' OR ')})`
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM scan_reports s JOIN repos r ON r.id = s.repo_id
+     WHERE s.digest = ${digest} AND s.state = 2 AND s.create_time > ${since} ${there ?? sql``}
+       ${scanner === undefined ? sql`` : sql`AND s.scanner = ${scanner}`}
+       ${until === undefined ? sql`` : sql`AND s.create_time <= ${until}`}
+     ORDER BY s.id DESC LIMIT ${most}`)
+  return rows.map(fromRow)
 }
 
 export async function findReport(reader: Reader, id: number): Promise<StoredReport | undefined> {
   const row = await reader.get<Row & { vulnerabilities: string }>(sql`
-    SELECT ${columns}, s.vulnerabilities FROM scan_reports s WHERE s.id = ${id} AND s.state = 2`)
+    SELECT ${columns}, x.vulnerabilities FROM scan_reports s JOIN scan_report_texts x ON x.report_id = s.id
+     WHERE s.id = ${id} AND s.state = 2`)
   return row && withText(row)
+}
+
+/** How bad each vulnerability of a report is, by its id, and how many characters were read to know it. */
+export async function findLevels(reader: Reader, id: number): Promise<{ levels: Map<string, number>; size: number }> {
+  const row = await reader.get<{ levels: string }>(sql`SELECT levels FROM scan_report_texts WHERE report_id = ${id}`)
+  if (!row) return { levels: new Map(), size: 0 }
+  if (row.levels !== '')
+    return { levels: new Map(JSON.parse(row.levels) as [string, number][]), size: row.levels.length }
+  const report = await findReport(reader, id)
+  const levels = new Map(report?.vulnerabilities.map(({ id: name, severity }) => [name, severity]))
+  return { levels, size: report?.size ?? 0 }
 }
 
 export async function findFacts(reader: Reader, id: number): Promise<ReportFacts | undefined> {
@@ -180,20 +214,25 @@ export async function findFacts(reader: Reader, id: number): Promise<ReportFacts
   return row && fromRow(row)
 }
 
-/** The newest of an image that counted at a moment. */
-export async function newestBefore(
-  reader: Reader,
-  repo: number,
-  digest: string,
-  time: string,
-): Promise<StoredReport | undefined> {
-  const row = await reader.get<Row & { vulnerabilities: string }>(sql`
-    SELECT ${columns}, s.vulnerabilities FROM scan_reports s
-     WHERE s.repo_id = ${repo} AND s.digest = ${digest} AND s.state = 2 AND s.create_time <= ${time}
-     ORDER BY s.id DESC LIMIT 1`)
-  return row && withText(row)
+/** Answers with how many bytes they had. */
+export async function deleteReportsOf(tx: Tx, repo: number): Promise<number> {
+  return sumOf(await tx.all<Sized>(sql`DELETE FROM scan_reports WHERE repo_id = ${repo} RETURNING size`))
 }
 
-export async function deleteReportsOf(tx: Tx, repo: number): Promise<void> {
-  await tx.run(sql`DELETE FROM scan_reports WHERE repo_id = ${repo}`)
+/** Some of them; answers with how many, and how many bytes they had. */
+export async function deleteSomeReportsOf(
+  tx: Tx,
+  repo: number,
+  most: number,
+): Promise<{ count: number; bytes: number }> {
+  const gone = await tx.all<Sized>(sql`
+    DELETE FROM scan_reports WHERE id IN (SELECT id FROM scan_reports WHERE repo_id = ${repo} LIMIT ${most}) RETURNING size`)
+  return { count: gone.length, bytes: sumOf(gone) }
+}
+
+/** Those of one image; answers with how many bytes they had. */
+export async function deleteReportsOfImage(tx: Tx, repo: number, digest: string): Promise<number> {
+  return sumOf(
+    await tx.all<Sized>(sql`DELETE FROM scan_reports WHERE repo_id = ${repo} AND digest = ${digest} RETURNING size`),
+  )
 }

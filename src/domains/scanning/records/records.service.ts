@@ -58,7 +58,7 @@ export async function putRecords(
   refuseIfAny(records.flatMap(problemsOf))
   const counts: PutCounts = { created: 0, updated: 0, unchanged: 0 }
   for (const slice of slicesOf(records)) {
-    const added = slice.map((record) => ({ record, place: '', hash: hashOf(record) }))
+    const added = slice.map((record) => ({ record, place: '', hash: hashOf(record), core: coreOf(record) }))
     const now = app.clock().toISOString()
     const put = await app.db.tx(async (tx) => {
       await store.noteEcosystems(tx, { ...run, now }, slice)
@@ -118,18 +118,25 @@ export async function putSlice(tx: Tx, run: store.RunOf, given: readonly store.N
     same.map(({ record }) => Number(known.get(record.id)!.recordNo)),
     run.generation,
   )
-  const changed = given.filter((one) => !isSame(one))
+  const edits = given.filter((one) => !isSame(one) && one.core && known.get(one.record.id)?.core === one.core)
+  for (const one of edits) await store.editRecord(tx, run, Number(known.get(one.record.id)!.recordNo), one)
+  const isEdit = new Set(edits)
+  const changed = given.filter((one) => !isSame(one) && !isEdit.has(one))
   const before = changed.flatMap(({ record }) => known.get(record.id) ?? [])
   const numbers = before.map(({ recordNo }) => Number(recordNo))
   const ratedBefore = await store.ratingNames(tx, numbers)
   const touched = await store.retireRecords(tx, numbers, run.now)
   await store.insertRecords(tx, run, changed)
-  for (const { record } of changed) if (record.withdrawTime === '') touched.push(...record.affected)
+  for (const { record, place } of changed) {
+    if (record.withdrawTime !== '') continue
+    touched.push(...record.affected.map(({ ecosystem, name }) => ({ ecosystem, name, place })))
+  }
   const rating = changed.filter(({ record }) => record.severities.length > 0)
   const names = rating.flatMap(({ record }) => [record.id, ...record.aliases, ...record.upstream])
   touched.push(...(await ratedBy(tx, [...ratedBefore, ...names])))
   await queueTouched(tx, touched, run.now)
-  return { created: changed.length - before.length, updated: before.length, unchanged: same.length }
+  const updated = before.length + edits.length
+  return { created: changed.length - before.length, updated, unchanged: same.length }
 }
 
 /** What others say of the same vulnerability is as bad as a record says it is, or was until now. */
@@ -141,17 +148,26 @@ async function ratedBy(tx: Tx, names: readonly string[]): Promise<store.Touched[
   return touched
 }
 
-/** Packages that no image has are not worth comparing; one that comes is compared when it comes. */
+/**
+ * Packages that no image has are not worth comparing; one that comes is compared when it comes. What an organisation says has
+ * its turn among other organisations.
+ */
 async function queueTouched(tx: Tx, touched: readonly store.Touched[], now: string): Promise<void> {
   const used = await store.namesInUse(tx, [...new Set(touched.map(({ name }) => name))])
-  const items = new Set(
-    touched.filter(({ name }) => used.has(name)).map(({ ecosystem, name }) => packageItem(ecosystem, name)),
-  )
-  await queueMatches(
-    tx,
-    [...items].sort().map((item) => ({ kind: 'package', place: '', item })),
-    now,
-  )
+  for (const [place, those] of Map.groupBy(touched, (one) => one.place)) {
+    const named = those.filter(({ name }) => used.has(name))
+    const items = new Set(named.map(({ ecosystem, name }) => packageItem(ecosystem, name)))
+    await queueMatches(
+      tx,
+      [...items].sort().map((item) => ({ kind: 'package', place, item })),
+      now,
+    )
+  }
+}
+
+/** Of what findings follow from, and what they are counted and rated by. */
+function coreOf({ summary: _, references: __, publishTime: ___, modifyTime: ____, ...record }: SourceRecord): string {
+  return hash('sha256', JSON.stringify(record), 'base64url')
 }
 
 function hashOf({ modifyTime: _, ...record }: SourceRecord): string {

@@ -173,10 +173,10 @@ async function readsOf(reader: Reader, sourceNo: number): Promise<SourceRead[]> 
   }))
 }
 
-/** A record that holds now. */
-export type CurrentRecord = { recordNo: number; id: string; hash: string; severities: string }
+/** A record that holds now. `core`: the hash of what it says but for texts; empty where it is not known. */
+export type CurrentRecord = { recordNo: number; id: string; hash: string; core: string; severities: string }
 
-const recordColumns = sql`r.id AS "recordNo", r.record_id AS id, r.hash, r.severities`
+const recordColumns = sql`r.id AS "recordNo", r.record_id AS id, r.hash, r.core_hash AS core, r.severities`
 
 export async function findCurrent(reader: Reader, sourceNo: number, ids: readonly string[]): Promise<CurrentRecord[]> {
   return reader.all<CurrentRecord>(sql`
@@ -203,8 +203,8 @@ export async function renewRecords(tx: Tx, records: readonly number[], generatio
   }
 }
 
-/** A package of an ecosystem that something is said of. */
-export type Touched = { ecosystem: string; name: string }
+/** A package of an ecosystem that something is said of, for everybody or in a place. */
+export type Touched = { ecosystem: string; name: string; place: string }
 
 /**
  * Ends what these records say. What a finding refers to stays, with the time; the rest goes. Answers with the packages
@@ -216,7 +216,8 @@ export async function retireRecords(tx: Tx, records: readonly number[], now: str
     const of = list(some)
     touched.push(
       ...(await tx.all<Touched>(sql`
-        SELECT DISTINCT a.ecosystem, a.name FROM affected_packages a WHERE a.record_no IN (${of}) AND a.until_time = ''`)),
+        SELECT DISTINCT a.ecosystem, a.name, a.place FROM affected_packages a
+         WHERE a.record_no IN (${of}) AND a.until_time = ''`)),
     )
     await tx.run(sql`
       DELETE FROM affected_packages
@@ -234,20 +235,44 @@ export async function retireRecords(tx: Tx, records: readonly number[], now: str
   return touched
 }
 
-export type NewRecord = { record: SourceRecord; hash: string; place: string }
+/** `core` is left out where texts are never all that differs. */
+export type NewRecord = { record: SourceRecord; hash: string; core?: string; place: string }
 
 export type RunOf = { sourceNo: number; generation: number; now: string }
 
+/** How many texts of before are kept of one record. */
+const mostTexts = 100
+
+/** Gives a record that holds the texts that it has now; those that a report may have told of are kept with the time. */
+export async function editRecord(tx: Tx, run: RunOf, recordNo: number, { record, hash }: NewRecord): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO vulnerability_record_texts (record_no, until_time, summary, "references")
+    SELECT r.id, ${run.now}, r.summary, r."references" FROM vulnerability_records r
+     WHERE r.id = ${recordNo} AND EXISTS (SELECT 1 FROM affected_packages a JOIN findings f ON f.affected_id = a.id
+                                           WHERE a.record_no = r.id)
+        ON CONFLICT DO NOTHING`)
+  await tx.run(sql`
+    UPDATE vulnerability_records
+       SET generation = ${run.generation}, hash = ${hash}, summary = ${record.summary},
+           "references" = ${JSON.stringify(record.references)}, publish_time = ${record.publishTime},
+           modify_time = ${record.modifyTime}
+     WHERE id = ${recordNo}`)
+  await tx.run(sql`
+    DELETE FROM vulnerability_record_texts WHERE record_no = ${recordNo} AND until_time <= (
+      SELECT t.until_time FROM vulnerability_record_texts t WHERE t.record_no = ${recordNo}
+       ORDER BY t.until_time DESC LIMIT 1 OFFSET ${mostTexts})`)
+}
+
 /** Adds records of which none holds now. */
 export async function insertRecords(tx: Tx, run: RunOf, added: readonly NewRecord[]): Promise<void> {
-  const rows = added.map(({ record: one, hash }) => {
+  const rows = added.map(({ record: one, hash, core = '' }) => {
     const lists = [one.aliases, one.upstream, one.severities, one.references].map((given) => JSON.stringify(given))
     const [aliases, upstream, severities, references] = lists as [string, string, string, string]
-    return sql`(${run.sourceNo}, ${one.id}, ${run.generation}, ${hash}, ${aliases}, ${upstream}, ${one.summary},
+    return sql`(${run.sourceNo}, ${one.id}, ${run.generation}, ${hash}, ${core}, ${aliases}, ${upstream}, ${one.summary},
       ${severities}, ${references}, ${one.publishTime}, ${one.modifyTime}, ${one.withdrawTime}, ${run.now})`
   })
   const into = sql`
-    INSERT INTO vulnerability_records (source_id, record_id, generation, hash, aliases, upstream, summary, severities,
+    INSERT INTO vulnerability_records (source_id, record_id, generation, hash, core_hash, aliases, upstream, summary, severities,
            "references", publish_time, modify_time, withdraw_time, from_time)`
   const numbers = new Map<string, number>()
   for (const insert of insertsOf(into, rows, sql`RETURNING id AS "recordNo", record_id AS id`)) {
@@ -291,7 +316,7 @@ export async function ratingNames(reader: Reader, records: readonly number[]): P
 /** The packages that those other records speak of which go by one of the names. */
 export async function packagesNamed(reader: Reader, names: readonly string[], most: number): Promise<Touched[]> {
   return reader.all<Touched>(sql`
-    SELECT DISTINCT a.ecosystem, a.name
+    SELECT DISTINCT a.ecosystem, a.name, a.place
       FROM vulnerability_record_names n JOIN affected_packages a ON a.record_no = n.record_no
      WHERE n.name IN (${list(names)}) AND a.until_time = '' LIMIT ${most}`)
 }

@@ -31,7 +31,9 @@ export async function listCounts(call: Call, query: CountQuery, cumulative: bool
   })
   const counting: Counting = {
     ...{ call, knowledge, walk, named: maxCounted, sizes: new Map(), left: maxMoves },
-    outside: createOutsideKnowledge(call.app.db),
+    outside: createOutsideKnowledge(call.app.db, () =>
+      tooMuch('have too much in reports of scanners; ask for fewer days'),
+    ),
     accepted: new Map(),
   }
   const reports: CountReport[] = []

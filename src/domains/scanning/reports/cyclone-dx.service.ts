@@ -3,7 +3,8 @@ import { hash } from 'node:crypto'
 import { severityLevels } from '../records/records.model.ts'
 import { fixStates, type Gap, type ImageReport, type ReportedVulnerability } from './reports.model.ts'
 
-const severityNames = new Map<number, string>([
+/** How CycloneDX calls severities. */
+export const severityNames: ReadonlyMap<number, string> = new Map<number, string>([
   [severityLevels.critical, 'critical'],
   [severityLevels.high, 'high'],
   [severityLevels.medium, 'medium'],
@@ -70,7 +71,7 @@ function vulnerability({
 }
 
 /** The same for the same text, in the form of version 8, which is for such. */
-function uuidOf(text: string): string {
+export function uuidOf(text: string): string {
   const hex = hash('sha256', text)
   const variant = '89ab'[Number.parseInt(hex[16]!, 16) % 4]
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`

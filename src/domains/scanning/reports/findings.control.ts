@@ -1,6 +1,7 @@
 import type { Handlers } from '#app.ts'
 import type { FindingsService } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
 import { timestamp } from '#lib/timestamp.ts'
+import { exportFindings } from '../exports/exports.service.ts'
 import { verifyStep } from '../matching/verify.service.ts'
 import { ownSource } from '../own/own-advisories.service.ts'
 import { imageFindings, type ShownFinding } from './findings.service.ts'
@@ -12,6 +13,15 @@ export const findings: Handlers<typeof FindingsService> = {
       $typeName: 'pinfold.control.scanning.v1.ImageFindings',
       digest,
       findings: found.map(toMessage),
+      gaps: gaps.map((gap) => ({ $typeName: 'pinfold.control.scanning.v1.CoverageGap', ...gap })),
+    }
+  },
+
+  async exportImageFindings(call, { repoUid, digest, format }) {
+    const { gaps, ...exported } = await exportFindings(call, repoUid, digest, format)
+    return {
+      $typeName: 'pinfold.control.scanning.v1.ExportedFindings',
+      ...exported,
       gaps: gaps.map((gap) => ({ $typeName: 'pinfold.control.scanning.v1.CoverageGap', ...gap })),
     }
   },

@@ -8,7 +8,14 @@ import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
-import { type Accepted, countedAt, isAcceptedAt, type Known, vulnerabilityIds } from '../known/known.model.ts'
+import {
+  type Accepted,
+  countedAt,
+  isAcceptedAt,
+  isOwnFullAt,
+  type Known,
+  vulnerabilityIds,
+} from '../known/known.model.ts'
 import { findKnownNow } from '../known/known.store.ts'
 import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
 import { findingStates } from '../matching/findings.model.ts'
@@ -19,7 +26,7 @@ import { type Rank, severityLevels } from '../records/records.model.ts'
 import { listReads } from '../records/records.store.ts'
 import { withAccepted } from '../risks/accepted.service.ts'
 import { coverageOf } from './coverage.service.ts'
-import { overLimit, truncated, unread } from './image-knowledge.service.ts'
+import { overLimit, ownLimit, truncated, unread } from './image-knowledge.service.ts'
 import type { Gap } from './reports.model.ts'
 
 export type ShownFinding = Known & {
@@ -35,7 +42,9 @@ export type ShownFinding = Known & {
 }
 /** Why a finding does not count: what a source says of the package of the distribution that the files belong to. */
 export type SuppressedBy = { purl: string; source: string; record: string; fromTime: string }
-export type ImageFindings = { findings: ShownFinding[]; gaps: Gap[] }
+/** Of a version that cannot be compared: the vulnerabilities that it may have, and that count. */
+export type UncertainFinding = Known & { vulnerabilities: readonly string[]; purl: string }
+export type ImageFindings = { findings: ShownFinding[]; uncertain: UncertainFinding[]; gaps: Gap[] }
 
 const maxFindings = 20_000
 const levelNames = new Map<number, string>(Object.entries(severityLevels).map(([name, number]) => [number, name]))
@@ -49,17 +58,22 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
   if (!contents && !(await isKnownImage(db, repo.id, digest))) throw notFound('registry.pinfold.dev/Image', digest)
   if (contents?.state !== 'known') {
     const message = contents?.message || (contents ? 'nothing in it says what is installed' : 'it waits to be read')
-    return { findings: [], gaps: [{ reason: 'CONTENTS_UNREAD', subject: '', message }] }
+    return { findings: [], uncertain: [], gaps: [{ reason: 'CONTENTS_UNREAD', subject: '', message }] }
   }
   const { packages, distribution } = contents
   const list = await findList(db, { hash: packages, distribution })
-  if (!list || list.matchTime === '') return { findings: [], gaps: [waits] }
+  if (!list || list.matchTime === '') return { findings: [], uncertain: [], gaps: [waits] }
   const all = await findKnownNow(db, list.listNo, [rootOf(repoUid)], maxFindings)
   const known = await withAccepted(db, all, [{ repoUid, digest }], distribution.id)
   const ecosystems = await ecosystemsOfList(db, list.listNo)
   const purlOf = ({ component }: Known) =>
     packageUrl({ ...component, kind: component.kind as PackageKind }, distribution.id)
+  const uncertain = known.flatMap((one): UncertainFinding[] => {
+    const vulnerabilities = one.state === findingStates.unknown ? countedAt(one, call.now) : []
+    return vulnerabilities.length === 0 ? [] : [{ ...one, vulnerabilities, purl: purlOf(one) }]
+  })
   return {
+    uncertain,
     findings: await ranked(
       call.app,
       known
@@ -78,10 +92,9 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
       ...coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays).gapsAt(call.now),
       ...contents.gaps.map(unread),
       ...(list.isOver ? [overLimit] : []),
+      ...(isOwnFullAt(known, call.now) ? [ownLimit] : []),
       ...(known.length < maxFindings ? [] : [truncated]),
-      ...known
-        .filter((one) => one.state === findingStates.unknown && countedAt(one, call.now).length > 0)
-        .map((one) => versionGap(one, purlOf(one))),
+      ...uncertain.map((one) => versionGap(one, one.purl)),
     ],
   }
 }

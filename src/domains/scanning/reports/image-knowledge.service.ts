@@ -1,11 +1,12 @@
 // What is known of an image over time: its list of packages, the findings in it, and how far the sources reach.
 import type { App } from '#app.ts'
 import type { ContentsRecord, ContentsSpan } from '#domains/registry/images/image-contents.service.ts'
-import type { Known } from '../known/known.model.ts'
+import { isOwnFullAt, type Known } from '../known/known.model.ts'
 import { findKnown } from '../known/known.store.ts'
 import { limitsOf } from '../lists/limits.store.ts'
 import type { OverLimit } from '../lists/lists.model.ts'
 import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
+import { mostOwn } from '../matching/findings.model.ts'
 import { ownSource } from '../own/own-advisories.service.ts'
 import { listReads, type SourceRead } from '../records/records.store.ts'
 import { coverageOf } from './coverage.service.ts'
@@ -93,6 +94,7 @@ async function knowledgeOf(
   const gapsAt = (time: string) => [
     ...coverage.gapsAt(time),
     ...limits.filter(isOverAt(time)).map(() => overLimit),
+    ...(own.length >= mostOwn && isOwnFullAt(found, time) ? [ownLimit] : []),
     ...always,
   ]
   const turns = [...new Set([...coverage.closed, ...limits.map(({ untilTime }) => untilTime)])].sort()
@@ -121,6 +123,13 @@ export const overLimit: Gap = {
   reason: 'LIMIT',
   subject: '',
   message: 'more is found in its packages than is kept of one image',
+}
+
+/** More of an organisation's own advisories are about one of its packages than are kept of one. */
+export const ownLimit: Gap = {
+  reason: 'LIMIT',
+  subject: '',
+  message: `more than ${mostOwn - 1} advisories of the organisation are about one of its packages`,
 }
 
 /** More is found than is looked at. */

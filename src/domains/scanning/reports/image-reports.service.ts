@@ -5,15 +5,31 @@ import { contentsEverywhere, contentsOverTime } from '#domains/registry/images/p
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { pointsTo } from '#domains/registry/tags/tag-history.service.ts'
 import { isDigest } from '#lib/digest.ts'
-import { invalid, notFound } from '#lib/errors.ts'
+import { AppError, invalid, notFound } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, rootOf } from '#lib/uid.ts'
 import { Walk } from '#lib/walk.ts'
 import { withAcceptedIn } from './accepted-reports.service.ts'
 import { createKnowledge, type ImageKnowledge, type Knowledge } from './image-knowledge.service.ts'
 import { reportAt, toldAtAll, toldChangesOf } from './report.service.ts'
-import { type ImageReport, maxFindings, maxReports, maxVulnerabilities, vulnReportType } from './reports.model.ts'
+import {
+  type ImageReport,
+  lengthOf,
+  maxFindings,
+  maxRaw,
+  maxReports,
+  maxVulnerabilities,
+  packagesLength,
+  vulnReportType,
+} from './reports.model.ts'
 
-export { type ImageReport, type ReportedVulnerability, vulnReportType } from './reports.model.ts'
+export {
+  type ImageReport,
+  lengthOf,
+  maxRaw,
+  packagesLength,
+  type ReportedVulnerability,
+  vulnReportType,
+} from './reports.model.ts'
 
 /** Which images: a digest wherever the caller sees it, or what a repo has, or what one of its tags points to. */
 export type ReportQuery = { repo: string; digest: string; tag: string; since: string }
@@ -30,16 +46,42 @@ export async function listReports(call: Call, query: ReportQuery): Promise<Image
     .slice(0, maxReports)
   const walk = new Walk(walkLimits, call.signal, (limit) => new Error(`more than ${limit}`))
   const reports: ImageReport[] = []
-  let left = maxVulnerabilities
+  const room = roomForReports()
   for (const { digest, knowledge, time } of wanted) {
     await walk.pause()
     const report = reportAt(knowledge, digest, time)
-    left -= report.vulnerabilities.length
-    if (left < 0 && reports.length > 0) break
+    if (!room.takes(report)) break
     reports.push(report)
   }
   return reports
 }
+
+/**
+ * What an answer has room for: the newest reports up to the first that does not fit. Throws RESOURCE_EXHAUSTED where that is
+ * the newest itself.
+ */
+export function roomForReports(): { takes(report: ImageReport): boolean } {
+  let [vulnerabilities, characters, reports] = [maxVulnerabilities, maxRaw, maxReports]
+  return {
+    takes(report) {
+      const isFirst = reports === maxReports
+      reports--
+      vulnerabilities -= report.vulnerabilities.length
+      for (const one of report.vulnerabilities) characters -= lengthOf(one) + packagesLength(one)
+      if (isFirst && characters < 0) throw tooLong(report.digest)
+      return isFirst || Math.min(vulnerabilities, characters, reports) >= 0
+    },
+  }
+}
+
+const tooLong = (digest: string) =>
+  new AppError(
+    'RESOURCE_EXHAUSTED',
+    `the newest report of ${digest} has more than ${maxRaw} characters; ask for another`,
+    {
+      reason: 'LIST_TOO_LONG',
+    },
+  )
 
 /** The report of a digest that was made at a time, else the newest of before; the newest of all without a time. */
 export async function findReport(call: Call, digest: string, createTime: string): Promise<ImageReport> {

@@ -3,7 +3,7 @@
 import { fixesFor } from '#contents/match.ts'
 import { packageUrl } from '#contents/package-url.ts'
 import type { PackageKind } from '#contents/packages.ts'
-import { countedAt, type Known, turnsOf } from '../known/known.model.ts'
+import { countedAt, type Known, textAt, turnsOf } from '../known/known.model.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { orderOf } from '../matching/matching.service.ts'
 import { unknownSeverity, worse } from '../matching/severity.model.ts'
@@ -93,10 +93,15 @@ function vulnerabilitiesAt({ found, distribution }: ImageKnowledge, time: string
     }
   }
   const sorted = [...byId].sort(([one], [other]) => (one < other ? -1 : 1))
-  return sorted.map(([id, those]) => vulnerabilityOf(id, those, distribution))
+  return sorted.map(([id, those]) => vulnerabilityOf(id, those, { distribution, time }))
 }
 
-function vulnerabilityOf(id: string, those: readonly Known[], distribution: string): ReportedVulnerability {
+function vulnerabilityOf(
+  id: string,
+  those: readonly Known[],
+  { distribution, time }: { distribution: string; time: string },
+): ReportedVulnerability {
+  const texts = those.map((one) => textAt(one, time))
   const names = those.flatMap(({ record }) => (record.vulnerabilities.length > 1 ? [] : [record.id, ...record.aliases]))
   const packages = new Map(
     those.map(({ component }) => {
@@ -108,12 +113,12 @@ function vulnerabilityOf(id: string, those: readonly Known[], distribution: stri
   return {
     id,
     aliases: [...new Set(names)].filter((name) => name !== id && !name.includes('/')).sort(),
-    summary: those.map(({ record }) => record.summary).find((summary) => summary !== '') ?? '',
+    summary: texts.map(({ summary }) => summary).find((summary) => summary !== '') ?? '',
     details: those.every(isUncertain) ? uncertain : '',
     severity: those.map(levelOf).reduce(worse),
     cvss: distinct(those.flatMap(({ record }) => record.severities)),
     fix: fixOf(those),
-    references: [...new Set(those.flatMap(({ record }) => record.references))].slice(0, 50),
+    references: [...new Set(texts.flatMap(({ references }) => references))].slice(0, 50),
     locations: [...new Set(those.flatMap(locationsOf))].sort().slice(0, 50),
     packages: [...packages.values()].sort((one, other) => (one.purl < other.purl ? -1 : 1)),
     records: distinct(

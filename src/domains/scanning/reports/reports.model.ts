@@ -54,7 +54,19 @@ export const maxVulnerabilities = 50_000
 export const maxFindings = 100_000
 /** Of changes that follow each other so closely the first and the last are told: they come from the same import. */
 export const sameChangeMs = 60_000
-/** How many characters a raw report has at most. */
+/** About how many characters a vulnerability takes in an answer, but for its packages. */
+export function lengthOf(one: ReportedVulnerability): number {
+  const { summary, details, aliases, references, locations, cvss, fix, records } = one
+  const texts = [...aliases, ...references, ...locations, ...fix.versions, ...cvss.map(({ vector }) => vector)]
+  const named = records.flatMap(({ source, id, url }) => [source, id, url])
+  return [summary, details, ...texts, ...named].reduce((sum, text) => sum + text.length, 200)
+}
+
+/** The same of its packages. */
+export const packagesLength = ({ packages }: ReportedVulnerability): number =>
+  packages.reduce((sum, { purl, name, version }) => sum + purl.length + name.length + version.length, 0)
+
+/** How many characters a raw report has at most, and about how many any other answer with reports has. */
 export const maxRaw = 32 * 1024 * 1024
 
 /** Counts over time, one for each day on which it was known what the image of the tag contains. */

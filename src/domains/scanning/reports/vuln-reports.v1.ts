@@ -17,12 +17,11 @@ import { findRaw, listOutside } from '../outside/scan-reports.service.ts'
 import { severityLevels } from '../records/records.model.ts'
 import { listCounts } from './count-reports.service.ts'
 import { toCycloneDx } from './cyclone-dx.service.ts'
-import { findReport, listReports } from './image-reports.service.ts'
+import { findReport, listReports, roomForReports } from './image-reports.service.ts'
 import {
   type CountReport,
   type ImageReport,
   maxRaw,
-  maxReports,
   maxVulnerabilities,
   type ReportedVulnerability,
   vulnReportType,
@@ -72,11 +71,8 @@ function newest(reports: readonly ImageReport[]): ImageReport[] {
   const sorted = reports.toSorted((one, other) => {
     return one.createTime === other.createTime ? 0 : one.createTime > other.createTime ? -1 : 1
   })
-  let left = maxVulnerabilities
-  const cut = sorted.findIndex(({ vulnerabilities }, i) => {
-    left -= vulnerabilities.length
-    return i >= maxReports || (left < 0 && i > 0)
-  })
+  const room = roomForReports()
+  const cut = sorted.findIndex((report) => !room.takes(report))
   return cut < 0 ? sorted : sorted.slice(0, cut)
 }
 

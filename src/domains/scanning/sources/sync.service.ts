@@ -11,11 +11,14 @@ import { findSource, type PutCounts, type StoredSource } from '../records/record
 import * as service from './sources.service.ts'
 
 type SyncWork = Pick<Work, 'app' | 'log'>
-export type SyncSite = { signal: AbortSignal; holds: () => boolean; now: () => Date }
+/** `mostReadingMs`: how long one source is read at most; hours, where it is left out. */
+export type SyncSite = { signal: AbortSignal; holds: () => boolean; now: () => Date; mostReadingMs?: number }
 
 const hourMs = 3_600_000
 /** The least wait after a failure; a source that goes on to fail is asked less and less often, down to its period. */
 const retryMs = 5 * 60_000
+/** No honest source takes as long, and one that never ends must not keep the others waiting. */
+const longestReadingMs = 6 * hourMs
 /** What a server that was killed has left. */
 const abandonedMs = 24 * hourMs
 
@@ -25,10 +28,16 @@ export async function syncDue(work: SyncWork, site: SyncSite): Promise<{ sources
   const { vulnerabilitySyncHours: hours, vulnerabilitySources: names, vulnerabilityMirror: given } = work.app.config
   if (hours === 0) return sum
   const mirror = given === '' || given.endsWith('/') ? given : `${given}/`
+  const all: { name: string; source: Source; known: StoredSource | undefined }[] = []
   for (const name of new Set(names)) {
     const source = sourceNamed(name, mirror)
-    const known = await findSource(work.app, name)
-    if (!source || dueTime(known, hours * hourMs) > site.now().getTime()) continue
+    if (source) all.push({ name, source, known: await findSource(work.app, name) })
+  }
+  const tried = ({ known }: { known: StoredSource | undefined }) => known?.tryTime ?? ''
+  // What has not been tried for longest comes first.
+  all.sort((one, other) => (tried(one) === tried(other) ? 0 : tried(one) < tried(other) ? -1 : 1))
+  for (const { name, source, known } of all) {
+    if (dueTime(known, hours * hourMs) > site.now().getTime()) continue
     if (!site.holds()) break
     const { error, refused } = await syncOne(work, source, known, site)
     sum.sources++
@@ -54,12 +63,16 @@ async function syncOne(work: SyncWork, source: Source, known: StoredSource | und
   const { name, url, licence, ecosystems } = source
   const lost = new AbortController()
   const signal = AbortSignal.any([site.signal, lost.signal])
+  const mostMs = site.mostReadingMs ?? longestReadingMs
+  const overdue = AbortSignal.timeout(mostMs)
   const folder = await emptyFolder(app.config.data)
   try {
     const { fingerprint = '', buildTime = '' } = known ?? {}
     const run = await service.beginSource(work, { name, url, licence, ecosystems })
-    const fetch = () => fetchSource(source, { outgoing: app.toSources, folder, fingerprint, buildTime, signal })
+    const fetching = { outgoing: app.toSources, folder, fingerprint, buildTime }
+    const fetch = () => fetchSource(source, { ...fetching, signal: AbortSignal.any([signal, overdue]) })
     const onProgress = () => {
+      if (overdue.aborted) throw new WrongRecord(`reading it takes longer than ${mostMs / hourMs} hours`)
       if (!site.holds()) lost.abort(new Error('another node reads the sources'))
     }
     return await syncSource(fetch, sinkOf(work, run), { signal, onProgress })

@@ -31,7 +31,7 @@ func is(value *string, expected string) bool { return value != nil && *value == 
 
 func groups(client *pinfold.ClientWithResponses) string {
 	name, inRoot, size, text := "made-by-go", true, int32(10), "new"
-	created, err := client.GroupsServiceCreateGroupWithResponse(ctx, "", pinfold.PinfoldPlatformIamV2Group{Name: name})
+	created, err := client.GroupsServiceCreateGroupWithResponse(ctx, "", nil, pinfold.PinfoldPlatformIamV2Group{Name: name})
 	uid := *must("create group", err, created.StatusCode(), created.Body, created.JSON200,
 		func(it *pinfold.PinfoldPlatformIamV2Group) bool { return it.Name == name && it.Uid != nil }).Uid
 	got, err := client.GroupsServiceGetGroupWithResponse(ctx, uid)
@@ -50,7 +50,7 @@ func groups(client *pinfold.ClientWithResponses) string {
 
 func repos(client *pinfold.ClientWithResponses, group string) {
 	order, mask, text := "name desc", "description", "new"
-	created, err := client.ReposServiceCreateRepoWithResponse(ctx, group, pinfold.PinfoldPlatformRegistryV2Repo{Name: "app"})
+	created, err := client.ReposServiceCreateRepoWithResponse(ctx, group, nil, pinfold.PinfoldPlatformRegistryV2Repo{Name: "app"})
 	uid := *must("create repo", err, created.StatusCode(), created.Body, created.JSON200,
 		func(it *pinfold.PinfoldPlatformRegistryV2Repo) bool { return it.Name == "app" && it.Uid != nil }).Uid
 	got, err := client.ReposServiceGetRepoWithResponse(ctx, uid)
@@ -67,7 +67,7 @@ func repos(client *pinfold.ClientWithResponses, group string) {
 		func(it *pinfold.PinfoldPlatformRegistryV2Repo) bool {
 			return is(it.Description, text) && it.Name == "app"
 		})
-	deleted, err := client.ReposServiceDeleteRepoWithResponse(ctx, uid)
+	deleted, err := client.ReposServiceDeleteRepoWithResponse(ctx, uid, nil)
 	gone("delete repo", err, deleted.StatusCode(), deleted.Body)
 }
 
@@ -82,7 +82,7 @@ func accounts(client *pinfold.ClientWithResponses, group string) {
 	isRight := func(it *pinfold.PinfoldPlatformIamV2AccountAssociation) bool {
 		return is(it.Uid, group) && reflect.DeepEqual(it.Github, github)
 	}
-	created, err := client.AccountAssociationsServiceCreateAccountAssociationWithResponse(ctx, group,
+	created, err := client.AccountAssociationsServiceCreateAccountAssociationWithResponse(ctx, group, nil,
 		pinfold.PinfoldPlatformIamV2AccountAssociation{Name: "accounts", Github: github})
 	must("create account association", err, created.StatusCode(), created.Body, created.JSON200, isRight)
 	got, err := client.AccountAssociationsServiceGetAccountAssociationWithResponse(ctx, group)
@@ -101,7 +101,7 @@ func accounts(client *pinfold.ClientWithResponses, group string) {
 		func(it *pinfold.PinfoldPlatformIamV2AccountAssociation) bool {
 			return isRight(it) && it.Amazon.Account == account
 		})
-	deleted, err := client.AccountAssociationsServiceDeleteAccountAssociationWithResponse(ctx, group)
+	deleted, err := client.AccountAssociationsServiceDeleteAccountAssociationWithResponse(ctx, group, nil)
 	gone("delete account association", err, deleted.StatusCode(), deleted.Body)
 }
 
@@ -117,6 +117,6 @@ func main() {
 	group := groups(client)
 	repos(client, group)
 	accounts(client, group)
-	deleted, err := client.GroupsServiceDeleteGroupWithResponse(ctx, group)
+	deleted, err := client.GroupsServiceDeleteGroupWithResponse(ctx, group, nil)
 	gone("delete group", err, deleted.StatusCode(), deleted.Body)
 }

@@ -1,0 +1,16 @@
+// A screen that breaks is told as any other refusal, and leaves the rest of the page alone.
+import { Component, type ComponentChildren } from 'preact'
+import { Problem } from '../ui/states.tsx'
+
+export class ErrorBoundary extends Component<{ children: ComponentChildren }, { error: unknown }> {
+  override state: { error: unknown } = { error: undefined }
+
+  override componentDidCatch(error: unknown) {
+    this.setState({ error })
+  }
+
+  override render() {
+    const { error } = this.state
+    return error === undefined ? this.props.children : <Problem error={error} />
+  }
+}

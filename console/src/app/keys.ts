@@ -1,0 +1,34 @@
+// Single keys as shortcuts, where nobody is typing.
+import { hasKeys } from './settings.ts'
+
+const typing = 'input, textarea, select, [contenteditable], dialog'
+
+/** `/` searches, `j` and `k` go through rows, `c` copies the pin, `?` shows help. */
+export function startKeys(showHelp: () => void): void {
+  document.addEventListener('keydown', (event) => {
+    if (!hasKeys.value || event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return
+    if ((event.target as Element).closest?.(typing)) return
+    const act = acts[event.key] ?? (event.key === '?' ? showHelp : undefined)
+    if (!act) return
+    event.preventDefault()
+    act()
+  })
+}
+
+const acts: Record<string, () => void> = {
+  '/': () => document.querySelector<HTMLInputElement>('header input[type=search]')?.focus(),
+  j: () => step(1),
+  k: () => step(-1),
+  c: () => {
+    const row = document.activeElement?.closest('tr')
+    const button = row?.querySelector<HTMLButtonElement>('[data-pin]') ?? document.querySelector('main [data-pin]')
+    ;(button as HTMLButtonElement | null)?.click()
+  },
+}
+
+/** To the next row's link, or the one before. */
+function step(by: number): void {
+  const links = [...document.querySelectorAll<HTMLElement>('main [data-main]')]
+  const at = links.findIndex((one) => one.closest('tr, li')?.contains(document.activeElement))
+  links[at < 0 ? (by > 0 ? 0 : links.length - 1) : Math.min(Math.max(at + by, 0), links.length - 1)]?.focus()
+}

@@ -1,0 +1,57 @@
+// The addresses of the console, written and read in one place.
+
+/** What an address asks for: `/ui/HEAD/NAMES…/~/TAIL…?QUERY`. */
+export type Route = { head: string; names: readonly string[]; tail: readonly string[]; query: URLSearchParams }
+
+const base = '/ui/'
+
+/** The route of an address of ours; `undefined` for one that is not the console's. */
+export function routeOf(pathname: string, search: string): Route | undefined {
+  if (!pathname.startsWith(base) || ofServer.test(pathname)) return undefined
+  const [first = '', ...rest] = pathname.slice(base.length).split('/')
+  const parts = rest.filter((one) => one !== '').map(decoded)
+  const mark = rest.filter((one) => one !== '').indexOf('~')
+  const names = mark < 0 ? parts : parts.slice(0, mark)
+  return { head: first, names, tail: mark < 0 ? [] : parts.slice(mark + 1), query: new URLSearchParams(search) }
+}
+
+/** Pages that the server makes without the console. */
+const ofServer = /^\/ui\/(?:signin|sessions|signout|device|headless|enter|invite|api|assets)(?:\/|$)/
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+const joined = (parts: readonly string[]): string => parts.map(encodeURIComponent).join('/')
+type Search = Readonly<Record<string, string | number | undefined>>
+
+function withSearch(path: string, search: Search = {}): string {
+  const given = Object.entries(search).filter(([, value]) => value !== undefined && value !== '')
+  const text = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()
+  return text === '' ? path : `${path}?${text}`
+}
+
+export const paths = {
+  start: base,
+  search: (q: string) => withSearch(`${base}search`, { q }),
+  organizations: `${base}g/`,
+  account: `${base}account`,
+  advisories: `${base}advisories`,
+  libraries: `${base}libraries`,
+  group: (names: readonly string[], ...tail: string[]) =>
+    `${base}g/${joined(names)}${tail.length > 0 ? `/~/${joined(tail)}` : ''}`,
+  repo: (names: readonly string[], ...tail: string[]) =>
+    `${base}r/${joined(names)}${tail.length > 0 ? `/~/${joined(tail)}` : ''}`,
+  tag: (names: readonly string[], tag: string, search: Search = {}) =>
+    withSearch(`${base}r/${joined(names)}/~/tags/${encodeURIComponent(tag)}`, search),
+  digest: (names: readonly string[], digest: string) => `${base}r/${joined(names)}/~/digests/${digest}`,
+  diff: (names: readonly string[], older: string, newer: string) =>
+    `${base}r/${joined(names)}/~/diff/${older}..${newer}`,
+  /** The same address with other parameters; `undefined` leaves one out. */
+  with: ({ pathname, search }: { pathname: string; search: string }, changes: Search) =>
+    withSearch(pathname, { ...Object.fromEntries(new URLSearchParams(search)), ...changes }),
+}

@@ -1,0 +1,39 @@
+// Where the person is. Links are followed without a new page, and the address is all that a screen remembers.
+import { computed, signal } from '@preact/signals'
+import { type Route, routeOf } from './paths.ts'
+
+const address = signal({ pathname: location.pathname, search: location.search })
+
+/** The route of now. */
+export const route = computed<Route>(
+  () => routeOf(address.value.pathname, address.value.search) ?? { ...nowhere, query: new URLSearchParams() },
+)
+
+const nowhere = { head: '404', names: [], tail: [] }
+
+export const here = (): { pathname: string; search: string } => address.value
+
+/** Goes to an address of the console; with `replace` the one of now is forgotten. */
+export function go(to: string, { replace = false } = {}): void {
+  const url = new URL(to, location.href)
+  const isOther = url.pathname !== location.pathname
+  if (replace) history.replaceState(null, '', url)
+  else history.pushState(null, '', url)
+  address.value = { pathname: url.pathname, search: url.search }
+  if (isOther) scrollTo(0, 0)
+}
+
+/** Has links and the buttons of the browser change the address of the console and nothing else. */
+export function startRouting(): void {
+  addEventListener('popstate', () => {
+    address.value = { pathname: location.pathname, search: location.search }
+  })
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return
+    const link = (event.target as Element).closest?.('a')
+    if (link?.target !== '' || link.origin !== location.origin || link.hash !== '') return
+    if (!routeOf(link.pathname, link.search)) return
+    event.preventDefault()
+    go(link.href)
+  })
+}

@@ -1,0 +1,37 @@
+// What a person has chosen for this browser.
+import { effect, signal } from '@preact/signals'
+
+const kept = (name: string): string => {
+  try {
+    return localStorage.getItem(`pinfold-${name}`) ?? ''
+  } catch {
+    return ''
+  }
+}
+
+function keep(name: string, value: string): void {
+  try {
+    localStorage.setItem(`pinfold-${name}`, value)
+  } catch {
+    // A browser that keeps nothing shows it all the same.
+  }
+}
+
+export type Theme = 'system' | 'light' | 'dark'
+const themes: readonly string[] = ['system', 'light', 'dark']
+
+export const theme = signal<Theme>(themes.includes(kept('theme')) ? (kept('theme') as Theme) : 'system')
+/** Times in UTC, or in the zone of the browser. */
+export const isUtc = signal(kept('zone') !== 'local')
+/** Whether single keys are shortcuts. */
+export const hasKeys = signal(kept('keys') !== 'off')
+
+export function startSettings(): void {
+  effect(() => {
+    keep('theme', theme.value)
+    if (theme.value === 'system') delete document.documentElement.dataset.theme
+    else document.documentElement.dataset.theme = theme.value
+  })
+  effect(() => keep('zone', isUtc.value ? 'utc' : 'local'))
+  effect(() => keep('keys', hasKeys.value ? 'on' : 'off'))
+}

@@ -1,0 +1,90 @@
+// The API as the console calls it: below /ui/api, where the cookie of the session counts.
+
+/** A refusal in the words of the API, or of the way to it. */
+export class Refusal extends Error {
+  override name = 'Refusal'
+  /** The status of HTTP; 0 when no answer came. */
+  readonly status: number
+  /** Such as `PERMISSION_DENIED`; empty when the answer has none. */
+  readonly reason: string
+  readonly requestId: string
+  readonly fields: readonly { field: string; description: string }[]
+
+  constructor(status: number, message: string, details: readonly Detail[] = []) {
+    super(message)
+    this.status = status
+    const info = details.find((one) => one.reason !== undefined)
+    this.reason = info?.reason ?? ''
+    this.requestId = info?.metadata?.requestId ?? ''
+    this.fields = details.flatMap((one) => one.fieldViolations ?? [])
+  }
+}
+
+type Detail = {
+  reason?: string
+  metadata?: { requestId?: string }
+  fieldViolations?: { field: string; description: string }[]
+}
+
+export type Verb = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>
+export type Asked = { query?: Query | undefined; body?: object | undefined; signal?: AbortSignal | undefined }
+
+/** A message as the API writes it: plain members are always there. */
+export type Full<T> = T extends readonly (infer One)[]
+  ? Full<One>[]
+  : T extends object
+    ? { [Key in keyof T]-?: Full<NonNullable<T[Key]>> }
+    : T
+
+/** Asks the API. Throws `Refusal`, and the reason of the signal when that is aborted. */
+export async function ask<T>(verb: Verb, path: string, { query, body, signal }: Asked = {}): Promise<T> {
+  const res = await send(verb, path, { query, body, signal })
+  const text = await res.text()
+  const answer = parsed(text)
+  if (!res.ok) throw refusalOf(res.status, text, answer)
+  return answer as T
+}
+
+/** The open answer of a method that streams. */
+export async function follow(path: string, query: Query, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+  const res = await send('GET', path, { query, signal, accept: 'text/event-stream' })
+  if (res.ok && res.body) return res.body
+  const text = await res.text()
+  throw refusalOf(res.status, text, parsed(text))
+}
+
+async function send(
+  verb: Verb,
+  path: string,
+  { query = {}, body, signal, accept = 'application/json' }: Asked & { accept?: string },
+): Promise<Response> {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
+  const search = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()
+  try {
+    return await fetch(`/ui/api${path}${search && `?${search}`}`, {
+      method: verb,
+      headers: { accept, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+      redirect: 'error',
+    })
+  } catch (error) {
+    if (signal?.aborted) throw error
+    throw new Refusal(0, '')
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return text === '' ? {} : JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function refusalOf(status: number, text: string, answer: unknown): Refusal {
+  if (!(answer instanceof Object)) return new Refusal(status, text.slice(0, 300))
+  const { message = '', details = [] } = answer as { message?: string; details?: Detail[] }
+  return new Refusal(status, message, details)
+}

@@ -1,0 +1,110 @@
+// Where a name in an address is in the tree, and what a uid is called. Both are asked for a level at a time, and remembered.
+import { ask, Refusal } from './api.ts'
+import { readPage } from './list.ts'
+import type { Group, Repo } from './types.ts'
+
+/** A group or a repo with the names that lead to it. */
+export type Place<T> = { names: readonly string[]; groups: readonly Group[]; item: T }
+
+const groupsByName = new Map<string, Promise<Group | undefined>>()
+const groupsByUid = new Map<string, Promise<Group | undefined>>()
+const reposByUid = new Map<string, Promise<Repo | undefined>>()
+
+/** A part of an address that is a uid, for those who cannot list the groups above. */
+const byUid = 'uid:'
+export const uidPart = (uid: string): string => byUid + uid.replaceAll('/', '.')
+const uidIn = (part: string): string | undefined =>
+  part.startsWith(byUid) ? part.slice(byUid.length).replaceAll('.', '/') : undefined
+
+/** Forgets what places are called, after one was made, renamed or deleted. */
+export function forgetPlaces(): void {
+  groupsByName.clear()
+  groupsByUid.clear()
+  reposByUid.clear()
+}
+
+export const parentOf = (uid: string): string => uid.slice(0, Math.max(0, uid.lastIndexOf('/')))
+
+/** The group of these names. Throws `Refusal` with 404 when there is none that the caller may see. */
+export async function findGroup(names: readonly string[]): Promise<Place<Group>> {
+  const groups: Group[] = []
+  for (const [i, name] of names.entries()) {
+    const group = await childGroup(groups[i - 1]?.uid ?? '', name)
+    if (!group) throw new Refusal(404, '')
+    groups.push(group)
+  }
+  return { names, groups, item: groups.at(-1)! }
+}
+
+function childGroup(parent: string, name: string): Promise<Group | undefined> {
+  const uid = uidIn(name)
+  if (uid !== undefined) return groupOf(uid)
+  return remembered(groupsByName, `${parent} ${name}`, async () => {
+    const at = parent === '' ? { 'uidp.inRoot': true } : { 'uidp.childrenOf': parent }
+    const { items } = await readPage<Group>('/iam/v2/groups', 'groups', { size: 1, query: { ...at, name } })
+    return items[0]
+  })
+}
+
+/** The repo of these names. Throws `Refusal` with 404 when there is none that the caller may see. */
+export async function findRepo(names: readonly string[]): Promise<Place<Repo>> {
+  const last = names.at(-1)!
+  const uid = uidIn(last)
+  if (uid !== undefined) {
+    const item = await repoOf(uid)
+    if (!item) throw new Refusal(404, '')
+    return { names, groups: [], item }
+  }
+  const { groups, item: group } = await findGroup(names.slice(0, -1))
+  const query = { 'uidp.childrenOf': group.uid, name: last }
+  const { items } = await readPage<Repo>('/registry/v2/repos', 'repos', { size: 1, query })
+  if (!items[0]) throw new Refusal(404, '')
+  return { names, groups, item: items[0] }
+}
+
+function groupOf(uid: string): Promise<Group | undefined> {
+  return remembered(groupsByUid, uid, () => found(ask<Group>('GET', `/iam/v2/groups/${uid}`)))
+}
+
+function repoOf(uid: string): Promise<Repo | undefined> {
+  return remembered(reposByUid, uid, () => found(ask<Repo>('GET', `/registry/v2/repos/${uid}`)))
+}
+
+/** The names that lead to a group. The last of those that the caller may not see stands for what is above. */
+export async function namesOfGroup(uid: string): Promise<string[]> {
+  const group = await groupOf(uid)
+  if (!group) return [uidPart(uid)]
+  const parent = parentOf(uid)
+  if (parent === '') return [group.name]
+  const above = await namesOfGroup(parent)
+  return above.some((one) => one.startsWith(byUid)) ? [uidPart(uid)] : [...above, group.name]
+}
+
+/** The names that lead to a repo. */
+export async function namesOfRepo(uid: string): Promise<string[]> {
+  const [repo, above] = await Promise.all([repoOf(uid), namesOfGroup(parentOf(uid))])
+  if (!repo || above.some((one) => one.startsWith(byUid))) return [uidPart(uid)]
+  return [...above, repo.name]
+}
+
+/** What a refusal hides is as good as missing here. */
+async function found<T>(asked: Promise<T>): Promise<T | undefined> {
+  return asked.catch((error: unknown) => {
+    if (error instanceof Refusal && [403, 404].includes(error.status)) return undefined
+    throw error
+  })
+}
+
+const most = 2000
+
+function remembered<T>(known: Map<string, Promise<T>>, key: string, read: () => Promise<T>): Promise<T> {
+  const old = known.get(key)
+  if (old) return old
+  if (known.size >= most) known.delete(known.keys().next().value!)
+  const asked = read().catch((error: unknown) => {
+    known.delete(key)
+    throw error
+  })
+  known.set(key, asked)
+  return asked
+}

@@ -1,0 +1,67 @@
+// What the caller may do where, so that nobody is shown a control that they cannot use. The server decides all the same.
+import type { CapabilityJson } from '#gen/pinfold/capabilities/capabilities_pb.ts'
+import { ask } from './api.ts'
+import type { Role, WhoAmI } from './types.ts'
+
+/** The capabilities that controls ask for, with the names under which a custom role shows them. */
+const named = {
+  'groups.create': 'CAP_IAM_GROUPS_CREATE',
+  'groups.list': 'CAP_IAM_GROUPS_LIST',
+  'group_invites.create': 'CAP_IAM_GROUP_INVITES_CREATE',
+  'group_invites.list': 'CAP_IAM_GROUP_INVITES_LIST',
+  'group_invites.delete': 'CAP_IAM_GROUP_INVITES_DELETE',
+  'role_bindings.create': 'CAP_IAM_ROLE_BINDINGS_CREATE',
+  'role_bindings.update': 'CAP_IAM_ROLE_BINDINGS_UPDATE',
+  'role_bindings.list': 'CAP_IAM_ROLE_BINDINGS_LIST',
+  'role_bindings.delete': 'CAP_IAM_ROLE_BINDINGS_DELETE',
+  'identity.create': 'CAP_IAM_IDENTITY_CREATE',
+  'identity.list': 'CAP_IAM_IDENTITY_LIST',
+  'identity_providers.list': 'CAP_IAM_IDENTITY_PROVIDERS_LIST',
+  'identity_providers.update': 'CAP_IAM_IDENTITY_PROVIDERS_UPDATE',
+  'identity_providers.delete': 'CAP_IAM_IDENTITY_PROVIDERS_DELETE',
+  'identity_providers.create': 'CAP_IAM_IDENTITY_PROVIDERS_CREATE',
+  'identity_providers.scim.manage': 'CAP_IAM_SCIM_MANAGE',
+  'subscriptions.create': 'CAP_EVENTS_SUBSCRIPTION_CREATE',
+  'subscriptions.update': 'CAP_EVENTS_SUBSCRIPTION_UPDATE',
+  'subscriptions.list': 'CAP_EVENTS_SUBSCRIPTION_LIST',
+  'subscriptions.delete': 'CAP_EVENTS_SUBSCRIPTION_DELETE',
+  'repo.create': 'CAP_REPO_CREATE',
+  'repo.list': 'CAP_REPO_LIST',
+  'tag.list': 'CAP_TAG_LIST',
+  'tag.delete': 'CAP_TAG_DELETE',
+  'sboms.list': 'CAP_TENANT_SBOMS_LIST',
+  'vuln_reports.list': 'CAP_TENANT_VULN_REPORTS_LIST',
+  'advisories.list': 'CAP_ADVISORIES_LIST',
+  'advisories.update': 'CAP_ADVISORIES_UPDATE',
+} as const satisfies Record<string, CapabilityJson>
+
+export type CapabilityName = keyof typeof named
+
+type Held = { place: string; names: ReadonlySet<string> | 'all' }
+export type Rights = { held: readonly Held[] }
+
+/** What the caller may do now. */
+export async function readRights(): Promise<Rights> {
+  const who = await ask<WhoAmI>('GET', '/auth/v1/ok')
+  const roles = who.capabilities.some((one) => one.role) ? await builtInRoles() : new Map<string, ReadonlySet<string>>()
+  const held = who.capabilities.map(({ group, role, capabilities }): Held => {
+    if (role?.name === 'operator') return { place: '/', names: 'all' }
+    const ofRole = role ? (roles.get(role.id) ?? new Set<string>()) : new Set<string>()
+    return { place: group.id, names: new Set([...ofRole, ...capabilities]) }
+  })
+  return { held }
+}
+
+async function builtInRoles(): Promise<Map<string, ReadonlySet<string>>> {
+  const query = { 'uidp.inRoot': true, pageSize: 200 }
+  const { roles } = await ask<{ roles: Role[] }>('GET', '/iam/v2/roles', { query }).catch(() => ({ roles: [] }))
+  return new Map(roles.map(({ uid, capabilities }) => [uid, new Set<string>(capabilities)]))
+}
+
+/** Whether the caller holds a capability at a place, or anywhere when none is given. */
+export function holds({ held }: Rights, name: CapabilityName, place?: string): boolean {
+  return held.some(({ place: at, names }) => {
+    const isThere = place === undefined || at === '/' || place === at || place.startsWith(`${at}/`)
+    return isThere && (names === 'all' || names.has(name) || names.has(named[name]))
+  })
+}

@@ -1,0 +1,63 @@
+// The messages that the console reads, as JSON has them. Types only, and all of them from the contract.
+import type { WhoAmIJson } from '#gen/pinfold/auth/v1/auth_pb.ts'
+import type { AuditEntryJson } from '#gen/pinfold/control/events/v1/audit_pb.ts'
+import type { DeliveryJson, SubscriptionSettingsJson } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
+import type { RefusalJson } from '#gen/pinfold/control/events/v1/refusals_pb.ts'
+import type { AccessExplanationJson } from '#gen/pinfold/control/iam/v1/access_pb.ts'
+import type { ClaimChecksJson } from '#gen/pinfold/control/iam/v1/claim_checks_pb.ts'
+import type { PendingBindingJson } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
+import type { PushTokenJson } from '#gen/pinfold/control/iam/v1/push_tokens_pb.ts'
+import type { SessionJson } from '#gen/pinfold/control/iam/v1/sessions_pb.ts'
+import type { TagHistoryRecordJson } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
+import type { FindingJson, ImageFindingsJson } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
+import type {
+  ImageComparisonJson,
+  ImagePackageJson,
+  ListImagePackagesResponseJson,
+  VulnerableImageJson,
+} from '#gen/pinfold/control/scanning/v1/images_pb.ts'
+import type { SubscriptionJson } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
+import type { ExternalGroupRoleMappingJson } from '#gen/pinfold/iam/v2/external_group_role_mappings_pb.ts'
+import type { GroupInviteJson } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
+import type { GroupJson } from '#gen/pinfold/iam/v2/groups_pb.ts'
+import type { IdentityJson } from '#gen/pinfold/iam/v2/identities_pb.ts'
+import type { IdentityProviderJson } from '#gen/pinfold/iam/v2/identity_providers_pb.ts'
+import type { RoleBindingJson } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
+import type { RoleJson } from '#gen/pinfold/iam/v2/roles_pb.ts'
+import type { ArtifactJson, ArtifactVersionJson } from '#gen/pinfold/libraries/v2/artifacts_pb.ts'
+import type { RepoJson } from '#gen/pinfold/registry/v2/repos_pb.ts'
+import type { TagJson } from '#gen/pinfold/registry/v2/tags_pb.ts'
+import type { AdvisoryJson } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
+import type { Full } from './api.ts'
+
+export type WhoAmI = Full<WhoAmIJson>
+export type Group = Full<GroupJson>
+export type Repo = Full<RepoJson>
+export type Tag = Full<TagJson>
+export type Move = Full<TagHistoryRecordJson>
+export type Identity = Full<IdentityJson>
+export type Role = Full<RoleJson>
+export type RoleBinding = Full<RoleBindingJson>
+export type Explanation = Full<AccessExplanationJson>
+export type RefusedRequest = Full<RefusalJson>
+export type Session = Full<SessionJson>
+export type PushToken = Full<PushTokenJson>
+export type PendingBinding = Full<PendingBindingJson>
+export type Package = Full<ImagePackageJson>
+export type Packages = Full<ListImagePackagesResponseJson>
+export type Finding = Full<FindingJson>
+export type Findings = Full<ImageFindingsJson>
+export type Comparison = Full<ImageComparisonJson>
+export type VulnerableImage = Full<VulnerableImageJson>
+export type Gap = Findings['gaps'][number]
+export type ClaimChecks = Full<ClaimChecksJson>
+export type Invite = Full<GroupInviteJson>
+export type Provider = Full<IdentityProviderJson>
+export type Mapping = Full<ExternalGroupRoleMappingJson>
+export type Subscription = Full<SubscriptionJson>
+export type SubscriptionSettings = Full<SubscriptionSettingsJson>
+export type Delivery = Full<DeliveryJson>
+export type AuditEntry = Full<AuditEntryJson>
+export type Advisory = Full<AdvisoryJson>
+export type Artifact = Full<ArtifactJson>
+export type ArtifactVersion = Full<ArtifactVersionJson>

@@ -1,0 +1,192 @@
+// Who may do what at a place, and through which binding.
+import { paths } from '../../app/paths.ts'
+import { may } from '../../app/session.ts'
+import { ask, Refusal } from '../../data/api.ts'
+import { readPage } from '../../data/list.ts'
+import { findGroup } from '../../data/places.ts'
+import type { Group, Identity, Role, RoleBinding } from '../../data/types.ts'
+import { DangerButton, Form } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
+import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { words } from '../../words.ts'
+import { groupTabs } from '../groups/group-tabs.ts'
+
+type Props = { names: readonly string[]; query: URLSearchParams }
+type Row = RoleBinding & { above: Group | undefined }
+const most = 200
+
+export function AccessScreen({ names, query }: Props) {
+  const identity = query.get('identity') ?? ''
+  const read = useLoad(`access ${names.join('/')} ${identity}`, async (signal) => {
+    const { item: group, groups } = await findGroup(names)
+    const lists = await Promise.all(groups.toReversed().map((one) => bindingsOf(one, identity, signal)))
+    const rows = lists.flatMap(({ items }, i): Row[] => {
+      const at = groups.toReversed()[i]!
+      return items.map((binding) => ({ ...binding, above: at.uid === group.uid ? undefined : at }))
+    })
+    return {
+      group,
+      rows,
+      hidden: lists.filter(({ isHidden }) => isHidden).length,
+      cut: lists.some(({ isCut }) => isCut),
+    }
+  })
+  return (
+    <Screen
+      title={words.accessTo(nameOf(names.at(-1)!))}
+      trail={trailOf([...names, ''])}
+      tabs={groupTabs(names, 'access')}
+    >
+      <Shown of={read}>
+        {({ group, rows, hidden, cut }) => (
+          <>
+            {identity !== '' && (
+              <Note>
+                {words.onlyOf(rows[0]?.identity.name || identity)}{' '}
+                <a href={paths.group(names, 'access')}>{words.showAll}</a>
+              </Note>
+            )}
+            {hidden > 0 && <Note kind="warn">{words.hiddenBindings(hidden)}</Note>}
+            {cut && <Note>{words.cutBindings(most)}</Note>}
+            {rows.length === 0 ? (
+              <Empty command="pinfold iam role-bindings create">{words.noBindings}</Empty>
+            ) : (
+              <Table
+                caption={words.access}
+                columns={columnsFor(names, group.uid, read.reload)}
+                items={rows}
+                keyOf={({ uid }) => uid}
+              />
+            )}
+            {may('role_bindings.create', group.uid) && <NewBinding group={group.uid} onMade={read.reload} />}
+          </>
+        )}
+      </Shown>
+    </Screen>
+  )
+}
+
+type Bindings = { items: RoleBinding[]; isHidden: boolean; isCut: boolean }
+
+/** The bindings of one group. Those of a group above need not be for this person to see. */
+async function bindingsOf({ uid }: Group, identity: string, signal: AbortSignal): Promise<Bindings> {
+  const query = { 'uidp.childrenOf': uid, identity }
+  try {
+    const { items, next } = await readPage<RoleBinding>('/iam/v2/roleBindings', 'roleBindings', {
+      size: most,
+      query,
+      signal,
+    })
+    return { items, isHidden: false, isCut: next !== '' }
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 403) return { items: [], isHidden: true, isCut: false }
+    throw error
+  }
+}
+
+function columnsFor(names: readonly string[], group: string, reload: () => void): Column<Row>[] {
+  const columns: Column<Row>[] = [
+    {
+      title: words.who,
+      isHead: true,
+      cell: ({ identity, identityUid }) => (
+        <a data-main href={`${paths.group(names, 'access')}?identity=${identityUid}`}>
+          <bdi>{identity.name || identity.email || identityUid}</bdi>
+        </a>
+      ),
+    },
+    {
+      title: words.role,
+      cell: ({ role }) => (
+        <span title={role.description}>
+          <bdi>{role.name}</bdi>
+        </span>
+      ),
+    },
+    { title: words.through, cell: ({ above }) => (above ? words.inheritedFrom(above.name) : words.boundHere) },
+    {
+      title: words.provenBy,
+      cell: ({ identity }) => <bdi>{[identity.issuer, identity.subject].filter(Boolean).join(' ')}</bdi>,
+    },
+    {
+      title: words.why,
+      cell: ({ identity, identityUid }) => (
+        <a
+          href={`${paths.group(names, 'why')}?identity=${identityUid}`}
+          aria-label={words.explainOf(identity.name || identityUid)}
+        >
+          {words.explain}
+        </a>
+      ),
+    },
+  ]
+  if (!may('role_bindings.delete', group)) return columns
+  const remove: Column<Row> = {
+    title: words.actions,
+    cell: ({ uid, above, identity, role }) =>
+      above === undefined && (
+        <DangerButton
+          button={words.takeAway}
+          label={words.takeAwayOf(role.name, identity.name)}
+          title={words.takeAwayOf(role.name, identity.name)}
+          text={words.takeAwayText}
+          act={async () => {
+            await ask('DELETE', `/iam/v2/roleBindings/${uid}`)
+            reload()
+          }}
+        />
+      ),
+  }
+  return [...columns, remove]
+}
+
+function NewBinding({ group, onMade }: { group: string; onMade: () => void }) {
+  const choices = useLoad(`choices ${group}`, async (signal) => {
+    const [builtIn, own, identities] = await Promise.all([
+      readPage<Role>('/iam/v2/roles', 'roles', { size: 200, query: { 'uidp.inRoot': true, orderBy: 'name' }, signal }),
+      readPage<Role>('/iam/v2/roles', 'roles', {
+        size: 200,
+        query: { 'uidp.childrenOf': group, orderBy: 'name' },
+        signal,
+      }),
+      readPage<Identity>('/iam/v2/identities', 'identities', {
+        size: 200,
+        query: { 'uidp.childrenOf': group, orderBy: 'name' },
+        signal,
+      }),
+    ])
+    return { roles: [...own.items, ...builtIn.items], identities: identities.items }
+  })
+  const give = async ({ identityUid, roleUid }: Record<string, string>) => {
+    await ask('POST', `/iam/v2/roleBindings/${group}`, { body: { identityUid, roleUid } })
+    onMade()
+  }
+  return (
+    <details>
+      <summary>{words.giveRole}</summary>
+      <Shown of={choices}>
+        {({ roles, identities }) => (
+          <Form
+            submit={words.give}
+            onSubmit={give}
+            fields={[
+              {
+                name: 'identityUid',
+                label: words.identityUid,
+                hint: words.identityHint(identities.map((one) => `${one.name}: ${one.uid}`).slice(0, 5)),
+              },
+              {
+                name: 'roleUid',
+                label: words.role,
+                type: 'select',
+                options: roles.map(({ uid, name }) => ({ value: uid, label: name })),
+              },
+            ]}
+          />
+        )}
+      </Shown>
+    </details>
+  )
+}

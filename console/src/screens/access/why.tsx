@@ -1,0 +1,167 @@
+// Why somebody may do something, or was refused, and who could change that.
+import { paths } from '../../app/paths.ts'
+import { go } from '../../app/route.ts'
+import { ask } from '../../data/api.ts'
+import { readPage } from '../../data/list.ts'
+import { findGroup } from '../../data/places.ts'
+import type { Explanation, RefusedRequest } from '../../data/types.ts'
+import { Form } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
+import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { Pages, pageOf, Table } from '../../ui/table.tsx'
+import { Badge, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import { groupTabs } from '../groups/group-tabs.ts'
+
+type Props = { names: readonly string[]; query: URLSearchParams }
+
+/** What is asked about most; everything else can be typed. */
+const asked = [
+  'CAP_MANIFEST_LIST',
+  'CAP_MANIFEST_CREATE',
+  'CAP_TAG_UPDATE',
+  'CAP_TAG_DELETE',
+  'CAP_REPO_CREATE',
+] as const
+
+export function WhyScreen({ names, query }: Props) {
+  const identity = query.get('identity') ?? ''
+  const capability = query.get('capability') ?? asked[0]
+  const group = useLoad(`group ${names.join('/')}`, async () => (await findGroup(names)).item)
+  const explain = (values: Record<string, string>) =>
+    go(
+      `${paths.group(names, 'why')}?${new URLSearchParams({ identity: values.identity!, capability: values.capability! })}`,
+    )
+  return (
+    <Screen title={words.whyAt(nameOf(names.at(-1)!))} trail={trailOf([...names, ''])} tabs={groupTabs(names, 'why')}>
+      <Shown of={group}>
+        {({ uid }) => (
+          <>
+            <Form
+              key={`${identity} ${capability}`}
+              isLine
+              submit={words.explain}
+              onSubmit={explain}
+              fields={[
+                { name: 'identity', label: words.identityUid, value: identity },
+                {
+                  name: 'capability',
+                  label: words.capability,
+                  type: 'select',
+                  value: capability,
+                  options: asked.map((value) => ({ value, label: words.capabilities[value] })),
+                },
+              ]}
+            />
+            {identity !== '' && <Answer group={uid} identity={identity} capability={capability} />}
+            <h2>{words.refusals}</h2>
+            <Refusals names={names} group={uid} page={pageOf(query)} />
+          </>
+        )}
+      </Shown>
+    </Screen>
+  )
+}
+
+function Answer({ group, identity, capability }: { group: string; identity: string; capability: string }) {
+  const read = useLoad(`explain ${group} ${identity} ${capability}`, (signal) => {
+    const query = { identityUid: identity, capability }
+    return ask<Explanation>('GET', `/control/v1/access/${group}:explain`, { query, signal })
+  })
+  return (
+    <Shown of={read}>
+      {({ allowed, bindings, sufficientRoles, grantors }) => (
+        <>
+          <Note kind={allowed ? 'good' : 'warn'}>
+            <strong>{allowed ? words.allowed : words.notAllowed}</strong>
+          </Note>
+          {bindings.length === 0 && <p>{words.notBoundHere}</p>}
+          {bindings.length > 0 && (
+            <Table
+              caption={words.bindings}
+              items={bindings}
+              keyOf={(one) => one.uid + one.groupUid + one.roleUid}
+              columns={[
+                { title: words.role, isHead: true, cell: ({ roleName }) => <bdi>{roleName || words.hidden}</bdi> },
+                { title: words.group, cell: ({ groupName, groupUid }) => <bdi>{groupName || groupUid}</bdi> },
+                { title: words.through, cell: ({ inherited }) => (inherited ? words.inherited : words.boundHere) },
+                {
+                  title: words.effect,
+                  cell: ({ effect }) => (
+                    <Badge kind={effect === 'EFFECT_GRANTS' ? 'good' : 'warn'}>{words.effects[effect]}</Badge>
+                  ),
+                },
+              ]}
+            />
+          )}
+          {sufficientRoles.length > 0 && (
+            <p>
+              {words.wouldBeEnough} <bdi>{sufficientRoles.map(({ name }) => name).join(', ')}</bdi>
+            </p>
+          )}
+          {grantors.length > 0 && (
+            <p>
+              {words.couldGive} <bdi>{grantors.map(({ name, identityUid }) => name || identityUid).join(', ')}</bdi>
+            </p>
+          )}
+        </>
+      )}
+    </Shown>
+  )
+}
+
+const size = 50
+
+function Refusals({ names, group, page }: { names: readonly string[]; group: string; page: number }) {
+  const read = useLoad(`refusals ${group} ${page}`, (signal) =>
+    readPage<RefusedRequest>(`/events/v2/refusals/${group}`, 'refusals', { page, size, signal }),
+  )
+  return (
+    <Shown of={read}>
+      {({ items, total = items.length }) =>
+        items.length === 0 ? (
+          <Empty>{words.noRefusals}</Empty>
+        ) : (
+          <>
+            <Table
+              caption={words.refusals}
+              items={items}
+              keyOf={(one) =>
+                [one.repository, one.reference, one.action, one.caller, one.code, one.remoteAddress].join(' ')
+              }
+              columns={[
+                {
+                  title: words.repository,
+                  isHead: true,
+                  cell: ({ repository, reference }) => (
+                    <bdi>
+                      {repository}
+                      {reference && ` ${reference}`}
+                    </bdi>
+                  ),
+                },
+                { title: words.action, cell: ({ action }) => action },
+                {
+                  title: words.who,
+                  cell: ({ caller }) =>
+                    caller === '' ? (
+                      words.nobody
+                    ) : (
+                      <a href={`${paths.group(names, 'why')}?identity=${caller}`}>
+                        <code>{caller.slice(-12)}</code>
+                      </a>
+                    ),
+                },
+                { title: words.reason, cell: ({ reason, code }) => <bdi>{reason || code}</bdi> },
+                { title: words.times, cell: ({ count }) => count },
+                { title: words.when, cell: ({ lastTime }) => <Time at={lastTime} /> },
+              ]}
+            />
+            <Pages page={page} size={size} total={total} />
+          </>
+        )
+      }
+    </Shown>
+  )
+}

@@ -1,0 +1,172 @@
+// The person themselves: where they are signed in, what they have for programs, and what others offer them.
+import { me } from '../../app/session.ts'
+import { ask } from '../../data/api.ts'
+import { readPage } from '../../data/list.ts'
+import type { PendingBinding, PushToken, Session } from '../../data/types.ts'
+import { ActButton, DangerButton } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { Screen } from '../../ui/screen.tsx'
+import { Empty, Shown } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Badge, Code, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+
+export function AccountScreen() {
+  return (
+    <Screen title={words.account}>
+      <p>
+        {words.youAre} <bdi>{me.name}</bdi>
+        {me.email !== '' && me.email !== me.name && (
+          <>
+            {' '}
+            (<bdi>{me.email}</bdi>)
+          </>
+        )}
+      </p>
+      <Code text={me.uid} label={words.copyUid} />
+      <form method="post" action="/ui/signout">
+        <button type="submit">{words.signOut}</button>
+      </form>
+      <h2>{words.sessions}</h2>
+      <Sessions />
+      <h2>{words.pushTokens}</h2>
+      <PushTokens />
+      <h2>{words.offers}</h2>
+      <Offers />
+    </Screen>
+  )
+}
+
+function Sessions() {
+  const read = useLoad('sessions', (signal) =>
+    readPage<Session>('/control/v1/sessions', 'sessions', { size: 100, signal }),
+  )
+  return (
+    <Shown of={read}>
+      {({ items }) => (
+        <Table
+          caption={words.sessions}
+          items={items}
+          keyOf={({ uid }) => uid}
+          columns={[
+            { title: words.began, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
+            { title: words.lastUsed, cell: ({ lastUsedTime }) => <Time at={lastUsedTime} /> },
+            { title: words.from, cell: ({ remoteAddress }) => <code>{remoteAddress}</code> },
+            {
+              title: words.with,
+              cell: ({ userAgent, kind }) => (
+                <>
+                  <bdi>{userAgent}</bdi> ({words.sessionKinds[kind] ?? kind})
+                </>
+              ),
+            },
+            {
+              title: words.actions,
+              cell: ({ uid, current, createTime }) =>
+                current ? (
+                  <Badge kind="good">{words.thisOne}</Badge>
+                ) : (
+                  <ActButton
+                    label={words.endSessionOf(createTime)}
+                    act={async () => {
+                      await ask('DELETE', `/control/v1/sessions/${uid}`)
+                      read.reload()
+                    }}
+                  >
+                    {words.end}
+                  </ActButton>
+                ),
+            },
+          ]}
+        />
+      )}
+    </Shown>
+  )
+}
+
+function PushTokens() {
+  const read = useLoad('push tokens', (signal) =>
+    readPage<PushToken>('/control/v1/pushTokens', 'pushTokens', { size: 200, signal }),
+  )
+  return (
+    <Shown of={read}>
+      {({ items }) =>
+        items.length === 0 ? (
+          <Empty command="pinfold auth push-token create">{words.noPushTokens}</Empty>
+        ) : (
+          <Table
+            caption={words.pushTokens}
+            items={items}
+            keyOf={({ uid }) => uid}
+            columns={[
+              { title: words.name, isHead: true, cell: ({ name, userName }) => <bdi>{name || userName}</bdi> },
+              { title: words.may, cell: ({ push }) => (push ? words.pushAndPull : words.pullOnly) },
+              { title: words.lastUsed, cell: ({ lastUsedTime }) => <Time at={lastUsedTime} /> },
+              { title: words.expires, cell: ({ expireTime }) => <Time at={expireTime} /> },
+              {
+                title: words.actions,
+                cell: ({ uid, name }) => (
+                  <DangerButton
+                    button={words.revoke}
+                    label={words.revokeOf(name)}
+                    title={words.revokeOf(name)}
+                    text={words.revokeText}
+                    act={async () => {
+                      await ask('DELETE', `/control/v1/pushTokens/${uid}`)
+                      read.reload()
+                    }}
+                  />
+                ),
+              },
+            ]}
+          />
+        )
+      }
+    </Shown>
+  )
+}
+
+/** Roles that others have given, which count once they are accepted. */
+function Offers() {
+  const read = useLoad('offers', (signal) =>
+    readPage<PendingBinding>('/control/v1/pendingBindings', 'pendingBindings', { size: 200, signal }),
+  )
+  const answer = (uid: string, what: 'accept' | 'refuse') => async () => {
+    await ask('POST', `/control/v1/pendingBindings/${uid}:${what}`, { body: {} })
+    read.reload()
+  }
+  return (
+    <Shown of={read}>
+      {({ items }) =>
+        items.length === 0 ? (
+          <Empty>{words.noOffers}</Empty>
+        ) : (
+          <Table
+            caption={words.offers}
+            items={items}
+            keyOf={({ uid }) => uid}
+            columns={[
+              { title: words.organization, isHead: true, cell: ({ organization }) => <bdi>{organization}</bdi> },
+              { title: words.role, cell: ({ role }) => <bdi>{role}</bdi> },
+              { title: words.who, cell: ({ createdByName, createdBy }) => <bdi>{createdByName || createdBy}</bdi> },
+              { title: words.when, cell: ({ createTime }) => <Time at={createTime} /> },
+              {
+                title: words.actions,
+                cell: ({ uid, organization }) => (
+                  <>
+                    <ActButton label={words.acceptOf(organization)} act={answer(uid, 'accept')}>
+                      {words.accept}
+                    </ActButton>{' '}
+                    <ActButton label={words.refuseOf(organization)} act={answer(uid, 'refuse')}>
+                      {words.refuse}
+                    </ActButton>
+                  </>
+                ),
+              },
+            ]}
+          />
+        )
+      }
+    </Shown>
+  )
+}

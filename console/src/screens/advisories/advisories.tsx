@@ -1,0 +1,168 @@
+// Advisories: what is known of a vulnerability in a package, and what still waits for a reviewer.
+import { paths } from '../../app/paths.ts'
+import { go } from '../../app/route.ts'
+import { may } from '../../app/session.ts'
+import { ask } from '../../data/api.ts'
+import { readPage } from '../../data/list.ts'
+import type { Advisory } from '../../data/types.ts'
+import { ActButton, Form } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { Screen } from '../../ui/screen.tsx'
+import { Empty, Shown } from '../../ui/states.tsx'
+import { type Column, Pages, pageOf, Table } from '../../ui/table.tsx'
+import { Badge, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+
+const size = 50
+const root = '/vulnerabilities/v2/advisories'
+
+export function AdvisoriesScreen({ query }: { query: URLSearchParams }) {
+  const [q, review, page] = [query.get('q') ?? '', query.get('review') ?? '', pageOf(query)]
+  const search = (values: Record<string, string>) => {
+    const wanted = ['q', 'review'].filter((name) => values[name]).map((name) => [name, values[name]!])
+    go(`${paths.advisories}?${new URLSearchParams(wanted)}`)
+  }
+  const read = useLoad(`advisories ${q} ${review} ${page}`, (signal) => {
+    const asked = { query: q, eventReviewStates: review, orderBy: 'update_time desc' }
+    return readPage<Advisory>(root, 'advisories', { page, size, query: asked, signal })
+  })
+  return (
+    <Screen title={words.advisories}>
+      <Form
+        key={`${q} ${review}`}
+        isLine
+        submit={words.find}
+        onSubmit={search}
+        fields={[
+          { name: 'q', label: words.advisoryQuery, type: 'search', value: q, isOptional: true },
+          {
+            name: 'review',
+            label: words.review,
+            type: 'select',
+            value: review,
+            isOptional: true,
+            options: Object.entries(words.reviewFilters).map(([value, label]) => ({ value, label })),
+          },
+        ]}
+      />
+      <Shown of={read}>
+        {({ items, total = items.length }) =>
+          items.length === 0 ? (
+            <Empty command="pinfold import advisories FILE">{words.noAdvisories}</Empty>
+          ) : (
+            <>
+              <Pages page={page} size={size} total={total} />
+              <Table caption={words.advisories} columns={columns} items={items} keyOf={({ uid }) => uid} />
+            </>
+          )
+        }
+      </Shown>
+    </Screen>
+  )
+}
+
+const columns: Column<Advisory>[] = [
+  {
+    title: words.advisory,
+    isHead: true,
+    cell: ({ uid, advisoryId }) => (
+      <a data-main href={`${paths.advisories}/${uid}`}>
+        <bdi>{advisoryId}</bdi>
+      </a>
+    ),
+  },
+  { title: words.aliases, cell: ({ aliases }) => <bdi>{aliases.join(', ')}</bdi> },
+  { title: words.artifact, cell: ({ artifactName, artifactType }) => <bdi>{`${artifactName} (${artifactType})`}</bdi> },
+  { title: words.component, cell: ({ componentName }) => <bdi>{componentName}</bdi> },
+  { title: words.changedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
+]
+
+type AdvisoryEvent = Advisory['events'][number]
+
+export function AdvisoryScreen({ uid }: { uid: string }) {
+  const read = useLoad(`advisory ${uid}`, (signal) => ask<Advisory>('GET', `${root}/${uid}`, { signal }))
+  const title = read.data?.advisoryId ?? words.advisory
+  return (
+    <Screen title={title} trail={[{ label: words.advisories, href: paths.advisories }]}>
+      <Shown of={read}>
+        {(advisory) => (
+          <>
+            <p>
+              <bdi>{`${advisory.artifactName} (${advisory.artifactType}) ${advisory.componentName}`}</bdi>
+            </p>
+            <p>
+              {advisory.aliases.map((id) => (
+                <a key={id} class="chip" href={paths.search(id)}>
+                  <bdi>{id}</bdi>
+                </a>
+              ))}
+            </p>
+            <Table
+              caption={words.advisoryEvents}
+              isCaptionShown
+              columns={eventColumns(advisory, read.reload)}
+              items={advisory.events}
+              keyOf={(one) => one.uid}
+            />
+          </>
+        )}
+      </Shown>
+    </Screen>
+  )
+}
+
+const members = [
+  'detection',
+  'truePositiveDetermination',
+  'falsePositiveDetermination',
+  'analysisNotPlanned',
+  'fixNotPlanned',
+  'pendingUpstreamFix',
+  'fixed',
+  'patched',
+] as const
+
+const kindOf = (event: AdvisoryEvent) => members.find((name) => event[name] !== undefined)
+
+function noteOf(event: AdvisoryEvent): string {
+  const kind = kindOf(event)
+  const said = kind && (event[kind] as { note?: string; fixedVersion?: string })
+  return [said?.fixedVersion, said?.note].filter(Boolean).join(' ')
+}
+
+function eventColumns(advisory: Advisory, reload: () => void): Column<AdvisoryEvent>[] {
+  const columns: Column<AdvisoryEvent>[] = [
+    { title: words.when, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
+    { title: words.event, cell: (event) => words.advisoryKinds[kindOf(event) ?? 'unknown'] },
+    { title: words.details, cell: (event) => <bdi>{noteOf(event)}</bdi> },
+    { title: words.author, cell: ({ author }) => <bdi>{author}</bdi> },
+    {
+      title: words.review,
+      cell: ({ reviewState, reviewer }) => (
+        <>
+          <Badge kind={reviewState === 'REVIEW_STATE_APPROVED' ? 'good' : 'warn'}>
+            {words.reviewStates[reviewState]}
+          </Badge>{' '}
+          <bdi>{reviewer}</bdi>
+        </>
+      ),
+    },
+  ]
+  if (!may('advisories.update', advisory.uid)) return columns
+  const decide = (uid: string, reviewState: string) => async () => {
+    await ask('POST', `/control/v1/advisoryEvents/${uid}/review`, { body: { reviewState } })
+    reload()
+  }
+  const review: Column<AdvisoryEvent> = {
+    title: words.actions,
+    cell: ({ uid, reviewState }) =>
+      reviewState === 'REVIEW_STATE_PENDING' && (
+        <>
+          <ActButton act={decide(uid, 'REVIEW_STATE_APPROVED')}>{words.approve}</ActButton>{' '}
+          <ActButton act={decide(uid, 'REVIEW_STATE_REQUEST_CHANGES')}>{words.requestChanges}</ActButton>{' '}
+          <ActButton act={decide(uid, 'REVIEW_STATE_REJECTED')}>{words.reject}</ActButton>
+        </>
+      ),
+  }
+  return [...columns, review]
+}

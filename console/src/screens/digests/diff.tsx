@@ -1,0 +1,98 @@
+// What differs between two digests of a repo.
+import { paths } from '../../app/paths.ts'
+import { ask } from '../../data/api.ts'
+import { findRepo } from '../../data/places.ts'
+import type { Comparison } from '../../data/types.ts'
+import { useLoad } from '../../ui/load.ts'
+import { Screen, trailOf } from '../../ui/screen.tsx'
+import { Empty, Shown } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { Digest, short } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import { Gaps } from './digest.tsx'
+
+type Props = { names: readonly string[]; older: string; newer: string }
+
+export function DiffScreen({ names, older, newer }: Props) {
+  const read = useLoad(`diff ${names.join('/')} ${older} ${newer}`, async (signal) => {
+    const { item: repo } = await findRepo(names)
+    const query = { baseDigest: older }
+    return ask<Comparison>('GET', `/registry/v2/repos/${repo.uid}/digests/${newer}/comparison`, { query, signal })
+  })
+  const trail = [...trailOf(names), { label: names.at(-1)!, href: paths.repo(names) }]
+  return (
+    <Screen title={words.difference(short(older), short(newer))} trail={trail}>
+      <p>
+        <Digest of={older} href={paths.digest(names, older)} /> →{' '}
+        <Digest of={newer} href={paths.digest(names, newer)} />{' '}
+        <a href={paths.diff(names, newer, older)}>{words.otherWayRound}</a>
+      </p>
+      <Shown of={read}>{(found) => <Differences found={found} />}</Shown>
+    </Screen>
+  )
+}
+
+type Row = { key: string; name: string; before: string; after: string; note: string }
+
+function Differences({ found }: { found: Comparison }) {
+  const { added, removed, changed, gaps, baseGaps } = found
+  const packages: Row[] = [
+    ...changed.map(({ package: { purl, name, version }, baseVersion }) => ({
+      ...{ key: purl, name, before: baseVersion, after: version },
+      note: words.changed,
+    })),
+    ...added.map(({ purl, name, version }) => ({ key: purl, name, before: '', after: version, note: words.added })),
+    ...removed.map(({ purl, name, version }) => ({ key: purl, name, before: version, after: '', note: words.removed })),
+  ]
+  const vulnerabilities = [
+    ...found.found.map((one) => ({ ...one, note: words.newly })),
+    ...found.resolved.map((one) => ({ ...one, note: words.resolved })),
+  ]
+  const isPartial = gaps.length + baseGaps.length > 0
+  return (
+    <>
+      <Gaps gaps={gaps} />
+      <Gaps gaps={baseGaps} />
+      <h2>{words.vulnerabilities}</h2>
+      {vulnerabilities.length === 0 && <Empty>{isPartial ? words.noneKnown : words.noDifference}</Empty>}
+      {vulnerabilities.length > 0 && (
+        <Table
+          caption={words.vulnerabilities}
+          items={vulnerabilities}
+          keyOf={({ vulnerability, note }) => `${note} ${vulnerability}`}
+          columns={[
+            {
+              title: words.vulnerability,
+              isHead: true,
+              cell: ({ vulnerability }) => (
+                <a href={paths.search(vulnerability)}>
+                  <bdi>{vulnerability}</bdi>
+                </a>
+              ),
+            },
+            { title: words.change, cell: ({ note }) => note },
+            { title: words.severity, cell: ({ severity }) => words.severities[severity] ?? severity },
+            { title: words.packages, cell: ({ purls }) => <bdi>{purls.join(', ')}</bdi> },
+          ]}
+        />
+      )}
+      <h2>{words.packages}</h2>
+      {packages.length === 0 && <Empty>{isPartial ? words.noneKnown : words.noDifference}</Empty>}
+      {packages.length > 0 && (
+        <Table
+          caption={words.packages}
+          columns={packageColumns}
+          items={packages}
+          keyOf={({ key, note }) => note + key}
+        />
+      )}
+    </>
+  )
+}
+
+const packageColumns: Column<Row>[] = [
+  { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name}</bdi> },
+  { title: words.change, cell: ({ note }) => note },
+  { title: words.before, cell: ({ before }) => <bdi>{before || '–'}</bdi> },
+  { title: words.after, cell: ({ after }) => <bdi>{after || '–'}</bdi> },
+]

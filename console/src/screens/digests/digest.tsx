@@ -1,0 +1,300 @@
+// A digest: every tag that ever carried it, what it is, and what is in it. What nobody knows is said, and is never none.
+import { useState } from 'preact/hooks'
+import { paths } from '../../app/paths.ts'
+import { ask, Refusal } from '../../data/api.ts'
+import { readNext } from '../../data/list.ts'
+import { findRepo } from '../../data/places.ts'
+import type { Finding, Findings, Gap, Move, Packages, Tag } from '../../data/types.ts'
+import { useLoad } from '../../ui/load.ts'
+import { Screen, trailOf } from '../../ui/screen.tsx'
+import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { Badge, bytes, Code, Digest, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import { pinOf } from '../start/start.tsx'
+import { readMoves } from '../tags/moves.ts'
+import { When } from '../tags/when.tsx'
+
+type Props = { names: readonly string[]; digest: string }
+
+export function DigestScreen({ names, digest }: Props) {
+  const repo = useLoad(`repo ${names.join('/')}`, async () => (await findRepo(names)).item)
+  const trail = [...trailOf(names), { label: names.at(-1)!, href: paths.repo(names) }]
+  return (
+    <Screen title={digest} trail={trail}>
+      <Code text={pinOf(names, digest)} label={words.copyPin} />
+      <Shown of={repo}>
+        {({ uid }) => (
+          <>
+            <h2>{words.tagsEver}</h2>
+            <TagsEver names={names} repo={uid} digest={digest} after="" />
+            <h2>{words.platforms}</h2>
+            <Platforms repo={uid} digest={digest} />
+            <h2>{words.signatures}</h2>
+            <Signatures names={names} repo={uid} digest={digest} />
+            <h2>{words.vulnerabilities}</h2>
+            <Vulnerabilities repo={uid} digest={digest} />
+            <h2>{words.packages}</h2>
+            <PackagesOf repo={uid} digest={digest} after="" />
+          </>
+        )}
+      </Shown>
+    </Screen>
+  )
+}
+
+type At = { repo: string; digest: string }
+
+/** Every stay of a tag at the digest, deleted tags too, a page at a time. */
+function TagsEver({ names, repo, digest, after }: At & { names: readonly string[]; after: string }) {
+  const [isOpen, setOpen] = useState(false)
+  const page = useLoad(`ever ${repo} ${digest} ${after}`, (signal) => readMoves(repo, { digest, after }, signal))
+  return (
+    <Shown of={page}>
+      {({ items, next }) => (
+        <>
+          {items.length === 0 && <Empty>{words.noTagsEver}</Empty>}
+          {items.length > 0 && (
+            <Table caption={words.tagsEver} columns={everColumns(names)} items={items} keyOf={keyOfMove} />
+          )}
+          {next !== '' && !isOpen && <More onClick={() => setOpen(true)} />}
+          {next !== '' && isOpen && <TagsEver names={names} repo={repo} digest={digest} after={next} />}
+        </>
+      )}
+    </Shown>
+  )
+}
+
+function More({ onClick }: { onClick: () => void }) {
+  return (
+    <p>
+      <button type="button" onClick={onClick}>
+        {words.showMore}
+      </button>
+    </p>
+  )
+}
+
+const keyOfMove = ({ tag, time }: Move): string => `${tag} ${time}`
+
+const everColumns = (names: readonly string[]): Column<Move>[] => [
+  {
+    title: words.tag,
+    isHead: true,
+    cell: ({ tag, time }) => (
+      <a data-main href={paths.tag(names, tag, { at: time })}>
+        <bdi>{tag}</bdi>
+      </a>
+    ),
+  },
+  {
+    title: words.state,
+    cell: (move) =>
+      move.event === 'EVENT_DELETED' ? (
+        <Badge kind="warn">{words.deleted}</Badge>
+      ) : move.endTime ? (
+        <Badge kind="plain">{words.before}</Badge>
+      ) : (
+        <Badge kind="good">{words.now}</Badge>
+      ),
+  },
+  { title: words.from, cell: (move) => <When move={move} /> },
+  { title: words.to, cell: ({ endTime }) => <Time at={endTime} /> },
+  { title: words.who, cell: ({ actorName }) => <bdi>{actorName || words.unnamed}</bdi> },
+]
+
+function Platforms({ repo, digest }: At) {
+  const read = useLoad(`platforms ${repo} ${digest}`, async (signal) => {
+    const path = `/registry/v2/repos/${repo}/digests/${digest}`
+    const { architectures } = await ask<{ architectures: string[] }>('GET', `${path}/architectures`, { signal })
+    return Promise.all(
+      architectures.map(async (architecture) => {
+        const query = { architecture }
+        const size = await ask<{ size: string }>('GET', `${path}/size`, { query, signal }).catch(() => undefined)
+        return { architecture, size: size && Number(size.size) }
+      }),
+    )
+  })
+  if (isMissing(read.error)) return <Empty>{words.notHeld}</Empty>
+  return (
+    <Shown of={read}>
+      {(platforms) =>
+        platforms.length === 0 ? (
+          <Empty>{words.noPlatforms}</Empty>
+        ) : (
+          <Table
+            caption={words.platforms}
+            items={platforms}
+            keyOf={({ architecture }) => architecture}
+            columns={[
+              { title: words.platform, isHead: true, cell: ({ architecture }) => <bdi>{architecture}</bdi> },
+              { title: words.size, cell: ({ size }) => (size === undefined ? words.unknown : bytes(size)) },
+            ]}
+          />
+        )
+      }
+    </Shown>
+  )
+}
+
+/** What names itself after the digest, as signatures and attestations do. What refers to it without a tag is not listed here. */
+function Signatures({ names, repo, digest }: At & { names: readonly string[] }) {
+  const read = useLoad(`signatures ${repo} ${digest}`, (signal) => {
+    const query = { prefix: digest.replace(':', '-'), includeReferrers: true }
+    return readNext<Tag>(`/registry/v2/repos/${repo}/tags`, 'tags', { size: 50, query, signal })
+  })
+  return (
+    <Shown of={read}>
+      {({ items }) =>
+        items.length === 0 ? (
+          <Empty>{words.noSignatures}</Empty>
+        ) : (
+          <Table
+            caption={words.signatures}
+            items={items}
+            keyOf={({ uid }) => uid}
+            columns={[
+              {
+                title: words.tag,
+                isHead: true,
+                cell: ({ name }) => (
+                  <a href={paths.tag(names, name)}>
+                    <bdi>{name.replace(/^(sha\d+-[0-9a-f]{12})[0-9a-f]+/, '$1…')}</bdi>
+                  </a>
+                ),
+              },
+              { title: words.digest, cell: (one) => <Digest of={one.digest} href={paths.digest(names, one.digest)} /> },
+              { title: words.movedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
+            ]}
+          />
+        )
+      }
+    </Shown>
+  )
+}
+
+const isMissing = (error: unknown): boolean => error instanceof Refusal && error.status === 404
+
+/** Of what nothing can be said, and why. */
+export function Gaps({ gaps }: { gaps: readonly Gap[] }) {
+  if (gaps.length === 0) return null
+  return (
+    <Note kind="warn">
+      <p>{words.notAllKnown}</p>
+      <ul>
+        {gaps.map(({ reason, subject, message }) => (
+          <li key={`${reason} ${subject} ${message}`}>
+            <bdi>{[message || reason, subject].filter((one) => one !== '').join(': ')}</bdi>
+          </li>
+        ))}
+      </ul>
+    </Note>
+  )
+}
+
+const ranks = ['critical', 'high', 'medium', 'low', 'negligible', 'unknown']
+
+function Vulnerabilities({ repo, digest }: At) {
+  const read = useLoad(`findings ${repo} ${digest}`, (signal) =>
+    ask<Findings>('GET', `/registry/v2/repos/${repo}/digests/${digest}/findings`, { signal }),
+  )
+  if (isMissing(read.error)) return <Empty>{words.notHeld}</Empty>
+  return (
+    <Shown of={read}>
+      {({ findings, gaps }) => {
+        const sorted = [...findings].sort((a, b) => ranks.indexOf(a.severity) - ranks.indexOf(b.severity))
+        return (
+          <>
+            <Gaps gaps={gaps} />
+            {sorted.length > 0 && <FindingsTable findings={sorted} />}
+            {sorted.length === 0 && <Empty>{gaps.length > 0 ? words.noneKnown : words.noneFound}</Empty>}
+          </>
+        )
+      }}
+    </Shown>
+  )
+}
+
+const mostFindings = 500
+
+function FindingsTable({ findings }: { findings: readonly Finding[] }) {
+  const counts = ranks.map((rank) => ({ rank, count: findings.filter(({ severity }) => severity === rank).length }))
+  const shown = counts.filter(({ count }) => count > 0)
+  return (
+    <>
+      <p>{shown.map(({ rank, count }) => `${count} ${words.severities[rank]}`).join(', ')}</p>
+      <Table
+        caption={words.vulnerabilities}
+        items={findings.slice(0, mostFindings)}
+        keyOf={({ source, record, purl }) => `${source} ${record} ${purl}`}
+        columns={findingColumns}
+      />
+      {findings.length > mostFindings && <Note>{words.onlySome(mostFindings, findings.length)}</Note>}
+    </>
+  )
+}
+
+const findingColumns: Column<Finding>[] = [
+  {
+    title: words.vulnerability,
+    isHead: true,
+    cell: ({ vulnerabilities, record }) =>
+      (vulnerabilities.length > 0 ? vulnerabilities : [record]).map((id) => (
+        <a key={id} class="chip" href={paths.search(id)}>
+          <bdi>{id}</bdi>
+        </a>
+      )),
+  },
+  {
+    title: words.severity,
+    cell: ({ severity }) => (
+      <Badge kind={['critical', 'high'].includes(severity) ? 'bad' : 'plain'}>
+        {words.severities[severity] ?? severity}
+      </Badge>
+    ),
+  },
+  { title: words.package, cell: ({ purl }) => <bdi>{purl}</bdi> },
+  { title: words.fixedIn, cell: ({ fixedVersions }) => <bdi>{fixedVersions.join(', ') || words.noFix}</bdi> },
+  {
+    title: words.state,
+    cell: ({ suppressedBy, acceptedBy }) =>
+      suppressedBy
+        ? words.affected.SUPPRESSED
+        : acceptedBy.length > 0
+          ? words.affected.ACCEPTED
+          : words.affected.AFFECTED,
+  },
+]
+
+function PackagesOf({ repo, digest, after }: At & { after: string }) {
+  const [isOpen, setOpen] = useState(false)
+  const read = useLoad(`packages ${repo} ${digest} ${after}`, (signal) => {
+    const query = { pageSize: 200, pageToken: after }
+    return ask<Packages>('GET', `/registry/v2/repos/${repo}/digests/${digest}/packages`, { query, signal })
+  })
+  if (isMissing(read.error)) return <Empty>{words.notHeld}</Empty>
+  return (
+    <Shown of={read}>
+      {({ packages, gaps, nextPageToken }) => (
+        <>
+          {after === '' && <Gaps gaps={gaps} />}
+          {packages.length === 0 && <Empty>{gaps.length > 0 ? words.noneKnown : words.noPackages}</Empty>}
+          {packages.length > 0 && (
+            <Table
+              caption={words.packages}
+              items={packages}
+              keyOf={({ purl, locations }) => `${purl} ${locations.join()}`}
+              columns={[
+                { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name}</bdi> },
+                { title: words.version, cell: ({ version }) => <bdi>{version}</bdi> },
+                { title: words.ecosystem, cell: ({ ecosystem }) => <bdi>{ecosystem}</bdi> },
+              ]}
+            />
+          )}
+          {nextPageToken !== '' && !isOpen && <More onClick={() => setOpen(true)} />}
+          {nextPageToken !== '' && isOpen && <PackagesOf repo={repo} digest={digest} after={nextPageToken} />}
+        </>
+      )}
+    </Shown>
+  )
+}

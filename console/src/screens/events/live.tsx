@@ -1,0 +1,77 @@
+// Events as they happen, for as long as somebody looks.
+import { useEffect, useState } from 'preact/hooks'
+import { follow } from '../../data/api.ts'
+import { Empty, Problem } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+
+type Seen = { id: string; type: string; subject: string; time: string }
+const most = 100
+
+export function LiveEvents({ group }: { group: string }) {
+  const [isOn, setOn] = useState(false)
+  return (
+    <>
+      <button type="button" aria-pressed={isOn} onClick={() => setOn(!isOn)}>
+        {isOn ? words.stopFollowing : words.follow}
+      </button>
+      {isOn && <Followed group={group} />}
+    </>
+  )
+}
+
+function Followed({ group }: { group: string }) {
+  const [seen, setSeen] = useState<readonly Seen[]>([])
+  const [error, setError] = useState<unknown>()
+  useEffect(() => {
+    const leave = new AbortController()
+    const note = (one: Seen) => setSeen((old) => [one, ...old].slice(0, most))
+    read(group, leave.signal, note).catch((cause: unknown) => !leave.signal.aborted && setError(cause))
+    return () => leave.abort()
+  }, [group])
+  return (
+    <div aria-live="polite">
+      {error !== undefined && <Problem error={error} />}
+      {seen.length === 0 && error === undefined && <Empty>{words.waitingForEvents}</Empty>}
+      {seen.length > 0 && (
+        <Table
+          caption={words.live}
+          items={seen}
+          keyOf={({ id }) => id}
+          columns={[
+            { title: words.event, isHead: true, cell: ({ type }) => <bdi>{type}</bdi> },
+            { title: words.subject, cell: ({ subject }) => <bdi>{subject}</bdi> },
+            { title: words.when, cell: ({ time }) => <Time at={time} /> },
+          ]}
+        />
+      )}
+    </div>
+  )
+}
+
+const mostText = 1_000_000
+
+async function read(group: string, signal: AbortSignal, note: (one: Seen) => void): Promise<void> {
+  const body = await follow('/events/v2/stream', { group }, signal)
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    text += decoder.decode(value, { stream: true })
+    const parts = text.split('\n\n')
+    // A part that never ends would grow for ever.
+    text = parts.pop()!.slice(-mostText)
+    for (const part of parts) {
+      const line = part.split('\n').find((one) => one.startsWith('data: '))
+      if (line && !part.startsWith('event: ')) note(seenIn(line.slice('data: '.length)))
+    }
+  }
+}
+
+function seenIn(json: string): Seen {
+  const { id, attributes } = JSON.parse(json) as { id: string; attributes: Record<string, string> }
+  return { id, type: attributes.type ?? '', subject: attributes.subject ?? '', time: attributes.time ?? '' }
+}

@@ -1,0 +1,25 @@
+// The frame of a view of a group: it finds the group and shows the view once it is there.
+import type { ComponentChildren } from 'preact'
+import { findGroup, type Place } from '../../data/places.ts'
+import type { Group } from '../../data/types.ts'
+import { useLoad } from '../../ui/load.ts'
+import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
+import { Shown } from '../../ui/states.tsx'
+import { words } from '../../words.ts'
+import { type GroupView, groupTabs } from './group-tabs.ts'
+
+type Props = {
+  names: readonly string[]
+  view: GroupView
+  children: (group: Group, place: Place<Group>) => ComponentChildren
+}
+
+export function GroupFrame({ names, view, children }: Props) {
+  const place = useLoad(`place ${names.join('/')}`, () => findGroup(names))
+  const title = words.viewOf(words.groupViews[view], nameOf(names.at(-1)!))
+  return (
+    <Screen title={title} trail={trailOf([...names, ''])} tabs={groupTabs(names, view)}>
+      <Shown of={place}>{(found) => children(found.item, found)}</Shown>
+    </Screen>
+  )
+}

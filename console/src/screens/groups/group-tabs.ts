@@ -1,0 +1,14 @@
+// The views of a group. Each has a folder of its own and a row in app/screens.tsx.
+import { paths } from '../../app/paths.ts'
+import { words } from '../../words.ts'
+
+const views = ['', 'access', 'why', 'people', 'keyless', 'events', 'audit'] as const
+export type GroupView = (typeof views)[number]
+
+export function groupTabs(names: readonly string[], now: GroupView) {
+  return views.map((view) => ({
+    label: words.groupViews[view],
+    href: view === '' ? paths.group(names) : paths.group(names, view),
+    isNow: view === now,
+  }))
+}

@@ -1,0 +1,117 @@
+// A group: the folders and the repositories in it.
+import { paths } from '../../app/paths.ts'
+import { may, me } from '../../app/session.ts'
+import { ask } from '../../data/api.ts'
+import { readPage } from '../../data/list.ts'
+import { findGroup, forgetPlaces } from '../../data/places.ts'
+import type { Group, Repo } from '../../data/types.ts'
+import { Form } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
+import { Empty, Shown } from '../../ui/states.tsx'
+import { type Column, Pages, pageOf, Table } from '../../ui/table.tsx'
+import { Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import { groupTabs } from './group-tabs.ts'
+
+const size = 100
+
+export function GroupScreen({ names, query }: { names: readonly string[]; query: URLSearchParams }) {
+  const page = pageOf(query)
+  const read = useLoad(`group ${names.join('/')} ${page}`, async (signal) => {
+    const { item: group } = await findGroup(names)
+    const asked = { 'uidp.childrenOf': group.uid, orderBy: 'name' }
+    const [folders, repos] = await Promise.all([
+      readPage<Group>('/iam/v2/groups', 'groups', { size: 200, query: asked, signal }),
+      readPage<Repo>('/registry/v2/repos', 'repos', { page, size, query: asked, signal }),
+    ])
+    return { group, folders, repos }
+  })
+  return (
+    <Screen title={nameOf(names.at(-1)!)} trail={trailOf(names)} tabs={groupTabs(names, '')}>
+      <Shown of={read}>
+        {({ group, folders, repos }) => (
+          <>
+            {group.description !== '' && (
+              <p>
+                <bdi>{group.description}</bdi>
+              </p>
+            )}
+            {folders.items.length > 0 && (
+              <Table
+                caption={words.folders}
+                isCaptionShown
+                columns={folderColumns(names)}
+                items={folders.items}
+                keyOf={({ uid }) => uid}
+              />
+            )}
+            {repos.items.length > 0 ? (
+              <>
+                <Table
+                  caption={words.repositories}
+                  isCaptionShown
+                  columns={repoColumns(names)}
+                  items={repos.items}
+                  keyOf={({ uid }) => uid}
+                />
+                <Pages page={page} size={size} total={repos.total ?? repos.items.length} />
+              </>
+            ) : (
+              <Empty command={`docker push ${me.host}/${names.join('/')}/NAME:TAG`}>{words.noRepos}</Empty>
+            )}
+            {may('groups.create', group.uid) && <NewFolder parent={group.uid} onMade={read.reload} />}
+          </>
+        )}
+      </Shown>
+    </Screen>
+  )
+}
+
+function NewFolder({ parent, onMade }: { parent: string; onMade: () => void }) {
+  const make = async ({ name, description }: Record<string, string>) => {
+    await ask('POST', `/iam/v2/groups/${parent}`, { body: { name, description } })
+    forgetPlaces()
+    onMade()
+  }
+  return (
+    <details>
+      <summary>{words.newFolder}</summary>
+      <Form
+        submit={words.create}
+        onSubmit={make}
+        fields={[
+          { name: 'name', label: words.name },
+          { name: 'description', label: words.description, isOptional: true },
+        ]}
+      />
+    </details>
+  )
+}
+
+const folderColumns = (names: readonly string[]): Column<Group>[] => [
+  {
+    title: words.name,
+    isHead: true,
+    cell: ({ name }) => (
+      <a data-main href={paths.group([...names, name])}>
+        <bdi>{name}</bdi>/
+      </a>
+    ),
+  },
+  { title: words.description, cell: ({ description }) => <bdi>{description}</bdi> },
+]
+
+const repoColumns = (names: readonly string[]): Column<Repo>[] => [
+  {
+    title: words.name,
+    isHead: true,
+    cell: ({ name }) => (
+      <a data-main href={paths.repo([...names, name])}>
+        <bdi>{name}</bdi>
+      </a>
+    ),
+  },
+  { title: words.description, cell: ({ description }) => <bdi>{description}</bdi> },
+  { title: words.createdAt, cell: ({ createTime }) => <Time at={createTime} /> },
+]

@@ -1,0 +1,12 @@
+// Where somebody begins who may see no organisation, but folders in one.
+import { readPage } from '../../data/list.ts'
+import { namesOfGroup, parentOf } from '../../data/places.ts'
+import type { Group } from '../../data/types.ts'
+
+/** The groups that the person may see without the one above; of the first two hundred that there are. */
+export async function readTopGroups(signal: AbortSignal): Promise<{ group: Group; names: readonly string[] }[]> {
+  const { items } = await readPage<Group>('/iam/v2/groups', 'groups', { size: 200, signal })
+  const uids = new Set(items.map(({ uid }) => uid))
+  const tops = items.filter(({ uid }) => !uids.has(parentOf(uid)))
+  return Promise.all(tops.map(async (group) => ({ group, names: await namesOfGroup(group.uid) })))
+}

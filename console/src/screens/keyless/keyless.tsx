@@ -1,0 +1,156 @@
+// A build that pushes without a password, in three clicks: preview, create, copy.
+import { useRef, useState } from 'preact/hooks'
+import { may } from '../../app/session.ts'
+import { ask } from '../../data/api.ts'
+import { readPage } from '../../data/list.ts'
+import type { ClaimChecks, Group, Identity, Role } from '../../data/types.ts'
+import { Form } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Badge, Code } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import { GroupFrame } from '../groups/group-frame.tsx'
+import { type Conditions, type Plan, planOf } from './conditions.ts'
+import { workflowOf } from './workflow.ts'
+
+export function KeylessScreen({ names }: { names: readonly string[] }) {
+  return (
+    <GroupFrame names={names} view="keyless">
+      {(group) =>
+        may('identity.create', group.uid) && may('role_bindings.create', group.uid) ? (
+          <Steps group={group} />
+        ) : (
+          <Empty>{words.noKeyless}</Empty>
+        )
+      }
+    </GroupFrame>
+  )
+}
+
+function Steps({ group }: { group: Group }) {
+  const [plan, setPlan] = useState<Plan>()
+  const [made, setMade] = useState<string>()
+  const preview = ({ given = '' }: Record<string, string>) => {
+    const found = planOf(given)
+    if (!found) throw new Error(words.noPlan)
+    setPlan(found)
+    setMade(undefined)
+  }
+  return (
+    <>
+      <p>{words.keylessIntro}</p>
+      <Form
+        submit={words.preview}
+        onSubmit={preview}
+        fields={[{ name: 'given', label: words.repositoryOrToken, hint: words.tokenHint, type: 'lines' }]}
+      />
+      {plan && <Preview key={JSON.stringify(plan)} group={group} plan={plan} onMade={setMade} />}
+      {plan && made !== undefined && (
+        <>
+          <Note kind="good">{words.identityMade}</Note>
+          <Code text={workflowOf(plan.platform, made, location.origin)} label={words.copyWorkflow} />
+        </>
+      )}
+    </>
+  )
+}
+
+type PreviewProps = { group: Group; plan: Plan; onMade: (uid: string) => void }
+
+function Preview({ group, plan, onMade }: PreviewProps) {
+  const { conditions, claims, isRecyclable, name } = plan
+  const [isMade, setMade] = useState(false)
+  const roles = useLoad('roles to push', (signal) =>
+    readPage<Role>('/iam/v2/roles', 'roles', { size: 200, query: { 'uidp.inRoot': true, orderBy: 'name' }, signal }),
+  )
+  // Kept when the binding fails, so that the second try makes no second identity.
+  const identity = useRef<string>(undefined)
+  const create = async (values: Record<string, string>) => {
+    const wanted = { name: values.name, claimMatch: conditions }
+    identity.current ??= (await ask<Identity>('POST', `/iam/v2/identities/${group.uid}`, { body: wanted })).uid
+    const uid = identity.current
+    const body = { identityUid: uid, roleUid: values.roleUid }
+    await ask('POST', `/iam/v2/roleBindings/${group.uid}`, { body })
+    setMade(true)
+    onMade(uid)
+  }
+  return (
+    <>
+      <h2>{words.whatItWants}</h2>
+      <Wanted conditions={conditions} />
+      {isRecyclable && <Note kind="warn">{words.recyclable}</Note>}
+      {claims !== undefined && <DryRun group={group} claims={claims} conditions={conditions} />}
+      {!isMade && (
+        <Shown of={roles}>
+          {({ items }) => (
+            <Form
+              submit={words.create}
+              onSubmit={create}
+              fields={[
+                { name: 'name', label: words.name, value: name },
+                {
+                  name: 'roleUid',
+                  label: words.role,
+                  type: 'select',
+                  value: items.find((one) => one.name === 'registry.push')?.uid ?? '',
+                  options: items
+                    .filter(({ name }) => name !== 'operator')
+                    .map((one) => ({ value: one.uid, label: one.name })),
+                },
+              ]}
+            />
+          )}
+        </Shown>
+      )}
+    </>
+  )
+}
+
+function Wanted({ conditions }: { conditions: Conditions }) {
+  const { claims = {}, ...rest } = conditions
+  const rows = [...Object.entries(rest), ...Object.entries(claims)]
+  return (
+    <Table
+      caption={words.whatItWants}
+      items={rows}
+      keyOf={([claim]) => claim}
+      columns={[
+        { title: words.claim, isHead: true, cell: ([claim]) => words.claims[claim] ?? claim },
+        { title: words.wanted, cell: ([, value]) => <code>{value}</code> },
+      ]}
+    />
+  )
+}
+
+/** What would become of the token: told by its claims, without its signature. */
+function DryRun({ group, claims, conditions }: { group: Group; claims: string; conditions: Conditions }) {
+  const read = useLoad(`check ${claims}`, (signal) =>
+    ask<ClaimChecks>('POST', `/control/v1/claimChecks/${group.uid}`, { body: { claims, match: conditions }, signal }),
+  )
+  return (
+    <Shown of={read}>
+      {({ matches, checks }) => (
+        <>
+          <Note kind={matches ? 'good' : 'warn'}>{matches ? words.wouldMatch : words.wouldNotMatch}</Note>
+          <Table
+            caption={words.dryRun}
+            items={checks}
+            keyOf={({ claim }) => claim}
+            columns={[
+              { title: words.claim, isHead: true, cell: ({ claim }) => <bdi>{claim}</bdi> },
+              { title: words.wanted, cell: ({ wanted }) => <bdi>{wanted}</bdi> },
+              { title: words.got, cell: ({ got }) => <bdi>{got || '–'}</bdi> },
+              {
+                title: words.state,
+                cell: (one) => (
+                  <Badge kind={one.matches ? 'good' : 'bad'}>{one.matches ? words.fits : words.fitsNot}</Badge>
+                ),
+              },
+            ]}
+          />
+        </>
+      )}
+    </Shown>
+  )
+}

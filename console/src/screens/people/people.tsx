@@ -1,0 +1,132 @@
+// People: who is invited, and with which providers an organisation signs its own in.
+import { useState } from 'preact/hooks'
+import { may, me } from '../../app/session.ts'
+import { ask } from '../../data/api.ts'
+import { readPage } from '../../data/list.ts'
+import type { Group, Invite, Role } from '../../data/types.ts'
+import { DangerButton, Form } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Code, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import { GroupFrame } from '../groups/group-frame.tsx'
+import { Providers } from './providers.tsx'
+
+export function PeopleScreen({ names }: { names: readonly string[] }) {
+  return (
+    <GroupFrame names={names} view="people">
+      {(group, { groups }) => (
+        <>
+          <h2>{words.invites}</h2>
+          {may('group_invites.list', group.uid) ? <Invites group={group} /> : <Empty>{words.invitesHidden}</Empty>}
+          {groups.length === 1 && (
+            <>
+              <h2>{words.providers}</h2>
+              {may('identity_providers.list', group.uid) ? (
+                <Providers group={group} />
+              ) : (
+                <Empty>{words.providersHidden}</Empty>
+              )}
+            </>
+          )}
+        </>
+      )}
+    </GroupFrame>
+  )
+}
+
+const root = '/iam/v2/groupInvites'
+
+function Invites({ group }: { group: Group }) {
+  const read = useLoad(`invites ${group.uid}`, (signal) =>
+    readPage<Invite>(root, 'groupInvites', { size: 200, query: { 'uidp.childrenOf': group.uid }, signal }),
+  )
+  return (
+    <>
+      <Shown of={read}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Empty>{words.noInvites}</Empty>
+          ) : (
+            <Table
+              caption={words.invites}
+              items={items}
+              keyOf={({ uid }) => uid}
+              columns={[
+                { title: words.role, isHead: true, cell: ({ role }) => <bdi>{role?.name ?? ''}</bdi> },
+                { title: words.forWhom, cell: ({ email }) => <bdi>{email || words.anybody}</bdi> },
+                { title: words.uses, cell: ({ singleUse }) => (singleUse ? words.once : words.often) },
+                { title: words.expires, cell: ({ expirationTime }) => <Time at={expirationTime} /> },
+                ...(may('group_invites.delete', group.uid) ? [revokeColumn(read.reload)] : []),
+              ]}
+            />
+          )
+        }
+      </Shown>
+      {may('group_invites.create', group.uid) && <NewInvite group={group} onMade={read.reload} />}
+    </>
+  )
+}
+
+const revokeColumn = (reload: () => void) => ({
+  title: words.actions,
+  cell: ({ uid, role, email }: Invite) => (
+    <DangerButton
+      button={words.revoke}
+      label={words.revokeInviteOf(role?.name ?? '', email)}
+      title={words.revokeInviteOf(role?.name ?? '', email)}
+      text={words.revokeInviteText}
+      act={async () => {
+        await ask('DELETE', `${root}/${uid}`)
+        reload()
+      }}
+    />
+  ),
+})
+
+function NewInvite({ group, onMade }: { group: Group; onMade: () => void }) {
+  const [code, setCode] = useState<string>()
+  const roles = useLoad('roles to invite', (signal) =>
+    readPage<Role>('/iam/v2/roles', 'roles', { size: 200, query: { 'uidp.inRoot': true, orderBy: 'name' }, signal }),
+  )
+  const make = async ({ roleUid, email, days, singleUse }: Record<string, string>) => {
+    const body = { roleUid, ...(email && { email }), ttl: `${Number(days) * 86_400}s`, singleUse: singleUse === 'yes' }
+    const made = await ask<Invite>('POST', `${root}/${group.uid}`, { body })
+    setCode(made.code)
+    onMade()
+  }
+  return (
+    <details>
+      <summary>{words.newInvite}</summary>
+      <Shown of={roles}>
+        {({ items }) => (
+          <Form
+            submit={words.invite}
+            onSubmit={make}
+            fields={[
+              {
+                name: 'roleUid',
+                label: words.role,
+                type: 'select',
+                value: items.find(({ name }) => name === 'viewer')?.uid ?? '',
+                options: items
+                  .filter(({ name }) => name !== 'operator')
+                  .map(({ uid, name }) => ({ value: uid, label: name })),
+              },
+              { name: 'email', label: words.onlyFor, type: 'email', isOptional: true },
+              { name: 'days', label: words.days, type: 'number', value: '7' },
+              { name: 'singleUse', label: words.onlyOnce, type: 'check', value: 'yes' },
+            ]}
+          />
+        )}
+      </Shown>
+      {code !== undefined && (
+        <Note kind="good">
+          <p>{words.inviteOnce(`${location.protocol}//${me.host}/ui/invite`)}</p>
+          <Code text={code} label={words.copyCode} />
+        </Note>
+      )}
+    </details>
+  )
+}

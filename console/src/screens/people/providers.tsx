@@ -1,0 +1,176 @@
+// The providers of an organisation, the roles that their groups give, and whether they tell us who is there (SCIM).
+import { useState } from 'preact/hooks'
+import { may } from '../../app/session.ts'
+import { ask } from '../../data/api.ts'
+import { readPage } from '../../data/list.ts'
+import type { Group, Mapping, Provider } from '../../data/types.ts'
+import { ActButton, DangerButton, Form } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Badge, Code, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+
+const root = '/iam/v2/identityProviders'
+
+export function Providers({ group }: { group: Group }) {
+  const read = useLoad(`providers ${group.uid}`, (signal) =>
+    readPage<Provider>(root, 'identityProviders', { size: 50, query: { 'uidp.childrenOf': group.uid }, signal }),
+  )
+  return (
+    <>
+      <Shown of={read}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Empty>{words.noProviders}</Empty>
+          ) : (
+            items.map((one) => <ProviderView key={one.uid} one={one} onChange={read.reload} />)
+          )
+        }
+      </Shown>
+      {may('identity_providers.create', group.uid) && <NewProvider group={group} onMade={read.reload} />}
+    </>
+  )
+}
+
+function ProviderView({ one, onChange }: { one: Provider; onChange: () => void }) {
+  const { uid, name, oidc } = one
+  return (
+    <section aria-label={name}>
+      <h3>
+        <bdi>{name}</bdi>
+      </h3>
+      <dl>
+        <dt>{words.issuer}</dt>
+        <dd>
+          <bdi>{oidc?.issuer ?? ''}</bdi>
+        </dd>
+        <dt>{words.clientId}</dt>
+        <dd>
+          <bdi>{oidc?.clientId ?? ''}</bdi>
+        </dd>
+        <dt>{words.callback}</dt>
+        <dd>
+          <code>{`${location.origin}/oauth/callback/${uid}`}</code>
+        </dd>
+      </dl>
+      <Scim uid={uid} />
+      {may('identity_providers.delete', uid) && (
+        <DangerButton
+          button={words.delete}
+          label={words.deleteProviderOf(name)}
+          title={words.deleteProviderOf(name)}
+          text={words.deleteProviderText}
+          mustType={name}
+          act={async () => {
+            await ask('DELETE', `${root}/${uid}`)
+            onChange()
+          }}
+        />
+      )}
+      <Mappings provider={uid} />
+    </section>
+  )
+}
+
+const live = ['CREDENTIAL_STATE_LIVE', 'CREDENTIAL_STATE_ROTATING']
+
+/** Lists of providers do not say how it is with their tokens, so each is read by itself. */
+function Scim({ uid }: { uid: string }) {
+  const [token, setToken] = useState<string>()
+  const read = useLoad(`scim ${uid}`, (signal) => ask<Provider>('GET', `${root}/${uid}`, { signal }))
+  const tell = (verb: string, body: object) => async () => {
+    const answer = await ask<{ token?: string }>('POST', `${root}/${uid}:${verb}`, { body })
+    if (answer.token !== undefined) setToken(answer.token)
+    read.reload()
+  }
+  return (
+    <Shown of={read}>
+      {({ scim }) => {
+        const [isOn, hasToken] = [scim?.enabled === true, live.includes(scim?.credentialState ?? '')]
+        // Whoever has changed it meanwhile is not overruled.
+        const etag = scim?.etag ?? ''
+        return (
+          <>
+            <p>
+              {words.scim} <Badge kind={isOn ? 'good' : 'plain'}>{isOn ? words.scimOn : words.scimOff}</Badge>{' '}
+              <code>{scim?.endpointUrl ?? ''}</code>
+            </p>
+            {may('identity_providers.scim.manage', uid) && (
+              <p>
+                <ActButton act={tell('setScimEnabled', { enabled: !isOn, etag })}>
+                  {isOn ? words.turnOff : words.turnOn}
+                </ActButton>{' '}
+                <ActButton act={tell(hasToken ? 'regenerateScimToken' : 'generateScimToken', hasToken ? { etag } : {})}>
+                  {hasToken ? words.newScimToken : words.firstScimToken}
+                </ActButton>
+              </p>
+            )}
+            {token !== undefined && (
+              <Note kind="good">
+                <p>{words.secretOnce}</p>
+                <Code text={token} label={words.copySecret} />
+              </Note>
+            )}
+          </>
+        )
+      }}
+    </Shown>
+  )
+}
+
+function Mappings({ provider }: { provider: string }) {
+  const read = useLoad(`mappings ${provider}`, (signal) => {
+    const query = { identityProviderUid: provider }
+    return readPage<Mapping>('/iam/v2/externalGroupRoleMappings', 'externalGroupRoleMappings', {
+      size: 200,
+      query,
+      signal,
+    })
+  })
+  return (
+    <Shown of={read}>
+      {({ items }) =>
+        items.length === 0 ? (
+          <p>{words.noMappings}</p>
+        ) : (
+          <Table
+            caption={words.mappings}
+            isCaptionShown
+            items={items}
+            keyOf={({ uid }) => uid}
+            columns={[
+              { title: words.externalGroup, isHead: true, cell: ({ externalGroupId }) => <bdi>{externalGroupId}</bdi> },
+              { title: words.role, cell: ({ roleUid }) => <code title={roleUid}>{roleUid.slice(-16)}</code> },
+              { title: words.group, cell: ({ scope }) => <code title={scope}>{scope.slice(-16)}</code> },
+              { title: words.createdAt, cell: ({ createTime }) => <Time at={createTime} /> },
+            ]}
+          />
+        )
+      }
+    </Shown>
+  )
+}
+
+function NewProvider({ group, onMade }: { group: Group; onMade: () => void }) {
+  const make = async ({ name, issuer, clientId, clientSecret }: Record<string, string>) => {
+    const body = { name, oidc: { issuer, clientId, ...(clientSecret && { clientSecret }) } }
+    await ask('POST', `${root}/${group.uid}`, { body })
+    onMade()
+  }
+  return (
+    <details>
+      <summary>{words.newProvider}</summary>
+      <Form
+        submit={words.create}
+        onSubmit={make}
+        fields={[
+          { name: 'name', label: words.name },
+          { name: 'issuer', label: words.issuer, type: 'url' },
+          { name: 'clientId', label: words.clientId },
+          { name: 'clientSecret', label: words.clientSecret, hint: words.neverShown, isOptional: true },
+        ]}
+      />
+    </details>
+  )
+}

@@ -1,0 +1,251 @@
+// A repository: its tags as rows, a page at a time, however many there are.
+import { useState } from 'preact/hooks'
+import { paths } from '../../app/paths.ts'
+import { go } from '../../app/route.ts'
+import { may, me } from '../../app/session.ts'
+import { ask } from '../../data/api.ts'
+import { type Paged, readNext, readPage } from '../../data/list.ts'
+import { findRepo, type Place } from '../../data/places.ts'
+import type { Repo, Tag } from '../../data/types.ts'
+import { DangerButton, Form } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { Screen, trailOf } from '../../ui/screen.tsx'
+import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { type Column, Pages, pageOf, Table } from '../../ui/table.tsx'
+import { Badge, Code, Copy, Digest, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import { pinOf } from '../start/start.tsx'
+import { readMoves } from '../tags/moves.ts'
+import { When } from '../tags/when.tsx'
+
+const size = 200
+const orders = ['name', 'update_time', 'create_time']
+
+type Props = { names: readonly string[]; query: URLSearchParams }
+
+export function RepoScreen({ names, query }: Props) {
+  const place = useLoad(`repo ${names.join('/')}`, () => findRepo(names))
+  const view = query.get('view') ?? 'tags'
+  const here = paths.repo(names)
+  const tabs = [
+    { label: words.tags, href: here, isNow: view === 'tags' },
+    { label: words.history, href: `${here}?view=history`, isNow: view === 'history' },
+    { label: words.pull, href: `${here}?view=pull`, isNow: view === 'pull' },
+    { label: words.access, href: paths.group(names.slice(0, -1), 'access'), isNow: false },
+  ]
+  return (
+    <Screen title={names.join('/')} trail={trailOf(names)} tabs={tabs}>
+      <Shown of={place}>
+        {({ item }) => (
+          <>
+            {item.description !== '' && (
+              <p>
+                <bdi>{item.description}</bdi>
+              </p>
+            )}
+            {view === 'tags' && <Tags names={names} repo={item} query={query} />}
+            {view === 'history' && <RepoHistory names={names} repo={item} />}
+            {view === 'pull' && <Code text={`docker pull ${me.host}/${names.join('/')}`} label={words.copyCommand} />}
+          </>
+        )}
+      </Shown>
+    </Screen>
+  )
+}
+
+type TagsProps = { names: readonly string[]; repo: Place<Repo>['item']; query: URLSearchParams }
+
+function Tags({ names, repo, query }: TagsProps) {
+  const page = pageOf(query)
+  const [by = '', way = ''] = (query.get('order') ?? '').split(' ')
+  const order = orders.includes(by) && ['asc', 'desc'].includes(way) ? `${by} ${way}` : 'update_time desc'
+  const name = query.get('name') ?? ''
+  const tags = useLoad(`tags ${repo.uid} ${page} ${order} ${name}`, (signal) =>
+    name === '' ? readTags(repo.uid, { page, order, signal }) : searchTags(repo.uid, name, signal),
+  )
+  const find = ({ tag = '' }: Record<string, string>) =>
+    go(tag === '' ? paths.repo(names) : `${paths.repo(names)}?${new URLSearchParams({ name: tag })}`)
+  return (
+    <>
+      <Form
+        key={name}
+        isLine
+        submit={words.find}
+        onSubmit={find}
+        fields={[{ name: 'tag', label: words.tagByName, type: 'search', value: name, isOptional: true }]}
+      />
+      <Shown of={tags}>
+        {({ items, total = items.length, next }) =>
+          items.length === 0 ? (
+            name === '' && page === 1 ? (
+              <Empty command={`docker push ${me.host}/${names.join('/')}:TAG`}>{words.noTags}</Empty>
+            ) : (
+              <NoSuchTag names={names} name={name} />
+            )
+          ) : (
+            <>
+              {name === '' && <Pages page={page} size={size} total={total} />}
+              {name !== '' && next !== '' && <Note>{words.moreTags(size)}</Note>}
+              <Table
+                caption={words.tagsOf(names.join('/'))}
+                columns={columnsFor(names, repo.uid, tags.reload)}
+                items={items}
+                keyOf={({ uid }) => uid}
+                order={name === '' ? order : 'name asc'}
+              />
+              {name === '' && total > size && <Pages page={page} size={size} total={total} />}
+            </>
+          )
+        }
+      </Shown>
+    </>
+  )
+}
+
+/** A tag that is gone has a history all the same. */
+function NoSuchTag({ names, name }: { names: readonly string[]; name: string }) {
+  return (
+    <Empty>
+      {words.noTagNamed(name)} {name !== '' && <a href={paths.tag(names, name)}>{words.itsHistory}</a>}
+    </Empty>
+  )
+}
+
+/** The first that have a text in their names, by name. The API looks at some thousand names for each page, so it is asked again. */
+async function searchTags(repo: string, part: string, signal: AbortSignal): Promise<Paged<Tag>> {
+  const everything = { includeReferrers: true, includeDates: true, includeEpochs: true }
+  const items: Tag[] = []
+  let after = ''
+  do {
+    const query = { part, ...everything }
+    const page = await readNext<Tag>(`/registry/v2/repos/${repo}/tags`, 'tags', { after, size, query, signal })
+    items.push(...page.items)
+    after = page.next
+  } while (after !== '' && items.length < size)
+  return { items: items.slice(0, size), total: undefined, next: after }
+}
+
+type Wanted = { page: number; order: string; signal: AbortSignal }
+
+function readTags(repo: string, { page, order, signal }: Wanted): Promise<Paged<Tag>> {
+  const query = { 'uidp.childrenOf': repo, orderBy: order }
+  return readPage<Tag>('/registry/v2/tags', 'tags', { page, size, query, signal })
+}
+
+function columnsFor(names: readonly string[], repo: string, reload: () => void): Column<Tag>[] {
+  const columns: Column<Tag>[] = [
+    {
+      title: words.tag,
+      order: 'name',
+      isHead: true,
+      cell: ({ name, deprecated }) => (
+        <>
+          <a data-main href={paths.tag(names, name)}>
+            <bdi>{name}</bdi>
+          </a>{' '}
+          {deprecated && <Badge kind="warn">{words.deprecated}</Badge>}
+        </>
+      ),
+    },
+    { title: words.digest, cell: ({ digest }) => <Digest of={digest} href={paths.digest(names, digest)} /> },
+    { title: words.movedAt, order: 'update_time', cell: ({ updateTime }) => <Time at={updateTime} /> },
+    { title: words.createdAt, order: 'create_time', cell: ({ createTime }) => <Time at={createTime} /> },
+    {
+      title: words.copy,
+      cell: ({ name, digest }) => (
+        <>
+          <Copy isPin text={pinOf(names, digest)} label={words.copyPinOf(name)}>
+            {words.pin}
+          </Copy>{' '}
+          <Copy text={`${me.host}/${names.join('/')}:${name}`} label={words.copyReferenceOf(name)}>
+            {words.copyTag}
+          </Copy>
+        </>
+      ),
+    },
+  ]
+  if (!may('tag.delete', repo)) return columns
+  const remove: Column<Tag> = {
+    title: words.actions,
+    cell: ({ uid, name }) => (
+      <DangerButton
+        button={words.delete}
+        label={words.deleteOf(name)}
+        title={words.deleteOf(name)}
+        text={words.deleteTagText}
+        mustType={name}
+        act={async () => {
+          await ask('DELETE', `/registry/v2/tags/${uid}`)
+          reload()
+        }}
+      />
+    ),
+  }
+  return [...columns, remove]
+}
+
+/** Everything that has happened to the tags of a repo, the newest first. */
+function RepoHistory({ names, repo }: { names: readonly string[]; repo: Repo }) {
+  const [after, setAfter] = useState<readonly string[]>([''])
+  return (
+    <>
+      {after.map((token) => (
+        <HistoryPage
+          key={token}
+          names={names}
+          repo={repo}
+          after={token}
+          onNext={(next) => setAfter((old) => (old.includes(next) ? old : [...old, next]))}
+        />
+      ))}
+    </>
+  )
+}
+
+type PageProps = { names: readonly string[]; repo: Repo; after: string; onNext: (token: string) => void }
+
+function HistoryPage({ names, repo, after, onNext }: PageProps) {
+  const page = useLoad(`history ${repo.uid} ${after}`, (signal) => readMoves(repo.uid, { after, size: 100 }, signal))
+  return (
+    <Shown of={page}>
+      {({ items, next }) => (
+        <>
+          {items.length === 0 && <Empty>{words.noMoves}</Empty>}
+          {items.length > 0 && (
+            <Table
+              caption={words.history}
+              items={items}
+              keyOf={({ tag, time }) => `${tag} ${time}`}
+              columns={[
+                {
+                  title: words.tag,
+                  isHead: true,
+                  cell: ({ tag, time }) => (
+                    <a data-main href={paths.tag(names, tag, { at: time })}>
+                      <bdi>{tag}</bdi>
+                    </a>
+                  ),
+                },
+                { title: words.event, cell: ({ event }) => words.events[event] ?? event },
+                {
+                  title: words.digest,
+                  cell: ({ digest }) => <Digest of={digest} href={paths.digest(names, digest)} />,
+                },
+                { title: words.when, cell: (move) => <When move={move} /> },
+                { title: words.who, cell: ({ actorName }) => <bdi>{actorName || words.unnamed}</bdi> },
+                { title: words.door, cell: ({ source }) => words.doors[source] },
+              ]}
+            />
+          )}
+          {next !== '' && (
+            <p>
+              <button type="button" onClick={() => onNext(next)}>
+                {words.showOlder}
+              </button>
+            </p>
+          )}
+        </>
+      )}
+    </Shown>
+  )
+}

@@ -1,0 +1,92 @@
+// One box for a path, a tag, a digest, a vulnerability or somebody's name.
+import { useEffect } from 'preact/hooks'
+import { paths } from '../../app/paths.ts'
+import { go } from '../../app/route.ts'
+import { useLoad } from '../../ui/load.ts'
+import { Screen } from '../../ui/screen.tsx'
+import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { Badge, Digest } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import { type FoundImage, type FoundPlace, find, wayOf } from './find.ts'
+import { TagsFound } from './start.tsx'
+
+export function SearchScreen({ q }: { q: string }) {
+  const found = useLoad(`search ${q}`, (signal) => find(q, signal))
+  const way = found.data && wayOf(found.data)
+  useEffect(() => {
+    if (way !== undefined) go(way, { replace: true })
+  }, [way])
+  return (
+    <Screen title={words.resultsFor(q)}>
+      <Shown of={found}>
+        {({ tags, images, places, unknown, kind }) => (
+          <>
+            {unknown > 0 && <Note kind="warn">{words.unknownImages(unknown)}</Note>}
+            {tags.length > 0 && <TagsFound caption={words.tags} tags={tags} />}
+            {images.length > 0 && (
+              <Table
+                caption={words.vulnerableImages}
+                columns={imageColumns}
+                items={images}
+                keyOf={({ repoUid, digest }) => repoUid + digest}
+              />
+            )}
+            {places.length > 0 && (
+              <Table caption={words.places} columns={placeColumns} items={places} keyOf={({ uid }) => uid} />
+            )}
+            {tags.length + images.length + places.length === 0 && <Empty>{words.nothingFound[kind]}</Empty>}
+          </>
+        )}
+      </Shown>
+    </Screen>
+  )
+}
+
+const imageColumns: Column<FoundImage>[] = [
+  {
+    title: words.image,
+    isHead: true,
+    cell: ({ names, digest }) => (
+      <>
+        <a data-main href={paths.repo(names)}>
+          <bdi>{names.join('/')}</bdi>
+        </a>{' '}
+        <Digest of={digest} href={paths.digest(names, digest)} />
+      </>
+    ),
+  },
+  {
+    title: words.tagsNow,
+    cell: ({ tags, moreTags, names }) => (
+      <>
+        {tags.map((tag) => (
+          <a key={tag} class="chip" href={paths.tag(names, tag)}>
+            <bdi>{tag}</bdi>
+          </a>
+        ))}
+        {moreTags && '…'}
+      </>
+    ),
+  },
+  { title: words.severity, cell: ({ severity }) => words.severities[severity] ?? severity },
+  {
+    title: words.state,
+    cell: ({ state }) => <Badge kind={state === 'AFFECTED' ? 'bad' : 'warn'}>{words.affected[state] ?? state}</Badge>,
+  },
+  { title: words.packages, cell: ({ purls }) => <bdi>{purls.join(', ')}</bdi> },
+]
+
+const placeColumns: Column<FoundPlace>[] = [
+  {
+    title: words.name,
+    isHead: true,
+    cell: ({ href, label }) => (
+      <a data-main href={href}>
+        <bdi>{label}</bdi>
+      </a>
+    ),
+  },
+  { title: words.kind, cell: ({ kind }) => words.kinds[kind] },
+  { title: words.description, cell: ({ about }) => <bdi>{about}</bdi> },
+]

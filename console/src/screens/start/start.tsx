@@ -1,0 +1,84 @@
+// Where everybody begins: the tags that moved last, wherever the person may look.
+import { paths } from '../../app/paths.ts'
+import { me } from '../../app/session.ts'
+import { readPage } from '../../data/list.ts'
+import { namesOfRepo, parentOf } from '../../data/places.ts'
+import type { Tag } from '../../data/types.ts'
+import { useLoad } from '../../ui/load.ts'
+import { Screen } from '../../ui/screen.tsx'
+import { Empty, Shown } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { Copy, Digest, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import { lastMoveOf } from '../tags/moves.ts'
+
+const shown = 20
+
+/** `by` is who moved it last; nothing where that could not be asked. */
+export type FoundTag = Tag & { names: readonly string[]; by: string | undefined }
+
+export function StartScreen() {
+  const moves = useLoad('start', async (signal) => {
+    const query = { orderBy: 'update_time desc' }
+    const { items } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: shown, query, signal })
+    return Promise.all(items.map((tag) => withPlace(tag, signal)))
+  })
+  return (
+    <Screen title={words.startTitle} intro={<p>{words.startIntro}</p>}>
+      <h2>{words.recentMoves}</h2>
+      <Shown of={moves}>
+        {(tags) =>
+          tags.length === 0 ? (
+            <Empty command={`docker push ${me.host}/ORGANISATION/NAME:TAG`}>{words.noTagsAnywhere}</Empty>
+          ) : (
+            <TagsFound caption={words.recentMoves} tags={tags} />
+          )
+        }
+      </Shown>
+    </Screen>
+  )
+}
+
+/** A tag with the names of its repo, and who moved it last. */
+export async function withPlace(tag: Tag, signal: AbortSignal): Promise<FoundTag> {
+  const repo = parentOf(tag.uid)
+  const [names, move] = await Promise.all([
+    namesOfRepo(repo),
+    lastMoveOf(repo, tag.name, signal).catch(() => undefined),
+  ])
+  return { ...tag, names, by: move && (move.actorName || words.unnamed) }
+}
+
+export function TagsFound({ caption, tags }: { caption: string; tags: readonly FoundTag[] }) {
+  return <Table caption={caption} columns={columns} items={tags} keyOf={({ uid }) => uid} />
+}
+
+const columns: Column<FoundTag>[] = [
+  {
+    title: words.tag,
+    isHead: true,
+    cell: ({ names, name }) => (
+      <a data-main href={paths.tag(names, name)}>
+        <bdi>
+          {names.join('/')}:{name}
+        </bdi>
+      </a>
+    ),
+  },
+  { title: words.digest, cell: ({ names, digest }) => <Digest of={digest} href={paths.digest(names, digest)} /> },
+  { title: words.movedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
+  { title: words.who, cell: ({ by }) => <bdi>{by ?? words.unknown}</bdi> },
+  {
+    title: words.pin,
+    cell: ({ names, name, digest }) => (
+      <Copy isPin text={pinOf(names, digest)} label={words.copyPinOf(name)}>
+        {words.copyPin}
+      </Copy>
+    ),
+  },
+]
+
+/** What pulls exactly this. */
+export function pinOf(names: readonly string[], digest: string): string {
+  return `${me.host}/${names.join('/')}@${digest}`
+}

@@ -1,0 +1,235 @@
+// What a tag was, when, and who moved it.
+import { useState } from 'preact/hooks'
+import { paths } from '../../app/paths.ts'
+import { go, here } from '../../app/route.ts'
+import { findRepo } from '../../data/places.ts'
+import type { Move } from '../../data/types.ts'
+import { Form } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { Screen, trailOf } from '../../ui/screen.tsx'
+import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { Badge, Copy, Digest, timeText } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import { pinOf } from '../start/start.tsx'
+import { isDeletion, moveAt, readMoves, type Stay, staysOf } from './moves.ts'
+import { Timeline } from './timeline.tsx'
+import { When } from './when.tsx'
+
+type Props = { names: readonly string[]; tag: string; query: URLSearchParams }
+
+export function TagScreen({ names, tag, query }: Props) {
+  const [at, from, to] = ['at', 'from', 'to'].map((name) => instant(query.get(name)))
+  const key = `tag ${names.join('/')}:${tag} ${from} ${to}`
+  const history = useLoad(key, async (signal) => {
+    const { item: repo } = await findRepo(names)
+    const wanted = { tag, ...(from && { startTime: from }), ...(to && { endTime: to }) }
+    return { repo, ...(await readMoves(repo.uid, wanted, signal)) }
+  })
+  const trail = [...trailOf(names), { label: names.at(-1)!, href: paths.repo(names) }]
+  return (
+    <Screen title={`${names.at(-1)}:${tag}`} trail={trail}>
+      <Shown of={history}>
+        {({ repo, items, next }) =>
+          items.length === 0 ? (
+            <Empty>{from || to ? words.noMovesThen : words.noMoves}</Empty>
+          ) : (
+            <>
+              <AsOf names={names} repo={repo.uid} tag={tag} at={at} />
+              <History names={names} items={items} at={at} />
+              {next !== '' && <Older names={names} repo={repo.uid} tag={tag} after={next} />}
+              <Between from={from} to={to} />
+            </>
+          )
+        }
+      </Shown>
+    </Screen>
+  )
+}
+
+/** A moment of an address, as the API reads it; nothing for what is none. */
+function instant(text: string | null): string | undefined {
+  const time = text === null || text === '' ? Number.NaN : Date.parse(text)
+  return Number.isNaN(time) ? undefined : new Date(time).toISOString()
+}
+
+/** What an input for a day and a time shows. */
+const local = (iso: string): string => iso.slice(0, 16)
+
+type AsOfProps = { names: readonly string[]; repo: string; tag: string; at: string | undefined }
+
+/** What the tag was at a moment, now when none is given, with the pin of it. */
+function AsOf({ names, repo, tag, at }: AsOfProps) {
+  const moment = useLoad(`as of ${repo} ${tag} ${at}`, (signal) =>
+    moveAt(repo, tag, at ?? new Date().toISOString(), signal).then((move) => ({ move })),
+  )
+  const choose = ({ at: typed = '' }: Record<string, string>) =>
+    go(paths.with(here(), { at: typed === '' ? undefined : `${typed}Z` }))
+  return (
+    <section aria-label={words.asOf} class="as-of">
+      <Form
+        key={at}
+        isLine
+        submit={words.show}
+        onSubmit={choose}
+        fields={[
+          { name: 'at', label: words.asOfUtc, type: 'datetime-local', value: at ? local(at) : '', isOptional: true },
+        ]}
+      />
+      <Shown of={moment}>
+        {({ move }) => (
+          <p role="status">
+            {at ? words.itWasAt(timeText(at)) : words.itIs}{' '}
+            {!move ? (
+              words.notThereYet
+            ) : isDeletion(move) ? (
+              <Badge kind="warn">{words.deletedThen}</Badge>
+            ) : (
+              <>
+                <Digest of={move.digest} href={paths.digest(names, move.digest)} />{' '}
+                <Copy isPin text={pinOf(names, move.digest)} label={words.copyPinOf(tag)}>
+                  {words.copyPin}
+                </Copy>{' '}
+                <span class="dim">
+                  {words.since} <When move={move} />, {words.by} <bdi>{move.actorName || words.unnamed}</bdi>,{' '}
+                  {words.doors[move.source]}
+                </span>
+              </>
+            )}
+          </p>
+        )}
+      </Shown>
+    </section>
+  )
+}
+
+function History({ names, items, at }: { names: readonly string[]; items: readonly Move[]; at: string | undefined }) {
+  const [picked, setPicked] = useState<Stay>()
+  const pick = (stay: Stay, isSecond: boolean) => {
+    if (isSecond && picked && picked.digest !== stay.digest) return go(paths.diff(names, picked.digest, stay.digest))
+    setPicked(stay)
+    go(paths.with(here(), { at: stay.move.time }))
+  }
+  return (
+    <>
+      <h2>{words.timeline}</h2>
+      <Timeline stays={staysOf(items)} at={at ? Date.parse(at) : undefined} now={Date.now()} onPick={pick} />
+      <p class="dim">{words.timelineHint}</p>
+      <Moves names={names} items={items} at={at} />
+    </>
+  )
+}
+
+function Moves({ names, items, at }: { names: readonly string[]; items: readonly Move[]; at: string | undefined }) {
+  const isThen = ({ time, endTime }: Move) =>
+    at !== undefined && time <= at && (endTime === undefined || endTime === '' || endTime > at)
+  return (
+    <Table
+      caption={words.moves}
+      columns={columnsFor(names)}
+      items={items}
+      keyOf={({ time }) => time}
+      classOf={(move) => (isThen(move) ? 'then' : '')}
+    />
+  )
+}
+
+const columnsFor = (names: readonly string[]): Column<Move>[] => [
+  {
+    title: words.when,
+    isHead: true,
+    cell: (move) => (
+      <a data-main href={paths.with(here(), { at: move.time })}>
+        <When move={move} />
+      </a>
+    ),
+  },
+  { title: words.event, cell: ({ event }) => words.events[event] ?? event },
+  {
+    title: words.from,
+    cell: (move) => <Digest of={isDeletion(move) ? move.digest : move.previousDigest} />,
+  },
+  {
+    title: words.to,
+    cell: (move) =>
+      isDeletion(move) ? (
+        <Badge kind="warn">{words.deleted}</Badge>
+      ) : (
+        <Digest of={move.digest} href={paths.digest(names, move.digest)} />
+      ),
+  },
+  { title: words.who, cell: ({ actorName }) => <bdi>{actorName || words.unnamed}</bdi> },
+  { title: words.door, cell: ({ source }) => words.doors[source] },
+  {
+    title: words.actions,
+    cell: (move) => (
+      <>
+        {!isDeletion(move) && move.previousDigest !== '' && (
+          <a href={paths.diff(names, move.previousDigest, move.digest)} aria-label={words.compareAt(move.time)}>
+            {words.compare}
+          </a>
+        )}{' '}
+        <Copy isPin text={pinOf(names, move.digest)} label={words.copyPinAt(move.time)}>
+          {words.copyPin}
+        </Copy>
+      </>
+    ),
+  },
+]
+
+/** The records before those of the first page, by and by. */
+function Older({ names, repo, tag, after }: { names: readonly string[]; repo: string; tag: string; after: string }) {
+  const [isOpen, setOpen] = useState(false)
+  if (!isOpen) {
+    return (
+      <p>
+        <button type="button" onClick={() => setOpen(true)}>
+          {words.showOlder}
+        </button>
+      </p>
+    )
+  }
+  return <OlderPage names={names} repo={repo} tag={tag} after={after} />
+}
+
+function OlderPage({
+  names,
+  repo,
+  tag,
+  after,
+}: {
+  names: readonly string[]
+  repo: string
+  tag: string
+  after: string
+}) {
+  const page = useLoad(`older ${after}`, (signal) => readMoves(repo, { tag, after }, signal))
+  return (
+    <Shown of={page}>
+      {({ items, next }) => (
+        <>
+          <Moves names={names} items={items} at={undefined} />
+          {next === '' ? <Note>{words.thatIsAll}</Note> : <Older names={names} repo={repo} tag={tag} after={next} />}
+        </>
+      )}
+    </Shown>
+  )
+}
+
+/** Bounds of the history that is shown. */
+function Between({ from, to }: { from: string | undefined; to: string | undefined }) {
+  const choose = (values: Record<string, string>) => {
+    const time = (name: string) => (values[name] ? `${values[name]}Z` : undefined)
+    go(paths.with(here(), { from: time('from'), to: time('to') }))
+  }
+  const field = (name: string, label: string, value: string | undefined) =>
+    ({ name, label, type: 'datetime-local', value: value ? local(value) : '', isOptional: true }) as const
+  return (
+    <Form
+      isLine
+      submit={words.show}
+      onSubmit={choose}
+      fields={[field('from', words.fromUtc, from), field('to', words.toUtc, to)]}
+    />
+  )
+}

@@ -1,0 +1,27 @@
+// When a move was, as exactly as it is known.
+import type { Move } from '../../data/types.ts'
+import { Time, timeText } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import { isSeen } from './moves.ts'
+
+/** What was seen at another registry happened between two looks at it. */
+export function When({ move }: { move: Move }) {
+  const { time, checkedBefore } = move
+  if (!isSeen(move)) return <Time at={time} />
+  return checkedBefore ? (
+    <>
+      {words.between} <Time at={checkedBefore} /> {words.and} <Time at={time} />
+    </>
+  ) : (
+    <>
+      <Time at={time} /> {words.firstLook}
+    </>
+  )
+}
+
+/** The same as one text. */
+export function whenText(move: Move): string {
+  const { time, checkedBefore, actorName } = move
+  if (!isSeen(move)) return words.movedBy(timeText(time), actorName || words.unnamed)
+  return checkedBefore ? words.movedBetween(timeText(checkedBefore), timeText(time)) : words.seenFirst(timeText(time))
+}

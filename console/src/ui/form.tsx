@@ -1,0 +1,178 @@
+// Forms and questions. A form tells what it wants by a list of fields; what comes of it is shown in its place.
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { words } from '../words.ts'
+import { Problem } from './states.tsx'
+
+export type Field = {
+  name: string
+  label: string
+  hint?: string
+  type?: 'text' | 'search' | 'number' | 'email' | 'url' | 'datetime-local' | 'select' | 'lines' | 'check'
+  value?: string
+  isOptional?: boolean
+  pattern?: string
+  options?: readonly { value: string; label: string }[]
+}
+
+type Values = Record<string, string>
+type Props = {
+  fields: readonly Field[]
+  submit: string
+  /** Called with what was typed, trimmed. What it throws is shown. */
+  onSubmit: (values: Values) => Promise<void> | void
+  children?: ComponentChildren
+  isDanger?: boolean
+  /** The fields stand in a line, as filters do. */
+  isLine?: boolean
+}
+
+export function Form({ fields, submit, onSubmit, children, isDanger = false, isLine = false }: Props) {
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<unknown>()
+  const send = async (event: SubmitEvent) => {
+    event.preventDefault()
+    const data = new FormData(event.target as HTMLFormElement)
+    const values = Object.fromEntries(fields.map(({ name }) => [name, String(data.get(name) ?? '').trim()]))
+    setBusy(true)
+    setError(undefined)
+    try {
+      await onSubmit(values)
+    } catch (cause) {
+      setError(cause)
+    }
+    setBusy(false)
+  }
+  return (
+    <form class={isLine ? 'line' : 'form'} onSubmit={send}>
+      {fields.map((field) => (
+        <Input key={field.name} field={field} />
+      ))}
+      {children}
+      {error !== undefined && <Problem error={error} />}
+      <p class="actions">
+        <button type="submit" class={isDanger ? 'danger' : 'primary'} disabled={isBusy}>
+          {submit}
+        </button>
+      </p>
+    </form>
+  )
+}
+
+function Input({ field }: { field: Field }) {
+  const id = useId()
+  const { name, label, hint, type = 'text', value = '', isOptional = false, pattern, options = [] } = field
+  const common = { id, name, required: !isOptional, ...(hint && { 'aria-describedby': `${id}-hint` }) }
+  return (
+    <p class="field">
+      <label for={id}>{label}</label>
+      {type === 'select' ? (
+        <select {...common} value={value}>
+          {options.map((one) => (
+            <option key={one.value} value={one.value} selected={one.value === value}>
+              {one.label}
+            </option>
+          ))}
+        </select>
+      ) : type === 'lines' ? (
+        <textarea {...common} rows={4} defaultValue={value} spellcheck={false} />
+      ) : type === 'check' ? (
+        <input {...common} type="checkbox" required={false} value="yes" defaultChecked={value === 'yes'} />
+      ) : (
+        <input
+          {...common}
+          // The types of Preact want one kind of input at a time.
+          type={type as 'text'}
+          defaultValue={value}
+          {...(pattern !== undefined && { pattern })}
+          autocomplete="off"
+          spellcheck={false}
+        />
+      )}
+      {hint && (
+        <span class="hint" id={`${id}-hint`}>
+          {hint}
+        </span>
+      )}
+    </p>
+  )
+}
+
+/** A window above the screen, which the keyboard stays in. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  title: string
+  onClose: () => void
+  children: ComponentChildren
+}) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => dialog.current?.showModal(), [])
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+      <h2 id={id}>{title}</h2>
+      {children}
+      <form method="dialog" class="actions">
+        <button type="submit">{words.close}</button>
+      </form>
+    </dialog>
+  )
+}
+
+type Danger = {
+  button: string
+  title: string
+  text: string
+  mustType?: string
+  label?: string
+  act: () => Promise<void>
+}
+
+/** A button whose work cannot be taken back: it asks first, and where `mustType` says so wants a name typed. */
+export function DangerButton({ button, title, text, mustType, label, act }: Danger) {
+  const [isOpen, setOpen] = useState(false)
+  const done = async () => {
+    await act()
+    setOpen(false)
+  }
+  const fields: Field[] =
+    mustType === undefined ? [] : [{ name: 'typed', label: words.typeName(mustType), pattern: escaped(mustType) }]
+  return (
+    <>
+      <button type="button" class="small" aria-label={label ?? button} onClick={() => setOpen(true)}>
+        {button}
+      </button>
+      {isOpen && (
+        <Dialog title={title} onClose={() => setOpen(false)}>
+          <p>{text}</p>
+          <Form fields={fields} submit={button} isDanger onSubmit={done} />
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/&-]/g, '\\$&')
+
+/** A button that does something that can be done again; what goes wrong is shown beside it. */
+export function ActButton({ children, label, act }: { children: string; label?: string; act: () => Promise<void> }) {
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<unknown>()
+  const run = async () => {
+    setBusy(true)
+    setError(undefined)
+    await act().catch(setError)
+    setBusy(false)
+  }
+  return (
+    <>
+      <button type="button" class="small" aria-label={label ?? children} disabled={isBusy} onClick={run}>
+        {children}
+      </button>
+      {error !== undefined && <Problem error={error} />}
+    </>
+  )
+}

@@ -1,0 +1,34 @@
+// What a screen waits for.
+import { useEffect, useRef, useState } from 'preact/hooks'
+
+export type Loaded<T> = {
+  /** What was read last, also while it is read again. */
+  data: T | undefined
+  error: unknown
+  isBusy: boolean
+  reload: () => void
+}
+
+/** Reads once for each `key`, and again on `reload`. An answer that comes when the key is another one changes nothing. */
+export function useLoad<T>(key: string, read: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+  const [round, setRound] = useState(0)
+  const [got, setGot] = useState<{ key: string; data?: T; error?: unknown; isBusy: boolean }>({ key, isBusy: true })
+  const latest = useRef(read)
+  latest.current = read
+  useEffect(() => {
+    const leave = new AbortController()
+    setGot((old) => ({ ...(old.key === key && { data: old.data }), key, isBusy: true }))
+    latest.current(leave.signal).then(
+      (data) => !leave.signal.aborted && setGot({ key, data, isBusy: false }),
+      (error: unknown) => !leave.signal.aborted && setGot({ key, error, isBusy: false }),
+    )
+    return () => leave.abort()
+  }, [key, round])
+  const isOld = got.key !== key
+  return {
+    data: isOld ? undefined : got.data,
+    error: isOld ? undefined : got.error,
+    isBusy: isOld || got.isBusy,
+    reload: () => setRound((one) => one + 1),
+  }
+}

@@ -1,0 +1,121 @@
+// Tables with their pages. A wide one scrolls by itself, so that a page never does.
+import type { ComponentChildren } from 'preact'
+import { useId } from 'preact/hooks'
+import { paths } from '../app/paths.ts'
+import { go, here } from '../app/route.ts'
+import { numbers, words } from '../words.ts'
+
+export type Column<T> = {
+  title: string
+  cell: (item: T) => ComponentChildren
+  /** The name of the order that a click on the title asks for. */
+  order?: string
+  /** The cell names its row. */
+  isHead?: boolean
+}
+
+type Props<T> = {
+  caption: string
+  columns: readonly Column<T>[]
+  items: readonly T[]
+  keyOf: (item: T) => string
+  /** As in the address: a name, and `desc` behind it or not. */
+  order?: string
+  isCaptionShown?: boolean
+  classOf?: (item: T) => string
+}
+
+export function Table<T>({ caption, columns, items, keyOf, order, isCaptionShown = false, classOf }: Props<T>) {
+  const id = useId()
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a section cannot be named by a caption
+    <div class="scroll" role="region" aria-labelledby={id} tabIndex={0}>
+      <table>
+        <caption id={id} class={isCaptionShown ? '' : 'unseen'}>
+          {caption}
+        </caption>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <Heading key={column.title} column={column} order={order} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((item) => (
+            <tr key={keyOf(item)} class={classOf?.(item)}>
+              {columns.map(({ title, cell, isHead }) =>
+                isHead ? (
+                  <th key={title} scope="row">
+                    {cell(item)}
+                  </th>
+                ) : (
+                  <td key={title}>{cell(item)}</td>
+                ),
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function Heading<T>({ column, order }: { column: Column<T>; order: string | undefined }) {
+  const [by = '', way = 'asc'] = (order ?? '').split(' ')
+  if (column.order === undefined) return <th scope="col">{column.title}</th>
+  const isBy = by === column.order
+  const next = `${column.order} ${isBy && way === 'desc' ? 'asc' : 'desc'}`
+  const sort = isBy ? (way === 'desc' ? 'descending' : 'ascending') : undefined
+  return (
+    <th scope="col" aria-sort={sort}>
+      <a href={paths.with(here(), { order: next, page: undefined })}>
+        {column.title}
+        <span aria-hidden="true">{isBy ? (way === 'desc' ? ' ▾' : ' ▴') : ' ▹'}</span>
+      </a>
+    </th>
+  )
+}
+
+/** Where in a list the person is, by numbers that an address can have. */
+export function Pages({ page, size, total }: { page: number; size: number; total: number }) {
+  const last = Math.max(1, Math.ceil(total / size))
+  if (last === 1) return <p class="pages">{words.rows(total)}</p>
+  const at = (to: number) => paths.with(here(), { page: to === 1 ? undefined : to })
+  const link = (to: number, text: string, isOn: boolean) =>
+    isOn ? (
+      <a class="button" href={at(to)}>
+        {text}
+      </a>
+    ) : (
+      <span class="button off" aria-disabled="true">
+        {text}
+      </span>
+    )
+  const jump = (event: SubmitEvent) => {
+    event.preventDefault()
+    const wanted = Number(new FormData(event.target as HTMLFormElement).get('page'))
+    if (wanted >= 1) go(at(Math.min(Math.trunc(wanted), last)))
+  }
+  return (
+    <nav class="pages" aria-label={words.pages}>
+      {link(1, words.first, page > 1)}
+      {link(page - 1, words.previous, page > 1)}
+      {link(page + 1, words.next, page < last)}
+      {link(last, words.last, page < last)}
+      <span>{words.rowsOf(numbers((page - 1) * size + 1), numbers(Math.min(page * size, total)), numbers(total))}</span>
+      <form onSubmit={jump}>
+        <label>
+          {words.page} <input name="page" type="number" min="1" max={last} value={page} />
+        </label>
+        <button type="submit">{words.goToPage}</button>
+      </form>
+    </nav>
+  )
+}
+
+/** The page of the address, 1 for none. */
+export function pageOf(query: URLSearchParams): number {
+  const page = Number(query.get('page') ?? 1)
+  return Number.isSafeInteger(page) && page > 0 ? Math.min(page, 10_000_000) : 1
+}

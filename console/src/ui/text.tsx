@@ -1,0 +1,117 @@
+// Small things that screens say: times, digests, names, and what can be copied.
+import { useState } from 'preact/hooks'
+import { isUtc } from '../app/settings.ts'
+import { words } from '../words.ts'
+
+/** A moment, in UTC or in the zone of the browser. */
+export function Time({ at }: { at: string | undefined }) {
+  if (!at) return <span class="dim">–</span>
+  return <time dateTime={at}>{timeText(at)}</time>
+}
+
+export function timeText(at: string): string {
+  const zone = isUtc.value ? { timeZone: 'UTC' } : {}
+  const text = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', ...zone }).format(
+    new Date(at),
+  )
+  return isUtc.value ? `${text} UTC` : text
+}
+
+/** A day, as short as a drawing needs it. */
+export function dayText(at: number): string {
+  const zone = isUtc.value ? { timeZone: 'UTC' } : {}
+  return new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', ...zone }).format(at)
+}
+
+export const short = (digest: string): string => digest.replace(/^(sha\d+:)([0-9a-f]{12}).*$/, '$1$2…')
+
+/** A digest by its beginning; all of it for whoever copies or points at it. */
+export function Digest({ of, href, isMain }: { of: string; href?: string; isMain?: boolean }) {
+  if (of === '') return <span class="dim">–</span>
+  const code = <code title={of}>{short(of)}</code>
+  return href === undefined ? (
+    code
+  ) : (
+    <a href={href} {...(isMain && { 'data-main': '' })}>
+      {code}
+    </a>
+  )
+}
+
+/** A button that copies; `label` says what to whoever does not see what stands around it. */
+export function Copy({
+  text,
+  label,
+  children,
+  isPin,
+}: {
+  text: string
+  label: string
+  children?: string
+  isPin?: boolean
+}) {
+  const [isCopied, setCopied] = useState(false)
+  const copy = async () => {
+    await write(text)
+    setCopied(true)
+    setTimeout(() => setCopied(false), 2000)
+  }
+  return (
+    <button
+      type="button"
+      class="small"
+      title={text}
+      aria-label={label}
+      onClick={copy}
+      {...(isPin && { 'data-pin': '' })}
+    >
+      {isCopied ? words.copied : (children ?? words.copy)}
+      {isCopied && (
+        <span class="unseen" role="status">
+          {words.copied}
+        </span>
+      )}
+    </button>
+  )
+}
+
+/** Over http beyond this machine browsers offer no clipboard, but still copy what is selected. */
+async function write(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+  const area = document.createElement('textarea')
+  area.value = text
+  area.className = 'unseen'
+  document.body.append(area)
+  area.select()
+  document.execCommand('copy')
+  area.remove()
+}
+
+/** A command or a text that is as long as it is. */
+export function Code({ text, label }: { text: string; label: string }) {
+  return (
+    <div class="code">
+      <pre tabIndex={0}>
+        <code>{text}</code>
+      </pre>
+      <Copy text={text} label={label} />
+    </div>
+  )
+}
+
+const units = ['B', 'kB', 'MB', 'GB', 'TB']
+
+export function bytes(count: number): string {
+  const power = count < 1000 ? 0 : Math.min(Math.floor(Math.log10(count) / 3), units.length - 1)
+  const scaled = count / 1000 ** power
+  return `${power === 0 ? scaled : scaled.toFixed(1)} ${units[power]}`
+}
+
+/** A state in a word, told apart by more than its colour. */
+export function Badge({ kind, children }: { kind: 'good' | 'bad' | 'warn' | 'plain'; children: string }) {
+  return (
+    <span class={`badge ${kind}`}>
+      <span aria-hidden="true">{{ good: '✓', bad: '✕', warn: '!', plain: '·' }[kind]}</span> {children}
+    </span>
+  )
+}

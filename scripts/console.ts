@@ -1,0 +1,52 @@
+// The console as the two files and the picture that the server hands out, with the licences of what is in them.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildSync } from 'esbuild'
+
+/** The most that browsers are sent, compressed, in bytes. */
+export const consoleBudget = { 'console.js': 80_000, 'console.css': 15_000 }
+
+/** The files of `gen/console` by name. */
+export function consoleFiles(root: string): Record<string, string> {
+  const { outputFiles, metafile } = buildSync({
+    absWorkingDir: root,
+    entryPoints: { console: 'console/src/main.tsx', 'console-style': 'console/style.css' },
+    outdir: 'out',
+    bundle: true,
+    write: false,
+    metafile: true,
+    minify: true,
+    format: 'esm',
+    target: ['chrome123', 'firefox121', 'safari17.5'],
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    tsconfig: 'console/tsconfig.json',
+    legalComments: 'none',
+    charset: 'utf8',
+  })
+  const text = (name: string) => outputFiles.find(({ path }) => path.endsWith(`/${name}`))!.text
+  const packages = new Set(Object.keys(metafile.inputs).flatMap((input) => packageOf(input) ?? []))
+  return {
+    'console.js': text('console.js'),
+    'console.css': text('console-style.css'),
+    'icon.svg': readFileSync(join(root, 'console/icon.svg'), 'utf8'),
+    'LICENSES.txt': licenses(root, [...packages].sort()),
+  }
+}
+
+function packageOf(input: string): string | undefined {
+  return /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1]
+}
+
+/** The licence of each package, word for word. */
+function licenses(root: string, names: readonly string[]): string {
+  const texts = names.map((name) => {
+    const folder = join(root, 'node_modules', name)
+    const { version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Record<
+      string,
+      string
+    >
+    return `${name} ${version} (${license})\n\n${readFileSync(join(folder, 'LICENSE'), 'utf8').trim()}\n`
+  })
+  return `console.js contains these packages.\n\n${texts.join('\n---\n\n')}`
+}

@@ -1,0 +1,50 @@
+// The headers by which a client says what its write is meant for, as the documents of OpenAPI have them.
+import type { DescMethod } from '@bufbuild/protobuf'
+import { buildSubjects, isRead } from '#api/conditions/subjects.ts'
+import { buildEventTable } from '#api/event-table.ts'
+import { buildEndpoints, fullNameOf } from '#api/methods.ts'
+import { eventBodies, services } from '#api/services.ts'
+import type { Schema } from './schemas.ts'
+
+const endpoints = buildEndpoints(services)
+const subjects = buildSubjects(endpoints, buildEventTable(services, eventBodies))
+const byName = new Map(endpoints.map((endpoint) => [endpoint.method.fullName, endpoint]))
+
+const header = (name: string, description: string): Schema => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string' },
+})
+
+const parameters = {
+  IfMatch: header('If-Match', 'The `ETag` that the resource has to have, or `*`; else the answer is 412.'),
+  IfNoneMatch: header('If-None-Match', '`*`: only if there is no such resource; else the answer is 412.'),
+  IdempotencyKey: header(
+    'Idempotency-Key',
+    'A name for the request, at most 128 characters; the same again is not carried out twice.',
+  ),
+}
+
+export const headers: Record<string, Schema> = {
+  ETag: { description: 'Names the state of the resource.', schema: { type: 'string' } },
+}
+
+/** The headers that a method looks at. */
+export function conditionsOf(method: DescMethod): Schema[] {
+  const endpoint = byName.get(fullNameOf(method))
+  if (!endpoint?.handler || isRead(endpoint) || endpoint.method.access.mode === 'open') return []
+  const subject = subjects.of(endpoint)
+  // What makes a resource where there is none finds it by other means than its uid.
+  const makes = subject && subject.shows.desc.output !== subject.resource
+  const { IfMatch, IfNoneMatch, IdempotencyKey } = parameters
+  return [...(subject ? [IfMatch] : []), ...(makes ? [IfNoneMatch] : []), IdempotencyKey]
+}
+
+/** What is said of an answer that has an ETag. */
+export function answerHeadersOf(method: DescMethod): Schema {
+  const endpoint = byName.get(fullNameOf(method))
+  if (!endpoint || !subjects.isTagged(endpoint)) return {}
+  return { headers: { ETag: { $ref: '#/components/headers/ETag' } } }
+}

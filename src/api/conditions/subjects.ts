@@ -1,0 +1,173 @@
+// Which resource a write is about, and what names its state. Both follow from the contract: a method that answers with what
+// a `Get…` of its service shows, or deletes it, is about that; version 1 is about what version 2 shows.
+import { createHash } from 'node:crypto'
+import { create, type DescMessage, type DescMethod, getOption, type Message, toBinary } from '@bufbuild/protobuf'
+import type { EventTable } from '#app.ts'
+import { http } from '#gen/google/api/annotations_pb.ts'
+import { DeliveriesService } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
+import { FollowsService } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
+import { GroupInvitesService } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
+import { IdentitiesService } from '#gen/pinfold/iam/v2/identities_pb.ts'
+import { IdentityProvidersService } from '#gen/pinfold/iam/v2/identity_providers_pb.ts'
+import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
+import { TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
+import { Advisories } from '#gen/pinfold/vulnerabilities/v1/advisories_pb.ts'
+import { AdvisoriesService } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
+import { camelCase } from '#lib/fields.ts'
+import { type Endpoint, fullNameOf, scopeOf } from '../methods.ts'
+
+/** How to read the resource that a write is about. */
+export type Subject = {
+  /** The method that shows it. */
+  shows: Endpoint
+  /** What it is. */
+  resource: DescMessage
+  /** What to ask it for. */
+  askFor(request: Message): Message
+  /** What of its answer is the resource; `undefined` where there is none, so that the write makes it. */
+  take(answer: Message): Message | undefined
+}
+
+export type Subjects = {
+  /** `undefined` for a method that is not about one resource which is there. */
+  of(endpoint: Endpoint): Subject | undefined
+  /** Whether what a method answers with is a resource that has an entity tag. */
+  isTagged(endpoint: Endpoint): boolean
+  /** The entity tag of such an answer, without quotes. */
+  tagOf(endpoint: Endpoint, answer: Message): string | undefined
+}
+
+/** Methods that change what another one shows, and of which nothing else in the contract says so. */
+const alike: readonly (readonly [DescMethod, DescMethod])[] = [
+  [Registry.method.updateTag, TagsService.method.getTag],
+  [Advisories.method.update, AdvisoriesService.method.getAdvisory],
+  [Advisories.method.delete, AdvisoriesService.method.getAdvisory],
+  [FollowsService.method.unfollowRepo, FollowsService.method.getFollow],
+]
+
+/** Both make a tag, or move the one of this name. */
+const tagMakers: readonly DescMethod[] = [TagsService.method.createTag, Registry.method.createTag]
+
+/** What changes nothing has no subject, and no name that must not be used twice. */
+export function isRead({ desc }: Pick<Endpoint, 'desc'>): boolean {
+  return getOption(desc, http).pattern.case === 'get'
+}
+
+export function buildSubjects(endpoints: readonly Endpoint[], { inEveryVersion }: EventTable): Subjects {
+  const byName = new Map(endpoints.map((endpoint) => [endpoint.method.fullName, endpoint]))
+  const subjects = new Map<string, Subject>()
+  for (const endpoint of endpoints) {
+    const subject = tagMakers.includes(endpoint.desc)
+      ? tagByName(byName.get(fullNameOf(TagsService.method.listTags))!)
+      : byUid(endpoint, shownBy(endpoint, endpoints, byName, inEveryVersion))
+    if (subject) subjects.set(endpoint.method.fullName, subject)
+  }
+  const tagged = new Set([...subjects.values()].map(({ resource }) => resource))
+  return {
+    isTagged: ({ desc }) => tagged.has(desc.output),
+    of: ({ method }) => subjects.get(method.fullName),
+    tagOf: ({ desc: { output } }, answer) => (tagged.has(output) ? entityTagOf(output, answer) : undefined),
+  }
+}
+
+/** The method that shows what the write is about. */
+function shownBy(
+  endpoint: Endpoint,
+  endpoints: readonly Endpoint[],
+  byName: ReadonlyMap<string, Endpoint>,
+  inEveryVersion: EventTable['inEveryVersion'],
+): Endpoint | undefined {
+  const { method, desc } = endpoint
+  if (method.access.mode !== 'scoped' || isRead(endpoint)) return undefined
+  // What they are about is not there yet.
+  if (/^(Create|Send)/.test(desc.name)) return undefined
+  const like = alike.find(([one]) => one === desc)
+  if (like) return byName.get(fullNameOf(like[1]))
+  const own = ofService(endpoint, endpoints)
+  if (own || method.version !== 'v1') return own
+  for (const name of inEveryVersion(method.fullName)) {
+    const other = byName.get(name)
+    const found = other && other.method.version === 'v2' && ofService(other, endpoints)
+    if (found) return found
+  }
+  return undefined
+}
+
+function ofService({ desc }: Endpoint, endpoints: readonly Endpoint[]): Endpoint | undefined {
+  const deleted = /^Delete(\w+)$/.exec(desc.name)?.[1]
+  return endpoints.find(({ desc: other, handler }) => {
+    if (other.parent !== desc.parent || !handler || !other.name.startsWith('Get')) return false
+    if (other.input.fields.length !== 1) return false
+    return other.output === desc.output || other.name === `Get${deleted}`
+  })
+}
+
+function byUid(endpoint: Endpoint, shows: Endpoint | undefined): Subject | undefined {
+  const { access } = endpoint.method
+  if (!shows || access.mode !== 'scoped') return undefined
+  const field = camelCase(shows.desc.input.fields[0]!.name)
+  return {
+    shows,
+    resource: shows.desc.output,
+    askFor: (request) => create(shows.desc.input, { [field]: scopeOf(request, access.scope) }),
+    take: (answer) => answer,
+  }
+}
+
+type TagMaking = { parent?: string; repoId?: string; tag?: { name: string } }
+
+function tagByName(shows: Endpoint): Subject {
+  return {
+    shows,
+    resource: TagsService.method.getTag.output,
+    askFor(request) {
+      const { parent, repoId, tag } = request as TagMaking
+      return create(TagsService.method.listTags.input, {
+        uidp: { childrenOf: parent ?? repoId ?? '' },
+        name: tag?.name ?? '',
+        pageSize: 1,
+        includeReferrers: true,
+        includeDates: true,
+        includeEpochs: true,
+      })
+    },
+    take: (answer) => (answer as unknown as { tags: Message[] }).tags[0],
+  }
+}
+
+/**
+ * What a resource shows that nobody has written to it: what happens to it, what only the first answer shows, and the SCIM
+ * settings of a provider, which have an etag of their own.
+ */
+const passing = new Map<DescMessage, readonly string[]>([
+  [IdentitiesService.method.getIdentity.output, ['lastSeenTime']],
+  [IdentityProvidersService.method.getIdentityProvider.output, ['scim']],
+  [GroupInvitesService.method.getGroupInvite.output, ['code']],
+  [
+    DeliveriesService.method.getSubscriptionSettings.output,
+    ['waiting', 'givenUp', 'failures', 'blockedUntil', 'oldSecretExpireTime'],
+  ],
+  [FollowsService.method.getFollow.output, ['state', 'problem', 'tagCount', 'stateTime', 'dueTime']],
+])
+
+function lasting(desc: DescMessage, resource: Message): Message {
+  const without = passing.get(desc)
+  if (!without) return resource
+  const blank = create(desc) as unknown as Record<string, unknown>
+  return { ...resource, ...Object.fromEntries(without.map((name) => [name, blank[name]])) }
+}
+
+/** Of what the resource shows, so that two changes in one millisecond have two, and no column is needed for it. */
+export function entityTagOf(desc: DescMessage, resource: Message): string {
+  return createHash('sha256')
+    .update(toBinary(desc, lasting(desc, resource)))
+    .digest('base64url')
+    .slice(0, 22)
+}
+
+/** All that may name its state: a tag is also what it points to, as it is at the registry. */
+export function entityTagsOf(desc: DescMessage, resource: Message): string[] {
+  const { digest } = resource as unknown as { digest?: unknown }
+  const more = desc === TagsService.method.getTag.output && typeof digest === 'string' && digest !== '' ? [digest] : []
+  return [entityTagOf(desc, resource), ...more]
+}

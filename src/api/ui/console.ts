@@ -1,0 +1,108 @@
+// The console: one page for all of its addresses, and the files that it consists of. Nothing else of the origin may run there.
+import { hash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
+import type { HttpArrival } from '#edge/doors.ts'
+import { operator, type Session } from '#issuer/people/sessions.ts'
+import { html, textOf } from './html.ts'
+import { send } from './page.ts'
+
+export const assetsPath = '/ui/assets/'
+
+type Asset = { path: string; type: string; plain: Buffer; zipped: Buffer }
+
+/** The files of the console, read when the first of them is asked for; their addresses say what is in them. */
+export type Console = { script: Asset; style: Asset; icon: Asset }
+
+export function openConsole(): () => Console {
+  let known: Console | undefined
+  return () => {
+    known ??= {
+      script: assetOf('console.js', 'text/javascript; charset=utf-8'),
+      style: assetOf('console.css', 'text/css; charset=utf-8'),
+      icon: assetOf('icon.svg', 'image/svg+xml'),
+    }
+    return known
+  }
+}
+
+function assetOf(name: string, type: string): Asset {
+  const plain = readFileSync(new URL(`../../../gen/console/${name}`, import.meta.url))
+  const path = `${assetsPath}${name.replace('.', `-${hash('sha256', plain).slice(0, 16)}.`)}`
+  return { path, type, plain, zipped: gzipSync(plain, { level: 9 }) }
+}
+
+const forever = 'public, max-age=31536000, immutable'
+
+/** Answers with a file of the console; with 404 for one of another release, so that nothing keeps what it is not. */
+export function sendAsset(arrival: HttpArrival, { script, style, icon }: Console): void {
+  const asset = [script, style, icon].find(({ path }) => path === arrival.path)
+  if (!asset) {
+    send(arrival, 404, 'text/plain', 'there is no such file\n')
+    return
+  }
+  if (!arrival.settle('200')) return
+  const { req, res } = arrival
+  const isZipped = /\bgzip\b/.test(String(req.headers['accept-encoding'] ?? ''))
+  const content = isZipped ? asset.zipped : asset.plain
+  res.writeHead(200, {
+    'content-type': asset.type,
+    'content-length': content.length,
+    'cache-control': forever,
+    vary: 'accept-encoding',
+    'cross-origin-resource-policy': 'same-origin',
+    ...(isZipped && { 'content-encoding': 'gzip' }),
+  })
+  res.end(req.method === 'HEAD' ? undefined : content)
+}
+
+/**
+ * What the page may load, by path: the registry shares the origin, so `'self'` would take what anybody has pushed. Forms go to
+ * our own pages.
+ */
+function policyOf(url: string): string {
+  const assets = `${url}${assetsPath}`
+  return [
+    "default-src 'none'",
+    `script-src ${assets}`,
+    `style-src ${assets}`,
+    `img-src ${assets}`,
+    `connect-src ${url}/ui/api/`,
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ')
+}
+
+/** The page of every address of the console; what it shows there is the script's work. */
+export function sendConsole(arrival: HttpArrival, session: Session, { script, style, icon }: Console): void {
+  const { url, app } = arrival.edge
+  const { identityUid, profile, organization } = session
+  const isOperator = identityUid === operator
+  const name = isOperator ? 'the operator' : profile.name || profile.email || identityUid
+  const text = textOf(html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>Pinfold</title>
+<link rel="icon" href="${icon.path}">
+<link rel="stylesheet" href="${style.path}">
+<script type="module" src="${script.path}"></script>
+</head>
+<body data-uid="${identityUid}" data-name="${name}" data-email="${profile.email}" data-organization="${organization}"
+data-operator="${isOperator ? 'yes' : 'no'}" data-host="${new URL(url).host}" data-version="${app.version}">
+<noscript><p>The console needs a script. <a href="/ui/sessions">Your account and its sessions</a> do not.</p></noscript>
+</body>
+</html>
+`)
+  send(arrival, 200, 'text/html; charset=utf-8', text, {
+    'content-security-policy': policyOf(url),
+    // With `no-referrer` browsers send the form that signs out without `Origin`.
+    'referrer-policy': 'same-origin',
+    'cross-origin-opener-policy': 'same-origin',
+  })
+}

@@ -1,0 +1,141 @@
+// A backup while servers run: an embedded database as of one moment, and the contents that it names. Names of contents are
+// never used twice and nothing is removed meanwhile, so what is copied after the database is complete for it.
+import { randomUUID } from 'node:crypto'
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Blobs } from './blobs/blobs.ts'
+import { openDisk } from './blobs/disk.ts'
+import { openBlobs } from './blobs/open.ts'
+import type { Config } from './config.ts'
+import { type Copied, copyContents } from './copy-blobs.ts'
+import { readFact } from './db/facts.ts'
+import { createSkew } from './db/skew.ts'
+import type { Db, Reader } from './db/sql.ts'
+import { copyDatabase, openSnapshot } from './db/sqlite/snapshot.ts'
+import { knownLocations } from './domains/registry/blobs/collection.store.ts'
+import { contentsAfter } from './domains/registry/blobs/copies.store.ts'
+import { trashAfter } from './domains/registry/blobs/holds.store.ts'
+import { holdContents } from './hold-contents.ts'
+import { databaseFile, openExisting } from './open-database.ts'
+import { requireOwn } from './tie-blobs.ts'
+import { version } from './version.ts'
+
+export type BackupOptions = {
+  /** The folder of the backups; contents are shared by all that it has. */
+  to: string
+  /** How many copies of an embedded database to keep; all of them unless it is given. */
+  keep?: number
+  progress?(copied: Copied): void
+}
+
+/** What a backup says of itself, in `backup.json`; without that file it is not complete. */
+export type Backup = {
+  format: 1
+  version: string
+  time: string
+  engine: Db['engine']
+  database: string
+  /** The fingerprint of the master key that the secrets are encrypted under; the key itself is in no backup. */
+  masterKey: string
+  contents: number
+  bytes: number
+  /** Contents that were lost or damaged already. */
+  damaged: string[]
+}
+
+export type BackedUp = Backup & { folder: string; copied: number; removed: number }
+
+const page = 500
+const databaseName = 'pinfold.db'
+
+export async function backup(config: Config, { to, keep, progress }: BackupOptions): Promise<BackedUp> {
+  await using opening = new AsyncDisposableStack()
+  const { db } = opening.adopt(await openExisting(config), (one) => one.close())
+  const blobs = opening.adopt(await openBlobs(config.blobs, config.data, { env: config.aws }), (one) => one.close())
+  await requireOwn(db, blobs)
+  const skew = createSkew(db, Date.now)
+  await skew.measure()
+  const database = (await readFact(db, 'database_id'))!
+  const target = opening.adopt(await openTarget(to, database), (one) => one.close())
+  opening.adopt(await holdContents(db, skew, randomUUID()), (one) => one.end())
+  const time = skew.now().toISOString()
+  const folder = join(to, time.replaceAll(':', '-'))
+  await mkdir(folder, { mode: 0o700 })
+  const copy = await openCopy(db, config, folder)
+  opening.defer(() => copy.close())
+  const stores = { db, from: blobs, to: target, ...(progress ? { report: progress } : {}) }
+  const named = await copyContents((after, most) => contentsAfter(copy, after, most), stores)
+  // Where the database is backed up by other means, a copy of before may name what is in the trash by now.
+  if (db.engine === 'postgres') await copyContents((after, most) => trashAfter(db, after, most), stores)
+  const about: Backup = {
+    format: 1,
+    version,
+    time,
+    engine: db.engine,
+    database,
+    masterKey: (await readFact(db, 'master_key')) ?? '',
+    contents: named.contents + named.there,
+    bytes: named.bytes,
+    damaged: named.damaged,
+  }
+  await writeWhole(join(folder, 'backup.json'), `${JSON.stringify(about, undefined, 2)}\n`)
+  const removed = keep === undefined || db.engine !== 'sqlite' ? 0 : await prune(to, target, keep)
+  return { ...about, folder, copied: named.contents, removed }
+}
+
+/** What names the contents: the copy of an embedded database, or the database itself, whose copy is older. */
+async function openCopy(db: Db, config: Config, folder: string): Promise<Reader & { close(): void }> {
+  if (db.engine === 'postgres') return { all: db.all, get: db.get, close() {} }
+  const file = join(folder, databaseName)
+  await copyDatabase(databaseFile(config), file)
+  return openSnapshot(file)
+}
+
+/** A store of its own, with an id of its own, which `pinfold restored` makes the one of the database. */
+async function openTarget(to: string, database: string): Promise<Blobs> {
+  await mkdir(join(to, 'blobs'), { recursive: true, mode: 0o700 })
+  const target = await openDisk(join(to, 'blobs'))
+  const id = (await target.readId()) ?? (await target.keepId(`${randomUUID()} ${database}`))
+  if (id.split(' ')[1] !== database) throw new Error(`${to} has the backups of another database; name another folder`)
+  return target
+}
+
+/** Removes all but the newest copies, and the contents that none of those names. Answers with how many contents. */
+async function prune(to: string, target: Blobs, keep: number): Promise<number> {
+  const entries = await readdir(to, { withFileTypes: true })
+  const names = entries.flatMap((one) => (one.isDirectory() && /^\d{4}-.*Z$/.test(one.name) ? [one.name] : [])).sort()
+  const complete: string[] = []
+  for (const name of names) if (await isComplete(join(to, name))) complete.push(name)
+  const kept = complete.slice(-keep)
+  for (const name of names) {
+    if (!kept.includes(name) && name < (kept[0] ?? '')) await rm(join(to, name), { recursive: true })
+  }
+  const copies = kept.map((name) => openSnapshot(join(to, name, databaseName)))
+  let removed = 0
+  const look = async (locations: string[]): Promise<void> => {
+    const known = new Set<string>()
+    for (const copy of copies) for (const one of await knownLocations(copy, locations)) known.add(one)
+    const unknown = locations.filter((one) => !known.has(one))
+    removed += unknown.length - (await target.removeAll(unknown)).length
+  }
+  const some: string[] = []
+  for await (const { location } of target.list()) {
+    some.push(location)
+    if (some.length === page) await look(some.splice(0))
+  }
+  await look(some)
+  for (const copy of copies) copy.close()
+  return removed
+}
+
+async function isComplete(folder: string): Promise<boolean> {
+  const text = await readFile(join(folder, 'backup.json'), 'utf8').catch(() => undefined)
+  return text !== undefined
+}
+
+async function writeWhole(file: string, text: string): Promise<void> {
+  const part = await open(`${file}.part`, 'w', 0o600)
+  await part.writeFile(text)
+  await part.sync().finally(() => part.close())
+  await rename(`${file}.part`, file)
+}

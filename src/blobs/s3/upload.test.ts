@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ContentTooLarge } from '../blobs.ts'
+import type { Client } from './client.ts'
+import { createMemory } from './memory.ts'
+import { createUpload, pieceBytes } from './upload.ts'
+
+const mebibyte = 1024 * 1024
+
+test('pieces grow with the content, and no client makes them larger than there is memory for', () => {
+  assert.equal(pieceBytes(0), 16 * mebibyte)
+  assert.equal(pieceBytes(9000 * 20 * mebibyte), 20 * mebibyte)
+  assert.equal(pieceBytes(Number.MAX_SAFE_INTEGER), 64 * mebibyte)
+})
+
+test('a content of more pieces than a bucket takes is refused before anything is asked of it', () => {
+  const memory = createMemory(mebibyte, 1)
+  const begin = (expected: number) => () => createUpload({} as Client, memory, 'c/00', expected)
+  assert.throws(begin(10_000 * 64 * mebibyte + 1), ContentTooLarge)
+  assert.doesNotThrow(begin(10_000 * 64 * mebibyte))
+})

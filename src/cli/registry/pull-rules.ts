@@ -1,0 +1,229 @@
+// Rules of how old what is pulled has to be.
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
+import {
+  CliError,
+  type Command,
+  type CommandGroup,
+  exitCodes,
+  type OptionSpec,
+  type Options,
+  outputOption,
+  type Terminal,
+} from '../shape/command.ts'
+import { actorsOf, groupOf } from '../shape/names.ts'
+import { jsonText, plain } from '../shape/plain-text.ts'
+import { registryOf } from '../shape/session.ts'
+import { limitOf } from '../shape/verbs.ts'
+import { findImage, imageNameOf } from './image-names.ts'
+import { commonOptions, momentOf, show } from './image-options.ts'
+
+type Rule = {
+  uid: string
+  name: string
+  tags: string[]
+  exceptTags: string[]
+  identities: string[]
+  belowGroup: string
+  minAge: string
+  hold: string
+  countFrom: string
+  mode: string
+}
+type Exception = { uid: string; digest: string; reason: string; expireTime: string; actor: string; revokeTime?: string }
+
+const path = '/registry/v2/pullRules'
+const exceptionsPath = '/registry/v2/pullRuleExceptions'
+const placeOptions: readonly OptionSpec[] = [
+  { flags: '--group <group>', summary: 'A group: its name as ORG or ORG/FOLDER, or its uid' },
+  { flags: '--image <image>', summary: 'A repository, such as acme/team/app' },
+]
+const fieldOptions: readonly OptionSpec[] = [
+  { flags: '--name <name>', summary: 'What it is called' },
+  { flags: '--tags <patterns>', summary: 'Only these tags, with commas; * stands for any characters' },
+  { flags: '--except-tags <patterns>', summary: 'Not these tags' },
+  { flags: '--identities <uids>', summary: 'For these identities, with commas' },
+  { flags: '--below <group>', summary: 'For all identities that live in this group, and below' },
+  { flags: '--min-age <span>', summary: 'How long it has to have been a tag: 12h, 7d, 2w' },
+  { flags: '--hold <span>', summary: 'A stay that ended after less does not count; 6h unless given' },
+  {
+    flags: '--count-from <where>',
+    summary: 'Under the tag that is pulled, or any of the repository',
+    choices: ['tag', 'repo'],
+  },
+  {
+    flags: '--mode <mode>',
+    summary: 'What happens to what is too young',
+    choices: ['serve-older', 'deny', 'observe'],
+  },
+]
+
+/** The uid of the group or the repository that an option names. */
+async function placeOf(api: ApiReader, { group, image }: Options): Promise<string | undefined> {
+  if (group !== undefined && image !== undefined) {
+    throw new CliError(exitCodes.usage, 'give --group or --image, not both')
+  }
+  if (group !== undefined) return groupOf(api, String(group))
+  if (image === undefined) return undefined
+  return findImage(api, imageNameOf(String(image), registryOf(api.session)).path)
+}
+
+async function requiredPlaceOf(api: ApiReader, options: Options): Promise<string> {
+  const place = await placeOf(api, options)
+  if (place === undefined) throw new CliError(exitCodes.usage, 'say where, by --group or --image')
+  return place
+}
+
+const listed = (text: Options[string]): string[] =>
+  String(text)
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '')
+
+/** The members that options name. */
+async function bodyOf(api: ApiReader, options: Options): Promise<Record<string, unknown>> {
+  const { name, tags, exceptTags, identities, below, minAge, hold, countFrom, mode } = options
+  const given = {
+    name,
+    tags: tags === undefined ? undefined : listed(tags),
+    exceptTags: exceptTags === undefined ? undefined : listed(exceptTags),
+    identities: identities === undefined ? undefined : listed(identities),
+    belowGroup: below === undefined ? undefined : await groupOf(api, String(below)),
+    minAge,
+    hold,
+    countFrom: countFrom === undefined ? undefined : String(countFrom).toUpperCase(),
+    mode: mode === undefined ? undefined : String(mode).toUpperCase().replace('-', '_'),
+  }
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+}
+
+const list: Command = {
+  name: 'list',
+  summary: 'List the rules that you may change',
+  options: [...placeOptions, ...commonOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const query = { scope_uid: await placeOf(api, options) }
+    const { items, more } = await api.list<Rule>(path, 'pullRules', query, limitOf(options))
+    const rows = items.map((one) => [
+      one.uid,
+      one.name,
+      one.minAge,
+      one.mode.toLowerCase().replace('_', '-'),
+      [...one.tags, ...one.exceptTags.map((tag) => `not ${tag}`)].join(' '),
+      one.belowGroup || one.identities.join(' '),
+    ])
+    return show(terminal, options, { items }, ['UID', 'NAME', 'AGE', 'MODE', 'TAGS', 'FOR'], rows, more)
+  },
+}
+
+const create: Command = {
+  name: 'create',
+  summary: 'Hold back what is too young from certain identities',
+  details: `They get only what has been a tag for long enough, by whatever name they pull it. It is meant for identities that run
+images, not for those that push them. Of several rules the one with the largest age counts.`,
+  options: [...placeOptions, ...fieldOptions, outputOption, ...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const body = { mode: 'SERVE_OLDER', ...(await bodyOf(api, options)) }
+    const made = (await api.call('POST', `${path}/${await requiredPlaceOf(api, options)}`, body)) as Rule
+    return print(terminal, options, made, `made the rule ${made.uid}`)
+  },
+}
+
+const update: Command = {
+  name: 'update',
+  summary: 'Change what a rule says',
+  arguments: [{ name: '<uid>', summary: 'Of the rule, as list shows it' }],
+  options: [...fieldOptions, outputOption, ...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const body = await bodyOf(api, options)
+    if (Object.keys(body).length === 0) throw new CliError(exitCodes.usage, 'say what to change')
+    const made = (await api.call('PATCH', `${path}/${options.uid}`, body)) as Rule
+    return print(terminal, options, made, `changed the rule ${made.uid}`)
+  },
+}
+
+const remove: Command = {
+  name: 'delete',
+  summary: 'Delete a rule',
+  arguments: [{ name: '<uid>', summary: 'Of the rule, as list shows it' }],
+  options: [...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    await api.call('DELETE', `${path}/${options.uid}`)
+    terminal.print(plain(`deleted the rule ${options.uid}`))
+    return exitCodes.ok
+  },
+}
+
+const exceptions: Command = {
+  name: 'exceptions',
+  summary: 'List what passes the rules although it is too young',
+  options: [...placeOptions, { flags: '--ended', summary: 'Also those that have ended' }, ...commonOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const query = {
+      scope_uid: await placeOf(api, options),
+      include_ended: options.ended === true ? 'true' : undefined,
+    }
+    const { items, more } = await api.list<Exception>(exceptionsPath, 'pullRuleExceptions', query, limitOf(options))
+    const actors = await actorsOf(
+      api,
+      items.map(({ actor }) => actor),
+    )
+    const rows = items.map((one) => [
+      one.uid,
+      one.digest,
+      one.revokeTime ?? one.expireTime,
+      actors.get(one.actor) ?? one.actor,
+      one.reason,
+    ])
+    return show(terminal, options, { items }, ['UID', 'DIGEST', 'UNTIL', 'BY', 'WHY'], rows, more)
+  },
+}
+
+const except: Command = {
+  name: 'except',
+  summary: 'Let a digest pass the rules of a group or a repository, until a day',
+  arguments: [{ name: '<digest>', summary: 'Of the image or the index' }],
+  options: [
+    ...placeOptions,
+    { flags: '--reason <text>', summary: 'Why', required: true },
+    { flags: '--until <time>', summary: 'A day such as 2026-12-31, or a time; at most 30 days ahead', required: true },
+    outputOption,
+    ...callerOptions,
+  ],
+  async run(terminal, options) {
+    const expireTime = momentOf(String(options.until), '--until')
+    const api = await apiReader(terminal, options)
+    const { digest, reason } = options
+    const at = `${exceptionsPath}/${await requiredPlaceOf(api, options)}`
+    const made = (await api.call('POST', at, { digest, reason, expireTime })) as Exception
+    return print(terminal, options, made, `${made.digest} passes until ${made.expireTime}: ${made.uid}`)
+  },
+}
+
+const revoke: Command = {
+  name: 'revoke',
+  summary: 'End an exception now',
+  arguments: [{ name: '<uid>', summary: 'Of the exception, as exceptions shows it' }],
+  options: [outputOption, ...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const made = (await api.call('POST', `${exceptionsPath}/${options.uid}:revoke`, {})) as Exception
+    return print(terminal, options, made, `${made.digest} passes no more`)
+  },
+}
+
+function print(terminal: Terminal, { output }: Options, made: object, said: string): number {
+  terminal.print(output === 'json' ? jsonText(made, 2) : plain(said))
+  return exitCodes.ok
+}
+
+export const pullRules: CommandGroup = {
+  name: 'pull-rules',
+  summary: 'How old what somebody pulls has to be',
+  commands: [list, create, update, remove, exceptions, except, revoke],
+}

@@ -1,0 +1,170 @@
+// Repositories that follow others at registries elsewhere.
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import { CliError, type Command, exitCodes, type OptionSpec, type Options, type Terminal } from '../shape/command.ts'
+import { groupOf } from '../shape/names.ts'
+import { confirm, yesOption } from '../shape/outputs.ts'
+import { jsonText, plain, table } from '../shape/plain-text.ts'
+import { registryOf } from '../shape/session.ts'
+import { limitOf } from '../shape/verbs.ts'
+import { findImage, imageNameOf, pathsOf, type Repo } from './image-names.ts'
+import { commonOptions, show } from './image-options.ts'
+import { upstream } from './upstreams.ts'
+
+type Follow = {
+  repoUid: string
+  upstreamUid: string
+  path: string
+  mode: string
+  tags?: string[]
+  interval: string
+  state?: string
+  problem?: string
+  tagCount?: number
+  stateTime: string
+  dueTime: string
+}
+
+const repository = { name: '<repository>', summary: 'Its path: ORG/NAME or ORG/FOLDER/NAME' }
+const output: OptionSpec = {
+  flags: '-o, --output <format>',
+  summary: 'table, or json for programs',
+  choices: ['table', 'json'],
+}
+
+async function repoOf(terminal: Terminal, options: Options) {
+  const api = await apiReader(terminal, options)
+  const { path } = imageNameOf(String(options.repository), registryOf(api.session))
+  return { api, path, repo: await findImage(api, path) }
+}
+
+export const reposFollow: Command = {
+  name: 'follow',
+  summary: 'Have a repository follow another one at a registry elsewhere, or show how it does',
+  details: `With --upstream and --path it follows from then on: its tags are looked at there, and each move is in its history.
+Nothing is pushed to it meanwhile. Without them it shows what the repository follows, and how that goes.`,
+  arguments: [repository],
+  options: [
+    { flags: '--upstream <upstream>', summary: 'The registry: its name, GROUP/NAME, or its uid' },
+    { flags: '--path <path>', summary: 'The repository there, such as team/app' },
+    {
+      flags: '--mode <mode>',
+      summary: 'watch: digests only; on-demand: content comes with the first pull',
+      choices: ['watch', 'on-demand'],
+    },
+    {
+      flags: '--tag <name-or-pattern>',
+      summary: 'Only these tags: names, or regular expressions for whole names; may be repeated',
+      repeat: true,
+    },
+    { flags: '--interval <time>', summary: 'How often to look, such as 30m or 12h; 1h unless given' },
+    {
+      flags: '--stale-for <time>',
+      summary: 'How long to serve what is here while it does not answer; 30d unless given',
+    },
+    { flags: '--check', summary: 'Look as soon as possible' },
+    output,
+    ...callerOptions,
+  ],
+  async run(terminal, options) {
+    const { upstream: named, path: there, mode, tag, interval, staleFor } = options
+    const sets = [mode, tag, interval, staleFor].some((one) => one !== undefined)
+    if ((named === undefined) !== (there === undefined) || (sets && named === undefined)) {
+      throw new CliError(exitCodes.usage, 'what it is to follow takes both --upstream and --path')
+    }
+    const { api, path, repo } = await repoOf(terminal, options)
+    const at = `/registry/v2/repos/${repo}/follow`
+    if (named !== undefined) {
+      const body = {
+        upstreamUid: await upstream.find(api, String(named)),
+        path: there,
+        ...(mode !== undefined && { mode: `MODE_${String(mode).toUpperCase().replace('-', '_')}` }),
+        ...(tag !== undefined && { tags: [tag].flat() }),
+        ...(interval !== undefined && { interval: secondsOf(String(interval), '--interval') }),
+        ...(staleFor !== undefined && { staleFor: secondsOf(String(staleFor), '--stale-for') }),
+      }
+      await api.call('POST', at, body)
+    }
+    const follow = options.check === true ? await api.call('POST', `${at}:check`, {}) : await api.call('GET', at)
+    showOne(terminal, options, path, follow as Follow)
+    return exitCodes.ok
+  },
+}
+
+export const reposUnfollow: Command = {
+  name: 'unfollow',
+  summary: 'Make a repository one of its own again; its tags and their history stay',
+  arguments: [repository],
+  options: [yesOption, ...callerOptions],
+  async run(terminal, options) {
+    const { api, path, repo } = await repoOf(terminal, options)
+    await confirm(terminal, options.yes, `have ${path} follow nothing any more`)
+    await api.call('DELETE', `/registry/v2/repos/${repo}/follow`)
+    terminal.say(`${path} follows nothing any more`)
+    return exitCodes.ok
+  },
+}
+
+export const reposFollowing: Command = {
+  name: 'following',
+  summary: 'List the repositories of a group, and below it, that follow others',
+  arguments: [{ name: '<group>', summary: 'Its name as ORG or ORG/FOLDER, or its uid' }],
+  options: commonOptions,
+  async run(terminal, options) {
+    const limit = limitOf(options)
+    const api = await apiReader(terminal, options)
+    const { items, more } = await api.list<Follow>(
+      `/registry/v2/follows/${await groupOf(api, String(options.group))}`,
+      'follows',
+      {},
+      limit,
+    )
+    const repos = items.map(({ repoUid }) => ({ uid: repoUid, name: repoUid.slice(repoUid.lastIndexOf('/') + 1) }))
+    const uids = repos.map(({ uid }) => uid)
+    const named =
+      uids.length === 0 ? [] : (await api.list<Repo>('/registry/v2/repos', 'repos', { 'uidp.ids': uids })).items
+    const paths = await pathsOf(api, named)
+    const rows = items.map((one) => [
+      paths.get(one.repoUid) ?? one.repoUid,
+      wordOf(one.mode),
+      one.path,
+      String(one.tagCount ?? 0),
+      wordOf(one.state ?? 'STATE_WAITING'),
+      one.problem ?? '',
+    ])
+    const head = ['REPOSITORY', 'MODE', 'PATH THERE', 'TAGS', 'STATE', 'PROBLEM']
+    return show(terminal, options, { items }, head, rows, more)
+  },
+}
+
+const wordOf = (text: string): string =>
+  text
+    .slice(text.indexOf('_') + 1)
+    .toLowerCase()
+    .replaceAll('_', ' ')
+const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
+
+function secondsOf(text: string, flag: string): string {
+  const [, count, unit] = /^(\d{1,7})([smhd])$/.exec(text) ?? []
+  if (!unit) throw new CliError(exitCodes.usage, `${flag} must be a time such as 30m, 12h or 1d`)
+  return `${Number(count) * units[unit]!}s`
+}
+
+function showOne({ print }: Terminal, { output }: Options, path: string, follow: Follow): void {
+  if (output === 'json') {
+    print(jsonText(follow, 2))
+    return
+  }
+  const rows = [
+    ['repository', path],
+    ['upstream', follow.upstreamUid],
+    ['path there', follow.path],
+    ['mode', wordOf(follow.mode)],
+    ['tags', follow.tags?.join(' ') || 'all'],
+    ['interval', follow.interval],
+    ['tags looked at', String(follow.tagCount ?? 0)],
+    ['state', `${wordOf(follow.state ?? 'STATE_WAITING')} since ${follow.stateTime}`],
+    ['problem', follow.problem ?? ''],
+    ['next look', follow.dueTime],
+  ]
+  for (const line of table(rows.filter(([, value]) => value !== '').map((row) => row.map(plain)))) print(line)
+}

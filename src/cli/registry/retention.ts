@@ -1,0 +1,232 @@
+// What is kept, which tags never move, and what is held or not to be pulled.
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
+import { type Command, type CommandGroup, exitCodes, type OptionSpec } from '../shape/command.ts'
+import { groupAbove, groupOf } from '../shape/names.ts'
+import { type Item, oneFormats, outputOf, printOne } from '../shape/outputs.ts'
+import { v1 } from '../shape/v1-names.ts'
+import {
+  createOf,
+  describeOf,
+  type Field,
+  listOf,
+  mentioned,
+  onlyUid,
+  type Resource,
+  removeOf,
+  updateOf,
+} from '../shape/verbs.ts'
+import { lookForImage } from './image-names.ts'
+
+const place: OptionSpec = {
+  flags: '--parent <place>',
+  summary: 'The group, for all below it, or the repository in which it holds',
+  required: true,
+}
+
+/** The uid of a repository or of a group. */
+async function placeOf(api: ApiReader, given: string): Promise<string> {
+  const repo = given.includes('/') ? await lookForImage(api, given).catch(() => undefined) : undefined
+  return repo ?? groupOf(api, given)
+}
+
+const count = (_: ApiReader, given: string): number => Number(given)
+const tagFields: readonly Field[] = [
+  {
+    flags: '--tag <pattern>',
+    summary: 'Only these tags: v1.* or stable; all unless given',
+    member: 'tags',
+    list: true,
+  },
+  { flags: '--except <pattern>', summary: 'Not these tags, written the same', member: 'exceptTags', list: true },
+]
+
+/** What all of them have in common. */
+const common = {
+  word: 'RULE',
+  json: v1(),
+  find: onlyUid,
+  parent: placeOf,
+  mentions: ({ uid }: Item) => ({ groups: [groupAbove(uid)] }),
+} as const
+
+type Rule = Item & {
+  name?: string
+  tags?: string[]
+  exceptTags?: string[]
+  keepDaysAfter?: number
+  keepLast?: number
+  forever?: boolean
+  untaggedDays?: number
+  mode: string
+}
+
+const rule: Resource<Rule> = {
+  ...common,
+  path: '/registry/v2/retentionRules',
+  member: 'retentionRules',
+  words: ['retention rule', 'retention rules'],
+  fields: [
+    { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' },
+    ...tagFields,
+    {
+      flags: '--keep-days-after <days>',
+      summary: 'After a tag has left a digest',
+      member: 'keepDaysAfter',
+      read: count,
+    },
+    {
+      flags: '--keep-last <count>',
+      summary: 'Of the digests that such tags have had',
+      member: 'keepLast',
+      read: count,
+    },
+    { flags: '--forever', summary: 'What was such a tag is kept for good', member: 'forever' },
+    { flags: '--untagged-days <days>', summary: 'For what never was a tag', member: 'untaggedDays', read: count },
+    {
+      flags: '--mode <mode>',
+      summary: 'Only enforce gives dates, and refuses what would break them',
+      member: 'mode',
+      required: true,
+      choices: ['off', 'dry-run', 'enforce'],
+      read: (_, mode) => mode.toUpperCase().replace('-', '_'),
+    },
+  ],
+  columns: {
+    UID: ({ uid }) => uid,
+    NAME: ({ name = '' }) => name,
+    TAGS: ({ tags = [] }) => tags.join(' '),
+    MODE: ({ mode }) => mode,
+    KEEPS: ({ forever, keepDaysAfter = 0, keepLast = 0 }) =>
+      forever ? 'forever' : `${keepDaysAfter} days, last ${keepLast}`,
+  },
+  more: {
+    EXCEPT: ({ exceptTags = [] }) => exceptTags.join(' '),
+    'UNTAGGED DAYS': ({ untaggedDays = 0 }) => String(untaggedDays),
+  },
+  label: ({ uid, name = '' }) => name || uid,
+  at: ({ uid }) => uid,
+}
+
+type TagRule = Item & { name?: string; tags?: string[]; exceptTags?: string[]; immutable?: boolean; movers?: string[] }
+
+const tagRule: Resource<TagRule> = {
+  ...common,
+  path: '/registry/v2/tagRules',
+  member: 'tagRules',
+  words: ['tag rule', 'tag rules'],
+  fields: [
+    { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' },
+    ...tagFields,
+    { flags: '--immutable', summary: 'Such a tag keeps the digest that it has', member: 'immutable' },
+    { flags: '--mover <uid>', summary: 'Only these identities move such a tag', member: 'movers', list: true },
+  ],
+  columns: {
+    UID: ({ uid }) => uid,
+    NAME: ({ name = '' }) => name,
+    TAGS: ({ tags = [] }) => tags.join(' '),
+    IMMUTABLE: ({ immutable = false }) => (immutable ? 'yes' : 'no'),
+    MOVERS: ({ movers = [] }) => movers.join(' '),
+  },
+  more: { EXCEPT: ({ exceptTags = [] }) => exceptTags.join(' ') },
+  label: ({ uid, name = '' }) => name || uid,
+  at: ({ uid }) => uid,
+}
+
+type Mark = Item & { digest?: string; tags?: string[]; reason: string; actor: string; releaseTime?: string }
+
+const hold: Resource<Mark> = {
+  ...common,
+  word: 'HOLD',
+  path: '/registry/v2/holds',
+  member: 'holds',
+  words: ['hold', 'holds'],
+  fields: [
+    { flags: '--digest <digest>', summary: 'The manifest that is kept', member: 'digest' },
+    { flags: '--tag <pattern>', summary: 'Or all that these tags have had', member: 'tags', list: true },
+    { flags: '--reason <text>', summary: 'Why', member: 'reason', required: true },
+  ],
+  columns: {
+    UID: ({ uid }) => uid,
+    DIGEST: ({ digest = '' }) => digest,
+    TAGS: ({ tags = [] }) => tags.join(' '),
+    REASON: ({ reason }) => reason,
+  },
+  more: { BY: ({ actor }) => actor, RELEASED: ({ releaseTime = '' }) => releaseTime },
+  label: ({ uid }) => uid,
+  at: ({ uid }) => uid,
+}
+
+const quarantined: Resource<Mark> = {
+  ...hold,
+  word: 'QUARANTINE',
+  path: '/registry/v2/quarantined',
+  member: 'quarantined',
+  words: ['quarantine', 'quarantined manifests'],
+  fields: hold.fields.filter(({ member }) => member !== 'tags').map((field) => ({ ...field, required: true as const })),
+}
+
+const everything = { summary: 'All that you may release' }
+
+function releaseOf(resource: Resource<Mark>): Command {
+  return {
+    name: 'release',
+    summary: `End a ${resource.words[0]}`,
+    arguments: [{ name: '<uid>', summary: 'Its uid, as the list shows it' }],
+    options: [outputOf(oneFormats), ...callerOptions],
+    async run(terminal, options) {
+      const api = await apiReader(terminal, options)
+      const uid = await onlyUid(api, String(options.uid))
+      const ended = (await api.call('POST', `${resource.path}/${uid}:release`, {})) as Mark
+      printOne(terminal, options.output, resource, ended, await mentioned(api, resource, [ended]))
+      return exitCodes.ok
+    },
+  }
+}
+
+/** A quarantine is made by a verb of its own. */
+const quarantineMade: Command = {
+  name: 'create',
+  summary: 'Refuse all pulls of a manifest',
+  options: [
+    place,
+    ...quarantined.fields.map(({ flags, summary }) => ({ flags, summary, required: true as const })),
+    outputOf(oneFormats),
+    ...callerOptions,
+  ],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const parent = await placeOf(api, String(options.parent))
+    const body = { digest: options.digest, reason: options.reason }
+    const made = (await api.call('POST', `${quarantined.path}/${parent}:quarantine`, body)) as Mark
+    printOne(terminal, options.output, quarantined, made, await mentioned(api, quarantined, [made]))
+    return exitCodes.ok
+  },
+}
+
+const rulesOf = <T extends Item>(name: string, summary: string, resource: Resource<T>): CommandGroup => ({
+  name,
+  summary,
+  commands: [
+    listOf(resource, { summary: 'All that you may change' }),
+    createOf(resource, { place }),
+    describeOf(resource),
+    updateOf(resource),
+    removeOf(resource),
+  ],
+})
+
+export const retentionRules = rulesOf('retention', 'Rules of what is kept, and for how long', rule)
+export const tagRules = rulesOf('tag-rules', 'Rules of which tags never move, and who moves others', tagRule)
+
+export const holds: CommandGroup = {
+  name: 'holds',
+  summary: 'What is kept without a date, until it is released',
+  commands: [listOf(hold, everything), createOf(hold, { place, named: false }), releaseOf(hold)],
+}
+
+export const quarantine: CommandGroup = {
+  name: 'quarantine',
+  summary: 'Manifests that nobody is to pull',
+  commands: [listOf(quarantined, everything), quarantineMade, releaseOf(quarantined)],
+}

@@ -1,0 +1,103 @@
+// Registries elsewhere that repositories follow.
+import { readFileSync } from 'node:fs'
+import { CliError, type CommandGroup, exitCodes } from '../shape/command.ts'
+import { findNamed, groupAbove, groupOf } from '../shape/names.ts'
+import type { Item } from '../shape/outputs.ts'
+import { v1 } from '../shape/v1-names.ts'
+import { createOf, describeOf, listOf, type Resource, removeOf, updateOf } from '../shape/verbs.ts'
+
+type Upstream = Item & {
+  name: string
+  url: string
+  prefix?: string
+  username?: string
+  allow?: string[]
+  requestsPerSecond?: number
+  createTime?: string
+}
+
+const kind = {
+  path: '/registry/v2/upstreams',
+  member: 'upstreams',
+  words: ['upstream', 'upstreams'],
+  list: 'pinfold images upstreams list',
+} as const
+
+export const upstream: Resource<Upstream> = {
+  ...kind,
+  word: 'UPSTREAM',
+  fields: [
+    { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' },
+    {
+      flags: '--url <url>',
+      summary: 'Its origin, such as https://registry.example.com',
+      member: 'url',
+      required: true,
+    },
+    { flags: '--prefix <path>', summary: 'Stands before every path there, such as library', member: 'prefix' },
+    { flags: '--username <name>', summary: 'The account to ask with; nobody unless given', member: 'username' },
+    {
+      flags: '--password-file <file>',
+      summary: 'A file with its password or token; /dev/stdin reads it from there',
+      member: 'password',
+      read: (_, file) => passwordIn(file),
+    },
+    {
+      flags: '--allow <pattern>',
+      summary: 'Which paths may be followed, as regular expressions; all unless given',
+      member: 'allow',
+      list: true,
+    },
+    {
+      flags: '--requests-per-second <count>',
+      summary: 'How often its host is asked at most; 5 unless given',
+      member: 'requestsPerSecond',
+      read: (_, count) => Number(count),
+    },
+  ],
+  columns: {
+    NAME: ({ name }) => name,
+    GROUP: ({ uid }, names) => names.path(groupAbove(uid)),
+    URL: ({ url }) => url,
+    PREFIX: ({ prefix = '' }) => prefix,
+    USERNAME: ({ username = '' }) => username,
+  },
+  more: {
+    UID: ({ uid }) => uid,
+    ALLOW: ({ allow = [] }) => allow.join(' '),
+    'REQUESTS/S': ({ requestsPerSecond }) => String(requestsPerSecond ?? ''),
+    CREATED: ({ createTime = '' }) => createTime,
+  },
+  label: ({ name }) => name,
+  at: ({ uid, name }, names) => `${names.path(groupAbove(uid))}/${name}`,
+  json: v1(),
+  find: (api, given) => findNamed(api, kind, given),
+  parent: groupOf,
+  mentions: ({ uid }) => ({ groups: [groupAbove(uid)] }),
+}
+
+function passwordIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+  } catch {
+    throw new CliError(exitCodes.usage, `${file} cannot be read`)
+  }
+}
+
+const place = {
+  flags: '--parent <group>',
+  summary: 'The group whose repositories may follow it',
+  required: true,
+} as const
+
+export const upstreams: CommandGroup = {
+  name: 'upstreams',
+  summary: 'Registries elsewhere that repositories follow',
+  commands: [
+    listOf(upstream),
+    createOf(upstream, { place }),
+    describeOf(upstream),
+    updateOf(upstream),
+    removeOf(upstream),
+  ],
+}

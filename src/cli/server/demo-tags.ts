@@ -1,0 +1,65 @@
+// How the tags of the example company came to be where they are: by times before now, as if they had been taken in from a
+// registry that was there before. There is nothing behind the digests, so that nothing of it can be pulled.
+import { hash } from 'node:crypto'
+
+/** A move: to which build, and how many hours ago. */
+type Moves = readonly (readonly [build: string, hoursAgo: number])[]
+
+/** The tags of the repos of these names, wherever these are. */
+export const demoTags: Readonly<Record<string, Readonly<Record<string, Moves>>>> = {
+  jdk: {
+    stable: [
+      ['jdk 21.0.4', 700],
+      ['jdk 21.0.5', 430],
+      ['jdk 21.0.6', 262],
+      ['jdk 21.0.5', 250],
+      ['jdk 21.0.7', 96],
+    ],
+    candidate: [
+      ['jdk 21.0.6', 300],
+      ['jdk 21.0.7', 130],
+      ['jdk 21.0.8', 20],
+    ],
+    '21.0.4': [['jdk 21.0.4', 720]],
+    '21.0.5': [['jdk 21.0.5', 440]],
+    '21.0.6': [['jdk 21.0.6', 300]],
+    '21.0.7': [['jdk 21.0.7', 130]],
+    '21.0.8': [['jdk 21.0.8', 20]],
+  },
+  python: {
+    latest: [
+      ['python 3.12', 600],
+      ['python 3.13', 200],
+      ['python 3.14', 30],
+    ],
+    '3.13': [['python 3.13', 200]],
+  },
+  node: {
+    latest: [
+      ['node 22', 500],
+      ['node 24', 48],
+    ],
+    lts: [
+      ['node 20', 650],
+      ['node 22', 120],
+    ],
+  },
+  nginx: {
+    stable: [
+      ['nginx 1.26', 480],
+      ['nginx 1.28', 75],
+    ],
+  },
+}
+
+/** The request that takes the history of a repo's tags in; nothing for a repo that has none. */
+export function demoHistory(repo: string, uid: string, now: Date): object | undefined {
+  const tags = Object.entries(demoTags[repo] ?? {}).map(([name, moves]) => ({
+    name,
+    records: moves.map(([build, hoursAgo]) => ({
+      time: new Date(now.getTime() - hoursAgo * 3_600_000).toISOString(),
+      digest: `sha256:${hash('sha256', `example of ${build}`)}`,
+    })),
+  }))
+  return tags.length === 0 ? undefined : { repoUid: uid, tags }
+}

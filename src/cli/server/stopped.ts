@@ -1,0 +1,40 @@
+// For commands during which no server may be there.
+import { join } from 'node:path'
+import type { Config } from '#config.ts'
+import { holdNodes, listNodes, livingNode } from '#db/nodes.ts'
+import type { Db, Tx } from '#db/sql.ts'
+import { takeServeLock } from '#db/sqlite/serve-lock.ts'
+import { CliError, exitCodes } from '../shape/command.ts'
+
+export type Stopped = {
+  /** A transaction in which no server can start. Throws where one has started since, and is there. */
+  tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  release(): void
+}
+
+/** Throws where a server uses the database. On an embedded one none can start until the release. */
+export async function requireStopped(db: Db, { database, data, leaseMs }: Config): Promise<Stopped> {
+  const lock = database === '' ? takeServeLock(join(data, 'serve.lock')) : undefined
+  if (!lock && database === '') throw busy(`the data folder ${data} is in use`)
+  // First of all: whoever comes while the others are watched is not one of those that were there and are silent.
+  const still = new Map((await listNodes(db)).map(({ id, beat }) => [id, beat]))
+  const alive = db.shared ? await livingNode(db, () => true, leaseMs) : undefined
+  if (alive) throw busy(`a server uses the database, as ${alive.url}`)
+  return {
+    tx: (work) =>
+      db.tx(
+        async (tx) => {
+          await holdNodes(tx, db.engine)
+          const started = (await listNodes(tx)).find(({ id, beat }) => db.shared && still.get(id) !== beat)
+          if (started) throw busy(`a server has started to use the database, as ${started.url}`)
+          return work(tx)
+        },
+        { isolation: 'rowLocks' },
+      ),
+    release: () => lock?.release(),
+  }
+}
+
+function busy(why: string): CliError {
+  return new CliError(exitCodes.unavailable, `${why}; stop every server first`)
+}

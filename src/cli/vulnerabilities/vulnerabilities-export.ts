@@ -1,0 +1,28 @@
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import { type Command, exitCodes } from '../shape/command.ts'
+import { digestOf, type Gap, sayGaps } from './scanned-image.ts'
+
+export const vulnerabilitiesExport: Command = {
+  name: 'export',
+  summary: 'Write what is found in an image as CycloneDX, OpenVEX or SARIF',
+  details: `The document goes to standard output. What is accepted or suppressed is in it as such. What is not known of the image is in it
+too, and is said on standard error.`,
+  arguments: [{ name: '<image>', summary: 'Such as acme/team/app:1.1 or acme/app@sha256:…' }],
+  options: [
+    {
+      flags: '--format <format>',
+      summary: 'cyclonedx (1.6, the default), openvex (0.2.0) or sarif (2.1.0)',
+      choices: ['cyclonedx', 'openvex', 'sarif'],
+    },
+    ...callerOptions,
+  ],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const { repo, digest } = await digestOf(api, String(options.image))
+    const path = `/registry/v2/repos/${repo}/digests/${digest}/findings/${options.format ?? 'cyclonedx'}`
+    const { document, gaps = [] } = (await api.call('GET', path)) as { document: string; gaps?: Gap[] }
+    terminal.print(document)
+    sayGaps(terminal.say, gaps)
+    return exitCodes.ok
+  },
+}

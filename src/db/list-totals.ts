@@ -1,0 +1,38 @@
+// The totals of lists against the keys of lists: every kind has as many in a place as one of its orders has there.
+import { allAtLeisure } from './at-leisure.ts'
+import { type Db, ident, sql, type Tx } from './sql.ts'
+
+export type WrongTotal = { place: string; counted: number; found: number }
+
+/**
+ * Some of the totals of a kind that are not right, in the order of their places. All in one statement, so that what commits
+ * meanwhile makes no difference: the difference stays the same until it is corrected.
+ */
+export async function wrongTotals(
+  db: Db,
+  { kind, table }: { kind: string; table: string },
+  { after, most }: { after: string; most: number },
+): Promise<WrongTotal[]> {
+  // The lists of a kind are named `kind.column`.
+  const row = await db.get<{ list: string | null }>(sql`
+    SELECT max(list) AS list FROM list_keys WHERE list > ${`${kind}.`} AND list < ${`${kind}/`}`)
+  const inTable = sql`
+    SELECT '/' AS place, 0 AS counted, count(*) AS found FROM ${ident(table)} WHERE 1 = ${kind === table ? 1 : 0}`
+  const found = row?.list
+    ? sql`SELECT place, 0 AS counted, count(*) AS found FROM list_keys WHERE list = ${row.list} GROUP BY place`
+    : inTable
+  const query = sql`
+    SELECT place, CAST(sum(counted) AS BIGINT) AS counted, CAST(sum(found) AS BIGINT) AS found FROM (
+      SELECT place, CAST(sum(total) AS BIGINT) AS counted, 0 AS found FROM list_counts WHERE kind = ${kind} GROUP BY place
+       UNION ALL
+      ${found}) AS one_and_other
+     WHERE place > ${after} GROUP BY place HAVING sum(counted) <> sum(found) ORDER BY place LIMIT ${most}`
+  return allAtLeisure(db, query)
+}
+
+/** Adds the difference to the row of this connection. */
+export async function correctTotal(tx: Tx, kind: string, { place, counted, found }: WrongTotal): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO list_counts (kind, place, shard, total) VALUES (${kind}, ${place}, ${tx.shard}, ${found - counted})
+        ON CONFLICT (kind, place, shard) DO UPDATE SET total = list_counts.total + excluded.total`)
+}

@@ -1,0 +1,33 @@
+// What of a restored database must not count any more, since it remembers less than others do.
+import { removeFact, writeFact } from './facts.ts'
+import { sql, type Tx } from './sql.ts'
+
+export type Forgotten = { sessions: number; pushTokens: number; position: number }
+
+/** Clients have positions of the stream of events from after the backup, which must not be given out again. */
+const positionsAhead = 1_000_000_000
+
+/** Frees what servers of before had, ends what may have been ended since, and lets positions of events jump ahead. */
+export async function forgetRestored(
+  tx: Tx,
+  { now, pushTokens }: { now: string; pushTokens: boolean },
+): Promise<Forgotten> {
+  for (const fact of ['url', 'local_url'] as const) await removeFact(tx, fact)
+  await writeFact(tx, 'restore_time', now)
+  // Nobody of before is there, so nobody's sign of life is waited for.
+  await tx.run(sql`UPDATE duties SET owner = '' WHERE owner <> ''`)
+  await tx.run(sql`UPDATE delivery_queues SET owner = '' WHERE owner <> ''`)
+  await tx.run(sql`UPDATE image_reads SET owner = '' WHERE owner <> ''`)
+  await tx.run(sql`DELETE FROM nodes`)
+  const router = await tx.get<{ position: number }>(sql`
+    UPDATE events_router SET position = position + ${positionsAhead} WHERE id = 1 RETURNING position`)
+  await tx.run(sql`DELETE FROM sign_in_attempts`)
+  await tx.run(sql`DELETE FROM console_codes`)
+  await tx.run(sql`DELETE FROM device_codes`)
+  await tx.run(sql`DELETE FROM sign_in_codes`)
+  await tx.run(sql`DELETE FROM headless_sign_ins`)
+  await tx.run(sql`DELETE FROM refresh_tokens`)
+  const sessions = await tx.run(sql`DELETE FROM sessions`)
+  const ended = pushTokens ? await tx.run(sql`DELETE FROM push_tokens`) : 0
+  return { sessions, pushTokens: ended, position: router!.position }
+}

@@ -1,0 +1,35 @@
+// A copy of an embedded database as of one moment, made while others write, and what reads such a copy.
+import { open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Reader } from '../sql.ts'
+import { connect } from './sqlite-connection.ts'
+
+/** The copy is there, on disk, or it is not; a writer is not held up. `to` must not be there. */
+export async function copyDatabase(file: string, to: string): Promise<void> {
+  const part = `${to}.part`
+  await rm(part, { force: true })
+  const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
+  try {
+    db.prepare('VACUUM INTO ?').run(part)
+  } finally {
+    db.close()
+  }
+  await syncPath(part)
+  await rename(part, to)
+  await syncPath(dirname(to))
+}
+
+export function openSnapshot(file: string): Reader & { close(): void } {
+  const connection = connect(file, { readOnly: true })
+  return {
+    all: async (query) => connection.all(query),
+    get: async <T>(query: Parameters<Reader['get']>[0]) => connection.all<T>(query)[0],
+    close: () => connection.close(),
+  }
+}
+
+async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  await handle.sync().finally(() => handle.close())
+}

@@ -1,0 +1,30 @@
+import { type Reader, sql, type Tx } from '#db/sql.ts'
+
+export type RequestRow = { requestHash: string; answer: Uint8Array | null }
+
+export async function findRequest(reader: Reader, id: string, now: string): Promise<RequestRow | undefined> {
+  return reader.get(sql`
+    SELECT request_hash AS "requestHash", answer FROM request_ids WHERE id = ${id} AND expire_time > ${now}`)
+}
+
+export type NewRequest = { id: string; requestHash: string; now: string; expireTime: string }
+
+/** `false` when there is one already that has not expired. */
+export async function insertRequest(tx: Tx, { id, requestHash, now, expireTime }: NewRequest): Promise<boolean> {
+  await tx.run(sql`DELETE FROM request_ids WHERE id = ${id} AND expire_time <= ${now}`)
+  const inserted = await tx.run(sql`
+    INSERT INTO request_ids (id, request_hash, answer, expire_time) VALUES (${id}, ${requestHash}, NULL, ${expireTime})
+        ON CONFLICT (id) DO NOTHING`)
+  return inserted > 0
+}
+
+export async function setAnswer(tx: Tx, id: string, answer: Uint8Array): Promise<void> {
+  await tx.run(sql`UPDATE request_ids SET answer = ${answer} WHERE id = ${id}`)
+}
+
+/** Deletes some that have expired, at most `limit`, and answers with how many. */
+export async function sweepRequests(tx: Tx, now: string, limit: number): Promise<number> {
+  return tx.run(sql`
+    DELETE FROM request_ids WHERE id IN (
+      SELECT id FROM request_ids WHERE expire_time <= ${now} ORDER BY expire_time LIMIT ${limit})`)
+}

@@ -1,0 +1,112 @@
+import type { Handlers } from '#app.ts'
+import {
+  Follow_Mode,
+  Follow_State,
+  type Follow as FollowMessage,
+  FollowsService,
+  UpstreamMovedSchema,
+} from '#gen/pinfold/control/registry/v1/follows_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { readPage } from '#lib/lists/paging.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { duration, empty, milliseconds } from '#lib/wire.ts'
+import { type SyncState, syncStates } from '../syncs/syncs.model.ts'
+import {
+  aFollow,
+  anUpstreamMove,
+  type FollowMode,
+  type FollowStatus,
+  followModes,
+  type UpstreamMove,
+} from './follows.model.ts'
+import * as service from './follows.service.ts'
+
+export const follows: Handlers<typeof FollowsService> = {
+  async followRepo(call, { repoUid, upstreamUid, path, mode, tags, interval, staleFor }) {
+    const intervalMs = interval && milliseconds(interval)
+    const staleForMs = staleFor && milliseconds(staleFor)
+    const input = { upstream: upstreamUid, path, mode: modeOf(mode), tags, intervalMs, staleForMs }
+    return toMessage(await service.followRepo(call, repoUid, input))
+  },
+
+  async getFollow(call, { repoUid }) {
+    return toMessage(await service.getFollow(call, repoUid))
+  },
+
+  async listFollows(call, { group, pageSize, pageToken }) {
+    const asked = { pageSize, pageToken, orderBy: '', skip: 0 }
+    const rules = { fields: { uid: { column: 'uid', sort: true } }, defaultOrder: 'uid' } as const
+    const page = readPage(call, asked, rules, [group])
+    const { items, next } = await service.listFollows(call, group, page)
+    const $typeName = 'pinfold.control.registry.v1.ListFollowsResponse'
+    return { $typeName, follows: items.map(toMessage), nextPageToken: next }
+  },
+
+  async checkFollow(call, { repoUid }) {
+    return toMessage(await service.checkNow(call, repoUid))
+  },
+
+  async unfollowRepo(call, { repoUid }) {
+    await service.unfollowRepo(call, repoUid)
+    return empty
+  },
+}
+
+export const followEvents: readonly EventBody[] = [
+  eventBody(FollowsService.method.followRepo, aFollow, toMessage),
+  eventBody(FollowsService.method.unfollowRepo, aDeletion, ({ uid }) => ({
+    $typeName: 'pinfold.control.registry.v1.UnfollowRepoRequest' as const,
+    repoUid: uid,
+  })),
+  eventBody(UpstreamMovedSchema, anUpstreamMove, movedMessage),
+]
+
+function modeOf(mode: Follow_Mode): FollowMode {
+  if (mode === Follow_Mode.UNSPECIFIED || mode === Follow_Mode.WATCH) return followModes.watch
+  if (mode === Follow_Mode.ON_DEMAND) return followModes.onDemand
+  throw invalid({ field: 'mode', description: 'is not a known value of Mode' })
+}
+
+const modes: Record<FollowMode, Follow_Mode> = {
+  [followModes.watch]: Follow_Mode.WATCH,
+  [followModes.onDemand]: Follow_Mode.ON_DEMAND,
+}
+const states: Record<SyncState, Follow_State> = {
+  [syncStates.unknown]: Follow_State.WAITING,
+  [syncStates.queued]: Follow_State.QUEUED,
+  [syncStates.inProgress]: Follow_State.IN_PROGRESS,
+  [syncStates.failed]: Follow_State.FAILED,
+}
+
+function toMessage(follow: FollowStatus): FollowMessage {
+  const { repo, upstream, path, tags, problem, tagCount } = follow
+  return {
+    $typeName: 'pinfold.control.registry.v1.Follow',
+    repoUid: repo,
+    upstreamUid: upstream,
+    path,
+    mode: modes[follow.mode],
+    tags,
+    interval: duration(follow.intervalMs),
+    staleFor: duration(follow.staleForMs),
+    state: states[follow.state],
+    problem,
+    tagCount,
+    stateTime: timestamp(follow.stateTime),
+    dueTime: timestamp(follow.dueTime),
+    createTime: timestamp(follow.createTime),
+    updateTime: timestamp(follow.updateTime),
+  }
+}
+
+function movedMessage({ repo, upstream, time, checkedBefore, ...move }: UpstreamMove) {
+  return {
+    $typeName: 'pinfold.control.registry.v1.UpstreamMoved' as const,
+    ...move,
+    repoUid: repo,
+    upstreamUid: upstream,
+    time: timestamp(time),
+    ...(checkedBefore === '' ? {} : { checkedBefore: timestamp(checkedBefore) }),
+  }
+}

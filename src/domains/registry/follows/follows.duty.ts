@@ -1,0 +1,67 @@
+// Looks at the upstreams of repos that follow some. Organisations take turns, and so do the repos of one; several are
+// looked at at once, so that an upstream which does not answer keeps few others waiting.
+import type { App } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import type { Duty } from '#duty.ts'
+import { nextDueFollow, organizationsWithDue } from './follows.store.ts'
+import { type Looked, lookAtUpstream, noteLookFailed } from './watch.service.ts'
+
+const everyMs = 5_000
+/** How long the upstreams of one organisation are looked at before others have their turn. */
+const turnMs = 2_000
+const atOnce = 8
+const organizationsAtOnce = 1000
+
+export const followUpstreams = followUpstreamsInTurns(turnMs)
+
+export function followUpstreamsInTurns(turnMs: number): Duty {
+  return {
+    name: 'registry.follows',
+    everyMs,
+    runsOn: 'one node',
+    wake: ({ follows }) => follows.due,
+    async run(app, lease) {
+      const sum = { looks: 0, moves: 0, failed: 0 }
+      const add = ({ looks, moves, failed }: Looked) => {
+        sum.looks += looks
+        sum.moves += moves
+        sum.failed += Number(failed)
+      }
+      while (lease.holds()) {
+        const waiting = await organizationsWithDue(app.db, app.clock().toISOString(), organizationsAtOnce)
+        if (waiting.length === 0) break
+        const serve = async () => {
+          for (let one = waiting.shift(); one !== undefined && lease.holds(); one = waiting.shift()) {
+            await turnOf({ app, lease, turnMs }, one, add)
+          }
+        }
+        await Promise.all(Array.from({ length: atOnce }, serve))
+      }
+      return sum
+    },
+  }
+}
+
+type Running = { app: App; lease: Lease; turnMs: number }
+
+async function turnOf(
+  { app, lease, turnMs }: Running,
+  organization: string,
+  add: (looked: Looked) => void,
+): Promise<void> {
+  const until = performance.now() + turnMs
+  const turnIsOver = () => performance.now() >= until
+  do {
+    // One at a time, as it is now: somebody may have changed what waits.
+    const follow = await nextDueFollow(app.db, organization, app.clock().toISOString())
+    if (!follow) return
+    const looking = { app, lease, follow, turnIsOver }
+    try {
+      add(await lookAtUpstream(looking))
+    } catch (error) {
+      if (!lease.holds()) throw error
+      app.log.error('upstream could not be looked at', { repo: follow.repo, error })
+      await noteLookFailed(looking)
+    }
+  } while (!turnIsOver() && lease.holds())
+}

@@ -1,0 +1,158 @@
+// What repos follow elsewhere, and how that goes.
+import type { Call } from '#app.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
+import {
+  type FieldViolation,
+  failedPrecondition,
+  found,
+  invalid,
+  notFound,
+  permissionDenied,
+  refuseIfAny,
+} from '#lib/errors.ts'
+import { aDeletion } from '#lib/events/event-body.ts'
+import { type Page, toListed } from '#lib/lists/paging.ts'
+import { maxPathLength } from '#lib/oci-names.ts'
+import { isAtOrBelow, parentOf } from '#lib/uid.ts'
+import { inRepo } from '../blobs/blobs.store.ts'
+import { repoType } from '../repos/repos.model.ts'
+import { findRepo, lockRepoRow } from '../repos/repos.store.ts'
+import {
+  aFollow,
+  type Follow,
+  type FollowMode,
+  type FollowStatus,
+  followType,
+  longestIntervalMs,
+  longestStaleForMs,
+  maxTagPatterns,
+  newProgress,
+  shortestIntervalMs,
+  usualIntervalMs,
+  usualStaleForMs,
+} from './follows.model.ts'
+import * as store from './follows.store.ts'
+import { matcherOf, patternProblems } from './tag-patterns.ts'
+import { upstreamPathPattern } from './upstreams.model.ts'
+import { pathAt, requireUpstream } from './upstreams.service.ts'
+
+const settingsUpdate = [capabilityNumber('registry.settings.update')]
+
+/** Times are undefined for the usual ones. */
+export type FollowInput = {
+  upstream: string
+  path: string
+  mode: FollowMode
+  tags: string[]
+  intervalMs: number | undefined
+  staleForMs: number | undefined
+}
+
+export async function getFollow(call: Call, repo: string): Promise<FollowStatus> {
+  return found(await store.findFollow(call.app.db, repo), followType, repo)
+}
+
+/** A page of those at a group and below it; the total is not counted. */
+export async function listFollows(call: Call, group: string, page: Page) {
+  const rows = await store.followsBelow(call.app.db, group, page.after?.uid ?? '', page.size + 1)
+  return toListed(
+    call,
+    page,
+    rows.map((row) => ({ ...row, uid: row.repo })),
+    rows.length,
+  )
+}
+
+/** Where only patterns or times change, it goes on from where it is. */
+export async function followRepo(call: Call, repo: string, input: FollowInput): Promise<FollowStatus> {
+  checkFollow(input)
+  const { intervalMs = usualIntervalMs, staleForMs = usualStaleForMs, ...asked } = input
+  const saved = await call.app.db.tx(async (tx) => {
+    await requireFollowable(tx, call, repo, input)
+    const before = await store.findFollow(tx, repo)
+    const isSame = before?.upstream === asked.upstream && before.path === asked.path
+    // What a pattern asks for anew may have been there all the time.
+    const listTime = isSame && JSON.stringify(before.tags) === JSON.stringify(asked.tags) ? before.listTime : ''
+    const createTime = isSame ? before.createTime : call.now
+    const follow: Follow = { ...asked, repo, intervalMs, staleForMs, createTime, updateTime: call.now }
+    if (!isSame) await store.forgetTags(tx, repo)
+    await store.saveFollow(tx, follow, { ...newProgress(call.now), listTime })
+    const after = (await store.findFollow(tx, repo))!
+    const event = { subject: repo, group: parentOf(repo), resource: aFollow(after) }
+    await emit(tx, call, 'control.registry.follow.updated', event)
+    return after
+  }, inRepo)
+  call.app.follows.due.notify()
+  call.log.info('repo follows an upstream', { repo, upstream: asked.upstream })
+  return saved
+}
+
+/** Has everything looked at as soon as possible. */
+export async function checkNow(call: Call, repo: string): Promise<FollowStatus> {
+  const follow = await call.app.db.tx(async (tx) => {
+    found(await store.findFollow(tx, repo), followType, repo)
+    await store.makeDue(tx, repo, call.now)
+    return (await store.findFollow(tx, repo))!
+  })
+  call.app.follows.due.notify()
+  return follow
+}
+
+/** The repo keeps what it has. */
+export async function unfollowRepo(call: Call, repo: string): Promise<void> {
+  await call.app.db.tx(async (tx) => {
+    await lockRepoRow(tx, repo, 'alone')
+    if (!(await store.deleteFollow(tx, repo))) throw notFound(followType, repo)
+    const event = { subject: repo, group: parentOf(repo), resource: aDeletion({ uid: repo }) }
+    await emit(tx, call, 'control.registry.follow.deleted', event)
+  }, inRepo)
+  call.log.info('repo follows nothing any more', { repo })
+}
+
+/** Throws FAILED_PRECONDITION where the repo has its tags from an upstream, so that nobody else changes them. */
+export async function requireOwnTags(reader: Reader, repo: string): Promise<void> {
+  if (await store.findFollowAlone(reader, repo)) throw followed(repo)
+}
+
+function followed(repo: string) {
+  const description = 'the repo follows an upstream and has the tags of that'
+  return failedPrecondition({ type: 'REPO_FOLLOWED', subject: repo, description })
+}
+
+/** Permission comes before existence, for the upstream as well: with it goes what its account may read there. */
+async function requireFollowable(tx: Tx, { caller }: Call, repo: string, { upstream: uid, path }: FollowInput) {
+  if (!caller.rights.holds(uid, settingsUpdate)) throw permissionDenied()
+  const upstream = await requireUpstream(tx, uid)
+  if (!(await lockRepoRow(tx, repo, 'alone'))) throw notFound(repoType, repo)
+  if (!isAtOrBelow(repo, parentOf(uid))) {
+    throw invalid({ field: 'upstream_uid', description: 'is not of a group that the repo is in' })
+  }
+  if (!matcherOf(upstream.allow)(path)) {
+    throw invalid({ field: 'path', description: 'is not among the paths that the upstream allows' })
+  }
+  if (pathAt(upstream, path).length > maxPathLength) {
+    throw invalid({ field: 'path', description: `must be at most ${maxPathLength} characters long with the prefix` })
+  }
+  if ((await findRepo(tx, repo))?.syncConfig) {
+    const description = 'the repo is copied from another one of the server'
+    throw failedPrecondition({ type: 'REPO_SYNCED', subject: repo, description })
+  }
+}
+
+function checkFollow(input: FollowInput): void {
+  const { upstream, path, tags, intervalMs = usualIntervalMs, staleForMs = 0 } = input
+  const problems: FieldViolation[] = patternProblems('tags', tags, maxTagPatterns)
+  if (upstream === '') problems.push({ field: 'upstream_uid', description: 'is required' })
+  if (!upstreamPathPattern.test(path)) {
+    problems.push({ field: 'path', description: `path must match "${upstreamPathPattern.source}"` })
+  }
+  if (intervalMs < shortestIntervalMs || intervalMs > longestIntervalMs) {
+    problems.push({ field: 'interval', description: 'must be between five minutes and seven days' })
+  }
+  if (staleForMs < 0 || staleForMs > longestStaleForMs) {
+    problems.push({ field: 'stale_for', description: 'must be at most ten years' })
+  }
+  refuseIfAny(problems)
+}

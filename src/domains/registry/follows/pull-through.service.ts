@@ -1,0 +1,252 @@
+// What a pull finds out about a repo that follows on demand: where its tags point by now, and content that is not here yet.
+import { createHash } from 'node:crypto'
+import type { App, Work } from '#app.ts'
+import type { Origin } from '#domains/events/outbox/emit-registry.ts'
+import { noRights } from '#domains/iam/access/rights.ts'
+import { ownCause } from '#lib/cause.ts'
+import { algorithmOf } from '#lib/digest.ts'
+import { type Upstream as Asked, type TakeBlob, UpstreamError } from '#lib/registries/registry-client.ts'
+import { atRepo } from '../blobs/blobs.service.ts'
+import { findRepoBlobs, inRepo, manifestsWithBlob } from '../blobs/blobs.store.ts'
+import { keepBlob } from '../blobs/uploads.service.ts'
+import { meterOf } from '../blobs/usage.service.ts'
+import { queueContents } from '../images/image-contents.service.ts'
+import { ManifestProblem, readManifest } from '../manifests/manifest-document.ts'
+import { pushManifest } from '../manifests/manifests.service.ts'
+import { findManifest, hasManifest } from '../manifests/manifests.store.ts'
+import type { RepoRef } from '../repos/repos.model.ts'
+import { findTagNamed } from '../tags/tags.store.ts'
+import { type FollowStatus, followerActor, followModes, freshMs, maxFollowedTags } from './follows.model.ts'
+import * as store from './follows.store.ts'
+import { readTagPatterns } from './tag-patterns.ts'
+import { FollowEnded, recordMove } from './upstream-moves.service.ts'
+import { askedFor } from './upstreams.service.ts'
+import { findUpstream } from './upstreams.store.ts'
+
+/** One pull; `origin` is what its events say of where it came from. */
+export type Pulling = { app: App; repo: RepoRef; origin: Origin }
+
+/** Where a blob goes besides the store, as it comes. */
+export type Tee = {
+  /** Before the first bytes; not called where nobody knows how many will come. */
+  begin(size: number): void
+  write(chunk: Uint8Array): Promise<void>
+}
+
+/** How long a pull waits to hear where a tag points. */
+const lookMs = 3000
+/** How long content waits for the turn of its host: an image may have many layers. */
+const patienceMs = 60_000
+/** How many images that have the same layer are looked at when it comes. */
+const maxQueued = 20
+
+/**
+ * Finds out where a tag points by now, and brings the manifest. Answers with a warning where it is not known but may be
+ * served as it was. Throws an UpstreamError where neither.
+ */
+export async function freshenTag(pulling: Pulling, tag: string): Promise<string | undefined> {
+  const { app, repo } = pulling
+  const follow = await followOnDemand(pulling)
+  if (!follow || !asksFor(follow, tag)) return undefined
+  const here = await findTagNamed(app.db, repo.id, tag)
+  const looked = await store.findFollowedTag(app.db, repo.uid, tag)
+  const whole = here !== undefined && (await hasManifest(app.db, repo.id, here.digest))
+  const ageMs = looked?.checkedTime ? app.clock().getTime() - Date.parse(looked.checkedTime) : Number.POSITIVE_INFINITY
+  if (whole && ageMs < freshMs) return undefined
+  try {
+    return await oneFlight(app, `${repo.uid} ${tag}`, () => lookAt(pulling, follow, tag))
+  } catch (error) {
+    if (error instanceof FollowEnded) return undefined
+    if (!(error instanceof UpstreamError) || !whole || ageMs >= follow.staleForMs) throw error
+    return `the upstream was last seen at ${looked!.checkedTime}: ${error.message}`
+  }
+}
+
+/** `false` where the upstream has no such manifest. Throws an UpstreamError. */
+export async function bringManifest(pulling: Pulling, digest: string): Promise<boolean> {
+  const { app, repo } = pulling
+  if (await hasManifest(app.db, repo.id, digest)) return true
+  const follow = await followOnDemand(pulling)
+  if (!follow) return false
+  return oneFlight(app, `${repo.uid} ${digest}`, () => fetchManifest(pulling, follow, digest))
+}
+
+/**
+ * Brings a blob into the repo and, for whoever asks first, into `tee`. `sent` where all of it went there, `stored` where
+ * it is here now, `unknown` where the upstream has none. Throws an UpstreamError; then nothing is stored.
+ */
+export async function bringBlob(pulling: Pulling, digest: string, tee?: Tee): Promise<'sent' | 'stored' | 'unknown'> {
+  const { app, repo } = pulling
+  const follow = await followOnDemand(pulling)
+  if (!follow) return 'unknown'
+  let sent = false
+  const isThere = await oneFlight(app, `${repo.uid} ${digest}`, async () => {
+    const asked = await askedBy(app, follow)
+    const take: TakeBlob<boolean> = async (chunks, size) => {
+      if (tee && size !== undefined) tee.begin(size)
+      await storeBlob(pulling, digest, chunks, { size, tee: size === undefined ? undefined : tee })
+      return size !== undefined && tee !== undefined
+    }
+    const fetched = await app.upstreams.blob(asked.upstream, asked.path, digest, take, { patienceMs })
+    sent = fetched === true
+    return fetched !== undefined
+  })
+  return sent ? 'sent' : isThere ? 'stored' : 'unknown'
+}
+
+/** How large a blob is that is not here; `undefined` where the upstream has none. */
+export async function sizeOfBlob(pulling: Pulling, digest: string): Promise<number | undefined> {
+  const follow = await followOnDemand(pulling)
+  if (!follow) return undefined
+  const { upstream, path } = await askedBy(pulling.app, follow)
+  return pulling.app.upstreams.blobSize(upstream, path, digest, { timeoutMs: lookMs, patienceMs: lookMs })
+}
+
+async function followOnDemand({ app, repo }: Pulling): Promise<FollowStatus | undefined> {
+  const follow = await store.findFollowAlone(app.db, repo.uid)
+  return follow?.mode === followModes.onDemand ? follow : undefined
+}
+
+function asksFor({ tags }: FollowStatus, tag: string): boolean {
+  const { names, matches } = readTagPatterns(tags)
+  return names.includes(tag) || matches?.(tag) === true
+}
+
+async function askedBy(app: App, follow: FollowStatus): Promise<{ upstream: Asked; path: string }> {
+  const upstream = await findUpstream(app.db, follow.upstream)
+  if (!upstream) throw new FollowEnded('the upstream is gone')
+  return askedFor(app, upstream, follow.path)
+}
+
+/** Those who want the same at the same time wait for the first. */
+async function oneFlight<T>({ follows: { flights } }: App, key: string, fly: () => Promise<T>): Promise<T> {
+  const flying = flights.get(key) as Promise<T> | undefined
+  if (flying) return flying
+  const flight = fly()
+  flights.set(key, flight)
+  try {
+    return await flight
+  } finally {
+    flights.delete(key)
+  }
+}
+
+async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Promise<string | undefined> {
+  const { app, repo } = pulling
+  const { upstream, path } = await askedBy(app, follow)
+  const sent = app.clock().toISOString()
+  const seen = await app.upstreams.head(upstream, path, tag, { timeoutMs: lookMs, patienceMs: lookMs })
+  const here = (await findTagNamed(app.db, repo.id, tag))?.digest ?? ''
+  const looked = await store.findFollowedTag(app.db, repo.uid, tag)
+  if (!seen) {
+    if (here === '') return undefined
+    // Whether it is gone for good is for the duty to find out, which looks again, and then again.
+    await app.db.tx((tx) => store.noteMissed(tx, repo.uid, tag, looked?.missed ?? 0, sent), inRepo)
+    return 'the upstream has no such tag now'
+  }
+  if (!(await bringManifest(pulling, seen.digest))) throw new UpstreamError('malformed')
+  if (!looked && (await store.countFollowedTags(app.db, repo.uid)) < maxFollowedTags) {
+    const checked = { checkedTime: '', now: sent }
+    await app.db.tx((tx) => store.addFollowedTags(tx, repo.uid, [tag], checked), inRepo)
+  }
+  const dueTime = new Date(Date.parse(sent) + follow.intervalMs).toISOString()
+  if (seen.digest === here) {
+    await app.db.tx((tx) => store.noteChecked(tx, repo.uid, [tag], { checkedTime: sent, dueTime }), inRepo)
+    return undefined
+  }
+  const recording = { app, tx: app.db.tx.bind(app.db), follow, path }
+  const checkedBefore = looked?.checkedTime ?? ''
+  const now = app.clock().toISOString()
+  await recordMove(recording, { tag, digest: seen.digest, now, sent, dueTime, checkedBefore })
+  return undefined
+}
+
+async function fetchManifest(pulling: Pulling, follow: FollowStatus, digest: string): Promise<boolean> {
+  const { app, repo, origin } = pulling
+  const { upstream, path } = await askedBy(app, follow)
+  const fetched = await app.upstreams.manifest(upstream, path, digest, { patienceMs })
+  if (!fetched) return false
+  const { content } = fetched
+  const document = readFetched(content, fetched.mediaType)
+  const result = await pushManifest(workOf(app), {
+    target: atRepo(app.db, repo),
+    manifest: { digest, content, mediaType: document.mediaType },
+    document,
+    tags: [],
+    precondition: undefined,
+    checkTag() {},
+    origin,
+    sparse: true,
+  })
+  if (result !== 'stored') throw new UpstreamError('malformed')
+  await queueWhole(pulling, [digest])
+  return true
+}
+
+/** Images of which all is here are read, as those are that were pushed. */
+async function queueWhole({ app, repo }: Pulling, digests: readonly string[]): Promise<void> {
+  for (const digest of digests) {
+    const manifest = await findManifest(app.db, repo.id, digest)
+    if (!manifest) continue
+    const document = readManifest(manifest.content, manifest.mediaType)
+    const here = await findRepoBlobs(app.db, repo.id, document.blobs)
+    if (here.length < document.blobs.length) continue
+    const now = app.clock().toISOString()
+    await app.db.tx((tx) => queueContents(tx, repo.id, digest, document, now), inRepo)
+    app.images.pushed.notify()
+  }
+}
+
+function readFetched(content: Buffer, mediaType: string) {
+  try {
+    return readManifest(content, mediaType)
+  } catch (cause) {
+    if (cause instanceof ManifestProblem) throw new UpstreamError('malformed', { cause })
+    throw cause
+  }
+}
+
+/** Stores what has the digest, and nothing else. The last bytes go to the client once it is stored. */
+async function storeBlob(
+  { app, repo, origin }: Pulling,
+  digest: string,
+  chunks: AsyncIterable<Uint8Array>,
+  { size: announced = 0, tee }: { size: number | undefined; tee: Tee | undefined },
+): Promise<void> {
+  const work = workOf(app)
+  const meter = await meterOf(work, repo, announced)
+  const part = await app.blobs.begin(announced)
+  const algorithm = algorithmOf(digest)
+  const hash = createHash(algorithm)
+  let size = 0
+  let held: Uint8Array | undefined
+  let isBegun = true
+  try {
+    for await (const chunk of chunks) {
+      meter.take(chunk.length)
+      hash.update(chunk)
+      size += chunk.length
+      await part.write([Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)])
+      if (held) await tee?.write(held)
+      held = chunk
+    }
+    if (`${algorithm}:${hash.digest('hex')}` !== digest) throw new UpstreamError('wrong-digest')
+    // From here on the content may be in use, also where this fails, and whoever keeps it knows.
+    isBegun = false
+    const kept = await keepBlob(work, atRepo(app.db, repo), { digest, size, part, meter }, origin)
+    if (!kept) throw new FollowEnded('the repo is gone')
+    await queueWhole({ app, repo, origin }, await manifestsWithBlob(app.db, repo.id, digest, maxQueued))
+  } catch (error) {
+    if (isBegun) await part.discard()
+    throw error
+  } finally {
+    meter.end()
+  }
+  if (held) await tee?.write(held)
+}
+
+/** In the name of the service that follows: what a pull brings is not what whoever pulls has pushed. */
+function workOf(app: App): Work {
+  const caller = { uid: followerActor, operator: false, rights: noRights }
+  return { app, caller, cause: ownCause(app.clock, followerActor), log: app.log }
+}

@@ -1,0 +1,76 @@
+// What was seen of a tag elsewhere becomes a row of the ledger: whichever look saw it, that of the duty or that of a pull.
+import type { App } from '#app.ts'
+import type { Db, Tx } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { ownCause } from '#lib/cause.ts'
+import { parentOf, rootOf } from '#lib/uid.ts'
+import { inRepo } from '../blobs/blobs.store.ts'
+import { lockRepoRow, type RepoRow } from '../repos/repos.store.ts'
+import { timeAfter } from '../tags/tag-history.model.ts'
+import { assignTag, removeTag } from '../tags/tag-moves.service.ts'
+import { aTag, type Mover } from '../tags/tags.model.ts'
+import { findTagNamed } from '../tags/tags.store.ts'
+import { anUpstreamMove, type FollowStatus, followerActor } from './follows.model.ts'
+import * as store from './follows.store.ts'
+import { readTagPatterns } from './tag-patterns.ts'
+
+/** The repo follows something else by now, or is gone. */
+export class FollowEnded extends Error {
+  override name = 'FollowEnded'
+}
+
+/** `path` is that at the upstream, with its prefix; `tx` is that of the lease, where there is one. */
+export type Recording = { app: App; tx: Db['tx']; follow: FollowStatus; path: string }
+
+/** Times are ISO texts: when it was seen, when the look began, when to look again, and the look before or nothing. */
+export type Move = { tag: string; digest: string; now: string; sent: string; dueTime: string; checkedBefore: string }
+
+/** Writes the move, its row of the ledger with the look before, and its events; an empty digest is a deletion. */
+export async function recordMove({ app, tx: run, follow, path }: Recording, move: Move): Promise<number> {
+  const { tag, digest, now, sent, dueTime, checkedBefore } = move
+  const by = { app, cause: { ...ownCause(app.clock, followerActor), now } }
+  const mover: Mover = { now, actor: followerActor, source: 'upstream' }
+  return run(async (tx) => {
+    const repo = await requireFollow(tx, follow)
+    const written = await writeMove(tx, by, { ...mover, repo, name: tag }, digest)
+    if (written) {
+      const { time, previousDigest } = written
+      if (checkedBefore !== '') await store.insertObservation(tx, repo.ledger, { tag, time, checkedBefore })
+      const { repo: uid, upstream } = follow
+      const resource = anUpstreamMove({ repo: uid, upstream, path, tag, digest, previousDigest, time, checkedBefore })
+      await emit(tx, by, 'control.registry.upstream.moved', { subject: uid, group: parentOf(uid), resource })
+    }
+    const isGone = digest === '' && !readTagPatterns(follow.tags).names.includes(tag)
+    if (isGone) await store.dropFollowedTags(tx, follow.repo, [tag])
+    else await store.noteChecked(tx, follow.repo, [tag], { checkedTime: sent, dueTime })
+    return written ? 1 : 0
+  }, inRepo)
+}
+
+type By = Parameters<typeof removeTag>[1]
+
+async function writeMove(
+  tx: Tx,
+  by: By,
+  to: Mover & { repo: RepoRow; name: string },
+  digest: string,
+): Promise<{ time: string; previousDigest: string } | undefined> {
+  if (digest === '') {
+    const tag = await findTagNamed(tx, to.repo.id, to.name)
+    if (!tag) return undefined
+    await removeTag(tx, by, tag, to)
+    return { time: timeAfter(to.now, tag.updateTime), previousDigest: tag.digest }
+  }
+  const { tag, previousDigest, changed } = await assignTag(tx, by, { ...to, digest })
+  if (!changed) return undefined
+  const event = { subject: tag.uid, group: rootOf(tag.uid), resource: aTag(tag) }
+  await emit(tx, by, 'registry.tag.created', event)
+  return { time: tag.assignTime, previousDigest }
+}
+
+/** The repo, locked, which still follows the same. */
+export async function requireFollow(tx: Tx, follow: FollowStatus): Promise<RepoRow> {
+  const repo = await lockRepoRow(tx, follow.repo, 'alone')
+  if (!repo || !(await store.isCurrentFollow(tx, follow))) throw new FollowEnded('the repo follows something else')
+  return repo
+}

@@ -1,0 +1,60 @@
+import type { Handlers } from '#app.ts'
+import { type Upstream as UpstreamMessage, UpstreamsService } from '#gen/pinfold/control/registry/v1/upstreams_pb.ts'
+import { invalid } from '#lib/errors.ts'
+import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { listResponse, readList } from '#lib/lists/lists.ts'
+import { timestamp } from '#lib/timestamp.ts'
+import { empty } from '#lib/wire.ts'
+import { anUpstream, type Upstream, type UpstreamInput, upstreamFields } from './upstreams.model.ts'
+import * as service from './upstreams.service.ts'
+
+const { uid, name, createTime, updateTime } = upstreamFields
+const rules = { fields: { uid, name, createTime, updateTime }, defaultOrder: 'uid' }
+
+export const upstreams: Handlers<typeof UpstreamsService> = {
+  async listUpstreams(call, request) {
+    const listed = await service.listUpstreams(call, readList(call, request, rules, { name: request.name }))
+    const response = 'pinfold.control.registry.v1.ListUpstreamsResponse'
+    return listResponse(response, 'upstreams', listed, toMessage, request)
+  },
+
+  async getUpstream(call, { uid }) {
+    return toMessage(await service.getUpstream(call, uid))
+  },
+
+  async createUpstream(call, { parent, upstream }) {
+    return toMessage(await service.createUpstream(call, parent, fromMessage(upstream)))
+  },
+
+  async updateUpstream(call, { upstream, updateMask }) {
+    const patch = { paths: updateMask?.paths ?? [], value: fromMessage(upstream) }
+    return toMessage(await service.updateUpstream(call, upstream?.uid ?? '', patch))
+  },
+
+  async deleteUpstream(call, { uid }) {
+    await service.deleteUpstream(call, uid)
+    return empty
+  },
+}
+
+export const upstreamEvents: readonly EventBody[] = [
+  eventBody(UpstreamsService.method.createUpstream, anUpstream, toMessage),
+  eventBody(UpstreamsService.method.updateUpstream, anUpstream, toMessage),
+  deletionBody(UpstreamsService.method.deleteUpstream),
+]
+
+function fromMessage(upstream: UpstreamMessage | undefined): UpstreamInput {
+  if (!upstream) throw invalid({ field: 'upstream', description: 'is required' })
+  const { name, url, prefix, username, password, allow, requestsPerSecond } = upstream
+  return { name, url, prefix, username, password, allow, requestsPerSecond }
+}
+
+function toMessage({ createTime, updateTime, ...upstream }: Upstream): UpstreamMessage {
+  return {
+    $typeName: 'pinfold.control.registry.v1.Upstream',
+    ...upstream,
+    password: '',
+    createTime: timestamp(createTime),
+    updateTime: timestamp(updateTime),
+  }
+}

@@ -1,0 +1,252 @@
+// Looks at what a repo follows: one HEAD for each tag, and the list of tags where patterns ask for it. What has moved
+// becomes a row of the ledger, with the look before, so that the two say between which moments it moved.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { App } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import { type Upstream as Asked, type Pointed, UpstreamError } from '#lib/registries/registry-client.ts'
+import { inRepo } from '../blobs/blobs.store.ts'
+import { findRepoRow, type RepoRow } from '../repos/repos.store.ts'
+import { syncStates } from '../syncs/syncs.model.ts'
+import { tagsNamed } from '../tags/tags.store.ts'
+import {
+  type FollowedTag,
+  type FollowProgress,
+  type FollowStatus,
+  followModes,
+  maxFollowedTags,
+  maxListedTags,
+  missedAgainMs,
+  missesOfDeletion,
+} from './follows.model.ts'
+import * as store from './follows.store.ts'
+import { readTagPatterns } from './tag-patterns.ts'
+import { FollowEnded, recordMove, requireFollow } from './upstream-moves.service.ts'
+import { askedFor } from './upstreams.service.ts'
+import { findUpstream } from './upstreams.store.ts'
+
+/** One repo whose upstream is looked at; `turnIsOver` tells that others are to have their turn. */
+export type Looking = { app: App; lease: Lease; follow: FollowStatus; turnIsOver(): boolean }
+export type Looked = { looks: number; moves: number; failed: boolean }
+
+const tagsAtOnce = 50
+/** How long the host is waited for within a turn. */
+const waitWithinTurnMs = 1000
+const firstRetryMs = 60_000
+const longestRetryMs = 3_600_000
+/** How long a list of tags may take altogether. */
+const longestListMs = 120_000
+
+/** Looks at what is due, a turn of it at least, and notes when to go on. Throws only what is nobody's fault but ours. */
+export async function lookAtUpstream(looking: Looking): Promise<Looked> {
+  const { app, lease, follow } = looking
+  const looked: Looked = { looks: 0, moves: 0, failed: false }
+  const progress: FollowProgress = { ...follow }
+  let failure: UpstreamError | undefined
+  try {
+    const repo = await findRepoRow(app.db, { uid: follow.repo })
+    const upstream = await findUpstream(app.db, follow.upstream)
+    if (!repo || !upstream) return looked
+    const asking = { ...looking, repo, ...(await askedFor(app, upstream, follow.path)) }
+    const isListDue = follow.listDue <= isoOf(app)
+    const unlisted = isListDue ? await beginRound(asking, progress).then(() => undefined, ofOne) : undefined
+    if (unlisted) progress.listDue = later(isoOf(app), retryMs(follow.failures + 1))
+    failure = (await lookAtTags(asking, looked)) ?? unlisted
+  } catch (error) {
+    if (!lease.holds() || !(error instanceof UpstreamError || error instanceof FollowEnded)) throw error
+    if (error instanceof FollowEnded) return looked
+    failure = error
+  }
+  const patient = failure?.reason === 'paced' || failure?.reason === 'paused'
+  if (failure && !patient && follow.state !== syncStates.failed) {
+    app.log.warn('upstream could not be looked at', {
+      repo: follow.repo,
+      reason: failure.message,
+      cause: failure.cause,
+    })
+  }
+  looked.failed = failure !== undefined && !patient
+  await noteTurn(looking, progress, failure, patient)
+  return looked
+}
+
+/** Notes that a repo could not be looked at for a reason of our own, so that it does not keep others waiting. */
+export async function noteLookFailed(looking: Looking): Promise<void> {
+  await noteTurn(looking, looking.follow, new UpstreamError('unavailable'), false)
+}
+
+/** What the list of tags, or one tag, fails by alone: the others may fare better. */
+function isOfOne({ reason }: UpstreamError): boolean {
+  return reason === 'malformed' || reason === 'too-large'
+}
+
+function ofOne(error: unknown): UpstreamError {
+  if (error instanceof UpstreamError && isOfOne(error)) return error
+  throw error
+}
+
+const isoOf = ({ clock }: App): string => clock().toISOString()
+const later = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString()
+const retryMs = (failures: number): number => Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 10), longestRetryMs)
+
+async function noteTurn(
+  { app, lease, follow }: Looking,
+  progress: FollowProgress,
+  failure: UpstreamError | undefined,
+  patient: boolean,
+): Promise<void> {
+  const now = isoOf(app)
+  const next = await store.nextTagDue(app.db, follow.repo)
+  const due = next === '' || progress.listDue < next ? progress.listDue : next
+  const failures = failure && !patient ? progress.failures + 1 : failure ? progress.failures : 0
+  // What failed alone waits alone.
+  const waitMs =
+    failure && !isOfOne(failure) ? Math.max(failure.waitMs ?? 0, patient ? 0 : retryMs(failures)) : undefined
+  const state = failure && !patient ? syncStates.failed : due <= now ? syncStates.inProgress : syncStates.unknown
+  const patch = {
+    ...progress,
+    now,
+    failures,
+    state: patient && follow.state === syncStates.failed ? follow.state : state,
+    problem: failure && !patient ? failure.message : patient ? progress.problem : '',
+    dueTime: waitMs === undefined ? due : later(now, waitMs),
+  }
+  await lease.tx((tx) => store.noteFollowProgress(tx, follow, patch), { isolation: 'rowLocks', durability: 'later' })
+}
+
+type Asking = Looking & { repo: RepoRow; upstream: Asked; path: string }
+
+/** Finds out which tags there are to look at. */
+async function beginRound(asking: Asking, progress: FollowProgress): Promise<void> {
+  const { app, lease, follow } = asking
+  const now = isoOf(app)
+  if (follow.mode === followModes.onDemand) {
+    // Only what somebody has pulled is looked at.
+    progress.listDue = later(now, follow.intervalMs)
+    return
+  }
+  const { names, matches } = readTagPatterns(follow.tags)
+  const wanted = new Set(names)
+  if (matches) for (const tag of await listedTags(asking, matches)) wanted.add(tag)
+  if (wanted.size > maxFollowedTags) throw new UpstreamError('too-large')
+  const known = new Set(await store.followedTagNames(app.db, follow.repo))
+  const fresh = [...wanted].filter((tag) => !known.has(tag))
+  const isWanted = (tag: string) => wanted.has(tag) || matches?.(tag) === true
+  const dropped = [...known].filter((tag) => !isWanted(tag))
+  // What is listed no more is looked at until it is known to be gone, and there is an end to that, too.
+  if (known.size - dropped.length + fresh.length > 2 * maxFollowedTags) throw new UpstreamError('too-large')
+  await lease.tx(async (tx) => {
+    await requireFollow(tx, follow)
+    await store.dropFollowedTags(tx, follow.repo, dropped)
+    // The look at the list before did not see them.
+    await store.addFollowedTags(tx, follow.repo, fresh, { checkedTime: progress.listTime, now })
+  }, inRepo)
+  progress.listTime = now
+  progress.listDue = later(now, follow.intervalMs)
+}
+
+async function listedTags(
+  { app, lease, upstream, path }: Asking,
+  matches: (tag: string) => boolean,
+): Promise<Set<string>> {
+  const found = new Set<string>()
+  const began = performance.now()
+  for await (const page of app.upstreams.tags(upstream, path, maxListedTags, { signal: lease.signal })) {
+    for (const tag of page) if (matches(tag)) found.add(tag)
+    if (found.size > maxFollowedTags || performance.now() - began > longestListMs) throw new UpstreamError('too-large')
+    lease.check()
+  }
+  return found
+}
+
+/** Answers with what kept it from a tag; the tag waits then, and those after it where the reason is that of all of them. */
+async function lookAtTags(asking: Asking, looked: Looked): Promise<UpstreamError | undefined> {
+  const { app, lease, follow, turnIsOver } = asking
+  let failure: UpstreamError | undefined
+  while (lease.holds()) {
+    const due = await store.dueTags(app.db, follow.repo, isoOf(app), tagsAtOnce)
+    if (due.length === 0) return failure
+    const names = due.map(({ tag }) => tag)
+    const here = new Map((await tagsNamed(app.db, asking.repo.id, names)).map(({ name, digest }) => [name, digest]))
+    const same: string[] = []
+    let firstSent = ''
+    let over = false
+    for (const tag of due) {
+      const sent = isoOf(app)
+      const seen = await headOf(asking, tag.tag).catch((error: unknown) => {
+        if (!(error instanceof UpstreamError)) throw error
+        return error
+      })
+      if (seen instanceof UpstreamError) {
+        failure = seen
+        over = await postpone(asking, tag, seen)
+      } else {
+        looked.looks++
+        if (seen && seen.digest === here.get(tag.tag)) {
+          same.push(tag.tag)
+          firstSent ||= sent
+        } else looked.moves += await noteSeen(asking, tag, here.get(tag.tag) ?? '', seen, sent)
+      }
+      over ||= turnIsOver() || !lease.holds()
+      if (over) break
+    }
+    if (same.length > 0) {
+      const checked = { checkedTime: firstSent, dueTime: later(firstSent, follow.intervalMs) }
+      await lease.tx((tx) => store.noteChecked(tx, follow.repo, same, checked), { isolation: 'rowLocks' })
+    }
+    if (over) return failure
+  }
+  return failure
+}
+
+async function headOf({ app, lease, upstream, path, turnIsOver }: Asking, tag: string): Promise<Pointed> {
+  for (;;) {
+    try {
+      return await app.upstreams.head(upstream, path, tag, { signal: lease.signal })
+    } catch (error) {
+      const waitMs = error instanceof UpstreamError && error.reason === 'paced' ? (error.waitMs ?? 0) : Infinity
+      if (waitMs > waitWithinTurnMs || turnIsOver()) throw error
+      await sleep(waitMs, undefined, { signal: lease.signal })
+    }
+  }
+}
+
+/** `true` when no other tag would fare better. */
+async function postpone({ app, lease, follow }: Asking, { tag, missed }: FollowedTag, failure: UpstreamError) {
+  const { reason } = failure
+  if (reason === 'paced' || reason === 'paused') return true
+  // Behind the others, so that one tag which always fails does not keep them from being looked at.
+  const dueTime = later(isoOf(app), Math.min(follow.intervalMs, retryMs(follow.failures + 1)))
+  await lease.tx((tx) => store.noteMissed(tx, follow.repo, tag, missed, dueTime), { isolation: 'rowLocks' })
+  return !isOfOne(failure)
+}
+
+/** What differs from what the ledger has. Answers with how many tags moved. */
+async function noteSeen(
+  asking: Asking,
+  { tag, checkedTime, missed }: FollowedTag,
+  before: string,
+  seen: Pointed,
+  sent: string,
+): Promise<number> {
+  const { app, lease, follow } = asking
+  const now = isoOf(app)
+  const dueTime = later(sent, follow.intervalMs)
+  const move = { tag, now, sent, dueTime, checkedBefore: checkedTime }
+  const recording = { app, tx: lease.tx, follow, path: asking.path }
+  if (seen) return recordMove(recording, { ...move, digest: seen.digest })
+  if (before === '') {
+    // It was not there the last time either. What a pattern found is found again when it comes.
+    const isNamed = readTagPatterns(follow.tags).names.includes(tag)
+    await lease.tx(async (tx) => {
+      if (isNamed) await store.noteChecked(tx, follow.repo, [tag], { checkedTime: sent, dueTime })
+      else await store.dropFollowedTags(tx, follow.repo, [tag])
+    }, inRepo)
+    return 0
+  }
+  if (missed + 1 < missesOfDeletion) {
+    const again = later(sent, Math.min(missedAgainMs, follow.intervalMs))
+    await lease.tx((tx) => store.noteMissed(tx, follow.repo, tag, missed + 1, again), { isolation: 'rowLocks' })
+    return 0
+  }
+  return recordMove(recording, { ...move, digest: '' })
+}

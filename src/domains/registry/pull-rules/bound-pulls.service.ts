@@ -1,0 +1,143 @@
+// What rules say of one pull. They bind whoever they are for by whatever name an image is pulled: a digest is old enough
+// where a tag makes it so, or what lists it, or, for what nothing can be run of, what it is about.
+import type { Work } from '#app.ts'
+import { isAtOrBelow, rootOf } from '#lib/uid.ts'
+import { isStatement } from '../manifests/manifest-document.ts'
+import { pullFound } from '../manifests/manifests.service.ts'
+import { linkedFrom, subjectOf } from '../manifests/manifests.store.ts'
+import type { RepoRef } from '../repos/repos.model.ts'
+import { isEligible } from '../views/resolve.service.ts'
+import { type Age, timePlus } from '../views/views.model.ts'
+import { tagsWith } from '../views/views.store.ts'
+import { type PullRule, strictest } from './pull-rules.model.ts'
+
+/** The rules that hold for a caller in a repo: those that are enforced, and those that only observe. */
+export type Bound = {
+  enforced: readonly PullRule[]
+  observed: readonly PullRule[]
+  /** Digests that pass all of them. */
+  accepted: readonly string[]
+}
+
+/** `undefined` where no rule is for the caller, as on a server without any. */
+export async function boundBy({ app, caller, cause }: Work, repo: RepoRef): Promise<Bound | undefined> {
+  if (app.pullRules.isEmpty() || caller.uid === '') return undefined
+  const known = await app.pullRules.of(rootOf(repo.uid))
+  if (!known) return undefined
+  const rules = known.rules.filter((rule) => isAtOrBelow(repo.uid, rule.scopeUid) && isFor(rule, caller.uid))
+  if (rules.length === 0) return undefined
+  const accepted = known.exceptions
+    .filter(({ scopeUid, expireTime }) => isAtOrBelow(repo.uid, scopeUid) && expireTime > cause.now)
+    .map(({ digest }) => digest)
+  return {
+    enforced: rules.filter(({ mode }) => mode !== 'OBSERVE'),
+    observed: rules.filter(({ mode }) => mode === 'OBSERVE'),
+    accepted: [...new Set(accepted)],
+  }
+}
+
+function isFor({ identities, belowGroup }: PullRule, caller: string): boolean {
+  return belowGroup === '' ? identities.includes(caller) : isAtOrBelow(caller, belowGroup)
+}
+
+/** Both hold: what passes has the larger age, and stays count only where they do for both. */
+export function together(one: Age, other: Age): Age {
+  const countFrom = one.countFrom === 'repo' && other.countFrom === 'repo' ? 'repo' : 'tag'
+  return { ms: Math.max(one.ms, other.ms), hold: Math.max(one.hold, other.hold), countFrom }
+}
+
+/** How many indexes, or manifests with a blob, are looked at, how many tags of a digest, and how far from it. */
+const mostAbove = 64
+const mostTags = 50
+const mostSteps = 4
+
+/** One look at what rules let through in a repo now; what was found out is kept as long as this is. */
+export class Passing {
+  readonly #work: Work
+  readonly #repo: RepoRef
+  readonly #rules: readonly PullRule[]
+  readonly #accepted: ReadonlySet<string>
+  readonly #known = new Map<string, boolean>()
+
+  constructor(work: Work, repo: RepoRef, rules: readonly PullRule[], accepted: readonly string[]) {
+    this.#work = work
+    this.#repo = repo
+    this.#rules = rules
+    this.#accepted = new Set(accepted)
+  }
+
+  /** Whether a manifest may be pulled by its digest. */
+  async manifest(digest: string, steps = 0): Promise<boolean> {
+    const known = this.#known.get(digest)
+    if (known !== undefined) return known
+    // What is about itself, by way of tags, is not let through by that.
+    this.#known.set(digest, false)
+    const passes = this.#accepted.has(digest) || (await this.#decide(digest, steps))
+    this.#known.set(digest, passes)
+    return passes
+  }
+
+  /** Whether what a tag stands for may be pulled by it; for what is about another digest, by that. */
+  async tag(digest: string, tag: string): Promise<boolean> {
+    return this.#accepted.has(digest) || this.#byTag(digest, tag, 0)
+  }
+
+  /** Whether a blob may be: some manifest that may be pulled needs it. */
+  async blob(digest: string): Promise<boolean> {
+    return this.#above(digest, 0, 0)
+  }
+
+  async #decide(digest: string, steps: number): Promise<boolean> {
+    if (await this.#byTags(digest, steps)) return true
+    if (steps === mostSteps) return false
+    return (await this.#bySubject(digest, steps)) || this.#above(digest, 1, steps)
+  }
+
+  /** What lists it, the oldest first: nothing can be added to that. */
+  async #above(digest: string, kind: 0 | 1, steps: number): Promise<boolean> {
+    for (const manifest of await linkedFrom(this.#work.app.db, this.#repo.id, { digest, kind, most: mostAbove })) {
+      if (await this.manifest(manifest, steps + 1)) return true
+    }
+    return false
+  }
+
+  async #bySubject(digest: string, steps: number): Promise<boolean> {
+    const subject = await subjectOf(this.#work.app.db, this.#repo.id, digest)
+    return subject !== '' && (await this.#isStatement(digest)) && this.manifest(subject, steps + 1)
+  }
+
+  /** Whether it could be pulled, or could have been, by a tag that it has or had. */
+  async #byTags(digest: string, steps: number): Promise<boolean> {
+    const { db } = this.#work.app
+    for (const tag of await tagsWith(db, this.#repo, digest, mostTags)) {
+      if (await this.#byTag(digest, tag, steps)) return true
+    }
+    return false
+  }
+
+  async #byTag(digest: string, tag: string, steps: number): Promise<boolean> {
+    const rule = strictest(this.#rules, tag)
+    if (!rule) return true
+    const about = digestAbout(tag)
+    if (about !== undefined && steps < mostSteps && (await this.#isStatement(digest))) {
+      if (await this.manifest(about, steps + 1)) return true
+    }
+    const { now } = this.#work.cause
+    const question = { age: rule.age, cut: timePlus(now, -rule.age.ms), until: now }
+    return isEligible(this.#work.app.db, this.#repo, digest, tag, question)
+  }
+
+  async #isStatement(digest: string): Promise<boolean> {
+    const found = await pullFound(this.#work, this.#repo, { digest, since: '' })
+    return found !== undefined && isStatement(found.manifest)
+  }
+}
+
+/** The digest that a tag is about, as cosign and clients without the referrers API write it. */
+export function digestAbout(tag: string): string | undefined {
+  const [, hex] = /^sha256-([0-9a-f]{64})(?:\.|$)/.exec(tag) ?? []
+  return hex && `sha256:${hex}`
+}
+
+/** What a pull was judged by, for its event. */
+export type PolicyResult = { rule: PullRule; denied: boolean }

@@ -1,0 +1,216 @@
+// Rules of how old what is pulled has to be, and exceptions from them: who may make them is decided before.
+import type { Call } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { groupExists, requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { isDigest } from '#lib/digest.ts'
+import { AppError, type FieldViolation, found, invalid, notFound, permissionDenied, refuseIfAny } from '#lib/errors.ts'
+import { aDeletion } from '#lib/events/event-body.ts'
+import { applyPatch, type Patch, violationsOf } from '#lib/fields.ts'
+import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
+import { isAtOrBelow, isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
+import { findRepoByUid } from '../repos/paths.service.ts'
+import { defaultHold, durationText, maxAge, maxHold, readDuration } from '../views/views.model.ts'
+import {
+  aPullRule,
+  aPullRuleException,
+  maxExceptionDays,
+  maxIdentities,
+  maxPatterns,
+  maxReason,
+  mostExceptions,
+  mostRules,
+  type PullRule,
+  type PullRuleException,
+  type PullRuleText,
+  pullRuleExceptionType,
+  pullRuleFields,
+  pullRuleType,
+} from './pull-rules.model.ts'
+import * as store from './pull-rules.store.ts'
+
+/** Throws NOT_FOUND for a place that is not there. */
+export async function createRule(call: Call, scope: string, text: PullRuleText): Promise<PullRule> {
+  const times = { createTime: call.now, updateTime: call.now }
+  const rule: PullRule = { uid: newUid(scope), scopeUid: scope, ...times, ...readRule(scope, text) }
+  await call.app.db.tx(async (tx) => {
+    const group = await groupOf(tx, scope)
+    const there = await store.rulesBelow(tx, rootOf(scope), '', mostRules)
+    if (there.length >= mostRules) throw tooMany(`the organisation has ${mostRules} rules already`)
+    await store.insertRule(tx, group, rule)
+    await emit(tx, call, 'control.registry.pull_rule.created', { subject: rule.uid, group, resource: aPullRule(rule) })
+  })
+  call.log.info('pull rule created', { uid: rule.uid })
+  return rule
+}
+
+export async function updateRule(call: Call, uid: string, patch: Patch<PullRuleText>): Promise<PullRule> {
+  const rule = await call.app.db.tx(async (tx) => {
+    const before = found(await store.findRule(tx, uid), pullRuleType, uid)
+    const text = applyPatch<PullRuleText>(pullRuleFields, textOf(before), patch)
+    const after: PullRule = { ...before, ...readRule(before.scopeUid, text), updateTime: call.now }
+    await store.patchRule(tx, after)
+    const group = await groupOfRule(tx, before)
+    await emit(tx, call, 'control.registry.pull_rule.updated', { subject: uid, group, resource: aPullRule(after) })
+    return after
+  })
+  call.log.info('pull rule updated', { uid, paths: patch.paths })
+  return rule
+}
+
+export async function deleteRule(call: Call, uid: string): Promise<void> {
+  await call.app.db.tx(async (tx) => {
+    const rule = found(await store.findRule(tx, uid), pullRuleType, uid)
+    await store.deleteRule(tx, uid)
+    const group = await groupOfRule(tx, rule)
+    const resource = aDeletion({ uid })
+    await emit(tx, call, 'control.registry.pull_rule.deleted', { subject: uid, group, resource })
+  })
+  call.log.info('pull rule deleted', { uid })
+}
+
+export async function getRule(call: Call, uid: string): Promise<PullRule> {
+  return found(await store.findRule(call.app.db, uid), pullRuleType, uid)
+}
+
+/** A page of those at and below the place, or all places that the caller may look at. */
+export async function listRules(call: Call, page: Page, scope: string): Promise<Listed<PullRule>> {
+  return listBelow(call, page, scope, (place, after, most) => store.rulesBelow(call.app.db, place, after, most))
+}
+
+export type NewException = Pick<PullRuleException, 'digest' | 'reason' | 'expireTime'>
+
+/** Throws NOT_FOUND for a place that is not there. */
+export async function createException(call: Call, scope: string, input: NewException): Promise<PullRuleException> {
+  refuseIfAny(problemsOfException(input, call.now))
+  const exception: PullRuleException = {
+    ...{ uid: newUid(scope), scopeUid: scope, ...input },
+    ...{ actor: call.caller.uid, createTime: call.now, revokeTime: '', revokedBy: '' },
+  }
+  await call.app.db.tx(async (tx) => {
+    const group = await groupOf(tx, scope)
+    const wanted = { after: '', most: mostExceptions, now: call.now }
+    const live = await store.exceptionsBelow(tx, rootOf(scope), wanted)
+    if (live.length >= mostExceptions) throw tooMany(`the organisation has ${mostExceptions} exceptions already`)
+    await store.insertException(tx, group, exception)
+    const resource = aPullRuleException(exception)
+    await emit(tx, call, 'control.registry.pull_rule.exception.created', { subject: exception.uid, group, resource })
+  })
+  call.log.info('pull rule exception created', { uid: exception.uid })
+  return exception
+}
+
+/** Ends it now; one that has ended stays as it is. */
+export async function revokeException(call: Call, uid: string): Promise<PullRuleException> {
+  return call.app.db.tx(async (tx) => {
+    const exception = found(await store.findException(tx, uid), pullRuleExceptionType, uid)
+    if (exception.revokeTime !== '' || exception.expireTime <= call.now) return exception
+    const revoked = { ...exception, revokeTime: call.now, revokedBy: call.caller.uid }
+    await store.endException(tx, uid, call.now, call.caller.uid)
+    const group = await groupOfRule(tx, exception)
+    const resource = aPullRuleException(revoked)
+    await emit(tx, call, 'control.registry.pull_rule.exception.revoked', { subject: uid, group, resource })
+    return revoked
+  })
+}
+
+export async function listExceptions(
+  call: Call,
+  page: Page,
+  { scope, withEnded }: { scope: string; withEnded: boolean },
+): Promise<Listed<PullRuleException>> {
+  const now = withEnded ? undefined : call.now
+  return listBelow(call, page, scope, (place, after, most) =>
+    store.exceptionsBelow(call.app.db, place, { after, most, now }),
+  )
+}
+
+async function listBelow<T extends { uid: string }>(
+  call: Call,
+  page: Page,
+  scope: string,
+  read: (place: string, after: string, most: number) => Promise<T[]>,
+): Promise<Listed<T>> {
+  const rows: T[] = []
+  for (const place of [...(await placesFor(call, scope))].sort()) {
+    if (rows.length > page.size) break
+    rows.push(...(await read(place, page.after?.uid ?? '', page.size + 1 - rows.length)))
+  }
+  return toListed(call, page, rows, 0)
+}
+
+async function placesFor(call: Call, scope: string): Promise<readonly string[]> {
+  if (scope === '') return call.reach
+  if (!isUid(scope)) throw invalid({ field: 'scope_uid', description: 'is not a uid' })
+  if (!call.reach.some((place) => isAtOrBelow(scope, place))) throw permissionDenied()
+  const { db } = call.app
+  if (!(await groupExists(db, scope)) && !(await findRepoByUid(db, scope)))
+    throw notFound('iam.pinfold.dev/Group', scope)
+  return [scope]
+}
+
+/** The group that events of a place are for. */
+async function groupOf(tx: Tx, scope: string): Promise<string> {
+  if (await findRepoByUid(tx, scope)) return parentOf(scope)
+  return (await requireGroup(tx, scope)).uid
+}
+
+/** The repo may be gone. */
+async function groupOfRule(tx: Tx, { scopeUid }: { scopeUid: string }): Promise<string> {
+  return (await groupExists(tx, scopeUid)) ? scopeUid : parentOf(scopeUid)
+}
+
+const tooMany = (message: string): AppError =>
+  new AppError('RESOURCE_EXHAUSTED', message, { reason: 'RESOURCE_LIMIT_EXCEEDED' })
+
+/** A rule as it is written. */
+export function textOf({ name, tags, exceptTags, identities, belowGroup, age, mode }: PullRule): PullRuleText {
+  const spans = { minAge: durationText(age.ms), hold: durationText(age.hold), countFrom: age.countFrom }
+  return { name, tags, exceptTags, identities, belowGroup, ...spans, mode }
+}
+
+function readRule(scope: string, text: PullRuleText): Pick<PullRule, (keyof PullRuleText & keyof PullRule) | 'age'> {
+  const problems: FieldViolation[] = violationsOf(pullRuleFields, text)
+  const say = (field: string, description: string | undefined) => {
+    if (description !== undefined) problems.push({ field, description })
+  }
+  const { name, tags, exceptTags, identities, belowGroup, countFrom, mode } = text
+  const [ms, hold] = [readDuration(text.minAge), text.hold === '' ? defaultHold : readDuration(text.hold)]
+  if (text.minAge !== '') say('min_age', problemOfSpan(ms, maxAge))
+  say('hold', problemOfSpan(hold, maxHold))
+  say('tags', tooLong(tags, maxPatterns))
+  say('except_tags', tooLong(exceptTags, maxPatterns))
+  say('identities', tooLong(identities, maxIdentities) ?? problemOfIdentities(identities, belowGroup))
+  if (belowGroup !== '' && !isUid(belowGroup)) say('below_group', 'is not a uid')
+  else if (belowGroup !== '' && rootOf(belowGroup) !== rootOf(scope)) say('below_group', 'is in another organisation')
+  refuseIfAny(problems)
+  if (mode === '') throw invalid({ field: 'mode', description: 'is required' })
+  return { name, tags, exceptTags, identities, belowGroup, age: { ms: ms!, hold: hold!, countFrom }, mode }
+}
+
+function problemOfSpan(ms: number | undefined, most: number): string | undefined {
+  if (ms === undefined) return 'must be a time span such as 12h, 7d or 2w'
+  return ms > most ? `must be at most ${durationText(most)}` : undefined
+}
+
+const tooLong = (list: readonly string[], most: number): string | undefined =>
+  list.length > most ? `must hold at most ${most} entries` : undefined
+
+function problemOfIdentities(identities: readonly string[], belowGroup: string): string | undefined {
+  if (identities.length > 0 === (belowGroup !== '')) return 'is required, or below_group is, and not both'
+  return identities.every((uid) => isUid(uid)) ? undefined : 'must hold uids of identities'
+}
+
+function problemsOfException({ digest, reason, expireTime }: NewException, now: string): FieldViolation[] {
+  const problems: FieldViolation[] = []
+  const say = (member: string, description: string) =>
+    problems.push({ field: `pull_rule_exception.${member}`, description })
+  if (!isDigest(digest)) say('digest', 'is not a digest')
+  if (reason.trim() === '') say('reason', 'is required')
+  else if (reason.length > maxReason) say('reason', `must be at most ${maxReason} characters long`)
+  const latest = new Date(Date.parse(now) + maxExceptionDays * 86_400_000).toISOString()
+  if (expireTime === '') say('expire_time', 'is required')
+  else if (expireTime <= now) say('expire_time', 'must be in the future')
+  else if (expireTime > latest) say('expire_time', `must be at most ${maxExceptionDays} days ahead`)
+  return problems
+}

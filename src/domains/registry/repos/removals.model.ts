@@ -1,0 +1,19 @@
+/** A repo that is deleted for everybody, while what it had goes in slices. */
+export type Removal = {
+  /** The number of the repo. */
+  id: number
+  /** The uid that it had. */
+  uid: string
+  ledger: number
+  actor: string
+  /** What the ledger says of the deletion of all its tags. */
+  deleteTime: string
+}
+
+export const removalType = 'registry.pinfold.dev/RepoRemoval'
+
+/** One that has more of anything is removed in slices; the rest goes with it in one transaction. */
+export const mostAtOnce = 1000
+
+/** So much goes in one transaction, which other writers wait for. */
+export const sliceSize = 100

@@ -1,0 +1,82 @@
+// Repos that are being removed in slices. `repos` keeps a row of each, which nothing finds, since so much refers to its number.
+import { addToLists, removeFromLists } from '#db/listing.ts'
+import { ident, type Reader, sql, type Tx } from '#db/sql.ts'
+import type { Removal } from './removals.model.ts'
+
+const kind = 'repo_removals'
+const columns = sql`id, uid, ledger_id AS ledger, actor, delete_time AS "deleteTime"`
+const tables = ['tags', 'manifests', 'repo_blobs', 'image_contents', 'scan_reports'] as const
+
+/** Whether the repo has more than so many of anything. */
+export async function isLarge(reader: Reader, repo: number, most: number): Promise<boolean> {
+  for (const table of tables) {
+    const row = await reader.get<{ total: number }>(sql`
+      SELECT count(*) AS total FROM (
+        SELECT 1 AS one FROM ${ident(table)} WHERE repo_id = ${repo} LIMIT ${most + 1}) AS counted`)
+    if (row!.total > most) return true
+  }
+  return false
+}
+
+/** Gives the row of the repo a uid and a name that nobody can ask for, and forgets the little that refers to its uid. */
+export async function beginRemoval(tx: Tx, removal: Removal): Promise<void> {
+  const { id, uid, ledger, actor, deleteTime } = removal
+  await tx.run(sql`DELETE FROM repo_readmes WHERE repo_uid = ${uid}`)
+  await tx.run(sql`DELETE FROM deployments WHERE repo_uid = ${uid}`)
+  await tx.run(sql`DELETE FROM repo_syncs WHERE repo_uid = ${uid}`)
+  await tx.run(sql`DELETE FROM follows WHERE repo_uid = ${uid}`)
+  const hidden = `!${uid}`
+  await tx.run(sql`
+    UPDATE repos SET uid = ${hidden}, name = ${hidden}, ledger_id = NULL, sync_config = '' WHERE id = ${id}`)
+  await tx.run(sql`
+    INSERT INTO repo_removals (id, uid, ledger_id, actor, delete_time)
+    VALUES (${id}, ${uid}, ${ledger}, ${actor}, ${deleteTime})`)
+  await addToLists(tx, kind, uid, id, { delete_time: deleteTime })
+}
+
+/** When nothing refers to the repo any more. */
+export async function endRemoval(tx: Tx, { id, uid, deleteTime }: Removal): Promise<void> {
+  await tx.run(sql`DELETE FROM repo_removals WHERE id = ${id}`)
+  await tx.run(sql`DELETE FROM repos WHERE id = ${id}`)
+  await removeFromLists(tx, kind, uid, { delete_time: deleteTime })
+}
+
+export async function openRemovals(reader: Reader): Promise<Removal[]> {
+  return reader.all(sql`SELECT ${columns} FROM repo_removals ORDER BY id`)
+}
+
+export async function tagUids(reader: Reader, repo: number, most: number): Promise<string[]> {
+  const rows = await reader.all<{ uid: string }>(sql`SELECT uid FROM tags WHERE repo_id = ${repo} LIMIT ${most}`)
+  return rows.map(({ uid }) => uid)
+}
+
+export async function manifestDigests(reader: Reader, repo: number, most: number): Promise<string[]> {
+  return digests(reader, sql`SELECT digest FROM manifests WHERE repo_id = ${repo} LIMIT ${most}`)
+}
+
+export async function blobDigests(reader: Reader, repo: number, most: number): Promise<string[]> {
+  return digests(reader, sql`SELECT digest FROM repo_blobs WHERE repo_id = ${repo} LIMIT ${most}`)
+}
+
+export async function contentDigests(reader: Reader, repo: number, most: number): Promise<string[]> {
+  return digests(reader, sql`SELECT digest FROM image_contents WHERE repo_id = ${repo} LIMIT ${most}`)
+}
+
+async function digests(reader: Reader, query: ReturnType<typeof sql>): Promise<string[]> {
+  return (await reader.all<{ digest: string }>(query)).map(({ digest }) => digest)
+}
+
+/** Some of the rows that nothing but the repo refers to. */
+export async function deletePlain(tx: Tx, repo: number, most: number): Promise<number> {
+  const rows = (table: string) => sql`
+    DELETE FROM ${ident(table)} WHERE repo_id = ${repo} AND digest IN (
+      SELECT digest FROM ${ident(table)} WHERE repo_id = ${repo} LIMIT ${most})`
+  return (
+    (await tx.run(rows('image_reads'))) + (await tx.run(rows('past_contents'))) + (await tx.run(rows('main_packages')))
+  )
+}
+
+export async function uploadUids(reader: Reader, repo: number, most: number): Promise<string[]> {
+  const rows = await reader.all<{ uid: string }>(sql`SELECT uid FROM uploads WHERE repo_id = ${repo} LIMIT ${most}`)
+  return rows.map(({ uid }) => uid)
+}

@@ -1,0 +1,108 @@
+// The dates that were given, and what of the ledger and of a repo says what is kept.
+import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { eventNumbers } from '../tags/tag-history.model.ts'
+
+export type StoredPromise = { until: string; rule: string }
+
+/** Keeps the manifest until then, unless it is kept for longer. Does nothing when the repo does not have it. */
+export async function extendPromise(tx: Tx, repo: number, digest: string, promise: StoredPromise): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO digest_promises (repo_id, digest, until_time, rule)
+    SELECT repo_id, digest, ${promise.until}, ${promise.rule} FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}
+        ON CONFLICT (repo_id, digest) DO UPDATE SET until_time = excluded.until_time, rule = excluded.rule
+     WHERE digest_promises.until_time < excluded.until_time`)
+}
+
+export async function promiseOf(reader: Reader, repo: number, digest: string): Promise<StoredPromise | undefined> {
+  return reader.get<StoredPromise>(sql`
+    SELECT until_time AS until, rule FROM digest_promises WHERE repo_id = ${repo} AND digest = ${digest}`)
+}
+
+/** The latest date of a repo that is yet to come. */
+export async function latestPromise(reader: Reader, repo: number, now: string): Promise<StoredPromise | undefined> {
+  return reader.get<StoredPromise>(sql`
+    SELECT until_time AS until, rule FROM digest_promises
+     WHERE repo_id = ${repo} AND until_time > ${now} ORDER BY until_time DESC LIMIT 1`)
+}
+
+/** What a pull by digest has to be told: the date of a manifest that nothing but its date keeps. */
+export async function endOf(reader: Reader, repo: { id: number; uid: string }, digest: string) {
+  const row = await reader.get<{ until: string }>(sql`
+    SELECT p.until_time AS until FROM digest_promises p
+      JOIN manifests m ON m.repo_id = p.repo_id AND m.digest = p.digest
+     WHERE p.repo_id = ${repo.id} AND p.digest = ${digest} AND m.subject = ''
+       AND NOT EXISTS (SELECT 1 FROM tags t
+                        WHERE t.digest = p.digest AND t.uid > ${`${repo.uid}/`} AND t.uid < ${`${repo.uid}0`})
+       AND NOT EXISTS (SELECT 1 FROM manifest_links l
+                        WHERE l.repo_id = p.repo_id AND l.digest = p.digest AND l.kind = 1)`)
+  return row?.until
+}
+
+/** A stay of a digest under a tag; `left` is empty while it lasts. */
+export type TagStay = { tag: string; left: string }
+
+/** Of one digest so many are read; what has more is to be taken for kept. */
+export const mostStays = 10_000
+
+/** Every stay of a digest under a tag, some of them where they are more than ten thousand. */
+export async function staysOf(reader: Reader, ledger: number, digest: string): Promise<TagStay[]> {
+  return reader.all<TagStay>(sql`
+    SELECT h.tag, coalesce((SELECT n.time FROM tag_history n
+                             WHERE n.repo_id = h.repo_id AND n.tag = h.tag AND n.time > h.time
+                             ORDER BY n.time LIMIT 1), '') AS "left"
+      FROM tag_history h
+     WHERE h.repo_id = ${ledger} AND h.digest = ${digest} AND h.event <> ${eventNumbers.deleted}
+     ORDER BY h.tag, h.time LIMIT ${mostStays}`)
+}
+
+export type LedgerMove = { tag: string; time: string; digest: string; previous: string }
+
+/** Rows of a ledger, the newest first, before this one. */
+export async function movesBefore(
+  reader: Reader,
+  ledger: number,
+  before: { time: string; tag: string },
+  most: number,
+): Promise<LedgerMove[]> {
+  return reader.all<LedgerMove>(sql`
+    SELECT tag, time, CASE WHEN event = ${eventNumbers.deleted} THEN '' ELSE digest END AS digest,
+           previous_digest AS previous
+      FROM tag_history
+     WHERE (-repo_id) = ${-ledger} AND (time, tag) < (${before.time}, ${before.tag})
+     ORDER BY time DESC, tag DESC LIMIT ${most}`)
+}
+
+export type ManifestFacts = { subject: string; createTime: string; size: number }
+
+export async function factsOf(reader: Reader, repo: number, digest: string): Promise<ManifestFacts | undefined> {
+  return reader.get<ManifestFacts>(sql`
+    SELECT subject, create_time AS "createTime", size FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}`)
+}
+
+/** Some of the indexes of the repo that list the manifest. */
+export async function indexesOf(reader: Reader, repo: number, digest: string, most: number): Promise<string[]> {
+  const rows = await reader.all<{ manifest: string }>(sql`
+    SELECT manifest FROM manifest_links
+     WHERE repo_id = ${repo} AND digest = ${digest} AND kind = 1 ORDER BY manifest LIMIT ${most}`)
+  return rows.map(({ manifest }) => manifest)
+}
+
+/** Whether the repo got a manifest after this time. */
+export async function anySince(reader: Reader, repo: number, time: string): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found FROM manifests WHERE repo_id = ${repo} AND create_time > ${time} LIMIT 1`)
+  return row !== undefined
+}
+
+/** Digests that a tag points to or has pointed to and that the repo still has, the newest first. */
+export async function digestsUnder(
+  reader: Reader,
+  repo: { id: number; ledger: number },
+  tag: string,
+  most: number,
+): Promise<string[]> {
+  const rows = await reader.all<{ digest: string }>(sql`
+    SELECT h.digest FROM tag_history h JOIN manifests m ON m.repo_id = ${repo.id} AND m.digest = h.digest
+     WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} ORDER BY h.time DESC LIMIT ${most}`)
+  return [...new Set(rows.map(({ digest }) => digest))]
+}

@@ -1,0 +1,110 @@
+// Rules, holds and quarantines: what people say of what is kept.
+import { ident, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { top } from '#lib/uid.ts'
+import type { Mark, Placed, Retention, TagLaw } from './retention.model.ts'
+
+/** The tables of rules, and of what they say. */
+export type RuleTables = { retention_rules: Retention; tag_rules: TagLaw }
+export type RuleTable = keyof RuleTables
+type Row = Omit<Placed<unknown>, 'says'> & { says: string }
+
+const ruleColumns = sql`
+  t.uid, t.scope_uid AS "scopeUid", t.says, t.create_time AS "createTime", t.update_time AS "updateTime"`
+
+function fromRow<T>(row: Row): Placed<T> {
+  return { ...row, says: JSON.parse(row.says) as T }
+}
+
+export async function insertRule(tx: Tx, table: RuleTable, group: string, rule: Placed<unknown>): Promise<void> {
+  const { uid, scopeUid, says, createTime, updateTime } = rule
+  await tx.run(sql`
+    INSERT INTO ${ident(table)} (uid, group_uid, scope_uid, says, create_time, update_time)
+    VALUES (${uid}, ${group}, ${scopeUid}, ${JSON.stringify(says)}, ${createTime}, ${updateTime})`)
+}
+
+export async function patchRule(tx: Tx, table: RuleTable, { uid, says, updateTime }: Placed<unknown>): Promise<void> {
+  await tx.run(sql`
+    UPDATE ${ident(table)} SET says = ${JSON.stringify(says)}, update_time = ${updateTime} WHERE uid = ${uid}`)
+}
+
+/** `false` when there was none. */
+export async function deleteRule(tx: Tx, table: RuleTable, uid: string): Promise<boolean> {
+  return (await tx.run(sql`DELETE FROM ${ident(table)} WHERE uid = ${uid}`)) === 1
+}
+
+export async function findRule<K extends RuleTable>(
+  reader: Reader,
+  table: K,
+  uid: string,
+): Promise<Placed<RuleTables[K]> | undefined> {
+  const row = await reader.get<Row>(sql`SELECT ${ruleColumns} FROM ${ident(table)} t WHERE t.uid = ${uid}`)
+  return row && fromRow(row)
+}
+
+/** Those made at a place and below, in the order of their uids. */
+function below(place: string, after: string): Sql {
+  const from = place === top || after > place ? after : place
+  return place === top ? sql`t.uid > ${from}` : sql`t.uid > ${from} AND t.uid < ${`${place}0`}`
+}
+
+export async function rulesBelow<K extends RuleTable>(
+  reader: Reader,
+  table: K,
+  place: string,
+  after: string,
+  most: number,
+): Promise<Placed<RuleTables[K]>[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${ruleColumns} FROM ${ident(table)} t WHERE ${below(place, after)} ORDER BY t.uid LIMIT ${most}`)
+  return rows.map((row) => fromRow<RuleTables[K]>(row))
+}
+
+export type MarkTable = 'holds' | 'quarantined'
+type MarkRow = Omit<Mark, 'tags'> & { tags: string }
+
+const markColumns = sql`
+  t.uid, t.scope_uid AS "scopeUid", t.digest, t.tags, t.reason, t.actor, t.create_time AS "createTime",
+  t.release_time AS "releaseTime", t.released_by AS "releasedBy"`
+
+const markOf = (row: MarkRow): Mark => ({ ...row, tags: JSON.parse(row.tags) as string[] })
+
+export async function insertMark(tx: Tx, table: MarkTable, group: string, mark: Mark): Promise<void> {
+  const { uid, scopeUid, digest, tags, reason, actor, createTime } = mark
+  await tx.run(sql`
+    INSERT INTO ${ident(table)} (uid, group_uid, scope_uid, digest, tags, reason, actor, create_time)
+    VALUES (${uid}, ${group}, ${scopeUid}, ${digest}, ${JSON.stringify(tags)}, ${reason}, ${actor}, ${createTime})`)
+}
+
+export async function findMark(reader: Reader, table: MarkTable, uid: string): Promise<Mark | undefined> {
+  const row = await reader.get<MarkRow>(sql`SELECT ${markColumns} FROM ${ident(table)} t WHERE t.uid = ${uid}`)
+  return row && markOf(row)
+}
+
+export async function releaseMark(tx: Tx, table: MarkTable, { uid, releaseTime, releasedBy }: Mark): Promise<void> {
+  await tx.run(sql`
+    UPDATE ${ident(table)} SET release_time = ${releaseTime}, released_by = ${releasedBy}
+     WHERE uid = ${uid} AND release_time = ''`)
+}
+
+/** Those made at a place and below, in the order of their uids; with `live` only those that hold. */
+export async function marksBelow(
+  reader: Reader,
+  table: MarkTable,
+  place: string,
+  { after, most, live }: { after: string; most: number; live: boolean },
+): Promise<Mark[]> {
+  const holding = live ? sql`AND t.release_time = ''` : sql``
+  const rows = await reader.all<MarkRow>(sql`
+    SELECT ${markColumns} FROM ${ident(table)} t
+     WHERE ${below(place, after)} ${holding} ORDER BY t.uid LIMIT ${most}`)
+  return rows.map(markOf)
+}
+
+/** Whether anybody has said anything. */
+export async function anyLaw(reader: Reader): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found WHERE EXISTS (SELECT 1 FROM retention_rules) OR EXISTS (SELECT 1 FROM tag_rules)
+        OR EXISTS (SELECT 1 FROM holds WHERE release_time = '')
+        OR EXISTS (SELECT 1 FROM quarantined WHERE release_time = '')`)
+  return row !== undefined
+}

@@ -1,0 +1,44 @@
+import { list, type Reader, type Sql, sql } from '#db/sql.ts'
+import { holds } from '#db/trigrams.ts'
+import { type Tag, visibleShapes } from './tags.model.ts'
+import { fromRow, type Row, tagColumns } from './tags.store.ts'
+
+/** What a name has to begin with, and to have anywhere in it; an empty text bounds nothing. `asked` are the shapes not to hide. */
+export type NameFilter = { prefix: string; part: string; asked: number }
+
+/** The last name of the next `most` after `last`, and whether there are more of them that can match. */
+export async function lastNameOf(
+  reader: Reader,
+  repo: number,
+  { prefix }: NameFilter,
+  { last, most }: { last: string; most: number },
+): Promise<{ name: string; more: boolean } | undefined> {
+  const found = await reader.get<{ name: string | null; looked: number }>(sql`
+    SELECT max(name) AS name, CAST(count(*) AS BIGINT) AS looked
+      FROM (SELECT name FROM tags WHERE repo_id = ${repo} AND ${within(prefix, last)} ORDER BY name LIMIT ${most}) AS next`)
+  return found?.name ? { name: found.name, more: Number(found.looked) === most } : undefined
+}
+
+/** The tags behind `last` and up to `upTo` that match, by name. */
+export async function tagsByName(
+  reader: Reader,
+  repo: number,
+  { prefix, part, asked }: NameFilter,
+  { last, upTo, limit }: { last: string; upTo: string; limit: number },
+): Promise<Tag[]> {
+  const has = part === '' ? sql`` : sql`AND ${holds(sql`lower(t.name)`, part)}`
+  const rows = await reader.all<Row>(sql`
+    SELECT ${tagColumns} FROM tags t
+     WHERE t.repo_id = ${repo} AND ${within(prefix, last)} AND t.name <= ${upTo} ${has}
+       AND +t.shape IN (${list(visibleShapes(asked))})
+     ORDER BY t.name LIMIT ${limit}`)
+  return rows.map(fromRow)
+}
+
+const afterAll = '\u{10ffff}'
+
+/** A range of the index of names. */
+function within(prefix: string, last: string): Sql {
+  const begins = prefix === '' ? sql`` : sql`AND name >= ${prefix} AND name < ${prefix + afterAll}`
+  return sql`name > ${last} ${begins}`
+}

@@ -1,0 +1,128 @@
+// The rows of blobs and uploads against their contents in the store, and the contents of the store against rows.
+import { createHash, randomBytes } from 'node:crypto'
+import { type Blobs, ContentMissing, type Stored } from '#blobs/blobs.ts'
+import type { Db } from '#db/sql.ts'
+import { algorithmOf } from '#lib/digest.ts'
+import { inRepo, moveBlob, someBlobs } from '../blobs/blobs.store.ts'
+import { knownLocations, trashedLocations } from '../blobs/collection.store.ts'
+import { contentsAfter, locationIsKnown, type StoredContent, uploadAt } from '../blobs/copies.store.ts'
+import { addTrash } from '../blobs/trash.store.ts'
+import { deleteUpload } from '../blobs/uploads.store.ts'
+import type { Problem, Watch } from './verification.model.ts'
+
+export type Contents = {
+  db: Db
+  blobs: Blobs
+  /** Reads every content and compares its digest. */
+  hash: boolean
+  /** When what is put into the trash may go. */
+  due: string
+}
+
+const page = 500
+const atOnce = 8
+/** Younger ones may belong to a push between its content and its row; a bucket is not in a hurry. */
+const leastFileAgeMs = 3600_000
+const leastObjectAgeMs = 24 * 3600_000
+
+/** Every blob and every piece of an upload has a content of its size, and with `hash` of its digest. */
+export async function verifyContents(at: Contents, watch: Watch): Promise<void> {
+  for (let after = ''; ; ) {
+    const contents = await contentsAfter(at.db, after, page)
+    const waiting = contents.values()
+    const workers = Array.from({ length: atOnce }, async () => {
+      for (const content of waiting) await verifyContent(at, content, watch)
+    })
+    await Promise.all(workers)
+    if (contents.length < page) return
+    after = contents.at(-1)!.location
+  }
+}
+
+async function verifyContent(at: Contents, content: StoredContent, watch: Watch): Promise<void> {
+  const { db } = at
+  const { location, size, digest } = content
+  const upload = await uploadAt(db, location)
+  const check = upload === undefined ? 'blobs' : 'uploads'
+  const problem = await problemOf(at, content)
+  watch.examined(check, 1)
+  // It may have been deleted or finished meanwhile.
+  if (!problem || !(await locationIsKnown(db, location))) return
+  const repaired = watch.repair && (await repairContent(at, content, problem, upload))
+  const subject = upload === undefined ? digest : location
+  watch.found({ check, problem, subject, detail: `${location}, ${size} bytes`, repaired })
+}
+
+async function problemOf({ blobs, hash }: Contents, content: StoredContent): Promise<Problem | undefined> {
+  const { location, size, digest } = content
+  if (!(await blobs.has({ location, size }))) return 'content missing or short'
+  if (!hash || digest === '') return undefined
+  // A bad read is no bad content: what is taken out of service was wrong twice.
+  const found = (await digestAt(blobs, content)) === digest || (await digestAt(blobs, content))
+  if (found === undefined) return 'content missing or short'
+  return found === true || found === digest ? undefined : 'content has another digest'
+}
+
+/** Nothing where it is gone. */
+async function digestAt(blobs: Blobs, { location, size, digest }: StoredContent): Promise<string | undefined> {
+  const read = await blobs.read({ location, size }).catch(unlessMissing)
+  if (!read) return undefined
+  const found = createHash(algorithmOf(digest))
+  for await (const chunk of read.stream() as AsyncIterable<Buffer>) found.update(chunk)
+  return `${algorithmOf(digest)}:${found.digest('hex')}`
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!(error instanceof ContentMissing)) throw error
+  return undefined
+}
+
+async function repairContent(
+  { db, blobs, due }: Contents,
+  content: StoredContent,
+  problem: Problem,
+  upload: string | undefined,
+): Promise<boolean> {
+  if (upload !== undefined) {
+    // Nobody can finish it any more; its client begins anew.
+    const ended = await db.tx((tx) => deleteUpload(tx, upload), inRepo)
+    await blobs.removeAll(ended?.locations ?? [])
+    return ended !== undefined
+  }
+  // What is missing is missing for whoever pulls, too, and a push notices.
+  if (problem !== 'content has another digest') return false
+  const name = randomBytes(16).toString('hex')
+  return db.tx(async (tx) => {
+    if (!(await moveBlob(tx, content, `c/${name.slice(0, 2)}/${name}`))) return false
+    await addTrash(tx, content, due)
+    return true
+  }, inRepo)
+}
+
+/** Every content of the store that is old enough belongs to a row, or waits for its removal. */
+export async function verifyOrphans({ db, blobs, due }: Contents, now: number, watch: Watch): Promise<void> {
+  const theirs = await blobs.clock?.()
+  const before = (theirs ?? now) - (theirs === undefined ? leastFileAgeMs : leastObjectAgeMs)
+  const isEmpty = (await someBlobs(db, 1)).length === 0
+  const look = async (files: readonly Stored[]): Promise<void> => {
+    const locations = files.map(({ location }) => location)
+    const known = await knownLocations(db, locations)
+    const waiting = await trashedLocations(db, locations)
+    for (const file of files.filter(({ location }) => !known.has(location) && !waiting.has(location))) {
+      // A database without any blob is more likely the wrong one for this store than right about all of it.
+      const repaired = watch.repair && !isEmpty
+      if (repaired) await db.tx((tx) => addTrash(tx, file, due))
+      const detail = `${file.size} bytes, of ${new Date(file.changed).toISOString()}`
+      watch.found({ check: 'orphans', problem: 'content belongs to nothing', subject: file.location, detail, repaired })
+    }
+    watch.examined('orphans', files.length)
+  }
+  let some: Stored[] = []
+  for await (const file of blobs.list()) {
+    if (file.changed < before) some.push(file)
+    if (some.length < page) continue
+    await look(some)
+    some = []
+  }
+  await look(some)
+}

@@ -1,0 +1,98 @@
+// What a manifest needs is read from its content, and has rows by which blobs and manifests are kept.
+import type { Db } from '#db/sql.ts'
+import { algorithmOf, digestOf } from '#lib/digest.ts'
+import { inRepo, lockRepo } from '../blobs/blobs.store.ts'
+import { ManifestProblem, readManifest } from '../manifests/manifest-document.ts'
+import type { Manifest, ManifestDocument } from '../manifests/manifests.model.ts'
+import { findManifest, hasManifest, insertLinks } from '../manifests/manifests.store.ts'
+import * as store from './manifest-links.store.ts'
+import type { Problem, Watch } from './verification.model.ts'
+
+const page = 500
+const start = { repo: 0, digest: '', manifest: '' }
+
+export async function verifyManifests(db: Db, watch: Watch): Promise<void> {
+  for (let after = 0; ; ) {
+    const manifests = await store.manifestsAfter(db, after, page)
+    for (const key of manifests) await verifyManifest(db, key, watch)
+    watch.examined('manifests', manifests.length)
+    if (manifests.length < page) break
+    after = manifests.at(-1)!.id
+  }
+  await verifyLoose(db, watch)
+}
+
+async function verifyManifest(db: Db, key: store.ManifestKey, watch: Watch): Promise<void> {
+  const manifest = await findManifest(db, key.repo, key.digest)
+  // It may have been deleted meanwhile.
+  if (!manifest) return
+  const report = (problem: Problem, detail: string, repaired: boolean) =>
+    watch.found({ check: 'manifests', problem, subject: key.digest, detail: `repo ${key.repo}: ${detail}`, repaired })
+  if (digestOf(algorithmOf(key.digest), manifest.content) !== key.digest || manifest.content.length !== key.size) {
+    report('manifest has another digest', `${manifest.content.length} bytes`, false)
+    return
+  }
+  const document = readDocument(manifest)
+  if (typeof document === 'string') return report('manifest cannot be read', document, false)
+  if (sameLinks(document, await store.linksOf(db, key))) return
+  // One that is deleted between the two has no links.
+  if (!(await hasManifest(db, key.repo, key.digest))) return
+  const repaired = watch.repair && (await writeLinks(db, key, document))
+  report('links differ from the manifest', `it needs ${neededBy(document).size} contents`, repaired)
+}
+
+function readDocument({ content, mediaType }: Manifest): ManifestDocument | string {
+  try {
+    return readManifest(content, mediaType)
+  } catch (error) {
+    if (error instanceof ManifestProblem) return error.message
+    throw error
+  }
+}
+
+/** As a push writes them: what is a blob and a manifest at once counts as a blob. */
+function neededBy({ blobs, manifests }: ManifestDocument): Map<string, number> {
+  return new Map([...manifests.map((one) => [one, 1] as const), ...blobs.map((one) => [one, 0] as const)])
+}
+
+function sameLinks(document: ManifestDocument, links: readonly store.StoredLink[]): boolean {
+  const needed = neededBy(document)
+  return links.length === needed.size && links.every(({ digest, kind }) => needed.get(digest) === kind)
+}
+
+function writeLinks(db: Db, key: store.ManifestKey, document: ManifestDocument): Promise<boolean> {
+  return db.tx(async (tx) => {
+    if (!(await lockRepo(tx, { id: key.repo }, 'alone'))) return false
+    if (!(await hasManifest(tx, key.repo, key.digest))) return false
+    await store.deleteLinksOf(tx, key)
+    await insertLinks(tx, key.repo, key.digest, 0, document.blobs)
+    await insertLinks(tx, key.repo, key.digest, 1, document.manifests)
+    return true
+  }, inRepo)
+}
+
+async function verifyLoose(db: Db, watch: Watch): Promise<void> {
+  for (let after = start; ; ) {
+    const links = await store.linksAfter(db, after, page)
+    for (const { repo, manifest } of links.filter(({ isLoose }) => isLoose === 1)) {
+      const remove = (tx: Parameters<typeof store.deleteLinksOf>[0]) =>
+        store.deleteLinksOf(tx, { repo, digest: manifest })
+      const repaired =
+        watch.repair &&
+        (await db.tx(async (tx) => {
+          if (!(await lockRepo(tx, { id: repo }, 'alone')) || (await hasManifest(tx, repo, manifest))) return true
+          return (await remove(tx)) > 0
+        }, inRepo))
+      const detail = `repo ${repo}`
+      watch.found({
+        check: 'manifests',
+        problem: 'links of a manifest that is gone',
+        subject: manifest,
+        detail,
+        repaired,
+      })
+    }
+    if (links.length < page) return
+    after = links.at(-1)!
+  }
+}

@@ -1,0 +1,99 @@
+// Each tag points where the last row of its ledger says, and the rows of a ledger follow each other.
+import type { Db } from '#db/sql.ts'
+import { operatorUid } from '#lib/uid.ts'
+import { inRepo, lockRepo } from '../blobs/blobs.store.ts'
+import { eventNumbers } from '../tags/tag-history.model.ts'
+import { bringBackTag, settleTag } from '../tags/tag-moves.service.ts'
+import { findTag } from '../tags/tags.store.ts'
+import * as store from './tag-records.store.ts'
+import type { Problem, Watch } from './verification.model.ts'
+
+const page = 1000
+/** In whose name the ledger gets what is missing there. */
+const by = { actor: operatorUid, source: 'import' } as const
+const start = { ledger: 0, tag: '', time: '' }
+
+export async function verifyTags(db: Db, now: () => string, watch: Watch): Promise<void> {
+  for (let after = 0; ; ) {
+    const tags = await store.tagRecordsAfter(db, after, page)
+    for (const tag of tags) {
+      const problem = problemOf(tag)
+      if (!problem) continue
+      const repaired = watch.repair && (await recordTag(db, tag.id, now()))
+      const detail = `${tag.name} of ${tag.repoUid} points to ${tag.digest || 'nothing'}, and its last record is ${wordsOf(tag)}`
+      watch.found({ check: 'tags', problem, subject: tag.uid, detail, repaired })
+    }
+    watch.examined('tags', tags.length)
+    if (tags.length < page) return
+    after = tags.at(-1)!.id
+  }
+}
+
+function problemOf({ digest, assignTime, lastTime, lastEvent, lastDigest }: store.TagRecord): Problem | undefined {
+  const isOver = lastTime === '' || lastEvent === eventNumbers.deleted
+  if (digest === '') return isOver ? undefined : 'ledger says something else'
+  if (lastTime === '') return 'ledger does not know the tag'
+  const agrees = !isOver && lastDigest === digest && lastTime === assignTime
+  return agrees ? undefined : 'ledger says something else'
+}
+
+function wordsOf({ lastTime, lastEvent, lastDigest }: store.TagRecord): string {
+  if (lastTime === '') return 'none'
+  return lastEvent === eventNumbers.deleted ? `its deletion at ${lastTime}` : `${lastDigest} at ${lastTime}`
+}
+
+/** Clients are served what the tag says, so that is what the ledger gets a record of; no record is changed. */
+function recordTag(db: Db, id: number, now: string): Promise<boolean> {
+  return db.tx(async (tx) => {
+    const found = await store.tagRecordOf(tx, id)
+    if (!found || !(await lockRepo(tx, { id: found.repo }, 'alone'))) return false
+    // Somebody may have moved it while this waited for the repo.
+    const record = (await store.tagRecordOf(tx, id))!
+    const tag = await findTag(tx, found.uid)
+    if (!tag || !problemOf(record)) return false
+    const repo = { id: record.repo, uid: record.repoUid, ledger: record.ledger }
+    const isOver = record.lastTime === '' || record.lastEvent === eventNumbers.deleted
+    await settleTag(tx, repo, tag, { time: record.lastTime, digest: isOver ? '' : record.lastDigest }, { now, ...by })
+    return true
+  }, inRepo)
+}
+
+export async function verifyLedger(db: Db, now: () => string, watch: Watch): Promise<void> {
+  let before: store.LedgerRow | undefined
+  for (let after: store.LedgerKey = start; ; ) {
+    const rows = await store.ledgerRowsAfter(db, after, page)
+    for (const row of rows) {
+      const isSame = before?.ledger === row.ledger && before.tag === row.tag
+      const was = isSame && before!.event !== eventNumbers.deleted ? before!.digest : ''
+      if (row.previousDigest !== was) {
+        const detail = `${row.tag} at ${row.time} says that it was ${row.previousDigest || 'nothing'}, and was ${was || 'nothing'}`
+        const subject = `${row.ledger} ${row.tag} ${row.time}`
+        watch.found({ check: 'ledger', problem: 'records do not follow each other', subject, detail, repaired: false })
+      }
+      before = row
+    }
+    watch.examined('ledger', rows.length)
+    const last = rows.at(-1)
+    if (!last) return
+    for (const missing of await store.missingTags(db, after, last)) {
+      const repaired = watch.repair && (await restoreTag(db, missing, now()))
+      const detail = `${missing.tag} of ${missing.repoUid} should point to ${missing.digest}`
+      const subject = `${missing.ledger} ${missing.tag} ${missing.time}`
+      watch.found({ check: 'ledger', problem: 'tag is missing', subject, detail, repaired })
+    }
+    if (rows.length < page) return
+    after = last
+  }
+}
+
+function restoreTag(db: Db, missing: store.MissingTag, now: string): Promise<boolean> {
+  return db.tx(async (tx) => {
+    const { repo: id, repoUid: uid, ledger, tag: name, time } = missing
+    if (!(await lockRepo(tx, { id }, 'alone'))) return false
+    const [still] = await store.missingTags(tx, { ledger, tag: name, time: '' }, missing)
+    if (!still) return false
+    const repo = { id, uid, ledger }
+    await bringBackTag(tx, repo, { name, time, digest: still.digest }, still.canStand === 1, { now, ...by })
+    return true
+  }, inRepo)
+}

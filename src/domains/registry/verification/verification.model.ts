@@ -1,0 +1,44 @@
+// What a verification looks at, and what it finds.
+
+export const checks = ['blobs', 'uploads', 'orphans', 'totals', 'usage', 'tags', 'ledger', 'manifests'] as const
+export type Check = (typeof checks)[number]
+
+/** What is not as it should be, of what, and whether it is now. */
+export type Finding = {
+  check: Check
+  problem: Problem
+  /** What names it: a digest, a location, the uid of a tag, the place of a total. */
+  subject: string
+  /** In words, for people. */
+  detail: string
+  repaired: boolean
+}
+
+/** A word for programs each; `problems` says which of them can be repaired, and how. */
+export const problems = {
+  'content missing or short': 'heals when the blob is pushed again; an upload is ended',
+  'content has another digest': 'set aside in the trash, and heals when the blob is pushed again; an upload is ended',
+  'content belongs to nothing': 'put into the trash',
+  'total is wrong': 'corrected by the difference',
+  'links are miscounted': 'corrected by the difference',
+  'usage is wrong': 'corrected by the difference',
+  'ledger does not know the tag': 'the ledger gets a record of where the tag points',
+  'ledger says something else': 'the ledger gets a record of where the tag points',
+  'tag is missing': 'restored where its manifest is there, else the ledger gets its deletion',
+  'records do not follow each other': 'stays, since records never change',
+  'manifest has another digest': 'stays; push the manifest again after deleting it',
+  'manifest cannot be read': 'stays; push the manifest again after deleting it',
+  'links differ from the manifest': 'written again from the manifest',
+  'links of a manifest that is gone': 'removed',
+} as const
+export type Problem = keyof typeof problems
+
+/** How many were looked at, and how many of them were not right. */
+export type Tally = { examined: number; found: number; repaired: number }
+
+/** `found` is called for each finding, `examined` with how many more were looked at. */
+export type Watch = {
+  repair: boolean
+  found(finding: Finding): void
+  examined(check: Check, count: number): void
+}

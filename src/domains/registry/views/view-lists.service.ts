@@ -1,0 +1,87 @@
+// The tags of a repo that stand for something as of a moment, or at an age: whoever chooses from a list finds only what
+// can be pulled.
+import type { Reader } from '#db/sql.ts'
+import { chunks } from '#lib/chunks.ts'
+import { type Question, resolveTag } from './resolve.service.ts'
+import { timePlus } from './views.model.ts'
+import * as store from './views.store.ts'
+
+/** How many names are looked at for one answer, and how many of them may be looked into one by one. */
+const mostNames = 1000
+const mostResolved = 200
+/** SQLite takes so many parts of a statement. */
+const atOnce = 200
+
+/** `next` is the name after which the list goes on, whether or not it is among `names`. */
+export type NamePage = { names: string[]; next: string | undefined }
+
+/** What is asked of each tag, all at one moment; `passes` judges what it stands for besides. */
+export type Listing = {
+  until: string
+  of(tag: string): Question
+  passes?: ((tag: string, digest: string, latest: string) => Promise<boolean>) | undefined
+}
+
+type Repo = store.LedgerRepo
+
+/** At most `most` of the names after `last` that resolve, in the order of their bytes; an answer may hold fewer. */
+export async function tagNamesAs(
+  reader: Reader,
+  repo: Repo,
+  listing: Listing,
+  wanted: { last: string; most: number; among?: readonly string[] | undefined },
+): Promise<NamePage> {
+  const most = Math.min(wanted.most, mostNames)
+  const rows = await store.namesUntil(reader, repo, { ...wanted, until: listing.until, most: most + 1 })
+  const page = rows.slice(0, most)
+  const there = page.filter(({ time }) => time !== '')
+  const { names, stopped } = await resolving(reader, repo, listing, there)
+  return { names, next: stopped ?? (rows.length > most ? page.at(-1)!.tag : undefined) }
+}
+
+async function resolving(
+  reader: Reader,
+  repo: Repo,
+  listing: Listing,
+  rows: readonly store.NamedRow[],
+): Promise<{ names: string[]; stopped: string | undefined }> {
+  const old = await olderOf(reader, repo, listing, rows)
+  const names: string[] = []
+  let resolved = 0
+  let last = ''
+  for (const row of rows) {
+    const question = listing.of(row.tag)
+    const { age, accepted = [] } = question
+    const isSure = row.here && isOldEnough(row, question) && !listing.passes
+    if (isSure) names.push(row.tag)
+    else if (!age || age.countFrom === 'repo' || accepted.length > 0 || old.has(row.tag)) {
+      if (resolved++ === mostResolved) return { names, stopped: last }
+      const { chosen, ...other } = await resolveTag(reader, repo, row.tag, question)
+      const latest = 'latest' in other ? other.latest.digest : ''
+      if (chosen && ((await listing.passes?.(row.tag, chosen.digest, latest)) ?? true)) names.push(row.tag)
+    }
+    last = row.tag
+  }
+  return { names, stopped: undefined }
+}
+
+function isOldEnough({ time }: store.NamedRow, { age, until }: Question): boolean {
+  return !age || time <= timePlus(until, -age.ms)
+}
+
+/** What has moved since may stand for what it was before; without a row that is old enough it cannot. */
+async function olderOf(reader: Reader, repo: Repo, listing: Listing, rows: readonly store.NamedRow[]) {
+  const byCut = Map.groupBy(rows, ({ tag }) => {
+    const { age, until } = listing.of(tag)
+    return age?.countFrom === 'tag' ? timePlus(until, -age.ms) : ''
+  })
+  const old = new Set<string>()
+  for (const [cut, some] of byCut) {
+    if (cut === '') continue
+    const names = some.map(({ tag }) => tag)
+    for (const part of chunks(names, atOnce)) {
+      for (const name of await store.thereAt(reader, repo, part, cut)) old.add(name)
+    }
+  }
+  return old
+}

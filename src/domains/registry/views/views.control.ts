@@ -1,0 +1,35 @@
+import type { Handlers } from '#app.ts'
+import type { ResolveTagResponse, TagAssignment, ViewsService } from '#gen/pinfold/control/registry/v1/views_pb.ts'
+import { timestamp, toIso } from '#lib/timestamp.ts'
+import type { Chosen } from './resolve.service.ts'
+import type { Skipped } from './stays.model.ts'
+import { resolveFor } from './views.service.ts'
+
+export const views: Handlers<typeof ViewsService> = {
+  async resolveTag(call, { repoUid, tag, at, minAge, hold }): Promise<ResolveTagResponse> {
+    const asked = { tag, at: at && toIso(at), minAge, hold }
+    const { resolved, skipped, next } = await resolveFor(call, repoUid, asked)
+    return {
+      $typeName: 'pinfold.control.registry.v1.ResolveTagResponse',
+      reason: 'why' in resolved ? resolved.why : '',
+      ...(resolved.chosen && { chosen: assignmentOf(resolved.chosen) }),
+      ...('time' in resolved && { deleteTime: timestamp(resolved.time) }),
+      ...('latest' in resolved && { latest: assignmentOf(resolved.latest) }),
+      skipped: skipped.map(skippedOf),
+      ...(next && { next: skippedOf(next) }),
+    }
+  },
+}
+
+function assignmentOf({ digest, since, imported }: Chosen): TagAssignment {
+  const $typeName = 'pinfold.control.registry.v1.TagAssignment' as const
+  return { $typeName, digest, assignTime: timestamp(since), imported }
+}
+
+function skippedOf({ digest, time, reason, eligible }: Skipped) {
+  return {
+    $typeName: 'pinfold.control.registry.v1.SkippedAssignment' as const,
+    ...{ digest, reason, assignTime: timestamp(time) },
+    ...(eligible === undefined ? {} : { eligibleTime: timestamp(eligible) }),
+  }
+}

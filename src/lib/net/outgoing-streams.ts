@@ -1,0 +1,127 @@
+// Answers of servers that somebody else named, as they come: with their status and their headers, of any size, and from
+// where they redirect to. Each address on the way is judged as for any other outgoing request.
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { bounded, createGate, OutgoingError, type OutgoingLimits, type OutgoingOptions, within } from './outgoing.ts'
+
+/** `secret` are headers that go to the origin of the URL only. */
+export type StreamRequest = { method: 'GET' | 'HEAD'; headers: Record<string, string>; secret: Record<string, string> }
+
+/** `chunks` throws an OutgoingError for what is compressed, or longer than the limits allow. */
+export type StreamAnswer = {
+  status: number
+  headers: IncomingHttpHeaders
+  chunks: AsyncIterable<Uint8Array>
+  /** Whose answer it is, which after a redirect may be another's. */
+  origin: string
+}
+
+/** `idleMs` is how long the other side may be silent; by default 10 s. */
+export type StreamLimits = OutgoingLimits & { idleMs?: number }
+
+export type OutgoingStreams = {
+  /** Why this URL would never be asked; `undefined` when it may be tried. */
+  problemOf(url: string): OutgoingError['reason'] | undefined
+  /**
+   * Hands any answer over, whatever its status; what `take` leaves of it is not read. Follows at most five redirects, also
+   * to other origins. Rejects with an OutgoingError, or with what `take` throws; by default within 5 s, for 512 KiB.
+   */
+  stream<T>(
+    url: string,
+    request: StreamRequest,
+    take: (answer: StreamAnswer) => Promise<T>,
+    limits?: StreamLimits,
+  ): Promise<T>
+}
+
+const maxRedirects = 5
+const redirects = [301, 302, 303, 307, 308]
+const usual = { 'accept-encoding': 'identity', 'user-agent': 'pinfold' }
+
+export function createOutgoingStreams(options: OutgoingOptions): OutgoingStreams {
+  const gate = createGate(options)
+
+  const send = (url: URL, request: Omit<StreamRequest, 'secret'>, idleMs: number, signal: AbortSignal) => {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+    const { method, headers } = request
+    // No agent: a connection that is kept, or a proxy, would be one whose address nobody judged.
+    const sent = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
+      agent: false,
+      lookup: gate.checkedLookup,
+      signal,
+      method,
+      headers: { ...usual, ...headers },
+    })
+    sent
+      .on('response', resolve)
+      .on('error', reject)
+      .on('close', () => reject(new Error('the connection was closed')))
+    sent.setTimeout(idleMs, () => sent.destroy(new OutgoingError('timeout')))
+    sent.end()
+    return promise
+  }
+
+  const follow = async (
+    start: URL,
+    { method, headers, secret }: StreamRequest,
+    idleMs: number,
+    signal: AbortSignal,
+  ) => {
+    let url = start
+    for (let hops = 0; hops <= maxRedirects; hops++) {
+      const own = url.origin === start.origin ? { ...headers, ...secret } : headers
+      const answer = await send(url, { method, headers: own }, idleMs, signal)
+      const { location } = answer.headers
+      if (!redirects.includes(answer.statusCode ?? 0) || location === undefined) return { answer, origin: url.origin }
+      answer.destroy()
+      const next = URL.parse(location, url.href)
+      // What began encrypted goes on so.
+      if (!next || (start.protocol === 'https:' && next.protocol !== 'https:')) throw new OutgoingError('redirect')
+      url = gate.parse(next.href)
+    }
+    throw new OutgoingError('redirect')
+  }
+
+  return {
+    problemOf(url) {
+      try {
+        gate.parse(url)
+        return undefined
+      } catch (error) {
+        if (error instanceof OutgoingError) return error.reason
+        throw error
+      }
+    },
+    async stream(url, request, take, { timeoutMs, maxBytes = 512 * 1024, idleMs = 10_000, signal: asked } = {}) {
+      // What `take` throws is not the other side's.
+      let thrown: { error: unknown } | undefined
+      const work = async (signal: AbortSignal) => {
+        const { answer, origin } = await follow(gate.parse(url), request, idleMs, signal)
+        try {
+          const { chunks } = bounded(answer, maxBytes)
+          const given = { status: answer.statusCode ?? 0, headers: answer.headers, chunks: named(chunks), origin }
+          return await take(given).catch((error: unknown) => {
+            thrown = { error }
+            throw error
+          })
+        } finally {
+          answer.destroy()
+        }
+      }
+      try {
+        return await within(work, timeoutMs, asked)
+      } catch (error) {
+        throw thrown && !(error instanceof OutgoingError && error.reason === 'timeout') ? thrown.error : error
+      }
+    },
+  }
+}
+
+/** What breaks on the way is an OutgoingError for whoever reads. */
+async function* named(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  try {
+    yield* chunks
+  } catch (error) {
+    throw error instanceof OutgoingError ? error : new OutgoingError('unreachable', error)
+  }
+}

@@ -1,0 +1,70 @@
+// How often other registries are asked, and when not at all. A host has one token bucket, whoever asks, and each
+// upstream one of its own; what it refuses
+// for a while is kept for those who share an account there, so that nobody is kept waiting by the quota of somebody else.
+
+export type HostPaces = {
+  /** How many milliseconds until this upstream may ask the host; 0 is now, and counts a request. */
+  take(host: string, upstream: string, perSecond: number): number
+  /** For how many milliseconds the account there is not to be asked. */
+  pausedMs(account: string): number
+  /** It asks for patience, or does not answer: for as long as it says, else longer with each time, an hour at most. */
+  failed(account: string, retryAfterMs: number | undefined): void
+  succeeded(account: string): void
+}
+
+/** How many requests of one upstream may go to its host at once, after a rest. */
+const burst = 10
+/** Of all upstreams of a host together: at once, and in a second. */
+const hostBurst = 30
+const hostPerSecond = 20
+const firstPauseMs = 5_000
+/** However long the other side asks for. */
+export const longestPauseMs = 3_600_000
+const maxEntries = 10_000
+
+/** `monotonic` gives milliseconds. */
+export function createHostPaces(monotonic: () => number): HostPaces {
+  // Of each host and each upstream, when its bucket is full again.
+  const fullAt = new Map<string, number>()
+  const pauses = new Map<string, { until: number; failures: number }>()
+
+  return {
+    take(host, upstream, perSecond) {
+      const now = monotonic()
+      // Each has a rate of its own, so that whoever asks often fills no bucket that others are measured by.
+      const buckets = [
+        { name: `host ${host}`, eachMs: 1000 / hostPerSecond, most: hostBurst },
+        { name: `upstream ${host} ${upstream}`, eachMs: 1000 / perSecond, most: burst },
+      ].map((one) => ({ ...one, full: Math.max(fullAt.get(one.name) ?? 0, now) }))
+      const waitMs = Math.max(...buckets.map(({ full, eachMs, most }) => full - now - (most - 1) * eachMs))
+      if (waitMs > 0) return Math.ceil(waitMs)
+      for (const { name, full, eachMs } of buckets) keep(fullAt, name, full + eachMs)
+      return 0
+    },
+    pausedMs(account) {
+      return Math.max(0, Math.ceil((pauses.get(account)?.until ?? 0) - monotonic()))
+    },
+    failed(account, retryAfterMs) {
+      const failures = (pauses.get(account)?.failures ?? 0) + 1
+      const own = firstPauseMs * 2 ** Math.min(failures - 1, 20)
+      keep(pauses, account, { until: monotonic() + Math.min(retryAfterMs ?? own, longestPauseMs), failures })
+    },
+    succeeded(account) {
+      pauses.delete(account)
+    },
+  }
+}
+
+/** What was used last is kept longest. */
+function keep<T>(entries: Map<string, T>, key: string, value: T): void {
+  entries.delete(key)
+  entries.set(key, value)
+  if (entries.size > maxEntries) entries.delete(entries.keys().next().value!)
+}
+
+/** What `Retry-After` says, in milliseconds from `now`; `undefined` where it says nothing that can be read. */
+export function retryAfterMs(header: string | undefined, now: number): number | undefined {
+  if (header === undefined || header.length > 64) return undefined
+  const waitMs = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now
+  return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(waitMs, 1000), longestPauseMs)
+}

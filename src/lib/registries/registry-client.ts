@@ -1,0 +1,289 @@
+// Asks other registries for what ours follows (distribution specification, "Pull"). Every request goes through
+// `outgoing`, which judges each address; whatever they answer is bounded in size and time, and believed only where a digest
+// proves it.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { algorithmOf, digestOf, isDigest } from '../digest.ts'
+import { OutgoingError } from '../net/outgoing.ts'
+import type { OutgoingStreams, StreamAnswer, StreamLimits, StreamRequest } from '../net/outgoing-streams.ts'
+import { isTagName } from '../oci-names.ts'
+import { type HostPaces, retryAfterMs } from './host-paces.ts'
+import { type Account, type RegistryTokens, secretOf } from './registry-tokens.ts'
+
+/** A registry elsewhere, as one account sees it. */
+export type Upstream = Account & {
+  /** Such as `https://registry.example.com`. */
+  origin: string
+  requestsPerSecond: number
+}
+
+const explanations = {
+  paced: 'it has been asked often enough for now',
+  paused: 'it is left alone for a while, after what it answered',
+  unauthorized: 'it wants another credential',
+  forbidden: 'it refuses the credential',
+  throttled: 'it has been asked too often',
+  unavailable: 'it does not answer as it should',
+  refused: 'it is at an address, or redirects to one, that may not be asked',
+  'not-allowed': 'what may be followed there has been narrowed, and this path is not among it',
+  malformed: 'its answer is not that of a registry',
+  'too-large': 'its answer is too large',
+  'wrong-digest': 'its answer does not have the digest that it was asked for',
+}
+export type UpstreamReason = keyof typeof explanations
+
+/** Why a registry gave no answer that counts. Nothing in the message comes from it. */
+export class UpstreamError extends Error {
+  override name = 'UpstreamError'
+  readonly reason: UpstreamReason
+  /** How long to wait before asking again, where that is known. */
+  readonly waitMs: number | undefined
+
+  constructor(reason: UpstreamReason, more: { waitMs?: number | undefined; status?: number; cause?: unknown } = {}) {
+    const { waitMs, status, cause } = more
+    super(`${explanations[reason]}${status === undefined ? '' : ` (${status})`}`, { cause })
+    this.reason = reason
+    this.waitMs = waitMs
+  }
+}
+
+/** What a reference points to; `undefined` where the registry says that there is no such thing. */
+export type Pointed = { digest: string } | undefined
+export type FetchedManifest = { content: Buffer; mediaType: string }
+export type TakeBlob<T> = (chunks: AsyncIterable<Uint8Array>, size: number | undefined) => Promise<T>
+/** `patienceMs` is how long to wait for the host's turn; not at all unless given. */
+export type AskOptions = { timeoutMs?: number; signal?: AbortSignal; patienceMs?: number }
+
+export type RegistryClient = {
+  /** Why this URL would never be asked; `undefined` when it may be tried. */
+  problemOf(url: string): OutgoingError['reason'] | undefined
+  /** One HEAD of a manifest. Throws an UpstreamError. */
+  head(upstream: Upstream, path: string, reference: string, options?: AskOptions): Promise<Pointed>
+  /** A manifest with what it is called, its digest verified where the reference is one. Throws an UpstreamError. */
+  manifest(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<FetchedManifest | undefined>
+  /**
+   * A blob as it comes, unverified; `undefined` where the registry says that there is none. `size` is what it announces;
+   * undefined where it says nothing. Rejects with an UpstreamError, or with what `take` throws.
+   */
+  blob<T>(
+    upstream: Upstream,
+    path: string,
+    digest: string,
+    take: TakeBlob<T>,
+    options?: AskOptions,
+  ): Promise<T | undefined>
+  /** How large a blob is said to be. */
+  blobSize(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<number | undefined>
+  /** The names of the tags, page by page, at most `most` of them; then it throws as for what is too large. */
+  tags(upstream: Upstream, path: string, most: number, options?: AskOptions): AsyncIterable<string[]>
+}
+
+/** What manifests may be: whatever clients pull. */
+export const manifestTypes = [
+  'application/vnd.oci.image.index.v1+json',
+  'application/vnd.oci.image.manifest.v1+json',
+  'application/vnd.docker.distribution.manifest.list.v2+json',
+  'application/vnd.docker.distribution.manifest.v2+json',
+]
+const headTimeoutMs = 10_000
+const listTimeoutMs = 30_000
+const maxPageBytes = 4 * 1024 * 1024
+const maxPages = 200
+const manifestTimeoutMs = 20_000
+const maxManifestBytes = 4 * 1024 * 1024
+/** Of one blob, however long it takes to come. */
+const blobTimeoutMs = 3_600_000
+const blobIdleMs = 30_000
+const maxBlobBytes = 64 * 2 ** 30
+
+export type ClientParts = { outgoing: OutgoingStreams; tokens: RegistryTokens; paces: HostPaces; now: () => number }
+
+export function createRegistryClient(parts: ClientParts): RegistryClient {
+  return {
+    problemOf: parts.outgoing.problemOf,
+    async head(upstream, path, reference, { timeoutMs = headTimeoutMs, signal, patienceMs } = {}) {
+      const accept = manifestTypes.join(', ')
+      const request = { method: 'HEAD', path: `manifests/${reference}`, accept, patienceMs } as const
+      const limits = { timeoutMs, idleMs: timeoutMs, ...(signal && { signal }) }
+      return ask(parts, upstream, path, request, limits, async ({ status, headers }) => {
+        if (status === 404) return undefined
+        const digest = String(headers['docker-content-digest'] ?? '')
+        // Never a GET in its place: that is what registries count.
+        if (!isDigest(digest)) throw new UpstreamError('malformed')
+        return { digest }
+      })
+    },
+
+    async manifest(upstream, path, digest, { timeoutMs = manifestTimeoutMs, signal, patienceMs } = {}) {
+      const accept = manifestTypes.join(', ')
+      const request = { method: 'GET', path: `manifests/${digest}`, accept, patienceMs } as const
+      const limits = { timeoutMs, maxBytes: maxManifestBytes, ...(signal && { signal }) }
+      return ask(parts, upstream, path, request, limits, async ({ status, headers, chunks }) => {
+        if (status === 404) return undefined
+        const content = Buffer.concat(await Array.fromAsync(chunks))
+        if (digestOf(algorithmOf(digest), content) !== digest) throw new UpstreamError('wrong-digest')
+        return { content, mediaType: String(headers['content-type'] ?? '') }
+      })
+    },
+
+    async blob(upstream, path, digest, take, { timeoutMs = blobTimeoutMs, signal, patienceMs } = {}) {
+      const request = { method: 'GET', path: `blobs/${digest}`, accept: '*/*', patienceMs } as const
+      const limits = { timeoutMs, idleMs: blobIdleMs, maxBytes: maxBlobBytes, ...(signal && { signal }) }
+      return ask(parts, upstream, path, request, limits, async ({ status, headers, chunks }) => {
+        return status === 404 ? undefined : take(chunks, sizeOf(headers['content-length']))
+      })
+    },
+
+    async blobSize(upstream, path, digest, { timeoutMs = headTimeoutMs, signal, patienceMs } = {}) {
+      const request = { method: 'HEAD', path: `blobs/${digest}`, accept: '*/*', patienceMs } as const
+      const limits = { timeoutMs, idleMs: timeoutMs, ...(signal && { signal }) }
+      return ask(parts, upstream, path, request, limits, async ({ status, headers }) => {
+        if (status === 404) return undefined
+        const size = sizeOf(headers['content-length'])
+        if (size === undefined) throw new UpstreamError('malformed')
+        return size
+      })
+    },
+
+    async *tags(upstream, path, most, { timeoutMs = listTimeoutMs, signal } = {}) {
+      const limits = { timeoutMs, maxBytes: maxPageBytes, ...(signal && { signal }) }
+      let left = most
+      let next: string | undefined = 'tags/list?n=1000'
+      for (let page = 0; next !== undefined; page++) {
+        if (page === maxPages) throw new UpstreamError('too-large')
+        const request = { method: 'GET', path: next, accept: 'application/json' } as const
+        const read: TagsPage = await ask(parts, upstream, path, request, limits, readTags)
+        left -= read.names.length
+        if (left < 0) throw new UpstreamError('too-large')
+        yield read.names
+        next = read.next
+      }
+    },
+  }
+}
+
+type Asked = { method: 'GET' | 'HEAD'; path: string; accept: string; patienceMs?: number | undefined }
+
+/** One request, and a second one with a token where the first is refused for want of it. */
+async function ask<T>(
+  { outgoing, tokens, paces, now }: ClientParts,
+  upstream: Upstream,
+  path: string,
+  asked: Asked,
+  limits: StreamLimits,
+  take: (answer: StreamAnswer) => Promise<T>,
+): Promise<T> {
+  const { host, protocol } = new URL(upstream.origin)
+  // Those without an account are all the same to a registry.
+  const account = upstream.username === '' ? host : `${host} ${upstream.key}`
+  const pausedMs = paces.pausedMs(account)
+  if (pausedMs > 0) throw new UpstreamError('paused', { waitMs: pausedMs })
+  const once = async (authorization: string, last: boolean): Promise<{ challenge: string } | { value: T }> => {
+    await turnOf(paces, host, upstream, asked.patienceMs)
+    const request: StreamRequest = {
+      method: asked.method,
+      headers: { accept: asked.accept },
+      secret: secretOf(authorization),
+    }
+    const url = `${upstream.origin}/v2/${path}/${asked.path}`
+    return outgoing.stream(
+      url,
+      request,
+      async (answer) => {
+        const challenge = String(answer.headers['www-authenticate'] ?? '')
+        // Where a redirect leads, nobody says to whom a password goes.
+        const isOwn = answer.origin === upstream.origin
+        if (answer.status === 401 && isOwn && !last && challenge !== '') return { challenge }
+        if (answer.status === 404 && !isOwn) throw new UpstreamError('malformed', { status: 404 })
+        refuse(answer, now())
+        return { value: await take(answer) }
+      },
+      limits,
+    )
+  }
+  try {
+    const known = tokens.known(upstream, path)
+    let result = await once(known, false)
+    if ('challenge' in result) {
+      tokens.forget(upstream, path)
+      const { challenge } = result
+      const authorization = await tokens.answer(upstream, path, challenge, protocol === 'https:', limits.signal)
+      if (authorization === undefined) throw new UpstreamError('unauthorized')
+      result = await once(authorization, true)
+    }
+    if ('challenge' in result) throw new UpstreamError('unauthorized')
+    paces.succeeded(account)
+    return result.value
+  } catch (thrown) {
+    if (limits.signal?.aborted) throw thrown
+    const error = thrown instanceof UpstreamError ? thrown : failureOf(thrown)
+    if (error.reason === 'throttled' || error.reason === 'unavailable') paces.failed(account, error.waitMs)
+    throw error
+  }
+}
+
+/** Waits until the host may be asked, for as long as there is patience. */
+async function turnOf(
+  paces: HostPaces,
+  host: string,
+  { key, requestsPerSecond }: Upstream,
+  patienceMs = 0,
+): Promise<void> {
+  for (let waited = 0; ; ) {
+    const waitMs = paces.take(host, key, requestsPerSecond)
+    if (waitMs === 0) return
+    if (waited + waitMs > patienceMs) throw new UpstreamError('paced', { waitMs })
+    await sleep(waitMs)
+    waited += waitMs
+  }
+}
+
+/** Throws for a status that says nothing of what was asked for. */
+function refuse({ status, headers }: StreamAnswer, now: number): void {
+  if (status === 200 || status === 404) return
+  const waitMs = retryAfterMs(headers['retry-after'], now)
+  if (status === 401) throw new UpstreamError('unauthorized', { status })
+  if (status === 403) throw new UpstreamError('forbidden', { status })
+  if (status === 429) throw new UpstreamError('throttled', { status, waitMs })
+  if (status >= 500) throw new UpstreamError('unavailable', { status, waitMs })
+  throw new UpstreamError('malformed', { status })
+}
+
+function failureOf(cause: unknown): UpstreamError {
+  // What whoever takes the answer throws is not the registry's.
+  if (!(cause instanceof OutgoingError)) throw cause
+  const { reason, status } = cause
+  if (reason === 'too-large') return new UpstreamError('too-large', { cause })
+  if (['private-address', 'redirect', 'insecure', 'bad-url'].includes(reason))
+    return new UpstreamError('refused', { cause })
+  if (['not-json', 'not-text', 'encoding'].includes(reason)) return new UpstreamError('malformed', { cause })
+  return new UpstreamError(status === 429 ? 'throttled' : 'unavailable', { cause, ...(status && { status }) })
+}
+
+function sizeOf(header: string | undefined): number | undefined {
+  return header !== undefined && /^\d{1,15}$/.test(header) ? Number(header) : undefined
+}
+
+type TagsPage = { names: string[]; next: string | undefined }
+
+async function readTags({ status, headers, chunks }: StreamAnswer): Promise<TagsPage> {
+  // A registry may know nothing of a repository without tags.
+  if (status === 404) return { names: [], next: undefined }
+  const text = Buffer.concat(await Array.fromAsync(chunks)).toString('utf8')
+  let body: { tags?: unknown } | null
+  try {
+    body = JSON.parse(text) as { tags?: unknown } | null
+  } catch {
+    throw new UpstreamError('malformed')
+  }
+  const { tags = [] } = body ?? {}
+  if (tags !== null && !Array.isArray(tags)) throw new UpstreamError('malformed')
+  const names = (tags ?? []).filter((name): name is string => typeof name === 'string' && isTagName(name))
+  return { names, next: nextOf(String(headers.link ?? '')) }
+}
+
+/** The query of the next page; nothing else of the link counts, so that it leads nowhere else. */
+function nextOf(link: string): string | undefined {
+  const target = /^\s*<([^>]{1,2048})>\s*;\s*rel="?next"?/i.exec(link)?.[1]
+  const search = target === undefined ? undefined : URL.parse(target, 'https://registry.invalid')?.search
+  return search ? `tags/list${search}` : undefined
+}

@@ -1,0 +1,109 @@
+// Tokens of other registries (distribution specification, "Token Authentication"): asked for where a registry says so,
+// with the credential of whoever has an account there, and remembered for as long as they are good, at most five minutes.
+import { OutgoingError } from '../net/outgoing.ts'
+import type { OutgoingStreams, StreamAnswer } from '../net/outgoing-streams.ts'
+
+/** What a registry is asked with. `key` stands for the credential, and is another one when that changes. */
+export type Account = { key: string; username: string; password: string }
+
+export type RegistryTokens = {
+  /** What is known to be good for this repository; empty for nothing. */
+  known(account: Account, path: string): string
+  /** What the challenge asks for; `undefined` when it cannot be had with this account. */
+  answer(
+    account: Account,
+    path: string,
+    challenge: string,
+    secure: boolean,
+    signal?: AbortSignal,
+  ): Promise<string | undefined>
+  forget(account: Account, path: string): void
+}
+
+const maxKept = 1000
+const longestMs = 300_000
+/** The specification has a token be good for a minute when nothing is said. */
+const usualSeconds = 60
+const maxAnswerBytes = 128 * 1024
+const timeoutMs = 10_000
+const tokenPattern = /^[\x21-\x7e]{1,32768}$/
+
+/** `monotonic` gives milliseconds. */
+export function createRegistryTokens(outgoing: OutgoingStreams, monotonic: () => number): RegistryTokens {
+  const kept = new Map<string, { authorization: string; until: number }>()
+  const nameOf = ({ key }: Account, path: string) => `${key} ${path}`
+
+  const ask = async (account: Account, path: string, realm: string, service: string, signal?: AbortSignal) => {
+    const url = URL.parse(realm)
+    if (!url) throw new OutgoingError('bad-url')
+    if (service !== '') url.searchParams.set('service', service)
+    // Ours, and not what the challenge names: nothing but a pull of this repository is wanted.
+    url.searchParams.set('scope', `repository:${path}:pull`)
+    const request = { method: 'GET', headers: {}, secret: secretOf(basicOf(account)) } as const
+    const limits = { timeoutMs, maxBytes: maxAnswerBytes, ...(signal && { signal }) }
+    return outgoing.stream(url.href, request, readToken, limits)
+  }
+
+  return {
+    known(account, path) {
+      const entry = kept.get(nameOf(account, path))
+      return entry && entry.until > monotonic() ? entry.authorization : ''
+    },
+    forget: (account, path) => void kept.delete(nameOf(account, path)),
+    async answer(account, path, challenge, secure, signal) {
+      const { scheme, parameters } = readChallenge(challenge)
+      if (scheme === 'basic') return basicOf(account) || undefined
+      const realm = parameters.get('realm') ?? ''
+      if (scheme !== 'bearer' || realm.length > 2048) return undefined
+      // A registry that is asked encrypted sends nobody to where a password could be read.
+      if (secure && !realm.startsWith('https:')) throw new OutgoingError('insecure')
+      const granted = await ask(account, path, realm, parameters.get('service') ?? '', signal)
+      if (!granted) return undefined
+      const authorization = `Bearer ${granted.token}`
+      // A part is taken off for clocks, and for the way.
+      const until = monotonic() + Math.min(granted.seconds * 800, longestMs)
+      const name = nameOf(account, path)
+      kept.delete(name)
+      kept.set(name, { authorization, until })
+      if (kept.size > maxKept) kept.delete(kept.keys().next().value!)
+      return authorization
+    },
+  }
+}
+
+export const secretOf = (authorization: string): Record<string, string> =>
+  authorization === '' ? {} : { authorization }
+
+function basicOf({ username, password }: Account): string {
+  if (username === '' && password === '') return ''
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+}
+
+async function readToken({ status, chunks }: StreamAnswer): Promise<{ token: string; seconds: number } | undefined> {
+  if (status === 401 || status === 403) return undefined
+  if (status !== 200) throw new OutgoingError('status', undefined, status)
+  const body = parse(Buffer.concat(await Array.fromAsync(chunks)))
+  const token = body.token ?? body.access_token
+  if (typeof token !== 'string' || !tokenPattern.test(token)) throw new OutgoingError('not-json')
+  const { expires_in: seconds } = body
+  return { token, seconds: typeof seconds === 'number' && seconds > 0 ? seconds : usualSeconds }
+}
+
+function parse(bytes: Buffer): Record<string, unknown> {
+  try {
+    const body = JSON.parse(bytes.toString('utf8')) as unknown
+    return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
+  } catch {
+    throw new OutgoingError('not-json')
+  }
+}
+
+const maxChallenge = 8192
+
+/** The first challenge of the header (RFC 9110, 11.6.1): its scheme in lower case, and its quoted parameters. */
+function readChallenge(header: string): { scheme: string; parameters: Map<string, string> } {
+  const text = header.slice(0, maxChallenge)
+  const scheme = /^[A-Za-z]+/.exec(text)?.[0].toLowerCase() ?? ''
+  const pairs = text.matchAll(/([a-z_]+)="([^"]*)"/gi)
+  return { scheme, parameters: new Map([...pairs].map(([, name, value]) => [name!.toLowerCase(), value!])) }
+}

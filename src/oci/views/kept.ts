@@ -1,0 +1,29 @@
+// What people have said of a manifest that is pulled: that nobody is to have it, or that it will go.
+import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import { quarantinedAs, sunsetOf } from '#domains/registry/retention/promises.service.ts'
+import { OciError } from '../errors.ts'
+import type { Headers } from '../respond.ts'
+import type { Visit } from '../visit.ts'
+
+/** Throws DENIED with the reason when the manifest is quarantined. */
+export async function requireClean({ call }: Visit, { uid }: RepoRef, digest: string): Promise<void> {
+  const mark = await quarantinedAs(call, uid, digest)
+  if (!mark) return
+  const { reason, createTime } = mark
+  const detail = { digest, reason, quarantined: createTime }
+  throw new OciError('DENIED', `${digest} is quarantined: ${reason}`, { detail })
+}
+
+const toldBeforeMs = 30 * 86_400_000
+
+/** `Sunset` (RFC 8594) on what nothing but its date keeps, and a warning in the last thirty days. */
+export async function headersOfEnd({ call }: Visit, repo: RepoRef, digest: string): Promise<Headers> {
+  const until = await sunsetOf(call, repo, digest)
+  if (until === undefined) return {}
+  const sunset = new Date(until).toUTCString()
+  const isNear = Date.parse(until) - Date.parse(call.cause.now) <= toldBeforeMs
+  return {
+    sunset,
+    ...(isNear ? { warning: `299 - "no tag points to ${digest}; it may be deleted after ${until}"` } : {}),
+  }
+}

@@ -1,0 +1,26 @@
+// Lists of tags in a view, or for somebody whom a rule is for: what they can pull.
+import { boundBy, Passing } from '#domains/registry/pull-rules/bound-pulls.service.ts'
+import { strictest } from '#domains/registry/pull-rules/pull-rules.model.ts'
+import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import type { Listing } from '#domains/registry/views/view-lists.service.ts'
+import type { Visit } from '../visit.ts'
+import { askedOf, questionOf } from './pulls.ts'
+
+/** `undefined` where the tags are listed as they are. */
+export async function listingFor(visit: Visit, repo: RepoRef): Promise<Listing | undefined> {
+  const { call, view } = visit
+  const bound = await boundBy(call, repo)
+  if (!view && (!bound || bound.enforced.length === 0)) return undefined
+  const seen = view ?? { at: undefined, age: undefined }
+  const { until } = questionOf(visit, seen)
+  const of = (tag: string) => askedOf(visit, seen, bound, tag).question
+  if (!bound || bound.enforced.length === 0) return { until, of }
+  const passing = new Passing(call, repo, bound.enforced, bound.accepted)
+  const passes = async (tag: string, digest: string, latest: string): Promise<boolean> => {
+    const rule = strictest(bound.enforced, tag)
+    if (!rule) return true
+    if (seen.at !== undefined) return passing.tag(digest, tag)
+    return rule.mode !== 'DENY' || digest === latest
+  }
+  return { until, of, passes }
+}

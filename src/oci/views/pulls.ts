@@ -1,0 +1,172 @@
+// Pulls by tag that are not plain ones: in a view of the repository, or by somebody whom a rule holds back from what is
+// too young.
+
+import { isStatement } from '#domains/registry/manifests/manifest-document.ts'
+import { type Pulled, pullFound, pullTag } from '#domains/registry/manifests/manifests.service.ts'
+import {
+  type Bound,
+  boundBy,
+  digestAbout,
+  Passing,
+  together,
+} from '#domains/registry/pull-rules/bound-pulls.service.ts'
+import { type PullRule, strictest } from '#domains/registry/pull-rules/pull-rules.model.ts'
+import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import { explain, type Question, type Resolved, resolveTag } from '#domains/registry/views/resolve.service.ts'
+import { durationText, timePlus, type View } from '#domains/registry/views/views.model.ts'
+import { OciError } from '../errors.ts'
+import type { Headers } from '../respond.ts'
+import type { Visit } from '../visit.ts'
+import { judgedBy } from './judged.ts'
+
+/** What the view says is asked. Throws NAME_INVALID where its moment has not come. */
+export function questionOf({ call }: Visit, { at, age }: Pick<View, 'at' | 'age'>): Question {
+  const { now } = call.cause
+  if (at !== undefined && at > now) {
+    throw new OciError('NAME_INVALID', `${at} has not come yet: it is ${now}`, { detail: { at, now } })
+  }
+  return { until: at ?? now, age }
+}
+
+/** What is asked of a tag by the view and the rule together; a rule is always about now. */
+export type Asked = { question: Question; rule: PullRule | undefined }
+
+export function askedOf(visit: Visit, view: Pick<View, 'at' | 'age'>, bound: Bound | undefined, tag: string): Asked {
+  const question = questionOf(visit, view)
+  const rule = bound && strictest(bound.enforced, tag)
+  if (!rule || view.at !== undefined) return { question, rule }
+  const age = view.age ? together(view.age, rule.age) : rule.age
+  return { question: { until: question.until, age, accepted: view.age ? [] : bound.accepted }, rule }
+}
+
+/** `isAged`: it was chosen by its age or as of a moment. */
+export type PulledTag = Pulled & { headers?: Headers; isAged?: true }
+
+/** What the tag stands for, for this visitor; `undefined` where there is no such tag. Throws the reason for anything else. */
+export async function pullTagFor(visit: Visit, repo: RepoRef, tag: string): Promise<PulledTag | undefined> {
+  const { call, view } = visit
+  const bound = await boundBy(call, repo)
+  if (!bound && !view) return pullTag(call, repo, tag)
+  const asked = askedOf(visit, view ?? { at: undefined, age: undefined }, bound, tag)
+  const { rule } = asked
+  const passing = bound && new Passing(call, repo, bound.enforced, bound.accepted)
+  const pulled = (await pullStatement(visit, repo, tag, asked, passing)) ?? (await pullAged(visit, repo, tag, asked))
+  // Of a moment that is past, the ledger knows less than a rule has to.
+  const isPast = view?.at !== undefined
+  if (rule) judgedBy(visit, rule, isPast && !(await passing!.tag(pulled.manifest.digest, tag)))
+  const observing = bound && strictest(bound.observed, tag)
+  if (observing) {
+    const seen = new Passing(call, repo, bound.observed, bound.accepted)
+    judgedBy(visit, observing, !(await seen.tag(pulled.manifest.digest, tag)))
+  }
+  return pulled
+}
+
+/** Signatures and the like come after what they are about, and may say of it that it is bad. */
+async function pullStatement(
+  visit: Visit,
+  repo: RepoRef,
+  tag: string,
+  { question, rule }: Asked,
+  passing: Passing | undefined,
+): Promise<PulledTag | undefined> {
+  if (digestAbout(tag) === undefined) return undefined
+  const pulled = await pullTag(visit.call, repo, tag)
+  if (!pulled) return undefined
+  if (rule)
+    return isStatement(pulled.manifest) && (await passing!.tag(pulled.manifest.digest, tag)) ? pulled : undefined
+  return !question.age || isStatement(pulled.manifest) ? pulled : undefined
+}
+
+async function pullAged(visit: Visit, repo: RepoRef, tag: string, { question, rule }: Asked): Promise<PulledTag> {
+  const resolved = await resolveTag(visit.call.app.db, repo, tag, question)
+  const { chosen } = resolved
+  if (!chosen) {
+    if (rule && resolved.why === 'young')
+      judgedBy(visit, rule, true, await refusalOf(visit, repo, tag, question, resolved))
+    throw await refusalOf(visit, repo, tag, question, resolved)
+  }
+  if (rule?.mode === 'DENY' && question.age && chosen.digest !== resolved.latest.digest) {
+    judgedBy(visit, rule, true, await tooYoung(visit, repo, tag, question, resolved))
+  }
+  const pulled = await pullFound(visit.call, repo, chosen)
+  if (!pulled) throw unknownTag(tag, 'what the tag stood for has just been deleted')
+  return { ...pulled, isAged: true, headers: await warningOf(visit, repo, tag, question, resolved) }
+}
+
+type Some = Extract<Resolved, { chosen: object }>
+
+/** When what the tag points to is served; empty where that is not only a matter of time. */
+async function eligibleTime(
+  visit: Visit,
+  repo: RepoRef,
+  tag: string,
+  question: Question,
+  resolved: Some,
+): Promise<string> {
+  const newest = { ...resolved, passed: resolved.passed.slice(0, 1) }
+  const { skipped } = await explain(visit.call.app.db, repo, tag, question, newest)
+  return skipped[0]?.eligible ?? ''
+}
+
+/** Names what is held back; nothing where nothing is. */
+async function warningOf(
+  visit: Visit,
+  repo: RepoRef,
+  tag: string,
+  question: Question,
+  resolved: Some,
+): Promise<Headers> {
+  const { chosen, latest } = resolved
+  if (!question.age || latest.since === chosen.since) return {}
+  const time = await eligibleTime(visit, repo, tag, question, resolved)
+  const until = time === '' ? '' : `, and is held back until ${time}`
+  const age = durationText(question.age.ms)
+  const text = `at an age of ${age}, ${tag} is of ${chosen.since}; it has been ${latest.digest} since ${latest.since}${until}`
+  return { warning: `299 - "${text}"` }
+}
+
+async function tooYoung(
+  visit: Visit,
+  repo: RepoRef,
+  tag: string,
+  question: Question,
+  resolved: Some,
+): Promise<OciError> {
+  const { chosen, latest } = resolved
+  const time = await eligibleTime(visit, repo, tag, question, resolved)
+  const when = time === '' ? '' : ` and may be pulled from ${time}`
+  const message = `${tag} is ${latest.digest} since ${latest.since}${when}; the newest that may be pulled is ${chosen.digest}`
+  const detail = { tag, digest: latest.digest, ...(time && { time }), eligible: chosen.digest }
+  return new OciError('DENIED', message, { detail })
+}
+
+type Nothing = Exclude<Resolved, { chosen: object }>
+
+async function refusalOf(
+  visit: Visit,
+  repo: RepoRef,
+  tag: string,
+  question: Question,
+  resolved: Nothing,
+): Promise<OciError> {
+  const { until, age } = question
+  if (resolved.why === 'no tag') return unknownTag(tag, `there was no such tag at ${until}`)
+  if (resolved.why === 'deleted') {
+    const { time, digest } = resolved
+    return unknownTag(tag, `the tag was deleted at ${time}`, { deleteTime: time, digest })
+  }
+  const { digest, since } = resolved.latest
+  if (resolved.why === 'gone') {
+    return unknownTag(tag, `the tag was ${digest} since ${since}, which the repository has no more`, { digest })
+  }
+  const { next } = await explain(visit.call.app.db, repo, tag, question, resolved)
+  const first = { digest: next?.digest ?? digest, time: next?.eligible ?? timePlus(since, age!.ms) }
+  const span = durationText(age!.ms)
+  const message = `nothing has been the tag ${tag} for ${span}: ${first.digest} will be served from ${first.time}`
+  return new OciError('DENIED', message, { detail: { tag, digest: first.digest, time: first.time } })
+}
+
+function unknownTag(tag: string, message: string, detail: object = {}): OciError {
+  return new OciError('MANIFEST_UNKNOWN', message, { detail: { tag, ...detail } })
+}

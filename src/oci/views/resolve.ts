@@ -1,0 +1,91 @@
+// /v2/<name>/_svc/resolve/<tag>: what a tag stands for as of a moment or at an age, why newer assignments are passed over,
+// and what is served next.
+import { boundBy } from '#domains/registry/pull-rules/bound-pulls.service.ts'
+import {
+  type Chosen,
+  type Explanation,
+  explain,
+  type Question,
+  type Resolved,
+  resolveTag,
+} from '#domains/registry/views/resolve.service.ts'
+import {
+  defaultHold,
+  durationText,
+  maxAge,
+  maxHold,
+  readDuration,
+  type View,
+} from '#domains/registry/views/views.model.ts'
+import { allow } from '../access.ts'
+import { OciError } from '../errors.ts'
+import { timeOf } from '../parameters.ts'
+import type { Visit } from '../visit.ts'
+import { askedOf } from './pulls.ts'
+
+export async function getResolution(visit: Visit, tag: string): Promise<void> {
+  const repo = await allow(visit, 'history.read', { tag })
+  const { question, rule } = askedOf(visit, askedBy(visit), await boundBy(visit.call, repo), tag)
+  const { db } = visit.call.app
+  const resolved = await resolveTag(db, repo, tag, question)
+  if ('why' in resolved && resolved.why === 'no tag') {
+    throw new OciError('MANIFEST_UNKNOWN', `there was no such tag at ${question.until}`, { detail: { tag } })
+  }
+  const text = JSON.stringify({
+    ...bodyOf(tag, question, resolved, await explain(db, repo, tag, question, resolved)),
+    ...(rule && { rule: { uid: rule.uid, name: rule.name, mode: rule.mode } }),
+  })
+  const { res, req } = visit
+  const type = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+  res.writeHead(200, { ...type, 'content-length': Buffer.byteLength(text) })
+  res.end(req.method === 'HEAD' ? undefined : text)
+}
+
+/** The view of the path, or what the query says; one of them has to say everything. */
+function askedBy(visit: Visit): Pick<View, 'at' | 'age'> {
+  const { query, view } = visit
+  const [at, minimum] = [timeOf(visit, 'at', 'down'), spanOf(visit, 'min_age', maxAge)]
+  const hold = spanOf(visit, 'hold', maxHold)
+  if (view && ['at', 'min_age', 'hold'].some((name) => query.has(name))) {
+    throw refused('at', 'and the others are said by the view in the path already')
+  }
+  if (hold !== undefined && minimum === undefined) throw refused('hold', 'goes with min_age only')
+  if (view) return view
+  return { at, age: minimum === undefined ? undefined : { ms: minimum, hold: hold ?? defaultHold, countFrom: 'tag' } }
+}
+
+function spanOf({ query }: Visit, name: string, most: number): number | undefined {
+  const text = query.get(name)
+  if (text === null) return undefined
+  const ms = readDuration(text)
+  if (ms === undefined) throw refused(name, 'must be a time span such as 12h, 7d or 2w')
+  if (ms > most) throw refused(name, `must be at most ${durationText(most)}`)
+  return ms
+}
+
+function refused(parameter: string, why: string): OciError {
+  return new OciError('UNSUPPORTED', `${parameter} ${why}`, { status: 400, detail: { parameter } })
+}
+
+function bodyOf(tag: string, { until, age }: Question, resolved: Resolved, { skipped, next }: Explanation): object {
+  const why = 'why' in resolved ? resolved.why : undefined
+  const latest = 'latest' in resolved ? resolved.latest : undefined
+  return {
+    tag,
+    at: until,
+    ...(age && { minAge: durationText(age.ms), hold: durationText(age.hold) }),
+    ...(why && { reason: why }),
+    ...('time' in resolved && { deleteTime: resolved.time }),
+    ...(latest && { latest: shown(latest) }),
+    ...(resolved.chosen && { chosen: shown(resolved.chosen) }),
+    skipped: skipped.map(({ digest, time, reason, eligible }) => {
+      return { digest, assignTime: time, reason, ...(eligible && { eligibleTime: eligible }) }
+    }),
+    ...(next && { next: { digest: next.digest, time: next.eligible } }),
+  }
+}
+
+/** An imported time is that of whoever imported it, and not the server's. */
+function shown({ digest, since, imported }: Chosen): object {
+  return { digest, assignTime: since, ...(imported && { imported }) }
+}

@@ -1,0 +1,45 @@
+// What has to be done once a database was restored, before a server starts on it.
+import type { Blobs } from './blobs/blobs.ts'
+import { openBlobs } from './blobs/open.ts'
+import type { Config } from './config.ts'
+import { readFact, writeFact } from './db/facts.ts'
+import { type Forgotten, forgetRestored } from './db/restored-rows.ts'
+import { createSkew } from './db/skew.ts'
+import type { Db, Tx } from './db/sql.ts'
+import { delayAllTrash, releaseAll } from './domains/registry/blobs/holds.store.ts'
+import { openExisting } from './open-database.ts'
+
+export type Restored = Forgotten & { trash: number }
+
+/** The database and the store that it is to have from now on. */
+export async function openRestored(config: Config) {
+  await using opening = new AsyncDisposableStack()
+  const { db } = opening.adopt(await openExisting(config), (open) => open.close())
+  const blobs = opening.adopt(await openBlobs(config.blobs, config.data, { env: config.aws }), (one) => one.close())
+  const opened = opening.move()
+  return { db, blobs, close: () => opened.disposeAsync() }
+}
+
+/** All of it, in a transaction in which no server is there. Throws where the store is not one of this database. */
+export async function settleRestored(
+  { db, blobs }: { db: Db; blobs: Blobs },
+  { trashMs, pushTokens }: { trashMs: number; pushTokens: boolean },
+  inTx: <T>(work: (tx: Tx) => Promise<T>) => Promise<T>,
+): Promise<Restored> {
+  const skew = createSkew(db, Date.now)
+  await skew.measure()
+  const now = skew.now().toISOString()
+  const due = new Date(skew.now().getTime() + trashMs).toISOString()
+  const [id, owner] = (await blobs.readId())?.split(' ') ?? []
+  return inTx(async (tx) => {
+    if (id === undefined || owner !== (await readFact(tx, 'database_id'))) {
+      throw new Error(
+        'the store of blobs is neither that of this database nor a backup of it; say with --blobs where it is',
+      )
+    }
+    await writeFact(tx, 'blob_folder_id', id)
+    await releaseAll(tx)
+    const trash = await delayAllTrash(tx, due)
+    return { ...(await forgetRestored(tx, { now, pushTokens })), trash }
+  })
+}

@@ -1,0 +1,121 @@
+// Sends traces by OTLP over HTTP, as JSON. Loaded only where it is asked for.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { type Context, ROOT_CONTEXT, SpanKind, SpanStatusCode, type TimeInput, trace } from '@opentelemetry/api'
+import { type ExportResult, ExportResultCode, parseTraceParent } from '@opentelemetry/core'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import type { Attributes, Tracer } from './tracer.ts'
+
+export type Collector = {
+  /** The whole address, such as `http://collector:4318/v1/traces`. */
+  url: string
+  headers: Readonly<Record<string, string>>
+  /** The share of requests that is traced, from 0 to 1. A client's word does not change it. */
+  share: number
+  version: string
+  /** Told at most once a minute, with how many spans were lost since. */
+  onLost: (spans: number, cause: unknown) => void
+}
+
+/** What waits to be sent; what has no room is dropped. */
+const mostWaiting = 4096
+const sendMs = 5000
+const warnEveryMs = 60_000
+
+export function openTracer({ url, headers, share, version, onLost }: Collector): Tracer {
+  const exporter = new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: sendMs, concurrencyLimit: 2 })
+  const ratio = new TraceIdRatioBasedSampler(share)
+  const processor = new BatchSpanProcessor({
+    exporter: watched(exporter, onLost),
+    maxQueueSize: mostWaiting,
+    exportTimeoutMillis: sendMs,
+  })
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ 'service.name': 'pinfold', 'service.version': version }),
+    sampler: new ParentBasedSampler({ root: ratio, remoteParentSampled: ratio, remoteParentNotSampled: ratio }),
+    spanProcessors: [processor],
+  })
+  const spans = provider.getTracer('pinfold')
+  const current = new AsyncLocalStorage<Context>()
+
+  const inside = async <T>(
+    parent: Context,
+    about: { name: string; attributes: Attributes },
+    work: () => Promise<T>,
+  ): Promise<T> => {
+    const span = spans.startSpan(about.name, { attributes: about.attributes }, parent)
+    try {
+      return await current.run(trace.setSpan(parent, span), work)
+    } catch (error) {
+      // What went wrong is in the log, under the same trace; an error may hold what a stranger has sent.
+      span.setStatus({ code: SpanStatusCode.ERROR })
+      throw error
+    } finally {
+      span.end()
+    }
+  }
+
+  return {
+    isOn: true,
+    begin(traceparent) {
+      const said = traceparent === undefined ? null : parseTraceParent(traceparent)
+      const parent = said ? trace.setSpanContext(ROOT_CONTEXT, { ...said, isRemote: true }) : ROOT_CONTEXT
+      const span = spans.startSpan('request', { kind: SpanKind.SERVER }, parent)
+      const context = trace.setSpan(parent, span)
+      return {
+        traceId: span.isRecording() ? span.spanContext().traceId : undefined,
+        run: (work) => current.run(context, work),
+        end(name, attributes, failed) {
+          span.updateName(name).setAttributes(attributes)
+          if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
+          span.end()
+        },
+      }
+    },
+    root: (name, attributes, work) => inside(ROOT_CONTEXT, { name, attributes }, work),
+    part(name, attributes, work) {
+      const parent = current.getStore()
+      return parent ? inside(parent, { name, attributes }, work) : work()
+    },
+    past(name, attributes, seconds, failed) {
+      const parent = current.getStore()
+      if (!parent) return
+      const startTime: TimeInput = Date.now() - seconds * 1000
+      const span = spans.startSpan(name, { kind: SpanKind.CLIENT, attributes, startTime }, parent)
+      if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
+      span.end()
+    },
+    async close() {
+      const late = new Promise((resolve) => setTimeout(resolve, sendMs).unref())
+      await Promise.race([provider.shutdown().catch(() => {}), late])
+    },
+  }
+}
+
+/** Tells of spans that the collector did not take, now and then. */
+function watched(exporter: SpanExporter, onLost: Collector['onLost']): SpanExporter {
+  let lost = 0
+  let toldAt = Number.NEGATIVE_INFINITY
+  return {
+    export(spans, done) {
+      exporter.export(spans, (result: ExportResult) => {
+        if (result.code !== ExportResultCode.SUCCESS) lost += spans.length
+        if (lost > 0 && performance.now() - toldAt >= warnEveryMs) {
+          onLost(lost, result.error)
+          lost = 0
+          toldAt = performance.now()
+        }
+        done(result)
+      })
+    },
+    shutdown: () => exporter.shutdown(),
+    forceFlush: async () => exporter.forceFlush?.(),
+  }
+}

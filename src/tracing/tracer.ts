@@ -1,0 +1,40 @@
+// Traces, for whoever runs a collector of them: which part of a request, or of a run of a duty, took how long. Off unless
+// the settings name a collector; what is not traced costs a call of an empty function.
+
+/** What a span says of what it is about. Names and values are ours, never a stranger's words. */
+export type Attributes = Readonly<Record<string, string | number | boolean>>
+
+export type Span = {
+  /** 32 hex digits, for the log; undefined where nothing is recorded. */
+  readonly traceId: string | undefined
+  /** Spans of what `work` does are parts of this one. */
+  run<T>(work: () => T): T
+  /** Once; `failed` is for our own failures, not for refusals. */
+  end(name: string, attributes: Attributes, failed: boolean): void
+}
+
+export type Tracer = {
+  readonly isOn: boolean
+  /** The span of a request; `traceparent` is what its client says of where it belongs (W3C Trace Context). */
+  begin(traceparent: string | undefined): Span
+  /** A span of its own, which belongs to no request. */
+  root<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>
+  /** A part of what is being traced; nothing outside of that. */
+  part<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>
+  /** The same for what has ended just now. */
+  past(name: string, attributes: Attributes, seconds: number, failed: boolean): void
+  /** Sends what has been recorded, for a few seconds at most. Never rejects. */
+  close(): Promise<void>
+}
+
+const silent: Span = { traceId: undefined, run: (work) => work(), end: () => {} }
+
+/** Records nothing. */
+export const noTracer: Tracer = {
+  isOn: false,
+  begin: () => silent,
+  root: (_name, _attributes, work) => work(),
+  part: (_name, _attributes, work) => work(),
+  past: () => {},
+  close: async () => {},
+}

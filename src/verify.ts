@@ -1,0 +1,115 @@
+// Compares what a database says with what there is: contents in the store, and counters, tags and links with the rows that
+// they follow from. Servers may run meanwhile: whatever is compared is read in one statement, or looked at twice.
+import { openBlobs } from './blobs/open.ts'
+import type { Config } from './config.ts'
+import { correctTotal, wrongTotals } from './db/list-totals.ts'
+import { createSkew } from './db/skew.ts'
+import type { Db } from './db/sql.ts'
+import { type Contents, verifyContents, verifyOrphans } from './domains/registry/verification/contents.service.ts'
+import { verifyManifests } from './domains/registry/verification/manifest-links.service.ts'
+import { verifyLedger, verifyTags } from './domains/registry/verification/tag-records.service.ts'
+import { verifyUsage } from './domains/registry/verification/usage.service.ts'
+import {
+  type Check,
+  checks,
+  type Finding,
+  type Tally,
+  type Watch,
+} from './domains/registry/verification/verification.model.ts'
+import { holdContents } from './hold-contents.ts'
+import { openExisting } from './open-database.ts'
+import { resources } from './resources.ts'
+import { requireOwn } from './tie-blobs.ts'
+
+export {
+  type Check,
+  checks,
+  type Finding,
+  problems,
+  type Tally,
+} from './domains/registry/verification/verification.model.ts'
+
+export type VerifyOptions = {
+  repair: boolean
+  hash: boolean
+  /** Those to make; all of them unless some are named. */
+  only?: readonly Check[]
+  /** Called for each finding, as it is found. */
+  found?(finding: Finding): void
+  /** Called as it goes on. */
+  progress?(check: Check, examined: number): void
+}
+
+export type Verified = Record<Check, Tally>
+
+const mostTotals = 1000
+
+/** Answers with how many of each were looked at, were not right, and are now. */
+export async function verify(config: Config, options: VerifyOptions): Promise<Verified> {
+  await using opening = new AsyncDisposableStack()
+  const { db } = opening.adopt(await openExisting(config), (open) => open.close())
+  const blobs = opening.adopt(await openBlobs(config.blobs, config.data, { env: config.aws }), (one) => one.close())
+  await requireOwn(db, blobs)
+  const skew = createSkew(db, Date.now)
+  await skew.measure()
+  const now = () => skew.now().toISOString()
+  const due = new Date(skew.now().getTime() + config.blobTrashSeconds * 1000).toISOString()
+  // Of two that correct the same difference one would do it once more.
+  if (options.repair) opening.adopt(await holdContents(db, skew, 'repair'), (one) => one.end())
+  const contents: Contents = { db, blobs, hash: options.hash, due }
+  const { verified, watch } = watchFor(options)
+  const each: Record<Check, () => Promise<void>> = {
+    blobs: () => verifyContents(contents, watch),
+    uploads: async () => {},
+    orphans: () => verifyOrphans(contents, skew.now().getTime(), watch),
+    totals: () => verifyTotals(db, watch),
+    usage: () => verifyUsage(db, watch),
+    tags: () => verifyTags(db, now, watch),
+    ledger: () => verifyLedger(db, now, watch),
+    manifests: () => verifyManifests(db, watch),
+  }
+  // What is restored counts, so the counters come last.
+  const order: readonly Check[] = ['blobs', 'uploads', 'orphans', 'manifests', 'tags', 'ledger', 'usage', 'totals']
+  for (const check of order) if (options.only?.includes(check) ?? true) await each[check]()
+  return verified
+}
+
+function watchFor({ repair, found, progress }: VerifyOptions): { verified: Verified; watch: Watch } {
+  const verified = Object.fromEntries(
+    checks.map((check) => [check, { examined: 0, found: 0, repaired: 0 }]),
+  ) as unknown as Verified
+  const watch: Watch = {
+    repair,
+    found(finding) {
+      const tally = verified[finding.check]
+      tally.found++
+      if (finding.repaired) tally.repaired++
+      found?.(finding)
+    },
+    examined(check, count) {
+      verified[check].examined += count
+      progress?.(check, verified[check].examined)
+    },
+  }
+  return { verified, watch }
+}
+
+/** How many nodes of each kind a place is said to have. */
+async function verifyTotals(db: Db, watch: Watch): Promise<void> {
+  for (const { table, kinds } of resources) {
+    for (const kind of kinds) {
+      for (let after = ''; ; ) {
+        const wrong = await wrongTotals(db, { kind, table }, { after, most: mostTotals })
+        for (const total of wrong) {
+          if (watch.repair) await db.tx((tx) => correctTotal(tx, kind, total))
+          const detail = `${total.counted} ${kind} are counted, and there are ${total.found}`
+          const of = { subject: total.place, detail, repaired: watch.repair }
+          watch.found({ check: 'totals', problem: 'total is wrong', ...of })
+        }
+        if (wrong.length < mostTotals) break
+        after = wrong.at(-1)!.place
+      }
+      watch.examined('totals', 1)
+    }
+  }
+}

@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+import grpc from '@grpc/grpc-js'
+import { sql } from '#db/sql.ts'
+import { sweepRequestIds } from '#domains/iam/repeats/repeats.duty.ts'
+import { GetGroupRequestSchema, GroupSchema, UpdateGroupRequestSchema } from '#gen/pinfold/iam/v2/groups_pb.ts'
+import { runDuty } from '../support/duties.ts'
+import { ok } from '../support/expect.ts'
+import { type Answer, type Client, type Json, roleUids } from '../support/pinfold.ts'
+import { startScene } from '../support/scene.ts'
+import { plantManifest, plantTag } from '../support/tags.ts'
+
+let scene: Awaited<ReturnType<typeof startScene>>
+let editor: Client
+let editorUid: string
+let now = Date.parse('2026-11-01T00:00:00Z')
+
+before(async () => {
+  scene = await startScene({ clock: () => new Date(now) })
+  editorUid = (await scene.pinfold.seed.member(scene.org.uid, roleUids.owner)).uid
+  editor = await scene.pinfold.as(editorUid)
+})
+after(() => scene.pinfold[Symbol.asyncDispose]())
+
+const pathOf = ({ uid }: Json): string => `/iam/v2/groups/${uid}`
+const folder = () => scene.pinfold.seed.group(scene.org.uid)
+const patch = (group: Json, description: string, headers: Record<string, string>): Promise<Answer> =>
+  editor.call('PATCH', pathOf(group), { description }, headers)
+const etagOf = async (group: Json): Promise<string> => (await editor.get(pathOf(group))).headers.get('etag')!
+const reasonOf = ({ body }: Answer): string => body.details[0].reason
+
+test('two changes in one millisecond have two etags, and the first one is stale after the second', async () => {
+  const group = await folder()
+  const first = await etagOf(group)
+  const one = await patch(group, 'one', { 'if-match': first })
+  assert.equal(ok(one).description, 'one')
+  const second = one.headers.get('etag')!
+  assert.equal(second, await etagOf(group))
+  assert.notEqual(second, first)
+  const two = await patch(group, 'two', { 'if-match': second })
+  assert.deepEqual([ok(two).updateTime, two.headers.get('etag') === second], [one.body.updateTime, false])
+  const stale = await patch(group, 'three', { 'if-match': second })
+  assert.deepEqual([stale.status, stale.body.code, reasonOf(stale)], [412, 10, 'ETAG_MISMATCH'])
+  assert.equal(ok(await editor.get(pathOf(group))).description, 'two')
+})
+
+test('of many that change a resource from the same state, one does', async () => {
+  const group = await folder()
+  for (let round = 0; round < 3; round++) {
+    const etag = await etagOf(group)
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => patch(group, `round ${round} by ${i}`, { 'if-match': etag })),
+    )
+    const statuses = answers.map(({ status }) => status)
+    assert.equal(statuses.filter((status) => status === 200).length, 1, statuses.join(' '))
+    assert.equal(statuses.filter((status) => status === 412).length, 11, statuses.join(' '))
+  }
+})
+
+test('a tag is named by its digest too, moved only from there and made only where there is none, in both versions', async () => {
+  const repo = await scene.pinfold.seed.repo(scene.org.uid)
+  const tag = await plantTag(scene.pinfold, repo.uid, 'stable', 'one')
+  const two = await plantManifest(scene.pinfold, repo.uid, 'two')
+  const v2 = (headers: Record<string, string>, name = 'stable') =>
+    editor.call('POST', `/registry/v2/tags/${repo.uid}`, { name, digest: two }, headers)
+  const v1 = (headers: Record<string, string>, name = 'stable') =>
+    editor.call('POST', `/registry/v1/tags/${repo.uid}`, { name, digest: two }, headers)
+  for (const make of [v2, v1]) {
+    assert.equal((await make({ 'if-none-match': '*' })).status, 412)
+    assert.equal((await make({ 'if-match': `"${two}"` })).status, 412)
+    assert.equal((await make({ 'if-match': '*' }, 'missing')).status, 412)
+  }
+  const { digest } = ok(await editor.get(`/registry/v2/tags/${tag.uid}`))
+  assert.equal(digest, tag.digest)
+  assert.equal((await v2({ 'if-match': `"${tag.digest}"` })).status, 200)
+  assert.equal((await v1({ 'if-none-match': '*' }, 'made')).status, 200)
+  const racers = await Promise.all(
+    Array.from({ length: 10 }, async (_, i) => plantManifest(scene.pinfold, repo.uid, `racer ${i}`)),
+  )
+  const moves = await Promise.all(
+    racers.map((to, i) => {
+      const version = i % 2 ? 'v1' : 'v2'
+      const headers = { 'if-match': `"${two}"` }
+      return editor.call('POST', `/registry/${version}/tags/${repo.uid}`, { name: 'stable', digest: to }, headers)
+    }),
+  )
+  const statuses = moves.map(({ status }) => status)
+  assert.equal(statuses.filter((status) => status === 200).length, 1, statuses.join(' '))
+  assert.equal(statuses.filter((status) => status === 412).length, 9, statuses.join(' '))
+})
+
+test('gRPC says the same in its metadata', async () => {
+  const group = await folder()
+  const client = new grpc.Client(`127.0.0.1:${scene.pinfold.port}`, grpc.credentials.createInsecure())
+  const call = (name: string, bytes: Uint8Array, more: Record<string, string> = {}) =>
+    new Promise<{ etag: string; description: string }>((resolve, reject) => {
+      const metadata = new grpc.Metadata()
+      metadata.set('authorization', `Bearer ${editor.token}`)
+      for (const [key, value] of Object.entries(more)) metadata.set(key, value)
+      let etag = ''
+      const path = `/pinfold.platform.iam.v2.GroupsService/${name}`
+      client
+        .makeUnaryRequest(
+          path,
+          Buffer.from,
+          (read) => fromBinary(GroupSchema, read),
+          bytes as Buffer,
+          metadata,
+          (error, answer) => (error ? reject(error) : resolve({ etag, description: answer!.description })),
+        )
+        .on('metadata', (said) => {
+          etag = String(said.get('etag')[0])
+        })
+    })
+  const update = (description: string, more: Record<string, string>) => {
+    const request = { group: { uid: group.uid, description }, updateMask: { paths: ['description'] } }
+    return call('UpdateGroup', toBinary(UpdateGroupRequestSchema, create(UpdateGroupRequestSchema, request)), more)
+  }
+  const read = await call(
+    'GetGroup',
+    toBinary(GetGroupRequestSchema, create(GetGroupRequestSchema, { uid: group.uid })),
+  )
+  assert.equal(read.etag, await etagOf(group))
+  await assert.rejects(update('stale', { 'if-match': '"stale"' }), { code: grpc.status.ABORTED })
+  const changed = await update('right', { 'if-match': read.etag, 'idempotency-key': 'grpc-1' })
+  assert.deepEqual(changed, { etag: await etagOf(group), description: 'right' })
+  assert.deepEqual(await update('right', { 'if-match': read.etag, 'idempotency-key': 'grpc-1' }), changed)
+  client.close()
+})
+
+test('a request that comes many times at once is carried out once, and answered the same', async () => {
+  const before = (await scene.pinfold.events()).length
+  const body = { name: 'made-once' }
+  const headers = { 'idempotency-key': '"b7c1"' }
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, () => editor.call('POST', `/iam/v2/groups/${scene.org.uid}`, body, headers)),
+  )
+  for (const answer of answers) assert.equal(ok(answer).uid, answers[0]!.body.uid)
+  assert.equal((await scene.pinfold.events()).length, before + 1)
+  const other = await editor.call('POST', `/iam/v2/groups/${scene.org.uid}`, { name: 'another' }, headers)
+  assert.deepEqual([other.status, reasonOf(other)], [400, 'REQUEST_ID_REUSED'])
+  // The name is the caller's own.
+  const another = await scene.member(roleUids.owner)
+  assert.equal(
+    (await another.call('POST', `/iam/v2/groups/${scene.org.uid}`, { name: 'not-mine' }, headers)).status,
+    200,
+  )
+})
+
+test('what fails is not remembered, and who may not do it any more gets no answer of before', async () => {
+  const group = await folder()
+  const key = { 'idempotency-key': 'fails' }
+  assert.equal((await patch(group, 'x', { ...key, 'if-match': '"stale"' })).status, 412)
+  assert.equal((await patch(group, 'x', key)).status, 200)
+  const leaver = await scene.pinfold.seed.identity(scene.org.uid)
+  const { uid } = await scene.pinfold.seed.binding(scene.org.uid, leaver.uid, roleUids.owner)
+  const client = await scene.pinfold.as(leaver.uid)
+  const send = () => client.call('PATCH', pathOf(group), { description: 'y' }, key)
+  assert.equal((await send()).status, 200)
+  assert.equal((await send()).status, 200)
+  assert.equal((await scene.operator.delete(`/iam/v2/roleBindings/${uid}`)).status, 200)
+  assert.equal((await send()).status, 403)
+})
+
+test('an answer that was lost is not made up, and nothing is done twice', async () => {
+  const group = await folder()
+  const { db } = scene.pinfold.app
+  assert.equal((await patch(group, 'lost', { 'idempotency-key': 'lost' })).status, 200)
+  await db.tx((tx) => tx.run(sql`UPDATE request_ids SET answer = NULL`))
+  const before = (await scene.pinfold.events()).length
+  const again = await patch(group, 'lost', { 'idempotency-key': 'lost' })
+  assert.deepEqual([again.status, reasonOf(again)], [409, 'ANSWER_UNKNOWN'])
+  assert.equal((await scene.pinfold.events()).length, before)
+})
+
+test('what cannot be read is refused by its name, and reads have nothing to wish for', async () => {
+  const group = await folder()
+  const bad: Record<string, string>[] = [
+    { 'if-match': 'unquoted' },
+    { 'if-none-match': '' },
+    { 'idempotency-key': 'two words' },
+    { 'idempotency-key': 'x'.repeat(129) },
+  ]
+  for (const headers of bad) {
+    const answer = await patch(group, 'bad', headers)
+    assert.equal(answer.status, 400, answer.text)
+    const [field] = Object.keys(headers)
+    assert.equal(answer.body.details[1].fieldViolations[0].field.toLowerCase(), field)
+  }
+  assert.equal((await editor.call('GET', pathOf(group), undefined, { 'if-match': '"stale"' })).status, 200)
+  const missing = { uid: `${scene.org.uid}/${'0'.repeat(16)}` }
+  assert.equal((await patch(missing, 'gone', { 'if-match': '*' })).status, 404)
+})
+
+test('what is remembered of requests holds no answer in the clear, and is swept after a day', async () => {
+  const { app } = scene.pinfold
+  const headers = { 'idempotency-key': 'secret' }
+  const made = await editor.call(
+    'POST',
+    `/control/v1/pushTokens/${scene.org.uid}`,
+    { name: 'ci', ttl: '3600s' },
+    headers,
+  )
+  assert.equal(made.status, 200, made.text)
+  const again = await editor.call(
+    'POST',
+    `/control/v1/pushTokens/${scene.org.uid}`,
+    { name: 'ci', ttl: '3600s' },
+    headers,
+  )
+  assert.equal(again.text, made.text)
+  const { secret, token = secret } = made.body
+  const rows = await app.db.all<{ answer: Uint8Array | null }>(sql`SELECT answer FROM request_ids`)
+  assert.ok(rows.length > 0 && !rows.some(({ answer }) => answer && Buffer.from(answer).includes(String(token))))
+  // Tokens do not last that long.
+  now += 25 * 60 * 60_000
+  editor = await scene.pinfold.as(editorUid)
+  const anew = await editor.call('POST', `/iam/v2/groups/${scene.org.uid}`, { name: 'a-day-later' }, headers)
+  assert.equal(anew.status, 200, anew.text)
+  await runDuty(app, sweepRequestIds)
+  const [left] = await app.db.all<{ n: number }>(sql`SELECT count(*) AS n FROM request_ids`)
+  assert.equal(Number(left!.n), 1)
+})

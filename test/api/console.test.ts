@@ -1,0 +1,147 @@
+// The console's page and files, and the API behind its cookie.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openBrowser } from '../support/browser.ts'
+import { roleUids } from '../support/pinfold.ts'
+import { startSignInScene } from '../support/sign-in.ts'
+
+const own = { 'sec-fetch-site': 'same-origin' }
+const json = { ...own, 'content-type': 'application/json' }
+
+test('any address of the console is one page, whose policy names what it may load by path', async () => {
+  await using scene = await startSignInScene()
+  const { url } = scene.pinfold
+  scene.somebody()
+  const browser = openBrowser()
+  await scene.enter(browser)
+  for (const path of ['/ui/', '/ui/r/acme/app/~/tags/v1?at=x', '/ui/nothing/here']) {
+    const page = await browser.ask(url + path)
+    assert.equal(page.status, 200)
+    assert.equal(page.headers.get('cache-control'), 'no-store')
+    const policy = page.headers.get('content-security-policy')!
+    for (const part of [
+      "default-src 'none'",
+      `script-src ${url}/ui/assets/`,
+      `connect-src ${url}/ui/api/`,
+      "require-trusted-types-for 'script'",
+      "trusted-types 'none'",
+      "base-uri 'none'",
+    ]) {
+      assert.ok(policy.split('; ').includes(part), policy)
+    }
+    assert.doesNotMatch(policy, /unsafe|data:|\*/)
+    assert.doesNotMatch(page.text, /<script(?![^>]* src=)|<style| on[a-z]+=/)
+  }
+  const posted = await browser.ask(`${url}/ui/r/acme`, { method: 'POST', headers: own })
+  assert.deepEqual([posted.status, posted.headers.get('allow')], [405, 'GET'])
+})
+
+test('its files are kept for ever under the hash of what is in them, and nothing else is below their path', async () => {
+  await using scene = await startSignInScene()
+  const { url } = scene.pinfold
+  scene.somebody()
+  const browser = openBrowser()
+  const { text } = await scene.enter(browser)
+  const files = [...text.matchAll(/(?:src|href)="(\/ui\/assets\/[^"]+)"/g)].map((match) => match[1]!)
+  assert.equal(files.length, 3)
+  for (const file of files) {
+    const res = await fetch(url + file)
+    assert.equal(res.status, 200)
+    assert.match(res.headers.get('cache-control')!, /immutable/)
+    assert.equal(res.headers.get('x-content-type-options'), 'nosniff')
+    assert.equal(res.headers.get('content-encoding'), 'gzip')
+    const plain = await fetch(url + file, { headers: { 'accept-encoding': 'identity' } })
+    assert.equal(plain.headers.get('content-encoding'), null)
+    assert.equal(await plain.text(), await res.text())
+    assert.equal((await fetch(url + file.replace(/-[0-9a-f]{16}/, `-${'0'.repeat(16)}`))).status, 404)
+  }
+})
+
+test('behind its cookie a person is who they are, and the cookie counts nowhere else', async () => {
+  await using scene = await startSignInScene()
+  const { url } = scene.pinfold
+  const { uid, email } = scene.somebody()
+  const browser = openBrowser()
+  await scene.enter(browser)
+  const who = await browser.ask(`${url}/ui/api/auth/v1/ok`, { headers: own })
+  assert.equal(who.status, 200)
+  assert.equal(JSON.parse(who.text).subject, uid)
+  assert.equal(JSON.parse(who.text).profile.name.length > 0, true)
+  assert.equal((await browser.ask(`${url}/auth/v1/ok`, { headers: own })).status, 401)
+  const sessions = await browser.ask(`${url}/ui/api/control/v1/sessions`, { headers: own })
+  const [session] = JSON.parse(sessions.text).sessions
+  assert.deepEqual([session.current, session.email], [true, email])
+
+  const stranger = await openBrowser().ask(`${url}/ui/api/auth/v1/ok`, { headers: own })
+  assert.deepEqual([stranger.status, JSON.parse(stranger.text).code], [401, 16])
+  scene.somebody()
+  const bearer = { ...own, authorization: `Bearer ${(await scene.open()).get('token')}` }
+  assert.equal((await openBrowser().ask(`${url}/ui/api/auth/v1/ok`, { headers: bearer })).status, 401)
+  assert.equal(JSON.parse((await browser.ask(`${url}/ui/api/auth/v1/ok`, { headers: bearer })).text).subject, uid)
+  assert.equal((await browser.ask(`${url}/ui/api/no/such/path`, { headers: own })).status, 404)
+
+  await browser.ask(`${url}/ui/api/control/v1/sessions/${session.uid}`, { method: 'DELETE', headers: own })
+  assert.equal((await browser.ask(`${url}/ui/api/auth/v1/ok`, { headers: own })).status, 401)
+})
+
+test('a page of somebody else sends no request in the name of a person', async () => {
+  await using scene = await startSignInScene()
+  const { url } = scene.pinfold
+  const { uid } = scene.somebody()
+  const browser = openBrowser()
+  await scene.enter(browser)
+  const { code } = (await scene.pinfold.seed.invite(scene.org.uid, roleUids.owner)) as { code: string }
+  await browser.submit(`${url}/ui/invite`, { code })
+  await scene.enter(browser)
+  const make = (headers: Record<string, string>) =>
+    browser.ask(`${url}/ui/api/iam/v2/groups/${scene.org.uid}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ name: `made-by-${uid.slice(0, 8)}` }),
+    })
+  const forged = [
+    {},
+    { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example.com' },
+    { 'sec-fetch-site': 'same-site', origin: url },
+    { 'sec-fetch-site': 'none' },
+    { origin: 'https://evil.example.com' },
+    { origin: 'null' },
+  ]
+  for (const headers of forged) assert.equal((await make(headers)).status, 403, JSON.stringify(headers))
+  const read = await browser.ask(`${url}/ui/api/auth/v1/ok`, { headers: { 'sec-fetch-site': 'cross-site' } })
+  assert.equal(read.status, 403)
+  assert.equal((await browser.ask(`${url}/ui/api/auth/v1/ok`)).status, 200)
+  assert.equal((await make({ origin: url })).status, 200)
+  assert.equal((await make(own)).status, 409)
+})
+
+test('a viewer can forge whatever they like: every write is refused', async () => {
+  await using scene = await startSignInScene()
+  const { url, seed } = scene.pinfold
+  scene.somebody()
+  const { code } = (await seed.invite(scene.org.uid, roleUids.viewer)) as { code: string }
+  const browser = openBrowser()
+  await browser.submit(`${url}/ui/invite`, { code })
+  await scene.enter(browser)
+  const seen = await browser.ask(`${url}/ui/api/iam/v2/groups?uidp.inRoot=true`, { headers: own })
+  assert.equal(JSON.parse(seen.text).groups[0].uid, scene.org.uid)
+  const at = scene.org.uid
+  const writes: [string, string, object?][] = [
+    ['POST', `/iam/v2/groups/${at}`, { name: 'x' }],
+    ['PATCH', `/iam/v2/groups/${at}`, { description: 'x' }],
+    ['DELETE', `/iam/v2/groups/${at}`],
+    ['POST', `/iam/v2/identities/${at}`, { name: 'x', claimMatch: { issuer: 'https://x.example', subject: 'x' } }],
+    ['POST', `/iam/v2/roles/${at}`, { name: 'x' }],
+    ['POST', `/iam/v2/roleBindings/${at}`, { identityUid: at, roleUid: roleUids.owner }],
+    ['POST', `/iam/v2/groupInvites/${at}`, { roleUid: roleUids.owner }],
+    ['POST', `/registry/v2/repos/${at}`, { name: 'x' }],
+    ['POST', `/events/v2/subscriptions/${at}`, { sink: 'https://x.example' }],
+    ['DELETE', `/iam/v2/identityProviders/${scene.idp.uid}`],
+    ['POST', `/iam/v2/identityProviders/${scene.idp.uid}:generateScimToken`, {}],
+    ['POST', '/control/v1/consoleCodes', {}],
+  ]
+  for (const [method, path, body] of writes) {
+    const init = { method, headers: json, ...(body && { body: JSON.stringify(body) }) }
+    assert.equal((await browser.ask(`${url}/ui/api${path}`, init)).status, 403, `${method} ${path}`)
+  }
+})

@@ -1,0 +1,107 @@
+// Upstreams that are real registries: another server of ours and, where a binary of it is there, CNCF distribution.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
+import { runDuty } from '../support/duties.ts'
+import { ok } from '../support/expect.ts'
+import type { Json } from '../support/pinfold.ts'
+import { freePort } from '../support/ports.ts'
+import { type RegistryClient, registryClient, startRegistry } from '../support/registry.ts'
+import { localUpstreams } from '../support/upstream.ts'
+
+const minute = 60_000
+let shift = 0
+const here = await startRegistry({ ...localUpstreams, monotonic: () => performance.now() * 1000 + shift })
+after(() => here[Symbol.asyncDispose]())
+const { operator, org, seed, app } = here
+const later = { ...app, clock: () => new Date(Date.now() + shift) }
+
+/** Follows what is pushed there, by the account, and says what the history has. */
+async function watch(url: string, path: string, there: RegistryClient, account: Json) {
+  const name = `from-${shift}-${path.replaceAll('/', '-')}`
+  const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, { name, url, ...account }))
+  const repo = (await seed.repo(org.uid, { name })).uid as string
+  const first = await there.pushImage(path, '1.0')
+  await there.pushImage(path, 'edge')
+  ok(await operator.post(`/registry/v2/repos/${repo}/follow`, { upstreamUid: upstream.uid, path }))
+  assert.deepEqual(await runDuty(later, followUpstreams), { looks: 2, moves: 2, failed: 0 })
+  const second = await there.pushImage(path, '1.0')
+  shift += 61 * minute
+  assert.deepEqual(await runDuty(later, followUpstreams), { looks: 2, moves: 1, failed: 0 })
+  const { records } = ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=1.0`))
+  assert.deepEqual(
+    records.map((one: Json) => [one.digest, one.source, one.checkedBefore !== undefined]),
+    [
+      [second.digest, 'SOURCE_UPSTREAM', true],
+      [first.digest, 'SOURCE_UPSTREAM', false],
+    ],
+  )
+  ok(await operator.delete(`/registry/v2/repos/${repo}/follow`))
+}
+
+test('another server of ours is watched with a push token, by way of its token endpoint', async () => {
+  await using there = await startRegistry()
+  const made = ok(await there.operator.post(`/control/v1/pushTokens/${there.org.uid}`, { name: 'mirror' }))
+  const account = { username: made.pushToken.userName, password: made.secret }
+  await watch(there.url, 'acme/app', there.registryOperator, account)
+})
+
+test('a private registry is not watched without an account', async () => {
+  await using there = await startRegistry()
+  const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, { name: 'closed', url: there.url }))
+  const repo = (await seed.repo(org.uid)).uid as string
+  await there.registryOperator.pushImage('acme/app', '1.0')
+  const follow = { upstreamUid: upstream.uid, path: 'acme/app', tags: ['1.0'] }
+  ok(await operator.post(`/registry/v2/repos/${repo}/follow`, follow))
+  const looked = await runDuty(later, followUpstreams)
+  assert.deepEqual([looked.moves, looked.failed], [0, 1])
+  ok(await operator.delete(`/registry/v2/repos/${repo}/follow`))
+})
+
+const distribution = process.env.PINFOLD_TEST_DISTRIBUTION
+
+test('a registry of CNCF distribution is watched', {
+  skip: !distribution && 'no PINFOLD_TEST_DISTRIBUTION',
+}, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pinfold-distribution-'))
+  const port = await freePort()
+  const config = [
+    'version: 0.1',
+    `storage: { filesystem: { rootdirectory: ${folder}/data } }`,
+    `http: { addr: "127.0.0.1:${port}" }`,
+  ]
+  writeFileSync(join(folder, 'config.yml'), config.join('\n'))
+  const child = spawn(distribution!, ['serve', join(folder, 'config.yml')], { stdio: 'ignore' })
+  try {
+    const there = registryClient(`http://127.0.0.1:${port}`, undefined)
+    const isUp = async () => (await there.call('GET', '/v2/').catch(() => undefined))?.status === 200
+    for (let i = 0; i < 100 && !(await isUp()); i++) await sleep(100)
+    await watch(`http://127.0.0.1:${port}`, 'team/app', inTwoRequests(there), {})
+  } finally {
+    child.kill()
+    await new Promise((resolve) => child.once('exit', resolve))
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+/** Uploads as every registry takes them: begun by one request, ended by another. */
+function inTwoRequests(client: RegistryClient): RegistryClient {
+  return {
+    ...client,
+    async pushBlob(name, content, mediaType = 'application/octet-stream') {
+      const begun = await client.ok(202, 'POST', `${name}/blobs/uploads/`)
+      const url = new URL(String(begun.headers.location), client.origin)
+      const { createHash } = await import('node:crypto')
+      const digest = `sha256:${createHash('sha256').update(content).digest('hex')}`
+      url.searchParams.set('digest', digest)
+      const headers = { 'content-type': 'application/octet-stream' }
+      await client.ok(201, 'PUT', url.pathname + url.search, { body: content, headers })
+      return { mediaType, digest, size: Buffer.byteLength(content) }
+    },
+  }
+}

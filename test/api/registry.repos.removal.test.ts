@@ -1,0 +1,131 @@
+// A repo with so much that it goes in slices: gone for everybody at once, and in the end without a trace but its ledger.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { removeRepos } from '#domains/registry/repos/removals.duty.ts'
+import { slices } from '#domains/registry/repos/removals.service.ts'
+import { openRemovals } from '#domains/registry/repos/removals.store.ts'
+import { startWorkers } from '#workers.ts'
+import { type Finding, verify } from '../../src/verify.ts'
+import { checkLists } from '../support/check-lists.ts'
+import { checkUsage } from '../support/check-usage.ts'
+import { eventually } from '../support/receiver.ts'
+import { codeOf, imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
+
+const name = 'acme/large'
+const many = 1050
+
+/** A repo with one image under many tags. */
+async function scene() {
+  const registry = await startRegistry()
+  const { pusher, app } = registry
+  await pusher.pushImage('acme/other', 'v1')
+  const layer = await pusher.pushBlob(name, 'layer')
+  const config = await pusher.pushBlob(name, '{"architecture":"amd64","os":"linux"}', types.config)
+  const body = JSON.stringify(imageOf(config, [layer]))
+  const { digest } = await pusher.pushManifest(name, body)
+  for (let at = 0; at < many; at += 50) {
+    const tags = Array.from({ length: 50 }, (_, i) => `tag=v${at + i}`).join('&')
+    await pusher.ok(201, 'PUT', `${name}/manifests/${digest}?${tags}`, {
+      body,
+      headers: { 'content-type': types.image },
+    })
+  }
+  const { uid, id, ledger } = (await app.db.get<{ uid: string; id: number; ledger: number }>(
+    sql`SELECT uid, id, ledger_id AS ledger FROM repos WHERE name = 'large'`,
+  ))!
+  return { registry, uid, id, ledger, digest, [Symbol.asyncDispose]: () => registry[Symbol.asyncDispose]() }
+}
+
+async function problems({ app }: Pick<TestRegistry, 'app'>): Promise<Finding[]> {
+  const found: Finding[] = []
+  await verify(app.config, { repair: false, hash: false, found: (finding) => found.push(finding) })
+  return found
+}
+
+async function finish({ app }: TestRegistry): Promise<void> {
+  const workers = await startWorkers(app, { duties: [removeRepos] })
+  await eventually(
+    () => openRemovals(app.db),
+    (left) => left.length === 0,
+  )
+  await workers.close()
+}
+
+test('a large repo is gone for everybody at once, and its name can be used again while it goes', async () => {
+  await using place = await scene()
+  const { registry, uid, ledger } = place
+  const { operator, pusher, puller, org, app } = registry
+  const tag = (await app.db.get<{ uid: string }>(sql`SELECT uid FROM tags WHERE name = 'v7'`))!
+  assert.equal((await operator.delete(`/registry/v2/repos/${uid}`)).status, 200)
+  assert.equal((await openRemovals(app.db)).length, 1)
+
+  assert.equal((await operator.get(`/registry/v2/repos/${uid}`)).status, 404)
+  assert.equal((await operator.get(`/registry/v2/tags/${tag.uid}`)).status, 404)
+  assert.equal((await operator.delete(`/registry/v2/repos/${uid}`)).status, 404)
+  const got = await puller.call('GET', `${name}/manifests/v7`)
+  assert.deepEqual([got.status, codeOf(got)], [404, 'NAME_UNKNOWN'])
+  for (const path of ['repos', 'repos?order_by=uid', `repos?uidp.children_of=${org.uid}&order_by=uid`]) {
+    const { body } = await operator.get(`/registry/v2/${path}`)
+    assert.deepEqual(
+      body.repos.map((one: { name: string }) => one.name),
+      ['other'],
+      path,
+    )
+  }
+  for (const more of ['', '&order_by=uid', '&order_by=update_time', '&updated_since=2020-01-01T00:00:00Z']) {
+    const { body } = await operator.get(`/registry/v2/tags?uidp.descendants_of=${org.uid}${more}`)
+    assert.deepEqual(
+      body.tags.map((one: { name: string }) => one.name),
+      ['v1'],
+      more,
+    )
+  }
+  const refused = await operator.delete(`/iam/v2/groups/${org.uid}`)
+  assert.equal(refused.status, 400)
+  assert.match(refused.text, /still has repo removals below it/)
+  assert.deepEqual(await problems(registry), [], 'what is on its way is no damage')
+
+  // The same name, and a tag that the old one had.
+  const again = await pusher.pushImage(name, 'v7')
+  await finish(registry)
+  assert.equal((await puller.ok(200, 'GET', `${name}/manifests/v7`)).headers['docker-content-digest'], again.digest)
+  const rows = await app.db.all<{ tag: string; event: number; time: string }>(sql`
+    SELECT tag, event, time FROM tag_history WHERE repo_id = ${ledger} ORDER BY tag, time`)
+  const of = (wanted: string) => rows.filter((row) => row.tag === wanted).map(({ event }) => event)
+  assert.deepEqual([of('v7'), of('v8'), rows.length], [[1, 3, 1], [1, 3], 2 * many + 1])
+  assert.equal(new Set(rows.filter(({ event }) => event === 3).map(({ time }) => time)).size, 1, 'one time for all')
+  assert.deepEqual(await app.db.all(sql`SELECT 1 AS one FROM repos WHERE ledger_id IS NULL`), [])
+  await checkLists(registry)
+  await checkUsage(registry)
+  assert.deepEqual(await problems(registry), [])
+  const told = await app.db.all(sql`SELECT 1 AS one FROM events_outbox WHERE type LIKE '%repo.deleted%'`)
+  assert.equal(told.length, 1)
+})
+
+test('what a node that was killed has left of a large repo, the next one takes away', async () => {
+  await using place = await scene()
+  const { registry, uid, ledger } = place
+  const { app, operator } = registry
+  assert.equal((await operator.delete(`/registry/v2/repos/${uid}`)).status, 200)
+  const [removal] = await openRemovals(app.db)
+  for (const slice of [slices[0]!, slices[0]!, slices[4]!]) {
+    await app.db.tx((tx) => slice(tx, removal!), { isolation: 'rowLocks' })
+  }
+  await checkUsageOf(registry)
+  await finish(registry)
+  const left = await app.db.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM tag_history WHERE repo_id = ${ledger} AND event = 3`)
+  assert.equal(left!.total, many)
+  await checkLists(registry)
+  await checkUsage(registry)
+  assert.deepEqual(await problems(registry), [])
+})
+
+/** Counters are what they should be after each slice. */
+async function checkUsageOf(registry: TestRegistry): Promise<void> {
+  assert.deepEqual(
+    (await problems(registry)).filter(({ check }) => check === 'usage' || check === 'totals'),
+    [],
+  )
+}

@@ -1,0 +1,133 @@
+// A restore drill: backups while clients push, then everything is lost, and comes back from the newest one.
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { noBucket, startBucket } from '../support/bucket.ts'
+import { clientOf } from '../support/pinfold.ts'
+import { makePlace, type Place, run, startProcess, tokenOf } from '../support/process.ts'
+import { registryClient } from '../support/registry.ts'
+
+const name = 'acme/app'
+const server = process.env.PINFOLD_TEST_DATABASE
+const isThere = (program: string) => (process.env.PATH ?? '').split(':').some((dir) => existsSync(join(dir, program)))
+const noDump = Boolean(server) && !isThere('pg_dump') && 'pg_dump is not there'
+
+/** What somebody who runs PostgreSQL does before `pinfold backup`. */
+function dump(place: Place, file: string): void {
+  execFileSync('pg_dump', ['--format=custom', `--schema=${place.schema}`, `--file=${file}`, server!])
+}
+
+async function lose(place: Place): Promise<void> {
+  for (const one of readdirSync(place.data)) {
+    if (one !== 'master.key') rmSync(join(place.data, one), { recursive: true })
+  }
+  if (server) await place.query(`DROP SCHEMA ${place.schema} CASCADE`)
+}
+
+function bringBack(place: Place, folder: string, dumped: string): void {
+  if (server) execFileSync('pg_restore', [`--dbname=${server}`, '--exit-on-error', dumped])
+  else cpSync(join(folder, 'pinfold.db'), join(place.data, 'pinfold.db'))
+}
+
+async function serve(place: Place, env: Record<string, string>) {
+  const running = await startProcess(place, { env })
+  const client = registryClient(running.url, await tokenOf(place, ['--audience', 'registry']))
+  const pull = async (tag: string) => {
+    const image = await client.ok(200, 'GET', `${name}/manifests/${tag}`)
+    for (const { digest } of [image.body.config, ...image.body.layers])
+      await client.ok(200, 'GET', `${name}/blobs/${digest}`)
+    return image.headers['docker-content-digest']
+  }
+  return { ...running, client, pull, operator: clientOf(running.url, await tokenOf(place)) }
+}
+
+for (const [store, skip] of [
+  ['folder', noDump],
+  ['bucket', noDump || noBucket],
+] as const) {
+  test(`what was acknowledged before a backup comes back, with blobs in a ${store}`, { skip }, async () => {
+    await using place = await makePlace()
+    await using bucket = store === 'bucket' ? await startBucket() : undefined
+    const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
+    const dumped = join(to, 'dump')
+    const env: Record<string, string> = bucket ? { ...bucket.aws, PINFOLD_BLOBS: bucket.url() } : {}
+    const command = (words: string[], more: Record<string, string> = {}) =>
+      run([...words, ...place.args], { env: { ...place.env, ...env, ...more } })
+    try {
+      const first = await serve(place, env)
+      await first.operator.post('/iam/v2/groups/', { name: 'acme' })
+      const pushed = new Map<string, string>()
+      const push = async (tag: string) => {
+        const { digest } = await first.client.pushImage(name, tag)
+        pushed.set(tag, digest)
+      }
+      await push('v1')
+      await first.client.pushBlob(name, randomBytes(100_000))
+      if (server) dump(place, dumped)
+      const early = await command(['backup', '--to', to, '-o', 'json'])
+      assert.deepEqual([early.code, early.stderr], [0, ''])
+      await push('v2')
+      const known = new Map(pushed)
+      if (server) dump(place, dumped)
+      // Others push meanwhile, and what they push may or may not be in it, whole.
+      let over = false
+      const pushing = (async () => {
+        for (let i = 0; !over; i++) await push(`meanwhile-${i}`)
+      })()
+      const made = await command(['backup', '--to', to, '-o', 'json', '--keep', '1'])
+      over = true
+      await pushing
+      assert.deepEqual([made.code, made.stderr], [0, ''])
+      const { folder, copied, contents } = JSON.parse(made.stdout) as {
+        folder: string
+        copied: number
+        contents: number
+      }
+      assert.ok(copied >= 1 && contents > copied, 'only what is new')
+      const folders = globSync('*/backup.json', { cwd: to })
+      assert.equal(folders.length, server ? 2 : 1)
+      assert.equal(JSON.parse(readFileSync(join(folder, 'backup.json'), 'utf8')).format, 1)
+      await push('lost')
+      first.kill('SIGKILL')
+      await first.exited
+
+      await lose(place)
+      bringBack(place, folder, dumped)
+      const blobs = join(place.data, 'blobs')
+      mkdirSync(blobs, { recursive: true })
+      cpSync(join(to, 'blobs'), blobs, { recursive: true })
+      const back = { PINFOLD_BLOBS: blobs }
+      // Nobody forgets what has to be done first.
+      await assert.rejects(startProcess(place, { env: back }), /has its blobs in another folder/)
+      const settled = await command(['restored'], back)
+      assert.deepEqual([settled.code, settled.stderr], [0, ''], settled.stdout)
+      assert.match(settled.stdout, /^events go on at position 100000\d+$/m)
+      assert.match(settled.stdout, /^blobs: \d+ examined, all right/m)
+      if (bucket) {
+        env.PINFOLD_BLOBS = bucket.url()
+        const moved = await run(['blobs', 'copy', blobs, env.PINFOLD_BLOBS, '--switch', ...place.args], {
+          env: { ...place.env, ...bucket.aws },
+        })
+        assert.equal(moved.code, 0, moved.stderr)
+      }
+      const second = await serve(place, bucket ? env : back)
+      for (const [tag, digest] of known) assert.equal(await second.pull(tag), digest)
+      for (const tag of pushed.keys()) {
+        if (tag !== 'lost' && (await second.client.call('HEAD', `${name}/manifests/${tag}`)).status === 200)
+          await second.pull(tag)
+      }
+      await second.client.ok(404, 'HEAD', `${name}/manifests/lost`)
+      await second.client.pushImage(name, 'v3')
+      second.kill('SIGTERM')
+      await second.exited
+      const whole = await command(['verify', '--hash'], bucket ? {} : back)
+      assert.equal(whole.code, 0, whole.stderr)
+    } finally {
+      rmSync(to, { recursive: true, force: true })
+    }
+  })
+}

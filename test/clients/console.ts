@@ -1,0 +1,334 @@
+// The console in a real Chromium: its jobs, axe on every screen in every state, and what it must not do. Pictures of each screen
+// are kept in build/console-shots. PINFOLD_TEST_CHROMIUM names the browser.
+import { mkdirSync, rmSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { Page } from 'playwright-core'
+import { audit, createChecks, expect, launchChromium, openPage } from '../support/chromium.ts'
+import { consoleScreens, planted, startConsoleScene } from '../support/console-scene.ts'
+
+const shots = fileURLToPath(new URL('../../build/console-shots', import.meta.url))
+rmSync(shots, { recursive: true, force: true })
+mkdirSync(shots, { recursive: true })
+
+const checks = createChecks()
+const { check } = checks
+const watched = { complaints: [] as string[], foreign: [] as string[] }
+await using scene = await startConsoleScene()
+const browser = await launchChromium()
+const { url } = scene.pinfold
+const fresh = () => openPage(browser, url, watched)
+
+/** Waits until nothing on the screen is loading any more. By a locator: a function that is tried again is an eval to the policy. */
+async function settled(page: Page): Promise<void> {
+  await page.waitForLoadState('networkidle')
+  await page.locator('.waiting, [aria-busy=true]').first().waitFor({ state: 'detached' })
+}
+
+async function goTo(page: Page, path: string): Promise<void> {
+  await page.goto(url + path)
+  await settled(page)
+}
+
+async function enterAsOperator(page: Page): Promise<void> {
+  const { code } = (await scene.pinfold.operator.post('/control/v1/consoleCodes')).body
+  await page.goto(`${url}/ui/enter#${code}`)
+  await page.waitForURL(`${url}/ui/`)
+}
+
+/** Somebody whom the organisation's provider signs in for the first time, and who gets its default role, a viewer. */
+async function enterAsViewer(page: Page): Promise<void> {
+  scene.somebody()
+  await page.goto(`${url}/ui/signin?org=${scene.orgName}`)
+  await page.getByRole('link', { name: /of acme\.example$/ }).click()
+  await page.waitForURL(`${url}/ui/`)
+  await settled(page)
+}
+
+await check("the operator's link opens the console, usable within three seconds", async () => {
+  const { context, page } = await fresh()
+  const began = performance.now()
+  await enterAsOperator(page)
+  await page.getByRole('heading', { name: 'What moved last' }).waitFor()
+  expect(performance.now() - began < 3000, performance.now() - began)
+  expect(await page.getByText('You are the operator').isVisible(), await page.content())
+  await context.close()
+})
+
+await check('from the start, a tag as of a moment takes three steps, and is what the ledger says', async () => {
+  const { context, page } = await fresh()
+  await enterAsOperator(page)
+  await page.getByRole('searchbox').first().fill(`${scene.path}:stable`)
+  await page.keyboard.press('Enter')
+  await page.getByLabel('As of (UTC)').fill(scene.lastTuesday.slice(0, 16))
+  await page.getByRole('button', { name: 'Show', exact: true }).first().click()
+  const status = page.getByRole('status').filter({ hasText: 'it was' })
+  await status.waitFor()
+  const shown = await status.locator('code').getAttribute('title')
+  expect(shown === scene.digestThen, { shown, wanted: scene.digestThen })
+  expect((await status.innerText()).includes('import'), await status.innerText())
+  await context.close()
+})
+
+await check('a digest shows all tags that ever carried it, deleted ones too, as the API has them', async () => {
+  const { context, page } = await fresh()
+  await enterAsOperator(page)
+  await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
+  const table = page.getByRole('table', { name: 'Tags that carry or carried it' })
+  const rows = await table.locator('tbody tr').allInnerTexts()
+  const { body } = await scene.pinfold.operator.get(
+    `/registry/v2/repos/${scene.repo.uid}/tagHistory?digest=${scene.digest}`,
+  )
+  expect(rows.length === body.records.length, { rows, records: body.records })
+  expect(
+    rows.some((row) => row.includes('gone') && row.includes('deleted')),
+    rows,
+  )
+  expect((await page.getByText('CVE-2024-7777').count()) > 0, await page.innerText('main'))
+  await context.close()
+})
+
+await check('a tag is found by a part of its name, and one that is gone still has its history', async () => {
+  const { context, page } = await fresh()
+  await enterAsOperator(page)
+  await goTo(page, `/ui/r/${scene.path}`)
+  await page.getByLabel('Tags with this in their names').fill('tabl')
+  await page.getByRole('button', { name: 'Find', exact: true }).click()
+  await settled(page)
+  const rows = await page.locator('main tbody th').allInnerTexts()
+  expect(rows.length === 1 && rows[0]!.trim() === 'stable', rows)
+  await page.getByLabel('Tags with this in their names').fill('gone')
+  await page.getByRole('button', { name: 'Find', exact: true }).click()
+  await page.getByRole('link', { name: /The history of a tag of this name/ }).click()
+  await page.getByRole('heading', { name: 'Timeline' }).waitFor()
+  await context.close()
+})
+
+await check('what is not known of an image is said, and never shown as none', async () => {
+  const { context, page } = await fresh()
+  await enterAsOperator(page)
+  await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digestThen}`)
+  const text = await page.innerText('main')
+  expect(/nothing can be said|Not all of it is known/.test(text), text)
+  await context.close()
+})
+
+await check('a build of GitHub is let in within three clicks', async () => {
+  const { context, page } = await fresh()
+  await enterAsOperator(page)
+  await goTo(page, `/ui/g/${scene.orgName}/~/keyless`)
+  await page.getByLabel(/Address of the repository/).fill('https://github.com/acme/ledger')
+  await page.getByRole('button', { name: 'Preview' }).click()
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByText('id-token: write').waitFor()
+  const { body } = await scene.pinfold.operator.get('/iam/v2/identities?name=acme%20ledger')
+  expect(body.identities[0].claimMatch.subjectPattern.startsWith('repo:acme'), body)
+  await context.close()
+})
+
+const refusal = (status: number, reason: string) => ({
+  status,
+  contentType: 'application/json',
+  body: JSON.stringify({ code: 9, message: reason, details: [{ reason, metadata: { requestId: 'r' } }] }),
+})
+
+await check('a build whose role could not be given is not made twice', async () => {
+  const { context, page } = await fresh()
+  await enterAsOperator(page)
+  await goTo(page, `/ui/g/${scene.orgName}/~/keyless`)
+  await page.route(/roleBindings/, (route) => route.fulfill(refusal(503, 'UNAVAILABLE')), { times: 1 })
+  await page.getByLabel(/Address of the repository/).fill('https://github.com/acme/twice')
+  await page.getByRole('button', { name: 'Preview' }).click()
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('alert').waitFor()
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByText('id-token: write').waitFor()
+  const { body } = await scene.pinfold.operator.get('/iam/v2/identities?name=acme%20twice')
+  expect(body.identities.length === 1, body)
+  await context.close()
+})
+
+await check('what takes a sign-in of just now leads to one, and comes back', async () => {
+  const { context, page } = await fresh()
+  await enterAsOperator(page)
+  await goTo(page, `/ui/g/${scene.orgName}/~/people`)
+  await page.route(/ScimToken$/, (route) => route.fulfill(refusal(400, 'REAUTHENTICATION_REQUIRED')))
+  await page.getByRole('button', { name: 'Make another SCIM token' }).click()
+  const href = await page.getByRole('link', { name: 'Sign in, and come back here' }).getAttribute('href')
+  const query = new URL(href ?? '', url).searchParams
+  expect(query.get('fresh') === 'true' && query.get('return') === `/ui/g/${scene.orgName}/~/people`, href)
+  await context.close()
+})
+
+await check('a fault while searching is not told as nothing found', async () => {
+  const { context, page } = await fresh()
+  await enterAsOperator(page)
+  await settled(page)
+  for (const status of [429, 503]) {
+    await page.route(/\/ui\/api\/iam\/v2\/groups/, (route) => route.fulfill(refusal(status, 'UNAVAILABLE')), {
+      times: 1,
+    })
+    await goTo(page, `/ui/search?q=${scene.path}/nothing`)
+    expect((await page.getByRole('alert').count()) === 1, await page.innerText('main'))
+  }
+  await context.close()
+})
+
+await check('a move that was seen elsewhere is told as no more exact than it is known', async () => {
+  const { context, page } = await fresh()
+  await enterAsOperator(page)
+  const [first, before, time] = ['2026-05-01T10:00:00.000Z', '2026-05-02T10:00:00.000Z', '2026-05-02T11:00:00.000Z']
+  const seen = { tag: 'stable', source: 'SOURCE_UPSTREAM', actor: '', actorName: '' }
+  const records = [
+    { ...seen, time, checkedBefore: before, event: 'EVENT_MOVED', digest: scene.digest, previousDigest: scene.older },
+    { ...seen, time: first, endTime: time, event: 'EVENT_CREATED', digest: scene.older, previousDigest: '' },
+  ]
+  const body = JSON.stringify({ records, nextPageToken: '' })
+  await page.route(/tagHistory\?/, (route) => route.fulfill({ status: 200, contentType: 'application/json', body }))
+  await goTo(page, `/ui/r/${scene.path}/~/tags/stable`)
+  const text = await page.innerText('main')
+  expect(/between 2 May 2026, 10:00 UTC and 2 May 2026, 11:00 UTC/.test(text), text)
+  expect(text.includes('1 May 2026, 10:00 UTC or before'), text)
+  await context.close()
+})
+
+await check('every job goes by keyboard: search, rows, open, copy, help', async () => {
+  const { context, page } = await fresh()
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url })
+  await enterAsOperator(page)
+  await goTo(page, `/ui/r/${scene.path}?order=name+asc`)
+  await page.keyboard.press('/')
+  expect(await page.evaluate<boolean>("document.activeElement?.id === 'q'"), 'the search is not focused')
+  await page.locator('h1').focus()
+  await page.keyboard.press('j')
+  await page.keyboard.press('j')
+  const name = await page.evaluate<string>('document.activeElement?.textContent')
+  await page.keyboard.press('c')
+  await page.getByText('Copied').first().waitFor()
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()')
+  expect(copied.startsWith(`${new URL(url).host}/${scene.path}@sha256:`), copied)
+  await page.keyboard.press('?')
+  await page.getByRole('dialog').waitFor()
+  await page.keyboard.press('Escape')
+  await page.locator('h1').focus()
+  await page.keyboard.press('j')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Timeline' }).waitFor()
+  expect(name !== undefined && name !== '', name)
+  await context.close()
+})
+
+await check('nothing that was pushed runs as a script of the origin', async () => {
+  const { context, page } = await fresh()
+  await enterAsOperator(page)
+  await page.goto(`${url}/ui/`)
+  const before = watched.complaints.length
+  const ran = await page.evaluate<string>(`new Promise((resolve) => {
+    const script = document.createElement('script')
+    script.onload = () => resolve('loaded')
+    script.onerror = () => resolve('refused')
+    try {
+      script.src = ${JSON.stringify(scene.scriptBlob)}
+      document.body.append(script)
+    } catch {
+      resolve('refused')
+    }
+  })`)
+  expect(ran === 'refused', ran)
+  // It was meant to complain.
+  watched.complaints.splice(before)
+  await context.close()
+})
+
+/** One word for the file of a screen. */
+const fileOf = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
+
+for (const { name, path } of consoleScreens(scene)) {
+  await check(`the screen ${name} has no violation, is whole at 320 pixels, and shows no secret`, async () => {
+    const { context, page } = await fresh()
+    await enterAsOperator(page)
+    const answers: Promise<string>[] = []
+    page.on('response', (answer) => {
+      if (answer.url().startsWith(`${url}/ui/api/`)) answers.push(answer.text().catch(() => ''))
+    })
+    await goTo(page, path)
+    expect((await page.getByRole('alert').count()) === 0, await page.innerText('main'))
+    await audit(page, async (theme) => {
+      await page.screenshot({ path: `${shots}/${fileOf(name)}-${theme}.png`, fullPage: true })
+    })
+    const text = (await page.content()) + (await Promise.all(answers)).join('')
+    for (const secret of planted(scene)) expect(!text.includes(secret), `a secret on ${name}`)
+    const nodes = await page.evaluate<number>("document.querySelectorAll('*').length")
+    expect(nodes <= 3000, { nodes })
+    await page.setViewportSize({ width: 320, height: 700 })
+    const width = await page.evaluate<number>('document.scrollingElement.scrollWidth')
+    await page.screenshot({ path: `${shots}/${fileOf(name)}-narrow.png` })
+    expect(width <= 320, { width })
+    await context.close()
+  })
+}
+
+await check('every screen has no violation while the server has a fault, and offers to try again', async () => {
+  const { context, page } = await fresh()
+  await enterAsOperator(page)
+  const body = JSON.stringify({
+    code: 13,
+    message: 'internal error',
+    details: [{ reason: 'INTERNAL', metadata: { requestId: 'r' } }],
+  })
+  await page.route('**/ui/api/**', (route) => route.fulfill({ status: 500, contentType: 'application/json', body }))
+  for (const { name, path } of consoleScreens(scene)) {
+    await goTo(page, path)
+    expect((await page.getByRole('alert').count()) > 0, { name, text: await page.innerText('main') })
+    await audit(page)
+    await page.screenshot({ path: `${shots}/${fileOf(name)}-fault.png` })
+  }
+  await context.close()
+})
+
+await check('every screen has no violation for somebody who may see nothing', async () => {
+  const { context, page } = await fresh()
+  await enterAsViewer(page)
+  for (const { name, path } of consoleScreens(scene, 'nothing-there')) {
+    await goTo(page, path)
+    await audit(page)
+    await page.screenshot({ path: `${shots}/${fileOf(name)}-empty.png` })
+  }
+  await context.close()
+})
+
+/** What changes something, by what its button says. */
+const writes = /^(?:Turn|Create|Delete|Give|Take away|Invite|Revoke|Pause|Resume|Send|New secret|Make|Approve|Reject)/
+
+const controlsOf = async (page: Page): Promise<string[]> => {
+  const buttons = await page.locator('main button').allInnerTexts()
+  const closed = await page.locator('main summary', { hasText: /^(?:New|Give|Invite)/ }).allInnerTexts()
+  return [...buttons.filter((text) => writes.test(text)), ...closed]
+}
+
+await check('a viewer is shown no control that they cannot use, and the operator is', async () => {
+  const operator = await fresh()
+  await enterAsOperator(operator.page)
+  for (const { name, path } of consoleScreens(scene)) {
+    if (!['Repository', 'Group', 'Access', 'People', 'Keyless', 'Events', 'Advisory'].includes(name)) continue
+    await goTo(operator.page, path)
+    const controls = await controlsOf(operator.page)
+    expect(controls.length > 0 || name === 'Keyless', { name, controls })
+  }
+  await operator.context.close()
+  const { context, page } = await fresh()
+  await enterAsViewer(page)
+  for (const { name, path } of consoleScreens(scene)) {
+    if (name === 'Account') continue
+    await goTo(page, path)
+    const controls = await controlsOf(page)
+    expect(controls.length === 0, { name, controls })
+  }
+  await context.close()
+})
+
+await check('no page has complained, and none has asked another origin', async () => {
+  expect(watched.complaints.length === 0, watched.complaints)
+  expect(watched.foreign.length === 0, watched.foreign)
+})
+await browser.close()
+checks.finish()

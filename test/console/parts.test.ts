@@ -1,0 +1,123 @@
+// The parts of the console that know nothing of a browser.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { paths, routeOf } from '../../console/src/app/paths.ts'
+import { holds } from '../../console/src/data/rights.ts'
+import type { Move } from '../../console/src/data/types.ts'
+import { planOf } from '../../console/src/screens/keyless/conditions.ts'
+import { staysOf } from '../../console/src/screens/tags/moves.ts'
+import { ok } from '../support/expect.ts'
+import { startPinfold } from '../support/pinfold.ts'
+
+const pinfold = await startPinfold()
+after(() => pinfold[Symbol.asyncDispose]())
+
+test('an address that is written is read as what it was written of', () => {
+  const names = ['acme', 'a team', 'x/y', '~', 'é%']
+  const routes: [string, object][] = [
+    [paths.start, { head: '', names: [], tail: [] }],
+    [paths.group(names.slice(0, 3)), { head: 'g', names: names.slice(0, 3), tail: [] }],
+    [paths.group(['acme'], 'access'), { head: 'g', names: ['acme'], tail: ['access'] }],
+    [paths.tag(['acme', 'app'], 'v1.0_x'), { head: 'r', names: ['acme', 'app'], tail: ['tags', 'v1.0_x'] }],
+    [paths.digest(['acme', 'é%'], 'sha256:ab'), { head: 'r', names: ['acme', 'é%'], tail: ['digests', 'sha256:ab'] }],
+  ]
+  for (const [written, wanted] of routes) {
+    const { pathname, search } = new URL(written, 'http://pinfold.invalid')
+    const { head, names, tail } = routeOf(pathname, search)!
+    assert.deepEqual({ head, names, tail }, wanted)
+  }
+  for (const path of ['/v2/', '/ui/api/auth/v1/ok', '/ui/signin', '/ui/sessions', '/ui/assets/x.js', '/ui/enter']) {
+    assert.equal(routeOf(path, ''), undefined, path)
+  }
+  assert.equal(routeOf('/ui/signing', '')?.head, 'signing')
+  const changed = paths.with({ pathname: '/ui/r/a', search: '?page=3&order=name+asc' }, { page: undefined, at: 'x' })
+  assert.equal(changed, '/ui/r/a?order=name+asc&at=x')
+})
+
+test('what somebody may do at a place counts below it, and nowhere beside it', () => {
+  const [org, folder] = ['a'.repeat(40), `${'a'.repeat(40)}/${'1'.repeat(16)}`]
+  const rights = { held: [{ place: folder, names: new Set(['CAP_TAG_DELETE', 'repo.create']) }] }
+  assert.ok(holds(rights, 'tag.delete', folder) && holds(rights, 'repo.create', `${folder}/${'2'.repeat(16)}`))
+  assert.ok(!holds(rights, 'tag.delete', org) && !holds(rights, 'groups.create', folder))
+  assert.ok(!holds(rights, 'tag.delete', `${folder}1`))
+  assert.ok(holds(rights, 'tag.delete') && !holds({ held: [] }, 'tag.delete'))
+  assert.ok(holds({ held: [{ place: '/', names: 'all' }] }, 'groups.create', org))
+})
+
+test('the stays of a tag are where it pointed, oldest first, and a deletion is none', () => {
+  const move = (event: string, digest: string, time: string, endTime?: string) =>
+    ({ event, digest, time, ...(endTime && { endTime }) }) as Move
+  const [first, second, third] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z', '2026-01-03T00:00:00.000Z']
+  const stays = staysOf([
+    move('EVENT_CREATED', 'b', third),
+    move('EVENT_DELETED', 'a', second, third),
+    move('EVENT_CREATED', 'a', first, second),
+  ])
+  assert.deepEqual(
+    stays.map(({ digest, start, end }) => [digest, start, end]),
+    [
+      ['a', Date.parse(first), Date.parse(second)],
+      ['b', Date.parse(third), undefined],
+    ],
+  )
+})
+
+const github = 'https://token.actions.githubusercontent.com'
+const tokenOf = (claims: object) => {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  return `${part({ alg: 'RS256' })}.${part(claims)}.c2lnbmF0dXJl`
+}
+const times = { iat: Math.floor(Date.now() / 1000), exp: Math.floor(Date.now() / 1000) + 300 }
+const audience = { aud: pinfold.url }
+const ofGitHub = { iss: github, repository: 'acme/app', repository_id: '12', repository_owner_id: '34' }
+
+test('what is planned from the token of a build lets that build in, and no other', async () => {
+  const org = await pinfold.seed.group('')
+  const kubernetes = { iss: 'https://cluster.example.com', sub: 'system:serviceaccount:ci:builder' }
+  const gitlab = {
+    iss: 'https://gitlab.com',
+    sub: 'project_path:acme/app:ref_type:branch:ref:main',
+    project_path: 'acme/app',
+  }
+  const tokens = [
+    ...['ref:refs/heads/main', 'environment:prod', 'pull_request', 'ref:refs/tags/v1.0+x(1)'].flatMap((rest) => [
+      { ...ofGitHub, sub: `repo:acme/app:${rest}` },
+      { ...ofGitHub, sub: `repo:acme@34/app@12:${rest}` },
+    ]),
+    { ...gitlab, project_id: '5', namespace_id: '6' },
+    kubernetes,
+  ]
+  for (const claims of tokens) {
+    const plan = planOf(tokenOf({ ...claims, ...times, ...audience }))!
+    assert.ok(!JSON.stringify(plan).includes('c2lnbmF0dXJl'), 'the signature goes nowhere')
+    const check = async (other: object) => {
+      const body = { claims: JSON.stringify({ ...claims, ...times, ...audience, ...other }), match: plan.conditions }
+      return ok(await pinfold.operator.post(`/control/v1/claimChecks/${org.uid}`, body)).matches as boolean
+    }
+    assert.equal(await check({}), true, claims.sub)
+    assert.equal(await check({ sub: `${claims.sub}x` }), false)
+    assert.equal(await check({ iss: 'https://evil.example.com' }), false)
+    if ('repository_id' in claims) assert.equal(await check({ repository_id: '99' }), false)
+    ok(await pinfold.operator.post(`/iam/v2/identities/${org.uid}`, { name: plan.name, claimMatch: plan.conditions }))
+  }
+})
+
+test('an address of a repository is a plan with names that others could take, and any other text is none', () => {
+  for (const text of ['https://github.com/acme/app', 'git@github.com:acme/app.git', 'github.com/acme/app/']) {
+    const plan = planOf(text)!
+    assert.deepEqual([plan.platform, plan.isRecyclable], ['github', true])
+    assert.ok(new RegExp(`^${plan.conditions.subjectPattern}$`).test('repo:acme@1/app@2:ref:refs/heads/main'))
+    assert.ok(!new RegExp(`^${plan.conditions.subjectPattern}$`).test('repo:acme/app:pull_request'))
+  }
+  assert.equal(planOf('https://gitlab.com/acme/team/app')?.platform, 'gitlab')
+  for (const text of [
+    '',
+    'acme',
+    'https://github.com/acme',
+    'https://evil.example.com/a/b',
+    'a.b.c',
+    tokenOf({ sub: 'x' }),
+  ]) {
+    assert.equal(planOf(text), undefined, text)
+  }
+})

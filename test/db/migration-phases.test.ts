@@ -1,0 +1,132 @@
+// Migrations that another build can be beside: what is added, filled and taken away, and what waits for whom.
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type Migration, migrate, schemaState } from '#db/migrate.ts'
+import { openDb } from '#db/open.ts'
+import { type Db, sql } from '#db/sql.ts'
+import { makePlace, type Place, run, startProcess } from '../support/process.ts'
+
+const onPostgres = Boolean(process.env.PINFOLD_TEST_DATABASE)
+const first: Migration = {
+  id: '0001-items',
+  up: (t) => [`CREATE TABLE items (id ${t.id}, name ${t.text} NOT NULL)`],
+}
+const expand: Migration = { id: '0002-expand-length', up: (t) => [`ALTER TABLE items ADD COLUMN length ${t.int}`] }
+let batches = 0
+const backfill: Migration = {
+  id: '0003-backfill-length',
+  async batch(tx) {
+    batches++
+    return tx.run(sql`
+      UPDATE items SET length = length(name) WHERE id IN (SELECT id FROM items WHERE length IS NULL ORDER BY id LIMIT 2)`)
+  },
+}
+const contract: Migration = { id: '0004-contract-name', up: () => ['ALTER TABLE items DROP COLUMN name'] }
+const [older, newer] = [[first], [first, expand, backfill, contract]]
+const idsOf = (some: readonly Migration[]) => some.map(({ id }) => id)
+
+async function withDb<T>(work: (db: Db, place: Place) => Promise<T>): Promise<T> {
+  await using place = await makePlace()
+  const db = await openDb({ database: place.database, file: join(place.data, 'pinfold.db') })
+  return await work(db, place).finally(() => db.close())
+}
+
+const addItems = (db: Db, names: readonly string[]) =>
+  db.tx(async (tx) => {
+    for (const name of names) await tx.run(sql`INSERT INTO items (name) VALUES (${name})`)
+  })
+
+test('a build lives with the expansions and backfills of a newer one, and not with its contractions', () =>
+  withDb(async (db) => {
+    assert.deepEqual(await migrate(db, older), idsOf(older))
+    await addItems(db, ['a', 'bb', 'ccc', 'dddd', 'eeeee'])
+    assert.equal(await schemaState(db, idsOf(newer)), 'old')
+    assert.deepEqual(await migrate(db, newer), [expand.id, backfill.id])
+    assert.equal(await schemaState(db, idsOf(newer)), 'current')
+    assert.deepEqual(
+      await db.all(sql`SELECT length FROM items ORDER BY id`),
+      [1, 2, 3, 4, 5].map((length) => ({ length })),
+    )
+    // The older one goes on, and starts again.
+    assert.deepEqual(await migrate(db, older), [])
+    assert.equal(await schemaState(db, idsOf(older)), 'current')
+    await addItems(db, ['ffffff'])
+    assert.deepEqual(await migrate(db, newer), [])
+
+    assert.deepEqual(await migrate(db, newer, { finish: true }), [contract.id])
+    await assert.rejects(migrate(db, older), /written by a newer version: migration 0004-contract-name/)
+    assert.deepEqual(await migrate(db, newer), [])
+  }))
+
+test('an empty database gets all of it at once', () =>
+  withDb(async (db) => {
+    assert.deepEqual(await migrate(db, newer), idsOf(newer))
+  }))
+
+test('a backfill that was cut short goes on where it was', () =>
+  withDb(async (db) => {
+    await migrate(db, older)
+    await addItems(db, ['a', 'bb', 'ccc', 'dddd', 'eeeee'])
+    let left = 2
+    const stopping: Migration = {
+      id: backfill.id,
+      batch: (tx) => (left-- > 0 ? backfill.batch(tx) : Promise.reject(new Error('killed'))),
+    }
+    await assert.rejects(migrate(db, [first, expand, stopping]), /killed/)
+    const filled = () => db.get<{ total: number }>(sql`SELECT count(*) AS total FROM items WHERE length IS NOT NULL`)
+    assert.equal((await filled())!.total, 4)
+    batches = 0
+    assert.deepEqual(await migrate(db, newer), [backfill.id])
+    assert.deepEqual([(await filled())!.total, batches], [5, 2])
+  }))
+
+test(
+  'a change that cannot have its lock is tried again, and holds up nobody meanwhile',
+  {
+    skip: !onPostgres && 'there are no locks of tables',
+  },
+  () =>
+    withDb(async (db, place) => {
+      await migrate(db, older)
+      const reader = await place.connect()
+      await reader.query(`BEGIN; SELECT * FROM ${place.schema}.items`)
+      const migrating = migrate(db, newer)
+      const waiting = async (): Promise<boolean> => {
+        const { rows } = await place.query(
+          `SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'`,
+          [place.schema],
+        )
+        return rows.length > 0
+      }
+      // It waits, gives up, and waits again.
+      for (const wanted of [true, false, true]) while ((await waiting()) !== wanted) await new Promise(setImmediate)
+      await reader.query('COMMIT')
+      await reader.end()
+      assert.deepEqual(await migrating, [expand.id, backfill.id])
+    }),
+)
+
+test('a server leaves a database of before to pinfold migrate, unless it is told to or has it for itself', async () => {
+  await using place = await makePlace()
+  assert.equal((await run(['migrate', ...place.args], { env: place.env })).code, 0)
+  const db = await openDb({ database: place.database, file: join(place.data, 'pinfold.db') })
+  const goBack = () =>
+    db.tx(async (tx) => {
+      await tx.run(sql`DROP INDEX tag_history_by_time`)
+      await tx.run(sql`DELETE FROM schema_migrations WHERE id = '0086-history-by-time'`)
+    })
+  await goBack()
+  if (onPostgres) {
+    await assert.rejects(startProcess(place), /that of an earlier version; run pinfold migrate/)
+    await using told = await startProcess(place, { env: { PINFOLD_MIGRATE_AT_START: 'on' } })
+    told.kill('SIGTERM')
+    await told.exited
+    await goBack()
+    const migrated = await run(['migrate', '--finish', ...place.args], { env: place.env })
+    assert.deepEqual([migrated.code, migrated.stderr], [0, ''])
+  }
+  await db.close()
+  await using server = await startProcess(place)
+  assert.ok(server.url)
+})

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { consoleBudget } from '../../scripts/console.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+const files = globSync('console/src/**/*.{ts,tsx}', { cwd: root }).sort()
+const screens = files.filter((file) => file.endsWith('.tsx'))
+
+test('what browsers are sent of the console stays within its budget', () => {
+  for (const [name, most] of Object.entries(consoleBudget)) {
+    const { length } = gzipSync(readFileSync(join(root, 'gen/console', name)), { level: 9 })
+    assert.ok(length <= most, `${name} has ${length} bytes, of ${most}`)
+  }
+})
+
+test('no text becomes a document or a script, and no style is inline', () => {
+  const wrong = /innerHTML|outerHTML|insertAdjacentHTML|dangerouslySet|document\.write|\beval\(|new Function|\sstyle=/
+  assert.deepEqual(
+    files.filter((file) => wrong.test(read(file))),
+    [],
+  )
+  assert.ok(wrong.test('element.innerHTML = text'))
+})
+
+test('the console imports the contract as types, and nothing of the server', () => {
+  const strays = files.flatMap((file) =>
+    [...read(file).matchAll(/^import\s+(type\s)?[^'"]*?from '([^']+)'/gm)]
+      .filter(([, isType, from]) => {
+        if (from!.startsWith('#gen/')) return !isType
+        return !from!.startsWith('.') && !/^(?:preact(?:\/hooks)?|@preact\/signals)$/.test(from!)
+      })
+      .map(([, , from]) => `${file}: ${from}`),
+  )
+  assert.deepEqual(strays, [])
+  const asking = files.filter((file) => /\bfetch\(|XMLHttpRequest|WebSocket|EventSource|sendBeacon/.test(read(file)))
+  assert.deepEqual(asking, ['console/src/data/api.ts'])
+  const reaching = files.filter((file) => /\/data\//.test(file) && /from '\.\.\//.test(read(file)))
+  assert.deepEqual(reaching, [])
+})
+
+test('every text that people read is in one file, under a name that is there once', () => {
+  // Between tags, and in what is read aloud or shown in a field.
+  const between =
+    /<(?!(?:void|string|number|boolean|unknown)>)[a-z]\w*(?:\s[^<>]*)?>\s*([^<>{}()]*[A-Za-z]{3,}[^<>{}()]*)</g
+  const inside = /\b(?:title|label|placeholder|aria-label|submit|caption)="([^"]*[a-z][^"]*)"/g
+  const found = screens.flatMap((file) => {
+    const text = read(file).replaceAll(/\/\/.*|\/\*[\s\S]*?\*\//g, '')
+    return [...text.matchAll(between), ...text.matchAll(inside)].map((match) => `${file}: ${match[1]}`)
+  })
+  assert.deepEqual(found, [])
+  assert.ok(between.test('<p>Some text</p>'))
+  const names = [...read('console/src/words.ts').matchAll(/^ {2}(\w+):/gm)].map((match) => match[1]!)
+  assert.deepEqual(
+    names.filter((name, i) => names.indexOf(name) !== i),
+    [],
+  )
+})

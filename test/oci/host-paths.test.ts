@@ -1,0 +1,36 @@
+// The setting of hosts that stand for a view, a place, or both.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ConfigError, readConfig } from '#config.ts'
+
+const read = (value: string) => readConfig({ PINFOLD_HOST_PATHS: value }).hostPaths
+
+test('hosts are read with what stands before the paths there', () => {
+  assert.deepEqual([...read('')], [])
+  assert.deepEqual(
+    [...read('{"Slow.Example":"min-7d/acme/hub","hub.example:5000":"acme/hub","then.example":"at-20261101"}')],
+    [
+      ['slow.example', 'min-7d/acme/hub'],
+      ['hub.example:5000', 'acme/hub'],
+      ['then.example', 'at-20261101'],
+    ],
+  )
+})
+
+test('what is no host, no path or no view keeps the server from starting', () => {
+  for (const value of [
+    'slow.example',
+    '[]',
+    '{"slow.example":1}',
+    '{"https://slow.example":"acme"}',
+    '{"slow example":"acme"}',
+    '{"slow.example":""}',
+    '{"slow.example":"/acme"}',
+    '{"slow.example":"Acme"}',
+    '{"slow.example":"min-7x/acme"}',
+    '{"slow.example":"at-2026/acme"}',
+    JSON.stringify(Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`h${i}.example`, 'acme']))),
+  ]) {
+    assert.throws(() => read(value), ConfigError, value)
+  }
+})

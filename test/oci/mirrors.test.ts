@@ -1,0 +1,256 @@
+// Repositories that follow an upstream on demand: what a pull brings, what it brings once, and what it never stores.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
+import { runDuty } from '../support/duties.ts'
+import { ok } from '../support/expect.ts'
+import type { Json } from '../support/pinfold.ts'
+import { codeOf, imageOf, indexOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
+import { answering, localUpstreams, startUpstream, type TestUpstream } from '../support/upstream.ts'
+
+const minute = 60_000
+let shift = 0
+const registry = await startRegistry({
+  ...localUpstreams,
+  clock: () => new Date(Date.now() + shift),
+  monotonic: () => performance.now() * 1000 + shift,
+})
+after(() => registry[Symbol.asyncDispose]())
+
+let count = 0
+async function scene(body: Json = {}, at: TestRegistry = registry) {
+  const there = await startUpstream()
+  after(() => there[Symbol.asyncDispose]())
+  const name = `mirror-${count++}`
+  const upstream = ok(await at.operator.post(`/registry/v2/upstreams/${at.org.uid}`, { name, url: there.url }))
+  const repo = (await at.seed.repo(at.org.uid, { name })).uid as string
+  const follow = { upstreamUid: upstream.uid, path: 'app', mode: 'MODE_ON_DEMAND', ...body }
+  ok(await at.operator.post(`/registry/v2/repos/${repo}/follow`, follow))
+  return { there, repo, name: `acme/${name}` }
+}
+
+/** An image at the upstream, under a tag. */
+function publish(there: TestUpstream, tag: string, layerBytes = 300) {
+  const layer = there.add(randomBytes(layerBytes), types.layer)
+  const config = there.add(
+    JSON.stringify({ architecture: 'amd64', os: 'linux', tag, at: randomBytes(8) }),
+    types.config,
+  )
+  const image = there.add(JSON.stringify(imageOf(config, [layer])), types.image)
+  there.tags.set(tag, image.digest)
+  return { image, layer, config }
+}
+const { puller, app, operator } = registry
+const historyOf = async (repo: string, tag: string): Promise<Json[]> =>
+  ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${tag}`)).records ?? []
+const blobsOf = async (repo: string): Promise<number> =>
+  (await app.db.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM repo_blobs b JOIN repos r ON r.id = b.repo_id WHERE r.uid = ${repo}`))!.total
+
+test('the first pull brings an image and writes the ledger, and the next one asks nobody', async () => {
+  const { there, repo, name } = await scene()
+  const { image, layer, config } = publish(there, '1.0')
+  const pulled = await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  assert.deepEqual(
+    [pulled.headers['docker-content-digest'], pulled.headers['content-type']],
+    [image.digest, types.image],
+  )
+  assert.deepEqual(pulled.bytes, there.contents.get(image.digest)!.bytes)
+  for (const { digest } of [layer, config]) {
+    const blob = await puller.ok(200, 'GET', `${name}/blobs/${digest}`)
+    assert.deepEqual(blob.bytes, there.contents.get(digest)!.bytes)
+  }
+  const [born] = await historyOf(repo, '1.0')
+  assert.deepEqual([born!.digest, born!.source], [image.digest, 'SOURCE_UPSTREAM'])
+  const read = await app.db.all<{ digest: string }>(sql`SELECT digest FROM image_reads`)
+  assert.deepEqual(read, [{ digest: image.digest }], 'what it contains is read once all of it is here')
+  assert.deepEqual(there.forget(), [
+    'HEAD /v2/app/manifests/1.0',
+    `GET /v2/app/manifests/${image.digest}`,
+    `GET /v2/app/blobs/${layer.digest}`,
+    `GET /v2/app/blobs/${config.digest}`,
+  ])
+  await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  await puller.ok(200, 'HEAD', `${name}/manifests/${image.digest}`)
+  const part = await puller.ok(206, 'GET', `${name}/blobs/${layer.digest}`, { headers: { range: 'bytes=0-9' } })
+  assert.equal(part.bytes.length, 10)
+  assert.deepEqual(there.forget(), [])
+})
+
+test('an index and what it lists come by digest', async () => {
+  const { there, name } = await scene()
+  const { image } = publish(there, 'amd64')
+  const index = there.add(JSON.stringify(indexOf([image])), types.index)
+  there.tags.set('1.0', index.digest)
+  await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  await puller.ok(200, 'GET', `${name}/manifests/${image.digest}`)
+  assert.equal(there.count('GET'), 2)
+  const unknown = await puller.call('GET', `${name}/manifests/sha256:${'0'.repeat(64)}`)
+  assert.deepEqual([unknown.status, codeOf(unknown)], [404, 'MANIFEST_UNKNOWN'])
+  assert.equal((await puller.call('GET', `${name}/manifests/9.9`)).status, 404)
+  assert.equal((await puller.call('GET', `${name}/blobs/sha256:${'0'.repeat(64)}`)).status, 404)
+})
+
+test('a move is seen by the pull after five minutes, with the look before', async () => {
+  const { there, repo, name } = await scene()
+  const first = publish(there, '1.0').image.digest
+  await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  const second = publish(there, '1.0').image.digest
+  assert.equal((await puller.ok(200, 'GET', `${name}/manifests/1.0`)).headers['docker-content-digest'], first)
+  shift += 6 * minute
+  assert.equal((await puller.ok(200, 'GET', `${name}/manifests/1.0`)).headers['docker-content-digest'], second)
+  const [moved, born] = await historyOf(repo, '1.0')
+  assert.deepEqual([moved!.event, moved!.previousDigest], ['EVENT_MOVED', first])
+  assert.ok(moved!.checkedBefore <= born!.time && moved!.checkedBefore < moved!.time)
+  // What was there before can still be pulled, though the upstream may have dropped it.
+  there.contents.delete(first)
+  await puller.ok(200, 'GET', `${name}/manifests/${first}`)
+})
+
+test('what is here is served while the upstream does not answer, with a warning, and not for ever', async () => {
+  const { there, repo, name } = await scene({ staleFor: '900s' })
+  const { image } = publish(there, '1.0')
+  await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  for (const status of [401, 403, 429, 503]) {
+    there.breakWith(answering(status))
+    shift += 6 * minute - (status === 401 ? 0 : 6 * minute - 1000)
+    const stale = await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+    assert.equal(stale.headers['docker-content-digest'], image.digest)
+    assert.match(String(stale.headers.warning), /^299 - "the upstream was last seen at 20/)
+    // The host is left alone after some of these; the next one asks again.
+    shift += 1000
+  }
+  there.breakWith((_req, res) => {
+    res.destroy()
+    return true
+  })
+  shift += 10 * minute
+  const late = await puller.call('GET', `${name}/manifests/1.0`)
+  assert.deepEqual([late.status, codeOf(late)], [503, 'UNAVAILABLE'])
+  assert.ok(Number(late.headers['retry-after']) > 0)
+  await puller.ok(200, 'GET', `${name}/manifests/${image.digest}`)
+  assert.equal((await historyOf(repo, '1.0')).length, 1)
+  there.mend()
+  shift += 6 * minute
+  const fresh = await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  assert.equal(fresh.headers.warning, undefined)
+})
+
+test('a tag that is gone there is served until the duty has looked three times', async () => {
+  const { there, repo, name } = await scene()
+  publish(there, '1.0')
+  await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  there.tags.delete('1.0')
+  shift += 6 * minute
+  for (let i = 0; i < 5; i++) {
+    const gone = await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+    assert.match(String(gone.headers.warning), /no such tag now/)
+  }
+  assert.equal((await historyOf(repo, '1.0')).length, 1)
+  let ahead = 0
+  const later = { ...app, clock: () => new Date(app.clock().getTime() + ahead) }
+  for (let i = 0; i < 3; i++) {
+    ahead += 61 * minute
+    await runDuty(later, followUpstreams)
+  }
+  assert.equal((await historyOf(repo, '1.0'))[0]!.event, 'EVENT_DELETED')
+})
+
+test('content that does not have its digest is refused, and nothing of it is stored', async () => {
+  const { there, repo, name } = await scene()
+  const { image, layer } = publish(there, '1.0')
+  const right = there.contents.get(layer.digest)!
+  there.contents.set(layer.digest, { ...right, bytes: randomBytes(300) })
+  await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  const wrong = await puller.call('GET', `${name}/blobs/${layer.digest}`)
+  assert.deepEqual([wrong.status, codeOf(wrong)], [502, 'UNAVAILABLE'])
+  assert.equal(await blobsOf(repo), 0)
+  there.contents.set(layer.digest, right)
+  await puller.ok(200, 'GET', `${name}/blobs/${layer.digest}`)
+
+  const other = publish(there, '2.0')
+  there.contents.set(other.image.digest, { ...there.contents.get(image.digest)! })
+  assert.equal((await puller.call('GET', `${name}/manifests/2.0`)).status, 502)
+  assert.deepEqual(await historyOf(repo, '2.0'), [])
+  const text = there.add('not a manifest', 'text/plain')
+  there.tags.set('3.0', text.digest)
+  assert.equal((await puller.call('GET', `${name}/manifests/3.0`)).status, 502)
+  assert.deepEqual(await historyOf(repo, '3.0'), [])
+})
+
+test('a large blob that is wrong, or breaks off, never comes whole', async () => {
+  const { there, repo, name } = await scene()
+  const { layer } = publish(there, '1.0', 3_000_000)
+  const right = there.contents.get(layer.digest)!
+  const bytes = Buffer.from(right.bytes)
+  bytes[2_999_999]! ^= 1
+  there.contents.set(layer.digest, { ...right, bytes })
+  const cut = (promise: Promise<unknown>) =>
+    promise.then(
+      () => 'whole',
+      () => 'cut',
+    )
+  assert.equal(await cut(puller.call('GET', `${name}/blobs/${layer.digest}`)), 'cut')
+  there.contents.set(layer.digest, right)
+  there.breakWith((req, res) => {
+    if (!req.url?.includes('/blobs/')) return false
+    res.writeHead(200, { 'content-length': right.bytes.length })
+    res.write(right.bytes.subarray(0, 1_000_000), () => res.destroy())
+    return true
+  })
+  assert.equal(await cut(puller.call('GET', `${name}/blobs/${layer.digest}`)), 'cut')
+  assert.equal(await blobsOf(repo), 0)
+  there.mend()
+  shift += minute
+  const whole = await puller.ok(200, 'GET', `${name}/blobs/${layer.digest}`)
+  assert.ok(whole.bytes.equals(right.bytes))
+  assert.equal(await blobsOf(repo), 1)
+})
+
+test('many who want the same at the same time have it fetched once', async () => {
+  const { there, name } = await scene()
+  const { image, layer } = publish(there, '1.0', 1_000_000)
+  const all = await Promise.all(Array.from({ length: 40 }, () => puller.call('GET', `${name}/manifests/1.0`)))
+  assert.ok(all.every(({ status }) => status === 200))
+  const blobs = await Promise.all(Array.from({ length: 40 }, () => puller.call('GET', `${name}/blobs/${layer.digest}`)))
+  assert.ok(blobs.every(({ status, bytes }) => status === 200 && bytes.length === 1_000_000))
+  assert.equal(there.count(`GET /v2/app/manifests/${image.digest}`), 1)
+  assert.equal(there.count(`GET /v2/app/blobs/${layer.digest}`), 1)
+})
+
+test('a size is told without fetching, and a part once all is here', async () => {
+  const { there, repo, name } = await scene()
+  const { layer } = publish(there, '1.0', 5000)
+  const head = await puller.ok(200, 'HEAD', `${name}/blobs/${layer.digest}`)
+  assert.equal(head.headers['content-length'], '5000')
+  assert.equal(await blobsOf(repo), 0)
+  const part = await puller.ok(206, 'GET', `${name}/blobs/${layer.digest}`, { headers: { range: 'bytes=10-19' } })
+  assert.ok(part.bytes.equals(there.contents.get(layer.digest)!.bytes.subarray(10, 20)))
+  assert.equal(await blobsOf(repo), 1)
+})
+
+test('only tags that are asked for are pulled through, and only by those who may pull', async () => {
+  const { there, name } = await scene({ tags: ['1\\..*'] })
+  publish(there, '1.0')
+  publish(there, '2.0')
+  assert.equal((await registry.nobody.call('GET', `${name}/manifests/1.0`)).status, 401)
+  assert.deepEqual(there.asked, [])
+  await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  assert.equal((await puller.call('GET', `${name}/manifests/2.0`)).status, 404)
+  const push = await registry.pusher.call('POST', `${name}/blobs/uploads/`)
+  assert.equal(push.status, 405)
+})
+
+test('what there is no room for is refused and not stored', async () => {
+  await using small = await startRegistry({ ...localUpstreams, quotaBytes: 2000 })
+  const { there, repo, name } = await scene({}, small)
+  const { layer } = publish(there, '1.0', 5000)
+  await small.puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  const refused = await small.puller.call('GET', `${name}/blobs/${layer.digest}`)
+  assert.equal(refused.status, 403)
+  const stored = await small.app.db.get<{ total: number }>(sql`SELECT count(*) AS total FROM repo_blobs`)
+  assert.equal(stored!.total, 0)
+  assert.ok(repo)
+})

@@ -1,0 +1,320 @@
+// What was promised is kept, at every door.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { assertError, ok } from '../support/expect.ts'
+import { type Answer, type Json, roleUids } from '../support/pinfold.ts'
+import { codeOf, indexOf, type RegistryClient, startRegistry, types } from '../support/registry.ts'
+
+const day = 86_400_000
+let now = Date.parse('2026-05-01T10:00:00.000Z')
+const registry = await startRegistry({ clock: () => new Date(now) })
+const { org, pusher, puller, operator } = registry
+after(() => registry[Symbol.asyncDispose]())
+
+const owner = await registry.as((await registry.seed.member(org.uid, roleUids.owner)).uid)
+const pusherApi = await registry.as(pusher.uid)
+
+let made = 0
+/** A folder of its own for each test, with one repo to push to. */
+async function place(): Promise<{ folder: string; name: string }> {
+  const folder = await registry.seed.group(org.uid, { name: `f${++made}` })
+  return { folder: folder.uid, name: `acme/f${made}/app` }
+}
+
+/** Tokens live for an hour of the clock that tests set forward. */
+const pushing = (): Promise<RegistryClient> => registry.registryAs(pusher.uid)
+const pulling = (): Promise<RegistryClient> => registry.registryAs(puller.uid)
+
+const repoOf = async (folder: string): Promise<string> => {
+  const { repos } = ok(await operator.get(`/registry/v2/repos?uidp.children_of=${folder}`))
+  return repos[0].uid
+}
+
+async function rule(scope: string, says: Json): Promise<Json> {
+  return ok(await owner.post(`/registry/v2/retentionRules/${scope}`, { mode: 'ENFORCE', ...says }))
+}
+
+function assertKept({ status, body }: Answer): void {
+  assert.deepEqual([status, body.code, body.details[0].reason], [400, 9, 'CONTENT_KEPT'])
+}
+
+test('a digest that a tag left has its date, and nobody deletes it before', async () => {
+  const { folder, name } = await place()
+  const { uid } = await rule(folder, { tags: ['v*'], keepDaysAfter: 10 })
+  const client = await pushing()
+  const one = await client.pushImage(name, 'v1')
+  const other = await client.pushImage(name, 'nightly')
+  now += 1000
+  await client.pushImage(name, 'v1')
+  await client.pushImage(name, 'nightly')
+  const refused = await client.call('DELETE', `${name}/manifests/${one.digest}`)
+  assert.deepEqual([refused.status, codeOf(refused)], [409, 'DENIED'])
+  const until = new Date(now + 10 * day).toISOString()
+  assert.deepEqual(refused.body.errors[0].detail, { until, rule: uid, tags: ['v1'] })
+  assert.equal((await client.call('DELETE', `${name}/manifests/${other.digest}`)).status, 202, 'no rule is about it')
+})
+
+test('a date never moves earlier: not when the rule is shortened, turned off or deleted; a longer rule moves it later', async () => {
+  const { folder, name } = await place()
+  const { uid } = await rule(folder, { keepDaysAfter: 10 })
+  const client = await pushing()
+  const { digest } = await client.pushImage(name, 'v1')
+  now += 1000
+  await client.pushImage(name, 'v1')
+  const promise = async (): Promise<Json> =>
+    ok(await owner.get(`/registry/v2/repos/${await repoOf(folder)}/promises/${digest}`))
+  const until = new Date(now + 10 * day).toISOString()
+  assert.deepEqual([(await promise()).reason, (await promise()).until], ['PROMISED', until])
+  const change = (body: Json) => owner.patch(`/registry/v2/retentionRules/${uid}`, body)
+  ok(await change({ keepDaysAfter: 20 }))
+  assert.equal((await promise()).until, new Date(now + 20 * day).toISOString())
+  for (const body of [{ keepDaysAfter: 1 }, { mode: 'OFF' }, { mode: 'DRY_RUN' }]) {
+    ok(await change(body))
+    assert.equal((await promise()).until, until, JSON.stringify(body))
+  }
+  ok(await owner.delete(`/registry/v2/retentionRules/${uid}`))
+  assert.equal((await promise()).until, until)
+  assert.equal((await client.call('DELETE', `${name}/manifests/${digest}`)).status, 409)
+  assertKept(await pusherApi.delete(`/registry/v2/repos/${await repoOf(folder)}`))
+})
+
+test('a push token tries twenty ways to destroy history, and none of them succeeds', async () => {
+  const { folder, name } = await place()
+  await rule(folder, { keepDaysAfter: 30, untaggedDays: 30 })
+  ok(await owner.post(`/registry/v2/tagRules/${folder}`, { tags: ['fixed'], immutable: true }))
+  const client = await pushing()
+  const old = await client.pushImage(name, 'v1')
+  const fixed = await client.pushImage(name, 'fixed')
+  const child = await client.pushImage(name)
+  const index = await client.pushManifest(name, indexOf([child]), 'multi')
+  const signature = await client.pushImage(name, undefined, { subject: index })
+  const layer = await client.pushBlob(name, 'a layer that only the old image has')
+  const config = await client.pushBlob(name, '{}', types.config)
+  const bare = await client.pushManifest(
+    name,
+    { schemaVersion: 2, mediaType: types.image, config, layers: [layer] },
+    'bare',
+  )
+  const fresh = await client.pushImage(name, 'v1')
+  const repo = await repoOf(folder)
+  const tags: Json[] = ok(await pusherApi.get(`/registry/v2/tags?uidp.children_of=${repo}`)).tags
+  const uidOf = (tag: string): string => tags.find((one) => one.name === tag)!.uid
+  const image = (await client.ok(200, 'GET', `${name}/manifests/${fresh.digest}`)).bytes
+  const put = (reference: string) =>
+    client.call('PUT', `${name}/manifests/${reference}`, { body: image, headers: { 'content-type': types.image } })
+  const remove = (path: string) => client.call('DELETE', `${name}/${path}`)
+  const ways: Record<string, () => Promise<{ status: number }>> = {
+    'deletes the manifest that a tag has left': () => remove(`manifests/${old.digest}`),
+    'deletes the manifest that a tag points to': () => remove(`manifests/${fresh.digest}`),
+    'deletes the image of an index': () => remove(`manifests/${child.digest}`),
+    'deletes the index': () => remove(`manifests/${index.digest}`),
+    'deletes a signature': () => remove(`manifests/${signature.digest}`),
+    'deletes a layer': () => remove(`blobs/${layer.digest}`),
+    'deletes a config': () => remove(`blobs/${config.digest}`),
+    'deletes an immutable tag': () => remove('manifests/fixed'),
+    'deletes the manifest of an immutable tag': () => remove(`manifests/${fixed.digest}`),
+    'moves an immutable tag': () => put('fixed'),
+    'moves an immutable tag by a push by digest': () => put(`${fresh.digest}?tag=fixed`),
+    'moves an immutable tag over the API': () =>
+      pusherApi.post(`/registry/v2/tags/${repo}`, { name: 'fixed', digest: fresh.digest }),
+    'replaces an immutable tag over version 1': () =>
+      pusherApi.call('PUT', `/registry/v1/tags/${uidOf('fixed')}`, { digest: fresh.digest }),
+    'deletes an immutable tag over the API': () => pusherApi.delete(`/registry/v2/tags/${uidOf('fixed')}`),
+    'deletes an immutable tag over version 1': () => pusherApi.delete(`/registry/v1/tags/${uidOf('fixed')}`),
+    'deletes the repo': () => pusherApi.delete(`/registry/v2/repos/${repo}`),
+    'deletes the repo over version 1': () => pusherApi.delete(`/registry/v1/repos/${repo}`),
+    'deletes the group': () => pusherApi.delete(`/iam/v2/groups/${folder}`),
+    'turns the rule off': () =>
+      pusherApi.post(`/registry/v2/retentionRules/${folder}`, { mode: 'OFF', keepDaysAfter: 1 }),
+    'breaks the promise': () =>
+      pusherApi.post(`/registry/v2/repos/${repo}:breakPromises`, { digest: old.digest, reason: 'space' }),
+  }
+  assert.equal(Object.keys(ways).length, 20)
+  for (const [way, attempt] of Object.entries(ways)) {
+    const { status } = await attempt()
+    assert.ok(status >= 400 && status < 500, `${way}: ${status}`)
+  }
+  for (const { digest } of [old, fresh, fixed, child, index, signature, bare]) {
+    await client.ok(200, 'GET', `${name}/manifests/${digest}`)
+  }
+  for (const blob of [layer, config]) await client.ok(200, 'GET', `${name}/blobs/${blob.digest}`)
+  const held = await client.ok(200, 'GET', `${name}/manifests/fixed`)
+  assert.equal(held.headers['docker-content-digest'], fixed.digest)
+})
+
+test('deleting a tag gives what it pointed to its date, and the ledger says so', async () => {
+  const { folder, name } = await place()
+  await rule(folder, { keepDaysAfter: 5 })
+  const client = await pushing()
+  const { digest } = await client.pushImage(name, 'v1')
+  now += 1000
+  await client.ok(202, 'DELETE', `${name}/manifests/v1`)
+  const reply = await client.ok(200, 'GET', `${name}/manifests/${digest}`)
+  assert.equal(reply.headers.sunset, new Date(now + 5 * day).toUTCString())
+  assert.match(String(reply.headers.warning), /^299 - ".*it may be deleted after 2026-/)
+  assert.equal((await client.call('DELETE', `${name}/manifests/${digest}`)).status, 409)
+})
+
+test('an immutable tag is pushed once; the same again, another tag and what a rule excepts are not its concern', async () => {
+  const { folder, name } = await place()
+  const { uid } = ok(await owner.post(`/registry/v2/tagRules/${folder}`, { immutable: true, exceptTags: ['latest'] }))
+  const client = await pushing()
+  const { digest } = await client.pushImage(name, 'v1')
+  const { bytes: body } = await client.ok(200, 'GET', `${name}/manifests/v1`)
+  const headers = { 'content-type': types.image }
+  await client.ok(201, 'PUT', `${name}/manifests/v1`, { body, headers })
+  await client.pushImage(name, 'latest')
+  const other = await client.pushImage(name, 'latest')
+  const moved = (await client.ok(200, 'GET', `${name}/manifests/${other.digest}`)).bytes
+  const refused = await client.call('PUT', `${name}/manifests/v1`, { body: moved, headers })
+  assert.deepEqual([refused.status, codeOf(refused)], [403, 'DENIED'])
+  assert.deepEqual(refused.body.errors[0].detail, { rule: uid, tags: ['v1'] })
+  const repo = await repoOf(folder)
+  const answer = await pusherApi.post(`/registry/v2/tags/${repo}`, { name: 'v1', digest: other.digest })
+  const violations = [{ type: 'TAG_IMMUTABLE', subject: 'v1', description: answer.body.message }]
+  assertError(answer, 400, 9, 'TAG_IMMUTABLE', { type: 'PreconditionFailure', violations })
+  const gone = await client.call('DELETE', `${name}/manifests/${digest}`)
+  assert.deepEqual([gone.status, gone.body.errors[0].detail], [409, { until: null, rule: uid, tags: ['v1'] }])
+  ok(await owner.delete(`/registry/v2/tagRules/${uid}`))
+  assert.equal((await client.call('DELETE', `${name}/manifests/${digest}`)).status, 202)
+})
+
+test('only movers move a tag, and their push tokens', async () => {
+  const { folder, name } = await place()
+  const mover = await registry.seed.member(org.uid, roleUids.push)
+  const { uid } = ok(await owner.post(`/registry/v2/tagRules/${folder}`, { tags: ['prod'], movers: [mover.uid] }))
+  const client = await pushing()
+  const image = await client.pushImage(name, 'staging')
+  const body = (await client.ok(200, 'GET', `${name}/manifests/${image.digest}`)).bytes
+  const headers = { 'content-type': types.image }
+  const refused = await client.call('PUT', `${name}/manifests/prod`, { body, headers })
+  assert.deepEqual([refused.status, refused.body.errors[0].detail], [403, { rule: uid, tags: ['prod'] }])
+  const theirs = await registry.registryAs(mover.uid)
+  await theirs.ok(201, 'PUT', `${name}/manifests/prod`, { body, headers })
+  assert.equal((await client.call('DELETE', `${name}/manifests/prod`)).status, 403)
+  assert.equal((await client.call('DELETE', `${name}/manifests/${image.digest}`)).status, 403)
+  assert.equal((await pusherApi.delete(`/registry/v2/repos/${await repoOf(folder)}`)).body.code, 7)
+  await theirs.ok(202, 'DELETE', `${name}/manifests/prod`)
+})
+
+test('a hold keeps a digest, or all that a tag has had, until it is released', async () => {
+  const { folder, name } = await place()
+  const client = await pushing()
+  const one = await client.pushImage(name, 'v1')
+  const two = await client.pushImage(name, 'v1')
+  const three = await client.pushImage(name, 'other')
+  const byTag = ok(await owner.post(`/registry/v2/holds/${folder}`, { tags: ['v*'], reason: 'the court asks for it' }))
+  const byDigest = ok(await owner.post(`/registry/v2/holds/${folder}`, { digest: three.digest, reason: 'so does it' }))
+  const gone = (reference: string) => client.call('DELETE', `${name}/manifests/${reference}`)
+  for (const reference of [one.digest, two.digest, three.digest, 'v1'])
+    assert.equal((await gone(reference)).status, 409)
+  const repo = await repoOf(folder)
+  assertKept(await owner.delete(`/registry/v2/repos/${repo}`))
+  const broken = await owner.post(`/registry/v2/repos/${repo}:breakPromises`, { reason: 'space' })
+  assertKept(broken)
+  ok(await owner.post(`/registry/v2/holds/${byTag.uid}:release`, {}))
+  assert.equal((await gone(one.digest)).status, 202)
+  assert.equal((await gone(three.digest)).status, 409)
+  const released = ok(await owner.post(`/registry/v2/holds/${byDigest.uid}:release`, {}))
+  assert.equal(released.releaseTime, new Date(now).toISOString())
+  assert.equal((await gone(three.digest)).status, 202)
+})
+
+test('a hold is not broken by a call, whatever else is promised beside it', async () => {
+  const { folder, name } = await place()
+  const { uid } = await rule(folder, { keepDaysAfter: 5, untaggedDays: 5 })
+  assert.ok(uid)
+  const client = await pushing()
+  const child = await client.pushImage(name, 'child')
+  const held = await client.pushManifest(name, indexOf([child]), 'held')
+  await client.pushImage(name, 'other')
+  await client.pushImage(name, 'other')
+  ok(await owner.post(`/registry/v2/holds/${folder}`, { digest: held.digest, reason: 'asked for by a court' }))
+  const breaking = `/registry/v2/repos/${await repoOf(folder)}:breakPromises`
+  for (const digest of [child.digest, held.digest, '']) {
+    assertKept(await owner.post(breaking, { ...(digest && { digest }), reason: 'space' }))
+  }
+  for (const { digest } of [child, held]) await client.ok(200, 'GET', `${name}/manifests/${digest}`)
+})
+
+test('what is quarantined nobody pulls, and it comes back as it was', async () => {
+  const { folder, name } = await place()
+  const client = await pushing()
+  const { digest } = await client.pushImage(name, 'v1')
+  const mark = ok(
+    await owner.post(`/registry/v2/quarantined/${folder}:quarantine`, { digest, reason: 'it mines coins' }),
+  )
+  for (const reference of ['v1', digest]) {
+    const refused = await client.call('GET', `${name}/manifests/${reference}`)
+    assert.deepEqual([refused.status, codeOf(refused)], [403, 'DENIED'])
+    assert.match(refused.body.errors[0].message, /it mines coins/)
+    assert.equal((await client.call('HEAD', `${name}/manifests/${reference}`)).status, 403)
+  }
+  ok(await owner.post(`/registry/v2/quarantined/${mark.uid}:release`, {}))
+  await client.ok(200, 'GET', `${name}/manifests/v1`)
+})
+
+test('whoever keeps the rules breaks a promise with a reason, which the audit log has', async () => {
+  const { folder, name } = await place()
+  const { uid } = await rule(folder, { forever: true })
+  const client = await pushing()
+  const { digest } = await client.pushImage(name, 'v1')
+  const repo = await repoOf(folder)
+  const kept = await client.call('DELETE', `${name}/manifests/${digest}`)
+  assert.deepEqual([kept.status, kept.body.errors[0].detail.until], [409, null])
+  assertKept(await owner.delete(`/registry/v2/repos/${repo}`))
+  const breaking = `/registry/v2/repos/${repo}:breakPromises`
+  assert.equal((await owner.post(breaking, { digest })).status, 400, 'without a reason')
+  const broken = ok(await owner.post(breaking, { digest, reason: 'it has a secret in it' }))
+  assert.deepEqual([broken.rule, broken.until], [uid, undefined])
+  assert.equal((await client.call('GET', `${name}/manifests/${digest}`)).status, 404)
+  await client.pushImage(name, 'v2')
+  ok(await owner.post(breaking, { reason: 'all of it' }))
+  const { auditEntries } = ok(await owner.get(`/events/v2/audit?subject=${encodeURIComponent(repo)}`))
+  const reasons = auditEntries.map(({ body }: Json) => JSON.parse(body).reason)
+  assert.deepEqual(reasons.sort(), ['all of it', 'it has a secret in it'])
+})
+
+test('the last digests that such tags have had are kept whatever their date', async () => {
+  const { folder, name } = await place()
+  await rule(folder, { tags: ['v*'], keepLast: 2 })
+  const client = await pushing()
+  const images = []
+  for (let i = 0; i < 4; i++) images.push(await client.pushImage(name, 'v1'))
+  const statuses = []
+  for (const { digest } of images) statuses.push((await client.call('DELETE', `${name}/manifests/${digest}`)).status)
+  assert.deepEqual(statuses, [202, 202, 409, 409])
+})
+
+test('without a rule nothing is kept, and a repo goes with all that it has', async () => {
+  const { folder, name } = await place()
+  const client = await pushing()
+  const { digest } = await client.pushImage(name, 'v1')
+  const pulled = await client.ok(200, 'GET', `${name}/manifests/${digest}`)
+  assert.deepEqual([pulled.headers.sunset, pulled.headers.warning], [undefined, undefined])
+  const repo = await repoOf(folder)
+  assert.deepEqual(ok(await owner.get(`/registry/v2/repos/${repo}/promises/${digest}`)).reason, undefined)
+  await client.ok(202, 'DELETE', `${name}/manifests/${digest}`)
+  ok(await pusherApi.delete(`/registry/v2/repos/${repo}`))
+})
+
+test('what has an end says when, warns of it in the last thirty days, and may go then; what is tagged has none', async () => {
+  const { folder, name } = await place()
+  await rule(folder, { keepDaysAfter: 40 })
+  const client = await pushing()
+  const { digest } = await client.pushImage(name, 'v1')
+  const tagged = await client.ok(200, 'HEAD', `${name}/manifests/${digest}`)
+  assert.deepEqual([tagged.headers.sunset, tagged.headers.warning], [undefined, undefined])
+  now += 1000
+  await client.pushImage(name, 'v1')
+  const until = now + 40 * day
+  const far = await client.ok(200, 'GET', `${name}/manifests/${digest}`)
+  assert.deepEqual([far.headers.sunset, far.headers.warning], [new Date(until).toUTCString(), undefined])
+  now = until - 30 * day
+  const near = await (await pulling()).ok(200, 'GET', `${name}/manifests/${digest}`)
+  assert.match(String(near.headers.warning), /^299 - /)
+  now = until - 1
+  assert.equal((await (await pushing()).call('DELETE', `${name}/manifests/${digest}`)).status, 409)
+  now = until
+  assert.equal((await (await pushing()).call('DELETE', `${name}/manifests/${digest}`)).status, 202)
+})

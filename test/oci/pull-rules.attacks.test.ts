@@ -1,0 +1,262 @@
+// Ways around a rule of pulls, by name: whoever it binds gets none of what is too young, however it is asked for.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { operatorUid } from '#issuer/access-token.ts'
+import { ok } from '../support/expect.ts'
+import { type Json, roleUids } from '../support/pinfold.ts'
+import {
+  type Descriptor,
+  digestOf,
+  imageOf,
+  indexOf,
+  type RegistryClient,
+  startRegistry,
+  types,
+} from '../support/registry.ts'
+
+const day = 24 * 3_600_000
+const start = Date.parse('2026-06-01T00:00:00.000Z')
+let now = start
+let registry: Awaited<ReturnType<typeof startRegistry>>
+let runner: string
+let rule: Json
+
+before(async () => {
+  now = start
+  registry = await startRegistry({ clock: () => new Date(now) })
+  runner = (await registry.seed.member(registry.org.uid, roleUids.push)).uid
+  const given = { name: 'a week', identities: [runner], minAge: '7d', mode: 'SERVE_OLDER' }
+  rule = ok(await registry.operator.post(`/registry/v2/pullRules/${registry.org.uid}`, given))
+})
+after(() => registry[Symbol.asyncDispose]())
+
+/** Whoever pushes; tokens do not live for days. */
+async function on(days: number): Promise<RegistryClient> {
+  now = start + days * day
+  return registry.registryAs(operatorUid)
+}
+
+/** What an attack has made: a repository with a good image at `stable`, and what must not be had of it. */
+type Scene = { name: string; good: Descriptor; bad: Descriptor; tags: string[]; blobs: string[] }
+type Attack = (scene: {
+  name: string
+  good: Descriptor
+}) => Promise<{ bad: Descriptor; tags?: string[]; blobs?: string[] }>
+
+const today = 20
+const content = async (client: RegistryClient, name: string, { digest }: Descriptor): Promise<string> =>
+  (await client.ok(200, 'GET', `${name}/manifests/${digest}`)).bytes.toString()
+
+/** An image with layers of a type, and what more is said. */
+async function anImage(client: RegistryClient, name: string, reference?: string, extra: Json = {}, type = types.layer) {
+  const layer = await client.pushBlob(name, randomBytes(64), type)
+  const config = await client.pushBlob(
+    name,
+    JSON.stringify({ os: 'linux', id: randomBytes(8).toString('hex') }),
+    types.config,
+  )
+  const bad = await client.pushManifest(name, imageOf(config, [layer], extra), reference)
+  return { bad, blobs: [layer.digest, config.digest] }
+}
+
+const visit =
+  (hours: number, back = true): Attack =>
+  async ({ name, good }) => {
+    const client = await on(5)
+    const made = await anImage(client, name, 'stable')
+    const later = await on(5 + hours / 24)
+    if (back) await later.pushManifest(name, await content(later, name, good), 'stable')
+    else await anImage(later, name, 'stable')
+    const last = await on(today)
+    await last.pushManifest(name, await content(last, name, made.bad), 'stable')
+    return made
+  }
+
+const aboutGood = ({ digest }: Descriptor, suffix: string): string => `${digest.replace(':', '-')}${suffix}`
+const posing =
+  (type: string, extra: (good: Descriptor) => Json = (subject) => ({ subject })): Attack =>
+  async ({ name, good }) =>
+    anImage(await on(today), name, undefined, extra(good), type)
+
+const attacks: Record<string, Attack> = {
+  'a push of today': async ({ name }) => anImage(await on(today), name, 'stable'),
+  'a push of today under a new tag': async ({ name }) => ({
+    ...(await anImage(await on(today), name, 'new')),
+    tags: ['new'],
+  }),
+  'a push six days and some hours ago': async ({ name }) => anImage(await on(today - 6.9), name, 'stable'),
+  'a push without a tag': async ({ name }) => ({ ...(await anImage(await on(1), name)), tags: [] }),
+  'a visit of an hour long ago': visit(1),
+  'a visit of five hours and a half long ago': visit(5.5, false),
+  'a visit of two days that was rolled back': visit(48),
+  'a tag of last week that was deleted and made again': async ({ name }) => {
+    const made = await anImage(await on(5), name, 'again')
+    await (await on(15)).ok(202, 'DELETE', `${name}/manifests/again`)
+    const client = await on(today)
+    await client.pushManifest(name, await content(client, name, made.bad), 'again')
+    return { ...made, tags: ['again'] }
+  },
+  'a bad push of three hours that was corrected': async ({ name }) => {
+    const made = await anImage(await on(12.5), name, 'stable')
+    await anImage(await on(12.5 + 3 / 24), name, 'stable')
+    await on(today)
+    return made
+  },
+  'a tag that flaps': async ({ name, good }) => {
+    const made = await anImage(await on(10), name, 'stable')
+    const texts = [await content(await on(10), name, good), await content(await on(10), name, made.bad)]
+    for (let i = 0; i < 40; i++) await (await on(10 + i / 8)).pushManifest(name, texts[i % 2]!, 'stable')
+    await on(today)
+    return made
+  },
+  'an index of today': async ({ name }) => {
+    const client = await on(today)
+    const child = await anImage(client, name)
+    return { bad: await client.pushManifest(name, indexOf([child.bad]), 'stable'), blobs: child.blobs }
+  },
+  'a child of an index of today': async ({ name, good }) => {
+    const client = await on(today)
+    const child = await anImage(client, name)
+    await client.pushManifest(name, indexOf([good, child.bad]), 'stable')
+    return { ...child, tags: [] }
+  },
+  'a child of an index in an index of today': async ({ name, good }) => {
+    const client = await on(today)
+    const child = await anImage(client, name)
+    const inner = await client.pushManifest(name, indexOf([child.bad]))
+    await client.pushManifest(name, indexOf([good, inner]), 'stable')
+    return { ...child, tags: [] }
+  },
+  'an image that says it is about a good one': posing(types.layer),
+  'an image of docker layers that says so': posing('application/vnd.docker.image.rootfs.diff.tar.gzip'),
+  'an image of foreign layers that says so': posing('application/vnd.example.layer.v1.tar+zstd'),
+  'an image of squashfs that says so': posing('application/vnd.example.squashfs'),
+  'an index that says it is about a good image': async ({ name, good }) => {
+    const client = await on(today)
+    const child = await anImage(client, name)
+    return { bad: await client.pushManifest(name, indexOf([child.bad], { subject: good })), blobs: child.blobs }
+  },
+  'a child of an index that says so': async ({ name, good }) => {
+    const client = await on(today)
+    const child = await anImage(client, name)
+    await client.pushManifest(name, indexOf([child.bad], { subject: good }))
+    return { ...child, tags: [] }
+  },
+  'an image under the tag of a signature': async ({ name, good }) => {
+    const tag = aboutGood(good, '.sig')
+    return { ...(await anImage(await on(today), name, tag)), tags: [tag] }
+  },
+  'an index under the tag of the referrers': async ({ name, good }) => {
+    const client = await on(today)
+    const [child, tag] = [await anImage(client, name), aboutGood(good, '')]
+    return { bad: await client.pushManifest(name, indexOf([child.bad]), tag), tags: [tag], blobs: child.blobs }
+  },
+  'a statement about nothing': async ({ name }) => {
+    const type = 'application/vnd.in-toto+json'
+    return { ...(await anImage(await on(today), name, 'stable', {}, type)), blobs: [] }
+  },
+  'a statement under a tag about itself': async ({ name }) => {
+    const client = await on(today)
+    const made = await anImage(client, name, undefined, {}, 'application/vnd.in-toto+json')
+    const tag = aboutGood(made.bad, '.att')
+    await client.pushManifest(name, await content(client, name, made.bad), tag)
+    return { ...made, tags: [tag], blobs: [] }
+  },
+  'two statements under tags about each other': async ({ name }) => {
+    const client = await on(today)
+    const made = await anImage(client, name, undefined, {}, 'application/vnd.in-toto+json')
+    const other = await anImage(client, name, aboutGood(made.bad, '.att'), {}, 'application/vnd.in-toto+json')
+    const tag = aboutGood(other.bad, '.att')
+    await client.pushManifest(name, await content(client, name, made.bad), tag)
+    return { ...made, tags: [tag], blobs: [] }
+  },
+}
+
+/** How it is asked for: what answers 200 with the bad digest has got it. */
+type Way = (scene: Scene) => [method: string, path: string, also?: Json][]
+const repoUids = new Map<string, string>()
+const viaUid = ({ name }: Scene): string => repoUids.get(name)!
+const ways: Record<string, Way> = {
+  'by tag': ({ name, tags }) => tags.map((tag) => ['GET', `${name}/manifests/${tag}`]),
+  'by HEAD of the tag': ({ name, tags }) => tags.map((tag) => ['HEAD', `${name}/manifests/${tag}`]),
+  'by digest': ({ name, bad }) => [['GET', `${name}/manifests/${bad.digest}`]],
+  'by HEAD of the digest': ({ name, bad }) => [['HEAD', `${name}/manifests/${bad.digest}`]],
+  'by the uid and the tag': (scene) => scene.tags.map((tag) => ['GET', `${viaUid(scene)}/manifests/${tag}`]),
+  'by the uid and the digest': (scene) => [['GET', `${viaUid(scene)}/manifests/${scene.bad.digest}`]],
+  'in a view of a smaller age': ({ name, tags }) =>
+    tags.map((tag) => ['GET', `min-1h_hold-1h/${name}/manifests/${tag}`]),
+  'in a view of today': ({ name, tags }) => tags.map((tag) => ['GET', `at-20260621/${name}/manifests/${tag}`]),
+  'in a view of back then': ({ name, tags }) =>
+    tags.flatMap((tag) => [
+      ['GET', `at-20260606t003000z/${name}/manifests/${tag}`],
+      ['GET', `at-20260613t130000z/${name}/manifests/${tag}`],
+    ]),
+  'in a view, by digest': ({ name, bad }) => [['GET', `min-1h/${name}/manifests/${bad.digest}`]],
+  'behind a doubled version': ({ name, bad }) => [['GET', `min-1h/v2/${name}/manifests/${bad.digest}`]],
+  'its blobs': ({ name, blobs }) => blobs.map((digest) => ['GET', `${name}/blobs/${digest}`]),
+  'its blobs by HEAD': ({ name, blobs }) => blobs.map((digest) => ['HEAD', `${name}/blobs/${digest}`]),
+  'its blobs in parts': ({ name, blobs }) =>
+    blobs.map((digest) => ['GET', `${name}/blobs/${digest}`, { headers: { range: 'bytes=0-9' } }]),
+  'a mount of its blobs': ({ name, blobs }) =>
+    blobs.map((digest) => ['POST', `acme/elsewhere/blobs/uploads/?mount=${digest}&from=${name}`]),
+  'a mount of its blobs from anywhere': ({ blobs }) =>
+    blobs.map((digest) => ['POST', `acme/elsewhere/blobs/uploads/?mount=${digest}`]),
+  'a mount of its blobs by the uid': (scene) =>
+    scene.blobs.map((digest) => ['POST', `acme/elsewhere/blobs/uploads/?mount=${digest}&from=${viaUid(scene)}`]),
+}
+
+let repos = 0
+async function sceneOf(attack: Attack): Promise<Scene> {
+  const name = `acme/app${repos++}`
+  const good = await (await on(0)).pushImage(name, 'stable')
+  const found = await registry.app.paths.find(name)
+  repoUids.set(name, found.repo!.uid)
+  return { name, good, tags: ['stable'], blobs: [], ...(await attack({ name, good })) }
+}
+
+/** Names of the ways by which it was had. */
+async function tryAll(scene: Scene): Promise<{ had: string[]; tried: number }> {
+  const client = await registry.registryAs(runner)
+  const had: string[] = []
+  let tried = 0
+  for (const [name, way] of Object.entries(ways)) {
+    const asked = way(scene)
+    if (asked.length > 0) tried++
+    for (const [method, path, also] of asked) {
+      const reply = await client.call(method, path, also)
+      const digest = reply.headers['docker-content-digest'] ?? (reply.bytes.length > 0 && digestOf(reply.bytes))
+      const isBad = digest === scene.bad.digest || scene.blobs.includes(String(digest))
+      if ((reply.status < 300 && isBad) || reply.status === 201 || reply.status >= 500)
+        had.push(`${name}: ${reply.status}`)
+    }
+  }
+  return { had, tried }
+}
+
+let cases = 0
+for (const mode of ['SERVE_OLDER', 'DENY']) {
+  for (const [name, attack] of Object.entries(attacks)) {
+    test(`${mode}: ${name} is not had in any way`, async () => {
+      ok(await setMode(mode))
+      const { had, tried } = await tryAll(await sceneOf(attack))
+      assert.deepEqual(had, [])
+      cases += tried
+    })
+  }
+}
+
+async function setMode(mode: string) {
+  await on(0)
+  return (await registry.as(operatorUid)).call('PATCH', `/registry/v2/pullRules/${rule.uid}`, { mode })
+}
+
+test('these were two hundred cases at least, and whom no rule binds has all of it', async () => {
+  assert.ok(cases >= 200, `${cases}`)
+  const scene = await sceneOf(attacks['a push of today']!)
+  const free = await registry.registryAs(registry.puller.uid)
+  for (const reference of ['stable', scene.bad.digest]) {
+    const { headers } = await free.ok(200, 'GET', `${scene.name}/manifests/${reference}`)
+    assert.equal(headers['docker-content-digest'], scene.bad.digest)
+  }
+})

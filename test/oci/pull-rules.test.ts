@@ -1,0 +1,252 @@
+// Rules of how old what somebody pulls has to be, and what passes them.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type Sql, sql } from '#db/sql.ts'
+import { operatorUid } from '#issuer/access-token.ts'
+import { assertInvalid, ok } from '../support/expect.ts'
+import { type Client, type Json, roleUids } from '../support/pinfold.ts'
+import { codeOf, type Descriptor, indexOf, type RegistryClient, startRegistry, types } from '../support/registry.ts'
+
+const day = 24 * 3_600_000
+const start = Date.parse('2026-06-01T00:00:00.000Z')
+const iso = (days: number): string => new Date(start + days * day).toISOString()
+let now = start
+let registry: Awaited<ReturnType<typeof startRegistry>>
+
+before(async () => {
+  now = start
+  registry = await startRegistry({ clock: () => new Date(now) })
+  await registry.seed.subscription(registry.org.uid)
+})
+after(() => registry[Symbol.asyncDispose]())
+
+async function on(days: number): Promise<RegistryClient & { api: Client }> {
+  now = start + days * day
+  return { ...(await registry.registryAs(operatorUid)), api: await registry.as(operatorUid) }
+}
+
+let count = 0
+/** A repository, somebody who runs what is there, and the rule for them. */
+async function scene(rule: Json) {
+  const name = `acme/app${count++}`
+  const { api, ...client } = await on(0)
+  const first = await client.pushImage(name, 'stable')
+  const runner = (await registry.seed.member(registry.org.uid, roleUids.pull)).uid as string
+  const { repo } = await registry.app.paths.find(name)
+  const given = { identities: [runner], minAge: '7d', mode: 'SERVE_OLDER', ...rule }
+  const made = ok(await api.post(`/registry/v2/pullRules/${repo!.uid}`, given))
+  return { name, first, repo: repo!.uid, rule: made, as: () => registry.registryAs(runner) }
+}
+const digestBy = async (client: RegistryClient, path: string) =>
+  (await client.ok(200, 'GET', path)).headers['docker-content-digest']
+
+test('who is bound gets the newest image that is old enough, with a warning, and others what there is', async () => {
+  const { name, first, as } = await scene({})
+  const second = await (await on(10)).pushImage(name, 'stable')
+  const free = await on(12)
+  assert.equal(await digestBy(free, `${name}/manifests/stable`), second.digest)
+  const bound = await (await as()).ok(200, 'GET', `${name}/manifests/stable`)
+  assert.equal(bound.headers['docker-content-digest'], first.digest)
+  assert.match(String(bound.headers.warning), new RegExp(`held back until ${iso(17)}`))
+  const refused = await (await as()).call('GET', `${name}/manifests/${second.digest}`)
+  assert.deepEqual([refused.status, codeOf(refused)], [403, 'DENIED'])
+  await on(17)
+  assert.equal(await digestBy(await as(), `${name}/manifests/stable`), second.digest)
+  assert.equal(await digestBy(await as(), `${name}/manifests/${second.digest}`), second.digest)
+})
+
+test('a rule that denies names what may be pulled, and when the present image may be', async () => {
+  const { name, first, rule, as } = await scene({ mode: 'DENY', name: 'strict' })
+  const second = await (await on(10)).pushImage(name, 'stable')
+  await on(12)
+  const refused = await (await as()).call('GET', `${name}/manifests/stable`)
+  assert.equal(refused.status, 403)
+  assert.deepEqual(refused.body.errors[0].detail, {
+    tag: 'stable',
+    digest: second.digest,
+    time: iso(17),
+    eligible: first.digest,
+  })
+  assert.deepEqual((await (await as()).ok(200, 'GET', `${name}/tags/list`)).body.tags, [])
+  const resolved = await (await as()).ok(200, 'GET', `${name}/_svc/resolve/stable`)
+  assert.deepEqual(resolved.body.rule, { uid: rule.uid, name: 'strict', mode: 'DENY' })
+  assert.equal(resolved.body.chosen.digest, first.digest)
+})
+
+test('what is old enough passes with all that belongs to it', async () => {
+  const { name, as } = await scene({})
+  const client = await on(1)
+  const child = await client.pushImage(name)
+  const index = await client.pushManifest(name, indexOf([child]), 'multi')
+  const late = await on(19)
+  const layer = await late.pushBlob(name, '{}', 'application/vnd.dev.cosign.simplesigning.v1+json')
+  const config = await late.pushBlob(name, '{"a":1}', types.config)
+  const said = { schemaVersion: 2, mediaType: types.image, config, layers: [layer] }
+  const referrer = await late.pushManifest(name, { ...said, subject: index })
+  const tag = `${child.digest.replace(':', '-')}.sig`
+  const signature = await late.pushManifest(name, said, tag)
+  const aboutSignature = await late.pushManifest(name, { ...said, subject: referrer, annotations: { a: 'b' } })
+  const runner = await as()
+  for (const reference of ['multi', index.digest, child.digest, referrer.digest, signature.digest, tag]) {
+    await runner.ok(200, 'GET', `${name}/manifests/${reference}`)
+  }
+  await runner.ok(200, 'GET', `${name}/manifests/${aboutSignature.digest}`)
+  const { manifests } = (await runner.ok(200, 'GET', `${name}/referrers/${index.digest}`)).body
+  assert.equal(manifests.length, 1)
+  const image = (await runner.ok(200, 'GET', `${name}/manifests/${child.digest}`)).body as Json
+  for (const { digest } of [image.config, ...image.layers, layer, config] as Descriptor[]) {
+    await runner.ok(200, 'GET', `${name}/blobs/${digest}`)
+  }
+})
+
+test('rules are about tags, exceptions of these, and count those of the whole repository where they say so', async () => {
+  const { name, rule, as } = await scene({ tags: ['prod*', 'stable'], exceptTags: ['prod-hotfix'], countFrom: 'REPO' })
+  const candidate = await (await on(10)).pushImage(name, 'candidate')
+  const fix = await (await on(20)).pushImage(name, 'prod-hotfix')
+  const client = await on(20)
+  const text = (await client.ok(200, 'GET', `${name}/manifests/candidate`)).bytes.toString()
+  await client.pushManifest(name, text, 'prod')
+  assert.equal(await digestBy(await as(), `${name}/manifests/prod`), candidate.digest, 'it has been a candidate')
+  for (const reference of ['prod-hotfix', fix.digest]) {
+    assert.equal(await digestBy(await as(), `${name}/manifests/${reference}`), fix.digest)
+  }
+  const young = await client.pushImage(name, 'prod-new')
+  assert.equal((await (await as()).call('GET', `${name}/manifests/prod-new`)).status, 403, young.digest)
+  assert.deepEqual((await (await as()).ok(200, 'GET', `${name}/tags/list`)).body.tags, [
+    'candidate',
+    'prod',
+    'prod-hotfix',
+    'stable',
+  ])
+  ok(await client.api.call('PATCH', `/registry/v2/pullRules/${rule.uid}`, { countFrom: 'TAG' }))
+  assert.equal((await (await as()).call('GET', `${name}/manifests/prod`)).status, 403)
+})
+
+test('of several rules the largest age counts, and a rule for a group is for all who live there', async () => {
+  const { name, first, as } = await scene({ minAge: '2d' })
+  const second = await (await on(10)).pushImage(name, 'stable')
+  await on(13)
+  assert.equal(await digestBy(await as(), `${name}/manifests/stable`), second.digest)
+  const { api } = await on(13)
+  const wide = { belowGroup: registry.org.uid, minAge: '5d', mode: 'SERVE_OLDER' }
+  const made = ok(await api.post(`/registry/v2/pullRules/${registry.org.uid}`, wide))
+  assert.equal(await digestBy(await as(), `${name}/manifests/stable`), first.digest)
+  assert.equal(await digestBy(await registry.registryAs(registry.puller.uid), `${name}/manifests/stable`), first.digest)
+  ok(await api.call('DELETE', `/registry/v2/pullRules/${made.uid}`))
+  assert.equal(await digestBy(await as(), `${name}/manifests/stable`), second.digest, 'at once')
+})
+
+test('an exception lets one digest through until it ends, with what it lists', async () => {
+  const { name, first, repo, as } = await scene({})
+  const client = await on(10)
+  const child = await client.pushImage(name)
+  const index = await client.pushManifest(name, indexOf([child]), 'stable')
+  const given = { digest: index.digest, reason: 'Mends CVE-2026-1', expireTime: iso(15) }
+  const path = `/registry/v2/pullRuleExceptions/${repo}`
+  const made = ok(await client.api.post(path, given))
+  for (const reference of ['stable', index.digest, child.digest]) {
+    await (await as()).ok(200, 'GET', `${name}/manifests/${reference}`)
+  }
+  assert.equal(await digestBy(await as(), `${name}/manifests/stable`), index.digest)
+  const { api } = await on(16)
+  assert.equal(await digestBy(await as(), `${name}/manifests/stable`), first.digest, 'it has ended by itself')
+  const other = ok(await api.post(path, { ...given, expireTime: iso(18) }))
+  assert.equal(await digestBy(await as(), `${name}/manifests/stable`), index.digest)
+  assert.equal(ok(await api.post(`/registry/v2/pullRuleExceptions/${other.uid}:revoke`, {})).revokeTime, iso(16))
+  assert.equal(await digestBy(await as(), `${name}/manifests/stable`), first.digest)
+  const listed = ok(await api.get(`/registry/v2/pullRuleExceptions?scopeUid=${repo}&includeEnded=true`))
+  assert.deepEqual(listed.pullRuleExceptions.map(({ uid }: Json) => uid).sort(), [made.uid, other.uid].sort())
+  for (const [member, wrong] of [
+    ['expireTime', { ...given, expireTime: iso(16 + 31) }],
+    ['expireTime', { ...given, expireTime: iso(15) }],
+    ['reason', { ...given, expireTime: iso(17), reason: ' ' }],
+    ['digest', { ...given, expireTime: iso(17), digest: 'latest' }],
+  ] as const) {
+    const field = member === 'expireTime' ? 'expire_time' : member
+    assertInvalid(await api.post(path, wrong), `pull_rule_exception.${field}`)
+  }
+  const audit = await registry.app.db.all<{ type: string }>(
+    sql`SELECT type FROM audit_log WHERE type LIKE ${'%pull_rule.exception%'} ORDER BY id`,
+  )
+  assert.equal(audit.length, 3)
+})
+
+test('a rule that observes changes nothing, and the event of a pull tells what it would have refused', async () => {
+  const { name, rule, as } = await scene({ mode: 'OBSERVE', name: 'to try' })
+  const second = await (await on(10)).pushImage(name, 'stable')
+  await on(12)
+  for (const reference of ['stable', second.digest]) {
+    assert.equal(await digestBy(await as(), `${name}/manifests/${reference}`), second.digest)
+    assert.deepEqual(await resultsOfLast(), [
+      { policy_id: rule.uid, policy_name: 'to try', mode: 'POLICY_MODE_DRY_RUN', result: 'RESULT_DENIED' },
+    ])
+  }
+})
+
+async function resultsOfLast(): Promise<unknown> {
+  await registry.app.registryEvents.flush()
+  const row = await registry.app.db.get<{ body: string }>(sql`
+    SELECT body FROM events_outbox WHERE type = ${'dev.pinfold.registry.pull.v1'} ORDER BY id DESC LIMIT 1`)
+  return JSON.parse(row!.body).policy_results
+}
+
+test('a rule is read, listed, changed and deleted, and refuses what makes no sense', async () => {
+  const { repo, rule } = await scene({ name: 'one' })
+  const { api } = await on(1)
+  const path = '/registry/v2/pullRules'
+  assert.deepEqual(ok(await api.get(`${path}/${rule.uid}`)), rule)
+  assert.deepEqual([rule.minAge, rule.hold, rule.countFrom, rule.mode], ['7d', '6h', 'TAG', 'SERVE_OLDER'])
+  assert.deepEqual(ok(await api.get(`${path}?scopeUid=${repo}`)).pullRules, [rule])
+  const changed = ok(await api.call('PATCH', `${path}/${rule.uid}?updateMask=hold,tags`, { hold: '1h', tags: ['v*'] }))
+  assert.deepEqual(changed, { ...rule, hold: '1h', tags: ['v*'], updateTime: iso(1) })
+  const given = { identities: ['a'.repeat(40)], minAge: '7d', mode: 'DENY' }
+  for (const [field, wrong] of [
+    ['min_age', { minAge: '7' }],
+    ['min_age', { minAge: '9999w' }],
+    ['min_age', { minAge: '' }],
+    ['hold', { hold: '400d' }],
+    ['mode', { mode: undefined }],
+    ['identities', { identities: [] }],
+    ['identities', { belowGroup: registry.org.uid }],
+    ['identities', { identities: ['nobody'] }],
+    ['below_group', { identities: [], belowGroup: 'b'.repeat(40) }],
+    ['tags', { tags: ['a/b'] }],
+    ['tags', { tags: Array.from({ length: 21 }, (_, i) => `t${i}`) }],
+  ] as const) {
+    assertInvalid(await api.post(`${path}/${repo}`, { ...given, ...wrong }), field)
+  }
+  assert.equal((await api.post(`${path}/${'c'.repeat(40)}`, given)).status, 404)
+  const reader = await registry.as(registry.puller.uid)
+  assert.equal((await reader.get(`${path}/${rule.uid}`)).status, 403)
+  assert.equal((await reader.post(`${path}/${repo}`, given)).status, 403)
+  ok(await api.call('DELETE', `${path}/${rule.uid}`))
+  assert.equal((await api.get(`${path}/${rule.uid}`)).status, 404)
+})
+
+test('where there is no rule, a pull asks the database nothing more', async () => {
+  let clock = 0
+  await using plain = await startRegistry({ monotonic: () => clock })
+  await plain.pusher.pushImage('acme/app', 'stable')
+  const asked: string[] = []
+  const { db } = plain.app
+  for (const name of ['get', 'all'] as const) {
+    const read = db[name].bind(db) as (query: Sql) => Promise<unknown>
+    ;(db as unknown as Record<string, unknown>)[name] = (query: Sql) => {
+      asked.push(query.parts.join('?'))
+      return read(query)
+    }
+  }
+  await plain.puller.ok(200, 'GET', 'acme/app/manifests/stable')
+  clock += 100
+  asked.length = 0
+  for (let i = 0; i < 20; i++) await plain.puller.ok(200, 'GET', 'acme/app/manifests/stable')
+  assert.ok(asked.length <= 20, asked.join('\n'))
+  assert.ok(
+    asked.some((text) => text.includes('FROM tags')),
+    'what is asked is seen',
+  )
+  assert.deepEqual(
+    asked.filter((text) => text.includes('pull_rules')),
+    [],
+  )
+})

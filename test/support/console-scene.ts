@@ -1,0 +1,139 @@
+// A server with something to see on every screen of the console.
+import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { runDuty } from './duties.ts'
+import { pushLayers } from './images.ts'
+import { clientSecret } from './people-provider.ts'
+import { type Json, roleUids } from './pinfold.ts'
+import { digestOf, type RegistryClient, registryClient } from './registry.ts'
+import { apkLayer, readSource, recordAbout } from './scanning.ts'
+import { startSignInScene } from './sign-in.ts'
+
+export type ConsoleScene = Awaited<ReturnType<typeof startConsoleScene>>
+
+const day = 86_400_000
+
+export async function startConsoleScene() {
+  const scene = await startSignInScene()
+  const { pinfold, org } = scene
+  const { seed, operator } = pinfold
+  const folder = await seed.group(org.uid, { name: 'payments', description: 'Takes the money' })
+  const repo = await seed.repo(folder.uid, { name: 'ledger', description: 'Keeps the books' })
+  const path = `${org.name}/payments/ledger`
+  const pusher = await seed.member(org.uid, roleUids.push)
+  const token = await pinfold.tokenFor(pusher.uid, { audience: new URL(pinfold.url).host })
+  const client = registryClient(`http://127.0.0.1:${pinfold.port}`, token)
+
+  const lastTuesday = new Date(Date.now() - 6 * day).toISOString()
+  const digestThen = digestOf('what it was last Tuesday')
+  const records = [
+    { time: new Date(Date.now() - 20 * day).toISOString(), digest: digestOf('what it was first') },
+    { time: new Date(Date.now() - 9 * day).toISOString(), digest: digestThen },
+  ]
+  await made(operator.post('/control/v1/tagHistory:import', { repoUid: repo.uid, tags: [{ name: 'stable', records }] }))
+  const { older, digest, scriptBlob } = await pushAll(client, path)
+  await operator.delete(`/registry/v2/tags/${await tagOf(operator, repo.uid, 'gone')}`)
+  await runDuty(pinfold.app, readImages)
+  await runDuty(pinfold.app, readImages)
+  const { app } = pinfold
+  await readSource(app, 'Alpine:v3.20', [recordAbout('CVE-2024-7777', 'Alpine:v3.20', 'zlib', '1.3.2-r0')])
+
+  await seed.invite(org.uid, roleUids.editor, { email: 'guest@acme.example' })
+  await seed.mapping(scene.idp.uid, roleUids.editor)
+  const subscription = await seed.subscription(org.uid)
+  // Nothing leaves the machine.
+  await pinfold.point(subscription.uid, 'https://127.0.0.1:1/hook')
+  const { secret } = await made(operator.post(`/events/v2/subscriptions/${subscription.uid}:rotateSecret`, {}))
+  await made(operator.post(`/events/v2/subscriptions/${subscription.uid}:sendTest`, {}))
+  const scim = await made(operator.post(`/iam/v2/identityProviders/${scene.idp.uid}:generateScimToken`, {}))
+  const advisory = await importAdvisory(operator, org.uid)
+  const orgName = String(org.name)
+  return {
+    ...{ ...scene, folder, repo, path, orgName, pusher, lastTuesday, digestThen, older, digest, scriptBlob },
+    ...{ advisory, secrets: [clientSecret, String(secret), String(scim.token)] },
+  }
+}
+
+/** What nobody may ever find on a page. */
+export function planted({ secrets }: ConsoleScene): readonly string[] {
+  return secrets
+}
+
+/** Every screen by its name; `instead` stands for the organisation, so that nothing is there. */
+export function consoleScreens(scene: ConsoleScene, instead?: string): { name: string; path: string }[] {
+  const { older, digest, pusher, advisory } = scene
+  const org = instead ?? scene.orgName
+  const repo = instead ?? scene.path
+  return [
+    { name: 'Start', path: '/ui/' },
+    { name: 'Search', path: `/ui/search?q=${instead ?? 'CVE-2024-7777'}` },
+    { name: 'Search by name', path: `/ui/search?q=${instead ?? 'ledger'}` },
+    { name: 'Organisations', path: '/ui/g/' },
+    { name: 'Group', path: `/ui/g/${org}/payments` },
+    { name: 'Repository', path: `/ui/r/${repo}` },
+    { name: 'Repository history', path: `/ui/r/${repo}?view=history` },
+    { name: 'Tag', path: `/ui/r/${repo}/~/tags/stable?at=${scene.lastTuesday}` },
+    { name: 'Digest', path: `/ui/r/${repo}/~/digests/${digest}` },
+    { name: 'Difference', path: `/ui/r/${repo}/~/diff/${older}..${digest}` },
+    { name: 'Access', path: `/ui/g/${org}/payments/~/access` },
+    { name: 'Why', path: `/ui/g/${org}/~/why?identity=${pusher.uid}&capability=CAP_TAG_DELETE` },
+    { name: 'People', path: `/ui/g/${org}/~/people` },
+    { name: 'Keyless', path: `/ui/g/${org}/~/keyless` },
+    { name: 'Events', path: `/ui/g/${org}/~/events` },
+    { name: 'Audit', path: `/ui/g/${org}/~/audit` },
+    { name: 'Advisories', path: '/ui/advisories' },
+    { name: 'Advisory', path: `/ui/advisories/${advisory}` },
+    { name: 'Libraries', path: '/ui/libraries' },
+    { name: 'Account', path: '/ui/account' },
+  ]
+}
+
+/** Two images with packages, tags that move between them, one that is deleted later, and a blob that is a script. */
+async function pushAll(client: RegistryClient, path: string) {
+  const first = apkLayer('alpine', '3.20.0', ['musl 1.2.5-r0', 'zlib 1.3.1-r0'])
+  const second = apkLayer('alpine', '3.20.1', ['musl 1.2.5-r1', 'zlib 1.3.1-r0', 'curl 8.9.0-r0'])
+  const older = (await pushLayers(client, path, [first], 'v1')).digest
+  await pushLayers(client, path, [first], 'gone')
+  const { digest } = await pushLayers(client, path, [second], 'v2')
+  await pushLayers(client, path, [second], 'gone')
+  await pushLayers(client, path, [second], 'stable')
+  const script = await client.pushBlob(path, 'globalThis.wasRun = true')
+  return { older, digest, scriptBlob: `/v2/${path}/blobs/${script.digest}` }
+}
+
+type Operator = { get(path: string): Promise<{ body: Json }> }
+
+async function tagOf(operator: Operator, repo: string, name: string): Promise<string> {
+  const { body } = await operator.get(`/registry/v2/tags?uidp.childrenOf=${repo}&name=${name}`)
+  return body.tags[0].uid as string
+}
+
+async function made(asked: Promise<{ status: number; body: Json; text: string }>): Promise<Json> {
+  const answer = await asked
+  if (answer.status !== 200) throw new Error(`the scene could not be made: ${answer.text}`)
+  return answer.body
+}
+
+type Poster = Operator & { post(path: string, body: Json): Promise<{ status: number; body: Json; text: string }> }
+
+async function importAdvisory(operator: Poster, org: string): Promise<string> {
+  const advisory = {
+    ...{
+      advisoryId: 'CGA-2222-3333-4444',
+      artifactName: 'zlib',
+      artifactType: 'apk',
+      componentName: 'zlib',
+      author: 'somebody',
+    },
+    aliases: ['CVE-2024-7777'],
+    events: [
+      {
+        ...{ createTime: new Date().toISOString(), author: 'somebody', reviewState: 'REVIEW_STATE_PENDING' },
+        truePositiveDetermination: { note: '<img src=x onerror="globalThis.wasRun = true"> is only text' },
+      },
+    ],
+  }
+  const body = { parent: org, advisories: [{ origin: 'zlib', advisory }] }
+  await made(operator.post('/control/v1/advisories:import', body))
+  const listed = await operator.get('/vulnerabilities/v2/advisories?pageSize=1')
+  return listed.body.advisories[0].uid as string
+}

@@ -1,0 +1,106 @@
+// A registry elsewhere that does what a test says, and counts what it is asked.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { digestOf } from './registry.ts'
+
+/** Answers in the place of the registry; `true` when it has. */
+export type Fault = (req: IncomingMessage, res: ServerResponse) => boolean
+
+export type Content = { bytes: Buffer; mediaType: string }
+
+/** Tags and contents of any repository of it; every request is noted as `METHOD path`. */
+export async function startUpstream() {
+  const tags = new Map<string, string>()
+  const contents = new Map<string, Content>()
+  const asked: string[] = []
+  const authorizations: (string | undefined)[] = []
+  let fault: Fault = () => false
+  const server = createServer((req, res) => {
+    const url = new URL(req.url ?? '/', 'http://upstream.invalid')
+    asked.push(`${req.method} ${url.pathname}`)
+    authorizations.push(req.headers.authorization)
+    if (fault(req, res)) return
+    const [, path, kind, reference] = /^\/v2\/(.+)\/(manifests|blobs|tags|referrers)\/([^/]+)$/.exec(url.pathname) ?? []
+    if (path === undefined) return void res.writeHead(404).end()
+    if (kind === 'tags') {
+      res.setHeader('content-type', 'application/json')
+      return void res.end(JSON.stringify({ name: path, tags: [...tags.keys()].sort() }))
+    }
+    const digest = tags.get(reference!) ?? reference!
+    const content = contents.get(digest)
+    // What is only a digest has no content, and can be asked for with HEAD all the same.
+    const known = content !== undefined || tags.has(reference!)
+    if (!known) return void res.writeHead(404).end()
+    res.writeHead(200, {
+      'content-type': content?.mediaType ?? 'application/octet-stream',
+      'docker-content-digest': digest,
+      ...(content && { 'content-length': content.bytes.length }),
+    })
+    res.end(req.method === 'HEAD' ? undefined : content?.bytes)
+  })
+  server.listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    asked,
+    authorizations,
+    tags,
+    contents,
+    /** Points a tag at a digest that nothing stands behind; answers with the digest. */
+    move(tag: string, text: string): string {
+      const digest = digestOf(text)
+      tags.set(tag, digest)
+      return digest
+    },
+    add(bytes: Buffer | string, mediaType: string): { mediaType: string; digest: string; size: number } {
+      const content = { bytes: Buffer.from(bytes), mediaType }
+      const digest = digestOf(content.bytes)
+      contents.set(digest, content)
+      return { mediaType, digest, size: content.bytes.length }
+    },
+    count: (start: string) => asked.filter((one) => one.startsWith(start)).length,
+    forget: () => asked.splice(0),
+    breakWith(next: Fault) {
+      fault = next
+    },
+    mend() {
+      fault = () => false
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+export type TestUpstream = Awaited<ReturnType<typeof startUpstream>>
+
+/** The settings with which a server may ask registries on this machine. */
+export const localUpstreams = { upstreamsPrivate: ['127.0.0.1', 'localhost'], allowInsecureUpstreams: true }
+
+/** Answers with this status, and headers. */
+export function answering(status: number, headers: Record<string, string> = {}): Fault {
+  return (_req, res) => {
+    res.writeHead(status, headers).end()
+    return true
+  }
+}
+
+/** Asks for a token of its own, which `check` may refuse by what the request shows. */
+export function withTokens(url: () => string, check: (authorization: string | undefined) => boolean): Fault {
+  return (req, res) => {
+    const { pathname } = new URL(req.url ?? '/', 'http://upstream.invalid')
+    if (pathname === '/token') {
+      const good = check(req.headers.authorization)
+      res.writeHead(good ? 200 : 401, { 'content-type': 'application/json' })
+      res.end(good ? JSON.stringify({ token: 'good', expires_in: 300 }) : '{}')
+      return true
+    }
+    if (req.headers.authorization === 'Bearer good') return false
+    const challenge = `Bearer realm="${url()}/token",service="upstream",scope="repository:any:pull"`
+    res.writeHead(401, { 'www-authenticate': challenge }).end()
+    return true
+  }
+}
