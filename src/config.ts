@@ -1,31 +1,24 @@
-import { blobSettings, redirectProblems } from './config-blobs.ts'
-import { compatSettings, vendorOf } from './config-compat.ts'
-import { edgeSettings } from './config-edge.ts'
-import { traceSettings } from './config-traces.ts'
+import { address, baseUrl, ConfigError, defaultData, folder, oneOf, onOff, setting, whole } from './config/basics.ts'
+import { blobSettings, redirectProblems } from './config/blobs.ts'
+import { compatSettings, vendorOf } from './config/compat.ts'
+import { edgeSettings } from './config/edge.ts'
+import { traceSettings } from './config/traces.ts'
 import {
-  address,
   algorithms,
-  baseUrl,
-  ConfigError,
   databaseUrl,
   documents,
   domain,
-  folder,
   hostPaths,
   hosts,
   masterKey,
   methodNames,
   networks,
-  oneOf,
-  onOff,
   organisation,
   peopleProviders,
-  setting,
-  whole,
-} from './config-values.ts'
-import { vulnerabilitySettings } from './config-vulnerabilities.ts'
+} from './config/values.ts'
+import { vulnerabilitySettings } from './config/vulnerabilities.ts'
 
-export { baseUrl, ConfigError, vendorOf }
+export { ConfigError, vendorOf }
 
 /** Every setting there is. `docs/config.md` and `pinfold config` are made from this table. */
 export const settings = {
@@ -59,7 +52,7 @@ export const settings = {
     env: 'PINFOLD_DATA',
     flag: '--data',
     parse: folder,
-    default: 'data',
+    default: defaultData,
     doc: 'Folder of the embedded database and of the master key.',
   }),
   database: setting({

@@ -428,7 +428,7 @@ test('the server does not mind the settings of the commands', async () => {
   }
   const { code, stderr } = await run(['migrate', '--data', join(home.home, 'data')], { env })
   assert.equal(code, 0)
-  assert.match(stderr, /^(?:applied [\w-]+\n)+$/)
+  assert.equal(stderr, '')
 })
 
 test('a job signs in to a real server with a token that its own key signed, and leaves again', async () => {

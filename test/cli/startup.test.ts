@@ -21,7 +21,7 @@ test('help, version and the list of settings load a handful of modules', async (
   for (const args of [['--version'], ['--help'], ['help', 'images'], ['serve', '--help'], ['gc', '--help']]) {
     const { code, modules } = await costOf(args)
     assert.equal(code, 0)
-    assertLight(modules, 60)
+    assertLight(modules, 50)
   }
 })
 

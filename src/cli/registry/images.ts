@@ -1,6 +1,6 @@
 import { apiReader } from '../shape/api-pages.ts'
 import type { Query } from '../shape/api-reader.ts'
-import type { Command, CommandGroup } from '../shape/command.ts'
+import type { Command, CommandEntry, CommandGroup } from '../shape/command.ts'
 import { registryOf } from '../shape/session.ts'
 import { limitOf } from '../shape/verbs.ts'
 import { pathsOf, type Repo } from './image-names.ts'
@@ -9,9 +9,7 @@ import { imagesDelete } from './images-delete.ts'
 import { imagesHistory } from './images-history.ts'
 import { imagesResolve } from './images-resolve.ts'
 import { repos } from './repos.ts'
-import { holds, quarantine, retentionRules, tagRules } from './retention.ts'
 import { tags } from './tags.ts'
-import { upstreams } from './upstreams.ts'
 
 const list: Command = {
   name: 'list',
@@ -30,20 +28,37 @@ const list: Command = {
   },
 }
 
+const retention = () => import('./retention.ts')
+const ofRules: readonly CommandEntry[] = [
+  {
+    name: 'retention',
+    summary: 'Rules of what is kept, and for how long',
+    load: async () => (await retention()).retentionRules,
+  },
+  {
+    name: 'tag-rules',
+    summary: 'Rules of which tags never move, and who moves others',
+    load: async () => (await retention()).tagRules,
+  },
+  {
+    name: 'holds',
+    summary: 'What is kept without a date, until it is released',
+    load: async () => (await retention()).holds,
+  },
+  {
+    name: 'quarantine',
+    summary: 'Manifests that nobody is to pull',
+    load: async () => (await retention()).quarantine,
+  },
+  {
+    name: 'upstreams',
+    summary: 'Registries elsewhere that repositories follow',
+    load: async () => (await import('./upstreams.ts')).upstreams,
+  },
+]
+
 export const images: CommandGroup = {
   name: 'images',
   summary: 'Look at images, their tags and how these moved, and delete them',
-  commands: [
-    list,
-    repos,
-    tags,
-    retentionRules,
-    tagRules,
-    holds,
-    quarantine,
-    upstreams,
-    imagesHistory,
-    imagesResolve,
-    imagesDelete,
-  ],
+  commands: [list, repos, tags, ...ofRules, imagesHistory, imagesResolve, imagesDelete],
 }

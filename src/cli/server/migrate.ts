@@ -31,7 +31,7 @@ earlier versions need waits for --finish, when no server of an earlier version i
     }
     const opened = await openDatabase(config, options.finish ? 'finish' : 'migrate')
     await opened.close()
-    for (const id of opened.applied) terminal.say(`applied ${id}`)
+    if (terminal.isSeen) for (const id of opened.applied) terminal.say(`applied ${id}`)
     terminal.print('the database is up to date')
     return exitCodes.ok
   },

@@ -1,7 +1,7 @@
 // The API as whoever runs a command sees it.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { settings } from '#config.ts'
+import { defaultData } from '#config/basics.ts'
 import { codes } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
 import { ApiError, send } from './api-client.ts'
@@ -41,7 +41,7 @@ function actsAsOperator({ env }: Terminal, options: Options): boolean {
   if (session.identity !== '') return false
   if (env.PINFOLD_DATABASE) return true
   if (env.PINFOLD_API) return false
-  return existsSync(join(env.PINFOLD_DATA || settings.data.default, 'pinfold.db'))
+  return existsSync(join(env.PINFOLD_DATA || defaultData, 'pinfold.db'))
 }
 
 async function operatorReader(terminal: Terminal, options: Options): Promise<ApiReader> {
@@ -55,7 +55,7 @@ async function operatorReader(terminal: Terminal, options: Options): Promise<Api
     files: userFiles(terminal.env),
   }
   const shared = Boolean(options.database ?? terminal.env.PINFOLD_DATABASE)
-  const folder = String(options.data ?? terminal.env.PINFOLD_DATA ?? settings.data.default)
+  const folder = String(options.data ?? terminal.env.PINFOLD_DATA ?? defaultData)
   return readerOf({ session, token, origin, operator: true, ownMachine }, (error) => {
     return shared ? error : explained(error, folder, origin)
   })

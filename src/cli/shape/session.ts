@@ -1,5 +1,5 @@
 // Who a command acts as: flag before environment before profile before default, and a token for it.
-import { baseUrl } from '#config.ts'
+import { baseUrl } from '#config/basics.ts'
 import { isUid } from '#lib/uid.ts'
 import { ambientToken, type OutsideToken, readTokenFile } from '../iam/outside-token.ts'
 import { ApiError, checkToken, send } from './api-client.ts'

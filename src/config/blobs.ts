@@ -1,7 +1,8 @@
 // The settings of where blobs are, for how long, and who reads them there.
-import { isBucket, parseBucket } from './blobs/s3/bucket.ts'
-import { blobStore, clients, setting, whole } from './config-values.ts'
-import { isAtOrBelow } from './lib/net/hosts.ts'
+import { isBucket, parseBucket } from '#blobs/s3/bucket.ts'
+import { isAtOrBelow } from '#lib/net/hosts.ts'
+import { setting, whole } from './basics.ts'
+import { blobStore, clients } from './values.ts'
 
 export const blobSettings = {
   blobs: setting({

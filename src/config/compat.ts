@@ -1,6 +1,8 @@
 // The settings of the compatibility profile (docs/compatibility.md).
-import { optionalDomain, setting, vendorToken } from './config-values.ts'
-import type { Vendor } from './lib/naming/vendor.ts'
+
+import type { Vendor } from '#lib/naming/vendor.ts'
+import { setting } from './basics.ts'
+import { optionalDomain, vendorToken } from './values.ts'
 
 export const compatSettings = {
   compatVendor: setting({

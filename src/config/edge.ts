@@ -1,5 +1,7 @@
 // The settings of the server's edges: what strangers may do at its doors, and where its own requests may go.
-import { contact, destinations, onOff, optionalAddress, secret, setting, whole } from './config-values.ts'
+
+import { contact, onOff, optionalAddress, secret, setting, whole } from './basics.ts'
+import { destinations } from './values.ts'
 
 export const edgeSettings = {
   tlsCert: setting({

@@ -1,5 +1,5 @@
 // Where traces are sent (docs/operations.md).
-import { ConfigError, setting, whole } from './config-values.ts'
+import { ConfigError, setting, whole } from './basics.ts'
 
 const collector = (value: string, name: string): string => {
   const url = URL.parse(value)

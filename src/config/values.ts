@@ -1,81 +1,14 @@
 // What the values of settings may be: each takes a text and the setting's name, and throws a ConfigError.
 
 import { isIP } from 'node:net'
-import { parseBucket } from './blobs/s3/bucket.ts'
-import { looksLikeView, readView } from './domains/registry/views/views.model.ts'
-import { parseMasterKey } from './lib/crypto/master-key.ts'
-import { type SigningAlgorithm, signingAlgorithms } from './lib/crypto/signing-algorithms.ts'
-import { readHost } from './lib/net/hosts.ts'
-import { componentPattern, maxPathLength } from './lib/oci-names.ts'
+import { parseBucket } from '#blobs/s3/bucket.ts'
+import { looksLikeView, readView } from '#domains/registry/views/views.model.ts'
+import { parseMasterKey } from '#lib/crypto/master-key.ts'
+import { type SigningAlgorithm, signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
+import { readHost } from '#lib/net/hosts.ts'
+import { componentPattern, maxPathLength } from '#lib/oci-names.ts'
+import { ConfigError } from './basics.ts'
 
-export type Setting<T> = {
-  env: string
-  flag?: string
-  parse: (text: string, name: string) => T
-  default: string
-  doc: string
-}
-
-export function setting<T>(of: Setting<T>): Setting<T> {
-  return of
-}
-
-/** A setting that cannot be used; the message lists every one that is wrong. */
-export class ConfigError extends Error {
-  override name = 'ConfigError'
-}
-
-export const folder = (value: string, name: string): string => {
-  if (value === '') throw new ConfigError(`${name} must name a folder`)
-  return value
-}
-export const onOff = (value: string, name: string): boolean => {
-  if (value === 'on' || value === 'off') return value === 'on'
-  throw new ConfigError(`${name} must be on or off`)
-}
-export const oneOf =
-  <T extends string>(...words: T[]) =>
-  (value: string, name: string): T => {
-    const found = words.find((word) => word === value)
-    if (found === undefined) throw new ConfigError(`${name} must be one of: ${words.join(', ')}`)
-    return found
-  }
-export const whole =
-  (min: number, max: number) =>
-  (value: string, name: string): number => {
-    const number = Number(value)
-    if (!Number.isInteger(number) || number < min || number > max) {
-      throw new ConfigError(`${name} must be a whole number from ${min} to ${max}`)
-    }
-    return number
-  }
-export const address = (value: string, name: string): { host: string; port: number } => {
-  const match = /^(?<host>\[[0-9a-fA-F:.]+\]|[^:[\]]+):(?<port>\d{1,5})$/.exec(value)
-  const port = Number(match?.groups?.port)
-  if (!match?.groups || port > 65_535) throw new ConfigError(`${name} must be HOST:PORT`)
-  return { host: match.groups.host!.replace(/^\[|\]$/g, ''), port }
-}
-export const optionalAddress = (value: string, name: string): { host: string; port: number } | undefined =>
-  value === '' ? undefined : address(value, name)
-/** What a header can carry and nobody guesses; nothing for nothing. */
-export const secret = (value: string, name: string): string => {
-  if (value === '' || /^[\w.~+/=-]{16,256}$/.test(value)) return value
-  throw new ConfigError(`${name} must be 16 to 256 letters, digits or characters of -._~+/=`)
-}
-/** How to reach people (RFC 9116, 2.5.3); nothing for nothing. */
-export const contact = (value: string, name: string): string => {
-  if (value === '' || (/^(?:mailto:[^@\s]+@|https:\/\/)[\x21-\x7e]+$/.test(value) && URL.canParse(value))) return value
-  throw new ConfigError(`${name} must be a mailto: or https: URL`)
-}
-/** The origin of an http or https URL; nothing for nothing. */
-export const baseUrl = (value: string, name: string): string => {
-  if (value === '') return ''
-  const url = URL.parse(value)
-  if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search !== '' || url.hash !== '') {
-    throw new ConfigError(`${name} must be an http or https URL without a path`)
-  }
-  return url.origin
-}
 export const databaseUrl = (value: string, name: string): string => {
   if (value === '') return ''
   const url = URL.parse(value)

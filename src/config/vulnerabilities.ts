@@ -1,5 +1,7 @@
 // The settings of what is known of packages: their vulnerabilities, and how long they live (docs/vulnerabilities.md).
-import { annotationNames, ConfigError, destinations, osvEcosystems, setting, whole } from './config-values.ts'
+
+import { ConfigError, setting, whole } from './basics.ts'
+import { annotationNames, destinations, osvEcosystems } from './values.ts'
 
 const sourceNames = (value: string, name: string): readonly string[] => {
   const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
