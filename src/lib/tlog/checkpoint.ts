@@ -1,0 +1,23 @@
+// What a log says of itself at a size (c2sp.org/tlog-checkpoint): the text of a note.
+import { hashBytes } from './merkle.ts'
+import { fromBase64 } from './notes.ts'
+
+export type Checkpoint = { origin: string; size: number; root: Buffer }
+
+export function checkpointText({ origin, size, root }: Checkpoint): string {
+  return `${origin}\n${size}\n${root.toString('base64')}\n`
+}
+
+/** `undefined` for a text that is none. What follows the third line is for others. */
+export function parseCheckpoint(text: string): Checkpoint | undefined {
+  const lines = text.split('\n')
+  if (lines.pop() !== '' || lines.length < 3 || lines.includes('')) return undefined
+  const [origin, count, encoded] = lines as [string, string, string]
+  const [size, root] = [readSize(count), fromBase64(encoded)]
+  return size === undefined || root?.length !== hashBytes ? undefined : { origin, size, root }
+}
+
+/** A number as these formats write it. */
+export function readSize(text: string): number | undefined {
+  return /^(?:0|[1-9]\d{0,15})$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
+}

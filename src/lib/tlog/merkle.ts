@@ -1,0 +1,127 @@
+// Merkle trees as RFC 6962 has them. Sizes and indexes are whole numbers below 2^53, so no bits are shifted.
+import { hash } from 'node:crypto'
+
+export const hashBytes = 32
+
+/** The hash of a complete subtree of 2^level leaves, the `index`th of its level. */
+export type Nodes = (level: number, index: number) => Buffer
+
+const sha256 = (bytes: Uint8Array): Buffer => hash('sha256', bytes, 'buffer')
+const leafPrefix = Buffer.of(0)
+const nodePrefix = Buffer.of(1)
+
+export const emptyRoot: Buffer = sha256(Buffer.alloc(0))
+
+export function leafHash(entry: Uint8Array): Buffer {
+  return sha256(Buffer.concat([leafPrefix, entry]))
+}
+
+export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
+  return sha256(Buffer.concat([nodePrefix, left, right]))
+}
+
+/** The largest power of two below `count`, which is at least 2. */
+function splitOf(count: number): number {
+  let split = 1
+  while (split * 2 < count) split *= 2
+  return split
+}
+
+/** The root of the leaves from `start` to `end`, a range that the tree has as a node. */
+function rangeRoot(start: number, end: number, nodes: Nodes): Buffer {
+  const count = end - start
+  const level = Math.log2(count)
+  if (Number.isInteger(level)) return nodes(level, start / count)
+  const middle = start + splitOf(count)
+  return nodeHash(rangeRoot(start, middle, nodes), rangeRoot(middle, end, nodes))
+}
+
+/** The root of a tree with `size` leaves. */
+export function rootHash(size: number, nodes: Nodes): Buffer {
+  return size === 0 ? emptyRoot : rangeRoot(0, size, nodes)
+}
+
+/** What leads from the leaf to the root, its sibling first (RFC 6962, 2.1.1). */
+export function inclusionProof(index: number, size: number, nodes: Nodes): Buffer[] {
+  const path: Buffer[] = []
+  let [start, end] = [0, size]
+  while (end - start > 1) {
+    const middle = start + splitOf(end - start)
+    if (index < middle) {
+      path.push(rangeRoot(middle, end, nodes))
+      end = middle
+    } else {
+      path.push(rangeRoot(start, middle, nodes))
+      start = middle
+    }
+  }
+  return path.reverse()
+}
+
+/** What shows that the tree of `older` leaves is the beginning of that of `size` (RFC 6962, 2.1.2); empty for none and for all. */
+export function consistencyProof(older: number, size: number, nodes: Nodes): Buffer[] {
+  if (older === 0 || older === size) return []
+  const path: Buffer[] = []
+  let [start, end] = [0, size]
+  while (end !== older) {
+    const middle = start + splitOf(end - start)
+    if (older <= middle) {
+      path.push(rangeRoot(middle, end, nodes))
+      end = middle
+    } else {
+      path.push(rangeRoot(start, middle, nodes))
+      start = middle
+    }
+  }
+  // The older tree is known to whoever asks, unless it is only a part of what is left.
+  if (start !== 0) path.push(rangeRoot(start, end, nodes))
+  return path.reverse()
+}
+
+const half = (number: number): number => Math.floor(number / 2)
+const isOdd = (number: number): boolean => number % 2 === 1
+
+/** Whether the proof leads from the leaf to the root (RFC 9162, 2.1.3.2). */
+export function isIncluded(
+  leaf: Uint8Array,
+  { index, size, root, proof }: { index: number; size: number; root: Uint8Array; proof: readonly Uint8Array[] },
+): boolean {
+  if (index >= size) return false
+  let seen: Buffer = Buffer.from(leaf)
+  let [at, last] = [index, size - 1]
+  for (const hash of proof) {
+    if (last === 0) return false
+    if (isOdd(at) || at === last) {
+      seen = nodeHash(hash, seen)
+      while (!isOdd(at) && at !== 0) [at, last] = [half(at), half(last)]
+    } else seen = nodeHash(seen, hash)
+    ;[at, last] = [half(at), half(last)]
+  }
+  return last === 0 && seen.equals(root)
+}
+
+type Head = { size: number; root: Uint8Array }
+
+/** Whether the proof shows that the older tree is the beginning of the newer (RFC 9162, 2.1.4.2). Of nothing, anything is. */
+export function isConsistent(older: Head, newer: Head, proof: readonly Uint8Array[]): boolean {
+  if (older.size > newer.size) return false
+  if (older.size === 0) return proof.length === 0
+  if (older.size === newer.size) return proof.length === 0 && Buffer.from(older.root).equals(newer.root)
+  const path = Number.isInteger(Math.log2(older.size)) ? [older.root, ...proof] : [...proof]
+  const [first, ...rest] = path
+  if (!first) return false
+  let [at, last] = [older.size - 1, newer.size - 1]
+  while (isOdd(at)) [at, last] = [half(at), half(last)]
+  let before: Buffer = Buffer.from(first)
+  let after: Buffer = before
+  for (const hash of rest) {
+    if (last === 0) return false
+    if (isOdd(at) || at === last) {
+      before = nodeHash(hash, before)
+      after = nodeHash(hash, after)
+      while (!isOdd(at) && at !== 0) [at, last] = [half(at), half(last)]
+    } else after = nodeHash(after, hash)
+    ;[at, last] = [half(at), half(last)]
+  }
+  return last === 0 && before.equals(older.root) && after.equals(newer.root)
+}

@@ -1,0 +1,75 @@
+// Which logs somebody believes, and which witnesses must have seen them (c2sp.org/tlog-policy).
+import { type NoteKey, parseVkey } from './notes.ts'
+
+/** A witness, or so many of others. */
+type Quorum = { is: 'none' } | { is: 'witness'; key: NoteKey } | { is: 'group'; least: number; members: Quorum[] }
+export type Policy = { logs: NoteKey[]; witnesses: NoteKey[]; quorum: Quorum }
+
+/** What is wrong with a policy, and where. */
+export class PolicyError extends Error {
+  override name = 'PolicyError'
+}
+
+const mostLines = 1000
+
+/** Throws PolicyError with the line. */
+export function parsePolicy(text: string): Policy {
+  const named = new Map<string, Quorum>()
+  const policy: { logs: NoteKey[]; witnesses: NoteKey[]; quorum: Quorum | undefined } = {
+    logs: [],
+    witnesses: [],
+    quorum: undefined,
+  }
+  const members = new Set<string>()
+  const lines = text.split('\n')
+  if (lines.length > mostLines) throw new PolicyError(`the policy has more than ${mostLines} lines`)
+  for (const [i, line] of lines.entries()) {
+    const fail = (why: string): never => {
+      throw new PolicyError(`line ${i + 1} of the policy ${why}`)
+    }
+    const [word, ...rest] = line.split(/[ \t]+/).filter((part) => part !== '')
+    if (word === undefined || word.startsWith('#')) continue
+    if (/[^\t\x20-\x7e\u0080-\uffff]/.test(line)) fail('has a control character')
+    const define = (name: string | undefined, what: Quorum): void => {
+      if (name === undefined || name === 'none' || named.has(name)) fail(`needs a name that is not taken`)
+      named.set(name!, what)
+    }
+    const find = (name: string): Quorum => named.get(name) ?? fail(`names ${name}, which no line before defines`)
+    if (word === 'log') {
+      if (rest.length < 1 || rest.length > 2) fail('must be "log KEY [URL]"')
+      policy.logs.push(
+        keyOf(rest[0]!, 'log', policy.logs) ?? fail('has no Ed25519 key of a log, or one that is there already'),
+      )
+    } else if (word === 'witness') {
+      if (rest.length < 2 || rest.length > 3) fail('must be "witness NAME KEY [URL]"')
+      const key = keyOf(rest[1]!, 'witness', policy.witnesses)
+      if (!key) return fail('has no Ed25519 key of a witness, or one that is there already')
+      policy.witnesses.push(key)
+      define(rest[0], { is: 'witness', key })
+    } else if (word === 'group') {
+      const [name, count, ...names] = rest
+      if (names.length === 0) fail('must be "group NAME all|any|COUNT MEMBER…"')
+      for (const one of names) if (members.size === members.add(one).size) fail(`lists ${one} a second time`)
+      const least = count === 'all' ? names.length : count === 'any' ? 1 : /^[1-9]\d*$/.test(count!) ? Number(count) : 0
+      if (least < 1 || least > names.length) fail('asks for more members than it has, or for none')
+      define(name, { is: 'group', least, members: names.map(find) })
+    } else if (word === 'quorum') {
+      if (rest.length !== 1 || policy.quorum) fail('must be the one "quorum NAME"')
+      policy.quorum = rest[0] === 'none' ? { is: 'none' } : find(rest[0]!)
+    } else fail(`begins with ${word}, which is none of log, witness, group and quorum`)
+  }
+  if (!policy.quorum) throw new PolicyError('the policy has no quorum line')
+  return { ...policy, quorum: policy.quorum }
+}
+
+function keyOf(text: string, kind: NoteKey['kind'], taken: readonly NoteKey[]): NoteKey | undefined {
+  const key = parseVkey(text)
+  return key?.kind === kind && !taken.some(({ publicKey }) => publicKey.equals(key.publicKey)) ? key : undefined
+}
+
+/** Whether enough witnesses have seen it. */
+export function isWitnessed(quorum: Quorum, hasSigned: (key: NoteKey) => boolean): boolean {
+  if (quorum.is === 'none') return true
+  if (quorum.is === 'witness') return hasSigned(quorum.key)
+  return quorum.members.filter((one) => isWitnessed(one, hasSigned)).length >= quorum.least
+}

@@ -1,0 +1,108 @@
+// What the log of an organisation has: an entry for each row of its ledger, which says nothing to whoever does not have the
+// row, and some about the log itself. docs/ledger-proofs.md has the format, for others to read.
+import { createHmac, hash } from 'node:crypto'
+
+/** `live` was written as it happened; an `import` tells of elsewhere; a `backfill` was there before the log. */
+export const entryKinds = ['live', 'import', 'backfill'] as const
+export type EntryKind = (typeof entryKinds)[number]
+
+/** `prev` is the leaf hash of the chain's entry before, empty for the first; hashes are hex. */
+export type TagEntry = {
+  chain: string
+  seq: number
+  prev: string
+  time: string
+  kind: EntryKind
+  commitment: string
+}
+
+/** A row of the ledger, with the path that its repo had and what keeps others from guessing it. */
+export type Opening = {
+  organization: string
+  path: string
+  tag: string
+  time: string
+  event: string
+  digest: string
+  previousDigest: string
+  actor: string
+  source: string
+  /** 16 random bytes, as hex. */
+  nonce: string
+}
+
+const entryHeader = 'pinfold-tag/1'
+const members = [
+  'actor',
+  'digest',
+  'event',
+  'nonce',
+  'organization',
+  'path',
+  'previousDigest',
+  'source',
+  'tag',
+  'time',
+] as const satisfies readonly (keyof Opening)[]
+
+const sha256 = (text: string | Uint8Array): string => hash('sha256', text)
+
+export function entryText({ chain, seq, prev, time, kind, commitment }: TagEntry): string {
+  return `${[entryHeader, chain, seq, prev || '-', time, kind, commitment].join('\n')}\n`
+}
+
+const entryPattern = new RegExp(
+  `^${entryHeader}\\n([0-9a-f]{64})\\n(0|[1-9]\\d{0,14})\\n(-|[0-9a-f]{64})\\n` +
+    `(\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z)\\n(${entryKinds.join('|')})\\n([0-9a-f]{64})\\n$`,
+)
+
+/** `undefined` for what is no entry about a tag. */
+export function parseEntry(text: string): TagEntry | undefined {
+  const [, chain, seq, prev, time, kind, commitment] = entryPattern.exec(text) ?? []
+  if (commitment === undefined || (seq === '0') !== (prev === '-')) return undefined
+  const before = prev === '-' ? '' : prev!
+  return { chain: chain!, seq: Number(seq), prev: before, time: time!, kind: kind as EntryKind, commitment }
+}
+
+/** JSON without spaces and with its members in order, so that there is one text for each row. */
+export function openingText(opening: Opening): string {
+  return JSON.stringify(Object.fromEntries(members.map((name) => [name, opening[name]])))
+}
+
+/** `undefined` unless it is exactly the text of an opening. */
+export function parseOpening(text: string): Opening | undefined {
+  try {
+    const opening = JSON.parse(text) as Opening
+    const isWhole = members.every((name) => typeof opening[name] === 'string')
+    return isWhole && openingText(opening) === text ? opening : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export function commitmentOf(opening: string): string {
+  return sha256(opening)
+}
+
+/** What the tags of a path have in common, for whoever may see them; of other paths it tells nothing. */
+export function saltOf(secret: Uint8Array, path: string): string {
+  return createHmac('sha256', secret).update(path).digest('hex')
+}
+
+/** Which entries are about the same tag at the same path of the organisation. `salt` is hex. */
+export function chainOf(
+  salt: string,
+  { organization, path, tag }: Pick<Opening, 'organization' | 'path' | 'tag'>,
+): string {
+  return sha256(Buffer.concat([Buffer.from(salt, 'hex'), Buffer.from(`${organization}\n${path}\n${tag}`)]))
+}
+
+/** The first entry of a log: whose it is, which secret makes its salts, and the head of the log that it takes the place of. */
+export function logEntryText(
+  origin: string,
+  secret: Uint8Array,
+  former?: { origin: string; size: number; root: Buffer },
+): string {
+  const before = former ? `${former.origin} ${former.size} ${former.root.toString('hex')}` : '-'
+  return `pinfold-log/1\n${origin}\n${sha256(secret)}\n${before}\n`
+}

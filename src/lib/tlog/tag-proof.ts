@@ -1,0 +1,150 @@
+// Whether a file proves that a tag pointed to a digest at a time. Nothing is asked of anybody, and no clock is looked at.
+import { type Checkpoint, parseCheckpoint } from './checkpoint.ts'
+import { isIncluded, leafHash } from './merkle.ts'
+import { parseNote, type Signed, signedBy } from './notes.ts'
+import { isWitnessed, type Policy } from './policy.ts'
+import { type LogProof, parseProofs, proofText } from './proof-text.ts'
+import {
+  chainOf,
+  commitmentOf,
+  type EntryKind,
+  type Opening,
+  parseEntry,
+  parseOpening,
+  type TagEntry,
+} from './tag-entry.ts'
+
+/** What is to be proved. Without a host, that of the log is not looked at. */
+export type Claim = { host: string; path: string; tag: string; digest: string; at: string }
+
+/** `until` is when the tag moved on, empty when the proof does not say; `witnesses` are those that have seen the log, and when. */
+export type Proved = {
+  origin: string
+  from: string
+  until: string
+  kind: EntryKind
+  size: number
+  witnesses: { name: string; seconds: number }[]
+}
+
+/** Why a file proves nothing of the kind. */
+export class NotProved extends Error {
+  override name = 'NotProved'
+}
+
+/** What stands beside an entry in a proof: its text, and for the first one the row and the salt of its path. */
+type Beside = { entry: string; opening?: string; salt?: string }
+
+/** The proof of an entry, and where there is one that of the next of its chain. */
+export function tagProofText(proofs: readonly (Omit<LogProof, 'extra'> & { beside: Beside })[]): string {
+  return proofs
+    .map(({ beside, ...proof }) => proofText({ ...proof, extra: Buffer.from(JSON.stringify(beside)) }))
+    .join('')
+}
+
+/** Throws NotProved with the reason. */
+export function provedBy(text: string, policy: Policy, claim: Claim): Proved {
+  const proofs = parseProofs(text)
+  if (!proofs || proofs.length > 2) throw new NotProved('the file is not one or two proofs of c2sp.org/tlog-proof')
+  const [first, next] = proofs.map((proof) => seenIn(proof, policy))
+  const { entry, beside, head } = first!
+  checkOpening(openingOf(entry, beside, head), claim, head)
+  if (entry.time > claim.at) throw new NotProved(`the tag came to point there only at ${entry.time}, after ${claim.at}`)
+  if (next) checkNext(first!, next, claim)
+  const { origin, size } = head.checkpoint
+  return {
+    origin,
+    from: entry.time,
+    until: next?.entry.time ?? '',
+    kind: entry.kind,
+    size,
+    witnesses: (next ?? first!).head.witnesses,
+  }
+}
+
+type Head = { checkpoint: Checkpoint; witnesses: { name: string; seconds: number }[] }
+type Seen = { entry: TagEntry; leaf: Buffer; beside: Beside; head: Head }
+
+/** An entry that a log which the policy believes has, by a checkpoint that enough witnesses have seen. */
+function seenIn(proof: LogProof, policy: Policy): Seen {
+  const head = headOf(proof.checkpoint, policy)
+  const beside = readBeside(proof.extra)
+  const leaf = leafHash(Buffer.from(beside.entry))
+  const { size, root } = head.checkpoint
+  if (!isIncluded(leaf, { index: proof.index, size, root, proof: proof.hashes })) {
+    throw new NotProved('the entry is not in the log: its hashes do not lead to the root of the checkpoint')
+  }
+  const entry = parseEntry(beside.entry)
+  if (!entry) throw new NotProved('the entry is not one about a tag')
+  return { entry, leaf, beside, head }
+}
+
+function headOf(note: string, policy: Policy): Head {
+  const parsed = parseNote(note)
+  const checkpoint = parsed && parseCheckpoint(parsed.text)
+  if (!parsed || !checkpoint) throw new NotProved('the checkpoint is not a signed note with a size and a root')
+  const logs = policy.logs.filter(({ name }) => name === checkpoint.origin)
+  if (logs.length === 0) throw new NotProved(`the policy names no key of the log ${checkpoint.origin}`)
+  const isBy = (signed: Signed): boolean => {
+    if (signed.is === 'wrong') throw new NotProved('a signature of the checkpoint is wrong')
+    return signed.is === 'signed'
+  }
+  if (logs.filter((key) => isBy(signedBy(parsed, key))).length === 0) {
+    throw new NotProved('the checkpoint is not signed with a key of the log that the policy names')
+  }
+  const seen = policy.witnesses.map((key) => ({ key, signed: signedBy(parsed, key) }))
+  const witnesses = seen.flatMap(({ key, signed }) =>
+    isBy(signed) && signed.is === 'signed' ? [{ name: key.name, seconds: signed.seconds }] : [],
+  )
+  if (!isWitnessed(policy.quorum, (key) => seen.some((one) => one.key === key && one.signed.is === 'signed'))) {
+    throw new NotProved('the checkpoint has not been seen by the witnesses that the policy wants')
+  }
+  return { checkpoint, witnesses }
+}
+
+function readBeside(extra: Buffer): Beside {
+  try {
+    const beside = JSON.parse(extra.toString()) as Beside
+    if (typeof beside.entry === 'string') return beside
+  } catch {
+    // As if there were none.
+  }
+  throw new NotProved('the proof does not come with its entry')
+}
+
+function openingOf(
+  { chain, commitment, time }: TagEntry,
+  { opening: text, salt }: Beside,
+  { checkpoint }: Head,
+): Opening {
+  const opening = typeof text === 'string' ? parseOpening(text) : undefined
+  if (!opening || typeof salt !== 'string' || !/^[0-9a-f]{64}$/.test(salt)) {
+    throw new NotProved('the proof does not come with the row of the ledger that its entry stands for')
+  }
+  if (commitmentOf(text!) !== commitment) throw new NotProved('the row is not the one that the entry stands for')
+  if (chainOf(salt, opening) !== chain) throw new NotProved('the entry is about another tag than the row')
+  if (opening.time > time) throw new NotProved('the entry has an earlier time than the row')
+  if (!new RegExp(`/ledger/${opening.organization}(?:/[0-9]+)?$`).test(checkpoint.origin)) {
+    throw new NotProved('the row belongs to another organisation than the log')
+  }
+  return opening
+}
+
+function checkOpening({ path, tag, digest, event, time }: Opening, claim: Claim, { checkpoint }: Head): void {
+  const host = checkpoint.origin.split('/')[0]!
+  if (claim.host !== '' && claim.host !== host) throw new NotProved(`the log is that of ${host}, not of ${claim.host}`)
+  if (path !== claim.path || tag !== claim.tag) throw new NotProved(`the proof is about ${path}:${tag}`)
+  if (event === 'deleted') throw new NotProved(`the tag was deleted at ${time}, and had pointed to ${digest}`)
+  if (digest !== claim.digest) throw new NotProved(`the tag pointed to ${digest}`)
+}
+
+/** That it follows says when the first one ended, and that nothing was in between. */
+function checkNext({ entry, leaf, head }: Seen, next: Seen, { at }: Claim): void {
+  if (next.head.checkpoint.origin !== head.checkpoint.origin)
+    throw new NotProved('the two proofs are of different logs')
+  const follows = next.entry.chain === entry.chain && next.entry.seq === entry.seq + 1
+  if (!follows || next.entry.prev !== leaf.toString('hex')) {
+    throw new NotProved('the second entry is not the one that follows the first')
+  }
+  if (next.entry.time <= at) throw new NotProved(`the tag moved on at ${next.entry.time}, and ${at} is not before that`)
+}

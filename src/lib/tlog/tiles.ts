@@ -1,0 +1,132 @@
+// Merkle trees in tiles of 256 hashes (c2sp.org/tlog-tiles): a tile is a subtree of height 8, of which it has the leaves.
+import { hashBytes, type Nodes, nodeHash } from './merkle.ts'
+
+export const tileWidth = 256
+const tileHeight = 8
+
+/** Which tile of the tree; level 0 has the hashes of the entries. */
+export type TileAt = { level: number; index: number }
+
+/** Some tiles, by `tileKey`, each as wide as it is. */
+export type Tiles = ReadonlyMap<string, Buffer>
+
+export function tileKey({ level, index }: TileAt): string {
+  return `${level}/${index}`
+}
+
+/** How many hashes a tree of this size has at a level of tiles. */
+function countAt(level: number, size: number): number {
+  return Math.floor(size / tileWidth ** level)
+}
+
+/** The tiles that a proof about this leaf, and the root, of a tree of this size need; of a size, the leaf before it will do. */
+export function tilesFor(leaf: number, size: number): TileAt[] {
+  const found = new Map<string, TileAt>()
+  const add = (level: number, index: number) => found.set(tileKey({ level, index }), { level, index })
+  for (let level = 0; countAt(level, size) > 0; level++) {
+    const count = countAt(level, size)
+    const [ofLeaf, last] = [Math.floor(countAt(level, leaf) / tileWidth), Math.floor(count / tileWidth)]
+    if (ofLeaf * tileWidth < count) add(level, ofLeaf)
+    if (last * tileWidth < count) add(level, last)
+  }
+  return [...found.values()]
+}
+
+/** The nodes of a tree whose tiles are at hand. Throws when one is not. */
+export function nodesOf(tiles: Tiles): Nodes {
+  return (height, index) => {
+    const level = Math.floor(height / tileHeight)
+    const count = 2 ** (height % tileHeight)
+    const start = index * count
+    const at = { level, index: Math.floor(start / tileWidth) }
+    const tile = tiles.get(tileKey(at))
+    const from = start % tileWidth
+    if (!tile || tile.length < (from + count) * hashBytes) throw new Error(`tile ${tileKey(at)} is not at hand`)
+    return rootOf(tile.subarray(from * hashBytes, (from + count) * hashBytes))
+  }
+}
+
+/** Of a power of two of hashes. */
+function rootOf(hashes: Buffer): Buffer {
+  if (hashes.length === hashBytes) return hashes
+  const middle = hashes.length / 2
+  return nodeHash(rootOf(hashes.subarray(0, middle)), rootOf(hashes.subarray(middle)))
+}
+
+/** The tiles that have room in a tree of this size, which are what a leaf more changes. */
+export function openTiles(size: number): TileAt[] {
+  const open: TileAt[] = []
+  for (let level = 0; countAt(level, size) > 0; level++) {
+    const count = countAt(level, size)
+    if (count % tileWidth > 0) open.push({ level, index: Math.floor(count / tileWidth) })
+  }
+  return open
+}
+
+/** The tiles that differ once the leaves are added to a tree of this size, of which the open tiles are at hand. */
+export function appended(
+  size: number,
+  open: Tiles,
+  leaves: readonly Buffer[],
+): Map<string, TileAt & { hashes: Buffer }> {
+  const changed = new Map<string, TileAt & { hashes: Buffer }>()
+  let adding = leaves
+  for (let level = 0; adding.length > 0; level++) {
+    const full: Buffer[] = []
+    let count = countAt(level, size)
+    for (let done = 0; done < adding.length; ) {
+      const at = { level, index: Math.floor(count / tileWidth) }
+      const here = count % tileWidth
+      const some = adding.slice(done, done + tileWidth - here)
+      const before = here === 0 ? Buffer.alloc(0) : open.get(tileKey(at))
+      if (before?.length !== here * hashBytes) throw new Error(`tile ${tileKey(at)} is not at hand`)
+      const hashes = Buffer.concat([before, ...some])
+      changed.set(tileKey(at), { ...at, hashes })
+      if (here + some.length === tileWidth) full.push(rootOf(hashes))
+      done += some.length
+      count += some.length
+    }
+    adding = full
+  }
+  return changed
+}
+
+/** What a path below the log asks for: a tile, or a bundle of entries; the first `width` of it. */
+export type TileAsked = { kind: 'hashes' | 'entries'; level: number; index: number; width: number }
+
+const tilePath = /^(?:(\d|[1-5]\d|6[0-3])|entries)\/((?:x\d{3}\/)*)(\d{3})(?:\.p\/([1-9]\d{0,2}))?$/
+/** So that no index is above 10^15. */
+const mostElements = 5
+
+/** Reads what follows `tile/`; `undefined` for what no tile is called. */
+export function readTilePath(path: string): TileAsked | undefined {
+  const [, level, above, last, width] = tilePath.exec(path) ?? []
+  if (above === undefined || last === undefined) return undefined
+  const elements = [...above.split('/').filter((one) => one !== ''), last]
+  // A leading element of zeros would be a second name for the same tile.
+  if (elements.length > mostElements || (elements.length > 1 && elements[0] === 'x000')) return undefined
+  const wide = width === undefined ? tileWidth : Number(width)
+  if (width !== undefined && wide >= tileWidth) return undefined
+  const index = Number(elements.map((one) => one.replace('x', '')).join(''))
+  return { kind: level === undefined ? 'entries' : 'hashes', level: Number(level ?? 0), index, width: wide }
+}
+
+/** How the tile is called below the log. */
+export function tilePathOf({ kind, level, index, width }: TileAsked): string {
+  const digits = String(index)
+  const padded = digits.padStart(Math.ceil(digits.length / 3) * 3, '0')
+  const elements = padded.match(/\d{3}/g)!.map((one, i, all) => (i < all.length - 1 ? `x${one}` : one))
+  const name = `tile/${kind === 'entries' ? 'entries' : level}/${elements.join('/')}`
+  return width === tileWidth ? name : `${name}.p/${width}`
+}
+
+/** Entries as a bundle has them, each behind its length. */
+export function bundleOf(entries: readonly Uint8Array[]): Buffer {
+  return Buffer.concat(
+    entries.flatMap((entry) => {
+      const length = Buffer.alloc(2)
+      length.writeUInt16BE(entry.length)
+      return [length, entry]
+    }),
+  )
+}
