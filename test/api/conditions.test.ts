@@ -222,3 +222,23 @@ test('what is remembered of requests holds no answer in the clear, and is swept 
   const [left] = await app.db.all<{ n: number }>(sql`SELECT count(*) AS n FROM request_ids`)
   assert.equal(Number(left!.n), 1)
 })
+
+test('so much is kept of the answers to one caller in a day, and more is only known to be carried out', async () => {
+  const { repeats, db } = scene.pinfold.app
+  const answer = Buffer.alloc(256 * 1024, 'a')
+  const keep = async (caller: string, key: string, bytes: Buffer = answer) => {
+    const request = { caller, key, content: ['something'] }
+    assert.equal(await db.tx((tx) => repeats.claim(tx, request)), true)
+    await repeats.answer(request, bytes)
+    return repeats.find(request)
+  }
+  for (let i = 0; i < 64; i++) assert.notEqual(await keep('greedy', `key-${i}`), 'carried out')
+  assert.equal(await keep('greedy', 'one-more', Buffer.from('a')), 'carried out')
+  assert.notEqual(await keep('modest', 'one-more', Buffer.from('a')), 'carried out')
+  now += 24 * 60 * 60_000
+  assert.notEqual(await keep('greedy', 'tomorrow'), 'carried out')
+  assert.equal(await keep('greedy', 'long', Buffer.alloc(256 * 1024 + 1)), 'carried out')
+  await runDuty(scene.pinfold.app, sweepRequestIds)
+  now += 24 * 60 * 60_000
+  await runDuty(scene.pinfold.app, sweepRequestIds)
+})

@@ -17,14 +17,18 @@ export type Repeats = {
   find(request: NamedRequest): Promise<Known>
   /** To be called in the transaction of the change, before it. `false` when the request was carried out meanwhile. */
   claim(tx: Tx, request: NamedRequest): Promise<boolean>
-  /** Keeps the answer of a request that was carried out; one that is very long is not kept. */
+  /** Keeps the answer of a request that was carried out, unless it is very long or its caller has had many kept today. */
   answer(request: NamedRequest, answer: Uint8Array): Promise<void>
 }
 
 const keptMs = 24 * 60 * 60_000
 const maxAnswerBytes = 256 * 1024
+/** How much of the answers to one caller a node keeps in a day. */
+const bytesPerCaller = 16 * 1024 * 1024
+const mostCallers = 10_000
 
 export function createRepeats(db: Db, sealer: Sealer, clock: () => Date): Repeats {
+  const kept = createAllowance(clock)
   return {
     async find(request) {
       const row = await findRequest(db, idOf(request), clock().toISOString())
@@ -45,9 +49,28 @@ export function createRepeats(db: Db, sealer: Sealer, clock: () => Date): Repeat
     },
 
     async answer(request, answer) {
-      if (answer.length > maxAnswerBytes) return
+      if (answer.length > maxAnswerBytes || !kept.take(request.caller, answer.length)) return
       // It may be the only time that a secret is shown.
       await db.tx((tx) => setAnswer(tx, idOf(request), sealer.seal('request-answer', answer)))
+    },
+  }
+}
+
+/** Counts the bytes that are kept for each caller, anew when the day is over in which the first of them came. */
+function createAllowance(clock: () => Date): { take(caller: string, bytes: number): boolean } {
+  const days = new Map<string, { began: number; bytes: number }>()
+  return {
+    take(caller, bytes) {
+      const now = clock().getTime()
+      const found = days.get(caller)
+      const day = found && now - found.began < keptMs ? found : { began: now, bytes: 0 }
+      // Whoever asked last is kept longest.
+      days.delete(caller)
+      days.set(caller, day)
+      if (days.size > mostCallers) days.delete(days.keys().next().value!)
+      if (day.bytes + bytes > bytesPerCaller) return false
+      day.bytes += bytes
+      return true
     },
   }
 }
