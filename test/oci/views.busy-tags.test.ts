@@ -34,6 +34,12 @@ async function writeBusy(tag: string, from: number, count: number, secondsApart:
     { time: iso(from - 1), digest: good! },
     ...Array.from({ length: count }, (_, i) => ({ time: at(i), digest: texts[i % 2]! })),
   ]
+  await writeRows(repo, tag, rows)
+}
+
+type Written = { time: string; digest: string }
+
+async function writeRows({ ledger }: RepoRow, tag: string, rows: readonly Written[]): Promise<void> {
   // All in one parameter, since these are many.
   const json = JSON.stringify(rows)
   const { db } = pinfold.app
@@ -44,7 +50,7 @@ async function writeBusy(tag: string, from: number, count: number, secondsApart:
   await db.tx((tx) =>
     tx.run(sql`
       INSERT INTO tag_history (repo_id, tag, time, event, digest, previous_digest, media_type, size, actor, source)
-      SELECT CAST(${repo.ledger} AS BIGINT), CAST(${tag} AS TEXT), r.time, 2, r.digest, '', '', 0, '', 1
+      SELECT CAST(${ledger} AS BIGINT), CAST(${tag} AS TEXT), r.time, 2, r.digest, '', '', 0, '', 1
         FROM (${read}) AS r`),
   )
 }
@@ -108,4 +114,26 @@ test('a list goes by such tags in a few look-ups', async () => {
     assert.deepEqual(names, ['busy', 'rolling'])
   }
   assert.ok(asked() <= 200, `${asked()} statements`)
+})
+
+test('a tag whose digests have all been undone again and again is looked into so far and no further', async () => {
+  const { uid } = await pinfold.seed.repo((await pinfold.seed.group()).uid)
+  const names = Array.from({ length: 40 }, (_, i) => `undone-${i}`)
+  const own: string[] = []
+  for (const name of names) own.push(await plantManifest(pinfold, uid, name))
+  const minute = 60_000
+  // Each for some minutes first, which is too short to count; then for hours, until a former one comes back.
+  const short = own.map((digest, i) => ({ at: i * 10 * minute, digest }))
+  const undone = Array.from({ length: 6000 }, (_, i) => ({
+    at: day + i * 2 * hour,
+    digest: own[(i * 7) % own.length]!,
+  }))
+  const first = (await findRepoRow(pinfold.app.db, { uid }))!
+  const rows = [...short, ...undone].map(({ at, digest }) => ({ time: new Date(start + at).toISOString(), digest }))
+  await writeRows(first, 'undone', rows)
+  const { reader, asked } = counting()
+  const age = { ms: 7 * day, hold: hour, countFrom: 'tag' as const }
+  const resolved = await resolveTag(reader, first, 'undone', { until: iso(502), age })
+  assert.equal(resolved.chosen, undefined)
+  assert.ok(asked() <= 3200, `${asked()} statements`)
 })

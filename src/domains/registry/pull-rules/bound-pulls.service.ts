@@ -7,6 +7,7 @@ import { pullFound } from '../manifests/manifests.service.ts'
 import { linkedFrom, subjectOf } from '../manifests/manifests.store.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
 import { isEligible } from '../views/resolve.service.ts'
+import { type Looks, someLooks } from '../views/stays.model.ts'
 import { type Age, timePlus } from '../views/views.model.ts'
 import { tagsWith } from '../views/views.store.ts'
 import { type PullRule, strictest } from './pull-rules.model.ts'
@@ -58,6 +59,7 @@ export class Passing {
   readonly #rules: readonly PullRule[]
   readonly #accepted: ReadonlySet<string>
   readonly #known = new Map<string, boolean>()
+  readonly #looks: Looks = someLooks()
 
   constructor(work: Work, repo: RepoRef, rules: readonly PullRule[], accepted: readonly string[]) {
     this.#work = work
@@ -108,6 +110,7 @@ export class Passing {
 
   /** Whether it could be pulled, or could have been, by a tag that it has or had. */
   async #byTags(digest: string, steps: number): Promise<boolean> {
+    if (this.#looks.left-- <= 0) return false
     const { db } = this.#work.app
     for (const tag of await tagsWith(db, this.#repo, digest, mostTags)) {
       if (await this.#byTag(digest, tag, steps)) return true
@@ -123,7 +126,7 @@ export class Passing {
       if (await this.manifest(about, steps + 1)) return true
     }
     const { now } = this.#work.cause
-    const question = { age: rule.age, cut: timePlus(now, -rule.age.ms), until: now }
+    const question = { age: rule.age, cut: timePlus(now, -rule.age.ms), until: now, looks: this.#looks }
     return isEligible(this.#work.app.db, this.#repo, digest, tag, question)
   }
 

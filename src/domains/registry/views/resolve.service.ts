@@ -1,12 +1,12 @@
 // What a tag stands for as of a moment, or at an age. The work is bounded however often the tag has moved: assignments are
 // looked for from the newest on, and stays that are long enough by looking at one moment after another.
 import type { Reader } from '#db/sql.ts'
-import { problemOf, type Skipped, type Stay } from './stays.model.ts'
+import { type Looks, problemOf, type Skipped, type Stay, someLooks } from './stays.model.ts'
 import { type Age, timePlus } from './views.model.ts'
 import * as store from './views.store.ts'
 
-/** What is asked of a tag: as the ledger was at `until`; `accepted` digests need no age. */
-export type Question = { until: string; age: Age | undefined; accepted?: readonly string[] }
+/** What is asked of a tag: as the ledger was at `until`; `accepted` digests need no age. Questions of one request share `looks`. */
+export type Question = { until: string; age: Age | undefined; accepted?: readonly string[]; looks?: Looks }
 
 export type Chosen = { digest: string; since: string; imported: boolean }
 /**
@@ -20,7 +20,7 @@ export type Resolved =
   | { chosen?: undefined; why: 'gone' | 'young'; latest: Chosen; passed: readonly store.Row[] }
 
 type Repo = store.LedgerRepo
-type Aged = { age: Age; cut: string; until: string; accepted: readonly string[] }
+type Aged = { age: Age; cut: string; until: string; accepted: readonly string[]; looks: Looks }
 
 /** How many of the newest rows are read at once; most tags need no more. */
 const pageRows = 64
@@ -40,7 +40,8 @@ export async function resolveTag(reader: Reader, repo: Repo, tag: string, questi
   if (last.deleted) return { why: 'deleted', time: last.time, digest: last.digest }
   const latest = chosenOf(last)
   if (!age) return last.here ? { chosen: latest, latest, passed: [] } : { why: 'gone', latest, passed: [] }
-  const aged = { age, until, cut: timePlus(until, -age.ms), accepted: question.accepted ?? [] }
+  const { accepted = [], looks = someLooks() } = question
+  const aged = { age, until, cut: timePlus(until, -age.ms), accepted, looks }
   // Where the tag has stayed long enough, nothing else has to be looked at.
   if (last.here && (last.time <= aged.cut || aged.accepted.includes(last.digest))) {
     return { chosen: latest, latest, passed: [] }
@@ -85,7 +86,7 @@ async function newestStay(
 ): Promise<store.Row | undefined> {
   for (const [i, row] of page.entries()) {
     if (row.time > aged.cut || row.deleted || !row.here) continue
-    if (await counts(reader, repo, stayIn(tag, page, i), aged.age.hold)) return row
+    if (await counts(reader, repo, stayIn(tag, page, i), aged)) return row
   }
   if (page.length < pageRows) return undefined
   const { hold } = aged.age
@@ -96,7 +97,7 @@ async function newestStay(
     const stays = await store.staysAt(reader, repo, tag, moments, aged.until)
     for (const stay of stays) {
       if (stay.deletion || !stay.here || stay.begin > aged.cut) continue
-      if (!(await counts(reader, repo, stay, hold))) continue
+      if (!(await counts(reader, repo, stay, aged))) continue
       return { ...stay, time: stay.begin, deleted: false, known: true }
     }
     const oldest = stays.at(-1)
@@ -113,8 +114,14 @@ function stayIn(tag: string, page: readonly store.Row[], i: number): Stay {
   return { tag, digest: row.digest, begin: row.time, end }
 }
 
-async function counts(reader: Reader, repo: Repo, stay: Stay, hold: number): Promise<boolean> {
-  if (problemOf(stay, hold) !== undefined) return false
+/** Whether a stay says anything; where the looks have ended, none does. */
+async function counts(
+  reader: Reader,
+  repo: Repo,
+  stay: Stay,
+  { age, looks }: Pick<Aged, 'age' | 'looks'>,
+): Promise<boolean> {
+  if (problemOf(stay, age.hold) !== undefined || looks.left-- <= 0) return false
   return stay.end === undefined || !(await store.hadBefore(reader, repo, stay, stay.end.digest))
 }
 
@@ -151,9 +158,9 @@ export async function isEligible(
   repo: Repo,
   digest: string,
   tag: string,
-  { age, cut, until }: Pick<Aged, 'age' | 'cut' | 'until'>,
+  { age, cut, until, looks }: Omit<Aged, 'accepted'>,
 ): Promise<boolean> {
-  return (await firstStay(reader, repo, digest, tag, { age, began: cut, until })) !== undefined
+  return (await firstStay(reader, repo, digest, tag, { age, began: cut, until, looks })) !== undefined
 }
 
 /** When the first stay of a digest that counts began, among those that began early enough. */
@@ -162,15 +169,16 @@ async function firstStay(
   repo: Repo,
   digest: string,
   tag: string,
-  { age, began, until }: { age: Age; began: string; until: string },
+  { age, began, until, looks }: { age: Age; began: string; until: string; looks: Looks },
 ): Promise<string | undefined> {
   const under = age.countFrom === 'tag' ? tag : undefined
   for (const most of [8, mostStays]) {
+    if (looks.left <= 0) return undefined
     const stays = await store.staysOf(reader, repo, digest, { tag: under, began, until, most })
     let first: string | undefined
     for (const stay of stays) {
       if (stay.deletion) continue
-      if ((first === undefined || stay.begin < first) && (await counts(reader, repo, stay, age.hold)))
+      if ((first === undefined || stay.begin < first) && (await counts(reader, repo, stay, { age, looks })))
         first = stay.begin
       if (first !== undefined && under !== undefined) return first
     }
@@ -190,15 +198,15 @@ export async function explain(
   reader: Reader,
   repo: Repo,
   tag: string,
-  { until, age }: Question,
+  { until, age, looks = someLooks() }: Question,
   resolved: Resolved,
 ): Promise<Explanation> {
   const skipped: Skipped[] = []
   if (!age || !('passed' in resolved)) return { skipped, next: undefined }
   for (const [i, row] of resolved.passed.entries()) {
     if (row.deleted) continue
-    if (skipped.length === mostSkipped) break
-    skipped.push(await skippedOf(reader, repo, stayIn(tag, resolved.passed, i), row, { until, age }))
+    if (skipped.length === mostSkipped || looks.left <= 0) break
+    skipped.push(await skippedOf(reader, repo, stayIn(tag, resolved.passed, i), row, { until, age, looks }))
   }
   const [next] = skipped
     .filter(({ eligible }) => eligible !== undefined)
@@ -211,11 +219,11 @@ async function skippedOf(
   repo: Repo,
   stay: Stay,
   { here }: store.Row,
-  { until, age }: { until: string; age: Age },
+  { until, age, looks }: { until: string; age: Age; looks: Looks },
 ): Promise<Skipped> {
   const { digest, begin: time, tag } = stay
   if (!here) return { digest, time, reason: 'gone' }
-  const began = await firstStay(reader, repo, digest, tag, { age, began: until, until })
+  const began = await firstStay(reader, repo, digest, tag, { age, began: until, until, looks })
   if (began !== undefined) return { digest, time, reason: 'young', eligible: timePlus(began, age.ms) }
   return { digest, time, reason: problemOf(stay, age.hold) ?? 'rolled back' }
 }

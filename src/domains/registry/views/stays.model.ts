@@ -23,3 +23,10 @@ export type SkipReason = 'young' | 'short' | 'deleted' | 'rolled back' | 'gone'
 
 /** An assignment that was passed over; `eligible` is when that ends, where it does by itself. */
 export type Skipped = { digest: string; time: string; reason: SkipReason; eligible?: string }
+
+/** How many more stays are judged for one request; where none is left, what was not looked at is not old enough. */
+export type Looks = { left: number }
+
+export function someLooks(): Looks {
+  return { left: 3000 }
+}

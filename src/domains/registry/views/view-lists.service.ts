@@ -3,6 +3,7 @@
 import type { Reader } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { type Question, resolveTag } from './resolve.service.ts'
+import { someLooks } from './stays.model.ts'
 import { timePlus } from './views.model.ts'
 import * as store from './views.store.ts'
 
@@ -47,6 +48,7 @@ async function resolving(
 ): Promise<{ names: string[]; stopped: string | undefined }> {
   const old = await olderOf(reader, repo, listing, rows)
   const names: string[] = []
+  const looks = someLooks()
   let resolved = 0
   let last = ''
   for (const row of rows) {
@@ -56,7 +58,9 @@ async function resolving(
     if (isSure) names.push(row.tag)
     else if (!age || age.countFrom === 'repo' || accepted.length > 0 || old.has(row.tag)) {
       if (resolved++ === mostResolved) return { names, stopped: last }
-      const { chosen, ...other } = await resolveTag(reader, repo, row.tag, question)
+      const { chosen, ...other } = await resolveTag(reader, repo, row.tag, { ...question, looks })
+      // The next page begins with it, and with as many looks as there are.
+      if (looks.left <= 0 && last !== '') return { names, stopped: last }
       const latest = 'latest' in other ? other.latest.digest : ''
       if (chosen && ((await listing.passes?.(row.tag, chosen.digest, latest)) ?? true)) names.push(row.tag)
     }
