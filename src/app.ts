@@ -28,6 +28,7 @@ import type { Keyring } from './issuer/keyring.ts'
 import type { OutsideIssuers } from './issuer/outside-issuers.ts'
 import type { ProviderDirectory } from './issuer/people/directory.ts'
 import type { Buffers } from './lib/buffers.ts'
+import type { Lapsing } from './lib/caches/lapsing.ts'
 import type { Remembered } from './lib/caches/remembered.ts'
 import type { Cause, Version } from './lib/cause.ts'
 import type { Sealer } from './lib/crypto/seal.ts'
@@ -95,8 +96,11 @@ export type App = {
   /** `queued`: there is something to compare with what is known of vulnerabilities. */
   /** `reported`: a report of another scanner waits to be read. */
   scanning: { queued: Signal; reported: Signal }
-  /** `due`: an upstream is to be looked at before it would be. `flights`: what pulls bring from upstreams just now. */
-  follows: { due: Signal; flights: Map<string, Promise<unknown>> }
+  /**
+   * `due`: an upstream is to be looked at before it would be. `flights`: what pulls bring from upstreams just now. `silent`:
+   * tags that upstreams need not be asked for again yet, with what to say of each; empty where it is not there.
+   */
+  follows: { due: Signal; flights: Map<string, Promise<unknown>>; silent: Lapsing<string> }
   /** The registries elsewhere that repos follow. */
   upstreams: RegistryClient
   /** Records how long parts of requests take, where the settings name a collector. */

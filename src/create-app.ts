@@ -32,6 +32,7 @@ import type { Keyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
 import { createProviderDirectory } from './issuer/people/directory.ts'
 import { createBuffers } from './lib/buffers.ts'
+import { createLapsing } from './lib/caches/lapsing.ts'
 import { createRemembered } from './lib/caches/remembered.ts'
 import { createLogger, type Logger } from './lib/log.ts'
 import { clientRanges } from './lib/net/client-ranges.ts'
@@ -200,6 +201,9 @@ async function openStore(
   return { blobs, blobRedirects: clientRanges(config.blobRedirects) }
 }
 
+/** How many tags are known that upstreams need not be asked for. */
+const mostSilent = 20_000
+
 /** The way to the registries that repos follow, and the signal to go it. */
 function openUpstreams(config: Config, clock: () => Date, monotonic: () => number): Pick<App, 'follows' | 'upstreams'> {
   const allowed = config.allowPrivateAddresses ? allPrivateAddresses : privateAddresses(config.upstreamsPrivate)
@@ -210,7 +214,7 @@ function openUpstreams(config: Config, clock: () => Date, monotonic: () => numbe
     paces: createHostPaces(monotonic),
     now: () => clock().getTime(),
   })
-  return { follows: { due: createSignal(), flights: new Map() }, upstreams }
+  return { follows: { due: createSignal(), flights: new Map(), silent: createLapsing(mostSilent) }, upstreams }
 }
 
 /** The ways to servers that somebody else named, each with the private addresses that it may go to. */

@@ -69,6 +69,10 @@ export const reasons = {
     code: 'FAILED_PRECONDITION',
     doc: 'a rule says that the tag never moves; the metadata has `rule` and `tags`',
   },
+  TAGS_GUARDED: {
+    code: 'FAILED_PRECONDITION',
+    doc: 'the repo has tags that a rule or a hold keeps, and would have those of an upstream; the metadata has `rule` and `tags`',
+  },
   TAG_MOVERS: { code: 'PERMISSION_DENIED', doc: 'a rule says who moves the tag; the metadata has `rule` and `tags`' },
   TERMS_NOT_ACCEPTED: { code: 'FAILED_PRECONDITION', doc: 'the organisation has to accept the terms first' },
   TOO_MANY_PENDING_BINDINGS: {
@@ -100,6 +104,7 @@ export const violationTypes = {
   STILL_WAITING: 'the delivery still waits, so there is nothing to send again',
   TAG_HISTORY_CONFLICT: 'the history to import contradicts the one that is there',
   TAG_IMMUTABLE: 'a rule says that the tag never moves',
+  TAGS_GUARDED: 'a rule or a hold keeps tags that an upstream would move',
   TOO_FEW_OWNERS: 'the organisation needs more direct owners first',
   VERIFIED_NAME: 'a verified organisation cannot be renamed',
 } as const

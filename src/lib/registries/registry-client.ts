@@ -25,6 +25,7 @@ const explanations = {
   unavailable: 'it does not answer as it should',
   refused: 'it is at an address, or redirects to one, that may not be asked',
   'not-allowed': 'what may be followed there has been narrowed, and this path is not among it',
+  guarded: 'a rule or a hold here keeps the tag as it is',
   malformed: 'its answer is not that of a registry',
   'too-large': 'its answer is too large',
   'wrong-digest': 'its answer does not have the digest that it was asked for',

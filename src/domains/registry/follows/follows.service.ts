@@ -18,7 +18,8 @@ import { maxPathLength } from '#lib/oci-names.ts'
 import { isAtOrBelow, parentOf } from '#lib/uid.ts'
 import { inRepo } from '../blobs/blobs.store.ts'
 import { repoType } from '../repos/repos.model.ts'
-import { findRepo, lockRepoRow } from '../repos/repos.store.ts'
+import { findRepo, lockRepoRow, type RepoRow } from '../repos/repos.store.ts'
+import { requireUnguarded } from '../retention/promises.service.ts'
 import {
   aFollow,
   type Follow,
@@ -70,9 +71,10 @@ export async function followRepo(call: Call, repo: string, input: FollowInput): 
   checkFollow(input)
   const { intervalMs = usualIntervalMs, staleForMs = usualStaleForMs, ...asked } = input
   const saved = await call.app.db.tx(async (tx) => {
-    await requireFollowable(tx, call, repo, input)
+    const row = await requireFollowable(tx, call, repo, input)
     const before = await store.findFollow(tx, repo)
     const isSame = before?.upstream === asked.upstream && before.path === asked.path
+    if (!isSame) await requireUnguarded(tx, call, row)
     // What a pattern asks for anew may have been there all the time.
     const listTime = isSame && JSON.stringify(before.tags) === JSON.stringify(asked.tags) ? before.listTime : ''
     const createTime = isSame ? before.createTime : call.now
@@ -122,10 +124,15 @@ function followed(repo: string) {
 }
 
 /** Permission comes before existence, for the upstream as well: with it goes what its account may read there. */
-async function requireFollowable(tx: Tx, { caller }: Call, repo: string, { upstream: uid, path }: FollowInput) {
+async function requireFollowable(
+  tx: Tx,
+  { caller }: Call,
+  repo: string,
+  { upstream: uid, path }: FollowInput,
+): Promise<RepoRow> {
   if (!caller.rights.holds(uid, settingsUpdate)) throw permissionDenied()
   const upstream = await requireUpstream(tx, uid)
-  if (!(await lockRepoRow(tx, repo, 'alone'))) throw notFound(repoType, repo)
+  const row = found(await lockRepoRow(tx, repo, 'alone'), repoType, repo)
   if (!isAtOrBelow(repo, parentOf(uid))) {
     throw invalid({ field: 'upstream_uid', description: 'is not of a group that the repo is in' })
   }
@@ -139,6 +146,7 @@ async function requireFollowable(tx: Tx, { caller }: Call, repo: string, { upstr
     const description = 'the repo is copied from another one of the server'
     throw failedPrecondition({ type: 'REPO_SYNCED', subject: repo, description })
   }
+  return row
 }
 
 function checkFollow(input: FollowInput): void {

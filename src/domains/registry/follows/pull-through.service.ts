@@ -53,10 +53,20 @@ export async function freshenTag(pulling: Pulling, tag: string): Promise<string 
   const whole = here !== undefined && (await hasManifest(app.db, repo.id, here.digest))
   const ageMs = looked?.checkedTime ? app.clock().getTime() - Date.parse(looked.checkedTime) : Number.POSITIVE_INFINITY
   if (whole && ageMs < freshMs) return undefined
+  // What it follows is in the name, so that nothing of before counts where that changes.
+  const key = `${repo.uid} ${follow.updateTime} ${tag}`
+  const silent = app.follows.silent.get(key, app.clock().getTime())
+  if (silent !== undefined && (whole || here === undefined)) return silent || undefined
+  const stayQuiet = (because: string): string | undefined => {
+    app.follows.silent.set(key, because, app.clock().getTime() + freshMs)
+    return because || undefined
+  }
   try {
-    return await oneFlight(app, `${repo.uid} ${tag}`, () => lookAt(pulling, follow, tag))
+    const seen = await oneFlight(app, `tag ${key}`, () => lookAt(pulling, follow, tag))
+    return seen === 'gone' ? stayQuiet(here ? 'the upstream has no such tag now' : '') : undefined
   } catch (error) {
     if (error instanceof FollowEnded) return undefined
+    if (error instanceof UpstreamError && error.reason === 'guarded' && whole) return stayQuiet(error.message)
     if (!(error instanceof UpstreamError) || !whole || ageMs >= follow.staleForMs) throw error
     return `the upstream was last seen at ${looked!.checkedTime}: ${error.message}`
   }
@@ -68,7 +78,7 @@ export async function bringManifest(pulling: Pulling, digest: string): Promise<b
   if (await hasManifest(app.db, repo.id, digest)) return true
   const follow = await followOnDemand(pulling)
   if (!follow) return false
-  return oneFlight(app, `${repo.uid} ${digest}`, () => fetchManifest(pulling, follow, digest))
+  return oneFlight(app, `manifest ${repo.uid} ${digest}`, () => fetchManifest(pulling, follow, digest))
 }
 
 /**
@@ -80,7 +90,7 @@ export async function bringBlob(pulling: Pulling, digest: string, tee?: Tee): Pr
   const follow = await followOnDemand(pulling)
   if (!follow) return 'unknown'
   let sent = false
-  const isThere = await oneFlight(app, `${repo.uid} ${digest}`, async () => {
+  const isThere = await oneFlight(app, `blob ${repo.uid} ${digest}`, async () => {
     const asked = await askedBy(app, follow)
     const take: TakeBlob<boolean> = async (chunks, size) => {
       if (tee && size !== undefined) tee.begin(size)
@@ -131,7 +141,8 @@ async function oneFlight<T>({ follows: { flights } }: App, key: string, fly: () 
   }
 }
 
-async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Promise<string | undefined> {
+/** `gone` where the upstream has no such tag. */
+async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Promise<'seen' | 'gone'> {
   const { app, repo } = pulling
   const { upstream, path } = await askedBy(app, follow)
   const sent = app.clock().toISOString()
@@ -139,10 +150,10 @@ async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Prom
   const here = (await findTagNamed(app.db, repo.id, tag))?.digest ?? ''
   const looked = await store.findFollowedTag(app.db, repo.uid, tag)
   if (!seen) {
-    if (here === '') return undefined
+    if (here === '') return 'gone'
     // Whether it is gone for good is for the duty to find out, which looks again, and then again.
     await app.db.tx((tx) => store.noteMissed(tx, repo.uid, tag, looked?.missed ?? 0, sent), inRepo)
-    return 'the upstream has no such tag now'
+    return 'gone'
   }
   if (!(await bringManifest(pulling, seen.digest))) throw new UpstreamError('malformed')
   if (!looked && (await store.countFollowedTags(app.db, repo.uid)) < maxFollowedTags) {
@@ -152,13 +163,13 @@ async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Prom
   const dueTime = new Date(Date.parse(sent) + follow.intervalMs).toISOString()
   if (seen.digest === here) {
     await app.db.tx((tx) => store.noteChecked(tx, repo.uid, [tag], { checkedTime: sent, dueTime }), inRepo)
-    return undefined
+    return 'seen'
   }
   const recording = { app, tx: app.db.tx.bind(app.db), follow, path }
   const checkedBefore = looked?.checkedTime ?? ''
   const now = app.clock().toISOString()
   await recordMove(recording, { tag, digest: seen.digest, now, sent, dueTime, checkedBefore })
-  return undefined
+  return 'seen'
 }
 
 async function fetchManifest(pulling: Pulling, follow: FollowStatus, digest: string): Promise<boolean> {

@@ -3,6 +3,8 @@ import type { App } from '#app.ts'
 import type { Db, Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { ownCause } from '#lib/cause.ts'
+import { AppError } from '#lib/errors.ts'
+import { UpstreamError } from '#lib/registries/registry-client.ts'
 import { parentOf, rootOf } from '#lib/uid.ts'
 import { inRepo } from '../blobs/blobs.store.ts'
 import { lockRepoRow, type RepoRow } from '../repos/repos.store.ts'
@@ -25,12 +27,15 @@ export type Recording = { app: App; tx: Db['tx']; follow: FollowStatus; path: st
 /** Times are ISO texts: when it was seen, when the look began, when to look again, and the look before or nothing. */
 export type Move = { tag: string; digest: string; now: string; sent: string; dueTime: string; checkedBefore: string }
 
-/** Writes the move, its row of the ledger with the look before, and its events; an empty digest is a deletion. */
+/**
+ * Writes the move, its row of the ledger with the look before, and its events; an empty digest is a deletion. Throws an
+ * UpstreamError where a rule keeps a tag that was set here, before the repo followed.
+ */
 export async function recordMove({ app, tx: run, follow, path }: Recording, move: Move): Promise<number> {
   const { tag, digest, now, sent, dueTime, checkedBefore } = move
   const by = { app, cause: { ...ownCause(app.clock, followerActor), now } }
   const mover: Mover = { now, actor: followerActor, source: 'upstream' }
-  return run(async (tx) => {
+  const record = async (tx: Tx): Promise<number> => {
     const repo = await requireFollow(tx, follow)
     const written = await writeMove(tx, by, { ...mover, repo, name: tag }, digest)
     if (written) {
@@ -44,8 +49,16 @@ export async function recordMove({ app, tx: run, follow, path }: Recording, move
     if (isGone) await store.dropFollowedTags(tx, follow.repo, [tag])
     else await store.noteChecked(tx, follow.repo, [tag], { checkedTime: sent, dueTime })
     return written ? 1 : 0
-  }, inRepo)
+  }
+  try {
+    return await run(record, inRepo)
+  } catch (cause) {
+    const isGuarded = cause instanceof AppError && guards.includes(cause.reason)
+    throw isGuarded ? new UpstreamError('guarded', { cause }) : cause
+  }
 }
+
+const guards: readonly string[] = ['TAG_IMMUTABLE', 'TAG_MOVERS', 'CONTENT_KEPT']
 
 type By = Parameters<typeof removeTag>[1]
 

@@ -76,7 +76,7 @@ export async function noteLookFailed(looking: Looking): Promise<void> {
 
 /** What the list of tags, or one tag, fails by alone: the others may fare better. */
 function isOfOne({ reason }: UpstreamError): boolean {
-  return reason === 'malformed' || reason === 'too-large'
+  return reason === 'malformed' || reason === 'too-large' || reason === 'guarded'
 }
 
 function ofOne(error: unknown): UpstreamError {
@@ -172,20 +172,15 @@ async function lookAtTags(asking: Asking, looked: Looked): Promise<UpstreamError
     let over = false
     for (const tag of due) {
       const sent = isoOf(app)
-      const seen = await headOf(asking, tag.tag).catch((error: unknown) => {
-        if (!(error instanceof UpstreamError)) throw error
-        return error
-      })
-      if (seen instanceof UpstreamError) {
-        failure = seen
-        over = await postpone(asking, tag, seen)
-      } else {
-        looked.looks++
-        if (seen && seen.digest === here.get(tag.tag)) {
-          same.push(tag.tag)
-          firstSent ||= sent
-        } else looked.moves += await noteSeen(asking, tag, here.get(tag.tag) ?? '', seen, sent)
-      }
+      const outcome = await lookAtTag(asking, tag, here.get(tag.tag) ?? '', sent)
+      if (outcome instanceof UpstreamError) {
+        failure = outcome
+        over = await postpone(asking, tag, outcome)
+      } else if (outcome === 'same') {
+        same.push(tag.tag)
+        firstSent ||= sent
+      } else looked.moves += outcome
+      if (!(outcome instanceof UpstreamError) || outcome.reason === 'guarded') looked.looks++
       over ||= turnIsOver() || !lease.holds()
       if (over) break
     }
@@ -196,6 +191,18 @@ async function lookAtTags(asking: Asking, looked: Looked): Promise<UpstreamError
     if (over) return failure
   }
   return failure
+}
+
+/** How many moves that made, or what kept it from looking or from noting what was seen. */
+async function lookAtTag(asking: Asking, tag: FollowedTag, before: string, sent: string) {
+  try {
+    const seen = await headOf(asking, tag.tag)
+    if (seen && seen.digest === before) return 'same'
+    return await noteSeen(asking, tag, before, seen, sent)
+  } catch (error) {
+    if (error instanceof UpstreamError) return error
+    throw error
+  }
 }
 
 async function headOf({ app, lease, upstream, path, turnIsOver }: Asking, tag: string): Promise<Pointed> {

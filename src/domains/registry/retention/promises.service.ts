@@ -4,6 +4,7 @@ import type { App, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { AppError, failedPrecondition } from '#lib/errors.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
+import { lastSource } from '../tags/tag-history.store.ts'
 import type { Mover, TagRepo } from '../tags/tags.model.ts'
 import { namesWith, tagNames } from '../tags/tags.store.ts'
 import * as store from './promises.store.ts'
@@ -75,11 +76,10 @@ export async function requireMovable(
   repo: TagRepo,
   move: Pick<Mover, 'actor' | 'source'> & { name: string; previousDigest: string },
 ): Promise<void> {
-  // What the ledger notes of a registry elsewhere nobody has moved here.
-  if (move.source === 'upstream') return
   const { tagRules } = await lawOf(by, tx, repo.uid)
-  for (const { uid, says } of tagRules) {
-    if (!isAbout(says, move.name)) continue
+  const about = tagRules.filter(({ says }) => isAbout(says, move.name))
+  if (about.length === 0 || (await isOfUpstream(tx, repo, move))) return
+  for (const { uid, says } of about) {
     if (says.immutable && move.previousDigest !== '') throw immovable(move.name, uid)
     requireMover(says.movers, move, uid)
   }
@@ -92,16 +92,55 @@ export async function requireDeletable(
   repo: TagRepo,
   removal: Pick<Mover, 'actor' | 'source'> & { name: string; digest: string },
 ): Promise<void> {
-  if (removal.source === 'upstream') return
   const { tagRules, holds } = await lawOf(by, tx, repo.uid)
   const [name, tags] = [removal.name, [removal.name]]
-  for (const { uid, says } of tagRules) {
-    if (!isAbout(says, name)) continue
+  const about = tagRules.filter(({ says }) => isAbout(says, name))
+  const hold = holds.find((one) => one.tags.length > 0 && isAbout({ ...one, exceptTags: [] }, name))
+  if (about.length === 0 && !hold) return
+  if (await isOfUpstream(tx, repo, { ...removal, previousDigest: removal.digest })) return
+  for (const { uid, says } of about) {
     if (says.immutable) throw refusal({ by: 'IMMUTABLE', until: '', rule: uid, tags, with: removal.digest }, name)
     requireMover(says.movers, removal, uid)
   }
-  const hold = holds.find((one) => one.tags.length > 0 && isAbout({ ...one, exceptTags: [] }, name))
   if (hold) throw refusal({ by: 'HELD', until: '', rule: hold.uid, tags, with: removal.digest }, name)
+}
+
+/** Whether an upstream changes what it has set itself, or what nobody has; what was set here is not its own to change. */
+async function isOfUpstream(
+  tx: Tx,
+  repo: TagRepo,
+  { source, name, previousDigest }: Pick<Mover, 'source'> & { name: string; previousDigest: string },
+): Promise<boolean> {
+  if (source !== 'upstream') return false
+  return previousDigest === '' || (await lastSource(tx, repo.ledger, name)) === 'upstream'
+}
+
+/** Throws where the repo has tags that somebody else would move from now on although a rule or a hold forbids it. */
+export async function requireUnguarded(tx: Tx, by: By, repo: TagRepo): Promise<void> {
+  const { tagRules, holds } = await lawOf(by, tx, repo.uid)
+  const guards = [
+    ...tagRules.filter(({ says }) => says.immutable || says.movers.length > 0),
+    ...holds.filter(({ tags }) => tags.length > 0).map(({ uid, tags }) => ({ uid, says: { tags, exceptTags: [] } })),
+  ]
+  if (guards.length === 0) return
+  const names = await tagNames(tx, repo.id, '', mostMoves)
+  for (const name of names) {
+    const guard = guards.find(({ says }) => isAbout(says, name))
+    if (guard) throw guarded(`${guard.uid} keeps the tag ${name} of the repo`, guard.uid, name)
+  }
+  if (names.length < mostMoves) return
+  const { uid } = guards[0]!
+  throw guarded(`the repo has too many tags to see which of them ${uid} keeps`, uid, '')
+}
+
+function guarded(why: string, rule: string, tag: string): AppError {
+  const base = failedPrecondition({
+    type: 'TAGS_GUARDED',
+    subject: tag,
+    description: `${why}; an upstream would move it`,
+  })
+  const metadata = { rule, tags: tag }
+  return new AppError('FAILED_PRECONDITION', base.message, { reason: 'TAGS_GUARDED', metadata, details: base.details })
 }
 
 /** Throws where tags go with the manifest, or with the whole repo, that a rule lets only others delete. */

@@ -4,6 +4,7 @@ import type { Work } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
+import { AppError } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
 import { findRepoBlobs, inRepo, linkBlob, lockRepo, repoExists } from '../blobs/blobs.store.ts'
 import { requireBytes } from '../blobs/usage.service.ts'
@@ -12,6 +13,7 @@ import { readManifest } from '../manifests/manifest-document.ts'
 import { type Manifest, type ManifestDocument, maxIndexesWith } from '../manifests/manifests.model.ts'
 import * as manifests from '../manifests/manifests.store.ts'
 import type { RepoRow } from '../repos/repos.store.ts'
+import { promiseUntagged } from '../retention/promises.service.ts'
 import { assignTag } from '../tags/tag-moves.service.ts'
 import { aTag, everyShape, shapeOf, type Tag } from '../tags/tags.model.ts'
 import * as tags from '../tags/tags.store.ts'
@@ -34,41 +36,77 @@ export class CopyEnded extends Error {
 
 export type Copied = { tags: number; manifests: number }
 
+/** What came of one tag. `refused`: a rule of the repo keeps it as it is. */
+type TagOutcome = 'same' | 'copied' | 'refused' | 'unfinished'
+
 const atOnce = 100
 
 /** Copies the next tags that have changed, and one at least. `done` once there are no more of them. */
 export async function copyTags(
   copying: Copying,
   after: SyncCursor['tags'],
-): Promise<{ after: SyncCursor['tags']; done: boolean; copied: Copied }> {
-  const { work, from, to } = copying
+): Promise<{ after: SyncCursor['tags']; done: boolean; copied: Copied; refused: string[] }> {
+  const { work, from } = copying
   const order = { field: 'updateTime', column: 'update_time', desc: false }
   const page = { order, after, size: atOnce, skip: 0, binding: '' }
   const filter = { name: '', digest: '', updatedSince: '', asked: everyShape }
   const found = await tags.listTags(work.app.db, [{ below: from.uid }], page, filter)
   const some = found.slice(0, atOnce)
+  const { last, copied, refused } = await copyEach(copying, some)
+  return {
+    after: last ? { value: last.updateTime, uid: last.uid } : after,
+    done: last === some.at(-1) && found.length <= atOnce,
+    copied,
+    refused,
+  }
+}
+
+/** Tries those again that were refused, as far as the turn lasts; `refused` are those that still are. */
+export async function copyRefused(
+  copying: Copying,
+  names: readonly string[],
+): Promise<{ copied: Copied; refused: string[] }> {
+  const some = await tags.tagsNamed(copying.work.app.db, copying.from.id, names)
+  const { last, copied, refused } = await copyEach(copying, some)
+  const untried = some.slice(last ? some.indexOf(last) + 1 : 0).map(({ name }) => name)
+  return { copied, refused: [...refused, ...untried] }
+}
+
+async function copyEach(copying: Copying, some: readonly Tag[]) {
+  const { work, to } = copying
   const names = some.map(({ name }) => name)
   const there = new Map((await tags.tagsNamed(work.app.db, to.id, names)).map((tag) => [tag.name, tag]))
   const copied: Copied = { tags: 0, manifests: 0 }
+  const refused: string[] = []
   let last: Tag | undefined
   for (const tag of some) {
     // Requests get their turn, however much there is to copy.
     await nextTurn()
     if (last && copying.turnIsOver()) break
-    if (tag.digest !== '' && !isSame(tag, there.get(tag.name))) {
-      const { added, isWhole } = await copyManifest(copying, tag.digest)
-      copied.manifests += added
-      if (!isWhole) break
-      if (await copyTag(copying, tag)) copied.tags++
-    }
+    const outcome = await copyOne(copying, tag, there.get(tag.name), copied)
+    if (outcome === 'unfinished') break
+    if (outcome === 'refused') refused.push(tag.name)
     last = tag
   }
-  return {
-    after: last ? { value: last.updateTime, uid: last.uid } : after,
-    done: last === some.at(-1) && found.length <= atOnce,
-    copied,
-  }
+  return { last, copied, refused }
 }
+
+async function copyOne(copying: Copying, tag: Tag, there: Tag | undefined, copied: Copied): Promise<TagOutcome> {
+  if (tag.digest === '' || isSame(tag, there)) return 'same'
+  const { added, isWhole } = await copyManifest(copying, tag.digest)
+  copied.manifests += added
+  if (!isWhole) return 'unfinished'
+  try {
+    if (!(await copyTag(copying, tag))) return 'same'
+  } catch (error) {
+    if (error instanceof AppError && refusals.includes(error.reason)) return 'refused'
+    throw error
+  }
+  copied.tags++
+  return 'copied'
+}
+
+const refusals: readonly string[] = ['TAG_IMMUTABLE', 'TAG_MOVERS']
 
 function isSame(one: Tag, other: Tag | undefined): boolean {
   const textOf = ({ digest, deprecated, bundles }: Tag) => JSON.stringify([digest, deprecated, bundles])
@@ -86,7 +124,7 @@ async function copyTag(copying: Copying, tag: Tag): Promise<boolean> {
     if (!(await manifests.hasManifest(tx, to.id, digest))) return false
     const also = { deprecated: tag.deprecated, bundles: tag.bundles }
     for (const one of names) {
-      const mover = { now: work.cause.now, actor, source: 'sync' } as const
+      const mover = { now: work.cause.now, actor, source: 'sync', inNameOf: work.caller.uid } as const
       const { tag: assigned, changed } = await assignTag(tx, work, { ...mover, repo: to, name: one, digest }, also)
       if (!changed) continue
       const event = { subject: assigned.uid, group: rootOf(to.uid), resource: aTag(assigned) }
@@ -192,6 +230,7 @@ async function insertCopy(copying: Copying, manifest: Manifest, document: Manife
     }
     await manifests.insertLinks(tx, to.id, digest, 0, document.blobs)
     await manifests.insertLinks(tx, to.id, digest, 1, document.manifests)
+    await promiseUntagged(tx, work, to, digest, now)
     await queueContents(tx, to.id, digest, document, now)
     return true
   }, inRepo)

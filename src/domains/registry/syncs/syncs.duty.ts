@@ -8,8 +8,8 @@ import { ownCause } from '#lib/cause.ts'
 import { AppError } from '#lib/errors.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import { followSource } from '../repos/synced-repos.service.ts'
-import { CopyEnded, type Copying, copyReferrers, copyTags } from './copies.service.ts'
-import { type Sync, type SyncCursor, type SyncState, syncStates } from './syncs.model.ts'
+import { CopyEnded, type Copying, copyReferrers, copyRefused, copyTags } from './copies.service.ts'
+import { mostRefused, type Sync, type SyncCursor, type SyncState, syncStates } from './syncs.model.ts'
 import { mayStillCopy, requireCopyTerms } from './syncs.service.ts'
 import * as store from './syncs.store.ts'
 
@@ -111,27 +111,50 @@ async function copySome(copying: Copying, note: Note): Promise<Outcome> {
   const tags = await copyTags(copying, cursor.tags)
   // What refers to an image may have been pushed long before the image was copied.
   const referrers = tags.copied.manifests > 0 ? fromStart : cursor.referrers
-  const next = { ...cursor, tags: tags.after, referrers }
+  const refused = [...new Set([...(cursor.refused ?? []), ...tags.refused])].slice(0, mostRefused)
+  const next = { ...cursor, tags: tags.after, referrers, refused }
   if (!tags.done) {
     await note(syncStates.inProgress, 0, next)
     return { ...tags.copied, failed: false }
   }
   const { after, done, copied } = await copyReferrers(copying, referrers)
   const ended = { ...next, referrers: done && copied.manifests > 0 ? fromStart : after }
-  await note(done ? syncStates.unknown : syncStates.inProgress, done ? againMs : 0, ended)
-  return { tags: tags.copied.tags, manifests: tags.copied.manifests + copied.manifests, failed: false }
+  const sum = { tags: tags.copied.tags, manifests: tags.copied.manifests + copied.manifests, failed: false }
+  if (!done) {
+    await note(syncStates.inProgress, 0, ended)
+    return sum
+  }
+  return endRound(copying, note, ended, sum)
+}
+
+/** Tries what rules have kept from being copied once more; a round that leaves such tags has failed, and all others are there. */
+async function endRound(copying: Copying, note: Note, cursor: SyncCursor, before: Outcome): Promise<Outcome> {
+  const { work, sync } = copying
+  const { refused = [] } = cursor
+  const again = refused.length === 0 ? { copied: nothing, refused: [] } : await copyRefused(copying, refused)
+  const failed = again.refused.length > 0
+  if (failed && again.refused.join() !== sync.cursor.refused?.join()) {
+    work.app.log.warn('rules keep tags from being copied', { repo: sync.repo, tags: again.refused })
+  }
+  await note(failed ? syncStates.failed : syncStates.unknown, againMs, { ...cursor, refused: again.refused })
+  return {
+    tags: before.tags + again.copied.tags,
+    manifests: before.manifests + again.copied.manifests,
+    failed,
+  }
 }
 
 const fromStart: SyncCursor['referrers'] = { time: '', digest: '' }
 
 /** Where to begin: a little before the end of the last time, or once a day at the start. */
-function begin({ tags, referrers, fullTime }: SyncCursor, now: string): SyncCursor {
+function begin({ tags, referrers, fullTime, refused = [] }: SyncCursor, now: string): SyncCursor {
   if (fullTime === '' || Date.parse(now) - Date.parse(fullTime) > fullMs) {
     return { tags: undefined, referrers: fromStart, fullTime: now }
   }
   const earlier = new Date(Date.parse(now) - overlapMs).toISOString()
   return {
     fullTime,
+    refused,
     tags: tags && tags.value > earlier ? { value: earlier, uid: '' } : tags,
     referrers: referrers.time > earlier ? { time: earlier, digest: '' } : referrers,
   }

@@ -42,7 +42,11 @@ export type SyncCursor = {
   tags: { value: string; uid: string } | undefined
   referrers: { time: string; digest: string }
   fullTime: string
+  /** Tags that rules here keep from being copied, to be tried again; those beyond `mostRefused` are met once a day. */
+  refused?: readonly string[]
 }
+
+export const mostRefused = 100
 
 /** The copying of one repo. */
 export type Sync = {

@@ -1,7 +1,7 @@
 import { insertsOf } from '#db/bulk.ts'
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { eventNumbers, type HistoryRecord, sourceNumbers } from './tag-history.model.ts'
-import type { TagRepo } from './tags.model.ts'
+import type { Source, TagRepo } from './tags.model.ts'
 
 // The column `repo_id` has the number of the ledger: that of the first repo which wrote to it.
 const into = sql`
@@ -167,6 +167,13 @@ export async function lastTime(reader: Reader, ledger: number, tag: string): Pro
   const row = await reader.get<{ time: string }>(sql`
     SELECT time FROM tag_history WHERE repo_id = ${ledger} AND tag = ${tag} ORDER BY time DESC LIMIT 1`)
   return row?.time ?? ''
+}
+
+/** By which door the last row of a tag came; `undefined` without one. */
+export async function lastSource(reader: Reader, ledger: number, tag: string): Promise<Source | undefined> {
+  const row = await reader.get<{ source: number }>(sql`
+    SELECT source FROM tag_history WHERE repo_id = ${ledger} AND tag = ${tag} ORDER BY time DESC LIMIT 1`)
+  return row && nameOf(sourceNumbers, row.source)
 }
 
 /** When a repo of this ledger was deleted that is still being removed, of which the ledger may not have all; else empty. */

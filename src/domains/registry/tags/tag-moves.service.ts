@@ -35,7 +35,7 @@ export async function assignTag(
   to: Assignment,
   also: Partial<Pick<Tag, 'deprecated' | 'bundles'>> = {},
 ): Promise<Assigned> {
-  const { repo, name, now, actor, source } = to
+  const { repo, name, now, actor, source, inNameOf = actor } = to
   // Nobody else moves tags of the repo now, but what is no longer rebuilt is noted at any time.
   const before = await store.lockTagNamed(tx, repo.id, name)
   const previousDigest = before?.digest ?? ''
@@ -45,7 +45,7 @@ export async function assignTag(
   const same = before?.deprecated === deprecated && JSON.stringify(before.bundles) === JSON.stringify(bundles)
   if (before && !changed && same) return { tag: before, previousDigest, changed }
 
-  if (changed) await requireMovable(tx, by, repo, { name, previousDigest, actor, source })
+  if (changed) await requireMovable(tx, by, repo, { name, previousDigest, actor: inNameOf, source })
   // `updateTime` is never earlier than the tag's last row of the ledger.
   const time = timeAfter(now, before ? before.updateTime : await lastTimeOf(tx, repo, name))
   const tag: Tag = {

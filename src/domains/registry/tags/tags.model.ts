@@ -28,7 +28,13 @@ export const tagType = 'registry.pinfold.dev/Tag'
 export type TagRepo = { id: number; uid: string; ledger: number }
 
 /** Who moves a tag, by which door, and when as far as the server's clock knows. */
-export type Mover = { now: string; actor: string; source: Source }
+export type Mover = {
+  now: string
+  actor: string
+  source: Source
+  /** Whom rules of movers judge, where the ledger names something else. */
+  inNameOf?: string
+}
 export type Source = 'oci' | 'api' | 'import' | 'sync' | 'upstream'
 
 /** What a client may set, sort by and filter on. */

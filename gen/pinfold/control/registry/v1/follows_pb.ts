@@ -822,7 +822,8 @@ export const UpstreamMovedSchema: GenMessage<UpstreamMoved, {jsonType: UpstreamM
 export const FollowsService: GenService<{
   /**
    * Makes a repo follow a repository elsewhere, or changes how it does; what is left out gets its usual value. The caller
-   * holds `registry.settings.update` on the upstream as well. FAILED_PRECONDITION for a repo that is copied from another.
+   * holds `registry.settings.update` on the upstream as well. FAILED_PRECONDITION for a repo that is copied from another,
+   * and with `TAGS_GUARDED` for one with tags that a rule or a hold keeps, unless it follows the same already.
    *
    * @generated from rpc pinfold.control.registry.v1.FollowsService.FollowRepo
    */

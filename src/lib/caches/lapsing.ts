@@ -1,0 +1,25 @@
+/** What is known of a key until a time. */
+export type Lapsing<T> = {
+  /** `undefined` once it has lapsed. */
+  get(key: string, now: number): T | undefined
+  set(key: string, value: T, until: number): void
+}
+
+/** Keeps at most `most` of them; what was set first is forgotten first. */
+export function createLapsing<T>(most: number): Lapsing<T> {
+  const kept = new Map<string, { value: T; until: number }>()
+  return {
+    get(key, now) {
+      const found = kept.get(key)
+      if (!found) return undefined
+      if (found.until > now) return found.value
+      kept.delete(key)
+      return undefined
+    },
+    set(key, value, until) {
+      kept.delete(key)
+      kept.set(key, { value, until })
+      if (kept.size > most) kept.delete(kept.keys().next().value!)
+    },
+  }
+}

@@ -1,0 +1,111 @@
+// Tags that rules or holds keep: following is no way around them, and what was set here before stays as it is.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
+import { runDuty } from '../support/duties.ts'
+import { assertError, ok } from '../support/expect.ts'
+import type { Json } from '../support/pinfold.ts'
+import { imageOf, startRegistry, types } from '../support/registry.ts'
+import { localUpstreams, startUpstream } from '../support/upstream.ts'
+
+const minute = 60_000
+let shift = 0
+const registry = await startRegistry({ ...localUpstreams, monotonic: () => performance.now() * 1000 + shift })
+const { seed, operator, org, app, registryOperator: client } = registry
+after(() => registry[Symbol.asyncDispose]())
+
+let count = 0
+/** A folder with a repo that has a tag of its own, and an upstream that could be followed. */
+async function scene() {
+  const there = await startUpstream()
+  after(() => there[Symbol.asyncDispose]())
+  // Those of the tests before are gone, and with them what they are.
+  await app.db.tx((tx) => tx.run(sql`DELETE FROM follows`))
+  const name = `guarded-${count++}`
+  const folder = (await seed.group(org.uid, { name })).uid as string
+  const repo = (await seed.repo(folder, { name: 'app' })).uid as string
+  const mine = (await client.pushImage(`acme/${name}/app`, 'mine')).digest
+  const upstream = ok(await operator.post(`/registry/v2/upstreams/${folder}`, { name, url: there.url }))
+  const follow = (body: Json = {}) =>
+    operator.post(`/registry/v2/repos/${repo}/follow`, { upstreamUid: upstream.uid, path: 'app', ...body })
+  const guard = async (kind: string, says: Json) =>
+    ok(await operator.post(`/registry/v2/${kind}/${folder}`, says)).uid as string
+  return { there, repo, folder, name: `acme/${name}/app`, mine, upstream, follow, guard }
+}
+/** For the duty time passes; tokens stay good. */
+const later = { ...app, clock: () => new Date(Date.now() + shift) }
+const look = async (afterMs = 0) => {
+  shift += afterMs
+  return runDuty(later, followUpstreams)
+}
+const digestOf = async (name: string, tag: string) =>
+  (await client.call('HEAD', `${name}/manifests/${tag}`)).headers['docker-content-digest']
+const pointsTo = async (repo: string, tag: string): Promise<string> =>
+  ok(await operator.get(`/registry/v2/tags?uidp.childrenOf=${repo}&name=${tag}`)).tags[0].digest
+const problemOf = async (repo: string): Promise<string> =>
+  ok(await operator.get(`/registry/v2/repos/${repo}/follow`)).problem ?? ''
+
+const guards: Record<string, [kind: string, says: Json]> = {
+  'a rule that it never moves': ['tagRules', { tags: ['m*'], immutable: true }],
+  'a rule of who moves it': ['tagRules', { tags: ['m*'], movers: [`${org.uid}/0123456789abcdef`] }],
+  'a hold': ['holds', { tags: ['mine'], reason: 'the court asks for it' }],
+}
+for (const [what, [kind, says]] of Object.entries(guards)) {
+  test(`a repo with a tag that ${what} keeps follows nothing, and the answer names both`, async () => {
+    const { repo, follow, guard, folder, upstream } = await scene()
+    const uid = await guard(kind, says)
+    const refused = await follow()
+    const violations = [{ type: 'TAGS_GUARDED', subject: 'mine', description: refused.body.message }]
+    assertError(refused, 400, 9, 'TAGS_GUARDED', { type: 'PreconditionFailure', violations })
+    assert.ok(refused.text.includes(uid))
+    assert.equal((await operator.get(`/registry/v2/repos/${repo}/follow`)).status, 404)
+    // A rule is no obstacle where it is about nothing that the repo has.
+    const other = (await seed.repo(folder, { name: 'other' })).uid
+    ok(await operator.post(`/registry/v2/repos/${other}/follow`, { upstreamUid: upstream.uid, path: 'app' }))
+  })
+}
+
+test('of a repo that follows, a rule keeps what was set here, and what the upstream has set moves on', async () => {
+  const { there, repo, follow, guard, name, mine } = await scene()
+  there.move('3', 'one')
+  ok(await follow())
+  await look()
+  await guard('tagRules', { immutable: true })
+  ok(await follow({ interval: '600s' }))
+  there.move('mine', 'theirs')
+  const second = there.move('3', 'two')
+  const looked = await look(61 * minute)
+  assert.deepEqual([looked.moves, looked.failed], [1, 1])
+  assert.deepEqual([await pointsTo(repo, '3'), await digestOf(name, 'mine')], [second, mine])
+  assert.equal(await problemOf(repo), 'a rule or a hold here keeps the tag as it is')
+  const third = there.move('3', 'three')
+  assert.equal((await look(61 * minute)).moves, 1, 'and the others go on')
+  assert.equal(await pointsTo(repo, '3'), third)
+  const elsewhere = await follow({ path: 'another' })
+  assertError(elsewhere, 400, 9, 'TAGS_GUARDED', elsewhere.body.details[1])
+})
+
+test('a hold keeps a tag that was set here, though the upstream does not have it', async () => {
+  const { repo, follow, guard, mine } = await scene()
+  ok(await follow({ tags: ['mine'] }))
+  await guard('holds', { tags: ['mine'], reason: 'the court asks for it' })
+  for (let i = 0; i < 5; i++) await look(61 * minute)
+  assert.equal(await pointsTo(repo, 'mine'), mine)
+  assert.equal(await problemOf(repo), 'a rule or a hold here keeps the tag as it is')
+})
+
+test('a pull gets what was set here with a warning, and asks the upstream once in five minutes', async () => {
+  const { there, follow, guard, name, mine } = await scene()
+  const config = there.add(JSON.stringify({ architecture: 'amd64', os: 'linux' }), types.config)
+  const theirs = there.add(JSON.stringify(imageOf(config, [])), types.image)
+  there.tags.set('mine', theirs.digest)
+  ok(await follow({ mode: 'MODE_ON_DEMAND' }))
+  await guard('tagRules', { immutable: true })
+  for (let i = 0; i < 3; i++) {
+    const pulled = await client.ok(200, 'GET', `${name}/manifests/mine`)
+    assert.equal(pulled.headers['docker-content-digest'], mine)
+    assert.match(String(pulled.headers.warning), /^299 - "a rule or a hold here keeps the tag/)
+  }
+  assert.equal(there.count('HEAD /v2/app/manifests/mine'), 1)
+})
