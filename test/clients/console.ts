@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { audit, createChecks, expect, launchChromium, openPage } from '../support/chromium.ts'
 import { consoleScreens, planted, startConsoleScene } from '../support/console-scene.ts'
+import { checkChanges } from './console-changes.ts'
 
 const shots = fileURLToPath(new URL('../../build/console-shots', import.meta.url))
 rmSync(shots, { recursive: true, force: true })
@@ -33,6 +34,12 @@ async function enterAsOperator(page: Page): Promise<void> {
   const { code } = (await scene.pinfold.operator.post('/control/v1/consoleCodes')).body
   await page.goto(`${url}/ui/enter#${code}`)
   await page.waitForURL(`${url}/ui/`)
+}
+
+async function asOperator() {
+  const opened = await fresh()
+  await enterAsOperator(opened.page)
+  return opened
 }
 
 /** Somebody whom the organisation's provider signs in for the first time, and who gets its default role, a viewer. */
@@ -297,11 +304,18 @@ await check('every screen has no violation for somebody who may see nothing', as
 })
 
 /** What changes something, by what its button says. */
-const writes = /^(?:Turn|Create|Delete|Give|Take away|Invite|Revoke|Pause|Resume|Send|New secret|Make|Approve|Reject)/
+const writes =
+  /^(?:Turn|Create|Delete|Give|Take away|Invite|Revoke|Pause|Resume|Send|New secret|Make|Approve|Reject|Change|Release|Hold|Quarantine|Let|Check|Stop following|Follow it)/
+
+/** Screens on which the operator finds something to change. */
+const ofWriters = [
+  ...['Repository', 'Group', 'Access', 'People', 'Keyless', 'Events', 'Advisory', 'Promises', 'Pulls', 'Mirrors'],
+  ...['Repository promises', 'Repository pulls', 'Repository mirror'],
+]
 
 const controlsOf = async (page: Page): Promise<string[]> => {
   const buttons = await page.locator('main button').allInnerTexts()
-  const closed = await page.locator('main summary', { hasText: /^(?:New|Give|Invite)/ }).allInnerTexts()
+  const closed = await page.locator('main summary', { hasText: /^(?:New|Give|Invite|Change)/ }).allInnerTexts()
   return [...buttons.filter((text) => writes.test(text)), ...closed]
 }
 
@@ -309,7 +323,7 @@ await check('a viewer is shown no control that they cannot use, and the operator
   const operator = await fresh()
   await enterAsOperator(operator.page)
   for (const { name, path } of consoleScreens(scene)) {
-    if (!['Repository', 'Group', 'Access', 'People', 'Keyless', 'Events', 'Advisory'].includes(name)) continue
+    if (!ofWriters.includes(name)) continue
     await goTo(operator.page, path)
     const controls = await controlsOf(operator.page)
     expect(controls.length > 0 || name === 'Keyless', { name, controls })
@@ -325,6 +339,8 @@ await check('a viewer is shown no control that they cannot use, and the operator
   }
   await context.close()
 })
+
+await checkChanges({ check, scene, asOperator, goTo, settled })
 
 await check('no page has complained, and none has asked another origin', async () => {
   expect(watched.complaints.length === 0, watched.complaints)

@@ -45,11 +45,14 @@ export async function startConsoleScene() {
   const { secret } = await made(operator.post(`/events/v2/subscriptions/${subscription.uid}:rotateSecret`, {}))
   await made(operator.post(`/events/v2/subscriptions/${subscription.uid}:sendTest`, {}))
   const scim = await made(operator.post(`/iam/v2/identityProviders/${scene.idp.uid}:generateScimToken`, {}))
+  const upstreamPassword = 'planted-password-of-an-upstream'
+  await makeRules(operator, { org: org.uid, repo: repo.uid, digest: older, pusher: pusher.uid })
+  await follow(operator, org.uid, (await seed.repo(folder.uid, { name: 'alpine' })).uid, upstreamPassword)
   const advisory = await importAdvisory(operator, org.uid)
   const orgName = String(org.name)
   return {
     ...{ ...scene, folder, repo, path, orgName, pusher, lastTuesday, digestThen, older, digest, scriptBlob },
-    ...{ advisory, secrets: [clientSecret, String(secret), String(scim.token)] },
+    ...{ advisory, secrets: [clientSecret, String(secret), String(scim.token), upstreamPassword] },
   }
 }
 
@@ -78,6 +81,12 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
     { name: 'Why', path: `/ui/g/${org}/~/why?identity=${pusher.uid}&capability=CAP_TAG_DELETE` },
     { name: 'People', path: `/ui/g/${org}/~/people` },
     { name: 'Keyless', path: `/ui/g/${org}/~/keyless` },
+    { name: 'Promises', path: `/ui/g/${org}/payments/~/promises` },
+    { name: 'Pulls', path: `/ui/g/${org}/~/pulls?ended=yes` },
+    { name: 'Mirrors', path: `/ui/g/${org}/~/mirrors` },
+    { name: 'Repository promises', path: `/ui/r/${repo}?view=promises` },
+    { name: 'Repository pulls', path: `/ui/r/${repo}?view=pulls` },
+    { name: 'Repository mirror', path: `/ui/r/${instead ?? `${org}/payments/alpine`}?view=mirror` },
     { name: 'Events', path: `/ui/g/${org}/~/events` },
     { name: 'Audit', path: `/ui/g/${org}/~/audit` },
     { name: 'Advisories', path: '/ui/advisories' },
@@ -114,6 +123,38 @@ async function made(asked: Promise<{ status: number; body: Json; text: string }>
 }
 
 type Poster = Operator & { post(path: string, body: Json): Promise<{ status: number; body: Json; text: string }> }
+
+type Ruled = { org: string; repo: string; digest: string; pusher: string }
+
+/** One of each kind of rule: above the repo, at it, and what has ended. */
+async function makeRules(operator: Poster, { org, repo, digest, pusher }: Ruled): Promise<void> {
+  const reason = 'asked for by the auditors'
+  await made(
+    operator.post(`/registry/v2/retentionRules/${org}`, {
+      ...{ name: 'releases', tags: ['v*'], exceptTags: ['v*-rc*'], keepDaysAfter: 365, keepLast: 3, mode: 'ENFORCE' },
+    }),
+  )
+  await made(operator.post(`/registry/v2/retentionRules/${repo}`, { name: 'tried', forever: true, mode: 'DRY_RUN' }))
+  await made(operator.post(`/registry/v2/tagRules/${repo}`, { name: 'prod', tags: ['prod'], movers: [pusher] }))
+  await made(operator.post(`/registry/v2/holds/${repo}`, { digest, reason }))
+  await made(
+    operator.post(`/registry/v2/quarantined/${repo}:quarantine`, { digest: digestOf('something bad'), reason }),
+  )
+  const pulls = { name: 'clusters', belowGroup: org, minAge: '7d', mode: 'OBSERVE' }
+  await made(operator.post(`/registry/v2/pullRules/${org}`, pulls))
+  const expireTime = new Date(Date.now() + 7 * day).toISOString()
+  const exception = await made(operator.post(`/registry/v2/pullRuleExceptions/${repo}`, { digest, reason, expireTime }))
+  await made(operator.post(`/registry/v2/pullRuleExceptions/${exception.uid}:revoke`, {}))
+  await made(operator.post(`/registry/v2/pullRuleExceptions/${repo}`, { digest, reason, expireTime }))
+}
+
+/** A repo that follows another one, of a registry that nobody asks. */
+async function follow(operator: Poster, org: string, repo: string, password: string): Promise<void> {
+  const upstream = { name: 'hub', url: 'https://registry.example.com', username: 'somebody', password }
+  const { uid } = await made(operator.post(`/registry/v2/upstreams/${org}`, upstream))
+  const body = { upstreamUid: uid, path: 'library/alpine', tags: ['3\\.[0-9]+'], interval: '1800s' }
+  await made(operator.post(`/registry/v2/repos/${repo}/follow`, body))
+}
 
 async function importAdvisory(operator: Poster, org: string): Promise<string> {
   const advisory = {

@@ -12,8 +12,10 @@ import { GroupScreen } from '../screens/groups/group.tsx'
 import { OrganizationsScreen } from '../screens/groups/organizations.tsx'
 import { KeylessScreen } from '../screens/keyless/keyless.tsx'
 import { LibrariesScreen } from '../screens/libraries/libraries.tsx'
+import { MirrorsScreen } from '../screens/mirrors/mirrors.tsx'
 import { PeopleScreen } from '../screens/people/people.tsx'
 import { RepoScreen } from '../screens/repos/repo.tsx'
+import { PromisesScreen, PullsScreen } from '../screens/rules/rules.tsx'
 import { SearchScreen } from '../screens/start/search.tsx'
 import { StartScreen } from '../screens/start/start.tsx'
 import { TagScreen } from '../screens/tags/tag.tsx'
@@ -43,6 +45,9 @@ const groupTails: Record<string, Show> = {
   why: ({ names, query }) => <WhyScreen names={names} query={query} />,
   people: ({ names }) => <PeopleScreen names={names} />,
   keyless: ({ names }) => <KeylessScreen names={names} />,
+  promises: ({ names, query }) => <PromisesScreen names={names} query={query} />,
+  pulls: ({ names, query }) => <PullsScreen names={names} query={query} />,
+  mirrors: ({ names }) => <MirrorsScreen names={names} />,
   events: ({ names }) => <EventsScreen names={names} />,
   audit: ({ names, query }) => <AuditScreen names={names} query={query} />,
 }

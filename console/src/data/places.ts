@@ -87,6 +87,12 @@ export async function namesOfRepo(uid: string): Promise<string[]> {
   return [...above, repo.name]
 }
 
+/** The names that lead to a group or a repo, whichever the uid is of. */
+export async function namesOfPlace(uid: string): Promise<{ names: string[]; isRepo: boolean }> {
+  const isRepo = (await repoOf(uid)) !== undefined
+  return { names: await (isRepo ? namesOfRepo(uid) : namesOfGroup(uid)), isRepo }
+}
+
 /** What a refusal hides is as good as missing here. */
 async function found<T>(asked: Promise<T>): Promise<T | undefined> {
   return asked.catch((error: unknown) => {

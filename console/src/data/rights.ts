@@ -6,6 +6,8 @@ import type { Role, WhoAmI } from './types.ts'
 /** The capabilities that controls ask for, with the names under which a custom role shows them. */
 const named = {
   'groups.create': 'CAP_IAM_GROUPS_CREATE',
+  'groups.update': 'CAP_IAM_GROUPS_UPDATE',
+  'groups.delete': 'CAP_IAM_GROUPS_DELETE',
   'groups.list': 'CAP_IAM_GROUPS_LIST',
   'group_invites.create': 'CAP_IAM_GROUP_INVITES_CREATE',
   'group_invites.list': 'CAP_IAM_GROUP_INVITES_LIST',
@@ -26,9 +28,13 @@ const named = {
   'subscriptions.list': 'CAP_EVENTS_SUBSCRIPTION_LIST',
   'subscriptions.delete': 'CAP_EVENTS_SUBSCRIPTION_DELETE',
   'repo.create': 'CAP_REPO_CREATE',
+  'repo.update': 'CAP_REPO_UPDATE',
+  'repo.delete': 'CAP_REPO_DELETE',
   'repo.list': 'CAP_REPO_LIST',
   'tag.list': 'CAP_TAG_LIST',
   'tag.delete': 'CAP_TAG_DELETE',
+  'registry.settings.update': 'CAP_REGISTRY_SETTINGS_UPDATE',
+  'manifest.list': 'CAP_MANIFEST_LIST',
   'sboms.list': 'CAP_TENANT_SBOMS_LIST',
   'vuln_reports.list': 'CAP_TENANT_VULN_REPORTS_LIST',
   'advisories.list': 'CAP_ADVISORIES_LIST',

@@ -8,7 +8,19 @@ import type { ClaimChecksJson } from '#gen/pinfold/control/iam/v1/claim_checks_p
 import type { PendingBindingJson } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
 import type { PushTokenJson } from '#gen/pinfold/control/iam/v1/push_tokens_pb.ts'
 import type { SessionJson } from '#gen/pinfold/control/iam/v1/sessions_pb.ts'
+import type { FollowJson } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
+import type { PullRuleExceptionJson, PullRuleJson } from '#gen/pinfold/control/registry/v1/pull_rules_pb.ts'
+import type { RepoUsageJson } from '#gen/pinfold/control/registry/v1/repo_usage_pb.ts'
+import type {
+  HoldJson,
+  PromiseJson,
+  QuarantinedDigestJson,
+  RetentionRuleJson,
+  TagRuleJson,
+} from '#gen/pinfold/control/registry/v1/retention_pb.ts'
 import type { TagHistoryRecordJson } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
+import type { UpstreamJson } from '#gen/pinfold/control/registry/v1/upstreams_pb.ts'
+import type { ResolveTagResponseJson } from '#gen/pinfold/control/registry/v1/views_pb.ts'
 import type { FindingJson, ImageFindingsJson } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
 import type {
   ImageComparisonJson,
@@ -35,6 +47,18 @@ export type Group = Full<GroupJson>
 export type Repo = Full<RepoJson>
 export type Tag = Full<TagJson>
 export type Move = Full<TagHistoryRecordJson>
+export type Resolution = Full<ResolveTagResponseJson>
+export type RepoUsage = Full<RepoUsageJson>
+export type RetentionRule = Full<RetentionRuleJson>
+export type TagRule = Full<TagRuleJson>
+export type Hold = Full<HoldJson>
+export type Quarantined = Full<QuarantinedDigestJson>
+/** Not called Promise, which JavaScript has already. */
+export type Kept = Full<PromiseJson>
+export type PullRule = Full<PullRuleJson>
+export type PullException = Full<PullRuleExceptionJson>
+export type Upstream = Full<UpstreamJson>
+export type Follow = Full<FollowJson>
 export type Identity = Full<IdentityJson>
 export type Role = Full<RoleJson>
 export type RoleBinding = Full<RoleBindingJson>

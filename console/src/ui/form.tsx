@@ -8,7 +8,7 @@ export type Field = {
   name: string
   label: string
   hint?: string
-  type?: 'text' | 'search' | 'number' | 'email' | 'url' | 'datetime-local' | 'select' | 'lines' | 'check'
+  type?: 'text' | 'search' | 'number' | 'email' | 'url' | 'password' | 'datetime-local' | 'select' | 'lines' | 'check'
   value?: string
   isOptional?: boolean
   pattern?: string
@@ -85,7 +85,7 @@ function Input({ field }: { field: Field }) {
           type={type as 'text'}
           defaultValue={value}
           {...(pattern !== undefined && { pattern })}
-          autocomplete="off"
+          autocomplete={type === 'password' ? 'new-password' : 'off'}
           spellcheck={false}
         />
       )}
@@ -156,6 +156,34 @@ export function DangerButton({ button, title, text, mustType, label, act }: Dang
 }
 
 const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/&-]/g, '\\$&')
+
+type Ask = {
+  button: string
+  label: string
+  fields: readonly Field[]
+  act: (values: Values) => Promise<void>
+}
+
+/** A button that asks for values first, in a window of its own; `label` says of what they are. */
+export function FormButton({ button, label, fields, act }: Ask) {
+  const [isOpen, setOpen] = useState(false)
+  const done = async (values: Values) => {
+    await act(values)
+    setOpen(false)
+  }
+  return (
+    <>
+      <button type="button" class="small" aria-label={label} onClick={() => setOpen(true)}>
+        {button}
+      </button>
+      {isOpen && (
+        <Dialog title={label} onClose={() => setOpen(false)}>
+          <Form fields={fields} submit={button} onSubmit={done} />
+        </Dialog>
+      )}
+    </>
+  )
+}
 
 /** A button that does something that can be done again; what goes wrong is shown beside it. */
 export function ActButton({ children, label, act }: { children: string; label?: string; act: () => Promise<void> }) {

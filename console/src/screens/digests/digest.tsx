@@ -14,6 +14,7 @@ import { words } from '../../words.ts'
 import { pinOf } from '../start/start.tsx'
 import { readMoves } from '../tags/moves.ts'
 import { When } from '../tags/when.tsx'
+import { KeptUntil } from './kept.tsx'
 
 type Props = { names: readonly string[]; digest: string }
 
@@ -28,6 +29,8 @@ export function DigestScreen({ names, digest }: Props) {
           <>
             <h2>{words.tagsEver}</h2>
             <TagsEver names={names} repo={uid} digest={digest} after="" />
+            <h2>{words.kept}</h2>
+            <KeptUntil names={names} repo={uid} digest={digest} />
             <h2>{words.platforms}</h2>
             <Platforms repo={uid} digest={digest} />
             <h2>{words.signatures}</h2>

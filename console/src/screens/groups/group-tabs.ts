@@ -2,7 +2,7 @@
 import { paths } from '../../app/paths.ts'
 import { words } from '../../words.ts'
 
-const views = ['', 'access', 'why', 'people', 'keyless', 'events', 'audit'] as const
+const views = ['', 'access', 'why', 'people', 'keyless', 'promises', 'pulls', 'mirrors', 'events', 'audit'] as const
 export type GroupView = (typeof views)[number]
 
 export function groupTabs(names: readonly string[], now: GroupView) {

@@ -14,6 +14,9 @@ import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Badge, Code, Copy, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
+import { RepoMirror } from '../mirrors/follow.tsx'
+import { Promises } from '../rules/promises.tsx'
+import { PullRules } from '../rules/pulls.tsx'
 import { pinOf } from '../start/start.tsx'
 import { readMoves } from '../tags/moves.ts'
 import { When } from '../tags/when.tsx'
@@ -28,15 +31,15 @@ export function RepoScreen({ names, query }: Props) {
   const view = query.get('view') ?? 'tags'
   const here = paths.repo(names)
   const tabs = [
-    { label: words.tags, href: here, isNow: view === 'tags' },
-    { label: words.history, href: `${here}?view=history`, isNow: view === 'history' },
-    { label: words.pull, href: `${here}?view=pull`, isNow: view === 'pull' },
+    ...Object.entries(words.repoViews).map(([name, label]) => ({
+      ...{ label, href: name === 'tags' ? here : `${here}?view=${name}`, isNow: view === name },
+    })),
     { label: words.access, href: paths.group(names.slice(0, -1), 'access'), isNow: false },
   ]
   return (
     <Screen title={names.join('/')} trail={trailOf(names)} tabs={tabs}>
       <Shown of={place}>
-        {({ item }) => (
+        {({ item, groups }) => (
           <>
             {item.description !== '' && (
               <p>
@@ -45,6 +48,9 @@ export function RepoScreen({ names, query }: Props) {
             )}
             {view === 'tags' && <Tags names={names} repo={item} query={query} />}
             {view === 'history' && <RepoHistory names={names} repo={item} />}
+            {view === 'promises' && <Promises at={{ uid: item.uid, groups }} query={query} />}
+            {view === 'pulls' && <PullRules at={{ uid: item.uid, groups }} query={query} />}
+            {view === 'mirror' && <RepoMirror repo={item.uid} />}
             {view === 'pull' && <Code text={`docker pull ${me.host}/${names.join('/')}`} label={words.copyCommand} />}
           </>
         )}

@@ -1,0 +1,159 @@
+// What a repository follows at a registry elsewhere, how that goes, and the form that has it follow something.
+import { may } from '../../app/session.ts'
+import { ask, Refusal } from '../../data/api.ts'
+import { readPlaced } from '../../data/placed.ts'
+import type { Follow, Upstream } from '../../data/types.ts'
+import { ActButton, DangerButton, Form } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { Empty, Shown } from '../../ui/states.tsx'
+import { Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import { linesOf } from '../rules/placed-list.tsx'
+import { FollowState } from './mirrors.tsx'
+
+const pathOf = (repo: string): string => `/registry/v2/repos/${repo}/follow`
+
+export function RepoMirror({ repo }: { repo: string }) {
+  const read = useLoad(`follow ${repo}`, (signal) =>
+    ask<Follow>('GET', pathOf(repo), { signal }).then(
+      (follow) => ({ follow }),
+      (error: unknown) => {
+        if (error instanceof Refusal && error.status === 404) return { follow: undefined }
+        throw error
+      },
+    ),
+  )
+  const isMine = may('registry.settings.update', repo)
+  return (
+    <Shown of={read}>
+      {({ follow }) => (
+        <>
+          {follow ? (
+            <Following of={follow} isMine={isMine} onChange={read.reload} />
+          ) : (
+            <Empty>{words.followsNothing}</Empty>
+          )}
+          {isMine && <NewFollow repo={repo} now={follow} onMade={read.reload} />}
+        </>
+      )}
+    </Shown>
+  )
+}
+
+function Following({ of, isMine, onChange }: { of: Follow; isMine: boolean; onChange: () => void }) {
+  const { repoUid, path, mode, tags, interval, tagCount, dueTime, stateTime } = of
+  const check = async () => {
+    await ask('POST', `${pathOf(repoUid)}:check`, { body: {} })
+    onChange()
+  }
+  const facts = [
+    [words.pathThere, <bdi>{path}</bdi>],
+    [words.state, <FollowState of={of} />],
+    [words.since, <Time at={stateTime} />],
+    [words.due, <Time at={dueTime} />],
+    [words.followMode, words.followModes[mode] ?? mode],
+    [words.followTags, <bdi>{tags.join(', ') || words.allTags}</bdi>],
+    [words.tagCount, tagCount],
+    [words.interval, words.minutes(minutesOf(interval))],
+  ] as const
+  return (
+    <>
+      <dl>
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {isMine && (
+        <p>
+          <ActButton act={check}>{words.checkNow}</ActButton>{' '}
+          <DangerButton
+            button={words.unfollow}
+            label={words.unfollowOf(path)}
+            title={words.unfollowOf(path)}
+            text={words.unfollowText}
+            act={async () => {
+              await ask('DELETE', pathOf(repoUid))
+              onChange()
+            }}
+          />
+        </p>
+      )}
+    </>
+  )
+}
+
+/** A duration is seconds with an `s` behind them. */
+const secondsOf = (duration: string | undefined): number => Number.parseFloat(duration ?? '0')
+const minutesOf = (duration: string | undefined): number => Math.round(secondsOf(duration) / 60)
+const daysOf = (duration: string | undefined): number => Math.round(secondsOf(duration) / 86_400)
+
+type Props = { repo: string; now: Follow | undefined; onMade: () => void }
+
+function NewFollow({ repo, now, onMade }: Props) {
+  const known = useLoad(`upstreams for ${repo}`, (signal) =>
+    readPlaced<Upstream>('/registry/v2/upstreams', 'upstreams', { place: repo, scope: 'uidp.descendantsOf', signal }),
+  )
+  const follow = async ({ upstreamUid, path, mode, tags, interval, staleFor }: Record<string, string>) => {
+    const times = {
+      interval: `${Number(interval) * 60}s`,
+      ...(staleFor && { staleFor: `${Number(staleFor) * 86_400}s` }),
+    }
+    await ask('POST', pathOf(repo), { body: { upstreamUid, path, mode, tags: linesOf(tags), ...times } })
+    onMade()
+  }
+  return (
+    <details>
+      <summary>{now ? words.changeFollow : words.newFollow}</summary>
+      <p>{words.followHint}</p>
+      <Shown of={known}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Empty>{words.noUpstreamToFollow}</Empty>
+          ) : (
+            <Form key={now?.updateTime} submit={words.followIt} onSubmit={follow} fields={fieldsOf(items, now)} />
+          )
+        }
+      </Shown>
+    </details>
+  )
+}
+
+const modes = ['MODE_WATCH', 'MODE_ON_DEMAND'] as const
+
+const fieldsOf = (items: readonly Upstream[], now: Follow | undefined) =>
+  [
+    {
+      name: 'upstreamUid',
+      label: words.upstreamOf,
+      type: 'select',
+      value: now?.upstreamUid ?? items[0]?.uid,
+      options: items.map(({ uid, name, url }) => ({ value: uid, label: `${name} (${url})` })),
+    },
+    { name: 'path', label: words.pathThere, value: now?.path ?? '' },
+    {
+      name: 'mode',
+      label: words.followMode,
+      type: 'select',
+      value: now?.mode ?? 'MODE_WATCH',
+      options: modes.map((value) => ({ value, label: words.followModes[value]! })),
+    },
+    {
+      name: 'tags',
+      label: words.followTags,
+      hint: words.followTagsHint,
+      type: 'lines',
+      value: now?.tags.join('\n') ?? '',
+      isOptional: true,
+    },
+    { name: 'interval', label: words.intervalMinutes, type: 'number', value: String(minutesOf(now?.interval) || 60) },
+    {
+      name: 'staleFor',
+      label: words.staleDays,
+      type: 'number',
+      value: String(daysOf(now?.staleFor) || 30),
+      isOptional: true,
+    },
+  ] as const

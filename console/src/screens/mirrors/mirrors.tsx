@@ -1,0 +1,153 @@
+// Mirrors of a group: the registries elsewhere that can be followed, and the repositories that follow one.
+import { useState } from 'preact/hooks'
+import { paths } from '../../app/paths.ts'
+import { readNext } from '../../data/list.ts'
+import { namesOfRepo } from '../../data/places.ts'
+import type { Follow, Upstream } from '../../data/types.ts'
+import { useLoad } from '../../ui/load.ts'
+import { Empty, Shown } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Badge, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import { GroupFrame } from '../groups/group-frame.tsx'
+import { ForSettings, type Kind, linesOf, PlacedList, sendTo, type Values } from '../rules/placed-list.tsx'
+
+export function MirrorsScreen({ names }: { names: readonly string[] }) {
+  return (
+    <GroupFrame names={names} view="mirrors">
+      {({ uid }, { groups }) => (
+        <>
+          <h2>{words.follows}</h2>
+          <Follows group={uid} after="" />
+          <ForSettings at={{ uid, groups }}>
+            <PlacedList at={{ uid, groups }} kind={upstreams} />
+          </ForSettings>
+        </>
+      )}
+    </GroupFrame>
+  )
+}
+
+type Named = Follow & { names: readonly string[] }
+
+/** The repositories at and below the group that follow something, a page at a time. */
+function Follows({ group, after }: { group: string; after: string }) {
+  const [isOpen, setOpen] = useState(false)
+  const read = useLoad(`follows ${group} ${after}`, async (signal) => {
+    const { items, next } = await readNext<Follow>(`/registry/v2/follows/${group}`, 'follows', {
+      after,
+      size: 50,
+      signal,
+    })
+    const named = items.map(async (one): Promise<Named> => ({ ...one, names: await namesOfRepo(one.repoUid) }))
+    return { items: await Promise.all(named), next }
+  })
+  return (
+    <Shown of={read}>
+      {({ items, next }) => (
+        <>
+          {items.length === 0 && <Empty>{words.noFollows}</Empty>}
+          {items.length > 0 && <FollowsTable items={items} />}
+          {next !== '' && !isOpen && (
+            <p>
+              <button type="button" onClick={() => setOpen(true)}>
+                {words.showMore}
+              </button>
+            </p>
+          )}
+          {next !== '' && isOpen && <Follows group={group} after={next} />}
+        </>
+      )}
+    </Shown>
+  )
+}
+
+function FollowsTable({ items }: { items: readonly Named[] }) {
+  return (
+    <Table
+      caption={words.follows}
+      items={items}
+      keyOf={({ repoUid }) => repoUid}
+      columns={[
+        {
+          title: words.repository,
+          isHead: true,
+          cell: ({ names }) => (
+            <a data-main href={`${paths.repo(names)}?view=mirror`}>
+              <bdi>{names.join('/')}</bdi>
+            </a>
+          ),
+        },
+        { title: words.pathThere, cell: ({ path }) => <bdi>{path}</bdi> },
+        { title: words.followMode, cell: ({ mode }) => words.followModes[mode] ?? mode },
+        { title: words.tags, cell: ({ tagCount }) => tagCount },
+        { title: words.state, cell: (one) => <FollowState of={one} /> },
+        { title: words.due, cell: ({ dueTime }) => <Time at={dueTime} /> },
+      ]}
+    />
+  )
+}
+
+/** How the following goes, and what went wrong. */
+export function FollowState({ of: { state, problem } }: { of: Follow }) {
+  const isFailed = state === 'STATE_FAILED'
+  return (
+    <>
+      <Badge kind={isFailed ? 'bad' : 'plain'}>{words.followStates[state] ?? state}</Badge> <bdi>{problem}</bdi>
+    </>
+  )
+}
+
+const path = '/registry/v2/upstreams'
+const sent = sendTo(path)
+
+export const upstreams: Kind<Upstream> = {
+  title: words.upstreams,
+  empty: words.noUpstreams,
+  path,
+  member: 'upstreams',
+  scope: 'uidp.descendantsOf',
+  nameOf: ({ name }) => name,
+  columns: [
+    { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name}</bdi> },
+    { title: words.registryUrl, cell: ({ url, prefix }) => <bdi>{[url, prefix].filter(Boolean).join('/')}</bdi> },
+    {
+      title: words.who,
+      cell: ({ username, hasPassword }) => (
+        <bdi>{username === '' ? words.nobodyThere : `${username}${hasPassword ? `, ${words.hasPassword}` : ''}`}</bdi>
+      ),
+    },
+  ],
+  create: {
+    summary: words.newUpstream,
+    button: words.create,
+    fields: (one) => [
+      { name: 'name', label: words.name, value: one?.name ?? '' },
+      { name: 'url', label: words.registryUrl, hint: words.registryUrlHint, type: 'url', value: one?.url ?? '' },
+      { name: 'prefix', label: words.prefix, value: one?.prefix ?? '', isOptional: true },
+      { name: 'username', label: words.username, value: one?.username ?? '', isOptional: true },
+      { name: 'password', label: words.password, hint: words.passwordHint, type: 'password', isOptional: true },
+      {
+        name: 'allow',
+        label: words.allowedPaths,
+        hint: words.allPathsHint,
+        type: 'lines',
+        value: one?.allow.join('\n') ?? '',
+        isOptional: true,
+      },
+      { name: 'requestsPerSecond', label: words.perSecond, type: 'number', value: String(one?.requestsPerSecond || 5) },
+    ],
+    send: sent.create(bodyOf),
+  },
+  update: sent.update(bodyOf),
+  end: { button: words.delete, text: words.deleteUpstreamText, send: sent.delete },
+}
+
+/** A password that is not given stays as it is. */
+function bodyOf({ password, allow, requestsPerSecond, ...plain }: Values): object {
+  return {
+    ...plain,
+    ...(password && { password }),
+    ...{ allow: linesOf(allow), requestsPerSecond: Number(requestsPerSecond) },
+  }
+}

@@ -1,0 +1,208 @@
+// Lists of what holds at a place, such as its rules: what is made there, above and below, with forms for who may change them.
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { paths } from '../../app/paths.ts'
+import { here } from '../../app/route.ts'
+import { may } from '../../app/session.ts'
+import { ask, type Query } from '../../data/api.ts'
+import { type Placed, readPlaced, type Scope, whereOf } from '../../data/placed.ts'
+import { namesOfPlace, parentOf } from '../../data/places.ts'
+import type { Group } from '../../data/types.ts'
+import { DangerButton, type Field, Form, FormButton } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { words } from '../../words.ts'
+
+export type Values = Record<string, string>
+/** A group, or a repo, with the groups above it as far as the person may see them. */
+export type At = { uid: string; groups: readonly Group[] }
+
+/** One kind of what is made at places. */
+export type Kind<T extends Placed> = {
+  title: string
+  empty: string
+  path: string
+  member: string
+  scope?: Scope
+  query?: Query
+  columns: readonly Column<T>[]
+  /** What to call one of them. */
+  nameOf: (item: T) => string
+  create: {
+    summary: string
+    button: string
+    fields: (item?: T) => readonly Field[]
+    send: (at: string, values: Values) => Promise<void>
+  }
+  /** Missing for what never changes. */
+  update?: (item: T, values: Values) => Promise<void>
+  /** How it ends. */
+  end: { button: string; text: string; send: (item: T) => Promise<void>; isOver?: (item: T) => boolean }
+}
+
+export function PlacedList<T extends Placed>({ kind, at }: { kind: Kind<T>; at: At }) {
+  const { title, path, member, scope, query = {} } = kind
+  const [made, setMade] = useState(0)
+  const read = useLoad(`${path} ${at.uid} ${JSON.stringify(query)}`, (signal) =>
+    readPlaced<T>(path, member, { place: at.uid, scope, query, signal }),
+  )
+  const create = async (values: Values) => {
+    await kind.create.send(at.uid, values)
+    setMade(made + 1)
+    read.reload()
+  }
+  return (
+    <>
+      <h2>{title}</h2>
+      <Shown of={read}>
+        {({ items, isCut }) => (
+          <>
+            {isCut && <Note kind="warn">{words.cutPlaced}</Note>}
+            {items.length === 0 ? (
+              <Empty>{kind.empty}</Empty>
+            ) : (
+              <Table
+                caption={title}
+                items={items}
+                keyOf={({ uid }) => uid}
+                columns={[...kind.columns, whereColumn(at), actionsColumn(kind, at, read.reload)]}
+              />
+            )}
+          </>
+        )}
+      </Shown>
+      <details>
+        <summary>{kind.create.summary}</summary>
+        <Form key={made} submit={kind.create.button} onSubmit={create} fields={kind.create.fields()} />
+      </details>
+    </>
+  )
+}
+
+const whereColumn = <T extends Placed>(at: At): Column<T> => ({
+  title: words.madeAt,
+  cell: ({ uid }) => {
+    const where = whereOf(uid, at.uid)
+    if (where === 'here') return words.madeHere
+    if (where === 'below') return <PlaceName uid={parentOf(uid)} />
+    const above = at.groups.find((one) => one.uid === parentOf(uid))
+    return above ? words.inheritedFrom(above.name) : words.inherited
+  },
+})
+
+/** The place of a uid, by its names. */
+function PlaceName({ uid }: { uid: string }) {
+  const read = useLoad(`place of ${uid}`, () => namesOfPlace(uid))
+  if (!read.data) return <code title={uid}>{uid.slice(-16)}</code>
+  const { names, isRepo } = read.data
+  return (
+    <a href={isRepo ? paths.repo(names) : paths.group(names)}>
+      <bdi>{names.join('/')}</bdi>
+    </a>
+  )
+}
+
+const actionsColumn = <T extends Placed>(
+  { nameOf, create, update, end }: Kind<T>,
+  at: At,
+  reload: () => void,
+): Column<T> => ({
+  title: words.actions,
+  cell: (item) => {
+    // What is made above is changed there, by whoever may.
+    if (whereOf(item.uid, at.uid) === 'above' || end.isOver?.(item)) return null
+    const name = nameOf(item)
+    return (
+      <>
+        {update && (
+          <FormButton
+            button={words.changeIt}
+            label={words.changeOf(name)}
+            fields={create.fields(item)}
+            act={async (values) => {
+              await update(item, values)
+              reload()
+            }}
+          />
+        )}{' '}
+        <DangerButton
+          button={end.button}
+          label={words.doTo(end.button, name)}
+          title={words.doTo(end.button, name)}
+          text={end.text}
+          act={async () => {
+            await end.send(item)
+            reload()
+          }}
+        />
+      </>
+    )
+  },
+})
+
+/** Shows what takes `registry.settings.update` to see, or says that it does. */
+export function ForSettings({ at, children }: { at: At; children: ComponentChildren }) {
+  if (!may('registry.settings.update', at.uid)) return <Empty>{words.rulesHidden}</Empty>
+  const isAllSeen = may('registry.settings.update', at.uid.split('/')[0])
+  return (
+    <>
+      {!isAllSeen && <Note kind="warn">{words.rulesAboveHidden}</Note>}
+      {children}
+    </>
+  )
+}
+
+/** Whether what has ended is listed too, which the address says. */
+export function EndedToo({ isOn }: { isOn: boolean }) {
+  return (
+    <p>
+      <a href={paths.with(here(), { ended: isOn ? undefined : 'yes' })}>{isOn ? words.onlyInForce : words.endedToo}</a>
+    </p>
+  )
+}
+
+/** Makes, changes and deletes at the paths of a kind that has all three. */
+export const sendTo = (path: string) => ({
+  create: (bodyOf: (values: Values) => object) => async (at: string, values: Values) => {
+    await ask('POST', `${path}/${at}`, { body: bodyOf(values) })
+  },
+  update:
+    (bodyOf: (values: Values) => object) =>
+    async ({ uid }: Placed, values: Values) => {
+      await ask('PATCH', `${path}/${uid}`, { body: bodyOf(values) })
+    },
+  delete: async ({ uid }: Placed) => {
+    await ask('DELETE', `${path}/${uid}`)
+  },
+})
+
+export const linesOf = (text = ''): string[] =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+
+/** The two fields that say which tags a rule is about. */
+export const tagFields = (item?: { tags: readonly string[]; exceptTags: readonly string[] }): Field[] => [
+  {
+    name: 'tags',
+    label: words.ruleTags,
+    hint: words.patternHint,
+    type: 'lines',
+    value: item?.tags.join('\n') ?? '',
+    isOptional: true,
+  },
+  {
+    name: 'exceptTags',
+    label: words.ruleExcept,
+    type: 'lines',
+    value: item?.exceptTags.join('\n') ?? '',
+    isOptional: true,
+  },
+]
+
+export const tagsColumn: Column<{ tags: readonly string[]; exceptTags?: readonly string[] }> = {
+  title: words.tags,
+  cell: ({ tags, exceptTags = [] }) => <bdi>{words.tagsOfRule(tags.join(', '), exceptTags.join(', '))}</bdi>,
+}

@@ -1,0 +1,239 @@
+// What is kept at a place, and until when: rules, tags that do not move, holds, and what nobody may pull.
+import { ask } from '../../data/api.ts'
+import type { Hold, Quarantined, RetentionRule, TagRule } from '../../data/types.ts'
+import { Note } from '../../ui/states.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { Badge, Digest, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import {
+  type At,
+  EndedToo,
+  ForSettings,
+  type Kind,
+  linesOf,
+  PlacedList,
+  sendTo,
+  tagFields,
+  tagsColumn,
+  type Values,
+} from './placed-list.tsx'
+
+export function Promises({ at, query }: { at: At; query: URLSearchParams }) {
+  const isEndedToo = query.get('ended') === 'yes'
+  const asked = { query: { includeEnded: isEndedToo } }
+  return (
+    <ForSettings at={at}>
+      <Note>{words.promisesText}</Note>
+      <PlacedList at={at} kind={retentionRules} />
+      <PlacedList at={at} kind={tagRules} />
+      <PlacedList at={at} kind={{ ...holds, ...asked }} />
+      <PlacedList at={at} kind={{ ...quarantined, ...asked }} />
+      <EndedToo isOn={isEndedToo} />
+    </ForSettings>
+  )
+}
+
+const retention = sendTo('/registry/v2/retentionRules')
+
+const retentionRules: Kind<RetentionRule> = {
+  title: words.retentionRules,
+  empty: words.noRetentionRules,
+  path: '/registry/v2/retentionRules',
+  member: 'retentionRules',
+  nameOf: ({ name, tags }) => name || tags.join(', ') || words.allTags,
+  columns: [
+    { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name || words.unnamed}</bdi> },
+    tagsColumn as Column<RetentionRule>,
+    {
+      title: words.keeps,
+      cell: (rule) => (
+        <ul class="plain">
+          {keepsOf(rule).map((one) => (
+            <li key={one}>{one}</li>
+          ))}
+        </ul>
+      ),
+    },
+    { title: words.state, cell: ({ mode }) => <Badge kind={modeKinds[mode]}>{words.ruleModes[mode]}</Badge> },
+  ],
+  create: {
+    summary: words.newRetentionRule,
+    button: words.create,
+    fields: (rule) => [
+      { name: 'name', label: words.name, value: rule?.name ?? '', isOptional: true },
+      ...tagFields(rule),
+      count('keepDaysAfter', words.keepDaysAfter, rule?.keepDaysAfter),
+      count('keepLast', words.keepLast, rule?.keepLast),
+      count('untaggedDays', words.untaggedDays, rule?.untaggedDays),
+      { name: 'forever', label: words.keepForever, type: 'check', value: rule?.forever ? 'yes' : '' },
+      {
+        name: 'mode',
+        label: words.state,
+        type: 'select',
+        value: rule?.mode ?? 'DRY_RUN',
+        options: modes.map((value) => ({ value, label: words.ruleModes[value] })),
+      },
+    ],
+    send: retention.create(retentionOf),
+  },
+  update: retention.update(retentionOf),
+  end: { button: words.delete, text: words.deleteRetentionText, send: retention.delete },
+}
+
+const modes = ['OFF', 'DRY_RUN', 'ENFORCE'] as const
+const modeKinds = { MODE_UNSPECIFIED: 'plain', OFF: 'plain', DRY_RUN: 'warn', ENFORCE: 'good' } as const
+
+const count = (name: string, label: string, value: number | undefined) =>
+  ({ name, label, type: 'number', value: value ? String(value) : '', isOptional: true }) as const
+
+function retentionOf({ name, tags, exceptTags, keepDaysAfter, keepLast, untaggedDays, forever, mode }: Values): object {
+  return {
+    ...{ name, mode, tags: linesOf(tags), exceptTags: linesOf(exceptTags), forever: forever === 'yes' },
+    ...{ keepDaysAfter: Number(keepDaysAfter), keepLast: Number(keepLast), untaggedDays: Number(untaggedDays) },
+  }
+}
+
+function keepsOf({ forever, keepDaysAfter, keepLast, untaggedDays }: RetentionRule): string[] {
+  return [
+    ...(forever ? [words.keepsForever] : []),
+    ...(keepDaysAfter > 0 ? [words.keepsDays(keepDaysAfter)] : []),
+    ...(keepLast > 0 ? [words.keepsLast(keepLast)] : []),
+    ...(untaggedDays > 0 ? [words.keepsUntagged(untaggedDays)] : []),
+  ]
+}
+
+const tagRule = sendTo('/registry/v2/tagRules')
+
+const tagRules: Kind<TagRule> = {
+  title: words.tagRules,
+  empty: words.noTagRules,
+  path: '/registry/v2/tagRules',
+  member: 'tagRules',
+  nameOf: ({ name, tags }) => name || tags.join(', ') || words.allTags,
+  columns: [
+    { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name || words.unnamed}</bdi> },
+    tagsColumn as Column<TagRule>,
+    {
+      title: words.movedOnly,
+      cell: ({ immutable, movers }) =>
+        immutable ? (
+          <Badge kind="good">{words.neverMoves}</Badge>
+        ) : (
+          movers.map((uid) => (
+            <code key={uid} title={uid}>
+              {uid.slice(-16)}{' '}
+            </code>
+          ))
+        ),
+    },
+  ],
+  create: {
+    summary: words.newTagRule,
+    button: words.create,
+    fields: (rule) => [
+      { name: 'name', label: words.name, value: rule?.name ?? '', isOptional: true },
+      ...tagFields(rule),
+      { name: 'immutable', label: words.neverMoves, type: 'check', value: rule?.immutable ? 'yes' : '' },
+      {
+        name: 'movers',
+        label: words.movers,
+        hint: words.uidsHint,
+        type: 'lines',
+        value: rule?.movers.join('\n') ?? '',
+        isOptional: true,
+      },
+    ],
+    send: tagRule.create(tagRuleOf),
+  },
+  update: tagRule.update(tagRuleOf),
+  end: { button: words.delete, text: words.deleteTagRuleText, send: tagRule.delete },
+}
+
+function tagRuleOf({ name, tags, exceptTags, immutable, movers }: Values): object {
+  return {
+    name,
+    tags: linesOf(tags),
+    exceptTags: linesOf(exceptTags),
+    immutable: immutable === 'yes',
+    movers: linesOf(movers),
+  }
+}
+
+const holds: Kind<Hold> = {
+  title: words.holds,
+  empty: words.noHolds,
+  path: '/registry/v2/holds',
+  member: 'holds',
+  nameOf: ({ digest, tags }) => digest || tags.join(', '),
+  columns: [
+    {
+      title: words.held,
+      isHead: true,
+      cell: ({ digest, tags }) => (digest ? <Digest of={digest} /> : <bdi>{tags.join(', ')}</bdi>),
+    },
+    ...sinceColumns<Hold>(),
+  ],
+  create: {
+    summary: words.newHold,
+    button: words.hold,
+    fields: () => [
+      { name: 'digest', label: words.digest, isOptional: true },
+      { name: 'tags', label: words.holdTags, hint: words.patternHint, type: 'lines', isOptional: true },
+      { name: 'reason', label: words.reason },
+    ],
+    send: async (at, { digest, tags, reason }) => {
+      await ask('POST', `/registry/v2/holds/${at}`, {
+        body: { ...(digest && { digest }), tags: linesOf(tags), reason },
+      })
+    },
+  },
+  end: {
+    button: words.release,
+    text: words.releaseHoldText,
+    isOver: ({ releaseTime }) => Boolean(releaseTime),
+    send: async ({ uid }) => {
+      await ask('POST', `/registry/v2/holds/${uid}:release`, { body: {} })
+    },
+  },
+}
+
+const quarantined: Kind<Quarantined> = {
+  title: words.quarantined,
+  empty: words.noQuarantined,
+  path: '/registry/v2/quarantined',
+  member: 'quarantined',
+  nameOf: ({ digest }) => digest,
+  columns: [
+    { title: words.digest, isHead: true, cell: ({ digest }) => <Digest of={digest} /> },
+    ...sinceColumns<Quarantined>(),
+  ],
+  create: {
+    summary: words.newQuarantine,
+    button: words.quarantine,
+    fields: () => [
+      { name: 'digest', label: words.digest },
+      { name: 'reason', label: words.reason, hint: words.quarantineHint },
+    ],
+    send: async (at, { digest, reason }) => {
+      await ask('POST', `/registry/v2/quarantined/${at}:quarantine`, { body: { digest, reason } })
+    },
+  },
+  end: {
+    button: words.release,
+    text: words.releaseQuarantineText,
+    isOver: ({ releaseTime }) => Boolean(releaseTime),
+    send: async ({ uid }) => {
+      await ask('POST', `/registry/v2/quarantined/${uid}:release`, { body: {} })
+    },
+  },
+}
+
+type Since = { uid: string; reason: string; createTime: string; releaseTime: string }
+
+function sinceColumns<T extends Since>(): Column<T>[] {
+  return [
+    { title: words.reason, cell: ({ reason }) => <bdi>{reason}</bdi> },
+    { title: words.from, cell: ({ createTime }) => <Time at={createTime} /> },
+    { title: words.to, cell: ({ releaseTime }) => (releaseTime ? <Time at={releaseTime} /> : words.inForce) },
+  ]
+}

@@ -1,0 +1,22 @@
+// The rules of a group, as views of it.
+import { GroupFrame } from '../groups/group-frame.tsx'
+import { Promises } from './promises.tsx'
+import { PullRules } from './pulls.tsx'
+
+type Props = { names: readonly string[]; query: URLSearchParams }
+
+export function PromisesScreen({ names, query }: Props) {
+  return (
+    <GroupFrame names={names} view="promises">
+      {({ uid }, { groups }) => <Promises at={{ uid, groups }} query={query} />}
+    </GroupFrame>
+  )
+}
+
+export function PullsScreen({ names, query }: Props) {
+  return (
+    <GroupFrame names={names} view="pulls">
+      {({ uid }, { groups }) => <PullRules at={{ uid, groups }} query={query} />}
+    </GroupFrame>
+  )
+}

@@ -1,0 +1,148 @@
+// What people change in the console, in a real Chromium: each change is made on the screen and looked up in the API.
+import type { Page } from 'playwright-core'
+import { type Check, expect, type Opened } from '../support/chromium.ts'
+import type { ConsoleScene } from '../support/console-scene.ts'
+
+export type Kit = {
+  check: Check
+  scene: ConsoleScene
+  /** A browser in which the operator is signed in. */
+  asOperator: () => Promise<Opened>
+  /** Opens an address of the console, and waits until nothing is loading any more. */
+  goTo: (page: Page, path: string) => Promise<void>
+  settled: (page: Page) => Promise<void>
+}
+
+const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).click()
+const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
+
+export async function checkChanges(kit: Kit): Promise<void> {
+  await checkPromises(kit)
+  await checkPulls(kit)
+  await checkMirrors(kit)
+}
+
+async function checkPromises({ check, scene, asOperator, goTo, settled }: Kit): Promise<void> {
+  const { operator } = scene.pinfold
+  const rulesOf = async () => {
+    const path = `/registry/v2/retentionRules?scopeUid=${scene.folder.uid}`
+    return (await operator.get(path)).body.retentionRules.filter((one: { name: string }) => one.name === 'made here')
+  }
+  await check('a rule of what is kept is made, changed and deleted at a group', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/g/${scene.orgName}/payments/~/promises`)
+    await page.getByText('New rule of what is kept').click()
+    await page.getByLabel('Name', { exact: true }).first().fill('made here')
+    await page.getByLabel(/Days that a digest is kept after/).fill('30')
+    await page.getByRole('button', { name: 'Create', exact: true }).first().click()
+    await rowOf(page, 'made here').waitFor()
+    const [rule] = await rulesOf()
+    expect(rule.keepDaysAfter === 30 && rule.mode === 'DRY_RUN', rule)
+
+    await press(page, 'Change made here')
+    await page.getByRole('dialog').getByLabel('State').selectOption('ENFORCE')
+    await page.getByRole('dialog').getByRole('button', { name: 'Change' }).click()
+    await rowOf(page, 'made here').filter({ hasText: 'enforced' }).waitFor()
+    expect((await rulesOf())[0].mode === 'ENFORCE' && (await rulesOf())[0].keepDaysAfter === 30, await rulesOf())
+
+    await press(page, 'Delete made here')
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await rowOf(page, 'made here').waitFor({ state: 'detached' })
+    await settled(page)
+    expect((await rulesOf()).length === 0, await rulesOf())
+    await context.close()
+  })
+
+  await check('what a rule above says is shown at a repository, and not changed there', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/r/${scene.path}?view=promises`)
+    const above = rowOf(page, 'releases')
+    expect((await above.innerText()).includes(`inherited from ${scene.orgName}`), await above.innerText())
+    expect((await above.getByRole('button').count()) === 0, await above.innerText())
+    await context.close()
+  })
+
+  await check('a digest says what keeps it, and no more once its hold is released', async () => {
+    const { context, page } = await asOperator()
+    const digestPage = `/ui/r/${scene.path}/~/digests/${scene.older}`
+    await goTo(page, `/ui/r/${scene.path}?view=promises`)
+    await page.getByText('New hold').click()
+    await page.getByLabel('Or what these tags have had, one on a line').fill('v2')
+    await page.getByLabel('Reason').first().fill('an audit')
+    await press(page, 'Hold')
+    await rowOf(page, 'an audit').waitFor()
+    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
+    await page.getByText('A hold keeps it.').waitFor()
+    await goTo(page, digestPage)
+    await page.getByText('A hold keeps it.').waitFor()
+    await goTo(page, `/ui/r/${scene.path}?view=promises`)
+    await press(page, 'Release v2')
+    await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click()
+    await rowOf(page, 'an audit').waitFor({ state: 'detached' })
+    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
+    expect((await page.getByText('A hold keeps it.').count()) === 0, await page.innerText('main'))
+    await context.close()
+  })
+}
+
+async function checkPulls({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  await check('a rule of pulls and an exception are made, and what the API refuses is told by its field', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/r/${scene.path}?view=pulls`)
+    await page.getByText('New rule of pulls').click()
+    await page.getByLabel('Name', { exact: true }).fill('nodes')
+    await page.getByLabel(/all that live in this group/).fill(scene.folder.uid)
+    await page.getByLabel('At least as old as').fill('soon')
+    await press(page, 'Create')
+    await page.getByRole('alert').filter({ hasText: 'min_age' }).waitFor()
+    await page.getByLabel('At least as old as').fill('3d')
+    await press(page, 'Create')
+    await rowOf(page, 'nodes').filter({ hasText: '3d' }).waitFor()
+
+    await page.getByText('New exception').click()
+    await page.getByLabel('Digest', { exact: true }).fill(scene.digest)
+    await page.getByLabel('Reason').fill('mends a hole')
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 16)
+    await page.getByLabel('Until (UTC)').fill(tomorrow)
+    await press(page, 'Let it through')
+    await rowOf(page, 'mends a hole').waitFor()
+    const listed = await scene.pinfold.operator.get(`/registry/v2/pullRuleExceptions?scopeUid=${scene.repo.uid}`)
+    const found = listed.body.pullRuleExceptions.find((one: { reason: string }) => one.reason === 'mends a hole')
+    expect(found.expireTime.startsWith(tomorrow), listed.body)
+    await context.close()
+  })
+}
+
+async function checkMirrors({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  const { operator, seed } = scene.pinfold
+  await check('a repository follows an upstream, is looked at, and follows nothing any more', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/g/${scene.orgName}/~/mirrors`)
+    await page.getByText('New registry elsewhere').click()
+    await page.getByLabel('Name', { exact: true }).fill('quiet')
+    await page.getByLabel('Address of the registry').fill('https://quiet.example.com')
+    await page.getByLabel('User name there').fill('somebody')
+    await page.getByLabel('Password or token there').fill(scene.secrets[0]!)
+    await press(page, 'Create')
+    await rowOf(page, 'quiet').filter({ hasText: 'with a password' }).waitFor()
+    expect(!(await page.content()).includes(scene.secrets[0]!), 'the password is on the page')
+
+    const { uid } = await seed.repo(scene.folder.uid, { name: 'busybox' })
+    const at = `/registry/v2/repos/${uid}/follow`
+    await goTo(page, `/ui/r/${scene.orgName}/payments/busybox?view=mirror`)
+    await page.getByText('This repository follows nothing').waitFor()
+    await page.getByText('New upstream to follow').click()
+    await page.getByLabel('Registry', { exact: true }).selectOption({ label: 'quiet (https://quiet.example.com)' })
+    await page.getByLabel('Path there').fill('library/busybox')
+    await page.getByLabel(/Looked at each so many minutes/).fill('90')
+    await press(page, 'Follow it')
+    await press(page, 'Check now')
+    const follow = (await operator.get(at)).body
+    expect(follow.path === 'library/busybox' && follow.interval === '5400s', follow)
+    await press(page, 'Stop following library/busybox')
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop following' }).click()
+    await page.getByText('This repository follows nothing').waitFor()
+    expect((await operator.get(at)).status === 404, (await operator.get(at)).body)
+    await context.close()
+  })
+}
