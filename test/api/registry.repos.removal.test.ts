@@ -9,6 +9,7 @@ import { startWorkers } from '#workers.ts'
 import { type Finding, verify } from '../../src/verify.ts'
 import { checkLists } from '../support/check-lists.ts'
 import { checkUsage } from '../support/check-usage.ts'
+import { runDuty } from '../support/duties.ts'
 import { eventually } from '../support/receiver.ts'
 import { codeOf, imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
@@ -20,6 +21,14 @@ async function scene() {
   const registry = await startRegistry()
   const { pusher, app } = registry
   await pusher.pushImage('acme/other', 'v1')
+  const digest = await pushMany(pusher, name)
+  const { uid, id, ledger } = (await app.db.get<{ uid: string; id: number; ledger: number }>(
+    sql`SELECT uid, id, ledger_id AS ledger FROM repos WHERE name = 'large'`,
+  ))!
+  return { registry, uid, id, ledger, digest, [Symbol.asyncDispose]: () => registry[Symbol.asyncDispose]() }
+}
+
+async function pushMany(pusher: TestRegistry['registryOperator'], name: string): Promise<string> {
   const layer = await pusher.pushBlob(name, 'layer')
   const config = await pusher.pushBlob(name, '{"architecture":"amd64","os":"linux"}', types.config)
   const body = JSON.stringify(imageOf(config, [layer]))
@@ -31,10 +40,7 @@ async function scene() {
       headers: { 'content-type': types.image },
     })
   }
-  const { uid, id, ledger } = (await app.db.get<{ uid: string; id: number; ledger: number }>(
-    sql`SELECT uid, id, ledger_id AS ledger FROM repos WHERE name = 'large'`,
-  ))!
-  return { registry, uid, id, ledger, digest, [Symbol.asyncDispose]: () => registry[Symbol.asyncDispose]() }
+  return digest
 }
 
 async function problems({ app }: Pick<TestRegistry, 'app'>): Promise<Finding[]> {
@@ -120,6 +126,26 @@ test('what a node that was killed has left of a large repo, the next one takes a
   await checkLists(registry)
   await checkUsage(registry)
   assert.deepEqual(await problems(registry), [])
+})
+
+test('organisations take turns, however much one of them has deleted', async () => {
+  await using registry = await startRegistry()
+  const { operator, registryOperator: pusher, app, seed } = registry
+  await seed.group('', { name: 'beta' })
+  // All that acme has stands before what beta has.
+  for (const path of ['acme/one', 'acme/two', 'beta/three']) {
+    await pushMany(pusher, path)
+    const { uid } = (await app.db.get<{ uid: string }>(sql`SELECT uid FROM repos WHERE name = ${path.slice(5)}`))!
+    assert.equal((await operator.delete(`/registry/v2/repos/${uid}`)).status, 200)
+  }
+  const uids = (await openRemovals(app.db)).map(({ uid }) => uid)
+  assert.equal(uids.length, 3)
+  const ended: unknown[] = []
+  const log = { ...app.log, info: (_: string, fields: Record<string, unknown> = {}) => ended.push(fields.uid) }
+  assert.deepEqual(await runDuty({ ...app, log: log as typeof app.log }, removeRepos), { repos: 3 })
+  assert.deepEqual(ended, [uids[0], uids[2], uids[1]])
+  await checkLists(registry)
+  await checkUsage(registry)
 })
 
 /** Counters are what they should be after each slice. */

@@ -2,10 +2,14 @@
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Duty } from '#duty.ts'
+import { rootOf } from '#lib/uid.ts'
 import { inRepo } from '../blobs/blobs.store.ts'
 import type { Removal } from './removals.model.ts'
 import { slices } from './removals.service.ts'
 import * as store from './removals.store.ts'
+
+/** So many slices of a repo, and then it is the turn of another organisation. */
+const slicesPerTurn = 10
 
 export const removeRepos: Duty = {
   name: 'repos.remove',
@@ -13,15 +17,34 @@ export const removeRepos: Duty = {
   runsOn: 'one node',
   wake: ({ removals }) => removals,
   async run(app, lease) {
-    const removals = await store.openRemovals(app.db)
-    for (const removal of removals) await remove(app, lease, removal)
-    return { repos: removals.length }
+    let repos = 0
+    for (;;) {
+      // What was deleted meanwhile is among them.
+      const firsts = firstOfEach(await store.openRemovals(app.db))
+      if (firsts.length === 0) return { repos }
+      for (const removal of firsts) if (await removeSome(app, lease, removal)) repos++
+    }
   },
 }
 
-/** Whatever it has done stays done, so another node goes on where this one was. */
-async function remove({ log }: App, lease: Lease, removal: Removal): Promise<void> {
-  for (const slice of slices) await lease.inBatches((tx) => slice(tx, removal), inRepo)
+/** The oldest one of each organisation. */
+function firstOfEach(removals: readonly Removal[]): Removal[] {
+  const firsts = new Map<string, Removal>()
+  for (const removal of removals) {
+    const organisation = rootOf(removal.uid)
+    if (!firsts.has(organisation)) firsts.set(organisation, removal)
+  }
+  return [...firsts.values()]
+}
+
+/** Whether all of it is gone now. Whatever was done stays done, so another node goes on where this one was. */
+async function removeSome({ log }: App, lease: Lease, removal: Removal): Promise<boolean> {
+  let left = slicesPerTurn
+  for (const slice of slices) {
+    await lease.inBatches(async (tx) => (left-- > 0 ? slice(tx, removal) : 0), inRepo)
+    if (left < 0) return false
+  }
   await lease.tx((tx) => store.endRemoval(tx, removal), inRepo)
   log.info('repo removed', { uid: removal.uid })
+  return true
 }
