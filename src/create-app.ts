@@ -149,7 +149,7 @@ async function openTracing({ traces, tracesHeaders, tracesPercent }: Config, log
 function openCaches(db: Db, config: Config, clock: () => Date, monotonic: () => number) {
   const caches = {
     grants: createGrantCache(db, monotonic),
-    laws: createLawCache(monotonic),
+    laws: createLawCache(db, monotonic),
     manifests: createManifestCache(monotonic),
     paths: createPathCache(db, monotonic),
     sessions: createLiveSessions(db, config, monotonic),

@@ -269,10 +269,11 @@ test('whoever keeps the rules breaks a promise with a reason, which the audit lo
   assert.deepEqual([broken.rule, broken.until], [uid, undefined])
   assert.equal((await client.call('GET', `${name}/manifests/${digest}`)).status, 404)
   await client.pushImage(name, 'v2')
+  now += 1000
   ok(await owner.post(breaking, { reason: 'all of it' }))
   const { auditEntries } = ok(await owner.get(`/events/v2/audit?subject=${encodeURIComponent(repo)}`))
   const reasons = auditEntries.map(({ body }: Json) => JSON.parse(body).reason)
-  assert.deepEqual(reasons.sort(), ['all of it', 'it has a secret in it'])
+  assert.deepEqual(reasons, ['all of it', 'it has a secret in it'])
 })
 
 test('the last digests that such tags have had are kept whatever their date', async () => {

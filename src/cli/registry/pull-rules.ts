@@ -9,14 +9,12 @@ import {
   type OptionSpec,
   type Options,
   outputOption,
-  type Terminal,
 } from '../shape/command.ts'
-import { actorsOf, groupOf } from '../shape/names.ts'
-import { jsonText, plain } from '../shape/plain-text.ts'
-import { registryOf } from '../shape/session.ts'
+import { groupOf } from '../shape/names.ts'
+import { plain } from '../shape/plain-text.ts'
 import { limitOf } from '../shape/verbs.ts'
-import { findImage, imageNameOf } from './image-names.ts'
 import { commonOptions, momentOf, show } from './image-options.ts'
+import { endedOption, listMade, placeOf, placeOptions, printMade, requiredPlaceOf } from './place-options.ts'
 
 type Rule = {
   uid: string
@@ -34,10 +32,6 @@ type Exception = { uid: string; digest: string; reason: string; expireTime: stri
 
 const path = '/registry/v2/pullRules'
 const exceptionsPath = '/registry/v2/pullRuleExceptions'
-const placeOptions: readonly OptionSpec[] = [
-  { flags: '--group <group>', summary: 'A group: its name as ORG or ORG/FOLDER, or its uid' },
-  { flags: '--image <image>', summary: 'A repository, such as acme/team/app' },
-]
 const fieldOptions: readonly OptionSpec[] = [
   { flags: '--name <name>', summary: 'What it is called' },
   { flags: '--tags <patterns>', summary: 'Only these tags, with commas; * stands for any characters' },
@@ -57,22 +51,6 @@ const fieldOptions: readonly OptionSpec[] = [
     choices: ['serve-older', 'deny', 'observe'],
   },
 ]
-
-/** The uid of the group or the repository that an option names. */
-async function placeOf(api: ApiReader, { group, image }: Options): Promise<string | undefined> {
-  if (group !== undefined && image !== undefined) {
-    throw new CliError(exitCodes.usage, 'give --group or --image, not both')
-  }
-  if (group !== undefined) return groupOf(api, String(group))
-  if (image === undefined) return undefined
-  return findImage(api, imageNameOf(String(image), registryOf(api.session)).path)
-}
-
-async function requiredPlaceOf(api: ApiReader, options: Options): Promise<string> {
-  const place = await placeOf(api, options)
-  if (place === undefined) throw new CliError(exitCodes.usage, 'say where, by --group or --image')
-  return place
-}
 
 const listed = (text: Options[string]): string[] =>
   String(text)
@@ -127,7 +105,7 @@ images, not for those that push them. Of several rules the one with the largest 
     const api = await apiReader(terminal, options)
     const body = { mode: 'SERVE_OLDER', ...(await bodyOf(api, options)) }
     const made = (await api.call('POST', `${path}/${await requiredPlaceOf(api, options)}`, body)) as Rule
-    return print(terminal, options, made, `made the rule ${made.uid}`)
+    return printMade(terminal, options, made, `made the rule ${made.uid}`)
   },
 }
 
@@ -141,7 +119,7 @@ const update: Command = {
     const body = await bodyOf(api, options)
     if (Object.keys(body).length === 0) throw new CliError(exitCodes.usage, 'say what to change')
     const made = (await api.call('PATCH', `${path}/${options.uid}`, body)) as Rule
-    return print(terminal, options, made, `changed the rule ${made.uid}`)
+    return printMade(terminal, options, made, `changed the rule ${made.uid}`)
   },
 }
 
@@ -161,25 +139,11 @@ const remove: Command = {
 const exceptions: Command = {
   name: 'exceptions',
   summary: 'List what passes the rules although it is too young',
-  options: [...placeOptions, { flags: '--ended', summary: 'Also those that have ended' }, ...commonOptions],
+  options: [...placeOptions, endedOption, ...commonOptions],
   async run(terminal, options) {
-    const api = await apiReader(terminal, options)
-    const query = {
-      scope_uid: await placeOf(api, options),
-      include_ended: options.ended === true ? 'true' : undefined,
-    }
-    const { items, more } = await api.list<Exception>(exceptionsPath, 'pullRuleExceptions', query, limitOf(options))
-    const actors = await actorsOf(
-      api,
-      items.map(({ actor }) => actor),
-    )
-    const rows = items.map((one) => [
-      one.uid,
-      one.digest,
-      one.revokeTime ?? one.expireTime,
-      actors.get(one.actor) ?? one.actor,
-      one.reason,
-    ])
+    const wanted = { path: exceptionsPath, member: 'pullRuleExceptions' }
+    const { items, more, madeBy } = await listMade<Exception>(terminal, options, wanted)
+    const rows = items.map((one) => [one.uid, one.digest, one.revokeTime ?? one.expireTime, madeBy(one), one.reason])
     return show(terminal, options, { items }, ['UID', 'DIGEST', 'UNTIL', 'BY', 'WHY'], rows, more)
   },
 }
@@ -201,7 +165,7 @@ const except: Command = {
     const { digest, reason } = options
     const at = `${exceptionsPath}/${await requiredPlaceOf(api, options)}`
     const made = (await api.call('POST', at, { digest, reason, expireTime })) as Exception
-    return print(terminal, options, made, `${made.digest} passes until ${made.expireTime}: ${made.uid}`)
+    return printMade(terminal, options, made, `${made.digest} passes until ${made.expireTime}: ${made.uid}`)
   },
 }
 
@@ -213,13 +177,8 @@ const revoke: Command = {
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
     const made = (await api.call('POST', `${exceptionsPath}/${options.uid}:revoke`, {})) as Exception
-    return print(terminal, options, made, `${made.digest} passes no more`)
+    return printMade(terminal, options, made, `${made.digest} passes no more`)
   },
-}
-
-function print(terminal: Terminal, { output }: Options, made: object, said: string): number {
-  terminal.print(output === 'json' ? jsonText(made, 2) : plain(said))
-  return exitCodes.ok
 }
 
 export const pullRules: CommandGroup = {

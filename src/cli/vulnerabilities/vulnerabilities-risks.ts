@@ -1,23 +1,8 @@
 // Risks that somebody has accepted.
-import { parseTimestamp, toIso } from '#lib/timestamp.ts'
-import { findImage, imageNameOf } from '../registry/image-names.ts'
-import { commonOptions, show } from '../registry/image-options.ts'
+import { commonOptions, momentOf, show } from '../registry/image-options.ts'
+import { endedOption, listMade, placeOptions, printMade, requiredPlaceOf } from '../registry/place-options.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import type { ApiReader } from '../shape/api-reader.ts'
-import {
-  CliError,
-  type Command,
-  type CommandGroup,
-  exitCodes,
-  type OptionSpec,
-  type Options,
-  outputOption,
-  type Terminal,
-} from '../shape/command.ts'
-import { actorsOf, groupOf } from '../shape/names.ts'
-import { jsonText, plain } from '../shape/plain-text.ts'
-import { registryOf } from '../shape/session.ts'
-import { limitOf } from '../shape/verbs.ts'
+import { type Command, type CommandGroup, outputOption } from '../shape/command.ts'
 
 type Risk = {
   uid: string
@@ -31,44 +16,20 @@ type Risk = {
 }
 
 const path = '/registry/v2/riskAcceptances'
-const groupOption: OptionSpec = {
-  flags: '--group <group>',
-  summary: 'A group: its name as ORG or ORG/FOLDER, or its uid',
-}
-const imageOption: OptionSpec = { flags: '--image <image>', summary: 'A repository, such as acme/team/app' }
-
-/** The uid of the group or the repository that an option names. */
-async function placeOf(api: ApiReader, { group, image }: Options): Promise<string | undefined> {
-  if (group !== undefined && image !== undefined) {
-    throw new CliError(exitCodes.usage, 'give --group or --image, not both')
-  }
-  if (group !== undefined) return groupOf(api, String(group))
-  if (image === undefined) return undefined
-  return findImage(api, imageNameOf(String(image), registryOf(api.session)).path)
-}
-
 const list: Command = {
   name: 'list',
   summary: 'List the risks that are accepted',
-  options: [groupOption, imageOption, { flags: '--ended', summary: 'Also those that have ended' }, ...commonOptions],
+  options: [...placeOptions, endedOption, ...commonOptions],
   async run(terminal, options) {
-    const api = await apiReader(terminal, options)
-    const query = {
-      scope_uid: await placeOf(api, options),
-      include_ended: options.ended === true ? 'true' : undefined,
-    }
-    const { items, more } = await api.list<Risk>(path, 'riskAcceptances', query, limitOf(options))
-    const actors = await actorsOf(
-      api,
-      items.map(({ actor }) => actor),
-    )
+    const wanted = { path, member: 'riskAcceptances' }
+    const { items, more, madeBy } = await listMade<Risk>(terminal, options, wanted)
     const rows = items.map((one) => [
       one.uid,
       one.vulnerability,
       [one.digest, one.package].filter(Boolean).join(' '),
       one.state.toLowerCase(),
       one.expireTime,
-      actors.get(one.actor) ?? one.actor,
+      madeBy(one),
       one.reason,
     ])
     return show(
@@ -89,8 +50,7 @@ const accept: Command = {
 stay as they were.`,
   arguments: [{ name: '<vulnerability>', summary: 'Its CVE, or any other id that a source has for it' }],
   options: [
-    groupOption,
-    imageOption,
+    ...placeOptions,
     { flags: '--reason <text>', summary: 'Why', required: true },
     { flags: '--until <time>', summary: 'A day such as 2026-12-31, or a time; at most 366 days ahead', required: true },
     { flags: '--digest <digest>', summary: 'Only in this image' },
@@ -99,17 +59,16 @@ stay as they were.`,
     ...callerOptions,
   ],
   async run(terminal, options) {
-    const expireTime = timeOf(String(options.until))
+    const expireTime = momentOf(String(options.until), '--until')
     const api = await apiReader(terminal, options)
-    const place = await placeOf(api, options)
-    if (place === undefined) throw new CliError(exitCodes.usage, 'say where, by --group or --image')
+    const place = await requiredPlaceOf(api, options)
     const { vulnerability, reason, digest, package: purl } = options
     const made = (await api.call('POST', `${path}/${place}`, {
       ...{ vulnerability, reason, expireTime },
       ...(digest === undefined ? {} : { digest }),
       ...(purl === undefined ? {} : { package: purl }),
     })) as Risk
-    return printOne(terminal, options, made, `accepted ${made.vulnerability} until ${made.expireTime}: ${made.uid}`)
+    return printMade(terminal, options, made, `accepted ${made.vulnerability} until ${made.expireTime}: ${made.uid}`)
   },
 }
 
@@ -121,22 +80,8 @@ const revoke: Command = {
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
     const made = (await api.call('POST', `${path}/${options.uid}:revoke`, { reason: options.reason ?? '' })) as Risk
-    return printOne(terminal, options, made, `${made.vulnerability} counts again`)
+    return printMade(terminal, options, made, `${made.vulnerability} counts again`)
   },
-}
-
-function printOne(terminal: Terminal, { output }: Options, risk: Risk, said: string): number {
-  terminal.print(output === 'json' ? jsonText(risk, 2) : plain(said))
-  return exitCodes.ok
-}
-
-function timeOf(text: string): string {
-  const instant = parseTimestamp(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text)
-  if (instant) return toIso(instant)
-  throw new CliError(
-    exitCodes.usage,
-    '--until must be a day such as 2026-12-31, or a time such as 2026-12-31T12:00:00Z',
-  )
 }
 
 export const vulnerabilitiesRisks: CommandGroup = {

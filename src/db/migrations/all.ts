@@ -65,6 +65,7 @@ import { migration as pushTokenSessions } from './0102-push-token-sessions.ts'
 import { migration as retention } from './0103-retention.ts'
 import { migration as requestIds } from './0106-request-ids.ts'
 import { migration as quarantineIndex } from './0108-quarantine-index.ts'
+import { migration as lawVersions } from './0111-law-versions.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -134,4 +135,5 @@ export const migrations: readonly Migration[] = [
   retention,
   requestIds,
   quarantineIndex,
+  lawVersions,
 ]

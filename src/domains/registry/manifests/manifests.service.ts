@@ -8,7 +8,8 @@ import { findRepoBlobs, inRepo, lockRepo, type PushTarget } from '../blobs/blobs
 import { requireBytes } from '../blobs/usage.service.ts'
 import { queueContents } from '../images/image-contents.service.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
-import { heldOf, keptOf, promiseUntagged, refusal, requireMovers } from '../retention/promises.service.ts'
+import { heldOf, keptOf, Look } from '../retention/kept.service.ts'
+import { promiseUntagged, refusal, requireMovers } from '../retention/promises.service.ts'
 import type { Kept } from '../retention/retention.model.ts'
 import { actorOf, assignTag, removeTagNamed, removeTagsOf, requireTagAt } from '../tags/tag-moves.service.ts'
 import { tagForPull } from '../tags/tags.service.ts'
@@ -49,6 +50,8 @@ export type PushResult = 'stored' | 'no repo' | PushProblem
  */
 export async function pushManifest(work: Work, push: ManifestPush): Promise<PushResult> {
   const { manifest, document, tags } = push
+  // What rules say of the tags is remembered when it was read outside of a transaction.
+  await work.app.laws.of(work.app.db, push.target.uid)
   const result = await push.target.tx(async (tx, there): Promise<PushResult> => {
     const repo = await there('alone')
     if (!repo) return 'no repo'
@@ -210,9 +213,10 @@ export async function deleteManifest(
 ): Promise<boolean> {
   const found = await work.app.db.tx(async (tx) => {
     if (!(await lockRepo(tx, repo, 'alone')) || !(await store.hasManifest(tx, repo.id, digest))) return false
-    const held = await heldOf(tx, work, repo, digest)
+    const look = await Look.at(tx, work, repo, work.cause.now)
+    const held = await heldOf(look, digest)
     if (held) throw refusal(held, digest)
-    const kept = await keptOf(tx, work, repo, digest, work.cause.now)
+    const kept = await keptOf(look, digest)
     if (kept && !breaking) throw refusal(kept, digest)
     if (!breaking) await requireMovers(tx, work, repo, actorOf(work), digest)
     await store.deleteManifest(tx, repo, digest)

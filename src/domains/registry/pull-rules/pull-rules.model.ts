@@ -1,5 +1,6 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
+import { aboutTags, tagPatterns } from '../rules/patterns.model.ts'
 import type { Age } from '../views/views.model.ts'
 
 /** What happens to a pull of what is too young: something older is served, it is refused, or it is only told of. */
@@ -67,8 +68,8 @@ export const pullRuleExceptionType = 'registry.pinfold.dev/PullRuleException'
 /** What a client may set and change. */
 export const pullRuleFields = {
   name: { column: 'name', update: true, pattern: /^[\S ]{0,100}$/u },
-  tags: { column: 'tags', update: true, pattern: /^[a-zA-Z0-9_.*-]{1,128}$/ },
-  exceptTags: { column: 'except_tags', update: true, pattern: /^[a-zA-Z0-9_.*-]{1,128}$/ },
+  tags: { column: 'tags', update: true, pattern: tagPatterns },
+  exceptTags: { column: 'except_tags', update: true, pattern: tagPatterns },
   identities: { column: 'identities', update: true },
   belowGroup: { column: 'below_group', update: true },
   minAge: { column: 'age_ms', update: true, required: true },
@@ -80,7 +81,6 @@ export const pullRuleFields = {
 /** What lists are ordered by: always this. */
 export const uidFields = { uid: { column: 'uid', sort: true } } as const satisfies Fields<PullRule>
 
-export const maxPatterns = 20
 export const maxIdentities = 100
 export const maxReason = 2000
 export const maxExceptionDays = 30
@@ -88,32 +88,10 @@ export const maxExceptionDays = 30
 export const mostRules = 200
 export const mostExceptions = 1000
 
-/** Whether a text is what the pattern says, in which `*` stands for any characters. As many steps as characters at most. */
-export function matches(pattern: string, text: string): boolean {
-  const parts = pattern.split('*')
-  const [first, last] = [parts[0]!, parts.at(-1)!]
-  if (parts.length === 1) return text === pattern
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false
-  let at = first.length
-  const end = text.length - last.length
-  for (const part of parts.slice(1, -1)) {
-    const found = text.indexOf(part, at)
-    if (found < 0 || found + part.length > end) return false
-    at = found + part.length
-  }
-  return true
-}
-
-/** Whether a rule is about a tag. */
-export function coversTag({ tags, exceptTags }: Pick<PullRule, 'tags' | 'exceptTags'>, tag: string): boolean {
-  if (exceptTags.some((pattern) => matches(pattern, tag))) return false
-  return tags.length === 0 || tags.some((pattern) => matches(pattern, tag))
-}
-
 /** Of the rules that are about a tag, that with the largest age; the stricter one of two. */
 export function strictest(rules: readonly PullRule[], tag: string): PullRule | undefined {
   const strength: Record<Mode, number> = { DENY: 2, SERVE_OLDER: 1, OBSERVE: 0 }
   return rules
-    .filter((rule) => coversTag(rule, tag))
+    .filter((rule) => aboutTags(rule)(tag))
     .toSorted((a, b) => b.age.ms - a.age.ms || strength[b.mode] - strength[a.mode] || b.age.hold - a.age.hold)[0]
 }

@@ -1,22 +1,20 @@
 // Rules of how old what is pulled has to be, and exceptions from them: who may make them is decided before.
 import type { Call } from '#app.ts'
-import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { groupExists, requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { isDigest } from '#lib/digest.ts'
-import { AppError, type FieldViolation, found, invalid, notFound, permissionDenied, refuseIfAny } from '#lib/errors.ts'
+import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, type Patch, violationsOf } from '#lib/fields.ts'
-import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
-import { isAtOrBelow, isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
-import { findRepoByUid } from '../repos/paths.service.ts'
+import type { Listed, Page } from '#lib/lists/paging.ts'
+import { isUid, newUid, rootOf } from '#lib/uid.ts'
+import { maxPatterns } from '../rules/patterns.model.ts'
+import { groupOf, groupOfRow, limitReached, listBelow } from '../rules/places.service.ts'
 import { defaultHold, durationText, maxAge, maxHold, readDuration } from '../views/views.model.ts'
 import {
   aPullRule,
   aPullRuleException,
   maxExceptionDays,
   maxIdentities,
-  maxPatterns,
   maxReason,
   mostExceptions,
   mostRules,
@@ -36,7 +34,7 @@ export async function createRule(call: Call, scope: string, text: PullRuleText):
   await call.app.db.tx(async (tx) => {
     const group = await groupOf(tx, scope)
     const there = await store.rulesBelow(tx, rootOf(scope), '', mostRules)
-    if (there.length >= mostRules) throw tooMany(`the organisation has ${mostRules} rules already`)
+    if (there.length >= mostRules) throw limitReached('rules of pulls', mostRules, there.length)
     await store.insertRule(tx, group, rule)
     await emit(tx, call, 'control.registry.pull_rule.created', { subject: rule.uid, group, resource: aPullRule(rule) })
   })
@@ -50,7 +48,7 @@ export async function updateRule(call: Call, uid: string, patch: Patch<PullRuleT
     const text = applyPatch<PullRuleText>(pullRuleFields, textOf(before), patch)
     const after: PullRule = { ...before, ...readRule(before.scopeUid, text), updateTime: call.now }
     await store.patchRule(tx, after)
-    const group = await groupOfRule(tx, before)
+    const group = await groupOfRow(tx, before)
     await emit(tx, call, 'control.registry.pull_rule.updated', { subject: uid, group, resource: aPullRule(after) })
     return after
   })
@@ -62,7 +60,7 @@ export async function deleteRule(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const rule = found(await store.findRule(tx, uid), pullRuleType, uid)
     await store.deleteRule(tx, uid)
-    const group = await groupOfRule(tx, rule)
+    const group = await groupOfRow(tx, rule)
     const resource = aDeletion({ uid })
     await emit(tx, call, 'control.registry.pull_rule.deleted', { subject: uid, group, resource })
   })
@@ -91,7 +89,7 @@ export async function createException(call: Call, scope: string, input: NewExcep
     const group = await groupOf(tx, scope)
     const wanted = { after: '', most: mostExceptions, now: call.now }
     const live = await store.exceptionsBelow(tx, rootOf(scope), wanted)
-    if (live.length >= mostExceptions) throw tooMany(`the organisation has ${mostExceptions} exceptions already`)
+    if (live.length >= mostExceptions) throw limitReached('exceptions from rules of pulls', mostExceptions, live.length)
     await store.insertException(tx, group, exception)
     const resource = aPullRuleException(exception)
     await emit(tx, call, 'control.registry.pull_rule.exception.created', { subject: exception.uid, group, resource })
@@ -107,7 +105,7 @@ export async function revokeException(call: Call, uid: string): Promise<PullRule
     if (exception.revokeTime !== '' || exception.expireTime <= call.now) return exception
     const revoked = { ...exception, revokeTime: call.now, revokedBy: call.caller.uid }
     await store.endException(tx, uid, call.now, call.caller.uid)
-    const group = await groupOfRule(tx, exception)
+    const group = await groupOfRow(tx, exception)
     const resource = aPullRuleException(revoked)
     await emit(tx, call, 'control.registry.pull_rule.exception.revoked', { subject: uid, group, resource })
     return revoked
@@ -124,44 +122,6 @@ export async function listExceptions(
     store.exceptionsBelow(call.app.db, place, { after, most, now }),
   )
 }
-
-async function listBelow<T extends { uid: string }>(
-  call: Call,
-  page: Page,
-  scope: string,
-  read: (place: string, after: string, most: number) => Promise<T[]>,
-): Promise<Listed<T>> {
-  const rows: T[] = []
-  for (const place of [...(await placesFor(call, scope))].sort()) {
-    if (rows.length > page.size) break
-    rows.push(...(await read(place, page.after?.uid ?? '', page.size + 1 - rows.length)))
-  }
-  return toListed(call, page, rows, 0)
-}
-
-async function placesFor(call: Call, scope: string): Promise<readonly string[]> {
-  if (scope === '') return call.reach
-  if (!isUid(scope)) throw invalid({ field: 'scope_uid', description: 'is not a uid' })
-  if (!call.reach.some((place) => isAtOrBelow(scope, place))) throw permissionDenied()
-  const { db } = call.app
-  if (!(await groupExists(db, scope)) && !(await findRepoByUid(db, scope)))
-    throw notFound('iam.pinfold.dev/Group', scope)
-  return [scope]
-}
-
-/** The group that events of a place are for. */
-async function groupOf(tx: Tx, scope: string): Promise<string> {
-  if (await findRepoByUid(tx, scope)) return parentOf(scope)
-  return (await requireGroup(tx, scope)).uid
-}
-
-/** The repo may be gone. */
-async function groupOfRule(tx: Tx, { scopeUid }: { scopeUid: string }): Promise<string> {
-  return (await groupExists(tx, scopeUid)) ? scopeUid : parentOf(scopeUid)
-}
-
-const tooMany = (message: string): AppError =>
-  new AppError('RESOURCE_EXHAUSTED', message, { reason: 'RESOURCE_LIMIT_EXCEEDED' })
 
 /** A rule as it is written. */
 export function textOf({ name, tags, exceptTags, identities, belowGroup, age, mode }: PullRule): PullRuleText {

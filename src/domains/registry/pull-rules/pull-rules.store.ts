@@ -1,5 +1,5 @@
-import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import { top } from '#lib/uid.ts'
+import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { madeBelow } from '../rules/places.store.ts'
 import type { Age } from '../views/views.model.ts'
 import type { Mode, PullRule, PullRuleException } from './pull-rules.model.ts'
 
@@ -53,14 +53,9 @@ export async function findRule(reader: Reader, uid: string): Promise<PullRule | 
 }
 
 /** Those made at a place and below, in the order of their uids. */
-function below(place: string, after: string): Sql {
-  const from = place === top || after > place ? after : place
-  return place === top ? sql`t.uid > ${from}` : sql`t.uid > ${from} AND t.uid < ${`${place}0`}`
-}
-
 export async function rulesBelow(reader: Reader, place: string, after: string, most: number): Promise<PullRule[]> {
   const rows = await reader.all<Row>(sql`
-    SELECT ${ruleColumns} FROM pull_rules t WHERE ${below(place, after)} ORDER BY t.uid LIMIT ${most}`)
+    SELECT ${ruleColumns} FROM pull_rules t WHERE ${madeBelow(place, after)} ORDER BY t.uid LIMIT ${most}`)
   return rows.map(fromRow)
 }
 
@@ -99,5 +94,5 @@ export async function exceptionsBelow(
   const live = now === undefined ? sql`` : sql`AND t.revoke_time = '' AND t.expire_time > ${now}`
   return reader.all<PullRuleException>(sql`
     SELECT ${exceptionColumns} FROM pull_rule_exceptions t
-     WHERE ${below(place, after)} ${live} ORDER BY t.uid LIMIT ${most}`)
+     WHERE ${madeBelow(place, after)} ${live} ORDER BY t.uid LIMIT ${most}`)
 }

@@ -25,7 +25,8 @@ import { inRepo } from '../blobs/blobs.store.ts'
 import { forgetContents } from '../images/image-contents.service.ts'
 import { insertDeletedRepo } from '../ledgers/ledgers.store.ts'
 import { type Breaking, forgetManifests } from '../manifests/manifests.service.ts'
-import { heldIn, keptIn, refusal, requireMovers } from '../retention/promises.service.ts'
+import { heldIn, keptIn, Look } from '../retention/kept.service.ts'
+import { refusal, requireMovers } from '../retention/promises.service.ts'
 import { emptySync } from '../syncs/syncs.model.ts'
 import { requireSyncTerms, saveSync, settleSync } from '../syncs/syncs.service.ts'
 import { timeAfter } from '../tags/tag-history.model.ts'
@@ -243,9 +244,10 @@ export async function deleteRepo(call: Call, uid: string, breaking?: Breaking): 
     const row = found(await store.lockRepoRow(tx, uid, 'deleting'), repoType, uid)
     const repo = (await store.findRepo(tx, uid))!
     const { id, ledger } = row
-    const held = await heldIn(tx, call, row)
+    const look = await Look.at(tx, call, row, now)
+    const held = await heldIn(look)
     if (held) throw refusal(held, uid)
-    const kept = await keptIn(tx, call, row, now)
+    const kept = await keptIn(look)
     if (kept && !breaking) throw refusal(kept, uid)
     if (!breaking) await requireMovers(tx, call, row, actor)
     await breaking?.(tx, kept)

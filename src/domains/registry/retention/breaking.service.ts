@@ -10,7 +10,7 @@ import { pathIn } from '../repos/paths.service.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { deleteRepo } from '../repos/repos.service.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
-import { keptOf } from './promises.service.ts'
+import { keptOf, Look } from './kept.service.ts'
 import { factsOf } from './promises.store.ts'
 import { aBrokenPromise, type BrokenPromise, type Kept } from './retention.model.ts'
 import { problemsOfReason } from './retention-checks.ts'
@@ -56,5 +56,5 @@ export async function getPromise(call: Call, uid: string, digest: string): Promi
   const { db } = call.app
   const repo = found(await findRepoRow(db, { uid }), repoType, uid)
   if (!(await factsOf(db, repo.id, digest))) throw notFound(imageType, digest)
-  return keptOf(db, call, repo, digest, call.now)
+  return keptOf(await Look.at(db, call, repo, call.now), digest)
 }

@@ -1,55 +1,66 @@
-// What organisations have said of what is kept, read at most twice a second as bindings are.
+// What organisations have said of what is kept, looked for at most twice a second as bindings are.
 import type { Reader } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
-import { type Law, mostMarks, mostRules, noLaw } from './retention.model.ts'
-import { anyLaw, marksBelow, rulesBelow } from './retention.store.ts'
+import { type Law, lawFrom, noLaw, sizeOf } from './retention.model.ts'
+import { lawVersion, readLaw } from './retention.store.ts'
 
 /** How old an answer may be, so that a change on another node counts within a second. */
 const maxAgeMs = 500
-const maxEntries = 1000
+/** How much is remembered, in rules and patterns of all organisations. */
+const maxSize = 200_000
 
-/** What organisations have said, at most half a second old; commits of this server clear it. */
+/** What organisations have said, at most half a second old. After a commit that changed something, only what has changed is read again. */
 export type LawCache = {
-  /** What the organisation of a place has said, read by `reader` where that is not known: a transaction may ask. */
+  /**
+   * What the organisation of a place has said. A transaction may ask with itself as the reader where it is not known. What
+   * it reads is not remembered, since it may be of the past, or never come to be.
+   */
   of(reader: Reader, place: string): Promise<Law>
   clear(): void
 }
 
+type Entry = { law: Law; version: number; size: number; at: number; epoch: number }
+
 /** `monotonic` gives milliseconds of a clock that never steps. */
-export function createLawCache(monotonic: () => number): LawCache {
-  const entries = new Map<string, { law: Law; at: number }>()
+export function createLawCache(db: Reader, monotonic: () => number): LawCache {
+  const entries = new Map<string, Entry>()
+  let size = 0
   let none = Number.NEGATIVE_INFINITY
   let epoch = 0
   const isFresh = (at: number): boolean => monotonic() - at < maxAgeMs
 
+  function forget(organization: string): void {
+    size -= entries.get(organization)?.size ?? 0
+    entries.delete(organization)
+  }
+
+  function remember(organization: string, entry: Entry): void {
+    forget(organization)
+    if (entry.size > maxSize) return
+    entries.set(organization, entry)
+    size += entry.size
+    while (size > maxSize) forget(entries.keys().next().value!)
+  }
+
   return {
     async of(reader, place) {
-      const organization = rootOf(place)
       if (isFresh(none)) return noLaw
+      const organization = rootOf(place)
       const known = entries.get(organization)
-      if (known && isFresh(known.at)) return known.law
+      if (known && known.epoch === epoch && isFresh(known.at)) return known.law
       const [started, at] = [epoch, monotonic()]
-      if (!(await anyLaw(reader))) {
-        if (started === epoch) none = at
-        return noLaw
-      }
-      const live = { after: '', most: mostMarks, live: true }
-      const law: Law = {
-        rules: await rulesBelow(reader, 'retention_rules', organization, '', mostRules),
-        tagRules: await rulesBelow(reader, 'tag_rules', organization, '', mostRules),
-        holds: await marksBelow(reader, 'holds', organization, live),
-        quarantined: await marksBelow(reader, 'quarantined', organization, live),
-      }
-      if (started !== epoch) return law
-      entries.delete(organization)
-      entries.set(organization, { law, at })
-      if (entries.size > maxEntries) entries.delete(entries.keys().next().value!)
+      const { version, any } = await lawVersion(reader, organization)
+      // Read before what it is the version of, which may then be newer, and never older.
+      const law =
+        known?.version === version ? known.law : version === 0 ? noLaw : lawFrom(await readLaw(reader, organization))
+      if (reader !== db) return law
+      if (!any && started === epoch) none = at
+      else if (any) remember(organization, { law, version, size: sizeOf(law), at, epoch: started })
       return law
     },
     clear() {
       epoch++
       none = Number.NEGATIVE_INFINITY
-      entries.clear()
     },
   }
 }

@@ -1,11 +1,10 @@
 // The dates that were given, and what of the ledger and of a repo says what is kept.
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { eventNumbers } from '../tags/tag-history.model.ts'
-
-export type StoredPromise = { until: string; rule: string }
+import type { Dated } from './retention.model.ts'
 
 /** Keeps the manifest until then, unless it is kept for longer. Does nothing when the repo does not have it. */
-export async function extendPromise(tx: Tx, repo: number, digest: string, promise: StoredPromise): Promise<void> {
+export async function extendPromise(tx: Tx, repo: number, digest: string, promise: Dated): Promise<void> {
   await tx.run(sql`
     INSERT INTO digest_promises (repo_id, digest, until_time, rule)
     SELECT repo_id, digest, ${promise.until}, ${promise.rule} FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}
@@ -13,14 +12,14 @@ export async function extendPromise(tx: Tx, repo: number, digest: string, promis
      WHERE digest_promises.until_time < excluded.until_time`)
 }
 
-export async function promiseOf(reader: Reader, repo: number, digest: string): Promise<StoredPromise | undefined> {
-  return reader.get<StoredPromise>(sql`
+export async function promiseOf(reader: Reader, repo: number, digest: string): Promise<Dated | undefined> {
+  return reader.get<Dated>(sql`
     SELECT until_time AS until, rule FROM digest_promises WHERE repo_id = ${repo} AND digest = ${digest}`)
 }
 
 /** The latest date of a repo that is yet to come. */
-export async function latestPromise(reader: Reader, repo: number, now: string): Promise<StoredPromise | undefined> {
-  return reader.get<StoredPromise>(sql`
+export async function latestPromise(reader: Reader, repo: number, now: string): Promise<Dated | undefined> {
+  return reader.get<Dated>(sql`
     SELECT until_time AS until, rule FROM digest_promises
      WHERE repo_id = ${repo} AND until_time > ${now} ORDER BY until_time DESC LIMIT 1`)
 }
@@ -41,18 +40,15 @@ export async function endOf(reader: Reader, repo: { id: number; uid: string }, d
 /** A stay of a digest under a tag; `left` is empty while it lasts. */
 export type TagStay = { tag: string; left: string }
 
-/** Of one digest so many are read; what has more is to be taken for kept. */
-export const mostStays = 10_000
-
-/** Every stay of a digest under a tag, some of them where they are more than ten thousand. */
-export async function staysOf(reader: Reader, ledger: number, digest: string): Promise<TagStay[]> {
+/** The stays of a digest under tags, at most so many. */
+export async function staysOf(reader: Reader, ledger: number, digest: string, most: number): Promise<TagStay[]> {
   return reader.all<TagStay>(sql`
     SELECT h.tag, coalesce((SELECT n.time FROM tag_history n
                              WHERE n.repo_id = h.repo_id AND n.tag = h.tag AND n.time > h.time
                              ORDER BY n.time LIMIT 1), '') AS "left"
       FROM tag_history h
      WHERE h.repo_id = ${ledger} AND h.digest = ${digest} AND h.event <> ${eventNumbers.deleted}
-     ORDER BY h.tag, h.time LIMIT ${mostStays}`)
+     ORDER BY h.tag, h.time LIMIT ${most}`)
 }
 
 export type LedgerMove = { tag: string; time: string; digest: string; previous: string }
@@ -94,15 +90,15 @@ export async function anySince(reader: Reader, repo: number, time: string): Prom
   return row !== undefined
 }
 
-/** Digests that a tag points to or has pointed to and that the repo still has, the newest first. */
+/** What a tag points to and has pointed to, the newest first; `here` is 1 for what the repo still has. */
 export async function digestsUnder(
   reader: Reader,
   repo: { id: number; ledger: number },
   tag: string,
   most: number,
-): Promise<string[]> {
-  const rows = await reader.all<{ digest: string }>(sql`
-    SELECT h.digest FROM tag_history h JOIN manifests m ON m.repo_id = ${repo.id} AND m.digest = h.digest
-     WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} ORDER BY h.time DESC LIMIT ${most}`)
-  return [...new Set(rows.map(({ digest }) => digest))]
+): Promise<{ digest: string; here: number }[]> {
+  return reader.all(sql`
+    SELECT h.digest, CASE WHEN EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = ${repo.id} AND m.digest = h.digest)
+                          THEN 1 ELSE 0 END AS here
+      FROM tag_history h WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} ORDER BY h.time DESC LIMIT ${most}`)
 }

@@ -3,12 +3,12 @@ import { isDigest } from '#lib/digest.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { checkFields } from '#lib/fields.ts'
 import { isUid } from '#lib/uid.ts'
+import { maxPatterns } from '../rules/patterns.model.ts'
 import {
   maxDays,
   maxExceptions,
   maxLast,
   maxMovers,
-  maxPatterns,
   maxReason,
   type Retention,
   retentionFields,

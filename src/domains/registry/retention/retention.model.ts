@@ -1,6 +1,7 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
+import { aboutTags, askedOnce, type IsAbout, type TagPatterns, tagPatterns } from '../rules/patterns.model.ts'
 
 export type RetentionMode = 'OFF' | 'DRY_RUN' | 'ENFORCE'
 
@@ -51,17 +52,47 @@ export type Mark = {
   releasedBy: string
 }
 
+/** A rule as it is asked of tags. */
+export type Asked<T> = T & { isAbout: IsAbout }
+
 /** What an organisation has said of what is kept. */
 export type Law = {
-  rules: readonly RetentionRule[]
-  tagRules: readonly TagRule[]
-  holds: readonly Mark[]
+  rules: readonly Asked<RetentionRule>[]
+  tagRules: readonly Asked<TagRule>[]
+  holds: readonly Asked<Mark>[]
   quarantined: readonly Mark[]
 }
 
 export const noLaw: Law = { rules: [], tagRules: [], holds: [], quarantined: [] }
 
-export type KeptBy = 'PROMISED' | 'HELD' | 'IMMUTABLE' | 'LAST'
+/** What is stored, with its patterns read. A hold of a digest is about no tag. */
+export function lawFrom(stored: {
+  rules: readonly RetentionRule[]
+  tagRules: readonly TagRule[]
+  holds: readonly Mark[]
+  quarantined: readonly Mark[]
+}): Law {
+  const ofRule = <T extends Placed<TagPatterns>>(rule: T): Asked<T> => ({ ...rule, isAbout: aboutTags(rule.says) })
+  return {
+    rules: stored.rules.map(ofRule),
+    tagRules: stored.tagRules.map(ofRule),
+    holds: stored.holds.map((hold) => {
+      return { ...hold, isAbout: hold.tags.length === 0 ? () => false : aboutTags({ ...hold, exceptTags: [] }) }
+    }),
+    quarantined: stored.quarantined,
+  }
+}
+
+/** How much memory it takes, in rules and patterns. */
+export function sizeOf({ rules, tagRules, holds, quarantined }: Law): number {
+  const patterns = [...rules, ...tagRules].reduce((sum, { says }) => sum + patternsOf(says), 0)
+  const ofHolds = holds.reduce((sum, { tags }) => sum + tags.length, 0)
+  return 1 + rules.length + tagRules.length + holds.length + quarantined.length + patterns + ofHolds
+}
+
+export const patternsOf = ({ tags, exceptTags }: TagPatterns): number => tags.length + exceptTags.length
+
+export type KeptBy = 'PROMISED' | 'HELD' | 'IMMUTABLE' | 'LAST' | 'UNDECIDED'
 
 /** What keeps a manifest. */
 export type Kept = {
@@ -90,7 +121,6 @@ export const holdType = 'registry.pinfold.dev/Hold'
 export const quarantineType = 'registry.pinfold.dev/Quarantine'
 
 const namePattern = /^[\S ]{0,100}$/u
-const tagPatterns = /^[a-zA-Z0-9_.*-]{1,128}$/
 
 export const retentionFields = {
   name: { column: 'name', update: true, pattern: namePattern },
@@ -114,7 +144,6 @@ export const tagLawFields = {
 /** What lists are ordered by: always this. */
 export const uidFields = { uid: { column: 'uid', sort: true } } as const satisfies Fields<{ uid: string }>
 
-export const maxPatterns = 20
 export const maxExceptions = 1000
 export const maxMovers = 100
 export const maxReason = 2000
@@ -123,45 +152,31 @@ export const maxLast = 1000
 /** How many an organisation may have, of each. */
 export const mostRules = 200
 export const mostMarks = 1000
+/** And how many patterns of tags, in all of its rules and holds together. */
+export const mostPatterns = 5000
+
+/** So many rows of a ledger, or tags of a manifest, are looked at; what has more is kept. */
+export const mostMoves = 10_000
+export const mostTagsNamed = 20
 
 /** What is kept for good. */
 export const noEnd = '9999-12-31T23:59:59.999Z'
 
-/** Whether a text is what the pattern says, in which `*` stands for any characters. As many steps as characters at most. */
-export function fits(pattern: string, text: string): boolean {
-  const parts = pattern.split('*')
-  const [first, last] = [parts[0]!, parts.at(-1)!]
-  if (parts.length === 1) return text === pattern
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false
-  let at = first.length
-  const end = text.length - last.length
-  for (const part of parts.slice(1, -1)) {
-    const found = text.indexOf(part, at)
-    if (found < 0 || found + part.length > end) return false
-    at = found + part.length
-  }
-  return true
-}
-
-/** Whether a rule is about a tag. */
-export function isAbout({ tags, exceptTags }: Pick<Retention, 'tags' | 'exceptTags'>, tag: string): boolean {
-  if (exceptTags.some((pattern) => fits(pattern, tag))) return false
-  return tags.length === 0 || tags.some((pattern) => fits(pattern, tag))
-}
-
-/** Those of the organisation that hold in a repo. */
+/** Those of the organisation that hold in a repo, for one look: of each tag a rule is asked once. */
 export function lawAt({ rules, tagRules, holds, quarantined }: Law, repo: string): Law {
   const isHere = ({ scopeUid }: { scopeUid: string }) => isAtOrBelow(repo, scopeUid)
+  const here = <T extends { scopeUid: string; isAbout: IsAbout }>(all: readonly T[]): T[] =>
+    all.filter(isHere).map((one) => ({ ...one, isAbout: askedOnce(one.isAbout) }))
   return {
-    rules: rules.filter(isHere),
-    tagRules: tagRules.filter(isHere),
-    holds: holds.filter(isHere),
+    rules: here(rules),
+    tagRules: here(tagRules),
+    holds: here(holds),
     quarantined: quarantined.filter(isHere),
   }
 }
 
 /** Of the rules that hold in a repo, those in force. */
-export function enforced({ rules }: Law): RetentionRule[] {
+export function enforced({ rules }: Law): Asked<RetentionRule>[] {
   return rules.filter(({ says }) => says.mode === 'ENFORCE')
 }
 
@@ -169,6 +184,18 @@ export function enforced({ rules }: Law): RetentionRule[] {
 export function untilAfter({ says }: RetentionRule, time: string): string {
   if (says.forever) return noEnd
   return says.keepDaysAfter === 0 ? '' : daysAfter(time, says.keepDaysAfter)
+}
+
+/** Until when a rule keeps what came at `time` and never was a tag; empty where it gives no date. */
+export function untaggedUntil({ uid, says }: RetentionRule, time: string): Dated {
+  return { until: says.untaggedDays === 0 ? '' : daysAfter(time, says.untaggedDays), rule: uid }
+}
+
+/** A date, and the rule that gave it. */
+export type Dated = { until: string; rule: string }
+
+export function latestOf(dates: readonly Dated[]): Dated | undefined {
+  return dates.filter(({ until }) => until !== '').toSorted((a, b) => (a.until < b.until ? 1 : -1))[0]
 }
 
 export function daysAfter(time: string, days: number): string {

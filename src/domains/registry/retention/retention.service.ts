@@ -2,14 +2,12 @@
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { groupExists, requireGroup } from '#domains/iam/groups/groups.service.ts'
-import { AppError, found, invalid, notFound, permissionDenied } from '#lib/errors.ts'
+import { found } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, type Patch } from '#lib/fields.ts'
-import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
-import { isAtOrBelow, isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
-import { repoType } from '../repos/repos.model.ts'
-import { findRepoRow } from '../repos/repos.store.ts'
+import type { Listed, Page } from '#lib/lists/paging.ts'
+import { newUid, rootOf } from '#lib/uid.ts'
+import { groupOf, groupOfRow, limitReached, listBelow } from '../rules/places.service.ts'
 import {
   aHold,
   aQuarantine,
@@ -18,8 +16,10 @@ import {
   holdType,
   type Mark,
   mostMarks,
+  mostPatterns,
   mostRules,
   type Placed,
+  patternsOf,
   quarantineType,
   type Retention,
   type RetentionRule,
@@ -91,8 +91,9 @@ async function createRule<K extends store.RuleTable>(
   await call.app.db.tx(async (tx) => {
     const group = await groupOf(tx, scope)
     const there = await store.rulesBelow(tx, kind.table, rootOf(scope), '', mostRules)
-    if (there.length >= mostRules) throw tooMany(`the organisation has ${mostRules} such rules already`)
+    if (there.length >= mostRules) throw limitReached('rules of this kind', mostRules, there.length)
     await store.insertRule(tx, kind.table, group, rule)
+    await lawChanged(tx, scope)
     const about = { subject: rule.uid, group, resource: kind.resource(rule) }
     await emit(tx, call, `control.registry.retention.${kind.event}.created`, about)
   })
@@ -111,6 +112,7 @@ async function updateRule<K extends store.RuleTable>(
     const after = { ...before, says: kind.patched(before.says, patch), updateTime: call.now }
     kind.check(after.says)
     await store.patchRule(tx, kind.table, after)
+    await lawChanged(tx, uid)
     const about = { subject: uid, group: await groupOfRow(tx, before), resource: kind.resource(after) }
     await emit(tx, call, `control.registry.retention.${kind.event}.updated`, about)
     return after
@@ -123,6 +125,7 @@ async function deleteRule<K extends store.RuleTable>(call: Call, kind: RuleKind<
   await call.app.db.tx(async (tx) => {
     const rule = found(await store.findRule(tx, kind.table, uid), kind.type, uid)
     await store.deleteRule(tx, kind.table, uid)
+    await store.raiseLaw(tx, rootOf(uid))
     const about = { subject: uid, group: await groupOfRow(tx, rule), resource: aDeletion({ uid }) }
     await emit(tx, call, `control.registry.retention.${kind.event}.deleted`, about)
   })
@@ -141,6 +144,17 @@ function listRules<K extends store.RuleTable>(call: Call, { table }: RuleKind<K>
   return listBelow(call, page, scope, (place, after, most) => {
     return store.rulesBelow(call.app.db, table, place, after, most)
   })
+}
+
+/** Whoever remembers what was said reads it again. Throws when the organisation now has too many patterns. */
+async function lawChanged(tx: Tx, place: string): Promise<void> {
+  const organization = rootOf(place)
+  await store.raiseLaw(tx, organization)
+  const { rules, tagRules, holds } = await store.readLaw(tx, organization)
+  const ofRules = [...rules, ...tagRules].map(({ says }) => patternsOf(says))
+  const ofHolds = holds.map(({ tags }) => tags.length)
+  const used = [...ofRules, ...ofHolds].reduce((sum, count) => sum + count, 0)
+  if (used > mostPatterns) throw limitReached('patterns of tags in rules and holds', mostPatterns, used)
 }
 
 export type NewMark = Pick<Mark, 'digest' | 'tags' | 'reason'>
@@ -175,8 +189,9 @@ async function createMark(call: Call, kind: MarkKind, scope: string, input: NewM
   await call.app.db.tx(async (tx) => {
     const group = await groupOf(tx, scope)
     const there = await store.marksBelow(tx, kind.table, rootOf(scope), { after: '', most: mostMarks, live: true })
-    if (there.length >= mostMarks) throw tooMany(`the organisation has ${mostMarks} of them already`)
+    if (there.length >= mostMarks) throw limitReached(`${kind.event}s`, mostMarks, there.length)
     await store.insertMark(tx, kind.table, group, mark)
+    await lawChanged(tx, scope)
     const about = { subject: mark.uid, group, resource: kind.resource(mark) }
     await emit(tx, call, `control.registry.retention.${kind.event}.created`, about)
   })
@@ -191,6 +206,7 @@ async function releaseMark(call: Call, kind: MarkKind, uid: string): Promise<Mar
     if (mark.releaseTime !== '') return mark
     const released = { ...mark, releaseTime: call.now, releasedBy: call.caller.uid }
     await store.releaseMark(tx, kind.table, released)
+    await store.raiseLaw(tx, rootOf(uid))
     const about = { subject: uid, group: await groupOfRow(tx, mark), resource: kind.resource(released) }
     await emit(tx, call, `control.registry.retention.${kind.event}.released`, about)
     return released
@@ -204,40 +220,3 @@ function listMarks(call: Call, { table }: MarkKind, page: Page, { scope, withEnd
     return store.marksBelow(call.app.db, table, place, { after, most, live: !withEnded })
   })
 }
-
-async function listBelow<T extends { uid: string }>(
-  call: Call,
-  page: Page,
-  scope: string,
-  read: (place: string, after: string, most: number) => Promise<T[]>,
-): Promise<Listed<T>> {
-  const rows: T[] = []
-  for (const place of [...(await placesFor(call, scope))].sort()) {
-    if (rows.length > page.size) break
-    rows.push(...(await read(place, page.after?.uid ?? '', page.size + 1 - rows.length)))
-  }
-  return toListed(call, page, rows, 0)
-}
-
-async function placesFor(call: Call, scope: string): Promise<readonly string[]> {
-  if (scope === '') return call.reach
-  if (!isUid(scope)) throw invalid({ field: 'scope_uid', description: 'is not a uid' })
-  if (!call.reach.some((place) => isAtOrBelow(scope, place))) throw permissionDenied()
-  const { db } = call.app
-  if ((await groupExists(db, scope)) || (await findRepoRow(db, { uid: scope }))) return [scope]
-  throw notFound(repoType, scope)
-}
-
-/** The group that events of a place are for. */
-async function groupOf(tx: Tx, scope: string): Promise<string> {
-  if (await findRepoRow(tx, { uid: scope })) return parentOf(scope)
-  return (await requireGroup(tx, scope)).uid
-}
-
-/** The repo may be gone. */
-async function groupOfRow(tx: Tx, { scopeUid }: { scopeUid: string }): Promise<string> {
-  return (await groupExists(tx, scopeUid)) ? scopeUid : parentOf(scopeUid)
-}
-
-const tooMany = (message: string): AppError =>
-  new AppError('RESOURCE_EXHAUSTED', message, { reason: 'RESOURCE_LIMIT_EXCEEDED' })

@@ -1,7 +1,7 @@
 // Rules, holds and quarantines: what people say of what is kept.
-import { ident, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import { top } from '#lib/uid.ts'
-import type { Mark, Placed, Retention, TagLaw } from './retention.model.ts'
+import { ident, type Reader, sql, type Tx } from '#db/sql.ts'
+import { madeBelow } from '../rules/places.store.ts'
+import { type Mark, mostMarks, mostRules, type Placed, type Retention, type TagLaw } from './retention.model.ts'
 
 /** The tables of rules, and of what they say. */
 export type RuleTables = { retention_rules: Retention; tag_rules: TagLaw }
@@ -42,11 +42,6 @@ export async function findRule<K extends RuleTable>(
 }
 
 /** Those made at a place and below, in the order of their uids. */
-function below(place: string, after: string): Sql {
-  const from = place === top || after > place ? after : place
-  return place === top ? sql`t.uid > ${from}` : sql`t.uid > ${from} AND t.uid < ${`${place}0`}`
-}
-
 export async function rulesBelow<K extends RuleTable>(
   reader: Reader,
   table: K,
@@ -55,7 +50,7 @@ export async function rulesBelow<K extends RuleTable>(
   most: number,
 ): Promise<Placed<RuleTables[K]>[]> {
   const rows = await reader.all<Row>(sql`
-    SELECT ${ruleColumns} FROM ${ident(table)} t WHERE ${below(place, after)} ORDER BY t.uid LIMIT ${most}`)
+    SELECT ${ruleColumns} FROM ${ident(table)} t WHERE ${madeBelow(place, after)} ORDER BY t.uid LIMIT ${most}`)
   return rows.map((row) => fromRow<RuleTables[K]>(row))
 }
 
@@ -96,15 +91,32 @@ export async function marksBelow(
   const holding = live ? sql`AND t.release_time = ''` : sql``
   const rows = await reader.all<MarkRow>(sql`
     SELECT ${markColumns} FROM ${ident(table)} t
-     WHERE ${below(place, after)} ${holding} ORDER BY t.uid LIMIT ${most}`)
+     WHERE ${madeBelow(place, after)} ${holding} ORDER BY t.uid LIMIT ${most}`)
   return rows.map(markOf)
 }
 
-/** Whether anybody has said anything. */
-export async function anyLaw(reader: Reader): Promise<boolean> {
-  const row = await reader.get(sql`
-    SELECT 1 AS found WHERE EXISTS (SELECT 1 FROM retention_rules) OR EXISTS (SELECT 1 FROM tag_rules)
-        OR EXISTS (SELECT 1 FROM holds WHERE release_time = '')
-        OR EXISTS (SELECT 1 FROM quarantined WHERE release_time = '')`)
-  return row !== undefined
+/** What the organisation has said has changed: whoever has read it before has to read it again. */
+export async function raiseLaw(tx: Tx, organization: string): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO law_versions (organization, version) VALUES (${organization}, 1)
+        ON CONFLICT (organization) DO UPDATE SET version = law_versions.version + 1`)
+}
+
+/** 0 where the organisation has never said anything; `any` tells whether somebody has. */
+export async function lawVersion(reader: Reader, organization: string): Promise<{ version: number; any: boolean }> {
+  const row = await reader.get<{ version: number; some: number }>(sql`
+    SELECT coalesce((SELECT version FROM law_versions WHERE organization = ${organization}), 0) AS version,
+           CASE WHEN EXISTS (SELECT 1 FROM law_versions) THEN 1 ELSE 0 END AS some`)
+  return { version: row!.version, any: row!.some === 1 }
+}
+
+/** All that holds in an organisation. */
+export async function readLaw(reader: Reader, organization: string) {
+  const live = { after: '', most: mostMarks, live: true }
+  return {
+    rules: await rulesBelow(reader, 'retention_rules', organization, '', mostRules),
+    tagRules: await rulesBelow(reader, 'tag_rules', organization, '', mostRules),
+    holds: await marksBelow(reader, 'holds', organization, live),
+    quarantined: await marksBelow(reader, 'quarantined', organization, live),
+  }
 }

@@ -1,0 +1,59 @@
+// What rules of any kind have in common that hold at a place: a group with all below it, or a repo.
+import type { Call } from '#app.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { groupExists, requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { AppError, invalid, notFound, permissionDenied } from '#lib/errors.ts'
+import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
+import { isAtOrBelow, isUid, parentOf } from '#lib/uid.ts'
+import { findRepoByUid } from '../repos/paths.service.ts'
+
+/** A page of what was made at and below the place, or at all places that the caller may look at. */
+export async function listBelow<T extends { uid: string }>(
+  call: Call,
+  page: Page,
+  scope: string,
+  read: (place: string, after: string, most: number) => Promise<T[]>,
+): Promise<Listed<T>> {
+  const rows: T[] = []
+  for (const place of [...(await placesFor(call, scope))].sort()) {
+    if (rows.length > page.size) break
+    rows.push(...(await read(place, page.after?.uid ?? '', page.size + 1 - rows.length)))
+  }
+  return toListed(call, page, rows, 0)
+}
+
+async function placesFor(call: Call, scope: string): Promise<readonly string[]> {
+  if (scope === '') return call.reach
+  await requirePlace(call, scope)
+  return [scope]
+}
+
+/** Throws where there is no such place, or none that the caller may look at. */
+async function requirePlace(call: Call, scope: string): Promise<void> {
+  if (!isUid(scope)) throw invalid({ field: 'scope_uid', description: 'is not a uid' })
+  if (!call.reach.some((place) => isAtOrBelow(scope, place))) throw permissionDenied()
+  if (!(await isPlace(call.app.db, scope))) throw notFound('iam.pinfold.dev/Group', scope)
+}
+
+async function isPlace(reader: Reader, scope: string): Promise<boolean> {
+  return (await groupExists(reader, scope)) || (await findRepoByUid(reader, scope)) !== undefined
+}
+
+/** The group that events of a place are for. Throws NOT_FOUND for a place that is not there. */
+export async function groupOf(tx: Tx, scope: string): Promise<string> {
+  if (await findRepoByUid(tx, scope)) return parentOf(scope)
+  return (await requireGroup(tx, scope)).uid
+}
+
+/** The same for what was made there before; the repo may be gone. */
+export async function groupOfRow(tx: Tx, { scopeUid }: { scopeUid: string }): Promise<string> {
+  return (await groupExists(tx, scopeUid)) ? scopeUid : parentOf(scopeUid)
+}
+
+/** That an organisation can have no more of something. */
+export function limitReached(quota: string, limit: number, used: number): AppError {
+  return new AppError('RESOURCE_EXHAUSTED', `the organisation may have at most ${limit} ${quota}`, {
+    reason: 'RESOURCE_LIMIT_EXCEEDED',
+    metadata: { quota, used: String(used), limit: String(limit) },
+  })
+}

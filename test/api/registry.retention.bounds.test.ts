@@ -1,0 +1,152 @@
+// How much is looked at before something is deleted, and how much of what organisations have said is remembered.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type Reader, type Sql, sql } from '#db/sql.ts'
+import { findRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
+import { heldIn, keptIn, keptOf, Look } from '#domains/registry/retention/kept.service.ts'
+import { createLawCache } from '#domains/registry/retention/law-cache.ts'
+import { raiseLaw } from '#domains/registry/retention/retention.store.ts'
+import { assertError, ok } from '../support/expect.ts'
+import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { plantManifest } from '../support/tags.ts'
+
+let pinfold: Pinfold
+before(async () => {
+  pinfold = await startPinfold()
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+const later = '2030-01-01T00:00:00.000Z'
+
+async function seedRepo(): Promise<{ org: string; repo: RepoRow }> {
+  const org = await pinfold.seed.group()
+  const { uid } = await pinfold.seed.repo(org.uid)
+  return { org: org.uid, repo: (await findRepoRow(pinfold.app.db, { uid }))! }
+}
+
+const rule = async (scope: string, says: Json): Promise<Json> =>
+  ok(await pinfold.operator.post(`/registry/v2/retentionRules/${scope}`, { mode: 'ENFORCE', ...says }))
+
+/** Moves of the ledger, a second apart. */
+async function plantMoves({ ledger }: RepoRow, moves: readonly { tag: string; digest: string }[]): Promise<void> {
+  const rows = JSON.stringify(
+    moves.map((move, i) => ({ ...move, time: new Date(Date.parse('2026-01-01') + i * 1000).toISOString() })),
+  )
+  const { db } = pinfold.app
+  const member = (name: string): Sql =>
+    db.engine === 'sqlite' ? sql`json_extract(value, ${`$.${name}`})` : sql`value->>CAST(${name} AS TEXT)`
+  const all =
+    db.engine === 'sqlite' ? sql`json_each(${rows})` : sql`json_array_elements(CAST(${rows} AS JSON)) AS of (value)`
+  await db.tx((tx) =>
+    tx.run(sql`
+      INSERT INTO tag_history (repo_id, tag, time, event, digest, previous_digest, media_type, size, actor, source)
+      SELECT CAST(${ledger} AS BIGINT), ${member('tag')}, ${member('time')}, 2, ${member('digest')}, '', '', 0, '', 1
+        FROM ${all}`),
+  )
+}
+
+/** A reader that counts its statements and the rows that they answer with. */
+function counting(): { reader: Reader; seen: { statements: number; rows: number } } {
+  const seen = { statements: 0, rows: 0 }
+  const { db } = pinfold.app
+  const reader: Reader = {
+    async all<T>(query: Sql) {
+      const rows = await db.all<T>(query)
+      seen.statements++
+      seen.rows += rows.length
+      return rows
+    },
+    async get<T>(query: Sql) {
+      seen.statements++
+      return db.get<T>(query)
+    },
+  }
+  return { reader, seen }
+}
+
+test('of many tags that have had the same manifests each manifest is judged once', async () => {
+  const { org, repo } = await seedRepo()
+  await rule(org, { keepDaysAfter: 1 })
+  const digests: string[] = []
+  for (let i = 0; i < 20; i++) digests.push(await plantManifest(pinfold, repo.uid, `image ${i}`))
+  const tags = Array.from({ length: 20 }, (_, i) => `t${i}`)
+  await plantMoves(repo, [
+    ...tags.flatMap((tag) => digests.map((digest) => ({ tag, digest }))),
+    ...tags.map((tag) => ({ tag, digest: `sha256:${'0'.repeat(64)}` })),
+  ])
+  const { reader, seen } = counting()
+  const look = await Look.at(reader, pinfold, repo, later)
+  assert.equal(await keptIn(look), undefined)
+  // Of a pair of a tag and a manifest there are 400.
+  assert.ok(seen.statements < 150, `${seen.statements} statements`)
+})
+
+test('a look reads so many rows, and what it did not get to counts as kept, which the answer says', async () => {
+  const { org, repo } = await seedRepo()
+  await rule(org, { tags: ['v*'], keepDaysAfter: 1 })
+  const digest = await plantManifest(pinfold, repo.uid, 'once tagged')
+  const moves = Array.from({ length: 12_000 }, (_, i) => ({ tag: `n${i % 3}`, digest: `sha256:${'0'.repeat(64)}` }))
+  await plantMoves(repo, [{ tag: 'v1', digest }, { tag: 'v1', digest: `sha256:${'1'.repeat(64)}` }, ...moves])
+  const { reader, seen } = counting()
+  const look = await Look.at(reader, pinfold, repo, later)
+  assert.equal((await keptIn(look))?.by, 'UNDECIDED')
+  assert.ok(seen.rows < 21_000, `${seen.rows} rows`)
+  const law = await Look.at(reader, pinfold, repo, later)
+  const short = new Look(reader, law.law, repo, later, { most: 1 })
+  assert.equal((await keptOf(short, digest))?.by, 'UNDECIDED')
+  assert.equal(await heldIn(look), undefined, 'nobody holds anything')
+  const refused = await pinfold.operator.delete(`/registry/v2/repos/${repo.uid}`)
+  assert.deepEqual([refused.status, refused.body.details[0].reason], [400, 'CONTENT_KEPT'])
+  assert.match(refused.body.message, /more would have to be looked at/)
+})
+
+test('an organisation has so many patterns in all of its rules and holds, and the error names the limit', async () => {
+  const { org } = await seedRepo()
+  const patterns = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}${i}`)
+  const tagRule = (exceptTags: string[]) =>
+    pinfold.operator.post(`/registry/v2/tagRules/${org}`, { immutable: true, exceptTags })
+  for (const name of ['a', 'b', 'c', 'd']) ok(await tagRule(patterns(name, 1000)))
+  const { uid } = ok(await tagRule(patterns('e', 990)))
+  await rule(org, { tags: patterns('f', 10), keepDaysAfter: 1 })
+  const limit = { quota: 'patterns of tags in rules and holds', limit: '5000', used: '5001' }
+  const refused = await rule(org, { tags: ['g'], keepDaysAfter: 1 }).catch((error: unknown) => error)
+  assert.ok(refused instanceof Error)
+  const answers = [
+    await pinfold.operator.post(`/registry/v2/holds/${org}`, { tags: ['g'], reason: 'asked for' }),
+    await pinfold.operator.patch(`/registry/v2/tagRules/${uid}`, { exceptTags: patterns('e', 991) }),
+  ]
+  for (const answer of answers) {
+    assertError(answer, 429, 8, 'RESOURCE_LIMIT_EXCEEDED')
+    const { quota, used, limit: most } = answer.body.details[0].metadata
+    assert.deepEqual({ quota, used, limit: most }, limit)
+  }
+  ok(await pinfold.operator.patch(`/registry/v2/tagRules/${uid}`, { exceptTags: patterns('e', 989) }))
+  ok(await pinfold.operator.post(`/registry/v2/holds/${org}`, { tags: ['g'], reason: 'asked for' }))
+})
+
+test('after a change only that organisation is read again, and what a transaction reads is not remembered', async () => {
+  const [one, other] = [await seedRepo(), await seedRepo()]
+  for (const { org } of [one, other]) await rule(org, { keepDaysAfter: 1 })
+  let now = 0
+  const { reader, seen } = counting()
+  const cache = createLawCache(reader, () => now)
+  const asked = async (place: string, by: Reader = reader): Promise<number> => {
+    seen.statements = 0
+    assert.equal((await cache.of(by, place)).rules.length, 1)
+    return seen.statements
+  }
+  assert.deepEqual([await asked(one.org), await asked(other.org)], [5, 5])
+  assert.deepEqual([await asked(one.org), await asked(other.org)], [0, 0], 'they are known')
+  cache.clear()
+  await pinfold.app.db.tx((tx) => raiseLaw(tx, one.org))
+  assert.deepEqual([await asked(one.org), await asked(other.org)], [5, 1])
+  now = 500
+  assert.deepEqual([await asked(one.org), await asked(other.org)], [1, 1], 'on another node something may have changed')
+  const fresh = createLawCache(reader, () => now)
+  const counted = counting()
+  for (const _ of [1, 2]) {
+    counted.seen.statements = 0
+    await fresh.of(counted.reader, one.org)
+    assert.equal(counted.seen.statements, 5, 'a reader of its own')
+  }
+})
