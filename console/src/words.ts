@@ -191,6 +191,7 @@ const images = {
     HELD: 'A hold keeps it.',
     IMMUTABLE: 'A tag that never moves keeps it.',
     LAST: 'It is among the last that a tag has had.',
+    UNDECIDED: 'Too much would have to be looked at to say that nothing keeps it, so it counts as kept.',
   },
   keptUntil: 'Nobody deletes it before',
   keptWithoutEnd: 'There is no date on which that ends.',
