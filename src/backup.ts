@@ -11,6 +11,7 @@ import { type Copied, copyContents } from './copy-blobs.ts'
 import { readFact } from './db/facts.ts'
 import { createSkew } from './db/skew.ts'
 import type { Db, Reader } from './db/sql.ts'
+import { takeServeLock } from './db/sqlite/serve-lock.ts'
 import { copyDatabase, openSnapshot } from './db/sqlite/snapshot.ts'
 import { knownLocations } from './domains/registry/blobs/collection.store.ts'
 import { contentsAfter } from './domains/registry/blobs/copies.store.ts'
@@ -57,6 +58,10 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
   await skew.measure()
   const database = (await readFact(db, 'database_id'))!
   const target = opening.adopt(await openTarget(to, database), (one) => one.close())
+  // Of two at once, one with a number of copies to keep would remove what the other has just brought.
+  const turn = takeServeLock(join(to, 'backup.lock'))
+  if (!turn) throw new Error(`another backup into ${to} is running; try again when it has ended`)
+  opening.adopt(turn, (one) => one.release())
   opening.adopt(await holdContents(db, skew, randomUUID()), (one) => one.end())
   const time = skew.now().toISOString()
   const folder = join(to, time.replaceAll(':', '-'))

@@ -6,6 +6,7 @@ import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, read
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { takeServeLock } from '#db/sqlite/serve-lock.ts'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
 import { makePlace, type Place, run, startProcess, tokenOf } from '../support/process.ts'
@@ -131,3 +132,24 @@ for (const [store, skip] of [
     }
   })
 }
+
+test('of two backups into one folder, the second waits for nobody and is refused', async () => {
+  await using place = await makePlace()
+  const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
+  try {
+    const back = () => run(['backup', '--to', to, '--keep', '1', ...place.args], { env: place.env })
+    const server = await startProcess(place)
+    server.kill('SIGTERM')
+    await server.exited
+    const other = takeServeLock(join(to, 'backup.lock'))!
+    const refused = await back()
+    assert.deepEqual([refused.code, refused.stdout], [1, ''])
+    assert.match(refused.stderr, /^pinfold: another backup into .* is running; try again when it has ended\n$/)
+    assert.deepEqual(globSync('*/backup.json', { cwd: to }), [])
+    other.release()
+    const made = await back()
+    assert.deepEqual([made.code, made.stderr], [0, ''])
+  } finally {
+    rmSync(to, { recursive: true, force: true })
+  }
+})
