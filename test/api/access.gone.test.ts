@@ -1,11 +1,13 @@
 // Tokens live for up to an hour, their identities perhaps not.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { sql } from '#db/sql.ts'
 import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import { openStream } from '../support/event-stream.ts'
 import { assertError, ok } from '../support/expect.ts'
 import { grpcClientOf } from '../support/grpc.ts'
 import { roleUids } from '../support/pinfold.ts'
+import { eventually } from '../support/receiver.ts'
 import { startScene } from '../support/scene.ts'
 
 const { pinfold, operator, org } = await startScene({ deliver: true, openOrganizations: true }, { name: 'acme' })
@@ -31,6 +33,9 @@ for (const [kind, make] of Object.entries(kinds)) {
     const pull = pinfold.withToken(ok(await trade()).token)
     const path = '/v2/acme/app/tags/list'
     for (const client of [login, pull]) ok(await client.get(path))
+    // What came before is not news to the stream: it begins where everything so far has its place.
+    const unplaced = () => pinfold.app.db.all(sql`SELECT id FROM events_outbox WHERE position = 0`)
+    await eventually(unplaced, (rows) => rows.length === 0)
     using stream = await openStream(pinfold.url, api.token, { query: `group=${org.uid}` })
     using grpc = grpcClientOf(pinfold, GroupsService, api.token)
     await grpc.getGroup({ uid: org.uid })
