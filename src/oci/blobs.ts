@@ -65,7 +65,20 @@ async function answeredFromUpstream(
     return true
   }
   // A part of it is served once all of it is here.
-  return (await bringBlob(visit, repo, digest, visit.req.headers.range === undefined ? headers : undefined)) === 'sent'
+  const whole = visit.req.headers.range === undefined ? headers : undefined
+  const brought = await bringBlob(visit, repo, digest, whole)
+  if (typeof brought === 'string') return brought === 'sent'
+  await sendRest(visit, repo, digest, brought.written)
+  return true
+}
+
+/** To a client that has had the beginning, and must not take that for all. */
+async function sendRest(visit: Visit, repo: RepoRef, digest: string, from: number): Promise<void> {
+  const blob = await service.findBlob(visit.call, repo, digest)
+  const rest = blob && { start: from, end: blob.size - 1 }
+  const content = blob && (await service.openBlob(visit.call, repo, blob, rest))
+  if (content) await send(visit, content)
+  else visit.res.destroy()
 }
 
 function writeHead({ res }: Visit, { size }: Blob, range: Range | undefined, headers: Headers): void {

@@ -1,5 +1,6 @@
 // Repositories that follow an upstream on demand: a pull looks there first, and brings what is not here yet.
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { followModes } from '#domains/registry/follows/follows.model.ts'
 import * as service from '#domains/registry/follows/pull-through.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
@@ -33,23 +34,37 @@ export function sizeThere(visit: Visit, repo: RepoRef, digest: string): Promise<
   return asOci(service.sizeOfBlob(pullingOf(visit, repo), digest))
 }
 
-/** Brings a blob, and answers with it as it comes where `answers`; `sent` when that was done. */
+/** For how long a client that takes nothing keeps others waiting for what comes, and for how long in all. */
+const stalledMs = 1_000
+const behindMs = 10_000
+
+/**
+ * Brings a blob, and answers with it as it comes where there are `headers`; `sent` when that was done. A client that did not
+ * keep up has had the first `written` bytes, and gets the rest from the store.
+ */
 export async function bringBlob(
   visit: Visit,
   repo: RepoRef,
   digest: string,
   headers: Record<string, string> | undefined,
-): Promise<'sent' | 'stored' | 'unknown'> {
+): Promise<'sent' | 'stored' | 'unknown' | { written: number }> {
   const { res } = visit
-  let size = 0
-  const send = async (chunk: Uint8Array): Promise<void> => {
+  let [size, written, patienceMs] = [0, 0, behindMs]
+  const send = async (chunk: Uint8Array): Promise<boolean> => {
     // What begins to come goes on to the store, also when the client has gone.
-    if (res.destroyed) return
+    if (res.destroyed) return false
     if (!res.headersSent) {
       idleLimit(visit)
       res.writeHead(200, { ...headers, 'content-type': 'application/octet-stream', 'content-length': size })
     }
-    if (!res.write(chunk)) await drained(res)
+    written += chunk.length
+    if (res.write(chunk)) return true
+    const began = performance.now()
+    const keepsUp = await drained(res, Math.min(stalledMs, patienceMs))
+    patienceMs -= performance.now() - began
+    // It waits for the rest, which may be long in coming.
+    if (!keepsUp) visit.req.setTimeout(0)
+    return keepsUp
   }
   const begin = (announced: number): void => {
     size = announced
@@ -58,8 +73,9 @@ export async function bringBlob(
   try {
     const result = await asOci(service.bringBlob(pullingOf(visit, repo), digest, tee))
     // Without a byte nothing was written.
-    if (result === 'sent' && !res.headersSent) return 'stored'
-    if (result === 'sent') res.end()
+    if (!res.headersSent) return result === 'sent' ? 'stored' : result
+    if (result !== 'sent') return { written }
+    res.end()
     return result
   } catch (error) {
     // The client has a part of it, and must not take that for all.
@@ -68,12 +84,19 @@ export async function bringBlob(
   }
 }
 
-/** Until there is room for more, or nobody is left to read it. */
-async function drained(res: Visit['res']): Promise<void> {
+/** Whether there is room for more within the time, and somebody left to read it. */
+async function drained(res: Visit['res'], ms: number): Promise<boolean> {
   const over = new AbortController()
   const { signal } = over
-  await Promise.race([once(res, 'drain', { signal }), once(res, 'close', { signal })]).catch(() => {})
-  over.abort()
+  const room = once(res, 'drain', { signal }).then(() => true)
+  const none = Promise.race([once(res, 'close', { signal }), sleep(Math.max(ms, 0), undefined, { signal })])
+  try {
+    return await Promise.race([room, none.then(() => false)])
+  } catch {
+    return false
+  } finally {
+    over.abort()
+  }
 }
 
 const later = ['paced', 'paused', 'throttled', 'unavailable']

@@ -8,7 +8,7 @@ import { followUpstreamsInTurns } from '#domains/registry/follows/follows.duty.t
 import { createOutgoingStreams } from '#lib/net/outgoing-streams.ts'
 import { privateAddresses } from '#lib/net/private-addresses.ts'
 import { createHostPaces } from '#lib/registries/host-paces.ts'
-import { createRegistryClient } from '#lib/registries/registry-client.ts'
+import { accountOf, createRegistryClient } from '#lib/registries/registry-client.ts'
 import { createRegistryTokens } from '#lib/registries/registry-tokens.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
@@ -145,7 +145,7 @@ function clientOf(addresses: Record<string, string>, allowed: readonly string[] 
   })
   return { client, paces, pass: (ms: number) => (now += ms) }
 }
-const nobody = { key: 'k', username: '', password: '', requestsPerSecond: 20 }
+const nobody = { key: 'k', holder: 'o', username: '', password: '', requestsPerSecond: 20 }
 const reasonOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'answered',
@@ -192,7 +192,7 @@ test('who does not answer is given up in time, and left alone for longer each ti
   there.breakWith(() => true)
   const { client, paces, pass } = clientOf({}, ['127.0.0.1'])
   const upstream = { ...nobody, origin: there.url }
-  const host = new URL(there.url).host
+  const host = accountOf(upstream)
   const ask = () => reasonOf(client.head(upstream, 'app', '3', { timeoutMs: 100 }))
   const pauses: number[] = []
   for (let i = 0; i < 12; i++) {
@@ -258,7 +258,7 @@ test('who has patience waits for the turn of the host', async () => {
 test('what a registry says of patience is kept to, an hour at most', async () => {
   await using there = await startUpstream()
   const { client, paces } = clientOf({}, ['127.0.0.1'])
-  const host = new URL(there.url).host
+  const host = accountOf({ ...nobody, origin: there.url })
   const asks: [string, number][] = [
     ['120', 120_000],
     ['999999', 3_600_000],
@@ -270,5 +270,42 @@ test('what a registry says of patience is kept to, an hour at most', async () =>
     assert.equal(await reasonOf(client.head({ ...nobody, origin: there.url }, 'app', '3')), 'throttled')
     assert.equal(paces.pausedMs(host), expected, retryAfter)
     paces.succeeded(host)
+  }
+})
+
+test('what one organisation has met pauses no other one at the same host, and neither another port of it', async () => {
+  await using there = await startUpstream()
+  await using beside = await startUpstream()
+  for (const one of [there, beside]) one.move('3', 'one')
+  const { client } = clientOf({}, ['127.0.0.1'])
+  const ask = (holder: string, origin = there.url) => reasonOf(client.head({ ...nobody, holder, origin }, 'app', '3'))
+  there.breakWith(answering(503))
+  assert.deepEqual([await ask('one'), await ask('one')], ['unavailable', 'paused'])
+  there.mend()
+  assert.deepEqual(
+    [await ask('two'), await ask('one', beside.url), await ask('one')],
+    ['answered', 'answered', 'paused'],
+  )
+})
+
+test('the turns of a host count for those whom others lead there: for tokens, and by a redirect', async () => {
+  await using there = await startUpstream()
+  await using victim = await startUpstream()
+  const { client, paces, pass } = clientOf({}, ['127.0.0.1'])
+  const { host } = new URL(victim.url)
+  const ask = () => reasonOf(client.head({ ...nobody, origin: there.url }, 'app', '3', { timeoutMs: 500 }))
+  const faults = [
+    answering(307, { location: `${victim.url}/v2/app/manifests/3` }),
+    answering(401, { 'www-authenticate': `Bearer realm="${victim.url}/token",service="x"` }),
+  ]
+  for (const fault of faults) {
+    there.breakWith(fault)
+    await ask()
+    assert.ok(victim.forget().length > 0, 'it leads there')
+    pass(minute)
+    for (let i = 0; i < 30; i++) paces.take(host, { holder: 'o', key: `other ${i}`, requestsPerSecond: 20 })
+    assert.equal(await ask(), 'paced')
+    assert.deepEqual(victim.asked, [])
+    pass(minute)
   }
 })

@@ -1,6 +1,7 @@
 // Repositories that follow an upstream on demand: what a pull brings, what it brings once, and what it never stores.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { type IncomingMessage, request } from 'node:http'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
@@ -253,4 +254,63 @@ test('what there is no room for is refused and not stored', async () => {
   const stored = await small.app.db.get<{ total: number }>(sql`SELECT count(*) AS total FROM repo_blobs`)
   assert.equal(stored!.total, 0)
   assert.ok(repo)
+})
+
+test('a tag that the upstream does not have is asked for once in five minutes', async () => {
+  const { there, repo, name } = await scene()
+  for (let i = 0; i < 3; i++) assert.equal((await puller.call('GET', `${name}/manifests/1.0`)).status, 404)
+  assert.equal(there.count('HEAD'), 1)
+  publish(there, '1.0')
+  assert.equal((await puller.call('GET', `${name}/manifests/1.0`)).status, 404)
+  shift += 6 * minute
+  await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  assert.equal(there.count('HEAD'), 2)
+  assert.equal((await puller.call('GET', `${name}/manifests/2.0`)).status, 404)
+  publish(there, '2.0')
+  const { upstreamUid } = ok(await operator.get(`/registry/v2/repos/${repo}/follow`))
+  ok(await operator.post(`/registry/v2/repos/${repo}/follow`, { upstreamUid, path: 'other', mode: 'MODE_ON_DEMAND' }))
+  await puller.ok(200, 'GET', `${name}/manifests/2.0`)
+})
+
+test('a blob on its way keeps nobody from the manifest of the same digest', async () => {
+  const { there, name } = await scene()
+  const { image } = publish(there, '1.0')
+  const waiting = Promise.withResolvers<void>()
+  const asked = Promise.withResolvers<void>()
+  there.breakWith((req, res) => {
+    if (!req.url?.includes('/blobs/')) return false
+    asked.resolve()
+    void waiting.promise.then(() => res.writeHead(404).end())
+    return true
+  })
+  const blob = puller.call('GET', `${name}/blobs/${image.digest}`)
+  await asked.promise
+  const ended = blob.then(() => 'the blob ended first')
+  const manifest = puller.call('GET', `${name}/manifests/${image.digest}`)
+  // Whatever becomes of it, the blob goes on once the manifest has had its time.
+  const late = setTimeout(waiting.resolve, 20_000)
+  assert.equal(await Promise.race([manifest.then(({ status }) => status), ended]), 200)
+  clearTimeout(late)
+  waiting.resolve()
+  assert.equal((await blob).status, 404)
+})
+
+test('a client that does not read what comes keeps nobody else from it, and still gets all', async () => {
+  const { there, name } = await scene()
+  const content = Buffer.alloc(48 * 2 ** 20, randomBytes(4096))
+  const { digest } = there.add(content, types.layer)
+  const slow = await new Promise<IncomingMessage>((resolve, reject) => {
+    const headers = { authorization: `Bearer ${puller.token}` }
+    request(`http://127.0.0.1:${registry.port}/v2/${name}/blobs/${digest}`, { headers }, resolve)
+      .on('error', reject)
+      .end()
+  })
+  slow.pause()
+  const other = await puller.ok(200, 'GET', `${name}/blobs/${digest}`)
+  assert.ok(other.bytes.equals(content))
+  assert.equal(slow.complete, false, 'the slow one has not been read meanwhile')
+  const chunks: Buffer[] = []
+  for await (const chunk of slow) chunks.push(chunk as Buffer)
+  assert.ok(Buffer.concat(chunks).equals(content))
+  assert.equal(there.count(`GET /v2/app/blobs/${digest}`), 1)
 })

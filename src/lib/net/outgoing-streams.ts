@@ -17,7 +17,11 @@ export type StreamAnswer = {
 }
 
 /** `idleMs` is how long the other side may be silent; by default 10 s. */
-export type StreamLimits = OutgoingLimits & { idleMs?: number }
+export type StreamLimits = OutgoingLimits & {
+  idleMs?: number
+  /** Before another origin is asked that a redirect leads to; what it throws is what is thrown. */
+  pass?(url: URL): Promise<void>
+}
 
 export type OutgoingStreams = {
   /** Why this URL would never be asked; `undefined` when it may be tried. */
@@ -66,9 +70,11 @@ export function createOutgoingStreams(options: OutgoingOptions): OutgoingStreams
     { method, headers, secret }: StreamRequest,
     idleMs: number,
     signal: AbortSignal,
+    pass: (url: URL) => Promise<void>,
   ) => {
     let url = start
     for (let hops = 0; hops <= maxRedirects; hops++) {
+      if (url.origin !== start.origin) await pass(url)
       const own = url.origin === start.origin ? { ...headers, ...secret } : headers
       const answer = await send(url, { method, headers: own }, idleMs, signal)
       const { location } = answer.headers
@@ -92,18 +98,20 @@ export function createOutgoingStreams(options: OutgoingOptions): OutgoingStreams
         throw error
       }
     },
-    async stream(url, request, take, { timeoutMs, maxBytes = 512 * 1024, idleMs = 10_000, signal: asked } = {}) {
-      // What `take` throws is not the other side's.
+    async stream(url, request, take, { timeoutMs, maxBytes = 512 * 1024, idleMs = 10_000, signal: asked, pass } = {}) {
+      // What `take` and `pass` throw is not the other side's.
       let thrown: { error: unknown } | undefined
+      const ours = (error: unknown): never => {
+        thrown = { error }
+        throw error
+      }
+      const passOn = async (next: URL): Promise<void> => pass?.(next).catch(ours)
       const work = async (signal: AbortSignal) => {
-        const { answer, origin } = await follow(gate.parse(url), request, idleMs, signal)
+        const { answer, origin } = await follow(gate.parse(url), request, idleMs, signal, passOn)
         try {
           const { chunks } = bounded(answer, maxBytes)
           const given = { status: answer.statusCode ?? 0, headers: answer.headers, chunks: named(chunks), origin }
-          return await take(given).catch((error: unknown) => {
-            thrown = { error }
-            throw error
-          })
+          return await take(given).catch(ours)
         } finally {
           answer.destroy()
         }

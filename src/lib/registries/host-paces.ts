@@ -1,10 +1,13 @@
-// How often other registries are asked, and when not at all. A host has one token bucket, whoever asks, and each
-// upstream one of its own; what it refuses
-// for a while is kept for those who share an account there, so that nobody is kept waiting by the quota of somebody else.
+// How often other registries are asked, and when not at all. A host has one token bucket, whoever asks, of which those who
+// ask at the same time have equal parts, and each upstream has one of its own; what it refuses for a while is kept for
+// those who share an account there, so that nobody is kept waiting by the quota of somebody else.
+
+/** Who asks: `holder` is whom the upstream belongs to, and `key` is the upstream. */
+export type Asker = { holder: string; key: string; requestsPerSecond: number }
 
 export type HostPaces = {
   /** How many milliseconds until this upstream may ask the host; 0 is now, and counts a request. */
-  take(host: string, upstream: string, perSecond: number): number
+  take(host: string, asker: Asker): number
   /** For how many milliseconds the account there is not to be asked. */
   pausedMs(account: string): number
   /** It asks for patience, or does not answer: for as long as it says, else longer with each time, an hour at most. */
@@ -14,9 +17,10 @@ export type HostPaces = {
 
 /** How many requests of one upstream may go to its host at once, after a rest. */
 const burst = 10
-/** Of all upstreams of a host together: at once, and in a second. */
+/** Of all upstreams of a host together: at once, and in a second; who asked in the last second has a part of it. */
 const hostBurst = 30
 const hostPerSecond = 20
+const askingMs = 1_000
 const firstPauseMs = 5_000
 /** However long the other side asks for. */
 export const longestPauseMs = 3_600_000
@@ -27,14 +31,34 @@ export function createHostPaces(monotonic: () => number): HostPaces {
   // Of each host and each upstream, when its bucket is full again.
   const fullAt = new Map<string, number>()
   const pauses = new Map<string, { until: number; failures: number }>()
+  // Of each host, when its holders last asked, those who did lately last.
+  const askers = new Map<string, Map<string, number>>()
+
+  const countAskers = (host: string, holder: string, now: number): number => {
+    const asked = askers.get(host) ?? new Map<string, number>()
+    asked.delete(holder)
+    asked.set(holder, now)
+    for (const [one, at] of asked) {
+      if (now - at < askingMs && asked.size <= maxEntries) break
+      asked.delete(one)
+    }
+    keep(askers, host, asked)
+    return asked.size
+  }
 
   return {
-    take(host, upstream, perSecond) {
+    take(host, { holder, key, requestsPerSecond }) {
       const now = monotonic()
+      const sharers = countAskers(host, holder, now)
       // Each has a rate of its own, so that whoever asks often fills no bucket that others are measured by.
       const buckets = [
         { name: `host ${host}`, eachMs: 1000 / hostPerSecond, most: hostBurst },
-        { name: `upstream ${host} ${upstream}`, eachMs: 1000 / perSecond, most: burst },
+        {
+          name: `holder ${host} ${holder}`,
+          eachMs: (1000 / hostPerSecond) * sharers,
+          most: Math.max(1, Math.floor(hostBurst / sharers)),
+        },
+        { name: `upstream ${host} ${key}`, eachMs: 1000 / requestsPerSecond, most: burst },
       ].map((one) => ({ ...one, full: Math.max(fullAt.get(one.name) ?? 0, now) }))
       const waitMs = Math.max(...buckets.map(({ full, eachMs, most }) => full - now - (most - 1) * eachMs))
       if (waitMs > 0) return Math.ceil(waitMs)

@@ -1,20 +1,20 @@
 // Asks other registries for what ours follows (distribution specification, "Pull"). Every request goes through
 // `outgoing`, which judges each address; whatever they answer is bounded in size and time, and believed only where a digest
 // proves it.
-import { setTimeout as sleep } from 'node:timers/promises'
 import { algorithmOf, digestOf, isDigest } from '../digest.ts'
 import { OutgoingError } from '../net/outgoing.ts'
 import type { OutgoingStreams, StreamAnswer, StreamLimits, StreamRequest } from '../net/outgoing-streams.ts'
 import { isTagName } from '../oci-names.ts'
-import { type HostPaces, retryAfterMs } from './host-paces.ts'
+import { type Asker, type HostPaces, retryAfterMs } from './host-paces.ts'
+import { createHostTurns, type HostTurns } from './host-turns.ts'
 import { type Account, type RegistryTokens, secretOf } from './registry-tokens.ts'
 
 /** A registry elsewhere, as one account sees it. */
-export type Upstream = Account & {
-  /** Such as `https://registry.example.com`. */
-  origin: string
-  requestsPerSecond: number
-}
+export type Upstream = Account &
+  Asker & {
+    /** Such as `https://registry.example.com`. */
+    origin: string
+  }
 
 const explanations = {
   paced: 'it has been asked often enough for now',
@@ -95,10 +95,14 @@ const maxManifestBytes = 4 * 1024 * 1024
 const blobTimeoutMs = 3_600_000
 const blobIdleMs = 30_000
 const maxBlobBytes = 64 * 2 ** 30
+/** How long the turn of a token service, or of where a redirect leads, is waited for. */
+const onTheWayMs = 5_000
 
+type Parts = ClientParts & { turns: HostTurns }
 export type ClientParts = { outgoing: OutgoingStreams; tokens: RegistryTokens; paces: HostPaces; now: () => number }
 
-export function createRegistryClient(parts: ClientParts): RegistryClient {
+export function createRegistryClient(given: ClientParts): RegistryClient {
+  const parts: Parts = { ...given, turns: createHostTurns(given.paces) }
   return {
     problemOf: parts.outgoing.problemOf,
     async head(upstream, path, reference, { timeoutMs = headTimeoutMs, signal, patienceMs } = {}) {
@@ -166,20 +170,27 @@ type Asked = { method: 'GET' | 'HEAD'; path: string; accept: string; patienceMs?
 
 /** One request, and a second one with a token where the first is refused for want of it. */
 async function ask<T>(
-  { outgoing, tokens, paces, now }: ClientParts,
+  { outgoing, tokens, paces, turns, now }: Parts,
   upstream: Upstream,
   path: string,
   asked: Asked,
-  limits: StreamLimits,
+  limits: StreamLimits & { timeoutMs: number },
   take: (answer: StreamAnswer) => Promise<T>,
 ): Promise<T> {
   const { host, protocol } = new URL(upstream.origin)
-  // Those without an account are all the same to a registry.
-  const account = upstream.username === '' ? host : `${host} ${upstream.key}`
+  const account = accountOf(upstream)
   const pausedMs = paces.pausedMs(account)
   if (pausedMs > 0) throw new UpstreamError('paused', { waitMs: pausedMs })
+  const { patienceMs = 0 } = asked
+  const turnOf = async (at: string, patience: number): Promise<void> => {
+    const waitMs = await turns.take(at, upstream, patience)
+    if (waitMs > 0) throw new UpstreamError('paced', { waitMs })
+  }
+  // What has begun waits where it leads, but not for longer than its answer may take.
+  const onTheWay = Math.max(patienceMs, Math.min(onTheWayMs, limits.timeoutMs / 2))
+  const pass = ({ host: at }: URL): Promise<void> => turnOf(at, Math.min(onTheWay, limits.timeoutMs / 2))
   const once = async (authorization: string, last: boolean): Promise<{ challenge: string } | { value: T }> => {
-    await turnOf(paces, host, upstream, asked.patienceMs)
+    await turnOf(host, last ? onTheWay : patienceMs)
     const request: StreamRequest = {
       method: asked.method,
       headers: { accept: asked.accept },
@@ -198,7 +209,7 @@ async function ask<T>(
         refuse(answer, now())
         return { value: await take(answer) }
       },
-      limits,
+      { ...limits, pass },
     )
   }
   try {
@@ -207,7 +218,8 @@ async function ask<T>(
     if ('challenge' in result) {
       tokens.forget(upstream, path)
       const { challenge } = result
-      const authorization = await tokens.answer(upstream, path, challenge, protocol === 'https:', limits.signal)
+      const way = { secure: protocol === 'https:', signal: limits.signal, pass }
+      const authorization = await tokens.answer(upstream, path, challenge, way)
       if (authorization === undefined) throw new UpstreamError('unauthorized')
       result = await once(authorization, true)
     }
@@ -222,20 +234,9 @@ async function ask<T>(
   }
 }
 
-/** Waits until the host may be asked, for as long as there is patience. */
-async function turnOf(
-  paces: HostPaces,
-  host: string,
-  { key, requestsPerSecond }: Upstream,
-  patienceMs = 0,
-): Promise<void> {
-  for (let waited = 0; ; ) {
-    const waitMs = paces.take(host, key, requestsPerSecond)
-    if (waitMs === 0) return
-    if (waited + waitMs > patienceMs) throw new UpstreamError('paced', { waitMs })
-    await sleep(waitMs)
-    waited += waitMs
-  }
+/** Who is left alone together. Those without an account are one to a registry, and still each is paused by what it has met. */
+export function accountOf({ origin, holder, username, key }: Upstream): string {
+  return username === '' ? `${origin} ${holder}` : `${origin} ${holder} ${key}`
 }
 
 /** Throws for a status that says nothing of what was asked for. */

@@ -6,17 +6,14 @@ import type { OutgoingStreams, StreamAnswer } from '../net/outgoing-streams.ts'
 /** What a registry is asked with. `key` stands for the credential, and is another one when that changes. */
 export type Account = { key: string; username: string; password: string }
 
+/** How a token is asked for: only encrypted where `secure`, and after `pass`, which waits for the turn of a host. */
+export type Way = { secure: boolean; signal: AbortSignal | undefined; pass(url: URL): Promise<void> }
+
 export type RegistryTokens = {
   /** What is known to be good for this repository; empty for nothing. */
   known(account: Account, path: string): string
   /** What the challenge asks for; `undefined` when it cannot be had with this account. */
-  answer(
-    account: Account,
-    path: string,
-    challenge: string,
-    secure: boolean,
-    signal?: AbortSignal,
-  ): Promise<string | undefined>
+  answer(account: Account, path: string, challenge: string, way: Way): Promise<string | undefined>
   forget(account: Account, path: string): void
 }
 
@@ -33,14 +30,15 @@ export function createRegistryTokens(outgoing: OutgoingStreams, monotonic: () =>
   const kept = new Map<string, { authorization: string; until: number }>()
   const nameOf = ({ key }: Account, path: string) => `${key} ${path}`
 
-  const ask = async (account: Account, path: string, realm: string, service: string, signal?: AbortSignal) => {
+  const ask = async (account: Account, path: string, realm: string, service: string, { signal, pass }: Way) => {
     const url = URL.parse(realm)
     if (!url) throw new OutgoingError('bad-url')
     if (service !== '') url.searchParams.set('service', service)
     // Ours, and not what the challenge names: nothing but a pull of this repository is wanted.
     url.searchParams.set('scope', `repository:${path}:pull`)
     const request = { method: 'GET', headers: {}, secret: secretOf(basicOf(account)) } as const
-    const limits = { timeoutMs, maxBytes: maxAnswerBytes, ...(signal && { signal }) }
+    const limits = { timeoutMs, maxBytes: maxAnswerBytes, pass, ...(signal && { signal }) }
+    await pass(url)
     return outgoing.stream(url.href, request, readToken, limits)
   }
 
@@ -50,14 +48,14 @@ export function createRegistryTokens(outgoing: OutgoingStreams, monotonic: () =>
       return entry && entry.until > monotonic() ? entry.authorization : ''
     },
     forget: (account, path) => void kept.delete(nameOf(account, path)),
-    async answer(account, path, challenge, secure, signal) {
+    async answer(account, path, challenge, way) {
       const { scheme, parameters } = readChallenge(challenge)
       if (scheme === 'basic') return basicOf(account) || undefined
       const realm = parameters.get('realm') ?? ''
       if (scheme !== 'bearer' || realm.length > 2048) return undefined
       // A registry that is asked encrypted sends nobody to where a password could be read.
-      if (secure && !realm.startsWith('https:')) throw new OutgoingError('insecure')
-      const granted = await ask(account, path, realm, parameters.get('service') ?? '', signal)
+      if (way.secure && !realm.startsWith('https:')) throw new OutgoingError('insecure')
+      const granted = await ask(account, path, realm, parameters.get('service') ?? '', way)
       if (!granted) return undefined
       const authorization = `Bearer ${granted.token}`
       // A part is taken off for clocks, and for the way.

@@ -30,7 +30,8 @@ export type Pulling = { app: App; repo: RepoRef; origin: Origin }
 export type Tee = {
   /** Before the first bytes; not called where nobody knows how many will come. */
   begin(size: number): void
-  write(chunk: Uint8Array): Promise<void>
+  /** `false` where it takes no more: nobody waits for it then, and it is told no more of the blob. */
+  write(chunk: Uint8Array): Promise<boolean>
 }
 
 /** How long a pull waits to hear where a tag points. */
@@ -94,8 +95,7 @@ export async function bringBlob(pulling: Pulling, digest: string, tee?: Tee): Pr
     const asked = await askedBy(app, follow)
     const take: TakeBlob<boolean> = async (chunks, size) => {
       if (tee && size !== undefined) tee.begin(size)
-      await storeBlob(pulling, digest, chunks, { size, tee: size === undefined ? undefined : tee })
-      return size !== undefined && tee !== undefined
+      return storeBlob(pulling, digest, chunks, { size, tee: size === undefined ? undefined : tee })
     }
     const fetched = await app.upstreams.blob(asked.upstream, asked.path, digest, take, { patienceMs })
     sent = fetched === true
@@ -217,13 +217,20 @@ function readFetched(content: Buffer, mediaType: string) {
   }
 }
 
-/** Stores what has the digest, and nothing else. The last bytes go to the client once it is stored. */
+/**
+ * Stores what has the digest, and nothing else. The last bytes go to the client once it is stored. Answers with whether the
+ * client has got all.
+ */
 async function storeBlob(
   { app, repo, origin }: Pulling,
   digest: string,
   chunks: AsyncIterable<Uint8Array>,
   { size: announced = 0, tee }: { size: number | undefined; tee: Tee | undefined },
-): Promise<void> {
+): Promise<boolean> {
+  let keepsUp = tee !== undefined
+  const pass = async (chunk: Uint8Array | undefined): Promise<void> => {
+    if (chunk && keepsUp) keepsUp = await tee!.write(chunk)
+  }
   const work = workOf(app)
   const meter = await meterOf(work, repo, announced)
   const part = await app.blobs.begin(announced)
@@ -238,7 +245,7 @@ async function storeBlob(
       hash.update(chunk)
       size += chunk.length
       await part.write([Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)])
-      if (held) await tee?.write(held)
+      await pass(held)
       held = chunk
     }
     if (`${algorithm}:${hash.digest('hex')}` !== digest) throw new UpstreamError('wrong-digest')
@@ -253,7 +260,8 @@ async function storeBlob(
   } finally {
     meter.end()
   }
-  if (held) await tee?.write(held)
+  await pass(held)
+  return keepsUp
 }
 
 /** In the name of the service that follows: what a pull brings is not what whoever pulls has pushed. */

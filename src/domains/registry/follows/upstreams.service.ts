@@ -121,7 +121,8 @@ async function askedAs({ db, sealer }: Pick<App, 'db' | 'sealer'>, upstream: Ups
   if (!unsealed) throw new Error('the password of an upstream was sealed under another master key')
   const password = unsealed.toString()
   const { uid, updateTime, url, username, requestsPerSecond } = upstream
-  return { key: `${uid} ${updateTime}`, origin: new URL(url).origin, username, password, requestsPerSecond }
+  const asker = { key: `${uid} ${updateTime}`, holder: rootOf(uid), requestsPerSecond }
+  return { ...asker, origin: new URL(url).origin, username, password }
 }
 
 /** The path there, with the prefix. */
