@@ -20,6 +20,8 @@ export async function checkChanges(kit: Kit): Promise<void> {
   await checkPromises(kit)
   await checkPulls(kit)
   await checkMirrors(kit)
+  await checkDeletions(kit)
+  await checkTags(kit)
 }
 
 async function checkPromises({ check, scene, asOperator, goTo, settled }: Kit): Promise<void> {
@@ -143,6 +145,83 @@ async function checkMirrors({ check, scene, asOperator, goTo }: Kit): Promise<vo
     await page.getByRole('dialog').getByRole('button', { name: 'Stop following' }).click()
     await page.getByText('This repository follows nothing').waitFor()
     expect((await operator.get(at)).status === 404, (await operator.get(at)).body)
+    await context.close()
+  })
+}
+
+async function checkDeletions({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  const { operator, seed } = scene.pinfold
+  await check('a repository is deleted after its name is typed, and its group once nothing is in it', async () => {
+    const { context, page } = await asOperator()
+    const folder = await seed.group(scene.org.uid, { name: 'short-lived' })
+    const repo = await seed.repo(folder.uid, { name: 'gone-soon' })
+    const groupPage = `/ui/g/${scene.orgName}/short-lived/~/settings`
+    await goTo(page, groupPage)
+    await page.getByText('Repositories: 1').waitFor()
+    expect((await page.getByRole('button', { name: /^Delete/ }).count()) === 0, await page.innerText('main'))
+
+    await goTo(page, `/ui/r/${scene.orgName}/short-lived/gone-soon?view=settings`)
+    await press(page, /^Delete the repository/)
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel(/Type gone-soon/).fill('something-else')
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    expect((await operator.get(`/registry/v2/repos/${repo.uid}`)).status === 200, 'deleted without its name')
+    await dialog.getByLabel(/Type gone-soon/).fill('gone-soon')
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await page.waitForURL(`${scene.pinfold.url}/ui/g/${scene.orgName}/short-lived`)
+    expect((await operator.get(`/registry/v2/repos/${repo.uid}`)).status === 404, 'not deleted')
+
+    await goTo(page, groupPage)
+    await press(page, /^Delete the group/)
+    await dialog.getByLabel(/Type short-lived/).fill('short-lived')
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await page.waitForURL(`${scene.pinfold.url}/ui/g/${scene.orgName}`)
+    expect((await operator.get(`/iam/v2/groups/${folder.uid}`)).status === 404, 'not deleted')
+    await context.close()
+  })
+
+  await check('what a promise keeps is not deleted, and the reason is told', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/r/${scene.path}?view=settings`)
+    await press(page, /^Delete the repository/)
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel(/Type ledger/).fill('ledger')
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await dialog.getByRole('alert').waitFor()
+    expect((await operator.get(`/registry/v2/repos/${scene.repo.uid}`)).status === 200, 'deleted')
+    await context.close()
+  })
+}
+
+async function checkTags({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  const { operator } = scene.pinfold
+  await check('a view of a tag gives what the API says, under a name that pulls it', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/r/${scene.path}/~/tags/stable`)
+    await page.getByLabel('At least this old').fill('1h')
+    await press(page, 'Show the view')
+    await page.getByRole('table', { name: 'What is passed over' }).waitFor()
+    const path = `/registry/v2/repos/${scene.repo.uid}/resolvedTags/stable?minAge=1h`
+    const { chosen, reason, skipped } = (await operator.get(path)).body
+    expect(reason === 'young' || reason === 'gone' || chosen !== undefined, { chosen, reason })
+    const rows = page.getByRole('table', { name: 'What is passed over' }).locator('tbody tr')
+    expect((await rows.count()) === skipped.length, { skipped, rows: await rows.allInnerTexts() })
+    const name = `${new URL(scene.pinfold.url).host}/min-1h/${scene.path}:stable`
+    expect(await page.getByText(name, { exact: true }).isVisible(), await page.innerText('main'))
+    await context.close()
+  })
+
+  await check('each move says which vulnerabilities came and went, and nothing of what is not known', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/r/${scene.path}/~/tags/gone`)
+    const moved = page.getByRole('table', { name: 'Moves' }).getByRole('row').filter({ hasText: 'moved' })
+    const query = `baseDigest=${scene.older}`
+    const path = `/registry/v2/repos/${scene.repo.uid}/digests/${scene.digest}/comparison?${query}`
+    const { found, resolved } = (await operator.get(path)).body
+    const delta = found.length + resolved.length === 0 ? /no change|unknown/ : `+${found.length} −${resolved.length}`
+    await moved.filter({ hasText: delta }).waitFor()
+    await goTo(page, `/ui/r/${scene.path}/~/tags/stable`)
+    await page.getByRole('row').filter({ hasText: 'import' }).filter({ hasText: 'unknown' }).first().waitFor()
     await context.close()
   })
 }

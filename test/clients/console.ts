@@ -305,12 +305,12 @@ await check('every screen has no violation for somebody who may see nothing', as
 
 /** What changes something, by what its button says. */
 const writes =
-  /^(?:Turn|Create|Delete|Give|Take away|Invite|Revoke|Pause|Resume|Send|New secret|Make|Approve|Reject|Change|Release|Hold|Quarantine|Let|Check|Stop following|Follow it)/
+  /^(?:Turn|Create|Delete|Give|Take away|Invite|Revoke|Pause|Resume|Send|New secret|Make|Approve|Reject|Change|Release|Hold|Quarantine|Let|Check|Stop following|Follow it|Save)/
 
 /** Screens on which the operator finds something to change. */
 const ofWriters = [
   ...['Repository', 'Group', 'Access', 'People', 'Keyless', 'Events', 'Advisory', 'Promises', 'Pulls', 'Mirrors'],
-  ...['Repository promises', 'Repository pulls', 'Repository mirror'],
+  ...['Repository settings', 'Group settings', 'Repository promises', 'Repository pulls', 'Repository mirror'],
 ]
 
 const controlsOf = async (page: Page): Promise<string[]> => {

@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { paths, routeOf } from '../../console/src/app/paths.ts'
+import { readMarkdown } from '../../console/src/data/markdown.ts'
 import { holds } from '../../console/src/data/rights.ts'
 import type { Move } from '../../console/src/data/types.ts'
 import { planOf } from '../../console/src/screens/keyless/conditions.ts'
 import { staysOf } from '../../console/src/screens/tags/moves.ts'
+import { viewName } from '../../console/src/screens/tags/view-names.ts'
 import { ok } from '../support/expect.ts'
 import { startPinfold } from '../support/pinfold.ts'
 
@@ -119,5 +121,106 @@ test('an address of a repository is a plan with names that others could take, an
     tokenOf({ sub: 'x' }),
   ]) {
     assert.equal(planOf(text), undefined, text)
+  }
+})
+
+test('the name of a view says the moment to the millisecond, the age, or both', () => {
+  const at = '2026-11-01T12:00:00.123Z'
+  assert.equal(viewName(at, '', ''), 'at-20261101t120000.123z')
+  assert.equal(viewName(undefined, '7d', ''), 'min-7d')
+  assert.equal(viewName(at, '7d', '1h'), 'at-20261101t120000.123z_min-7d_hold-1h')
+  assert.equal(viewName(undefined, '', '1h'), '')
+})
+
+const textsOf = (markdown: string) => JSON.stringify(readMarkdown(markdown).blocks)
+
+test('a readme is headings, paragraphs, lists, quotes and code, and HTML in it stays text', () => {
+  const { blocks, isCut } = readMarkdown(
+    [
+      '# The `app`',
+      'Pulls *often*,',
+      'and **well**.',
+      '',
+      '- one',
+      '  goes on',
+      '- two',
+      '',
+      '> said',
+      '',
+      '```sh',
+      '# not a title',
+      '```',
+    ].join('\n'),
+  )
+  assert.deepEqual(blocks, [
+    {
+      is: 'heading',
+      inlines: [
+        { is: 'text', text: 'The ' },
+        { is: 'code', text: 'app' },
+      ],
+    },
+    {
+      is: 'paragraph',
+      inlines: [
+        { is: 'text', text: 'Pulls ' },
+        { is: 'em', text: 'often' },
+        { is: 'text', text: ', and ' },
+        { is: 'strong', text: 'well' },
+        { is: 'text', text: '.' },
+      ],
+    },
+    { is: 'list', isNumbered: false, items: [[{ is: 'text', text: 'one goes on' }], [{ is: 'text', text: 'two' }]] },
+    { is: 'quote', inlines: [{ is: 'text', text: 'said' }] },
+    { is: 'code', text: '# not a title' },
+  ])
+  assert.equal(isCut, false)
+  const html = '<img src=x onerror="alert(1)"><script>alert(1)</script>'
+  assert.deepEqual(readMarkdown(html).blocks, [{ is: 'paragraph', inlines: [{ is: 'text', text: html }] }])
+})
+
+test('a readme links to pages elsewhere and to nothing else', () => {
+  const link = (href: string) => textsOf(`[here](${href})`).includes('"link"')
+  for (const href of ['https://example.com/a?b#c', 'HTTP://example.com']) assert.ok(link(href), href)
+  for (const href of [
+    'javascript:alert%281%29',
+    'data:text/html,x',
+    '/ui/signout',
+    '//evil.example',
+    'https:/v2/x',
+    'https://',
+    'mailto:a@b',
+  ]) {
+    assert.ok(!link(href), href)
+  }
+  assert.ok(!textsOf('![tracks you](https://evil.example/pixel.png)').includes('"img"'))
+})
+
+test('a readme of any size and shape is read at once, and becomes no more than a page bears', () => {
+  const size = 512 * 1024
+  for (const unit of [
+    '[',
+    '*a',
+    '`',
+    '# ',
+    '> ',
+    '- a\n',
+    '*a* ',
+    '[a](',
+    '![a](b "',
+    ' ',
+    '1. ',
+    '```\n',
+    '_ ',
+    '\u2028',
+  ]) {
+    const { blocks } = readMarkdown(`#${unit.repeat(size / unit.length)}x\u2028`)
+    const { blocks: more } = readMarkdown(unit.repeat(size / unit.length))
+    for (const some of [blocks, more]) {
+      const parts = some.flatMap((one) =>
+        one.is === 'list' ? one.items.flat() : one.is === 'code' ? [one] : one.inlines,
+      )
+      assert.ok(some.length <= 300 && parts.length <= 12_000, unit)
+    }
   }
 })

@@ -12,6 +12,18 @@ export type ConsoleScene = Awaited<ReturnType<typeof startConsoleScene>>
 
 const day = 86_400_000
 
+const readme = `# Ledger
+
+Keeps the *books*, see [the manual](https://manual.example.com) or run:
+
+- \`docker pull\`
+- **nothing** else
+
+\`\`\`
+crane digest
+\`\`\`
+`
+
 export async function startConsoleScene() {
   const scene = await startSignInScene()
   const { pinfold, org } = scene
@@ -48,6 +60,7 @@ export async function startConsoleScene() {
   const upstreamPassword = 'planted-password-of-an-upstream'
   await makeRules(operator, { org: org.uid, repo: repo.uid, digest: older, pusher: pusher.uid })
   await follow(operator, org.uid, (await seed.repo(folder.uid, { name: 'alpine' })).uid, upstreamPassword)
+  await made(operator.patch(`/registry/v2/repos/${repo.uid}/readme`, { content: readme }))
   const advisory = await importAdvisory(operator, org.uid)
   const orgName = String(org.name)
   return {
@@ -74,7 +87,10 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
     { name: 'Group', path: `/ui/g/${org}/payments` },
     { name: 'Repository', path: `/ui/r/${repo}` },
     { name: 'Repository history', path: `/ui/r/${repo}?view=history` },
-    { name: 'Tag', path: `/ui/r/${repo}/~/tags/stable?at=${scene.lastTuesday}` },
+    { name: 'Readme', path: `/ui/r/${repo}?view=readme` },
+    { name: 'Repository settings', path: `/ui/r/${repo}?view=settings` },
+    { name: 'Group settings', path: `/ui/g/${org}/payments/~/settings` },
+    { name: 'Tag', path: `/ui/r/${repo}/~/tags/stable?at=${scene.lastTuesday}&age=1d` },
     { name: 'Digest', path: `/ui/r/${repo}/~/digests/${digest}` },
     { name: 'Difference', path: `/ui/r/${repo}/~/diff/${older}..${digest}` },
     { name: 'Access', path: `/ui/g/${org}/payments/~/access` },
@@ -122,7 +138,8 @@ async function made(asked: Promise<{ status: number; body: Json; text: string }>
   return answer.body
 }
 
-type Poster = Operator & { post(path: string, body: Json): Promise<{ status: number; body: Json; text: string }> }
+type Answer = Promise<{ status: number; body: Json; text: string }>
+type Poster = Operator & { post(path: string, body: Json): Answer; patch(path: string, body: Json): Answer }
 
 type Ruled = { org: string; repo: string; digest: string; pusher: string }
 

@@ -10,6 +10,7 @@ import { DigestScreen } from '../screens/digests/digest.tsx'
 import { EventsScreen } from '../screens/events/events.tsx'
 import { GroupScreen } from '../screens/groups/group.tsx'
 import { OrganizationsScreen } from '../screens/groups/organizations.tsx'
+import { GroupSettingsScreen } from '../screens/groups/settings.tsx'
 import { KeylessScreen } from '../screens/keyless/keyless.tsx'
 import { LibrariesScreen } from '../screens/libraries/libraries.tsx'
 import { MirrorsScreen } from '../screens/mirrors/mirrors.tsx'
@@ -49,6 +50,7 @@ const groupTails: Record<string, Show> = {
   pulls: ({ names, query }) => <PullsScreen names={names} query={query} />,
   mirrors: ({ names }) => <MirrorsScreen names={names} />,
   events: ({ names }) => <EventsScreen names={names} />,
+  settings: ({ names }) => <GroupSettingsScreen names={names} />,
   audit: ({ names, query }) => <AuditScreen names={names} query={query} />,
 }
 

@@ -134,7 +134,9 @@ type Danger = {
 /** A button whose work cannot be taken back: it asks first, and where `mustType` says so wants a name typed. */
 export function DangerButton({ button, title, text, mustType, label, act }: Danger) {
   const [isOpen, setOpen] = useState(false)
-  const done = async () => {
+  const done = async ({ typed }: Values) => {
+    // A browser that does not know the pattern would let everything pass.
+    if (mustType !== undefined && typed !== mustType.trim()) return
     await act()
     setOpen(false)
   }
@@ -155,7 +157,8 @@ export function DangerButton({ button, title, text, mustType, label, act }: Dang
   )
 }
 
-const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/&-]/g, '\\$&')
+/** A browser takes no pattern that escapes what need not be. */
+const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
 
 type Ask = {
   button: string

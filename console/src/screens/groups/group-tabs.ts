@@ -2,7 +2,19 @@
 import { paths } from '../../app/paths.ts'
 import { words } from '../../words.ts'
 
-const views = ['', 'access', 'why', 'people', 'keyless', 'promises', 'pulls', 'mirrors', 'events', 'audit'] as const
+const views = [
+  '',
+  'access',
+  'why',
+  'people',
+  'keyless',
+  'promises',
+  'pulls',
+  'mirrors',
+  'events',
+  'audit',
+  'settings',
+] as const
 export type GroupView = (typeof views)[number]
 
 export function groupTabs(names: readonly string[], now: GroupView) {

@@ -20,6 +20,8 @@ import { PullRules } from '../rules/pulls.tsx'
 import { pinOf } from '../start/start.tsx'
 import { readMoves } from '../tags/moves.ts'
 import { When } from '../tags/when.tsx'
+import { Readme } from './readme.tsx'
+import { RepoSettings } from './settings.tsx'
 
 const size = 200
 const orders = ['name', 'update_time', 'create_time']
@@ -51,6 +53,8 @@ export function RepoScreen({ names, query }: Props) {
             {view === 'promises' && <Promises at={{ uid: item.uid, groups }} query={query} />}
             {view === 'pulls' && <PullRules at={{ uid: item.uid, groups }} query={query} />}
             {view === 'mirror' && <RepoMirror repo={item.uid} />}
+            {view === 'readme' && <Readme repo={item.uid} />}
+            {view === 'settings' && <RepoSettings names={names} repo={item} onChange={place.reload} />}
             {view === 'pull' && <Code text={`docker pull ${me.host}/${names.join('/')}`} label={words.copyCommand} />}
           </>
         )}

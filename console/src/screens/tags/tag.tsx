@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { go, here } from '../../app/route.ts'
+import { may } from '../../app/session.ts'
 import { findRepo } from '../../data/places.ts'
 import type { Move } from '../../data/types.ts'
 import { Form } from '../../ui/form.tsx'
@@ -12,14 +13,17 @@ import { type Column, Table } from '../../ui/table.tsx'
 import { Badge, Copy, Digest, timeText } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { pinOf } from '../start/start.tsx'
+import { Delta } from './delta.tsx'
 import { isDeletion, moveAt, readMoves, type Stay, staysOf } from './moves.ts'
 import { Timeline } from './timeline.tsx'
+import { ViewOf } from './view-of.tsx'
 import { When } from './when.tsx'
 
 type Props = { names: readonly string[]; tag: string; query: URLSearchParams }
 
 export function TagScreen({ names, tag, query }: Props) {
   const [at, from, to] = ['at', 'from', 'to'].map((name) => instant(query.get(name)))
+  const [age = '', hold = ''] = ['age', 'hold'].map((name) => query.get(name) ?? '')
   const key = `tag ${names.join('/')}:${tag} ${from} ${to}`
   const history = useLoad(key, async (signal) => {
     const { item: repo } = await findRepo(names)
@@ -36,9 +40,10 @@ export function TagScreen({ names, tag, query }: Props) {
           ) : (
             <>
               <AsOf names={names} repo={repo.uid} tag={tag} at={at} />
-              <History names={names} items={items} at={at} />
+              <History names={names} repo={repo.uid} items={items} at={at} />
               {next !== '' && <Older names={names} repo={repo.uid} tag={tag} after={next} />}
               <Between from={from} to={to} />
+              <ViewOf names={names} repo={repo.uid} tag={tag} at={at} age={age} hold={hold} />
             </>
           )
         }
@@ -103,7 +108,9 @@ function AsOf({ names, repo, tag, at }: AsOfProps) {
   )
 }
 
-function History({ names, items, at }: { names: readonly string[]; items: readonly Move[]; at: string | undefined }) {
+type HistoryProps = { names: readonly string[]; repo: string; items: readonly Move[]; at: string | undefined }
+
+function History({ names, repo, items, at }: HistoryProps) {
   const [picked, setPicked] = useState<Stay>()
   const pick = (stay: Stay, isSecond: boolean) => {
     if (isSecond && picked && picked.digest !== stay.digest) return go(paths.diff(names, picked.digest, stay.digest))
@@ -115,18 +122,21 @@ function History({ names, items, at }: { names: readonly string[]; items: readon
       <h2>{words.timeline}</h2>
       <Timeline stays={staysOf(items)} at={at ? Date.parse(at) : undefined} now={Date.now()} onPick={pick} />
       <p class="dim">{words.timelineHint}</p>
-      <Moves names={names} items={items} at={at} />
+      <Moves names={names} repo={repo} items={items} at={at} />
     </>
   )
 }
 
-function Moves({ names, items, at }: { names: readonly string[]; items: readonly Move[]; at: string | undefined }) {
+/** Of so many moves it is asked what they changed; of others the comparison tells. */
+const compared = 10
+
+function Moves({ names, repo, items, at }: HistoryProps) {
   const isThen = ({ time, endTime }: Move) =>
     at !== undefined && time <= at && (endTime === undefined || endTime === '' || endTime > at)
   return (
     <Table
       caption={words.moves}
-      columns={columnsFor(names)}
+      columns={columnsFor(names, repo, items.filter(isReplacing).slice(0, compared))}
       items={items}
       keyOf={({ time }) => time}
       classOf={(move) => (isThen(move) ? 'then' : '')}
@@ -134,7 +144,15 @@ function Moves({ names, items, at }: { names: readonly string[]; items: readonly
   )
 }
 
-const columnsFor = (names: readonly string[]): Column<Move>[] => [
+/** Whether there was something before it to compare it with. */
+const isReplacing = (move: Move): boolean => !isDeletion(move) && move.previousDigest !== ''
+
+const deltaColumn = (names: readonly string[], repo: string, asked: readonly Move[]): Column<Move> => ({
+  title: words.deltaColumn,
+  cell: (move) => asked.includes(move) && <Delta names={names} repo={repo} move={move} />,
+})
+
+const columnsFor = (names: readonly string[], repo: string, asked: readonly Move[]): Column<Move>[] => [
   {
     title: words.when,
     isHead: true,
@@ -160,11 +178,12 @@ const columnsFor = (names: readonly string[]): Column<Move>[] => [
   },
   { title: words.who, cell: ({ actorName }) => <bdi>{actorName || words.unnamed}</bdi> },
   { title: words.door, cell: ({ source }) => words.doors[source] },
+  ...(asked.length > 0 && mayCompare(repo) ? [deltaColumn(names, repo, asked)] : []),
   {
     title: words.actions,
     cell: (move) => (
       <>
-        {!isDeletion(move) && move.previousDigest !== '' && (
+        {isReplacing(move) && (
           <a href={paths.diff(names, move.previousDigest, move.digest)} aria-label={words.compareAt(move.time)}>
             {words.compare}
           </a>
@@ -176,6 +195,8 @@ const columnsFor = (names: readonly string[]): Column<Move>[] => [
     ),
   },
 ]
+
+const mayCompare = (repo: string): boolean => may('sboms.list', repo) && may('vuln_reports.list', repo)
 
 /** The records before those of the first page, by and by. */
 function Older({ names, repo, tag, after }: { names: readonly string[]; repo: string; tag: string; after: string }) {
@@ -208,7 +229,7 @@ function OlderPage({
     <Shown of={page}>
       {({ items, next }) => (
         <>
-          <Moves names={names} items={items} at={undefined} />
+          <Moves names={names} repo={repo} items={items} at={undefined} />
           {next === '' ? <Note>{words.thatIsAll}</Note> : <Older names={names} repo={repo} tag={tag} after={next} />}
         </>
       )}

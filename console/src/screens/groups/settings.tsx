@@ -1,0 +1,130 @@
+// What a group says of itself, and its end, which it takes an empty group for.
+import { paths } from '../../app/paths.ts'
+import { go } from '../../app/route.ts'
+import { may } from '../../app/session.ts'
+import { ask, Refusal } from '../../data/api.ts'
+import { readPage } from '../../data/list.ts'
+import { forgetPlaces } from '../../data/places.ts'
+import type { Group } from '../../data/types.ts'
+import { DangerButton, Form } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { numbers, words } from '../../words.ts'
+import { GroupFrame } from './group-frame.tsx'
+
+export function GroupSettingsScreen({ names }: { names: readonly string[] }) {
+  return (
+    <GroupFrame names={names} view="settings">
+      {(group) => <Settings names={names} group={group} />}
+    </GroupFrame>
+  )
+}
+
+type Props = { names: readonly string[]; group: Group }
+
+function Settings({ names, group }: Props) {
+  const [mayChange, mayDelete] = [may('groups.update', group.uid), may('groups.delete', group.uid)]
+  if (!mayChange && !mayDelete) return <Empty>{words.settingsHidden}</Empty>
+  const describe = async ({ description }: Record<string, string>) => {
+    await ask('PATCH', `/iam/v2/groups/${group.uid}`, { body: { description } })
+    forgetPlaces()
+    go(paths.group(names))
+  }
+  return (
+    <>
+      {mayChange && (
+        <Form
+          submit={words.save}
+          onSubmit={describe}
+          fields={[{ name: 'description', label: words.description, value: group.description, isOptional: true }]}
+        />
+      )}
+      {mayDelete && <DeleteGroup names={names} group={group} />}
+    </>
+  )
+}
+
+const kept = ['groups', 'repos', 'roles', 'identities', 'identityProviders', 'subscriptions'] as const
+const lost = ['roleBindings', 'groupInvites'] as const
+type Counted = (typeof kept)[number] | (typeof lost)[number]
+
+const lists: Record<Counted, string> = {
+  groups: '/iam/v2/groups',
+  repos: '/registry/v2/repos',
+  roles: '/iam/v2/roles',
+  identities: '/iam/v2/identities',
+  identityProviders: '/iam/v2/identityProviders',
+  subscriptions: '/events/v2/subscriptions',
+  roleBindings: '/iam/v2/roleBindings',
+  groupInvites: '/iam/v2/groupInvites',
+}
+
+type Count = { what: Counted; count: number | undefined }
+
+/** How many of a kind are in a group; `undefined` where that is not for this person to see. */
+async function countOf(what: Counted, group: string, signal: AbortSignal): Promise<Count> {
+  const query = { 'uidp.childrenOf': group }
+  const read = readPage(lists[what], what, { size: 1, query, signal })
+  return read.then(
+    ({ items, total }) => ({ what, count: total ?? items.length }),
+    (error: unknown) => {
+      if (error instanceof Refusal && error.status === 403) return { what, count: undefined }
+      throw error
+    },
+  )
+}
+
+function DeleteGroup({ names, group }: Props) {
+  const read = useLoad(`inside ${group.uid}`, async (signal) => {
+    const counts = (all: readonly Counted[]) => Promise.all(all.map((one) => countOf(one, group.uid, signal)))
+    const [inside, goes] = await Promise.all([counts(kept), counts(lost)])
+    return { inside: inside.filter(({ count }) => count !== 0), goes: goes.filter(({ count }) => count !== 0) }
+  })
+  const remove = async () => {
+    await ask('DELETE', `/iam/v2/groups/${group.uid}`)
+    forgetPlaces()
+    go(names.length > 1 ? paths.group(names.slice(0, -1)) : paths.organizations)
+  }
+  return (
+    <>
+      <h2>{words.deleteGroup}</h2>
+      <Shown of={read}>
+        {({ inside, goes }) => (
+          <>
+            {inside.length > 0 && (
+              <Note kind="warn">
+                <p>{words.groupNotEmpty}</p>
+                <Counts of={inside} />
+              </Note>
+            )}
+            <p>{words.deleteGroupText}</p>
+            <Counts of={goes} />
+            {inside.every(({ count }) => count === undefined) && (
+              <DangerButton
+                button={words.delete}
+                label={words.deleteGroupOf(group.name)}
+                title={words.deleteGroupOf(group.name)}
+                text={words.deleteGroupText}
+                mustType={group.name}
+                act={remove}
+              />
+            )}
+          </>
+        )}
+      </Shown>
+    </>
+  )
+}
+
+function Counts({ of }: { of: readonly Count[] }) {
+  if (of.length === 0) return null
+  return (
+    <ul>
+      {of.map(({ what, count }) => (
+        <li key={what}>
+          {words.insideGroup[what]}: {count === undefined ? words.unknown : numbers(count)}
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,69 @@
+// What a repository says of itself. Its text becomes elements of a few kinds, and never a document.
+import { ask } from '../../data/api.ts'
+import { type Block, type Inline, readMarkdown } from '../../data/markdown.ts'
+import { useLoad } from '../../ui/load.ts'
+import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { words } from '../../words.ts'
+
+export function Readme({ repo }: { repo: string }) {
+  const read = useLoad(`readme ${repo}`, (signal) =>
+    ask<{ content: string }>('GET', `/registry/v2/repos/${repo}/readme`, { signal }),
+  )
+  return (
+    <Shown of={read}>
+      {({ content }) => (content.trim() === '' ? <Empty>{words.noReadme}</Empty> : <Markdown text={content} />)}
+    </Shown>
+  )
+}
+
+function Markdown({ text }: { text: string }) {
+  const { blocks, isCut } = readMarkdown(text)
+  return (
+    <div class="readme">
+      {blocks.map((block, i) => (
+        // The text never changes while it is shown.
+        <BlockView key={i} block={block} />
+      ))}
+      {isCut && <Note>{words.readmeCut}</Note>}
+    </div>
+  )
+}
+
+function BlockView({ block }: { block: Block }) {
+  if (block.is === 'code') {
+    return (
+      <pre tabIndex={0}>
+        <code>{block.text}</code>
+      </pre>
+    )
+  }
+  if (block.is === 'list') {
+    const items = block.items.map((inlines, i) => (
+      <li key={i}>
+        <Line inlines={inlines} />
+      </li>
+    ))
+    return block.isNumbered ? <ol>{items}</ol> : <ul>{items}</ul>
+  }
+  const line = <Line inlines={block.inlines} />
+  if (block.is === 'heading') return <h2>{line}</h2>
+  return block.is === 'quote' ? <blockquote>{line}</blockquote> : <p>{line}</p>
+}
+
+function Line({ inlines }: { inlines: readonly Inline[] }) {
+  return <bdi>{inlines.map(partOf)}</bdi>
+}
+
+function partOf(one: Inline) {
+  if (one.is === 'link') {
+    return (
+      <a href={one.href} rel="noopener noreferrer nofollow" target="_blank">
+        {one.text}
+      </a>
+    )
+  }
+  if (one.is === 'code') return <code>{one.text}</code>
+  if (one.is === 'strong') return <strong>{one.text}</strong>
+  if (one.is === 'em') return <em>{one.text}</em>
+  return one.text
+}

@@ -1,0 +1,79 @@
+// What a repository is called and says, and its end.
+import { paths } from '../../app/paths.ts'
+import { go } from '../../app/route.ts'
+import { may } from '../../app/session.ts'
+import { ask } from '../../data/api.ts'
+import { readPage } from '../../data/list.ts'
+import { forgetPlaces } from '../../data/places.ts'
+import type { Repo, RepoUsage, Tag } from '../../data/types.ts'
+import { DangerButton, Form } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { Empty, Shown } from '../../ui/states.tsx'
+import { bytes } from '../../ui/text.tsx'
+import { numbers, words } from '../../words.ts'
+
+type Props = { names: readonly string[]; repo: Repo; onChange: () => void }
+
+export function RepoSettings({ names, repo, onChange }: Props) {
+  const [mayChange, mayDelete] = [may('repo.update', repo.uid), may('repo.delete', repo.uid)]
+  if (!mayChange && !mayDelete) return <Empty>{words.settingsHidden}</Empty>
+  const describe = async ({ description }: Record<string, string>) => {
+    await ask('PATCH', `/registry/v2/repos/${repo.uid}`, { body: { description } })
+    forgetPlaces()
+    onChange()
+  }
+  return (
+    <>
+      {mayChange && (
+        <Form
+          submit={words.save}
+          onSubmit={describe}
+          fields={[{ name: 'description', label: words.description, value: repo.description, isOptional: true }]}
+        />
+      )}
+      {mayDelete && <DeleteRepo names={names} repo={repo} />}
+    </>
+  )
+}
+
+/** Counts what goes with it before anybody is asked. */
+function DeleteRepo({ names, repo }: { names: readonly string[]; repo: Repo }) {
+  const lost = useLoad(`lost with ${repo.uid}`, async (signal) => {
+    const [usage, tags] = await Promise.all([
+      ask<RepoUsage>('GET', `/registry/v2/repos/${repo.uid}/usage`, { signal }),
+      readPage<Tag>('/registry/v2/tags', 'tags', {
+        ...{ size: 1, signal },
+        query: { 'uidp.childrenOf': repo.uid, includeReferrers: true, includeDates: true, includeEpochs: true },
+      }),
+    ])
+    return { manifests: Number(usage.manifests), bytes: Number(usage.bytes), tags: tags.total ?? 0 }
+  })
+  const path = names.join('/')
+  return (
+    <>
+      <h2>{words.deleteRepo}</h2>
+      <Shown of={lost}>
+        {({ manifests, tags, bytes: size }) => {
+          const text = words.deleteRepoText(numbers(tags), numbers(manifests), bytes(size))
+          return (
+            <>
+              <p>{text}</p>
+              <DangerButton
+                button={words.delete}
+                label={words.deleteRepoOf(path)}
+                title={words.deleteRepoOf(path)}
+                text={text}
+                mustType={names.at(-1)!}
+                act={async () => {
+                  await ask('DELETE', `/registry/v2/repos/${repo.uid}`)
+                  forgetPlaces()
+                  go(paths.group(names.slice(0, -1)))
+                }}
+              />
+            </>
+          )
+        }}
+      </Shown>
+    </>
+  )
+}

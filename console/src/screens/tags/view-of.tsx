@@ -1,0 +1,101 @@
+// What a tag stands for in a view: the name that says so, what is served for it, what is passed over, and what comes next.
+import { paths } from '../../app/paths.ts'
+import { go, here } from '../../app/route.ts'
+import { me } from '../../app/session.ts'
+import { ask } from '../../data/api.ts'
+import type { Resolution } from '../../data/types.ts'
+import { Form } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { Empty, Shown } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Code, Copy, Digest, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import { pinOf } from '../start/start.tsx'
+import { viewName } from './view-names.ts'
+
+type Props = {
+  names: readonly string[]
+  repo: string
+  tag: string
+  at: string | undefined
+  age: string
+  hold: string
+}
+
+export function ViewOf({ names, repo, tag, at, age, hold }: Props) {
+  const choose = ({ age: typed = '', hold: typedHold = '' }: Record<string, string>) =>
+    go(paths.with(here(), { age: typed || undefined, hold: typed === '' ? undefined : typedHold || undefined }))
+  const view = viewName(at, age, hold)
+  return (
+    <>
+      <h2>{words.viewTitle}</h2>
+      <p class="dim">{words.viewText}</p>
+      <Form
+        key={`${age} ${hold}`}
+        isLine
+        submit={words.showView}
+        onSubmit={choose}
+        fields={[
+          { name: 'age', label: words.viewAge, hint: words.ageHint, value: age, isOptional: true },
+          { name: 'hold', label: words.viewHold, hint: words.holdHint, value: hold, isOptional: true },
+        ]}
+      />
+      {view !== '' && (
+        <>
+          <Code text={`${me.host}/${view}/${names.join('/')}:${tag}`} label={words.copyView} />
+          <Resolved names={names} repo={repo} tag={tag} at={at} age={age} hold={hold} />
+        </>
+      )}
+    </>
+  )
+}
+
+function Resolved({ names, repo, tag, at, age, hold }: Props) {
+  const read = useLoad(`view ${repo} ${tag} ${at} ${age} ${hold}`, (signal) => {
+    const query = { at, minAge: age, hold }
+    const path = `/registry/v2/repos/${repo}/resolvedTags/${encodeURIComponent(tag)}`
+    return ask<Partial<Resolution>>('GET', path, { query, signal })
+  })
+  const link = (digest: string) => <Digest of={digest} href={paths.digest(names, digest)} />
+  return (
+    <Shown of={read}>
+      {({ chosen, reason = '', next, skipped = [] }) => (
+        <>
+          {chosen ? (
+            <p role="status">
+              {words.viewGives} {link(chosen.digest)}{' '}
+              <Copy isPin text={pinOf(names, chosen.digest)} label={words.copyPinOfView}>
+                {words.copyPin}
+              </Copy>{' '}
+              <span class="dim">
+                {words.since} <Time at={chosen.assignTime} />
+                {chosen.imported && `, ${words.importedTime}`}
+              </span>
+            </p>
+          ) : (
+            <Empty>{words.viewReasons[reason] ?? reason}</Empty>
+          )}
+          {next && (
+            <p>
+              {words.viewNext} {link(next.digest)} {words.viewFrom} <Time at={next.eligibleTime} />
+            </p>
+          )}
+          {skipped.length > 0 && (
+            <Table
+              caption={words.passedOver}
+              isCaptionShown
+              items={skipped}
+              keyOf={({ digest, assignTime }) => `${digest} ${assignTime}`}
+              columns={[
+                { title: words.digest, isHead: true, cell: ({ digest }) => link(digest) },
+                { title: words.from, cell: ({ assignTime }) => <Time at={assignTime} /> },
+                { title: words.why, cell: (one) => words.skipReasons[one.reason] ?? one.reason },
+                { title: words.oldEnough, cell: ({ eligibleTime }) => <Time at={eligibleTime} /> },
+              ]}
+            />
+          )}
+        </>
+      )}
+    </Shown>
+  )
+}
