@@ -15,9 +15,10 @@ export type Resource = {
   uid: 'place' | 'group' | 'none'
   /**
    * What it means for the deletion of its group: it has to be gone before, it goes with the group, or it stays; `apart`
-   * for what belongs to no group, or to something else that has to be gone.
+   * for what belongs to no group, or to something else that has to be gone. What is in force as long as its `release_time`
+   * is empty has to be released, and then it goes.
    */
-  groupDeletion: 'blocks' | 'goes' | 'stays' | 'apart'
+  groupDeletion: 'blocks' | 'released' | 'goes' | 'stays' | 'apart'
   /** The caches that hold something of it, with the changes after which that may be wrong. */
   clears?: Readonly<Partial<Record<CacheName, readonly Verb[]>>>
 }

@@ -11,6 +11,7 @@ import { rangeOf } from './range.ts'
 import { addressFor } from './redirect.ts'
 import { answer, type Headers, isUnchanged, originOf, requireDigest } from './respond.ts'
 import { checkDigest } from './views/judged.ts'
+import { requireClean } from './views/kept.ts'
 import { idleLimit, type Visit } from './visit.ts'
 
 /** GET and HEAD. */
@@ -25,6 +26,8 @@ export async function getBlob(visit: Visit, reference: string): Promise<void> {
     const headers = { 'docker-content-digest': digest, etag, 'accept-ranges': 'bytes' }
     const here = await look(visit.call, repo, digest)
     if (here || isOnDemand(repo)) await checkDigest(visit, repo, 'blob', digest)
+    // Whoever pushes asks whether it is here, and what is clean may need it too.
+    if (!isHead) await requireClean(visit, repo, { type: 'blob', digest })
     if (!here && (await answeredFromUpstream(visit, repo, digest, headers))) return { repo, digest }
     const blob = here ?? (await look(visit.call, repo, digest))
     if (!blob) throw unknownBlob(digest)

@@ -35,7 +35,7 @@ export async function getManifest(visit: Visit, reference: string): Promise<void
         ? isTagName(target.tag) && (await pullTag(visit, repo, target.tag))
         : await pullDigest(visit, repo, target.digest)
     if (!pulled) throw unknownManifest(reference)
-    await requireClean(visit, repo, pulled.manifest.digest)
+    await requireClean(visit, repo, { type: 'manifest', digest: pulled.manifest.digest })
     if (!('digest' in target)) return serve(visit, repo, pulled)
     await checkDigest(visit, repo, 'manifest', target.digest)
     return serve(visit, repo, { ...pulled, headers: await headersOfEnd(visit, repo, target.digest) })

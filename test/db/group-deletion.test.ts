@@ -63,15 +63,13 @@ test('what goes with a group is gone with it', async () => {
     },
     retention_rules: (where) => post(`retentionRules/${where}`, { name: 'kept', keepDaysAfter: 30, mode: 'ENFORCE' }),
     tag_rules: (where) => post(`tagRules/${where}`, { name: 'fixed', tags: ['v.*'], immutable: true }),
-    holds: (where) => post(`holds/${where}`, { digest, reason: 'asked for' }),
-    quarantined: (where) => post(`quarantined/${where}:quarantine`, { digest, reason: 'it mines coins' }),
     risk_acceptances: (where) => {
       const expireTime = new Date(Date.now() + 86_400_000).toISOString()
       const risk = { vulnerability: 'CVE-2026-1', reason: 'known', expireTime }
       return operator.post(`/registry/v2/riskAcceptances/${where}`, risk)
     },
   }
-  const byGroup = ['pull_rules', 'pull_rule_exceptions', 'retention_rules', 'tag_rules', 'holds', 'quarantined']
+  const byGroup = ['pull_rules', 'pull_rule_exceptions', 'retention_rules', 'tag_rules']
   const goes = resources.filter(({ groupDeletion }) => groupDeletion === 'goes').map(({ table }) => table)
   assert.deepEqual(goes, Object.keys(plant))
   for (const one of Object.values(plant)) await Promise.all([one(group), one(kept)])
@@ -82,5 +80,33 @@ test('what goes with a group is gone with it', async () => {
     )
     const rows = await app.db.all<{ group: string }>(sql`SELECT ${column} AS "group" FROM ${ident(table)}`)
     assert.deepEqual(rows, [{ group: kept }], table)
+  }
+})
+
+test('a hold and a quarantine keep a group until they are released, and then go with it', async () => {
+  const { app, operator, seed } = pinfold
+  const digest = `sha256:${'0'.repeat(64)}`
+  const made: Record<string, (where: string) => Promise<string>> = {
+    holds: async (where) => ok(await operator.post(`/registry/v2/holds/${where}`, { digest, reason: 'asked for' })).uid,
+    quarantined: async (where) =>
+      ok(await operator.post(`/registry/v2/quarantined/${where}:quarantine`, { digest, reason: 'it mines coins' })).uid,
+  }
+  const released = resources.filter(({ groupDeletion }) => groupDeletion === 'released').map(({ table }) => table)
+  assert.deepEqual(released, Object.keys(made))
+  for (const [table, make] of Object.entries(made)) {
+    const { uid: group } = await seed.group()
+    const repo = await seed.repo(group)
+    const [above, there] = [await make(group), await make(repo.uid)]
+    ok(await operator.delete(`/registry/v2/repos/${repo.uid}`))
+    const refused = await operator.delete(`/iam/v2/groups/${group}`)
+    assertBlocked(refused, group, 'RESOURCE_NOT_EMPTY')
+    const { description } = refused.body.details[1].violations[0]
+    for (const uid of [above, there]) assert.ok(description.includes(uid), description)
+    ok(await operator.post(`/registry/v2/${table}/${above}:release`, {}))
+    assertBlocked(await operator.delete(`/iam/v2/groups/${group}`), group, 'RESOURCE_NOT_EMPTY')
+    ok(await operator.post(`/registry/v2/${table}/${there}:release`, {}))
+    ok(await operator.delete(`/iam/v2/groups/${group}`))
+    const left = await app.db.all(sql`SELECT uid FROM ${ident(table)} WHERE group_uid = ${group}`)
+    assert.deepEqual(left, [], table)
   }
 })

@@ -254,6 +254,36 @@ test('what is quarantined nobody pulls, and it comes back as it was', async () =
   await client.ok(200, 'GET', `${name}/manifests/v1`)
 })
 
+test('what only a quarantined manifest leads to nobody pulls: its images and blobs; with a tag or an index of their own they stay', async () => {
+  const { folder, name } = await place()
+  const client = await pushing()
+  const [bad, shared, tagged] = [
+    await client.pushImage(name),
+    await client.pushImage(name),
+    await client.pushImage(name, 'own'),
+  ]
+  const inner = await client.pushManifest(name, indexOf([bad]))
+  const outer = await client.pushManifest(name, indexOf([inner, shared, tagged]), 'multi')
+  const clean = await client.pushManifest(name, indexOf([shared]), 'clean')
+  const blobsOf = async ({ digest }: { digest: string }): Promise<string[]> => {
+    const { config, layers } = (await client.ok(200, 'GET', `${name}/manifests/${digest}`)).body
+    return [config, ...layers].map((one: Json) => one.digest)
+  }
+  const [badLayer, goodLayer] = [(await blobsOf(bad))[1]!, (await blobsOf(shared))[1]!]
+  const why = { digest: outer.digest, reason: 'it mines coins' }
+  const { uid } = ok(await owner.post(`/registry/v2/quarantined/${folder}:quarantine`, why))
+  const statusOf = async (path: string, method = 'GET') => (await client.call(method, `${name}/${path}`)).status
+  for (const { digest } of [outer, inner, bad]) assert.equal(await statusOf(`manifests/${digest}`), 403)
+  const refused = await client.call('GET', `${name}/manifests/${bad.digest}`)
+  assert.deepEqual(refused.body.errors[0].detail.digest, outer.digest)
+  for (const { digest } of [clean, shared, tagged]) assert.equal(await statusOf(`manifests/${digest}`), 200)
+  assert.deepEqual([await statusOf(`blobs/${badLayer}`), await statusOf(`blobs/${goodLayer}`)], [403, 200])
+  assert.equal(await statusOf(`blobs/${badLayer}`, 'HEAD'), 200, 'whoever pushes is told that it is here')
+  ok(await owner.post(`/registry/v2/quarantined/${uid}:release`, {}))
+  for (const { digest } of [outer, inner, bad]) assert.equal(await statusOf(`manifests/${digest}`), 200)
+  assert.equal(await statusOf(`blobs/${badLayer}`), 200)
+})
+
 test('whoever keeps the rules breaks a promise with a reason, which the audit log has', async () => {
   const { folder, name } = await place()
   const { uid } = await rule(folder, { forever: true })

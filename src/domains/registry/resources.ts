@@ -76,6 +76,6 @@ export const resources: readonly Resource[] = [
   },
   { ...law, type: retentionRuleType, table: 'retention_rules' },
   { ...law, type: tagRuleType, table: 'tag_rules' },
-  { ...law, type: holdType, table: 'holds' },
-  { ...law, type: quarantineType, table: 'quarantined' },
+  { ...law, type: holdType, table: 'holds', groupDeletion: 'released' },
+  { ...law, type: quarantineType, table: 'quarantined', groupDeletion: 'released' },
 ]

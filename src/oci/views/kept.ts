@@ -1,17 +1,19 @@
 // What people have said of a manifest that is pulled: that nobody is to have it, or that it will go.
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
-import { quarantinedAs, sunsetOf } from '#domains/registry/retention/promises.service.ts'
+import { sunsetOf } from '#domains/registry/retention/promises.service.ts'
+import { quarantinedAs, type Wanted } from '#domains/registry/retention/quarantine.service.ts'
 import { OciError } from '../errors.ts'
 import type { Headers } from '../respond.ts'
 import type { Visit } from '../visit.ts'
 
-/** Throws DENIED with the reason when the manifest is quarantined. */
-export async function requireClean({ call }: Visit, { uid }: RepoRef, digest: string): Promise<void> {
-  const mark = await quarantinedAs(call, uid, digest)
+/** Throws DENIED with the reason when the digest is quarantined, or only what is quarantined leads to it. */
+export async function requireClean({ call }: Visit, repo: RepoRef, wanted: Wanted): Promise<void> {
+  const mark = await quarantinedAs(call, repo, wanted)
   if (!mark) return
-  const { reason, createTime } = mark
+  const { digest, reason, createTime } = mark
   const detail = { digest, reason, quarantined: createTime }
-  throw new OciError('DENIED', `${digest} is quarantined: ${reason}`, { detail })
+  const what = digest === wanted.digest ? digest : `${wanted.digest} is a part of ${digest}, which`
+  throw new OciError('DENIED', `${what} is quarantined: ${reason}`, { detail })
 }
 
 const toldBeforeMs = 30 * 86_400_000

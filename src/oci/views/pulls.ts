@@ -25,7 +25,7 @@ export function questionOf({ call }: Visit, { at, age }: Pick<View, 'at' | 'age'
   if (at !== undefined && at > now) {
     throw new OciError('NAME_INVALID', `${at} has not come yet: it is ${now}`, { detail: { at, now } })
   }
-  return { until: at ?? now, age }
+  return { until: at ?? now, isNow: at === undefined, age }
 }
 
 /** What is asked of a tag by the view and the rule together; a rule is always about now. */
@@ -36,7 +36,7 @@ export function askedOf(visit: Visit, view: Pick<View, 'at' | 'age'>, bound: Bou
   const rule = bound && strictest(bound.enforced, tag)
   if (!rule || view.at !== undefined) return { question, rule }
   const age = view.age ? together(view.age, rule.age) : rule.age
-  return { question: { until: question.until, age, accepted: view.age ? [] : bound.accepted }, rule }
+  return { question: { ...question, age, accepted: view.age ? [] : bound.accepted }, rule }
 }
 
 /** `isAged`: it was chosen by its age or as of a moment. */
@@ -63,7 +63,7 @@ export async function pullTagFor(visit: Visit, repo: RepoRef, tag: string): Prom
 }
 
 /** Signatures and the like come after what they are about, and may say of it that it is bad. */
-async function pullStatement(
+export async function pullStatement(
   visit: Visit,
   repo: RepoRef,
   tag: string,

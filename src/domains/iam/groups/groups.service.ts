@@ -175,6 +175,9 @@ export async function replaceGroup(call: Call, uid: string, value: NewGroup): Pr
   return updateGroup(call, uid, { paths: ['name', 'description', ...staffOnly], value })
 }
 
+/** So many of what keeps a group are named. */
+const mostNamed = 5
+
 /** Refused while anything but bindings, invites and accepted terms is left; those of the group itself go with it. */
 export async function deleteGroup(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
@@ -185,6 +188,11 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
       const description = `the group still has ${table.replaceAll('_', ' ')} below it`
       return { type: 'RESOURCE_NOT_EMPTY', subject: uid, description }
     })
+    for (const { table } of call.app.resources.filter(({ groupDeletion }) => groupDeletion === 'released')) {
+      const uids = await store.unreleasedOf(tx, uid, table, mostNamed)
+      const description = `the group still has ${table}, to be released first: ${uids.join(', ')}`
+      if (uids.length > 0) violations.push({ type: 'RESOURCE_NOT_EMPTY', subject: uid, description })
+    }
     const [first, ...more] = violations
     if (first) throw failedPrecondition(first, ...more)
     await unbindGroup(tx, uid)

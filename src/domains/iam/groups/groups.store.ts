@@ -124,6 +124,13 @@ async function isBelow(reader: Reader, group: string, { kinds }: Resource): Prom
   return (await countAt(reader, kinds, [group])) > 0
 }
 
+/** Some of what somebody has to release before the group goes. */
+export async function unreleasedOf(reader: Reader, uid: string, table: string, most: number): Promise<string[]> {
+  const rows = await reader.all<{ uid: string }>(sql`
+    SELECT uid FROM ${ident(table)} WHERE group_uid = ${uid} AND release_time = '' ORDER BY uid LIMIT ${most}`)
+  return rows.map((row) => row.uid)
+}
+
 /** What has the uid of its group is listed beside the group, not below it. */
 async function isOf(reader: Reader, group: string, { table, uid }: Resource): Promise<boolean> {
   if (uid !== 'group') return false

@@ -6,7 +6,7 @@ import { isStatement } from '../manifests/manifest-document.ts'
 import { pullFound } from '../manifests/manifests.service.ts'
 import { linkedFrom, subjectOf } from '../manifests/manifests.store.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
-import { isEligible } from '../views/resolve.service.ts'
+import { isEligible, rowsOf } from '../views/resolve.service.ts'
 import { type Looks, someLooks } from '../views/stays.model.ts'
 import { type Age, timePlus } from '../views/views.model.ts'
 import { tagsWith } from '../views/views.store.ts'
@@ -126,7 +126,12 @@ export class Passing {
       if (await this.manifest(about, steps + 1)) return true
     }
     const { now } = this.#work.cause
-    const question = { age: rule.age, cut: timePlus(now, -rule.age.ms), until: now, looks: this.#looks }
+    const question = {
+      age: rule.age,
+      cut: timePlus(now, -rule.age.ms),
+      until: rowsOf({ until: now, isNow: true }),
+      looks: this.#looks,
+    }
     return isEligible(this.#work.app.db, this.#repo, digest, tag, question)
   }
 

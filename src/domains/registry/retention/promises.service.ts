@@ -13,11 +13,9 @@ import {
   type Law,
   latestOf,
   lawAt,
-  type Mark,
   mostMoves,
   mostTagsNamed,
   noEnd,
-  quarantineOf,
   untaggedUntil,
   untilAfter,
 } from './retention.model.ts'
@@ -176,15 +174,6 @@ export function refusal({ by, until, rule, tags, ...kept }: Kept, what: string):
   const base = failedPrecondition({ type: 'CONTENT_KEPT', subject: what, description })
   const metadata = { until: until === noEnd ? '' : until, rule, tags: tags.slice(0, mostTagsNamed).join(',') }
   return new AppError('FAILED_PRECONDITION', base.message, { reason: 'CONTENT_KEPT', metadata, details: base.details })
-}
-
-/** The quarantine that keeps the digest from being pulled in the repo. */
-export async function quarantinedAs(
-  { app }: Pick<Work, 'app'>,
-  repo: string,
-  digest: string,
-): Promise<Mark | undefined> {
-  return quarantineOf(await app.laws.of(app.db, repo), repo, digest)
 }
 
 /** When a manifest may be deleted that nothing but its date keeps; asks nothing where no rule is in force. */

@@ -5,8 +5,25 @@ import { type Looks, problemOf, type Skipped, type Stay, someLooks } from './sta
 import { type Age, timePlus } from './views.model.ts'
 import * as store from './views.store.ts'
 
-/** What is asked of a tag: as the ledger was at `until`; `accepted` digests need no age. Questions of one request share `looks`. */
-export type Question = { until: string; age: Age | undefined; accepted?: readonly string[]; looks?: Looks }
+/**
+ * What is asked of a tag: as the ledger was at `until`, or as it is where that is now, by all of its rows; `accepted` digests
+ * need no age. Questions of one request share `looks`.
+ */
+export type Question = {
+  until: string
+  isNow?: boolean
+  age: Age | undefined
+  accepted?: readonly string[]
+  looks?: Looks
+}
+
+/** The rows of a tag follow each other, so the last one may be of a time that has not come by this clock. */
+export function rowsOf({ until, isNow }: Pick<Question, 'until' | 'isNow'>): string {
+  return isNow ? endless : until
+}
+
+/** After every time. */
+const endless = '~'
 
 export type Chosen = { digest: string; since: string; imported: boolean }
 /**
@@ -34,14 +51,15 @@ const mostMoments = 2000
 const momentsAtOnce = 200
 
 export async function resolveTag(reader: Reader, repo: Repo, tag: string, question: Question): Promise<Resolved> {
-  const { until, age } = question
+  const { age } = question
+  const until = rowsOf(question)
   const last = await store.lastRow(reader, repo, tag, until)
   if (!last) return { why: 'no tag' }
   if (last.deleted) return { why: 'deleted', time: last.time, digest: last.digest }
   const latest = chosenOf(last)
   if (!age) return last.here ? { chosen: latest, latest, passed: [] } : { why: 'gone', latest, passed: [] }
   const { accepted = [], looks = someLooks() } = question
-  const aged = { age, until, cut: timePlus(until, -age.ms), accepted, looks }
+  const aged = { age, until, cut: timePlus(question.until, -age.ms), accepted, looks }
   // Where the tag has stayed long enough, nothing else has to be looked at.
   if (last.here && (last.time <= aged.cut || aged.accepted.includes(last.digest))) {
     return { chosen: latest, latest, passed: [] }
@@ -198,9 +216,11 @@ export async function explain(
   reader: Reader,
   repo: Repo,
   tag: string,
-  { until, age, looks = someLooks() }: Question,
+  question: Question,
   resolved: Resolved,
 ): Promise<Explanation> {
+  const { age, looks = someLooks() } = question
+  const until = rowsOf(question)
   const skipped: Skipped[] = []
   if (!age || !('passed' in resolved)) return { skipped, next: undefined }
   for (const [i, row] of resolved.passed.entries()) {

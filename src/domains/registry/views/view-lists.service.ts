@@ -21,6 +21,9 @@ export type Listing = {
   until: string
   of(tag: string): Question
   passes?: ((tag: string, digest: string, latest: string) => Promise<boolean>) | undefined
+  /** Tags of signatures and the like, which may be pulled as they are now, whatever is asked. */
+  isAboutDigest?(tag: string): boolean
+  standsNow?(tag: string): Promise<boolean>
 }
 
 type Repo = store.LedgerRepo
@@ -35,7 +38,7 @@ export async function tagNamesAs(
   const most = Math.min(wanted.most, mostNames)
   const rows = await store.namesUntil(reader, repo, { ...wanted, until: listing.until, most: most + 1 })
   const page = rows.slice(0, most)
-  const there = page.filter(({ time }) => time !== '')
+  const there = page.filter(({ tag, time }) => time !== '' || listing.isAboutDigest?.(tag))
   const { names, stopped } = await resolving(reader, repo, listing, there)
   return { names, next: stopped ?? (rows.length > most ? page.at(-1)!.tag : undefined) }
 }
@@ -52,6 +55,15 @@ async function resolving(
   let resolved = 0
   let last = ''
   for (const row of rows) {
+    if (listing.isAboutDigest?.(row.tag)) {
+      if (resolved++ === mostResolved) return { names, stopped: last }
+      const stands = await listing.standsNow?.(row.tag)
+      if (stands) names.push(row.tag)
+      if (stands || row.time === '') {
+        last = row.tag
+        continue
+      }
+    }
     const question = listing.of(row.tag)
     const { age, accepted = [] } = question
     const isSure = row.here && isOldEnough(row, question) && !listing.passes

@@ -25,7 +25,7 @@ export async function resolveFor(
   const repo = found(await findRepoRow(db, { uid: repoUid }), repoType, repoUid)
   const countFrom = 'tag' as const
   const asked = age.ms === undefined ? undefined : { ms: age.ms, hold: span.ms ?? defaultHold, countFrom }
-  const question = { until: at ?? call.now, age: asked }
+  const question = { until: at ?? call.now, isNow: at === undefined, age: asked }
   const resolved = await resolveTag(db, repo, tag, question)
   return { resolved, ...(await explain(db, repo, tag, question, resolved)) }
 }
