@@ -93,6 +93,12 @@ export const settings = {
     default: 'on',
     doc: 'Serve `/v2/<name>/_oci/tag-history/<tag>` as pull request 606 of the OCI distribution specification drafts it.',
   }),
+  ledgerProofs: setting({
+    env: 'PINFOLD_LEDGER_PROOFS',
+    parse: oneOf('members', 'public', 'off'),
+    default: 'members',
+    doc: 'Who may read the logs that [prove the ledger](ledger-proofs.md): `members`, who may list the tags of the organisation, or everybody (`public`). With `off` nothing is signed or served; what happens meanwhile is added once it is on.',
+  }),
   errorDomain: setting({
     env: 'PINFOLD_ERROR_DOMAIN',
     parse: domain,

@@ -21,6 +21,7 @@ import { followUpstreams } from './domains/registry/follows/follows.duty.ts'
 import { readAgain } from './domains/registry/images/read-again.duty.ts'
 import { readImages } from './domains/registry/images/read-images.duty.ts'
 import { judgeTags } from './domains/registry/lifecycles/eol-tags.duty.ts'
+import { backfillLedgers, sequenceLedgers } from './domains/registry/proofs/sequence.duty.ts'
 import { removeRepos } from './domains/registry/repos/removals.duty.ts'
 import { copyRepos } from './domains/registry/syncs/syncs.duty.ts'
 import { sweepUsage, writeUsage } from './domains/registry/usage/digest-usage.duty.ts'
@@ -68,6 +69,8 @@ export const duties: readonly (Duty | LongDuty)[] = [
   scheduleCollections,
   collectBlobs,
   removeRepos,
+  sequenceLedgers,
+  backfillLedgers,
   sweepSubscriptions,
   sweepEvents,
   judgeTags,

@@ -5,6 +5,7 @@ import { serveDoors } from '#edge/doors.ts'
 import { maxHeadBytes } from '#edge/request-limits.ts'
 import { Terms } from '#gen/pinfold/iam/v1/terms_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
+import { ledgerDoor } from '#ledger/door.ts'
 import { unavailable } from '#lib/errors.ts'
 import { isLoopback, isProxy, trustedProxies } from '#lib/net/source-address.ts'
 import { createDropped } from '#lib/noted/dropped.ts'
@@ -124,6 +125,7 @@ export async function bindServer(app: App): Promise<Server> {
     consoleApiDoor(api, endpoints),
     pagesDoor(edge),
     scimDoor(edge),
+    ledgerDoor(edge),
     referenceDoor(edge),
     restDoor(api, endpoints),
   ])

@@ -7,11 +7,14 @@ import { type Db, ident, raw, sql } from '#db/sql.ts'
 import { insertFamily } from '#domains/iam/sessions/refresh-tokens.store.ts'
 import { insertSession } from '#domains/iam/sessions/sessions.store.ts'
 import { insertAttempt } from '#domains/iam/sessions/sign-ins.store.ts'
+import { sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
 import { createSealer, type Sealer } from '#lib/crypto/seal.ts'
 import { type Purpose, type SealedColumn, sealedColumns } from '#lib/crypto/sealed-columns.ts'
+import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { plantTag } from '../support/tags.ts'
 
 const columns = Object.entries(sealedColumns).flatMap(([purpose, some]) =>
   some.map((column: SealedColumn) => ({ ...column, purpose: purpose as Purpose })),
@@ -19,7 +22,12 @@ const columns = Object.entries(sealedColumns).flatMap(([purpose, some]) =>
 
 /** Bytes that are no secrets. */
 /** The answer to a program is under its own key. */
-const plainColumns = ['group_invites.public_key', 'headless_sign_ins.encrypted', 'manifests.content']
+const plainColumns = [
+  'group_invites.public_key',
+  'headless_sign_ins.encrypted',
+  'ledger_tiles.hashes',
+  'manifests.content',
+]
 
 test('every column of bytes is either listed as sealed or known to be plain', async () => {
   await using pinfold = await startPinfold()
@@ -57,6 +65,8 @@ async function withSecrets() {
   ok(await pinfold.operator.post(`/registry/v2/upstreams/${org.uid}`, upstream))
   const named = { 'idempotency-key': 'hidden' }
   ok(await pinfold.operator.call('POST', `/iam/v2/groups/${org.uid}`, { name: 'team' }, named))
+  await plantTag(pinfold, (await pinfold.seed.repo(org.uid)).uid, 'v1')
+  await runDuty(pinfold.app, sequenceLedgers)
   await signSomebodyIn(pinfold)
   return { pinfold, closing }
 }

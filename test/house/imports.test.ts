@@ -157,7 +157,8 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   edge: (one, to) => ['edge', 'issuer', 'lib', 'tracing'].includes(to) || one.to === 'src/domains/iam/access/rights.ts',
   api: (one, to) => {
     if (['api', 'edge', 'lib', 'gen', 'domain', 'issuer'].includes(to)) return true
-    if (one.to === 'src/oci/door.ts' || one.to === 'src/scim/door.ts') return one.from === 'src/api/server.ts'
+    const doors = ['src/ledger/door.ts', 'src/oci/door.ts', 'src/scim/door.ts']
+    if (doors.includes(one.to)) return one.from === 'src/api/server.ts'
     return one.to === 'src/db/unavailable.ts' && one.from === 'src/api/errors.ts'
   },
   issuer: (one, to) => {
@@ -180,6 +181,12 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     if (['scim', 'edge', 'lib'].includes(to)) return true
     if (one.to === 'src/db/unavailable.ts') return one.from === 'src/scim/errors.ts'
     return domainOf(one.to) === 'iam' && ['service', 'model'].includes(to)
+  },
+  ledger: (one, to) => {
+    if (['ledger', 'edge', 'issuer', 'lib'].includes(to)) return true
+    if (one.to === 'src/db/unavailable.ts') return one.from === 'src/ledger/errors.ts'
+    if (one.to === 'src/domains/iam/access/capabilities.ts') return true
+    return domainOf(one.to) === 'registry' && ['service', 'model'].includes(to)
   },
   clouds: (_, to) => ['clouds', 'lib'].includes(to),
   cli: (one, to) => {

@@ -66,6 +66,7 @@ import { migration as retention } from './0103-retention.ts'
 import { migration as requestIds } from './0106-request-ids.ts'
 import { migration as quarantineIndex } from './0108-quarantine-index.ts'
 import { migration as lawVersions } from './0111-law-versions.ts'
+import { migration as ledgerLogs } from './0114-ledger-logs.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -136,4 +137,5 @@ export const migrations: readonly Migration[] = [
   requestIds,
   quarantineIndex,
   lawVersions,
+  ledgerLogs,
 ]

@@ -3,6 +3,7 @@ import { followType } from './follows/follows.model.ts'
 import { upstreamType } from './follows/upstreams.model.ts'
 import { imageType } from './images/images.model.ts'
 import { deletedRepoType } from './ledgers/deleted-repos.model.ts'
+import { ledgerLogType } from './proofs/logs.model.ts'
 import { pullRuleExceptionType, pullRuleType } from './pull-rules/pull-rules.model.ts'
 import { removalType } from './repos/removals.model.ts'
 import { repoType } from './repos/repos.model.ts'
@@ -32,6 +33,8 @@ export const resources: readonly Resource[] = [
   },
   // Not a place any more, since nothing can be below it.
   { type: deletedRepoType, table: 'deleted_repos', kinds: ['deleted_repos'], uid: 'none', groupDeletion: 'stays' },
+  // What was signed for an organisation outlives it.
+  { type: ledgerLogType, table: 'ledger_logs', kinds: [], uid: 'none', groupDeletion: 'stays' },
   {
     type: tagType,
     table: 'tags',

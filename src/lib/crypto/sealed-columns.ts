@@ -16,6 +16,8 @@ export const sealedColumns = {
   'refresh-token-key': [{ table: 'refresh_tokens', key: 'session_uid', column: 'sealed_key' }],
   'upstream-password': [{ table: 'upstreams', key: 'uid', column: 'password' }],
   'request-answer': [{ table: 'request_ids', key: 'id', column: 'answer' }],
+  'ledger-secret': [{ table: 'ledger_logs', key: 'origin', column: 'secret' }],
+  'ledger-key': [{ table: 'ledger_log_keys', key: 'vkey', column: 'private_key' }],
   'page-token': [],
 } as const satisfies Record<string, readonly SealedColumn[]>
 

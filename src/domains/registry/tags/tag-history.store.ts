@@ -1,5 +1,6 @@
 import { insertsOf } from '#db/bulk.ts'
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { notePending, notePendingDeletions } from '../proofs/pending.store.ts'
 import { eventNumbers, type HistoryRecord, sourceNumbers } from './tag-history.model.ts'
 import type { Source, TagRepo } from './tags.model.ts'
 
@@ -7,7 +8,7 @@ import type { Source, TagRepo } from './tags.model.ts'
 const into = sql`
   INSERT INTO tag_history (repo_id, tag, time, event, digest, previous_digest, media_type, size, actor, source)`
 
-/** Adds to the ledger, with what the manifests say of themselves, where they are here. Nothing changes a row. */
+/** Adds to the ledger, with what the manifests say of themselves, where they are here. Nothing changes a row, and each waits for its entry in the log. */
 export async function insertRecords(tx: Tx, repo: TagRepo, records: readonly HistoryRecord[]): Promise<void> {
   const rows = records.map((record) => {
     const { digest } = record
@@ -19,12 +20,13 @@ export async function insertRecords(tx: Tx, repo: TagRepo, records: readonly His
       ${record.actor}, ${sourceNumbers[record.source]})`
   })
   for (const insert of insertsOf(into, rows)) await tx.run(insert)
+  await notePending(tx, repo, records)
 }
 
 /** The deletion of every tag that `where` picks of the tags `t`, all at one time, which must be later than any of theirs. */
 export async function insertDeletions(
   tx: Tx,
-  { ledger }: TagRepo,
+  repo: TagRepo,
   where: Sql,
   { time, actor, source }: Pick<HistoryRecord, 'time' | 'actor' | 'source'>,
 ): Promise<void> {
@@ -33,8 +35,9 @@ export async function insertDeletions(
     SELECT h.repo_id, t.name, CAST(${time} AS TEXT), CAST(${eventNumbers.deleted} AS BIGINT), t.digest, t.digest,
            h.media_type, h.size, CAST(${actor} AS TEXT), CAST(${sourceNumbers[source]} AS BIGINT)
       FROM tags t
-      JOIN tag_history h ON h.repo_id = ${ledger} AND h.tag = t.name AND h.time = t.assign_time
+      JOIN tag_history h ON h.repo_id = ${repo.ledger} AND h.tag = t.name AND h.time = t.assign_time
      WHERE ${where}`)
+  await notePendingDeletions(tx, repo, where, { time, source })
 }
 
 /** Both bounds are optional: `from` is inclusive, `after` and `before` are exclusive. */

@@ -1,0 +1,45 @@
+import type { EntryKind } from '#lib/tlog/tag-entry.ts'
+import type { HistoryRecord } from '../tags/tag-history.model.ts'
+
+// The numbers are stored; they keep their meaning for good.
+export const kindNumbers = { live: 1, import: 2, backfill: 3 } as const satisfies Record<EntryKind, number>
+/** `written` gets what happens, `suspended` waits for the operator, `ended` was followed by another one. */
+export const stateNumbers = { written: 1, suspended: 2, ended: 3 } as const
+export type LogState = keyof typeof stateNumbers
+
+/** A log of an organisation; those of later generations take the place of the one before. */
+export type LedgerLog = {
+  id: number
+  organization: string
+  generation: number
+  origin: string
+  /** Sealed. */
+  secret: Uint8Array
+  state: number
+  size: number
+  /** The last signed note, empty before the first, its size, and when it was signed. */
+  checkpoint: string
+  checkpointSize: number
+  checkpointTime: string
+}
+
+export const ledgerLogType = 'registry.pinfold.dev/LedgerLog'
+
+/** A row that waits, with what it says. */
+export type PendingRow = HistoryRecord & {
+  ledger: number
+  organization: string
+  path: string
+  kind: number
+}
+
+/** Where a chain has got to. */
+export type ChainState = { chain: string; seq: number; leaf: string; time: string }
+
+/** Which row an entry stands for. */
+export type OpeningRow = { ledger: number; tag: string; time: string; path: string; nonce: string; index: number }
+
+export type EntryRow = { index: number; chain: string; seq: number; entry: string }
+
+/** How often a checkpoint is signed at most, and everything that waits is looked at. */
+export const sequenceEveryMs = 1000

@@ -1,0 +1,218 @@
+import { insertsOf } from '#db/bulk.ts'
+import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { type TileAt, type Tiles, tileKey } from '#lib/tlog/tiles.ts'
+import { eventNumbers, sourceNumbers } from '../tags/tag-history.model.ts'
+import type { ChainState, EntryRow, LedgerLog, OpeningRow, PendingRow } from './logs.model.ts'
+import { stateNumbers } from './logs.model.ts'
+
+const columns = sql`
+  id, org_uid AS organization, generation, origin, secret, state, size, checkpoint,
+  checkpoint_size AS "checkpointSize", checkpoint_time AS "checkpointTime"`
+
+/** The newest log of the organisation, or the one of a generation. */
+export function findLog(reader: Reader, organization: string, generation?: number): Promise<LedgerLog | undefined> {
+  const which = generation === undefined ? sql`1 = 1` : sql`generation = ${generation}`
+  return reader.get(sql`
+    SELECT ${columns} FROM ledger_logs WHERE org_uid = ${organization} AND ${which} ORDER BY generation DESC LIMIT 1`)
+}
+
+export function findLogById(reader: Reader, id: number): Promise<LedgerLog | undefined> {
+  return reader.get(sql`SELECT ${columns} FROM ledger_logs WHERE id = ${id}`)
+}
+
+export function listLogs(reader: Reader, organization: string): Promise<LedgerLog[]> {
+  return reader.all(sql`SELECT ${columns} FROM ledger_logs WHERE org_uid = ${organization} ORDER BY generation DESC`)
+}
+
+/** Logs that have entries which no checkpoint has, some of them. */
+export function unsignedLogs(reader: Reader, most: number): Promise<LedgerLog[]> {
+  return reader.all(sql`
+    SELECT ${columns} FROM ledger_logs
+     WHERE checkpoint_size < size AND state = ${stateNumbers.written} ORDER BY id LIMIT ${most}`)
+}
+
+export async function insertLog(
+  tx: Tx,
+  log: Pick<LedgerLog, 'organization' | 'generation' | 'origin' | 'secret'>,
+): Promise<LedgerLog> {
+  const row = await tx.get<LedgerLog>(sql`
+    INSERT INTO ledger_logs
+           (org_uid, generation, origin, secret, state, size, checkpoint, checkpoint_size, checkpoint_time)
+    VALUES (${log.organization}, ${log.generation}, ${log.origin}, ${log.secret}, ${stateNumbers.written}, 0, '', 0, '')
+    RETURNING ${columns}`)
+  return row!
+}
+
+/**
+ * Ends every log, since the database may not know all that was signed; what the ledger has comes into logs that take their
+ * places. Two heads of a log that contradict each other could never be taken back.
+ */
+export async function endAllLogs(tx: Tx): Promise<number> {
+  await tx.run(sql`
+    INSERT INTO ledger_backfills (ledger_id, after_tag, after_time)
+    SELECT id, '', '' FROM ledgers WHERE substr(group_uid, 1, 40) IN (SELECT org_uid FROM ledger_logs)
+        ON CONFLICT (ledger_id) DO UPDATE SET after_tag = '', after_time = ''`)
+  return tx.run(sql`UPDATE ledger_logs SET state = ${stateNumbers.ended} WHERE state <> ${stateNumbers.ended}`)
+}
+
+export async function resizeLog(tx: Tx, log: number, size: number): Promise<void> {
+  await tx.run(sql`UPDATE ledger_logs SET size = ${size} WHERE id = ${log}`)
+}
+
+export async function signLog(
+  tx: Tx,
+  log: number,
+  { checkpoint, size, time }: { checkpoint: string; size: number; time: string },
+): Promise<void> {
+  await tx.run(sql`
+    UPDATE ledger_logs SET checkpoint = ${checkpoint}, checkpoint_size = ${size}, checkpoint_time = ${time}
+     WHERE id = ${log}`)
+}
+
+export type LogKey = { vkey: string; log: number; privateKey: Uint8Array; createTime: string }
+
+/** The keys of these logs, oldest first; private ones are sealed. */
+export function logKeys(reader: Reader, logs: readonly number[]): Promise<LogKey[]> {
+  return reader.all(sql`
+    SELECT vkey, log_id AS log, private_key AS "privateKey", create_time AS "createTime" FROM ledger_log_keys
+     WHERE log_id IN (${list(logs)}) ORDER BY create_time, vkey`)
+}
+
+export async function insertLogKey(tx: Tx, { vkey, log, privateKey, createTime }: LogKey): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO ledger_log_keys (vkey, log_id, private_key, create_time)
+    VALUES (${vkey}, ${log}, ${privateKey}, ${createTime})`)
+}
+
+/** Whether anything waits, or has no checkpoint: to be asked before a transaction is begun for it. */
+export async function isAnythingDue(reader: Reader): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found WHERE EXISTS (SELECT 1 FROM ledger_pending) OR EXISTS (
+      SELECT 1 FROM ledger_logs WHERE checkpoint_size < size AND state = ${stateNumbers.written})`)
+  return row !== undefined
+}
+
+type StoredPending = Omit<PendingRow, 'event' | 'source'> & { event: number; source: number }
+
+/**
+ * Rows that can be logged now, tag by tag in the order of time. Those of a tag wait while rows of before are still to be
+ * added, and those of a ledger while a repo goes that was deleted: its deletions come with an earlier time.
+ */
+export async function readyRows(tx: Tx, most: number): Promise<PendingRow[]> {
+  const rows = await tx.all<StoredPending>(sql`
+    SELECT p.ledger_id AS ledger, p.tag, p.time, p.path, p.kind, substr(l.group_uid, 1, 40) AS organization,
+           h.event, h.digest, h.previous_digest AS "previousDigest", h.actor, h.source
+      FROM ledger_pending p
+      JOIN ledgers l ON l.id = p.ledger_id
+      JOIN tag_history h ON h.repo_id = p.ledger_id AND h.tag = p.tag AND h.time = p.time
+     WHERE NOT EXISTS (SELECT 1 FROM ledger_backfills b WHERE b.ledger_id = p.ledger_id AND b.after_tag <= p.tag)
+       AND NOT EXISTS (SELECT 1 FROM repo_removals r WHERE r.ledger_id = p.ledger_id)
+       AND NOT EXISTS (SELECT 1 FROM ledger_logs s
+                        WHERE s.org_uid = substr(l.group_uid, 1, 40) AND s.state = ${stateNumbers.suspended})
+     ORDER BY p.ledger_id, p.tag, p.time LIMIT ${most}`)
+  return rows.map((row) => ({
+    ...row,
+    event: nameOf(eventNumbers, row.event),
+    source: nameOf(sourceNumbers, row.source),
+  }))
+}
+
+export function nameOf<N extends string>(numbers: Record<N, number>, number: number): N {
+  return (Object.keys(numbers) as N[]).find((name) => numbers[name] === number)!
+}
+
+export function chainStates(reader: Reader, log: number, chains: readonly string[]): Promise<ChainState[]> {
+  return reader.all(sql`
+    SELECT chain, seq, leaf, time FROM ledger_chains WHERE log_id = ${log} AND chain IN (${list(chains)})`)
+}
+
+export async function writeChains(tx: Tx, log: number, chains: readonly ChainState[]): Promise<void> {
+  const rows = chains.map(({ chain, seq, leaf, time }) => sql`(${log}, ${chain}, ${seq}, ${leaf}, ${time})`)
+  const after = sql`
+    ON CONFLICT (log_id, chain) DO UPDATE SET seq = excluded.seq, leaf = excluded.leaf, time = excluded.time`
+  const into = sql`INSERT INTO ledger_chains (log_id, chain, seq, leaf, time)`
+  for (const insert of insertsOf(into, rows, after)) await tx.run(insert)
+}
+
+export async function insertEntries(tx: Tx, log: number, entries: readonly EntryRow[]): Promise<void> {
+  const rows = entries.map(({ index, chain, seq, entry }) => sql`(${log}, ${index}, ${chain}, ${seq}, ${entry})`)
+  const into = sql`INSERT INTO ledger_entries (log_id, idx, chain, seq, entry)`
+  for (const insert of insertsOf(into, rows)) await tx.run(insert)
+}
+
+/** The rows of these entries, which wait no more; of a row that an earlier log had, too. */
+export async function openEntries(tx: Tx, log: number, openings: readonly OpeningRow[]): Promise<void> {
+  const rows = openings.map(({ ledger, tag, time, path, nonce, index }) => {
+    return sql`(${ledger}, ${tag}, ${time}, ${path}, ${nonce}, ${log}, ${index})`
+  })
+  const after = sql`
+    ON CONFLICT (ledger_id, tag, time) DO UPDATE
+       SET path = excluded.path, nonce = excluded.nonce, log_id = excluded.log_id, idx = excluded.idx`
+  const into = sql`INSERT INTO ledger_openings (ledger_id, tag, time, path, nonce, log_id, idx)`
+  for (const insert of insertsOf(into, rows, after)) await tx.run(insert)
+  await tx.run(sql`
+    DELETE FROM ledger_pending WHERE (ledger_id, tag, time) IN (
+      SELECT ledger_id, tag, time FROM ledger_openings WHERE log_id = ${log} AND idx >= ${openings[0]!.index})`)
+}
+
+/** Those of the tiles that are there. */
+export async function readTiles(reader: Reader, log: number, wanted: readonly TileAt[]): Promise<Tiles> {
+  if (wanted.length === 0) return new Map()
+  const which = wanted.map(({ level, index }) => sql`(level = ${level} AND idx = ${index})`)
+  const rows = await reader.all<TileAt & { hashes: Uint8Array }>(sql`
+    SELECT level, idx AS "index", hashes FROM ledger_tiles WHERE log_id = ${log} AND (${join(which, ' OR ')})`)
+  return new Map(rows.map(({ hashes, ...at }) => [tileKey(at), Buffer.from(hashes)]))
+}
+
+export async function writeTiles(tx: Tx, log: number, tiles: readonly (TileAt & { hashes: Buffer })[]): Promise<void> {
+  for (const { level, index, hashes } of tiles) {
+    await tx.run(sql`
+      INSERT INTO ledger_tiles (log_id, level, idx, hashes) VALUES (${log}, ${level}, ${index}, ${hashes})
+          ON CONFLICT (log_id, level, idx) DO UPDATE SET hashes = excluded.hashes`)
+  }
+}
+
+/** The entries from `from` on that are below `to`, word for word. */
+export async function readEntries(reader: Reader, log: number, from: number, to: number): Promise<string[]> {
+  const rows = await reader.all<{ entry: string }>(sql`
+    SELECT entry FROM ledger_entries WHERE log_id = ${log} AND idx >= ${from} AND idx < ${to} ORDER BY idx`)
+  return rows.map(({ entry }) => entry)
+}
+
+export function findEntry(reader: Reader, log: number, index: number): Promise<EntryRow | undefined> {
+  return reader.get(sql`
+    SELECT idx AS "index", chain, seq, entry FROM ledger_entries WHERE log_id = ${log} AND idx = ${index}`)
+}
+
+export function findInChain(reader: Reader, log: number, chain: string, seq: number): Promise<EntryRow | undefined> {
+  return reader.get(sql`
+    SELECT idx AS "index", chain, seq, entry FROM ledger_entries
+     WHERE log_id = ${log} AND chain = ${chain} AND seq = ${seq}`)
+}
+
+/** What clients call the servers of this database, as the one says that gave the last sign of life; empty without one. */
+export async function servedUrl(reader: Reader): Promise<string> {
+  const row = await reader.get<{ url: string }>(sql`
+    SELECT url FROM nodes WHERE url <> '' ORDER BY beat_time DESC, id LIMIT 1`)
+  return row?.url ?? ''
+}
+
+type StoredRow = Omit<PendingRow, 'kind' | 'organization' | 'event' | 'source'> & {
+  event: number
+  source: number
+  nonce: string
+  log: number
+  index: number
+}
+
+/** The row that says what a tag was at a time, with its place in the log; without one, `log` is null. */
+export async function rowAt(reader: Reader, ledger: number, tag: string, at: string) {
+  const row = await reader.get<StoredRow | (StoredRow & { log: null })>(sql`
+    SELECT h.repo_id AS ledger, h.tag, h.time, h.event, h.digest, h.previous_digest AS "previousDigest", h.actor, h.source,
+           o.path, o.nonce, o.log_id AS log, o.idx AS "index"
+      FROM (SELECT tag, time FROM tag_history
+             WHERE repo_id = ${ledger} AND tag = ${tag} AND time <= ${at} ORDER BY time DESC LIMIT 1) AS found
+      JOIN tag_history h ON h.repo_id = ${ledger} AND h.tag = found.tag AND h.time = found.time
+      LEFT JOIN ledger_openings o ON o.ledger_id = ${ledger} AND o.tag = found.tag AND o.time = found.time`)
+  return row && { ...row, event: nameOf(eventNumbers, row.event), source: nameOf(sourceNumbers, row.source) }
+}

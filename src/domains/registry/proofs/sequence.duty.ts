@@ -1,0 +1,41 @@
+import type { App } from '#app.ts'
+import type { Duty } from '#duty.ts'
+import { backfillSome } from './backfill.service.ts'
+import { nextBackfill } from './backfill.store.ts'
+import { sequenceEveryMs } from './logs.model.ts'
+import { isAnythingDue, servedUrl } from './logs.store.ts'
+import { sequenceSome, signSome } from './sequence.service.ts'
+
+/** What it locks is the lease; the rows that wait are only ever added by others. */
+const rowLocks = { isolation: 'rowLocks' } as const
+
+/** The rows of the ledger get into the logs, which are signed once for all that came since the last run. */
+export const sequenceLedgers: Duty = {
+  name: 'ledger.sequence',
+  everyMs: sequenceEveryMs,
+  runsOn: 'one node',
+  async run(app, lease) {
+    if (app.config.ledgerProofs === 'off' || !(await isAnythingDue(app.db))) return {}
+    const host = await hostOf(app)
+    if (host === '') return {}
+    const entries = await lease.inBatches((tx) => sequenceSome(tx, app, host), rowLocks)
+    const checkpoints = await lease.inBatches((tx) => signSome(tx, app), rowLocks)
+    return { entries, checkpoints }
+  },
+}
+
+/** What was in the ledger before its log comes into it. */
+export const backfillLedgers: Duty = {
+  name: 'ledger.backfill',
+  everyMs: 60_000,
+  runsOn: 'one node',
+  async run({ config, db }, lease) {
+    if (config.ledgerProofs === 'off' || !(await nextBackfill(db))) return {}
+    return { rows: await lease.inBatches(backfillSome, rowLocks) }
+  },
+}
+
+async function hostOf({ config, db }: App): Promise<string> {
+  const url = config.url || (await servedUrl(db))
+  return url === '' ? '' : new URL(url).host
+}

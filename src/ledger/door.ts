@@ -1,0 +1,106 @@
+// The door of the logs that prove the ledger: `/ledger/…`, as c2sp.org/tlog-tiles has it, and the proofs of tags.
+import type { Caller } from '#app.ts'
+import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
+import { policyOf, proofOf, readCheckpoint, readTile } from '#domains/registry/proofs/proofs.service.ts'
+import type { Edge } from '#edge/arrival.ts'
+import { authenticate, nobody } from '#edge/caller.ts'
+import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
+import { createVerifier, type Verifier } from '#issuer/access-token.ts'
+import { invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
+import { parseTimestamp, toIso } from '#lib/timestamp.ts'
+import { refusalOf } from './errors.ts'
+import { type Route, routeKinds, routeOf } from './routes.ts'
+
+const text = 'text/plain; charset=utf-8'
+const bytes = 'application/octet-stream'
+
+/** The door of `/ledger/…`. */
+export function ledgerDoor(edge: Edge): Door {
+  const { app, url } = edge
+  const verify = createVerifier(app.keyring, url, url, app.clock)
+  return {
+    name: 'ledger',
+    verifies: true,
+    methods: withVerbs(routeKinds),
+    deadlineMs: app.config.requestTimeoutMs,
+    matches: (path) => path.startsWith('/ledger/'),
+    serve: (arrival) => serve(edge, verify, arrival),
+    refuse,
+  }
+}
+
+type Answer = { type: string; body: string | Buffer; cache: string }
+
+async function serve(edge: Edge, verify: Verifier, arrival: HttpArrival): Promise<void> {
+  const { app } = edge
+  const route: Route = app.config.ledgerProofs === 'off' ? { kind: 'unknown' } : routeOf(arrival.path)
+  const method = `${arrival.verb} ${route.kind}`
+  arrival.method = { name: method, fullName: method }
+  if (route.kind === 'unknown') return send(arrival, 404, 'there is no such path\n')
+  if (arrival.verb !== 'GET' && arrival.verb !== 'HEAD') return send(arrival, 405, 'only GET\n', { allow: 'GET, HEAD' })
+  arrival.caller = arrival.authorization === undefined ? nobody : await authenticate(app, verify, arrival)
+  requireReader(edge, arrival.caller, route)
+  const { type, body, cache } = await answerTo(edge, arrival, route)
+  send(arrival, 200, body, { 'content-type': type, 'cache-control': cache })
+}
+
+const tagList = [capabilityNumber('tag.list')]
+
+/** Throws unless the caller may list the tags there; the logs themselves name none, and may be for everybody. */
+function requireReader({ app }: Edge, { uid, rights }: Caller, route: Exclude<Route, { kind: 'unknown' }>): void {
+  if (route.kind !== 'proof' && app.config.ledgerProofs === 'public') return
+  const place = route.kind === 'proof' ? route.repo : route.organization
+  if (rights.holds(place, tagList)) return
+  if (uid === '') throw unauthenticated('a bearer token is required')
+  throw permissionDenied('the caller may not list the tags there')
+}
+
+async function answerTo(edge: Edge, arrival: HttpArrival, route: Exclude<Route, { kind: 'unknown' }>): Promise<Answer> {
+  const { app, url } = edge
+  const seenBy = app.config.ledgerProofs === 'public' ? 'public' : 'private'
+  switch (route.kind) {
+    case 'checkpoint':
+      return { type: text, body: await readCheckpoint(app, route), cache: 'no-cache' }
+    case 'policy':
+      return { type: text, body: await policyOf(app, route.organization, url), cache: 'no-cache' }
+    case 'tile':
+      // A tile never changes, not even one that is not full: a wider one has another name.
+      return {
+        type: bytes,
+        body: await readTile(app, route, route.asked),
+        cache: `${seenBy}, max-age=31536000, immutable`,
+      }
+    case 'proof': {
+      const { repo, tag } = route
+      return { type: text, body: await proofOf(app, { repo, tag, at: timeOf(edge, arrival) }), cache: 'no-store' }
+    }
+  }
+}
+
+/** `at` of the query, as ISO text; without it now. */
+function timeOf({ app }: Edge, { search }: HttpArrival): string {
+  const now = app.clock().toISOString()
+  const given = new URLSearchParams(search).get('at')
+  if (given === null) return now
+  const instant = parseTimestamp(given.replace(/ (?=\d{2}:\d{2}$)/, '+'))
+  if (!instant) throw invalid({ field: 'at', description: 'must be a time such as 2026-08-01T12:00:00Z' })
+  const at = toIso(instant)
+  if (at > now) throw invalid({ field: 'at', description: 'must not be in the future' })
+  return at
+}
+
+function refuse(arrival: HttpArrival, thrown: unknown): void {
+  const { status, message, headers, cause } = refusalOf(thrown)
+  const { app } = arrival.edge
+  if (status >= 500 && cause) app.log.error('ledger request failed', { requestId: arrival.requestId, error: cause })
+  send(arrival, status, `${message}\n`, headers)
+}
+
+function send(arrival: HttpArrival, status: number, body: string | Buffer, headers: Record<string, string> = {}): void {
+  if (!arrival.settle(String(status))) return
+  const { req, res } = arrival
+  if (res.headersSent) return
+  const length = { 'content-length': Buffer.byteLength(body) }
+  res.writeHead(status, { 'content-type': text, 'cache-control': 'no-store', ...length, ...headers })
+  res.end(req.method === 'HEAD' ? undefined : body)
+}

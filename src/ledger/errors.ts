@@ -1,0 +1,25 @@
+// What goes wrong at this door, as plain text: its readers are programs for logs, which look at the status.
+import { isUnavailable } from '#db/unavailable.ts'
+import { AppError } from '#lib/errors.ts'
+
+/** What is answered; `cause` is for the log, where it is ours. */
+export type Refusal = { status: number; message: string; headers: Record<string, string>; cause?: unknown }
+
+export function refusalOf(error: unknown): Refusal {
+  if (isUnavailable(error)) {
+    return { status: 503, message: 'the database cannot be reached now', headers: { 'retry-after': '1' }, cause: error }
+  }
+  if (!(error instanceof AppError)) {
+    const message = 'something went wrong on our side; the request id helps to find out what'
+    return { status: 500, message, headers: {}, cause: error }
+  }
+  const retry = error.details.find((detail) => detail.type === 'RetryInfo')?.retryDelaySeconds
+  return {
+    status: error.http,
+    message: error.message,
+    headers: {
+      ...(retry === undefined ? {} : { 'retry-after': String(retry) }),
+      ...(error.code === 'UNAUTHENTICATED' ? { 'www-authenticate': 'Bearer' } : {}),
+    },
+  }
+}

@@ -1,0 +1,35 @@
+import { tagPattern } from '#lib/oci-names.ts'
+import { readTilePath, type TileAsked } from '#lib/tlog/tiles.ts'
+import { isUid, rootOf } from '#lib/uid.ts'
+
+/** What a path asks for. The first log of an organisation stands below its uid, a later one below its number as well. */
+export type Route =
+  | { kind: 'checkpoint'; organization: string; generation: number }
+  | { kind: 'tile'; organization: string; generation: number; asked: TileAsked }
+  | { kind: 'policy'; organization: string }
+  | { kind: 'proof'; repo: string; tag: string }
+  | { kind: 'unknown' }
+
+export const routeKinds = ['checkpoint', 'tile', 'policy', 'proof', 'unknown'] as const satisfies Route['kind'][]
+
+const ofLog = /^\/ledger\/([0-9a-f]{40})(?:\/([1-9]\d{0,5}))?\/(checkpoint|policy|tile\/.{1,64})$/
+const ofTag = /^\/ledger\/([0-9a-f]{40})\/repos\/([0-9a-f/]{1,1024})\/tags\/([^/]{1,128})\/proof$/
+const unknown: Route = { kind: 'unknown' }
+
+export function routeOf(path: string): Route {
+  const [, organization, number, rest] = ofLog.exec(path) ?? []
+  if (organization === undefined) return proofRoute(path)
+  // The first has no number, so that each has one address.
+  if (number === '1') return unknown
+  const generation = Number(number ?? 1)
+  if (rest === 'policy') return number === undefined ? { kind: 'policy', organization } : unknown
+  if (rest === 'checkpoint') return { kind: 'checkpoint', organization, generation }
+  const asked = readTilePath(rest!.slice('tile/'.length))
+  return asked ? { kind: 'tile', organization, generation, asked } : unknown
+}
+
+function proofRoute(path: string): Route {
+  const [, organization, repo, tag] = ofTag.exec(path) ?? []
+  if (repo === undefined || !isUid(repo) || rootOf(repo) !== organization || repo === organization) return unknown
+  return tagPattern.test(tag!) ? { kind: 'proof', repo, tag: tag! } : unknown
+}

@@ -1,0 +1,311 @@
+// The logs that prove the ledger, read as a stranger's program would read them.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ident, sql } from '#db/sql.ts'
+import { endAllLogs } from '#domains/registry/proofs/logs.store.ts'
+import { backfillLedgers, sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
+import { parseCheckpoint } from '#lib/tlog/checkpoint.ts'
+import { consistencyProof, isConsistent, leafHash, rootHash } from '#lib/tlog/merkle.ts'
+import { parseNote, signedBy } from '#lib/tlog/notes.ts'
+import { parsePolicy } from '#lib/tlog/policy.ts'
+import { parseEntry } from '#lib/tlog/tag-entry.ts'
+import { NotProved, provedBy } from '#lib/tlog/tag-proof.ts'
+import { nodesOf, openTiles, tileKey, tilePathOf, tileWidth } from '#lib/tlog/tiles.ts'
+import { runDuty } from '../support/duties.ts'
+import { type Client, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { digestOf, ledgerOf, plantManifest, plantTag } from '../support/tags.ts'
+
+async function logged({ app }: Pick<Pinfold, 'app'>): Promise<void> {
+  await runDuty(app, backfillLedgers)
+  await runDuty(app, sequenceLedgers)
+}
+
+/** Reads all of a log and checks everything that can be checked without a row of the ledger. */
+async function readLog(client: Client, url: string, prefix: string) {
+  const org = prefix.split('/')[2]!
+  const policy = parsePolicy((await client.get(`/ledger/${org}/policy`)).text)
+  const { text } = await client.get(`${prefix}/checkpoint`)
+  const note = parseNote(text)!
+  const checkpoint = parseCheckpoint(note.text)!
+  assert.equal(checkpoint.origin, `${new URL(url).host}${prefix}`)
+  const keys = policy.logs.filter(({ name }) => name === checkpoint.origin)
+  assert.deepEqual(
+    keys.map((key) => signedBy(note, key).is),
+    ['signed'],
+  )
+  const { size } = checkpoint
+  const entries: Buffer[] = []
+  for (let index = 0; index * tileWidth < size; index++) {
+    const width = Math.min(size - index * tileWidth, tileWidth)
+    const bundle = await bytesOf(client, url, `${prefix}/${tilePathOf({ kind: 'entries', level: 0, index, width })}`)
+    for (let at = 0; at < bundle.length; ) {
+      const length = bundle.readUInt16BE(at)
+      entries.push(bundle.subarray(at + 2, at + 2 + length))
+      at += 2 + length
+    }
+    const tile = await bytesOf(client, url, `${prefix}/${tilePathOf({ kind: 'hashes', level: 0, index, width })}`)
+    const leaves = entries.slice(index * tileWidth).map(leafHash)
+    assert.deepEqual(tile, Buffer.concat(leaves))
+  }
+  assert.equal(entries.length, size)
+  const tiles = new Map<string, Buffer>()
+  for (const at of openTiles(size)) {
+    const width = Math.floor(size / tileWidth ** at.level) % tileWidth
+    tiles.set(tileKey(at), await bytesOf(client, url, `${prefix}/${tilePathOf({ kind: 'hashes', ...at, width })}`))
+  }
+  assert.deepEqual(rootHash(size, nodesOf(tiles)), checkpoint.root)
+  return { checkpoint, policy, entries: entries.map(String), tiles }
+}
+
+async function bytesOf(client: Client, url: string, path: string): Promise<Buffer> {
+  const res = await fetch(url + path, { headers: { authorization: `Bearer ${client.token}` } })
+  assert.equal(res.status, 200, path)
+  assert.equal(res.headers.get('content-type'), 'application/octet-stream')
+  assert.match(res.headers.get('cache-control')!, /immutable/)
+  return Buffer.from(await res.arrayBuffer())
+}
+
+async function scene(settings: Parameters<typeof startPinfold>[0] = {}) {
+  const pinfold = await startPinfold(settings)
+  const org = await pinfold.seed.group('', { name: 'acme' })
+  const repo = await pinfold.seed.repo(org.uid as string, { name: 'app' })
+  return { pinfold, org: org.uid as string, repo: repo.uid as string, prefix: `/ledger/${org.uid}` }
+}
+
+const claimOf = (url: string, tag: string, image: string, at: string) => ({
+  host: new URL(url).host,
+  path: 'acme/app',
+  tag,
+  digest: digestOf(image),
+  at,
+})
+
+test('every row of the ledger becomes an entry, and the log holds together as it grows', async () => {
+  const { pinfold, org, repo, prefix } = await scene()
+  await using _ = pinfold
+  const { operator, url } = pinfold
+  const { uid } = await plantTag(pinfold, repo, 'v1', 'a')
+  await plantTag(pinfold, repo, 'v1', 'b')
+  await plantTag(pinfold, repo, 'v2', 'a')
+  await logged(pinfold)
+  const first = await readLog(operator, url, prefix)
+  assert.equal(first.checkpoint.size, 4)
+  assert.match(first.entries[0]!, new RegExp(`^pinfold-log/1\n${new URL(url).host}${prefix}\n[0-9a-f]{64}\n-\n$`))
+
+  assert.equal((await operator.delete(`/registry/v2/tags/${uid}`)).status, 200)
+  await logged(pinfold)
+  const second = await readLog(operator, url, prefix)
+  assert.equal(second.checkpoint.size, 5)
+  assert.deepEqual(second.entries.slice(0, 4), first.entries)
+  const proof = consistencyProof(4, 5, nodesOf(second.tiles))
+  assert.ok(isConsistent(first.checkpoint, second.checkpoint, proof))
+
+  // Nothing in it names what it is about.
+  const all = second.entries.slice(1).join('')
+  for (const word of ['acme', 'app', 'v1', 'v2', digestOf('a').slice(7), repo, org])
+    assert.ok(!all.includes(word), word)
+  const rows = await ledgerOf(pinfold, repo)
+  const chains = Map.groupBy(
+    second.entries.slice(1).map((entry) => parseEntry(entry)!),
+    ({ chain }) => chain,
+  )
+  const seqs = [...chains.values()].map((some) => some.map(({ seq }) => seq).join())
+  assert.deepEqual(seqs.sort(), ['0', '0,1,2'])
+  assert.deepEqual(
+    [...chains.values()]
+      .flat()
+      .map(({ time }) => time)
+      .sort(),
+    rows.map(({ time }) => time).sort(),
+  )
+})
+
+test('a proof says what a tag was, between which times, and nothing else', async () => {
+  const { pinfold, repo, prefix } = await scene()
+  await using _ = pinfold
+  const { operator, url } = pinfold
+  const times: string[] = []
+  for (const image of ['a', 'b']) times.push((await plantTag(pinfold, repo, 'v1', image)).updateTime as string)
+  const asked = `${prefix}/repos/${repo}/tags/v1/proof`
+  const early = await operator.get(asked)
+  assert.equal(early.status, 503)
+  assert.equal(early.headers.get('retry-after'), '1')
+  await logged(pinfold)
+  const policy = parsePolicy((await operator.get(`${prefix}/policy`)).text)
+
+  const closed = (await operator.get(`${asked}?at=${times[0]}`)).text
+  const proved = provedBy(closed, policy, claimOf(url, 'v1', 'a', times[0]!))
+  assert.deepEqual([proved.from, proved.until, proved.kind], [times[0], times[1], 'live'])
+  assert.throws(() => provedBy(closed, policy, claimOf(url, 'v1', 'b', times[0]!)), NotProved)
+  const open = (await operator.get(asked)).text
+  assert.equal(provedBy(open, policy, claimOf(url, 'v1', 'b', times[1]!)).until, '')
+
+  const wrong: [string, number, RegExp][] = [
+    [`${asked}?at=yesterday`, 400, /at: must be a time/],
+    [`${asked}?at=2999-01-01T00:00:00Z`, 400, /at: must not be in the future/],
+    [`${asked}?at=2001-01-01T00:00:00Z`, 404, /not found/],
+    [`${prefix}/repos/${repo}/tags/v9/proof`, 404, /not found/],
+    [`${prefix}/repos/${repo}${'0'.repeat(3)}/tags/v1/proof`, 404, /no such path/],
+    [`${prefix}/tile/0/x000/000`, 404, /no such path/],
+    [`${prefix}/tile/0/000`, 404, /not found/],
+    [`${prefix}/tile/0/000.p/4`, 404, /not found/],
+    [`${prefix}/tile/entries/001.p/1`, 404, /not found/],
+    [`${prefix}/1/checkpoint`, 404, /no such path/],
+    [`${prefix}/2/checkpoint`, 404, /not found/],
+    [`/ledger/${'0'.repeat(40)}/policy`, 404, /not found/],
+  ]
+  for (const [path, status, why] of wrong) {
+    const answer = await operator.get(path)
+    assert.equal(answer.status, status, `${path}: ${answer.text}`)
+    assert.match(answer.text, why, path)
+  }
+  assert.equal((await operator.post(`${prefix}/checkpoint`)).status, 405)
+})
+
+test('logs are for those who may list tags, unless the settings open them; proofs of tags always are', async () => {
+  for (const ledgerProofs of ['members', 'public', 'off'] as const) {
+    const { pinfold, org, repo, prefix } = await scene({ ledgerProofs })
+    await using _ = pinfold
+    await plantTag(pinfold, repo, 'v1')
+    await logged(pinfold)
+    const identity = await pinfold.seed.identity(org)
+    const stranger = await pinfold.as(identity.uid as string)
+    const proof = `${prefix}/repos/${repo}/tags/v1/proof`
+    const statuses = async (client: Client) => {
+      return Promise.all(
+        [`${prefix}/checkpoint`, `${prefix}/tile/0/000.p/1`, `${prefix}/policy`, proof].map(
+          async (path) => (await client.get(path)).status,
+        ),
+      )
+    }
+    const expected = {
+      members: { nobody: [401, 401, 401, 401], stranger: [403, 403, 403, 403], viewer: [200, 200, 200, 200] },
+      public: { nobody: [200, 200, 200, 401], stranger: [200, 200, 200, 403], viewer: [200, 200, 200, 200] },
+      off: { nobody: [404, 404, 404, 404], stranger: [404, 404, 404, 404], viewer: [404, 404, 404, 404] },
+    }[ledgerProofs]
+    assert.deepEqual(await statuses(pinfold.anonymous), expected.nobody)
+    assert.deepEqual(await statuses(stranger), expected.stranger)
+    await pinfold.seed.binding(org, identity.uid as string, roleUids.viewer)
+    assert.deepEqual(await statuses(stranger), expected.viewer)
+  }
+})
+
+test('what was there before the log is added as such, in slices, and before what comes meanwhile', async () => {
+  const { pinfold, repo, prefix } = await scene()
+  await using _ = pinfold
+  const { app, operator, url } = pinfold
+  for (const tag of ['v1', 'v2']) for (const image of ['a', 'b']) await plantTag(pinfold, repo, tag, image)
+  // As if these rows were older than the logs.
+  await app.db.tx(async (tx) => {
+    await tx.run(sql`DELETE FROM ledger_pending`)
+    await tx.run(sql`INSERT INTO ledger_backfills (ledger_id, after_tag, after_time) SELECT id, '', '' FROM ledgers`)
+  })
+  await plantTag(pinfold, repo, 'v1', 'c')
+  await runDuty(app, sequenceLedgers)
+  assert.equal((await operator.get(`${prefix}/checkpoint`)).status, 404)
+  await logged(pinfold)
+  const { entries } = await readLog(operator, url, prefix)
+  const parsed = entries.slice(1).map((entry) => parseEntry(entry)!)
+  assert.deepEqual(
+    parsed.map(({ seq, kind }) => [seq, kind]),
+    [
+      [0, 'backfill'],
+      [1, 'backfill'],
+      [2, 'live'],
+      [0, 'backfill'],
+      [1, 'backfill'],
+    ],
+  )
+  assert.equal(await app.db.get(sql`SELECT 1 AS found FROM ledger_backfills`), undefined)
+})
+
+test('a tag of a deleted repo has its deletion in the log, and a repo made anew goes on with the chain', async () => {
+  const { pinfold, org, repo, prefix } = await scene()
+  await using _ = pinfold
+  const { operator, url } = pinfold
+  await plantTag(pinfold, repo, 'v1', 'a')
+  assert.equal((await operator.delete(`/registry/v2/repos/${repo}`)).status, 200)
+  const again = await pinfold.seed.repo(org, { name: 'app' })
+  await plantTag(pinfold, again.uid as string, 'v1', 'b')
+  await logged(pinfold)
+  const { entries, policy } = await readLog(operator, url, prefix)
+  const parsed = entries.slice(1).map((entry) => parseEntry(entry)!)
+  assert.equal(new Set(parsed.map(({ chain }) => chain)).size, 1)
+  assert.deepEqual(
+    parsed.map(({ seq }) => seq),
+    [0, 1, 2],
+  )
+  const at = (time: string) => operator.get(`${prefix}/repos/${again.uid}/tags/v1/proof?at=${time}`)
+  const first = (await at(parsed[0]!.time)).text
+  assert.equal(provedBy(first, policy, claimOf(url, 'v1', 'a', parsed[0]!.time)).until, parsed[1]!.time)
+  const gone = (await at(parsed[1]!.time)).text
+  assert.throws(() => provedBy(gone, policy, claimOf(url, 'v1', 'a', parsed[1]!.time)), /deleted at/)
+})
+
+test('a log of more than a tile has full tiles, and proofs across them', async () => {
+  const { pinfold, repo, prefix } = await scene()
+  await using _ = pinfold
+  const { operator, url } = pinfold
+  const [a, b] = [await plantManifest(pinfold, repo, 'a'), await plantManifest(pinfold, repo, 'b')]
+  const start = Date.parse('2026-01-01T00:00:00.000Z')
+  const records = Array.from({ length: 600 }, (_, i) => ({
+    time: new Date(start + i * 60_000).toISOString(),
+    digest: i % 2 === 0 ? a : b,
+  }))
+  const tags = [{ name: 'v1', records }]
+  const imported = await operator.post('/control/v1/tagHistory:import', { repoUid: repo, tags })
+  assert.equal(imported.status, 200, imported.text)
+  await logged(pinfold)
+  const { checkpoint, policy, entries } = await readLog(operator, url, prefix)
+  assert.equal(checkpoint.size, 601)
+  assert.equal(parseEntry(entries[300]!)!.kind, 'import')
+  for (const i of [0, 254, 255, 256, 511, 598]) {
+    const at = records[i]!.time
+    const { text } = await operator.get(`${prefix}/repos/${repo}/tags/v1/proof?at=${at}`)
+    const proved = provedBy(text, policy, claimOf(url, 'v1', i % 2 === 0 ? 'a' : 'b', at))
+    assert.deepEqual([proved.from, proved.until, proved.kind], [at, records[i + 1]!.time, 'import'])
+  }
+})
+
+test('after a restore nothing more is signed for the former log, and a new one names it and has everything', async () => {
+  const { pinfold, repo, prefix } = await scene()
+  await using _ = pinfold
+  const { app, operator, url } = pinfold
+  const { updateTime } = await plantTag(pinfold, repo, 'v1', 'a')
+  await logged(pinfold)
+  const former = await readLog(operator, url, prefix)
+  const before = (await operator.get(`${prefix}/checkpoint`)).text
+  await app.db.tx((tx) => endAllLogs(tx))
+  await plantTag(pinfold, repo, 'v1', 'b')
+  await logged(pinfold)
+
+  assert.equal((await operator.get(`${prefix}/checkpoint`)).text, before)
+  const { entries, policy, checkpoint } = await readLog(operator, url, `${prefix}/2`)
+  const { size, root } = former.checkpoint
+  assert.equal(checkpoint.size, 3)
+  assert.equal(entries[0]!.split('\n')[3], `${former.checkpoint.origin} ${size} ${root.toString('hex')}`)
+  assert.equal(policy.logs.length, 2)
+  assert.deepEqual(
+    entries.slice(1).map((entry) => parseEntry(entry)!.kind),
+    ['backfill', 'live'],
+  )
+  const proof = (await operator.get(`${prefix}/repos/${repo}/tags/v1/proof?at=${updateTime}`)).text
+  assert.equal(provedBy(proof, policy, claimOf(url, 'v1', 'a', updateTime as string)).origin, checkpoint.origin)
+})
+
+test('what an entry stands for goes with a ledger that is erased, and the log stays as it is', async () => {
+  const { pinfold, repo, prefix } = await scene()
+  await using _ = pinfold
+  const { app, operator, url } = pinfold
+  await plantTag(pinfold, repo, 'v1', 'a')
+  await logged(pinfold)
+  const { checkpoint } = await readLog(operator, url, prefix)
+  assert.equal((await operator.delete(`/registry/v2/repos/${repo}`)).status, 200)
+  const erased = await operator.post('/control/v1/ledgers:erase', { repoUid: repo })
+  assert.equal(erased.status, 200, erased.text)
+  for (const table of ['ledger_openings', 'ledger_pending']) {
+    assert.equal(await app.db.get(sql`SELECT 1 AS found FROM ${ident(table)}`), undefined, table)
+  }
+  await logged(pinfold)
+  assert.deepEqual((await readLog(operator, url, prefix)).checkpoint, checkpoint)
+})
