@@ -79,7 +79,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'verify',
-    summary: 'Compare what the database says with what there is, and repair what can be repaired',
+    summary: 'Compare what the database says with what there is, or check the proof of what a tag was',
     load: async () => (await import('./server/verify.ts')).verifyCommand,
   },
   {

@@ -17,6 +17,7 @@ import { confirm, yesOption } from '../shape/outputs.ts'
 import { plain } from '../shape/plain-text.ts'
 import { limitOf } from '../shape/verbs.ts'
 import { commonOptions, imageOf, show, sinceOf } from './image-options.ts'
+import { proof, proofPolicy } from './tag-proofs.ts'
 
 type Tag = { uid: string; name: string; digest: string; updateTime: string; deprecated?: boolean }
 
@@ -179,6 +180,6 @@ const remove: Command = {
 export const tags: CommandGroup = {
   name: 'tags',
   summary: 'Tags: where they point, and where they shall',
-  commands: [list, resolve, point('create', false), point('move', true), remove],
+  commands: [list, resolve, point('create', false), point('move', true), remove, proof, proofPolicy],
   usual: 'list',
 }

@@ -1,5 +1,5 @@
 import type { Check, Finding, Verified } from '#verify.ts'
-import { CliError, type Command, exitCodes, outputOption, type Terminal } from '../shape/command.ts'
+import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 
 /** How many findings are told; the rest is only counted. */
@@ -19,8 +19,13 @@ const about: Record<Check, string> = {
 
 export const verifyCommand: Command = {
   name: 'verify',
-  summary: 'Compare what the database says with what there is, and repair what can be repaired',
-  details: `Servers may run meanwhile. Reads the size of every blob; with --hash all of them, which takes as long as reading them does.
+  summary: 'Compare what the database says with what there is, or check the proof of what a tag was',
+  arguments: [{ name: '[image]', summary: 'What a proof is about: registry.example.com/acme/app:1.0@sha256:…' }],
+  details: `With an image, checks offline whether --proof shows that the tag pointed to the digest at --at, by the log that --policy names.
+Ends with 0 when it does, with 3 when it shows only where the tag came to point and not until when (0 with --open), and with
+1 when it proves nothing of the kind. No server is asked, and no data folder is needed.
+
+Without one, compares the database with what there is. Servers may run meanwhile. Reads the size of every blob; with --hash all of them, which takes as long as reading them does.
 Without --repair nothing is changed. What cannot be repaired is told: a blob whose content is lost heals when it is pushed
 again. Ends with 0 when everything is right, or was repaired, and with 1 otherwise.
 Checks: ${Object.keys(about).join(', ')}.`,
@@ -29,9 +34,17 @@ Checks: ${Object.keys(about).join(', ')}.`,
     { flags: '--repair', summary: 'Repair what can be repaired' },
     { flags: '--hash', summary: 'Read every content and compare its digest' },
     { flags: '--only <check>', summary: 'Make this check; may be repeated', repeat: true, choices: Object.keys(about) },
+    { flags: '--at <time>', summary: 'When the tag shall have pointed there: 2026-11-01, or 2026-11-01T12:00:00Z' },
+    { flags: '--proof <file>', summary: 'What pinfold images tags proof has printed' },
+    { flags: '--policy <file>', summary: 'The keys of the logs to believe, and which witnesses must have seen them' },
+    { flags: '--open', summary: 'Be content with a proof that does not say until when' },
     outputOption,
   ],
   async run(terminal, options) {
+    if (options.image !== undefined) return verifyImage(terminal, options)
+    if ([options.at, options.proof, options.policy].some((one) => one !== undefined)) {
+      throw new CliError(exitCodes.usage, 'name the image that the proof is about, with its tag and digest')
+    }
     const config = configOf(terminal.env, options)
     const { verify } = await import('#verify.ts')
     const only = options.only as readonly Check[] | undefined
@@ -53,6 +66,13 @@ Checks: ${Object.keys(about).join(', ')}.`,
     const left = Object.values(verified).some(({ found, repaired }) => found > repaired)
     return left ? exitCodes.failed : exitCodes.ok
   },
+}
+
+async function verifyImage(terminal: Terminal, options: Options): Promise<number> {
+  if (options.repair === true || options.hash === true || options.only !== undefined) {
+    throw new CliError(exitCodes.usage, '--repair, --hash and --only are about the database, and not about an image')
+  }
+  return (await import('../registry/tag-proofs.ts')).verifyProof(terminal, String(options.image), options)
 }
 
 function show(
