@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { openBrowser } from '../support/browser.ts'
 import { startPinfold } from '../support/pinfold.ts'
+import { startSignInScene } from '../support/sign-in.ts'
 
 test('a browser at the address of the server is told what it is, with links that lead somewhere', async () => {
   await using pinfold = await startPinfold()
@@ -22,4 +24,21 @@ test('a program at the address of the server reads the same in lines, and cannot
   assert.match(await res.text(), new RegExp(`^reference {2}${pinfold.url}/docs$`, 'm'))
   assert.equal((await fetch(`${pinfold.url}/`, { method: 'POST' })).status, 405)
   assert.equal((await fetch(`${pinfold.url}/`, { method: 'HEAD' })).status, 200)
+})
+
+test('who is signed in is led to the console, and who was once is told what it is', async () => {
+  await using scene = await startSignInScene()
+  const { url } = scene.pinfold
+  scene.somebody()
+  const browser = openBrowser()
+  await scene.enter(browser)
+  const led = await browser.ask(`${url}/`)
+  assert.deepEqual([led.status, led.headers.get('location')], [303, '/ui/'])
+  assert.equal((await browser.ask(`${url}/`, { headers: { accept: '*/*' } })).status, 200)
+  const own = { 'sec-fetch-site': 'same-origin' }
+  const { sessions } = JSON.parse((await browser.ask(`${url}/ui/api/control/v1/sessions`, { headers: own })).text)
+  await browser.ask(`${url}/ui/api/control/v1/sessions/${sessions[0].uid}`, { method: 'DELETE', headers: own })
+  const left = await browser.ask(`${url}/`)
+  assert.equal(left.status, 200)
+  assert.match(left.text, /remembers every move of every tag/)
 })

@@ -22,6 +22,7 @@ export async function checkChanges(kit: Kit): Promise<void> {
   await checkMirrors(kit)
   await checkDeletions(kit)
   await checkTags(kit)
+  await checkProviders(kit)
 }
 
 async function checkPromises({ check, scene, asOperator, goTo, settled }: Kit): Promise<void> {
@@ -222,6 +223,56 @@ async function checkTags({ check, scene, asOperator, goTo }: Kit): Promise<void>
     await moved.filter({ hasText: delta }).waitFor()
     await goTo(page, `/ui/r/${scene.path}/~/tags/stable`)
     await page.getByRole('row').filter({ hasText: 'import' }).filter({ hasText: 'unknown' }).first().waitFor()
+    await context.close()
+  })
+}
+
+async function checkProviders({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  const { operator } = scene.pinfold
+  const path = `/iam/v2/identityProviders/${scene.idp.uid}`
+  await check('a provider is changed without its secret, and its groups give roles', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/g/${scene.orgName}/~/people`)
+    await press(page, `Change ${scene.idp.name}`)
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Claim with the groups of a person').fill('teams')
+    await dialog.getByLabel('Role of who signs in for the first time').selectOption({ label: 'editor' })
+    await dialog.getByRole('button', { name: 'Change' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    const { body } = await operator.get(path)
+    expect(body.oidc.groupsClaim === 'teams' && body.oidc.clientId === scene.oidc.clientId, body)
+    // It still signs people in, so the secret is the one that it was.
+    scene.somebody()
+    expect((await scene.open()).get('error') === null, 'the provider does not let anybody in any more')
+
+    await page.getByText('New role for a group of the provider').click()
+    await page.getByLabel('Group at the provider').fill('on-call')
+    await page.getByLabel('Role', { exact: true }).last().selectOption({ label: 'viewer' })
+    await page.getByRole('button', { name: 'Create' }).first().click()
+    await rowOf(page, 'on-call').filter({ hasText: 'viewer' }).waitFor()
+    await press(page, 'Delete the role of the group on-call')
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await rowOf(page, 'on-call').waitFor({ state: 'detached' })
+    const before = { defaultRole: scene.idp.defaultRole, oidc: { groupsClaim: 'groups' } }
+    await operator.patch(`${path}?updateMask=default_role,oidc.groups_claim`, before)
+    await context.close()
+  })
+
+  await check('a provider is added with the role of its people', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/g/${scene.orgName}/~/people`)
+    await page.getByText('New provider', { exact: true }).click()
+    const form = page.locator('details', { hasText: 'New provider' }).last()
+    await form.getByLabel('Name', { exact: true }).fill('second')
+    await form.getByLabel('Issuer').fill(scene.company.url)
+    await form.getByLabel('Client id').fill('another')
+    await form.getByLabel('Client secret').fill(scene.secrets[0]!)
+    await form.getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('heading', { name: 'second' }).waitFor()
+    const { body } = await operator.get('/iam/v2/identityProviders?name=second')
+    const [made] = body.identityProviders
+    expect(made.defaultRole !== '' && made.oidc.additionalScopes.join() === 'email,profile', made)
+    await operator.delete(`/iam/v2/identityProviders/${made.uid}`)
     await context.close()
   })
 }

@@ -1,18 +1,23 @@
 // GET /: for whoever opens the address of a registry in a browser and wonders what it is.
 import type { HttpArrival } from '#edge/doors.ts'
+import { sessionOfCookie } from '#issuer/people/sessions.ts'
+import { readCookie } from './cookies.ts'
 import { html } from './html.ts'
-import { send, sendPage, wantsPage } from './page.ts'
+import { send, sendOn, sendPage, wantsPage } from './page.ts'
 
 const what = 'This is Pinfold, a container registry that remembers every move of every tag.'
 
-export function homePage(arrival: HttpArrival): void {
-  const { url } = arrival.edge
+/** Whoever is signed in is led to the console; everybody else is told what this is, and where the console stands. */
+export async function homePage(arrival: HttpArrival): Promise<void> {
+  const { url, app } = arrival.edge
   const { host } = new URL(url)
   if (!wantsPage(arrival)) {
     const lines = [what, `console    ${url}/ui/`, `reference  ${url}/docs`, `API        ${url}/openapi.json`]
     send(arrival, 200, 'text/plain; charset=utf-8', `${lines.join('\n')}\n`)
     return
   }
+  const shown = readCookie(arrival, 'pinfold')
+  if (shown !== undefined && (await sessionOfCookie(app, shown))) return sendOn(arrival, '/ui/')
   const body = html`<p>${what}</p>
 <p><a class="button" href="/ui/">Console</a> <a class="button" href="/docs">Reference of the API</a></p>
 <p>Images are pulled as <code>${host}/ORGANISATION/NAME</code>. Clients sign in with <code>docker login ${host}</code>, or by

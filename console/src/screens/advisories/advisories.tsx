@@ -1,31 +1,25 @@
 // Advisories: what is known of a vulnerability in a package, and what still waits for a reviewer.
 import { paths } from '../../app/paths.ts'
-import { go } from '../../app/route.ts'
 import { may } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
-import { readPage } from '../../data/list.ts'
 import type { Advisory } from '../../data/types.ts'
 import { ActButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Screen } from '../../ui/screen.tsx'
+import { useSearched } from '../../ui/searched.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
-import { type Column, Pages, pageOf, Table } from '../../ui/table.tsx'
+import { type Column, Pages, Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 
-const size = 50
 const root = '/vulnerabilities/v2/advisories'
 
 export function AdvisoriesScreen({ query }: { query: URLSearchParams }) {
-  const [q, review, page] = [query.get('q') ?? '', query.get('review') ?? '', pageOf(query)]
-  const search = (values: Record<string, string>) => {
-    const wanted = ['q', 'review'].filter((name) => values[name]).map((name) => [name, values[name]!])
-    go(`${paths.advisories}?${new URLSearchParams(wanted)}`)
-  }
-  const read = useLoad(`advisories ${q} ${review} ${page}`, (signal) => {
-    const asked = { query: q, eventReviewStates: review, orderBy: 'update_time desc' }
-    return readPage<Advisory>(root, 'advisories', { page, size, query: asked, signal })
+  const { values, page, size, read, search } = useSearched<Advisory>({
+    ...{ path: root, member: 'advisories', at: paths.advisories, query, names: ['q', 'review'] },
+    asked: ({ q, review }) => ({ query: q, eventReviewStates: review, orderBy: 'update_time desc' }),
   })
+  const { q = '', review = '' } = values
   return (
     <Screen title={words.advisories}>
       <Form

@@ -1,35 +1,27 @@
 // Libraries of Java and Python, and their versions.
 import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
-import { go } from '../../app/route.ts'
 import { readPage } from '../../data/list.ts'
 import type { Artifact, ArtifactVersion } from '../../data/types.ts'
 import { Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Screen } from '../../ui/screen.tsx'
+import { useSearched } from '../../ui/searched.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
-import { type Column, Pages, pageOf, Table } from '../../ui/table.tsx'
+import { type Column, Pages, Table } from '../../ui/table.tsx'
 import { bytes, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 
-const size = 50
 const all = 'ECOSYSTEM_JAVA,ECOSYSTEM_PYTHON'
 
 export function LibrariesScreen({ query }: { query: URLSearchParams }) {
-  const [q, ecosystem, page] = [query.get('q') ?? '', query.get('ecosystem') ?? '', pageOf(query)]
+  const { values, page, size, read, search } = useSearched<Artifact>({
+    ...{ path: '/libraries/v2/artifacts', member: 'artifacts', at: paths.libraries },
+    ...{ query, names: ['q', 'ecosystem'] },
+    asked: ({ q, ecosystem }) => ({ query: q, ecosystems: ecosystem || all, orderBy: 'name' }),
+  })
+  const { q = '', ecosystem = '' } = values
   const [chosen, setChosen] = useState<Artifact>()
-  const read = useLoad(`libraries ${q} ${ecosystem} ${page}`, (signal) =>
-    readPage<Artifact>('/libraries/v2/artifacts', 'artifacts', {
-      page,
-      size,
-      query: { query: q, ecosystems: ecosystem || all, orderBy: 'name' },
-      signal,
-    }),
-  )
-  const search = (values: Record<string, string>) => {
-    const wanted = ['q', 'ecosystem'].filter((name) => values[name]).map((name) => [name, values[name]!])
-    go(`${paths.libraries}?${new URLSearchParams(wanted)}`)
-  }
   return (
     <Screen title={words.libraries}>
       <Form

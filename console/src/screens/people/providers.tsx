@@ -3,13 +3,16 @@ import { useState } from 'preact/hooks'
 import { may } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
-import type { Group, Mapping, Provider } from '../../data/types.ts'
-import { ActButton, DangerButton, Form } from '../../ui/form.tsx'
+import { parentOf } from '../../data/places.ts'
+import type { Group, Provider } from '../../data/types.ts'
+import { ActButton, DangerButton, Form, FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
-import { Table } from '../../ui/table.tsx'
-import { Badge, Code, Time } from '../../ui/text.tsx'
+import { Badge, Code } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
+import { Mappings } from './mappings.tsx'
+import { providerFields, providerOf } from './provider-form.ts'
+import { readRoles } from './roles.ts'
 
 const root = '/iam/v2/identityProviders'
 
@@ -28,7 +31,7 @@ export function Providers({ group }: { group: Group }) {
           )
         }
       </Shown>
-      {may('identity_providers.create', group.uid) && <NewProvider group={group} onMade={read.reload} />}
+      {mayName('identity_providers.create', group.uid) && <NewProvider group={group} onMade={read.reload} />}
     </>
   )
 }
@@ -55,6 +58,7 @@ function ProviderView({ one, onChange }: { one: Provider; onChange: () => void }
         </dd>
       </dl>
       <Scim uid={uid} />
+      {mayName('identity_providers.update', uid) && <ChangeProvider one={one} onChange={onChange} />}{' '}
       {may('identity_providers.delete', uid) && (
         <DangerButton
           button={words.delete}
@@ -119,58 +123,41 @@ function Scim({ uid }: { uid: string }) {
   )
 }
 
-function Mappings({ provider }: { provider: string }) {
-  const read = useLoad(`mappings ${provider}`, (signal) => {
-    const query = { identityProviderUid: provider }
-    return readPage<Mapping>('/iam/v2/externalGroupRoleMappings', 'externalGroupRoleMappings', {
-      size: 200,
-      query,
-      signal,
-    })
-  })
+/** Who names a provider gives its people a role, and so may give roles. */
+const mayName = (name: 'identity_providers.create' | 'identity_providers.update', at: string): boolean =>
+  may(name, at) && may('role_bindings.create', at)
+
+function ChangeProvider({ one, onChange }: { one: Provider; onChange: () => void }) {
+  const roles = useLoad(`roles of ${parentOf(one.uid)}`, (signal) => readRoles(parentOf(one.uid), signal))
+  if (!roles.data) return null
   return (
-    <Shown of={read}>
-      {({ items }) =>
-        items.length === 0 ? (
-          <p>{words.noMappings}</p>
-        ) : (
-          <Table
-            caption={words.mappings}
-            isCaptionShown
-            items={items}
-            keyOf={({ uid }) => uid}
-            columns={[
-              { title: words.externalGroup, isHead: true, cell: ({ externalGroupId }) => <bdi>{externalGroupId}</bdi> },
-              { title: words.role, cell: ({ roleUid }) => <code title={roleUid}>{roleUid.slice(-16)}</code> },
-              { title: words.group, cell: ({ scope }) => <code title={scope}>{scope.slice(-16)}</code> },
-              { title: words.createdAt, cell: ({ createTime }) => <Time at={createTime} /> },
-            ]}
-          />
-        )
-      }
-    </Shown>
+    <FormButton
+      button={words.changeIt}
+      label={words.changeOf(one.name)}
+      fields={providerFields(roles.data, one)}
+      act={async (values) => {
+        const { body, mask } = providerOf(values)
+        await ask('PATCH', `${root}/${one.uid}`, { body, query: { updateMask: mask } })
+        onChange()
+      }}
+    />
   )
 }
 
 function NewProvider({ group, onMade }: { group: Group; onMade: () => void }) {
-  const make = async ({ name, issuer, clientId, clientSecret }: Record<string, string>) => {
-    const body = { name, oidc: { issuer, clientId, ...(clientSecret && { clientSecret }) } }
-    await ask('POST', `${root}/${group.uid}`, { body })
+  const [made, setMade] = useState(0)
+  const roles = useLoad(`roles of ${group.uid}`, (signal) => readRoles(group.uid, signal))
+  const make = async (values: Record<string, string>) => {
+    await ask('POST', `${root}/${group.uid}`, { body: providerOf(values).body })
+    setMade(made + 1)
     onMade()
   }
   return (
     <details>
       <summary>{words.newProvider}</summary>
-      <Form
-        submit={words.create}
-        onSubmit={make}
-        fields={[
-          { name: 'name', label: words.name },
-          { name: 'issuer', label: words.issuer, type: 'url' },
-          { name: 'clientId', label: words.clientId },
-          { name: 'clientSecret', label: words.clientSecret, hint: words.neverShown, isOptional: true },
-        ]}
-      />
+      <Shown of={roles}>
+        {(some) => <Form key={made} submit={words.create} onSubmit={make} fields={providerFields(some)} />}
+      </Shown>
     </details>
   )
 }

@@ -1,0 +1,12 @@
+// The roles that somebody can be given in an organisation: those of the server, and its own.
+import { readPage } from '../../data/list.ts'
+import type { Role } from '../../data/types.ts'
+
+export async function readRoles(organization: string, signal: AbortSignal): Promise<Role[]> {
+  const read = (place: Record<string, string | boolean>) =>
+    readPage<Role>('/iam/v2/roles', 'roles', { size: 200, query: { ...place, orderBy: 'name' }, signal })
+  const [own, builtIn] = await Promise.all([read({ 'uidp.childrenOf': organization }), read({ 'uidp.inRoot': true })])
+  return [...own.items, ...builtIn.items.filter(({ name }) => name !== 'operator')]
+}
+
+export const roleOptions = (roles: readonly Role[]) => roles.map(({ uid, name }) => ({ value: uid, label: name }))

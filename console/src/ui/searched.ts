@@ -1,0 +1,44 @@
+// Lists that are searched: what the address asks for, a page of it, and how to ask for something else.
+import { go } from '../app/route.ts'
+import type { Query } from '../data/api.ts'
+import { type Paged, readPage } from '../data/list.ts'
+import { type Loaded, useLoad } from './load.ts'
+import { pageOf } from './table.tsx'
+
+type Props = {
+  path: string
+  member: string
+  /** Where the list is shown. */
+  at: string
+  query: URLSearchParams
+  /** Which members of the address a search is made of. */
+  names: readonly string[]
+  /** What they are to the API. */
+  asked: (values: Record<string, string>) => Query
+}
+
+export type Searched<T> = {
+  /** What is searched for; a name that is not there is empty. */
+  values: Record<string, string>
+  page: number
+  size: number
+  read: Loaded<Paged<T>>
+  /** Goes to what was typed; from its first page on. */
+  search: (values: Record<string, string>) => void
+}
+
+const size = 50
+
+export function useSearched<T>({ path, member, at, query, names, asked }: Props): Searched<T> {
+  const values = Object.fromEntries(names.map((name) => [name, query.get(name) ?? '']))
+  const page = pageOf(query)
+  const key = names.map((name) => values[name]).join(' ')
+  const read = useLoad(`${path} ${key} ${page}`, (signal) =>
+    readPage<T>(path, member, { page, size, query: asked(values), signal }),
+  )
+  const search = (typed: Record<string, string>) => {
+    const wanted = names.filter((name) => typed[name]).map((name) => [name, typed[name]!])
+    go(`${at}?${new URLSearchParams(wanted)}`)
+  }
+  return { values, page, size, read, search }
+}
