@@ -1,6 +1,7 @@
 import { apiReader } from '../shape/api-pages.ts'
 import type { Query } from '../shape/api-reader.ts'
 import type { Command, CommandEntry, CommandGroup } from '../shape/command.ts'
+import { groupOf } from '../shape/names.ts'
 import { registryOf } from '../shape/session.ts'
 import { limitOf } from '../shape/verbs.ts'
 import { pathsOf, type Repo } from './image-names.ts'
@@ -14,10 +15,14 @@ import { tags } from './tags.ts'
 const list: Command = {
   name: 'list',
   summary: 'List the images that you can see',
-  options: [{ flags: '--group <uid>', summary: 'Only those below this group' }, ...commonOptions],
+  options: [
+    { flags: '--group <group>', summary: 'Only those below this group: its name as ORG or ORG/FOLDER, or its uid' },
+    ...commonOptions,
+  ],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
-    const query: Query = { 'uidp.descendants_of': options.group as string | undefined }
+    const group = options.group === undefined ? undefined : await groupOf(api, String(options.group))
+    const query: Query = { 'uidp.descendants_of': group }
     const { items, more } = await api.list<Repo>('/registry/v2/repos', 'repos', query, limitOf(options))
     const paths = await pathsOf(api, items)
     const shown = items

@@ -1,9 +1,10 @@
 // What is kept, which tags never move, and what is held or not to be pulled.
+import { isUid } from '#lib/uid.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
 import { type Command, type CommandGroup, exitCodes, type OptionSpec } from '../shape/command.ts'
-import { groupAbove, groupOf } from '../shape/names.ts'
-import { type Item, oneFormats, outputOf, printOne } from '../shape/outputs.ts'
+import { groupAbove, groupOf, NothingNamed, onlyOf } from '../shape/names.ts'
+import { type Item, type Names, oneFormats, outputOf, printOne } from '../shape/outputs.ts'
 import { v1 } from '../shape/v1-names.ts'
 import {
   createOf,
@@ -16,7 +17,9 @@ import {
   removeOf,
   updateOf,
 } from '../shape/verbs.ts'
+import { wholeNumber } from '../shape/whole-number.ts'
 import { lookForImage } from './image-names.ts'
+import { endedOption } from './place-options.ts'
 
 const place: OptionSpec = {
   flags: '--parent <place>',
@@ -26,11 +29,34 @@ const place: OptionSpec = {
 
 /** The uid of a repository or of a group. */
 async function placeOf(api: ApiReader, given: string): Promise<string> {
-  const repo = given.includes('/') ? await lookForImage(api, given).catch(() => undefined) : undefined
-  return repo ?? groupOf(api, given)
+  const repo = given.includes('/') ? await lookForImage(api, given) : undefined
+  if (repo !== undefined) return repo
+  return groupOf(api, given).catch((error: unknown) => {
+    if (!(error instanceof NothingNamed && given.includes('/'))) throw error
+    const hint = 'pinfold iam folders list and pinfold images repos list show those that there are'
+    throw new NothingNamed(`there is no folder or repository ${given} that you can see\n${hint}`)
+  })
 }
 
-const count = (_: ApiReader, given: string): number => Number(given)
+/** What an organisation may have of one kind, many times over. */
+const looked = 2000
+
+/** By its uid, its name, or its place and its name; the API looks for no name, and several may have one. */
+const findRule =
+  (kind: { path: string; member: string; words: readonly [string, string]; list: string }) =>
+  async (api: ApiReader, given: string): Promise<string> => {
+    if (isUid(given)) return given
+    const at = given.lastIndexOf('/')
+    const scope_uid = at < 0 ? undefined : await placeOf(api, given.slice(0, at))
+    const { items } = await api.list<Item & { name?: string }>(kind.path, kind.member, { scope_uid }, looked)
+    const called = items.filter(({ name }) => name === given.slice(at + 1))
+    return onlyOf(
+      called.filter(({ uid }) => scope_uid === undefined || groupAbove(uid) === scope_uid),
+      kind,
+      given,
+    )
+  }
+
 const tagFields: readonly Field[] = [
   {
     flags: '--tag <pattern>',
@@ -41,13 +67,15 @@ const tagFields: readonly Field[] = [
   { flags: '--except <pattern>', summary: 'Not these tags, written the same', member: 'exceptTags', list: true },
 ]
 
+const where = ({ uid }: Item, names: Names): string => names.path(groupAbove(uid))
+
 /** What all of them have in common. */
 const common = {
   word: 'RULE',
   json: v1(),
-  find: onlyUid,
   parent: placeOf,
-  mentions: ({ uid }: Item) => ({ groups: [groupAbove(uid)] }),
+  mentions: ({ uid }: Item) => ({ groups: [groupAbove(uid)], repos: [groupAbove(uid)] }),
+  at: (item: Item & { name?: string }, names: Names) => `${where(item, names)}/${item.name || item.uid}`,
 } as const
 
 type Rule = Item & {
@@ -61,11 +89,17 @@ type Rule = Item & {
   mode: string
 }
 
-const rule: Resource<Rule> = {
-  ...common,
+const ruleKind = {
   path: '/registry/v2/retentionRules',
   member: 'retentionRules',
   words: ['retention rule', 'retention rules'],
+  list: 'pinfold images retention list',
+} as const
+
+const rule: Resource<Rule> = {
+  ...common,
+  ...ruleKind,
+  find: findRule(ruleKind),
   fields: [
     { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' },
     ...tagFields,
@@ -73,16 +107,21 @@ const rule: Resource<Rule> = {
       flags: '--keep-days-after <days>',
       summary: 'After a tag has left a digest',
       member: 'keepDaysAfter',
-      read: count,
+      read: wholeNumber('--keep-days-after'),
     },
     {
       flags: '--keep-last <count>',
       summary: 'Of the digests that such tags have had',
       member: 'keepLast',
-      read: count,
+      read: wholeNumber('--keep-last'),
     },
     { flags: '--forever', summary: 'What was such a tag is kept for good', member: 'forever' },
-    { flags: '--untagged-days <days>', summary: 'For what never was a tag', member: 'untaggedDays', read: count },
+    {
+      flags: '--untagged-days <days>',
+      summary: 'For what never was a tag',
+      member: 'untaggedDays',
+      read: wholeNumber('--untagged-days'),
+    },
     {
       flags: '--mode <mode>',
       summary: 'Only enforce gives dates, and refuses what would break them',
@@ -95,26 +134,38 @@ const rule: Resource<Rule> = {
   columns: {
     UID: ({ uid }) => uid,
     NAME: ({ name = '' }) => name,
+    WHERE: where,
     TAGS: ({ tags = [] }) => tags.join(' '),
-    MODE: ({ mode }) => mode,
-    KEEPS: ({ forever, keepDaysAfter = 0, keepLast = 0 }) =>
-      forever ? 'forever' : `${keepDaysAfter} days, last ${keepLast}`,
+    MODE: ({ mode }) => mode.toLowerCase().replace('_', '-'),
+    KEEPS: keeps,
   },
-  more: {
-    EXCEPT: ({ exceptTags = [] }) => exceptTags.join(' '),
-    'UNTAGGED DAYS': ({ untaggedDays = 0 }) => String(untaggedDays),
-  },
+  more: { EXCEPT: ({ exceptTags = [] }) => exceptTags.join(' ') },
   label: ({ uid, name = '' }) => name || uid,
-  at: ({ uid }) => uid,
+}
+
+function keeps({ forever, keepDaysAfter, keepLast, untaggedDays }: Rule): string {
+  const parts = [
+    forever && 'forever',
+    keepDaysAfter && `${keepDaysAfter} days`,
+    keepLast && `last ${keepLast}`,
+    untaggedDays && `${untaggedDays} days untagged`,
+  ]
+  return parts.filter(Boolean).join(', ')
 }
 
 type TagRule = Item & { name?: string; tags?: string[]; exceptTags?: string[]; immutable?: boolean; movers?: string[] }
 
-const tagRule: Resource<TagRule> = {
-  ...common,
+const tagRuleKind = {
   path: '/registry/v2/tagRules',
   member: 'tagRules',
   words: ['tag rule', 'tag rules'],
+  list: 'pinfold images tag-rules list',
+} as const
+
+const tagRule: Resource<TagRule> = {
+  ...common,
+  ...tagRuleKind,
+  find: findRule(tagRuleKind),
   fields: [
     { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' },
     ...tagFields,
@@ -124,19 +175,20 @@ const tagRule: Resource<TagRule> = {
   columns: {
     UID: ({ uid }) => uid,
     NAME: ({ name = '' }) => name,
+    WHERE: where,
     TAGS: ({ tags = [] }) => tags.join(' '),
     IMMUTABLE: ({ immutable = false }) => (immutable ? 'yes' : 'no'),
     MOVERS: ({ movers = [] }) => movers.join(' '),
   },
   more: { EXCEPT: ({ exceptTags = [] }) => exceptTags.join(' ') },
   label: ({ uid, name = '' }) => name || uid,
-  at: ({ uid }) => uid,
 }
 
 type Mark = Item & { digest?: string; tags?: string[]; reason: string; actor: string; releaseTime?: string }
 
 const hold: Resource<Mark> = {
   ...common,
+  find: onlyUid,
   word: 'HOLD',
   path: '/registry/v2/holds',
   member: 'holds',
@@ -148,14 +200,17 @@ const hold: Resource<Mark> = {
   ],
   columns: {
     UID: ({ uid }) => uid,
+    WHERE: where,
     DIGEST: ({ digest = '' }) => digest,
     TAGS: ({ tags = [] }) => tags.join(' '),
     REASON: ({ reason }) => reason,
   },
   more: { BY: ({ actor }) => actor, RELEASED: ({ releaseTime = '' }) => releaseTime },
   label: ({ uid }) => uid,
-  at: ({ uid }) => uid,
+  filters: [{ ...endedOption, query: () => ({ include_ended: 'true' }) }],
 }
+
+const { TAGS: _, ...quarantinedColumns } = hold.columns
 
 const quarantined: Resource<Mark> = {
   ...hold,
@@ -163,10 +218,18 @@ const quarantined: Resource<Mark> = {
   path: '/registry/v2/quarantined',
   member: 'quarantined',
   words: ['quarantine', 'quarantined manifests'],
-  fields: hold.fields.filter(({ member }) => member !== 'tags').map((field) => ({ ...field, required: true as const })),
+  columns: quarantinedColumns,
+  fields: [
+    { flags: '--digest <digest>', summary: 'The manifest that nobody is to pull', member: 'digest', required: true },
+    { flags: '--reason <text>', summary: 'Why; whoever pulls it is told', member: 'reason', required: true },
+  ],
 }
 
-const everything = { summary: 'All that you may release' }
+const listed = {
+  argument: '[place]',
+  summary: 'Only those of this group or repository, and below: ORG, ORG/FOLDER, ORG/NAME, or its uid',
+  scope: 'scope_uid',
+}
 
 function releaseOf(resource: Resource<Mark>): Command {
   return {
@@ -208,7 +271,7 @@ const rulesOf = <T extends Item>(name: string, summary: string, resource: Resour
   name,
   summary,
   commands: [
-    listOf(resource, { summary: 'All that you may change' }),
+    listOf(resource, listed),
     createOf(resource, { place }),
     describeOf(resource),
     updateOf(resource),
@@ -222,11 +285,11 @@ export const tagRules = rulesOf('tag-rules', 'Rules of which tags never move, an
 export const holds: CommandGroup = {
   name: 'holds',
   summary: 'What is kept without a date, until it is released',
-  commands: [listOf(hold, everything), createOf(hold, { place, named: false }), releaseOf(hold)],
+  commands: [listOf(hold, listed), createOf(hold, { place, named: false }), releaseOf(hold)],
 }
 
 export const quarantine: CommandGroup = {
   name: 'quarantine',
   summary: 'Manifests that nobody is to pull',
-  commands: [listOf(quarantined, everything), quarantineMade, releaseOf(quarantined)],
+  commands: [listOf(quarantined, listed), quarantineMade, releaseOf(quarantined)],
 }

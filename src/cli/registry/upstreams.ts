@@ -5,6 +5,7 @@ import { findNamed, groupAbove, groupOf } from '../shape/names.ts'
 import type { Item } from '../shape/outputs.ts'
 import { v1 } from '../shape/v1-names.ts'
 import { createOf, describeOf, listOf, type Resource, removeOf, updateOf } from '../shape/verbs.ts'
+import { wholeNumber } from '../shape/whole-number.ts'
 
 type Upstream = Item & {
   name: string
@@ -52,7 +53,7 @@ export const upstream: Resource<Upstream> = {
       flags: '--requests-per-second <count>',
       summary: 'How often its host is asked at most; 5 unless given',
       member: 'requestsPerSecond',
-      read: (_, count) => Number(count),
+      read: wholeNumber('--requests-per-second'),
     },
   ],
   columns: {

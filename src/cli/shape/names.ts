@@ -64,12 +64,23 @@ export type Kind = {
 }
 
 /** What is named by its uid, by its name, or by the path of its group and its name. */
-export async function findNamed(api: ApiReader, { path, member, words, list }: Kind, given: string): Promise<string> {
+export async function findNamed(api: ApiReader, kind: Kind, given: string): Promise<string> {
   if (isUid(given)) return given
   const at = given.lastIndexOf('/')
   const name = given.slice(at + 1)
   const place = at < 0 ? {} : { 'uidp.children_of': await groupOf(api, given.slice(0, at)) }
-  const { items } = await api.list<Named>(path, member, { name, ...place }, shownNames)
+  const { items } = await api.list<Named>(kind.path, kind.member, { name, ...place }, shownNames)
+  return onlyOf(items, kind, given)
+}
+
+/** The uid of the one item that has the name that was given. Throws where there is none, or not only one. */
+export function onlyOf(
+  items: readonly { uid: string }[],
+  { words, list }: Pick<Kind, 'words' | 'list'>,
+  given: string,
+): string {
+  const at = given.lastIndexOf('/')
+  const name = given.slice(at + 1)
   const [found, ...others] = items
   if (!found) {
     const where = at < 0 ? '' : ` in ${given.slice(0, at)}`
@@ -84,8 +95,13 @@ export async function findNamed(api: ApiReader, { path, member, words, list }: K
   )
 }
 
-/** The names of groups and roles that uids mention, read at once. */
-export async function namesOf(api: ApiReader, groups: readonly string[], roles: readonly string[]): Promise<Names> {
+/** The names of groups, roles and repos that uids mention, read at once. */
+export async function namesOf(
+  api: ApiReader,
+  groups: readonly string[],
+  roles: readonly string[],
+  repos: readonly string[] = [],
+): Promise<Names> {
   const known = new Map<string, string>()
   const read = async (path: string, member: string, uids: readonly string[]) => {
     for (const some of chunks([...new Set(uids)], idsPerRequest)) {
@@ -95,6 +111,9 @@ export async function namesOf(api: ApiReader, groups: readonly string[], roles: 
   }
   await read('/iam/v2/groups', 'groups', groups.filter(isUid).flatMap(lineage))
   await read('/iam/v2/roles', 'roles', roles.filter(isUid))
+  // What a group of this uid is called is known by now.
+  const rest = repos.filter((uid) => isUid(uid) && uid.includes('/') && !known.has(uid))
+  await read('/registry/v2/repos', 'repos', rest)
   const of = (uid: string) => known.get(uid) ?? uid
   const path = (uid: string) => {
     if (!isUid(uid)) return uid

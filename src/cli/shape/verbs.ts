@@ -46,8 +46,8 @@ export type Resource<T extends Item = Item> = View<T> & {
   find(api: ApiReader, given: string): Promise<string>
   /** The uid of what it is made in. */
   parent(api: ApiReader, given: string): Promise<string>
-  /** The groups and roles that an item mentions. */
-  mentions(item: T): { groups?: readonly string[]; roles?: readonly string[] }
+  /** The groups, repos and roles that an item mentions. */
+  mentions(item: T): { groups?: readonly string[]; repos?: readonly string[]; roles?: readonly string[] }
   /** Further filters of the list. */
   filters?: readonly (OptionSpec & { query(api: ApiReader, given: Options[string]): Promise<Query> | Query })[]
   /** Only for those that a filter of the API cannot tell. */
@@ -80,10 +80,13 @@ export function keyOf(flags: string): string {
   return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** `place` is what the list can be narrowed to by its argument; everything visible where it may be left out. */
+/**
+ * `place` is what the list can be narrowed to by its argument; everything visible where it may be left out. With `scope`,
+ * which is what the query calls it, a place always stands for all below it.
+ */
 export function listOf<T extends Item>(
   resource: Resource<T>,
-  place: { argument?: string; summary: string; query?: Query } = {
+  place: { argument?: string; summary: string; query?: Query; scope?: string } = {
     argument: '[group]',
     summary: 'Only those of this group: its name as ORG or ORG/FOLDER, or its uid',
   },
@@ -95,7 +98,7 @@ export function listOf<T extends Item>(
     summary: `List ${words[1]}`,
     ...(place.argument && { arguments: [{ name: place.argument, summary: place.summary }] }),
     options: withCaller([
-      ...(place.argument ? [recursive] : []),
+      ...(place.argument && !place.scope ? [recursive] : []),
       ...filters.map(({ query: _, ...option }) => option),
       limitOption,
       outputOf(listFormats),
@@ -104,7 +107,7 @@ export function listOf<T extends Item>(
       const limit = limitOf(options)
       const api = await readerOf(terminal, options, filters)
       const given = place.argument === undefined ? undefined : options[place.argument.replace(/[<>[\]]/g, '')]
-      const scope = options.recursive === true ? 'uidp.descendants_of' : 'uidp.children_of'
+      const scope = place.scope ?? (options.recursive === true ? 'uidp.descendants_of' : 'uidp.children_of')
       let query: Query = {
         ...place.query,
         ...(given !== undefined && { [scope]: await resource.parent(api, String(given)) }),
@@ -282,6 +285,7 @@ export async function mentioned<T extends Item>(api: ApiReader, { mentions }: Re
     api,
     all.flatMap(({ groups = [] }) => groups),
     all.flatMap(({ roles = [] }) => roles),
+    all.flatMap(({ repos = [] }) => repos),
   )
 }
 
@@ -304,7 +308,7 @@ function optionOf({ flags, summary, required, list, map, choices }: Field, verb:
 }
 
 function article(word: string): string {
-  return `${/^[aeio]/.test(word) ? 'an' : 'a'} ${word}`
+  return `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`
 }
 
 /** For resources that have no name. */

@@ -1,0 +1,135 @@
+// Rules of what is kept, of tags that never move, holds and quarantine, as people type them.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startPinfold } from '../support/pinfold.ts'
+import { run } from '../support/process.ts'
+import { digestOf } from '../support/registry.ts'
+
+/** `acme/team/web`, and a way to type `pinfold images …` as the operator. */
+async function scene() {
+  const pinfold = await startPinfold()
+  const org = (await pinfold.seed.group('', { name: 'acme' })).uid
+  const team = (await pinfold.seed.group(org, { name: 'team' })).uid
+  const repo = (await pinfold.seed.repo(team, { name: 'web' })).uid
+  const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
+  const cli = (...args: string[]) => run(['images', ...args], { env })
+  /** What it prints, where it has to end well. */
+  const done = async (...args: string[]) => {
+    const { code, stdout, stderr } = await cli(...args)
+    assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
+    return stdout
+  }
+  return { pinfold, org, team, repo, cli, done }
+}
+
+const keeping = ['--keep-days-after', '30', '--mode', 'enforce']
+
+test('a rule is named by its name, by its place and its name, or by its uid', async () => {
+  const { pinfold, team, cli, done } = await scene()
+  await using _ = pinfold
+  const uid = (await done('retention', 'create', 'releases', '--parent', 'acme/team', ...keeping, '-o', 'id')).trimEnd()
+  assert.ok(uid.startsWith(`${team}/`))
+  for (const name of ['releases', 'acme/team/releases', uid])
+    assert.match(await done('retention', 'describe', name), new RegExp(`^uid {4}${uid}$`, 'm'), name)
+
+  const other = (
+    await done('retention', 'create', 'releases', '--parent', 'acme/team/web', ...keeping, '-o', 'id')
+  ).trimEnd()
+  const several = await cli('retention', 'describe', 'releases')
+  assert.deepEqual([several.code, several.stdout], [1, ''])
+  assert.match(
+    several.stderr,
+    /several retention rules are called releases; name one as GROUP\/releases, or by its uid/,
+  )
+  assert.match(await done('retention', 'update', 'acme/team/web/releases', '--keep-last', '5'), /^keeps {2}.*last 5$/m)
+  assert.doesNotMatch(await done('retention', 'describe', 'acme/team/releases'), /last 5/)
+  await done('retention', 'delete', 'acme/team/web/releases', '--yes')
+  assert.equal(await done('retention', 'list', '-o', 'id'), `${uid}\n`, `and not ${other}`)
+
+  const missing = await cli('retention', 'describe', 'acme/team/none')
+  assert.equal(missing.code, 1)
+  assert.match(missing.stderr, /no retention rule none in acme\/team .*\n.*pinfold images retention list shows/)
+  await done('retention', 'delete', 'none', '--yes', '--allow-missing')
+  await done('tag-rules', 'create', 'fixed', '--parent', 'acme', '--tag', 'v*', '--immutable')
+  assert.match(await done('tag-rules', 'update', 'fixed', '--tag', 'r*'), /^tags {7}r\*$/m)
+})
+
+test('lists of rules say where each was made, and can be narrowed to a place', async () => {
+  const { pinfold, cli, done } = await scene()
+  await using _ = pinfold
+  for (const place of ['acme', 'acme/team', 'acme/team/web'])
+    await done('retention', 'create', `at ${place.split('/').length}`, '--parent', place, ...keeping)
+  const at = (text: string) => text.match(/at \d {2}\S+/g)
+  assert.deepEqual(at(await done('retention', 'list')), ['at 1  acme', 'at 2  acme/team', 'at 3  acme/team/web'])
+  assert.deepEqual(at(await done('retention', 'list', 'acme/team')), ['at 2  acme/team', 'at 3  acme/team/web'])
+  assert.deepEqual(at(await done('retention', 'list', 'acme/team/web')), ['at 3  acme/team/web'])
+  assert.match(
+    await done('retention', 'list', '-o', 'tree'),
+    /^acme\n├─ at 1\n└─ team\n {3}├─ at 2\n {3}└─ web\n {6}└─ at 3$/m,
+  )
+  const wrong = await cli('retention', 'create', 'x', '--parent', 'acme/team/nothing', ...keeping)
+  assert.equal(wrong.code, 1)
+  assert.match(
+    wrong.stderr,
+    /there is no folder or repository acme\/team\/nothing that you can see\n.*images repos list/,
+  )
+})
+
+test('a number that is none is refused, and changes nothing', async () => {
+  const { pinfold, cli, done } = await scene()
+  await using _ = pinfold
+  await done('retention', 'create', 'releases', '--parent', 'acme', ...keeping)
+  await done('upstreams', 'create', 'hub', '--parent', 'acme', '--url', 'https://registry.example.com')
+  await done('upstreams', 'update', 'hub', '--requests-per-second', '7')
+  for (const [words, flag] of [
+    ['retention update releases --keep-days-after', '--keep-days-after'],
+    ['retention create more --parent acme --keep-days-after 3 --mode off --keep-last', '--keep-last'],
+    ['retention update releases --untagged-days', '--untagged-days'],
+    ['upstreams update hub --requests-per-second', '--requests-per-second'],
+  ] as const) {
+    for (const given of ['many', '3.5', '']) {
+      const { code, stdout, stderr } = await cli(...words.split(' '), given)
+      assert.deepEqual([code, stdout], [64, ''], `${words} ${given}`)
+      assert.ok(stderr.startsWith(`pinfold: ${flag} takes a whole number, and not `), stderr)
+    }
+  }
+  assert.match(await done('retention', 'describe', 'releases'), /^keeps {2}30 days$/m)
+  assert.match(await done('upstreams', 'describe', 'hub'), /^requests\/s {2}7$/m)
+  assert.equal((await done('retention', 'list', '-o', 'terse')).trimEnd(), 'releases')
+})
+
+test('what has ended is listed when it is asked for', async () => {
+  const { pinfold, done } = await scene()
+  await using _ = pinfold
+  for (const [kind, place] of [
+    ['holds', 'acme'],
+    ['quarantine', 'acme/team/web'],
+  ] as const) {
+    const made = ['--parent', place, '--digest', digestOf(kind), '--reason', 'a look', '-o', 'id']
+    const uid = (await done(kind, 'create', ...made)).trimEnd()
+    assert.match(await done(kind, 'list', 'acme'), new RegExp(`${uid} +${place} +${digestOf(kind)} .*a look`))
+    await done(kind, 'release', uid)
+    assert.doesNotMatch(await done(kind, 'list'), /a look/)
+    assert.match(
+      await done(kind, 'list', '--ended', '-o', 'wide'),
+      new RegExp(`${uid}.* \\d{4}-\\d\\d-\\d\\dT.*Z$`, 'm'),
+    )
+  }
+})
+
+test('images are listed by the name of a group', async () => {
+  const { pinfold, org, cli, done } = await scene()
+  await using _ = pinfold
+  await pinfold.seed.repo(org, { name: 'above' })
+  assert.match(await done('list', '--group', 'acme/team'), /\/acme\/team\/web /)
+  assert.doesNotMatch(await done('list', '--group', 'acme/team'), /above/)
+  assert.match(await done('list', '--group', org), /above/)
+  const wrong = await cli('list', '--group', 'acme/none')
+  assert.equal(wrong.code, 1)
+  assert.match(wrong.stderr, /there is no folder none in acme that you can see/)
+})
+
+test('help calls an upstream an upstream, and a quarantine what it is', async () => {
+  assert.match((await run(['images', 'upstreams', '--help'])).stdout, /Make an upstream/)
+  assert.match((await run(['images', 'quarantine', 'create', '--help'])).stdout, /nobody is to pull/)
+})
