@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { run as runTests } from 'node:test'
 import { spec } from 'node:test/reporters'
+import { pathToFileURL } from 'node:url'
 import { root } from './run.ts'
 
 // Each file is a process that loads much of the same code; compiled once, it is kept as bin/pinfold keeps it.
@@ -25,7 +26,8 @@ async function suite(
   const counts = { passed: 0, failed: 0 }
   // Many of them wait for a process or for a time to pass, and leave a core to another meanwhile.
   const concurrency = Math.max(2, availableParallelism()) + 1
-  const stream = runTests({ files: [...files], cwd: root, concurrency, timeout: 300_000 })
+  const execArgv = ['--import', pathToFileURL(join(root, 'test/support/give-up.mjs')).href]
+  const stream = runTests({ files: [...files], cwd: root, concurrency, timeout: 300_000, execArgv })
   stream.on('test:pass', (event) => {
     if (event.details.type !== 'suite') counts.passed++
   })

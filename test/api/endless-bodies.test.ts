@@ -5,17 +5,19 @@ import { after, before, test } from 'node:test'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import type { Json } from '../support/pinfold.ts'
 import { connectRaw } from '../support/raw-http.ts'
-import { startRegistry, type TestRegistry, types } from '../support/registry.ts'
+import { startHasty, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
 type Ask = { method: string; path: string; headers?: Record<string, string> }
 
 let registry: TestRegistry
 let asks: Ask[]
+let hasty: Awaited<ReturnType<typeof startHasty>>
 let session: http2.ClientHttp2Session
 
 before(async () => {
-  registry = await startRegistry({ requestTimeoutMs: 300, headersTimeoutMs: 300 })
-  session = http2.connect(`http://127.0.0.1:${registry.listenPort}`)
+  registry = await startRegistry()
+  hasty = await startHasty(registry, { requestTimeoutMs: 300, headersTimeoutMs: 300 })
+  session = http2.connect(`http://127.0.0.1:${hasty.port}`)
   await registry.pusher.pushImage('acme/app', 'v1')
   const { headers: started } = await registry.pusher.ok(202, 'POST', 'acme/app/blobs/uploads/')
   const upload = String(started.location)
@@ -62,12 +64,13 @@ before(async () => {
 
 after(async () => {
   session.destroy()
+  await hasty[Symbol.asyncDispose]()
   await registry[Symbol.asyncDispose]()
 })
 
 test('over HTTP/1.1', { timeout: 60_000 }, async () => {
   const ended = asks.map(async ({ method, path, headers = {} }) => {
-    using connection = await connectRaw(registry.listenPort)
+    using connection = await connectRaw(hasty.port)
     const lines = Object.entries({ host: 'a', 'transfer-encoding': 'chunked', ...headers })
     connection.write(
       `${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`,

@@ -6,16 +6,17 @@ import http2 from 'node:http2'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectRaw, takeResponse } from '../support/raw-http.ts'
-import { digestOf, startRegistry, types } from '../support/registry.ts'
+import { digestOf, startHasty, startRegistry, types } from '../support/registry.ts'
 
 const name = 'acme/app'
 
 test('an upload takes as long as it takes, and one that has fallen silent is cut off', async () => {
-  await using registry = await startRegistry({ requestTimeoutMs: 400, headersTimeoutMs: 400 })
+  await using registry = await startRegistry()
+  await using hasty = await startHasty(registry, { requestTimeoutMs: 400, headersTimeoutMs: 400 })
   const { pusher } = registry
   const { headers } = await pusher.ok(202, 'POST', `${name}/blobs/uploads/`)
   const head = `PATCH ${headers.location} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${pusher.token}\r\n`
-  using slow = await connectRaw(registry.port)
+  using slow = await connectRaw(hasty.port)
   slow.write(`${head}transfer-encoding: chunked\r\n\r\n`)
   const until = performance.now() + 1200
   let size = 0
@@ -29,7 +30,7 @@ test('an upload takes as long as it takes, and one that has fallen silent is cut
   assert.equal(status, 202)
   assert.match(answer, new RegExp(`range: 0-${size - 1}\r\n`, 'i'))
 
-  using silent = await connectRaw(registry.port)
+  using silent = await connectRaw(hasty.port)
   silent.write(`${head}content-length: 100\r\n\r\n0123456789`)
   await silent.closed
   const range = async () => (await pusher.ok(204, 'GET', String(headers.location))).headers.range
@@ -38,9 +39,10 @@ test('an upload takes as long as it takes, and one that has fallen silent is cut
 })
 
 test('a manifest that does not come to its end in time is refused', async () => {
-  await using registry = await startRegistry({ requestTimeoutMs: 300, headersTimeoutMs: 300 })
+  await using registry = await startRegistry()
   await registry.pusher.pushBlob(name, 'makes the repo')
-  using slow = await connectRaw(registry.port)
+  await using hasty = await startHasty(registry, { requestTimeoutMs: 300, headersTimeoutMs: 300 })
+  using slow = await connectRaw(hasty.port)
   slow.write(`PUT /v2/${name}/manifests/v1 HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${registry.pusher.token}\r\n`)
   slow.write(`content-type: ${types.image}\r\ncontent-length: 100\r\n\r\n{`)
   const { status, body } = await takeResponse(slow)

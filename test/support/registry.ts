@@ -1,6 +1,7 @@
 // Images to push, and a client of the registry's door that shows everything of an answer.
 import { createHash, randomBytes } from 'node:crypto'
 import { request } from 'node:http'
+import { startServer } from '#api/server.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { type Json, type Pinfold, roleUids, startPinfold } from './pinfold.ts'
 
@@ -119,6 +120,15 @@ export async function startRegistry(overrides: Parameters<typeof startPinfold>[0
     registryAs: as,
     nobody: registryClient(`http://127.0.0.1:${pinfold.port}`, undefined),
   }
+}
+
+/** Another server of the same application with other times: what is made ready by the first one takes as long as it takes. */
+export async function startHasty(
+  { app, url }: Pick<Pinfold, 'app' | 'url'>,
+  config: Partial<Pinfold['app']['config']>,
+) {
+  const server = await startServer({ ...app, config: { ...app.config, ...config, url } })
+  return { port: server.port, [Symbol.asyncDispose]: () => server.close() }
 }
 
 export type TestRegistry = Awaited<ReturnType<typeof startRegistry>>
