@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { followModes } from '#domains/registry/follows/follows.model.ts'
 import * as service from '#domains/registry/follows/pull-through.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
+import { AppError } from '#lib/errors.ts'
 import { UpstreamError } from '#lib/registries/registry-client.ts'
 import { OciError } from './errors.ts'
 import { originOf } from './respond.ts'
@@ -105,6 +106,10 @@ async function asOci<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {
+    // How much the organisation has is told to those who push, and not to whoever pulls.
+    if (error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED') {
+      throw new OciError('DENIED', 'there is no room here for what the upstream has', { cause: error })
+    }
     if (!(error instanceof UpstreamError)) throw error
     const message = `the upstream of the repository cannot be asked: ${error.message}`
     if (!later.includes(error.reason)) throw new OciError('UNAVAILABLE', message, { status: 502, cause: error })

@@ -251,6 +251,8 @@ test('what there is no room for is refused and not stored', async () => {
   await small.puller.ok(200, 'GET', `${name}/manifests/1.0`)
   const refused = await small.puller.call('GET', `${name}/blobs/${layer.digest}`)
   assert.equal(refused.status, 403)
+  const said = { code: 'DENIED', message: 'there is no room here for what the upstream has' }
+  assert.deepEqual(refused.body.errors, [said], 'how much the organisation has is not told')
   const stored = await small.app.db.get<{ total: number }>(sql`SELECT count(*) AS total FROM repo_blobs`)
   assert.equal(stored!.total, 0)
   assert.ok(repo)

@@ -65,6 +65,7 @@ import { migration as pushTokenSessions } from './0102-push-token-sessions.ts'
 import { migration as retention } from './0103-retention.ts'
 import { migration as requestIds } from './0106-request-ids.ts'
 import { migration as quarantineIndex } from './0108-quarantine-index.ts'
+import { migration as followChecks } from './0109-follow-checks.ts'
 import { migration as lawVersions } from './0111-law-versions.ts'
 import { migration as ledgerLogs } from './0114-ledger-logs.ts'
 
@@ -136,6 +137,7 @@ export const migrations: readonly Migration[] = [
   retention,
   requestIds,
   quarantineIndex,
+  followChecks,
   lawVersions,
   ledgerLogs,
 ]

@@ -4,7 +4,7 @@ import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Duty } from '#duty.ts'
 import { nextDueFollow, organizationsWithDue } from './follows.store.ts'
-import { type Looked, lookAtUpstream, noteLookFailed } from './watch.service.ts'
+import { type Listings, type Looked, lookAtUpstream, noteLookFailed } from './watch.service.ts'
 
 const everyMs = 5_000
 /** How long the upstreams of one organisation are looked at before others have their turn. */
@@ -27,12 +27,13 @@ export function followUpstreamsInTurns(turnMs: number): Duty {
         sum.moves += moves
         sum.failed += Number(failed)
       }
+      const listings: Listings = new Map()
       while (lease.holds()) {
         const waiting = await organizationsWithDue(app.db, app.clock().toISOString(), organizationsAtOnce)
         if (waiting.length === 0) break
         const serve = async () => {
           for (let one = waiting.shift(); one !== undefined && lease.holds(); one = waiting.shift()) {
-            await turnOf({ app, lease, turnMs }, one, add)
+            await turnOf({ app, lease, turnMs, listings }, one, add)
           }
         }
         await Promise.all(Array.from({ length: atOnce }, serve))
@@ -42,10 +43,10 @@ export function followUpstreamsInTurns(turnMs: number): Duty {
   }
 }
 
-type Running = { app: App; lease: Lease; turnMs: number }
+type Running = { app: App; lease: Lease; turnMs: number; listings: Listings }
 
 async function turnOf(
-  { app, lease, turnMs }: Running,
+  { app, lease, turnMs, listings }: Running,
   organization: string,
   add: (looked: Looked) => void,
 ): Promise<void> {
@@ -55,7 +56,7 @@ async function turnOf(
     // One at a time, as it is now: somebody may have changed what waits.
     const follow = await nextDueFollow(app.db, organization, app.clock().toISOString())
     if (!follow) return
-    const looking = { app, lease, follow, turnIsOver }
+    const looking = { app, lease, follow, listings, turnIsOver }
     try {
       add(await lookAtUpstream(looking))
     } catch (error) {

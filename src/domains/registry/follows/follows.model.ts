@@ -88,6 +88,8 @@ export const usualStaleForMs = 30 * 24 * 60 * minuteMs
 export const longestStaleForMs = 3650 * 24 * 60 * minuteMs
 /** How long a look counts for those who pull. */
 export const freshMs = 5 * minuteMs
+/** How often anybody may have a repo looked at before that is due. */
+export const checkedAgainMs = minuteMs
 export const maxTagPatterns = 100
 /** How many tags one repo follows. */
 export const maxFollowedTags = 5000

@@ -22,6 +22,7 @@ import { findRepo, lockRepoRow, type RepoRow } from '../repos/repos.store.ts'
 import { requireUnguarded } from '../retention/promises.service.ts'
 import {
   aFollow,
+  checkedAgainMs,
   type Follow,
   type FollowMode,
   type FollowStatus,
@@ -91,14 +92,15 @@ export async function followRepo(call: Call, repo: string, input: FollowInput): 
   return saved
 }
 
-/** Has everything looked at as soon as possible. */
+/** Has everything looked at as soon as possible; more often than once a minute it changes nothing. */
 export async function checkNow(call: Call, repo: string): Promise<FollowStatus> {
-  const follow = await call.app.db.tx(async (tx) => {
+  const before = new Date(Date.parse(call.now) - checkedAgainMs).toISOString()
+  const { follow, isDue } = await call.app.db.tx(async (tx) => {
     found(await store.findFollow(tx, repo), followType, repo)
-    await store.makeDue(tx, repo, call.now)
-    return (await store.findFollow(tx, repo))!
+    const isDue = await store.makeDue(tx, repo, call.now, before)
+    return { follow: (await store.findFollow(tx, repo))!, isDue }
   })
-  call.app.follows.due.notify()
+  if (isDue) call.app.follows.due.notify()
   return follow
 }
 

@@ -128,8 +128,14 @@ export async function beginAnew(tx: Tx, upstream: string, now: string): Promise<
   await tx.run(sql`UPDATE follows SET update_time = ${now} WHERE upstream_uid = ${upstream}`)
 }
 
-/** Has everything looked at from now on, but for what was missing lately: whoever asks again and again deletes nothing sooner. */
-export async function makeDue(tx: Tx, repo: string, now: string): Promise<void> {
+/**
+ * Has everything looked at from now on, but for what was missing lately: whoever asks again and again deletes nothing sooner.
+ * Does nothing, and answers `false`, where that was asked for after `before`.
+ */
+export async function makeDue(tx: Tx, repo: string, now: string, before: string): Promise<boolean> {
+  const asked = await tx.run(sql`
+    UPDATE follow_states SET check_time = ${now} WHERE repo_uid = ${repo} AND check_time <= ${before}`)
+  if (asked === 0) return false
   await tx.run(
     sql`UPDATE follow_tags SET due_time = ${now} WHERE repo_uid = ${repo} AND due_time > ${now} AND missed = 0`,
   )
@@ -138,6 +144,7 @@ export async function makeDue(tx: Tx, repo: string, now: string): Promise<void> 
        SET state = ${syncStates.queued}, list_due = ${now}, due_time = ${now}, failures = 0,
            state_time = CASE WHEN state = ${syncStates.queued} THEN state_time ELSE ${now} END
      WHERE repo_uid = ${repo}`)
+  return true
 }
 
 export type ProgressPatch = Omit<FollowProgress, 'stateTime'> & { now: string }

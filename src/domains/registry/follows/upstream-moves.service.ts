@@ -9,6 +9,7 @@ import { parentOf, rootOf } from '#lib/uid.ts'
 import { inRepo } from '../blobs/blobs.store.ts'
 import { lockRepoRow, type RepoRow } from '../repos/repos.store.ts'
 import { timeAfter } from '../tags/tag-history.model.ts'
+import { lastTime } from '../tags/tag-history.store.ts'
 import { assignTag, removeTag } from '../tags/tag-moves.service.ts'
 import { aTag, type Mover } from '../tags/tags.model.ts'
 import { findTagNamed } from '../tags/tags.store.ts'
@@ -32,14 +33,17 @@ export type Move = { tag: string; digest: string; now: string; sent: string; due
  * UpstreamError where a rule keeps a tag that was set here, before the repo followed.
  */
 export async function recordMove({ app, tx: run, follow, path }: Recording, move: Move): Promise<number> {
-  const { tag, digest, now, sent, dueTime, checkedBefore } = move
+  const { tag, digest, now, sent, dueTime } = move
   const by = { app, cause: { ...ownCause(app.clock, followerActor), now } }
   const mover: Mover = { now, actor: followerActor, source: 'upstream' }
   const record = async (tx: Tx): Promise<number> => {
     const repo = await requireFollow(tx, follow)
+    const last = await lastTime(tx, repo.ledger, tag)
     const written = await writeMove(tx, by, { ...mover, repo, name: tag }, digest)
     if (written) {
       const { time, previousDigest } = written
+      // A look before a deletion says nothing of when the tag came again.
+      const checkedBefore = previousDigest === '' && move.checkedBefore <= last ? '' : move.checkedBefore
       if (checkedBefore !== '') await store.insertObservation(tx, repo.ledger, { tag, time, checkedBefore })
       const { repo: uid, upstream } = follow
       const resource = anUpstreamMove({ repo: uid, upstream, path, tag, digest, previousDigest, time, checkedBefore })

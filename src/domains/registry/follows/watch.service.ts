@@ -24,8 +24,13 @@ import { FollowEnded, recordMove, requireFollow } from './upstream-moves.service
 import { askedFor } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
 
+/** A list of tags of which some pages were read; `left` are the others. */
+type Listing = { of: FollowStatus; began: string; left: AsyncIterator<string[]>; found: Set<string>; tookMs: number }
+/** Those that the turns of their repos were too short for, by the repo. */
+export type Listings = Map<string, Listing>
+
 /** One repo whose upstream is looked at; `turnIsOver` tells that others are to have their turn. */
-export type Looking = { app: App; lease: Lease; follow: FollowStatus; turnIsOver(): boolean }
+export type Looking = { app: App; lease: Lease; follow: FollowStatus; listings: Listings; turnIsOver(): boolean }
 export type Looked = { looks: number; moves: number; failed: boolean }
 
 const tagsAtOnce = 50
@@ -35,6 +40,8 @@ const firstRetryMs = 60_000
 const longestRetryMs = 3_600_000
 /** How long a list of tags may take altogether. */
 const longestListMs = 120_000
+/** How many lists wait to be read on. */
+const mostListings = 100
 
 /** Looks at what is due, a turn of it at least, and notes when to go on. Throws only what is nobody's fault but ours. */
 export async function lookAtUpstream(looking: Looking): Promise<Looked> {
@@ -89,14 +96,16 @@ const later = (time: string, ms: number): string => new Date(Date.parse(time) + 
 const retryMs = (failures: number): number => Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 10), longestRetryMs)
 
 async function noteTurn(
-  { app, lease, follow }: Looking,
+  { app, lease, follow, listings }: Looking,
   progress: FollowProgress,
   failure: UpstreamError | undefined,
   patient: boolean,
 ): Promise<void> {
   const now = isoOf(app)
   const next = await store.nextTagDue(app.db, follow.repo)
-  const due = next === '' || progress.listDue < next ? progress.listDue : next
+  // A list that goes on waits behind those that have waited meanwhile.
+  const listDue = listings.has(follow.repo) ? now : progress.listDue
+  const due = next === '' || listDue < next ? listDue : next
   const failures = failure && !patient ? progress.failures + 1 : failure ? progress.failures : 0
   // What failed alone waits alone.
   const waitMs =
@@ -126,7 +135,9 @@ async function beginRound(asking: Asking, progress: FollowProgress): Promise<voi
   }
   const { names, matches } = readTagPatterns(follow.tags)
   const wanted = new Set(names)
-  if (matches) for (const tag of await listedTags(asking, matches)) wanted.add(tag)
+  const listed = matches ? await listedTags(asking, matches) : { began: now, found: [] }
+  if (!listed) return
+  for (const tag of listed.found) wanted.add(tag)
   if (wanted.size > maxFollowedTags) throw new UpstreamError('too-large')
   const known = new Set(await store.followedTagNames(app.db, follow.repo))
   const fresh = [...wanted].filter((tag) => !known.has(tag))
@@ -140,22 +151,35 @@ async function beginRound(asking: Asking, progress: FollowProgress): Promise<voi
     // The look at the list before did not see them.
     await store.addFollowedTags(tx, follow.repo, fresh, { checkedTime: progress.listTime, now })
   }, inRepo)
-  progress.listTime = now
+  progress.listTime = listed.began
   progress.listDue = later(now, follow.intervalMs)
 }
 
-async function listedTags(
-  { app, lease, upstream, path }: Asking,
-  matches: (tag: string) => boolean,
-): Promise<Set<string>> {
-  const found = new Set<string>()
-  const began = performance.now()
-  for await (const page of app.upstreams.tags(upstream, path, maxListedTags, { signal: lease.signal })) {
-    for (const tag of page) if (matches(tag)) found.add(tag)
-    if (found.size > maxFollowedTags || performance.now() - began > longestListMs) throw new UpstreamError('too-large')
+/** Reads pages until the turn is over, and one at least; `undefined` where there are more of them. */
+async function listedTags(asking: Asking, matches: (tag: string) => boolean): Promise<Listing | undefined> {
+  const { lease, follow, listings, turnIsOver } = asking
+  const listing = listingOf(asking)
+  listings.delete(follow.repo)
+  for (;;) {
+    const began = performance.now()
+    const page = await listing.left.next()
     lease.check()
+    if (page.done) return listing
+    for (const tag of page.value) if (matches(tag)) listing.found.add(tag)
+    listing.tookMs += performance.now() - began
+    if (listing.found.size > maxFollowedTags || listing.tookMs > longestListMs) throw new UpstreamError('too-large')
+    if (!turnIsOver() || listings.size >= mostListings) continue
+    listings.set(follow.repo, listing)
+    return undefined
   }
-  return found
+}
+
+/** Where the list was left, unless the repo follows something else by now. */
+function listingOf({ app, lease, upstream, path, follow, listings }: Asking): Listing {
+  const begun = listings.get(follow.repo)
+  if (begun?.of.updateTime === follow.updateTime) return begun
+  const pages = app.upstreams.tags(upstream, path, maxListedTags, { signal: lease.signal })
+  return { of: follow, began: isoOf(app), left: pages[Symbol.asyncIterator](), found: new Set(), tookMs: 0 }
 }
 
 /** Answers with what kept it from a tag; the tag waits then, and those after it where the reason is that of all of them. */

@@ -853,7 +853,8 @@ export const FollowsService: GenService<{
     output: typeof ListFollowsResponseSchema;
   },
   /**
-   * Has the upstream of a repo looked at as soon as possible, and not when it is due.
+   * Has the upstream of a repo looked at as soon as possible, and not when it is due. More often than once a minute that
+   * changes nothing.
    *
    * @generated from rpc pinfold.control.registry.v1.FollowsService.CheckFollow
    */
