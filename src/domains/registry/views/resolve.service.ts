@@ -61,7 +61,7 @@ export async function resolveTag(reader: Reader, repo: Repo, tag: string, questi
   const { accepted = [], looks = someLooks() } = question
   const aged = { age, until, cut: timePlus(question.until, -age.ms), accepted, looks }
   // Where the tag has stayed long enough, nothing else has to be looked at.
-  if (last.here && (last.time <= aged.cut || aged.accepted.includes(last.digest))) {
+  if (last.here && (last.since <= aged.cut || aged.accepted.includes(last.digest))) {
     return { chosen: latest, latest, passed: [] }
   }
   const { row, passed } = await choose(reader, repo, tag, aged)
@@ -103,7 +103,7 @@ async function newestStay(
   aged: Aged,
 ): Promise<store.Row | undefined> {
   for (const [i, row] of page.entries()) {
-    if (row.time > aged.cut || row.deleted || !row.here) continue
+    if (row.since > aged.cut || row.deleted || !row.here) continue
     if (await counts(reader, repo, stayIn(tag, page, i), aged)) return row
   }
   if (page.length < pageRows) return undefined
@@ -114,7 +114,7 @@ async function newestStay(
     const moments = Array.from({ length: momentsAtOnce }, (_, i) => timePlus(moment, -i * hold))
     const stays = await store.staysAt(reader, repo, tag, moments, aged.until)
     for (const stay of stays) {
-      if (stay.deletion || !stay.here || stay.begin > aged.cut) continue
+      if (stay.deletion || !stay.here || stay.since > aged.cut) continue
       if (!(await counts(reader, repo, stay, aged))) continue
       return { ...stay, time: stay.begin, deleted: false, known: true }
     }
@@ -129,7 +129,7 @@ async function newestStay(
 function stayIn(tag: string, page: readonly store.Row[], i: number): Stay {
   const [row, next] = [page[i]!, page[i - 1]]
   const end = next && { time: next.time, deleted: next.deleted, digest: next.digest }
-  return { tag, digest: row.digest, begin: row.time, end }
+  return { tag, digest: row.digest, begin: row.time, since: row.since, end }
 }
 
 /** Whether a stay says anything; where the looks have ended, none does. */
@@ -195,9 +195,9 @@ async function firstStay(
     const stays = await store.staysOf(reader, repo, digest, { tag: under, began, until, most })
     let first: string | undefined
     for (const stay of stays) {
-      if (stay.deletion) continue
-      if ((first === undefined || stay.begin < first) && (await counts(reader, repo, stay, { age, looks })))
-        first = stay.begin
+      if (stay.deletion || stay.since > began) continue
+      if ((first === undefined || stay.since < first) && (await counts(reader, repo, stay, { age, looks })))
+        first = stay.since
       if (first !== undefined && under !== undefined) return first
     }
     if (first !== undefined || stays.length < most) return first

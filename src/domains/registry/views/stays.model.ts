@@ -7,15 +7,17 @@ export type Stay = {
   tag: string
   digest: string
   begin: string
+  /** From when it counts: what an upstream was seen to have, not before its content came here. */
+  since: string
   /** Absent while the tag still points there. */
   end?: { time: string; deleted: boolean; digest: string } | undefined
 }
 
 /** Why a stay does not count, as far as the stay itself says; whether its end was a move back the ledger knows. */
-export function problemOf({ begin, end }: Stay, hold: number): 'deleted' | 'short' | undefined {
+export function problemOf({ since, end }: Stay, hold: number): 'deleted' | 'short' | undefined {
   if (!end) return undefined
   if (end.deleted) return 'deleted'
-  return end.time < timePlus(begin, hold) ? 'short' : undefined
+  return end.time < timePlus(since, hold) ? 'short' : undefined
 }
 
 /** Why an assignment of a tag is passed over. `young`: it counts, but not for long enough yet. */

@@ -81,8 +81,8 @@ async function resolving(
   return { names, stopped: undefined }
 }
 
-function isOldEnough({ time }: store.NamedRow, { age, until }: Question): boolean {
-  return !age || time <= timePlus(until, -age.ms)
+function isOldEnough({ since }: store.NamedRow, { age, until }: Question): boolean {
+  return !age || since <= timePlus(until, -age.ms)
 }
 
 /** What has moved since may stand for what it was before; without a row that is old enough it cannot. */

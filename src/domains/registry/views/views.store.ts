@@ -9,6 +9,8 @@ export type LedgerRepo = { id: number; ledger: number }
 /** A row of the ledger: an assignment, or a deletion. */
 export type Row = {
   time: string
+  /** From when it counts. */
+  since: string
   digest: string
   deleted: boolean
   imported: boolean
@@ -17,7 +19,8 @@ export type Row = {
   /** Whether the tag, or the repo where that was asked for, has had the digest before. */
   known: boolean
 }
-type Stored = Record<'time' | 'digest', string> & Record<'event' | 'source' | 'here' | 'known', number>
+type Stored = Record<'time' | 'digest', string> &
+  Record<'event' | 'source' | 'here' | 'known', number> & { stored: string | null }
 
 /** What can be served now: it is here, and not in quarantine. The one place that says so. */
 function isHere({ id }: LedgerRepo, digest: Sql): Sql {
@@ -29,15 +32,26 @@ function isHere({ id }: LedgerRepo, digest: Sql): Sql {
                   THEN 1 ELSE 0 END`
 }
 
-function rowOf({ time, digest, event, source, here, known }: Stored): Row {
+function rowOf({ time, digest, event, source, here, known, stored }: Stored): Row {
   const [deleted, imported] = [event === eventNumbers.deleted, source === sourceNumbers.import]
-  return { time, digest, deleted, imported, here: here === 1, known: known === 1 }
+  return { time, since: sinceOf(time, stored), digest, deleted, imported, here: here === 1, known: known === 1 }
+}
+
+/** Of what was seen elsewhere, when its content came here: what nobody could pull has not been tried by anybody. */
+function storedAt({ id }: LedgerRepo): Sql {
+  return sql`CASE WHEN h.source = ${sourceNumbers.upstream}
+                  THEN (SELECT m.create_time FROM manifests m WHERE m.repo_id = ${id} AND m.digest = h.digest) END`
+}
+
+function sinceOf(time: string, stored: string | null): string {
+  return stored !== null && stored > time ? stored : time
 }
 
 /** The last row of a tag at a time. */
 export async function lastRow(reader: Reader, repo: LedgerRepo, tag: string, until: string): Promise<Row | undefined> {
   const row = await reader.get<Stored>(sql`
-    SELECT h.time, h.digest, h.event, h.source, ${isHere(repo, sql`h.digest`)} AS here, 0 AS known
+    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
+           0 AS known
       FROM tag_history h
      WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} AND h.time <= ${until} ORDER BY h.time DESC LIMIT 1`)
   return row && rowOf(row)
@@ -67,7 +81,7 @@ export async function rowsUntil(
   { until, known, most }: { until: string; known: Known; most: number },
 ): Promise<Row[]> {
   const rows = await reader.all<Stored>(sql`
-    SELECT h.time, h.digest, h.event, h.source, ${isHere(repo, sql`h.digest`)} AS here,
+    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
            CASE WHEN ${isKnown(repo, known)} THEN 1 ELSE 0 END AS known
       FROM tag_history h
      WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} AND h.time <= ${until} ORDER BY h.time DESC LIMIT ${most}`)
@@ -83,7 +97,8 @@ export async function returnsIn(
 ): Promise<Row[]> {
   const { after, until, known, among, most } = range
   const rows = await reader.all<Stored>(sql`
-    SELECT h.time, h.digest, h.event, h.source, ${isHere(repo, sql`h.digest`)} AS here, 1 AS known
+    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
+           1 AS known
       FROM (SELECT repo_id, tag, time, digest, event, source FROM tag_history
              WHERE repo_id = ${repo.ledger} AND tag = ${tag} AND time > ${after} AND time <= ${until}
              ORDER BY time DESC LIMIT ${among}) AS h
@@ -95,7 +110,8 @@ export async function returnsIn(
 /** The last assignment of a digest to a tag until a time. */
 export async function lastOf(reader: Reader, repo: LedgerRepo, tag: string, digest: string, until: string) {
   const row = await reader.get<Stored>(sql`
-    SELECT h.time, h.digest, h.event, h.source, ${isHere(repo, sql`h.digest`)} AS here, 1 AS known
+    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
+           1 AS known
       FROM (SELECT tag, time FROM tag_history
              WHERE repo_id = ${repo.ledger} AND digest = ${digest} AND tag = ${tag} AND time <= ${until}
              ORDER BY time DESC LIMIT 2) AS found
@@ -109,16 +125,18 @@ type StoredStay = Record<'tag' | 'digest' | 'begin', string> & {
   event: number
   source: number
   here: number
+  stored: string | null
   end: string | null
   endEvent: number | null
   endDigest: string | null
 }
 export type FoundStay = Stay & { here: boolean; deletion: boolean; imported: boolean }
 
-function stayOf({ tag, digest, begin, event, source, here, end, endEvent, endDigest }: StoredStay): FoundStay {
+function stayOf(row: StoredStay): FoundStay {
+  const { tag, digest, begin, event, source, here, stored, end, endEvent, endDigest } = row
   const ended = end === null ? undefined : { time: end, deleted: endEvent === eventNumbers.deleted, digest: endDigest! }
   const [deletion, imported] = [event === eventNumbers.deleted, source === sourceNumbers.import]
-  return { tag, digest, begin, end: ended, here: here === 1, deletion, imported }
+  return { tag, digest, begin, since: sinceOf(begin, stored), end: ended, here: here === 1, deletion, imported }
 }
 
 /**
@@ -127,7 +145,7 @@ function stayOf({ tag, digest, begin, event, source, here, end, endEvent, endDig
  */
 function staysFrom(repo: LedgerRepo, found: Sql, until: string, most: number): Sql {
   return sql`
-    SELECT h.tag, h.digest, h.time AS begin, h.event, h.source, ${isHere(repo, sql`h.digest`)} AS here,
+    SELECT h.tag, h.digest, h.time AS begin, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
            n.time AS "end", n.event AS "endEvent", n.digest AS "endDigest"
       FROM (SELECT f.tag, f.time, (
                    SELECT x.time FROM tag_history x
@@ -182,7 +200,7 @@ export async function hadBefore(reader: Reader, { ledger }: LedgerRepo, stay: St
 }
 
 /** A name that the ledger has, with its last assignment by a time, which is empty where the tag was not there then. */
-export type NamedRow = { tag: string; time: string; here: boolean }
+export type NamedRow = { tag: string; time: string; since: string; here: boolean }
 
 /** The names in a ledger after `last`, in the order of their bytes, each with its last row until a time. */
 export async function namesUntil(
@@ -199,10 +217,10 @@ export async function namesUntil(
   const given = among?.filter((name) => Buffer.compare(Buffer.from(name), Buffer.from(last)) > 0)
   if (given?.length === 0) return []
   const parts = given?.map((name) => sql`SELECT CAST(${name} AS TEXT), 1`)
-  const rows = await reader.all<{ tag: string; time: string; here: number }>(sql`
+  const rows = await reader.all<{ tag: string; time: string; here: number; stored: string | null }>(sql`
     WITH RECURSIVE names (tag, n) AS (${parts ? join(parts, ' UNION ALL ') : walk})
     SELECT found.tag, CASE WHEN h.event <> ${eventNumbers.deleted} THEN h.time ELSE '' END AS time,
-           ${isHere(repo, sql`h.digest`)} AS here
+           ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here
       FROM (SELECT names.tag, (
                    SELECT x.time FROM tag_history x
                     WHERE x.repo_id = ${repo.ledger} AND x.tag = names.tag AND x.time <= ${until}
@@ -210,7 +228,7 @@ export async function namesUntil(
               FROM names WHERE names.tag IS NOT NULL LIMIT ${most}) AS found
       LEFT JOIN tag_history h ON h.repo_id = ${repo.ledger} AND h.tag = found.tag AND h.time = found.last
      ORDER BY found.tag`)
-  return rows.map(({ tag, time, here }) => ({ tag, time, here: here === 1 }))
+  return rows.map(({ tag, time, here, stored }) => ({ tag, time, since: sinceOf(time, stored), here: here === 1 }))
 }
 
 /** Of the names those that had a row at a time. */
