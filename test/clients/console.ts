@@ -5,7 +5,9 @@ import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { audit, createChecks, expect, launchChromium, openPage } from '../support/chromium.ts'
 import { consoleScreens, planted, startConsoleScene } from '../support/console-scene.ts'
+import { takeStderr } from '../support/log.ts'
 import { checkChanges } from './console-changes.ts'
+import { checkPins } from './console-pins.ts'
 
 const shots = fileURLToPath(new URL('../../build/console-shots', import.meta.url))
 rmSync(shots, { recursive: true, force: true })
@@ -13,8 +15,11 @@ mkdirSync(shots, { recursive: true })
 
 const checks = createChecks()
 const { check } = checks
+/** What lets somebody in: codes, and cookies. */
+const entered: string[] = []
 const watched = { complaints: [] as string[], foreign: [] as string[] }
-await using scene = await startConsoleScene()
+const logged = takeStderr()
+await using scene = await startConsoleScene({ logLevel: 'debug' })
 const browser = await launchChromium()
 const { url } = scene.pinfold
 const fresh = () => openPage(browser, url, watched)
@@ -34,6 +39,7 @@ async function enterAsOperator(page: Page): Promise<void> {
   const { code } = (await scene.pinfold.operator.post('/control/v1/consoleCodes')).body
   await page.goto(`${url}/ui/enter#${code}`)
   await page.waitForURL(`${url}/ui/`)
+  entered.push(code, ...(await page.context().cookies()).map(({ value }) => value))
 }
 
 async function asOperator() {
@@ -342,9 +348,21 @@ await check('a viewer is shown no control that they cannot use, and the operator
 
 await checkChanges({ check, scene, asOperator, goTo, settled })
 
+await checkPins({ check, scene, asOperator, goTo })
+
+await check('the log has no secret, no cookie and no code, and has been written', async () => {
+  const text = logged()
+  const asked = text.split('\n').filter((line) => line.includes('"transport":"ui-api"'))
+  expect(asked.length > 0 && entered.length > 0, { asked: asked.length, entered: entered.length })
+  const secrets = [...planted(scene), ...entered].filter((one) => one.length >= 8)
+  const found = secrets.filter((secret) => text.includes(secret) || text.includes(encodeURIComponent(secret)))
+  expect(found.length === 0, `${found.length} of ${secrets.length} secrets are in the log`)
+})
+
 await check('no page has complained, and none has asked another origin', async () => {
   expect(watched.complaints.length === 0, watched.complaints)
   expect(watched.foreign.length === 0, watched.foreign)
 })
 await browser.close()
+if (checks.counts.failed > 0) console.log(logged().replaceAll(/^(?!.*"level":"(?:warn|error)").*\n/gm, ''))
 checks.finish()

@@ -24,8 +24,8 @@ crane digest
 \`\`\`
 `
 
-export async function startConsoleScene() {
-  const scene = await startSignInScene()
+export async function startConsoleScene(overrides: Parameters<typeof startSignInScene>[0] = {}) {
+  const scene = await startSignInScene(overrides)
   const { pinfold, org } = scene
   const { seed, operator } = pinfold
   const folder = await seed.group(org.uid, { name: 'payments', description: 'Takes the money' })

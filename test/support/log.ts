@@ -27,3 +27,15 @@ export function captureLog(level: Level = 'info') {
     })
   return { log: createLogger(out, level), lines, until }
 }
+
+/** Takes what this process writes as its log from now on, instead of showing it; answers with all of it as one text. */
+export function takeStderr(): () => string {
+  const taken: string[] = []
+  process.stderr.write = ((chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
+    taken.push(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString())
+    const done = rest.findLast((one) => typeof one === 'function') as (() => void) | undefined
+    done?.()
+    return true
+  }) as typeof process.stderr.write
+  return () => taken.join('')
+}
