@@ -1,11 +1,12 @@
 // A backup while servers run: an embedded database as of one moment, and the contents that it names. Names of contents are
 // never used twice and nothing is removed meanwhile, so what is copied after the database is complete for it.
 import { randomUUID } from 'node:crypto'
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, open, readdir, readFile, realpath, rename, rm } from 'node:fs/promises'
+import { join, resolve, sep } from 'node:path'
 import type { Blobs } from './blobs/blobs.ts'
 import { openDisk } from './blobs/disk.ts'
-import { openBlobs } from './blobs/open.ts'
+import { blobFolder, openBlobs } from './blobs/open.ts'
+import { isBucket } from './blobs/s3/bucket.ts'
 import type { Config } from './config.ts'
 import { type Copied, copyContents } from './copy-blobs.ts'
 import { readFact } from './db/facts.ts'
@@ -57,6 +58,7 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
   const skew = createSkew(db, Date.now)
   await skew.measure()
   const database = (await readFact(db, 'database_id'))!
+  await requireApart(config, to)
   const target = opening.adopt(await openTarget(to, database), (one) => one.close())
   // Of two at once, one with a number of copies to keep would remove what the other has just brought.
   const turn = takeServeLock(join(to, 'backup.lock'))
@@ -96,9 +98,20 @@ async function openCopy(db: Db, config: Config, folder: string): Promise<Reader 
   return openSnapshot(file)
 }
 
+/** Where the server keeps its blobs, those that no copy names are not ours to remove. */
+async function requireApart({ blobs, data }: Config, to: string): Promise<void> {
+  if (isBucket(blobs)) return
+  const real = (folder: string) => realpath(folder).catch(() => resolve(folder))
+  const [own, target] = [await real(blobFolder(blobs, data)), await real(join(await real(to), 'blobs'))]
+  if (target !== own && !target.startsWith(`${own}${sep}`)) return
+  throw new Error(`the server keeps its blobs in ${own}, which is no place for a backup; name another folder with --to`)
+}
+
 /** A store of its own, with an id of its own, which `pinfold restored` makes the one of the database. */
 async function openTarget(to: string, database: string): Promise<Blobs> {
-  await mkdir(join(to, 'blobs'), { recursive: true, mode: 0o700 })
+  await mkdir(join(to, 'blobs'), { recursive: true, mode: 0o700 }).catch(({ code }: NodeJS.ErrnoException) => {
+    throw new Error(`the folder ${to} cannot be made: ${code}; choose another with --to`)
+  })
   const target = await openDisk(join(to, 'blobs'))
   const id = (await target.readId()) ?? (await target.keepId(`${randomUUID()} ${database}`))
   if (id.split(' ')[1] !== database) throw new Error(`${to} has the backups of another database; name another folder`)

@@ -2,7 +2,18 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -149,6 +160,31 @@ test('of two backups into one folder, the second waits for nobody and is refused
     other.release()
     const made = await back()
     assert.deepEqual([made.code, made.stderr], [0, ''])
+  } finally {
+    rmSync(to, { recursive: true, force: true })
+  }
+})
+
+test('a backup goes neither where the server keeps its blobs, nor below that, nor where no folder can be', async () => {
+  await using place = await makePlace()
+  const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
+  try {
+    const server = await startProcess(place)
+    server.kill('SIGTERM')
+    await server.exited
+    const back = (where: string) => run(['backup', '--to', where, '--keep', '1', ...place.args], { env: place.env })
+    symlinkSync(place.data, join(to, 'link'))
+    for (const where of [place.data, `${place.data}/.`, join(to, 'link'), join(place.data, 'blobs')]) {
+      const refused = await back(where)
+      assert.deepEqual([refused.code, refused.stdout], [1, ''], where)
+      assert.match(refused.stderr, /^pinfold: the server keeps its blobs in .*; name another folder with --to\n$/)
+    }
+    assert.deepEqual(globSync('{,blobs/}*Z', { cwd: place.data }), [])
+    writeFileSync(join(to, 'file'), '')
+    const none = await back(join(to, 'file'))
+    assert.deepEqual([none.code, none.stdout], [1, ''])
+    assert.match(none.stderr, /^pinfold: the folder .*file cannot be made: ENOTDIR; choose another with --to\n$/)
+    assert.equal((await back(join(place.data, 'backups'))).code, 0, 'beside the blobs there is room')
   } finally {
     rmSync(to, { recursive: true, force: true })
   }
