@@ -1,7 +1,10 @@
 // Repositories that follow others at registries elsewhere.
+import { codes } from '#lib/errors.ts'
+import { ApiError } from '../shape/api-client.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import type { ApiReader } from '../shape/api-reader.ts'
 import { CliError, type Command, exitCodes, type OptionSpec, type Options, type Terminal } from '../shape/command.ts'
-import { groupOf } from '../shape/names.ts'
+import { groupAbove, groupOf, namesOf } from '../shape/names.ts'
 import { confirm, yesOption } from '../shape/outputs.ts'
 import { jsonText, plain, table } from '../shape/plain-text.ts'
 import { registryOf } from '../shape/session.ts'
@@ -84,8 +87,9 @@ Nothing is pushed to it meanwhile. Without them it shows what the repository fol
       }
       await api.call('POST', at, body)
     }
-    const follow = options.check === true ? await api.call('POST', `${at}:check`, {}) : await api.call('GET', at)
-    showOne(terminal, options, path, follow as Follow)
+    const shown = options.check === true ? api.call('POST', `${at}:check`, {}) : api.call('GET', at)
+    const follow = (await shown.catch(followsNothing(path))) as Follow
+    showOne(terminal, options, path, follow, await upstreamName(api, follow.upstreamUid))
     return exitCodes.ok
   },
 }
@@ -98,7 +102,7 @@ export const reposUnfollow: Command = {
   async run(terminal, options) {
     const { api, path, repo } = await repoOf(terminal, options)
     await confirm(terminal, options.yes, `have ${path} follow nothing any more`)
-    await api.call('DELETE', `/registry/v2/repos/${repo}/follow`)
+    await api.call('DELETE', `/registry/v2/repos/${repo}/follow`).catch(followsNothing(path))
     terminal.say(`${path} follows nothing any more`)
     return exitCodes.ok
   },
@@ -143,24 +147,47 @@ const wordOf = (text: string): string =>
     .replaceAll('_', ' ')
 const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
 
+/** What is asked of a repository that follows nothing ends with how it would. */
+function followsNothing(path: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof ApiError && error.code === codes.NOT_FOUND.number)) throw error
+    const hint = `pinfold images repos follow ${path} --upstream NAME --path PATH has it follow`
+    throw new CliError(exitCodes.failed, `${path} follows nothing\n${hint}`, error)
+  }
+}
+
+/** `GROUP/NAME` where the caller may see the upstream, else its uid. */
+async function upstreamName(api: ApiReader, uid: string): Promise<string> {
+  const { items } = await api.list<{ uid: string; name: string }>(upstream.path, upstream.member, { 'uidp.ids': [uid] })
+  const [found] = items
+  return found ? `${(await namesOf(api, [groupAbove(uid)], [])).path(groupAbove(uid))}/${found.name}` : uid
+}
+
+/** A span as people give it. */
+function spanOf(interval: string): string {
+  const seconds = Number(/^(\d+)s$/.exec(interval)?.[1])
+  const [unit, length] = Object.entries(units).findLast(([, one]) => seconds % one === 0) ?? []
+  return unit === undefined || length === undefined ? interval : `${seconds / length}${unit}`
+}
+
 function secondsOf(text: string, flag: string): string {
   const [, count, unit] = /^(\d{1,7})([smhd])$/.exec(text) ?? []
   if (!unit) throw new CliError(exitCodes.usage, `${flag} must be a time such as 30m, 12h or 1d`)
   return `${Number(count) * units[unit]!}s`
 }
 
-function showOne({ print }: Terminal, { output }: Options, path: string, follow: Follow): void {
+function showOne({ print }: Terminal, { output }: Options, path: string, follow: Follow, named: string): void {
   if (output === 'json') {
     print(jsonText(follow, 2))
     return
   }
   const rows = [
     ['repository', path],
-    ['upstream', follow.upstreamUid],
+    ['upstream', named],
     ['path there', follow.path],
     ['mode', wordOf(follow.mode)],
     ['tags', follow.tags?.join(' ') || 'all'],
-    ['interval', follow.interval],
+    ['interval', spanOf(follow.interval)],
     ['tags looked at', String(follow.tagCount ?? 0)],
     ['state', `${wordOf(follow.state ?? 'STATE_WAITING')} since ${follow.stateTime}`],
     ['problem', follow.problem ?? ''],

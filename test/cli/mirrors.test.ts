@@ -1,0 +1,57 @@
+// Upstreams, and repositories that follow them, as people type them. Nothing is asked of a registry elsewhere here.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startPinfold } from '../support/pinfold.ts'
+import { run } from '../support/process.ts'
+
+async function scene() {
+  const pinfold = await startPinfold()
+  const org = (await pinfold.seed.group('', { name: 'acme' })).uid
+  await pinfold.seed.repo(org, { name: 'alpine' })
+  const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
+  const cli = (...args: string[]) => run(['images', ...args], { env })
+  const done = async (...args: string[]) => {
+    const { code, stdout, stderr } = await cli(...args)
+    assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
+    return stdout
+  }
+  await done('upstreams', 'create', 'hub', '--parent', 'acme', '--url', 'https://registry.example.com')
+  return { pinfold, cli, done }
+}
+
+const following = ['repos', 'follow', 'acme/alpine', '--upstream', 'hub', '--path', 'alpine']
+
+test('what a repository follows is shown by the name of the upstream and in times as they are given', async () => {
+  const { pinfold, done } = await scene()
+  await using _ = pinfold
+  for (const interval of ['30m', '12h', '1d']) {
+    const shown = await done(...following, '--interval', interval)
+    assert.match(shown, /^upstream +acme\/hub$/m)
+    assert.match(shown, new RegExp(`^interval +${interval}$`, 'm'))
+  }
+  const json = JSON.parse(await done('repos', 'follow', 'acme/alpine', '-o', 'json'))
+  assert.deepEqual(
+    [json.interval, json.upstreamUid.length > 40],
+    ['86400s', true],
+    'programs are given what the API has',
+  )
+})
+
+test('of a repository that follows nothing it is said so, with what would have it follow', async () => {
+  const { pinfold, cli, done } = await scene()
+  await using _ = pinfold
+  const nothing = async (...args: string[]) => {
+    const { code, stdout, stderr } = await cli('repos', ...args)
+    assert.deepEqual([code, stdout], [1, ''], args.join(' '))
+    assert.match(
+      stderr,
+      /^pinfold: acme\/alpine follows nothing\npinfold: .*repos follow acme\/alpine --upstream NAME --path PATH/,
+    )
+  }
+  await nothing('follow', 'acme/alpine')
+  await nothing('follow', 'acme/alpine', '--check')
+  await nothing('unfollow', 'acme/alpine', '--yes')
+  await done(...following)
+  await done('repos', 'unfollow', 'acme/alpine', '--yes')
+  await nothing('unfollow', 'acme/alpine', '--yes')
+})
