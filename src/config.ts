@@ -10,6 +10,7 @@ import {
   domain,
   hostPaths,
   hosts,
+  logKeys,
   masterKey,
   methodNames,
   networks,
@@ -98,6 +99,12 @@ export const settings = {
     parse: oneOf('members', 'public', 'off'),
     default: 'members',
     doc: 'Who may read the logs that [prove the ledger](ledger-proofs.md): `members`, who may list the tags of the organisation, or everybody (`public`). With `off` nothing is signed or served; what happens meanwhile is added once it is on.',
+  }),
+  witnessLogs: setting({
+    env: 'PINFOLD_WITNESS_LOGS',
+    parse: logKeys,
+    default: '',
+    doc: 'Keys of the logs of other servers, as their policies have them, with commas: this server [witnesses](ledger-proofs.md#witnesses) those, at `/ledger/witness/add-checkpoint`.',
   }),
   errorDomain: setting({
     env: 'PINFOLD_ERROR_DOMAIN',

@@ -7,6 +7,7 @@ import { parseMasterKey } from '#lib/crypto/master-key.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
 import { readHost } from '#lib/net/hosts.ts'
 import { componentPattern, maxPathLength } from '#lib/oci-names.ts'
+import { type NoteKey, parseVkey } from '#lib/tlog/notes.ts'
 import { ConfigError } from './basics.ts'
 
 export const databaseUrl = (value: string, name: string): string => {
@@ -70,6 +71,16 @@ export const hosts = (value: string, name: string): readonly string[] => {
   const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
   if (listed.every((one) => readHost(one) !== undefined)) return listed
   throw new ConfigError(`${name} must be names of hosts, each with a port and a scheme or without, with commas`)
+}
+
+const mostLogKeys = 1000
+
+/** Public keys of logs, as policies name them. */
+export const logKeys = (value: string, name: string): readonly NoteKey[] => {
+  const words = value.split(/[\s,]+/).filter((one) => one !== '')
+  const keys = words.map(parseVkey)
+  if (words.length <= mostLogKeys && keys.every((key) => key?.kind === 'log')) return keys as NoteKey[]
+  throw new ConfigError(`${name} must be Ed25519 keys of logs, NAME+ID+KEY, with commas; ${mostLogKeys} at most`)
 }
 
 const mostHostPaths = 100

@@ -2,9 +2,11 @@
 import type { Caller } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { policyOf, proofOf, readCheckpoint, readTile } from '#domains/registry/proofs/proofs.service.ts'
+import { cosign, witnessVkey } from '#domains/registry/proofs/witness.service.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { authenticate, nobody } from '#edge/caller.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
+import { readBody } from '#edge/read-body.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
 import { invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { parseTimestamp, toIso } from '#lib/timestamp.ts'
@@ -13,6 +15,8 @@ import { type Route, routeKinds, routeOf } from './routes.ts'
 
 const text = 'text/plain; charset=utf-8'
 const bytes = 'application/octet-stream'
+/** A checkpoint with many signatures, and 63 hashes. */
+const mostRequestBytes = 64 * 1024
 
 /** The door of `/ledger/…`. */
 export function ledgerDoor(edge: Edge): Door {
@@ -29,13 +33,15 @@ export function ledgerDoor(edge: Edge): Door {
   }
 }
 
+type Read = Exclude<Route, { kind: 'unknown' | 'witness' }>
 type Answer = { type: string; body: string | Buffer; cache: string }
 
 async function serve(edge: Edge, verify: Verifier, arrival: HttpArrival): Promise<void> {
   const { app } = edge
-  const route: Route = app.config.ledgerProofs === 'off' ? { kind: 'unknown' } : routeOf(arrival.path)
+  const route = servedRoute(edge, arrival)
   const method = `${arrival.verb} ${route.kind}`
   arrival.method = { name: method, fullName: method }
+  if (route.kind === 'witness') return answerAsWitness(edge, arrival, route.wants)
   if (route.kind === 'unknown') return send(arrival, 404, 'there is no such path\n')
   if (arrival.verb !== 'GET' && arrival.verb !== 'HEAD') return send(arrival, 405, 'only GET\n', { allow: 'GET, HEAD' })
   arrival.caller = arrival.authorization === undefined ? nobody : await authenticate(app, verify, arrival)
@@ -44,10 +50,31 @@ async function serve(edge: Edge, verify: Verifier, arrival: HttpArrival): Promis
   send(arrival, 200, body, { 'content-type': type, 'cache-control': cache })
 }
 
+/** What the settings do not offer is not there. */
+function servedRoute({ app: { config } }: Edge, { path }: HttpArrival): Route {
+  const route = routeOf(path)
+  const isOffered = route.kind === 'witness' ? config.witnessLogs.length > 0 : config.ledgerProofs !== 'off'
+  return isOffered ? route : { kind: 'unknown' }
+}
+
+/** Of nobody anything is wanted but the signature of the log. */
+async function answerAsWitness(edge: Edge, arrival: HttpArrival, wants: 'key' | 'cosignature'): Promise<void> {
+  const { app, url } = edge
+  const name = `${new URL(url).host}/ledger/witness`
+  if (wants === 'key') {
+    if (arrival.verb !== 'GET' && arrival.verb !== 'HEAD')
+      return send(arrival, 405, 'only GET\n', { allow: 'GET, HEAD' })
+    return send(arrival, 200, `${await witnessVkey(app, name)}\n`)
+  }
+  if (arrival.verb !== 'POST') return send(arrival, 405, 'only POST\n', { allow: 'POST' })
+  const { status, body } = await cosign(app, (await readBody(arrival, mostRequestBytes)).toString('utf8'), name)
+  send(arrival, status, body, status === 409 ? { 'content-type': 'text/x.tlog.size' } : {})
+}
+
 const tagList = [capabilityNumber('tag.list')]
 
 /** Throws unless the caller may list the tags there; the logs themselves name none, and may be for everybody. */
-function requireReader({ app }: Edge, { uid, rights }: Caller, route: Exclude<Route, { kind: 'unknown' }>): void {
+function requireReader({ app }: Edge, { uid, rights }: Caller, route: Read): void {
   if (route.kind !== 'proof' && app.config.ledgerProofs === 'public') return
   const place = route.kind === 'proof' ? route.repo : route.organization
   if (rights.holds(place, tagList)) return
@@ -55,7 +82,7 @@ function requireReader({ app }: Edge, { uid, rights }: Caller, route: Exclude<Ro
   throw permissionDenied('the caller may not list the tags there')
 }
 
-async function answerTo(edge: Edge, arrival: HttpArrival, route: Exclude<Route, { kind: 'unknown' }>): Promise<Answer> {
+async function answerTo(edge: Edge, arrival: HttpArrival, route: Read): Promise<Answer> {
   const { app, url } = edge
   const seenBy = app.config.ledgerProofs === 'public' ? 'public' : 'private'
   switch (route.kind) {

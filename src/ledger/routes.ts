@@ -8,15 +8,25 @@ export type Route =
   | { kind: 'tile'; organization: string; generation: number; asked: TileAsked }
   | { kind: 'policy'; organization: string }
   | { kind: 'proof'; repo: string; tag: string }
+  | { kind: 'witness'; wants: 'key' | 'cosignature' }
   | { kind: 'unknown' }
 
-export const routeKinds = ['checkpoint', 'tile', 'policy', 'proof', 'unknown'] as const satisfies Route['kind'][]
+export const routeKinds = [
+  'checkpoint',
+  'tile',
+  'policy',
+  'proof',
+  'witness',
+  'unknown',
+] as const satisfies Route['kind'][]
 
 const ofLog = /^\/ledger\/([0-9a-f]{40})(?:\/([1-9]\d{0,5}))?\/(checkpoint|policy|tile\/.{1,64})$/
 const ofTag = /^\/ledger\/([0-9a-f]{40})\/repos\/([0-9a-f/]{1,1024})\/tags\/([^/]{1,128})\/proof$/
 const unknown: Route = { kind: 'unknown' }
 
 export function routeOf(path: string): Route {
+  if (path === '/ledger/witness/key') return { kind: 'witness', wants: 'key' }
+  if (path === '/ledger/witness/add-checkpoint') return { kind: 'witness', wants: 'cosignature' }
   const [, organization, number, rest] = ofLog.exec(path) ?? []
   if (organization === undefined) return proofRoute(path)
   // The first has no number, so that each has one address.

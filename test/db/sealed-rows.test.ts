@@ -8,6 +8,7 @@ import { insertFamily } from '#domains/iam/sessions/refresh-tokens.store.ts'
 import { insertSession } from '#domains/iam/sessions/sessions.store.ts'
 import { insertAttempt } from '#domains/iam/sessions/sign-ins.store.ts'
 import { sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
+import { witnessVkey } from '#domains/registry/proofs/witness.service.ts'
 import { createSealer, type Sealer } from '#lib/crypto/seal.ts'
 import { type Purpose, type SealedColumn, sealedColumns } from '#lib/crypto/sealed-columns.ts'
 import { runDuty } from '../support/duties.ts'
@@ -67,6 +68,7 @@ async function withSecrets() {
   ok(await pinfold.operator.call('POST', `/iam/v2/groups/${org.uid}`, { name: 'team' }, named))
   await plantTag(pinfold, (await pinfold.seed.repo(org.uid)).uid, 'v1')
   await runDuty(pinfold.app, sequenceLedgers)
+  await witnessVkey(pinfold.app, 'witness.example')
   await signSomebodyIn(pinfold)
   return { pinfold, closing }
 }

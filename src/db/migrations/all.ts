@@ -68,6 +68,7 @@ import { migration as quarantineIndex } from './0108-quarantine-index.ts'
 import { migration as followChecks } from './0109-follow-checks.ts'
 import { migration as lawVersions } from './0111-law-versions.ts'
 import { migration as ledgerLogs } from './0114-ledger-logs.ts'
+import { migration as witness } from './0115-witness.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -140,4 +141,5 @@ export const migrations: readonly Migration[] = [
   followChecks,
   lawVersions,
   ledgerLogs,
+  witness,
 ]

@@ -17,7 +17,10 @@ export const sealedColumns = {
   'upstream-password': [{ table: 'upstreams', key: 'uid', column: 'password' }],
   'request-answer': [{ table: 'request_ids', key: 'id', column: 'answer' }],
   'ledger-secret': [{ table: 'ledger_logs', key: 'origin', column: 'secret' }],
-  'ledger-key': [{ table: 'ledger_log_keys', key: 'vkey', column: 'private_key' }],
+  'ledger-key': [
+    { table: 'ledger_log_keys', key: 'vkey', column: 'private_key' },
+    { table: 'witness_keys', key: 'vkey', column: 'private_key' },
+  ],
   'page-token': [],
 } as const satisfies Record<string, readonly SealedColumn[]>
 
