@@ -75,6 +75,16 @@ test('the list of settings names each with its default', async () => {
   const { code, stdout } = await run(['config'])
   assert.equal(code, 0)
   assert.match(stdout, /^PINFOLD_LISTEN \(--listen\)\n {4}.*Default: 127\.0\.0\.1:8080\.$/m)
+  assert.match(stdout, /^PINFOLD_TRACES\n {4}.* See traces \(docs\/operations\.md\)\.$/m)
+})
+
+test('help and the list of settings are for a terminal, without the marks of a page', async () => {
+  const printed = await Promise.all([['config'], ['serve', '--help'], ['backup', '--help']].map((args) => run(args)))
+  for (const { code, stdout } of printed) {
+    assert.equal(code, 0)
+    assert.doesNotMatch(stdout, /\]\(|`/)
+    assert.match(stdout.replace(/\s+/g, ' '), /a pooler \(docs\/scale\.md\)/)
+  }
 })
 
 test('a reader that goes away early is no failure', async () => {

@@ -125,6 +125,17 @@ test('images history follows a tag, looks at one moment, and tells where a diges
     ['latest', 'moved', minute(2), 'now'],
     ['latest', 'created', minute(0), minute(1)],
   ])
+  const digestRows = (await cli('acme/team/app', '--digest', x)).stdout
+  assert.equal((await cli(`${host}/acme/team/app@${x}`)).stdout, digestRows, 'as images are pinned')
+  assert.equal((await cli(`acme/team/app:1.0@${x}`)).stdout, digestRows)
+  assert.equal((await cli(`acme/team/app@${x}`, '--digest', y)).code, 64)
+  const cut = await cli(`acme/team/app@${x.slice(0, 20)}`)
+  assert.deepEqual([cut.code, cut.stdout], [64, ''])
+  assert.match(cut.stderr, /is no digest: sha256:… with 64 characters is/)
+  assert.match(
+    (await images('tags', 'list', `acme/team/app@${x}`)).stderr,
+    /names a digest, where a repository is asked/,
+  )
   const all = rowsOf((await cli('acme/team/app', '--all-tags')).stdout)
   assert.deepEqual([all.length, all[0]], [6, ['TIME', 'TAG', 'EVENT', 'DIGEST', 'BY']])
   assert.deepEqual(all[1], [minute(4), '1.0-r0', 'created', x, 'api operator'])

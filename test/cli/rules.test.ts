@@ -133,3 +133,43 @@ test('help calls an upstream an upstream, and a quarantine what it is', async ()
   assert.match((await run(['images', 'upstreams', '--help'])).stdout, /Make an upstream/)
   assert.match((await run(['images', 'quarantine', 'create', '--help'])).stdout, /nobody is to pull/)
 })
+
+test('rules of pulls are named as others are, and never by nothing', async () => {
+  const { pinfold, cli, done } = await scene()
+  await using _ = pinfold
+  const pulls = (...args: string[]) => done('repos', 'pull-rules', ...args)
+  const create = ['create', '--group', 'acme', '--below', 'acme', '--min-age', '7d', '--mode', 'observe']
+  await pulls(...create)
+  await pulls(...create, '--name', 'a week')
+  await pulls('update', 'acme/a week', '--min-age', '3d')
+  const rows = (await pulls('list')).split('\n').filter((line) => line.includes('observe'))
+  assert.deepEqual(
+    rows.map((line) => /a week +3d|^\S+ +7d/.test(line)),
+    [true, true],
+    rows.join('\n'),
+  )
+  for (const words of ['delete', 'update --mode deny']) {
+    const [verb = '', ...rest] = words.split(' ')
+    const { code, stderr } = await cli('repos', 'pull-rules', verb, '', ...rest)
+    assert.equal(code, 64)
+    assert.match(stderr, /say which pull rule: its name or its uid is empty/)
+  }
+  await pulls('delete', 'a week')
+  assert.doesNotMatch(await pulls('list'), /a week/)
+  assert.match(await pulls('list'), /7d +observe/)
+})
+
+test('what a rule of pulls or an exception lacks is said by the option that gives it', async () => {
+  const { pinfold, cli } = await scene()
+  await using _ = pinfold
+  for (const [words, says] of [
+    ['repos pull-rules create --group acme --below acme', /by --min-age/],
+    ['repos pull-rules create --group acme --min-age 7d', /by --identities or by --below/],
+    ['repos pull-rules create --group acme --min-age 7d --below acme --identities x', /not by both/],
+    ['repos pull-rules revoke x', /x is no uid; pinfold images repos pull-rules exceptions shows/],
+  ] as const) {
+    const { code, stdout, stderr } = await cli(...words.split(' '))
+    assert.deepEqual([code, stdout], [64, ''], words)
+    assert.match(stderr, says)
+  }
+})

@@ -20,6 +20,9 @@ export function imageNameOf(text: string, registry: string): ImageName {
     const rule = 'a tag has 1 to 128 letters, digits, _, . and -, and begins with none of the last two'
     throw new CliError(exitCodes.usage, `${called} is no name of a tag: ${rule}, as in ${image}:1.0`)
   }
+  if (text.includes('@')) {
+    throw new CliError(exitCodes.usage, `${text} names a digest, where a repository is asked for, perhaps with :tag`)
+  }
   if (!isUid(path) && !isRepoPath(path)) {
     throw new CliError(exitCodes.usage, `${text} is no image: name it as acme/app or acme/team/app, perhaps with :tag`)
   }

@@ -1,3 +1,4 @@
+import { isDigest } from '#lib/digest.ts'
 import { apiReader } from '../shape/api-pages.ts'
 import { CliError, type Command, exitCodes, type Options, type Terminal } from '../shape/command.ts'
 import { registryOf } from '../shape/session.ts'
@@ -24,7 +25,9 @@ export const imagesHistory: Command = {
   details: `Newest first; the times are those of the server. Without a tag it is about latest, or with --digest about every tag. A
 deleted tag keeps its history, and so does a deleted repository: whoever may read the audit log of its group finds it by its
 old path.`,
-  arguments: [{ name: '<image>', summary: 'Such as acme/team/app:1.0' }],
+  arguments: [
+    { name: '<image>', summary: 'Such as acme/team/app:1.0, or acme/team/app@sha256:… in place of --digest' },
+  ],
   options: [
     { flags: '--all-tags', summary: 'What happened to all tags of the repository' },
     { flags: '--digest <digest>', summary: 'When this digest was there, and under which tags' },
@@ -37,7 +40,8 @@ old path.`,
     { flags: '--deleted', summary: 'Of the deleted repository of this path, not of the one that has it now' },
     ...commonOptions,
   ],
-  async run(terminal, options) {
+  async run(terminal, given) {
+    const options = withDigest(given)
     const [start, end] = [timeOf(options, 'start', '--start'), timeOf(options, 'end', '--end')]
     const asOf = timeOf(options, 'asOf', '--as-of')
     if (asOf && (start || end || options.digest)) {
@@ -67,6 +71,18 @@ old path.`,
     const newest = about === undefined ? [...items].sort((a, b) => (a.time < b.time ? 1 : -1)) : items
     return show(terminal, options, newest, head(options), newest.map(rowOf(options)), more && !asOf)
   },
+}
+
+/** `acme/app@sha256:…`, as images are pinned, names the digest as `--digest` does. */
+function withDigest(options: Options): Options {
+  const [image = '', digest] = String(options.image).split('@')
+  if (digest === undefined) return options
+  if (!isDigest(digest)) throw new CliError(exitCodes.usage, `${digest} is no digest: sha256:… with 64 characters is`)
+  if (options.digest !== undefined && options.digest !== digest) {
+    throw new CliError(exitCodes.usage, 'give the digest once, with @ or as --digest')
+  }
+  // A tag beside a digest is for people to read, and says nothing.
+  return { ...options, image: image.replace(/:[^:/]*$/, ''), digest }
 }
 
 /** Where the API has the history of the image, or that of a deleted one when there is none now. */

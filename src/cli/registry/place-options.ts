@@ -1,4 +1,5 @@
 // The place that a rule of any kind holds at, as an option; and what may have ended there.
+import { isUid } from '#lib/uid.ts'
 import { apiReader } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from '../shape/command.ts'
@@ -27,6 +28,12 @@ export async function requiredPlaceOf(api: ApiReader, options: Options): Promise
   const place = await placeOf(api, options)
   if (place === undefined) throw new CliError(exitCodes.usage, 'say where, by --group or --image')
   return place
+}
+
+/** The uid that the argument gives; `list` is the command that shows those that there are. */
+export function givenUid({ uid }: Options, list: string): string {
+  if (isUid(String(uid))) return String(uid)
+  throw new CliError(exitCodes.usage, `${uid} is no uid; ${list} shows those that there are`)
 }
 
 export const endedOption: OptionSpec = { flags: '--ended', summary: 'Also those that have ended' }

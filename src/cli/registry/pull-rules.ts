@@ -14,7 +14,8 @@ import { groupOf } from '../shape/names.ts'
 import { plain } from '../shape/plain-text.ts'
 import { limitOf } from '../shape/verbs.ts'
 import { commonOptions, momentOf, show } from './image-options.ts'
-import { endedOption, listMade, placeOf, placeOptions, printMade, requiredPlaceOf } from './place-options.ts'
+import { endedOption, givenUid, listMade, placeOf, placeOptions, printMade, requiredPlaceOf } from './place-options.ts'
+import { ruleNamed } from './rule-names.ts'
 
 type Rule = {
   uid: string
@@ -51,6 +52,14 @@ const fieldOptions: readonly OptionSpec[] = [
     choices: ['serve-older', 'deny', 'observe'],
   },
 ]
+
+const named = ruleNamed({
+  path,
+  member: 'pullRules',
+  words: ['pull rule', 'pull rules'],
+  list: 'pinfold images repos pull-rules list',
+})
+const which = { name: '<rule>', summary: 'Its name, GROUP/NAME where several have that name, or its uid' }
 
 const listed = (text: Options[string]): string[] =>
   String(text)
@@ -103,6 +112,10 @@ images, not for those that push them. Of several rules the one with the largest 
   options: [...placeOptions, ...fieldOptions, outputOption, ...callerOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
+    if (options.minAge === undefined) throw new CliError(exitCodes.usage, 'say how old it has to be, by --min-age')
+    if ((options.identities === undefined) === (options.below === undefined)) {
+      throw new CliError(exitCodes.usage, 'say for whom, by --identities or by --below, and not by both')
+    }
     const body = { mode: 'SERVE_OLDER', ...(await bodyOf(api, options)) }
     const made = (await api.call('POST', `${path}/${await requiredPlaceOf(api, options)}`, body)) as Rule
     return printMade(terminal, options, made, `made the rule ${made.uid}`)
@@ -112,13 +125,13 @@ images, not for those that push them. Of several rules the one with the largest 
 const update: Command = {
   name: 'update',
   summary: 'Change what a rule says',
-  arguments: [{ name: '<uid>', summary: 'Of the rule, as list shows it' }],
+  arguments: [which],
   options: [...fieldOptions, outputOption, ...callerOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
     const body = await bodyOf(api, options)
     if (Object.keys(body).length === 0) throw new CliError(exitCodes.usage, 'say what to change')
-    const made = (await api.call('PATCH', `${path}/${options.uid}`, body)) as Rule
+    const made = (await api.call('PATCH', `${path}/${await named(api, String(options.rule))}`, body)) as Rule
     return printMade(terminal, options, made, `changed the rule ${made.uid}`)
   },
 }
@@ -126,12 +139,13 @@ const update: Command = {
 const remove: Command = {
   name: 'delete',
   summary: 'Delete a rule',
-  arguments: [{ name: '<uid>', summary: 'Of the rule, as list shows it' }],
+  arguments: [which],
   options: [...callerOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
-    await api.call('DELETE', `${path}/${options.uid}`)
-    terminal.print(plain(`deleted the rule ${options.uid}`))
+    const uid = await named(api, String(options.rule))
+    await api.call('DELETE', `${path}/${uid}`)
+    terminal.print(plain(`deleted the rule ${uid}`))
     return exitCodes.ok
   },
 }
@@ -176,7 +190,11 @@ const revoke: Command = {
   options: [outputOption, ...callerOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
-    const made = (await api.call('POST', `${exceptionsPath}/${options.uid}:revoke`, {})) as Exception
+    const made = (await api.call(
+      'POST',
+      `${exceptionsPath}/${givenUid(options, 'pinfold images repos pull-rules exceptions')}:revoke`,
+      {},
+    )) as Exception
     return printMade(terminal, options, made, `${made.digest} passes no more`)
   },
 }

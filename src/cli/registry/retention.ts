@@ -1,9 +1,7 @@
 // What is kept, which tags never move, and what is held or not to be pulled.
-import { isUid } from '#lib/uid.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
-import type { ApiReader } from '../shape/api-reader.ts'
 import { type Command, type CommandGroup, exitCodes, type OptionSpec } from '../shape/command.ts'
-import { groupAbove, groupOf, NothingNamed, onlyOf } from '../shape/names.ts'
+import { groupAbove } from '../shape/names.ts'
 import { type Item, type Names, oneFormats, outputOf, printOne } from '../shape/outputs.ts'
 import { v1 } from '../shape/v1-names.ts'
 import {
@@ -18,44 +16,14 @@ import {
   updateOf,
 } from '../shape/verbs.ts'
 import { wholeNumber } from '../shape/whole-number.ts'
-import { lookForImage } from './image-names.ts'
 import { endedOption } from './place-options.ts'
+import { placeNamed, ruleNamed } from './rule-names.ts'
 
 const place: OptionSpec = {
   flags: '--parent <place>',
   summary: 'The group, for all below it, or the repository in which it holds',
   required: true,
 }
-
-/** The uid of a repository or of a group. */
-async function placeOf(api: ApiReader, given: string): Promise<string> {
-  const repo = given.includes('/') ? await lookForImage(api, given) : undefined
-  if (repo !== undefined) return repo
-  return groupOf(api, given).catch((error: unknown) => {
-    if (!(error instanceof NothingNamed && given.includes('/'))) throw error
-    const hint = 'pinfold iam folders list and pinfold images repos list show those that there are'
-    throw new NothingNamed(`there is no folder or repository ${given} that you can see\n${hint}`)
-  })
-}
-
-/** What an organisation may have of one kind, many times over. */
-const looked = 2000
-
-/** By its uid, its name, or its place and its name; the API looks for no name, and several may have one. */
-const findRule =
-  (kind: { path: string; member: string; words: readonly [string, string]; list: string }) =>
-  async (api: ApiReader, given: string): Promise<string> => {
-    if (isUid(given)) return given
-    const at = given.lastIndexOf('/')
-    const scope_uid = at < 0 ? undefined : await placeOf(api, given.slice(0, at))
-    const { items } = await api.list<Item & { name?: string }>(kind.path, kind.member, { scope_uid }, looked)
-    const called = items.filter(({ name }) => name === given.slice(at + 1))
-    return onlyOf(
-      called.filter(({ uid }) => scope_uid === undefined || groupAbove(uid) === scope_uid),
-      kind,
-      given,
-    )
-  }
 
 const tagFields: readonly Field[] = [
   {
@@ -73,7 +41,7 @@ const where = ({ uid }: Item, names: Names): string => names.path(groupAbove(uid
 const common = {
   word: 'RULE',
   json: v1(),
-  parent: placeOf,
+  parent: placeNamed,
   mentions: ({ uid }: Item) => ({ groups: [groupAbove(uid)], repos: [groupAbove(uid)] }),
   at: (item: Item & { name?: string }, names: Names) => `${where(item, names)}/${item.name || item.uid}`,
 } as const
@@ -99,7 +67,7 @@ const ruleKind = {
 const rule: Resource<Rule> = {
   ...common,
   ...ruleKind,
-  find: findRule(ruleKind),
+  find: ruleNamed(ruleKind),
   fields: [
     { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' },
     ...tagFields,
@@ -165,7 +133,7 @@ const tagRuleKind = {
 const tagRule: Resource<TagRule> = {
   ...common,
   ...tagRuleKind,
-  find: findRule(tagRuleKind),
+  find: ruleNamed(tagRuleKind),
   fields: [
     { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' },
     ...tagFields,
@@ -259,7 +227,7 @@ const quarantineMade: Command = {
   ],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
-    const parent = await placeOf(api, String(options.parent))
+    const parent = await placeNamed(api, String(options.parent))
     const body = { digest: options.digest, reason: options.reason }
     const made = (await api.call('POST', `${quarantined.path}/${parent}:quarantine`, body)) as Mark
     printOne(terminal, options.output, quarantined, made, await mentioned(api, quarantined, [made]))

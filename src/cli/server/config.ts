@@ -1,5 +1,6 @@
 import { settings } from '#config.ts'
 import { type Command, exitCodes } from '../shape/command.ts'
+import { withoutMarks } from '../shape/settings.ts'
 
 export const config: Command = {
   name: 'config',
@@ -8,7 +9,7 @@ export const config: Command = {
   async run(terminal) {
     for (const { env, flag, default: fallback, doc } of Object.values(settings)) {
       terminal.print(`${env}${flag ? ` (${flag})` : ''}`)
-      terminal.print(`    ${doc.replaceAll('`', '')}${fallback === '' ? '' : ` Default: ${fallback}.`}`)
+      terminal.print(`    ${withoutMarks(doc)}${fallback === '' ? '' : ` Default: ${fallback}.`}`)
     }
     return exitCodes.ok
   },

@@ -16,8 +16,13 @@ const placeholders: Record<string, string> = {
 export function settingOptions(...keys: (keyof typeof settings)[]): { flags: string; summary: string }[] {
   return keys.map((key) => {
     const { flag, doc, env } = settings[key]
-    return { flags: `${flag} <${placeholders[key] ?? 'value'}>`, summary: `${doc.replaceAll('`', '')} (${env})` }
+    return { flags: `${flag} <${placeholders[key] ?? 'value'}>`, summary: `${withoutMarks(doc)} (${env})` }
   })
+}
+
+/** What a page of the documentation says, for a terminal: a link is its words, and where the page is. */
+export function withoutMarks(doc: string): string {
+  return doc.replaceAll('`', '').replace(/\[([^\]]+)\]\(([^)#]+)[^)]*\)/g, '$1 (docs/$2)')
 }
 
 /** Flags win over the environment, which wins over the defaults. Throws ConfigError. */

@@ -1,6 +1,6 @@
 // Risks that somebody has accepted.
 import { commonOptions, momentOf, show } from '../registry/image-options.ts'
-import { endedOption, listMade, placeOptions, printMade, requiredPlaceOf } from '../registry/place-options.ts'
+import { endedOption, givenUid, listMade, placeOptions, printMade, requiredPlaceOf } from '../registry/place-options.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import { type Command, type CommandGroup, outputOption } from '../shape/command.ts'
 
@@ -79,7 +79,9 @@ const revoke: Command = {
   options: [{ flags: '--reason <text>', summary: 'Why' }, outputOption, ...callerOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
-    const made = (await api.call('POST', `${path}/${options.uid}:revoke`, { reason: options.reason ?? '' })) as Risk
+    const made = (await api.call('POST', `${path}/${givenUid(options, 'pinfold vulnerabilities risks list')}:revoke`, {
+      reason: options.reason ?? '',
+    })) as Risk
     return printMade(terminal, options, made, `${made.vulnerability} counts again`)
   },
 }
