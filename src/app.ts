@@ -83,6 +83,8 @@ export type App = {
   collections: { asked: Signal; moved: Signal }
   /** A repo was deleted whose tags and manifests are still to go. */
   removals: Signal
+  /** A plan of what rules let go is to be made, or applied. */
+  retention: Signal
   /** Manifests that were read lately. */
   manifests: ManifestCache
   /** Pulls, and pushes that were refused, on their way to the outbox. */

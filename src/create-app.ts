@@ -161,10 +161,13 @@ function openCaches(db: Db, config: Config, clock: () => Date, monotonic: () => 
 }
 
 /** By which what happens in this process wakes the duties that go on with it. */
-function createSignals(monotonic: () => number): Pick<App, 'collections' | 'removals' | 'scanning' | 'images'> {
+function createSignals(
+  monotonic: () => number,
+): Pick<App, 'collections' | 'removals' | 'retention' | 'scanning' | 'images'> {
   return {
     collections: { asked: createSignal(), moved: createSignal() },
     removals: createSignal(),
+    retention: createSignal(),
     scanning: { queued: createSignal(), reported: createSignal() },
     images: { pushed: createSignal(), read: createSignal(), turns: createReadTurns(monotonic) },
   }

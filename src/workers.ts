@@ -23,6 +23,7 @@ import { readImages } from './domains/registry/images/read-images.duty.ts'
 import { judgeTags } from './domains/registry/lifecycles/eol-tags.duty.ts'
 import { backfillLedgers, sequenceLedgers } from './domains/registry/proofs/sequence.duty.ts'
 import { removeRepos } from './domains/registry/repos/removals.duty.ts'
+import { sweepRetention } from './domains/registry/retention/plans.duty.ts'
 import { copyRepos } from './domains/registry/syncs/syncs.duty.ts'
 import { sweepUsage, writeUsage } from './domains/registry/usage/digest-usage.duty.ts'
 import { tellVulnerabilities } from './domains/scanning/changes/changes.duty.ts'
@@ -71,6 +72,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   removeRepos,
   sequenceLedgers,
   backfillLedgers,
+  sweepRetention,
   sweepSubscriptions,
   sweepEvents,
   judgeTags,

@@ -105,6 +105,7 @@ before(async () => {
   await seed.subscription(org.uid)
   const upstream = { name: 'upstream', url: 'https://registry.example.com' }
   await pinfold.operator.post(`/registry/v2/upstreams/${org.uid}`, upstream)
+  await pinfold.operator.post(`/registry/v2/retentionPlans/${org.uid}`, {})
   await importSamples(pinfold, org.uid, [sampleAdvisory(randomFrom(1), 1)])
 
   const member = async (name: 'console_viewer' | 'viewer' | 'editor' | 'owner'): Promise<Caller> => {

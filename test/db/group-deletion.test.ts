@@ -63,13 +63,14 @@ test('what goes with a group is gone with it', async () => {
     },
     retention_rules: (where) => post(`retentionRules/${where}`, { name: 'kept', keepDaysAfter: 30, mode: 'ENFORCE' }),
     tag_rules: (where) => post(`tagRules/${where}`, { name: 'fixed', tags: ['v.*'], immutable: true }),
+    retention_plans: (where) => post(`retentionPlans/${where}`, {}),
     risk_acceptances: (where) => {
       const expireTime = new Date(Date.now() + 86_400_000).toISOString()
       const risk = { vulnerability: 'CVE-2026-1', reason: 'known', expireTime }
       return operator.post(`/registry/v2/riskAcceptances/${where}`, risk)
     },
   }
-  const byGroup = ['pull_rules', 'pull_rule_exceptions', 'retention_rules', 'tag_rules']
+  const byGroup = ['pull_rules', 'pull_rule_exceptions', 'retention_rules', 'tag_rules', 'retention_plans']
   const goes = resources.filter(({ groupDeletion }) => groupDeletion === 'goes').map(({ table }) => table)
   assert.deepEqual(goes, Object.keys(plant))
   for (const one of Object.values(plant)) await Promise.all([one(group), one(kept)])

@@ -67,6 +67,7 @@ import { migration as requestIds } from './0106-request-ids.ts'
 import { migration as quarantineIndex } from './0108-quarantine-index.ts'
 import { migration as followChecks } from './0109-follow-checks.ts'
 import { migration as lawVersions } from './0111-law-versions.ts'
+import { migration as retentionPlans } from './0112-retention-plans.ts'
 import { migration as ledgerLogs } from './0114-ledger-logs.ts'
 import { migration as witness } from './0115-witness.ts'
 
@@ -140,6 +141,7 @@ export const migrations: readonly Migration[] = [
   quarantineIndex,
   followChecks,
   lawVersions,
+  retentionPlans,
   ledgerLogs,
   witness,
 ]

@@ -6,6 +6,7 @@ import { LifecyclesService } from '#gen/pinfold/control/registry/v1/lifecycles_p
 import { PullRulesService } from '#gen/pinfold/control/registry/v1/pull_rules_pb.ts'
 import { RepoUsageService } from '#gen/pinfold/control/registry/v1/repo_usage_pb.ts'
 import { RetentionService } from '#gen/pinfold/control/registry/v1/retention_pb.ts'
+import { RetentionPlansService } from '#gen/pinfold/control/registry/v1/retention_plans_pb.ts'
 import { TagHistoryService } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
 import { TagSearchService } from '#gen/pinfold/control/registry/v1/tag_search_pb.ts'
 import { UpstreamsService } from '#gen/pinfold/control/registry/v1/upstreams_pb.ts'
@@ -29,6 +30,7 @@ import { pullRuleEvents, pullRules } from './pull-rules/pull-rules.control.ts'
 import { repoUsages } from './repos/repo-usage.control.ts'
 import { repoEventsV1, reposV1 } from './repos/repos.v1.ts'
 import { repoEvents, repos } from './repos/repos.v2.ts'
+import { retentionPlanEvents, retentionPlans } from './retention/plans.control.ts'
 import { retention, retentionEvents } from './retention/retention.control.ts'
 import { settingsV1 } from './settings/settings.v1.ts'
 import { syncsV1 } from './syncs/syncs.v1.ts'
@@ -45,6 +47,7 @@ export const services: readonly Service[] = [
   { desc: TagHistoryService, handlers: tagHistory },
   { desc: TagSearchService, handlers: tagSearch },
   { desc: RetentionService, handlers: retention },
+  { desc: RetentionPlansService, handlers: retentionPlans },
   { desc: LedgersService, handlers: ledgers },
   { desc: PullRulesService, handlers: pullRules },
   { desc: ViewsService, handlers: views },
@@ -75,6 +78,7 @@ export const eventBodies: readonly EventBody[] = [
   ...tagEventsV1,
   ...ledgerEvents,
   ...retentionEvents,
+  ...retentionPlanEvents,
   ...upstreamEvents,
   ...followEvents,
   ...pullRuleEvents,

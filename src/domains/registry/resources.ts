@@ -7,6 +7,7 @@ import { ledgerLogType } from './proofs/logs.model.ts'
 import { pullRuleExceptionType, pullRuleType } from './pull-rules/pull-rules.model.ts'
 import { removalType } from './repos/removals.model.ts'
 import { repoType } from './repos/repos.model.ts'
+import { retentionPlanType } from './retention/plans.model.ts'
 import { holdType, quarantineType, retentionRuleType, tagRuleType } from './retention/retention.model.ts'
 import { everyShape, tagType, visibleShapes } from './tags/tags.model.ts'
 
@@ -79,6 +80,7 @@ export const resources: readonly Resource[] = [
   },
   { ...law, type: retentionRuleType, table: 'retention_rules' },
   { ...law, type: tagRuleType, table: 'tag_rules' },
+  { type: retentionPlanType, table: 'retention_plans', kinds: [], uid: 'none', groupDeletion: 'goes' },
   { ...law, type: holdType, table: 'holds', groupDeletion: 'released' },
   { ...law, type: quarantineType, table: 'quarantined', groupDeletion: 'released' },
 ]

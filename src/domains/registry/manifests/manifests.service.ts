@@ -219,15 +219,26 @@ export async function deleteManifest(
     const kept = await keptOf(look, digest)
     if (kept && !breaking) throw refusal(kept, digest)
     if (!breaking) await requireMovers(tx, work, repo, actorOf(work), digest)
-    await store.deleteManifest(tx, repo, digest)
     await breaking?.(tx, kept)
-    await forgetReportsOf(tx, repo, digest)
     await removeTagsOf(tx, work, digest, { repo, now: work.cause.now, actor: actorOf(work), source: 'oci' })
-    await emitDeletion(tx, work, repo, origin, { type: 'manifest', digest })
-    return true
+    return removeManifest(tx, work, repo, digest, origin)
   }, inRepo)
   if (found) work.log.info('manifest deleted', { repo: repo.uid, digest })
   return found
+}
+
+/** Deletes a manifest that no tag points to and nothing keeps. `false` when the repo does not have it. */
+export async function removeManifest(
+  tx: Tx,
+  by: Pick<Work, 'app' | 'cause'>,
+  repo: RepoRef,
+  digest: string,
+  origin: Origin,
+): Promise<boolean> {
+  if (!(await store.deleteManifest(tx, repo, digest))) return false
+  await forgetReportsOf(tx, repo, digest)
+  await emitDeletion(tx, by, repo, origin, { type: 'manifest', digest })
+  return true
 }
 
 /** The manifest stays pullable by its digest. `false` when there is no such tag; throws as `requireTagAt` does. */

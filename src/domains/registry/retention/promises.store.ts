@@ -102,3 +102,16 @@ export async function digestsUnder(
                           THEN 1 ELSE 0 END AS here
       FROM tag_history h WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} ORDER BY h.time DESC LIMIT ${most}`)
 }
+
+/** The blobs that a manifest needs and the repo has. */
+export async function blobsOf(
+  reader: Reader,
+  repo: number,
+  manifest: string,
+): Promise<{ digest: string; size: number }[]> {
+  return reader.all(sql`
+    SELECT l.digest, b.size FROM manifest_links l
+      JOIN repo_blobs r ON r.repo_id = l.repo_id AND r.digest = l.digest
+      JOIN blobs b ON b.digest = l.digest
+     WHERE l.repo_id = ${repo} AND l.manifest = ${manifest} AND l.kind = 0 ORDER BY l.digest`)
+}

@@ -1,0 +1,121 @@
+// Which manifests rules let go. What no rule is about is kept, and so is whatever belongs to something that is kept: what an
+// index lists, and what is about something, such as a signature. Nothing that a tag points to goes.
+import { linkedFrom } from '../manifests/manifests.store.ts'
+import { namesWith } from '../tags/tags.store.ts'
+import type { Look } from './kept.service.ts'
+import { type LetGo, whys } from './plans.model.ts'
+import * as store from './promises.store.ts'
+import { type Dated, latestOf, mostMoves, untaggedUntil, untilAfter } from './retention.model.ts'
+
+/** How far up is gone from one manifest; what is below more stays. */
+const mostLevels = 50
+/** How many manifests may need a blob for it to be counted with what goes. */
+const mostUsers = 200
+
+type Own = Omit<LetGo, 'level'>
+
+/** Judges the manifests of a repo in one look; what was found out is kept as long as that. */
+export class LettingGo {
+  readonly look: Look
+  readonly #judged = new Map<string, LetGo | undefined>()
+
+  constructor(look: Look) {
+    this.look = look
+  }
+
+  /** `undefined` for what stays. */
+  async of(digest: string, steps = 0): Promise<LetGo | undefined> {
+    if (this.#judged.has(digest)) return this.#judged.get(digest)
+    const found = steps > mostLevels ? undefined : await this.#decide(digest, steps)
+    // What was not looked at to the end stays.
+    const verdict = this.look.isOver ? undefined : found
+    this.#judged.set(digest, verdict)
+    return verdict
+  }
+
+  async #decide(digest: string, steps: number): Promise<LetGo | undefined> {
+    const own = await this.#own(digest)
+    if (own === 'kept') return undefined
+    let level = 0
+    let partOf = ''
+    for (const above of await this.#present(digest)) {
+      const verdict = await this.of(above, steps + 1)
+      if (!verdict) return undefined
+      level = Math.max(level, verdict.level + 1)
+      partOf ||= above
+    }
+    if (own !== 'silent') return { ...own, level }
+    return partOf === '' ? undefined : { why: whys.PART, rule: '', until: '', partOf, level }
+  }
+
+  /** What it belongs to, of that which is in the repo. */
+  async #present(digest: string): Promise<string[]> {
+    const { look } = this
+    const here: string[] = []
+    for (const above of await look.above(digest)) {
+      if (await store.factsOf(look.reader, look.repo.id, above)) here.push(above)
+    }
+    return here
+  }
+
+  /**
+   * What rules say of the manifest by itself, when all that it may be a part of has gone: `silent` where none is about it,
+   * which only what never was a tag can be and go.
+   */
+  async #own(digest: string): Promise<Own | 'kept' | 'silent'> {
+    const { look } = this
+    if ((await namesWith(look.reader, look.repo, digest, 1)).length > 0) return 'kept'
+    if (await look.alone(digest)) return 'kept'
+    const stays = await look.stays(digest)
+    if (stays.length >= mostMoves) return 'kept'
+    return stays.length === 0 ? this.#untagged(digest) : this.#left(stays)
+  }
+
+  async #untagged(digest: string): Promise<Own | 'kept' | 'silent'> {
+    const { look } = this
+    const facts = await store.factsOf(look.reader, look.repo.id, digest)
+    if (!facts) return 'kept'
+    const date = latestOf(look.rules.map((rule) => untaggedUntil(rule, facts.createTime)))
+    return date ? expired(date) : 'silent'
+  }
+
+  /** Each tag that it has had has to be let go by some rule. */
+  #left(stays: readonly store.TagStay[]): Own | 'kept' {
+    const { rules } = this.look
+    const dates: Dated[] = []
+    let notLast = ''
+    for (const { tag, left } of stays) {
+      const about = rules.filter(({ says, isAbout }) => (says.keepDaysAfter > 0 || says.keepLast > 0) && isAbout(tag))
+      if (about.length === 0) return 'kept'
+      dates.push(...about.map((rule) => ({ until: untilAfter(rule, left), rule: rule.uid })))
+      notLast ||= about.find(({ says }) => says.keepLast > 0)?.uid ?? ''
+    }
+    const date = latestOf(dates)
+    return date ? expired(date) : { why: whys.NOT_LAST, rule: notLast, until: '', partOf: '' }
+  }
+
+  /** Whether it may go now that a plan has named it: nothing that it belongs to is left, and nothing keeps it by itself. */
+  async mayGo(digest: string, { partOf }: Pick<LetGo, 'partOf'>, isGone: (above: string) => Promise<boolean>) {
+    if ((await this.#present(digest)).length > 0) return false
+    const own = await this.#own(digest)
+    const passes = own === 'silent' ? partOf !== '' && (await isGone(partOf)) : own !== 'kept'
+    return passes && !this.look.isOver
+  }
+
+  /** The bytes of a manifest that goes, and of the blobs that only what goes needs: each counts with the first that needs it. */
+  async bytesOf(digest: string): Promise<number> {
+    const { reader, repo } = this.look
+    let bytes = (await store.factsOf(reader, repo.id, digest))?.size ?? 0
+    for (const blob of await this.look.read(store.blobsOf(reader, repo.id, digest))) {
+      const wanted = { digest: blob.digest, kind: 0, most: mostUsers } as const
+      const users = [...(await this.look.read(linkedFrom(reader, repo.id, wanted)))].sort()
+      if (users[0] !== digest || users.length === mostUsers) continue
+      const verdicts = []
+      for (const user of users) verdicts.push(await this.of(user))
+      if (verdicts.every((verdict) => verdict !== undefined)) bytes += blob.size
+    }
+    return bytes
+  }
+}
+
+const expired = ({ until, rule }: Dated): Own => ({ why: whys.EXPIRED, rule, until, partOf: '' })

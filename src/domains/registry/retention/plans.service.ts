@@ -1,0 +1,94 @@
+// Plans of what rules let go, as they are begun, read and applied; the work itself is done by a duty.
+import type { Call } from '#app.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { failedPrecondition, found } from '#lib/errors.ts'
+import type { Listed, Page } from '#lib/lists/paging.ts'
+import { isAtOrBelow, newUid, parentOf, rootOf } from '#lib/uid.ts'
+import { groupOf, limitReached, listBelow } from '../rules/places.service.ts'
+import {
+  aRetentionPlan,
+  mostPlans,
+  type Plan,
+  type PlannedDeletion,
+  planDays,
+  planStates,
+  retentionPlanType,
+} from './plans.model.ts'
+import * as store from './plans.store.ts'
+import { daysAfter } from './retention.model.ts'
+
+/** Throws NOT_FOUND for a place that is not there. */
+export async function planRetention(call: Call, scope: string): Promise<Plan> {
+  const uid = newUid(scope)
+  const isRuled = await hasRules(call, scope)
+  const plan = await call.app.db.tx(async (tx) => {
+    const [group, organization] = [await groupOf(tx, scope), rootOf(scope)]
+    const there = await store.countPlans(tx, organization)
+    if (there >= mostPlans) throw limitReached('plans of retention at a time', mostPlans, there)
+    const times = { createTime: call.now, expireTime: daysAfter(call.now, planDays) }
+    const state = isRuled ? planStates.PLANNING : planStates.READY
+    await store.insertPlan(
+      tx,
+      { organization, group },
+      { uid, scopeUid: scope, state, actor: call.caller.uid, ...times },
+    )
+    const made = (await store.findPlan(tx, uid))!
+    const about = { subject: uid, group, resource: aRetentionPlan(made) }
+    if (!isRuled) await emit(tx, call, 'control.registry.retention.planned', about)
+    return made
+  })
+  call.app.retention.notify()
+  call.log.info('retention planned', { uid })
+  return plan
+}
+
+/** Without a rule that may let something go, there is nothing to look at. */
+async function hasRules({ app }: Call, scope: string): Promise<boolean> {
+  const { rules } = await app.laws.of(app.db, scope)
+  return rules.some(({ scopeUid, says }) => {
+    return says.mode !== 'OFF' && (isAtOrBelow(scope, scopeUid) || isAtOrBelow(scopeUid, scope))
+  })
+}
+
+export async function getRetentionPlan(call: Call, uid: string): Promise<Plan> {
+  return found(await store.findPlan(call.app.db, uid), retentionPlanType, uid)
+}
+
+export function listRetentionPlans(call: Call, page: Page, scope: string): Promise<Listed<Plan>> {
+  return listBelow(call, page, scope, (place, after, most) => store.plansBelow(call.app.db, place, after, most))
+}
+
+/** What lists of them are ordered by: as they were found. */
+export type ListedDeletion = PlannedDeletion & { uid: string }
+
+export async function deletionsOf(
+  call: Call,
+  uid: string,
+  after: number,
+  most: number,
+): Promise<readonly ListedDeletion[]> {
+  const { id } = await getRetentionPlan(call, uid)
+  const rows = await store.deletionsAfter(call.app.db, id, after, most)
+  return rows.map((row) => ({ ...row, uid: String(row.position) }))
+}
+
+/** Has the plan carried out. Throws FAILED_PRECONDITION where that is not its turn. */
+export async function applyRetention(call: Call, uid: string): Promise<Plan> {
+  const plan = await call.app.db.tx(async (tx) => {
+    const before = found(await store.findPlan(tx, uid), retentionPlanType, uid)
+    const problem = problemOf(before, call.now)
+    if (problem) throw failedPrecondition({ type: 'PLAN_STATE', subject: uid, description: problem })
+    const after: Plan = { ...before, state: planStates.APPLYING, appliedBy: call.caller.uid, repo: '', digest: '' }
+    await store.noteProgress(tx, before, after)
+    return after
+  })
+  call.app.retention.notify()
+  call.log.info('retention applied', { uid, place: parentOf(uid) })
+  return plan
+}
+
+function problemOf({ state, expireTime }: Plan, now: string): string | undefined {
+  if (state === planStates.PLANNING) return 'the plan is still being made'
+  if (state !== planStates.READY) return 'the plan was applied before'
+  return expireTime <= now ? `the plan has ended at ${expireTime}; make another one` : undefined
+}

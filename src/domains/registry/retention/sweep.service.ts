@@ -1,0 +1,185 @@
+// The work on plans, a slice at a time: a slice of planning looks at some manifests of one repo, a slice of applying deletes
+// some. Each deletion is judged again in its transaction.
+import type { App } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import type { Tx } from '#db/sql.ts'
+import { emit } from '#domains/events/outbox/emit.ts'
+import { ownCause } from '#lib/cause.ts'
+import { parentOf } from '#lib/uid.ts'
+import { inRepo, lockRepo } from '../blobs/blobs.store.ts'
+import { removeManifest } from '../manifests/manifests.service.ts'
+import { pathIn } from '../repos/paths.service.ts'
+import { findRepoRow, type RepoRow } from '../repos/repos.store.ts'
+import { groupOfRow } from '../rules/places.service.ts'
+import { Look } from './kept.service.ts'
+import { LettingGo } from './letting-go.service.ts'
+import {
+  aRetentionPlan,
+  mostDeletions,
+  type Outcome,
+  outcomes,
+  type Plan,
+  type PlannedDeletion,
+  planStates,
+} from './plans.model.ts'
+import * as store from './plans.store.ts'
+import { enforced, lawAt } from './retention.model.ts'
+
+const manifestsAtOnce = 100
+const reposAtOnce = 100
+const deletionsAtOnce = 20
+
+/** Looks at some manifests. */
+export async function planSome({ app, lease }: { app: App; lease: Lease }, plan: Plan): Promise<void> {
+  const { db } = app
+  const repo = await nextRepo(app, plan)
+  if (repo === 'none') return void (await lease.tx((tx) => endPlanning(tx, app, plan, { ...plan })))
+  if ('skipped' in repo) {
+    await lease.tx((tx) => store.noteProgress(tx, plan, { ...plan, repo: repo.skipped, digest: '' }))
+    return
+  }
+  const digest = plan.repo === repo.uid ? plan.digest : ''
+  const digests = await store.manifestsAfter(db, repo.id, digest, manifestsAtOnce)
+  const { deletions, last } = await judge(app, repo, digests)
+  const room = mostDeletions - plan.manifests - plan.dryRunManifests
+  const kept = deletions.slice(0, room).map((one, i) => {
+    return { ...one, repoUid: repo.uid, position: plan.manifests + plan.dryRunManifests + i + 1 }
+  })
+  const isDone = digests.length < manifestsAtOnce && last === digests.at(-1)
+  const next: Plan = {
+    ...counted(plan, kept),
+    repo: isDone ? `${repo.uid}.` : repo.uid,
+    digest: isDone ? '' : (last ?? digest),
+    truncated: deletions.length > room ? 1 : 0,
+  }
+  await lease.tx(async (tx) => {
+    if (next.truncated === 1) await endPlanning(tx, app, plan, next)
+    else if (!(await store.noteProgress(tx, plan, next))) return
+    await store.insertDeletions(tx, plan.id, kept)
+  })
+}
+
+/** The repo that is looked at, or the next one that has a rule; some are passed over at once. */
+async function nextRepo(app: App, plan: Plan): Promise<RepoRow | { skipped: string } | 'none'> {
+  const law = await app.laws.of(app.db, plan.scopeUid)
+  const repos = await store.reposFrom(app.db, plan.scopeUid, plan.repo, reposAtOnce)
+  const ruled = repos.find(({ uid }) => lawAt(law, uid).rules.some(({ says }) => says.mode !== 'OFF'))
+  if (ruled) return (await findRepoRow(app.db, { uid: ruled.uid })) ?? { skipped: `${ruled.uid}.` }
+  return repos.length < reposAtOnce ? 'none' : { skipped: `${repos.at(-1)!.uid}.` }
+}
+
+type Found = Omit<PlannedDeletion, 'repoUid' | 'position'>
+
+/** What goes of these, as far as one look reaches; `last` is the last one that was judged. */
+async function judge(
+  app: App,
+  repo: RepoRow,
+  digests: readonly string[],
+): Promise<{ deletions: Found[]; last: string | undefined }> {
+  const now = app.clock().toISOString()
+  const law = lawAt(await app.laws.of(app.db, repo.uid), repo.uid)
+  const dryRules = law.rules.filter(({ says }) => says.mode !== 'OFF')
+  const real = new LettingGo(new Look(app.db, law, repo, now))
+  const dry = new LettingGo(new Look(app.db, law, repo, now, { rules: dryRules }))
+  const hasDry = dryRules.length > enforced(law).length
+  const deletions: Found[] = []
+  let last: string | undefined
+  for (const digest of digests) {
+    for (const [judging, dryRun] of hasDry
+      ? ([
+          [real, 0],
+          [dry, 1],
+        ] as const)
+      : ([[real, 0]] as const)) {
+      const goes = await judging.of(digest)
+      if (!goes) continue
+      deletions.push({ ...goes, digest, bytes: await judging.bytesOf(digest), dryRun, outcome: outcomes.NONE })
+      break
+    }
+    // What was cut short is judged once more by the next look, unless one look is not enough for it.
+    const isCut = real.look.isOver || dry.look.isOver
+    if (isCut && last !== undefined) return { deletions: deletions.filter((one) => one.digest !== digest), last }
+    last = digest
+    if (isCut) break
+  }
+  return { deletions, last }
+}
+
+function counted(plan: Plan, deletions: readonly { dryRun: number; bytes: number }[]): Plan {
+  const sum = { ...plan }
+  for (const { dryRun, bytes } of deletions) {
+    if (dryRun === 1) {
+      sum.dryRunManifests++
+      sum.dryRunBytes += bytes
+    } else {
+      sum.manifests++
+      sum.bytes += bytes
+    }
+  }
+  return sum
+}
+
+async function endPlanning(tx: Tx, app: App, before: Plan, after: Plan): Promise<void> {
+  const plan: Plan = { ...after, state: planStates.READY, repo: '', digest: '' }
+  if (await store.noteProgress(tx, before, plan))
+    await tell(tx, app, 'control.registry.retention.planned', plan, plan.actor)
+}
+
+async function tell(
+  tx: Tx,
+  app: App,
+  name: 'control.registry.retention.planned' | 'control.registry.retention.deleted',
+  plan: Plan,
+  actor: string,
+): Promise<void> {
+  const about = { subject: plan.uid, group: await groupOfRow(tx, plan), resource: aRetentionPlan(plan) }
+  await emit(tx, { app, cause: ownCause(app.clock, actor) }, name, about)
+}
+
+/** Deletes some of what the plan names; answers with how many were. */
+export async function applySome({ app, lease }: { app: App; lease: Lease }, plan: Plan): Promise<number> {
+  const [first, ...others] = await store.nextDeletions(app.db, plan.id, deletionsAtOnce)
+  if (!first) {
+    await lease.tx(async (tx) => {
+      const applied: Plan = { ...plan, state: planStates.APPLIED }
+      if (await store.noteProgress(tx, plan, applied))
+        await tell(tx, app, 'control.registry.retention.deleted', applied, plan.appliedBy)
+    })
+    return 0
+  }
+  const some = [first, ...others.filter(({ repoUid }) => repoUid === first.repoUid)]
+  return lease.tx((tx) => deleteSome(tx, app, plan, some), inRepo)
+}
+
+async function deleteSome(tx: Tx, app: App, plan: Plan, some: readonly PlannedDeletion[]): Promise<number> {
+  const uid = some[0]!.repoUid
+  const repo = await findRepoRow(tx, { uid })
+  const locked = repo && (await lockRepo(tx, repo, 'alone')) ? repo : undefined
+  let deleted = 0
+  for (const one of some) {
+    const outcome = locked ? await deleteOne(tx, app, plan, locked, one) : outcomes.GONE
+    await store.setOutcome(tx, plan.id, one.position, outcome)
+    if (outcome === outcomes.DELETED) deleted++
+  }
+  const left = some.length - deleted
+  await store.noteProgress(tx, plan, { ...plan, deleted: plan.deleted + deleted, leftOver: plan.leftOver + left })
+  return deleted
+}
+
+/** Judged by what holds now, in the transaction of the deletion. */
+async function deleteOne(tx: Tx, app: App, plan: Plan, repo: RepoRow, one: PlannedDeletion): Promise<Outcome> {
+  const cause = ownCause(app.clock, plan.appliedBy)
+  const look = await Look.at(tx, { app }, repo, cause.now)
+  const isGone = (digest: string) => store.wasDeleted(tx, plan.id, repo.uid, digest)
+  if (!(await new LettingGo(look).mayGo(one.digest, one, isGone))) return outcomes.KEPT
+  const group = parentOf(repo.uid)
+  const path = await pathIn(tx, group, repo.name)
+  const origin = { host: hostOf(app), subdomain: '', repository: path }
+  const at = { id: repo.id, uid: repo.uid, ledger: repo.ledger, group, path }
+  return (await removeManifest(tx, { app, cause }, at, one.digest, origin)) ? outcomes.DELETED : outcomes.GONE
+}
+
+/** What clients call the registry, as far as settings say so. */
+function hostOf({ config }: App): string {
+  return config.url === '' ? 'localhost' : new URL(config.url).host
+}

@@ -1,0 +1,264 @@
+// Plans of what rules let go, and their deletion.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
+import { operatorUid } from '#issuer/access-token.ts'
+import { newUid } from '#lib/uid.ts'
+import { runDuty } from '../support/duties.ts'
+import { assertError, ok } from '../support/expect.ts'
+import { type Json, roleUids } from '../support/pinfold.ts'
+import { indexOf, type RegistryClient, startRegistry } from '../support/registry.ts'
+import { ledgerOf } from '../support/tags.ts'
+
+const day = 86_400_000
+let now = Date.parse('2026-05-01T10:00:00.000Z')
+const registry = await startRegistry({ clock: () => new Date(now) })
+const { app, org } = registry
+after(() => registry[Symbol.asyncDispose]())
+
+/** Tokens live for an hour of the clock that tests set forward, so each call has a new one. */
+const callerOf = (uid: string) => ({
+  get: async (path: string) => (await registry.as(uid)).get(path),
+  post: async (path: string, body: object) => (await registry.as(uid)).post(path, body),
+  patch: async (path: string, body: object) => (await registry.as(uid)).patch(path, body),
+})
+const owner = callerOf((await registry.seed.member(org.uid, roleUids.owner)).uid)
+const operator = callerOf(operatorUid)
+const pushing = (): Promise<RegistryClient> => registry.registryAs(registry.pusher.uid)
+const work = () => runDuty(app, sweepRetention)
+
+const other = (await registry.seed.group('', { name: 'plans' })).uid
+const folders: string[] = []
+for (let i = 0; i < 7; i++) folders.push((await registry.seed.group(org.uid, { name: `f${i}` })).uid)
+let used = 0
+/** A folder of its own for each test, with one repo to push to. */
+function place(): { folder: string; name: string; repo: () => Promise<string> } {
+  const folder = folders[used]!
+  const repo = async () => ok(await owner.get(`/registry/v2/repos?uidp.children_of=${folder}`)).repos[0].uid
+  return { folder, name: `acme/f${used++}/app`, repo }
+}
+
+const rule = async (scope: string, says: Json): Promise<Json> =>
+  ok(await owner.post(`/registry/v2/retentionRules/${scope}`, { mode: 'ENFORCE', ...says }))
+
+async function plan(scope: string): Promise<Json> {
+  const { uid } = ok(await owner.post(`/registry/v2/retentionPlans/${scope}`, {}))
+  await work()
+  return ok(await owner.get(`/registry/v2/retentionPlans/${uid}`))
+}
+
+const deletionsOf = async (uid: string): Promise<Json[]> =>
+  ok(await owner.get(`/registry/v2/retentionPlans/${uid}/deletions?pageSize=200`)).deletions
+
+async function apply(uid: string): Promise<Json> {
+  ok(await owner.post(`/registry/v2/retentionPlans/${uid}:apply`, {}))
+  await work()
+  return ok(await owner.get(`/registry/v2/retentionPlans/${uid}`))
+}
+
+const sorted = (digests: readonly Json[]): string[] => digests.map(({ digest }) => digest).sort()
+
+test('a plan says what goes, why and how much that is; nothing goes before it is applied, and then only that', async () => {
+  const { folder, name, repo } = place()
+  const { uid: byDate } = await rule(folder, { tags: ['v*'], keepDaysAfter: 10 })
+  const { uid: byCount } = await rule(folder, { tags: ['nightly'], keepLast: 1 })
+  let client = await pushing()
+  const [old, other] = [await client.pushImage(name, 'v1'), await client.pushImage(name, 'free')]
+  const [first, second] = [await client.pushImage(name, 'nightly'), await client.pushImage(name, 'nightly')]
+  now += 1000
+  const until = new Date(now + 10 * day).toISOString()
+  const [fresh, free] = [await client.pushImage(name, 'v1'), await client.pushImage(name, 'free')]
+  const early = await plan(folder)
+  assert.deepEqual(sorted(await deletionsOf(early.uid)), [first.digest])
+  now += 10 * day
+  const ready = await plan(folder)
+  assert.deepEqual([ready.state, ready.manifests, ready.deleted], ['READY', '2', '0'])
+  const deletions = await deletionsOf(ready.uid)
+  const known = new Map(deletions.map((one) => [one.digest, one]))
+  assert.deepEqual([known.get(old.digest)?.why, known.get(old.digest)?.rule], ['EXPIRED', byDate])
+  assert.equal(known.get(old.digest)?.until, until)
+  assert.deepEqual([known.get(first.digest)?.why, known.get(first.digest)?.rule], ['NOT_LAST', byCount])
+  client = await pushing()
+  const { config, layers } = (await client.ok(200, 'GET', `${name}/manifests/${old.digest}`)).body
+  assert.equal(Number(known.get(old.digest)?.bytes), old.size + layers[0].size, `${config.digest} is shared`)
+  const before = await ledgerOf(registry, await repo())
+  now += 1000
+  const applied = await apply(ready.uid)
+  assert.deepEqual([applied.state, applied.deleted, applied.left], ['APPLIED', '2', '0'])
+  for (const { digest } of [old, first])
+    assert.equal((await client.call('GET', `${name}/manifests/${digest}`)).status, 404)
+  for (const { digest } of [other, second, fresh, free]) await client.ok(200, 'GET', `${name}/manifests/${digest}`)
+  assert.deepEqual(await ledgerOf(registry, await repo()), before, 'no tag has moved')
+  assert.deepEqual(new Set((await deletionsOf(ready.uid)).map(({ outcome }) => outcome)), new Set(['DELETED']))
+  const { auditEntries } = ok(await owner.get(`/events/v2/audit?subject=${encodeURIComponent(ready.uid)}`))
+  assert.deepEqual(
+    auditEntries.map(({ type }: Json) => type.split('.').slice(-2, -1)[0]),
+    ['deleted', 'planned'],
+  )
+  assertError(await owner.post(`/registry/v2/retentionPlans/${ready.uid}:apply`, {}), 400, 9, 'FAILED_PRECONDITION', {
+    type: 'PreconditionFailure',
+    violations: [{ type: 'PLAN_STATE', subject: ready.uid, description: 'the plan was applied before' }],
+  })
+})
+
+test('what belongs to something that is kept stays, and goes with what goes, after it', async () => {
+  const { folder, name } = place()
+  await rule(folder, { tags: ['v*'], keepDaysAfter: 1, untaggedDays: 1 })
+  let client = await pushing()
+  const [shared, alone, stray] = [
+    await client.pushImage(name),
+    await client.pushImage(name),
+    await client.pushImage(name),
+  ]
+  const gone = await client.pushManifest(name, indexOf([shared, alone]), 'v1')
+  const kept = await client.pushManifest(name, indexOf([shared]), 'kept')
+  const signatureOfGone = await client.pushImage(name, undefined, { subject: gone })
+  const signatureOfChild = await client.pushImage(name, undefined, { subject: alone })
+  const signatureOfKept = await client.pushImage(name, undefined, { subject: kept })
+  now += 1000
+  await client.pushImage(name, 'v1')
+  now += 2 * day
+  const { uid, manifests } = await plan(folder)
+  const goes = [gone, alone, stray, signatureOfGone, signatureOfChild]
+  assert.deepEqual(sorted(await deletionsOf(uid)), sorted(goes))
+  assert.equal(manifests, '5')
+  assert.equal((await apply(uid)).deleted, '5')
+  client = await pushing()
+  for (const { digest } of [shared, kept, signatureOfKept]) await client.ok(200, 'GET', `${name}/manifests/${digest}`)
+  for (const { digest } of goes) assert.equal((await client.call('GET', `${name}/manifests/${digest}`)).status, 404)
+})
+
+test('a part without a rule of its own goes with what it belongs to', async () => {
+  const { folder, name } = place()
+  await rule(folder, { tags: ['v*'], keepDaysAfter: 1 })
+  const client = await pushing()
+  const child = await client.pushImage(name)
+  const stray = await client.pushImage(name)
+  const index = await client.pushManifest(name, indexOf([child]), 'v1')
+  now += 1000
+  await client.pushImage(name, 'v1')
+  now += 2 * day
+  const { uid } = await plan(folder)
+  const deletions = await deletionsOf(uid)
+  assert.deepEqual(sorted(deletions), sorted([child, index]))
+  const part = deletions.find(({ digest }) => digest === child.digest)!
+  assert.deepEqual([part.why, part.partOf], ['PART', index.digest])
+  assert.equal((await apply(uid)).deleted, '2')
+  await (await pushing()).ok(200, 'GET', `${name}/manifests/${stray.digest}`)
+})
+
+test('what is tagged, held, listed or promised since the plan is left', async () => {
+  const { folder, name } = place()
+  const { uid: ruleUid } = await rule(folder, { tags: ['v*'], keepDaysAfter: 1 })
+  let client = await pushing()
+  const images = []
+  for (const tag of ['v1', 'v2', 'v3', 'v4']) images.push(await client.pushImage(name, tag))
+  const [tagged, held, listed, free] = images
+  now += 1000
+  for (const tag of ['v1', 'v2', 'v3', 'v4']) await client.pushImage(name, tag)
+  now += 2 * day
+  const first = await plan(folder)
+  assert.deepEqual(sorted(await deletionsOf(first.uid)), sorted(images))
+  client = await pushing()
+  const content = (await client.ok(200, 'GET', `${name}/manifests/${tagged!.digest}`)).bytes.toString()
+  await client.pushManifest(name, content, 'again')
+  const hold = ok(await owner.post(`/registry/v2/holds/${folder}`, { digest: held!.digest, reason: 'asked for' }))
+  await client.pushManifest(name, indexOf([listed!]), 'index')
+  const applied = await apply(first.uid)
+  assert.deepEqual([applied.deleted, applied.left], ['1', '3'])
+  for (const { digest } of [tagged!, held!, listed!]) await client.ok(200, 'GET', `${name}/manifests/${digest}`)
+  assert.equal((await client.call('GET', `${name}/manifests/${free!.digest}`)).status, 404)
+  ok(await owner.post(`/registry/v2/holds/${hold.uid}:release`, {}))
+  const second = await plan(folder)
+  ok(await owner.patch(`/registry/v2/retentionRules/${ruleUid}`, { keepDaysAfter: 100 }))
+  assert.deepEqual(sorted(await deletionsOf(second.uid)), [held!.digest])
+  assert.deepEqual((await apply(second.uid)).left, '1')
+  await client.ok(200, 'GET', `${name}/manifests/${held!.digest}`)
+})
+
+test('DRY_RUN shows what it would let go, and deletes nothing; without a rule, or one in OFF, nothing ever goes', async () => {
+  const { folder, name } = place()
+  let client = await pushing()
+  const { digest } = await client.pushImage(name, 'v1')
+  now += 1000
+  await client.pushImage(name, 'v1')
+  now += 2 * day
+  const none = await plan(folder)
+  assert.deepEqual([none.state, none.manifests, none.dryRunManifests], ['READY', '0', '0'])
+  const { uid: ruleUid } = await rule(folder, { keepDaysAfter: 1, mode: 'OFF' })
+  assert.deepEqual(await deletionsOf((await plan(folder)).uid), [])
+  ok(await owner.patch(`/registry/v2/retentionRules/${ruleUid}`, { mode: 'DRY_RUN' }))
+  const dry = await plan(folder)
+  assert.deepEqual([dry.manifests, dry.dryRunManifests], ['0', '1'])
+  const [only] = await deletionsOf(dry.uid)
+  assert.deepEqual([only!.digest, only!.dryRun, only!.bytes], [digest, true, dry.dryRunBytes])
+  assert.deepEqual([(await apply(dry.uid)).deleted, (await apply(none.uid)).deleted], ['0', '0'])
+  client = await pushing()
+  await client.ok(200, 'GET', `${name}/manifests/${digest}`)
+})
+
+test('plans have pages, a number that an organisation may have, and an end', async () => {
+  const post = (path: string) => operator.post(`/registry/v2/retentionPlans/${path}`, {})
+  for (let i = 0; i < 20; i++) ok(await post(other))
+  const refused = await post(other)
+  assertError(refused, 429, 8, 'RESOURCE_LIMIT_EXCEEDED')
+  assert.equal(refused.body.details[0].metadata.limit, '20')
+  const page = ok(await operator.get(`/registry/v2/retentionPlans?scopeUid=${other}&pageSize=15`))
+  const rest = ok(
+    await operator.get(`/registry/v2/retentionPlans?scopeUid=${other}&pageSize=15&pageToken=${page.nextPageToken}`),
+  )
+  assert.deepEqual([page.retentionPlans.length, rest.retentionPlans.length, rest.nextPageToken], [15, 5, ''])
+  const { uid } = page.retentionPlans[0]
+  now += 7 * day
+  const late = await operator.post(`/registry/v2/retentionPlans/${uid}:apply`, {})
+  assert.equal(late.body.details[1].violations[0].type, 'PLAN_STATE')
+  assert.equal((await work()).forgotten! >= 20, true)
+  assert.equal((await operator.get(`/registry/v2/retentionPlans/${uid}`)).status, 404)
+  ok(await post(other))
+})
+
+test('a plan of many manifests is made and applied in slices, and listed in pages', async () => {
+  const { folder, name, repo } = place()
+  await rule(folder, { untaggedDays: 1 })
+  const client = await pushing()
+  const index = await client.pushManifest(name, indexOf([await client.pushImage(name)]))
+  const uid = await repo()
+  await app.db.tx(async (tx) => {
+    for (let i = 0; i < 250; i++) {
+      const digest = `sha256:${i.toString(16).padStart(64, '0')}`
+      await tx.run(sql`
+        INSERT INTO manifests
+               (repo_id, digest, media_type, artifact_type, subject, size, annotations, create_time, content)
+        SELECT id, ${digest}, 'application/json', '', ${index.digest}, 1, '{}', ${new Date(now).toISOString()},
+               ${Buffer.from('1')}
+          FROM repos WHERE uid = ${uid}`)
+    }
+  })
+  now += 2 * day
+  const ready = await plan(folder)
+  assert.equal(ready.manifests, '252')
+  const found: string[] = []
+  for (let token = ''; ; ) {
+    const path = `/registry/v2/retentionPlans/${ready.uid}/deletions?pageSize=100&pageToken=${token}`
+    const { deletions, nextPageToken } = ok(await owner.get(path))
+    found.push(...deletions.map(({ digest }: Json) => digest))
+    if (nextPageToken === '') break
+    token = nextPageToken
+  }
+  assert.equal(new Set(found).size, 252)
+  assert.equal((await apply(ready.uid)).deleted, '252')
+  const left = await app.db.all(sql`SELECT 1 FROM manifests m JOIN repos r ON r.id = m.repo_id WHERE r.uid = ${uid}`)
+  assert.deepEqual(left, [])
+})
+
+test('a plan is for a place that is there, and for those who keep the rules there', async () => {
+  const { folder } = place()
+  const nobody = callerOf(registry.pusher.uid)
+  assert.equal((await nobody.post(`/registry/v2/retentionPlans/${folder}`, {})).body.code, 7)
+  assert.equal((await owner.post(`/registry/v2/retentionPlans/${newUid(folder)}`, {})).body.code, 5)
+  const { uid } = ok(await owner.post(`/registry/v2/retentionPlans/${folder}`, {}))
+  assert.equal((await nobody.get(`/registry/v2/retentionPlans/${uid}`)).body.code, 7)
+  assert.equal((await nobody.post(`/registry/v2/retentionPlans/${uid}:apply`, {})).body.code, 7)
+  assert.equal((await owner.get(`/registry/v2/retentionPlans/${newUid(folder)}/deletions`)).body.code, 5)
+})

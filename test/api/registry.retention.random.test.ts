@@ -1,0 +1,193 @@
+// Random rules over random histories: what is let go is what the simplest reading of the rules says, and applying a plan
+// deletes that and nothing else.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { findRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
+import { Look } from '#domains/registry/retention/kept.service.ts'
+import { LettingGo } from '#domains/registry/retention/letting-go.service.ts'
+import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
+import { lawAt, lawFrom, type Retention } from '#domains/registry/retention/retention.model.ts'
+import { assignTag, removeTagNamed } from '#domains/registry/tags/tag-moves.service.ts'
+import { ownCause } from '#lib/cause.ts'
+import { newUid } from '#lib/uid.ts'
+import { runDuty } from '../support/duties.ts'
+import { ok } from '../support/expect.ts'
+import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { type Random, randomFrom } from '../support/random.ts'
+import { digestOf } from '../support/tags.ts'
+
+const day = 86_400_000
+/** An hour before each whole number of days, so that no date is the present moment. */
+const begin = Date.now() - 3_600_000
+const daysAgo = (days: number): string => new Date(begin - days * day).toISOString()
+
+let pinfold: Pinfold
+before(async () => {
+  pinfold = await startPinfold()
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+type Image = { digest: string; age: number; subject: string; lists: string[] }
+type Stay = { tag: string; digest: string; began: number; left: number | undefined }
+type World = { repo: RepoRow; images: Image[]; stays: Stay[] }
+
+const tags = ['v1', 'v2', 'nightly', 'stable']
+
+async function makeWorld(random: Random, name: number): Promise<World> {
+  const org = await pinfold.seed.group()
+  const { uid } = await pinfold.seed.repo(org.uid)
+  const repo = (await findRepoRow(pinfold.app.db, { uid }))!
+  const images: Image[] = []
+  const some = (): string => images[random.below(images.length)]!.digest
+  for (let i = 0; i < 12; i++) {
+    const kind = images.length < 3 ? 'image' : ['image', 'index', 'signature'][random.below(3)]
+    const lists = kind === 'index' ? [...new Set([some(), some()])] : []
+    images.push({
+      digest: digestOf(`${name} ${i}`),
+      age: 40 - i * 3 - random.below(3),
+      subject: kind === 'signature' ? some() : '',
+      lists,
+    })
+  }
+  for (const image of images) await plant(repo, image)
+  return { repo, images, stays: await moveTags(random, repo, images) }
+}
+
+async function plant(repo: RepoRow, { digest, age, subject, lists }: Image): Promise<void> {
+  await pinfold.app.db.tx(async (tx) => {
+    await tx.run(sql`
+      INSERT INTO manifests
+             (repo_id, digest, media_type, artifact_type, subject, size, annotations, create_time, content)
+      VALUES (${repo.id}, ${digest}, 'application/json', '', ${subject}, 1, '{}', ${daysAgo(age)}, ${Buffer.from('1')})`)
+    for (const listed of lists) {
+      await tx.run(sql`
+        INSERT INTO manifest_links (repo_id, digest, manifest, kind) VALUES (${repo.id}, ${listed}, ${digest}, 1)`)
+    }
+  })
+}
+
+async function moveTags(random: Random, repo: RepoRow, images: readonly Image[]): Promise<Stay[]> {
+  const stays: Stay[] = []
+  const { app } = pinfold
+  for (let age = 30; age > 0; age -= 1 + random.below(3)) {
+    const tag = tags[random.below(tags.length)]!
+    const digest = images[random.below(images.length)]!.digest
+    const mover = { repo, name: tag, now: daysAgo(age), actor: '', source: 'api' } as const
+    const present = stays.find((stay) => stay.tag === tag && stay.left === undefined)
+    const isDeletion = present !== undefined && random.below(4) === 0
+    if (!isDeletion && present?.digest === digest) continue
+    if (isDeletion) await app.db.tx((tx) => removeTagNamed(tx, { app, cause: ownCause(app.clock) }, mover))
+    else await app.db.tx((tx) => assignTag(tx, { app }, { ...mover, digest }))
+    if (present) present.left = age
+    if (!isDeletion) stays.push({ tag, digest, began: age, left: undefined })
+  }
+  return stays
+}
+
+function someRules(random: Random): Retention[] {
+  return Array.from({ length: 1 + random.below(3) }, (): Retention => {
+    const says = { keepDaysAfter: random.below(3) * 6, keepLast: random.below(3), untaggedDays: random.below(3) * 10 }
+    const forever = random.below(12) === 0
+    const isNothing = says.keepDaysAfter + says.keepLast + says.untaggedDays === 0 && !forever
+    return {
+      name: '',
+      ...says,
+      forever,
+      tags: [[], ['v*'], ['nightly', 'stable'], ['v1']][random.below(4)]!,
+      exceptTags: random.below(3) === 0 ? ['stable'] : [],
+      mode: 'ENFORCE',
+      ...(isNothing ? { keepLast: 1 } : {}),
+    }
+  })
+}
+
+function isAbout({ tags: named, exceptTags }: Retention, tag: string): boolean {
+  if (exceptTags.includes(tag)) return false
+  return named.length === 0 || named.some((name) => (name === 'v*' ? tag.startsWith('v') : name === tag))
+}
+
+/** By the simplest reading, from the whole history. Ages are in days, and everything is an hour older than that. */
+function letGo({ images, stays }: World, rules: readonly Retention[]): string[] {
+  const lastOf = (rule: Retention): string[] => {
+    const newest = stays.filter(({ tag }) => isAbout(rule, tag)).toSorted((a, b) => a.began - b.began)
+    return [...new Set(newest.map(({ digest }) => digest))].slice(0, rule.keepLast)
+  }
+  const verdictOf = ({ digest, age }: Image): 'kept' | 'expired' | 'silent' => {
+    const own = stays.filter((stay) => stay.digest === digest)
+    if (own.some(({ left }) => left === undefined)) return 'kept'
+    if (rules.some((rule) => lastOf(rule).includes(digest))) return 'kept'
+    if (own.length === 0) {
+      const dated = rules.filter(({ untaggedDays }) => untaggedDays > 0)
+      if (dated.length === 0) return 'silent'
+      return dated.some(({ untaggedDays }) => untaggedDays > age) ? 'kept' : 'expired'
+    }
+    for (const { tag, left } of own) {
+      const about = rules.filter((rule) => isAbout(rule, tag))
+      if (about.some(({ forever, keepDaysAfter }) => forever || keepDaysAfter > left!)) return 'kept'
+      if (!about.some(({ keepDaysAfter, keepLast }) => keepDaysAfter > 0 || keepLast > 0)) return 'kept'
+    }
+    return 'expired'
+  }
+  const aboveOf = ({ digest, subject }: Image): string[] => [
+    ...(subject === '' ? [] : [subject]),
+    ...images.filter(({ lists }) => lists.includes(digest)).map((index) => index.digest),
+  ]
+  const goes = new Set(images.filter((image) => verdictOf(image) !== 'kept').map(({ digest }) => digest))
+  for (let isSettled = false; !isSettled; ) {
+    isSettled = true
+    for (const image of images.filter(({ digest }) => goes.has(digest))) {
+      const above = aboveOf(image)
+      const stays = above.some((one) => !goes.has(one)) || (above.length === 0 && verdictOf(image) === 'silent')
+      if (stays && goes.delete(image.digest)) isSettled = false
+    }
+  }
+  return [...goes].sort()
+}
+
+async function judged({ repo, images }: World, rules: readonly Retention[]): Promise<string[]> {
+  const { db, clock } = pinfold.app
+  const times = { createTime: '', updateTime: '' }
+  const placed = rules.map((says) => ({ uid: newUid(repo.uid), scopeUid: repo.uid, says, ...times }))
+  const law = lawFrom({ rules: placed, tagRules: [], holds: [], quarantined: [] })
+  const judging = new LettingGo(new Look(db, lawAt(law, repo.uid), repo, clock().toISOString()))
+  const goes: string[] = []
+  for (const { digest } of images) if (await judging.of(digest)) goes.push(digest)
+  return goes.sort()
+}
+
+test('random rules let go what their simplest reading says, and a plan that is applied deletes that alone', async (t) => {
+  const seed = Number(process.env.PINFOLD_SEED ?? 20_261_123)
+  t.diagnostic(`PINFOLD_SEED=${seed} scripts/test.ts test/api/registry.retention.random.test.ts`)
+  const random = randomFrom(seed)
+  const { operator, app } = pinfold
+  let gone = 0
+  for (let round = 0; round < 8; round++) {
+    const world = await makeWorld(random, round)
+    for (let i = 0; i < 20; i++) {
+      const rules = someRules(random)
+      const expected = letGo(world, rules)
+      gone += expected.length
+      assert.deepEqual(await judged(world, rules), expected, `round ${round}: ${JSON.stringify(rules)}`)
+    }
+    const rules = someRules(random)
+    const { uid } = world.repo
+    for (const says of rules) ok(await operator.post(`/registry/v2/retentionRules/${uid}`, says))
+    const plan = ok(await operator.post(`/registry/v2/retentionPlans/${uid}`, {}))
+    await runDuty(app, sweepRetention)
+    const { deletions } = ok(await operator.get(`/registry/v2/retentionPlans/${plan.uid}/deletions`))
+    const expected = letGo(world, rules)
+    assert.deepEqual(deletions.map(({ digest }: Json) => digest).sort(), expected, `round ${round}`)
+    ok(await operator.post(`/registry/v2/retentionPlans/${plan.uid}:apply`, {}))
+    await runDuty(app, sweepRetention)
+    const left = await app.db.all<{ digest: string }>(sql`
+      SELECT digest FROM manifests WHERE repo_id = ${world.repo.id} ORDER BY digest`)
+    const kept = world.images.map(({ digest }) => digest).filter((digest) => !expected.includes(digest))
+    assert.deepEqual(
+      left.map(({ digest }) => digest),
+      kept.sort(),
+      `round ${round}`,
+    )
+  }
+  assert.ok(gone > 100, 'otherwise nothing was tried')
+})
