@@ -3,8 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { pushSbom } from '../support/images.ts'
 import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
+import { startRegistry } from '../support/registry.ts'
 import { digestOf, plantTag } from '../support/tags.ts'
 
 const start = Date.parse('2026-05-01T10:00:00.000Z')
@@ -319,4 +321,31 @@ test('images repos pull-rules makes, lists, changes and deletes rules, and excep
   assert.equal((await cli('delete', rule.uid)).stdout, `deleted the rule ${rule.uid}\n`)
   assert.equal(rowsOf((await cli('list')).stdout).length, 1)
   assert.equal((await cli('create', '--below', 'acme', '--min-age', '7d')).code, 64, 'somewhere')
+})
+
+test('images referrers and images pulls tell of a tag or a digest, and of nothing that is not there', async () => {
+  const pinfold = await startRegistry()
+  await using _ = pinfold
+  const image = await pinfold.pusher.pushImage('acme/app', 'v1')
+  const { digest } = await pushSbom(pinfold.pusher, 'acme/app', image, '{}')
+  await pinfold.puller.ok(200, 'GET', 'acme/app/manifests/v1')
+  await pinfold.app.usage.flush()
+  const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
+  const cli = (...args: string[]) => run(['images', ...args], { env })
+  const byTag = await cli('referrers', 'acme/app:v1')
+  assert.deepEqual(rowsOf(byTag.stdout)[1]!.slice(0, 2), [digest, 'application/spdx+json'])
+  assert.equal((await cli('referrers', 'acme/app', '--digest', image.digest)).stdout, byTag.stdout)
+  const pulls = rowsOf((await cli('pulls', 'acme/app:v1')).stdout)
+  assert.deepEqual(
+    [pulls[0], pulls[1]!.slice(2)],
+    [
+      ['LAST', 'BY', 'PULLED', 'ASKED FOR'],
+      ['1', '0'],
+    ],
+  )
+  const unpulled = await cli('pulls', 'acme/app', '--digest', digest)
+  assert.match(unpulled.stderr, /the last pull that is known of: none/)
+  const missing = await cli('pulls', 'acme/app:none')
+  assert.deepEqual([missing.code, missing.stdout], [1, ''])
+  assert.match(missing.stderr, /acme\/app has no image with the tag none/)
 })

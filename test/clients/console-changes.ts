@@ -212,6 +212,16 @@ async function checkTags({ check, scene, asOperator, goTo }: Kit): Promise<void>
     await context.close()
   })
 
+  await check('a digest says what refers to it, and who pulled it', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
+    const referrers = page.getByRole('table', { name: 'What refers to it' }).locator('tbody tr')
+    expect((await referrers.allInnerTexts()).join().includes('application/spdx+json'), await page.innerText('main'))
+    const pulls = page.getByRole('table', { name: 'Who has pulled it' }).locator('tbody tr')
+    expect((await pulls.count()) >= 1, await page.innerText('main'))
+    await context.close()
+  })
+
   await check('each move says which vulnerabilities came and went, and nothing of what is not known', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.path}/~/tags/gone`)

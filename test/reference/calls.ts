@@ -365,6 +365,8 @@ export const reads: readonly Call[] = [
   ['registry.v2.TagsService/ListTags', { uidp: { childrenOf: '$app' }, digest: '$digest' }],
   ['registry.v2.ImagesService/GetArchitectures', { repoUid: '$app', digest: '$digest' }],
   ['registry.v2.ImagesService/GetSize', { repoUid: '$app', digest: '$digest' }],
+  ['control.registry.v1.DigestsService/ListReferrers', { repoUid: '$app', digest: '$digest' }],
+  ['control.registry.v1.DigestsService/GetDigestPulls', { repoUid: '$app', digest: '$digest' }],
   ['control.registry.v1.TagHistoryService/ListTagHistory', { repoUid: '$app', tag: 'latest' }],
   ['control.registry.v1.TagSearchService/SearchTags', { repoUid: '$app', part: 'late' }],
   ['registry.Registry/ListRepos', { uidp: { childrenOf: '$team1' } }],

@@ -1,7 +1,7 @@
 // A server with something to see on every screen of the console.
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
 import { runDuty } from './duties.ts'
-import { pushLayers } from './images.ts'
+import { pushLayers, pushSbom } from './images.ts'
 import { clientSecret } from './people-provider.ts'
 import { type Json, roleUids } from './pinfold.ts'
 import { digestOf, type RegistryClient, registryClient } from './registry.ts'
@@ -44,6 +44,8 @@ export async function startConsoleScene(overrides: Parameters<typeof startSignIn
   await made(operator.post('/control/v1/tagHistory:import', { repoUid: repo.uid, tags: [{ name: 'stable', records }] }))
   const { older, digest, scriptBlob } = await pushAll(client, path)
   await operator.delete(`/registry/v2/tags/${await tagOf(operator, repo.uid, 'gone')}`)
+  await client.ok(200, 'GET', `${path}/manifests/${digest}`)
+  await pinfold.app.usage.flush()
   await runDuty(pinfold.app, readImages)
   await runDuty(pinfold.app, readImages)
   const { app } = pinfold
@@ -118,7 +120,9 @@ async function pushAll(client: RegistryClient, path: string) {
   const second = apkLayer('alpine', '3.20.1', ['musl 1.2.5-r1', 'zlib 1.3.1-r0', 'curl 8.9.0-r0'])
   const older = (await pushLayers(client, path, [first], 'v1')).digest
   await pushLayers(client, path, [first], 'gone')
-  const { digest } = await pushLayers(client, path, [second], 'v2')
+  const image = await pushLayers(client, path, [second], 'v2')
+  const { digest } = image
+  await pushSbom(client, path, image, '{"spdxVersion":"SPDX-2.3","packages":[]}')
   await pushLayers(client, path, [second], 'gone')
   await pushLayers(client, path, [second], 'stable')
   const script = await client.pushBlob(path, 'globalThis.wasRun = true')

@@ -8,6 +8,7 @@ import type { ClaimChecksJson } from '#gen/pinfold/control/iam/v1/claim_checks_p
 import type { PendingBindingJson } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
 import type { PushTokenJson } from '#gen/pinfold/control/iam/v1/push_tokens_pb.ts'
 import type { SessionJson } from '#gen/pinfold/control/iam/v1/sessions_pb.ts'
+import type { DigestPullsJson, ReferrerJson } from '#gen/pinfold/control/registry/v1/digests_pb.ts'
 import type { FollowJson } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
 import type { PullRuleExceptionJson, PullRuleJson } from '#gen/pinfold/control/registry/v1/pull_rules_pb.ts'
 import type { RepoUsageJson } from '#gen/pinfold/control/registry/v1/repo_usage_pb.ts'
@@ -47,6 +48,8 @@ export type Group = Full<GroupJson>
 export type Repo = Full<RepoJson>
 export type Tag = Full<TagJson>
 export type Move = Full<TagHistoryRecordJson>
+export type Referrer = Full<ReferrerJson>
+export type DigestPulls = Full<DigestPullsJson>
 export type Resolution = Full<ResolveTagResponseJson>
 export type RepoUsage = Full<RepoUsageJson>
 export type RetentionRule = Full<RetentionRuleJson>

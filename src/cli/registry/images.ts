@@ -7,6 +7,7 @@ import { limitOf } from '../shape/verbs.ts'
 import { pathsOf, type Repo } from './image-names.ts'
 import { commonOptions, show } from './image-options.ts'
 import { imagesDelete } from './images-delete.ts'
+import { imagesPulls, imagesReferrers } from './images-digests.ts'
 import { imagesHistory } from './images-history.ts'
 import { imagesResolve } from './images-resolve.ts'
 import { repos } from './repos.ts'
@@ -65,5 +66,5 @@ const ofRules: readonly CommandEntry[] = [
 export const images: CommandGroup = {
   name: 'images',
   summary: 'Look at images, their tags and how these moved, and delete them',
-  commands: [list, repos, tags, ...ofRules, imagesHistory, imagesResolve, imagesDelete],
+  commands: [list, repos, tags, ...ofRules, imagesHistory, imagesResolve, imagesReferrers, imagesPulls, imagesDelete],
 }

@@ -1,5 +1,6 @@
 import type { Service } from '#app.ts'
 import { BlobControlService } from '#gen/pinfold/control/registry/v1/blobs_pb.ts'
+import { DigestsService } from '#gen/pinfold/control/registry/v1/digests_pb.ts'
 import { FollowsService } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
 import { LedgersService } from '#gen/pinfold/control/registry/v1/ledgers_pb.ts'
 import { LifecyclesService } from '#gen/pinfold/control/registry/v1/lifecycles_pb.ts'
@@ -18,6 +19,7 @@ import { TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
 import type { EventBody } from '#lib/events/event-body.ts'
 import { collection } from './blobs/collection.control.ts'
 import { deploymentsV1 } from './deployments/deployments.v1.ts'
+import { digests } from './digests/digests.control.ts'
 import { followEvents, follows } from './follows/follows.control.ts'
 import { upstreamEvents, upstreams } from './follows/upstreams.control.ts'
 import { imagesV1 } from './images/images.v1.ts'
@@ -51,6 +53,7 @@ export const services: readonly Service[] = [
   { desc: LedgersService, handlers: ledgers },
   { desc: PullRulesService, handlers: pullRules },
   { desc: ViewsService, handlers: views },
+  { desc: DigestsService, handlers: digests },
   { desc: BlobControlService, handlers: collection },
   { desc: UpstreamsService, handlers: upstreams },
   { desc: FollowsService, handlers: follows },

@@ -15,6 +15,8 @@ import { pinOf } from '../start/start.tsx'
 import { readMoves } from '../tags/moves.ts'
 import { When } from '../tags/when.tsx'
 import { KeptUntil } from './kept.tsx'
+import { Pulls } from './pulls.tsx'
+import { Referrers } from './referrers.tsx'
 
 type Props = { names: readonly string[]; digest: string }
 
@@ -35,6 +37,10 @@ export function DigestScreen({ names, digest }: Props) {
             <Platforms repo={uid} digest={digest} />
             <h2>{words.signatures}</h2>
             <Signatures names={names} repo={uid} digest={digest} />
+            <h2>{words.referrers}</h2>
+            <Referrers names={names} repo={uid} digest={digest} />
+            <h2>{words.pulledBy}</h2>
+            <Pulls repo={uid} digest={digest} />
             <h2>{words.vulnerabilities}</h2>
             <Vulnerabilities repo={uid} digest={digest} />
             <h2>{words.packages}</h2>
@@ -140,7 +146,7 @@ function Platforms({ repo, digest }: At) {
   )
 }
 
-/** What names itself after the digest, as signatures and attestations do. What refers to it without a tag is not listed here. */
+/** What names itself after the digest, as signatures and attestations do. */
 function Signatures({ names, repo, digest }: At & { names: readonly string[] }) {
   const read = useLoad(`signatures ${repo} ${digest}`, (signal) => {
     const query = { prefix: digest.replace(':', '-'), includeReferrers: true }

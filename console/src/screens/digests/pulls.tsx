@@ -1,0 +1,44 @@
+// Who has pulled a digest lately, and when that was last.
+import { ask } from '../../data/api.ts'
+import type { DigestPulls } from '../../data/types.ts'
+import { useLoad } from '../../ui/load.ts'
+import { Empty, Shown } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Time } from '../../ui/text.tsx'
+import { numbers, words } from '../../words.ts'
+
+export function Pulls({ repo, digest }: { repo: string; digest: string }) {
+  const read = useLoad(`pulls ${repo} ${digest}`, (signal) =>
+    ask<DigestPulls>('GET', `/registry/v2/repos/${repo}/digests/${digest}/pulls`, { signal }),
+  )
+  return (
+    <Shown of={read}>
+      {({ lastTime, pullers }) =>
+        !lastTime ? (
+          <Empty>{words.noPulls}</Empty>
+        ) : pullers.length === 0 ? (
+          <p>
+            {words.lastPull} <Time at={lastTime} />. {words.pullersHidden}
+          </p>
+        ) : (
+          <Table
+            caption={words.pulledBy}
+            items={pullers}
+            keyOf={({ caller }) => caller}
+            columns={[
+              { title: words.who, isHead: true, cell: (one) => <bdi title={one.caller}>{nameOf(one)}</bdi> },
+              { title: words.lastPull, cell: (one) => <Time at={one.lastTime} /> },
+              { title: words.pulledTimes, cell: ({ gets }) => numbers(Number(gets)) },
+              { title: words.askedTimes, cell: ({ checks }) => numbers(Number(checks)) },
+            ]}
+          />
+        )
+      }
+    </Shown>
+  )
+}
+
+function nameOf({ caller, callerName }: DigestPulls['pullers'][number]): string {
+  if (caller === '') return words.anonymous
+  return caller === '*' ? words.otherPullers : callerName || words.unnamed
+}

@@ -1,0 +1,54 @@
+// What is about a digest, such as signatures, SBOMs and attestations, whether or not it has a tag.
+import { useState } from 'preact/hooks'
+import { paths } from '../../app/paths.ts'
+import { readNext } from '../../data/list.ts'
+import type { Referrer } from '../../data/types.ts'
+import { useLoad } from '../../ui/load.ts'
+import { Empty, Shown } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { bytes, Digest } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+
+type Props = { names: readonly string[]; repo: string; digest: string; after?: string }
+
+export function Referrers({ names, repo, digest, after = '' }: Props) {
+  const [isOpen, setOpen] = useState(false)
+  const read = useLoad(`referrers ${repo} ${digest} ${after}`, (signal) =>
+    readNext<Referrer>(`/registry/v2/repos/${repo}/digests/${digest}/referrers`, 'referrers', {
+      ...{ after, size: 50, signal },
+    }),
+  )
+  return (
+    <Shown of={read}>
+      {({ items, next }) => (
+        <>
+          {items.length === 0 && <Empty>{words.noReferrers}</Empty>}
+          {items.length > 0 && (
+            <Table
+              caption={words.referrers}
+              items={items}
+              keyOf={(one) => one.digest}
+              columns={[
+                {
+                  title: words.digest,
+                  isHead: true,
+                  cell: (one) => <Digest of={one.digest} href={paths.digest(names, one.digest)} />,
+                },
+                { title: words.artifactType, cell: (one) => <bdi>{one.artifactType || one.mediaType}</bdi> },
+                { title: words.size, cell: ({ size }) => bytes(Number(size)) },
+              ]}
+            />
+          )}
+          {next !== '' && !isOpen && (
+            <p>
+              <button type="button" onClick={() => setOpen(true)}>
+                {words.showMore}
+              </button>
+            </p>
+          )}
+          {next !== '' && isOpen && <Referrers names={names} repo={repo} digest={digest} after={next} />}
+        </>
+      )}
+    </Shown>
+  )
+}

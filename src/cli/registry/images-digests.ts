@@ -1,0 +1,54 @@
+// What refers to an image, and who pulls it.
+import { callerOptions } from '../shape/api-pages.ts'
+import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
+import { limitOf } from '../shape/verbs.ts'
+import { commonOptions, imageOf, show } from './image-options.ts'
+
+const image = { name: '<image>', summary: 'Such as acme/team/app:1.0; latest without a tag or --digest' }
+const digestOption = { flags: '--digest <digest>', summary: 'This digest, whatever its tags' }
+
+type Referrer = { digest: string; mediaType?: string; artifactType?: string; size?: string }
+type Puller = { caller?: string; callerName?: string; lastTime: string; gets?: string; checks?: string }
+
+/** The digest that is asked about, and where the API tells of it. */
+async function digestOf(terminal: Terminal, options: Options) {
+  const { api, path, repo, tag = 'latest' } = await imageOf(terminal, options)
+  const given = options.digest as string | undefined
+  const where = `/registry/v2/repos/${repo}`
+  const resolved = given ? {} : await api.call('GET', `${where}/resolvedTags/${encodeURIComponent(tag)}`)
+  const digest = given ?? (resolved as { chosen?: { digest: string } }).chosen?.digest
+  if (digest === undefined) throw new CliError(exitCodes.failed, `${path} has no image with the tag ${tag}`)
+  return { api, at: `${where}/digests/${encodeURIComponent(digest)}` }
+}
+
+export const imagesReferrers: Command = {
+  name: 'referrers',
+  summary: 'Show what refers to an image: signatures, SBOMs and attestations, with or without a tag',
+  arguments: [image],
+  options: [digestOption, ...commonOptions],
+  async run(terminal, options) {
+    const { api, at } = await digestOf(terminal, options)
+    const { items, more } = await api.list<Referrer>(`${at}/referrers`, 'referrers', {}, limitOf(options))
+    const rows = items.map((one) => [one.digest, one.artifactType ?? '', one.mediaType ?? '', one.size ?? '0'])
+    return show(terminal, options, { items }, ['DIGEST', 'ARTIFACT TYPE', 'MEDIA TYPE', 'BYTES'], rows, more)
+  },
+}
+
+export const imagesPulls: Command = {
+  name: 'pulls',
+  summary: 'Show who has pulled an image lately, whoever was last first',
+  arguments: [image],
+  options: [digestOption, outputOption, ...callerOptions],
+  async run(terminal, options) {
+    const { api, at } = await digestOf(terminal, options)
+    const found = (await api.call('GET', `${at}/pulls`)) as { lastTime?: string; pullers?: Puller[] }
+    const rows = (found.pullers ?? []).map((one) => [one.lastTime, nameOf(one), one.gets ?? '0', one.checks ?? '0'])
+    if (rows.length === 0) terminal.say(`pinfold: the last pull that is known of: ${found.lastTime ?? 'none'}`)
+    return show(terminal, options, found, ['LAST', 'BY', 'PULLED', 'ASKED FOR'], rows, false)
+  },
+}
+
+function nameOf({ caller = '', callerName = '' }: Puller): string {
+  if (caller === '') return 'nobody who said who they are'
+  return caller === '*' ? 'others' : callerName || caller
+}
