@@ -10,6 +10,7 @@ export const wellKnown: Record<string, Schema> = {
   'google.protobuf.Timestamp': { type: 'string', format: 'date-time' },
   'google.protobuf.Duration': { type: 'string', pattern: '^-?\\d+(\\.\\d{1,9})?s$' },
   'google.protobuf.FieldMask': { type: 'string' },
+  'google.protobuf.Value': {},
 }
 
 const integers = new Set([ScalarType.INT32, ScalarType.SINT32, ScalarType.SFIXED32])

@@ -23,6 +23,7 @@ import type { PullRuleCache } from './domains/registry/pull-rules/pull-rules.mod
 import type { PathCache } from './domains/registry/repos/repos.model.ts'
 import type { LawCache } from './domains/registry/retention/law-cache.ts'
 import type { DigestUsage } from './domains/registry/usage/digest-usage.ts'
+import type { GateCache } from './domains/scanning/gates/gates.model.ts'
 import type { AccessToken, CallerSession } from './issuer/access-token.ts'
 import type { Keyring } from './issuer/keyring.ts'
 import type { OutsideIssuers } from './issuer/outside-issuers.ts'
@@ -111,6 +112,8 @@ export type App = {
   paths: PathCache
   /** How old what is pulled has to be, at most half a second old. */
   pullRules: PullRuleCache
+  /** What has to be so of what is pulled, at most half a second old, and what was found out lately. */
+  gates: GateCache
   /** What is kept, and what may not be moved or pulled, at most half a second old. */
   laws: LawCache
   /** Totals of searches that had to be counted one by one. */

@@ -27,6 +27,7 @@ import { createPullRuleCache } from './domains/registry/pull-rules/pull-rule-cac
 import { createPathCache } from './domains/registry/repos/paths.service.ts'
 import { createLawCache } from './domains/registry/retention/law-cache.ts'
 import { createDigestUsage } from './domains/registry/usage/digest-usage.ts'
+import { createGateCache } from './domains/scanning/gates/gate-cache.ts'
 import { signCloudAssertion } from './issuer/cloud-assertion.ts'
 import type { Keyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
@@ -155,6 +156,7 @@ function openCaches(db: Db, config: Config, clock: () => Date, monotonic: () => 
     sessions: createLiveSessions(db, config, monotonic),
     pushTokens: createLivePushTokens(db, { config, clock }, monotonic),
     pullRules: createPullRuleCache(db, clock, monotonic),
+    gates: createGateCache(db, clock, monotonic),
   }
   clearOnCommit(db, caches)
   return caches

@@ -91,6 +91,11 @@ export function checkMayTag(visit: Visit, place: string, exists: boolean): void 
   throw denied(exists ? 'the tag exists, and the caller may not move it' : 'the caller may not create tags')
 }
 
+/** Whether the visitor may push what is in this place. */
+export function mayPush(visit: Visit, place: string): boolean {
+  return visit.call.caller.rights.holds(place, actions.push.needs)
+}
+
 /** Throws DENIED where terms guard what sets tags, and the visitor may set some; `checkMayTag` tells the others. */
 export async function requireTagTerms(visit: Visit, place: string): Promise<void> {
   const { rights } = visit.call.caller

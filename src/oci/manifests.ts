@@ -15,6 +15,7 @@ import { bringManifest, freshen, isOnDemand } from './mirrors.ts'
 import { observePull, observePush, type Served } from './observe.ts'
 import { receiveSmall } from './receive.ts'
 import { answer, type Headers, isUnchanged, originOf, requireDigest } from './respond.ts'
+import { requireGates } from './views/gated.ts'
 import { checkDigest } from './views/judged.ts'
 import { headersOfEnd, requireClean } from './views/kept.ts'
 import { type PulledTag, pullTagFor } from './views/pulls.ts'
@@ -36,8 +37,9 @@ export async function getManifest(visit: Visit, reference: string): Promise<void
         : await pullDigest(visit, repo, target.digest)
     if (!pulled) throw unknownManifest(reference)
     await requireClean(visit, repo, { type: 'manifest', digest: pulled.manifest.digest })
+    if ('digest' in target) await checkDigest(visit, repo, 'manifest', target.digest)
+    await requireGates(visit, repo, pulled.manifest.digest)
     if (!('digest' in target)) return serve(visit, repo, pulled)
-    await checkDigest(visit, repo, 'manifest', target.digest)
     return serve(visit, repo, { ...pulled, headers: await headersOfEnd(visit, repo, target.digest) })
   })
 }

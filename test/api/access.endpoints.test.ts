@@ -61,6 +61,8 @@ const pathsOfLists: Record<string, string | undefined> = {
   ListFollows: undefined,
   ListPullRules: undefined,
   ListPullRuleExceptions: undefined,
+  ListGates: undefined,
+  ListGateExceptions: undefined,
   ListRetentionRules: undefined,
   ListTagRules: undefined,
   ListHolds: undefined,

@@ -69,8 +69,14 @@ test('what goes with a group is gone with it', async () => {
       const risk = { vulnerability: 'CVE-2026-1', reason: 'known', expireTime }
       return operator.post(`/registry/v2/riskAcceptances/${where}`, risk)
     },
+    gates: (where) => post(`gates/${where}`, { name: 'a-week', cooldown: { minAgeDays: 7 } }),
+    gate_exceptions: (where) => {
+      const expireTime = new Date(Date.now() + 86_400_000).toISOString()
+      return post(`gateExceptions/${where}`, { digest, reason: 'mends it', expireTime })
+    },
   }
-  const byGroup = ['pull_rules', 'pull_rule_exceptions', 'retention_rules', 'tag_rules', 'retention_plans']
+  const byRule = ['pull_rules', 'pull_rule_exceptions', 'gates', 'gate_exceptions']
+  const byGroup = [...byRule, 'retention_rules', 'tag_rules', 'retention_plans']
   const goes = resources.filter(({ groupDeletion }) => groupDeletion === 'goes').map(({ table }) => table)
   assert.deepEqual(goes, Object.keys(plant))
   for (const one of Object.values(plant)) await Promise.all([one(group), one(kept)])

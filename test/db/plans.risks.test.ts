@@ -2,7 +2,9 @@
 import { after, before, test } from 'node:test'
 import type { Reader } from '#db/sql.ts'
 import * as lists from '#domains/registry/images/image-lists.store.ts'
+import { wasPulledSince } from '#domains/registry/usage/digest-usage.store.ts'
 import * as changes from '#domains/scanning/changes/changes.store.ts'
+import * as gates from '#domains/scanning/gates/gates.store.ts'
 import * as risks from '#domains/scanning/risks/risks.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
@@ -27,6 +29,15 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'the group of a place': (reader) => risks.groupOfScope(reader, group),
   'whether there are risks': (reader) => risks.hasRisks(reader, [group, `${group}/${'1'.repeat(16)}`]),
   'risks of some vulnerabilities': (reader) => risks.risksOf(reader, [group], ['CVE-1', 'CVE-2']),
+  'a gate': (reader) => gates.findGate(reader, group),
+  'whether there is a gate': (reader) => gates.anyGate(reader),
+  'a page of gates': (reader) => gates.gatesBelow(reader, group, '', 50),
+  'a page of all gates': (reader) => gates.gatesBelow(reader, '/', '', 50),
+  'exceptions from gates that hold': (reader) =>
+    gates.exceptionsBelow(reader, group, { after: '', most: 50, now: time }),
+  'a page of all exceptions from gates': (reader) => gates.exceptionsBelow(reader, '/', { after: '', most: 50 }),
+  'whether something was pulled': (reader) =>
+    wasPulledSince(reader, { repo: 1, digest: 'sha256:0', day: '2026-03-01' }),
   'whether packages wait': (reader) => changes.waitingItems(reader, 1, ['a', 'b']),
   'findings of packages to tell of': (reader) => changes.tellable(reader, [1, 2], 'own'),
   'the next change': (reader) => changes.nextChange(reader),

@@ -11,6 +11,7 @@ import { findManifest } from '#domains/registry/manifests/manifests.store.ts'
 import { exceptionsBelow, rulesBelow } from '#domains/registry/pull-rules/pull-rules.store.ts'
 import { createPathCache } from '#domains/registry/repos/paths.service.ts'
 import { rulesBelow as lawsBelow, marksBelow } from '#domains/registry/retention/retention.store.ts'
+import { exceptionsBelow as gateExceptionsBelow, gatesBelow } from '#domains/scanning/gates/gates.store.ts'
 import type { CacheName } from '#lib/resource.ts'
 import { clearOnCommit, resources } from '../../src/resources.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
@@ -142,6 +143,10 @@ test('a cache depends on every table that it reads', async () => {
       await rulesBelow(reader, 'a', '', 1).catch(() => undefined)
       await exceptionsBelow(reader, 'a', { after: '', most: 1 })
     },
+    gates: async (reader) => {
+      await gatesBelow(reader, 'a', '', 1).catch(() => undefined)
+      await gateExceptionsBelow(reader, 'a', { after: '', most: 1 })
+    },
     laws: async (reader) => {
       for (const table of ['retention_rules', 'tag_rules'] as const) {
         await lawsBelow(reader, table, 'a', '', 1).catch(() => undefined)
@@ -166,6 +171,8 @@ test('a cache depends on every table that it reads', async () => {
 test('of all changes of all tables these clear a cache, and no others', async () => {
   const expected = [
     'delete follows: paths',
+    'delete gate_exceptions: gates',
+    'delete gates: gates',
     'delete groups: grants paths pushTokens',
     'delete holds: laws',
     'delete identities: grants pushTokens',
@@ -181,6 +188,8 @@ test('of all changes of all tables these clear a cache, and no others', async ()
     'delete sessions: sessions',
     'delete tag_rules: laws',
     'insert follows: paths',
+    'insert gate_exceptions: gates',
+    'insert gates: gates',
     'insert holds: laws',
     'insert pull_rule_exceptions: pullRules',
     'insert pull_rules: pullRules',
@@ -190,6 +199,8 @@ test('of all changes of all tables these clear a cache, and no others', async ()
     'insert role_bindings: grants',
     'insert tag_rules: laws',
     'update follows: paths',
+    'update gate_exceptions: gates',
+    'update gates: gates',
     'update groups: paths',
     'update holds: laws',
     'update pull_rule_exceptions: pullRules',
@@ -210,6 +221,7 @@ test('of all changes of all tables these clear a cache, and no others', async ()
     sessions: cache('sessions'),
     pushTokens: cache('pushTokens'),
     pullRules: cache('pullRules'),
+    gates: cache('gates'),
     laws: cache('laws'),
   })
   const found: string[] = []

@@ -60,6 +60,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'registry/pull-rules/pull-rule-cache.ts',
     'registry/retention/law-cache.ts',
     'registry/usage/digest-usage.ts',
+    'scanning/gates/gate-cache.ts',
   ],
   own: [
     'events/delivery/attempt.ts',

@@ -2,6 +2,7 @@
 // `$name` is the uid of what the call of that name answered, `$name.member` a member of the answer.
 
 import type { Json } from '../support/pinfold.ts'
+import { gateCalls } from './gate-calls.ts'
 import { retentionCalls } from './retention-calls.ts'
 
 /** The method without `pinfold.` and `platform.`; the request as JSON; under which name the answer is kept; who calls. */
@@ -443,6 +444,7 @@ export const reads: readonly Call[] = [
   ['control.registry.v1.PullRulesService/ListPullRuleExceptions', { scopeUid: '$app' }],
   ['control.registry.v1.PullRulesService/RevokePullRuleException', { uid: '$pullException' }],
   ['control.registry.v1.PullRulesService/DeletePullRule', { uid: '$pullRule' }],
+  ...gateCalls,
   ...retentionCalls,
   [
     'control.scanning.v1.ScanReportsService/ImportScanReport',

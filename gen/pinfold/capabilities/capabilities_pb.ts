@@ -1176,28 +1176,28 @@ export const Capability = {
   CAP_LIBRARIES_REMOTE_REGISTRIES_DELETE: 1884,
 
   /**
-   * `policies.policy.create`, of an area that is not served.
+   * Create gates.
    *
    * @generated from enum value: CAP_POLICIES_POLICY_CREATE = 2001;
    */
   CAP_POLICIES_POLICY_CREATE: 2001,
 
   /**
-   * `policies.policy.update`, of an area that is not served.
+   * Change gates.
    *
    * @generated from enum value: CAP_POLICIES_POLICY_UPDATE = 2002;
    */
   CAP_POLICIES_POLICY_UPDATE: 2002,
 
   /**
-   * `policies.policy.list`, of an area that is not served.
+   * See gates.
    *
    * @generated from enum value: CAP_POLICIES_POLICY_LIST = 2003;
    */
   CAP_POLICIES_POLICY_LIST: 2003,
 
   /**
-   * `policies.policy.delete`, of an area that is not served.
+   * Delete gates.
    *
    * @generated from enum value: CAP_POLICIES_POLICY_DELETE = 2004;
    */
@@ -1239,28 +1239,28 @@ export const Capability = {
   CAP_POLICIES_DECISION_LIST: 2015,
 
   /**
-   * `policies.override.create`, of an area that is not served.
+   * Let digests through gates.
    *
    * @generated from enum value: CAP_POLICIES_OVERRIDE_CREATE = 2016;
    */
   CAP_POLICIES_OVERRIDE_CREATE: 2016,
 
   /**
-   * `policies.override.list`, of an area that is not served.
+   * See what is let through gates.
    *
    * @generated from enum value: CAP_POLICIES_OVERRIDE_LIST = 2017;
    */
   CAP_POLICIES_OVERRIDE_LIST: 2017,
 
   /**
-   * `policies.override.delete`, of an area that is not served.
+   * End what is let through gates.
    *
    * @generated from enum value: CAP_POLICIES_OVERRIDE_DELETE = 2018;
    */
   CAP_POLICIES_OVERRIDE_DELETE: 2018,
 
   /**
-   * `repo.check_policies`, of an area that is not served.
+   * Ask gates about images.
    *
    * @generated from enum value: CAP_REPO_CHECK_POLICIES = 2020;
    */

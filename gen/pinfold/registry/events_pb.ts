@@ -379,7 +379,7 @@ export type PullEvent = Message<"pinfold.registry.PullEvent"> & {
   view?: string | undefined;
 
   /**
-   * What rules of pulls said of it. None where no rule is for the client.
+   * What rules of pulls and gates said of it. None where none is for the client.
    *
    * @generated from field: repeated pinfold.registry.PolicyResult policy_results = 14;
    */
@@ -484,7 +484,7 @@ export type PullEventJson = {
   view?: string;
 
   /**
-   * What rules of pulls said of it. None where no rule is for the client.
+   * What rules of pulls and gates said of it. None where none is for the client.
    *
    * @generated from field: repeated pinfold.registry.PolicyResult policy_results = 14;
    */
@@ -499,7 +499,7 @@ export const PullEventSchema: GenMessage<PullEvent, {jsonType: PullEventJson}> =
   messageDesc(file_pinfold_registry_events, 2);
 
 /**
- * What a rule said of a pull.
+ * What a rule or a gate said of a pull.
  *
  * @generated from message pinfold.registry.PolicyResult
  */
@@ -534,7 +534,7 @@ export type PolicyResult = Message<"pinfold.registry.PolicyResult"> & {
 };
 
 /**
- * What a rule said of a pull.
+ * What a rule or a gate said of a pull.
  *
  * @generated from message pinfold.registry.PolicyResult
  */

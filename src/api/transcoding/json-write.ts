@@ -6,6 +6,7 @@ import {
   type DescOneof,
   type Message,
   ScalarType,
+  toJson,
 } from '@bufbuild/protobuf'
 import {
   type Duration,
@@ -14,6 +15,8 @@ import {
   FieldMaskSchema,
   type Timestamp,
   TimestampSchema,
+  type Value,
+  ValueSchema,
 } from '@bufbuild/protobuf/wkt'
 import { camelCase } from '#lib/fields.ts'
 import { IsoTimestamp, toIso } from '#lib/timestamp.ts'
@@ -178,6 +181,7 @@ const wellKnown: ReadonlyMap<string, Write> = new Map([
   [TimestampSchema.typeName, timestampText as Write],
   [DurationSchema.typeName, durationText as Write],
   [FieldMaskSchema.typeName, (value: unknown) => stringText((value as FieldMask).paths.map(camelCase).join(','))],
+  [ValueSchema.typeName, (value: unknown) => JSON.stringify(toJson(ValueSchema, value as Value))],
 ])
 
 function timestampText(value: IsoTimestamp | Timestamp): string {

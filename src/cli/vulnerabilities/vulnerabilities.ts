@@ -45,6 +45,11 @@ export const vulnerabilities: CommandGroup = {
       load: async () => (await import('./vulnerabilities-risks.ts')).vulnerabilitiesRisks,
     },
     {
+      name: 'gates',
+      summary: 'What has to be so of what is pulled',
+      load: async () => (await import('./vulnerabilities-gates.ts')).vulnerabilitiesGates,
+    },
+    {
       name: 'export',
       summary: 'Write what is found in an image as CycloneDX, OpenVEX or SARIF',
       load: async () => (await import('./vulnerabilities-export.ts')).vulnerabilitiesExport,

@@ -1,12 +1,16 @@
 import type { Service } from '#app.ts'
 import { FindingsService } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
+import { GatesService } from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
 import { ScannedImagesService } from '#gen/pinfold/control/scanning/v1/images_pb.ts'
+import { PolicyChecksService } from '#gen/pinfold/control/scanning/v1/policy_checks_pb.ts'
 import { RiskAcceptancesService } from '#gen/pinfold/control/scanning/v1/risks_pb.ts'
 import { ScanReportsService } from '#gen/pinfold/control/scanning/v1/scan_reports_pb.ts'
 import { VulnerabilitySourcesService } from '#gen/pinfold/control/scanning/v1/sources_pb.ts'
 import { Vulnerabilities } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
 import type { EventBody } from '#lib/events/event-body.ts'
 import { vulnerabilityEvents } from './changes/changes.control.ts'
+import { gateEvents, gates } from './gates/gates.control.ts'
+import { policyChecks } from './gates/policy-checks.control.ts'
 import { scannedImages } from './images/images.control.ts'
 import { scanReports } from './outside/scan-reports.control.ts'
 import { findings } from './reports/findings.control.ts'
@@ -20,7 +24,9 @@ export const services: readonly Service[] = [
   { desc: ScanReportsService, handlers: scanReports },
   { desc: ScannedImagesService, handlers: scannedImages },
   { desc: RiskAcceptancesService, handlers: riskAcceptances },
+  { desc: GatesService, handlers: gates },
+  { desc: PolicyChecksService, handlers: policyChecks },
   { desc: VulnerabilitySourcesService, handlers: vulnerabilitySources },
 ]
 
-export const eventBodies: readonly EventBody[] = [...riskEvents, ...vulnerabilityEvents]
+export const eventBodies: readonly EventBody[] = [...riskEvents, ...gateEvents, ...vulnerabilityEvents]

@@ -31,7 +31,7 @@ export type AuditFilter = { actor: string; subject: string; type: string; since:
  * of pulls, new quotas, risks that are accepted, what repos follow elsewhere, and what is kept.
  */
 const audited =
-  /^(?:iam|auth|events|control\.iam|control\.registry\.(?:ledger|pull_rule|follow|retention|upstream(?!\.moved))|control\.quotas|control\.scanning\.risk)\./
+  /^(?:iam|auth|events|control\.iam|control\.registry\.(?:ledger|pull_rule|follow|retention|upstream(?!\.moved))|control\.quotas|control\.scanning\.(?:risk|gate))\./
 
 /** By the short name of the event. */
 export function isAudited(name: string): boolean {

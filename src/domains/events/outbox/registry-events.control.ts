@@ -20,12 +20,12 @@ export const registryEvents: readonly EventBody[] = [
     $typeName: 'pinfold.registry.PullEvent' as const,
     ...common(pulled),
     method: pulled.what.method,
-    policyResults: (pulled.what.judged ?? []).map(({ uid, name, enforced, denied }) => ({
+    policyResults: (pulled.what.judged ?? []).map(({ uid, name, enforced, denied, failed }) => ({
       $typeName: 'pinfold.registry.PolicyResult' as const,
       policyId: uid,
       policyName: name,
       mode: enforced ? PolicyResult_Mode.POLICY_MODE_ENFORCED : PolicyResult_Mode.POLICY_MODE_DRY_RUN,
-      result: denied ? PolicyResult_Result.DENIED : PolicyResult_Result.ALLOWED,
+      result: failed ? PolicyResult_Result.ERROR : denied ? PolicyResult_Result.DENIED : PolicyResult_Result.ALLOWED,
     })),
     ...(pulled.origin.view === undefined ? {} : { view: pulled.origin.view }),
   })),

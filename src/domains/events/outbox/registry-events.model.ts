@@ -12,8 +12,8 @@ export type RegistryError = { status: number; code: string; message: string }
 
 type Content = { type: 'manifest' | 'blob'; digest: string; tag?: string; mediaType?: string; error?: RegistryError }
 export type Pushed = Content & { previousDigest?: string }
-/** What a rule said of a pull: its uid and name, and whether it only observes. */
-export type Judgement = { uid: string; name: string; enforced: boolean; denied: boolean }
+/** What a rule said of a pull: its uid and name, and whether it only observes. `failed`: it could not be applied. */
+export type Judgement = { uid: string; name: string; enforced: boolean; denied: boolean; failed?: boolean }
 export type Pulled = Content & { method: 'GET' | 'HEAD'; judged?: readonly Judgement[] | undefined }
 
 /** What was pushed or pulled where, and by whom. */

@@ -65,3 +65,14 @@ function outdated(day: string, after: Place, upTo: Place | undefined): Sql {
                   WHERE n.repo_id = u.repo_id AND n.digest = u.digest AND n.day > u.day)
          OR NOT EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = u.repo_id AND m.digest = u.digest))`
 }
+
+/** Whether it was pulled with GET on a day or later. */
+export async function wasPulledSince(
+  reader: Reader,
+  { repo, digest, day }: Pick<Usage, 'repo' | 'digest' | 'day'>,
+): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found FROM digest_usage
+     WHERE repo_id = ${repo} AND digest = ${digest} AND day >= ${day} AND gets > 0 LIMIT 1`)
+  return row !== undefined
+}

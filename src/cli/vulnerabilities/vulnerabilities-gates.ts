@@ -1,0 +1,157 @@
+// What has to be so of what is pulled.
+import { commonOptions, momentOf, show } from '../registry/image-options.ts'
+import { endedOption, listMade, placeOf, placeOptions, printMade, requiredPlaceOf } from '../registry/place-options.ts'
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
+import { CliError, type Command, type CommandGroup, exitCodes, outputOption } from '../shape/command.ts'
+import { plain } from '../shape/plain-text.ts'
+import { limitOf } from '../shape/verbs.ts'
+import { bodyOf, fieldOptions, type Gate, ruleText } from './gate-options.ts'
+import { digestOf } from './scanned-image.ts'
+
+type Exception = { uid: string; digest: string; reason: string; expireTime: string; actor: string; revokeTime?: string }
+type Checked = {
+  policyName: string
+  mode: string
+  result: string
+  parameters: { digest: string; kind: string; reason: string; exception?: string }
+}
+
+const path = '/registry/v2/gates'
+const exceptionsPath = '/registry/v2/gateExceptions'
+
+const list: Command = {
+  name: 'list',
+  summary: 'List the gates that you may see',
+  options: [...placeOptions, ...commonOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const query = { scope_uid: await placeOf(api, options) }
+    const { items, more } = await api.list<Gate>(path, 'gates', query, limitOf(options))
+    const rows = items.map((one) => [one.uid, one.name, one.mode.toLowerCase().replace('_', '-'), ruleText(one)])
+    return show(terminal, options, { items }, ['UID', 'NAME', 'MODE', 'RULE'], rows, more)
+  },
+}
+
+const create: Command = {
+  name: 'create',
+  summary: 'Hold back images that are vulnerable, at the end of their life or too young',
+  details: `A gate has one kind of rule, and holds for everybody who pulls. Unless --mode enforce is given it only tells, in the
+event of each pull, what it would have refused. What was not read or compared yet passes.`,
+  arguments: [{ name: '<name>', summary: 'What it is called: letters, digits, and . _ - inside' }],
+  options: [...placeOptions, ...fieldOptions, outputOption, ...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const body = bodyOf({ ...options, rename: options.name })
+    const made = (await api.call('POST', `${path}/${await requiredPlaceOf(api, options)}`, body)) as Gate
+    return printMade(terminal, options, made, `made the gate ${made.uid}`)
+  },
+}
+
+const update: Command = {
+  name: 'update',
+  summary: 'Change what a gate says',
+  details: 'What is said of its rule takes the place of all that it said before.',
+  arguments: [{ name: '<uid>', summary: 'Of the gate, as list shows it' }],
+  options: [
+    { flags: '--rename <name>', summary: 'What it is called from now on' },
+    ...fieldOptions,
+    outputOption,
+    ...callerOptions,
+  ],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const body = bodyOf(options)
+    if (Object.keys(body).length === 0) throw new CliError(exitCodes.usage, 'say what to change')
+    const made = (await api.call('PATCH', `${path}/${options.uid}`, body)) as Gate
+    return printMade(terminal, options, made, `changed the gate ${made.uid}`)
+  },
+}
+
+const remove: Command = {
+  name: 'delete',
+  summary: 'Delete a gate',
+  arguments: [{ name: '<uid>', summary: 'Of the gate, as list shows it' }],
+  options: [...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    await api.call('DELETE', `${path}/${options.uid}`)
+    terminal.print(plain(`deleted the gate ${options.uid}`))
+    return exitCodes.ok
+  },
+}
+
+const check: Command = {
+  name: 'check',
+  summary: 'Ask all gates about an image, without pulling it',
+  details: 'The exit code is 1 where a gate that is enforced refuses it, or cannot be asked.',
+  arguments: [
+    { name: '<image>', summary: 'Such as acme/team/app:1.0 or acme/app@sha256:…; its tag latest without one' },
+  ],
+  options: [outputOption, ...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const { repo, digest } = await digestOf(api, String(options.image))
+    const answer = await api.call('POST', `/registry/v1/repos/${repo}:checkPolicies`, { digest })
+    const items = (answer.results ?? []) as Checked[]
+    const rows = items.map(({ policyName, mode, result, parameters: { reason, exception } }) => [
+      policyName,
+      mode === 'POLICY_MODE_ENFORCED' ? 'enforce' : 'dry-run',
+      result.replace('RESULT_', '').toLowerCase(),
+      exception === undefined ? reason : `${reason}; excepted by ${exception}`,
+    ])
+    show(terminal, options, { digest, items }, ['GATE', 'MODE', 'RESULT', 'WHY'], rows, false)
+    const isRefused = items.some(({ mode, result }) => mode === 'POLICY_MODE_ENFORCED' && result !== 'RESULT_ALLOWED')
+    return isRefused ? exitCodes.failed : exitCodes.ok
+  },
+}
+
+const exceptions: Command = {
+  name: 'exceptions',
+  summary: 'List what passes the gates whatever they say',
+  options: [...placeOptions, endedOption, ...commonOptions],
+  async run(terminal, options) {
+    const wanted = { path: exceptionsPath, member: 'gateExceptions' }
+    const { items, more, madeBy } = await listMade<Exception>(terminal, options, wanted)
+    const rows = items.map((one) => [one.uid, one.digest, one.revokeTime ?? one.expireTime, madeBy(one), one.reason])
+    return show(terminal, options, { items }, ['UID', 'DIGEST', 'UNTIL', 'BY', 'WHY'], rows, more)
+  },
+}
+
+const except: Command = {
+  name: 'except',
+  summary: 'Let a digest pass the gates of a group or a repository, until a day',
+  arguments: [{ name: '<digest>', summary: 'Of the image or the index' }],
+  options: [
+    ...placeOptions,
+    { flags: '--reason <text>', summary: 'Why', required: true },
+    { flags: '--until <time>', summary: 'A day such as 2026-12-31, or a time; at most 90 days ahead', required: true },
+    outputOption,
+    ...callerOptions,
+  ],
+  async run(terminal, options) {
+    const expireTime = momentOf(String(options.until), '--until')
+    const api = await apiReader(terminal, options)
+    const { digest, reason } = options
+    const at = `${exceptionsPath}/${await requiredPlaceOf(api, options)}`
+    const made = (await api.call('POST', at, { digest, reason, expireTime })) as Exception
+    return printMade(terminal, options, made, `${made.digest} passes until ${made.expireTime}: ${made.uid}`)
+  },
+}
+
+const revoke: Command = {
+  name: 'revoke',
+  summary: 'End an exception now',
+  arguments: [{ name: '<uid>', summary: 'Of the exception, as exceptions shows it' }],
+  options: [outputOption, ...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const made = (await api.call('POST', `${exceptionsPath}/${options.uid}:revoke`, {})) as Exception
+    return printMade(terminal, options, made, `${made.digest} passes no more`)
+  },
+}
+
+export const vulnerabilitiesGates: CommandGroup = {
+  name: 'gates',
+  summary: 'What has to be so of what is pulled',
+  commands: [list, create, update, remove, check, exceptions, except, revoke],
+}

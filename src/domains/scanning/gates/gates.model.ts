@@ -1,0 +1,112 @@
+import { kindOf } from '#lib/events/event-body.ts'
+import type { Fields } from '#lib/fields.ts'
+
+/** What happens to what does not pass: nothing, it is told of, or it is refused. */
+export type Mode = 'OFF' | 'DRY_RUN' | 'ENFORCE'
+export type Severity = 'LOW' | 'MEDIUM' | 'HIGH' | 'CRITICAL'
+
+/** `leastSeverity` is empty for all, what nobody has judged too. The names are those of the contract. */
+export type VulnerabilityRule = {
+  leastSeverity: Severity | ''
+  onlyFixable: boolean
+  onlyExploited: boolean
+  afterDays: number
+  unknown: 'PASS' | 'DENY'
+}
+export type CooldownRule = { minAgeDays: number }
+export type SupportWindowRule = { minMonthsLeft: number }
+
+/** Each kind of rule with what it says; a gate has one. */
+export type RulesByKind = {
+  vulnerabilities: VulnerabilityRule
+  endOfLife: object
+  cooldown: CooldownRule
+  supportWindow: SupportWindowRule
+}
+export type Kind = keyof RulesByKind
+export type GateRule = { [K in Kind]: { kind: K } & RulesByKind[K] }[Kind]
+
+/** What has to be so of what is pulled in a place. */
+export type Gate = {
+  uid: string
+  /** A group, for all below it, or a repo. */
+  scopeUid: string
+  name: string
+  mode: Mode
+  rule: GateRule
+  /** What was pulled in so many days before passes; 0 for nothing. */
+  exemptPulledDays: number
+  createTime: string
+  updateTime: string
+}
+
+/** What can be said of a gate, each kind of rule by itself. */
+export type GateText = Pick<Gate, 'name' | 'mode' | 'exemptPulledDays'> & {
+  [K in Kind]: RulesByKind[K] | undefined
+}
+
+/** That a digest passes the gates of a place until a day. */
+export type GateException = {
+  uid: string
+  scopeUid: string
+  digest: string
+  reason: string
+  actor: string
+  createTime: string
+  expireTime: string
+  /** Empty unless somebody has ended it. */
+  revokeTime: string
+  revokedBy: string
+}
+
+/** `count` is of vulnerabilities; `pending`: something is not known yet, and may be later. */
+export type Verdict = { denied: boolean; reason: string; count: number; pending: boolean }
+
+/** What holds in an organisation now: gates that are not off, and exceptions. */
+export type GatesOfOrganization = { gates: readonly Gate[]; exceptions: readonly GateException[] }
+
+/** The gates of organisations, at most half a second old. */
+export type GateCache = {
+  /** Nothing where the organisation has no gate. */
+  of(organization: string): Promise<GatesOfOrganization | undefined>
+  /** Whether it is known that there is no gate anywhere, so that nobody has to wait for `of`. */
+  isEmpty(): boolean
+  /** The verdict that was given a moment ago, or one that is given now. */
+  verdict(key: string, judge: () => Promise<Verdict>): Promise<Verdict>
+  clear(): void
+}
+
+export const aGate = kindOf<Gate>('gate')
+export const aGateException = kindOf<GateException>('gate-exception')
+
+export const gateType = 'registry.pinfold.dev/Gate'
+export const gateExceptionType = 'registry.pinfold.dev/GateException'
+
+/** What a client may set and change. */
+export const gateFields = {
+  name: { column: 'name', update: true, required: true, pattern: /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/ },
+  mode: { column: 'mode', update: true },
+  vulnerabilities: { column: 'rule', update: true },
+  endOfLife: { column: 'rule', update: true },
+  cooldown: { column: 'rule', update: true },
+  supportWindow: { column: 'rule', update: true },
+  exemptPulledDays: { column: 'exempt_pulled_days', update: true },
+} as const satisfies Fields<GateText>
+
+/** What lists are ordered by: always this. */
+export const uidFields = { uid: { column: 'uid', sort: true } } as const satisfies Fields<Gate>
+
+/** What a rule says where nothing is said of it. */
+export const anyVulnerability: VulnerabilityRule = {
+  ...{ leastSeverity: '', onlyFixable: false, onlyExploited: false, afterDays: 0, unknown: 'PASS' },
+}
+
+export const kinds: readonly Kind[] = ['vulnerabilities', 'endOfLife', 'cooldown', 'supportWindow']
+export const maxDays = 3650
+export const maxMonths = 120
+export const maxExemptDays = 90
+export const maxReason = 2000
+export const maxExceptionDays = 90
+/** How many an organisation may have, and how many exceptions may hold in it. */
+export const mostGates = 50
+export const mostExceptions = 1000

@@ -1,0 +1,67 @@
+// What the gates of a place say of a manifest: their rules, and what is excepted from them.
+import type { Work } from '#app.ts'
+import { indexesWith } from '#domains/registry/manifests/listed-in.service.ts'
+import { isAtOrBelow, rootOf } from '#lib/uid.ts'
+import type { Gate, GateException, GatesOfOrganization, Verdict } from './gates.model.ts'
+import { type GatedRepo, judge } from './judge.service.ts'
+
+/** `exception`: what lets it through although its rule does not. `failed`: nobody can say. */
+export type Outcome = Verdict & {
+  gate: Pick<Gate, 'uid' | 'name' | 'scopeUid'> & { kind: Gate['rule']['kind']; enforced: boolean }
+  failed: boolean
+  exception: string
+}
+
+/** None where no gate holds that is on, as on a server without any. */
+export async function outcomesOf(work: Work, repo: GatedRepo, digest: string): Promise<Outcome[]> {
+  const { app } = work
+  if (app.gates.isEmpty()) return []
+  const known = await app.gates.of(rootOf(repo.uid))
+  const gates = known?.gates.filter(({ scopeUid }) => isAtOrBelow(repo.uid, scopeUid)) ?? []
+  const outcomes: Outcome[] = []
+  let exception: Promise<string> | undefined
+  for (const gate of gates) {
+    const outcome = await outcomeOf(work, repo, digest, gate)
+    if (!outcome.denied) {
+      outcomes.push(outcome)
+      continue
+    }
+    exception ??= exceptionFor(work, repo, digest, known!)
+    const uid = await exception
+    outcomes.push(uid === '' ? outcome : { ...outcome, denied: false, exception: uid })
+  }
+  return outcomes
+}
+
+/** What goes wrong in one gate hides neither the others nor what is pulled. */
+async function outcomeOf(work: Work, repo: GatedRepo, digest: string, gate: Gate): Promise<Outcome> {
+  const { uid, name, scopeUid, rule, mode } = gate
+  const shown = { uid, name, scopeUid, kind: rule.kind, enforced: mode === 'ENFORCE' }
+  try {
+    const key = `${repo.id} ${digest} ${uid}`
+    const verdict = await work.app.gates.verdict(key, () => judge(work, repo, digest, gate))
+    return { ...verdict, gate: shown, failed: false, exception: '' }
+  } catch (error) {
+    work.log.error('gate could not be asked', { gate: uid, repo: repo.uid, digest, error })
+    const none = { denied: false, count: 0, pending: false, exception: '' }
+    return { ...none, gate: shown, failed: true, reason: 'the gate could not be asked' }
+  }
+}
+
+/** The uid of what lets it through, or an index that lists it; empty where nothing does. */
+async function exceptionFor(
+  { app, cause }: Work,
+  repo: GatedRepo,
+  digest: string,
+  { exceptions }: GatesOfOrganization,
+): Promise<string> {
+  const live = exceptions.filter(({ scopeUid, expireTime }) => {
+    return isAtOrBelow(repo.uid, scopeUid) && expireTime > cause.now
+  })
+  if (live.length === 0) return ''
+  const of = (one: string): GateException | undefined => live.find((exception) => exception.digest === one)
+  const own = of(digest)
+  if (own) return own.uid
+  const above = await indexesWith(app.db, repo.id, digest)
+  return above.map((index) => of(index)?.uid ?? '').find((uid) => uid !== '') ?? ''
+}

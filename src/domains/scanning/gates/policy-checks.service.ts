@@ -1,0 +1,38 @@
+// Asks the gates about an image without pulling it.
+import type { Call } from '#app.ts'
+import { pullDigest } from '#domains/registry/manifests/manifests.service.ts'
+import { findRepoByUid, pathIn } from '#domains/registry/repos/paths.service.ts'
+import { tagForPull } from '#domains/registry/tags/tags.service.ts'
+import { isDigest } from '#lib/digest.ts'
+import { found, invalid, notFound } from '#lib/errors.ts'
+import { isTagName } from '#lib/oci-names.ts'
+import { parentOf } from '#lib/uid.ts'
+import { type Outcome, outcomesOf } from './outcomes.service.ts'
+
+export type { Outcome } from './outcomes.service.ts'
+
+export type Checked = { digest: string; outcomes: readonly Outcome[] }
+
+/** Throws NOT_FOUND for a repo, a tag or a digest that is not there. */
+export async function checkPolicies(
+  call: Call,
+  repoUid: string,
+  asked: { tag: string; digest: string },
+): Promise<Checked> {
+  checkAsked(asked)
+  const { db } = call.app
+  const row = found(await findRepoByUid(db, repoUid), 'registry.pinfold.dev/Repo', repoUid)
+  const group = parentOf(repoUid)
+  const repo = { id: row.id, uid: row.uid, ledger: row.ledger, group, path: await pathIn(db, group, row.name) }
+  const digest = asked.digest || (await tagForPull(db, repo, asked.tag))?.digest
+  if (!digest) throw notFound('registry.pinfold.dev/Tag', asked.tag)
+  if (!(await pullDigest(call, repo, digest))) throw notFound('registry.pinfold.dev/Image', digest)
+  return { digest, outcomes: await outcomesOf(call, repo, digest) }
+}
+
+function checkAsked({ tag, digest }: { tag: string; digest: string }): void {
+  if (tag === '' && digest === '') throw invalid({ field: 'digest', description: 'is required, or `tag` is' })
+  if (tag !== '' && digest !== '') throw invalid({ field: 'tag', description: 'cannot be given with `digest`' })
+  if (tag !== '' && !isTagName(tag)) throw invalid({ field: 'tag', description: 'is not the name of a tag' })
+  if (digest !== '' && !isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
+}

@@ -1,0 +1,192 @@
+// Gates over the API: what can be said of them, what is refused, and who may.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { assertDenied, assertInvalid, assertNotFound, eventsOf, ok, snake } from '../support/expect.ts'
+import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+
+const now = '2026-03-01T08:00:00.000Z'
+let pinfold: Pinfold
+let [org, repo] = ['', '']
+let [owner, viewer, editor, stranger, elsewhere] = [] as unknown as [Client, Client, Client, Client, Client]
+before(async () => {
+  pinfold = await startPinfold({ clock: () => new Date(now) })
+  const { seed } = pinfold
+  org = (await seed.group('', { name: 'acme' })).uid
+  repo = (await seed.repo(org, { name: 'app' })).uid
+  const other = await seed.group('', { name: 'other' })
+  const member = async (where: string, role: string) => pinfold.as((await seed.member(where, role)).uid)
+  owner = await member(org, roleUids.owner)
+  viewer = await member(org, roleUids.viewer)
+  editor = await member(org, roleUids.editor)
+  elsewhere = await member(other.uid, roleUids.owner)
+  stranger = await pinfold.as((await seed.person()).uid)
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+const path = '/registry/v2/gates'
+const exceptionsPath = '/registry/v2/gateExceptions'
+const digest = `sha256:${'1'.repeat(64)}`
+const gate = (more: Json = {}): Json => ({ name: 'no-high', vulnerabilities: { leastSeverity: 'HIGH' }, ...more })
+const exception = (more: Json = {}): Json => ({ digest, reason: 'known', expireTime: '2026-04-01T00:00:00Z', ...more })
+const make = async (more: Json = {}, place = repo): Promise<Json> =>
+  ok(await owner.post(`${path}/${place}`, gate(more)))
+
+test('a gate is made, read, listed, changed and deleted, each with its event', async () => {
+  let made: Json = {}
+  const [created] = await eventsOf(pinfold, async () => {
+    made = await make()
+  })
+  assert.deepEqual(
+    [created!.type, created!.subject, created!.group],
+    ['dev.pinfold.control.scanning.gate.created.v1', made.uid, org],
+  )
+  assert.deepEqual(created!.body, snake(made))
+  assert.deepEqual(made, {
+    ...{ uid: made.uid, name: 'no-high', mode: 'DRY_RUN', exemptPulledDays: 0, createTime: now, updateTime: now },
+    vulnerabilities: {
+      ...{ leastSeverity: 'HIGH', onlyFixable: false, onlyExploited: false, afterDays: 0, unknown: 'PASS' },
+    },
+  })
+  assert.deepEqual(ok(await viewer.get(`${path}/${made.uid}`)), made)
+  assert.deepEqual(ok(await viewer.get(`${path}?scopeUid=${repo}`)).gates, [made])
+  const changed = ok(await owner.call('PATCH', `${path}/${made.uid}`, { mode: 'ENFORCE', exemptPulledDays: 7 }))
+  assert.deepEqual(changed, { ...made, mode: 'ENFORCE', exemptPulledDays: 7 })
+  const fixable = { onlyFixable: true }
+  const finer = ok(
+    await owner.call('PATCH', `${path}/${made.uid}?updateMask=vulnerabilities.only_fixable`, {
+      vulnerabilities: fixable,
+    }),
+  )
+  assert.deepEqual(finer.vulnerabilities, { ...made.vulnerabilities, ...fixable })
+  const other = ok(await owner.call('PATCH', `${path}/${made.uid}`, { endOfLife: {} }))
+  assert.deepEqual([other.vulnerabilities, other.endOfLife], [undefined, {}], 'another kind takes its place')
+  const back = ok(
+    await owner.call('PATCH', `${path}/${made.uid}?updateMask=vulnerabilities.only_fixable`, {
+      vulnerabilities: fixable,
+    }),
+  )
+  const { leastSeverity, ...rest } = made.vulnerabilities
+  assert.deepEqual([back.vulnerabilities, leastSeverity], [{ ...rest, ...fixable }, 'HIGH'])
+  const [deleted] = await eventsOf(pinfold, async () => ok(await owner.delete(`${path}/${made.uid}`)))
+  assert.equal(deleted!.type, 'dev.pinfold.control.scanning.gate.deleted.v1')
+  assertNotFound(await owner.get(`${path}/${made.uid}`), 'registry.pinfold.dev/Gate', made.uid)
+  const audit = ok(await owner.get(`/events/v2/audit?subject=${made.uid}`)).auditEntries
+  assert.equal(audit.length, 6)
+})
+
+test('each kind of rule is kept as it was said', async () => {
+  const rules: Json[] = [
+    {
+      vulnerabilities: {
+        ...{ leastSeverity: 'CRITICAL', onlyFixable: true, onlyExploited: true, afterDays: 30, unknown: 'DENY' },
+      },
+    },
+    { endOfLife: {} },
+    { cooldown: { minAgeDays: 7 } },
+    { supportWindow: { minMonthsLeft: 6 } },
+  ]
+  for (const rule of rules) {
+    const { uid } = ok(await owner.post(`${path}/${org}`, { name: 'one', ...rule }))
+    const [[kind, said]] = Object.entries(rule) as [[string, Json]]
+    assert.deepEqual(ok(await owner.get(`${path}/${uid}`))[kind], said)
+    ok(await owner.delete(`${path}/${uid}`))
+  }
+})
+
+test('what makes no sense is refused, and the field named', async () => {
+  for (const [field, wrong] of [
+    ['name', { name: '' }],
+    ['name', { name: '-a' }],
+    ['name', { name: 'a b' }],
+    ['name', { name: 'x'.repeat(129) }],
+    ['vulnerabilities', { vulnerabilities: undefined }],
+    ['vulnerabilities.after_days', { vulnerabilities: { afterDays: -1 } }],
+    ['vulnerabilities.after_days', { vulnerabilities: { afterDays: 3651 } }],
+    ['cooldown.min_age_days', { vulnerabilities: undefined, cooldown: {} }],
+    ['cooldown.min_age_days', { vulnerabilities: undefined, cooldown: { minAgeDays: 3651 } }],
+    ['support_window.min_months_left', { vulnerabilities: undefined, supportWindow: { minMonthsLeft: 121 } }],
+    ['exempt_pulled_days', { exemptPulledDays: 91 }],
+    ['exempt_pulled_days', { exemptPulledDays: -1 }],
+  ] as const) {
+    assertInvalid(await owner.post(`${path}/${repo}`, gate(wrong)), field)
+  }
+  const { uid } = await make()
+  const mask = `${path}/${uid}?updateMask=vulnerabilities`
+  assertInvalid(await owner.call('PATCH', mask, {}), 'vulnerabilities')
+  ok(await owner.delete(`${path}/${uid}`))
+  const missing = `${org}/${'0'.repeat(16)}`
+  assertNotFound(await owner.post(`${path}/${missing}`, gate()), 'iam.pinfold.dev/Group', missing)
+})
+
+test('an exception has a digest, a reason and an end, is revoked once, and stays to be seen', async () => {
+  for (const [member, wrong] of [
+    ['digest', { digest: 'latest' }],
+    ['reason', { reason: ' ' }],
+    ['reason', { reason: 'x'.repeat(2001) }],
+    ['expire_time', { expireTime: undefined }],
+    ['expire_time', { expireTime: now }],
+    ['expire_time', { expireTime: '2026-05-31T00:00:00Z' }],
+  ] as const) {
+    assertInvalid(await owner.post(`${exceptionsPath}/${repo}`, exception(wrong)), `gate_exception.${member}`)
+  }
+  const made = ok(await owner.post(`${exceptionsPath}/${repo}`, exception()))
+  assert.deepEqual(ok(await viewer.get(`${exceptionsPath}?scopeUid=${repo}`)).gateExceptions, [made])
+  const revoked = ok(await owner.post(`${exceptionsPath}/${made.uid}:revoke`, {}))
+  assert.deepEqual([revoked.revokeTime, revoked.revokedBy], [now, made.actor])
+  assert.deepEqual(
+    await eventsOf(pinfold, async () => {
+      assert.deepEqual(ok(await owner.post(`${exceptionsPath}/${made.uid}:revoke`, {})), revoked)
+    }),
+    [],
+  )
+  assert.deepEqual(ok(await viewer.get(`${exceptionsPath}?scopeUid=${repo}`)).gateExceptions, [])
+  const ended = ok(await viewer.get(`${exceptionsPath}?scopeUid=${repo}&includeEnded=true`)).gateExceptions
+  assert.deepEqual(ended, [revoked])
+  const audit = ok(await owner.get(`/events/v2/audit?subject=${made.uid}`)).auditEntries
+  assert.equal(audit.length, 2)
+})
+
+test('who may not make gates or exceptions, see them or ask them, is refused', async () => {
+  const made = await make()
+  const excepted = ok(await owner.post(`${exceptionsPath}/${repo}`, exception()))
+  for (const client of [viewer, editor, stranger, elsewhere]) {
+    assertDenied(await client.post(`${path}/${repo}`, gate()))
+    assertDenied(await client.call('PATCH', `${path}/${made.uid}`, { mode: 'OFF' }))
+    assertDenied(await client.delete(`${path}/${made.uid}`))
+    assertDenied(await client.post(`${exceptionsPath}/${repo}`, exception()))
+    assertDenied(await client.post(`${exceptionsPath}/${excepted.uid}:revoke`, {}))
+    assertDenied(await client.post(`/registry/v1/repos/${repo}:checkPolicies`, { digest }))
+  }
+  for (const client of [stranger, elsewhere]) {
+    assertDenied(await client.get(`${path}/${made.uid}`))
+    assertDenied(await client.get(`${path}?scopeUid=${repo}`))
+    assertDenied(await client.get(`${exceptionsPath}?scopeUid=${repo}`))
+    assert.deepEqual(ok(await client.get(path)).gates, [])
+    assert.deepEqual(ok(await client.get(exceptionsPath)).gateExceptions, [])
+  }
+  ok(await owner.delete(`${path}/${made.uid}`))
+})
+
+test('a check needs a tag or a digest of the repo, and finds only what is there', async () => {
+  const check = (body: Json, uid = repo) => owner.post(`/registry/v1/repos/${uid}:checkPolicies`, body)
+  assertInvalid(await check({}), 'digest')
+  assertInvalid(await check({ tag: 'a', digest }), 'tag')
+  assertInvalid(await check({ tag: 'a/b' }), 'tag')
+  assertInvalid(await check({ digest: 'latest' }), 'digest')
+  assertNotFound(await check({ digest }), 'registry.pinfold.dev/Image', digest)
+  assertNotFound(await check({ tag: 'none' }), 'registry.pinfold.dev/Tag', 'none')
+  const missing = `${org}/${'0'.repeat(16)}`
+  assertNotFound(await check({ digest }, missing), 'registry.pinfold.dev/Repo', missing)
+})
+
+test('lists come in pages, and an organisation has so many gates', async () => {
+  const { seed, operator } = pinfold
+  const { uid } = await seed.group('', { name: 'many' })
+  for (let i = 0; i < 50; i++) ok(await operator.post(`${path}/${uid}`, gate({ name: `g${i}` })))
+  const refused = await operator.post(`${path}/${uid}`, gate())
+  assert.deepEqual([refused.status, refused.body.code], [429, 8], refused.text)
+  const first = ok(await operator.get(`${path}?scopeUid=${uid}&pageSize=30`))
+  const rest = ok(await operator.get(`${path}?scopeUid=${uid}&pageSize=30&pageToken=${first.nextPageToken}`))
+  const uids = [...first.gates, ...rest.gates].map((one: Json) => one.uid)
+  assert.deepEqual([uids.length, new Set(uids).size, rest.nextPageToken], [50, 50, ''])
+})
