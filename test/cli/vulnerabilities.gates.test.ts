@@ -1,0 +1,77 @@
+// Commands about what has to be so of what is pulled.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type Json, roleUids } from '../support/pinfold.ts'
+import { run } from '../support/process.ts'
+import { startRegistry, type TestRegistry } from '../support/registry.ts'
+import { apkLayer, pushAndScan, readSource, recordAbout } from '../support/scanning.ts'
+
+let registry: TestRegistry
+let digest = ''
+let env: Record<string, string>
+before(async () => {
+  registry = await startRegistry()
+  const { seed, org } = registry
+  await seed.repo(org.uid, { name: 'app' })
+  const owner = await seed.member(org.uid, roleUids.owner)
+  env = { PINFOLD_API: registry.url, PINFOLD_TOKEN: await registry.tokenFor(owner.uid) }
+  await readSource(registry.app, 'Alpine:v3.19', [recordAbout('CVE-2026-1', 'Alpine:v3.19', 'openssl', '9')])
+  const layer = apkLayer('alpine', '3.19.1', ['libssl3 3.1.4-r2 openssl'])
+  digest = await pushAndScan(registry, 'acme/app', layer, 'latest')
+})
+after(() => registry[Symbol.asyncDispose]())
+
+const cli = (...args: string[]) => run(['vulnerabilities', 'gates', ...args], { env })
+const rowsOf = (stdout: string): string[][] =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split(/ {2,}/))
+
+test('gates are made, listed, asked, changed and deleted', async () => {
+  const rule = ['--severity', 'high', '--fixable', '--after-days', '0']
+  const made = await cli('create', 'no-fixable', '--group', 'acme', ...rule, '-o', 'json')
+  assert.equal(made.code, 0, made.stderr)
+  const gate = JSON.parse(made.stdout) as Json
+  assert.deepEqual([gate.mode, gate.vulnerabilities.leastSeverity], ['DRY_RUN', 'HIGH'])
+  assert.deepEqual(rowsOf((await cli('list')).stdout), [
+    ['UID', 'NAME', 'MODE', 'RULE'],
+    [gate.uid, 'no-fixable', 'dry-run', 'no fixable vulnerabilities, high or worse'],
+  ])
+  const why = 'it has 1 fixable vulnerability of severity high or worse'
+  const tried = await cli('check', 'acme/app')
+  assert.equal(tried.code, 0, 'it only tells')
+  assert.deepEqual(rowsOf(tried.stdout)[1], ['no-fixable', 'dry-run', 'denied', why])
+  const changed = await cli('update', gate.uid, '--mode', 'enforce', '--rename', 'strict')
+  assert.equal(changed.stdout, `changed the gate ${gate.uid}\n`, changed.stderr)
+  const refused = await cli('check', `acme/app@${digest}`)
+  assert.deepEqual([refused.code, rowsOf(refused.stdout)[1]], [1, ['strict', 'enforce', 'denied', why]])
+  assert.equal((await cli('update', gate.uid, '--end-of-life')).code, 0)
+  assert.equal(rowsOf((await cli('list')).stdout)[1]![3], 'no end of life')
+  assert.equal((await cli('delete', gate.uid)).stdout, `deleted the gate ${gate.uid}\n`)
+  assert.equal(rowsOf((await cli('list')).stdout).length, 1)
+})
+
+test('an exception lets a digest through, is listed and revoked', async () => {
+  const made = await cli('create', 'young', '--image', 'acme/app', '--min-age-days', '7', '--mode', 'enforce')
+  assert.equal(made.code, 0, made.stderr)
+  assert.equal((await cli('check', 'acme/app')).code, 1)
+  const until = new Date(Date.now() + 86_400_000).toISOString()
+  const except = await cli('except', digest, '--group', 'acme', '--reason', 'a fix', '--until', until)
+  assert.match(except.stdout, new RegExp(`^${digest} passes until ${until}: `))
+  const [, row] = rowsOf((await cli('exceptions')).stdout)
+  assert.deepEqual([row![1], row![2], row!.at(-1)], [digest, until, 'a fix'])
+  const passed = await cli('check', 'acme/app', '-o', 'json')
+  const { items } = JSON.parse(passed.stdout) as Json
+  assert.deepEqual([passed.code, items[0].parameters.exception], [0, row![0]])
+  assert.equal((await cli('revoke', row![0]!)).stdout, `${digest} passes no more\n`)
+  assert.equal((await cli('check', 'acme/app')).code, 1)
+})
+
+test('a gate without a place, or with a number that is none, is a mistake', async () => {
+  assert.equal((await cli('create', 'a', '--severity', 'high')).code, 64)
+  assert.equal((await cli('create', 'a', '--group', 'acme', '--min-age-days', 'many')).code, 64)
+  assert.equal((await cli('update', 'acme')).code, 64)
+  const wrong = await cli('create', 'a', '--group', 'acme')
+  assert.deepEqual([wrong.code, /vulnerabilities/.test(wrong.stderr)], [1, true], wrong.stderr)
+})
