@@ -100,10 +100,10 @@ export type App = {
   /** `reported`: a report of another scanner waits to be read. */
   scanning: { queued: Signal; reported: Signal }
   /**
-   * `due`: an upstream is to be looked at before it would be. `flights`: what pulls bring from upstreams just now. `silent`:
+   * `due`: an upstream is to be looked at before it would be. `fetches`: there is content to bring. `flights`: what pulls bring from upstreams just now. `silent`:
    * tags that upstreams need not be asked for again yet, with what to say of each; empty where it is not there.
    */
-  follows: { due: Signal; flights: Map<string, Promise<unknown>>; silent: Lapsing<string> }
+  follows: { due: Signal; fetches: Signal; flights: Map<string, Promise<unknown>>; silent: Lapsing<string> }
   /** The registries elsewhere that repos follow. */
   upstreams: RegistryClient
   /** Records how long parts of requests take, where the settings name a collector. */

@@ -219,7 +219,8 @@ function openUpstreams(config: Config, clock: () => Date, monotonic: () => numbe
     paces: createHostPaces(monotonic),
     now: () => clock().getTime(),
   })
-  return { follows: { due: createSignal(), flights: new Map(), silent: createLapsing(mostSilent) }, upstreams }
+  const signals = { due: createSignal(), fetches: createSignal() }
+  return { follows: { ...signals, flights: new Map(), silent: createLapsing(mostSilent) }, upstreams }
 }
 
 /** The ways to servers that somebody else named, each with the private addresses that it may go to. */

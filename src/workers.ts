@@ -17,6 +17,7 @@ import { sweepRequestIds } from './domains/iam/repeats/repeats.duty.ts'
 import { endUntrustedSessions, sweepSessionsDuty } from './domains/iam/sessions/sessions.duty.ts'
 import { readKeys, rotateKeys } from './domains/iam/signing-keys/signing-keys.duty.ts'
 import { collectBlobs, scheduleCollections } from './domains/registry/blobs/collect-blobs.duty.ts'
+import { fetchFollowed } from './domains/registry/follows/fetches.duty.ts'
 import { followUpstreams } from './domains/registry/follows/follows.duty.ts'
 import { readAgain } from './domains/registry/images/read-again.duty.ts'
 import { readImages } from './domains/registry/images/read-images.duty.ts'
@@ -61,6 +62,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   syncSources,
   copyRepos,
   followUpstreams,
+  fetchFollowed,
   writeRegistryEvents,
   writeUsage,
   writeRefusals,

@@ -480,6 +480,7 @@ const mirrors = {
     MODE_UNSPECIFIED: 'unknown',
     MODE_WATCH: 'digests only',
     MODE_ON_DEMAND: 'content with the first pull',
+    MODE_FULL: 'content beforehand',
   } as Record<string, string>,
   followStates: {
     STATE_WAITING: 'waits until it is due',

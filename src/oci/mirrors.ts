@@ -1,18 +1,18 @@
 // Repositories that follow an upstream on demand: a pull looks there first, and brings what is not here yet.
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { followModes } from '#domains/registry/follows/follows.model.ts'
+import { bringsContent } from '#domains/registry/follows/follows.model.ts'
 import * as service from '#domains/registry/follows/pull-through.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { AppError } from '#lib/errors.ts'
-import { UpstreamError } from '#lib/registries/registry-client.ts'
+import { UpstreamError } from '#lib/registries/upstream-error.ts'
 import { OciError } from './errors.ts'
 import { originOf } from './respond.ts'
 import { idleLimit, type Visit } from './visit.ts'
 
 /** Whether what is not here may be there. */
 export function isOnDemand({ follow }: RepoRef): boolean {
-  return follow === followModes.onDemand
+  return follow !== undefined && bringsContent(follow)
 }
 
 const pullingOf = (visit: Visit, repo: RepoRef): service.Pulling => ({

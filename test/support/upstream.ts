@@ -15,6 +15,7 @@ export async function startUpstream() {
   const asked: string[] = []
   const authorizations: (string | undefined)[] = []
   let fault: Fault = () => false
+  let knowsReferrers = true
   const server = createServer((req, res) => {
     const url = new URL(req.url ?? '/', 'http://upstream.invalid')
     asked.push(`${req.method} ${url.pathname}`)
@@ -25,6 +26,11 @@ export async function startUpstream() {
     if (kind === 'tags') {
       res.setHeader('content-type', 'application/json')
       return void res.end(JSON.stringify({ name: path, tags: [...tags.keys()].sort() }))
+    }
+    if (kind === 'referrers') {
+      if (!knowsReferrers) return void res.writeHead(404).end()
+      res.setHeader('content-type', 'application/vnd.oci.image.index.v1+json')
+      return void res.end(JSON.stringify({ schemaVersion: 2, manifests: about(contents, reference!) }))
     }
     const digest = tags.get(reference!) ?? reference!
     const content = contents.get(digest)
@@ -65,6 +71,9 @@ export async function startUpstream() {
     breakWith(next: Fault) {
       fault = next
     },
+    forgetReferrers() {
+      knowsReferrers = false
+    },
     mend() {
       fault = () => false
     },
@@ -73,6 +82,15 @@ export async function startUpstream() {
       await new Promise((resolve) => server.close(resolve))
     },
   }
+}
+
+/** What refers to a digest. */
+function about(contents: Map<string, Content>, subject: string) {
+  return [...contents].flatMap(([digest, { bytes, mediaType }]) => {
+    if (!mediaType.includes('manifest')) return []
+    const manifest = JSON.parse(bytes.toString()) as { subject?: { digest: string } }
+    return manifest.subject?.digest === subject ? [{ mediaType, digest, size: bytes.length }] : []
+  })
 }
 
 export type TestUpstream = Awaited<ReturnType<typeof startUpstream>>

@@ -23,6 +23,8 @@ type Follow = {
   state?: string
   problem?: string
   tagCount?: number
+  waitingCount?: number
+  fetchProblem?: string
   stateTime: string
   dueTime: string
 }
@@ -51,8 +53,8 @@ Nothing is pushed to it meanwhile. Without them it shows what the repository fol
     { flags: '--path <path>', summary: 'The repository there, such as team/app' },
     {
       flags: '--mode <mode>',
-      summary: 'watch: digests only; on-demand: content comes with the first pull',
-      choices: ['watch', 'on-demand'],
+      summary: 'watch: digests only; on-demand: content comes with the first pull; full: beforehand',
+      choices: ['watch', 'on-demand', 'full'],
     },
     {
       flags: '--tag <name-or-pattern>',
@@ -191,6 +193,8 @@ function showOne({ print }: Terminal, { output }: Options, path: string, follow:
     ['tags looked at', String(follow.tagCount ?? 0)],
     ['state', `${wordOf(follow.state ?? 'STATE_WAITING')} since ${follow.stateTime}`],
     ['problem', follow.problem ?? ''],
+    ['still to bring', follow.waitingCount ? String(follow.waitingCount) : ''],
+    ['not brought', follow.fetchProblem ?? ''],
     ['next look', follow.dueTime],
   ]
   for (const line of table(rows.filter(([, value]) => value !== '').map((row) => row.map(plain)))) print(line)

@@ -66,6 +66,7 @@ import { migration as retention } from './0103-retention.ts'
 import { migration as requestIds } from './0106-request-ids.ts'
 import { migration as quarantineIndex } from './0108-quarantine-index.ts'
 import { migration as followChecks } from './0109-follow-checks.ts'
+import { migration as followFetches } from './0110-follow-fetches.ts'
 import { migration as lawVersions } from './0111-law-versions.ts'
 import { migration as retentionPlans } from './0112-retention-plans.ts'
 import { migration as ledgerLogs } from './0114-ledger-logs.ts'
@@ -141,6 +142,7 @@ export const migrations: readonly Migration[] = [
   requestIds,
   quarantineIndex,
   followChecks,
+  followFetches,
   lawVersions,
   retentionPlans,
   ledgerLogs,

@@ -4,10 +4,11 @@
 import { algorithmOf, digestOf, isDigest } from '../digest.ts'
 import { OutgoingError } from '../net/outgoing.ts'
 import type { OutgoingStreams, StreamAnswer, StreamLimits, StreamRequest } from '../net/outgoing-streams.ts'
-import { isTagName } from '../oci-names.ts'
 import { type Asker, type HostPaces, retryAfterMs } from './host-paces.ts'
 import { createHostTurns, type HostTurns } from './host-turns.ts'
+import { readReferrers, readTags, type TagsPage } from './registry-pages.ts'
 import { type Account, type RegistryTokens, secretOf } from './registry-tokens.ts'
+import { UpstreamError } from './upstream-error.ts'
 
 /** A registry elsewhere, as one account sees it. */
 export type Upstream = Account &
@@ -15,37 +16,6 @@ export type Upstream = Account &
     /** Such as `https://registry.example.com`. */
     origin: string
   }
-
-const explanations = {
-  paced: 'it has been asked often enough for now',
-  paused: 'it is left alone for a while, after what it answered',
-  unauthorized: 'it wants another credential',
-  forbidden: 'it refuses the credential',
-  throttled: 'it has been asked too often',
-  unavailable: 'it does not answer as it should',
-  refused: 'it is at an address, or redirects to one, that may not be asked',
-  'not-allowed': 'what may be followed there has been narrowed, and this path is not among it',
-  guarded: 'a rule or a hold here keeps the tag as it is',
-  malformed: 'its answer is not that of a registry',
-  'too-large': 'its answer is too large',
-  'wrong-digest': 'its answer does not have the digest that it was asked for',
-}
-export type UpstreamReason = keyof typeof explanations
-
-/** Why a registry gave no answer that counts. Nothing in the message comes from it. */
-export class UpstreamError extends Error {
-  override name = 'UpstreamError'
-  readonly reason: UpstreamReason
-  /** How long to wait before asking again, where that is known. */
-  readonly waitMs: number | undefined
-
-  constructor(reason: UpstreamReason, more: { waitMs?: number | undefined; status?: number; cause?: unknown } = {}) {
-    const { waitMs, status, cause } = more
-    super(`${explanations[reason]}${status === undefined ? '' : ` (${status})`}`, { cause })
-    this.reason = reason
-    this.waitMs = waitMs
-  }
-}
 
 /** What a reference points to; `undefined` where the registry says that there is no such thing. */
 export type Pointed = { digest: string } | undefined
@@ -74,6 +44,8 @@ export type RegistryClient = {
   ): Promise<T | undefined>
   /** How large a blob is said to be. */
   blobSize(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<number | undefined>
+  /** The digests of what refers to a manifest, as far as its first page says; `undefined` where nobody can say. */
+  referrers(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<string[] | undefined>
   /** The names of the tags, page by page, at most `most` of them; then it throws as for what is too large. */
   tags(upstream: Upstream, path: string, most: number, options?: AskOptions): AsyncIterable<string[]>
 }
@@ -147,6 +119,12 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
         if (size === undefined) throw new UpstreamError('malformed')
         return size
       })
+    },
+
+    async referrers(upstream, path, digest, { timeoutMs = listTimeoutMs, signal, patienceMs } = {}) {
+      const request = { method: 'GET', path: `referrers/${digest}`, accept: manifestTypes[0]!, patienceMs } as const
+      const limits = { timeoutMs, maxBytes: maxPageBytes, ...(signal && { signal }) }
+      return ask(parts, upstream, path, request, limits, readReferrers)
     },
 
     async *tags(upstream, path, most, { timeoutMs = listTimeoutMs, signal } = {}) {
@@ -263,29 +241,4 @@ function failureOf(cause: unknown): UpstreamError {
 
 function sizeOf(header: string | undefined): number | undefined {
   return header !== undefined && /^\d{1,15}$/.test(header) ? Number(header) : undefined
-}
-
-type TagsPage = { names: string[]; next: string | undefined }
-
-async function readTags({ status, headers, chunks }: StreamAnswer): Promise<TagsPage> {
-  // A registry may know nothing of a repository without tags.
-  if (status === 404) return { names: [], next: undefined }
-  const text = Buffer.concat(await Array.fromAsync(chunks)).toString('utf8')
-  let body: { tags?: unknown } | null
-  try {
-    body = JSON.parse(text) as { tags?: unknown } | null
-  } catch {
-    throw new UpstreamError('malformed')
-  }
-  const { tags = [] } = body ?? {}
-  if (tags !== null && !Array.isArray(tags)) throw new UpstreamError('malformed')
-  const names = (tags ?? []).filter((name): name is string => typeof name === 'string' && isTagName(name))
-  return { names, next: nextOf(String(headers.link ?? '')) }
-}
-
-/** The query of the next page; nothing else of the link counts, so that it leads nowhere else. */
-function nextOf(link: string): string | undefined {
-  const target = /^\s*<([^>]{1,2048})>\s*;\s*rel="?next"?/i.exec(link)?.[1]
-  const search = target === undefined ? undefined : URL.parse(target, 'https://registry.invalid')?.search
-  return search ? `tags/list${search}` : undefined
 }

@@ -121,7 +121,7 @@ function NewFollow({ repo, now, onMade }: Props) {
   )
 }
 
-const modes = ['MODE_WATCH', 'MODE_ON_DEMAND'] as const
+const modes = ['MODE_WATCH', 'MODE_ON_DEMAND', 'MODE_FULL'] as const
 
 const fieldsOf = (items: readonly Upstream[], now: Follow | undefined) =>
   [

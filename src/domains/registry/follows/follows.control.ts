@@ -65,12 +65,14 @@ export const followEvents: readonly EventBody[] = [
 function modeOf(mode: Follow_Mode): FollowMode {
   if (mode === Follow_Mode.UNSPECIFIED || mode === Follow_Mode.WATCH) return followModes.watch
   if (mode === Follow_Mode.ON_DEMAND) return followModes.onDemand
+  if (mode === Follow_Mode.FULL) return followModes.full
   throw invalid({ field: 'mode', description: 'is not a known value of Mode' })
 }
 
 const modes: Record<FollowMode, Follow_Mode> = {
   [followModes.watch]: Follow_Mode.WATCH,
   [followModes.onDemand]: Follow_Mode.ON_DEMAND,
+  [followModes.full]: Follow_Mode.FULL,
 }
 const states: Record<SyncState, Follow_State> = {
   [syncStates.unknown]: Follow_State.WAITING,
@@ -80,7 +82,7 @@ const states: Record<SyncState, Follow_State> = {
 }
 
 function toMessage(follow: FollowStatus): FollowMessage {
-  const { repo, upstream, path, tags, problem, tagCount } = follow
+  const { repo, upstream, path, tags, problem, tagCount, waiting, fetchProblem } = follow
   return {
     $typeName: 'pinfold.control.registry.v1.Follow',
     repoUid: repo,
@@ -93,6 +95,8 @@ function toMessage(follow: FollowStatus): FollowMessage {
     state: states[follow.state],
     problem,
     tagCount,
+    waitingCount: waiting,
+    fetchProblem,
     stateTime: timestamp(follow.stateTime),
     dueTime: timestamp(follow.dueTime),
     createTime: timestamp(follow.createTime),

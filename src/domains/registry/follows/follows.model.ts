@@ -2,8 +2,13 @@ import { kindOf } from '#lib/events/event-body.ts'
 import { type SyncState, syncStates } from '../syncs/syncs.model.ts'
 
 // The numbers are stored, and are those of the contract.
-export const followModes = { watch: 1, onDemand: 2 } as const
+export const followModes = { watch: 1, onDemand: 2, full: 3 } as const
 export type FollowMode = (typeof followModes)[keyof typeof followModes]
+
+/** Whether content comes here, with a pull at the latest. */
+export function bringsContent(mode: FollowMode): boolean {
+  return mode !== followModes.watch
+}
 
 /** What a repo follows. */
 export type Follow = {
@@ -36,7 +41,8 @@ export type FollowProgress = {
   dueTime: string
 }
 
-export type FollowStatus = Follow & FollowProgress & { tagCount: number }
+/** `waiting` is how many manifests are still to be brought, and `fetchProblem` why one was not. */
+export type FollowStatus = Follow & FollowProgress & { tagCount: number; waiting: number; fetchProblem: string }
 
 /** Begins at once. */
 export function newProgress(now: string): FollowProgress {

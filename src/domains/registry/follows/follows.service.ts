@@ -20,12 +20,15 @@ import { inRepo } from '../blobs/blobs.store.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepo, lockRepoRow, type RepoRow } from '../repos/repos.store.ts'
 import { requireUnguarded } from '../retention/promises.service.ts'
+import { forgetFetches, queueTags } from './fetches.store.ts'
 import {
   aFollow,
+  bringsContent,
   checkedAgainMs,
   type Follow,
   type FollowMode,
   type FollowStatus,
+  followModes,
   followType,
   longestIntervalMs,
   longestStaleForMs,
@@ -81,13 +84,16 @@ export async function followRepo(call: Call, repo: string, input: FollowInput): 
     const createTime = isSame ? before.createTime : call.now
     const follow: Follow = { ...asked, repo, intervalMs, staleForMs, createTime, updateTime: call.now }
     if (!isSame) await store.forgetTags(tx, repo)
+    if (!isSame || !bringsContent(follow.mode)) await forgetFetches(tx, repo)
     await store.saveFollow(tx, follow, { ...newProgress(call.now), listTime })
+    if (follow.mode === followModes.full) await queueTags(tx, row, call.now)
     const after = (await store.findFollow(tx, repo))!
     const event = { subject: repo, group: parentOf(repo), resource: aFollow(after) }
     await emit(tx, call, 'control.registry.follow.updated', event)
     return after
   }, inRepo)
   call.app.follows.due.notify()
+  call.app.follows.fetches.notify()
   call.log.info('repo follows an upstream', { repo, upstream: asked.upstream })
   return saved
 }

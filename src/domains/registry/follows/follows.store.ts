@@ -10,7 +10,11 @@ const columns = sql`
   f.repo_uid AS repo, f.upstream_uid AS upstream, f.path, f.mode, f.tags, f.interval_ms AS "intervalMs", f.stale_for_ms AS "staleForMs",
   f.create_time AS "createTime", f.update_time AS "updateTime", s.state, s.state_time AS "stateTime", s.problem,
   s.failures, s.list_time AS "listTime", s.list_due AS "listDue", s.due_time AS "dueTime"`
-const tagCount = sql`(SELECT count(*) FROM follow_tags t WHERE t.repo_uid = f.repo_uid) AS "tagCount"`
+const tagCount = sql`
+  (SELECT count(*) FROM follow_tags t WHERE t.repo_uid = f.repo_uid) AS "tagCount",
+  (SELECT count(*) FROM follow_fetches w WHERE w.repo_uid = f.repo_uid AND w.round = 0) AS waiting,
+  coalesce((SELECT max(w.problem) FROM follow_fetches w WHERE w.repo_uid = f.repo_uid), '') AS "fetchProblem"`
+const noCounts = sql`0 AS "tagCount", 0 AS waiting, '' AS "fetchProblem"`
 const from = sql`follows f JOIN follow_states s ON s.repo_uid = f.repo_uid`
 
 function fromRow(row: Row): FollowStatus {
@@ -25,7 +29,7 @@ export async function findFollow(reader: Reader, repo: string): Promise<FollowSt
 /** The same without counting its tags, which pulls need not know. */
 export async function findFollowAlone(reader: Reader, repo: string): Promise<FollowStatus | undefined> {
   const row = await reader.get<Row>(sql`
-    SELECT ${columns}, 0 AS "tagCount" FROM ${from} WHERE f.repo_uid = ${repo}`)
+    SELECT ${columns}, ${noCounts} FROM ${from} WHERE f.repo_uid = ${repo}`)
   return row && fromRow(row)
 }
 
@@ -114,7 +118,7 @@ export async function nextDueFollow(
   now: string,
 ): Promise<FollowStatus | undefined> {
   const row = await reader.get<Row>(sql`
-    SELECT ${columns}, 0 AS "tagCount" FROM ${from}
+    SELECT ${columns}, ${noCounts} FROM ${from}
      WHERE ${dueNow(now)} AND s.repo_uid > ${`${organization}/`} AND s.repo_uid < ${`${organization}0`}
      ORDER BY s.due_time, s.repo_uid LIMIT 1`)
   return row && fromRow(row)

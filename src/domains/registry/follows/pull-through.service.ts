@@ -5,7 +5,8 @@ import type { Origin } from '#domains/events/outbox/emit-registry.ts'
 import { noRights } from '#domains/iam/access/rights.ts'
 import { ownCause } from '#lib/cause.ts'
 import { algorithmOf } from '#lib/digest.ts'
-import { type Upstream as Asked, type TakeBlob, UpstreamError } from '#lib/registries/registry-client.ts'
+import type { Upstream as Asked, TakeBlob } from '#lib/registries/registry-client.ts'
+import { UpstreamError } from '#lib/registries/upstream-error.ts'
 import { atRepo } from '../blobs/blobs.service.ts'
 import { findRepoBlobs, inRepo, manifestsWithBlob } from '../blobs/blobs.store.ts'
 import { keepBlob } from '../blobs/uploads.service.ts'
@@ -13,15 +14,26 @@ import { meterOf } from '../blobs/usage.service.ts'
 import { queueContents } from '../images/image-contents.service.ts'
 import { ManifestProblem, readManifest } from '../manifests/manifest-document.ts'
 import { pushManifest } from '../manifests/manifests.service.ts'
-import { findManifest, hasManifest } from '../manifests/manifests.store.ts'
+import { findManifest, hasManifest, indexesWith, subjectOf } from '../manifests/manifests.store.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
 import { findTagNamed } from '../tags/tags.store.ts'
-import { type FollowStatus, followerActor, followModes, freshMs, maxFollowedTags } from './follows.model.ts'
+import { queueFetch } from './fetches.store.ts'
+import {
+  bringsContent,
+  type FollowStatus,
+  followerActor,
+  followModes,
+  freshMs,
+  maxFollowedTags,
+} from './follows.model.ts'
 import * as store from './follows.store.ts'
 import { readTagPatterns } from './tag-patterns.ts'
 import { FollowEnded, recordMove } from './upstream-moves.service.ts'
 import { askedFor } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
+
+/** A tag by which something is named that is about the manifest of this digest. */
+const aboutPattern = /^sha256-([0-9a-f]{64})(?:\.(?:sig|att|sbom))?$/
 
 /** One pull; `origin` is what its events say of where it came from. */
 export type Pulling = { app: App; repo: RepoRef; origin: Origin }
@@ -48,7 +60,7 @@ const maxQueued = 20
 export async function freshenTag(pulling: Pulling, tag: string): Promise<string | undefined> {
   const { app, repo } = pulling
   const follow = await followOnDemand(pulling)
-  if (!follow || !asksFor(follow, tag)) return undefined
+  if (!follow || !(asksFor(follow, tag) || (await isAboutSomething(pulling, tag)))) return undefined
   const here = await findTagNamed(app.db, repo.id, tag)
   const looked = await store.findFollowedTag(app.db, repo.uid, tag)
   const whole = here !== undefined && (await hasManifest(app.db, repo.id, here.digest))
@@ -114,7 +126,7 @@ export async function sizeOfBlob(pulling: Pulling, digest: string): Promise<numb
 
 async function followOnDemand({ app, repo }: Pulling): Promise<FollowStatus | undefined> {
   const follow = await store.findFollowAlone(app.db, repo.uid)
-  return follow?.mode === followModes.onDemand ? follow : undefined
+  return follow && bringsContent(follow.mode) ? follow : undefined
 }
 
 function asksFor({ tags }: FollowStatus, tag: string): boolean {
@@ -122,7 +134,13 @@ function asksFor({ tags }: FollowStatus, tag: string): boolean {
   return names.includes(tag) || matches?.(tag) === true
 }
 
-async function askedBy(app: App, follow: FollowStatus): Promise<{ upstream: Asked; path: string }> {
+/** What is about an image is named after it, and not as tags are. */
+async function isAboutSomething({ app, repo }: Pulling, tag: string): Promise<boolean> {
+  const digest = aboutPattern.exec(tag)?.[1]
+  return digest !== undefined && hasManifest(app.db, repo.id, `sha256:${digest}`)
+}
+
+export async function askedBy(app: App, follow: FollowStatus): Promise<{ upstream: Asked; path: string }> {
   const upstream = await findUpstream(app.db, follow.upstream)
   if (!upstream) throw new FollowEnded('the upstream is gone')
   return askedFor(app, upstream, follow.path)
@@ -191,7 +209,16 @@ async function fetchManifest(pulling: Pulling, follow: FollowStatus, digest: str
   })
   if (result !== 'stored') throw new UpstreamError('malformed')
   await queueWhole(pulling, [digest])
+  if (follow.mode === followModes.onDemand) await queueReferrers(pulling, document.subject, digest)
   return true
+}
+
+/** What is about it is looked for, unless it is part of something, or about what is about something itself. */
+async function queueReferrers({ app, repo }: Pulling, subject: string, digest: string): Promise<void> {
+  if (subject !== '' && (await subjectOf(app.db, repo.id, subject)) !== '') return
+  if ((await indexesWith(app.db, repo.id, digest, 1)).length > 0) return
+  await app.db.tx((tx) => queueFetch(tx, repo.uid, digest, app.clock().toISOString()), inRepo)
+  app.follows.fetches.notify()
 }
 
 /** Images of which all is here are read, as those are that were pushed. */

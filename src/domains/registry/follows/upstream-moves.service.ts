@@ -4,7 +4,7 @@ import type { Db, Tx } from '#db/sql.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
 import { ownCause } from '#lib/cause.ts'
 import { AppError } from '#lib/errors.ts'
-import { UpstreamError } from '#lib/registries/registry-client.ts'
+import { UpstreamError } from '#lib/registries/upstream-error.ts'
 import { parentOf, rootOf } from '#lib/uid.ts'
 import { inRepo } from '../blobs/blobs.store.ts'
 import { lockRepoRow, type RepoRow } from '../repos/repos.store.ts'
@@ -13,7 +13,8 @@ import { lastTime } from '../tags/tag-history.store.ts'
 import { assignTag, removeTag } from '../tags/tag-moves.service.ts'
 import { aTag, type Mover } from '../tags/tags.model.ts'
 import { findTagNamed } from '../tags/tags.store.ts'
-import { anUpstreamMove, type FollowStatus, followerActor } from './follows.model.ts'
+import { queueFetch } from './fetches.store.ts'
+import { anUpstreamMove, type FollowStatus, followerActor, followModes } from './follows.model.ts'
 import * as store from './follows.store.ts'
 import { readTagPatterns } from './tag-patterns.ts'
 
@@ -49,13 +50,16 @@ export async function recordMove({ app, tx: run, follow, path }: Recording, move
       const resource = anUpstreamMove({ repo: uid, upstream, path, tag, digest, previousDigest, time, checkedBefore })
       await emit(tx, by, 'control.registry.upstream.moved', { subject: uid, group: parentOf(uid), resource })
     }
+    if (written && digest !== '' && follow.mode === followModes.full) await queueFetch(tx, follow.repo, digest, now)
     const isGone = digest === '' && !readTagPatterns(follow.tags).names.includes(tag)
     if (isGone) await store.dropFollowedTags(tx, follow.repo, [tag])
     else await store.noteChecked(tx, follow.repo, [tag], { checkedTime: sent, dueTime })
     return written ? 1 : 0
   }
   try {
-    return await run(record, inRepo)
+    const moves = await run(record, inRepo)
+    if (moves > 0 && follow.mode === followModes.full) app.follows.fetches.notify()
+    return moves
   } catch (cause) {
     const isGuarded = cause instanceof AppError && guards.includes(cause.reason)
     throw isGuarded ? new UpstreamError('guarded', { cause }) : cause

@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/registry/v1/follows.proto.
  */
 export const file_pinfold_control_registry_v1_follows: GenFile = /*@__PURE__*/
-  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvZm9sbG93cy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIuAFCgZGb2xsb3cSGQoIcmVwb191aWQYASABKAlCB+BBA6C1GAESGQoMdXBzdHJlYW1fdWlkGAIgASgJQgPgQQMSEQoEcGF0aBgDIAEoCUID4EEDEjsKBG1vZGUYBCABKA4yKC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRm9sbG93Lk1vZGVCA+BBAxIRCgR0YWdzGAUgAygJQgPgQQMSMAoIaW50ZXJ2YWwYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CA+BBAxI9CgVzdGF0ZRgHIAEoDjIpLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3cuU3RhdGVCA+BBAxIUCgdwcm9ibGVtGAggASgJQgPgQQMSFgoJdGFnX2NvdW50GAkgASgFQgPgQQMSMwoKc3RhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIxCghkdWVfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIxCglzdGFsZV9mb3IYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJACgRNb2RlEhQKEE1PREVfVU5TUEVDSUZJRUQQABIOCgpNT0RFX1dBVENIEAESEgoOTU9ERV9PTl9ERU1BTkQQAiJVCgVTdGF0ZRIRCg1TVEFURV9XQUlUSU5HEAASEAoMU1RBVEVfUVVFVUVEEAESFQoRU1RBVEVfSU5fUFJPR1JFU1MQAhIQCgxTVEFURV9GQUlMRUQQAyKRAgoRRm9sbG93UmVwb1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESGQoMdXBzdHJlYW1fdWlkGAIgASgJQgPgQQISEQoEcGF0aBgDIAEoCUID4EECEjsKBG1vZGUYBCABKA4yKC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRm9sbG93Lk1vZGVCA+BBARIRCgR0YWdzGAUgAygJQgPgQQESMAoIaW50ZXJ2YWwYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CA+BBARIxCglzdGFsZV9mb3IYByABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CA+BBASItChBHZXRGb2xsb3dSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBIl0KEkxpc3RGb2xsb3dzUmVxdWVzdBIWCgVncm91cBgBIAEoCUIH4EECoLUYARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQEiZAoTTGlzdEZvbGxvd3NSZXNwb25zZRI0Cgdmb2xsb3dzGAEgAygLMiMucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkZvbGxvdxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiLwoSQ2hlY2tGb2xsb3dSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBIjAKE1VuZm9sbG93UmVwb1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAEirgIKDVVwc3RyZWFtTW92ZWQSEAoIcmVwb191aWQYASABKAkSFAoMdXBzdHJlYW1fdWlkGAIgASgJEgwKBHBhdGgYAyABKAkSCwoDdGFnGAQgASgJEg4KBmRpZ2VzdBgFIAEoCRIXCg9wcmV2aW91c19kaWdlc3QYBiABKAkSKAoEdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoOY2hlY2tlZF9iZWZvcmUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wOlO6tRhPCi5kZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnVwc3RyZWFtLm1vdmVkLnYxEgVncm91cBgBIhQvcmVnaXN0cnkvdjIvZm9sbG93czLtBwoORm9sbG93c1NlcnZpY2US6QEKCkZvbGxvd1JlcG8SLi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRm9sbG93UmVwb1JlcXVlc3QaIy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRm9sbG93IoUBirUYBhIECgKUDZK1GDkKLmRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkuZm9sbG93LnVwZGF0ZWQudjESBWdyb3VwGAGatRgIGAAgACgBMAGC0+STAiw6ASoiJy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2ZvbGxvdxKmAQoJR2V0Rm9sbG93Ei0ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkdldEZvbGxvd1JlcXVlc3QaIy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRm9sbG93IkWKtRgGEgQKAsUMmrUYCBgBIAAoATAAgtPkkwIpEicvcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9mb2xsb3cSrwEKC0xpc3RGb2xsb3dzEi8ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RGb2xsb3dzUmVxdWVzdBowLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0Rm9sbG93c1Jlc3BvbnNlIj2KtRgGEgQKAsUMmrUYCBgBIAAoATAAgtPkkwIhEh8vcmVnaXN0cnkvdjIvZm9sbG93cy97Z3JvdXA9Kip9ErMBCgtDaGVja0ZvbGxvdxIvLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5DaGVja0ZvbGxvd1JlcXVlc3QaIy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRm9sbG93Ik6KtRgGEgQKApQNmrUYCBgAIAAoATABgtPkkwIyOgEqIi0vcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9mb2xsb3c6Y2hlY2sS3QEKDFVuZm9sbG93UmVwbxIwLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5VbmZvbGxvd1JlcG9SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IoIBirUYBhIECgKUDZK1GDkKLmRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkuZm9sbG93LmRlbGV0ZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAikqJy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2ZvbGxvd2IGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvZm9sbG93cy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIqcGCgZGb2xsb3cSGQoIcmVwb191aWQYASABKAlCB+BBA6C1GAESGQoMdXBzdHJlYW1fdWlkGAIgASgJQgPgQQMSEQoEcGF0aBgDIAEoCUID4EEDEjsKBG1vZGUYBCABKA4yKC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRm9sbG93Lk1vZGVCA+BBAxIRCgR0YWdzGAUgAygJQgPgQQMSMAoIaW50ZXJ2YWwYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CA+BBAxI9CgVzdGF0ZRgHIAEoDjIpLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3cuU3RhdGVCA+BBAxIUCgdwcm9ibGVtGAggASgJQgPgQQMSFgoJdGFnX2NvdW50GAkgASgFQgPgQQMSMwoKc3RhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIxCghkdWVfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIxCglzdGFsZV9mb3IYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CA+BBAxIaCg13YWl0aW5nX2NvdW50GA0gASgFQgPgQQMSGgoNZmV0Y2hfcHJvYmxlbRgOIAEoCUID4EEDEjQKC2NyZWF0ZV90aW1lGGQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjQKC3VwZGF0ZV90aW1lGGUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDIk8KBE1vZGUSFAoQTU9ERV9VTlNQRUNJRklFRBAAEg4KCk1PREVfV0FUQ0gQARISCg5NT0RFX09OX0RFTUFORBACEg0KCU1PREVfRlVMTBADIlUKBVN0YXRlEhEKDVNUQVRFX1dBSVRJTkcQABIQCgxTVEFURV9RVUVVRUQQARIVChFTVEFURV9JTl9QUk9HUkVTUxACEhAKDFNUQVRFX0ZBSUxFRBADIpECChFGb2xsb3dSZXBvUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARIZCgx1cHN0cmVhbV91aWQYAiABKAlCA+BBAhIRCgRwYXRoGAMgASgJQgPgQQISOwoEbW9kZRgEIAEoDjIoLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3cuTW9kZUID4EEBEhEKBHRhZ3MYBSADKAlCA+BBARIwCghpbnRlcnZhbBgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkID4EEBEjEKCXN0YWxlX2ZvchgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkID4EEBIi0KEEdldEZvbGxvd1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAEiXQoSTGlzdEZvbGxvd3NSZXF1ZXN0EhYKBWdyb3VwGAEgASgJQgfgQQKgtRgBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBASJkChNMaXN0Rm9sbG93c1Jlc3BvbnNlEjQKB2ZvbGxvd3MYASADKAsyIy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRm9sbG93EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIvChJDaGVja0ZvbGxvd1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAEiMAoTVW5mb2xsb3dSZXBvUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYASKuAgoNVXBzdHJlYW1Nb3ZlZBIQCghyZXBvX3VpZBgBIAEoCRIUCgx1cHN0cmVhbV91aWQYAiABKAkSDAoEcGF0aBgDIAEoCRILCgN0YWcYBCABKAkSDgoGZGlnZXN0GAUgASgJEhcKD3ByZXZpb3VzX2RpZ2VzdBgGIAEoCRIoCgR0aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIyCg5jaGVja2VkX2JlZm9yZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXA6U7q1GE8KLmRldi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudXBzdHJlYW0ubW92ZWQudjESBWdyb3VwGAEiFC9yZWdpc3RyeS92Mi9mb2xsb3dzMu0HCg5Gb2xsb3dzU2VydmljZRLpAQoKRm9sbG93UmVwbxIuLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3dSZXBvUmVxdWVzdBojLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3cihQGKtRgGEgQKApQNkrUYOQouZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5mb2xsb3cudXBkYXRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAEwAYLT5JMCLDoBKiInL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZm9sbG93EqYBCglHZXRGb2xsb3cSLS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuR2V0Rm9sbG93UmVxdWVzdBojLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3ciRYq1GAYSBAoCxQyatRgIGAEgACgBMACC0+STAikSJy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2ZvbGxvdxKvAQoLTGlzdEZvbGxvd3MSLy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdEZvbGxvd3NSZXF1ZXN0GjAucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3RGb2xsb3dzUmVzcG9uc2UiPYq1GAYSBAoCxQyatRgIGAEgACgBMACC0+STAiESHy9yZWdpc3RyeS92Mi9mb2xsb3dzL3tncm91cD0qKn0SswEKC0NoZWNrRm9sbG93Ei8ucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkNoZWNrRm9sbG93UmVxdWVzdBojLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5Gb2xsb3ciToq1GAYSBAoClA2atRgIGAAgACgBMAGC0+STAjI6ASoiLS9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2ZvbGxvdzpjaGVjaxLdAQoMVW5mb2xsb3dSZXBvEjAucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlVuZm9sbG93UmVwb1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiggGKtRgGEgQKApQNkrUYOQouZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5mb2xsb3cuZGVsZXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCKSonL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZm9sbG93YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * What a repo follows, and how that goes.
@@ -103,11 +103,25 @@ export type Follow = Message<"pinfold.control.registry.v1.Follow"> & {
   dueTime?: Timestamp | undefined;
 
   /**
-   * For how long a tag is served as it was last seen while the upstream does not answer. Only MODE_ON_DEMAND asks for it.
+   * For how long a tag is served as it was last seen while the upstream does not answer. MODE_WATCH does not ask for it.
    *
    * @generated from field: google.protobuf.Duration stale_for = 12;
    */
   staleFor?: Duration | undefined;
+
+  /**
+   * How many manifests are still to be brought, with what they list.
+   *
+   * @generated from field: int32 waiting_count = 13;
+   */
+  waitingCount: number;
+
+  /**
+   * Why one of them, or what is about one, was not; empty when none failed. It is tried again.
+   *
+   * @generated from field: string fetch_problem = 14;
+   */
+  fetchProblem: string;
 
   /**
    * Since when it follows this.
@@ -208,11 +222,25 @@ export type FollowJson = {
   dueTime?: TimestampJson;
 
   /**
-   * For how long a tag is served as it was last seen while the upstream does not answer. Only MODE_ON_DEMAND asks for it.
+   * For how long a tag is served as it was last seen while the upstream does not answer. MODE_WATCH does not ask for it.
    *
    * @generated from field: google.protobuf.Duration stale_for = 12;
    */
   staleFor?: DurationJson;
+
+  /**
+   * How many manifests are still to be brought, with what they list.
+   *
+   * @generated from field: int32 waiting_count = 13;
+   */
+  waitingCount?: number;
+
+  /**
+   * Why one of them, or what is about one, was not; empty when none failed. It is tried again.
+   *
+   * @generated from field: string fetch_problem = 14;
+   */
+  fetchProblem?: string;
 
   /**
    * Since when it follows this.
@@ -263,6 +291,13 @@ export const Follow_Mode = {
    * @generated from enum value: MODE_ON_DEMAND = 2;
    */
   ON_DEMAND: 2,
+
+  /**
+   * The content of every tag that is looked at comes beforehand, and stays; what is not here yet comes with its pull.
+   *
+   * @generated from enum value: MODE_FULL = 3;
+   */
+  FULL: 3,
 } as const;
 
 /**
@@ -277,7 +312,7 @@ export type Follow_Mode = (typeof Follow_Mode)[keyof typeof Follow_Mode] | Unkno
  *
  * @generated from enum pinfold.control.registry.v1.Follow.Mode
  */
-export type Follow_ModeJson = "MODE_UNSPECIFIED" | "MODE_WATCH" | "MODE_ON_DEMAND";
+export type Follow_ModeJson = "MODE_UNSPECIFIED" | "MODE_WATCH" | "MODE_ON_DEMAND" | "MODE_FULL";
 
 /**
  * Describes the enum pinfold.control.registry.v1.Follow.Mode.
@@ -391,7 +426,7 @@ export type FollowRepoRequest = Message<"pinfold.control.registry.v1.FollowRepoR
 
   /**
    * For how long a tag is served as it was last seen while the upstream does not answer: 30 days when absent, ten years at
-   * most. For MODE_ON_DEMAND.
+   * most. Not for MODE_WATCH.
    *
    * @generated from field: google.protobuf.Duration stale_for = 7;
    */
@@ -449,7 +484,7 @@ export type FollowRepoRequestJson = {
 
   /**
    * For how long a tag is served as it was last seen while the upstream does not answer: 30 days when absent, ten years at
-   * most. For MODE_ON_DEMAND.
+   * most. Not for MODE_WATCH.
    *
    * @generated from field: google.protobuf.Duration stale_for = 7;
    */

@@ -1,0 +1,185 @@
+// Brings what a repo follows before anybody pulls it, and with each manifest what is about it: signatures and the like,
+// which may come later than what they are about and are therefore looked for again.
+import type { App } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import { AppError } from '#lib/errors.ts'
+import { UpstreamError } from '#lib/registries/upstream-error.ts'
+import { parentOf } from '#lib/uid.ts'
+import { findRepoBlobs } from '../blobs/blobs.store.ts'
+import { readManifest } from '../manifests/manifest-document.ts'
+import { findManifest } from '../manifests/manifests.store.ts'
+import { pathIn } from '../repos/paths.service.ts'
+import { findRepoRow } from '../repos/repos.store.ts'
+import { findTagNamed } from '../tags/tags.store.ts'
+import * as store from './fetches.store.ts'
+import { bringsContent, type FollowStatus, followModes } from './follows.model.ts'
+import { findFollowAlone } from './follows.store.ts'
+import { askedBy, bringBlob, bringManifest, type Pulling } from './pull-through.service.ts'
+import { FollowEnded, recordMove } from './upstream-moves.service.ts'
+
+export type Fetching = { app: App; lease: Lease; fetch: store.Fetch }
+export type Fetched = { fetched: number; failed: number }
+
+const hourMs = 3_600_000
+/** When to look again for what is about a manifest, after each time that it was all here. */
+const againMs = [hourMs, 24 * hourMs, 7 * 24 * hourMs]
+const firstRetryMs = 60_000
+/** How often something is tried that the upstream does not have. */
+const mostTries = 5
+/** Of what is about one manifest. */
+const mostReferrers = 100
+const mostListed = 1000
+/** What signatures and the like are named by where registries know no referrers. */
+const suffixes = ['.sig', '.att', '.sbom']
+const patienceMs = 60_000
+
+/** Brings one of what waits, and notes when to go on. Throws only what is nobody's fault but ours. */
+export async function bringOne(fetching: Fetching): Promise<Fetched> {
+  const { app, lease, fetch } = fetching
+  try {
+    const follow = await findFollowAlone(app.db, fetch.repo)
+    const pulling = follow && bringsContent(follow.mode) ? await pullingOf(app, fetch.repo) : undefined
+    if (!follow || !pulling) {
+      await end(fetching)
+      return { fetched: 0, failed: 0 }
+    }
+    await bringAll({ pulling, follow, lease }, fetch.digest)
+    const waitMs = againMs[fetch.round]
+    if (waitMs === undefined) await end(fetching)
+    else await note(fetching, { round: fetch.round + 1, failures: 0 }, '', waitMs)
+    return { fetched: 1, failed: 0 }
+  } catch (error) {
+    if (!lease.holds()) throw error
+    return { fetched: 0, failed: await noteFailure(fetching, error) }
+  }
+}
+
+const write = { isolation: 'rowLocks', durability: 'later' } as const
+
+function end({ lease, fetch }: Fetching): Promise<void> {
+  return lease.tx((tx) => store.endFetch(tx, fetch), write)
+}
+
+function note(
+  { app, lease, fetch }: Fetching,
+  done: Pick<store.Fetch, 'round' | 'failures'>,
+  problem: string,
+  waitMs: number,
+): Promise<void> {
+  const dueTime = new Date(app.clock().getTime() + waitMs).toISOString()
+  return lease.tx((tx) => store.noteFetch(tx, { ...fetch, ...done }, problem, dueTime), write)
+}
+
+/** 0 where only the turn of the host has to be waited for. */
+async function noteFailure(fetching: Fetching, error: unknown): Promise<0 | 1> {
+  const { app, fetch } = fetching
+  const waitMs = error instanceof UpstreamError ? (error.waitMs ?? 0) : 0
+  if (error instanceof UpstreamError && (error.reason === 'paced' || error.reason === 'paused')) {
+    await note(fetching, fetch, '', waitMs)
+    return 0
+  }
+  const problem = problemOf(error)
+  if (problem === undefined) app.log.error('content could not be brought', { repo: fetch.repo, error })
+  const failures = fetch.failures + 1
+  if (error instanceof FollowEnded || (error instanceof Unknown && failures >= mostTries)) {
+    await end(fetching)
+    return 1
+  }
+  const retryMs = Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 10), hourMs)
+  await note(fetching, { ...fetch, failures }, problem ?? 'it could not be brought', Math.max(waitMs, retryMs))
+  return 1
+}
+
+/** The upstream does not have it. */
+class Unknown extends Error {
+  override name = 'Unknown'
+}
+
+function problemOf(error: unknown): string | undefined {
+  if (error instanceof UpstreamError) return error.message
+  if (error instanceof Unknown || error instanceof FollowEnded) return 'the upstream does not have all of it'
+  return error instanceof AppError ? error.message : undefined
+}
+
+async function pullingOf(app: App, uid: string): Promise<Pulling | undefined> {
+  const row = await findRepoRow(app.db, { uid })
+  if (!row) return undefined
+  const group = parentOf(uid)
+  const path = await pathIn(app.db, group, row.name)
+  const { url, listen } = app.config
+  const host = url === '' ? `${listen.host}:${listen.port}` : new URL(url).host
+  const repo = { id: row.id, uid, ledger: row.ledger, group, path }
+  return { app, repo, origin: { host, subdomain: '', repository: path } }
+}
+
+type Bringing = { pulling: Pulling; follow: FollowStatus; lease: Lease }
+
+/** On demand, content comes with its pull, and only what is about it beforehand. */
+async function bringAll(bringing: Bringing, digest: string): Promise<void> {
+  if (bringing.follow.mode === followModes.full) await bringWhole(bringing, digest)
+  let missing: Unknown | undefined
+  for (const one of new Set(await referrersOf(bringing, digest))) {
+    await bringWhole(bringing, one).catch((error: unknown) => {
+      if (!(error instanceof Unknown)) throw error
+      missing = error
+    })
+  }
+  await bringNamed(bringing, digest)
+  // Of what is about it, one keeps the others from nothing.
+  if (missing) throw missing
+}
+
+/** The manifest, what it lists, and their contents; nothing is asked for that is here. */
+async function bringWhole({ pulling, lease }: Bringing, root: string): Promise<void> {
+  const { app, repo } = pulling
+  const wanted = new Set([root])
+  for (const digest of wanted) {
+    lease.check()
+    if (!(await bringManifest(pulling, digest))) throw new Unknown()
+    const manifest = await findManifest(app.db, repo.id, digest)
+    if (!manifest) throw new Unknown()
+    const document = readManifest(manifest.content, manifest.mediaType)
+    for (const child of document.manifests) if (wanted.size < mostListed) wanted.add(child)
+    const here = new Set((await findRepoBlobs(app.db, repo.id, document.blobs)).map((blob) => blob.digest))
+    for (const blob of document.blobs) {
+      lease.check()
+      if (!here.has(blob) && (await bringBlob(pulling, blob)) === 'unknown') throw new Unknown()
+    }
+  }
+}
+
+/** What the registry says refers to the manifest, or an index under the name that stands for that says so. */
+async function referrersOf({ pulling, follow, lease }: Bringing, digest: string): Promise<string[]> {
+  const { app, repo } = pulling
+  const { upstream, path } = await askedBy(app, follow)
+  const options = { patienceMs, signal: lease.signal }
+  const told = await app.upstreams.referrers(upstream, path, digest, options).catch((error: unknown) => {
+    // Not every registry knows the question.
+    if (error instanceof UpstreamError && error.reason === 'malformed') return undefined
+    throw error
+  })
+  if (told) return told.slice(0, mostReferrers)
+  const pointed = await app.upstreams.head(upstream, path, digest.replace(':', '-'), options)
+  if (!pointed || !(await bringManifest(pulling, pointed.digest))) return []
+  const index = await findManifest(app.db, repo.id, pointed.digest)
+  return index ? readManifest(index.content, index.mediaType).manifests.slice(0, mostReferrers) : []
+}
+
+/** Tags by which cosign names what is about the manifest; they are tags here as well, and the ledger says so. */
+async function bringNamed(bringing: Bringing, digest: string): Promise<void> {
+  const { pulling, follow, lease } = bringing
+  const { app, repo } = pulling
+  const { upstream, path } = await askedBy(app, follow)
+  for (const suffix of suffixes) {
+    const tag = `${digest.replace(':', '-')}${suffix}`
+    const sent = app.clock().toISOString()
+    const pointed = await app.upstreams.head(upstream, path, tag, { patienceMs, signal: lease.signal })
+    if (!pointed || (await findTagNamed(app.db, repo.id, tag))?.digest === pointed.digest) continue
+    await bringWhole(bringing, pointed.digest)
+    const move = { tag, digest: pointed.digest, sent, now: app.clock().toISOString(), dueTime: sent, checkedBefore: '' }
+    await recordMove({ app, tx: lease.tx, follow, path }, move).catch((error: unknown) => {
+      // What a rule keeps here stays as it is.
+      if (!(error instanceof UpstreamError && error.reason === 'guarded')) throw error
+    })
+  }
+}

@@ -1,0 +1,58 @@
+import { type Reader, sql, type Tx } from '#db/sql.ts'
+
+/** A manifest of which something is still to be brought, or what is about it is to be looked for again. */
+export type Fetch = { repo: string; digest: string; round: number; failures: number }
+
+/** How many of one repo wait; what comes beyond that is brought by a pull alone. */
+const mostWaiting = 20_000
+
+/** Does nothing for what waits already. */
+export async function queueFetch(tx: Tx, repo: string, digest: string, now: string): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO follow_fetches (repo_uid, digest, round, failures, problem, due_time)
+    SELECT CAST(${repo} AS TEXT), CAST(${digest} AS TEXT), 0, 0, '', CAST(${now} AS TEXT)
+     WHERE (SELECT count(*) FROM follow_fetches WHERE repo_uid = ${repo}) < ${mostWaiting}
+        ON CONFLICT (repo_uid, digest) DO NOTHING`)
+}
+
+/** The same for what the tags that are looked at point to. */
+export async function queueTags(tx: Tx, repo: { id: number; uid: string }, now: string): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO follow_fetches (repo_uid, digest, round, failures, problem, due_time)
+    SELECT DISTINCT CAST(${repo.uid} AS TEXT), t.digest, 0, 0, '', CAST(${now} AS TEXT)
+      FROM tags t JOIN follow_tags f ON f.repo_uid = ${repo.uid} AND f.tag = t.name
+     WHERE t.repo_id = ${repo.id} AND t.digest <> ''
+        ON CONFLICT (repo_uid, digest) DO NOTHING`)
+}
+
+export async function forgetFetches(tx: Tx, repo: string): Promise<void> {
+  await tx.run(sql`DELETE FROM follow_fetches WHERE repo_uid = ${repo}`)
+}
+
+/** The organisations with something to bring, the one that has waited longest first. */
+export async function organizationsToFetch(reader: Reader, now: string, most: number): Promise<string[]> {
+  const rows = await reader.all<{ organization: string }>(sql`
+    SELECT substr(repo_uid, 1, 40) AS organization FROM follow_fetches
+     WHERE due_time <= ${now} GROUP BY 1 ORDER BY min(due_time), 1 LIMIT ${most}`)
+  return rows.map(({ organization }) => organization)
+}
+
+/** Of an organisation, the one that has waited longest. */
+export async function nextFetch(reader: Reader, organization: string, now: string): Promise<Fetch | undefined> {
+  return reader.get<Fetch>(sql`
+    SELECT repo_uid AS repo, digest, round, failures FROM follow_fetches
+     WHERE due_time <= ${now} AND repo_uid > ${`${organization}/`} AND repo_uid < ${`${organization}0`}
+     ORDER BY due_time, repo_uid, digest LIMIT 1`)
+}
+
+/** Notes how it went, and when to go on. */
+export async function noteFetch(tx: Tx, one: Fetch, problem: string, dueTime: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE follow_fetches
+       SET round = ${one.round}, failures = ${one.failures}, problem = ${problem}, due_time = ${dueTime}
+     WHERE repo_uid = ${one.repo} AND digest = ${one.digest}`)
+}
+
+export async function endFetch(tx: Tx, { repo, digest }: Fetch): Promise<void> {
+  await tx.run(sql`DELETE FROM follow_fetches WHERE repo_uid = ${repo} AND digest = ${digest}`)
+}

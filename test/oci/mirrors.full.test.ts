@@ -1,0 +1,157 @@
+// Repositories whose content comes before anybody pulls it, and what is about images with them.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { fetchFollowed } from '#domains/registry/follows/fetches.duty.ts'
+import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
+import { runDuty } from '../support/duties.ts'
+import { ok } from '../support/expect.ts'
+import type { Json } from '../support/pinfold.ts'
+import { type Descriptor, imageOf, indexOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
+import { localUpstreams, startUpstream, type TestUpstream } from '../support/upstream.ts'
+
+const minute = 60_000
+let shift = 0
+// Hosts have had their rest whenever the test asks again.
+const monotonic = () => performance.now() * 1000 + shift
+const registry = await startRegistry({ ...localUpstreams, monotonic })
+after(() => registry[Symbol.asyncDispose]())
+const { puller, operator } = registry
+
+let count = 0
+async function scene(body: Json = {}, at: TestRegistry = registry) {
+  const there = await startUpstream()
+  after(() => there[Symbol.asyncDispose]())
+  await at.app.db.tx((tx) => tx.run(sql`DELETE FROM follows`))
+  const name = `full-${count++}`
+  const upstream = ok(await at.operator.post(`/registry/v2/upstreams/${at.org.uid}`, { name, url: there.url }))
+  const repo = (await at.seed.repo(at.org.uid, { name })).uid as string
+  const follow = (more: Json = {}) => {
+    const asked = { upstreamUid: upstream.uid, path: 'app', mode: 'MODE_FULL', ...body, ...more }
+    return at.operator.post(`/registry/v2/repos/${repo}/follow`, asked)
+  }
+  ok(await follow())
+  return { there, repo, name: `acme/${name}`, follow }
+}
+/** For the duties time passes; tokens stay good. */
+async function bring(afterMs = 0, { app }: TestRegistry = registry): Promise<Json> {
+  shift += afterMs
+  const later = { ...app, clock: () => new Date(Date.now() + shift) }
+  await runDuty(later, followUpstreams)
+  return runDuty(later, fetchFollowed)
+}
+const followOf = async (repo: string): Promise<Json> => ok(await operator.get(`/registry/v2/repos/${repo}/follow`))
+
+function imageAt(there: TestUpstream, extra: Json = {}) {
+  const layer = there.add(randomBytes(300), types.layer)
+  const config = there.add(JSON.stringify({ architecture: 'amd64', os: 'linux', at: randomBytes(8) }), types.config)
+  const image = there.add(JSON.stringify(imageOf(config, [layer], extra)), types.image)
+  return { image, layer, config }
+}
+/** An index of two images, under a tag, with a signature that refers to it and another one named after it. */
+function publish(there: TestUpstream, tag: string) {
+  const images = [imageAt(there), imageAt(there)]
+  const index = there.add(JSON.stringify(indexOf(images.map(({ image }) => image))), types.index)
+  there.tags.set(tag, index.digest)
+  const referrer = imageAt(there, { subject: index, artifactType: 'a/signature' })
+  const named = imageAt(there)
+  const name = `${index.digest.replace(':', '-')}.sig`
+  there.tags.set(name, named.image.digest)
+  return { index, images, referrer, named, name }
+}
+const blobsOf = ({ layer, config }: { layer: Descriptor; config: Descriptor }) => [layer.digest, config.digest]
+
+test('what tags point to comes whole before anybody pulls it, with what is about it, and stays', async () => {
+  const { there, repo, name } = await scene({ tags: ['1.0'] })
+  const { index, images, referrer, named, name: signature } = publish(there, '1.0')
+  await bring()
+  const followed = await followOf(repo)
+  assert.deepEqual([followed.mode, followed.waitingCount, followed.fetchProblem], ['MODE_FULL', 0, ''])
+  there.forget()
+  there.contents.clear()
+  assert.equal((await puller.ok(200, 'GET', `${name}/manifests/1.0`)).headers['docker-content-digest'], index.digest)
+  for (const one of [...images, referrer, named]) {
+    await puller.ok(200, 'GET', `${name}/manifests/${one.image.digest}`)
+    for (const digest of blobsOf(one)) await puller.ok(200, 'GET', `${name}/blobs/${digest}`)
+  }
+  const { manifests } = (await puller.ok(200, 'GET', `${name}/referrers/${index.digest}`)).body
+  assert.deepEqual(
+    manifests.map((one: Json) => one.digest),
+    [referrer.image.digest],
+  )
+  assert.equal(there.count('GET'), 0)
+  const { records } = ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${signature}`))
+  assert.deepEqual([records[0].digest, records[0].source], [named.image.digest, 'SOURCE_UPSTREAM'])
+  const old = index.digest
+  there.tags.set('1.0', imageAt(there).image.digest)
+  await bring(61 * minute)
+  await puller.ok(200, 'GET', `${name}/manifests/${old}`)
+})
+
+test('a repository that was watched brings what its tags point to once that is asked for', async () => {
+  const { there, repo, name, follow } = await scene({ mode: 'MODE_WATCH', tags: ['1.0'] })
+  const { images } = publish(there, '1.0')
+  await bring()
+  assert.equal(there.count('GET'), 0)
+  ok(await follow({ mode: 'MODE_FULL' }))
+  assert.equal((await followOf(repo)).waitingCount, 1)
+  await bring()
+  there.contents.clear()
+  for (const one of images) {
+    for (const digest of blobsOf(one)) await puller.ok(200, 'GET', `${name}/blobs/${digest}`)
+  }
+})
+
+test('what cannot be brought is told and tried again, and does not keep other images from it', async () => {
+  const { there, repo, name } = await scene({ tags: ['1.0', '2.0'] })
+  const { images } = publish(there, '1.0')
+  const missing = images[1]!.layer.digest
+  const content = there.contents.get(missing)!
+  there.contents.delete(missing)
+  const { index } = publish(there, '2.0')
+  await bring()
+  const failed = await followOf(repo)
+  assert.deepEqual([failed.waitingCount, failed.fetchProblem], [1, 'the upstream does not have all of it'])
+  await puller.ok(200, 'GET', `${name}/manifests/${index.digest}`)
+  there.contents.set(missing, content)
+  await bring(2 * minute)
+  const mended = await followOf(repo)
+  assert.deepEqual([mended.waitingCount, mended.fetchProblem], [0, ''])
+  there.contents.clear()
+  await puller.ok(200, 'GET', `${name}/blobs/${missing}`)
+})
+
+test('on demand, what is about an image comes after its pull, also where the upstream knows no referrers', async () => {
+  const { there, name } = await scene({ mode: 'MODE_ON_DEMAND', tags: ['1.0'] })
+  const { index, images, named, name: signature } = publish(there, '1.0')
+  there.forgetReferrers()
+  const early = imageAt(there, { subject: index })
+  const list = (...all: Descriptor[]) => {
+    const fallback = there.add(JSON.stringify(indexOf(all)), types.index)
+    there.tags.set(index.digest.replace(':', '-'), fallback.digest)
+  }
+  list(early.image)
+  await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  await bring()
+  const referrers = async () =>
+    (await puller.ok(200, 'GET', `${name}/referrers/${index.digest}`)).body.manifests.map((one: Json) => one.digest)
+  assert.deepEqual(await referrers(), [early.image.digest])
+  assert.equal(there.count(`GET /v2/app/manifests/${images[0]!.image.digest}`), 0, 'images come with their pull')
+  const pulled = await puller.ok(200, 'GET', `${name}/manifests/${signature}`)
+  assert.equal(pulled.headers['docker-content-digest'], named.image.digest)
+  const late = imageAt(there, { subject: index })
+  list(early.image, late.image)
+  await bring(61 * minute)
+  assert.deepEqual((await referrers()).sort(), [early.image.digest, late.image.digest].sort())
+})
+
+test('what there is no room for is not brought, and the follow says so', async () => {
+  await using small = await startRegistry({ ...localUpstreams, monotonic, quotaBytes: 1000 })
+  const { there, repo } = await scene({ tags: ['1.0'] }, small)
+  publish(there, '1.0')
+  await bring(0, small)
+  const follow = ok(await small.operator.get(`/registry/v2/repos/${repo}/follow`))
+  assert.equal(follow.waitingCount, 1)
+  assert.match(follow.fetchProblem, /organisation may have 1000/)
+})
