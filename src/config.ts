@@ -16,6 +16,7 @@ import {
   networks,
   organisation,
   peopleProviders,
+  witnesses,
 } from './config/values.ts'
 import { vulnerabilitySettings } from './config/vulnerabilities.ts'
 
@@ -99,6 +100,12 @@ export const settings = {
     parse: oneOf('members', 'public', 'off'),
     default: 'members',
     doc: 'Who may read the logs that [prove the ledger](ledger-proofs.md): `members`, who may list the tags of the organisation, or everybody (`public`). With `off` nothing is signed or served; what happens meanwhile is added once it is on.',
+  }),
+  ledgerWitnesses: setting({
+    env: 'PINFOLD_LEDGER_WITNESSES',
+    parse: witnesses,
+    default: '',
+    doc: 'Who is asked once a minute to sign the heads of the logs of the ledger: `KEY URL` of each [witness](ledger-proofs.md#witnesses), with commas. They are asked as issuers are: `PINFOLD_ISSUERS_PRIVATE` lists those at private addresses.',
   }),
   witnessLogs: setting({
     env: 'PINFOLD_WITNESS_LOGS',

@@ -7,7 +7,7 @@ import { type Forgotten, forgetRestored } from './db/restored-rows.ts'
 import { createSkew } from './db/skew.ts'
 import type { Db, Tx } from './db/sql.ts'
 import { delayAllTrash, releaseAll } from './domains/registry/blobs/holds.store.ts'
-import { endAllLogs } from './domains/registry/proofs/logs.store.ts'
+import { endLogs } from './domains/registry/proofs/logs.store.ts'
 import { openExisting } from './open-database.ts'
 
 export type Restored = Forgotten & { trash: number }
@@ -41,7 +41,7 @@ export async function settleRestored(
     await writeFact(tx, 'blob_folder_id', id)
     await releaseAll(tx)
     const trash = await delayAllTrash(tx, due)
-    await endAllLogs(tx)
+    await endLogs(tx, 'every')
     return { ...(await forgetRestored(tx, { now, pushTokens })), trash }
   })
 }

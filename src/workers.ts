@@ -22,7 +22,7 @@ import { followUpstreams } from './domains/registry/follows/follows.duty.ts'
 import { readAgain } from './domains/registry/images/read-again.duty.ts'
 import { readImages } from './domains/registry/images/read-images.duty.ts'
 import { judgeTags } from './domains/registry/lifecycles/eol-tags.duty.ts'
-import { backfillLedgers, sequenceLedgers } from './domains/registry/proofs/sequence.duty.ts'
+import { backfillLedgers, sequenceLedgers, witnessLedgers } from './domains/registry/proofs/sequence.duty.ts'
 import { removeRepos } from './domains/registry/repos/removals.duty.ts'
 import { sweepRetention } from './domains/registry/retention/plans.duty.ts'
 import { copyRepos } from './domains/registry/syncs/syncs.duty.ts'
@@ -75,6 +75,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   sequenceLedgers,
   backfillLedgers,
   sweepRetention,
+  witnessLedgers,
   sweepSubscriptions,
   sweepEvents,
   judgeTags,

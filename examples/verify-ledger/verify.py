@@ -5,7 +5,6 @@
 
 Ends with 0 when the file proves it, with 3 when it proves only where the tag came to point and not until when, and with 1
 otherwise. It was written from docs/ledger-proofs.md and the specifications of c2sp.org, and shares no code with the server.
-Of policies it knows logs and "quorum none"; it refuses others.
 """
 import base64
 import hashlib
@@ -91,47 +90,80 @@ def b64(text):
     return data
 
 
+def read_key(text, kind):
+    """Name, number and key of what a policy names."""
+    name, number, encoded = re.fullmatch(r"([^+\s]+)\+([0-9a-f]{8})\+(\S+)", text).groups()
+    key = b64(encoded)
+    if key[0] != kind or len(key) != 33 or sha256(name.encode() + b"\n" + key)[:4].hex() != number:
+        raise Wrong("the policy has a key that is none")
+    return name, bytes.fromhex(number), key[1:]
+
+
 def read_policy(text):
-    """The keys of the logs, by their names."""
-    logs, quorum = [], None
+    """The keys of the logs, and what says whether enough witnesses are among some keys."""
+    logs, named, quorum = [], {}, None
     for line in text.split("\n"):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
         if words[0] == "log" and len(words) in (2, 3):
-            name, number, encoded = words[1].split("+", 2)
-            key = b64(encoded)
-            if key[0] != 1 or len(key) != 33 or sha256(name.encode() + b"\n" + key)[:4].hex() != number:
-                raise Wrong("the policy has a key that is none")
-            logs.append((name, bytes.fromhex(number), key[1:]))
+            logs.append(read_key(words[1], 1))
+        elif words[0] == "witness" and len(words) in (3, 4) and words[1] not in named and words[1] != "none":
+            named[words[1]] = read_key(words[2], 4)
+        elif words[0] == "group" and len(words) > 3 and words[1] not in named and words[1] != "none":
+            members = [named[word] for word in words[3:]]
+            least = {"all": len(members), "any": 1}.get(words[2]) or int(words[2])
+            if not 1 <= least <= len(members):
+                raise Wrong("the policy has a group that asks for more than it has")
+            named[words[1]] = (least, members)
         elif words[0] == "quorum" and len(words) == 2 and quorum is None:
-            quorum = words[1]
-        elif words[0] not in ("witness", "group"):
+            quorum = (0, []) if words[1] == "none" else named[words[1]]
+        else:
             raise Wrong("the policy has a line that says nothing")
-    if quorum != "none":
-        raise Wrong("this program does not know witnesses, and the policy wants some")
-    return logs
+    if quorum is None:
+        raise Wrong("the policy has no quorum")
+    return logs, quorum
 
 
-def read_checkpoint(note, logs):
-    """Origin, size and root, once a log that the policy names has signed them."""
+def is_witnessed(wanted, has_signed):
+    if len(wanted) == 3:
+        return has_signed(wanted)
+    least, members = wanted
+    return sum(1 for one in members if is_witnessed(one, has_signed)) >= least
+
+
+def read_checkpoint(note, policy):
+    """Origin, size and root, once a log that the policy names has signed them, and the witnesses that it wants."""
+    logs, quorum = policy
     text, _, lines = note.rpartition("\n\n")
     text += "\n"
     origin, size, root = text.split("\n")[:3]
-    found = False
+    signatures = []
     for line in lines.rstrip("\n").split("\n"):
         dash, name, encoded = line.split(" ")
         if dash != "\u2014":
             raise Wrong("the checkpoint is not a signed note")
-        signature = b64(encoded)
-        for log_name, number, key in logs:
-            if (log_name, number) != (name, signature[:4]) or name != origin:
+        signatures.append((name, b64(encoded)))
+
+    def signed(key, is_witness):
+        name, number, public = key
+        found = False
+        for by, signature in signatures:
+            if (by, signature[:4]) != (name, number):
                 continue
-            if not is_signed(key, text.encode(), signature[4:]):
+            message, rest = text.encode(), signature[4:]
+            if is_witness:
+                message = b"cosignature/v1\ntime %d\n" % int.from_bytes(rest[:8], "big") + message
+                rest = rest[8:]
+            if not is_signed(public, message, rest):
                 raise Wrong("a signature of the checkpoint is wrong")
             found = True
-    if not found:
+        return found
+
+    if not any([signed(key, False) for key in logs if key[0] == origin]):
         raise Wrong("no log of the policy has signed the checkpoint")
+    if not is_witnessed(quorum, lambda key: signed(key, True)):
+        raise Wrong("the checkpoint has not been seen by the witnesses that the policy wants")
     if not re.fullmatch(r"0|[1-9][0-9]*", size):
         raise Wrong("the checkpoint has no size")
     return origin, int(size), b64(root)
@@ -164,14 +196,14 @@ ENTRY = re.compile(
 )
 
 
-def read_proof(text, logs):
+def read_proof(text, policy):
     """What an entry says, once it is known to be in the log."""
     head, _, note = text.partition("\n\n")
     lines = head.split("\n")
     if not lines[0].startswith("extra ") or not re.fullmatch("index (0|[1-9][0-9]*)", lines[1]):
         raise Wrong("the proof does not come with its entry")
     extra, index = json.loads(b64(lines[0][6:])), int(lines[1][6:])
-    origin, size, root = read_checkpoint(note, logs)
+    origin, size, root = read_checkpoint(note, policy)
     leaf = sha256(b"\x00" + extra["entry"].encode())
     if not hmac.compare_digest(root_of(leaf, index, size, [b64(line) for line in lines[2:]]), root):
         raise Wrong("the entry is not in the log")
@@ -194,10 +226,10 @@ def check(reference, at, proof_text, policy_text):
     if not digest.startswith("sha256:") and not digest.startswith("sha512:") or not tag:
         raise Wrong("what is to be proved must be named with tag and digest")
 
-    logs = read_policy(policy_text)
+    policy = read_policy(policy_text)
     if not proof_text.startswith(HEADER):
         raise Wrong("the file is no proof")
-    proofs = [read_proof(one, logs) for one in re.split("^" + re.escape(HEADER), proof_text, flags=re.M)[1:]]
+    proofs = [read_proof(one, policy) for one in re.split("^" + re.escape(HEADER), proof_text, flags=re.M)[1:]]
     if len(proofs) > 2:
         raise Wrong("the file has more than two proofs")
     first, origin = proofs[0], proofs[0]["origin"]

@@ -8,6 +8,7 @@ import { type SigningAlgorithm, signingAlgorithms } from '#lib/crypto/signing-al
 import { readHost } from '#lib/net/hosts.ts'
 import { componentPattern, maxPathLength } from '#lib/oci-names.ts'
 import { type NoteKey, parseVkey } from '#lib/tlog/notes.ts'
+import type { Witness } from '#lib/tlog/witnesses.ts'
 import { ConfigError } from './basics.ts'
 
 export const databaseUrl = (value: string, name: string): string => {
@@ -81,6 +82,24 @@ export const logKeys = (value: string, name: string): readonly NoteKey[] => {
   const keys = words.map(parseVkey)
   if (words.length <= mostLogKeys && keys.every((key) => key?.kind === 'log')) return keys as NoteKey[]
   throw new ConfigError(`${name} must be Ed25519 keys of logs, NAME+ID+KEY, with commas; ${mostLogKeys} at most`)
+}
+
+const mostWitnesses = 16
+
+/** Each as its key and its URL, with a space between them. */
+export const witnesses = (value: string, name: string): readonly Witness[] => {
+  const listed = value.split(',').filter((one) => one.trim() !== '')
+  const read = listed.map((one) => {
+    const [vkey = '', url = '', ...more] = one.trim().split(/\s+/)
+    const [key, place] = [parseVkey(vkey), URL.parse(url)]
+    const isGood = key?.kind === 'witness' && more.length === 0 && place && /^https?:$/.test(place.protocol)
+    return isGood ? { key, url: url.replace(/\/+$/, '') } : undefined
+  })
+  const names = new Set(read.map((one) => one?.key.publicKey.toString('hex')))
+  if (read.every((one) => one !== undefined) && names.size === read.length && read.length <= mostWitnesses) return read
+  throw new ConfigError(
+    `${name} must be Ed25519 keys of witnesses, NAME+ID+KEY, each with a URL; ${mostWitnesses} at most`,
+  )
 }
 
 const mostHostPaths = 100

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ident, sql } from '#db/sql.ts'
-import { endAllLogs } from '#domains/registry/proofs/logs.store.ts'
+import { endLogs } from '#domains/registry/proofs/logs.store.ts'
 import { backfillLedgers, sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
 import { parseCheckpoint } from '#lib/tlog/checkpoint.ts'
 import { consistencyProof, isConsistent, leafHash, rootHash } from '#lib/tlog/merkle.ts'
@@ -275,7 +275,7 @@ test('after a restore nothing more is signed for the former log, and a new one n
   await logged(pinfold)
   const former = await readLog(operator, url, prefix)
   const before = (await operator.get(`${prefix}/checkpoint`)).text
-  await app.db.tx((tx) => endAllLogs(tx))
+  await app.db.tx((tx) => endLogs(tx, 'every'))
   await plantTag(pinfold, repo, 'v1', 'b')
   await logged(pinfold)
 

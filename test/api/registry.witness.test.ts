@@ -1,11 +1,22 @@
 // This server as a witness of logs that others keep.
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import type { Config } from '#config.ts'
+import { sql } from '#db/sql.ts'
+import { backfillLedgers, sequenceLedgers, witnessLedgers } from '#domains/registry/proofs/sequence.duty.ts'
 import { checkpointText } from '#lib/tlog/checkpoint.ts'
 import { consistencyProof, leafHash, rootHash } from '#lib/tlog/merkle.ts'
-import { newKeyPair, noteKey, parseSignatures, parseVkey, signedBy, signLine } from '#lib/tlog/notes.ts'
+import { type NoteKey, newKeyPair, noteKey, parseSignatures, parseVkey, signedBy, signLine } from '#lib/tlog/notes.ts'
+import { parsePolicy } from '#lib/tlog/policy.ts'
+import { provedBy } from '#lib/tlog/tag-proof.ts'
 import { appended, nodesOf } from '#lib/tlog/tiles.ts'
-import { startPinfold } from '../support/pinfold.ts'
+import { runDuty } from '../support/duties.ts'
+import { type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { digestOf, plantTag } from '../support/tags.ts'
 
 const origin = 'log.example/ledger/other'
 const pair = newKeyPair()
@@ -110,4 +121,113 @@ test('a server that witnesses no log has no such address', async () => {
   await using pinfold = await startPinfold()
   assert.equal((await pinfold.anonymous.get('/ledger/witness/key')).status, 404)
   assert.equal((await pinfold.anonymous.call('POST', '/ledger/witness/add-checkpoint', asked(0, 1))).status, 404)
+})
+
+/** A server whose log other servers witness, as they would be after a restart with these settings. */
+async function witnessed(count: number) {
+  const closing = new AsyncDisposableStack()
+  const log = closing.use(
+    await startPinfold({ allowPrivateAddresses: true, allowInsecureIssuers: true, logLevel: 'error' }),
+  )
+  const org = (await log.seed.group('', { name: 'acme' })).uid as string
+  const repo = (await log.seed.repo(org, { name: 'app' })).uid as string
+  const { updateTime: at } = await plantTag(log, repo, 'v1', 'a')
+  await runDuty(log.app, sequenceLedgers)
+  const [logKey] = parsePolicy((await log.operator.get(`/ledger/${org}/policy`)).text).logs as [NoteKey]
+  const keys: NoteKey[] = []
+  const witnesses: Pinfold[] = []
+  for (let i = 0; i < count; i++) {
+    const one = closing.use(await startPinfold({ witnessLogs: [logKey] }))
+    keys.push(parseVkey((await one.anonymous.get('/ledger/witness/key')).text.trim())!)
+    witnesses.push(one)
+  }
+  const config: Partial<Config> = log.app.config
+  config.ledgerWitnesses = keys.map((own, i) => ({ key: own, url: `${witnesses[i]!.url}/ledger/witness` }))
+  const policy = async () => parsePolicy((await log.operator.get(`/ledger/${org}/policy`)).text)
+  const proof = async () => (await log.operator.get(`/ledger/${org}/repos/${repo}/tags/v1/proof?at=${at}`)).text
+  const checkpoint = async () => (await log.operator.get(`/ledger/${org}/checkpoint`)).text
+  const claim = { host: new URL(log.url).host, path: 'acme/app', tag: 'v1', digest: digestOf('a'), at: at as string }
+  return { closing, log, org, repo, keys, witnesses, policy, proof, checkpoint, claim }
+}
+
+test('a log asks its witnesses, and proofs end in what more than half of them have seen', async () => {
+  const { closing, log, org, repo, keys, witnesses, policy, proof, checkpoint, claim } = await witnessed(3)
+  await using _ = closing
+  const wanted = await policy()
+  assert.equal(wanted.witnesses.length, 3)
+  const unseen = await proof()
+  assert.throws(() => provedBy(unseen, wanted, claim), /not been seen by the witnesses/)
+  await runDuty(log.app, witnessLedgers)
+  const first = provedBy(await proof(), wanted, claim)
+  assert.deepEqual(first.witnesses.map(({ name }) => name).sort(), keys.map(({ name }) => name).sort())
+  assert.equal((await checkpoint()).match(/^— /gm)!.length, 4)
+  // And so does a program that is not ours.
+  const folder = mkdtempSync(join(tmpdir(), 'pinfold-witness-'))
+  closing.defer(() => rmSync(folder, { recursive: true }))
+  const files = ['proof', 'policy'].map((name) => join(folder, name)) as [string, string]
+  writeFileSync(files[0], await proof())
+  writeFileSync(files[1], (await log.operator.get(`/ledger/${org}/policy`)).text)
+  const verifier = join(import.meta.dirname, '../../examples/verify-ledger/verify.py')
+  const image = `${claim.host}/${claim.path}:${claim.tag}@${claim.digest}`
+  const python = () => spawnSync('python3', [verifier, image, claim.at, ...files], { encoding: 'utf8' })
+  assert.equal(python().status, 3, python().stderr)
+  writeFileSync(files[0], unseen)
+  assert.match(python().stderr, /not been seen by the witnesses/)
+  // Nothing new, nothing asked.
+  assert.deepEqual(await runDuty(log.app, witnessLedgers), { cosigned: 0 })
+
+  // One that is away does not matter, and is asked again; two do, and what was seen before goes on to count.
+  await plantTag(log, repo, 'v1', 'b')
+  await runDuty(log.app, sequenceLedgers)
+  await witnesses[2]![Symbol.asyncDispose]()
+  await runDuty(log.app, witnessLedgers)
+  const second = provedBy(await proof(), wanted, claim)
+  assert.equal(second.witnesses.length, 2)
+  assert.notEqual(second.until, '')
+  await witnesses[1]![Symbol.asyncDispose]()
+  await plantTag(log, repo, 'v1', 'c')
+  await runDuty(log.app, sequenceLedgers)
+  await runDuty(log.app, witnessLedgers)
+  assert.deepEqual(provedBy(await proof(), wanted, claim), second)
+})
+
+test('a log whose witness has forgotten, or knows another size, tells it again from there', async () => {
+  const { closing, log, repo, witnesses, policy, proof, claim } = await witnessed(1)
+  await using _ = closing
+  await runDuty(log.app, witnessLedgers)
+  await plantTag(log, repo, 'v2', 'a')
+  await runDuty(log.app, sequenceLedgers)
+  await log.app.db.tx((tx) => tx.run(sql`UPDATE ledger_cosigners SET size = 1`))
+  assert.deepEqual(await runDuty(log.app, witnessLedgers), { cosigned: 1 })
+  await plantTag(log, repo, 'v2', 'b')
+  await runDuty(log.app, sequenceLedgers)
+  await witnesses[0]!.app.db.tx((tx) => tx.run(sql`DELETE FROM witnessed_logs`))
+  assert.deepEqual(await runDuty(log.app, witnessLedgers), { cosigned: 1 })
+  assert.equal(provedBy(await proof(), await policy(), claim).size, 4)
+})
+
+test('a log of which a witness has seen more than there is signs nothing any more', async () => {
+  const { closing, log, org, repo, witnesses, checkpoint } = await witnessed(1)
+  await using _ = closing
+  await runDuty(log.app, witnessLedgers)
+  const before = await checkpoint()
+  await plantTag(log, repo, 'v1', 'b')
+  await runDuty(log.app, sequenceLedgers)
+  const after = await checkpoint()
+  assert.notEqual(after, before)
+  // As if the database were one of before.
+  await witnesses[0]!.app.db.tx((tx) => tx.run(sql`UPDATE witnessed_logs SET size = 100`))
+  await runDuty(log.app, witnessLedgers)
+  await plantTag(log, repo, 'v1', 'c')
+  await runDuty(log.app, sequenceLedgers)
+  assert.equal(await checkpoint(), after)
+
+  const resumed = await log.operator.post('/control/v1/ledgerLogs:resume')
+  assert.deepEqual([resumed.status, resumed.body.logs], [200, 1])
+  assert.deepEqual((await log.operator.post('/control/v1/ledgerLogs:resume')).body.logs ?? 0, 0)
+  await runDuty(log.app, backfillLedgers)
+  await runDuty(log.app, sequenceLedgers)
+  assert.equal(await checkpoint(), after)
+  const next = (await log.operator.get(`/ledger/${org}/2/checkpoint`)).text.split('\n')
+  assert.deepEqual(next.slice(0, 2), [`${new URL(log.url).host}/ledger/${org}/2`, '4'])
 })

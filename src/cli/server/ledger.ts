@@ -31,8 +31,31 @@ ${operatorDetails}`,
   },
 }
 
+const resume: Command = {
+  name: 'resume',
+  summary: 'Go on with logs for which nothing is signed any more, by others in their places',
+  details: `When a witness has seen more of a log than there is, the database is older than what was signed: it was restored, and
+pinfold restored was not run. Nothing is signed for that log then, since the two would contradict each other. This ends it;
+the next one has another origin and another key, names the last head that is known, and has all rows of the ledger.
+${operatorDetails}`,
+  options: [...operatorOptions, { flags: '--yes', summary: 'Do it' }],
+  async run(terminal, options) {
+    if (options.yes !== true) {
+      throw new CliError(
+        exitCodes.usage,
+        'whoever has a policy of these logs needs a new one afterwards; --yes does it',
+      )
+    }
+    return withOperator(terminal, options, async (api) => {
+      const { logs } = await api.post('/control/v1/ledgerLogs:resume', {})
+      terminal.print(`ended ${logs ?? 0} logs; others take their places`)
+      return exitCodes.ok
+    })
+  },
+}
+
 export const ledger: CommandGroup = {
   name: 'ledger',
   summary: 'The history of tags, for those who run the server',
-  commands: [erase],
+  commands: [erase, resume],
 }

@@ -71,6 +71,7 @@ import { migration as lawVersions } from './0111-law-versions.ts'
 import { migration as retentionPlans } from './0112-retention-plans.ts'
 import { migration as ledgerLogs } from './0114-ledger-logs.ts'
 import { migration as witness } from './0115-witness.ts'
+import { migration as cosignatures } from './0116-cosignatures.ts'
 import { migration as gates } from './0118-expand-gates.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
@@ -147,5 +148,6 @@ export const migrations: readonly Migration[] = [
   retentionPlans,
   ledgerLogs,
   witness,
+  cosignatures,
   gates,
 ]

@@ -68,7 +68,12 @@ const privateKeyOf = (bytes: Uint8Array): KeyObject =>
 const publicKeyOf = (bytes: Uint8Array): KeyObject =>
   createPublicKey({ key: Buffer.concat([publicPrefix, bytes]), format: 'der', type: 'spki' })
 
-function lineOf({ name, id }: NoteKey, bytes: Uint8Array): string {
+/** The line of a signature under a note. */
+export function signatureLine({ name, id, bytes }: Signature): string {
+  return lineOf({ name, id }, bytes)
+}
+
+function lineOf({ name, id }: Pick<NoteKey, 'name' | 'id'>, bytes: Uint8Array): string {
   const number = Buffer.alloc(idBytes)
   number.writeUInt32BE(id)
   return `— ${name} ${Buffer.concat([number, bytes]).toString('base64')}\n`

@@ -29,6 +29,11 @@ export const ledgers: Handlers<typeof LedgersService> = {
   async eraseLedger(call, { repoUid }) {
     return erasedMessage(await service.eraseLedger(call, repoUid))
   },
+
+  async resumeLedgerLogs(call) {
+    const logs = await service.resumeLedgerLogs(call)
+    return { $typeName: 'pinfold.control.registry.v1.ResumeLedgerLogsResponse', logs }
+  },
 }
 
 export const ledgerEvents: readonly EventBody[] = [

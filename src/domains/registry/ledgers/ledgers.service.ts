@@ -6,6 +6,7 @@ import { failedPrecondition, found } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { parentOf } from '#lib/uid.ts'
+import { endLogs } from '../proofs/logs.store.ts'
 import { deleteHistory } from '../tags/tag-history.store.ts'
 import {
   anErasedLedger,
@@ -41,4 +42,11 @@ export async function eraseLedger(call: Call, repoUid: string): Promise<ErasedLe
   })
   call.log.info('ledger erased', erased)
   return erased
+}
+
+/** Others take the places of the ledger logs for which nothing is signed any more; answers with how many there were. */
+export async function resumeLedgerLogs(call: Call): Promise<number> {
+  const logs = await call.app.db.tx((tx) => endLogs(tx, 'suspended'))
+  if (logs > 0) call.log.info('ledger logs resumed', { logs })
+  return logs
 }

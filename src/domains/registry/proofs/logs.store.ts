@@ -44,15 +44,16 @@ export async function insertLog(
 }
 
 /**
- * Ends every log, since the database may not know all that was signed; what the ledger has comes into logs that take their
- * places. Two heads of a log that contradict each other could never be taken back.
+ * Ends every log, or those that wait for the operator, since the database may not know all that was signed; what the ledger
+ * has comes into logs that take their places. Two heads that contradict each other could never be taken back.
  */
-export async function endAllLogs(tx: Tx): Promise<number> {
+export async function endLogs(tx: Tx, which: 'every' | 'suspended'): Promise<number> {
+  const of = which === 'every' ? sql`state <> ${stateNumbers.ended}` : sql`state = ${stateNumbers.suspended}`
   await tx.run(sql`
     INSERT INTO ledger_backfills (ledger_id, after_tag, after_time)
-    SELECT id, '', '' FROM ledgers WHERE substr(group_uid, 1, 40) IN (SELECT org_uid FROM ledger_logs)
+    SELECT id, '', '' FROM ledgers WHERE substr(group_uid, 1, 40) IN (SELECT org_uid FROM ledger_logs WHERE ${of})
         ON CONFLICT (ledger_id) DO UPDATE SET after_tag = '', after_time = ''`)
-  return tx.run(sql`UPDATE ledger_logs SET state = ${stateNumbers.ended} WHERE state <> ${stateNumbers.ended}`)
+  return tx.run(sql`UPDATE ledger_logs SET state = ${stateNumbers.ended} WHERE ${of}`)
 }
 
 export async function resizeLog(tx: Tx, log: number, size: number): Promise<void> {

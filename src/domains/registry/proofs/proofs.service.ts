@@ -3,13 +3,16 @@ import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { notFound, unavailable } from '#lib/errors.ts'
 import { inclusionProof } from '#lib/tlog/merkle.ts'
+import { vkeyOf } from '#lib/tlog/notes.ts'
 import { openingText, saltOf } from '#lib/tlog/tag-entry.ts'
 import { tagProofText } from '#lib/tlog/tag-proof.ts'
 import { bundleOf, nodesOf, type TileAsked, tileKey, tilesFor, tileWidth } from '#lib/tlog/tiles.ts'
+import { quorumOf, type Witness } from '#lib/tlog/witnesses.ts'
 import { rootOf } from '#lib/uid.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import { tagType } from '../tags/tags.model.ts'
+import { cosignedOf } from './cosignatures.store.ts'
 import { type EntryRow, type LedgerLog, ledgerLogType } from './logs.model.ts'
 import * as store from './logs.store.ts'
 
@@ -23,9 +26,20 @@ async function getLog(reader: Reader, { organization, generation }: LogAt): Prom
   return log
 }
 
-/** The last signed note. */
+/** The last signed note, with what witnesses have signed of it. */
 export async function readCheckpoint({ db }: Pick<App, 'db'>, at: LogAt): Promise<string> {
-  return (await getLog(db, at)).checkpoint
+  const log = await getLog(db, at)
+  const cosigned = await cosignedOf(db, log.id)
+  return cosigned?.size === log.checkpointSize ? cosigned.checkpoint : log.checkpoint
+}
+
+type Head = { log: number; checkpoint: string; size: number }
+
+/** What a proof of this entry ends in: where there are witnesses, the last head that enough of them have signed, once it has the entry. */
+async function headFor({ db, config }: Pick<App, 'db' | 'config'>, log: LedgerLog, index: number): Promise<Head> {
+  const cosigned = config.ledgerWitnesses.length > 0 ? await cosignedOf(db, log.id) : undefined
+  if (cosigned && index < cosigned.size) return { log: log.id, ...cosigned }
+  return { log: log.id, checkpoint: log.checkpoint, size: log.checkpointSize }
 }
 
 /** The bytes of a tile, or of a bundle of entries, as far as the checkpoint goes. Throws NOT_FOUND for what is not full yet. */
@@ -46,7 +60,11 @@ export async function readTile({ db }: Pick<App, 'db'>, at: LogAt, asked: TileAs
 }
 
 /** Which logs to believe, the newest first (c2sp.org/tlog-policy). `url` is what clients call us. */
-export async function policyOf({ db }: Pick<App, 'db'>, organization: string, url: string): Promise<string> {
+export async function policyOf(
+  { db, config }: Pick<App, 'db' | 'config'>,
+  organization: string,
+  url: string,
+): Promise<string> {
   const logs = await store.listLogs(db, organization)
   if (logs.length === 0) throw notFound(ledgerLogType, organization)
   const keys = await store.logKeys(
@@ -57,7 +75,18 @@ export async function policyOf({ db }: Pick<App, 'db'>, organization: string, ur
     const place = `${url}/ledger/${organization}${generation === 1 ? '' : `/${generation}`}`
     return keys.filter(({ log }) => log === id).map(({ vkey }) => `log ${vkey} ${place}`)
   })
-  return `${lines.join('\n')}\nquorum none\n`
+  return `${[...lines, ...quorumLines(config.ledgerWitnesses)].join('\n')}\n`
+}
+
+/** More than half of the witnesses. */
+function quorumLines(witnesses: readonly Witness[]): string[] {
+  if (witnesses.length === 0) return ['quorum none']
+  const names = witnesses.map((_witness, i) => `W${i + 1}`)
+  return [
+    ...witnesses.map(({ key, url }, i) => `witness ${names[i]} ${vkeyOf(key)} ${url}`),
+    `group witnesses ${quorumOf(witnesses.length)} ${names.join(' ')}`,
+    'quorum witnesses',
+  ]
 }
 
 export type ProofAsked = { repo: string; tag: string; at: string }
@@ -66,7 +95,8 @@ export type ProofAsked = { repo: string; tag: string; at: string }
  * The proof of what the tag was at a time, and where there is one of the row that follows. Throws UNAVAILABLE while the row
  * waits for its entry, which takes about a second, and longer for what was there before the log.
  */
-export async function proofOf({ db, sealer }: Pick<App, 'db' | 'sealer'>, asked: ProofAsked): Promise<string> {
+export async function proofOf(app: Pick<App, 'db' | 'sealer' | 'config'>, asked: ProofAsked): Promise<string> {
+  const { db, sealer } = app
   const { repo: uid, tag, at } = asked
   const repo = await findRepoRow(db, { uid })
   if (!repo) throw notFound(repoType, uid)
@@ -80,17 +110,18 @@ export async function proofOf({ db, sealer }: Pick<App, 'db' | 'sealer'>, asked:
   if (!secret) throw new Error(`the secret of the log ${log.origin} was sealed under another master key`)
   const entry = (await store.findEntry(db, log.id, row.index))!
   const opening = openingText({ ...row, organization: rootOf(uid) })
+  const head = await headFor(app, log, entry.index)
   const found = await store.findInChain(db, log.id, entry.chain, entry.seq + 1)
-  const next = found && found.index < log.checkpointSize ? [found] : []
+  const next = found && found.index < head.size ? [found] : []
   return tagProofText([
-    { ...(await included(db, log, entry)), beside: { entry: entry.entry, opening, salt: saltOf(secret, row.path) } },
+    { ...(await included(db, head, entry)), beside: { entry: entry.entry, opening, salt: saltOf(secret, row.path) } },
     ...(await Promise.all(
-      next.map(async (one) => ({ ...(await included(db, log, one)), beside: { entry: one.entry } })),
+      next.map(async (one) => ({ ...(await included(db, head, one)), beside: { entry: one.entry } })),
     )),
   ])
 }
 
-async function included(reader: Reader, { id, checkpoint, checkpointSize }: LedgerLog, { index }: EntryRow) {
-  const tiles = await store.readTiles(reader, id, tilesFor(index, checkpointSize))
-  return { index, hashes: inclusionProof(index, checkpointSize, nodesOf(tiles)), checkpoint }
+async function included(reader: Reader, { log, checkpoint, size }: Head, { index }: EntryRow) {
+  const tiles = await store.readTiles(reader, log, tilesFor(index, size))
+  return { index, hashes: inclusionProof(index, size, nodesOf(tiles)), checkpoint }
 }

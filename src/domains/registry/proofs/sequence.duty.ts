@@ -2,6 +2,7 @@ import type { App } from '#app.ts'
 import type { Duty } from '#duty.ts'
 import { backfillSome } from './backfill.service.ts'
 import { nextBackfill } from './backfill.store.ts'
+import { collectCosignatures } from './cosignatures.service.ts'
 import { sequenceEveryMs } from './logs.model.ts'
 import { isAnythingDue, servedUrl } from './logs.store.ts'
 import { sequenceSome, signSome } from './sequence.service.ts'
@@ -21,6 +22,17 @@ export const sequenceLedgers: Duty = {
     const entries = await lease.inBatches((tx) => sequenceSome(tx, app, host), rowLocks)
     const checkpoints = await lease.inBatches((tx) => signSome(tx, app), rowLocks)
     return { entries, checkpoints }
+  },
+}
+
+/** Witnesses are asked to sign the heads of the logs, at most once a minute. */
+export const witnessLedgers: Duty = {
+  name: 'ledger.witness',
+  everyMs: 60_000,
+  runsOn: 'one node',
+  async run(app, lease) {
+    if (app.config.ledgerProofs === 'off') return {}
+    return { cosigned: await collectCosignatures(app, lease.tx, lease.signal) }
   },
 }
 

@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/registry/v1/ledgers.proto.
  */
 export const file_pinfold_control_registry_v1_ledgers: GenFile = /*@__PURE__*/
-  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvbGVkZ2Vycy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIsoBCgtEZWxldGVkUmVwbxIUCgN1aWQYASABKAlCB+BBA6C1GAESEgoFZ3JvdXAYAiABKAlCA+BBAxIRCgRwYXRoGAMgASgJQgPgQQMSEgoFYWN0b3IYBCABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0CgtkZWxldGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyK/AQoXTGlzdERlbGV0ZWRSZXBvc1JlcXVlc3QSNgoEdWlkcBgBIAEoCzIjLnBpbmZvbGQucGxhdGZvcm0uY29tbW9uLlVJRFBGaWx0ZXJCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQESEQoEcGF0aBgGIAEoCUID4EEBIpoBChhMaXN0RGVsZXRlZFJlcG9zUmVzcG9uc2USPwoNZGVsZXRlZF9yZXBvcxgBIAMoCzIoLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5EZWxldGVkUmVwbxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSIrChJFcmFzZUxlZGdlclJlcXVlc3QSFQoIcmVwb191aWQYASABKAlCA+BBAiJHChNFcmFzZUxlZGdlclJlc3BvbnNlEhAKCHJlcG9fdWlkGAEgASgJEg0KBXBhdGhzGAIgAygJEg8KB3JlY29yZHMYAyABKAMyuwMKDkxlZGdlcnNTZXJ2aWNlEroBChBMaXN0RGVsZXRlZFJlcG9zEjQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3REZWxldGVkUmVwb3NSZXF1ZXN0GjUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3REZWxldGVkUmVwb3NSZXNwb25zZSI5irUYCBIGCgKSAxABmrUYCBgBIAAoATAAgtPkkwIbEhkvcmVnaXN0cnkvdjIvZGVsZXRlZFJlcG9zEusBCgtFcmFzZUxlZGdlchIvLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5FcmFzZUxlZGdlclJlcXVlc3QaMC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRXJhc2VMZWRnZXJSZXNwb25zZSJ5irUYBxIFCgECEAGStRg4Ci1kZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LmxlZGdlci5lcmFzZWQudjESBWdyb3VwGAGatRgKEAEYACABKAAwAILT5JMCHjoBKiIZL2NvbnRyb2wvdjEvbGVkZ2VyczplcmFzZWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
+  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvbGVkZ2Vycy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIsoBCgtEZWxldGVkUmVwbxIUCgN1aWQYASABKAlCB+BBA6C1GAESEgoFZ3JvdXAYAiABKAlCA+BBAxIRCgRwYXRoGAMgASgJQgPgQQMSEgoFYWN0b3IYBCABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0CgtkZWxldGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyK/AQoXTGlzdERlbGV0ZWRSZXBvc1JlcXVlc3QSNgoEdWlkcBgBIAEoCzIjLnBpbmZvbGQucGxhdGZvcm0uY29tbW9uLlVJRFBGaWx0ZXJCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQESEQoEcGF0aBgGIAEoCUID4EEBIpoBChhMaXN0RGVsZXRlZFJlcG9zUmVzcG9uc2USPwoNZGVsZXRlZF9yZXBvcxgBIAMoCzIoLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5EZWxldGVkUmVwbxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSIrChJFcmFzZUxlZGdlclJlcXVlc3QSFQoIcmVwb191aWQYASABKAlCA+BBAiJHChNFcmFzZUxlZGdlclJlc3BvbnNlEhAKCHJlcG9fdWlkGAEgASgJEg0KBXBhdGhzGAIgAygJEg8KB3JlY29yZHMYAyABKAMiGQoXUmVzdW1lTGVkZ2VyTG9nc1JlcXVlc3QiKAoYUmVzdW1lTGVkZ2VyTG9nc1Jlc3BvbnNlEgwKBGxvZ3MYASABKAUygAUKDkxlZGdlcnNTZXJ2aWNlEroBChBMaXN0RGVsZXRlZFJlcG9zEjQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3REZWxldGVkUmVwb3NSZXF1ZXN0GjUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3REZWxldGVkUmVwb3NSZXNwb25zZSI5irUYCBIGCgKSAxABmrUYCBgBIAAoATAAgtPkkwIbEhkvcmVnaXN0cnkvdjIvZGVsZXRlZFJlcG9zEusBCgtFcmFzZUxlZGdlchIvLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5FcmFzZUxlZGdlclJlcXVlc3QaMC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRXJhc2VMZWRnZXJSZXNwb25zZSJ5irUYBxIFCgECEAGStRg4Ci1kZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LmxlZGdlci5lcmFzZWQudjESBWdyb3VwGAGatRgKEAEYACABKAAwAILT5JMCHjoBKiIZL2NvbnRyb2wvdjEvbGVkZ2VyczplcmFzZRLCAQoQUmVzdW1lTGVkZ2VyTG9ncxI0LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXN1bWVMZWRnZXJMb2dzUmVxdWVzdBo1LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXN1bWVMZWRnZXJMb2dzUmVzcG9uc2UiQYq1GAcSBQoBAhABmrUYChABGAAgASgBMACC0+STAiI6ASoiHS9jb250cm9sL3YxL2xlZGdlckxvZ3M6cmVzdW1lYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
  * A repo that is gone, and whose ledger stays.
@@ -413,6 +413,64 @@ export const EraseLedgerResponseSchema: GenMessage<EraseLedgerResponse, {jsonTyp
   messageDesc(file_pinfold_control_registry_v1_ledgers, 4);
 
 /**
+ * Which logs to go on with: all that wait.
+ *
+ * @generated from message pinfold.control.registry.v1.ResumeLedgerLogsRequest
+ */
+export type ResumeLedgerLogsRequest = Message<"pinfold.control.registry.v1.ResumeLedgerLogsRequest"> & {
+};
+
+/**
+ * Which logs to go on with: all that wait.
+ *
+ * @generated from message pinfold.control.registry.v1.ResumeLedgerLogsRequest
+ */
+export type ResumeLedgerLogsRequestJson = {
+};
+
+/**
+ * Describes the message pinfold.control.registry.v1.ResumeLedgerLogsRequest.
+ * Use `create(ResumeLedgerLogsRequestSchema)` to create a new message.
+ */
+export const ResumeLedgerLogsRequestSchema: GenMessage<ResumeLedgerLogsRequest, {jsonType: ResumeLedgerLogsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_registry_v1_ledgers, 5);
+
+/**
+ * What was done.
+ *
+ * @generated from message pinfold.control.registry.v1.ResumeLedgerLogsResponse
+ */
+export type ResumeLedgerLogsResponse = Message<"pinfold.control.registry.v1.ResumeLedgerLogsResponse"> & {
+  /**
+   * How many logs ended.
+   *
+   * @generated from field: int32 logs = 1;
+   */
+  logs: number;
+};
+
+/**
+ * What was done.
+ *
+ * @generated from message pinfold.control.registry.v1.ResumeLedgerLogsResponse
+ */
+export type ResumeLedgerLogsResponseJson = {
+  /**
+   * How many logs ended.
+   *
+   * @generated from field: int32 logs = 1;
+   */
+  logs?: number;
+};
+
+/**
+ * Describes the message pinfold.control.registry.v1.ResumeLedgerLogsResponse.
+ * Use `create(ResumeLedgerLogsResponseSchema)` to create a new message.
+ */
+export const ResumeLedgerLogsResponseSchema: GenMessage<ResumeLedgerLogsResponse, {jsonType: ResumeLedgerLogsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_registry_v1_ledgers, 6);
+
+/**
  * A ledger outlives its repo. It belongs to a name in a group: a repo that is made again under its old name in the same
  * group continues it, and no other repo ever does, whatever path it has. `TagHistoryService.ListDeletedRepoTagHistory`
  * reads it.
@@ -440,6 +498,18 @@ export const LedgersService: GenService<{
     methodKind: "unary";
     input: typeof EraseLedgerRequestSchema;
     output: typeof EraseLedgerResponseSchema;
+  },
+  /**
+   * Replaces the ledger logs for which nothing is signed any more. That is so where a witness has seen more of a log than
+   * there is, as after a restore that was not settled. Each of them ends, and another one takes its place: with an origin and
+   * a key of its own, and all rows of the ledger. Logs that are written go on as they are.
+   *
+   * @generated from rpc pinfold.control.registry.v1.LedgersService.ResumeLedgerLogs
+   */
+  resumeLedgerLogs: {
+    methodKind: "unary";
+    input: typeof ResumeLedgerLogsRequestSchema;
+    output: typeof ResumeLedgerLogsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_pinfold_control_registry_v1_ledgers, 0);

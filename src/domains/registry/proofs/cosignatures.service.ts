@@ -1,0 +1,102 @@
+// What witnesses say of our logs. Each is asked about heads that it has not signed, with the proof that they go on from the
+// one that it has signed last.
+import type { App } from '#app.ts'
+import type { Db } from '#db/sql.ts'
+import { readSize } from '#lib/tlog/checkpoint.ts'
+import { consistencyProof } from '#lib/tlog/merkle.ts'
+import { parseNote, parseSignatures, signatureLine, signedBy, vkeyOf } from '#lib/tlog/notes.ts'
+import { nodesOf, tilesFor } from '#lib/tlog/tiles.ts'
+import { quorumOf, type Witness } from '#lib/tlog/witnesses.ts'
+import * as store from './cosignatures.store.ts'
+import { readTiles } from './logs.store.ts'
+
+const logsAtOnce = 100
+const timeoutMs = 10_000
+const maxBytes = 64 * 1024
+
+type By = Pick<App, 'db' | 'outgoing' | 'config' | 'clock' | 'log'>
+/** What a witness has seen by now, and the lines that it has signed if it has; `ahead` when it has seen more than there is. */
+type Seen = { vkey: string; size: number; lines: string; ahead: boolean }
+
+/** Asks about some logs; answers with how many heads were signed by enough. */
+export async function collectCosignatures(by: By, tx: Db['tx'], signal: AbortSignal): Promise<number> {
+  const { ledgerWitnesses: witnesses } = by.config
+  if (witnesses.length === 0) return 0
+  let signed = 0
+  for (const log of await store.waitingLogs(by.db, witnesses.length, logsAtOnce)) {
+    signal.throwIfAborted()
+    const known = new Map((await store.seenBy(by.db, log.id)).map(({ vkey, size }) => [vkey, size]))
+    const asked = await Promise.all(
+      witnesses.map((witness) => ask(by, log, witness, known.get(vkeyOf(witness.key)) ?? 0, signal)),
+    )
+    if (await keep(by, tx, log, asked)) signed++
+  }
+  return signed
+}
+
+/** Keeps a head once enough have signed it, or more than the one that is kept. */
+async function keep({ config, clock, log: lines }: By, tx: Db['tx'], log: store.WaitingLog, asked: readonly Seen[]) {
+  const note = parseNote(log.checkpoint)!
+  const former = log.cosignedSize === log.size ? parseNote(log.cosigned)!.signatures.slice(note.signatures.length) : []
+  const all = new Set([...former.map(signatureLine), ...asked.map((one) => one.lines).filter((one) => one !== '')])
+  const isEnough = all.size >= quorumOf(config.ledgerWitnesses.length)
+  const kept = isEnough ? { checkpoint: log.checkpoint + [...all].join(''), size: log.size } : undefined
+  const isBehind = asked.some(({ ahead }) => ahead)
+  await tx(
+    async (tx) => {
+      for (const { vkey, size } of asked) await store.noteSeen(tx, log.id, vkey, size)
+      const head = kept ?? { checkpoint: log.cosigned, size: log.cosignedSize }
+      await store.keepCosigned(tx, log.id, { ...head, time: clock().toISOString() })
+      if (isBehind) await store.suspendLog(tx, log.id)
+    },
+    { isolation: 'rowLocks' },
+  )
+  if (isBehind)
+    lines.error('a witness has seen more of a log than there is; nothing is signed for it any more', {
+      ledgerLog: log.id,
+    })
+  return kept !== undefined
+}
+
+/** Asks one witness, once more where it remembers another size than we do. What goes wrong is tried again in a minute. */
+async function ask(
+  by: By,
+  log: store.WaitingLog,
+  witness: Witness,
+  seen: number,
+  signal: AbortSignal,
+  isAgain = false,
+): Promise<Seen> {
+  const { key, url } = witness
+  const vkey = vkeyOf(key)
+  const nothing: Seen = { vkey, size: seen, lines: '', ahead: false }
+  if (seen >= log.size && !isAgain) return nothing
+  const request = { headers: { 'content-type': 'text/plain; charset=utf-8' }, body: await requestOf(by, log, seen) }
+  const answer = await by.outgoing
+    .post(`${url}/add-checkpoint`, request, { timeoutMs, maxBytes, signal })
+    .catch((error: unknown) => ({ status: 0, body: '', error }))
+  if (answer.status === 200) {
+    const signatures = parseSignatures(answer.body) ?? []
+    const { text } = parseNote(log.checkpoint)!
+    const own = signatures.filter(({ name, id }) => name === key.name && id === key.id)
+    if (own.length === 1 && signedBy({ text, signatures: own }, key).is === 'signed') {
+      return { vkey, size: log.size, lines: signatureLine(own[0]!), ahead: false }
+    }
+  }
+  const told = answer.status === 409 ? readSize(answer.body.trim()) : undefined
+  if (told !== undefined && told > log.size) return { ...nothing, ahead: true }
+  if (told !== undefined && !isAgain) return ask(by, log, witness, told, signal, true)
+  const { status } = answer
+  by.log.warn('a witness has not signed', {
+    witness: key.name,
+    status,
+    ...('error' in answer && { error: answer.error }),
+  })
+  return nothing
+}
+
+async function requestOf({ db }: By, { id, size, checkpoint }: store.WaitingLog, seen: number): Promise<string> {
+  const tiles = await readTiles(db, id, tilesFor(Math.max(seen - 1, 0), size))
+  const proof = consistencyProof(seen, size, nodesOf(tiles)).map((hash) => hash.toString('base64'))
+  return `${[`old ${seen}`, ...proof].join('\n')}\n\n${checkpoint}`
+}

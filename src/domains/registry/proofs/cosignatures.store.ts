@@ -1,0 +1,50 @@
+import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { stateNumbers } from './logs.model.ts'
+
+/** A log with a head that some witness has not signed; `cosigned` is the newest that enough have signed, and its size. */
+export type WaitingLog = { id: number; checkpoint: string; size: number; cosigned: string; cosignedSize: number }
+
+/** Some of them, those first that were asked about longest ago; `witnesses` is how many there are to sign each. */
+export function waitingLogs(reader: Reader, witnesses: number, most: number): Promise<WaitingLog[]> {
+  return reader.all(sql`
+    SELECT l.id, l.checkpoint, l.checkpoint_size AS size, coalesce(c.checkpoint, '') AS cosigned,
+           coalesce(c.size, 0) AS "cosignedSize"
+      FROM ledger_logs l LEFT JOIN ledger_cosigned c ON c.log_id = l.id
+     WHERE l.state = ${stateNumbers.written} AND l.checkpoint_size > 0
+       AND (SELECT count(*) FROM ledger_cosigners s WHERE s.log_id = l.id AND s.size = l.checkpoint_size) < ${witnesses}
+     ORDER BY coalesce(c.asked_time, ''), l.id LIMIT ${most}`)
+}
+
+export async function cosignedOf(
+  reader: Reader,
+  log: number,
+): Promise<{ checkpoint: string; size: number } | undefined> {
+  return reader.get(sql`SELECT checkpoint, size FROM ledger_cosigned WHERE log_id = ${log} AND size > 0`)
+}
+
+/** What each witness has seen of a log. */
+export function seenBy(reader: Reader, log: number): Promise<{ vkey: string; size: number }[]> {
+  return reader.all(sql`SELECT vkey, size FROM ledger_cosigners WHERE log_id = ${log}`)
+}
+
+export async function noteSeen(tx: Tx, log: number, vkey: string, size: number): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO ledger_cosigners (log_id, vkey, size) VALUES (${log}, ${vkey}, ${size})
+        ON CONFLICT (log_id, vkey) DO UPDATE SET size = excluded.size`)
+}
+
+export async function keepCosigned(
+  tx: Tx,
+  log: number,
+  { checkpoint, size, time }: { checkpoint: string; size: number; time: string },
+): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO ledger_cosigned (log_id, checkpoint, size, asked_time) VALUES (${log}, ${checkpoint}, ${size}, ${time})
+        ON CONFLICT (log_id) DO UPDATE
+           SET checkpoint = excluded.checkpoint, size = excluded.size, asked_time = excluded.asked_time`)
+}
+
+export async function suspendLog(tx: Tx, log: number): Promise<void> {
+  await tx.run(sql`
+    UPDATE ledger_logs SET state = ${stateNumbers.suspended} WHERE id = ${log} AND state = ${stateNumbers.written}`)
+}
