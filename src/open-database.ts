@@ -76,6 +76,18 @@ export async function openExisting(config: Config): Promise<OpenDatabase> {
   })
 }
 
+/** Why nothing has been served from there, where that is so; makes and changes nothing. */
+export async function notServedYet(config: Config): Promise<string | undefined> {
+  const none = `nothing has been served from ${config.database === '' ? config.data : 'this database'} yet`
+  if (config.database === '') return existsSync(databaseFile(config)) ? undefined : `${none}: it has no database`
+  const db = await openDb({ database: config.database, file: databaseFile(config) })
+  try {
+    return (await schemaState(db, migrationIds())) === 'none' ? `${none}: it has no tables` : undefined
+  } finally {
+    await db.close()
+  }
+}
+
 async function open(config: Config, prepare: (db: Db) => Promise<Omit<OpenDatabase, 'close'>>): Promise<OpenDatabase> {
   const db = await openDb({ database: config.database, file: databaseFile(config) })
   try {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Terminal } from '../../src/cli/shape/command.ts'
@@ -27,6 +28,28 @@ test('a command of the operator opens the folder when no server runs, and keeps 
   await using server = await startProcess(place)
   const { body } = await clientOf(server.url, await tokenOf(place)).get('/iam/v2/groups?uidp.in_root=true')
   assert.equal(body.groups[0].name, 'acme')
+})
+
+test('where nothing was served nothing is made, and the folder is named that was meant perhaps', async () => {
+  await using place = await makePlace()
+  const typo = join(place.data, 'typo')
+  const where = place.database ? place.args : ['--data', typo]
+  for (const words of [
+    'quotas list',
+    'ledger erase acme/app',
+
+    'vulnerabilities verify',
+  ]) {
+    const { code, stdout, stderr } = await run([...words.split(' '), ...where], { env: place.env })
+    assert.deepEqual([code, stdout], [69, ''], words)
+    assert.match(
+      stderr,
+      /^pinfold: nothing has been served from .* yet: .*\npinfold: start the server .*--data\n$/,
+      words,
+    )
+  }
+  assert.equal((await run(['console', ...where], { env: place.env })).code, 69)
+  assert.deepEqual(readdirSync(place.data), [])
 })
 
 test('a command of the operator calls the server that runs, whatever it is called from outside', async () => {

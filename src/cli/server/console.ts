@@ -1,5 +1,5 @@
 import { CliError, type Command, exitCodes } from '../shape/command.ts'
-import { operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import { NothingServed, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 
 export const consoleLink: Command = {
   name: 'console',
@@ -9,11 +9,19 @@ code is behind the #, where no server and no log sees it.
 ${operatorDetails}`,
   options: operatorOptions,
   async run(terminal, options) {
-    const link = await withOperator(terminal, options, async (api) => {
-      const url = await api.url()
-      if (url === undefined) return undefined
-      const { code } = await api.post('/control/v1/consoleCodes', {})
-      return `${url}/ui/enter#${String(code)}`
+    const link = await withOperator(
+      terminal,
+      options,
+      async (api) => {
+        const url = await api.url()
+        if (url === undefined) return undefined
+        const { code } = await api.post('/control/v1/consoleCodes', {})
+        return `${url}/ui/enter#${String(code)}`
+      },
+      { served: true },
+    ).catch((error: unknown) => {
+      if (!(error instanceof NothingServed)) throw error
+      return undefined
     })
     if (link === undefined)
       throw new CliError(exitCodes.unavailable, 'no server runs that it could open; start it first')

@@ -12,22 +12,27 @@ ${operatorDetails}`,
   options: [...operatorOptions, { flags: '--yes', summary: 'Erase it' }],
   async run(terminal, options) {
     const name = String(options.repository)
-    return withOperator(terminal, options, async (api) => {
-      // As many as one path can have had and still be told apart by hand.
-      const found = await findDeletedImage(async <T>(path: string, member: string, query: object) => {
-        const asked = new URLSearchParams({ ...query, page_size: '200' })
-        const body = await api.get(`${path}?${asked}`)
-        return { items: (body[member] ?? []) as T[], more: false }
-      }, name)
-      if (!found) throw new CliError(exitCodes.failed, `there is no deleted repository ${name}`)
-      const about = `${name}, deleted on ${found.deleteTime}`
-      if (options.yes !== true) {
-        throw new CliError(exitCodes.usage, `this would erase the history of ${about}; --yes does it`)
-      }
-      const { paths, records } = await api.post('/control/v1/ledgers:erase', { repoUid: found.uid })
-      terminal.print(`erased ${records} records of ${(paths as string[]).join(', ')}`)
-      return exitCodes.ok
-    })
+    return withOperator(
+      terminal,
+      options,
+      async (api) => {
+        // As many as one path can have had and still be told apart by hand.
+        const found = await findDeletedImage(async <T>(path: string, member: string, query: object) => {
+          const asked = new URLSearchParams({ ...query, page_size: '200' })
+          const body = await api.get(`${path}?${asked}`)
+          return { items: (body[member] ?? []) as T[], more: false }
+        }, name)
+        if (!found) throw new CliError(exitCodes.failed, `there is no deleted repository ${name}`)
+        const about = `${name}, deleted on ${found.deleteTime}`
+        if (options.yes !== true) {
+          throw new CliError(exitCodes.usage, `this would erase the history of ${about}; --yes does it`)
+        }
+        const { paths, records } = await api.post('/control/v1/ledgers:erase', { repoUid: found.uid })
+        terminal.print(`erased ${records} records of ${(paths as string[]).join(', ')}`)
+        return exitCodes.ok
+      },
+      { served: true },
+    )
   },
 }
 

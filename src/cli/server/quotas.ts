@@ -50,14 +50,19 @@ const list: Command = {
   details: operatorDetails,
   options: [outputOption, ...operatorOptions],
   async run(terminal, options) {
-    return withOperator(terminal, options, async (api) => {
-      const all: (Organization & { quotas: Quota[] })[] = []
-      for await (const { uid, name } of organizations(api)) all.push({ uid, name, quotas: await quotasOf(api, uid) })
-      const rows = all.flatMap(({ name, quotas }) => quotas.map((quota) => [name, ...rowOf(quota)]))
-      if (options.output === 'json') terminal.print(jsonText(all, 2))
-      else for (const line of table([['ORGANISATION', ...header], ...rows])) terminal.print(line)
-      return exitCodes.ok
-    })
+    return withOperator(
+      terminal,
+      options,
+      async (api) => {
+        const all: (Organization & { quotas: Quota[] })[] = []
+        for await (const { uid, name } of organizations(api)) all.push({ uid, name, quotas: await quotasOf(api, uid) })
+        const rows = all.flatMap(({ name, quotas }) => quotas.map((quota) => [name, ...rowOf(quota)]))
+        if (options.output === 'json') terminal.print(jsonText(all, 2))
+        else for (const line of table([['ORGANISATION', ...header], ...rows])) terminal.print(line)
+        return exitCodes.ok
+      },
+      { served: true },
+    )
   },
 }
 
@@ -68,12 +73,17 @@ const describe: Command = {
   arguments: [organizationArgument],
   options: [outputOption, ...operatorOptions],
   async run(terminal, options) {
-    return withOperator(terminal, options, async (api) => {
-      const quotas = await quotasOf(api, await uidOf(api, String(options.organization)))
-      if (options.output === 'json') terminal.print(jsonText(quotas, 2))
-      else for (const line of table([header, ...quotas.map(rowOf)])) terminal.print(line)
-      return exitCodes.ok
-    })
+    return withOperator(
+      terminal,
+      options,
+      async (api) => {
+        const quotas = await quotasOf(api, await uidOf(api, String(options.organization)))
+        if (options.output === 'json') terminal.print(jsonText(quotas, 2))
+        else for (const line of table([header, ...quotas.map(rowOf)])) terminal.print(line)
+        return exitCodes.ok
+      },
+      { served: true },
+    )
   },
 }
 
@@ -101,12 +111,17 @@ ${operatorDetails}`,
       return given === undefined ? [] : [limitOf(name, String(given))]
     })
     if (limits.length === 0) throw new CliError(exitCodes.usage, 'give at least one limit, such as --bytes 20GiB')
-    return withOperator(terminal, options, async (api) => {
-      const organization = await uidOf(api, String(options.organization))
-      await api.post('/control/v1/quotas:set', { organization, limits })
-      for (const line of table([header, ...(await quotasOf(api, organization)).map(rowOf)])) terminal.print(line)
-      return exitCodes.ok
-    })
+    return withOperator(
+      terminal,
+      options,
+      async (api) => {
+        const organization = await uidOf(api, String(options.organization))
+        await api.post('/control/v1/quotas:set', { organization, limits })
+        for (const line of table([header, ...(await quotasOf(api, organization)).map(rowOf)])) terminal.print(line)
+        return exitCodes.ok
+      },
+      { served: true },
+    )
   },
 }
 

@@ -32,16 +32,21 @@ const renewMs = 20 * 60_000
 type Issuer = Pick<App, 'db' | 'keyring' | 'clock'>
 type Target = { app: Issuer; origin: string; audience: string; ownMachine: boolean; url: OperatorApi['url'] }
 
-/** Runs `work` with the operator's rights; afterwards nothing of it is left open. */
+/**
+ * Runs `work` with the operator's rights; afterwards nothing of it is left open. `served` is for work that is about what a
+ * server has left: where none has, nothing is made, and NothingServed is thrown.
+ */
 export async function withOperator<T>(
   terminal: Terminal,
   options: Options,
   work: (api: OperatorApi) => Promise<T>,
+  { served = false }: { served?: boolean } = {},
 ): Promise<T> {
   // Each work is awaited, so that what it uses is open as long.
   await using opened = new AsyncDisposableStack()
   const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
   const remote = config.database === '' ? '' : baseUrl(terminal.env.PINFOLD_API ?? '', 'PINFOLD_API')
+  if (served && remote === '') await requireServed(config)
   const lock = config.database === '' ? await lockOf(config) : undefined
   if (lock) opened.defer(() => lock.release())
 
@@ -69,6 +74,22 @@ export async function withOperator<T>(
   )
 }
 
+/** No server has served from the data folder or the database; most often it is the name of another one that was meant. */
+export class NothingServed extends CliError {
+  override name = 'NothingServed'
+  constructor({ database, data }: Config, why: string) {
+    const start = database === '' ? `pinfold serve --data ${data}` : 'pinfold serve'
+    const hint = `start the server with ${start}, or name the folder of the one that runs with --data`
+    super(exitCodes.unavailable, `${why}\n${hint}`)
+  }
+}
+
+async function requireServed(config: Config): Promise<void> {
+  const { notServedYet } = await import('#open-database.ts')
+  const why = await notServedYet(config)
+  if (why !== undefined) throw new NothingServed(config, why)
+}
+
 /** Others may serve from the same database. */
 async function urlOfOther({ db }: App, { leaseMs }: Config): Promise<string | undefined> {
   const { livingNode } = await import('#db/nodes.ts')
@@ -92,11 +113,7 @@ export type OperatorToken = {
 export async function operatorToken(terminal: Terminal, options: Options): Promise<OperatorToken> {
   const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
   const where = config.database === '' ? `the data folder ${config.data}` : 'the database'
-  const start = config.database === '' ? `pinfold serve --data ${config.data}` : 'pinfold serve'
-  const none = (why: string) => {
-    const hint = `start the server with ${start}, or name the folder of the one that runs with --data`
-    return new CliError(exitCodes.unavailable, `${why}\n${hint}`)
-  }
+  const none = (why: string) => new NothingServed(config, why)
   const [{ openIssuer }, { readFact }] = await Promise.all([import('#open-issuer.ts'), import('#db/facts.ts')])
   const app = await openIssuer(config).catch((error: Error) => {
     throw error.name === 'NotServedYet' ? none(error.message) : error
