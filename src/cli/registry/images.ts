@@ -63,8 +63,32 @@ const ofRules: readonly CommandEntry[] = [
   },
 ]
 
+const kept: readonly CommandEntry[] = [
+  {
+    name: 'kept',
+    summary: 'Say what keeps a manifest from being deleted, and until when',
+    load: async () => (await import('./kept/images-kept.ts')).imagesKept,
+  },
+  {
+    name: 'break-promises',
+    summary: 'Delete a manifest or an image although something keeps it',
+    load: async () => (await import('./kept/images-kept.ts')).imagesBreakPromises,
+  },
+]
+
 export const images: CommandGroup = {
   name: 'images',
   summary: 'Look at images, their tags and how these moved, and delete them',
-  commands: [list, repos, tags, ...ofRules, imagesHistory, imagesResolve, imagesReferrers, imagesPulls, imagesDelete],
+  commands: [
+    list,
+    repos,
+    tags,
+    ...ofRules,
+    ...kept,
+    imagesHistory,
+    imagesResolve,
+    imagesReferrers,
+    imagesPulls,
+    imagesDelete,
+  ],
 }

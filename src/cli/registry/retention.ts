@@ -16,6 +16,7 @@ import {
   updateOf,
 } from '../shape/verbs.ts'
 import { wholeNumber } from '../shape/whole-number.ts'
+import { planCommands } from './kept/retention-plans.ts'
 import { endedOption } from './place-options.ts'
 import { placeNamed, ruleNamed } from './rule-names.ts'
 
@@ -247,7 +248,8 @@ const rulesOf = <T extends Item>(name: string, summary: string, resource: Resour
   ],
 })
 
-export const retentionRules = rulesOf('retention', 'Rules of what is kept, and for how long', rule)
+const ofRules = rulesOf('retention', 'Rules of what is kept, and for how long', rule)
+export const retentionRules: CommandGroup = { ...ofRules, commands: [...ofRules.commands, ...planCommands] }
 export const tagRules = rulesOf('tag-rules', 'Rules of which tags never move, and who moves others', tagRule)
 
 export const holds: CommandGroup = {

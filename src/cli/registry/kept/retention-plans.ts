@@ -1,0 +1,134 @@
+// Plans of what rules of retention let go: made, read and applied.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { apiReader, callerOptions } from '../../shape/api-pages.ts'
+import type { ApiReader } from '../../shape/api-reader.ts'
+import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../../shape/command.ts'
+import { namesOf } from '../../shape/names.ts'
+import { confirm, yesOption } from '../../shape/outputs.ts'
+import { jsonText, plain, size } from '../../shape/plain-text.ts'
+import { limitOf, limitOption, onlyUid } from '../../shape/verbs.ts'
+import { show } from '../image-options.ts'
+import { placeNamed } from '../rule-names.ts'
+
+type Plan = {
+  uid: string
+  state: string
+  manifests?: string
+  bytes?: string
+  dryRunManifests?: string
+  dryRunBytes?: string
+  truncated?: boolean
+  deleted?: string
+  left?: string
+}
+type Deletion = {
+  repoUid: string
+  digest: string
+  why: string
+  until?: string
+  partOf?: string
+  bytes?: string
+  dryRun?: boolean
+  outcome?: string
+}
+
+const path = '/registry/v2/retentionPlans'
+const planArgument = [{ name: '<plan>', summary: 'Its uid, as plan says it' }]
+const pollMs = 200
+/** A server makes and applies plans beside its other work; this long it is waited for. */
+const longestMs = 10 * 60_000
+
+/** The plan once the server has done with it; throws when that takes too long. */
+async function settled(api: ApiReader, uid: string, busy: string): Promise<Plan> {
+  for (let waited = 0; waited < longestMs; waited += pollMs) {
+    const plan = (await api.call('GET', `${path}/${uid}`)) as Plan
+    if (plan.state !== busy) return plan
+    await sleep(pollMs)
+  }
+  const hint = `pinfold images retention deletions ${uid} shows how far it has got`
+  throw new CliError(exitCodes.failed, `the server is still at work on the plan\n${hint}`)
+}
+
+const plan: Command = {
+  name: 'plan',
+  summary: 'Show what rules let go, and what they would',
+  details: `Nothing is deleted. What it prints is kept for a week as a plan, which apply carries out. Rules in dry-run are shown
+as if they were in force, and what only they let go is not deleted.`,
+  arguments: [{ name: '<place>', summary: 'ORG, ORG/FOLDER, ORG/NAME, or a uid: it and all below' }],
+  options: [limitOption, outputOption, ...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const place = await placeNamed(api, String(options.place))
+    const made = (await api.call('POST', `${path}/${place}`, {})) as Plan
+    return showPlan(terminal, api, options, await settled(api, made.uid, 'PLANNING'))
+  },
+}
+
+const deletions: Command = {
+  name: 'deletions',
+  summary: 'Show a plan again, and what has become of it',
+  arguments: planArgument,
+  options: [limitOption, outputOption, ...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const uid = await onlyUid(api, String(options.plan))
+    return showPlan(terminal, api, options, (await api.call('GET', `${path}/${uid}`)) as Plan)
+  },
+}
+
+async function showPlan(terminal: Terminal, api: ApiReader, options: Options, made: Plan): Promise<number> {
+  const { items, more } = await api.list<Deletion>(`${path}/${made.uid}/deletions`, 'deletions', {}, limitOf(options))
+  const repos = [...new Set(items.map(({ repoUid }) => repoUid))]
+  const names = options.output === 'json' ? undefined : await namesOf(api, repos.map(groupsOf), [], repos)
+  const rows = items.map((one) => [
+    names?.path(one.repoUid) ?? one.repoUid,
+    one.digest,
+    whyOf(one),
+    size(one.bytes ?? 0),
+    one.dryRun ? 'would go' : (outcomeWords[one.outcome ?? ''] ?? 'goes'),
+  ])
+  const code = show(terminal, options, { plan: made, items }, ['IMAGE', 'DIGEST', 'WHY', 'BYTES', 'WHAT'], rows, more)
+  terminal.say(`pinfold: ${summaryOf(made)}`)
+  return code
+}
+
+const groupsOf = (repo: string): string => repo.slice(0, repo.lastIndexOf('/'))
+const outcomeWords: Record<string, string> = { DELETED: 'deleted', KEPT: 'kept', GONE: 'gone before' }
+
+function whyOf({ why, until = '', partOf = '' }: Deletion): string {
+  if (why === 'EXPIRED') return `kept until ${until}`
+  return why === 'PART' ? `part of ${partOf}` : 'none of the last'
+}
+
+/** What is going on, and what to do next. */
+function summaryOf(made: Plan): string {
+  const { uid, state, manifests = '0', bytes = '0', dryRunManifests = '0', deleted = '0', left = '0' } = made
+  const dry = dryRunManifests === '0' ? '' : `; rules in dry-run would let go ${dryRunManifests} more`
+  const more = made.truncated ? ', and there is more for another plan' : ''
+  if (state === 'PLANNING') return 'the plan is still being made'
+  if (state === 'APPLIED') return `deleted ${deleted} of ${manifests}, and left ${left}`
+  if (state === 'APPLYING') return `deleted ${deleted} of ${manifests} so far`
+  if (manifests === '0') return `nothing goes${dry}`
+  return `${manifests} manifests go, ${size(bytes)}${more}${dry}\npinfold images retention apply ${uid} deletes them`
+}
+
+const apply: Command = {
+  name: 'apply',
+  summary: 'Delete what a plan names',
+  details: `Each manifest is judged once more: what was tagged, held, listed or promised since the plan was made is left.`,
+  arguments: planArgument,
+  options: [yesOption, outputOption, ...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const uid = await onlyUid(api, String(options.plan))
+    const { manifests = '0', bytes = '0' } = (await api.call('GET', `${path}/${uid}`)) as Plan
+    await confirm(terminal, options.yes, `delete ${manifests} manifests, ${size(bytes)}`)
+    await api.call('POST', `${path}/${uid}:apply`, {})
+    const applied = await settled(api, uid, 'APPLYING')
+    if (options.output === 'json') terminal.print(jsonText(applied, 2))
+    else terminal.print(plain(summaryOf(applied)))
+    return exitCodes.ok
+  },
+}
+
+export const planCommands: readonly Command[] = [plan, deletions, apply]

@@ -1,0 +1,87 @@
+// Plans of retention, what keeps a manifest and the breaking of promises, as people type them.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
+import { ok } from '../support/expect.ts'
+import { run } from '../support/process.ts'
+import { startRegistry } from '../support/registry.ts'
+
+let registry: Awaited<ReturnType<typeof startRegistry>>
+before(async () => {
+  registry = await startRegistry({ duties: [sweepRetention] })
+})
+after(() => registry[Symbol.asyncDispose]())
+
+const cli = (...args: string[]) =>
+  run(['images', ...args], { env: { PINFOLD_API: registry.url, PINFOLD_TOKEN: registry.operator.token! } })
+
+/** What it prints, where it has to end well. */
+async function done(...args: string[]): Promise<{ stdout: string; stderr: string }> {
+  const { code, stdout, stderr } = await cli(...args)
+  assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
+  return { stdout, stderr }
+}
+
+test('a plan is shown with why each manifest goes, and applied when it is told to', async () => {
+  const { pusher, operator, org } = registry
+  const images = []
+  for (let i = 0; i < 3; i++) images.push(await pusher.pushImage('acme/web', 'latest'))
+  const [first, second, third] = images
+  const nothing = await done('retention', 'plan', 'acme')
+  assert.match(nothing.stderr, /nothing goes$/m)
+  await done('retention', 'create', 'one', '--parent', 'acme/web', '--keep-last', '1', '--mode', 'dry-run')
+  const dry = await done('retention', 'plan', 'acme')
+  assert.match(dry.stdout, new RegExp(`^acme/web +${first!.digest} +none of the last +.* would go$`, 'm'))
+  assert.match(dry.stderr, /nothing goes; rules in dry-run would let go 2 more/)
+  await done('retention', 'update', 'one', '--mode', 'enforce')
+  const ready = await done('retention', 'plan', 'acme/web')
+  const [, uid] = /pinfold images retention apply (\S+) deletes them/.exec(ready.stderr)!
+  assert.match(ready.stderr, /2 manifests go, [\d.]+ \w+$/m)
+  for (const { digest } of [first!, second!]) assert.match(ready.stdout, new RegExp(`${digest} .* goes$`, 'm'))
+  assert.doesNotMatch(ready.stdout, new RegExp(third!.digest))
+  const refused = await cli('retention', 'apply', uid!)
+  assert.deepEqual([refused.code, refused.stdout], [64, ''])
+  assert.match(refused.stderr, /this would delete 2 manifests, .*--yes does it/)
+  assert.match((await done('retention', 'apply', uid!, '--yes')).stdout, /^deleted 2 of 2, and left 0$/m)
+  assert.match((await done('retention', 'deletions', uid!)).stdout, new RegExp(`${first!.digest} .* deleted$`, 'm'))
+  const again = await cli('retention', 'apply', uid!, '--yes')
+  assert.equal(again.code, 1)
+  assert.match(again.stderr, /the plan was applied before/)
+  const json = JSON.parse((await done('retention', 'deletions', uid!, '-o', 'json')).stdout)
+  assert.deepEqual([json.plan.state, json.items.length], ['APPLIED', 2])
+  const { retentionPlans } = ok(await operator.get(`/registry/v2/retentionPlans?scopeUid=${org.uid}`))
+  assert.equal(retentionPlans.length, 3)
+})
+
+test('what keeps a manifest is said of a tag and of a digest, and a promise is broken with a reason', async () => {
+  const { pusher } = registry
+  const old = await pusher.pushImage('acme/kept', 'v1')
+  await pusher.pushImage('acme/kept', 'v1')
+  assert.match((await done('kept', `acme/kept@${old.digest}`)).stdout, /^kept by +nothing$/m)
+  await done('retention', 'create', 'long', '--parent', 'acme/kept', '--forever', '--mode', 'enforce')
+  const said = (await done('kept', `acme/kept@${old.digest}`)).stdout
+  assert.match(said, /^kept by +its date$/m)
+  assert.match(said, /^until +without an end$/m)
+  assert.match((await done('kept', 'acme/kept:v1')).stdout, /^tags +v1$/m)
+  for (const [name, code, says] of [
+    ['acme/kept', 64, /by its tag or its digest/],
+    ['acme/kept:none', 1, /has no tag none/],
+    ['acme/kept@sha256:12', 64, /is no digest/],
+    ['acme/none:v1', 1, /there is no image acme\/none/],
+  ] as const) {
+    const answer = await cli('kept', name)
+    assert.deepEqual([answer.code, answer.stdout], [code, ''], name)
+    assert.match(answer.stderr, says)
+  }
+  const breaking = ['break-promises', `acme/kept@${old.digest}`, '--yes']
+  const unsaid = await cli(...breaking)
+  assert.equal(unsaid.code, 64)
+  assert.match(unsaid.stderr, /--reason/)
+  assert.match((await cli(...breaking, '--reason', ' ')).stderr, /reason: is required/)
+  const told = await cli('break-promises', `acme/kept@${old.digest}`, '--reason', 'a secret')
+  assert.match(told.stderr, new RegExp(`this would delete ${old.digest} of acme/kept.*--yes does it`))
+  await done(...breaking, '--reason', 'a secret')
+  assert.equal((await pusher.call('GET', `acme/kept/manifests/${old.digest}`)).status, 404)
+  await done('break-promises', 'acme/kept', '--reason', 'all of it', '--yes')
+  assert.match((await cli('kept', 'acme/kept:v1')).stderr, /there is no image acme\/kept/)
+})
