@@ -1,8 +1,18 @@
 // Gates over the API: what can be said of them, what is refused, and who may.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { toJson } from '@bufbuild/protobuf'
+import { Gate_Mode, GatesService } from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
+import {
+  type CheckedPolicy,
+  CheckedPolicySchema,
+  PolicyChecksService,
+} from '#gen/pinfold/control/scanning/v1/policy_checks_pb.ts'
+import { PolicyResult_Result } from '#gen/pinfold/registry/events_pb.ts'
 import { assertDenied, assertInvalid, assertNotFound, eventsOf, ok, snake } from '../support/expect.ts'
+import { grpcClientOf } from '../support/grpc.ts'
 import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { startRegistry } from '../support/registry.ts'
 
 const now = '2026-03-01T08:00:00.000Z'
 let pinfold: Pinfold
@@ -177,6 +187,24 @@ test('a check needs a tag or a digest of the repo, and finds only what is there'
   assertNotFound(await check({ tag: 'none' }), 'registry.pinfold.dev/Tag', 'none')
   const missing = `${org}/${'0'.repeat(16)}`
   assertNotFound(await check({ digest }, missing), 'registry.pinfold.dev/Repo', missing)
+})
+
+test('over gRPC a gate and a check are the same', async () => {
+  await using registry = await startRegistry()
+  const { digest } = await registry.pusher.pushImage('acme/app', 'latest')
+  const { repo: pushed } = await registry.app.paths.find('acme/app')
+  const { uid } = pushed!
+  using gates = grpcClientOf(registry, GatesService, registry.operator.token)
+  using checks = grpcClientOf(registry, PolicyChecksService, registry.operator.token)
+  const rule = { case: 'cooldown' as const, value: { minAgeDays: 7 } }
+  const made = await gates.createGate({ parent: uid, gate: { name: 'young', rule } })
+  assert.deepEqual([made.mode, made.rule.case], [Gate_Mode.DRY_RUN, 'cooldown'])
+  const said = await checks.checkPolicies({ uid, digest })
+  const [{ policyId, parameters, result }] = said.results as [CheckedPolicy]
+  assert.deepEqual([policyId, result], [made.uid, PolicyResult_Result.DENIED])
+  assert.deepEqual(parameters.reason!.kind, { case: 'stringValue', value: 'it has not been a tag for 7 days' })
+  const { results } = ok(await registry.operator.post(`/registry/v1/repos/${uid}:checkPolicies`, { digest }))
+  assert.deepEqual(toJson(CheckedPolicySchema, said.results[0]!), results[0])
 })
 
 test('lists come in pages, and an organisation has so many gates', async () => {

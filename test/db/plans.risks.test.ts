@@ -5,6 +5,7 @@ import * as lists from '#domains/registry/images/image-lists.store.ts'
 import { wasPulledSince } from '#domains/registry/usage/digest-usage.store.ts'
 import * as changes from '#domains/scanning/changes/changes.store.ts'
 import * as gates from '#domains/scanning/gates/gates.store.ts'
+import { sightingsIn } from '#domains/scanning/known/known.store.ts'
 import * as risks from '#domains/scanning/risks/risks.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
@@ -38,6 +39,7 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'a page of all exceptions from gates': (reader) => gates.exceptionsBelow(reader, '/', { after: '', most: 50 }),
   'whether something was pulled': (reader) =>
     wasPulledSince(reader, { repo: 1, digest: 'sha256:0', day: '2026-03-01' }),
+  'what was ever found in packages': (reader) => sightingsIn(reader, [1, 2], ['own']),
   'whether packages wait': (reader) => changes.waitingItems(reader, 1, ['a', 'b']),
   'findings of packages to tell of': (reader) => changes.tellable(reader, [1, 2], 'own'),
   'the next change': (reader) => changes.nextChange(reader),

@@ -106,6 +106,17 @@ test('who pushes can look what a tag is, to push what is mended', async () => {
   assert.equal((await get(name, 'latest')).status, 200, 'nothing is known of it yet')
 })
 
+test('what a gate says now counts at once, not what it said a moment ago', async () => {
+  const { name, gate } = await scene({ vulnerabilities: { leastSeverity: 'CRITICAL' } })
+  const path = `/registry/v2/gates/${gate.uid}`
+  assert.equal((await get(name, 'latest')).status, 200)
+  ok(await operator.call('PATCH', path, { vulnerabilities: { leastSeverity: 'HIGH' } }))
+  assert.equal((await get(name, 'latest')).status, 403)
+  ok(await operator.call('PATCH', path, { cooldown: { minAgeDays: 1 } }))
+  const refused = await get(name, 'latest')
+  assert.equal(refused.body.errors[0].detail.reason, 'it has not been a tag for 1 day')
+})
+
 test('a gate that only tells changes nothing, and the event of the pull has what it would have said', async () => {
   const { name, digest, gate } = await scene({ vulnerabilities: {} }, undefined, 'DRY_RUN')
   const said = { policy_id: gate.uid, policy_name: 'gate', mode: 'POLICY_MODE_DRY_RUN', result: 'RESULT_DENIED' }
@@ -148,9 +159,14 @@ test('of vulnerabilities those count that are meant: bad, fixable, exploited or 
   assert.deepEqual(await result({ afterDays: 10 }), ['RESULT_ALLOWED', 0])
   await on(9.9)
   assert.deepEqual(await result({ afterDays: 10 }), ['RESULT_ALLOWED', 0])
+  const ids = await openFindings()
+  await readSource(registry.app, 'Alpine:v3.19', [recordAbout('CVE-2026-1001', 'Alpine:v3.19', 'openssl', '8')])
+  assert.notDeepEqual(await openFindings(), ids, 'what the source says anew is found anew')
   await on(10)
   assert.deepEqual(await result({ afterDays: 10 }), ['RESULT_DENIED', 2])
 })
+
+const openFindings = () => registry.app.db.all(sql`SELECT id FROM findings WHERE gone_time = '' ORDER BY id`)
 
 test('what somebody has accepted does not count', async () => {
   const { name, repo } = await scene({ vulnerabilities: {} }, [openssl])
@@ -182,8 +198,14 @@ test('what waits to be read or compared passes, and what cannot be read is as th
   await pushLayers(pusher, name, [Buffer.from('no layer')], 'unreadable')
   await runDuty(registry.app, readImages)
   assert.equal((await get(name, 'unreadable')).status, 403)
+  await pushAndScan(registry, name, apkLayer('wolfi', '20230201', ['musl 1-r0']), 'silent')
+  const silent = await get(name, 'silent')
+  assert.deepEqual(
+    [silent.status, silent.body.errors[0].detail.reason],
+    [403, 'of some of its packages nobody says whether they are vulnerable'],
+  )
   await change(gate, { vulnerabilities: { unknown: 'PASS' } })
-  assert.equal((await get(name, 'unreadable')).status, 200)
+  for (const reference of ['unreadable', 'silent']) assert.equal((await get(name, reference)).status, 200)
 })
 
 test('a digest is held back until it has been a tag for long enough', async () => {

@@ -60,7 +60,6 @@ export function createGateCache(reader: Reader, clock: () => Date, monotonic: ()
       epoch++
       none = { known: false, at: 0 }
       organizations.clear()
-      verdicts.clear()
     },
   }
 }

@@ -71,7 +71,7 @@ export type GateCache = {
   of(organization: string): Promise<GatesOfOrganization | undefined>
   /** Whether it is known that there is no gate anywhere, so that nobody has to wait for `of`. */
   isEmpty(): boolean
-  /** The verdict that was given a moment ago, or one that is given now. */
+  /** The verdict that was given a moment ago, or one that is given now; the key has all that it follows from. */
   verdict(key: string, judge: () => Promise<Verdict>): Promise<Verdict>
   clear(): void
 }

@@ -7,14 +7,16 @@ import { type Support, supportOf } from '#domains/registry/lifecycles/support.se
 import { hasCooled } from '#domains/registry/pull-rules/cooled.service.ts'
 import { wasPulledWithin } from '#domains/registry/usage/recent-pulls.service.ts'
 import { rootOf } from '#lib/uid.ts'
-import { countedAt, type Known } from '../known/known.model.ts'
-import { findKnownNow } from '../known/known.store.ts'
-import { findList } from '../lists/lists.store.ts'
+import { countedAt, heldAt, type Known } from '../known/known.model.ts'
+import { findKnownNow, sightingsIn } from '../known/known.store.ts'
+import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { orderOf } from '../matching/matching.service.ts'
 import { severityRank } from '../matching/severity.model.ts'
 import { ranksOf } from '../ranks/ranks.service.ts'
 import { severityLevels } from '../records/records.model.ts'
+import { listReads } from '../records/records.store.ts'
+import { coverageOf } from '../reports/coverage.service.ts'
 import { withAccepted } from '../risks/accepted.service.ts'
 import type { Gate, Severity, Verdict, VulnerabilityRule } from './gates.model.ts'
 
@@ -86,28 +88,64 @@ async function judgeVulnerabilities(
   const { db } = app
   const [contents] = await contentsOf(db, repo.id, [digest])
   if (!contents) return waits('nothing is known yet of what it contains')
-  const unknown = (why: string) => (rule.unknown === 'DENY' ? fails(why) : passes(why))
-  if (contents.state !== 'known') return unknown('nobody knows what it contains')
+  const strict = rule.unknown === 'DENY'
+  const unread = 'nobody knows what it contains'
+  if (contents.state !== 'known') return strict ? fails(unread) : passes(unread)
   const { packages, distribution, gaps } = contents
-  const incomplete = () => (gaps.length > 0 ? unknown('not all of what it contains is known') : undefined)
-  if (packages === '') return incomplete() ?? passes('it contains no packages')
+  const incomplete = strict && gaps.length > 0 ? fails('not all of what it contains is known') : undefined
+  if (packages === '') return incomplete ?? passes('it contains no packages')
   const list = await findList(db, { hash: packages, distribution })
   if (!list || list.matchTime === '') return waits('its packages wait to be compared')
   const all = await findKnownNow(db, list.listNo, [rootOf(repo.uid)], mostFindings)
-  const meant = all.filter((one) => isMeant(one, rule, cause.now))
+  const meant = await oldEnough(
+    app,
+    all.filter((one) => isMeant(one, rule)),
+    rule,
+    { repo, now: cause.now },
+  )
   const known = await withAccepted(db, meant, [{ repoUid: repo.uid, digest }], distribution.id)
   const ids = await exploitedOf(app, rule, [...new Set(known.flatMap((one) => countedAt(one, cause.now)))])
   const what = textOf(rule, ids.length)
   if (ids.length > 0) return fails(`it has ${what}`, ids.length)
-  return incomplete() ?? passes(`it has ${what}`)
+  const silent = strict && (await isSilent(app, list.listNo, all, cause.now))
+  if (silent) return fails('of some of its packages nobody says whether they are vulnerable')
+  return incomplete ?? passes(`it has ${what}`)
 }
 
-function isMeant(one: Known, { leastSeverity, onlyFixable, afterDays }: VulnerabilityRule, now: string): boolean {
+/** Whether no source speaks of some packages of a list, or only in versions that cannot be compared. */
+async function isSilent({ db, config }: Work['app'], listNo: number, found: readonly Known[], now: string) {
+  if (found.some((one) => one.state === findingStates.unknown && heldAt(one, now))) return true
+  const ecosystems = await ecosystemsOfList(db, listNo)
+  const { gapsAt } = coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays)
+  return gapsAt(now).some(({ reason }) => reason === 'NO_SOURCE')
+}
+
+function isMeant(one: Known, { leastSeverity, onlyFixable }: VulnerabilityRule): boolean {
   if (one.state !== findingStates.vulnerable) return false
   const least = leastSeverity === '' ? undefined : severityLevels[lower(leastSeverity)]
   if (least !== undefined && severityRank(one.severity) < severityRank(least)) return false
-  if (Date.parse(now) - Date.parse(one.foundTime) < afterDays * dayMs) return false
   return !onlyFixable || fixesFor(one.component, one.affected, orderOf(one.component)).length > 0
+}
+
+/** Those that were found first long enough ago: what a source says anew of them does not make them younger. */
+async function oldEnough(
+  { db }: Work['app'],
+  found: readonly Known[],
+  { afterDays }: VulnerabilityRule,
+  { repo, now }: { repo: GatedRepo; now: string },
+): Promise<readonly Known[]> {
+  const latest = new Date(Date.parse(now) - afterDays * dayMs).toISOString()
+  const young = found.filter(({ foundTime }) => foundTime > latest)
+  if (young.length === 0) return found
+  const components = young.map(({ component }) => component.componentNo)
+  const keyOf = (componentNo: number, recordId: string) => `${componentNo} ${recordId}`
+  const old = new Set<string>()
+  for (const { componentNo, recordId, foundTime } of await sightingsIn(db, components, [rootOf(repo.uid)])) {
+    if (foundTime <= latest) old.add(keyOf(componentNo, recordId))
+  }
+  return found.filter(({ component, record, foundTime }) => {
+    return foundTime <= latest || old.has(keyOf(component.componentNo, record.id))
+  })
 }
 
 async function exploitedOf(app: Work['app'], { onlyExploited }: VulnerabilityRule, ids: string[]): Promise<string[]> {

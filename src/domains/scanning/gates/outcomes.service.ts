@@ -38,7 +38,8 @@ async function outcomeOf(work: Work, repo: GatedRepo, digest: string, gate: Gate
   const { uid, name, scopeUid, rule, mode } = gate
   const shown = { uid, name, scopeUid, kind: rule.kind, enforced: mode === 'ENFORCE' }
   try {
-    const key = `${repo.id} ${digest} ${uid}`
+    // Another server may have changed the gate.
+    const key = JSON.stringify([repo.id, digest, uid, rule, gate.exemptPulledDays])
     const verdict = await work.app.gates.verdict(key, () => judge(work, repo, digest, gate))
     return { ...verdict, gate: shown, failed: false, exception: '' }
   } catch (error) {

@@ -165,6 +165,29 @@ function fromRecordRow(
   }
 }
 
+/** When something was found in a package: the id of its record, which stays when that is written anew. */
+export type Sighting = { componentNo: number; recordId: string; foundTime: string }
+
+/** What was ever found in some packages, whatever has become of it since. */
+export async function sightingsIn(
+  reader: Reader,
+  components: readonly number[],
+  places: readonly string[],
+): Promise<Sighting[]> {
+  const found: Sighting[] = []
+  for (const some of chunks([...new Set(components)], atOnce)) {
+    found.push(
+      ...(await reader.all<Sighting>(sql`
+        SELECT f.component_id AS "componentNo", r.record_id AS "recordId", f.found_time AS "foundTime"
+          FROM findings f
+          JOIN affected_packages a ON a.id = f.affected_id
+          JOIN vulnerability_records r ON r.id = a.record_no
+         WHERE f.component_id IN (${list(some)}) AND f.place IN (${list(['', ...places])})`)),
+    )
+  }
+  return found.map((row) => ({ ...row, componentNo: Number(row.componentNo) }))
+}
+
 type SuppressedRow = Omit<Suppressed, 'owner'> & Component & { findingNo: number }
 
 /** What did not count in a list, and when. */

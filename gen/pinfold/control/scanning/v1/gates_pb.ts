@@ -282,8 +282,8 @@ export type VulnerabilityRule = Message<"pinfold.control.scanning.v1.Vulnerabili
   afterDays: number;
 
   /**
-   * An image that could not be read, or not all of it, or in which nothing says what is installed. What waits to be read is
-   * none of these.
+   * An image that could not be read, or not all of it, in which nothing says what is installed, or that has packages of which
+   * no source speaks. What waits to be read or compared is none of these, nor is what a source said that is old.
    *
    * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.Unknown unknown = 5;
    */
@@ -326,8 +326,8 @@ export type VulnerabilityRuleJson = {
   afterDays?: number;
 
   /**
-   * An image that could not be read, or not all of it, or in which nothing says what is installed. What waits to be read is
-   * none of these.
+   * An image that could not be read, or not all of it, in which nothing says what is installed, or that has packages of which
+   * no source speaks. What waits to be read or compared is none of these, nor is what a source said that is old.
    *
    * @generated from field: pinfold.control.scanning.v1.VulnerabilityRule.Unknown unknown = 5;
    */
@@ -404,7 +404,7 @@ export const VulnerabilityRule_SeveritySchema: GenEnum<VulnerabilityRule_Severit
   enumDesc(file_pinfold_control_scanning_v1_gates, 1, 0);
 
 /**
- * What becomes of an image of which it cannot be known what it contains.
+ * What becomes of an image of which nobody can say all that is asked.
  *
  * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.Unknown
  */
@@ -432,14 +432,14 @@ export const VulnerabilityRule_Unknown = {
 } as const;
 
 /**
- * What becomes of an image of which it cannot be known what it contains.
+ * What becomes of an image of which nobody can say all that is asked.
  *
  * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.Unknown
  */
 export type VulnerabilityRule_Unknown = (typeof VulnerabilityRule_Unknown)[keyof typeof VulnerabilityRule_Unknown] | UnknownEnum;
 
 /**
- * What becomes of an image of which it cannot be known what it contains.
+ * What becomes of an image of which nobody can say all that is asked.
  *
  * @generated from enum pinfold.control.scanning.v1.VulnerabilityRule.Unknown
  */
