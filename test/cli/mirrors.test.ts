@@ -1,8 +1,10 @@
 // Upstreams, and repositories that follow them, as people type them. Nothing is asked of a registry elsewhere here.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { operatorUid } from '#issuer/access-token.ts'
 import { startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
+import { registryClient } from '../support/registry.ts'
 
 async function scene() {
   const pinfold = await startPinfold()
@@ -54,4 +56,19 @@ test('of a repository that follows nothing it is said so, with what would have i
   await done(...following)
   await done('repos', 'unfollow', 'acme/alpine', '--yes')
   await nothing('unfollow', 'acme/alpine', '--yes')
+})
+
+test('content can be asked for beforehand, and a repository with a tag that a rule keeps is told which', async () => {
+  const { pinfold, cli, done } = await scene()
+  await using _ = pinfold
+  assert.match(await done(...following, '--mode', 'full'), /^mode +full$/m)
+  await done('repos', 'unfollow', 'acme/alpine', '--yes')
+  const org = (await pinfold.operator.get('/iam/v2/groups?name=acme')).body.groups[0].uid as string
+  const token = await pinfold.tokenFor(operatorUid, { audience: new URL(pinfold.url).host })
+  await registryClient(`http://127.0.0.1:${pinfold.port}`, token).pushImage('acme/alpine', 'v1')
+  const rule = await pinfold.operator.post(`/registry/v2/tagRules/${org}`, { tags: ['v*'], immutable: true })
+  const { code, stderr } = await cli(...following)
+  assert.equal(code, 1)
+  assert.match(stderr, /keeps the tag v1 of the repo; an upstream would move it/)
+  assert.ok(stderr.includes(rule.body.uid))
 })

@@ -98,7 +98,9 @@ class Unknown extends Error {
 function problemOf(error: unknown): string | undefined {
   if (error instanceof UpstreamError) return error.message
   if (error instanceof Unknown || error instanceof FollowEnded) return 'the upstream does not have all of it'
-  return error instanceof AppError ? error.message : undefined
+  // How much the organisation has is not for all who may see the repo.
+  const isFull = error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED'
+  return isFull ? 'there is no room for all of it' : undefined
 }
 
 async function pullingOf(app: App, uid: string): Promise<Pulling | undefined> {

@@ -10,11 +10,12 @@ const columns = sql`
   f.repo_uid AS repo, f.upstream_uid AS upstream, f.path, f.mode, f.tags, f.interval_ms AS "intervalMs", f.stale_for_ms AS "staleForMs",
   f.create_time AS "createTime", f.update_time AS "updateTime", s.state, s.state_time AS "stateTime", s.problem,
   s.failures, s.list_time AS "listTime", s.list_due AS "listDue", s.due_time AS "dueTime"`
-const tagCount = sql`
-  (SELECT count(*) FROM follow_tags t WHERE t.repo_uid = f.repo_uid) AS "tagCount",
+const tagCount = sql`(SELECT count(*) FROM follow_tags t WHERE t.repo_uid = f.repo_uid) AS "tagCount"`
+const fetchCounts = sql`
   (SELECT count(*) FROM follow_fetches w WHERE w.repo_uid = f.repo_uid AND w.round = 0) AS waiting,
   coalesce((SELECT max(w.problem) FROM follow_fetches w WHERE w.repo_uid = f.repo_uid), '') AS "fetchProblem"`
-const noCounts = sql`0 AS "tagCount", 0 AS waiting, '' AS "fetchProblem"`
+const noFetches = sql`0 AS waiting, '' AS "fetchProblem"`
+const noCounts = sql`0 AS "tagCount", ${noFetches}`
 const from = sql`follows f JOIN follow_states s ON s.repo_uid = f.repo_uid`
 
 function fromRow(row: Row): FollowStatus {
@@ -22,7 +23,8 @@ function fromRow(row: Row): FollowStatus {
 }
 
 export async function findFollow(reader: Reader, repo: string): Promise<FollowStatus | undefined> {
-  const row = await reader.get<Row>(sql`SELECT ${columns}, ${tagCount} FROM ${from} WHERE f.repo_uid = ${repo}`)
+  const row = await reader.get<Row>(sql`
+    SELECT ${columns}, ${tagCount}, ${fetchCounts} FROM ${from} WHERE f.repo_uid = ${repo}`)
   return row && fromRow(row)
 }
 
@@ -33,7 +35,7 @@ export async function findFollowAlone(reader: Reader, repo: string): Promise<Fol
   return row && fromRow(row)
 }
 
-/** Those at a place and below it, after this one, in the order of the uids of the repos. */
+/** Those at a place and below it, after this one, in the order of the uids of the repos; without what they are to bring. */
 export async function followsBelow(
   reader: Reader,
   place: string,
@@ -41,7 +43,7 @@ export async function followsBelow(
   most: number,
 ): Promise<FollowStatus[]> {
   const rows = await reader.all<Row>(sql`
-    SELECT ${columns}, ${tagCount} FROM ${from}
+    SELECT ${columns}, ${tagCount}, ${noFetches} FROM ${from}
      WHERE f.repo_uid > ${after || `${place}/`} AND f.repo_uid < ${`${place}0`} ORDER BY f.repo_uid LIMIT ${most}`)
   return rows.map(fromRow)
 }

@@ -110,14 +110,15 @@ export type Follow = Message<"pinfold.control.registry.v1.Follow"> & {
   staleFor?: Duration | undefined;
 
   /**
-   * How many manifests are still to be brought, with what they list.
+   * How many manifests are still to be brought, with what they list. Not in lists.
    *
    * @generated from field: int32 waiting_count = 13;
    */
   waitingCount: number;
 
   /**
-   * Why one of them, or what is about one, was not; empty when none failed. It is tried again.
+   * Why one of them, or what is about one, was not; empty when none failed. It is tried again. Not
+   * in lists.
    *
    * @generated from field: string fetch_problem = 14;
    */
@@ -229,14 +230,15 @@ export type FollowJson = {
   staleFor?: DurationJson;
 
   /**
-   * How many manifests are still to be brought, with what they list.
+   * How many manifests are still to be brought, with what they list. Not in lists.
    *
    * @generated from field: int32 waiting_count = 13;
    */
   waitingCount?: number;
 
   /**
-   * Why one of them, or what is about one, was not; empty when none failed. It is tried again.
+   * Why one of them, or what is about one, was not; empty when none failed. It is tried again. Not
+   * in lists.
    *
    * @generated from field: string fetch_problem = 14;
    */
