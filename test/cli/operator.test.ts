@@ -34,12 +34,7 @@ test('where nothing was served nothing is made, and the folder is named that was
   await using place = await makePlace()
   const typo = join(place.data, 'typo')
   const where = place.database ? place.args : ['--data', typo]
-  for (const words of [
-    'quotas list',
-    'ledger erase acme/app',
-
-    'vulnerabilities verify',
-  ]) {
+  for (const words of ['quotas list', 'ledger erase acme/app', 'vulnerabilities verify']) {
     const { code, stdout, stderr } = await run([...words.split(' '), ...where], { env: place.env })
     assert.deepEqual([code, stdout], [69, ''], words)
     assert.match(

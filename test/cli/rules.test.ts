@@ -1,7 +1,7 @@
 // Rules of what is kept, of tags that never move, holds and quarantine, as people type them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startPinfold } from '../support/pinfold.ts'
+import { roleUids, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 import { digestOf } from '../support/registry.ts'
 
@@ -172,4 +172,34 @@ test('what a rule of pulls or an exception lacks is said by the option that give
     assert.deepEqual([code, stdout], [64, ''], words)
     assert.match(stderr, says)
   }
+})
+
+test('whoever has rights in a folder alone names it by its path', async () => {
+  const { pinfold, org, team } = await scene()
+  await using _ = pinfold
+  const bot = await pinfold.seed.member(team, roleUids.owner)
+  const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: await pinfold.tokenFor(bot.uid) }
+  const cli = (...args: string[]) => run(['images', ...args], { env })
+  const made = await cli('retention', 'create', 'ours', '--parent', 'acme/team', ...keeping, '-o', 'id')
+  assert.deepEqual([made.code, made.stderr], [0, ''])
+  assert.ok(made.stdout.startsWith(`${team}/`))
+  for (const path of ['acme', 'acme/other', 'acme/team/team', 'team']) {
+    const { code, stderr } = await cli('retention', 'create', 'x', '--parent', path, ...keeping)
+    assert.equal(code, 1, path)
+    assert.match(stderr, /there is no (organisation|folder or repository) .* that you can see\n/)
+  }
+  assert.match((await cli('list', '--group', 'acme')).stderr, /you can see none; a folder is named as ORG\/FOLDER/)
+  // Of two whose paths end alike, with nothing seen of what is above, neither is taken for the other.
+  const ends = await Promise.all(
+    ['a', 'b'].map(async (name) => {
+      const above = (await pinfold.seed.group(org, { name })).uid
+      return (await pinfold.seed.group(above, { name: 'end' })).uid as string
+    }),
+  )
+  const both = await pinfold.seed.identity(org)
+  for (const end of ends) await pinfold.seed.binding(end, both.uid, roleUids.viewer)
+  const asBoth = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: await pinfold.tokenFor(both.uid) }
+  const either = await run(['images', 'list', '--group', 'acme/a/end'], { env: asBoth })
+  assert.deepEqual([either.code, either.stdout], [1, ''])
+  for (const end of ends) assert.ok(either.stderr.includes(end), either.stderr)
 })

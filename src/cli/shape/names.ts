@@ -24,7 +24,15 @@ export class NothingNamed extends CliError {
 export async function groupOf(api: ApiReader, given: string): Promise<string> {
   if (isUid(given)) return given
   const [first = '', ...folders] = given.split('/')
-  let uid = await organizationOf(api, first)
+  let uid = ''
+  try {
+    uid = await organizationOf(api, first)
+  } catch (error) {
+    // Whoever has rights in a folder alone need not see what is above it, and calls it by its path all the same.
+    const folder = error instanceof NothingNamed && folders.length > 0 ? await folderOf(api, given) : undefined
+    if (folder === undefined) throw error
+    return folder
+  }
   let path = first
   for (const name of folders) {
     const { items } = await api.list<Named>('/iam/v2/groups', 'groups', { name, 'uidp.children_of': uid }, 1)
@@ -36,6 +44,22 @@ export async function groupOf(api: ApiReader, given: string): Promise<string> {
     path += `/${name}`
   }
   return uid
+}
+
+/** The folder of a path of which the caller may see no more than the end: all names that are seen have to be those of the path. */
+async function folderOf(api: ApiReader, path: string): Promise<string | undefined> {
+  const wanted = path.split('/')
+  const { items } = await api.list<Named>('/iam/v2/groups', 'groups', { name: wanted.at(-1)! })
+  const all = items.map(({ uid }) => uid)
+  const names = await namesOf(api, all, [])
+  const found = all.filter((uid) => {
+    // In the place of a name that is not seen stands its part of the uid.
+    const [parts, ids] = [names.path(uid).split('/'), uid.split('/')]
+    return parts.length === wanted.length && parts.every((part, i) => part === wanted[i] || part === ids[i])
+  })
+  if (found.length < 2) return found[0]
+  const lines = found.join('\n')
+  throw new CliError(exitCodes.failed, `${path} may be any of these, whose organisations you cannot see:\n${lines}`)
 }
 
 /** The organisation of a name. */
@@ -51,8 +75,12 @@ async function noOrganization(api: ApiReader, name: string): Promise<string> {
   const all = await api.list<Named>('/iam/v2/groups', 'groups', { 'uidp.in_root': 'true' }, shownNames)
   const names = all.items.map((one) => plain(one.name)).join(', ') + (all.more ? ' and more' : '')
   const seen = all.items.length > 0 ? `you can see ${names}` : 'you can see none'
+  const rest =
+    all.items.length > 0
+      ? ''
+      : '; a folder is named as ORG/FOLDER, or by its uid, as pinfold iam folders list -o wide shows'
   const make = api.operator ? `; pinfold iam organizations create ${name} makes it` : ''
-  return `there is no organisation ${name} that you can see\n${seen}${make}`
+  return `there is no organisation ${name} that you can see\n${seen}${make || rest}`
 }
 
 export type Kind = {
