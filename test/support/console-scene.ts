@@ -42,6 +42,7 @@ export async function startConsoleScene(overrides: Parameters<typeof startSignIn
     { time: new Date(Date.now() - 9 * day).toISOString(), digest: digestThen },
   ]
   await made(operator.post('/control/v1/tagHistory:import', { repoUid: repo.uid, tags: [{ name: 'stable', records }] }))
+  await importMany(operator, (await seed.repo(folder.uid, { name: 'many' })).uid)
   const { older, digest, scriptBlob } = await pushAll(client, path)
   await operator.delete(`/registry/v2/tags/${await tagOf(operator, repo.uid, 'gone')}`)
   await client.ok(200, 'GET', `${path}/manifests/${digest}`)
@@ -89,6 +90,7 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
     { name: 'Group', path: `/ui/g/${org}/payments` },
     { name: 'Repository', path: `/ui/r/${repo}` },
     { name: 'Repository history', path: `/ui/r/${repo}?view=history` },
+    { name: 'Many tags', path: `/ui/r/${instead ?? `${org}/payments/many`}` },
     { name: 'Readme', path: `/ui/r/${repo}?view=readme` },
     { name: 'Repository settings', path: `/ui/r/${repo}?view=settings` },
     { name: 'Group settings', path: `/ui/g/${org}/payments/~/settings` },
@@ -144,6 +146,15 @@ async function made(asked: Promise<{ status: number; body: Json; text: string }>
 
 type Answer = Promise<{ status: number; body: Json; text: string }>
 type Poster = Operator & { post(path: string, body: Json): Answer; patch(path: string, body: Json): Answer }
+
+/** More tags than a page has. */
+async function importMany(operator: Poster, repo: string): Promise<void> {
+  const time = new Date(Date.now() - 2 * day).toISOString()
+  const tags = Array.from({ length: 450 }, (_, i) => {
+    return { name: `build-${i}`, records: [{ time, digest: digestOf(`build ${i}`) }] }
+  })
+  await made(operator.post('/control/v1/tagHistory:import', { repoUid: repo, tags }))
+}
 
 type Ruled = { org: string; repo: string; digest: string; pusher: string }
 

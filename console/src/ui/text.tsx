@@ -25,9 +25,18 @@ export function dayText(at: number): string {
 
 export const short = (digest: string): string => digest.replace(/^(sha\d+:)([0-9a-f]{12}).*$/, '$1$2…')
 
-/** A digest by its beginning; all of it for whoever copies or points at it. */
-export function Digest({ of, href, isMain }: { of: string; href?: string; isMain?: boolean }) {
+type DigestProps = { of: string; href?: string; isMain?: boolean; isBare?: boolean }
+
+/** A digest by its beginning; all of it for whoever copies or points at it. A bare one is one node, for long tables. */
+export function Digest({ of, href, isMain, isBare }: DigestProps) {
   if (of === '') return <span class="dim">–</span>
+  if (isBare && href !== undefined) {
+    return (
+      <a class="mono" href={href} title={of}>
+        {short(of)}
+      </a>
+    )
+  }
   const code = <code title={of}>{short(of)}</code>
   return href === undefined ? (
     code

@@ -142,6 +142,7 @@ function readTags(repo: string, { page, order, signal }: Wanted): Promise<Paged<
   return readPage<Tag>('/registry/v2/tags', 'tags', { page, size, query, signal })
 }
 
+/** Few nodes for each row, since a page has two hundred; a tag's name is letters of one direction anyhow. */
 function columnsFor(names: readonly string[], repo: string, reload: () => void): Column<Tag>[] {
   const columns: Column<Tag>[] = [
     {
@@ -151,13 +152,13 @@ function columnsFor(names: readonly string[], repo: string, reload: () => void):
       cell: ({ name, deprecated }) => (
         <>
           <a data-main href={paths.tag(names, name)}>
-            <bdi>{name}</bdi>
+            {name}
           </a>{' '}
           {deprecated && <Badge kind="warn">{words.deprecated}</Badge>}
         </>
       ),
     },
-    { title: words.digest, cell: ({ digest }) => <Digest of={digest} href={paths.digest(names, digest)} /> },
+    { title: words.digest, cell: ({ digest }) => <Digest isBare of={digest} href={paths.digest(names, digest)} /> },
     { title: words.movedAt, order: 'update_time', cell: ({ updateTime }) => <Time at={updateTime} /> },
     { title: words.createdAt, order: 'create_time', cell: ({ createTime }) => <Time at={createTime} /> },
     {
