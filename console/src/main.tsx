@@ -8,5 +8,5 @@ import { Shell } from './app/shell.tsx'
 startSettings()
 startRouting()
 // What the person may do is known a moment later; without an answer they are shown no control, and each screen says why.
-startSession().catch(() => undefined)
+void startSession()
 render(<Shell />, document.body)

@@ -65,6 +65,7 @@ const states = {
 
 const lists = {
   pages: 'Pages',
+  pagesBelow: 'Pages, below the list',
   page: 'Page',
   goToPage: 'Go',
   first: 'First',
@@ -416,10 +417,10 @@ const rules = {
   holdTags: 'Or what these tags have had, one on a line',
   release: 'Release',
   releaseHoldText: 'From then on only its date keeps it, if it has one.',
-  quarantined: 'Quarantine',
+  quarantined: 'In quarantine',
   noQuarantined: 'Nothing is quarantined, so all can be pulled.',
   newQuarantine: 'New quarantine',
-  quarantine: 'Quarantine it',
+  quarantine: 'Quarantine',
   quarantineHint: 'Whoever pulls it is told this.',
   releaseQuarantineText: 'It can be pulled again from then on.',
   pullRules: 'How old what is pulled has to be',

@@ -18,6 +18,7 @@ const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasTe
 
 export async function checkChanges(kit: Kit): Promise<void> {
   await checkPromises(kit)
+  await checkQuarantine(kit)
   await checkPulls(kit)
   await checkMirrors(kit)
   await checkDeletions(kit)
@@ -84,6 +85,29 @@ async function checkPromises({ check, scene, asOperator, goTo, settled }: Kit): 
     await rowOf(page, 'an audit').waitFor({ state: 'detached' })
     await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
     expect((await page.getByText('A hold keeps it.').count()) === 0, await page.innerText('main'))
+    await context.close()
+  })
+}
+
+async function checkQuarantine({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  const { operator } = scene.pinfold
+  await check('a digest is put in quarantine from its page, and let out where the rules are', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.older}`)
+    await press(page, /^Quarantine sha256/)
+    await page.getByRole('dialog').getByLabel('Reason').fill('found to be bad')
+    await page.getByRole('dialog').getByRole('button', { name: 'Quarantine' }).click()
+    const row = rowOf(page, 'found to be bad')
+    await row.waitFor()
+    const listed = async () => {
+      const { body } = await operator.get(`/registry/v2/quarantined?scopeUid=${scene.repo.uid}`)
+      return body.quarantined.filter(({ digest }: { digest: string }) => digest === scene.older)
+    }
+    expect((await listed()).length === 1, await listed())
+    await row.getByRole('button', { name: /^Release/ }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click()
+    await row.waitFor({ state: 'detached' })
+    expect((await listed()).length === 0, await listed())
     await context.close()
   })
 }

@@ -16,11 +16,19 @@ export const me = {
   version: dataset.version ?? '',
 }
 
-const rights = signal<Rights>({ held: [] })
+const rights = signal<Rights | undefined>(undefined)
+
+/** Whether it is known what the person may do; before that nobody is told that they may not. */
+export const isKnown = (): boolean => rights.value !== undefined
 
 /** Whether the person may do something at a place, or anywhere. False until it is known. */
-export const may = (name: CapabilityName, place?: string): boolean => holds(rights.value, name, place)
+export const may = (name: CapabilityName, place?: string): boolean =>
+  rights.value !== undefined && holds(rights.value, name, place)
 
 export async function startSession(): Promise<void> {
-  rights.value = await readRights()
+  try {
+    rights.value = await readRights()
+  } catch {
+    rights.value = { held: [] }
+  }
 }

@@ -77,8 +77,16 @@ function Heading<T>({ column, order }: { column: Column<T>; order: string | unde
   )
 }
 
+type PagesProps = {
+  page: number
+  size: number
+  total: number
+  /** The second of two, which stands below the list. */
+  isBelow?: boolean
+}
+
 /** Where in a list the person is, by numbers that an address can have. */
-export function Pages({ page, size, total }: { page: number; size: number; total: number }) {
+export function Pages({ page, size, total, isBelow = false }: PagesProps) {
   const last = Math.max(1, Math.ceil(total / size))
   if (last === 1) return <p class="pages">{words.rows(total)}</p>
   const at = (to: number) => paths.with(here(), { page: to === 1 ? undefined : to })
@@ -98,7 +106,7 @@ export function Pages({ page, size, total }: { page: number; size: number; total
     if (wanted >= 1) go(at(Math.min(Math.trunc(wanted), last)))
   }
   return (
-    <nav class="pages" aria-label={words.pages}>
+    <nav class="pages" aria-label={isBelow ? words.pagesBelow : words.pages}>
       {link(1, words.first, page > 1)}
       {link(page - 1, words.previous, page > 1)}
       {link(page + 1, words.next, page < last)}

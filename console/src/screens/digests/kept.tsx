@@ -1,11 +1,13 @@
 // Whether something keeps a digest, and until when.
 import { paths } from '../../app/paths.ts'
+import { go } from '../../app/route.ts'
 import { may } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import type { Kept } from '../../data/types.ts'
+import { FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
-import { Digest, Time } from '../../ui/text.tsx'
+import { Digest, short, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 
 type Props = { names: readonly string[]; repo: string; digest: string }
@@ -34,18 +36,45 @@ export function KeptUntil({ names, repo, digest }: Props) {
               <bdi>{words.keptFor(tags.join(', '))}</bdi>
             </p>
           )}
-          {keptWith !== '' && (
+          {keptWith !== '' && keptWith !== digest && (
             <p>
               {words.keptWith} <Digest of={keptWith} href={paths.digest(names, keptWith)} />
             </p>
           )}
           {may('registry.settings.update', repo) && (
-            <p>
-              <a href={`${paths.repo(names)}?view=promises`}>{words.rulesHere}</a>
-            </p>
+            <DigestRules names={names} repo={repo} digest={digest} onChange={read.reload} />
           )}
         </>
       )}
     </Shown>
+  )
+}
+
+/** What may be said of one digest: that it is kept, or that nobody is to pull it. */
+function DigestRules({ names, repo, digest, onChange }: Props & { onChange: () => void }) {
+  const reason = [{ name: 'reason', label: words.reason }]
+  return (
+    <p>
+      <FormButton
+        button={words.hold}
+        label={words.doTo(words.hold, short(digest))}
+        fields={reason}
+        act={async (values) => {
+          await ask('POST', `/registry/v2/holds/${repo}`, { body: { digest, reason: values.reason } })
+          onChange()
+        }}
+      />{' '}
+      <FormButton
+        button={words.quarantine}
+        label={words.doTo(words.quarantine, short(digest))}
+        fields={[{ ...reason[0]!, hint: words.quarantineHint }]}
+        act={async (values) => {
+          const body = { digest, reason: values.reason }
+          await ask('POST', `/registry/v2/quarantined/${repo}:quarantine`, { body })
+          go(`${paths.repo(names)}?view=promises`)
+        }}
+      />{' '}
+      <a href={`${paths.repo(names)}?view=promises`}>{words.rulesHere}</a>
+    </p>
   )
 }

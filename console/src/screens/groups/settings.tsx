@@ -1,14 +1,14 @@
 // What a group says of itself, and its end, which it takes an empty group for.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
-import { may } from '../../app/session.ts'
+import { isKnown, may } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import { forgetPlaces } from '../../data/places.ts'
 import type { Group } from '../../data/types.ts'
 import { DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
-import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { Empty, Note, Shown, Waiting } from '../../ui/states.tsx'
 import { numbers, words } from '../../words.ts'
 import { GroupFrame } from './group-frame.tsx'
 
@@ -24,6 +24,7 @@ type Props = { names: readonly string[]; group: Group }
 
 function Settings({ names, group }: Props) {
   const [mayChange, mayDelete] = [may('groups.update', group.uid), may('groups.delete', group.uid)]
+  if (!isKnown()) return <Waiting />
   if (!mayChange && !mayDelete) return <Empty>{words.settingsHidden}</Empty>
   const describe = async ({ description }: Record<string, string>) => {
     await ask('PATCH', `/iam/v2/groups/${group.uid}`, { body: { description } })

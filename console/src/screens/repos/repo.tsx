@@ -103,7 +103,7 @@ function Tags({ names, repo, query }: TagsProps) {
                 keyOf={({ uid }) => uid}
                 order={name === '' ? order : 'name asc'}
               />
-              {name === '' && total > size && <Pages page={page} size={size} total={total} />}
+              {name === '' && total > size && <Pages isBelow page={page} size={size} total={total} />}
             </>
           )
         }

@@ -1,14 +1,14 @@
 // What a repository is called and says, and its end.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
-import { may } from '../../app/session.ts'
+import { isKnown, may } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import { forgetPlaces } from '../../data/places.ts'
 import type { Repo, RepoUsage, Tag } from '../../data/types.ts'
 import { DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
-import { Empty, Shown } from '../../ui/states.tsx'
+import { Empty, Shown, Waiting } from '../../ui/states.tsx'
 import { bytes } from '../../ui/text.tsx'
 import { numbers, words } from '../../words.ts'
 
@@ -16,6 +16,7 @@ type Props = { names: readonly string[]; repo: Repo; onChange: () => void }
 
 export function RepoSettings({ names, repo, onChange }: Props) {
   const [mayChange, mayDelete] = [may('repo.update', repo.uid), may('repo.delete', repo.uid)]
+  if (!isKnown()) return <Waiting />
   if (!mayChange && !mayDelete) return <Empty>{words.settingsHidden}</Empty>
   const describe = async ({ description }: Record<string, string>) => {
     await ask('PATCH', `/registry/v2/repos/${repo.uid}`, { body: { description } })

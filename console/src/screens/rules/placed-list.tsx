@@ -3,14 +3,14 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { here } from '../../app/route.ts'
-import { may } from '../../app/session.ts'
+import { isKnown, may } from '../../app/session.ts'
 import { ask, type Query } from '../../data/api.ts'
 import { type Placed, readPlaced, type Scope, whereOf } from '../../data/placed.ts'
 import { namesOfPlace, parentOf } from '../../data/places.ts'
 import type { Group } from '../../data/types.ts'
 import { DangerButton, type Field, Form, FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
-import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { Empty, Note, Shown, Waiting } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { words } from '../../words.ts'
 
@@ -143,6 +143,7 @@ const actionsColumn = <T extends Placed>(
 
 /** Shows what takes `registry.settings.update` to see, or says that it does. */
 export function ForSettings({ at, children }: { at: At; children: ComponentChildren }) {
+  if (!isKnown()) return <Waiting />
   if (!may('registry.settings.update', at.uid)) return <Empty>{words.rulesHidden}</Empty>
   const isAllSeen = may('registry.settings.update', at.uid.split('/')[0])
   return (
