@@ -16,23 +16,45 @@ export const sweepRetention: Duty = {
   runsOn: 'one node',
   wake: ({ retention }) => retention,
   async run(app, lease) {
-    const sum = { slices: 0, deleted: 0, forgotten: 0 }
+    const sum = { slices: 0, deleted: 0, failed: 0, forgotten: 0 }
+    const failed = new Set<string>()
     while (lease.holds()) {
-      const organizations = await store.busyOrganizations(app.db)
+      const organizations = (await store.busyOrganizations(app.db)).filter((one) => !failed.has(one))
       if (organizations.length === 0) break
       for (const organization of organizations) {
-        for (let slice = 0; slice < slicesInTurn && lease.holds(); slice++) {
-          const plan = await store.nextOpen(app.db, organization)
-          if (!plan) break
-          sum.slices++
-          sum.deleted += await workOn(app, lease, plan)
-        }
+        const { slices, deleted, error } = await turnOf(app, lease, organization)
+        sum.slices += slices
+        sum.deleted += deleted
+        if (error === undefined) continue
+        // The others need not wait for what goes wrong in one; the next run tries it again.
+        app.log.error('retention could not be planned or applied', { organization, error })
+        failed.add(organization)
+        sum.failed++
       }
     }
     const now = app.clock().toISOString()
     sum.forgotten = await lease.inBatches((tx) => store.forgetEnded(tx, now, forgottenAtOnce))
     return sum
   },
+}
+
+type Turn = { slices: number; deleted: number; error: unknown }
+
+/** Throws only where the lease is lost, or the server ends. */
+async function turnOf(app: App, lease: Lease, organization: string): Promise<Turn> {
+  const turn: Turn = { slices: 0, deleted: 0, error: undefined }
+  try {
+    while (turn.slices < slicesInTurn && lease.holds()) {
+      const plan = await store.nextOpen(app.db, organization)
+      if (!plan) break
+      turn.slices++
+      turn.deleted += await workOn(app, lease, plan)
+    }
+  } catch (error) {
+    if (!lease.holds()) throw error
+    turn.error = error
+  }
+  return turn
 }
 
 async function workOn(app: App, lease: Lease, plan: Plan): Promise<number> {
