@@ -7,6 +7,7 @@ import { challenge } from './challenge.ts'
 import { OciError } from './errors.ts'
 import { originOf } from './respond.ts'
 import { checkDigest } from './views/judged.ts'
+import { requireClean } from './views/kept.ts'
 import { nameOrNone } from './views/names.ts'
 import { pathOf, type Visit } from './visit.ts'
 
@@ -49,6 +50,7 @@ async function sourceAt(visit: Visit, digest: string): Promise<RepoRef | 'needs 
   try {
     const repo = await allow(visit, 'blob.read', { digest })
     await checkDigest(visit, repo, 'blob', digest)
+    await requireClean(visit, repo, { type: 'blob', digest })
     return repo
   } catch (error) {
     if (!(error instanceof OciError)) throw error

@@ -142,6 +142,9 @@ test('after a change only that organisation is read again, and what a transactio
   assert.deepEqual([await asked(one.org), await asked(other.org)], [5, 1])
   now = 500
   assert.deepEqual([await asked(one.org), await asked(other.org)], [1, 1], 'on another node something may have changed')
+  seen.statements = 0
+  assert.equal((await cache.of(reader, one.org, { fresh: true })).rules.length, 1)
+  assert.equal(seen.statements, 1, 'whoever is about to delete something asks whether it is still so')
   const fresh = createLawCache(reader, () => now)
   const counted = counting()
   for (const _ of [1, 2]) {

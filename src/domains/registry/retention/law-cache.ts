@@ -12,10 +12,10 @@ const maxSize = 200_000
 /** What organisations have said, at most half a second old. After a commit that changed something, only what has changed is read again. */
 export type LawCache = {
   /**
-   * What the organisation of a place has said. A transaction may ask with itself as the reader where it is not known. What
+   * What the organisation of a place has said; `fresh` for what the reader knows, however short ago it was asked. A transaction may ask with itself as the reader where it is not known. What
    * it reads is not remembered, since it may be of the past, or never come to be.
    */
-  of(reader: Reader, place: string): Promise<Law>
+  of(reader: Reader, place: string, options?: { fresh: boolean }): Promise<Law>
   clear(): void
 }
 
@@ -43,11 +43,11 @@ export function createLawCache(db: Reader, monotonic: () => number): LawCache {
   }
 
   return {
-    async of(reader, place) {
-      if (isFresh(none)) return noLaw
+    async of(reader, place, { fresh } = { fresh: false }) {
+      if (!fresh && isFresh(none)) return noLaw
       const organization = rootOf(place)
       const known = entries.get(organization)
-      if (known && known.epoch === epoch && isFresh(known.at)) return known.law
+      if (!fresh && known && known.epoch === epoch && isFresh(known.at)) return known.law
       const [started, at] = [epoch, monotonic()]
       const { version, any } = await lawVersion(reader, organization)
       // Read before what it is the version of, which may then be newer, and never older.

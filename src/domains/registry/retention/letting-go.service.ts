@@ -26,6 +26,7 @@ export class LettingGo {
   /** `undefined` for what stays. */
   async of(digest: string, steps = 0): Promise<LetGo | undefined> {
     if (this.#judged.has(digest)) return this.#judged.get(digest)
+    if (this.look.isOver) return undefined
     const found = steps > mostLevels ? undefined : await this.#decide(digest, steps)
     // What was not looked at to the end stays.
     const verdict = this.look.isOver ? undefined : found
@@ -51,11 +52,9 @@ export class LettingGo {
   /** What it belongs to, of that which is in the repo. */
   async #present(digest: string): Promise<string[]> {
     const { look } = this
-    const here: string[] = []
-    for (const above of await look.above(digest)) {
-      if (await store.factsOf(look.reader, look.repo.id, above)) here.push(above)
-    }
-    return here
+    const { subject, indexes } = await look.above(digest)
+    const isHere = subject !== '' && (await store.factsOf(look.reader, look.repo.id, subject)) !== undefined
+    return isHere ? [subject, ...indexes] : [...indexes]
   }
 
   /**
@@ -102,17 +101,21 @@ export class LettingGo {
     return passes && !this.look.isOver
   }
 
+  async #allGo(digests: readonly string[]): Promise<boolean> {
+    for (const digest of digests) if (!(await this.of(digest))) return false
+    return true
+  }
+
   /** The bytes of a manifest that goes, and of the blobs that only what goes needs: each counts with the first that needs it. */
   async bytesOf(digest: string): Promise<number> {
     const { reader, repo } = this.look
     let bytes = (await store.factsOf(reader, repo.id, digest))?.size ?? 0
     for (const blob of await this.look.read(store.blobsOf(reader, repo.id, digest))) {
+      if (this.look.isOver) break
       const wanted = { digest: blob.digest, kind: 0, most: mostUsers } as const
       const users = [...(await this.look.read(linkedFrom(reader, repo.id, wanted)))].sort()
       if (users[0] !== digest || users.length === mostUsers) continue
-      const verdicts = []
-      for (const user of users) verdicts.push(await this.of(user))
-      if (verdicts.every((verdict) => verdict !== undefined)) bytes += blob.size
+      if (await this.#allGo(users)) bytes += blob.size
     }
     return bytes
   }

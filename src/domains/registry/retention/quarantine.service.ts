@@ -1,13 +1,13 @@
 // What nobody is to pull: a digest in quarantine, and what nothing but it leads to.
 import type { Work } from '#app.ts'
+import { isAtOrBelow } from '#lib/uid.ts'
 import { linkedFrom } from '../manifests/manifests.store.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
 import { namesWith } from '../tags/tags.store.ts'
 import { type Mark, quarantineOf } from './retention.model.ts'
 
-/** So many manifests that need a digest are looked at, and so far up; where none of them is clean, it is not served. */
+/** So many manifests that lead to a digest are looked at in all; where none of them is found to be clean, it is not served. */
 const mostAbove = 200
-const mostSteps = 4
 
 export type Wanted = { type: 'manifest' | 'blob'; digest: string }
 
@@ -17,17 +17,19 @@ export type Wanted = { type: 'manifest' | 'blob'; digest: string }
  */
 export async function quarantinedAs(
   { app }: Pick<Work, 'app'>,
-  repo: RepoRef,
+  repo: Pick<RepoRef, 'id' | 'uid'>,
   { type, digest }: Wanted,
 ): Promise<Mark | undefined> {
   const law = await app.laws.of(app.db, repo.uid)
-  if (law.quarantined.length === 0) return undefined
+  const here = law.quarantined.filter(({ scopeUid }) => isAtOrBelow(repo.uid, scopeUid))
+  if (here.length === 0) return undefined
+  let looked = 0
   const known = new Map<string, Mark | undefined>()
 
-  async function ofManifest(one: string, steps: number): Promise<Mark | undefined> {
+  async function ofManifest(one: string): Promise<Mark | undefined> {
     if (known.has(one)) return known.get(one)
     const own = quarantineOf(law, repo.uid, one)
-    const mark = own ?? ((await isTagged(one)) ? undefined : await above(one, 1, steps))
+    const mark = own ?? ((await isTagged(one)) ? undefined : await above(one, 1))
     known.set(one, mark)
     return mark
   }
@@ -35,15 +37,14 @@ export async function quarantinedAs(
   const isTagged = async (one: string): Promise<boolean> => (await namesWith(app.db, repo, one, 1)).length > 0
 
   /** Of what needs it: nothing where there is no such manifest, or where one of them may be pulled. */
-  async function above(one: string, kind: 0 | 1, steps: number): Promise<Mark | undefined> {
-    if (steps === mostSteps) return undefined
+  async function above(one: string, kind: 0 | 1): Promise<Mark | undefined> {
     let mark: Mark | undefined
     for (const manifest of await linkedFrom(app.db, repo.id, { digest: one, kind, most: mostAbove })) {
-      mark = await ofManifest(manifest, steps + 1)
+      mark = ++looked > mostAbove ? here[0] : await ofManifest(manifest)
       if (!mark) return undefined
     }
     return mark
   }
 
-  return type === 'blob' ? above(digest, 0, 0) : ofManifest(digest, 0)
+  return type === 'blob' ? above(digest, 0) : ofManifest(digest)
 }

@@ -1,5 +1,6 @@
 // The work on plans, a slice at a time: a slice of planning looks at some manifests of one repo, a slice of applying deletes
 // some. Each deletion is judged again in its transaction.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
@@ -23,17 +24,20 @@ import {
   planStates,
 } from './plans.model.ts'
 import * as store from './plans.store.ts'
+import { factsOf } from './promises.store.ts'
 import { enforced, lawAt } from './retention.model.ts'
 
 const manifestsAtOnce = 100
 const reposAtOnce = 100
 const deletionsAtOnce = 20
+/** How long one transaction may keep others from writing. */
+const longestMs = 100
 
 /** Looks at some manifests. */
 export async function planSome({ app, lease }: { app: App; lease: Lease }, plan: Plan): Promise<void> {
   const { db } = app
   const repo = await nextRepo(app, plan)
-  if (repo === 'none') return void (await lease.tx((tx) => endPlanning(tx, app, plan, { ...plan })))
+  if (repo === 'none') return void (await lease.tx((tx) => endPlanning(tx, app, plan)))
   if ('skipped' in repo) {
     await lease.tx((tx) => store.noteProgress(tx, plan, { ...plan, repo: repo.skipped, digest: '' }))
     return
@@ -53,9 +57,9 @@ export async function planSome({ app, lease }: { app: App; lease: Lease }, plan:
     truncated: deletions.length > room ? 1 : 0,
   }
   await lease.tx(async (tx) => {
-    if (next.truncated === 1) await endPlanning(tx, app, plan, next)
-    else if (!(await store.noteProgress(tx, plan, next))) return
+    if (!(await store.noteProgress(tx, plan, next))) return
     await store.insertDeletions(tx, plan.id, kept)
+    if (next.truncated === 1) await endPlanning(tx, app, next)
   })
 }
 
@@ -119,8 +123,8 @@ function counted(plan: Plan, deletions: readonly { dryRun: number; bytes: number
   return sum
 }
 
-async function endPlanning(tx: Tx, app: App, before: Plan, after: Plan): Promise<void> {
-  const plan: Plan = { ...after, state: planStates.READY, repo: '', digest: '' }
+async function endPlanning(tx: Tx, app: App, before: Plan): Promise<void> {
+  const plan: Plan = { ...before, state: planStates.READY, repo: '', digest: '' }
   if (await store.noteProgress(tx, before, plan))
     await tell(tx, app, 'control.registry.retention.planned', plan, plan.actor)
 }
@@ -138,6 +142,8 @@ async function tell(
 
 /** Deletes some of what the plan names; answers with how many were. */
 export async function applySome({ app, lease }: { app: App; lease: Lease }, plan: Plan): Promise<number> {
+  // Requests get their turn, however much there is to delete.
+  await nextTurn()
   const [first, ...others] = await store.nextDeletions(app.db, plan.id, deletionsAtOnce)
   if (!first) {
     await lease.tx(async (tx) => {
@@ -155,28 +161,50 @@ async function deleteSome(tx: Tx, app: App, plan: Plan, some: readonly PlannedDe
   const uid = some[0]!.repoUid
   const repo = await findRepoRow(tx, { uid })
   const locked = repo && (await lockRepo(tx, repo, 'alone')) ? repo : undefined
-  let deleted = 0
-  for (const one of some) {
-    const outcome = locked ? await deleteOne(tx, app, plan, locked, one) : outcomes.GONE
-    await store.setOutcome(tx, plan.id, one.position, outcome)
-    if (outcome === outcomes.DELETED) deleted++
-  }
-  const left = some.length - deleted
+  const outcomesOf = locked ? await deleteEach(tx, app, plan, locked, some) : some.map(() => outcomes.GONE)
+  for (const [i, outcome] of outcomesOf.entries()) await store.setOutcome(tx, plan.id, some[i]!.position, outcome)
+  const deleted = outcomesOf.filter((outcome) => outcome === outcomes.DELETED).length
+  const left = outcomesOf.length - deleted
   await store.noteProgress(tx, plan, { ...plan, deleted: plan.deleted + deleted, leftOver: plan.leftOver + left })
   return deleted
 }
 
-/** Judged by what holds now, in the transaction of the deletion. */
-async function deleteOne(tx: Tx, app: App, plan: Plan, repo: RepoRow, one: PlannedDeletion): Promise<Outcome> {
+/**
+ * Each is judged by what holds now, in the transaction of its deletion; answers for as many as one look and a short time are
+ * enough for, one at least.
+ */
+async function deleteEach(
+  tx: Tx,
+  app: App,
+  plan: Plan,
+  repo: RepoRow,
+  some: readonly PlannedDeletion[],
+): Promise<Outcome[]> {
   const cause = ownCause(app.clock, plan.appliedBy)
   const look = await Look.at(tx, { app }, repo, cause.now)
-  const isGone = (digest: string) => store.wasDeleted(tx, plan.id, repo.uid, digest)
-  if (!(await new LettingGo(look).mayGo(one.digest, one, isGone))) return outcomes.KEPT
+  const judging = new LettingGo(look)
   const group = parentOf(repo.uid)
   const path = await pathIn(tx, group, repo.name)
   const origin = { host: hostOf(app), subdomain: '', repository: path }
   const at = { id: repo.id, uid: repo.uid, ledger: repo.ledger, group, path }
-  return (await removeManifest(tx, { app, cause }, at, one.digest, origin)) ? outcomes.DELETED : outcomes.GONE
+  const gone = new Set<string>()
+  const isGone = async (digest: string) => gone.has(digest) || (await store.wasDeleted(tx, plan.id, repo.uid, digest))
+  const done: Outcome[] = []
+  const end = performance.now() + longestMs
+  for (const one of some) {
+    if (!(await factsOf(tx, repo.id, one.digest))) {
+      done.push(outcomes.GONE)
+      continue
+    }
+    const mayGo = await judging.mayGo(one.digest, one, isGone)
+    // The next look judges it, with all that it may read.
+    if (look.isOver && done.length > 0) break
+    const isDeleted = mayGo && (await removeManifest(tx, { app, cause }, at, one.digest, origin))
+    if (isDeleted) gone.add(one.digest)
+    done.push(isDeleted ? outcomes.DELETED : outcomes.KEPT)
+    if (performance.now() > end) break
+  }
+  return done
 }
 
 /** What clients call the registry, as far as settings say so. */

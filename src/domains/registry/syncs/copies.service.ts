@@ -14,6 +14,7 @@ import { type Manifest, type ManifestDocument, maxIndexesWith } from '../manifes
 import * as manifests from '../manifests/manifests.store.ts'
 import type { RepoRow } from '../repos/repos.store.ts'
 import { promiseUntagged } from '../retention/promises.service.ts'
+import { quarantinedAs } from '../retention/quarantine.service.ts'
 import { assignTag } from '../tags/tag-moves.service.ts'
 import { aTag, everyShape, shapeOf, type Tag } from '../tags/tags.model.ts'
 import * as tags from '../tags/tags.store.ts'
@@ -93,8 +94,9 @@ async function copyEach(copying: Copying, some: readonly Tag[]) {
 
 async function copyOne(copying: Copying, tag: Tag, there: Tag | undefined, copied: Copied): Promise<TagOutcome> {
   if (tag.digest === '' || isSame(tag, there)) return 'same'
-  const { added, isWhole } = await copyManifest(copying, tag.digest)
+  const { added, isWhole, isClean } = await copyManifest(copying, tag.digest)
   copied.manifests += added
+  if (!isClean) return 'refused'
   if (!isWhole) return 'unfinished'
   try {
     if (!(await copyTag(copying, tag))) return 'same'
@@ -178,26 +180,32 @@ export async function copyReferrers(
   }
 }
 
+type CopiedManifest = { added: number; isWhole: boolean; isClean: boolean }
+
 /**
- * With what it lists, each in a transaction of its own; `added` is how many were new. When the turn is over, the rest is left
+ * With what it lists, each in a transaction of its own; `added` is how many were new. What is in quarantine, or lists what is, stays
+ * where it is: `isClean` says so. When the turn is over, the rest is left
  * for the next one, unless nothing was new: each turn gets further.
  */
-async function copyManifest(copying: Copying, digest: string): Promise<{ added: number; isWhole: boolean }> {
+async function copyManifest(copying: Copying, digest: string): Promise<CopiedManifest> {
   const { work, lease, from, to } = copying
   lease.check()
-  if (await manifests.hasManifest(work.app.db, to.id, digest)) return { added: 0, isWhole: true }
+  const isClean = !(await quarantinedAs(work, from, { type: 'manifest', digest }))
+  const nothing = { added: 0, isWhole: true, isClean }
+  if (!isClean || (await manifests.hasManifest(work.app.db, to.id, digest))) return nothing
   const manifest = await manifests.findManifest(work.app.db, from.id, digest)
-  if (!manifest) return { added: 0, isWhole: true }
+  if (!manifest) return nothing
   const document = readManifest(manifest.content, manifest.mediaType)
   let added = 0
   for (const child of document.manifests) {
     const one = await copyManifest(copying, child)
     added += one.added
-    if (!one.isWhole || (added > 0 && copying.turnIsOver())) return { added, isWhole: false }
+    if (!one.isClean) return { added, isWhole: true, isClean: false }
+    if (!one.isWhole || (added > 0 && copying.turnIsOver())) return { added, isWhole: false, isClean }
   }
   const isNew = await insertCopy(copying, manifest, document)
   if (isNew) work.app.images.pushed.notify()
-  return { added: added + Number(isNew), isWhole: true }
+  return { added: added + Number(isNew), isWhole: true, isClean }
 }
 
 async function insertCopy(copying: Copying, manifest: Manifest, document: ManifestDocument): Promise<boolean> {
