@@ -2,6 +2,7 @@
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf'
 import { invalid } from '#lib/errors.ts'
 import { readEnum, readMapKey, readScalar, textFormOf } from './json-scalars.ts'
+import { isValue, readValue } from './json-values.ts'
 import { fieldNamed, join, type ListField, setField, shown, type Values } from './message-fields.ts'
 
 const maxDepth = 64
@@ -50,7 +51,9 @@ function readMessage(desc: DescMessage, json: unknown, path: string, depth: numb
     const at = join(path, field.name)
     if (seen.has(field)) throw invalid({ field: at, description: 'is given in both spellings' })
     seen.add(field)
-    if (json[name] !== null) setField(message, field, readField(field, json[name], at, depth), path)
+    // Of these null is one, and not nothing.
+    const isNull = json[name] === null && !(field.fieldKind === 'message' && isValue(field.message))
+    if (!isNull) setField(message, field, readField(field, json[name], at, depth), path)
   }
   return message
 }
@@ -64,6 +67,7 @@ function readField(field: DescField, json: unknown, at: string, depth: number): 
 
 /** A singular field, or one element of a list or map. */
 function readSingle(field: DescField, json: unknown, at: string, depth: number): unknown {
+  if (isValue(field.message)) return readValue(json, at, depth + 1)
   if (json === null) throw invalid({ field: at, description: 'must not be null' })
   if (field.message) return readMessage(field.message, json, at, depth + 1)
   if (field.enum) return readEnum(field.enum, json, at)

@@ -206,7 +206,7 @@ test('the contract uses no type that reading and writing do not know', async () 
     ScalarType.BYTES,
     ScalarType.DOUBLE,
   ])
-  const wellKnown = ['Timestamp', 'Duration', 'FieldMask'].map((name) => `google.protobuf.${name}`)
+  const wellKnown = ['Timestamp', 'Duration', 'FieldMask', 'Value'].map((name) => `google.protobuf.${name}`)
   const root = new URL('../../../gen/pinfold/', import.meta.url)
   for (const path of readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('_pb.ts'),

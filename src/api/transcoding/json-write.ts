@@ -6,7 +6,6 @@ import {
   type DescOneof,
   type Message,
   ScalarType,
-  toJson,
 } from '@bufbuild/protobuf'
 import {
   type Duration,
@@ -15,12 +14,12 @@ import {
   FieldMaskSchema,
   type Timestamp,
   TimestampSchema,
-  type Value,
   ValueSchema,
 } from '@bufbuild/protobuf/wkt'
 import { camelCase } from '#lib/fields.ts'
 import { IsoTimestamp, toIso } from '#lib/timestamp.ts'
 import { versionOfType } from '../methods.ts'
+import { writeValue } from './json-values.ts'
 import type { Values } from './message-fields.ts'
 
 type Write = (value: unknown) => string
@@ -181,7 +180,7 @@ const wellKnown: ReadonlyMap<string, Write> = new Map([
   [TimestampSchema.typeName, timestampText as Write],
   [DurationSchema.typeName, durationText as Write],
   [FieldMaskSchema.typeName, (value: unknown) => stringText((value as FieldMask).paths.map(camelCase).join(','))],
-  [ValueSchema.typeName, (value: unknown) => JSON.stringify(toJson(ValueSchema, value as Value))],
+  [ValueSchema.typeName, writeValue as Write],
 ])
 
 function timestampText(value: IsoTimestamp | Timestamp): string {
