@@ -159,3 +159,16 @@ print(believed)
   const answer = ask([closed.text, ...some])
   assert.equal(answer.stdout, '1\n', answer.stderr)
 })
+
+test('of a tag that was not there it is said when, and where to look', async () => {
+  const { closing, cli } = await scene()
+  await using _ = closing
+  for (const [args, says] of [
+    [['acme/app:none'], /^pinfold: acme\/app:none was not found\npinfold: pinfold images history acme\/app:none says/],
+    [['acme/app:v1', '--at', '2020-01-01'], /^pinfold: acme\/app:v1 was not found at 2020-01-01T00:00:00.000Z\n/],
+  ] as const) {
+    const { code, stdout, stderr } = await cli('images', 'tags', 'proof', ...args)
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.match(stderr, says)
+  }
+})

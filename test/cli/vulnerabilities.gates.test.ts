@@ -75,3 +75,18 @@ test('a gate without a place, or with a number that is none, is a mistake', asyn
   const wrong = await cli('create', 'a', '--group', 'acme')
   assert.deepEqual([wrong.code, /vulnerabilities/.test(wrong.stderr)], [1, true], wrong.stderr)
 })
+
+test('a gate is named by its name, and what is no uid by what shows them', async () => {
+  const made = await cli('create', 'named', '--group', 'acme', '--min-age-days', '7', '-o', 'json')
+  const { uid } = JSON.parse(made.stdout) as Json
+  assert.equal((await cli('update', 'named', '--mode', 'off')).stdout, `changed the gate ${uid}\n`)
+  const empty = await cli('delete', '')
+  assert.deepEqual([empty.code, /say which gate/.test(empty.stderr)], [64, true], empty.stderr)
+  const missing = await cli('delete', 'acme/none')
+  assert.equal(missing.code, 1)
+  assert.match(missing.stderr, /there is no gate none in acme .*\n.*pinfold vulnerabilities gates list shows/)
+  assert.equal((await cli('delete', 'acme/named')).stdout, `deleted the gate ${uid}\n`)
+  const revoked = await cli('revoke', 'EXCEPTION')
+  assert.equal(revoked.code, 64)
+  assert.match(revoked.stderr, /EXCEPTION is no uid; pinfold vulnerabilities gates exceptions shows/)
+})

@@ -14,10 +14,12 @@ import { imageOf, momentOf } from './image-options.ts'
 
 const timeoutMs = 60_000
 
-async function textAt({ origin, token }: ApiReader, path: string): Promise<string> {
+async function textAt({ origin, token }: ApiReader, path: string, missing = ''): Promise<string> {
   const headers = { authorization: `Bearer ${token}` }
   const { status, text } = await httpCall(new URL(path, origin), { method: 'GET', headers, timeoutMs })
   if (status === 200) return text.replace(/\n$/, '')
+  // The path itself is not there where the server serves no proofs.
+  if (missing !== '' && status === 404 && text.includes(' was not found')) throw new CliError(exitCodes.failed, missing)
   const code =
     status === 401 || status === 403 ? exitCodes.refused : status >= 500 ? exitCodes.unavailable : exitCodes.failed
   throw new CliError(code, plain(text.trim()))
@@ -38,7 +40,10 @@ export const proof: Command = {
     if (tag === undefined) throw new CliError(exitCodes.usage, `${path} names no tag: ${path}:TAG does`)
     const query = at === undefined ? '' : `?at=${encodeURIComponent(at)}`
     const where = `/ledger/${rootOf(repo)}/repos/${repo}/tags/${encodeURIComponent(tag)}/proof${query}`
-    terminal.print(await textAt(api, where))
+    const missing = `${path}:${tag} was not found${at === undefined ? '' : ` at ${at}`}`
+    terminal.print(
+      await textAt(api, where, `${missing}\npinfold images history ${path}:${tag} says what it was, and when`),
+    )
     return exitCodes.ok
   },
 }

@@ -1,6 +1,15 @@
 // What has to be so of what is pulled.
 import { commonOptions, momentOf, show } from '../registry/image-options.ts'
-import { endedOption, listMade, placeOf, placeOptions, printMade, requiredPlaceOf } from '../registry/place-options.ts'
+import {
+  endedOption,
+  givenUid,
+  listMade,
+  placeOf,
+  placeOptions,
+  printMade,
+  requiredPlaceOf,
+} from '../registry/place-options.ts'
+import { ruleNamed } from '../registry/rule-names.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import { CliError, type Command, type CommandGroup, exitCodes, outputOption } from '../shape/command.ts'
 import { plain } from '../shape/plain-text.ts'
@@ -18,6 +27,8 @@ type Checked = {
 
 const path = '/registry/v2/gates'
 const exceptionsPath = '/registry/v2/gateExceptions'
+const named = ruleNamed({ path, member: 'gates', words: ['gate', 'gates'], list: 'pinfold vulnerabilities gates list' })
+const which = { name: '<gate>', summary: 'Its name, GROUP/NAME where several have that name, or its uid' }
 
 const list: Command = {
   name: 'list',
@@ -51,7 +62,7 @@ const update: Command = {
   name: 'update',
   summary: 'Change what a gate says',
   details: 'What is said of its rule takes the place of all that it said before.',
-  arguments: [{ name: '<uid>', summary: 'Of the gate, as list shows it' }],
+  arguments: [which],
   options: [
     { flags: '--rename <name>', summary: 'What it is called from now on' },
     ...fieldOptions,
@@ -62,7 +73,7 @@ const update: Command = {
     const api = await apiReader(terminal, options)
     const body = bodyOf(options)
     if (Object.keys(body).length === 0) throw new CliError(exitCodes.usage, 'say what to change')
-    const made = (await api.call('PATCH', `${path}/${options.uid}`, body)) as Gate
+    const made = (await api.call('PATCH', `${path}/${await named(api, String(options.gate))}`, body)) as Gate
     return printMade(terminal, options, made, `changed the gate ${made.uid}`)
   },
 }
@@ -70,12 +81,13 @@ const update: Command = {
 const remove: Command = {
   name: 'delete',
   summary: 'Delete a gate',
-  arguments: [{ name: '<uid>', summary: 'Of the gate, as list shows it' }],
+  arguments: [which],
   options: [...callerOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
-    await api.call('DELETE', `${path}/${options.uid}`)
-    terminal.print(plain(`deleted the gate ${options.uid}`))
+    const uid = await named(api, String(options.gate))
+    await api.call('DELETE', `${path}/${uid}`)
+    terminal.print(plain(`deleted the gate ${uid}`))
     return exitCodes.ok
   },
 }
@@ -145,7 +157,11 @@ const revoke: Command = {
   options: [outputOption, ...callerOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
-    const made = (await api.call('POST', `${exceptionsPath}/${options.uid}:revoke`, {})) as Exception
+    const made = (await api.call(
+      'POST',
+      `${exceptionsPath}/${givenUid(options, 'pinfold vulnerabilities gates exceptions')}:revoke`,
+      {},
+    )) as Exception
     return printMade(terminal, options, made, `${made.digest} passes no more`)
   },
 }
