@@ -100,6 +100,21 @@ test('a look reads so many rows, and what it did not get to counts as kept, whic
   assert.match(refused.body.message, /more would have to be looked at/)
 })
 
+test('the last of a tag are found where other tags have moved ten thousand times since', async () => {
+  const { org, repo } = await seedRepo()
+  await rule(org, { tags: ['release-*'], keepLast: 2 })
+  const releases = []
+  for (let i = 0; i < 3; i++) releases.push(await plantManifest(pinfold, repo.uid, `release ${i}`))
+  const nightly = Array.from({ length: 10_500 }, () => ({ tag: 'nightly', digest: `sha256:${'0'.repeat(64)}` }))
+  await plantMoves(repo, [...releases.map((digest, i) => ({ tag: `release-${i}`, digest })), ...nightly])
+  const kept = []
+  for (const digest of releases) {
+    const look = await Look.at(pinfold.app.db, pinfold, repo, later)
+    kept.push((await keptOf(look, digest))?.by)
+  }
+  assert.deepEqual(kept, [undefined, 'LAST', 'LAST'])
+})
+
 test('an organisation has so many patterns in all of its rules and holds, and the error names the limit', async () => {
   const { org } = await seedRepo()
   const patterns = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}${i}`)

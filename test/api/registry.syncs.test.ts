@@ -42,6 +42,24 @@ const digestOf = async (path: string, tag: string) => {
 const historyOf = async (repo: string, tag: string): Promise<Json[]> =>
   ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${tag}`)).records
 
+test('what is quarantined at the source is not copied, nor what lists it, until it is released', async () => {
+  const { from, to, source, path, copy } = await pair('quarantined')
+  const bad = await client.pushImage(path)
+  await client.pushManifest(path, indexOf([bad]), 'multi')
+  const good = await client.pushImage(path, 'good')
+  const why = { digest: bad.digest, reason: 'it mines coins' }
+  const { uid } = ok(await operator.post(`/registry/v2/quarantined/${from}:quarantine`, why))
+  const made = ok(await copied(to, source))
+  await run()
+  assert.deepEqual([await digestOf(copy, 'good'), await digestOf(copy, 'multi')], [good.digest, undefined])
+  assert.equal(await digestOf(copy, bad.digest), undefined)
+  assert.equal(await statusOf(made.uid), 'FAILED')
+  ok(await operator.post(`/registry/v2/quarantined/${uid}:release`, {}))
+  await run()
+  assert.ok(await digestOf(copy, 'multi'))
+  assert.equal(await digestOf(copy, bad.digest), bad.digest)
+})
+
 test('a repo gets the tags of another one, and their moves, and the ledger says where from', async () => {
   const { to, source, path, copy } = await pair('moves')
   const first = await client.pushImage(path, '1.0')

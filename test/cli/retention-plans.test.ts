@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
 import { ok } from '../support/expect.ts'
+import type { Json } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 import { startRegistry } from '../support/registry.ts'
 
@@ -50,7 +51,7 @@ test('a plan is shown with why each manifest goes, and applied when it is told t
   const json = JSON.parse((await done('retention', 'deletions', uid!, '-o', 'json')).stdout)
   assert.deepEqual([json.plan.state, json.items.length], ['APPLIED', 2])
   const { retentionPlans } = ok(await operator.get(`/registry/v2/retentionPlans?scopeUid=${org.uid}`))
-  assert.equal(retentionPlans.length, 3)
+  assert.ok(retentionPlans.some((one: Json) => one.uid === uid))
 })
 
 test('what keeps a manifest is said of a tag and of a digest, and a promise is broken with a reason', async () => {

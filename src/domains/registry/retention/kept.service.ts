@@ -44,13 +44,15 @@ export class Look {
   readonly #moves: store.LedgerMove[] = []
   #areAllMoves = false
   #left: number
+  /** Another look that reads the moves of the ledger for both. */
+  readonly #reading: Look | undefined
 
   constructor(
     reader: Reader,
     law: Law,
     repo: TagRepo,
     now: string,
-    options: { rules?: Look['rules']; most?: number } = {},
+    options: { rules?: Look['rules']; moves?: Look; most?: number } = {},
   ) {
     this.reader = reader
     this.law = law
@@ -58,6 +60,7 @@ export class Look {
     this.now = now
     this.rules = options.rules ?? enforced(law)
     this.#left = options.most ?? mostRead
+    this.#reading = options.moves
   }
 
   /** By what has been said until now, also on other nodes. */
@@ -109,6 +112,7 @@ export class Look {
 
   /** The moves of the ledger, the newest first; ends with `too many` where there are more than are looked at. */
   async *moves(): AsyncGenerator<store.LedgerMove | 'too many'> {
+    if (this.#reading) return yield* this.#reading.moves()
     for (let at = 0; ; at++) {
       if (at === this.#moves.length) await this.#readMoves()
       const move = this.#moves[at]
@@ -184,7 +188,7 @@ export class Look {
     let last: Set<string> | 'too many' = new Set<string>()
     for await (const move of this.moves()) {
       if (move === 'too many') {
-        last = move
+        last = await this.#lastByTags(says.keepLast, isAbout)
         break
       }
       if (move.digest === '' || !isAbout(move.tag)) continue
@@ -192,6 +196,29 @@ export class Look {
       if (last.size >= says.keepLast) break
     }
     this.#last.set(uid, last)
+    return last
+  }
+
+  /** The same, tag by tag: where other tags move all the time, the newest moves of the ledger do not reach far. */
+  async #lastByTags(most: number, isAbout: (tag: string) => boolean): Promise<Set<string> | 'too many'> {
+    const { reader, repo } = this
+    const names = await this.read(store.tagsOf(reader, repo.ledger, mostMoves))
+    if (names.length >= mostMoves) return 'too many'
+    const moves: { time: string; digest: string }[] = []
+    // Before this time some tag may have had more than was read of it.
+    let sure = ''
+    for (const tag of names.filter(isAbout)) {
+      if (this.isOver) return 'too many'
+      const some = await this.read(store.assignmentsOf(reader, repo.ledger, tag, 2 * most))
+      moves.push(...some)
+      if (some.length === 2 * most && some.at(-1)!.time > sure) sure = some.at(-1)!.time
+    }
+    const last = new Set<string>()
+    for (const { time, digest } of moves.sort((a, b) => (a.time < b.time ? 1 : -1))) {
+      if (time < sure) return 'too many'
+      last.add(digest)
+      if (last.size >= most) break
+    }
     return last
   }
 }

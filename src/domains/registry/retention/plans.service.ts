@@ -17,13 +17,14 @@ import {
 import * as store from './plans.store.ts'
 import { daysAfter } from './retention.model.ts'
 
-/** Throws NOT_FOUND for a place that is not there. */
+/** Takes the place of the last plan for the same place, unless that is at work. Throws NOT_FOUND for a place that is not there. */
 export async function planRetention(call: Call, scope: string): Promise<Plan> {
   const uid = newUid(scope)
   const isRuled = await hasRules(call, scope)
   const plan = await call.app.db.tx(async (tx) => {
     const [group, organization] = [await groupOf(tx, scope), rootOf(scope)]
-    const there = await store.countPlans(tx, organization)
+    await store.supersede(tx, scope, call.now)
+    const there = await store.countPlans(tx, organization, call.now)
     if (there >= mostPlans) throw limitReached('plans of retention at a time', mostPlans, there)
     const times = { createTime: call.now, expireTime: daysAfter(call.now, planDays) }
     const state = isRuled ? planStates.PLANNING : planStates.READY

@@ -21,10 +21,18 @@ export async function insertPlan(
             ${expireTime})`)
 }
 
-export async function countPlans(reader: Reader, organization: string): Promise<number> {
+/** Those that have not ended. */
+export async function countPlans(reader: Reader, organization: string, now: string): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM retention_plans WHERE organization = ${organization}`)
+    SELECT count(*) AS total FROM retention_plans WHERE organization = ${organization} AND expire_time > ${now}`)
   return row!.total
+}
+
+/** Ends the plans of a place that nothing is done about. */
+export async function supersede(tx: Tx, scope: string, now: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE retention_plans SET expire_time = ${now}
+     WHERE scope_uid = ${scope} AND expire_time > ${now} AND state IN (${planStates.READY}, ${planStates.APPLIED})`)
 }
 
 export async function findPlan(reader: Reader, uid: string): Promise<Plan | undefined> {

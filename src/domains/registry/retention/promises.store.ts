@@ -1,5 +1,5 @@
 // The dates that were given, and what of the ledger and of a repo says what is kept.
-import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { eventNumbers } from '../tags/tag-history.model.ts'
 import type { Dated } from './retention.model.ts'
 
@@ -114,4 +114,25 @@ export async function blobsOf(
       JOIN repo_blobs r ON r.repo_id = l.repo_id AND r.digest = l.digest
       JOIN blobs b ON b.digest = l.digest
      WHERE l.repo_id = ${repo} AND l.manifest = ${manifest} AND l.kind = 0 ORDER BY l.digest`)
+}
+
+/** The tags that a ledger has, or had, by their names. */
+export async function tagsOf(reader: Reader, ledger: number, most: number): Promise<string[]> {
+  const next = (after: Sql): Sql =>
+    sql`(SELECT tag FROM tag_history WHERE repo_id = ${ledger} AND tag > ${after} ORDER BY tag LIMIT 1)`
+  const rows = await reader.all<{ tag: string }>(sql`
+    WITH RECURSIVE names (tag, n) AS (
+      SELECT ${next(sql`''`)}, 1
+       UNION ALL
+      SELECT ${next(sql`names.tag`)}, names.n + 1 FROM names WHERE names.tag IS NOT NULL AND names.n < ${most}
+    )
+    SELECT tag FROM names WHERE tag IS NOT NULL`)
+  return rows.map(({ tag }) => tag)
+}
+
+/** What a tag was set to, the newest first. */
+export async function assignmentsOf(reader: Reader, ledger: number, tag: string, most: number) {
+  return reader.all<{ time: string; digest: string }>(sql`
+    SELECT time, digest FROM tag_history
+     WHERE repo_id = ${ledger} AND tag = ${tag} AND event <> ${eventNumbers.deleted} ORDER BY time DESC LIMIT ${most}`)
 }

@@ -9,6 +9,7 @@ import { ownCause } from '#lib/cause.ts'
 import { parentOf } from '#lib/uid.ts'
 import { inRepo, lockRepo } from '../blobs/blobs.store.ts'
 import { removeManifest } from '../manifests/manifests.service.ts'
+import { servedUrl } from '../proofs/logs.store.ts'
 import { pathIn } from '../repos/paths.service.ts'
 import { findRepoRow, type RepoRow } from '../repos/repos.store.ts'
 import { groupOfRow } from '../rules/places.service.ts'
@@ -27,7 +28,7 @@ import * as store from './plans.store.ts'
 import { factsOf } from './promises.store.ts'
 import { enforced, lawAt } from './retention.model.ts'
 
-const manifestsAtOnce = 100
+const manifestsAtOnce = 500
 const reposAtOnce = 100
 const deletionsAtOnce = 20
 /** How long one transaction may keep others from writing. */
@@ -84,7 +85,7 @@ async function judge(
   const law = lawAt(await app.laws.of(app.db, repo.uid), repo.uid)
   const dryRules = law.rules.filter(({ says }) => says.mode !== 'OFF')
   const real = new LettingGo(new Look(app.db, law, repo, now))
-  const dry = new LettingGo(new Look(app.db, law, repo, now, { rules: dryRules }))
+  const dry = new LettingGo(new Look(app.db, law, repo, now, { rules: dryRules, moves: real.look }))
   const hasDry = dryRules.length > enforced(law).length
   const deletions: Found[] = []
   let last: string | undefined
@@ -185,7 +186,7 @@ async function deleteEach(
   const judging = new LettingGo(look)
   const group = parentOf(repo.uid)
   const path = await pathIn(tx, group, repo.name)
-  const origin = { host: hostOf(app), subdomain: '', repository: path }
+  const origin = { host: await hostOf(tx, app), subdomain: '', repository: path }
   const at = { id: repo.id, uid: repo.uid, ledger: repo.ledger, group, path }
   const gone = new Set<string>()
   const isGone = async (digest: string) => gone.has(digest) || (await store.wasDeleted(tx, plan.id, repo.uid, digest))
@@ -207,7 +208,8 @@ async function deleteEach(
   return done
 }
 
-/** What clients call the registry, as far as settings say so. */
-function hostOf({ config }: App): string {
-  return config.url === '' ? 'localhost' : new URL(config.url).host
+/** What clients call the registry. */
+async function hostOf(tx: Tx, { config }: App): Promise<string> {
+  const url = config.url || (await servedUrl(tx))
+  return url === '' ? 'localhost' : new URL(url).host
 }
