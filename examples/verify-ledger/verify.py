@@ -244,7 +244,7 @@ def check(reference, at, proof_text, policy_text):
     salt = first["extra"]["salt"]
     if not re.fullmatch("[0-9a-f]{64}", salt) or sha256(bytes.fromhex(salt) + named.encode()).hex() != first["chain"]:
         raise Wrong("the entry is about another tag than the row")
-    if not re.search("/ledger/" + re.escape(opening["organization"]) + "(/[0-9]+)?$", origin):
+    if not re.search("/ledger/" + re.escape(opening["organization"]) + "(/[0-9]+-[0-9a-f]{8})?$", origin):
         raise Wrong("the row belongs to another organisation than the log")
     if opening["time"] > first["time"]:
         raise Wrong("the entry is older than the row")

@@ -21,6 +21,8 @@ export async function forgetRestored(
   await tx.run(sql`DELETE FROM nodes`)
   const router = await tx.get<{ position: number }>(sql`
     UPDATE events_router SET position = position + ${positionsAhead} WHERE id = 1 RETURNING position`)
+  // As a witness it may have signed heads that it knows no more: with another key it never contradicts itself.
+  await tx.run(sql`DELETE FROM witness_keys`)
   await tx.run(sql`DELETE FROM sign_in_attempts`)
   await tx.run(sql`DELETE FROM console_codes`)
   await tx.run(sql`DELETE FROM device_codes`)

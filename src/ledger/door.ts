@@ -10,6 +10,7 @@ import { readBody } from '#edge/read-body.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
 import { invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { parseTimestamp, toIso } from '#lib/timestamp.ts'
+import { rootOf } from '#lib/uid.ts'
 import { refusalOf } from './errors.ts'
 import { type Route, routeKinds, routeOf } from './routes.ts'
 
@@ -78,6 +79,9 @@ function requireReader({ app }: Edge, { uid, rights }: Caller, route: Read): voi
   if (route.kind !== 'proof' && app.config.ledgerProofs === 'public') return
   const place = route.kind === 'proof' ? route.repo : route.organization
   if (rights.holds(place, tagList)) return
+  // Whoever may have a proof of something may have what it is checked with, which names nothing.
+  const isHead = route.kind === 'checkpoint' || route.kind === 'policy'
+  if (isHead && rights.roots(tagList).some((root) => rootOf(root) === route.organization)) return
   if (uid === '') throw unauthenticated('a bearer token is required')
   throw permissionDenied('the caller may not list the tags there')
 }

@@ -2,10 +2,10 @@ import { tagPattern } from '#lib/oci-names.ts'
 import { readTilePath, type TileAsked } from '#lib/tlog/tiles.ts'
 import { isUid, rootOf } from '#lib/uid.ts'
 
-/** What a path asks for. The first log of an organisation stands below its uid, a later one below its number as well. */
+/** What a path asks for. The first log of an organisation stands below its uid, a later one below a name of its own as well. */
 export type Route =
-  | { kind: 'checkpoint'; organization: string; generation: number }
-  | { kind: 'tile'; organization: string; generation: number; asked: TileAsked }
+  | { kind: 'checkpoint'; organization: string; name: string }
+  | { kind: 'tile'; organization: string; name: string; asked: TileAsked }
   | { kind: 'policy'; organization: string }
   | { kind: 'proof'; repo: string; tag: string }
   | { kind: 'witness'; wants: 'key' | 'cosignature' }
@@ -20,22 +20,19 @@ export const routeKinds = [
   'unknown',
 ] as const satisfies Route['kind'][]
 
-const ofLog = /^\/ledger\/([0-9a-f]{40})(?:\/([1-9]\d{0,5}))?\/(checkpoint|policy|tile\/.{1,64})$/
+const ofLog = /^\/ledger\/([0-9a-f]{40})(?:\/([1-9]\d{0,5}-[0-9a-f]{8}))?\/(checkpoint|policy|tile\/.{1,64})$/
 const ofTag = /^\/ledger\/([0-9a-f]{40})\/repos\/([0-9a-f/]{1,1024})\/tags\/([^/]{1,128})\/proof$/
 const unknown: Route = { kind: 'unknown' }
 
 export function routeOf(path: string): Route {
   if (path === '/ledger/witness/key') return { kind: 'witness', wants: 'key' }
   if (path === '/ledger/witness/add-checkpoint') return { kind: 'witness', wants: 'cosignature' }
-  const [, organization, number, rest] = ofLog.exec(path) ?? []
+  const [, organization, name = '', rest] = ofLog.exec(path) ?? []
   if (organization === undefined) return proofRoute(path)
-  // The first has no number, so that each has one address.
-  if (number === '1') return unknown
-  const generation = Number(number ?? 1)
-  if (rest === 'policy') return number === undefined ? { kind: 'policy', organization } : unknown
-  if (rest === 'checkpoint') return { kind: 'checkpoint', organization, generation }
+  if (rest === 'policy') return name === '' ? { kind: 'policy', organization } : unknown
+  if (rest === 'checkpoint') return { kind: 'checkpoint', organization, name }
   const asked = readTilePath(rest!.slice('tile/'.length))
-  return asked ? { kind: 'tile', organization, generation, asked } : unknown
+  return asked ? { kind: 'tile', organization, name, asked } : unknown
 }
 
 function proofRoute(path: string): Route {

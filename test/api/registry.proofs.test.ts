@@ -1,16 +1,20 @@
 // The logs that prove the ledger, read as a stranger's program would read them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ident, sql } from '#db/sql.ts'
+import type { Lease } from '#db/leases.ts'
+import { ident, type Sql, sql, type Tx } from '#db/sql.ts'
+import { backfillSome } from '#domains/registry/proofs/backfill.service.ts'
 import { endLogs } from '#domains/registry/proofs/logs.store.ts'
 import { backfillLedgers, sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
+import { sequenceSome } from '#domains/registry/proofs/sequence.service.ts'
 import { parseCheckpoint } from '#lib/tlog/checkpoint.ts'
 import { consistencyProof, isConsistent, leafHash, rootHash } from '#lib/tlog/merkle.ts'
-import { parseNote, signedBy } from '#lib/tlog/notes.ts'
+import { parseNote, signedBy, vkeyOf } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
 import { parseEntry } from '#lib/tlog/tag-entry.ts'
 import { NotProved, provedBy } from '#lib/tlog/tag-proof.ts'
 import { nodesOf, openTiles, tileKey, tilePathOf, tileWidth } from '#lib/tlog/tiles.ts'
+import { operatorUid } from '#lib/uid.ts'
 import { runDuty } from '../support/duties.ts'
 import { type Client, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { digestOf, ledgerOf, plantManifest, plantTag } from '../support/tags.ts'
@@ -56,6 +60,8 @@ async function readLog(client: Client, url: string, prefix: string) {
   assert.deepEqual(rootHash(size, nodesOf(tiles)), checkpoint.root)
   return { checkpoint, policy, entries: entries.map(String), tiles }
 }
+
+const pathOf = (origin: string) => origin.slice(origin.indexOf('/'))
 
 async function bytesOf(client: Client, url: string, path: string): Promise<Buffer> {
   const res = await fetch(url + path, { headers: { authorization: `Bearer ${client.token}` } })
@@ -151,7 +157,8 @@ test('a proof says what a tag was, between which times, and nothing else', async
     [`${prefix}/tile/0/000.p/4`, 404, /not found/],
     [`${prefix}/tile/entries/001.p/1`, 404, /not found/],
     [`${prefix}/1/checkpoint`, 404, /no such path/],
-    [`${prefix}/2/checkpoint`, 404, /not found/],
+    [`${prefix}/2/checkpoint`, 404, /no such path/],
+    [`${prefix}/2-00000000/checkpoint`, 404, /not found/],
     [`/ledger/${'0'.repeat(40)}/policy`, 404, /not found/],
   ]
   for (const [path, status, why] of wrong) {
@@ -280,7 +287,9 @@ test('after a restore nothing more is signed for the former log, and a new one n
   await logged(pinfold)
 
   assert.equal((await operator.get(`${prefix}/checkpoint`)).text, before)
-  const { entries, policy, checkpoint } = await readLog(operator, url, `${prefix}/2`)
+  const [newest] = parsePolicy((await operator.get(`${prefix}/policy`)).text).logs
+  assert.match(newest!.name, new RegExp(`^${former.checkpoint.origin}/2-[0-9a-f]{8}$`))
+  const { entries, policy, checkpoint } = await readLog(operator, url, pathOf(newest!.name))
   const { size, root } = former.checkpoint
   assert.equal(checkpoint.size, 3)
   assert.equal(entries[0]!.split('\n')[3], `${former.checkpoint.origin} ${size} ${root.toString('hex')}`)
@@ -308,4 +317,195 @@ test('what an entry stands for goes with a ledger that is erased, and the log st
   }
   await logged(pinfold)
   assert.deepEqual((await readLog(operator, url, prefix)).checkpoint, checkpoint)
+})
+
+test('a new key signs beside the former one for 30 days, and the log names it', async () => {
+  let later = 0
+  const clock = () => new Date(Date.now() + later)
+  const { pinfold, org, repo, prefix } = await scene({ clock })
+  await using _ = pinfold
+  const { app, operator, url } = pinfold
+  const rotate = (organizationUid: string) => operator.post('/control/v1/ledgerLogs:rotateKey', { organizationUid })
+  assert.equal((await rotate(org)).status, 404)
+  const { updateTime: at } = await plantTag(pinfold, repo, 'v1', 'a')
+  await logged(pinfold)
+  const former = parsePolicy((await operator.get(`${prefix}/policy`)).text)
+  const { key } = (await rotate(org)).body
+  await plantTag(pinfold, repo, 'v1', 'b')
+  await logged(pinfold)
+
+  const keysNow = async () => parsePolicy((await operator.get(`${prefix}/policy`)).text)
+  const proof = async () => (await operator.get(`${prefix}/repos/${repo}/tags/v1/proof?at=${at}`)).text
+  const claim = claimOf(url, 'v1', 'a', at as string)
+  const { logs } = await keysNow()
+  assert.deepEqual([logs.length, vkeyOf(logs[1]!)], [2, key])
+  const both = await proof()
+  // Whoever has only one of the two policies believes it.
+  for (const one of [former, { ...former, logs: [logs[1]!] }]) assert.equal(provedBy(both, one, claim).size, 4)
+  const bundle = (await operator.get(`${prefix}/tile/entries/000.p/4`)).text
+  assert.ok(bundle.includes(`pinfold-key/1\n${key}\n`))
+
+  later = 31 * 24 * 3_600_000
+  const token = await pinfold.tokenFor(operatorUid, { now: clock() })
+  await plantTag({ ...pinfold, operator: pinfold.withToken(token) }, repo, 'v1', 'c')
+  await runDuty(app, sequenceLedgers)
+  const client = pinfold.withToken(token)
+  const policy = parsePolicy((await client.get(`${prefix}/policy`)).text)
+  assert.deepEqual(policy.logs.map(vkeyOf), [key])
+  const text = (await client.get(`${prefix}/repos/${repo}/tags/v1/proof?at=${at}`)).text
+  assert.equal(provedBy(text, policy, claim).size, 5)
+  assert.throws(() => provedBy(text, former, claim), /not signed with a key/)
+})
+
+test('heads are signed while rows keep coming', async () => {
+  const { pinfold, repo, prefix } = await scene()
+  await using _ = pinfold
+  const { app, operator } = pinfold
+  let count = 0
+  await plantTag(pinfold, repo, 'first')
+  const lease = {
+    async inBatches(batch: (tx: Tx) => Promise<number>) {
+      for (let found = 1; found > 0; ) {
+        await plantTag(pinfold, repo, `t${count++}`, 'a')
+        if (count > 100) throw new Error('it goes on as long as rows come')
+        found = await app.db.tx(batch)
+      }
+      return 1
+    },
+  }
+  await sequenceLedgers.run(app, lease as unknown as Lease)
+  assert.equal((await operator.get(`${prefix}/checkpoint`)).status, 200)
+})
+
+test('a row that comes while those of before are added keeps none of them out', async () => {
+  const { pinfold, repo } = await scene()
+  await using _ = pinfold
+  const { app, operator } = pinfold
+  const digest = await plantManifest(pinfold, repo, 'a')
+  const tags = Array.from({ length: 700 }, (_, i) => {
+    const name = `t${String(i).padStart(4, '0')}`
+    return { name, records: [{ time: '2026-01-01T00:00:00.000Z', digest }] }
+  })
+  const imported = await operator.post('/control/v1/tagHistory:import', { repoUid: repo, tags })
+  assert.equal(imported.status, 200, imported.text)
+  await app.db.tx(async (tx) => {
+    await tx.run(sql`DELETE FROM ledger_pending`)
+    await tx.run(sql`INSERT INTO ledger_backfills (ledger_id, after_tag, after_time) SELECT id, '', '' FROM ledgers`)
+  })
+  let isFirst = true
+  await app.db.tx(async (tx) => {
+    const meanwhile: Tx = Object.create(tx, {
+      run: {
+        async value(query: Sql) {
+          if (isFirst) {
+            isFirst = false
+            await tx.run(sql`
+              INSERT INTO tag_history (repo_id, tag, time, event, digest, previous_digest, media_type, size, actor, source)
+              SELECT repo_id, 't0000x', time, event, digest, previous_digest, media_type, size, actor, source
+                FROM tag_history WHERE tag = 't0000'`)
+          }
+          return tx.run(query)
+        },
+      },
+    })
+    await backfillSome(meanwhile)
+  })
+  await logged(pinfold)
+  const left = await app.db.all(sql`
+    SELECT h.tag FROM tag_history h
+     WHERE NOT EXISTS (SELECT 1 FROM ledger_openings o WHERE o.tag = h.tag AND o.time = h.time)`)
+  assert.deepEqual(left, [])
+})
+
+test('what another repo does at a path after a rename says nothing of the one before', async () => {
+  const pinfold = await startPinfold()
+  await using _ = pinfold
+  const { operator, url } = pinfold
+  const org = (await pinfold.seed.group('', { name: 'acme' })).uid as string
+  const [a, c] = [await pinfold.seed.group(org, { name: 'a' }), await pinfold.seed.group(org, { name: 'c' })]
+  const [one, two] = [await pinfold.seed.repo(a.uid, { name: 'app' }), await pinfold.seed.repo(c.uid, { name: 'app' })]
+  const first = (await plantTag(pinfold, one.uid, 'v1', 'x')).updateTime as string
+  const second = (await plantTag(pinfold, two.uid, 'v1', 'w')).updateTime as string
+  const rename = async (uid: string, name: string) => {
+    const answer = await operator.patch(`/iam/v2/groups/${uid}?updateMask=name`, { name })
+    assert.equal(answer.status, 200, answer.text)
+  }
+  await logged(pinfold)
+  await rename(a.uid, 'b')
+  await rename(c.uid, 'a')
+  const third = (await plantTag(pinfold, two.uid, 'v1', 'y')).updateTime as string
+  await logged(pinfold)
+  const policy = parsePolicy((await operator.get(`/ledger/${org}/policy`)).text)
+  const proved = async (repo: string, at: string, path: string, image: string) => {
+    const { text } = await operator.get(`/ledger/${org}/repos/${repo}/tags/v1/proof?at=${at}`)
+    return provedBy(text, policy, { ...claimOf(url, 'v1', image, at), path })
+  }
+  assert.equal((await proved(one.uid, first, 'acme/a/app', 'x')).until, '')
+  assert.equal((await proved(two.uid, second, 'acme/c/app', 'w')).until, '')
+  assert.equal((await proved(two.uid, third, 'acme/a/app', 'y')).until, '')
+})
+
+test('a row before that no log has ends the chain, so that nothing is said of what lies between', async () => {
+  const { pinfold, repo, prefix } = await scene()
+  await using _ = pinfold
+  const { app, operator, url } = pinfold
+  const { updateTime: at } = await plantTag(pinfold, repo, 'v1', 'a')
+  await logged(pinfold)
+  await plantTag(pinfold, repo, 'v1', 'b')
+  await app.db.tx((tx) => tx.run(sql`DELETE FROM ledger_pending`))
+  await plantTag(pinfold, repo, 'v1', 'c')
+  await logged(pinfold)
+  const { policy, entries } = await readLog(operator, url, prefix)
+  assert.deepEqual(
+    entries.slice(1).map((entry) => parseEntry(entry)!.seq),
+    [0, 0],
+  )
+  const { text } = await operator.get(`${prefix}/repos/${repo}/tags/v1/proof?at=${at}`)
+  assert.equal(provedBy(text, policy, claimOf(url, 'v1', 'a', at as string)).until, '')
+})
+
+test('organisations take turns, and what is logged anew keeps its path and that it was imported', async () => {
+  const { pinfold, repo, prefix } = await scene()
+  await using _ = pinfold
+  const { app, operator } = pinfold
+  const other = (await pinfold.seed.group('', { name: 'other' })).uid as string
+  const small = (await pinfold.seed.repo(other, { name: 'app' })).uid as string
+  const digest = await plantManifest(pinfold, repo, 'a')
+  const tags = Array.from({ length: 300 }, (_, i) => {
+    return { name: `t${i}`, records: [{ time: '2026-01-01T00:00:00.000Z', digest }] }
+  })
+  assert.equal((await operator.post('/control/v1/tagHistory:import', { repoUid: repo, tags })).status, 200)
+  await plantTag(pinfold, small, 'v1', 'a')
+  await app.db.tx((tx) => sequenceSome(tx, app, 'host.example'))
+  const waiting = await app.db.all<{ tag: string }>(sql`SELECT tag FROM ledger_pending`)
+  assert.ok(waiting.length > 100 && !waiting.some(({ tag }) => tag === 'v1'))
+  await logged(pinfold)
+
+  await app.db.tx((tx) => endLogs(tx, 'every'))
+  const team = (await operator.patch(`/iam/v2/groups/${repo.split('/')[0]}?updateMask=name`, { name: 'renamed' }))
+    .status
+  assert.equal(team, 200)
+  await logged(pinfold)
+  const [newest] = parsePolicy((await operator.get(`${prefix}/policy`)).text).logs
+  const { text } = await operator.get(`${pathOf(newest!.name)}/checkpoint`)
+  assert.equal(parseCheckpoint(parseNote(text)!.text)!.size, 301)
+  const paths = await app.db.all<{ path: string }>(sql`SELECT DISTINCT path FROM ledger_openings WHERE tag LIKE 't%'`)
+  assert.deepEqual(paths, [{ path: 'acme/app' }])
+  const kinds = await app.db.all<{ entry: string }>(sql`
+    SELECT e.entry FROM ledger_entries e JOIN ledger_openings o ON o.log_id = e.log_id AND o.idx = e.idx WHERE o.tag = 't7'`)
+  assert.equal(parseEntry(kinds[0]!.entry)!.kind, 'import')
+})
+
+test('who may list the tags of one repo gets what its proofs are checked with', async () => {
+  const { pinfold, org, repo, prefix } = await scene()
+  await using _ = pinfold
+  const identity = (await pinfold.seed.identity(org)).uid as string
+  await plantTag(pinfold, repo, 'v1')
+  await logged(pinfold)
+  const team = (await pinfold.seed.group(org, { name: 'team' })).uid as string
+  await pinfold.seed.binding(team, identity, roleUids.viewer)
+  const client = await pinfold.as(identity)
+  const paths = ['policy', 'checkpoint', 'tile/0/000.p/1'].map((path) => `${prefix}/${path}`)
+  const statuses = await Promise.all(paths.map(async (path) => (await client.get(path)).status))
+  assert.deepEqual(statuses, [200, 200, 403])
 })

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Config } from '#config.ts'
+import { forgetRestored } from '#db/restored-rows.ts'
 import { sql } from '#db/sql.ts'
 import { backfillLedgers, sequenceLedgers, witnessLedgers } from '#domains/registry/proofs/sequence.duty.ts'
 import { checkpointText } from '#lib/tlog/checkpoint.ts'
@@ -228,6 +229,46 @@ test('a log of which a witness has seen more than there is signs nothing any mor
   await runDuty(log.app, backfillLedgers)
   await runDuty(log.app, sequenceLedgers)
   assert.equal(await checkpoint(), after)
-  const next = (await log.operator.get(`/ledger/${org}/2/checkpoint`)).text.split('\n')
-  assert.deepEqual(next.slice(0, 2), [`${new URL(log.url).host}/ledger/${org}/2`, '4'])
+  const { name } = parsePolicy((await log.operator.get(`/ledger/${org}/policy`)).text).logs[0]!
+  const next = (await log.operator.get(`${name.slice(name.indexOf('/'))}/checkpoint`)).text.split('\n')
+  assert.deepEqual(next.slice(0, 2), [name, '4'])
+})
+
+test('a log that has outgrown what a witness has seen of another one signs nothing any more', async () => {
+  const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
+  await using _ = closing
+  await runDuty(log.app, witnessLedgers)
+  // The witness has seen what a backup did not have, and the log has grown past that size meanwhile.
+  const root = Buffer.alloc(32, 5).toString('base64')
+  await witnesses[0]!.app.db.tx((tx) => tx.run(sql`UPDATE witnessed_logs SET size = 3, root = ${root}`))
+  for (const image of ['b', 'c', 'd']) await plantTag(log, repo, 'v1', image)
+  await runDuty(log.app, sequenceLedgers)
+  await runDuty(log.app, witnessLedgers)
+  const last = await checkpoint()
+  await plantTag(log, repo, 'v1', 'e')
+  await runDuty(log.app, sequenceLedgers)
+  assert.equal(await checkpoint(), last)
+})
+
+test('a witness in the place of another is asked though the log has not grown, and only those of the settings count', async () => {
+  const { closing, log, keys, checkpoint } = await witnessed(2)
+  await using _ = closing
+  const { config }: { config: Partial<Config> } = log.app
+  const [one, two] = config.ledgerWitnesses!
+  config.ledgerWitnesses = [one!]
+  await runDuty(log.app, witnessLedgers)
+  config.ledgerWitnesses = [two!]
+  await runDuty(log.app, witnessLedgers)
+  const text = await checkpoint()
+  assert.ok(text.includes(`— ${keys[1]!.name} `) && !text.includes(`— ${keys[0]!.name} `), text)
+})
+
+test('a witness that was restored signs with another key, since it may have forgotten what it has signed', async () => {
+  const { pinfold } = await witness()
+  await using _ = pinfold
+  const key = async () => (await pinfold.anonymous.get('/ledger/witness/key')).text
+  const before = await key()
+  assert.equal(await key(), before)
+  await pinfold.app.db.tx((tx) => forgetRestored(tx, { now: '2026-01-01T00:00:00.000Z', pushTokens: false }))
+  assert.notEqual(await key(), before)
 })

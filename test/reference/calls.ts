@@ -556,6 +556,7 @@ export const deletions: readonly Call[] = [
   ['control.registry.v1.TagHistoryService/ListDeletedRepoTagHistory', { repoUid: '$repo', tag: 'latest' }],
   ['control.registry.v1.LedgersService/EraseLedger', { repoUid: '$repo' }],
   ['control.registry.v1.LedgersService/ResumeLedgerLogs', {}],
+  ['control.registry.v1.LedgersService/RotateLedgerLogKey', { organizationUid: '$org' }],
   [
     'control.registry.v1.RetentionService/BreakPromises',
     { repoUid: '$app', digest: '$digest', reason: 'A key was in it, and is public' },

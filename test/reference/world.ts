@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
 import { signAccessToken } from '#issuer/access-token.ts'
 import { startWorkers } from '#workers.ts'
+import { runDuty } from '../support/duties.ts'
 import { startClouds } from '../support/fake-clouds.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { allRead, alpine, pushLayers, pushSbom } from '../support/images.ts'
@@ -155,6 +157,8 @@ export async function startWorld() {
     async done(method: string, response: Json): Promise<void> {
       if (/Subscriptions(?:Service)?\/Create/.test(method))
         await registry.point(response.uid ?? response.id, receiver.url)
+      // There is a log then that can get another key.
+      if (/LedgersService\/ResumeLedgerLogs/.test(method)) await runDuty(registry.app, sequenceLedgers)
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }

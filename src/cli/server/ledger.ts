@@ -59,8 +59,24 @@ ${operatorDetails}`,
   },
 }
 
+const rotateKey: Command = {
+  name: 'rotate-key',
+  summary: 'Give the log of an organisation a new key, which signs beside the former one for 30 days',
+  details: `Whoever checks proofs needs the new policy before these days are over; an entry of the log names the key, too.
+${operatorDetails}`,
+  arguments: [{ name: '<organisation>', summary: 'Its uid' }],
+  options: operatorOptions,
+  async run(terminal, options) {
+    return withOperator(terminal, options, async (api) => {
+      const body = { organizationUid: String(options.organisation) }
+      terminal.print(String((await api.post('/control/v1/ledgerLogs:rotateKey', body)).key))
+      return exitCodes.ok
+    })
+  },
+}
+
 export const ledger: CommandGroup = {
   name: 'ledger',
   summary: 'The history of tags, for those who run the server',
-  commands: [erase, resume],
+  commands: [erase, resume, rotateKey],
 }

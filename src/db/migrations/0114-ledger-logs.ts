@@ -65,15 +65,6 @@ export const migration: Migration = {
        PRIMARY KEY (log_id, idx)
      )${t.withoutRowid}`,
     `CREATE UNIQUE INDEX ledger_entries_by_chain ON ledger_entries (log_id, chain, seq)`,
-    // The last entry of each chain.
-    `CREATE TABLE ledger_chains (
-       log_id ${t.int} NOT NULL,
-       chain  ${t.text} NOT NULL,
-       seq    ${t.int} NOT NULL,
-       leaf   ${t.text} NOT NULL,
-       time   ${t.text} NOT NULL,
-       PRIMARY KEY (log_id, chain)
-     )${t.withoutRowid}`,
     // Tiles as wide as they are; a hash that is there never changes.
     `CREATE TABLE ledger_tiles (
        log_id ${t.int} NOT NULL,

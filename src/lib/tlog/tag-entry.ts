@@ -106,3 +106,8 @@ export function logEntryText(
   const before = former ? `${former.origin} ${former.size} ${former.root.toString('hex')}` : '-'
   return `pinfold-log/1\n${origin}\n${sha256(secret)}\n${before}\n`
 }
+
+/** The entry that names a further key of the log. */
+export function keyEntryText(vkey: string): string {
+  return `pinfold-key/1\n${vkey}\n`
+}

@@ -124,7 +124,7 @@ function openingOf(
   if (commitmentOf(text!) !== commitment) throw new NotProved('the row is not the one that the entry stands for')
   if (chainOf(salt, opening) !== chain) throw new NotProved('the entry is about another tag than the row')
   if (opening.time > time) throw new NotProved('the entry has an earlier time than the row')
-  if (!new RegExp(`/ledger/${opening.organization}(?:/[0-9]+)?$`).test(checkpoint.origin)) {
+  if (!new RegExp(`/ledger/${opening.organization}(?:/[0-9]+-[0-9a-f]{8})?$`).test(checkpoint.origin)) {
     throw new NotProved('the row belongs to another organisation than the log')
   }
   return opening

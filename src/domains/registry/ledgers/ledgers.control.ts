@@ -34,6 +34,11 @@ export const ledgers: Handlers<typeof LedgersService> = {
     const logs = await service.resumeLedgerLogs(call)
     return { $typeName: 'pinfold.control.registry.v1.ResumeLedgerLogsResponse', logs }
   },
+
+  async rotateLedgerLogKey(call, { organizationUid }) {
+    const key = await service.rotateLedgerLogKey(call, organizationUid)
+    return { $typeName: 'pinfold.control.registry.v1.RotateLedgerLogKeyResponse', key }
+  },
 }
 
 export const ledgerEvents: readonly EventBody[] = [

@@ -6,7 +6,9 @@ import { failedPrecondition, found } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { parentOf } from '#lib/uid.ts'
+import { ledgerLogType } from '../proofs/logs.model.ts'
 import { endLogs } from '../proofs/logs.store.ts'
+import { rotateLogKey } from '../proofs/sequence.service.ts'
 import { deleteHistory } from '../tags/tag-history.store.ts'
 import {
   anErasedLedger,
@@ -49,4 +51,12 @@ export async function resumeLedgerLogs(call: Call): Promise<number> {
   const logs = await call.app.db.tx((tx) => endLogs(tx, 'suspended'))
   if (logs > 0) call.log.info('ledger logs resumed', { logs })
   return logs
+}
+
+/** Gives the ledger log of the organisation a new key, and answers with it. */
+export async function rotateLedgerLogKey(call: Call, organization: string): Promise<string> {
+  // What it locks is the log.
+  const key = await call.app.db.tx((tx) => rotateLogKey(tx, call.app, organization), { isolation: 'rowLocks' })
+  call.log.info('key of a ledger log rotated', { organization })
+  return found(key, ledgerLogType, organization)
 }

@@ -11,7 +11,8 @@ export async function backfillSome(tx: Tx): Promise<number> {
   const place = await store.placeOf(tx, next.ledger)
   const path = place.is === 'there' ? await pathIn(tx, place.group, place.name) : place.path
   const end = await store.endOfSlice(tx, next, rowsAtOnce)
-  await store.addRowsOfBefore(tx, next, path, rowsAtOnce)
+  // Bounded by the row that was found, since others are written meanwhile.
+  await store.addRowsOfBefore(tx, next, end, path)
   if (end) await store.moveBackfill(tx, { ...next, ...end })
   else await store.endBackfill(tx, next.ledger)
   return rowsAtOnce

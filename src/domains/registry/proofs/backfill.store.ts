@@ -1,5 +1,6 @@
 // Rows of the ledger that were there before their log: they wait for their entries as others do.
 import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { sourceNumbers } from '../tags/tag-history.model.ts'
 import { kindNumbers, stateNumbers } from './logs.model.ts'
 
 /** Behind which row of the ledger it goes on. */
@@ -21,21 +22,27 @@ export function endOfSlice(
      ORDER BY tag, time LIMIT 1 OFFSET ${most - 1}`)
 }
 
-/** So many rows behind that one wait from now on, unless they do already or a log has them that has not ended. */
+/**
+ * The rows behind that one, up to `end` where there is one, wait from now on, unless they do already or a log has them that
+ * has not ended. A row that was logged before keeps the path that it had then.
+ */
 export function addRowsOfBefore(
   tx: Tx,
   { ledger, tag, time }: LedgerBackfill,
+  end: { tag: string; time: string } | undefined,
   path: string,
-  most: number,
 ): Promise<number> {
+  const until = end ? sql`(h.tag, h.time) <= (${end.tag}, ${end.time})` : sql`1 = 1`
   return tx.run(sql`
     INSERT INTO ledger_pending (ledger_id, tag, time, path, kind)
-    SELECT h.repo_id, h.tag, h.time, CAST(${path} AS TEXT), CAST(${kindNumbers.backfill} AS BIGINT)
-      FROM (SELECT repo_id, tag, time FROM tag_history
-             WHERE repo_id = ${ledger} AND (tag, time) > (${tag}, ${time}) ORDER BY tag, time LIMIT ${most}) AS h
-     WHERE NOT EXISTS (SELECT 1 FROM ledger_openings o JOIN ledger_logs g ON g.id = o.log_id
-                        WHERE o.ledger_id = h.repo_id AND o.tag = h.tag AND o.time = h.time
-                          AND g.state <> ${stateNumbers.ended})
+    SELECT h.repo_id, h.tag, h.time, coalesce(o.path, CAST(${path} AS TEXT)),
+           CASE WHEN h.source = ${sourceNumbers.import} THEN CAST(${kindNumbers.import} AS BIGINT)
+                ELSE CAST(${kindNumbers.backfill} AS BIGINT) END
+      FROM tag_history h
+      LEFT JOIN ledger_openings o ON o.ledger_id = h.repo_id AND o.tag = h.tag AND o.time = h.time
+      LEFT JOIN ledger_logs g ON g.id = o.log_id
+     WHERE h.repo_id = ${ledger} AND (h.tag, h.time) > (${tag}, ${time}) AND ${until}
+       AND (g.id IS NULL OR g.state = ${stateNumbers.ended})
         ON CONFLICT (ledger_id, tag, time) DO NOTHING`)
 }
 

@@ -23,11 +23,19 @@ export async function collectCosignatures(by: By, tx: Db['tx'], signal: AbortSig
   const { ledgerWitnesses: witnesses } = by.config
   if (witnesses.length === 0) return 0
   let signed = 0
-  for (const log of await store.waitingLogs(by.db, witnesses.length, logsAtOnce)) {
+  // One that has not answered holds up nobody a second time.
+  const silent = new Set<string>()
+  for (const log of await store.waitingLogs(
+    by.db,
+    witnesses.map(({ key }) => vkeyOf(key)),
+    logsAtOnce,
+  )) {
     signal.throwIfAborted()
     const known = new Map((await store.seenBy(by.db, log.id)).map(({ vkey, size }) => [vkey, size]))
     const asked = await Promise.all(
-      witnesses.map((witness) => ask(by, log, witness, known.get(vkeyOf(witness.key)) ?? 0, signal)),
+      witnesses
+        .filter(({ url }) => !silent.has(url))
+        .map((witness) => ask(by, log, witness, known.get(vkeyOf(witness.key)) ?? 0, { signal, silent })),
     )
     if (await keep(by, tx, log, asked)) signed++
   }
@@ -36,8 +44,10 @@ export async function collectCosignatures(by: By, tx: Db['tx'], signal: AbortSig
 
 /** Keeps a head once enough have signed it, or more than the one that is kept. */
 async function keep({ config, clock, log: lines }: By, tx: Db['tx'], log: store.WaitingLog, asked: readonly Seen[]) {
-  const note = parseNote(log.checkpoint)!
-  const former = log.cosignedSize === log.size ? parseNote(log.cosigned)!.signatures.slice(note.signatures.length) : []
+  const before = log.cosignedSize === log.size ? parseNote(log.cosigned)!.signatures : []
+  const former = before.filter(({ name, id }) =>
+    config.ledgerWitnesses.some(({ key }) => key.name === name && key.id === id),
+  )
   const all = new Set([...former.map(signatureLine), ...asked.map((one) => one.lines).filter((one) => one !== '')])
   const isEnough = all.size >= quorumOf(config.ledgerWitnesses.length)
   const kept = isEnough ? { checkpoint: log.checkpoint + [...all].join(''), size: log.size } : undefined
@@ -64,7 +74,7 @@ async function ask(
   log: store.WaitingLog,
   witness: Witness,
   seen: number,
-  signal: AbortSignal,
+  run: { signal: AbortSignal; silent: Set<string> },
   isAgain = false,
 ): Promise<Seen> {
   const { key, url } = witness
@@ -73,7 +83,7 @@ async function ask(
   if (seen >= log.size && !isAgain) return nothing
   const request = { headers: { 'content-type': 'text/plain; charset=utf-8' }, body: await requestOf(by, log, seen) }
   const answer = await by.outgoing
-    .post(`${url}/add-checkpoint`, request, { timeoutMs, maxBytes, signal })
+    .post(`${url}/add-checkpoint`, request, { timeoutMs, maxBytes, signal: run.signal })
     .catch((error: unknown) => ({ status: 0, body: '', error }))
   if (answer.status === 200) {
     const signatures = parseSignatures(answer.body) ?? []
@@ -84,9 +94,12 @@ async function ask(
     }
   }
   const told = answer.status === 409 ? readSize(answer.body.trim()) : undefined
-  if (told !== undefined && told > log.size) return { ...nothing, ahead: true }
-  if (told !== undefined && !isAgain) return ask(by, log, witness, told, signal, true)
+  // It goes by another head than ours, and says so of the size that it has named itself.
+  const contradicts = answer.status === 422 || (isAgain && answer.status === 409)
+  if (contradicts || (told !== undefined && told > log.size)) return { ...nothing, ahead: true }
+  if (told !== undefined) return ask(by, log, witness, told, run, true)
   const { status } = answer
+  if (status === 0) run.silent.add(url)
   by.log.warn('a witness has not signed', {
     witness: key.name,
     status,

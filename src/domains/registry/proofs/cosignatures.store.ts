@@ -1,17 +1,18 @@
-import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { stateNumbers } from './logs.model.ts'
 
 /** A log with a head that some witness has not signed; `cosigned` is the newest that enough have signed, and its size. */
 export type WaitingLog = { id: number; checkpoint: string; size: number; cosigned: string; cosignedSize: number }
 
-/** Some of them, those first that were asked about longest ago; `witnesses` is how many there are to sign each. */
-export function waitingLogs(reader: Reader, witnesses: number, most: number): Promise<WaitingLog[]> {
+/** Some of them, those first that were asked about longest ago; `witnesses` are the keys of those that are to sign each. */
+export function waitingLogs(reader: Reader, witnesses: readonly string[], most: number): Promise<WaitingLog[]> {
   return reader.all(sql`
     SELECT l.id, l.checkpoint, l.checkpoint_size AS size, coalesce(c.checkpoint, '') AS cosigned,
            coalesce(c.size, 0) AS "cosignedSize"
       FROM ledger_logs l LEFT JOIN ledger_cosigned c ON c.log_id = l.id
      WHERE l.state = ${stateNumbers.written} AND l.checkpoint_size > 0
-       AND (SELECT count(*) FROM ledger_cosigners s WHERE s.log_id = l.id AND s.size = l.checkpoint_size) < ${witnesses}
+       AND (SELECT count(*) FROM ledger_cosigners s WHERE s.log_id = l.id AND s.size = l.checkpoint_size
+                                                  AND s.vkey IN (${list(witnesses)})) < ${witnesses.length}
      ORDER BY coalesce(c.asked_time, ''), l.id LIMIT ${most}`)
 }
 

@@ -25,16 +25,21 @@ export type LedgerLog = {
 
 export const ledgerLogType = 'registry.pinfold.dev/LedgerLog'
 
-/** A row that waits, with what it says. */
-export type PendingRow = HistoryRecord & {
-  ledger: number
-  organization: string
-  path: string
-  kind: number
+/** A ledger with rows that can be logged now; those of `afterTag` and behind wait for rows of before. */
+export type ReadyLedger = { ledger: number; organization: string; afterTag: string | null }
+
+/** The row of its tag before: its time, empty for none, and its entry where a log has it. */
+type RowBefore = {
+  before: string
+  beforePath: string | null
+  beforeLog: number | null
+  beforeChain: string | null
+  beforeSeq: number | null
+  beforeEntry: string | null
 }
 
-/** Where a chain has got to. */
-export type ChainState = { chain: string; seq: number; leaf: string; time: string }
+/** A row that waits, with what it says. */
+export type PendingRow = HistoryRecord & RowBefore & { ledger: number; path: string; kind: number }
 
 /** Which row an entry stands for. */
 export type OpeningRow = { ledger: number; tag: string; time: string; path: string; nonce: string; index: number }
@@ -43,3 +48,8 @@ export type EntryRow = { index: number; chain: string; seq: number; entry: strin
 
 /** How often a checkpoint is signed at most, and everything that waits is looked at. */
 export const sequenceEveryMs = 1000
+
+/** What the salt of a chain is made from: repos never share one, and neither do two that a tag has had one after the other. */
+export function saltedBy({ ledger, path }: { ledger: number; path: string }, began: string): string {
+  return `${ledger}\n${path}\n${began}`
+}

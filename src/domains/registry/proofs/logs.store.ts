@@ -1,25 +1,28 @@
 import { insertsOf } from '#db/bulk.ts'
+import { readFact } from '#db/facts.ts'
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { type TileAt, type Tiles, tileKey } from '#lib/tlog/tiles.ts'
 import { eventNumbers, sourceNumbers } from '../tags/tag-history.model.ts'
-import type { ChainState, EntryRow, LedgerLog, OpeningRow, PendingRow } from './logs.model.ts'
+import type { EntryRow, LedgerLog, OpeningRow, PendingRow, ReadyLedger } from './logs.model.ts'
 import { stateNumbers } from './logs.model.ts'
 
 const columns = sql`
   id, org_uid AS organization, generation, origin, secret, state, size, checkpoint,
   checkpoint_size AS "checkpointSize", checkpoint_time AS "checkpointTime"`
 
-/** The newest log of the organisation, or the one of a generation. */
-export function findLog(reader: Reader, organization: string, generation?: number): Promise<LedgerLog | undefined> {
-  const which = generation === undefined ? sql`1 = 1` : sql`generation = ${generation}`
-  return reader.get(sql`
-    SELECT ${columns} FROM ledger_logs WHERE org_uid = ${organization} AND ${which} ORDER BY generation DESC LIMIT 1`)
+/** The newest log of the organisation, to which nobody else adds until the transaction ends. */
+export function lockLog(tx: Tx, organization: string): Promise<LedgerLog | undefined> {
+  return tx.get(sql`
+    UPDATE ledger_logs SET size = size
+     WHERE id = (SELECT id FROM ledger_logs WHERE org_uid = ${organization} ORDER BY generation DESC LIMIT 1)
+    RETURNING ${columns}`)
 }
 
 export function findLogById(reader: Reader, id: number): Promise<LedgerLog | undefined> {
   return reader.get(sql`SELECT ${columns} FROM ledger_logs WHERE id = ${id}`)
 }
 
+/** Of the organisation, the newest first; few, since each but the first took the place of one after a restore. */
 export function listLogs(reader: Reader, organization: string): Promise<LedgerLog[]> {
   return reader.all(sql`SELECT ${columns} FROM ledger_logs WHERE org_uid = ${organization} ORDER BY generation DESC`)
 }
@@ -70,6 +73,13 @@ export async function signLog(
      WHERE id = ${log}`)
 }
 
+/** How many entries about the log itself there are. */
+export async function countOwnEntries(reader: Reader, log: number): Promise<number> {
+  const row = await reader.get<{ seq: number }>(sql`
+    SELECT seq FROM ledger_entries WHERE log_id = ${log} AND chain = 'log' ORDER BY seq DESC LIMIT 1`)
+  return row ? row.seq + 1 : 0
+}
+
 export type LogKey = { vkey: string; log: number; privateKey: Uint8Array; createTime: string }
 
 /** The keys of these logs, oldest first; private ones are sealed. */
@@ -85,32 +95,54 @@ export async function insertLogKey(tx: Tx, { vkey, log, privateKey, createTime }
     VALUES (${vkey}, ${log}, ${privateKey}, ${createTime})`)
 }
 
-/** Whether anything waits, or has no checkpoint: to be asked before a transaction is begun for it. */
+/** Whether a row can be logged, or a log be signed: to be asked before a transaction is begun for it. */
 export async function isAnythingDue(reader: Reader): Promise<boolean> {
-  const row = await reader.get(sql`
-    SELECT 1 AS found WHERE EXISTS (SELECT 1 FROM ledger_pending) OR EXISTS (
-      SELECT 1 FROM ledger_logs WHERE checkpoint_size < size AND state = ${stateNumbers.written})`)
-  return row !== undefined
+  return (await readyLedgers(reader, 1)).length > 0 || (await unsignedLogs(reader, 1)).length > 0
+}
+
+/**
+ * Ledgers with rows that can be logged now, some of them. Those of a tag wait while rows of before are still to be added, those
+ * of a ledger while a repo goes that was deleted, whose deletions come with an earlier time, and those of an organisation while
+ * its log is suspended. However many rows wait, they are not read for it.
+ */
+export function readyLedgers(reader: Reader, most: number): Promise<ReadyLedger[]> {
+  return reader.all(sql`
+    WITH RECURSIVE waiting (ledger_id) AS (
+      SELECT min(ledger_id) FROM ledger_pending
+       UNION ALL
+      SELECT (SELECT min(p.ledger_id) FROM ledger_pending p WHERE p.ledger_id > w.ledger_id)
+        FROM waiting w WHERE w.ledger_id IS NOT NULL)
+    SELECT w.ledger_id AS ledger, substr(l.group_uid, 1, 40) AS organization, b.after_tag AS "afterTag"
+      FROM waiting w
+      JOIN ledgers l ON l.id = w.ledger_id
+      LEFT JOIN ledger_backfills b ON b.ledger_id = w.ledger_id
+     WHERE NOT EXISTS (SELECT 1 FROM repo_removals r WHERE r.ledger_id = w.ledger_id)
+       AND NOT EXISTS (SELECT 1 FROM ledger_logs s
+                        WHERE s.org_uid = substr(l.group_uid, 1, 40) AND s.state = ${stateNumbers.suspended})
+       AND (b.after_tag IS NULL OR EXISTS (
+             SELECT 1 FROM ledger_pending q WHERE q.ledger_id = w.ledger_id AND q.tag < b.after_tag))
+     ORDER BY w.ledger_id LIMIT ${most}`)
 }
 
 type StoredPending = Omit<PendingRow, 'event' | 'source'> & { event: number; source: number }
 
-/**
- * Rows that can be logged now, tag by tag in the order of time. Those of a tag wait while rows of before are still to be
- * added, and those of a ledger while a repo goes that was deleted: its deletions come with an earlier time.
- */
-export async function readyRows(tx: Tx, most: number): Promise<PendingRow[]> {
+/** Some of its rows, tag by tag in the order of time. */
+export async function readyRows(tx: Tx, { ledger, afterTag }: ReadyLedger, most: number): Promise<PendingRow[]> {
   const rows = await tx.all<StoredPending>(sql`
-    SELECT p.ledger_id AS ledger, p.tag, p.time, p.path, p.kind, substr(l.group_uid, 1, 40) AS organization,
-           h.event, h.digest, h.previous_digest AS "previousDigest", h.actor, h.source
-      FROM ledger_pending p
-      JOIN ledgers l ON l.id = p.ledger_id
+    SELECT p.ledger_id AS ledger, p.tag, p.time, p.path, p.kind,
+           h.event, h.digest, h.previous_digest AS "previousDigest", h.actor, h.source, p.before,
+           o.path AS "beforePath", o.log_id AS "beforeLog",
+           e.chain AS "beforeChain", e.seq AS "beforeSeq", e.entry AS "beforeEntry"
+      FROM (SELECT q.ledger_id, q.tag, q.time, q.path, q.kind,
+                   coalesce((SELECT max(x.time) FROM tag_history x
+                              WHERE x.repo_id = q.ledger_id AND x.tag = q.tag AND x.time < q.time), '') AS before
+              FROM ledger_pending q
+             WHERE q.ledger_id = ${ledger} AND ${afterTag === null ? sql`1 = 1` : sql`q.tag < ${afterTag}`}
+             ORDER BY q.tag, q.time LIMIT ${most}) AS p
       JOIN tag_history h ON h.repo_id = p.ledger_id AND h.tag = p.tag AND h.time = p.time
-     WHERE NOT EXISTS (SELECT 1 FROM ledger_backfills b WHERE b.ledger_id = p.ledger_id AND b.after_tag <= p.tag)
-       AND NOT EXISTS (SELECT 1 FROM repo_removals r WHERE r.ledger_id = p.ledger_id)
-       AND NOT EXISTS (SELECT 1 FROM ledger_logs s
-                        WHERE s.org_uid = substr(l.group_uid, 1, 40) AND s.state = ${stateNumbers.suspended})
-     ORDER BY p.ledger_id, p.tag, p.time LIMIT ${most}`)
+      LEFT JOIN ledger_openings o ON o.ledger_id = p.ledger_id AND o.tag = p.tag AND o.time = p.before
+      LEFT JOIN ledger_entries e ON e.log_id = o.log_id AND e.idx = o.idx
+     ORDER BY p.tag, p.time`)
   return rows.map((row) => ({
     ...row,
     event: nameOf(eventNumbers, row.event),
@@ -120,19 +152,6 @@ export async function readyRows(tx: Tx, most: number): Promise<PendingRow[]> {
 
 export function nameOf<N extends string>(numbers: Record<N, number>, number: number): N {
   return (Object.keys(numbers) as N[]).find((name) => numbers[name] === number)!
-}
-
-export function chainStates(reader: Reader, log: number, chains: readonly string[]): Promise<ChainState[]> {
-  return reader.all(sql`
-    SELECT chain, seq, leaf, time FROM ledger_chains WHERE log_id = ${log} AND chain IN (${list(chains)})`)
-}
-
-export async function writeChains(tx: Tx, log: number, chains: readonly ChainState[]): Promise<void> {
-  const rows = chains.map(({ chain, seq, leaf, time }) => sql`(${log}, ${chain}, ${seq}, ${leaf}, ${time})`)
-  const after = sql`
-    ON CONFLICT (log_id, chain) DO UPDATE SET seq = excluded.seq, leaf = excluded.leaf, time = excluded.time`
-  const into = sql`INSERT INTO ledger_chains (log_id, chain, seq, leaf, time)`
-  for (const insert of insertsOf(into, rows, after)) await tx.run(insert)
 }
 
 export async function insertEntries(tx: Tx, log: number, entries: readonly EntryRow[]): Promise<void> {
@@ -189,6 +208,18 @@ export function findInChain(reader: Reader, log: number, chain: string, seq: num
   return reader.get(sql`
     SELECT idx AS "index", chain, seq, entry FROM ledger_entries
      WHERE log_id = ${log} AND chain = ${chain} AND seq = ${seq}`)
+}
+
+/** When the row was written that the entry stands for. */
+export async function openedTime(reader: Reader, log: number, index: number): Promise<string | undefined> {
+  const row = await reader.get<{ time: string }>(sql`
+    SELECT time FROM ledger_openings WHERE log_id = ${log} AND idx = ${index}`)
+  return row?.time
+}
+
+/** Whether the database was ever restored from a backup, so that logs which it does not know may have been signed. */
+export async function wasRestored(reader: Reader): Promise<boolean> {
+  return (await readFact(reader, 'restore_time')) !== undefined
 }
 
 /** What clients call the servers of this database, as the one says that gave the last sign of life; empty without one. */

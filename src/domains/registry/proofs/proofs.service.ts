@@ -13,18 +13,26 @@ import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
 import { tagType } from '../tags/tags.model.ts'
 import { cosignedOf } from './cosignatures.store.ts'
-import { type EntryRow, type LedgerLog, ledgerLogType } from './logs.model.ts'
+import { logKeysNow } from './log-keys.service.ts'
+import { type EntryRow, type LedgerLog, ledgerLogType, saltedBy } from './logs.model.ts'
 import * as store from './logs.store.ts'
 
 /** A log of an organisation; those of later generations took the place of the first. */
-export type LogAt = { organization: string; generation: number }
+export type LogAt = { organization: string; name: string }
 
-async function getLog(reader: Reader, { organization, generation }: LogAt): Promise<LedgerLog> {
-  const log = await store.findLog(reader, organization, generation)
+async function getLog(reader: Reader, at: LogAt): Promise<LedgerLog> {
+  const log = (await store.listLogs(reader, at.organization)).find(({ origin }) => nameIn(origin) === at.name)
   // Before it is signed there is nothing to show.
-  if (!log || log.checkpoint === '') throw notFound(ledgerLogType, `${organization}/${generation}`)
+  if (!log || log.checkpoint === '') throw notFound(ledgerLogType, idOf(at))
   return log
 }
+
+/** What stands behind the organisation in an origin; empty for the first log. */
+function nameIn(origin: string): string {
+  return /\/ledger\/[0-9a-f]{40}\/(.+)$/.exec(origin)?.[1] ?? ''
+}
+
+const idOf = ({ organization, name }: LogAt): string => (name === '' ? organization : `${organization}/${name}`)
 
 /** The last signed note, with what witnesses have signed of it. */
 export async function readCheckpoint({ db }: Pick<App, 'db'>, at: LogAt): Promise<string> {
@@ -48,7 +56,7 @@ export async function readTile({ db }: Pick<App, 'db'>, at: LogAt, asked: TileAs
   const { kind, level, index, width } = asked
   const first = index * tileWidth
   const count = Math.floor(checkpointSize / tileWidth ** level)
-  const missing = () => notFound(ledgerLogType, `a tile of ${at.organization}/${at.generation}`)
+  const missing = () => notFound(ledgerLogType, `a tile of ${idOf(at)}`)
   if (first + width > count) throw missing()
   if (kind === 'entries') {
     const entries = await store.readEntries(db, id, first, first + width)
@@ -61,18 +69,20 @@ export async function readTile({ db }: Pick<App, 'db'>, at: LogAt, asked: TileAs
 
 /** Which logs to believe, the newest first (c2sp.org/tlog-policy). `url` is what clients call us. */
 export async function policyOf(
-  { db, config }: Pick<App, 'db' | 'config'>,
+  app: Pick<App, 'db' | 'config' | 'clock'>,
   organization: string,
   url: string,
 ): Promise<string> {
+  const { db, config } = app
   const logs = await store.listLogs(db, organization)
   if (logs.length === 0) throw notFound(ledgerLogType, organization)
-  const keys = await store.logKeys(
+  const keys = await logKeysNow(
     db,
+    app,
     logs.map(({ id }) => id),
   )
-  const lines = logs.flatMap(({ id, generation }) => {
-    const place = `${url}/ledger/${organization}${generation === 1 ? '' : `/${generation}`}`
+  const lines = logs.flatMap(({ id, origin }) => {
+    const place = `${url}/ledger/${idOf({ organization, name: nameIn(origin) })}`
     return keys.filter(({ log }) => log === id).map(({ vkey }) => `log ${vkey} ${place}`)
   })
   return `${[...lines, ...quorumLines(config.ledgerWitnesses)].join('\n')}\n`
@@ -104,22 +114,27 @@ export async function proofOf(app: Pick<App, 'db' | 'sealer' | 'config'>, asked:
   if (!row) throw notFound(tagType, `${uid} ${tag} at ${at}`)
   const log = row.log === null ? undefined : await store.findLogById(db, row.log)
   if (!log || row.index >= log.checkpointSize) {
-    throw unavailable('what the tag was then is not in the log yet; try again in a moment')
+    throw notYet()
   }
   const secret = sealer.unseal('ledger-secret', log.secret)
   if (!secret) throw new Error(`the secret of the log ${log.origin} was sealed under another master key`)
   const entry = (await store.findEntry(db, log.id, row.index))!
   const opening = openingText({ ...row, organization: rootOf(uid) })
+  const began = await store.openedTime(db, log.id, (await store.findInChain(db, log.id, entry.chain, 0))!.index)
+  if (began === undefined) throw notYet()
+  const salt = saltOf(secret, saltedBy(row, began))
   const head = await headFor(app, log, entry.index)
   const found = await store.findInChain(db, log.id, entry.chain, entry.seq + 1)
   const next = found && found.index < head.size ? [found] : []
   return tagProofText([
-    { ...(await included(db, head, entry)), beside: { entry: entry.entry, opening, salt: saltOf(secret, row.path) } },
+    { ...(await included(db, head, entry)), beside: { entry: entry.entry, opening, salt } },
     ...(await Promise.all(
       next.map(async (one) => ({ ...(await included(db, head, one)), beside: { entry: one.entry } })),
     )),
   ])
 }
+
+const notYet = () => unavailable('what the tag was then is not in the log yet; try again in a moment')
 
 async function included(reader: Reader, { log, checkpoint, size }: Head, { index }: EntryRow) {
   const tiles = await store.readTiles(reader, log, tilesFor(index, size))

@@ -10,6 +10,9 @@ import { sequenceSome, signSome } from './sequence.service.ts'
 /** What it locks is the lease; the rows that wait are only ever added by others. */
 const rowLocks = { isolation: 'rowLocks' } as const
 
+/** Of some hundred rows each. */
+const batchesPerRun = 20
+
 /** The rows of the ledger get into the logs, which are signed once for all that came since the last run. */
 export const sequenceLedgers: Duty = {
   name: 'ledger.sequence',
@@ -19,7 +22,9 @@ export const sequenceLedgers: Duty = {
     if (app.config.ledgerProofs === 'off' || !(await isAnythingDue(app.db))) return {}
     const host = await hostOf(app)
     if (host === '') return {}
-    const entries = await lease.inBatches((tx) => sequenceSome(tx, app, host), rowLocks)
+    // However much comes, what is there is signed once a second.
+    let left = batchesPerRun
+    const entries = await lease.inBatches(async (tx) => (left-- > 0 ? sequenceSome(tx, app, host) : 0), rowLocks)
     const checkpoints = await lease.inBatches((tx) => signSome(tx, app), rowLocks)
     return { entries, checkpoints }
   },

@@ -10,26 +10,27 @@ import {
   chainOf,
   commitmentOf,
   entryText,
+  keyEntryText,
   logEntryText,
   type Opening,
   openingText,
   saltOf,
 } from '#lib/tlog/tag-entry.ts'
 import { appended, nodesOf, openTiles, tilesFor } from '#lib/tlog/tiles.ts'
-import { rootOf } from '#lib/uid.ts'
-import { timeAfter } from '../tags/tag-history.model.ts'
+import { logKeysNow } from './log-keys.service.ts'
 import {
-  type ChainState,
   type EntryRow,
   kindNumbers,
   type LedgerLog,
   type OpeningRow,
   type PendingRow,
+  saltedBy,
   stateNumbers,
 } from './logs.model.ts'
 import * as store from './logs.store.ts'
 
 const rowsAtOnce = 200
+const ledgersAtOnce = 20
 const logsAtOnce = 100
 const secretBytes = 32
 const nonceBytes = 16
@@ -38,37 +39,61 @@ type By = Pick<App, 'sealer' | 'clock'>
 
 /** Logs some of the rows that wait; answers with how many. `host` is what the origins of new logs begin with. */
 export async function sequenceSome(tx: Tx, by: By, host: string): Promise<number> {
-  const rows = await store.readyRows(tx, rowsAtOnce)
-  for (const [organization, some] of Map.groupBy(rows, (row) => rootOf(row.organization))) {
-    await append(tx, by, await logOf(tx, by, organization, host), some)
+  const ledgers = await store.readyLedgers(tx, ledgersAtOnce)
+  // Each has its turn, so that a long import keeps nobody else waiting.
+  const ofEach = Math.ceil(rowsAtOnce / Math.max(ledgers.length, 1))
+  let count = 0
+  for (const [organization, some] of Map.groupBy(ledgers, (ready) => ready.organization)) {
+    const rows: PendingRow[] = []
+    for (const ready of some) rows.push(...(await store.readyRows(tx, ready, ofEach)))
+    if (rows.length > 0) await append(tx, by, await logOf(tx, by, organization, host), rows)
+    count += rows.length
   }
-  return rows.length
+  return count
 }
 
 /** The log that is written; a new one where there is none, which names the one before. */
-async function logOf(tx: Tx, { sealer, clock }: By, organization: string, host: string): Promise<LedgerLog> {
-  const last = await store.findLog(tx, organization)
+async function logOf(tx: Tx, by: By, organization: string, host: string): Promise<LedgerLog> {
+  const last = await store.lockLog(tx, organization)
   if (last?.state === stateNumbers.written) return last
   const generation = (last?.generation ?? 0) + 1
-  const origin = `${host}/ledger/${organization}${generation === 1 ? '' : `/${generation}`}`
+  // Another one may have been signed that this database does not know, so what follows has a name that nobody else had.
+  const isFirst = generation === 1 && !(await store.wasRestored(tx))
+  const own = isFirst ? '' : `/${generation}-${randomBytes(4).toString('hex')}`
+  const origin = `${host}/ledger/${organization}${own}`
   const secret = randomBytes(secretBytes)
   const log = await store.insertLog(tx, {
     organization,
     generation,
     origin,
-    secret: sealer.seal('ledger-secret', secret),
+    secret: by.sealer.seal('ledger-secret', secret),
   })
-  const { publicKey, privateKey } = newKeyPair()
-  await store.insertLogKey(tx, {
-    vkey: vkeyOf(noteKey(origin, 'log', publicKey)),
-    log: log.id,
-    privateKey: sealer.seal('ledger-key', privateKey),
-    createTime: clock().toISOString(),
-  })
+  await addKey(tx, by, log)
   const former = last && parseCheckpoint(parseNote(last.checkpoint)?.text ?? '')
   const entry = logEntryText(origin, secret, former)
   await addLeaves(tx, log, [{ index: 0, chain: 'log', seq: 0, entry }])
   return { ...log, size: 1 }
+}
+
+async function addKey(tx: Tx, { sealer, clock }: By, { id, origin }: LedgerLog): Promise<string> {
+  const { publicKey, privateKey } = newKeyPair()
+  const vkey = vkeyOf(noteKey(origin, 'log', publicKey))
+  const createTime = clock().toISOString()
+  await store.insertLogKey(tx, { vkey, log: id, privateKey: sealer.seal('ledger-key', privateKey), createTime })
+  return vkey
+}
+
+/**
+ * Gives the log of the organisation a new key, which signs from the next checkpoint on, beside the former one for as long as
+ * `logKeysNow` says; an entry names it. Answers with the key; `undefined` without a log that is written.
+ */
+export async function rotateLogKey(tx: Tx, by: By, organization: string): Promise<string | undefined> {
+  const log = await store.lockLog(tx, organization)
+  if (log?.state !== stateNumbers.written) return undefined
+  const vkey = await addKey(tx, by, log)
+  const seq = await store.countOwnEntries(tx, log.id)
+  await addLeaves(tx, log, [{ index: log.size, chain: 'log', seq, entry: keyEntryText(vkey) }])
+  return vkey
 }
 
 function openedSecret({ sealer }: By, { origin, secret }: LedgerLog): Buffer {
@@ -77,38 +102,49 @@ function openedSecret({ sealer }: By, { origin, secret }: LedgerLog): Buffer {
   return plain
 }
 
+/** The entry of a tag that was logged last. */
+type Last = { time: string; path: string; chain: string; seq: number; leaf: string }
+
+/**
+ * A row goes on with the chain of the row before only where that is the last one of its chain, and at the same path: nothing
+ * can be said of what lies between others.
+ */
 async function append(tx: Tx, by: By, log: LedgerLog, rows: readonly PendingRow[]): Promise<void> {
   const secret = openedSecret(by, log)
-  const openings = rows.map((row) => {
-    const opening: Opening = { ...row, nonce: randomBytes(nonceBytes).toString('hex') }
-    return { row, opening, chain: chainOf(saltOf(secret, row.path), opening) }
-  })
-  const known = await store.chainStates(tx, log.id, [...new Set(openings.map(({ chain }) => chain))])
-  const chains = new Map(known.map((state): [string, ChainState] => [state.chain, state]))
+  const lasts = new Map<string, Last>()
   const entries: EntryRow[] = []
   const opened: OpeningRow[] = []
-  for (const [i, { row, opening, chain }] of openings.entries()) {
-    const last = chains.get(chain)
-    const seq = last ? last.seq + 1 : 0
-    // Times of a chain only ever grow, also where a path was that of another repo before.
-    const time = timeAfter(row.time, last?.time ?? '')
+  for (const [i, row] of rows.entries()) {
+    const { ledger, tag, path, time } = row
+    const name = `${ledger}/${tag}`
+    const last = lasts.get(name) ?? loggedBefore(log, row)
+    const former = last?.time === row.before && last.path === path ? last : undefined
+    const opening: Opening = {
+      ...row,
+      organization: log.organization,
+      nonce: randomBytes(nonceBytes).toString('hex'),
+    }
+    const chain = former?.chain ?? chainOf(saltOf(secret, saltedBy(row, time)), opening)
+    const seq = former ? former.seq + 1 : 0
     const kind = store.nameOf(kindNumbers, row.kind)
-    const entry = entryText({
-      chain,
-      seq,
-      prev: last?.leaf ?? '',
-      time,
-      kind,
-      commitment: commitmentOf(openingText(opening)),
-    })
+    const commitment = commitmentOf(openingText(opening))
+    const entry = entryText({ chain, seq, prev: former?.leaf ?? '', time, kind, commitment })
     const index = log.size + i
     entries.push({ index, chain, seq, entry })
-    opened.push({ ledger: row.ledger, tag: row.tag, time: row.time, path: row.path, nonce: opening.nonce, index })
-    chains.set(chain, { chain, seq, leaf: leafHash(Buffer.from(entry)).toString('hex'), time })
+    opened.push({ ledger, tag, time, path, nonce: opening.nonce, index })
+    lasts.set(name, { time, path, chain, seq, leaf: leafOf(entry) })
   }
   await addLeaves(tx, log, entries)
-  await store.writeChains(tx, log.id, [...chains.values()])
   await store.openEntries(tx, log.id, opened)
+}
+
+const leafOf = (entry: string): string => leafHash(Buffer.from(entry)).toString('hex')
+
+/** The row of the tag before, where this log has it. */
+function loggedBefore({ id }: LedgerLog, row: PendingRow): Last | undefined {
+  const { before, beforePath, beforeLog, beforeChain, beforeSeq, beforeEntry } = row
+  if (beforeLog !== id || beforeEntry === null) return undefined
+  return { time: before, path: beforePath!, chain: beforeChain!, seq: beforeSeq!, leaf: leafOf(beforeEntry) }
 }
 
 async function addLeaves(tx: Tx, log: LedgerLog, entries: readonly EntryRow[]): Promise<void> {
@@ -127,8 +163,9 @@ async function addLeaves(tx: Tx, log: LedgerLog, entries: readonly EntryRow[]): 
 export async function signSome(tx: Tx, by: By): Promise<number> {
   const logs = await store.unsignedLogs(tx, logsAtOnce)
   if (logs.length === 0) return 0
-  const keys = await store.logKeys(
+  const keys = await logKeysNow(
     tx,
+    by,
     logs.map(({ id }) => id),
   )
   for (const log of logs) {

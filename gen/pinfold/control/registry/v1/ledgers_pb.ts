@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/registry/v1/ledgers.proto.
  */
 export const file_pinfold_control_registry_v1_ledgers: GenFile = /*@__PURE__*/
-  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvbGVkZ2Vycy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIsoBCgtEZWxldGVkUmVwbxIUCgN1aWQYASABKAlCB+BBA6C1GAESEgoFZ3JvdXAYAiABKAlCA+BBAxIRCgRwYXRoGAMgASgJQgPgQQMSEgoFYWN0b3IYBCABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0CgtkZWxldGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyK/AQoXTGlzdERlbGV0ZWRSZXBvc1JlcXVlc3QSNgoEdWlkcBgBIAEoCzIjLnBpbmZvbGQucGxhdGZvcm0uY29tbW9uLlVJRFBGaWx0ZXJCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQESEQoEcGF0aBgGIAEoCUID4EEBIpoBChhMaXN0RGVsZXRlZFJlcG9zUmVzcG9uc2USPwoNZGVsZXRlZF9yZXBvcxgBIAMoCzIoLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5EZWxldGVkUmVwbxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSIrChJFcmFzZUxlZGdlclJlcXVlc3QSFQoIcmVwb191aWQYASABKAlCA+BBAiJHChNFcmFzZUxlZGdlclJlc3BvbnNlEhAKCHJlcG9fdWlkGAEgASgJEg0KBXBhdGhzGAIgAygJEg8KB3JlY29yZHMYAyABKAMiGQoXUmVzdW1lTGVkZ2VyTG9nc1JlcXVlc3QiKAoYUmVzdW1lTGVkZ2VyTG9nc1Jlc3BvbnNlEgwKBGxvZ3MYASABKAUygAUKDkxlZGdlcnNTZXJ2aWNlEroBChBMaXN0RGVsZXRlZFJlcG9zEjQucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3REZWxldGVkUmVwb3NSZXF1ZXN0GjUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkxpc3REZWxldGVkUmVwb3NSZXNwb25zZSI5irUYCBIGCgKSAxABmrUYCBgBIAAoATAAgtPkkwIbEhkvcmVnaXN0cnkvdjIvZGVsZXRlZFJlcG9zEusBCgtFcmFzZUxlZGdlchIvLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5FcmFzZUxlZGdlclJlcXVlc3QaMC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRXJhc2VMZWRnZXJSZXNwb25zZSJ5irUYBxIFCgECEAGStRg4Ci1kZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LmxlZGdlci5lcmFzZWQudjESBWdyb3VwGAGatRgKEAEYACABKAAwAILT5JMCHjoBKiIZL2NvbnRyb2wvdjEvbGVkZ2VyczplcmFzZRLCAQoQUmVzdW1lTGVkZ2VyTG9ncxI0LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXN1bWVMZWRnZXJMb2dzUmVxdWVzdBo1LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5SZXN1bWVMZWRnZXJMb2dzUmVzcG9uc2UiQYq1GAcSBQoBAhABmrUYChABGAAgASgBMACC0+STAiI6ASoiHS9jb250cm9sL3YxL2xlZGdlckxvZ3M6cmVzdW1lYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
+  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvbGVkZ2Vycy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIsoBCgtEZWxldGVkUmVwbxIUCgN1aWQYASABKAlCB+BBA6C1GAESEgoFZ3JvdXAYAiABKAlCA+BBAxIRCgRwYXRoGAMgASgJQgPgQQMSEgoFYWN0b3IYBCABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0CgtkZWxldGVfdGltZRhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyK/AQoXTGlzdERlbGV0ZWRSZXBvc1JlcXVlc3QSNgoEdWlkcBgBIAEoCzIjLnBpbmZvbGQucGxhdGZvcm0uY29tbW9uLlVJRFBGaWx0ZXJCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQESEQoEcGF0aBgGIAEoCUID4EEBIpoBChhMaXN0RGVsZXRlZFJlcG9zUmVzcG9uc2USPwoNZGVsZXRlZF9yZXBvcxgBIAMoCzIoLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5EZWxldGVkUmVwbxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBSIrChJFcmFzZUxlZGdlclJlcXVlc3QSFQoIcmVwb191aWQYASABKAlCA+BBAiJHChNFcmFzZUxlZGdlclJlc3BvbnNlEhAKCHJlcG9fdWlkGAEgASgJEg0KBXBhdGhzGAIgAygJEg8KB3JlY29yZHMYAyABKAMiGQoXUmVzdW1lTGVkZ2VyTG9nc1JlcXVlc3QiKAoYUmVzdW1lTGVkZ2VyTG9nc1Jlc3BvbnNlEgwKBGxvZ3MYASABKAUiOgoZUm90YXRlTGVkZ2VyTG9nS2V5UmVxdWVzdBIdChBvcmdhbml6YXRpb25fdWlkGAEgASgJQgPgQQIiKQoaUm90YXRlTGVkZ2VyTG9nS2V5UmVzcG9uc2USCwoDa2V5GAEgASgJMs4GCg5MZWRnZXJzU2VydmljZRK6AQoQTGlzdERlbGV0ZWRSZXBvcxI0LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0RGVsZXRlZFJlcG9zUmVxdWVzdBo1LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0RGVsZXRlZFJlcG9zUmVzcG9uc2UiOYq1GAgSBgoCkgMQAZq1GAgYASAAKAEwAILT5JMCGxIZL3JlZ2lzdHJ5L3YyL2RlbGV0ZWRSZXBvcxLrAQoLRXJhc2VMZWRnZXISLy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRXJhc2VMZWRnZXJSZXF1ZXN0GjAucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLkVyYXNlTGVkZ2VyUmVzcG9uc2UieYq1GAcSBQoBAhABkrUYOAotZGV2LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS5sZWRnZXIuZXJhc2VkLnYxEgVncm91cBgBmrUYChABGAAgASgAMACC0+STAh46ASoiGS9jb250cm9sL3YxL2xlZGdlcnM6ZXJhc2USwgEKEFJlc3VtZUxlZGdlckxvZ3MSNC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmVzdW1lTGVkZ2VyTG9nc1JlcXVlc3QaNS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUmVzdW1lTGVkZ2VyTG9nc1Jlc3BvbnNlIkGKtRgHEgUKAQIQAZq1GAoQARgAIAEoATAAgtPkkwIiOgEqIh0vY29udHJvbC92MS9sZWRnZXJMb2dzOnJlc3VtZRLLAQoSUm90YXRlTGVkZ2VyTG9nS2V5EjYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJvdGF0ZUxlZGdlckxvZ0tleVJlcXVlc3QaNy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUm90YXRlTGVkZ2VyTG9nS2V5UmVzcG9uc2UiRIq1GAcSBQoBAhABmrUYChABGAAgACgAMACC0+STAiU6ASoiIC9jb250cm9sL3YxL2xlZGdlckxvZ3M6cm90YXRlS2V5YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
  * A repo that is gone, and whose ledger stays.
@@ -471,6 +471,76 @@ export const ResumeLedgerLogsResponseSchema: GenMessage<ResumeLedgerLogsResponse
   messageDesc(file_pinfold_control_registry_v1_ledgers, 6);
 
 /**
+ * Whose log gets a new key.
+ *
+ * @generated from message pinfold.control.registry.v1.RotateLedgerLogKeyRequest
+ */
+export type RotateLedgerLogKeyRequest = Message<"pinfold.control.registry.v1.RotateLedgerLogKeyRequest"> & {
+  /**
+   * The uid of the organisation.
+   *
+   * @generated from field: string organization_uid = 1;
+   */
+  organizationUid: string;
+};
+
+/**
+ * Whose log gets a new key.
+ *
+ * @generated from message pinfold.control.registry.v1.RotateLedgerLogKeyRequest
+ */
+export type RotateLedgerLogKeyRequestJson = {
+  /**
+   * The uid of the organisation.
+   *
+   * @generated from field: string organization_uid = 1;
+   */
+  organizationUid?: string;
+};
+
+/**
+ * Describes the message pinfold.control.registry.v1.RotateLedgerLogKeyRequest.
+ * Use `create(RotateLedgerLogKeyRequestSchema)` to create a new message.
+ */
+export const RotateLedgerLogKeyRequestSchema: GenMessage<RotateLedgerLogKeyRequest, {jsonType: RotateLedgerLogKeyRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_registry_v1_ledgers, 7);
+
+/**
+ * The new key.
+ *
+ * @generated from message pinfold.control.registry.v1.RotateLedgerLogKeyResponse
+ */
+export type RotateLedgerLogKeyResponse = Message<"pinfold.control.registry.v1.RotateLedgerLogKeyResponse"> & {
+  /**
+   * As policies name it: `NAME+ID+KEY`.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+};
+
+/**
+ * The new key.
+ *
+ * @generated from message pinfold.control.registry.v1.RotateLedgerLogKeyResponse
+ */
+export type RotateLedgerLogKeyResponseJson = {
+  /**
+   * As policies name it: `NAME+ID+KEY`.
+   *
+   * @generated from field: string key = 1;
+   */
+  key?: string;
+};
+
+/**
+ * Describes the message pinfold.control.registry.v1.RotateLedgerLogKeyResponse.
+ * Use `create(RotateLedgerLogKeyResponseSchema)` to create a new message.
+ */
+export const RotateLedgerLogKeyResponseSchema: GenMessage<RotateLedgerLogKeyResponse, {jsonType: RotateLedgerLogKeyResponseJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_registry_v1_ledgers, 8);
+
+/**
  * A ledger outlives its repo. It belongs to a name in a group: a repo that is made again under its old name in the same
  * group continues it, and no other repo ever does, whatever path it has. `TagHistoryService.ListDeletedRepoTagHistory`
  * reads it.
@@ -510,6 +580,17 @@ export const LedgersService: GenService<{
     methodKind: "unary";
     input: typeof ResumeLedgerLogsRequestSchema;
     output: typeof ResumeLedgerLogsResponseSchema;
+  },
+  /**
+   * Gives the ledger log of an organisation a new key. It signs from the next checkpoint on, beside the former key for 30
+   * days; an entry of the log names it, and so do policies. NOT_FOUND while the organisation has no log that is written.
+   *
+   * @generated from rpc pinfold.control.registry.v1.LedgersService.RotateLedgerLogKey
+   */
+  rotateLedgerLogKey: {
+    methodKind: "unary";
+    input: typeof RotateLedgerLogKeyRequestSchema;
+    output: typeof RotateLedgerLogKeyResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_pinfold_control_registry_v1_ledgers, 0);
