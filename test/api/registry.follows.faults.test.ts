@@ -309,3 +309,16 @@ test('the turns of a host count for those whom others lead there: for tokens, an
     pass(minute)
   }
 })
+
+test('what nobody waits for is paused by what it has met, and leaves the account to the others', async () => {
+  await using there = await startUpstream()
+  there.move('3', 'one')
+  const { client } = clientOf({}, ['127.0.0.1'])
+  const ask = (spare: boolean) => reasonOf(client.head({ ...nobody, spare, origin: there.url }, 'app', '3'))
+  there.breakWith(answering(429))
+  assert.deepEqual([await ask(true), await ask(true)], ['throttled', 'paused'])
+  there.mend()
+  assert.deepEqual([await ask(false), await ask(true)], ['answered', 'paused'])
+  there.breakWith(answering(429))
+  assert.deepEqual([await ask(false), await ask(false)], ['throttled', 'paused'])
+})

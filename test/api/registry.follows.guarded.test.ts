@@ -5,7 +5,7 @@ import { sql } from '#db/sql.ts'
 import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { assertError, ok } from '../support/expect.ts'
-import type { Json } from '../support/pinfold.ts'
+import { type Json, roleUids } from '../support/pinfold.ts'
 import { imageOf, startRegistry, types } from '../support/registry.ts'
 import { localUpstreams, startUpstream } from '../support/upstream.ts'
 
@@ -108,4 +108,25 @@ test('a pull gets what was set here with a warning, and asks the upstream once i
     assert.match(String(pulled.headers.warning), /^299 - "a rule or a hold here keeps the tag/)
   }
   assert.equal(there.count('HEAD /v2/app/manifests/mine'), 1)
+})
+
+test('a tag that only movers make is made by an upstream only where a mover has the repo follow it', async () => {
+  const { there, repo, follow, guard, name } = await scene()
+  const mover = (await seed.member(org.uid, roleUids.owner)).uid as string
+  await guard('tagRules', { tags: ['release-*'], movers: [mover] })
+  const config = there.add(JSON.stringify({ architecture: 'amd64', os: 'linux' }), types.config)
+  const image = there.add(JSON.stringify(imageOf(config, [])), types.image)
+  there.tags.set('release-1', image.digest)
+  there.tags.set('3', image.digest)
+  ok(await follow({ mode: 'MODE_ON_DEMAND' }))
+  assert.equal((await client.call('GET', `${name}/manifests/release-1`)).status, 404)
+  await client.ok(200, 'GET', `${name}/manifests/3`)
+  ok(await follow({ mode: 'MODE_WATCH' }))
+  const looked = await look(61 * minute)
+  assert.deepEqual([looked.failed, await problemOf(repo)], [1, 'a rule or a hold here keeps the tag as it is'])
+  const { upstreamUid } = ok(await operator.get(`/registry/v2/repos/${repo}/follow`))
+  const theirs = await registry.as(mover)
+  ok(await theirs.post(`/registry/v2/repos/${repo}/follow`, { upstreamUid, path: 'app' }))
+  await look(61 * minute)
+  assert.equal(await pointsTo(repo, 'release-1'), image.digest)
 })

@@ -455,7 +455,7 @@ test('rules of who moves tags judge whoever has set the copying', async () => {
   assert.deepEqual([born!.actor, born!.source], [`sync:${source}`, 'SOURCE_SYNC'])
 })
 
-test('what is copied by digest is kept for as long as what was pushed so', async () => {
+test('what is copied without a tag of its own is kept for as long as what was pushed so', async () => {
   const { to, source, path } = await pair('untagged')
   const image = await client.pushImage(path)
   const index = await client.pushManifest(path, indexOf([image]), 'all')
@@ -463,10 +463,16 @@ test('what is copied by digest is kept for as long as what was pushed so', async
   const { uid } = ok(await copied(to, source))
   const before = Date.now() + shift
   await run()
-  for (const { digest } of [image, index]) {
-    const stored = await app.db.get<{ until: string }>(sql`
-      SELECT p.until_time AS until FROM digest_promises p JOIN repos r ON r.id = p.repo_id
-       WHERE r.uid = ${uid} AND p.digest = ${digest}`)
-    assert.ok(stored && Date.parse(stored.until) >= before + 10 * 24 * 60 * minute, digest)
-  }
+  const untilOf = async (digest: string) =>
+    (
+      await app.db.get<{ until: string }>(sql`
+        SELECT p.until_time AS until FROM digest_promises p JOIN repos r ON r.id = p.repo_id
+         WHERE r.uid = ${uid} AND p.digest = ${digest}`)
+    )?.until
+  assert.ok(Date.parse((await untilOf(image.digest))!) >= before + 10 * 24 * 60 * minute)
+  assert.equal(await untilOf(index.digest), undefined, 'it has a tag')
+  ok(await operator.post(`/registry/v2/tagRules/${to}`, { tags: ['fixed'], movers: [`${org.uid}/0123456789abcdef`] }))
+  const refused = await client.pushImage(path, 'fixed')
+  await run()
+  assert.ok(Date.parse((await untilOf(refused.digest))!) >= before + 10 * 24 * 60 * minute)
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { fetchFollowed } from '#domains/registry/follows/fetches.duty.ts'
+import { fetchFollowed, fetchFollowedWithin } from '#domains/registry/follows/fetches.duty.ts'
 import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
 import { runDuty } from '../support/duties.ts'
 import { ok } from '../support/expect.ts'
@@ -153,4 +153,61 @@ test('what there is no room for is not brought, and the follow says so', async (
   await bring(0, small)
   const follow = ok(await small.operator.get(`/registry/v2/repos/${repo}/follow`))
   assert.deepEqual([follow.waitingCount, follow.fetchProblem], [1, 'there is no room for all of it'])
+})
+
+/** Blobs do not come until `go`. */
+function stall(there: TestUpstream) {
+  const [asked, gone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  there.breakWith((req, res) => {
+    if (!req.url?.includes('/blobs/')) return false
+    asked.resolve()
+    void gone.promise.then(() => res.destroy())
+    return true
+  })
+  return { asked: asked.promise, go: gone.resolve }
+}
+
+test('an upstream that does not go on keeps no other organisation from what comes meanwhile', async () => {
+  const { there, repo, follow } = await scene({ mode: 'MODE_WATCH', tags: ['1.0'] })
+  publish(there, '1.0')
+  await bring()
+  const slow = stall(there)
+  const other = await startUpstream()
+  after(() => other[Symbol.asyncDispose]())
+  const { index } = publish(other, '1.0')
+  const org = (await registry.seed.group('', { name: 'elsewhere' })).uid as string
+  const upstream = ok(await operator.post(`/registry/v2/upstreams/${org}`, { name: 'hub', url: other.url }))
+  const theirs = (await registry.seed.repo(org, { name: 'app' })).uid as string
+  const body = { upstreamUid: upstream.uid, path: 'app', tags: ['1.0'] }
+  ok(await operator.post(`/registry/v2/repos/${theirs}/follow`, body))
+  await bring()
+  ok(await follow({ mode: 'MODE_FULL' }))
+  const running = bring()
+  await slow.asked
+  ok(await operator.post(`/registry/v2/repos/${theirs}/follow`, { ...body, mode: 'MODE_FULL' }))
+  const deadline = Date.now() + 20_000
+  const isWaiting = async () => (await followOf(theirs)).waitingCount > 0
+  while ((await isWaiting()) && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20))
+  assert.deepEqual([await isWaiting(), (await followOf(repo)).waitingCount], [false, 1])
+  assert.equal(other.count(`GET /v2/app/manifests/${index.digest}`), 1)
+  slow.go()
+  await running
+})
+
+test('what takes too long is ended and told, and so is what the upstream never has', async () => {
+  const { there, repo } = await scene({ tags: ['1.0'] })
+  const { images } = publish(there, '1.0')
+  const slow = stall(there)
+  const { app } = registry
+  await runDuty({ ...app, clock: () => new Date(Date.now() + shift) }, followUpstreams)
+  const later = { ...app, clock: () => new Date(Date.now() + shift) }
+  assert.deepEqual(await runDuty(later, fetchFollowedWithin(300)), { fetched: 0, failed: 1 })
+  const stalled = await followOf(repo)
+  assert.deepEqual([stalled.waitingCount, stalled.fetchProblem], [1, 'it takes too long'])
+  slow.go()
+  there.mend()
+  there.contents.delete(images[0]!.layer.digest)
+  for (let i = 0; i < 8; i++) await bring(61 * minute)
+  const missing = await followOf(repo)
+  assert.deepEqual([missing.waitingCount, missing.fetchProblem], [1, 'the upstream does not have all of it'])
 })

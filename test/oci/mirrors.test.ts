@@ -316,3 +316,11 @@ test('a client that does not read what comes keeps nobody else from it, and stil
   assert.ok(Buffer.concat(chunks).equals(content))
   assert.equal(there.count(`GET /v2/app/blobs/${digest}`), 1)
 })
+
+test('a look that somebody asks for counts for pulls of what was not there', async () => {
+  const { there, repo, name } = await scene()
+  assert.equal((await puller.call('GET', `${name}/manifests/1.0`)).status, 404)
+  publish(there, '1.0')
+  ok(await operator.post(`/registry/v2/repos/${repo}/follow:check`))
+  await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+})

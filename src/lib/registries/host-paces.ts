@@ -3,7 +3,13 @@
 // those who share an account there, so that nobody is kept waiting by the quota of somebody else.
 
 /** Who asks: `holder` is whom the upstream belongs to, and `key` is the upstream. */
-export type Asker = { holder: string; key: string; requestsPerSecond: number }
+export type Asker = {
+  holder: string
+  key: string
+  requestsPerSecond: number
+  /** Takes only what others leave: where a bucket is more than half full. */
+  spare?: boolean
+}
 
 export type HostPaces = {
   /** How many milliseconds until this upstream may ask the host; 0 is now, and counts a request. */
@@ -47,7 +53,7 @@ export function createHostPaces(monotonic: () => number): HostPaces {
   }
 
   return {
-    take(host, { holder, key, requestsPerSecond }) {
+    take(host, { holder, key, requestsPerSecond, spare = false }) {
       const now = monotonic()
       const sharers = countAskers(host, holder, now)
       // Each has a rate of its own, so that whoever asks often fills no bucket that others are measured by.
@@ -60,7 +66,8 @@ export function createHostPaces(monotonic: () => number): HostPaces {
         },
         { name: `upstream ${host} ${key}`, eachMs: 1000 / requestsPerSecond, most: burst },
       ].map((one) => ({ ...one, full: Math.max(fullAt.get(one.name) ?? 0, now) }))
-      const waitMs = Math.max(...buckets.map(({ full, eachMs, most }) => full - now - (most - 1) * eachMs))
+      const usable = (most: number): number => (spare ? Math.max(1, Math.floor(most / 2)) : most)
+      const waitMs = Math.max(...buckets.map(({ full, eachMs, most }) => full - now - (usable(most) - 1) * eachMs))
       if (waitMs > 0) return Math.ceil(waitMs)
       for (const { name, full, eachMs } of buckets) keep(fullAt, name, full + eachMs)
       return 0

@@ -70,3 +70,13 @@ test('holders share a host evenly while both ask, and one alone has all of it', 
   assert.ok(served.b >= 80 && served.b <= 120, `${served.b}`)
   assert.ok(served.a + served.b <= 201, `${served.a + served.b}`)
 })
+
+test('what nobody waits for takes what others leave', () => {
+  const { paces } = scene()
+  const taken = (spare: boolean) => {
+    let count = 0
+    while (paces.take('h', { ...asker('a'), spare }) === 0) count++
+    return count
+  }
+  assert.deepEqual([taken(true), taken(false), taken(true)], [5, 5, 0])
+})

@@ -156,8 +156,10 @@ async function ask<T>(
   take: (answer: StreamAnswer) => Promise<T>,
 ): Promise<T> {
   const { host, protocol } = new URL(upstream.origin)
-  const account = accountOf(upstream)
-  const pausedMs = paces.pausedMs(account)
+  const whole = accountOf(upstream)
+  // What nobody waits for is paused by itself, and leaves the account to those who do.
+  const account = upstream.spare ? `${whole} spare` : whole
+  const pausedMs = Math.max(paces.pausedMs(whole), paces.pausedMs(account))
   if (pausedMs > 0) throw new UpstreamError('paused', { waitMs: pausedMs })
   const { patienceMs = 0 } = asked
   const turnOf = async (at: string, patience: number): Promise<void> => {

@@ -2,7 +2,7 @@
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Duty } from '#duty.ts'
-import { bringOne } from './fetches.service.ts'
+import { bringOne, type Fetched } from './fetches.service.ts'
 import { nextFetch, organizationsToFetch } from './fetches.store.ts'
 
 const everyMs = 10_000
@@ -10,39 +10,99 @@ const everyMs = 10_000
 const turnMs = 2_000
 const atOnce = 4
 const organizationsAtOnce = 1000
+/** How long one manifest may take with all that it lists. */
+const longestMs = 600_000
 
-export const fetchFollowed: Duty = {
-  name: 'registry.follows.fetch',
-  everyMs,
-  runsOn: 'one node',
-  wake: ({ follows }) => follows.fetches,
-  async run(app, lease) {
-    const sum = { fetched: 0, failed: 0 }
-    while (lease.holds()) {
-      const waiting = await organizationsToFetch(app.db, app.clock().toISOString(), organizationsAtOnce)
-      if (waiting.length === 0) break
+export const fetchFollowed = fetchFollowedWithin(longestMs)
+
+export function fetchFollowedWithin(longestMs: number): Duty {
+  return {
+    name: 'registry.follows.fetch',
+    everyMs,
+    runsOn: 'one node',
+    wake: ({ follows }) => follows.fetches,
+    async run(app, lease) {
+      const sum = { fetched: 0, failed: 0 }
+      const queue = createQueue(app, lease)
       const serve = async () => {
-        for (let one = waiting.shift(); one !== undefined && lease.holds(); one = waiting.shift()) {
-          const { fetched, failed } = await turnOf(app, lease, one)
-          sum.fetched += fetched
-          sum.failed += failed
+        for (let one = await queue.next(); one !== undefined; one = await queue.next()) {
+          try {
+            await turnOf({ app, lease, longestMs }, one, sum, queue)
+          } finally {
+            queue.done(one)
+          }
         }
       }
-      await Promise.all(Array.from({ length: atOnce }, serve))
-    }
-    return sum
-  },
+      const unsubscribe = app.follows.fetches.subscribe(queue.look)
+      try {
+        // Each ends its own, whatever becomes of the others.
+        const ended = await Promise.allSettled(Array.from({ length: atOnce }, serve))
+        const failure = ended.find(({ status }) => status === 'rejected')
+        if (failure?.status === 'rejected') throw failure.reason
+        return sum
+      } finally {
+        unsubscribe()
+      }
+    },
+  }
 }
 
-async function turnOf(app: App, lease: Lease, organization: string) {
+type Queue = {
+  /** An organisation that nobody serves; waits for one as long as others are served, since that may take long. */
+  next(): Promise<string | undefined>
+  done(organization: string): void
+  /** It is not served again in this run: what is asked of it does not come. */
+  rest(organization: string): void
+  look(): void
+}
+
+function createQueue(app: App, lease: Lease): Queue {
+  const [serving, resting] = [new Set<string>(), new Set<string>()]
+  let waiting: string[] = []
+  let news = Promise.withResolvers<void>()
+  const isFree = (one: string): boolean => !serving.has(one) && !resting.has(one)
+  const look = (): void => {
+    news.resolve()
+    news = Promise.withResolvers()
+  }
+  return {
+    look,
+    async next() {
+      while (lease.holds()) {
+        const coming = news.promise
+        waiting = waiting.filter(isFree)
+        if (waiting.length === 0) {
+          waiting = await organizationsToFetch(app.db, app.clock().toISOString(), organizationsAtOnce)
+        }
+        const one = waiting.find(isFree)
+        if (one !== undefined) {
+          serving.add(one)
+          return one
+        }
+        if (serving.size === 0) return undefined
+        await coming
+      }
+      return undefined
+    },
+    done(one) {
+      serving.delete(one)
+      look()
+    },
+    rest: (one) => void resting.add(one),
+  }
+}
+
+type Running = { app: App; lease: Lease; longestMs: number }
+
+async function turnOf(running: Running, organization: string, sum: Omit<Fetched, 'slow'>, queue: Queue) {
+  const { app, lease } = running
   const until = performance.now() + turnMs
-  const sum = { fetched: 0, failed: 0 }
   do {
     const fetch = await nextFetch(app.db, organization, app.clock().toISOString())
     if (!fetch) break
-    const { fetched, failed } = await bringOne({ app, lease, fetch })
+    const { fetched, failed, slow } = await bringOne({ ...running, fetch })
     sum.fetched += fetched
     sum.failed += failed
+    if (slow) return queue.rest(organization)
   } while (performance.now() < until && lease.holds())
-  return sum
 }

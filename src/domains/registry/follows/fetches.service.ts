@@ -17,14 +17,16 @@ import { findFollowAlone } from './follows.store.ts'
 import { askedBy, bringBlob, bringManifest, type Pulling } from './pull-through.service.ts'
 import { FollowEnded, recordMove } from './upstream-moves.service.ts'
 
-export type Fetching = { app: App; lease: Lease; fetch: store.Fetch }
-export type Fetched = { fetched: number; failed: number }
+/** `longestMs` is how long it may take. */
+export type Fetching = { app: App; lease: Lease; fetch: store.Fetch; longestMs: number }
+/** `slow` tells that it took longer than it may. */
+export type Fetched = { fetched: number; failed: number; slow: boolean }
 
 const hourMs = 3_600_000
 /** When to look again for what is about a manifest, after each time that it was all here. */
 const againMs = [hourMs, 24 * hourMs, 7 * 24 * hourMs]
 const firstRetryMs = 60_000
-/** How often something is tried that the upstream does not have. */
+/** How often something is tried that cannot be had whole, before it waits for a day. */
 const mostTries = 5
 /** Of what is about one manifest. */
 const mostReferrers = 100
@@ -35,22 +37,24 @@ const patienceMs = 60_000
 
 /** Brings one of what waits, and notes when to go on. Throws only what is nobody's fault but ours. */
 export async function bringOne(fetching: Fetching): Promise<Fetched> {
-  const { app, lease, fetch } = fetching
+  const { app, lease, fetch, longestMs } = fetching
+  const signal = AbortSignal.any([lease.signal, AbortSignal.timeout(longestMs)])
   try {
     const follow = await findFollowAlone(app.db, fetch.repo)
-    const pulling = follow && bringsContent(follow.mode) ? await pullingOf(app, fetch.repo) : undefined
+    const pulling = follow && bringsContent(follow.mode) ? await pullingOf(app, fetch.repo, signal) : undefined
     if (!follow || !pulling) {
       await end(fetching)
-      return { fetched: 0, failed: 0 }
+      return { fetched: 0, failed: 0, slow: false }
     }
-    await bringAll({ pulling, follow, lease }, fetch.digest)
+    await bringAll({ pulling, follow, lease, signal }, fetch.digest)
     const waitMs = againMs[fetch.round]
     if (waitMs === undefined) await end(fetching)
     else await note(fetching, { round: fetch.round + 1, failures: 0 }, '', waitMs)
-    return { fetched: 1, failed: 0 }
+    return { fetched: 1, failed: 0, slow: false }
   } catch (error) {
     if (!lease.holds()) throw error
-    return { fetched: 0, failed: await noteFailure(fetching, error) }
+    const slow = signal.aborted
+    return { fetched: 0, failed: await noteFailure(fetching, slow ? new NotWhole('it takes too long') : error), slow }
   }
 }
 
@@ -81,29 +85,33 @@ async function noteFailure(fetching: Fetching, error: unknown): Promise<0 | 1> {
   const problem = problemOf(error)
   if (problem === undefined) app.log.error('content could not be brought', { repo: fetch.repo, error })
   const failures = fetch.failures + 1
-  if (error instanceof FollowEnded || (error instanceof Unknown && failures >= mostTries)) {
+  if (error instanceof FollowEnded) {
     await end(fetching)
     return 1
   }
-  const retryMs = Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 10), hourMs)
+  const isHopeless = error instanceof NotWhole && failures >= mostTries
+  const retryMs = isHopeless ? 24 * hourMs : Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 10), hourMs)
   await note(fetching, { ...fetch, failures }, problem ?? 'it could not be brought', Math.max(waitMs, retryMs))
   return 1
 }
 
-/** The upstream does not have it. */
-class Unknown extends Error {
-  override name = 'Unknown'
+/** It cannot be had whole, and the message says why. */
+class NotWhole extends Error {
+  override name = 'NotWhole'
 }
+
+const unknown = (): NotWhole => new NotWhole('the upstream does not have all of it')
 
 function problemOf(error: unknown): string | undefined {
   if (error instanceof UpstreamError) return error.message
-  if (error instanceof Unknown || error instanceof FollowEnded) return 'the upstream does not have all of it'
+  if (error instanceof FollowEnded) return 'it is not followed any more'
+  if (error instanceof NotWhole) return error.message
   // How much the organisation has is not for all who may see the repo.
   const isFull = error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED'
   return isFull ? 'there is no room for all of it' : undefined
 }
 
-async function pullingOf(app: App, uid: string): Promise<Pulling | undefined> {
+async function pullingOf(app: App, uid: string, beforehand: AbortSignal): Promise<Pulling | undefined> {
   const row = await findRepoRow(app.db, { uid })
   if (!row) return undefined
   const group = parentOf(uid)
@@ -111,18 +119,18 @@ async function pullingOf(app: App, uid: string): Promise<Pulling | undefined> {
   const { url, listen } = app.config
   const host = url === '' ? `${listen.host}:${listen.port}` : new URL(url).host
   const repo = { id: row.id, uid, ledger: row.ledger, group, path }
-  return { app, repo, origin: { host, subdomain: '', repository: path } }
+  return { app, repo, origin: { host, subdomain: '', repository: path }, beforehand }
 }
 
-type Bringing = { pulling: Pulling; follow: FollowStatus; lease: Lease }
+type Bringing = { pulling: Pulling; follow: FollowStatus; lease: Lease; signal: AbortSignal }
 
 /** On demand, content comes with its pull, and only what is about it beforehand. */
 async function bringAll(bringing: Bringing, digest: string): Promise<void> {
   if (bringing.follow.mode === followModes.full) await bringWhole(bringing, digest)
-  let missing: Unknown | undefined
+  let missing: NotWhole | undefined
   for (const one of new Set(await referrersOf(bringing, digest))) {
     await bringWhole(bringing, one).catch((error: unknown) => {
-      if (!(error instanceof Unknown)) throw error
+      if (!(error instanceof NotWhole)) throw error
       missing = error
     })
   }
@@ -137,24 +145,25 @@ async function bringWhole({ pulling, lease }: Bringing, root: string): Promise<v
   const wanted = new Set([root])
   for (const digest of wanted) {
     lease.check()
-    if (!(await bringManifest(pulling, digest))) throw new Unknown()
+    if (!(await bringManifest(pulling, digest))) throw unknown()
     const manifest = await findManifest(app.db, repo.id, digest)
-    if (!manifest) throw new Unknown()
+    if (!manifest) throw unknown()
     const document = readManifest(manifest.content, manifest.mediaType)
     for (const child of document.manifests) if (wanted.size < mostListed) wanted.add(child)
     const here = new Set((await findRepoBlobs(app.db, repo.id, document.blobs)).map((blob) => blob.digest))
     for (const blob of document.blobs) {
       lease.check()
-      if (!here.has(blob) && (await bringBlob(pulling, blob)) === 'unknown') throw new Unknown()
+      if (!here.has(blob) && (await bringBlob(pulling, blob)) === 'unknown') throw unknown()
     }
   }
+  if (wanted.size >= mostListed) throw new NotWhole('it lists more than is brought beforehand')
 }
 
 /** What the registry says refers to the manifest, or an index under the name that stands for that says so. */
-async function referrersOf({ pulling, follow, lease }: Bringing, digest: string): Promise<string[]> {
+async function referrersOf({ pulling, follow, signal }: Bringing, digest: string): Promise<string[]> {
   const { app, repo } = pulling
-  const { upstream, path } = await askedBy(app, follow)
-  const options = { patienceMs, signal: lease.signal }
+  const { upstream, path } = await askedBy(pulling, follow)
+  const options = { patienceMs, signal }
   const told = await app.upstreams.referrers(upstream, path, digest, options).catch((error: unknown) => {
     // Not every registry knows the question.
     if (error instanceof UpstreamError && error.reason === 'malformed') return undefined
@@ -169,13 +178,13 @@ async function referrersOf({ pulling, follow, lease }: Bringing, digest: string)
 
 /** Tags by which cosign names what is about the manifest; they are tags here as well, and the ledger says so. */
 async function bringNamed(bringing: Bringing, digest: string): Promise<void> {
-  const { pulling, follow, lease } = bringing
+  const { pulling, follow, lease, signal } = bringing
   const { app, repo } = pulling
-  const { upstream, path } = await askedBy(app, follow)
+  const { upstream, path } = await askedBy(pulling, follow)
   for (const suffix of suffixes) {
     const tag = `${digest.replace(':', '-')}${suffix}`
     const sent = app.clock().toISOString()
-    const pointed = await app.upstreams.head(upstream, path, tag, { patienceMs, signal: lease.signal })
+    const pointed = await app.upstreams.head(upstream, path, tag, { patienceMs, signal })
     if (!pointed || (await findTagNamed(app.db, repo.id, tag))?.digest === pointed.digest) continue
     await bringWhole(bringing, pointed.digest)
     const move = { tag, digest: pointed.digest, sent, now: app.clock().toISOString(), dueTime: sent, checkedBefore: '' }

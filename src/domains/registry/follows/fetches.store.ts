@@ -1,4 +1,5 @@
-import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { rootOf } from '#lib/uid.ts'
 
 /** A manifest of which something is still to be brought, or what is about it is to be looked for again. */
 export type Fetch = { repo: string; digest: string; round: number; failures: number }
@@ -9,17 +10,19 @@ const mostWaiting = 20_000
 /** Does nothing for what waits already. */
 export async function queueFetch(tx: Tx, repo: string, digest: string, now: string): Promise<void> {
   await tx.run(sql`
-    INSERT INTO follow_fetches (repo_uid, digest, round, failures, problem, due_time)
-    SELECT CAST(${repo} AS TEXT), CAST(${digest} AS TEXT), 0, 0, '', CAST(${now} AS TEXT)
-     WHERE (SELECT count(*) FROM follow_fetches WHERE repo_uid = ${repo}) < ${mostWaiting}
+    INSERT INTO follow_fetches (repo_uid, organization, digest, round, failures, problem, due_time)
+    SELECT CAST(${repo} AS TEXT), CAST(${rootOf(repo)} AS TEXT), CAST(${digest} AS TEXT), 0, 0, '', CAST(${now} AS TEXT)
+     WHERE NOT EXISTS (
+       SELECT 1 FROM follow_fetches WHERE repo_uid = ${repo} AND round = 0 LIMIT 1 OFFSET ${mostWaiting - 1})
         ON CONFLICT (repo_uid, digest) DO NOTHING`)
 }
 
 /** The same for what the tags that are looked at point to. */
 export async function queueTags(tx: Tx, repo: { id: number; uid: string }, now: string): Promise<void> {
   await tx.run(sql`
-    INSERT INTO follow_fetches (repo_uid, digest, round, failures, problem, due_time)
-    SELECT DISTINCT CAST(${repo.uid} AS TEXT), t.digest, 0, 0, '', CAST(${now} AS TEXT)
+    INSERT INTO follow_fetches (repo_uid, organization, digest, round, failures, problem, due_time)
+    SELECT DISTINCT CAST(${repo.uid} AS TEXT), CAST(${rootOf(repo.uid)} AS TEXT), t.digest, 0, 0, '',
+           CAST(${now} AS TEXT)
       FROM tags t JOIN follow_tags f ON f.repo_uid = ${repo.uid} AND f.tag = t.name
      WHERE t.repo_id = ${repo.id} AND t.digest <> ''
         ON CONFLICT (repo_uid, digest) DO NOTHING`)
@@ -29,11 +32,22 @@ export async function forgetFetches(tx: Tx, repo: string): Promise<void> {
   await tx.run(sql`DELETE FROM follow_fetches WHERE repo_uid = ${repo}`)
 }
 
-/** The organisations with something to bring, the one that has waited longest first. */
+/** The organisations with something to bring, the one that has waited longest first. One look-up each. */
 export async function organizationsToFetch(reader: Reader, now: string, most: number): Promise<string[]> {
+  const next = (after: Sql): Sql =>
+    sql`(SELECT organization FROM follow_fetches WHERE organization > ${after} ORDER BY organization LIMIT 1)`
   const rows = await reader.all<{ organization: string }>(sql`
-    SELECT substr(repo_uid, 1, 40) AS organization FROM follow_fetches
-     WHERE due_time <= ${now} GROUP BY 1 ORDER BY min(due_time), 1 LIMIT ${most}`)
+    WITH RECURSIVE names (organization) AS (
+      SELECT ${next(sql`''`)}
+       UNION ALL
+      SELECT ${next(sql`names.organization`)} FROM names WHERE names.organization IS NOT NULL
+    )
+    SELECT found.organization FROM (
+      SELECT names.organization, (
+               SELECT f.due_time FROM follow_fetches f
+                WHERE f.organization = names.organization ORDER BY f.due_time LIMIT 1) AS due
+        FROM names WHERE names.organization IS NOT NULL) AS found
+     WHERE found.due <= ${now} ORDER BY found.due, found.organization LIMIT ${most}`)
   return rows.map(({ organization }) => organization)
 }
 
@@ -41,8 +55,7 @@ export async function organizationsToFetch(reader: Reader, now: string, most: nu
 export async function nextFetch(reader: Reader, organization: string, now: string): Promise<Fetch | undefined> {
   return reader.get<Fetch>(sql`
     SELECT repo_uid AS repo, digest, round, failures FROM follow_fetches
-     WHERE due_time <= ${now} AND repo_uid > ${`${organization}/`} AND repo_uid < ${`${organization}0`}
-     ORDER BY due_time, repo_uid, digest LIMIT 1`)
+     WHERE organization = ${organization} AND due_time <= ${now} ORDER BY due_time, repo_uid, digest LIMIT 1`)
 }
 
 /** Notes how it went, and when to go on. */

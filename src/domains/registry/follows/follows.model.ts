@@ -24,6 +24,8 @@ export type Follow = {
   intervalMs: number
   /** For how long what is here is served while the upstream does not answer. */
   staleForMs: number
+  /** Who has set it, whom rules of who moves tags judge. */
+  setter: string
   createTime: string
   updateTime: string
 }
@@ -41,8 +43,9 @@ export type FollowProgress = {
   dueTime: string
 }
 
-/** `waiting` is how many manifests are still to be brought, and `fetchProblem` why one was not. */
-export type FollowStatus = Follow & FollowProgress & { tagCount: number; waiting: number; fetchProblem: string }
+/** `checkTime` is when somebody last asked for a look at once, `waiting` is how many manifests are still to be brought, and `fetchProblem` why one was not. */
+export type FollowStatus = Follow &
+  FollowProgress & { checkTime: string; tagCount: number; waiting: number; fetchProblem: string }
 
 /** Begins at once. */
 export function newProgress(now: string): FollowProgress {

@@ -82,7 +82,8 @@ export async function followRepo(call: Call, repo: string, input: FollowInput): 
     // What a pattern asks for anew may have been there all the time.
     const listTime = isSame && JSON.stringify(before.tags) === JSON.stringify(asked.tags) ? before.listTime : ''
     const createTime = isSame ? before.createTime : call.now
-    const follow: Follow = { ...asked, repo, intervalMs, staleForMs, createTime, updateTime: call.now }
+    const setter = call.caller.uid
+    const follow: Follow = { ...asked, repo, intervalMs, staleForMs, setter, createTime, updateTime: call.now }
     if (!isSame) await store.forgetTags(tx, repo)
     if (!isSame || !bringsContent(follow.mode)) await forgetFetches(tx, repo)
     await store.saveFollow(tx, follow, { ...newProgress(call.now), listTime })

@@ -9,11 +9,12 @@ type Row = Omit<FollowStatus, 'tags'> & { tags: string }
 const columns = sql`
   f.repo_uid AS repo, f.upstream_uid AS upstream, f.path, f.mode, f.tags, f.interval_ms AS "intervalMs", f.stale_for_ms AS "staleForMs",
   f.create_time AS "createTime", f.update_time AS "updateTime", s.state, s.state_time AS "stateTime", s.problem,
-  s.failures, s.list_time AS "listTime", s.list_due AS "listDue", s.due_time AS "dueTime"`
+  s.failures, s.list_time AS "listTime", s.list_due AS "listDue", s.due_time AS "dueTime", s.check_time AS "checkTime", f.setter`
 const tagCount = sql`(SELECT count(*) FROM follow_tags t WHERE t.repo_uid = f.repo_uid) AS "tagCount"`
 const fetchCounts = sql`
   (SELECT count(*) FROM follow_fetches w WHERE w.repo_uid = f.repo_uid AND w.round = 0) AS waiting,
-  coalesce((SELECT max(w.problem) FROM follow_fetches w WHERE w.repo_uid = f.repo_uid), '') AS "fetchProblem"`
+  coalesce((SELECT w.problem FROM follow_fetches w
+             WHERE w.repo_uid = f.repo_uid AND w.problem <> '' LIMIT 1), '') AS "fetchProblem"`
 const noFetches = sql`0 AS waiting, '' AS "fetchProblem"`
 const noCounts = sql`0 AS "tagCount", ${noFetches}`
 const from = sql`follows f JOIN follow_states s ON s.repo_uid = f.repo_uid`
@@ -71,12 +72,13 @@ export async function countByUpstream(reader: Reader, upstream: string): Promise
 /** Begins from the start where the repo follows something else from now on. */
 export async function saveFollow(tx: Tx, one: Follow, progress: FollowProgress): Promise<void> {
   await tx.run(sql`
-    INSERT INTO follows (repo_uid, upstream_uid, path, mode, tags, interval_ms, stale_for_ms, create_time, update_time)
+    INSERT INTO follows
+           (repo_uid, upstream_uid, path, mode, tags, interval_ms, stale_for_ms, create_time, update_time, setter)
     VALUES (${one.repo}, ${one.upstream}, ${one.path}, ${one.mode}, ${JSON.stringify(one.tags)}, ${one.intervalMs},
-            ${one.staleForMs}, ${one.createTime}, ${one.updateTime})
+            ${one.staleForMs}, ${one.createTime}, ${one.updateTime}, ${one.setter})
         ON CONFLICT (repo_uid) DO UPDATE SET upstream_uid = excluded.upstream_uid, path = excluded.path,
            mode = excluded.mode, tags = excluded.tags, interval_ms = excluded.interval_ms,
-           stale_for_ms = excluded.stale_for_ms,
+           stale_for_ms = excluded.stale_for_ms, setter = excluded.setter,
            create_time = excluded.create_time, update_time = excluded.update_time`)
   await tx.run(sql`
     INSERT INTO follow_states (repo_uid, state, state_time, problem, failures, list_time, list_due, due_time)

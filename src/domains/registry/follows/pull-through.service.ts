@@ -35,8 +35,11 @@ import { findUpstream } from './upstreams.store.ts'
 /** A tag by which something is named that is about the manifest of this digest. */
 const aboutPattern = /^sha256-([0-9a-f]{64})(?:\.(?:sig|att|sbom))?$/
 
-/** One pull; `origin` is what its events say of where it came from. */
-export type Pulling = { app: App; repo: RepoRef; origin: Origin }
+/**
+ * One pull; `origin` is what its events say of where it came from. `beforehand` is there where nobody waits for it: it ends
+ * with that signal, and takes only turns that others leave.
+ */
+export type Pulling = { app: App; repo: RepoRef; origin: Origin; beforehand?: AbortSignal }
 
 /** Where a blob goes besides the store, as it comes. */
 export type Tee = {
@@ -67,7 +70,7 @@ export async function freshenTag(pulling: Pulling, tag: string): Promise<string 
   const ageMs = looked?.checkedTime ? app.clock().getTime() - Date.parse(looked.checkedTime) : Number.POSITIVE_INFINITY
   if (whole && ageMs < freshMs) return undefined
   // What it follows is in the name, so that nothing of before counts where that changes.
-  const key = `${repo.uid} ${follow.updateTime} ${tag}`
+  const key = `${repo.uid} ${follow.updateTime} ${follow.checkTime} ${tag}`
   const silent = app.follows.silent.get(key, app.clock().getTime())
   if (silent !== undefined && (whole || here === undefined)) return silent || undefined
   const stayQuiet = (because: string): string | undefined => {
@@ -75,11 +78,11 @@ export async function freshenTag(pulling: Pulling, tag: string): Promise<string 
     return because || undefined
   }
   try {
-    const seen = await oneFlight(app, `tag ${key}`, () => lookAt(pulling, follow, tag))
+    const seen = await oneFlight(pulling, `tag ${key}`, () => lookAt(pulling, follow, tag))
     return seen === 'gone' ? stayQuiet(here ? 'the upstream has no such tag now' : '') : undefined
   } catch (error) {
     if (error instanceof FollowEnded) return undefined
-    if (error instanceof UpstreamError && error.reason === 'guarded' && whole) return stayQuiet(error.message)
+    if (error instanceof UpstreamError && error.reason === 'guarded') return stayQuiet(whole ? error.message : '')
     if (!(error instanceof UpstreamError) || !whole || ageMs >= follow.staleForMs) throw error
     return `the upstream was last seen at ${looked!.checkedTime}: ${error.message}`
   }
@@ -91,7 +94,7 @@ export async function bringManifest(pulling: Pulling, digest: string): Promise<b
   if (await hasManifest(app.db, repo.id, digest)) return true
   const follow = await followOnDemand(pulling)
   if (!follow) return false
-  return oneFlight(app, `manifest ${repo.uid} ${digest}`, () => fetchManifest(pulling, follow, digest))
+  return oneFlight(pulling, `manifest ${repo.uid} ${digest}`, () => fetchManifest(pulling, follow, digest))
 }
 
 /**
@@ -103,13 +106,13 @@ export async function bringBlob(pulling: Pulling, digest: string, tee?: Tee): Pr
   const follow = await followOnDemand(pulling)
   if (!follow) return 'unknown'
   let sent = false
-  const isThere = await oneFlight(app, `blob ${repo.uid} ${digest}`, async () => {
-    const asked = await askedBy(app, follow)
+  const isThere = await oneFlight(pulling, `blob ${repo.uid} ${digest}`, async () => {
+    const asked = await askedBy(pulling, follow)
     const take: TakeBlob<boolean> = async (chunks, size) => {
       if (tee && size !== undefined) tee.begin(size)
       return storeBlob(pulling, digest, chunks, { size, tee: size === undefined ? undefined : tee })
     }
-    const fetched = await app.upstreams.blob(asked.upstream, asked.path, digest, take, { patienceMs })
+    const fetched = await app.upstreams.blob(asked.upstream, asked.path, digest, take, contentOptions(pulling))
     sent = fetched === true
     return fetched !== undefined
   })
@@ -120,7 +123,7 @@ export async function bringBlob(pulling: Pulling, digest: string, tee?: Tee): Pr
 export async function sizeOfBlob(pulling: Pulling, digest: string): Promise<number | undefined> {
   const follow = await followOnDemand(pulling)
   if (!follow) return undefined
-  const { upstream, path } = await askedBy(pulling.app, follow)
+  const { upstream, path } = await askedBy(pulling, follow)
   return pulling.app.upstreams.blobSize(upstream, path, digest, { timeoutMs: lookMs, patienceMs: lookMs })
 }
 
@@ -140,14 +143,23 @@ async function isAboutSomething({ app, repo }: Pulling, tag: string): Promise<bo
   return digest !== undefined && hasManifest(app.db, repo.id, `sha256:${digest}`)
 }
 
-export async function askedBy(app: App, follow: FollowStatus): Promise<{ upstream: Asked; path: string }> {
+export async function askedBy(
+  { app, beforehand }: Pulling,
+  follow: FollowStatus,
+): Promise<{ upstream: Asked; path: string }> {
   const upstream = await findUpstream(app.db, follow.upstream)
   if (!upstream) throw new FollowEnded('the upstream is gone')
-  return askedFor(app, upstream, follow.path)
+  const asked = await askedFor(app, upstream, follow.path)
+  return beforehand ? { ...asked, upstream: { ...asked.upstream, spare: true } } : asked
 }
 
+const contentOptions = ({ beforehand }: Pulling) => ({ patienceMs, ...(beforehand && { signal: beforehand }) })
+
 /** Those who want the same at the same time wait for the first. */
-async function oneFlight<T>({ follows: { flights } }: App, key: string, fly: () => Promise<T>): Promise<T> {
+async function oneFlight<T>({ app, beforehand }: Pulling, what: string, fly: () => Promise<T>): Promise<T> {
+  const { flights } = app.follows
+  // What ends with a signal is not what a pull waits for.
+  const key = beforehand ? `beforehand ${what}` : what
   const flying = flights.get(key) as Promise<T> | undefined
   if (flying) return flying
   const flight = fly()
@@ -162,7 +174,7 @@ async function oneFlight<T>({ follows: { flights } }: App, key: string, fly: () 
 /** `gone` where the upstream has no such tag. */
 async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Promise<'seen' | 'gone'> {
   const { app, repo } = pulling
-  const { upstream, path } = await askedBy(app, follow)
+  const { upstream, path } = await askedBy(pulling, follow)
   const sent = app.clock().toISOString()
   const seen = await app.upstreams.head(upstream, path, tag, { timeoutMs: lookMs, patienceMs: lookMs })
   const here = (await findTagNamed(app.db, repo.id, tag))?.digest ?? ''
@@ -192,8 +204,8 @@ async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Prom
 
 async function fetchManifest(pulling: Pulling, follow: FollowStatus, digest: string): Promise<boolean> {
   const { app, repo, origin } = pulling
-  const { upstream, path } = await askedBy(app, follow)
-  const fetched = await app.upstreams.manifest(upstream, path, digest, { patienceMs })
+  const { upstream, path } = await askedBy(pulling, follow)
+  const fetched = await app.upstreams.manifest(upstream, path, digest, contentOptions(pulling))
   if (!fetched) return false
   const { content } = fetched
   const document = readFetched(content, fetched.mediaType)

@@ -36,7 +36,7 @@ export type Move = { tag: string; digest: string; now: string; sent: string; due
 export async function recordMove({ app, tx: run, follow, path }: Recording, move: Move): Promise<number> {
   const { tag, digest, now, sent, dueTime } = move
   const by = { app, cause: { ...ownCause(app.clock, followerActor), now } }
-  const mover: Mover = { now, actor: followerActor, source: 'upstream' }
+  const mover: Mover = { now, actor: followerActor, source: 'upstream', inNameOf: follow.setter }
   const record = async (tx: Tx): Promise<number> => {
     const repo = await requireFollow(tx, follow)
     const last = await lastTime(tx, repo.ledger, tag)

@@ -61,7 +61,9 @@ export async function requireMovable(
 ): Promise<void> {
   const { tagRules } = await lawOf(by, tx, repo.uid)
   const about = tagRules.filter(({ isAbout }) => isAbout(move.name))
-  if (about.length === 0 || (await isOfUpstream(tx, repo, move))) return
+  if (about.length === 0) return
+  // What an upstream has set it moves on; what it makes, whoever has the repo follow it makes.
+  if (move.previousDigest !== '' && (await isOfUpstream(tx, repo, move))) return
   for (const { uid, says } of about) {
     if (says.immutable && move.previousDigest !== '') throw immovable(move.name, uid)
     requireMover(says.movers, move, uid)
@@ -80,7 +82,7 @@ export async function requireDeletable(
   const about = tagRules.filter(({ isAbout }) => isAbout(name))
   const hold = holds.find(({ isAbout }) => isAbout(name))
   if (about.length === 0 && !hold) return
-  if (await isOfUpstream(tx, repo, { ...removal, previousDigest: removal.digest })) return
+  if (await isOfUpstream(tx, repo, removal)) return
   for (const { uid, says } of about) {
     if (says.immutable) throw refusal({ by: 'IMMUTABLE', until: '', rule: uid, tags, with: removal.digest }, name)
     requireMover(says.movers, removal, uid)
@@ -88,14 +90,13 @@ export async function requireDeletable(
   if (hold) throw refusal({ by: 'HELD', until: '', rule: hold.uid, tags, with: removal.digest }, name)
 }
 
-/** Whether an upstream changes what it has set itself, or what nobody has; what was set here is not its own to change. */
+/** Whether an upstream changes what it has set itself; what was set here is not its own to change. */
 async function isOfUpstream(
   tx: Tx,
   repo: TagRepo,
-  { source, name, previousDigest }: Pick<Mover, 'source'> & { name: string; previousDigest: string },
+  { source, name }: Pick<Mover, 'source'> & { name: string },
 ): Promise<boolean> {
-  if (source !== 'upstream') return false
-  return previousDigest === '' || (await lastSource(tx, repo.ledger, name)) === 'upstream'
+  return source === 'upstream' && (await lastSource(tx, repo.ledger, name)) === 'upstream'
 }
 
 /** Throws where the repo has tags that somebody else would move from now on although a rule or a hold forbids it. */

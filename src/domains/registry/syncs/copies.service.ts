@@ -37,6 +37,9 @@ export class CopyEnded extends Error {
 
 export type Copied = { tags: number; manifests: number }
 
+/** Whether a manifest comes for a tag of its own, or as a part of something or about it. */
+type CopiedAs = 'tagged' | 'untagged'
+
 /** What came of one tag. `refused`: a rule of the repo keeps it as it is. */
 type TagOutcome = 'same' | 'copied' | 'refused' | 'unfinished'
 
@@ -94,15 +97,17 @@ async function copyEach(copying: Copying, some: readonly Tag[]) {
 
 async function copyOne(copying: Copying, tag: Tag, there: Tag | undefined, copied: Copied): Promise<TagOutcome> {
   if (tag.digest === '' || isSame(tag, there)) return 'same'
-  const { added, isWhole, isClean } = await copyManifest(copying, tag.digest)
+  const { added, isWhole, isClean } = await copyManifest(copying, tag.digest, 'tagged')
   copied.manifests += added
   if (!isClean) return 'refused'
   if (!isWhole) return 'unfinished'
   try {
     if (!(await copyTag(copying, tag))) return 'same'
   } catch (error) {
-    if (error instanceof AppError && refusals.includes(error.reason)) return 'refused'
-    throw error
+    if (!(error instanceof AppError && refusals.includes(error.reason))) throw error
+    // It has come without its tag.
+    if (added > 0) await promiseCopied(copying, tag.digest)
+    return 'refused'
   }
   copied.tags++
   return 'copied'
@@ -187,7 +192,7 @@ type CopiedManifest = { added: number; isWhole: boolean; isClean: boolean }
  * where it is: `isClean` says so. When the turn is over, the rest is left
  * for the next one, unless nothing was new: each turn gets further.
  */
-async function copyManifest(copying: Copying, digest: string): Promise<CopiedManifest> {
+async function copyManifest(copying: Copying, digest: string, as: CopiedAs = 'untagged'): Promise<CopiedManifest> {
   const { work, lease, from, to } = copying
   lease.check()
   const isClean = !(await quarantinedAs(work, from, { type: 'manifest', digest }))
@@ -203,12 +208,21 @@ async function copyManifest(copying: Copying, digest: string): Promise<CopiedMan
     if (!one.isClean) return { added, isWhole: true, isClean: false }
     if (!one.isWhole || (added > 0 && copying.turnIsOver())) return { added, isWhole: false, isClean }
   }
-  const isNew = await insertCopy(copying, manifest, document)
+  const isNew = await insertCopy(copying, manifest, document, as)
   if (isNew) work.app.images.pushed.notify()
   return { added: added + Number(isNew), isWhole: true, isClean }
 }
 
-async function insertCopy(copying: Copying, manifest: Manifest, document: ManifestDocument): Promise<boolean> {
+async function promiseCopied({ work, lease, to }: Copying, digest: string): Promise<void> {
+  await lease.tx((tx) => promiseUntagged(tx, work, to, digest, work.cause.now), inRepo)
+}
+
+async function insertCopy(
+  copying: Copying,
+  manifest: Manifest,
+  document: ManifestDocument,
+  as: CopiedAs,
+): Promise<boolean> {
   const { work, lease, from, to } = copying
   const { digest } = manifest
   const { now } = work.cause
@@ -238,7 +252,8 @@ async function insertCopy(copying: Copying, manifest: Manifest, document: Manife
     }
     await manifests.insertLinks(tx, to.id, digest, 0, document.blobs)
     await manifests.insertLinks(tx, to.id, digest, 1, document.manifests)
-    await promiseUntagged(tx, work, to, digest, now)
+    // As what is pushed by its digest alone.
+    if (as === 'untagged') await promiseUntagged(tx, work, to, digest, now)
     await queueContents(tx, to.id, digest, document, now)
     return true
   }, inRepo)
