@@ -335,6 +335,8 @@ test('images referrers and images pulls tell of a tag or a digest, and of nothin
   const byTag = await cli('referrers', 'acme/app:v1')
   assert.deepEqual(rowsOf(byTag.stdout)[1]!.slice(0, 2), [digest, 'application/spdx+json'])
   assert.equal((await cli('referrers', 'acme/app', '--digest', image.digest)).stdout, byTag.stdout)
+  assert.equal((await cli('referrers', `acme/app@${image.digest}`)).stdout, byTag.stdout)
+  assert.match((await cli('pulls', `acme/app@${digest}`)).stderr, /the last pull that is known of: none/)
   const pulls = rowsOf((await cli('pulls', 'acme/app:v1')).stdout)
   assert.deepEqual(
     [pulls[0], pulls[1]!.slice(2)],

@@ -72,3 +72,16 @@ test('content can be asked for beforehand, and a repository with a tag that a ru
   assert.match(stderr, /keeps the tag v1 of the repo; an upstream would move it/)
   assert.ok(stderr.includes(rule.body.uid))
 })
+
+test('an upstream that is followed is not deleted, and the command that shows who follows it is named', async () => {
+  const { pinfold, cli, done } = await scene()
+  await using _ = pinfold
+  await done(...following)
+  const refused = await cli('upstreams', 'delete', 'hub', '--yes')
+  assert.deepEqual([refused.code, refused.stdout], [1, ''])
+  const [, group = ''] = /\npinfold: pinfold images repos following (\S+) shows which\n$/.exec(refused.stderr) ?? []
+  assert.match(await done('repos', 'following', group), /^acme\/alpine +watch +alpine/m)
+  await done('repos', 'unfollow', 'acme/alpine', '--yes')
+  await done('upstreams', 'delete', 'hub', '--yes')
+  await done('upstreams', 'delete', 'hub', '--yes', '--allow-missing')
+})

@@ -1,4 +1,5 @@
 // What the commands about images share.
+import { isDigest } from '#lib/digest.ts'
 import { parseTimestamp, toIso } from '#lib/timestamp.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, outputOption, type Terminal } from '../shape/command.ts'
@@ -8,6 +9,18 @@ import { limitOption } from '../shape/verbs.ts'
 import { findImage, imageNameOf } from './image-names.ts'
 
 export const commonOptions: readonly OptionSpec[] = [limitOption, outputOption, ...callerOptions]
+
+/** `acme/app@sha256:…`, as images are pinned, names the digest as `--digest` does. */
+export function withDigest(options: Options): Options {
+  const [image = '', digest] = String(options.image).split('@')
+  if (digest === undefined) return options
+  if (!isDigest(digest)) throw new CliError(exitCodes.usage, `${digest} is no digest: sha256:… with 64 characters is`)
+  if (options.digest !== undefined && options.digest !== digest) {
+    throw new CliError(exitCodes.usage, 'give the digest once, with @ or as --digest')
+  }
+  // A tag beside a digest is for people to read, and says nothing.
+  return { ...options, image: image.replace(/:[^:/]*$/, ''), digest }
+}
 
 /** The repo that the argument names, and its tag. */
 export async function imageOf(terminal: Terminal, options: Options) {

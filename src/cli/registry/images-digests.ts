@@ -2,16 +2,20 @@
 import { callerOptions } from '../shape/api-pages.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { limitOf } from '../shape/verbs.ts'
-import { commonOptions, imageOf, show } from './image-options.ts'
+import { commonOptions, imageOf, show, withDigest } from './image-options.ts'
 
-const image = { name: '<image>', summary: 'Such as acme/team/app:1.0; latest without a tag or --digest' }
+const image = {
+  name: '<image>',
+  summary: 'Such as acme/team/app:1.0 or acme/app@sha256:…; latest without a tag or --digest',
+}
 const digestOption = { flags: '--digest <digest>', summary: 'This digest, whatever its tags' }
 
 type Referrer = { digest: string; mediaType?: string; artifactType?: string; size?: string }
 type Puller = { caller?: string; callerName?: string; lastTime: string; gets?: string; checks?: string }
 
 /** The digest that is asked about, and where the API tells of it. */
-async function digestOf(terminal: Terminal, options: Options) {
+async function digestOf(terminal: Terminal, asked: Options) {
+  const options = withDigest(asked)
   const { api, path, repo, tag = 'latest' } = await imageOf(terminal, options)
   const given = options.digest as string | undefined
   const where = `/registry/v2/repos/${repo}`

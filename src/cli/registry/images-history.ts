@@ -1,11 +1,10 @@
-import { isDigest } from '#lib/digest.ts'
 import { apiReader } from '../shape/api-pages.ts'
 import { CliError, type Command, exitCodes, type Options, type Terminal } from '../shape/command.ts'
 import { registryOf } from '../shape/session.ts'
 import { limitOf } from '../shape/verbs.ts'
 import { findDeletedImage } from './deleted-images.ts'
 import { imageNameOf, lookForImage } from './image-names.ts'
-import { commonOptions, show, timeOf } from './image-options.ts'
+import { commonOptions, show, timeOf, withDigest } from './image-options.ts'
 
 type Moved = {
   tag: string
@@ -71,18 +70,6 @@ old path.`,
     const newest = about === undefined ? [...items].sort((a, b) => (a.time < b.time ? 1 : -1)) : items
     return show(terminal, options, newest, head(options), newest.map(rowOf(options)), more && !asOf)
   },
-}
-
-/** `acme/app@sha256:…`, as images are pinned, names the digest as `--digest` does. */
-function withDigest(options: Options): Options {
-  const [image = '', digest] = String(options.image).split('@')
-  if (digest === undefined) return options
-  if (!isDigest(digest)) throw new CliError(exitCodes.usage, `${digest} is no digest: sha256:… with 64 characters is`)
-  if (options.digest !== undefined && options.digest !== digest) {
-    throw new CliError(exitCodes.usage, 'give the digest once, with @ or as --digest')
-  }
-  // A tag beside a digest is for people to read, and says nothing.
-  return { ...options, image: image.replace(/:[^:/]*$/, ''), digest }
 }
 
 /** Where the API has the history of the image, or that of a deleted one when there is none now. */

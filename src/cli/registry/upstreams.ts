@@ -1,6 +1,9 @@
 // Registries elsewhere that repositories follow.
 import { readFileSync } from 'node:fs'
-import { CliError, type CommandGroup, exitCodes } from '../shape/command.ts'
+import { codes } from '#lib/errors.ts'
+import { ApiError } from '../shape/api-client.ts'
+import { apiReader } from '../shape/api-pages.ts'
+import { CliError, type Command, type CommandGroup, exitCodes } from '../shape/command.ts'
 import { findNamed, groupAbove, groupOf } from '../shape/names.ts'
 import type { Item } from '../shape/outputs.ts'
 import { v1 } from '../shape/v1-names.ts'
@@ -91,14 +94,28 @@ const place = {
   required: true,
 } as const
 
+const removal = removeOf(upstream)
+
+/** What still follows it is what somebody looks for next. */
+const remove: Command = {
+  ...removal,
+  async run(terminal, options) {
+    try {
+      return await removal.run(terminal, options)
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === codes.FAILED_PRECONDITION.number)) throw error
+      const group = groupAbove(await upstream.find(await apiReader(terminal, options), String(options.which)))
+      throw new CliError(
+        exitCodes.failed,
+        `${error.message}\npinfold images repos following ${group} shows which`,
+        error,
+      )
+    }
+  },
+}
+
 export const upstreams: CommandGroup = {
   name: 'upstreams',
   summary: 'Registries elsewhere that repositories follow',
-  commands: [
-    listOf(upstream),
-    createOf(upstream, { place }),
-    describeOf(upstream),
-    updateOf(upstream),
-    removeOf(upstream),
-  ],
+  commands: [listOf(upstream), createOf(upstream, { place }), describeOf(upstream), updateOf(upstream), remove],
 }
