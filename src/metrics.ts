@@ -21,6 +21,7 @@ export type Metrics = {
   /** By what was to be done (pull, push, delete) and the code of the distribution specification. */
   registryRefusals: Counted<'action' | 'code'>
   connectionsRefused: Counter
+  gateErrors: Counter
   /** Of what the registry notes in memory, what found no room. */
   registryDropped: Counted<'what'>
   /** In seconds, from the event to the first attempt. */
@@ -119,6 +120,11 @@ export function createMetrics(db: Db, sources: readonly string[], isFirst: () =>
     connectionsRefused: new Counter({
       name: 'pinfold_connections_refused_total',
       help: 'Connections that were closed at once, since their address had too many',
+      registers: [registry],
+    }),
+    gateErrors: new Counter({
+      name: 'pinfold_gate_errors_total',
+      help: 'Gates that could not be asked of what was pulled or checked, and refused nothing',
       registers: [registry],
     }),
     duties: dutyMetrics(registry),

@@ -117,6 +117,7 @@ test('what makes no sense is refused, and the field named', async () => {
     ['support_window.min_months_left', { vulnerabilities: undefined, supportWindow: { minMonthsLeft: 121 } }],
     ['exempt_pulled_days', { exemptPulledDays: 91 }],
     ['exempt_pulled_days', { exemptPulledDays: -1 }],
+    ['exempt_pulled_days', { exemptPulledDays: 1, vulnerabilities: undefined, cooldown: { minAgeDays: 1 } }],
   ] as const) {
     assertInvalid(await owner.post(`${path}/${repo}`, gate(wrong)), field)
   }

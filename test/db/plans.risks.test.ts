@@ -2,7 +2,7 @@
 import { after, before, test } from 'node:test'
 import type { Reader } from '#db/sql.ts'
 import * as lists from '#domains/registry/images/image-lists.store.ts'
-import { wasPulledSince } from '#domains/registry/usage/digest-usage.store.ts'
+import { wasPulledOn } from '#domains/registry/usage/digest-usage.store.ts'
 import * as changes from '#domains/scanning/changes/changes.store.ts'
 import * as gates from '#domains/scanning/gates/gates.store.ts'
 import { sightingsIn } from '#domains/scanning/known/known.store.ts'
@@ -38,7 +38,7 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
     gates.exceptionsBelow(reader, group, { after: '', most: 50, now: time }),
   'a page of all exceptions from gates': (reader) => gates.exceptionsBelow(reader, '/', { after: '', most: 50 }),
   'whether something was pulled': (reader) =>
-    wasPulledSince(reader, { repo: 1, digest: 'sha256:0', day: '2026-03-01' }),
+    wasPulledOn(reader, { repo: 1, digest: 'sha256:0' }, { from: '2026-03-01', until: '2026-03-09' }),
   'what was ever found in packages': (reader) => sightingsIn(reader, [1, 2], ['own']),
   'whether packages wait': (reader) => changes.waitingItems(reader, 1, ['a', 'b']),
   'findings of packages to tell of': (reader) => changes.tellable(reader, [1, 2], 'own'),

@@ -247,9 +247,14 @@ test('products at the end of their life are refused, after the grace period of t
   assert.deepEqual(await results(), ['RESULT_ALLOWED', 'RESULT_DENIED'], 'it is April, and its life ends in June')
   await change(window, { supportWindow: { minMonthsLeft: 2 } })
   assert.deepEqual(await results(), ['RESULT_ALLOWED', 'RESULT_ALLOWED'])
+  await registry.app.usage.flush()
   await on(120)
   assert.deepEqual(await results(), ['RESULT_DENIED', 'RESULT_DENIED'])
   assert.equal((await get('acme/node', 'latest')).status, 403)
+  for (const gate of [eol, window]) await change(gate, { exemptPulledDays: 90 })
+  assert.deepEqual(await results(), ['RESULT_ALLOWED', 'RESULT_ALLOWED'], 'it was pulled 90 days ago, when it passed')
+  for (const gate of [eol, window]) await change(gate, { exemptPulledDays: 89 })
+  assert.deepEqual(await results(), ['RESULT_DENIED', 'RESULT_DENIED'])
   ok(await operator.call('PUT', `/registry/v1/settings/${registry.org.uid}`, { eolGracePeriod: true }))
   await on(121)
   assert.deepEqual(await results(), ['RESULT_ALLOWED', 'RESULT_DENIED'], 'there is a grace period')
@@ -293,17 +298,36 @@ test('an exception lets a digest through until it ends, with what it lists', asy
   await on(51)
 })
 
-test('what was pulled lately passes where the gate says so', async () => {
-  const { name, gate } = await scene({ vulnerabilities: {} }, undefined, 'DRY_RUN')
+test('what was pulled lately, while it passed, goes on to pass for so many days', async () => {
+  const { name, gate } = await scene({ vulnerabilities: {} }, ['late 1-r0'])
   assert.equal((await get(name, 'latest')).status, 200)
   await registry.app.usage.flush()
   await on(56)
-  await change(gate, { mode: 'ENFORCE' })
+  await readSource(registry.app, 'Alpine:v3.19', [recordAbout('CVE-2026-1003', 'Alpine:v3.19', 'late', '9')])
   assert.equal((await get(name, 'latest')).status, 403)
-  await change(gate, { exemptPulledDays: 4 })
-  assert.equal((await get(name, 'latest')).status, 403)
-  await change(gate, { exemptPulledDays: 5 })
-  assert.equal((await get(name, 'latest')).status, 200)
+  const after = async (exemptPulledDays: number) => {
+    await change(gate, { exemptPulledDays })
+    return (await get(name, 'latest')).status
+  }
+  assert.equal(await after(4), 403)
+  assert.equal(await after(5), 200)
+  await registry.app.usage.flush()
+  await on(57)
+  assert.equal(await after(5), 403, 'the pull of yesterday does not count')
+  assert.equal(await after(6), 200)
+})
+
+test('what was pulled while nobody knew it yet is not let through by that', async () => {
+  await on(60)
+  const { name, gate } = await scene({ vulnerabilities: {} }, ['musl 1-r0'])
+  await pushLayers(pusher, name, [layer(openssl, 'new 1-r0')], 'new')
+  assert.equal((await get(name, 'new')).status, 200)
+  await registry.app.usage.flush()
+  await on(61)
+  await runDuty(registry.app, readImages)
+  await pushAndScan(registry, name, layer('any 1-r0'))
+  await change(gate, { exemptPulledDays: 90 })
+  assert.equal((await get(name, 'new')).status, 403)
 })
 
 test('a gate that cannot be asked refuses nothing, and is an error of its own', async () => {
@@ -319,6 +343,7 @@ test('a gate that cannot be asked refuses nothing, and is an error of its own', 
     const [said] = await check(repo, { digest })
     assert.deepEqual([said!.policyId, said!.result], [gate.uid, 'RESULT_ERROR'])
     assert.equal((await get(name, 'latest')).status, 200)
+    assert.equal((await registry.app.metrics.gateErrors.get()).values[0]!.value, 2)
     assert.deepEqual((await resultsOfLast()) as Json[], [
       { policy_id: gate.uid, policy_name: 'gate', mode: 'POLICY_MODE_ENFORCED', result: 'RESULT_ERROR' },
     ])

@@ -31,7 +31,7 @@ export const fieldOptions: readonly OptionSpec[] = [
   { flags: '--end-of-life', summary: 'No products at the end of their life' },
   { flags: '--min-age-days <days>', summary: 'Nothing that has not been a tag for so many days' },
   { flags: '--months-left <months>', summary: 'No products whose life ends in less than so many months' },
-  { flags: '--exempt-pulled-days <days>', summary: 'What was pulled in so many days before passes' },
+  { flags: '--exempt-pulled-days <days>', summary: 'What was pulled in so many days before, while it passed, passes' },
 ]
 
 /** The members that options name. */

@@ -66,13 +66,14 @@ function outdated(day: string, after: Place, upTo: Place | undefined): Sql {
          OR NOT EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = u.repo_id AND m.digest = u.digest))`
 }
 
-/** Whether it was pulled with GET on a day or later. */
-export async function wasPulledSince(
+/** Whether it was pulled with GET on one of these days, the last of which is not one. */
+export async function wasPulledOn(
   reader: Reader,
-  { repo, digest, day }: Pick<Usage, 'repo' | 'digest' | 'day'>,
+  { repo, digest }: Place,
+  { from, until }: { from: string; until: string },
 ): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM digest_usage
-     WHERE repo_id = ${repo} AND digest = ${digest} AND day >= ${day} AND gets > 0 LIMIT 1`)
+     WHERE repo_id = ${repo} AND digest = ${digest} AND day >= ${from} AND day < ${until} AND gets > 0 LIMIT 1`)
   return row !== undefined
 }

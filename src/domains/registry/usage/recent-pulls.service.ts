@@ -1,13 +1,13 @@
-// Whether somebody has pulled something lately, as far as that is written: the last half minute may not be.
+// Whether somebody has pulled something on certain days, as far as that is written.
 import type { Reader } from '#db/sql.ts'
 import * as store from './digest-usage.store.ts'
 
-/** In so many days before the one at hand, and on it. */
-export async function wasPulledWithin(
+/** On the day of one moment or later, and before that of another. */
+export async function wasPulledBetween(
   reader: Reader,
-  { repo, digest, now }: { repo: number; digest: string; now: string },
-  days: number,
+  { repo, digest }: { repo: number; digest: string },
+  { from, until }: { from: string; until: string },
 ): Promise<boolean> {
-  const since = new Date(Date.parse(now) - days * 86_400_000).toISOString().slice(0, 10)
-  return store.wasPulledSince(reader, { repo, digest, day: since })
+  const days = { from: from.slice(0, 10), until: until.slice(0, 10) }
+  return days.from < days.until && store.wasPulledOn(reader, { repo, digest }, days)
 }

@@ -97,6 +97,9 @@ function readGate(given: GateText): Pick<Gate, 'name' | 'mode' | 'rule' | 'exemp
   between('cooldown.min_age_days', text.cooldown?.minAgeDays, 1, maxDays)
   between('support_window.min_months_left', text.supportWindow?.minMonthsLeft, 1, maxMonths)
   between('exempt_pulled_days', text.exemptPulledDays, 0, maxExemptDays)
+  if (text.cooldown && text.exemptPulledDays > 0) {
+    problems.push({ field: 'exempt_pulled_days', description: 'cannot be given with `cooldown`' })
+  }
   const kind = kinds.find((one) => text[one] !== undefined)
   if (!kind) {
     const names = kinds.map((one) => `\`${snakeCase(one)}\``).join(', ')

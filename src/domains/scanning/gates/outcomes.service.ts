@@ -43,6 +43,7 @@ async function outcomeOf(work: Work, repo: GatedRepo, digest: string, gate: Gate
     const verdict = await work.app.gates.verdict(key, () => judge(work, repo, digest, gate))
     return { ...verdict, gate: shown, failed: false, exception: '' }
   } catch (error) {
+    work.app.metrics.gateErrors.inc()
     work.log.error('gate could not be asked', { gate: uid, repo: repo.uid, digest, error })
     const none = { denied: false, count: 0, pending: false, exception: '' }
     return { ...none, gate: shown, failed: true, reason: 'the gate could not be asked' }

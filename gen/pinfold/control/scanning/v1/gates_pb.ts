@@ -86,7 +86,8 @@ export type Gate = Message<"pinfold.control.scanning.v1.Gate"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * A digest that somebody has pulled in so many days before passes, today included; 90 at most. None does when it is 0.
+   * A digest passes that somebody has pulled in so many days before, on a day on which it still passed: 90 at most. None does
+   * when it is 0. Not for a cooldown.
    *
    * @generated from field: int32 exempt_pulled_days = 8;
    */
@@ -163,7 +164,8 @@ export type GateJson = {
   supportWindow?: SupportWindowRuleJson;
 
   /**
-   * A digest that somebody has pulled in so many days before passes, today included; 90 at most. None does when it is 0.
+   * A digest passes that somebody has pulled in so many days before, on a day on which it still passed: 90 at most. None does
+   * when it is 0. Not for a cooldown.
    *
    * @generated from field: int32 exempt_pulled_days = 8;
    */
