@@ -183,6 +183,10 @@ const tags = {
   deltaPartial: '(not all known)',
   deltaFailed: 'could not be read',
   deltaColumn: 'Vulnerabilities that came and went',
+  proof: 'A proof of it',
+  proofText: 'A file that proves what the tag was, and that is checked without asking anybody. This command writes it:',
+  proofCommand: (image: string, at: string | undefined) =>
+    `pinfold images tags proof ${image}${at === undefined ? '' : ` --at ${at}`}`,
   viewTitle: 'In a view',
   viewText:
     'A view is a part of the name before the path. Any client that pulls by it gets what the tag was at a moment, or the newest image that is old enough.',
@@ -322,6 +326,7 @@ const groups = {
     keyless: 'Keyless builds',
     promises: 'Promises',
     pulls: 'Pulls',
+    gates: 'Gates',
     mirrors: 'Mirrors',
     events: 'Events',
     audit: 'Audit',
@@ -334,6 +339,7 @@ const groups = {
     pull: 'Pull',
     promises: 'Promises',
     pulls: 'Rules of pulls',
+    gates: 'Gates',
     mirror: 'Mirror',
     settings: 'Settings',
   },
@@ -363,7 +369,7 @@ const groups = {
 }
 
 const rules = {
-  rulesHidden: 'Rules are seen and made by those who may change the settings of the registry here, as owners may.',
+  rulesHidden: 'The rules here are not for you to see. Owners see and make them.',
   rulesAboveHidden:
     'What is made above the place where you have this right holds here as well, and is not for you to see.',
   cutPlaced: 'The organisation has more than a thousand of these. Only what is among the first thousand is shown.',
@@ -447,13 +453,61 @@ const rules = {
     DENY: 'is refused',
   },
   deletePullRuleText: 'What it held back can be pulled within a second.',
-  pullExceptions: 'Exceptions',
+  exceptions: 'Exceptions',
   noPullExceptions: 'No digest is let through although it is too young.',
-  newPullException: 'New exception',
+  newException: 'New exception',
   letThrough: 'Let it through',
   untilUtc: 'Until (UTC)',
   untilHint: 'At most thirty days from now.',
   revokeExceptionText: 'The rules hold for it again from then on.',
+}
+
+const gates = {
+  gates: 'Gates',
+  gatesText:
+    'Each gate has to let an image pass before anybody pulls it. It goes by what is known of the image already, so no pull waits.',
+  noGates: 'Nothing is asked of an image before it is pulled.',
+  newGate: 'New gate',
+  gateRefuses: 'What does not pass',
+  gateKinds: {
+    vulnerabilities: 'an image with certain vulnerabilities',
+    endOfLife: 'an image about a product whose life has ended',
+    cooldown: 'a digest that is too young',
+    supportWindow: 'an image about a product whose life ends soon',
+  },
+  gateModes: {
+    MODE_UNSPECIFIED: 'tried out',
+    OFF: 'off',
+    DRY_RUN: 'tried out: all is served, and the event says so',
+    ENFORCE: 'enforced',
+  },
+  leastSeverity: 'Of which severity a vulnerability counts',
+  leastSeverities: {
+    SEVERITY_UNSPECIFIED: 'of any severity',
+    LOW: 'low or worse',
+    MEDIUM: 'medium or worse',
+    HIGH: 'high or worse',
+    CRITICAL: 'critical',
+  },
+  onlyFixable: 'Only vulnerabilities with a fix',
+  onlyExploited: 'Only vulnerabilities that are exploited',
+  afterDays: 'Only so many days after a vulnerability was found',
+  denyUnknown: 'What cannot be known does not pass either',
+  minAgeDays: 'How many days old a digest has to be, where it is about that',
+  minMonthsLeft: 'How many months of its life a product must have left, where it is about that',
+  exemptPulledDays: 'What somebody has pulled in so many days passes',
+  refusesEnded: 'the life of its product has ended',
+  refusesYoung: (days: number) => `younger than ${s(days, 'day')}`,
+  refusesSoonEnded: (months: number) => `the life of its product ends within ${s(months, 'month')}`,
+  refusesVulnerable: (severity: string) => `vulnerable, ${severity}`,
+  withFix: 'with a fix',
+  exploited: 'exploited',
+  knownFor: (days: number) => `found more than ${s(days, 'day')} ago`,
+  orUnknown: 'or not known',
+  deleteGateText: 'It is not asked any more. What it refused can be pulled within a second.',
+  noGateExceptions: 'No digest is let through although it does not pass.',
+  untilNinety: 'At most ninety days from now.',
+  revokeGateText: 'The gates hold for it again from then on.',
 }
 
 const mirrors = {
@@ -757,5 +811,5 @@ const knowledge = {
 
 export const words = {
   ...{ ...frame, ...states, ...lists, ...tags, ...images, ...search, ...groups, ...access, ...account },
-  ...{ ...rules, ...mirrors, ...keyless, ...events, ...audit, ...people, ...knowledge },
+  ...{ ...rules, ...gates, ...mirrors, ...keyless, ...events, ...audit, ...people, ...knowledge },
 }

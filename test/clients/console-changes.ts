@@ -20,6 +20,7 @@ export async function checkChanges(kit: Kit): Promise<void> {
   await checkPromises(kit)
   await checkQuarantine(kit)
   await checkPulls(kit)
+  await checkGates(kit)
   await checkMirrors(kit)
   await checkDeletions(kit)
   await checkTags(kit)
@@ -136,6 +137,39 @@ async function checkPulls({ check, scene, asOperator, goTo }: Kit): Promise<void
     const listed = await scene.pinfold.operator.get(`/registry/v2/pullRuleExceptions?scopeUid=${scene.repo.uid}`)
     const found = listed.body.pullRuleExceptions.find((one: { reason: string }) => one.reason === 'mends a hole')
     expect(found.expireTime.startsWith(tomorrow), listed.body)
+    await context.close()
+  })
+}
+
+async function checkGates({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  const { operator } = scene.pinfold
+  const gatesOf = async () => {
+    const { body } = await operator.get(`/registry/v2/gates?scopeUid=${scene.repo.uid}`)
+    return body.gates.filter(({ name }: { name: string }) => name === 'mended')
+  }
+  await check('a gate is made, becomes one of another kind, and is deleted', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/r/${scene.path}?view=gates`)
+    expect((await rowOf(page, 'no-fixable').getByRole('button').count()) === 0, 'a gate from above can be changed')
+    await page.getByText('New gate', { exact: true }).click()
+    await page.getByLabel('Name', { exact: true }).fill('mended')
+    await page.getByLabel('Only vulnerabilities with a fix').check()
+    await press(page, 'Create')
+    await rowOf(page, 'mended').filter({ hasText: 'vulnerable, high or worse, with a fix' }).waitFor()
+    const [gate] = await gatesOf()
+    expect(gate.mode === 'DRY_RUN' && gate.vulnerabilities.onlyFixable, gate)
+    await press(page, 'Change mended')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('What does not pass').selectOption('cooldown')
+    await dialog.getByLabel(/How many days old/).fill('5')
+    await dialog.getByRole('button', { name: 'Change' }).click()
+    await rowOf(page, 'mended').filter({ hasText: 'younger than 5 days' }).waitFor()
+    const [changed] = await gatesOf()
+    expect(changed.cooldown.minAgeDays === 5 && changed.vulnerabilities === undefined, changed)
+    await press(page, 'Delete mended')
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await rowOf(page, 'mended').waitFor({ state: 'detached' })
+    expect((await gatesOf()).length === 0, await gatesOf())
     await context.close()
   })
 }

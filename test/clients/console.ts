@@ -315,7 +315,20 @@ const writes =
 
 /** Screens on which the operator finds something to change. */
 const ofWriters = [
-  ...['Repository', 'Group', 'Access', 'People', 'Keyless', 'Events', 'Advisory', 'Promises', 'Pulls', 'Mirrors'],
+  ...[
+    'Repository',
+    'Group',
+    'Access',
+    'People',
+    'Keyless',
+    'Events',
+    'Advisory',
+    'Promises',
+    'Pulls',
+    'Mirrors',
+    'Gates',
+    'Repository gates',
+  ],
   ...['Repository settings', 'Group settings', 'Repository promises', 'Repository pulls', 'Repository mirror'],
 ]
 

@@ -103,6 +103,8 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
     { name: 'Keyless', path: `/ui/g/${org}/~/keyless` },
     { name: 'Promises', path: `/ui/g/${org}/payments/~/promises` },
     { name: 'Pulls', path: `/ui/g/${org}/~/pulls?ended=yes` },
+    { name: 'Gates', path: `/ui/g/${org}/payments/~/gates` },
+    { name: 'Repository gates', path: `/ui/r/${repo}?view=gates` },
     { name: 'Mirrors', path: `/ui/g/${org}/~/mirrors` },
     { name: 'Repository promises', path: `/ui/r/${repo}?view=promises` },
     { name: 'Repository pulls', path: `/ui/r/${repo}?view=pulls` },
@@ -174,6 +176,9 @@ async function makeRules(operator: Poster, { org, repo, digest, pusher }: Ruled)
   )
   const pulls = { name: 'clusters', belowGroup: org, minAge: '7d', mode: 'OBSERVE' }
   await made(operator.post(`/registry/v2/pullRules/${org}`, pulls))
+  const vulnerabilities = { leastSeverity: 'HIGH', onlyFixable: true, afterDays: 14 }
+  await made(operator.post(`/registry/v2/gates/${org}`, { name: 'no-fixable', vulnerabilities }))
+  await made(operator.post(`/registry/v2/gates/${repo}`, { name: 'old-enough', cooldown: { minAgeDays: 3 } }))
   const expireTime = new Date(Date.now() + 7 * day).toISOString()
   const exception = await made(operator.post(`/registry/v2/pullRuleExceptions/${repo}`, { digest, reason, expireTime }))
   await made(operator.post(`/registry/v2/pullRuleExceptions/${exception.uid}:revoke`, {}))

@@ -10,7 +10,7 @@ import type { PushTokenJson } from '#gen/pinfold/control/iam/v1/push_tokens_pb.t
 import type { SessionJson } from '#gen/pinfold/control/iam/v1/sessions_pb.ts'
 import type { DigestPullsJson, ReferrerJson } from '#gen/pinfold/control/registry/v1/digests_pb.ts'
 import type { FollowJson } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
-import type { PullRuleExceptionJson, PullRuleJson } from '#gen/pinfold/control/registry/v1/pull_rules_pb.ts'
+import type { PullRuleJson } from '#gen/pinfold/control/registry/v1/pull_rules_pb.ts'
 import type { RepoUsageJson } from '#gen/pinfold/control/registry/v1/repo_usage_pb.ts'
 import type {
   HoldJson,
@@ -23,6 +23,7 @@ import type { TagHistoryRecordJson } from '#gen/pinfold/control/registry/v1/tag_
 import type { UpstreamJson } from '#gen/pinfold/control/registry/v1/upstreams_pb.ts'
 import type { ResolveTagResponseJson } from '#gen/pinfold/control/registry/v1/views_pb.ts'
 import type { FindingJson, ImageFindingsJson } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
+import type { GateJson } from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
 import type {
   ImageComparisonJson,
   ImagePackageJson,
@@ -59,7 +60,7 @@ export type Quarantined = Full<QuarantinedDigestJson>
 /** Not called Promise, which JavaScript has already. */
 export type Kept = Full<PromiseJson>
 export type PullRule = Full<PullRuleJson>
-export type PullException = Full<PullRuleExceptionJson>
+export type Gate = Full<GateJson>
 export type Upstream = Full<UpstreamJson>
 export type Follow = Full<FollowJson>
 export type Identity = Full<IdentityJson>

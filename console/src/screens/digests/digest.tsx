@@ -1,11 +1,11 @@
 // A digest: every tag that ever carried it, what it is, and what is in it. What nobody knows is said, and is never none.
-import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import { readNext } from '../../data/list.ts'
 import { findRepo } from '../../data/places.ts'
 import type { Finding, Findings, Gap, Move, Packages, Tag } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
+import { More } from '../../ui/more.tsx'
 import { Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
@@ -56,7 +56,6 @@ type At = { repo: string; digest: string }
 
 /** Every stay of a tag at the digest, deleted tags too, a page at a time. */
 function TagsEver({ names, repo, digest, after }: At & { names: readonly string[]; after: string }) {
-  const [isOpen, setOpen] = useState(false)
   const page = useLoad(`ever ${repo} ${digest} ${after}`, (signal) => readMoves(repo, { digest, after }, signal))
   return (
     <Shown of={page}>
@@ -66,21 +65,10 @@ function TagsEver({ names, repo, digest, after }: At & { names: readonly string[
           {items.length > 0 && (
             <Table caption={words.tagsEver} columns={everColumns(names)} items={items} keyOf={keyOfMove} />
           )}
-          {next !== '' && !isOpen && <More onClick={() => setOpen(true)} />}
-          {next !== '' && isOpen && <TagsEver names={names} repo={repo} digest={digest} after={next} />}
+          <More next={next}>{(rest) => <TagsEver names={names} repo={repo} digest={digest} after={rest} />}</More>
         </>
       )}
     </Shown>
-  )
-}
-
-function More({ onClick }: { onClick: () => void }) {
-  return (
-    <p>
-      <button type="button" onClick={onClick}>
-        {words.showMore}
-      </button>
-    </p>
   )
 }
 
@@ -276,7 +264,6 @@ const findingColumns: Column<Finding>[] = [
 ]
 
 function PackagesOf({ repo, digest, after }: At & { after: string }) {
-  const [isOpen, setOpen] = useState(false)
   const read = useLoad(`packages ${repo} ${digest} ${after}`, (signal) => {
     const query = { pageSize: 200, pageToken: after }
     return ask<Packages>('GET', `/registry/v2/repos/${repo}/digests/${digest}/packages`, { query, signal })
@@ -300,8 +287,7 @@ function PackagesOf({ repo, digest, after }: At & { after: string }) {
               ]}
             />
           )}
-          {nextPageToken !== '' && !isOpen && <More onClick={() => setOpen(true)} />}
-          {nextPageToken !== '' && isOpen && <PackagesOf repo={repo} digest={digest} after={nextPageToken} />}
+          <More next={nextPageToken}>{(rest) => <PackagesOf repo={repo} digest={digest} after={rest} />}</More>
         </>
       )}
     </Shown>

@@ -1,9 +1,9 @@
 // What is about a digest, such as signatures, SBOMs and attestations, whether or not it has a tag.
-import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { readNext } from '../../data/list.ts'
 import type { Referrer } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
+import { More } from '../../ui/more.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { bytes, Digest } from '../../ui/text.tsx'
@@ -12,7 +12,6 @@ import { words } from '../../words.ts'
 type Props = { names: readonly string[]; repo: string; digest: string; after?: string }
 
 export function Referrers({ names, repo, digest, after = '' }: Props) {
-  const [isOpen, setOpen] = useState(false)
   const read = useLoad(`referrers ${repo} ${digest} ${after}`, (signal) =>
     readNext<Referrer>(`/registry/v2/repos/${repo}/digests/${digest}/referrers`, 'referrers', {
       ...{ after, size: 50, signal },
@@ -39,14 +38,7 @@ export function Referrers({ names, repo, digest, after = '' }: Props) {
               ]}
             />
           )}
-          {next !== '' && !isOpen && (
-            <p>
-              <button type="button" onClick={() => setOpen(true)}>
-                {words.showMore}
-              </button>
-            </p>
-          )}
-          {next !== '' && isOpen && <Referrers names={names} repo={repo} digest={digest} after={next} />}
+          <More next={next}>{(rest) => <Referrers names={names} repo={repo} digest={digest} after={rest} />}</More>
         </>
       )}
     </Shown>

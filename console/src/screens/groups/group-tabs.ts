@@ -10,6 +10,7 @@ const views = [
   'keyless',
   'promises',
   'pulls',
+  'gates',
   'mirrors',
   'events',
   'audit',

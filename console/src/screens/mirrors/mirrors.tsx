@@ -1,10 +1,10 @@
 // Mirrors of a group: the registries elsewhere that can be followed, and the repositories that follow one.
-import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { readNext } from '../../data/list.ts'
 import { namesOfRepo } from '../../data/places.ts'
 import type { Follow, Upstream } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
+import { More } from '../../ui/more.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
@@ -32,7 +32,6 @@ type Named = Follow & { names: readonly string[] }
 
 /** The repositories at and below the group that follow something, a page at a time. */
 function Follows({ group, after }: { group: string; after: string }) {
-  const [isOpen, setOpen] = useState(false)
   const read = useLoad(`follows ${group} ${after}`, async (signal) => {
     const { items, next } = await readNext<Follow>(`/registry/v2/follows/${group}`, 'follows', {
       after,
@@ -48,14 +47,7 @@ function Follows({ group, after }: { group: string; after: string }) {
         <>
           {items.length === 0 && <Empty>{words.noFollows}</Empty>}
           {items.length > 0 && <FollowsTable items={items} />}
-          {next !== '' && !isOpen && (
-            <p>
-              <button type="button" onClick={() => setOpen(true)}>
-                {words.showMore}
-              </button>
-            </p>
-          )}
-          {next !== '' && isOpen && <Follows group={group} after={next} />}
+          <More next={next}>{(rest) => <Follows group={group} after={rest} />}</More>
         </>
       )}
     </Shown>

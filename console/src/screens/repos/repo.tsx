@@ -15,6 +15,7 @@ import { type Column, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Badge, Code, Copy, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { RepoMirror } from '../mirrors/follow.tsx'
+import { Gates } from '../rules/gates.tsx'
 import { Promises } from '../rules/promises.tsx'
 import { PullRules } from '../rules/pulls.tsx'
 import { pinOf } from '../start/start.tsx'
@@ -52,6 +53,7 @@ export function RepoScreen({ names, query }: Props) {
             {view === 'history' && <RepoHistory names={names} repo={item} />}
             {view === 'promises' && <Promises at={{ uid: item.uid, groups }} query={query} />}
             {view === 'pulls' && <PullRules at={{ uid: item.uid, groups }} query={query} />}
+            {view === 'gates' && <Gates at={{ uid: item.uid, groups }} query={query} />}
             {view === 'mirror' && <RepoMirror repo={item.uid} />}
             {view === 'readme' && <Readme repo={item.uid} />}
             {view === 'settings' && <RepoSettings names={names} repo={item} onChange={place.reload} />}

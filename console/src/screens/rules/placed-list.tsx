@@ -7,6 +7,7 @@ import { isKnown, may } from '../../app/session.ts'
 import { ask, type Query } from '../../data/api.ts'
 import { type Placed, readPlaced, type Scope, whereOf } from '../../data/placed.ts'
 import { namesOfPlace, parentOf } from '../../data/places.ts'
+import type { CapabilityName } from '../../data/rights.ts'
 import type { Group } from '../../data/types.ts'
 import { DangerButton, type Field, Form, FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
@@ -27,6 +28,8 @@ export type Kind<T extends Placed> = {
   scope?: Scope
   query?: Query
   columns: readonly Column<T>[]
+  /** What it takes to make, change and end one; `registry.settings.update` where nothing else is said. */
+  needs?: { create: CapabilityName; update?: CapabilityName; end: CapabilityName }
   /** What to call one of them. */
   nameOf: (item: T) => string
   create: {
@@ -39,6 +42,13 @@ export type Kind<T extends Placed> = {
   update?: (item: T, values: Values) => Promise<void>
   /** How it ends. */
   end: { button: string; text: string; send: (item: T) => Promise<void>; isOver?: (item: T) => boolean }
+}
+
+const ofSettings: CapabilityName = 'registry.settings.update'
+
+/** Whether one of them can be changed or ended by this person. */
+function mayAct<T extends Placed>({ needs, update }: Kind<T>, at: string): boolean {
+  return may(needs?.end ?? ofSettings, at) || (update !== undefined && may(needs?.update ?? ofSettings, at))
 }
 
 export function PlacedList<T extends Placed>({ kind, at }: { kind: Kind<T>; at: At }) {
@@ -66,16 +76,22 @@ export function PlacedList<T extends Placed>({ kind, at }: { kind: Kind<T>; at: 
                 caption={title}
                 items={items}
                 keyOf={({ uid }) => uid}
-                columns={[...kind.columns, whereColumn(at), actionsColumn(kind, at, read.reload)]}
+                columns={[
+                  ...kind.columns,
+                  whereColumn(at),
+                  ...(mayAct(kind, at.uid) ? [actionsColumn(kind, at, read.reload)] : []),
+                ]}
               />
             )}
           </>
         )}
       </Shown>
-      <details>
-        <summary>{kind.create.summary}</summary>
-        <Form key={made} submit={kind.create.button} onSubmit={create} fields={kind.create.fields()} />
-      </details>
+      {may(kind.needs?.create ?? ofSettings, at.uid) && (
+        <details>
+          <summary>{kind.create.summary}</summary>
+          <Form key={made} submit={kind.create.button} onSubmit={create} fields={kind.create.fields()} />
+        </details>
+      )}
     </>
   )
 }
@@ -104,7 +120,7 @@ function PlaceName({ uid }: { uid: string }) {
 }
 
 const actionsColumn = <T extends Placed>(
-  { nameOf, create, update, end }: Kind<T>,
+  { nameOf, create, update, end, needs }: Kind<T>,
   at: At,
   reload: () => void,
 ): Column<T> => ({
@@ -115,7 +131,7 @@ const actionsColumn = <T extends Placed>(
     const name = nameOf(item)
     return (
       <>
-        {update && (
+        {update && may(needs?.update ?? ofSettings, item.uid) && (
           <FormButton
             button={words.changeIt}
             label={words.changeOf(name)}
@@ -126,26 +142,30 @@ const actionsColumn = <T extends Placed>(
             }}
           />
         )}{' '}
-        <DangerButton
-          button={end.button}
-          label={words.doTo(end.button, name)}
-          title={words.doTo(end.button, name)}
-          text={end.text}
-          act={async () => {
-            await end.send(item)
-            reload()
-          }}
-        />
+        {may(needs?.end ?? ofSettings, item.uid) && (
+          <DangerButton
+            button={end.button}
+            label={words.doTo(end.button, name)}
+            title={words.doTo(end.button, name)}
+            text={end.text}
+            act={async () => {
+              await end.send(item)
+              reload()
+            }}
+          />
+        )}
       </>
     )
   },
 })
 
-/** Shows what takes `registry.settings.update` to see, or says that it does. */
-export function ForSettings({ at, children }: { at: At; children: ComponentChildren }) {
+type ForProps = { at: At; needs?: CapabilityName; children: ComponentChildren }
+
+/** Shows what it takes a capability to see, or says that it does. */
+export function ForSettings({ at, needs = ofSettings, children }: ForProps) {
   if (!isKnown()) return <Waiting />
-  if (!may('registry.settings.update', at.uid)) return <Empty>{words.rulesHidden}</Empty>
-  const isAllSeen = may('registry.settings.update', at.uid.split('/')[0])
+  if (!may(needs, at.uid)) return <Empty>{words.rulesHidden}</Empty>
+  const isAllSeen = may(needs, at.uid.split('/')[0])
   return (
     <>
       {!isAllSeen && <Note kind="warn">{words.rulesAboveHidden}</Note>}
@@ -154,12 +174,28 @@ export function ForSettings({ at, children }: { at: At; children: ComponentChild
   )
 }
 
-/** Whether what has ended is listed too, which the address says. */
-export function EndedToo({ isOn }: { isOn: boolean }) {
+type RulesProps = {
+  at: At
+  query: URLSearchParams
+  text: string
+  needs?: CapabilityName
+  /** With `query` for lists of what ends. */
+  children: (asked: { query: Query }) => ComponentChildren
+}
+
+/** Lists that are about one thing, for who may see them; the address says whether what has ended is among them. */
+export function Rules({ at, query, text, needs = ofSettings, children }: RulesProps) {
+  const isOn = query.get('ended') === 'yes'
   return (
-    <p>
-      <a href={paths.with(here(), { ended: isOn ? undefined : 'yes' })}>{isOn ? words.onlyInForce : words.endedToo}</a>
-    </p>
+    <ForSettings at={at} needs={needs}>
+      <Note>{text}</Note>
+      {children({ query: { includeEnded: isOn } })}
+      <p>
+        <a href={paths.with(here(), { ended: isOn ? undefined : 'yes' })}>
+          {isOn ? words.onlyInForce : words.endedToo}
+        </a>
+      </p>
+    </ForSettings>
   )
 }
 

@@ -1,17 +1,15 @@
 // What is kept at a place, and until when: rules, tags that do not move, holds, and what nobody may pull.
 import { ask } from '../../data/api.ts'
 import type { Hold, Quarantined, RetentionRule, TagRule } from '../../data/types.ts'
-import { Note } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Badge, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import {
   type At,
-  EndedToo,
-  ForSettings,
   type Kind,
   linesOf,
   PlacedList,
+  Rules,
   sendTo,
   tagFields,
   tagsColumn,
@@ -19,17 +17,17 @@ import {
 } from './placed-list.tsx'
 
 export function Promises({ at, query }: { at: At; query: URLSearchParams }) {
-  const isEndedToo = query.get('ended') === 'yes'
-  const asked = { query: { includeEnded: isEndedToo } }
   return (
-    <ForSettings at={at}>
-      <Note>{words.promisesText}</Note>
-      <PlacedList at={at} kind={retentionRules} />
-      <PlacedList at={at} kind={tagRules} />
-      <PlacedList at={at} kind={{ ...holds, ...asked }} />
-      <PlacedList at={at} kind={{ ...quarantined, ...asked }} />
-      <EndedToo isOn={isEndedToo} />
-    </ForSettings>
+    <Rules at={at} query={query} text={words.promisesText}>
+      {(asked) => (
+        <>
+          <PlacedList at={at} kind={retentionRules} />
+          <PlacedList at={at} kind={tagRules} />
+          <PlacedList at={at} kind={{ ...holds, ...asked }} />
+          <PlacedList at={at} kind={{ ...quarantined, ...asked }} />
+        </>
+      )}
+    </Rules>
   )
 }
 

@@ -1,16 +1,14 @@
 // How old what is pulled has to be, for whom, and what is let through all the same.
-import { ask } from '../../data/api.ts'
-import type { PullException, PullRule } from '../../data/types.ts'
-import { Note } from '../../ui/states.tsx'
-import { Badge, Digest, Time } from '../../ui/text.tsx'
+import type { PullRule } from '../../data/types.ts'
+import { Badge } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
+import { exceptionsOf } from './exceptions.tsx'
 import {
   type At,
-  EndedToo,
-  ForSettings,
   type Kind,
   linesOf,
   PlacedList,
+  Rules,
   sendTo,
   tagFields,
   tagsColumn,
@@ -18,14 +16,15 @@ import {
 } from './placed-list.tsx'
 
 export function PullRules({ at, query }: { at: At; query: URLSearchParams }) {
-  const isEndedToo = query.get('ended') === 'yes'
   return (
-    <ForSettings at={at}>
-      <Note>{words.pullRulesText}</Note>
-      <PlacedList at={at} kind={pullRules} />
-      <PlacedList at={at} kind={{ ...exceptions, query: { includeEnded: isEndedToo } }} />
-      <EndedToo isOn={isEndedToo} />
-    </ForSettings>
+    <Rules at={at} query={query} text={words.pullRulesText}>
+      {(asked) => (
+        <>
+          <PlacedList at={at} kind={pullRules} />
+          <PlacedList at={at} kind={{ ...exceptions, ...asked }} />
+        </>
+      )}
+    </Rules>
   )
 }
 
@@ -97,38 +96,10 @@ function bodyOf({ tags, exceptTags, identities, ...plain }: Values): object {
   return { ...plain, tags: linesOf(tags), exceptTags: linesOf(exceptTags), identities: linesOf(identities) }
 }
 
-const exceptionsPath = '/registry/v2/pullRuleExceptions'
-
-const exceptions: Kind<PullException> = {
-  title: words.pullExceptions,
-  empty: words.noPullExceptions,
-  path: exceptionsPath,
+const exceptions = exceptionsOf({
+  path: '/registry/v2/pullRuleExceptions',
   member: 'pullRuleExceptions',
-  nameOf: ({ digest }) => digest,
-  columns: [
-    { title: words.digest, isHead: true, cell: ({ digest }) => <Digest of={digest} /> },
-    { title: words.reason, cell: ({ reason }) => <bdi>{reason}</bdi> },
-    { title: words.from, cell: ({ createTime }) => <Time at={createTime} /> },
-    { title: words.to, cell: ({ revokeTime, expireTime }) => <Time at={revokeTime || expireTime} /> },
-  ],
-  create: {
-    summary: words.newPullException,
-    button: words.letThrough,
-    fields: () => [
-      { name: 'digest', label: words.digest },
-      { name: 'reason', label: words.reason },
-      { name: 'expireTime', label: words.untilUtc, hint: words.untilHint, type: 'datetime-local' },
-    ],
-    send: async (at, { digest, reason, expireTime }) => {
-      await ask('POST', `${exceptionsPath}/${at}`, { body: { digest, reason, expireTime: `${expireTime}:00Z` } })
-    },
-  },
-  end: {
-    button: words.revoke,
-    text: words.revokeExceptionText,
-    isOver: ({ revokeTime, expireTime }) => Boolean(revokeTime) || Date.parse(expireTime) <= Date.now(),
-    send: async ({ uid }) => {
-      await ask('POST', `${exceptionsPath}/${uid}:revoke`, { body: {} })
-    },
-  },
-}
+  empty: words.noPullExceptions,
+  untilHint: words.untilHint,
+  revokeText: words.revokeExceptionText,
+})

@@ -1,5 +1,6 @@
 // The rules of a group, as views of it.
 import { GroupFrame } from '../groups/group-frame.tsx'
+import { Gates } from './gates.tsx'
 import { Promises } from './promises.tsx'
 import { PullRules } from './pulls.tsx'
 
@@ -17,6 +18,14 @@ export function PullsScreen({ names, query }: Props) {
   return (
     <GroupFrame names={names} view="pulls">
       {({ uid }, { groups }) => <PullRules at={{ uid, groups }} query={query} />}
+    </GroupFrame>
+  )
+}
+
+export function GatesScreen({ names, query }: Props) {
+  return (
+    <GroupFrame names={names} view="gates">
+      {({ uid }, { groups }) => <Gates at={{ uid, groups }} query={query} />}
     </GroupFrame>
   )
 }

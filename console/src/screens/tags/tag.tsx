@@ -10,7 +10,7 @@ import { useLoad } from '../../ui/load.ts'
 import { Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { Badge, Copy, Digest, timeText } from '../../ui/text.tsx'
+import { Badge, Code, Copy, Digest, timeText } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { pinOf } from '../start/start.tsx'
 import { Delta } from './delta.tsx'
@@ -43,6 +43,9 @@ export function TagScreen({ names, tag, query }: Props) {
               <History names={names} repo={repo.uid} items={items} at={at} />
               {next !== '' && <Older names={names} repo={repo.uid} tag={tag} after={next} />}
               <Between from={from} to={to} />
+              <h2>{words.proof}</h2>
+              <p class="dim">{words.proofText}</p>
+              <Code text={words.proofCommand(`${names.join('/')}:${tag}`, at)} label={words.copyCommand} />
               <ViewOf names={names} repo={repo.uid} tag={tag} at={at} age={age} hold={hold} />
             </>
           )

@@ -1,0 +1,57 @@
+// Digests that are let through until a day, although a rule is about them.
+import { ask } from '../../data/api.ts'
+import type { CapabilityName } from '../../data/rights.ts'
+import { Digest, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+import type { Kind } from './placed-list.tsx'
+
+type Exception = {
+  uid: string
+  digest: string
+  reason: string
+  createTime: string
+  expireTime: string
+  revokeTime: string
+}
+
+type Given = {
+  path: string
+  member: string
+  empty: string
+  /** How far ahead the day may be. */
+  untilHint: string
+  revokeText: string
+  needs?: { create: CapabilityName; end: CapabilityName }
+}
+
+export function exceptionsOf({ path, member, empty, untilHint, revokeText, needs }: Given): Kind<Exception> {
+  return {
+    ...{ title: words.exceptions, empty, path, member, nameOf: ({ digest }) => digest, ...(needs && { needs }) },
+    columns: [
+      { title: words.digest, isHead: true, cell: ({ digest }) => <Digest of={digest} /> },
+      { title: words.reason, cell: ({ reason }) => <bdi>{reason}</bdi> },
+      { title: words.from, cell: ({ createTime }) => <Time at={createTime} /> },
+      { title: words.to, cell: ({ revokeTime, expireTime }) => <Time at={revokeTime || expireTime} /> },
+    ],
+    create: {
+      summary: words.newException,
+      button: words.letThrough,
+      fields: () => [
+        { name: 'digest', label: words.digest },
+        { name: 'reason', label: words.reason },
+        { name: 'expireTime', label: words.untilUtc, hint: untilHint, type: 'datetime-local' },
+      ],
+      send: async (at, { digest, reason, expireTime }) => {
+        await ask('POST', `${path}/${at}`, { body: { digest, reason, expireTime: `${expireTime}:00Z` } })
+      },
+    },
+    end: {
+      button: words.revoke,
+      text: revokeText,
+      isOver: ({ revokeTime, expireTime }) => Boolean(revokeTime) || Date.parse(expireTime) <= Date.now(),
+      send: async ({ uid }) => {
+        await ask('POST', `${path}/${uid}:revoke`, { body: {} })
+      },
+    },
+  }
+}
