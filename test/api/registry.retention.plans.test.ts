@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
+import { writeUsage } from '#domains/registry/usage/digest-usage.duty.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { newUid } from '#lib/uid.ts'
 import { runDuty } from '../support/duties.ts'
@@ -32,7 +33,7 @@ const other = (await registry.seed.group('', { name: 'plans' })).uid
 const folders: string[] = []
 const places: string[] = []
 for (let i = 0; i < 20; i++) places.push((await registry.seed.group(other, { name: `p${i}` })).uid)
-for (let i = 0; i < 7; i++) folders.push((await registry.seed.group(org.uid, { name: `f${i}` })).uid)
+for (let i = 0; i < 8; i++) folders.push((await registry.seed.group(org.uid, { name: `f${i}` })).uid)
 let used = 0
 /** A folder of its own for each test, with one repo to push to. */
 function place(): { folder: string; name: string; repo: () => Promise<string> } {
@@ -177,6 +178,23 @@ test('what is tagged, held, listed or promised since the plan is left', async ()
   assert.deepEqual(sorted(await deletionsOf(second.uid)), [held!.digest])
   assert.deepEqual((await apply(second.uid)).left, '1')
   await client.ok(200, 'GET', `${name}/manifests/${held!.digest}`)
+})
+
+test('what somebody has asked for within the hour is left, since a push may rely on it', async () => {
+  const { folder, name } = place()
+  await rule(folder, { untaggedDays: 1 })
+  const client = await pushing()
+  const [asked, other] = [await client.pushImage(name), await client.pushImage(name)]
+  now += 2 * day
+  const ready = await plan(folder)
+  const later = await pushing()
+  await later.ok(200, 'HEAD', `${name}/manifests/${asked.digest}`)
+  await runDuty(app, writeUsage)
+  assert.deepEqual([(await apply(ready.uid)).deleted, sorted(await deletionsOf(ready.uid)).length], ['1', 2])
+  await later.ok(200, 'GET', `${name}/manifests/${asked.digest}`)
+  assert.equal((await later.call('GET', `${name}/manifests/${other.digest}`)).status, 404)
+  now += 3_600_001
+  assert.equal((await apply((await plan(folder)).uid)).deleted, '1')
 })
 
 test('DRY_RUN shows what it would let go, and deletes nothing; without a rule, or one in OFF, nothing ever goes', async () => {

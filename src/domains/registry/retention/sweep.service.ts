@@ -13,6 +13,7 @@ import { servedUrl } from '../proofs/logs.store.ts'
 import { pathIn } from '../repos/paths.service.ts'
 import { findRepoRow, type RepoRow } from '../repos/repos.store.ts'
 import { groupOfRow } from '../rules/places.service.ts'
+import { wasAskedSince } from '../usage/digest-usage.store.ts'
 import { Look } from './kept.service.ts'
 import { LettingGo } from './letting-go.service.ts'
 import {
@@ -190,6 +191,7 @@ async function deleteEach(
   const at = { id: repo.id, uid: repo.uid, ledger: repo.ledger, group, path }
   const gone = new Set<string>()
   const isGone = async (digest: string) => gone.has(digest) || (await store.wasDeleted(tx, plan.id, repo.uid, digest))
+  const wasAsked = (digest: string) => wasAskedSince(tx, { repo: repo.id, digest }, hourBefore(cause.now))
   const done: Outcome[] = []
   const end = performance.now() + longestMs
   for (const one of some) {
@@ -197,7 +199,7 @@ async function deleteEach(
       done.push(outcomes.GONE)
       continue
     }
-    const mayGo = await judging.mayGo(one.digest, one, isGone)
+    const mayGo = (await judging.mayGo(one.digest, one, isGone)) && !(await wasAsked(one.digest))
     // The next look judges it, with all that it may read.
     if (look.isOver && done.length > 0) break
     const isDeleted = mayGo && (await removeManifest(tx, { app, cause }, at, one.digest, origin))
@@ -206,6 +208,12 @@ async function deleteEach(
     if (performance.now() > end) break
   }
   return done
+}
+
+/** A client that has asked for something within the hour may rely on it in what it pushes next. */
+function hourBefore(now: string): { day: string; time: string } {
+  const time = new Date(Date.parse(now) - 3_600_000).toISOString()
+  return { day: time.slice(0, 10), time }
 }
 
 /** What clients call the registry. */

@@ -77,3 +77,15 @@ export async function wasPulledOn(
      WHERE repo_id = ${repo} AND digest = ${digest} AND day >= ${from} AND day < ${until} AND gets > 0 LIMIT 1`)
   return row !== undefined
 }
+
+/** Whether somebody has asked for it since, be it by HEAD. */
+export async function wasAskedSince(
+  reader: Reader,
+  { repo, digest }: Place,
+  since: { day: string; time: string },
+): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS found FROM digest_usage
+     WHERE repo_id = ${repo} AND digest = ${digest} AND day >= ${since.day} AND last_time > ${since.time} LIMIT 1`)
+  return row !== undefined
+}
