@@ -84,12 +84,12 @@ export function commitmentOf(opening: string): string {
   return sha256(opening)
 }
 
-/** What the tags of a path have in common, for whoever may see them; of other paths it tells nothing. */
-export function saltOf(secret: Uint8Array, path: string): string {
-  return createHmac('sha256', secret).update(path).digest('hex')
+/** The salt for what is named so, as hex; it tells nothing of any other. */
+export function saltOf(secret: Uint8Array, name: string): string {
+  return createHmac('sha256', secret).update(name).digest('hex')
 }
 
-/** Which entries are about the same tag at the same path of the organisation. `salt` is hex. */
+/** What entries have in common that are about the same tag at the same path of the organisation. `salt` is hex. */
 export function chainOf(
   salt: string,
   { organization, path, tag }: Pick<Opening, 'organization' | 'path' | 'tag'>,
