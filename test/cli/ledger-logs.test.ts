@@ -1,0 +1,32 @@
+// What those who run the server do with the logs of the ledger.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
+import { vkeyOf } from '#lib/tlog/notes.ts'
+import { parsePolicy } from '#lib/tlog/policy.ts'
+import { runDuty } from '../support/duties.ts'
+import { onPostgres, startPinfold } from '../support/pinfold.ts'
+import { run } from '../support/process.ts'
+import { plantTag } from '../support/tags.ts'
+
+test('the operator gives a log another key, and goes on with logs that wait', async (t) => {
+  if (onPostgres) return t.skip('a schema of a test has no address of its own')
+  await using pinfold = await startPinfold()
+  const org = (await pinfold.seed.group('', { name: 'acme' })).uid as string
+  const repo = (await pinfold.seed.repo(org, { name: 'app' })).uid as string
+  await plantTag(pinfold, repo, 'v1')
+  await runDuty(pinfold.app, sequenceLedgers)
+  const { data } = pinfold.app.config
+  const env = { PINFOLD_API: pinfold.url }
+  const cli = (...args: string[]) => run(['ledger', ...args, '--data', data], { env })
+  const rotated = await cli('rotate-key', org)
+  assert.equal(rotated.code, 0, rotated.stderr)
+  const { logs } = parsePolicy((await pinfold.operator.get(`/ledger/${org}/policy`)).text)
+  assert.deepEqual(logs.map(vkeyOf).at(-1), rotated.stdout.trim())
+  assert.match((await cli('rotate-key', '0'.repeat(40))).stderr, /not found/)
+
+  const asked = await cli('resume')
+  assert.equal(asked.code, 64)
+  assert.match(asked.stderr, /--yes does it/)
+  assert.equal((await cli('resume', '--yes')).stdout, 'ended 0 logs; others take their places\n')
+})
