@@ -181,6 +181,7 @@ test('what cannot be understood or found is one line', async () => {
   await using _ = pinfold
   const wrong: [args: string[], code: number, message: RegExp][] = [
     [['tags', 'app'], 64, /app is no image/],
+    [['tags', 'Acme/App:v1'], 64, /Acme\/App:v1 is no image: names have small letters only, as in acme\/app\n/],
     [['tags', 'acme/missing'], 1, /there is no image acme\/missing/],
     [['tags', 'acme/team/app', '--limit', '0'], 64, /--limit/],
     [['tags', 'acme/team/app', '--updated-within', 'long'], 64, /--updated-within/],

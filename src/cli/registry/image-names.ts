@@ -23,6 +23,10 @@ export function imageNameOf(text: string, registry: string): ImageName {
   if (text.includes('@')) {
     throw new CliError(exitCodes.usage, `${text} names a digest, where a repository is asked for, perhaps with :tag`)
   }
+  const small = path.toLowerCase()
+  if (path !== small && isRepoPath(small)) {
+    throw new CliError(exitCodes.usage, `${text} is no image: names have small letters only, as in ${small}`)
+  }
   if (!isUid(path) && !isRepoPath(path)) {
     throw new CliError(exitCodes.usage, `${text} is no image: name it as acme/app or acme/team/app, perhaps with :tag`)
   }
