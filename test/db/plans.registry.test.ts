@@ -6,6 +6,7 @@ import * as collection from '#domains/registry/blobs/collection.store.ts'
 import * as copies from '#domains/registry/blobs/copies.store.ts'
 import * as trash from '#domains/registry/blobs/trash.store.ts'
 import * as uploads from '#domains/registry/blobs/uploads.store.ts'
+import { nextFetch } from '#domains/registry/follows/fetches.store.ts'
 import * as ledgers from '#domains/registry/ledgers/ledgers.store.ts'
 import * as manifests from '#domains/registry/manifests/manifests.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
@@ -54,6 +55,7 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'deleted repos of a path, counted': (reader) => {
     return ledgers.deletedRepoList.count(reader, [{ below: '/' }], { path: 'acme/app' })
   },
+  'what of an organisation is brought next': (reader) => nextFetch(reader, group, cutoff),
   'known locations': (reader) => collection.knownLocations(reader, ['a', 'b']),
 }
 
