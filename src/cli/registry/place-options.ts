@@ -1,13 +1,22 @@
-// The place that a rule of any kind holds at, as an option; and what may have ended there.
+// The place that a rule of any kind holds at, as an option; what may have ended there; and what lets a digest through.
 import { isUid } from '#lib/uid.ts'
-import { apiReader } from '../shape/api-pages.ts'
+import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import type { ApiReader } from '../shape/api-reader.ts'
-import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from '../shape/command.ts'
+import {
+  CliError,
+  type Command,
+  exitCodes,
+  type OptionSpec,
+  type Options,
+  outputOption,
+  type Terminal,
+} from '../shape/command.ts'
 import { actorsOf, groupOf } from '../shape/names.ts'
 import { jsonText, plain } from '../shape/plain-text.ts'
 import { registryOf } from '../shape/session.ts'
 import { limitOf } from '../shape/verbs.ts'
 import { findImage, imageNameOf } from './image-names.ts'
+import { commonOptions, momentOf, show } from './image-options.ts'
 
 export const placeOptions: readonly OptionSpec[] = [
   { flags: '--group <group>', summary: 'A group: its name as ORG or ORG/FOLDER, or its uid' },
@@ -60,3 +69,68 @@ export function printMade(terminal: Terminal, { output }: Options, made: object,
   terminal.print(output === 'json' ? jsonText(made, 2) : plain(said))
   return exitCodes.ok
 }
+
+type Exception = { uid: string; digest: string; reason: string; expireTime: string; actor: string; revokeTime?: string }
+
+/** `what` is let through, such as `the rules`; `command` is what the commands stand below. */
+export function exceptionCommands(about: {
+  path: string
+  member: string
+  what: string
+  summary: string
+  days: number
+  command: string
+}): readonly Command[] {
+  return [listOf(about), except(about), revoke(about)]
+}
+
+type About = Parameters<typeof exceptionCommands>[0]
+
+const listOf = ({ path, member, summary }: About): Command => ({
+  name: 'exceptions',
+  summary,
+  options: [...placeOptions, endedOption, ...commonOptions],
+  async run(terminal, options) {
+    const { items, more, madeBy } = await listMade<Exception>(terminal, options, { path, member })
+    const rows = items.map((one) => [one.uid, one.digest, one.revokeTime ?? one.expireTime, madeBy(one), one.reason])
+    return show(terminal, options, { items }, ['UID', 'DIGEST', 'UNTIL', 'BY', 'WHY'], rows, more)
+  },
+})
+
+const except = ({ path, what, days }: About): Command => ({
+  name: 'except',
+  summary: `Let a digest pass ${what} of a group or a repository, until a day`,
+  arguments: [{ name: '<digest>', summary: 'Of the image or the index' }],
+  options: [
+    ...placeOptions,
+    { flags: '--reason <text>', summary: 'Why', required: true },
+    {
+      flags: '--until <time>',
+      summary: `A day such as 2026-12-31, or a time; at most ${days} days ahead`,
+      required: true,
+    },
+    outputOption,
+    ...callerOptions,
+  ],
+  async run(terminal, options) {
+    const expireTime = momentOf(String(options.until), '--until')
+    const api = await apiReader(terminal, options)
+    const { digest, reason } = options
+    const at = `${path}/${await requiredPlaceOf(api, options)}`
+    const made = (await api.call('POST', at, { digest, reason, expireTime })) as Exception
+    return printMade(terminal, options, made, `${made.digest} passes until ${made.expireTime}: ${made.uid}`)
+  },
+})
+
+const revoke = ({ path, command }: About): Command => ({
+  name: 'revoke',
+  summary: 'End an exception now',
+  arguments: [{ name: '<uid>', summary: 'Of the exception, as exceptions shows it' }],
+  options: [outputOption, ...callerOptions],
+  async run(terminal, options) {
+    const api = await apiReader(terminal, options)
+    const uid = givenUid(options, `${command} exceptions`)
+    const made = (await api.call('POST', `${path}/${uid}:revoke`, {})) as Exception
+    return printMade(terminal, options, made, `${made.digest} passes no more`)
+  },
+})

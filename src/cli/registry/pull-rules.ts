@@ -13,8 +13,8 @@ import {
 import { groupOf } from '../shape/names.ts'
 import { plain } from '../shape/plain-text.ts'
 import { limitOf } from '../shape/verbs.ts'
-import { commonOptions, momentOf, show } from './image-options.ts'
-import { endedOption, givenUid, listMade, placeOf, placeOptions, printMade, requiredPlaceOf } from './place-options.ts'
+import { commonOptions, show } from './image-options.ts'
+import { exceptionCommands, placeOf, placeOptions, printMade, requiredPlaceOf } from './place-options.ts'
 import { ruleNamed } from './rule-names.ts'
 
 type Rule = {
@@ -29,10 +29,8 @@ type Rule = {
   countFrom: string
   mode: string
 }
-type Exception = { uid: string; digest: string; reason: string; expireTime: string; actor: string; revokeTime?: string }
 
 const path = '/registry/v2/pullRules'
-const exceptionsPath = '/registry/v2/pullRuleExceptions'
 const fieldOptions: readonly OptionSpec[] = [
   { flags: '--name <name>', summary: 'What it is called' },
   { flags: '--tags <patterns>', summary: 'Only these tags, with commas; * stands for any characters' },
@@ -150,57 +148,17 @@ const remove: Command = {
   },
 }
 
-const exceptions: Command = {
-  name: 'exceptions',
+const exceptions = exceptionCommands({
+  path: '/registry/v2/pullRuleExceptions',
+  member: 'pullRuleExceptions',
+  what: 'the rules',
   summary: 'List what passes the rules although it is too young',
-  options: [...placeOptions, endedOption, ...commonOptions],
-  async run(terminal, options) {
-    const wanted = { path: exceptionsPath, member: 'pullRuleExceptions' }
-    const { items, more, madeBy } = await listMade<Exception>(terminal, options, wanted)
-    const rows = items.map((one) => [one.uid, one.digest, one.revokeTime ?? one.expireTime, madeBy(one), one.reason])
-    return show(terminal, options, { items }, ['UID', 'DIGEST', 'UNTIL', 'BY', 'WHY'], rows, more)
-  },
-}
-
-const except: Command = {
-  name: 'except',
-  summary: 'Let a digest pass the rules of a group or a repository, until a day',
-  arguments: [{ name: '<digest>', summary: 'Of the image or the index' }],
-  options: [
-    ...placeOptions,
-    { flags: '--reason <text>', summary: 'Why', required: true },
-    { flags: '--until <time>', summary: 'A day such as 2026-12-31, or a time; at most 30 days ahead', required: true },
-    outputOption,
-    ...callerOptions,
-  ],
-  async run(terminal, options) {
-    const expireTime = momentOf(String(options.until), '--until')
-    const api = await apiReader(terminal, options)
-    const { digest, reason } = options
-    const at = `${exceptionsPath}/${await requiredPlaceOf(api, options)}`
-    const made = (await api.call('POST', at, { digest, reason, expireTime })) as Exception
-    return printMade(terminal, options, made, `${made.digest} passes until ${made.expireTime}: ${made.uid}`)
-  },
-}
-
-const revoke: Command = {
-  name: 'revoke',
-  summary: 'End an exception now',
-  arguments: [{ name: '<uid>', summary: 'Of the exception, as exceptions shows it' }],
-  options: [outputOption, ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
-    const made = (await api.call(
-      'POST',
-      `${exceptionsPath}/${givenUid(options, 'pinfold images repos pull-rules exceptions')}:revoke`,
-      {},
-    )) as Exception
-    return printMade(terminal, options, made, `${made.digest} passes no more`)
-  },
-}
+  days: 30,
+  command: 'pinfold images repos pull-rules',
+})
 
 export const pullRules: CommandGroup = {
   name: 'pull-rules',
   summary: 'How old what somebody pulls has to be',
-  commands: [list, create, update, remove, exceptions, except, revoke],
+  commands: [list, create, update, remove, ...exceptions],
 }

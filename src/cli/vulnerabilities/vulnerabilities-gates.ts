@@ -1,14 +1,6 @@
 // What has to be so of what is pulled.
-import { commonOptions, momentOf, show } from '../registry/image-options.ts'
-import {
-  endedOption,
-  givenUid,
-  listMade,
-  placeOf,
-  placeOptions,
-  printMade,
-  requiredPlaceOf,
-} from '../registry/place-options.ts'
+import { commonOptions, show } from '../registry/image-options.ts'
+import { exceptionCommands, placeOf, placeOptions, printMade, requiredPlaceOf } from '../registry/place-options.ts'
 import { ruleNamed } from '../registry/rule-names.ts'
 import { apiReader, callerOptions } from '../shape/api-pages.ts'
 import { CliError, type Command, type CommandGroup, exitCodes, outputOption } from '../shape/command.ts'
@@ -17,7 +9,6 @@ import { limitOf } from '../shape/verbs.ts'
 import { bodyOf, fieldOptions, type Gate, ruleText } from './gate-options.ts'
 import { digestOf } from './scanned-image.ts'
 
-type Exception = { uid: string; digest: string; reason: string; expireTime: string; actor: string; revokeTime?: string }
 type Checked = {
   policyName: string
   mode: string
@@ -26,7 +17,6 @@ type Checked = {
 }
 
 const path = '/registry/v2/gates'
-const exceptionsPath = '/registry/v2/gateExceptions'
 const named = ruleNamed({ path, member: 'gates', words: ['gate', 'gates'], list: 'pinfold vulnerabilities gates list' })
 const which = { name: '<gate>', summary: 'Its name, GROUP/NAME where several have that name, or its uid' }
 
@@ -117,57 +107,17 @@ const check: Command = {
   },
 }
 
-const exceptions: Command = {
-  name: 'exceptions',
+const exceptions = exceptionCommands({
+  path: '/registry/v2/gateExceptions',
+  member: 'gateExceptions',
+  what: 'the gates',
   summary: 'List what passes the gates whatever they say',
-  options: [...placeOptions, endedOption, ...commonOptions],
-  async run(terminal, options) {
-    const wanted = { path: exceptionsPath, member: 'gateExceptions' }
-    const { items, more, madeBy } = await listMade<Exception>(terminal, options, wanted)
-    const rows = items.map((one) => [one.uid, one.digest, one.revokeTime ?? one.expireTime, madeBy(one), one.reason])
-    return show(terminal, options, { items }, ['UID', 'DIGEST', 'UNTIL', 'BY', 'WHY'], rows, more)
-  },
-}
-
-const except: Command = {
-  name: 'except',
-  summary: 'Let a digest pass the gates of a group or a repository, until a day',
-  arguments: [{ name: '<digest>', summary: 'Of the image or the index' }],
-  options: [
-    ...placeOptions,
-    { flags: '--reason <text>', summary: 'Why', required: true },
-    { flags: '--until <time>', summary: 'A day such as 2026-12-31, or a time; at most 90 days ahead', required: true },
-    outputOption,
-    ...callerOptions,
-  ],
-  async run(terminal, options) {
-    const expireTime = momentOf(String(options.until), '--until')
-    const api = await apiReader(terminal, options)
-    const { digest, reason } = options
-    const at = `${exceptionsPath}/${await requiredPlaceOf(api, options)}`
-    const made = (await api.call('POST', at, { digest, reason, expireTime })) as Exception
-    return printMade(terminal, options, made, `${made.digest} passes until ${made.expireTime}: ${made.uid}`)
-  },
-}
-
-const revoke: Command = {
-  name: 'revoke',
-  summary: 'End an exception now',
-  arguments: [{ name: '<uid>', summary: 'Of the exception, as exceptions shows it' }],
-  options: [outputOption, ...callerOptions],
-  async run(terminal, options) {
-    const api = await apiReader(terminal, options)
-    const made = (await api.call(
-      'POST',
-      `${exceptionsPath}/${givenUid(options, 'pinfold vulnerabilities gates exceptions')}:revoke`,
-      {},
-    )) as Exception
-    return printMade(terminal, options, made, `${made.digest} passes no more`)
-  },
-}
+  days: 90,
+  command: 'pinfold vulnerabilities gates',
+})
 
 export const vulnerabilitiesGates: CommandGroup = {
   name: 'gates',
   summary: 'What has to be so of what is pulled',
-  commands: [list, create, update, remove, check, exceptions, except, revoke],
+  commands: [list, create, update, remove, check, ...exceptions],
 }

@@ -1,5 +1,5 @@
+import { madeBelow } from '#db/made-below.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
-import { madeBelow } from '../rules/places.store.ts'
 import type { Age } from '../views/views.model.ts'
 import type { Mode, PullRule, PullRuleException } from './pull-rules.model.ts'
 

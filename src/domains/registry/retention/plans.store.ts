@@ -1,5 +1,5 @@
+import { madeBelow } from '#db/made-below.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import { madeBelow } from '../rules/places.store.ts'
 import { type Outcome, outcomes, type Plan, type PlannedDeletion, planStates } from './plans.model.ts'
 
 const columns = sql`

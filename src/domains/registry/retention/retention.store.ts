@@ -1,6 +1,6 @@
 // Rules, holds and quarantines: what people say of what is kept.
+import { madeBelow } from '#db/made-below.ts'
 import { ident, type Reader, sql, type Tx } from '#db/sql.ts'
-import { madeBelow } from '../rules/places.store.ts'
 import { type Mark, mostMarks, mostRules, type Placed, type Retention, type TagLaw } from './retention.model.ts'
 
 /** The tables of rules, and of what they say. */

@@ -1,5 +1,5 @@
-import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import { top } from '#lib/uid.ts'
+import { madeBelow } from '#db/made-below.ts'
+import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Gate, GateException, GateRule, Mode } from './gates.model.ts'
 
 type Row = Omit<Gate, 'rule' | 'mode'> & { rule: string; mode: string }
@@ -15,12 +15,6 @@ function fromRow({ rule, mode, exemptPulledDays, ...row }: Row): Gate {
     rule: JSON.parse(rule) as GateRule,
     exemptPulledDays: Number(exemptPulledDays),
   }
-}
-
-/** Those that were made at a place and below it, after a uid; to be read in the order of their uids. */
-function madeBelow(place: string, after: string): Sql {
-  const from = place === top || after > place ? after : place
-  return place === top ? sql`t.uid > ${from}` : sql`t.uid > ${from} AND t.uid < ${`${place}0`}`
 }
 
 export async function insertGate(tx: Tx, group: string, gate: Gate): Promise<void> {
