@@ -53,6 +53,8 @@ async function writeRows({ ledger }: RepoRow, tag: string, rows: readonly Writte
       SELECT CAST(${ledger} AS BIGINT), CAST(${tag} AS TEXT), r.time, 2, r.digest, '', '', 0, '', 1
         FROM (${read}) AS r`),
   )
+  // Else the plans of PostgreSQL depend on whether it has looked at the new rows by itself yet.
+  if (db.engine === 'postgres') await db.tx((tx) => tx.run(sql`ANALYZE tag_history`))
 }
 
 /** How many statements were asked. */
