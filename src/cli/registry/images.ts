@@ -10,8 +10,6 @@ import { imagesDelete } from './images-delete.ts'
 import { imagesPulls, imagesReferrers } from './images-digests.ts'
 import { imagesHistory } from './images-history.ts'
 import { imagesResolve } from './images-resolve.ts'
-import { repos } from './repos.ts'
-import { tags } from './tags.ts'
 
 const list: Command = {
   name: 'list',
@@ -81,8 +79,16 @@ export const images: CommandGroup = {
   summary: 'Look at images, their tags and how these moved, and delete them',
   commands: [
     list,
-    repos,
-    tags,
+    {
+      name: 'repos',
+      summary: 'Repositories: where images are pushed to',
+      load: async () => (await import('./repos.ts')).repos,
+    },
+    {
+      name: 'tags',
+      summary: 'Tags: where they point, and where they shall',
+      load: async () => (await import('./tags.ts')).tags,
+    },
     ...ofRules,
     ...kept,
     imagesHistory,
