@@ -1,12 +1,18 @@
 // Rules of how old what is pulled has to be, and exceptions from them: who may make them is decided before.
 import type { Call } from '#app.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
-import { isDigest } from '#lib/digest.ts'
 import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
 import { aDeletion } from '#lib/events/event-body.ts'
 import { applyPatch, type Patch, violationsOf } from '#lib/fields.ts'
 import type { Listed, Page } from '#lib/lists/paging.ts'
 import { isUid, newUid, rootOf } from '#lib/uid.ts'
+import {
+  type ExceptionKind,
+  endExceptionNow,
+  listExceptionsOf,
+  makeException,
+  type NewException,
+} from '../rules/exceptions.service.ts'
 import { maxPatterns } from '../rules/patterns.model.ts'
 import { groupOf, groupOfRow, limitReached, listBelow } from '../rules/places.service.ts'
 import { defaultHold, durationText, maxAge, maxHold, readDuration } from '../views/views.model.ts'
@@ -76,51 +82,42 @@ export async function listRules(call: Call, page: Page, scope: string): Promise<
   return listBelow(call, page, scope, (place, after, most) => store.rulesBelow(call.app.db, place, after, most))
 }
 
-export type NewException = Pick<PullRuleException, 'digest' | 'reason' | 'expireTime'>
+const exceptions: ExceptionKind = {
+  type: pullRuleExceptionType,
+  field: 'pull_rule_exception',
+  quota: 'exceptions from rules of pulls',
+  limits: { days: maxExceptionDays, reason: maxReason, live: mostExceptions },
+  store,
+  created: (tx, call, { exception, group }) =>
+    emit(tx, call, 'control.registry.pull_rule.exception.created', {
+      ...{ subject: exception.uid, group },
+      resource: aPullRuleException(exception),
+    }),
+  revoked: (tx, call, { exception, group }) =>
+    emit(tx, call, 'control.registry.pull_rule.exception.revoked', {
+      ...{ subject: exception.uid, group },
+      resource: aPullRuleException(exception),
+    }),
+}
 
 /** Throws NOT_FOUND for a place that is not there. */
 export async function createException(call: Call, scope: string, input: NewException): Promise<PullRuleException> {
-  refuseIfAny(problemsOfException(input, call.now))
-  const exception: PullRuleException = {
-    ...{ uid: newUid(scope), scopeUid: scope, ...input },
-    ...{ actor: call.caller.uid, createTime: call.now, revokeTime: '', revokedBy: '' },
-  }
-  await call.app.db.tx(async (tx) => {
-    const group = await groupOf(tx, scope)
-    const wanted = { after: '', most: mostExceptions, now: call.now }
-    const live = await store.exceptionsBelow(tx, rootOf(scope), wanted)
-    if (live.length >= mostExceptions) throw limitReached('exceptions from rules of pulls', mostExceptions, live.length)
-    await store.insertException(tx, group, exception)
-    const resource = aPullRuleException(exception)
-    await emit(tx, call, 'control.registry.pull_rule.exception.created', { subject: exception.uid, group, resource })
-  })
+  const exception = await makeException(exceptions, call, scope, input)
   call.log.info('pull rule exception created', { uid: exception.uid })
   return exception
 }
 
 /** Ends it now; one that has ended stays as it is. */
 export async function revokeException(call: Call, uid: string): Promise<PullRuleException> {
-  return call.app.db.tx(async (tx) => {
-    const exception = found(await store.findException(tx, uid), pullRuleExceptionType, uid)
-    if (exception.revokeTime !== '' || exception.expireTime <= call.now) return exception
-    const revoked = { ...exception, revokeTime: call.now, revokedBy: call.caller.uid }
-    await store.endException(tx, uid, call.now, call.caller.uid)
-    const group = await groupOfRow(tx, exception)
-    const resource = aPullRuleException(revoked)
-    await emit(tx, call, 'control.registry.pull_rule.exception.revoked', { subject: uid, group, resource })
-    return revoked
-  })
+  return endExceptionNow(exceptions, call, uid)
 }
 
 export async function listExceptions(
   call: Call,
   page: Page,
-  { scope, withEnded }: { scope: string; withEnded: boolean },
+  wanted: { scope: string; withEnded: boolean },
 ): Promise<Listed<PullRuleException>> {
-  const now = withEnded ? undefined : call.now
-  return listBelow(call, page, scope, (place, after, most) =>
-    store.exceptionsBelow(call.app.db, place, { after, most, now }),
-  )
+  return listExceptionsOf(exceptions, call, page, wanted)
 }
 
 /** A rule as it is written. */
@@ -159,18 +156,4 @@ const tooLong = (list: readonly string[], most: number): string | undefined =>
 function problemOfIdentities(identities: readonly string[], belowGroup: string): string | undefined {
   if (identities.length > 0 === (belowGroup !== '')) return 'is required, or below_group is, and not both'
   return identities.every((uid) => isUid(uid)) ? undefined : 'must hold uids of identities'
-}
-
-function problemsOfException({ digest, reason, expireTime }: NewException, now: string): FieldViolation[] {
-  const problems: FieldViolation[] = []
-  const say = (member: string, description: string) =>
-    problems.push({ field: `pull_rule_exception.${member}`, description })
-  if (!isDigest(digest)) say('digest', 'is not a digest')
-  if (reason.trim() === '') say('reason', 'is required')
-  else if (reason.length > maxReason) say('reason', `must be at most ${maxReason} characters long`)
-  const latest = new Date(Date.parse(now) + maxExceptionDays * 86_400_000).toISOString()
-  if (expireTime === '') say('expire_time', 'is required')
-  else if (expireTime <= now) say('expire_time', 'must be in the future')
-  else if (expireTime > latest) say('expire_time', `must be at most ${maxExceptionDays} days ahead`)
-  return problems
 }

@@ -1,0 +1,109 @@
+// Exceptions from what holds pulls back: a digest passes with a reason, until a day or until somebody ends it.
+import type { Call } from '#app.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import { isDigest } from '#lib/digest.ts'
+import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
+import type { Listed, Page } from '#lib/lists/paging.ts'
+import { newUid, rootOf } from '#lib/uid.ts'
+import { groupOf, groupOfRow, limitReached, listBelow } from './places.service.ts'
+
+export type DigestException = {
+  uid: string
+  scopeUid: string
+  digest: string
+  reason: string
+  actor: string
+  createTime: string
+  expireTime: string
+  /** Empty unless somebody has ended it. */
+  revokeTime: string
+  revokedBy: string
+}
+
+export type NewException = Pick<DigestException, 'digest' | 'reason' | 'expireTime'>
+
+type Tell = (tx: Tx, call: Call, told: { exception: DigestException; group: string }) => Promise<unknown>
+
+/** What exceptions of one kind are called, how many there may be, where they are kept, and the events of them. */
+export type ExceptionKind = {
+  type: string
+  field: string
+  quota: string
+  limits: { days: number; reason: number; live: number }
+  store: {
+    insertException(tx: Tx, group: string, exception: DigestException): Promise<void>
+    findException(reader: Reader, uid: string): Promise<DigestException | undefined>
+    endException(tx: Tx, uid: string, time: string, actor: string): Promise<void>
+    exceptionsBelow(
+      reader: Reader,
+      place: string,
+      wanted: { after: string; most: number; now: string | undefined },
+    ): Promise<DigestException[]>
+  }
+  created: Tell
+  revoked: Tell
+}
+
+/** Throws NOT_FOUND for a place that is not there. */
+export async function makeException(
+  kind: ExceptionKind,
+  call: Call,
+  scope: string,
+  input: NewException,
+): Promise<DigestException> {
+  refuseIfAny(problemsOf(kind, input, call.now))
+  const exception: DigestException = {
+    ...{ uid: newUid(scope), scopeUid: scope, ...input },
+    ...{ actor: call.caller.uid, createTime: call.now, revokeTime: '', revokedBy: '' },
+  }
+  const most = kind.limits.live
+  await call.app.db.tx(async (tx) => {
+    const group = await groupOf(tx, scope)
+    const live = await kind.store.exceptionsBelow(tx, rootOf(scope), { after: '', most, now: call.now })
+    if (live.length >= most) throw limitReached(kind.quota, most, live.length)
+    await kind.store.insertException(tx, group, exception)
+    await kind.created(tx, call, { exception, group })
+  })
+  return exception
+}
+
+/** Ends it now; one that has ended stays as it is. */
+export async function endExceptionNow(kind: ExceptionKind, call: Call, uid: string): Promise<DigestException> {
+  return call.app.db.tx(async (tx) => {
+    const exception = found(await kind.store.findException(tx, uid), kind.type, uid)
+    if (exception.revokeTime !== '' || exception.expireTime <= call.now) return exception
+    const revoked = { ...exception, revokeTime: call.now, revokedBy: call.caller.uid }
+    await kind.store.endException(tx, uid, call.now, call.caller.uid)
+    await kind.revoked(tx, call, { exception: revoked, group: await groupOfRow(tx, exception) })
+    return revoked
+  })
+}
+
+export async function listExceptionsOf(
+  { store }: ExceptionKind,
+  call: Call,
+  page: Page,
+  { scope, withEnded }: { scope: string; withEnded: boolean },
+): Promise<Listed<DigestException>> {
+  const now = withEnded ? undefined : call.now
+  return listBelow(call, page, scope, (place, after, most) =>
+    store.exceptionsBelow(call.app.db, place, { after, most, now }),
+  )
+}
+
+function problemsOf(
+  { field, limits }: ExceptionKind,
+  { digest, reason, expireTime }: NewException,
+  now: string,
+): FieldViolation[] {
+  const problems: FieldViolation[] = []
+  const say = (member: string, description: string) => problems.push({ field: `${field}.${member}`, description })
+  if (!isDigest(digest)) say('digest', 'is not a digest')
+  if (reason.trim() === '') say('reason', 'is required')
+  else if (reason.length > limits.reason) say('reason', `must be at most ${limits.reason} characters long`)
+  const latest = new Date(Date.parse(now) + limits.days * 86_400_000).toISOString()
+  if (expireTime === '') say('expire_time', 'is required')
+  else if (expireTime <= now) say('expire_time', 'must be in the future')
+  else if (expireTime > latest) say('expire_time', `must be at most ${limits.days} days ahead`)
+  return problems
+}
