@@ -38,6 +38,13 @@ export function listNodes(reader: Reader): Promise<SeenNode[]> {
   return reader.all<SeenNode>(sql`SELECT id, url, version, beat FROM nodes ORDER BY id`)
 }
 
+/** What clients call the servers of this database, as the one says that gave the last sign of life; empty without one. */
+export async function servedUrl(reader: Reader): Promise<string> {
+  const row = await reader.get<{ url: string }>(sql`
+    SELECT url FROM nodes WHERE url <> '' ORDER BY beat_time DESC, id LIMIT 1`)
+  return row?.url ?? ''
+}
+
 /**
  * The first of the servers that `concerns` which gives a sign of life; `undefined` once none of them has, for `leaseMs`. What
  * a server that was killed has left behind is only known by that.

@@ -158,7 +158,7 @@ function lasting(desc: DescMessage, resource: Message): Message {
 }
 
 /** Of what the resource shows, so that two changes in one millisecond have two, and no column is needed for it. */
-export function entityTagOf(desc: DescMessage, resource: Message): string {
+function entityTagOf(desc: DescMessage, resource: Message): string {
   return createHash('sha256')
     .update(toBinary(desc, lasting(desc, resource)))
     .digest('base64url')

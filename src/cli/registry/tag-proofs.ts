@@ -63,7 +63,7 @@ export const proofPolicy: Command = {
 }
 
 /** What only the beginning of is proved. */
-export const openCode = 3
+const openCode = 3
 
 /** Checks a proof, without asking anybody. */
 export function verifyProof(terminal: Terminal, image: string, options: Options): number {

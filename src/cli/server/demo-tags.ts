@@ -6,7 +6,7 @@ import { hash } from 'node:crypto'
 type Moves = readonly (readonly [build: string, hoursAgo: number])[]
 
 /** The tags of the repos of these names, wherever these are. */
-export const demoTags: Readonly<Record<string, Readonly<Record<string, Moves>>>> = {
+const demoTags: Readonly<Record<string, Readonly<Record<string, Moves>>>> = {
   jdk: {
     stable: [
       ['jdk 21.0.4', 700],

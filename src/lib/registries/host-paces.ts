@@ -29,7 +29,7 @@ const hostPerSecond = 20
 const askingMs = 1_000
 const firstPauseMs = 5_000
 /** However long the other side asks for. */
-export const longestPauseMs = 3_600_000
+const longestPauseMs = 3_600_000
 const maxEntries = 10_000
 
 /** `monotonic` gives milliseconds. */

@@ -2,7 +2,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, type KeyObject, sign, verify } from 'node:crypto'
 
 /** What a key signs: notes as a log does, or checkpoints as a witness does. The numbers are those of the specification. */
-export const keyKinds = { log: 1, witness: 4 } as const
+const keyKinds = { log: 1, witness: 4 } as const
 export type KeyKind = keyof typeof keyKinds
 
 /** A public key, with the name and the number by which notes refer to it. */
@@ -21,7 +21,7 @@ const mostSignatures = 64
 const publicPrefix = Buffer.from('302a300506032b6570032100', 'hex')
 const privatePrefix = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-export function isKeyName(name: string): boolean {
+function isKeyName(name: string): boolean {
   return name !== '' && !/[\s+\p{Cc}\p{Z}]/u.test(name)
 }
 

@@ -3,7 +3,7 @@
 import { createHmac, hash } from 'node:crypto'
 
 /** `live` was written as it happened; an `import` tells of elsewhere; a `backfill` was there before the log. */
-export const entryKinds = ['live', 'import', 'backfill'] as const
+const entryKinds = ['live', 'import', 'backfill'] as const
 export type EntryKind = (typeof entryKinds)[number]
 
 /** `prev` is the leaf hash of the chain's entry before, empty for the first; hashes are hex. */

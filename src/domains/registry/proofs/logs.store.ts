@@ -222,13 +222,6 @@ export async function wasRestored(reader: Reader): Promise<boolean> {
   return (await readFact(reader, 'restore_time')) !== undefined
 }
 
-/** What clients call the servers of this database, as the one says that gave the last sign of life; empty without one. */
-export async function servedUrl(reader: Reader): Promise<string> {
-  const row = await reader.get<{ url: string }>(sql`
-    SELECT url FROM nodes WHERE url <> '' ORDER BY beat_time DESC, id LIMIT 1`)
-  return row?.url ?? ''
-}
-
 type StoredRow = Omit<PendingRow, 'kind' | 'organization' | 'event' | 'source'> & {
   event: number
   source: number

@@ -1,10 +1,10 @@
-import type { App } from '#app.ts'
 import type { Duty } from '#duty.ts'
+import { servedHost } from '../repos/served-host.store.ts'
 import { backfillSome } from './backfill.service.ts'
 import { nextBackfill } from './backfill.store.ts'
 import { collectCosignatures } from './cosignatures.service.ts'
 import { sequenceEveryMs } from './logs.model.ts'
-import { isAnythingDue, servedUrl } from './logs.store.ts'
+import { isAnythingDue } from './logs.store.ts'
 import { sequenceSome, signSome } from './sequence.service.ts'
 
 /** What it locks is the lease; the rows that wait are only ever added by others. */
@@ -20,7 +20,7 @@ export const sequenceLedgers: Duty = {
   runsOn: 'one node',
   async run(app, lease) {
     if (app.config.ledgerProofs === 'off' || !(await isAnythingDue(app.db))) return {}
-    const host = await hostOf(app)
+    const host = await servedHost(app.db, app.config.url)
     if (host === '') return {}
     // However much comes, what is there is signed once a second.
     let left = batchesPerRun
@@ -50,9 +50,4 @@ export const backfillLedgers: Duty = {
     if (config.ledgerProofs === 'off' || !(await nextBackfill(db))) return {}
     return { rows: await lease.inBatches(backfillSome, rowLocks) }
   },
-}
-
-async function hostOf({ config, db }: App): Promise<string> {
-  const url = config.url || (await servedUrl(db))
-  return url === '' ? '' : new URL(url).host
 }

@@ -23,7 +23,7 @@ import {
 type By = { app: Pick<App, 'laws'> }
 
 /** What people have said that holds in the repo. Asks the database nothing where it is known that nobody has. */
-export async function lawOf({ app }: By, reader: Reader, repo: string): Promise<Law> {
+async function lawOf({ app }: By, reader: Reader, repo: string): Promise<Law> {
   return lawAt(await app.laws.of(reader, repo), repo)
 }
 

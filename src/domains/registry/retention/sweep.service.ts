@@ -9,9 +9,9 @@ import { ownCause } from '#lib/cause.ts'
 import { parentOf } from '#lib/uid.ts'
 import { inRepo, lockRepo } from '../blobs/blobs.store.ts'
 import { removeManifest } from '../manifests/manifests.service.ts'
-import { servedUrl } from '../proofs/logs.store.ts'
 import { pathIn } from '../repos/paths.service.ts'
 import { findRepoRow, type RepoRow } from '../repos/repos.store.ts'
+import { servedHost } from '../repos/served-host.store.ts'
 import { groupOfRow } from '../rules/places.service.ts'
 import { wasAskedSince } from '../usage/digest-usage.store.ts'
 import { Look } from './kept.service.ts'
@@ -187,7 +187,7 @@ async function deleteEach(
   const judging = new LettingGo(look)
   const group = parentOf(repo.uid)
   const path = await pathIn(tx, group, repo.name)
-  const origin = { host: await hostOf(tx, app), subdomain: '', repository: path }
+  const origin = { host: (await servedHost(tx, app.config.url)) || 'localhost', subdomain: '', repository: path }
   const at = { id: repo.id, uid: repo.uid, ledger: repo.ledger, group, path }
   const gone = new Set<string>()
   const isGone = async (digest: string) => gone.has(digest) || (await store.wasDeleted(tx, plan.id, repo.uid, digest))
@@ -214,10 +214,4 @@ async function deleteEach(
 function hourBefore(now: string): { day: string; time: string } {
   const time = new Date(Date.parse(now) - 3_600_000).toISOString()
   return { day: time.slice(0, 10), time }
-}
-
-/** What clients call the registry. */
-async function hostOf(tx: Tx, { config }: App): Promise<string> {
-  const url = config.url || (await servedUrl(tx))
-  return url === '' ? 'localhost' : new URL(url).host
 }

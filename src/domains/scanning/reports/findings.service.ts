@@ -20,9 +20,9 @@ import { findKnownNow } from '../known/known.store.ts'
 import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { orderOf } from '../matching/matching.service.ts'
-import { severityRank } from '../matching/severity.model.ts'
+import { levelName, severityRank } from '../matching/severity.model.ts'
 import { ranksOf } from '../ranks/ranks.service.ts'
-import { type Rank, severityLevels } from '../records/records.model.ts'
+import type { Rank } from '../records/records.model.ts'
 import { listReads } from '../records/records.store.ts'
 import { withAccepted } from '../risks/accepted.service.ts'
 import { coverageOf } from './coverage.service.ts'
@@ -47,7 +47,6 @@ export type UncertainFinding = Known & { vulnerabilities: readonly string[]; pur
 export type ImageFindings = { findings: ShownFinding[]; uncertain: UncertainFinding[]; gaps: Gap[] }
 
 const maxFindings = 20_000
-const levelNames = new Map<number, string>(Object.entries(severityLevels).map(([name, number]) => [number, name]))
 
 /** Throws NOT_FOUND for a repo or an image that is not there. */
 export async function imageFindings(call: Call, repoUid: string, digest: string): Promise<ImageFindings> {
@@ -83,7 +82,7 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
           vulnerabilities: vulnerabilityIds(one.record),
           purl: purlOf(one),
           fixes: fixesFor(one.component, one.affected, orderOf(one.component)),
-          level: levelNames.get(one.severity) ?? 'unknown',
+          level: levelName(one.severity),
           suppressedBy: suppressionOf(one, distribution.id),
           acceptedBy: one.accepted.flat().filter((by) => isAcceptedAt(by, by.vulnerability, call.now)),
         })),
