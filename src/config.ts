@@ -3,6 +3,7 @@ import { blobSettings, redirectProblems } from './config/blobs.ts'
 import { compatSettings, vendorOf } from './config/compat.ts'
 import { edgeSettings } from './config/edge.ts'
 import { traceSettings } from './config/traces.ts'
+import { unknownSettings } from './config/unknown.ts'
 import {
   algorithms,
   databaseUrl,
@@ -363,9 +364,8 @@ export function readConfig(
       problems.push((error as Error).message)
     }
   }
-  for (const name of Object.keys(env)) {
-    if (name.startsWith('PINFOLD_') && !isKnown(name)) problems.push(`${name} is not a setting`)
-  }
+  const known = [...Object.values(settings).map(({ env: variable }) => variable), ...Object.keys(clientVariables)]
+  problems.push(...unknownSettings(Object.keys(env), known))
   config.aws = Object.fromEntries(Object.entries(env).filter(([name]) => name === 'HOME' || name.startsWith('AWS_')))
   const read = config as Config
   if (problems.length === 0 && read.database !== '' && read.masterKey === '') {
@@ -391,9 +391,4 @@ export function readConfig(
   }
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   return read
-}
-
-function isKnown(variable: string): boolean {
-  const names: readonly string[] = [...Object.values(settings).map(({ env }) => env), ...Object.keys(clientVariables)]
-  return names.includes(variable) || variable.startsWith('PINFOLD_TEST_')
 }

@@ -57,13 +57,19 @@ async function main(): Promise<number> {
   }
 }
 
+/** What to look at where the database is on another machine, or should be. */
+function lookAt(error: unknown): string {
+  const isAway = /^E(?!RR_)[A-Z_]+$/.test(String((error as NodeJS.ErrnoException).code))
+  return isAway ? '; look whether it runs, and whether the URL of PINFOLD_DATABASE or --database is where it does' : ''
+}
+
 /** Node gives no message to the error of a host that refused on each of its addresses. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const reason = error.message || String((error as NodeJS.ErrnoException).code ?? error.name)
   const next = whyRefused(error)
   if (next) return `the database does not let us in: ${reason}\n${next}`
-  return isUnavailable(error) ? `the database is not available: ${reason}` : reason
+  return isUnavailable(error) ? `the database is not available: ${reason}${lookAt(error)}` : reason
 }
 
 process.exitCode = await main()

@@ -216,6 +216,16 @@ export function failedPrecondition(...violations: [PreconditionViolation, ...Pre
   })
 }
 
+/** More values than these nobody reads in an error, as of the capabilities. */
+const mostValues = 24
+
+/** What is wrong with a value that its enum does not have, with those that it does have. */
+export function noKnownValue({ name, values }: { name: string; values: readonly { name: string }[] }): string {
+  const known = values.map((value) => value.name).filter((one) => !one.endsWith('UNSPECIFIED'))
+  const which = known.length > mostValues ? '' : `; known are ${known.join(', ')}`
+  return `is not a known value of ${name}${which}`
+}
+
 /** The same words whether or not the resource exists, so that a stranger learns nothing. */
 export function permissionDenied(message = 'the caller does not hold the required capabilities'): AppError {
   return new AppError('PERMISSION_DENIED', message)

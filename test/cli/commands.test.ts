@@ -47,7 +47,7 @@ test('every bad setting is listed at once, with exit code 78', async () => {
     'pinfold: --data must name a folder',
     'pinfold: PINFOLD_MASTER_KEY must be 32 bytes, as base64 or hex',
     'pinfold: PINFOLD_METRICS must be on or off',
-    'pinfold: PINFOLD_LOGLEVEL is not a setting',
+    'pinfold: PINFOLD_LOGLEVEL is not a setting; did you mean PINFOLD_LOG_LEVEL?',
   ])
 })
 

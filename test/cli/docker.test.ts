@@ -103,7 +103,8 @@ test('a pull token is made, listed, pulls but does not push, and ends with its i
   await it.login()
   const made = await it.cli('auth', 'pull-token', 'create', '--name', 'cluster', '--ttl', '24h', '-o', 'json')
   assert.equal(made.code, 0, made.stderr)
-  const { identity, password, expiry, registry } = JSON.parse(made.stdout)
+  const { identity, user, password, expiry, registry } = JSON.parse(made.stdout)
+  assert.equal(user, identity)
   assert.equal(registry, it.registry)
   const hours = (Date.parse(expiry) - Date.now()) / 3_600_000
   assert.ok(hours > 23.9 && hours <= 24, expiry)
@@ -111,8 +112,8 @@ test('a pull token is made, listed, pulls but does not push, and ends with its i
 
   const listed = JSON.parse((await it.cli('auth', 'pull-token', 'list', '-o', 'json')).stdout)
   assert.deepEqual(
-    listed.items.map((one: { identity: string; name: string }) => [one.identity, one.name]),
-    [[identity, 'cluster']],
+    listed.items.map((one: Record<string, string>) => [one.identity, one.user, one.name]),
+    [[identity, identity, 'cluster']],
   )
   const none = await it.cli('auth', 'pull-token', 'list', '--parent', 'acme', '--expired')
   assert.deepEqual([none.code, none.stdout], [0, ''])

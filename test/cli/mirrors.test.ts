@@ -23,6 +23,19 @@ async function scene() {
 
 const following = ['repos', 'follow', 'acme/alpine', '--upstream', 'hub', '--path', 'alpine']
 
+test('an upstream that may not be asked is refused with the setting that would let it', async () => {
+  const { pinfold, cli } = await scene()
+  await using _ = pinfold
+  for (const [url, says] of [
+    ['http://registry.example.com', /must be an https URL; PINFOLD_ALLOW_INSECURE_UPSTREAMS=on lets/],
+    ['https://10.1.2.3', /must not be a private or loopback address; PINFOLD_UPSTREAMS_PRIVATE lists/],
+  ] as const) {
+    const refused = await cli('upstreams', 'create', 'other', '--parent', 'acme', '--url', url)
+    assert.deepEqual([refused.code, refused.stdout], [1, ''])
+    assert.match(refused.stderr, says)
+  }
+})
+
 test('what a repository follows is shown by the name of the upstream and in times as they are given', async () => {
   const { pinfold, done } = await scene()
   await using _ = pinfold

@@ -40,6 +40,23 @@ test('a plan is shown with why each manifest goes, and applied when it is told t
   assert.match(ready.stderr, /2 manifests go, [\d.]+ \w+$/m)
   for (const { digest } of [first!, second!]) assert.match(ready.stdout, new RegExp(`${digest} .* goes$`, 'm'))
   assert.doesNotMatch(ready.stdout, new RegExp(third!.digest))
+  const listed = await done('retention', 'plans', 'acme/web')
+  assert.match(listed.stdout, new RegExp(`^${uid} +acme/web +ready +2 +`, 'm'))
+  assert.equal((await done('retention', 'plans', 'acme/web', '-o', 'id')).stdout, `${uid}\n`)
+  assert.equal(JSON.parse((await done('retention', 'plans', 'acme', '-o', 'json')).stdout).items.length, 2)
+  // A place stands for the last plan that was made for it.
+  assert.deepEqual((await done('retention', 'deletions', 'acme/web')).stdout, ready.stdout)
+  for (const [name, says] of [
+    [
+      'x',
+      /^pinfold: x is no plan: there is no organisation x .*\n(.*\n)*pinfold: pinfold images retention plans lists them/,
+    ],
+    ['acme/kept', /there is no folder or repository acme\/kept|there is no plan for acme\/kept/],
+  ] as const) {
+    const missing = await cli('retention', 'apply', name, '--yes')
+    assert.equal(missing.code, 1)
+    assert.match(missing.stderr, says)
+  }
   const refused = await cli('retention', 'apply', uid!)
   assert.deepEqual([refused.code, refused.stdout], [64, ''])
   assert.match(refused.stderr, /this would delete 2 manifests, .*--yes does it/)
@@ -59,6 +76,8 @@ test('what keeps a manifest is said of a tag and of a digest, and a promise is b
   const old = await pusher.pushImage('acme/kept', 'v1')
   await pusher.pushImage('acme/kept', 'v1')
   assert.match((await done('kept', `acme/kept@${old.digest}`)).stdout, /^kept by +nothing$/m)
+  const tagged = (await done('kept', 'acme/kept:v1')).stdout
+  assert.match(tagged, /^kept by +nothing but its tags: no plan deletes it, whoever may delete it can\ntags +v1\n$/m)
   await done('retention', 'create', 'long', '--parent', 'acme/kept', '--forever', '--mode', 'enforce')
   const said = (await done('kept', `acme/kept@${old.digest}`)).stdout
   assert.match(said, /^kept by +its date$/m)

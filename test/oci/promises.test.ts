@@ -339,6 +339,7 @@ test('without a rule nothing is kept, and a repo goes with all that it has', asy
   assert.deepEqual([pulled.headers.sunset, pulled.headers.warning], [undefined, undefined])
   const repo = await repoOf(folder)
   assert.deepEqual(ok(await owner.get(`/registry/v2/repos/${repo}/promises/${digest}`)).reason, undefined)
+  assert.deepEqual(ok(await owner.get(`/registry/v2/repos/${repo}/promises/${digest}`)).tags, ['v1'])
   await client.ok(202, 'DELETE', `${name}/manifests/${digest}`)
   ok(await pusherApi.delete(`/registry/v2/repos/${repo}`))
 })

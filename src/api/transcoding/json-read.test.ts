@@ -191,8 +191,11 @@ test('enums are read by name or number, and capabilities by their dotted name to
     ['{"catalogTier":4}', { catalogTier: 4 }],
     ['{"catalogTier":0}', { catalogTier: 0 }],
   ])
+  const tiers = ['APPLICATION', 'BASE', 'FIPS', 'AI', 'DEVTOOLS', 'COMMERCIAL'].map((tier) => `CATALOG_TIER_${tier}`)
   for (const json of ['99', '-1', '1.5', '"AI"', '"4"', '""', 'true', '[]', '"__proto__"', '"constructor"', '1e999']) {
-    refused(RepoSchema, [[`{"catalogTier":${json}}`, 'catalog_tier is not a known value of CatalogTier']])
+    refused(RepoSchema, [
+      [`{"catalogTier":${json}}`, `catalog_tier is not a known value of CatalogTier; known are ${tiers.join(', ')}`],
+    ])
   }
   const { CAP_REPO_LIST, CAP_IAM_GROUPS_CREATE } = Capability
   accepted(RoleSchema, [

@@ -10,7 +10,7 @@ import {
 } from '@bufbuild/protobuf'
 import { DurationSchema, FieldMaskSchema, TimestampSchema } from '@bufbuild/protobuf/wkt'
 import { capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
-import { type AppError, invalid } from '#lib/errors.ts'
+import { type AppError, invalid, noKnownValue } from '#lib/errors.ts'
 import { snakeCase } from '#lib/fields.ts'
 import { parseTimestamp } from '#lib/timestamp.ts'
 
@@ -101,7 +101,7 @@ export function readEnum(desc: DescEnum, json: unknown, field: string): number {
   }
   const known = typeof json === 'number' && desc.value[json] !== undefined
   const number = known ? json : typeof json === 'string' ? names.get(json) : undefined
-  if (number === undefined) throw wrong(field, `is not a known value of ${desc.name}`)
+  if (number === undefined) throw wrong(field, noKnownValue(desc))
   return number
 }
 

@@ -242,6 +242,10 @@ function filterWith(commas: boolean): DescMessage {
 test('a parameter that cannot be meant is refused by name', () => {
   const integer = 'page_size: must be an integer'
   const form = 'must be <repo>[:<tags>], with commas between tags'
+  const kinds = ['CLAIM_MATCH', 'STATIC', 'AWS_IDENTITY', 'SERVICE_PRINCIPAL'].map(
+    (kind) => `RELATIONSHIP_TYPE_${kind}`,
+  )
+  const noKind = `relationship_type: is not a known value of RelationshipType; known are ${kinds.join(', ')}`
   refuses([
     ['GET /registry/v2/repos?foo=1', 'foo: is not a known parameter'],
     ['GET /registry/v2/repos?uidp.foo=1', 'uidp.foo: is not a known parameter'],
@@ -270,8 +274,8 @@ test('a parameter that cannot be meant is refused by name', () => {
     ['GET /registry/v2/repos?page_size=2147483648', 'page_size: must be between -2147483648 and 2147483647'],
     ['GET /registry/v2/repos?uidp.in_root=1', 'uidp.in_root: must be true or false'],
     ['GET /registry/v2/repos?uidp.in_root', 'uidp.in_root: must be true or false'],
-    ['GET /iam/v2/identities?relationship_type=9', 'relationship_type: is not a known value of RelationshipType'],
-    ['GET /iam/v2/identities?relationship_type=', 'relationship_type: is not a known value of RelationshipType'],
+    ['GET /iam/v2/identities?relationship_type=9', noKind],
+    ['GET /iam/v2/identities?relationship_type=', noKind],
     ['GET /registry/v2/repos?name=%', 'name: has malformed percent-encoding'],
     ['GET /registry/v2/repos?name=%ff', 'name: has malformed percent-encoding'],
     ['GET /registry/v2/repos?%zz=1', 'query: has malformed percent-encoding'],

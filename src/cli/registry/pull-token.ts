@@ -37,7 +37,8 @@ export const createOptions: readonly OptionSpec[] = [
   },
 ]
 
-export type PullToken = { identity: string; password: string; expiry: string; registry: string }
+/** `user` is what docker login wants: the identity, here. */
+export type PullToken = { identity: string; user: string; password: string; expiry: string; registry: string }
 
 const create: Command = {
   name: 'create',
@@ -58,7 +59,7 @@ const create: Command = {
     }
     const rows = [
       ['registry', made.registry],
-      ['user', made.identity],
+      ['user', made.user],
       ['expires', made.expiry],
     ]
     for (const line of table(rows)) terminal.print(line)
@@ -162,7 +163,7 @@ export async function createPullToken(terminal: Terminal, options: Options, role
     .setIssuedAt()
     .setExpirationTime(expiry)
     .sign(privateKey)
-  return { identity: uid, password, expiry: expiry.toISOString(), registry }
+  return { identity: uid, user: uid, password, expiry: expiry.toISOString(), registry }
 }
 
 function hoursOf(given: unknown): number {
@@ -171,7 +172,7 @@ function hoursOf(given: unknown): number {
   throw new CliError(exitCodes.usage, `--ttl must be hours such as 24h, from 1h to ${maxTtlHours}h`)
 }
 
-type Listed = { identity: string; name: string; expiry: string; lastSeen: string }
+type Listed = { identity: string; user: string; name: string; expiry: string; lastSeen: string }
 
 async function pullTokens({ list }: ApiReader, parent: string): Promise<Listed[]> {
   const query = { 'uidp.children_of': parent, relationship_type: 'RELATIONSHIP_TYPE_STATIC' }
@@ -181,7 +182,9 @@ async function pullTokens({ list }: ApiReader, parent: string): Promise<Listed[]
     if (keys?.issuer !== issuer) return []
     const { uid, name, lastSeenTime } = one
     const expiry = String(keys.expirationTime ?? '')
-    return [{ identity: String(uid), name: String(name), expiry, lastSeen: String(lastSeenTime ?? '') }]
+    return [
+      { identity: String(uid), user: String(uid), name: String(name), expiry, lastSeen: String(lastSeenTime ?? '') },
+    ]
   })
 }
 

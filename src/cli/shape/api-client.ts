@@ -5,6 +5,7 @@ import { codes } from '#lib/errors.ts'
 import { CliError, exitCodes } from './command.ts'
 import { httpCall } from './http-call.ts'
 import { plain } from './plain-text.ts'
+import { whyUnreachable } from './unreachable.ts'
 
 const attempts = 3
 const timeoutMs = 30_000
@@ -96,8 +97,7 @@ export async function* stream(
     for await (const text of res.body!.pipeThrough(new TextDecoderStream())) yield text
   } catch (error) {
     if (error instanceof ApiError) throw error
-    const { code, message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
-    throw new ApiError(codes.UNAVAILABLE.number, `${url.origin} cannot be reached: ${plain(code ?? message)}`, error)
+    throw unreachable(url, error)
   }
 }
 
@@ -135,11 +135,16 @@ async function ask(method: string, url: URL, token: string, { body: content, hea
     return { ok: status >= 200 && status < 300, status, text }
   } catch (error) {
     const slow = error instanceof Error && error.name === 'TimeoutError'
-    const { code, message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
-    const reason = slow ? `no answer within ${timeoutMs / 1000} seconds` : plain(code ?? message)
-    const number = slow ? codes.DEADLINE_EXCEEDED.number : codes.UNAVAILABLE.number
-    throw new ApiError(number, `${url.origin} cannot be reached: ${reason}`, error)
+    if (!slow) throw unreachable(url, error)
+    const message = `${url.origin} cannot be reached: no answer within ${timeoutMs / 1000} seconds`
+    throw new ApiError(codes.DEADLINE_EXCEEDED.number, message, error)
   }
+}
+
+function unreachable({ origin }: URL, error: unknown): ApiError {
+  const { says, next } = whyUnreachable(error)
+  const message = `${origin} cannot be reached: ${says}`
+  return new ApiError(codes.UNAVAILABLE.number, next === '' ? message : `${message}; ${next}`, error)
 }
 
 function jsonOf(text: string): Body | undefined {

@@ -9,6 +9,7 @@ import type { ApiReader, Query } from './api-reader.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
 import { groupOf } from './names.ts'
 import { callerToken, claimsOf, type Session, sessionOf, sessionOptions } from './session.ts'
+import { whyUnreachable } from './unreachable.ts'
 import { userFiles } from './user-files.ts'
 
 const pageSize = 200
@@ -61,12 +62,9 @@ async function operatorReader(terminal: Terminal, options: Options): Promise<Api
   })
 }
 
-/** What can be done where the server is not there, or does not know the token. */
+/** What can be done where the server does not know the token. */
 function withNextStep(error: ApiError, { env }: Terminal): ApiError {
   const say = (next: string) => new ApiError(error.code, `${error.message}\n${next}`, error.cause, error.violations)
-  if (error.code === codes.UNAVAILABLE.number && error.cause) {
-    return say('look whether the server runs, and whether --api or PINFOLD_API is where it does')
-  }
   if (error.code !== codes.UNAUTHENTICATED.number) return error
   const again = env.PINFOLD_TOKEN ? 'give PINFOLD_TOKEN a token of this server' : 'run pinfold auth login again'
   return say(`${again}, or look whether --api or PINFOLD_API is the server that you mean`)
@@ -76,7 +74,7 @@ function withNextStep(error: ApiError, { env }: Terminal): ApiError {
 function explained(error: ApiError, folder: string, origin: string): CliError {
   if (error.code === codes.UNAVAILABLE.number && error.cause) {
     const start = `start it with pinfold serve --data ${folder}, or name the folder of the one that runs with --data`
-    const message = `no server runs on the data folder ${folder}: ${error.message}`
+    const message = `no server runs on the data folder ${folder}: ${origin}: ${whyUnreachable(error.cause).says}`
     return new CliError(exitCodes.unavailable, `${message}\n${start}`, error)
   }
   if (error.code !== codes.UNAUTHENTICATED.number) return error

@@ -64,7 +64,10 @@ function rowsOf(digest: string, { reason = '', until = '', rule = '', tags = [],
   const by = words[reason]
   return [
     ['digest', digest],
-    ['kept by', by ?? 'nothing'],
+    [
+      'kept by',
+      by ?? (tags.length > 0 ? 'nothing but its tags: no plan deletes it, whoever may delete it can' : 'nothing'),
+    ],
     ['until', by === undefined ? '' : until || 'without an end'],
     ['rule', rule],
     ['with', keptWith === digest ? '' : keptWith],

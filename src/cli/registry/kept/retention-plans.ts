@@ -1,12 +1,14 @@
 // Plans of what rules of retention let go: made, read and applied.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isUid } from '#lib/uid.ts'
 import { apiReader, callerOptions } from '../../shape/api-pages.ts'
 import type { ApiReader } from '../../shape/api-reader.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../../shape/command.ts'
-import { namesOf } from '../../shape/names.ts'
+import { groupAbove, NothingNamed, namesOf } from '../../shape/names.ts'
 import { confirm, yesOption } from '../../shape/outputs.ts'
 import { jsonText, plain, size } from '../../shape/plain-text.ts'
-import { limitOf, limitOption, onlyUid } from '../../shape/verbs.ts'
+import { v1 } from '../../shape/v1-names.ts'
+import { limitOf, limitOption, listOf, type Resource } from '../../shape/verbs.ts'
 import { show } from '../image-options.ts'
 import { placeNamed } from '../rule-names.ts'
 
@@ -20,6 +22,8 @@ type Plan = {
   truncated?: boolean
   deleted?: string
   left?: string
+  createTime: string
+  expireTime: string
 }
 type Deletion = {
   repoUid: string
@@ -33,10 +37,60 @@ type Deletion = {
 }
 
 const path = '/registry/v2/retentionPlans'
-const planArgument = [{ name: '<plan>', summary: 'Its uid, as plan says it' }]
+const planArgument = [{ name: '<plan>', summary: 'Its uid, as plan and plans say it, or its place' }]
 const pollMs = 200
 /** A server makes and applies plans beside its other work; this long it is waited for. */
 const longestMs = 10 * 60_000
+
+/** How many plans of one place are looked at; an organisation has 20 at a time. */
+const mostLooked = 200
+
+/** The uid of a plan, also by the place that it was made for: the last one there. */
+async function planNamed(api: ApiReader, given: string): Promise<string> {
+  if (isUid(given)) return given
+  const hint = 'pinfold images retention plans lists them, and pinfold images retention plan makes one'
+  const scope_uid = await placeNamed(api, given).catch((error: unknown) => {
+    throw error instanceof NothingNamed ? new NothingNamed(`${given} is no plan: ${error.message}\n${hint}`) : error
+  })
+  const { items } = await api.list<Plan>(path, 'retentionPlans', { scope_uid }, mostLooked)
+  const [last] = items
+    .filter(({ uid }) => groupAbove(uid) === scope_uid)
+    .sort((a, b) => (a.createTime < b.createTime ? 1 : -1))
+  if (last) return last.uid
+  throw new NothingNamed(`there is no plan for ${given} that you can see\n${hint}`)
+}
+
+const made: Resource<Plan> = {
+  word: 'PLAN',
+  path,
+  member: 'retentionPlans',
+  words: ['plan', 'plans of what rules let go'],
+  fields: [],
+  find: planNamed,
+  parent: placeNamed,
+  mentions: ({ uid }) => ({ groups: [groupAbove(uid)], repos: [groupAbove(uid)] }),
+  at: ({ uid, createTime }, names) => `${names.path(groupAbove(uid))}/${createTime}`,
+  columns: {
+    UID: ({ uid }) => uid,
+    WHERE: ({ uid }, names) => names.path(groupAbove(uid)),
+    STATE: ({ state }) => state.toLowerCase(),
+    MANIFESTS: ({ manifests = '0' }) => manifests,
+    BYTES: ({ bytes = '0' }) => size(bytes),
+    MADE: ({ createTime }) => createTime,
+  },
+  more: { ENDS: ({ expireTime }) => expireTime },
+  label: ({ uid }) => uid,
+  json: v1(),
+}
+
+const plans: Command = {
+  ...listOf(made, {
+    argument: '[place]',
+    summary: 'Only those of this group or repository, and below: ORG, ORG/FOLDER, ORG/NAME, or its uid',
+    scope: 'scope_uid',
+  }),
+  name: 'plans',
+}
 
 /** The plan once the server has done with it; throws when that takes too long. */
 async function settled(api: ApiReader, uid: string, busy: string): Promise<Plan> {
@@ -71,7 +125,7 @@ const deletions: Command = {
   options: [limitOption, outputOption, ...callerOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
-    const uid = await onlyUid(api, String(options.plan))
+    const uid = await planNamed(api, String(options.plan))
     return showPlan(terminal, api, options, (await api.call('GET', `${path}/${uid}`)) as Plan)
   },
 }
@@ -120,7 +174,7 @@ const apply: Command = {
   options: [yesOption, outputOption, ...callerOptions],
   async run(terminal, options) {
     const api = await apiReader(terminal, options)
-    const uid = await onlyUid(api, String(options.plan))
+    const uid = await planNamed(api, String(options.plan))
     const { manifests = '0', bytes = '0' } = (await api.call('GET', `${path}/${uid}`)) as Plan
     await confirm(terminal, options.yes, `delete ${manifests} manifests, ${size(bytes)}`)
     await api.call('POST', `${path}/${uid}:apply`, {})
@@ -131,4 +185,4 @@ const apply: Command = {
   },
 }
 
-export const planCommands: readonly Command[] = [plan, deletions, apply]
+export const planCommands: readonly Command[] = [plan, plans, deletions, apply]

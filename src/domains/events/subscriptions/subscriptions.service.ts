@@ -84,8 +84,9 @@ export async function deleteSubscription(call: Call, uid: string): Promise<void>
 }
 
 const explanations: Record<string, string> = {
-  insecure: 'must be an https URL',
-  'private-address': 'must not be a private or loopback address',
+  insecure: 'must be an https URL; PINFOLD_ALLOW_INSECURE_SINKS=on lets the server call others too',
+  'private-address':
+    'must not be a private or loopback address; PINFOLD_SINKS_PRIVATE lists those that the server may call',
 }
 
 /** Never repeats the sink, which may hold a secret. */

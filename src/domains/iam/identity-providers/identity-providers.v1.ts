@@ -2,10 +2,11 @@
 import type { Handlers } from '#app.ts'
 import {
   IdentityProvider_OIDC_CorrelationRule as CorrelationRule,
+  IdentityProvider_OIDC_CorrelationRuleSchema as CorrelationRuleSchema,
   IdentityProviders,
   type IdentityProvider as ProviderMessage,
 } from '#gen/pinfold/iam/v1/identity_providers_pb.ts'
-import { invalid, withFieldNames } from '#lib/errors.ts'
+import { invalid, noKnownValue, withFieldNames } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
 import { empty } from '#lib/wire.ts'
@@ -60,7 +61,7 @@ function fromMessage(provider: ProviderMessage | undefined): ProviderInput {
   if (configuration.case !== 'oidc') return { name, description, defaultRole }
   const { $typeName, $unknown, ...oidc } = configuration.value
   if (!Object.values<number>(CorrelationRule).includes(oidc.correlationRule)) {
-    throw invalid({ field: 'oidc.correlation_rule', description: 'is not a known value of CorrelationRule' })
+    throw invalid({ field: 'oidc.correlation_rule', description: noKnownValue(CorrelationRuleSchema) })
   }
   return { name, description, defaultRole, oidc }
 }

@@ -1,10 +1,11 @@
 import type { Call, Handlers } from '#app.ts'
 import {
   IdentityProvider_OIDC_CorrelationRule as CorrelationRule,
+  IdentityProvider_OIDC_CorrelationRuleSchema as CorrelationRuleSchema,
   IdentityProvidersService,
   type IdentityProvider as ProviderMessage,
 } from '#gen/pinfold/iam/v2/identity_providers_pb.ts'
-import { invalid } from '#lib/errors.ts'
+import { invalid, noKnownValue } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
@@ -70,7 +71,7 @@ function fromMessage(provider: ProviderMessage | undefined): ProviderInput {
   if (configuration.case !== 'oidc') return { name, description, defaultRole }
   const { $typeName, $unknown, ...oidc } = configuration.value
   if (!Object.values<number>(CorrelationRule).includes(oidc.correlationRule)) {
-    throw invalid({ field: 'oidc.correlation_rule', description: 'is not a known value of CorrelationRule' })
+    throw invalid({ field: 'oidc.correlation_rule', description: noKnownValue(CorrelationRuleSchema) })
   }
   return { name, description, defaultRole, oidc }
 }

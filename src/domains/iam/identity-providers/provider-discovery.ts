@@ -5,6 +5,12 @@ import { type Outgoing, OutgoingError, type OutgoingReason } from '#lib/net/outg
 /** These say that the URL is one that we never ask; the others may be gone with the next attempt. */
 const permanent: readonly OutgoingReason[] = ['bad-url', 'insecure', 'private-address']
 
+/** What lets the server ask there all the same. */
+const settings: Partial<Record<OutgoingReason, string>> = {
+  insecure: 'PINFOLD_ALLOW_INSECURE_ISSUERS=on lets the server ask it',
+  'private-address': 'PINFOLD_ISSUERS_PRIVATE lists those that the server may ask',
+}
+
 /**
  * Asks the provider. INVALID_ARGUMENT for one that cannot be signed in with, that says it has no S256 although `pkce` is
  * wanted, or that we never ask, such as one at a private address. Answers why its document cannot be read, with an empty
@@ -40,7 +46,8 @@ async function readMetadata(outgoing: Outgoing, issuer: string): Promise<Record<
     return (document ?? {}) as Record<string, unknown>
   } catch (error) {
     if (error instanceof OutgoingError && permanent.includes(error.reason)) {
-      refuseIfAny([{ field: 'oidc.issuer', description: `cannot be asked: ${error.message}` }])
+      const setting = settings[error.reason] ? `; ${settings[error.reason]}` : ''
+      refuseIfAny([{ field: 'oidc.issuer', description: `cannot be asked: ${error.message}${setting}` }])
     }
     if (!(error instanceof OutgoingError)) throw error
     return `the discovery document cannot be read: ${error.message}`

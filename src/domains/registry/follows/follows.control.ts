@@ -1,12 +1,13 @@
 import type { Handlers } from '#app.ts'
 import {
   Follow_Mode,
+  Follow_ModeSchema,
   Follow_State,
   type Follow as FollowMessage,
   FollowsService,
   UpstreamMovedSchema,
 } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
-import { invalid } from '#lib/errors.ts'
+import { invalid, noKnownValue } from '#lib/errors.ts'
 import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
@@ -66,7 +67,7 @@ function modeOf(mode: Follow_Mode): FollowMode {
   if (mode === Follow_Mode.UNSPECIFIED || mode === Follow_Mode.WATCH) return followModes.watch
   if (mode === Follow_Mode.ON_DEMAND) return followModes.onDemand
   if (mode === Follow_Mode.FULL) return followModes.full
-  throw invalid({ field: 'mode', description: 'is not a known value of Mode' })
+  throw invalid({ field: 'mode', description: noKnownValue(Follow_ModeSchema) })
 }
 
 const modes: Record<FollowMode, Follow_Mode> = {

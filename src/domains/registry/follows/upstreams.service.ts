@@ -136,8 +136,9 @@ function seal({ app }: Call, password: string): Uint8Array {
 }
 
 const explanations: Record<string, string> = {
-  insecure: 'must be an https URL',
-  'private-address': 'must not be a private or loopback address',
+  insecure: 'must be an https URL; PINFOLD_ALLOW_INSECURE_UPSTREAMS=on lets the server ask others too',
+  'private-address':
+    'must not be a private or loopback address; PINFOLD_UPSTREAMS_PRIVATE lists those that the server may ask',
 }
 
 /** Never repeats a password. */

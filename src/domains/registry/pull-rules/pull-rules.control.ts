@@ -2,11 +2,13 @@ import type { Handlers } from '#app.ts'
 import {
   type PullRuleException as ExceptionMessage,
   PullRule_CountFrom,
+  PullRule_CountFromSchema,
   PullRule_Mode,
+  PullRule_ModeSchema,
   type PullRule as PullRuleMessage,
   PullRulesService,
 } from '#gen/pinfold/control/registry/v1/pull_rules_pb.ts'
-import { invalid } from '#lib/errors.ts'
+import { invalid, noKnownValue } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
@@ -89,7 +91,7 @@ function fromMessage(message: PullRuleMessage | undefined): PullRuleText {
   if (!message) throw invalid({ field: 'pull_rule', description: 'is required' })
   const { name, tags, exceptTags, identities, belowGroup, minAge, hold, countFrom, mode } = message
   if (!Object.values<number>(PullRule_CountFrom).includes(countFrom)) {
-    throw invalid({ field: 'count_from', description: 'is not a known value of CountFrom' })
+    throw invalid({ field: 'count_from', description: noKnownValue(PullRule_CountFromSchema) })
   }
   return {
     ...{ name, tags, exceptTags, identities, belowGroup, minAge, hold },
@@ -101,7 +103,7 @@ function fromMessage(message: PullRuleMessage | undefined): PullRuleText {
 function modeOf(mode: number): Mode | '' {
   if (mode === PullRule_Mode.MODE_UNSPECIFIED) return ''
   const found = modes.find((name) => PullRule_Mode[name] === mode)
-  if (!found) throw invalid({ field: 'mode', description: 'is not a known value of Mode' })
+  if (!found) throw invalid({ field: 'mode', description: noKnownValue(PullRule_ModeSchema) })
   return found
 }
 

@@ -5,11 +5,12 @@ import type { Handlers } from '#app.ts'
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import {
   CatalogTier,
+  CatalogTierSchema,
   DeleteRepoRequestSchema,
   type Repo as RepoMessage,
   type SyncConfig as SyncMessage,
 } from '#gen/pinfold/registry/v1/repos_pb.ts'
-import { invalid } from '#lib/errors.ts'
+import { invalid, noKnownValue } from '#lib/errors.ts'
 import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
@@ -66,7 +67,7 @@ async function withReadme(call: Parameters<typeof service.getRepoReadme>[0], rep
 function fromMessage(repo: RepoMessage | undefined) {
   if (!repo) throw invalid({ field: 'repo', description: 'is required' })
   const catalogTier = tiers.indexOf(repo.catalogTier)
-  if (catalogTier < 0) throw invalid({ field: 'catalog_tier', description: 'is not a known value of CatalogTier' })
+  if (catalogTier < 0) throw invalid({ field: 'catalog_tier', description: noKnownValue(CatalogTierSchema) })
   if (repo.customOverlay) {
     throw invalid({ field: 'custom_overlay', description: 'custom assembly is not enabled for this repo' })
   }

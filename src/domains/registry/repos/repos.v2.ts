@@ -1,12 +1,13 @@
 import type { Call, Handlers } from '#app.ts'
 import {
   CatalogTier,
+  CatalogTierSchema,
   type RepoReadme as ReadmeMessage,
   type Repo as RepoMessage,
   ReposService,
   type SyncConfig as SyncMessage,
 } from '#gen/pinfold/registry/v2/repos_pb.ts'
-import { invalid } from '#lib/errors.ts'
+import { invalid, noKnownValue } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
@@ -69,7 +70,7 @@ function fromMessage({ app }: Call, repo: RepoMessage | undefined, paths?: reado
   const counts = (name: string) => paths?.some((path) => path.split('.')[0] === name) ?? true
   if (repo.customOverlay && counts('custom_overlay')) refuseOverlay(repo.customOverlay, app.vendor)
   if (counts('catalog_tier') && !Object.values<number>(CatalogTier).includes(repo.catalogTier)) {
-    throw invalid({ field: 'catalog_tier', description: 'is not a known value of CatalogTier' })
+    throw invalid({ field: 'catalog_tier', description: noKnownValue(CatalogTierSchema) })
   }
   const { name, description, catalogTier, bundles, aliases, activeTags } = repo
   const syncConfig = repo.syncConfig && syncFromMessage(repo.syncConfig)

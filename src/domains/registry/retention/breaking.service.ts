@@ -10,9 +10,10 @@ import { pathIn } from '../repos/paths.service.ts'
 import { repoType } from '../repos/repos.model.ts'
 import { deleteRepo } from '../repos/repos.service.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
+import { namesWith } from '../tags/tags.store.ts'
 import { keptOf, Look } from './kept.service.ts'
 import { factsOf } from './promises.store.ts'
-import { aBrokenPromise, type BrokenPromise, type Kept } from './retention.model.ts'
+import { aBrokenPromise, type BrokenPromise, type Kept, mostTagsNamed } from './retention.model.ts'
 import { problemsOfReason } from './retention-checks.ts'
 
 /** Deletes a manifest of the repo, or all of it where the digest is empty. What a hold keeps it refuses all the same. */
@@ -50,11 +51,16 @@ export async function breakPromises(
   return broken
 }
 
-/** What keeps a manifest of the repo. */
-export async function getPromise(call: Call, uid: string, digest: string): Promise<Kept | undefined> {
+/** What keeps a manifest of the repo, and where that is nothing, some of the tags that point to it. */
+export async function getPromise(
+  call: Call,
+  uid: string,
+  digest: string,
+): Promise<{ kept: Kept | undefined; tags: readonly string[] }> {
   if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
   const { db } = call.app
   const repo = found(await findRepoRow(db, { uid }), repoType, uid)
   if (!(await factsOf(db, repo.id, digest))) throw notFound(imageType, digest)
-  return keptOf(await Look.at(db, call, repo, call.now), digest)
+  const kept = await keptOf(await Look.at(db, call, repo, call.now), digest)
+  return { kept, tags: kept?.tags ?? (await namesWith(db, repo, digest, mostTagsNamed)) }
 }

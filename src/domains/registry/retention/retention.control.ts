@@ -206,10 +206,14 @@ function brokenMessage({ repo, digest, reason, until, rule }: BrokenPromise): Br
   return { $typeName, repoUid: repo, digest, reason, rule, ...endOf(until) }
 }
 
-function promiseMessage(repoUid: string, digest: string, kept: Kept | undefined): PromiseMessage {
+function promiseMessage(
+  repoUid: string,
+  digest: string,
+  { kept, tags }: { kept: Kept | undefined; tags: readonly string[] },
+): PromiseMessage {
   return {
     $typeName: 'pinfold.control.registry.v1.Promise',
-    ...{ repoUid, digest, rule: kept?.rule ?? '', tags: kept?.tags ?? [], keptWith: kept?.with ?? '' },
+    ...{ repoUid, digest, rule: kept?.rule ?? '', tags: [...tags], keptWith: kept?.with ?? '' },
     reason: kept ? Promise_Reason[kept.by] : Promise_Reason.REASON_UNSPECIFIED,
     ...endOf(kept?.until ?? ''),
   }

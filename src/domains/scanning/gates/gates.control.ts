@@ -2,13 +2,16 @@ import type { Handlers } from '#app.ts'
 import {
   type GateException as ExceptionMessage,
   Gate_Mode,
+  Gate_ModeSchema,
   type Gate as GateMessage,
   GatesService,
   type VulnerabilityRule as VulnerabilityMessage,
   VulnerabilityRule_Severity,
+  VulnerabilityRule_SeveritySchema,
   VulnerabilityRule_Unknown,
+  VulnerabilityRule_UnknownSchema,
 } from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
-import { invalid } from '#lib/errors.ts'
+import { invalid, noKnownValue } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
@@ -96,7 +99,10 @@ function fromMessage(message: GateMessage | undefined): GateText {
   const { name, mode, rule, exemptPulledDays } = message
   return {
     ...{ name, exemptPulledDays },
-    mode: mode === Gate_Mode.MODE_UNSPECIFIED ? 'DRY_RUN' : named(modes, Gate_Mode, mode, 'mode'),
+    mode:
+      mode === Gate_Mode.MODE_UNSPECIFIED
+        ? 'DRY_RUN'
+        : named(modes, Gate_Mode, mode, { field: 'mode', desc: Gate_ModeSchema }),
     vulnerabilities: rule.case === 'vulnerabilities' ? fromVulnerabilities(rule.value) : undefined,
     endOfLife: rule.case === 'endOfLife' ? {} : undefined,
     cooldown: rule.case === 'cooldown' ? { minAgeDays: rule.value.minAgeDays } : undefined,
@@ -107,28 +113,32 @@ function fromMessage(message: GateMessage | undefined): GateText {
 function fromVulnerabilities(message: VulnerabilityMessage): VulnerabilityRule {
   const { leastSeverity, onlyFixable, onlyExploited, afterDays, unknown } = message
   const any = VulnerabilityRule_Severity.SEVERITY_UNSPECIFIED
-  if (!Object.values<number>(VulnerabilityRule_Unknown).includes(unknown)) throw notKnown('vulnerabilities.unknown')
-  const field = 'vulnerabilities.least_severity'
+  if (!Object.values<number>(VulnerabilityRule_Unknown).includes(unknown)) {
+    throw notKnown('vulnerabilities.unknown', VulnerabilityRule_UnknownSchema)
+  }
+  const least = { field: 'vulnerabilities.least_severity', desc: VulnerabilityRule_SeveritySchema }
   return {
-    leastSeverity: leastSeverity === any ? '' : named(severities, VulnerabilityRule_Severity, leastSeverity, field),
+    leastSeverity: leastSeverity === any ? '' : named(severities, VulnerabilityRule_Severity, leastSeverity, least),
     ...{ onlyFixable, onlyExploited, afterDays },
     unknown: unknown === VulnerabilityRule_Unknown.DENY ? 'DENY' : 'PASS',
   }
 }
+
+type Known = Parameters<typeof noKnownValue>[0]
 
 /** The name of a number; throws where it has none. */
 function named<N extends string>(
   names: readonly N[],
   numbers: Readonly<Record<N, number>>,
   number: number,
-  field: string,
+  { field, desc }: { field: string; desc: Known },
 ): N {
   const name = names.find((one) => numbers[one] === number)
-  if (!name) throw notKnown(field)
+  if (!name) throw notKnown(field, desc)
   return name
 }
 
-const notKnown = (field: string) => invalid({ field, description: 'is not a value that is known' })
+const notKnown = (field: string, desc: Known) => invalid({ field, description: noKnownValue(desc) })
 
 function toMessage(gate: Gate): GateMessage {
   const { uid, name, mode, exemptPulledDays } = gate

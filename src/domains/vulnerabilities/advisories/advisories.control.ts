@@ -3,8 +3,8 @@ import type {
   AdvisoryControlService,
   ImportedAdvisory as ImportedMessage,
 } from '#gen/pinfold/control/vulnerabilities/v1/advisories_pb.ts'
-import { ReviewState } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
-import { invalid } from '#lib/errors.ts'
+import { ReviewState, ReviewStateSchema } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
+import { invalid, noKnownValue } from '#lib/errors.ts'
 import { toIso } from '#lib/timestamp.ts'
 import { type ImportedAdvisory, importAdvisories } from './advisories.service.ts'
 import { fromEventMessage, toEventMessage } from './advisory-events.v2.ts'
@@ -48,7 +48,7 @@ function fromMessage({ origin, advisory }: ImportedMessage, index: number): Impo
       const path = `${at}.events[${i}]`
       if (!event.createTime) throw invalid({ field: `${path}.create_time`, description: 'is required' })
       if (!Object.values<number>(ReviewState).includes(event.reviewState)) {
-        throw invalid({ field: `${path}.review_state`, description: 'is not a known value of ReviewState' })
+        throw invalid({ field: `${path}.review_state`, description: noKnownValue(ReviewStateSchema) })
       }
       return {
         ...fromEventMessage(event, path),

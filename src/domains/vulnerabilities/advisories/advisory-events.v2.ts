@@ -4,8 +4,9 @@ import {
   AdvisoryEventSchema,
   type AdvisoryEvent as EventMessage,
   AdvisoryEvent_FalsePositiveDetermination_Type as FalsePositiveType,
+  AdvisoryEvent_FalsePositiveDetermination_TypeSchema as FalsePositiveTypeSchema,
 } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'
-import { invalid } from '#lib/errors.ts'
+import { invalid, noKnownValue } from '#lib/errors.ts'
 import { snakeCase } from '#lib/fields.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { type AdvisoryEvent, dataOf, type EventData, moved } from './advisories.model.ts'
@@ -36,7 +37,7 @@ export function fromEventMessage(message: EventMessage, path = '') {
     !Object.values<number>(FalsePositiveType).includes(type.value.type)
   ) {
     const field = join(path, `${snakeCase(type.case)}.type`)
-    throw invalid({ field, description: 'is not a known value of FalsePositiveDetermination.Type' })
+    throw invalid({ field, description: noKnownValue(FalsePositiveTypeSchema) })
   }
   return {
     author,

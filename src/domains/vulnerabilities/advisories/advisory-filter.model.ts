@@ -45,6 +45,6 @@ function distinct({ field, values }: Omit<AskedValues, 'facet'>): string[] {
 
 /** Over gRPC a number comes as it is. Throws INVALID_ARGUMENT for one that the enum does not have. */
 export function knownNumber(of: object, field: string, number: number): number {
-  if (!Object.values(of).includes(number)) throw invalid({ field, description: 'is not a known value' })
-  return number
+  if (Object.values(of).includes(number)) return number
+  throw invalid({ field, description: `is not a known value; known are ${Object.keys(of).join(', ')}` })
 }

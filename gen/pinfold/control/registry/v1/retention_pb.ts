@@ -771,7 +771,7 @@ export type Promise = Message<"pinfold.control.registry.v1.Promise"> & {
   rule: string;
 
   /**
-   * Tags that point to it, or have pointed to it: some of them.
+   * Tags that point to it, or have pointed to it: some of them. Where nothing keeps it, some of those that point to it now.
    *
    * @generated from field: repeated string tags = 6;
    */
@@ -827,7 +827,7 @@ export type PromiseJson = {
   rule?: string;
 
   /**
-   * Tags that point to it, or have pointed to it: some of them.
+   * Tags that point to it, or have pointed to it: some of them. Where nothing keeps it, some of those that point to it now.
    *
    * @generated from field: repeated string tags = 6;
    */

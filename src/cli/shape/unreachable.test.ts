@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { codes } from '#lib/errors.ts'
+import { ApiError, send } from './api-client.ts'
+import { whyUnreachable } from './unreachable.ts'
+
+const failed = (code: string | undefined, message = 'no') => Object.assign(new Error(message), code && { code })
+
+test('a host that refuses, a name that nobody has and a certificate that is not trusted are told apart', () => {
+  for (const [code, says, next] of [
+    ['ECONNREFUSED', /^nothing listens there \(ECONNREFUSED\)$/, /whether the server runs/],
+    ['ENOTFOUND', /^there is no host of that name \(ENOTFOUND\)$/, /the name in --api or PINFOLD_API/],
+    ['EAI_AGAIN', /^the name server gives no answer \(EAI_AGAIN\)$/, /try again/],
+    ['EHOSTUNREACH', /^no way leads there/, /firewall/],
+    ['ECONNRESET', /closed without an answer/, /wants https/],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', /does not speak TLS/, /http:\/\//],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', /not one that this machine trusts/, /NODE_EXTRA_CA_CERTS/],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', /for another name/, /that the certificate has/],
+  ] as const) {
+    for (const error of [failed(code), new TypeError('fetch failed', { cause: failed(code) })]) {
+      const why = whyUnreachable(error)
+      assert.match(why.says, says)
+      assert.match(why.next, next)
+    }
+  }
+  assert.deepEqual(whyUnreachable(failed('EWHATEVER')), { says: 'EWHATEVER', next: '' })
+  assert.deepEqual(whyUnreachable(failed(undefined, 'the answer is too long')), {
+    says: 'the answer is too long',
+    next: '',
+  })
+})
+
+test('the next step stands in the error of a request', async () => {
+  const request = send('GET', new URL('http://127.0.0.1:9/ping/v2/ping'), 'token')
+  await assert.rejects(request, (error) => {
+    assert.ok(error instanceof ApiError)
+    assert.equal(error.code, codes.UNAVAILABLE.number)
+    assert.match(error.message, /^http:\/\/127\.0\.0\.1:9 cannot be reached: nothing listens there .*; look whether/)
+    return true
+  })
+})

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { nearest } from './nearest.ts'
+
+test('a word with up to two slips is taken for the one word that is nearest', () => {
+  const known = ['LISTEN', 'LOG_LEVEL', 'URL', 'DATA', 'DRAIN']
+  for (const [given, meant] of [
+    ['LISTN', 'LISTEN'],
+    ['LITSEN', 'LISTEN'],
+    ['LISTENN', 'LISTEN'],
+    ['LOGLEVEL', 'LOG_LEVEL'],
+    ['LISTEN', 'LISTEN'],
+    ['LOGLEVL', 'LOG_LEVEL'],
+    ['LSTN', 'LISTEN'],
+    ['LTN', undefined],
+    ['', undefined],
+    ['x'.repeat(100_000), undefined],
+  ] as const) {
+    assert.equal(nearest(given, known), meant, given)
+  }
+  // Two that are as near as each other are a guess.
+  assert.equal(nearest('CAT', ['BAT', 'HAT']), undefined)
+})
