@@ -14,6 +14,7 @@ const terminal: Terminal = {
   say: (text) => void process.stderr.write(`${text.split('\n').map(visible).join('\n')}\n`),
   ...(process.stderr.isTTY ? { status: (line) => void process.stderr.write(`\r\x1b[K${line}`) } : {}),
   ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
+  preferred: async () => (await import('./cli/shape/preferences.ts')).preferredOptions(process.env),
   untilAsked: () =>
     new Promise((resolve) => {
       // Not only once: npm passes on the Ctrl-C that the terminal has sent us already.

@@ -124,7 +124,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'config',
-    summary: 'List every setting with its default and what it does',
+    summary: 'What is set for your commands, and every setting of a server',
     load: async () => (await import('./server/config.ts')).config,
   },
   {

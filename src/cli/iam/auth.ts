@@ -18,6 +18,7 @@ import {
 } from '../shape/command.ts'
 import { withLock } from '../shape/file-lock.ts'
 import { jsonText, table } from '../shape/plain-text.ts'
+import { readPreferences } from '../shape/preferences.ts'
 import {
   accessToken,
   apiOption,
@@ -92,6 +93,7 @@ user only. The API's audience is always among those that get a token.`,
     for (const [audience, token] of tokens) writeToken(files, audience, token)
     writeProfile(files, { api, identity, identityToken: file })
     printWho(terminal, api, who, 'table')
+    sayElsewhere(terminal, session)
     return exitCodes.ok
   },
 }
@@ -132,7 +134,16 @@ async function loginPerson(terminal: Terminal, session: Session, options: Option
     else if (listOf(options.audience).includes(audience)) await accessToken(terminal, fresh, audience)
   }
   printWho(terminal, api, who, 'table')
+  sayElsewhere(terminal, session)
   return exitCodes.ok
+}
+
+/** What is set for all commands is over where somebody has signed in. */
+function sayElsewhere({ say }: Terminal, { api, files }: Session): void {
+  const set = readPreferences(files)['platform.api']
+  if (set !== undefined && set !== api) {
+    say(`pinfold: commands go to ${set} all the same; pinfold config set platform.api ${api} changes that`)
+  }
 }
 
 /** At the server, where it is named by its tokens. */

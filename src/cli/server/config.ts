@@ -1,16 +1,148 @@
-import { settings } from '#config.ts'
-import { type Command, exitCodes } from '../shape/command.ts'
-import { withoutMarks } from '../shape/settings.ts'
+// What people set for their own commands, and the list of what is set for a server.
+import { CliError, type Command, type CommandGroup, exitCodes, outputOption, type Terminal } from '../shape/command.ts'
+import { confirm, yesOption } from '../shape/outputs.ts'
+import { jsonText, table } from '../shape/plain-text.ts'
+import { checked, type Preferences, preferenceKeys, readPreferences, writePreferences } from '../shape/preferences.ts'
+import { removeUserFile, userFiles } from '../shape/user-files.ts'
 
-export const config: Command = {
-  name: 'config',
-  summary: 'List every setting with its default and what it does',
-  options: [],
-  async run(terminal) {
-    for (const { env, flag, default: fallback, doc } of Object.values(settings)) {
-      terminal.print(`${env}${flag ? ` (${flag})` : ''}`)
-      terminal.print(`    ${withoutMarks(doc)}${fallback === '' ? '' : ` Default: ${fallback}.`}`)
+const keyArgument = { name: '<key>', summary: `One of ${Object.keys(preferenceKeys).join(', ')}` }
+
+const details = `Keys:
+${table(Object.entries(preferenceKeys).map(([key, { summary }]) => [`  ${key}`, summary])).join('\n')}
+An option wins over the environment, which wins over this, which wins over the server that was signed in at last.`
+
+type InForce = { key: string; value: string; from: string }
+
+/** What holds here and now, and where it comes from. */
+function inForce({ env }: Terminal, kept: Preferences): InForce[] {
+  return Object.entries(preferenceKeys).map(([key, { fallback, env: variable }]) => {
+    const given = variable === undefined ? undefined : env[variable]
+    if (given) return { key, value: given, from: variable! }
+    const own = kept[key]
+    return own === undefined ? { key, value: fallback, from: 'default' } : { key, value: own, from: 'file' }
+  })
+}
+
+const view: Command = {
+  name: 'view',
+  summary: 'Show what is set for your commands, and where each comes from',
+  details,
+  options: [{ flags: '--diff', summary: 'Only what is not as it is by default' }, outputOption],
+  async run(terminal, options) {
+    const files = userFiles(terminal.env)
+    const all = inForce(terminal, readPreferences(files)).filter(({ from }) => !options.diff || from !== 'default')
+    if (options.output === 'json') {
+      const items = all.map(({ key, value, from }) => ({ key, value, from }))
+      terminal.print(jsonText({ file: files.config, items }, 2))
+      return exitCodes.ok
     }
+    for (const line of table(all.map(({ key, value, from }) => [key, value || '-', from]))) terminal.print(line)
     return exitCodes.ok
   },
+}
+
+const set: Command = {
+  name: 'set',
+  summary: 'Set something for your commands',
+  details,
+  arguments: [keyArgument, { name: '<value>', summary: 'What it is from now on' }],
+  options: [],
+  async run(terminal, options) {
+    const files = userFiles(terminal.env)
+    const key = String(options.key)
+    writePreferences(files, { ...readPreferences(files), [key]: known(key, options.value) })
+    return exitCodes.ok
+  },
+}
+
+/** The value of a key, where both can be; whoever typed it has used the command wrongly. */
+function known(key: string, value: unknown): string {
+  try {
+    return checked(key, value)
+  } catch (error) {
+    throw new CliError(exitCodes.usage, (error as Error).message, error)
+  }
+}
+
+const unset: Command = {
+  name: 'unset',
+  summary: 'Leave something to its default again',
+  arguments: [keyArgument],
+  options: [],
+  async run(terminal, options) {
+    const files = userFiles(terminal.env)
+    const key = String(options.key)
+    if (!Object.hasOwn(preferenceKeys, key)) known(key, '')
+    const { [key]: _, ...rest } = readPreferences(files)
+    writePreferences(files, rest)
+    return exitCodes.ok
+  },
+}
+
+const save: Command = {
+  name: 'save',
+  summary: 'Keep what holds here and now, also what the environment says',
+  options: [],
+  async run(terminal) {
+    const files = userFiles(terminal.env)
+    const all = inForce(terminal, readPreferences(files)).filter(({ from }) => from !== 'default')
+    writePreferences(files, Object.fromEntries(all.map(({ key, value }) => [key, known(key, value)])))
+    return exitCodes.ok
+  },
+}
+
+const reset: Command = {
+  name: 'reset',
+  summary: 'Leave everything to its default again',
+  options: [yesOption],
+  async run(terminal, options) {
+    const { config } = userFiles(terminal.env)
+    await confirm(terminal, options.yes, `remove ${config}`)
+    removeUserFile(config)
+    return exitCodes.ok
+  },
+}
+
+const validate: Command = {
+  name: 'validate',
+  summary: 'Say what is wrong in the file, if something is',
+  options: [],
+  async run(terminal) {
+    readPreferences(userFiles(terminal.env))
+    return exitCodes.ok
+  },
+}
+
+const edit: Command = {
+  name: 'edit',
+  summary: 'Open the file in VISUAL or EDITOR, and look afterwards whether it can be used',
+  options: [],
+  async run(terminal) {
+    const files = userFiles(terminal.env)
+    const editor = terminal.env.VISUAL || terminal.env.EDITOR
+    if (!editor) throw new CliError(exitCodes.usage, `VISUAL and EDITOR name no program; the file is ${files.config}`)
+    const problems: string[] = []
+    // It has to be there, and may be wrong: that is why it is opened.
+    if (Object.keys(readPreferences(files, problems)).length === 0 && problems.length === 0) writePreferences(files, {})
+    const { spawnSync } = await import('node:child_process')
+    // As git and crontab do: what stands in EDITOR is a command with its options.
+    const { status } = spawnSync('sh', ['-c', `${editor} "$1"`, 'sh', files.config], { stdio: 'inherit' })
+    if (status !== 0) throw new CliError(exitCodes.failed, `${editor} ended with ${status ?? 'a signal'}`)
+    readPreferences(files)
+    return exitCodes.ok
+  },
+}
+
+export const config: CommandGroup = {
+  name: 'config',
+  summary: 'What is set for your commands, and every setting of a server',
+  usual: 'settings',
+  commands: [
+    {
+      name: 'settings',
+      summary: 'List every setting of the server with its default and what it does',
+      load: async () => (await import('./config-settings.ts')).configSettings,
+    },
+    ...[view, set, unset, save, edit, validate, reset],
+  ],
 }

@@ -8,6 +8,7 @@ import { ApiError, send } from './api-client.ts'
 import type { ApiReader, Query } from './api-reader.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
 import { groupOf } from './names.ts'
+import { readPreferences } from './preferences.ts'
 import { callerToken, claimsOf, type Session, sessionOf, sessionOptions } from './session.ts'
 import { whyUnreachable } from './unreachable.ts'
 import { userFiles } from './user-files.ts'
@@ -42,6 +43,7 @@ function actsAsOperator({ env }: Terminal, options: Options): boolean {
   if (session.identity !== '') return false
   if (env.PINFOLD_DATABASE) return true
   if (env.PINFOLD_API) return false
+  if (!env.PINFOLD_DATA && readPreferences(session.files)['platform.api'] !== undefined) return false
   return existsSync(join(env.PINFOLD_DATA || defaultData, 'pinfold.db'))
 }
 

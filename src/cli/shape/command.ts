@@ -15,6 +15,8 @@ export type Terminal = {
   status?(line: string): void
   /** What somebody answers to a question, where there is somebody to ask. */
   ask?(question: string): Promise<string>
+  /** What the user has set for the options of commands, by their camelCase names. */
+  preferred?(): Promise<Readonly<Record<string, string>>>
   /** Resolves when the process is asked to end. */
   untilAsked(): Promise<void>
 }
@@ -105,13 +107,16 @@ export async function runProgram(
       writeErr: (text) => terminal.say(text.replace(/\n$/, '')),
       outputError: (text, write) => write(text.replace(/^error: /, 'pinfold: ')),
     })
-  const run = async (command: Command, options: Options) => {
-    code = await command.run(terminal, options)
+  const running: Running = {
+    run: async (command, options) => {
+      code = await command.run(terminal, options)
+    },
+    preferred: async () => (await terminal.preferred?.()) ?? {},
   }
   const words = argv.slice(2).filter((word) => !word.startsWith('-'))
   const named = words[0] === 'help' ? words.slice(1) : words
   const all = words[0] === completion.name
-  for (const entry of commands) await addCommand(program, entry, run, all ? 'all' : named)
+  for (const entry of commands) await addCommand(program, entry, running, all ? 'all' : named)
   await addCompletion(program, all)
 
   try {
@@ -135,13 +140,16 @@ async function addCompletion(program: Program, wanted: boolean): Promise<void> {
     .addHelpText('after', '\nFor example: source <(pinfold complete bash), with pinfold on the PATH.')
 }
 
-type Run = (command: Command, options: Options) => Promise<void>
+type Running = {
+  run(command: Command, options: Options): Promise<void>
+  preferred(): Promise<Readonly<Record<string, string>>>
+}
 
 /** Adds a command with what is below it; `words` are those of the command line that are left, by which more is loaded. */
 async function addCommand(
   parent: Program,
   given: Command | CommandGroup | CommandEntry,
-  run: Run,
+  running: Running,
   words: readonly string[] | 'all',
   { before = '', usual = false }: { before?: string; usual?: boolean } = {},
 ): Promise<void> {
@@ -156,14 +164,18 @@ async function addCommand(
     const named = left === 'all' || meant === undefined || commands.some(({ name }) => name === left[0])
     const next = named ? left : [meant, ...left]
     for (const one of commands) {
-      await addCommand(sub, one, run, next, { before: `${path} `, usual: one.name === meant })
+      await addCommand(sub, one, running, next, { before: `${path} `, usual: one.name === meant })
     }
     return
   }
   if (command.details) sub.addHelpText('after', `\n${command.details}`)
   for (const { name, summary } of command.arguments ?? []) sub.argument(name, summary)
-  for (const option of command.options) sub.addOption(optionOf(option))
-  sub.action(() => run(command, { ...argumentsOf(sub), ...sub.opts<Options>() }))
+  // Nothing is deleted in a place that nobody has named just now.
+  const mayPrefer =
+    words !== 'all' && command.name !== 'delete' && command.options.some(({ flags }) => preferable.test(flags))
+  const preferred = mayPrefer ? await running.preferred() : {}
+  for (const option of command.options) sub.addOption(optionOf(option, preferred))
+  sub.action(() => running.run(command, { ...argumentsOf(sub), ...sub.opts<Options>() }))
 }
 
 function argumentsOf(sub: Program): Options {
@@ -171,9 +183,18 @@ function argumentsOf(sub: Program): Options {
   return Object.fromEntries(named)
 }
 
-function optionOf({ flags, summary, required, repeat, choices }: OptionSpec): Option {
+/** The options that users set once for all commands. */
+const preferable = /--(?:parent|output) </
+
+function optionOf(
+  { flags, summary, required, repeat, choices }: OptionSpec,
+  preferred: Readonly<Record<string, string>>,
+): Option {
   const option = new Option(flags, summary).makeOptionMandatory(required ?? false)
   if (choices) option.choices(choices)
+  const usual = preferable.test(flags) ? preferred[option.attributeName()] : undefined
+  // Not every command can show what it finds in every way, and `--output` of some is a file.
+  if (usual !== undefined && (choices?.includes(usual) ?? option.attributeName() === 'parent')) option.default(usual)
   if (repeat) option.argParser((value: string, before?: readonly string[]) => [...(before ?? []), value])
   return option
 }

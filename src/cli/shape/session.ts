@@ -6,6 +6,7 @@ import { ApiError, checkToken, send } from './api-client.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
 import { refreshPerson, type Wish } from './person-session.ts'
 import { plain } from './plain-text.ts'
+import { readPreferences } from './preferences.ts'
 import {
   type Profile,
   readPerson,
@@ -93,6 +94,7 @@ function serverOf(env: Terminal['env'], options: Options, profile: Profile | und
   const api = pick([
     [options.api, '--api'],
     [env.PINFOLD_API, 'PINFOLD_API'],
+    [readPreferences(files)['platform.api'], files.config],
     [profile?.api, files.profile],
   ])
   return api ? baseUrl(api.value, api.name) : defaultApi

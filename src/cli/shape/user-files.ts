@@ -1,5 +1,5 @@
-// What a signed-in user keeps: one profile and the sessions of a person in the configuration folder, and a token for each
-// audience in the cache.
+// What a user keeps: one profile, the sessions of a person and what commands are set to in the configuration folder, and a
+// token for each audience in the cache.
 import { randomUUID } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -22,7 +22,7 @@ export type Person = {
   refreshToken: string
 }
 
-export type UserFiles = { profile: string; people: string; tokens: string }
+export type UserFiles = { profile: string; people: string; config: string; tokens: string }
 
 /** The places of the XDG base directory specification, which wants relative ones ignored. */
 export function userFiles(env: Record<string, string | undefined>): UserFiles {
@@ -33,12 +33,13 @@ export function userFiles(env: Record<string, string | undefined>): UserFiles {
   return {
     profile: join(base('XDG_CONFIG_HOME', '.config'), 'pinfold', 'profile.json'),
     people: join(base('XDG_CONFIG_HOME', '.config'), 'pinfold', 'sessions'),
+    config: join(base('XDG_CONFIG_HOME', '.config'), 'pinfold', 'config.json'),
     tokens: join(base('XDG_CACHE_HOME', '.cache'), 'pinfold'),
   }
 }
 
 export function readProfile({ profile }: UserFiles): Profile | undefined {
-  const text = read(profile)
+  const text = readUserFile(profile)
   if (text === undefined) return undefined
   try {
     const { api, identity, identityToken } = JSON.parse(text) as Record<string, unknown>
@@ -52,13 +53,16 @@ export function readProfile({ profile }: UserFiles): Profile | undefined {
 }
 
 export function writeProfile({ profile }: UserFiles, content: Profile): void {
-  write(profile, `${JSON.stringify(content, undefined, 2)}\n`)
+  writeUserFile(profile, `${JSON.stringify(content, undefined, 2)}\n`)
 }
 
 /** The session at this server; nothing where nobody is signed in, or what is there cannot be read. */
 export function readPerson(files: UserFiles, server: string): Person | undefined {
   try {
-    const { api, identity, refreshToken } = JSON.parse(read(personFile(files, server)) ?? '') as Record<string, unknown>
+    const { api, identity, refreshToken } = JSON.parse(readUserFile(personFile(files, server)) ?? '') as Record<
+      string,
+      unknown
+    >
     const isWhole = api === server && typeof identity === 'string' && typeof refreshToken === 'string'
     return isWhole ? { api: server, identity, refreshToken } : undefined
   } catch (error) {
@@ -68,11 +72,11 @@ export function readPerson(files: UserFiles, server: string): Person | undefined
 }
 
 export function writePerson(files: UserFiles, person: Person): void {
-  write(personFile(files, person.api), `${JSON.stringify(person, undefined, 2)}\n`)
+  writeUserFile(personFile(files, person.api), `${JSON.stringify(person, undefined, 2)}\n`)
 }
 
 export function removePerson(files: UserFiles, api: string): void {
-  remove(personFile(files, api))
+  removeUserFile(personFile(files, api))
 }
 
 /** Who changes the session holds this; its folder is there. */
@@ -86,28 +90,28 @@ function personFile({ people }: UserFiles, api: string): string {
 }
 
 export function readToken(files: UserFiles, audience: string): string | undefined {
-  return read(tokenFile(files, audience))?.trim()
+  return readUserFile(tokenFile(files, audience))?.trim()
 }
 
 export function writeToken(files: UserFiles, audience: string, token: string): void {
   const file = tokenFile(files, audience)
   makePrivateFolder(files.tokens)
-  write(file, `${token}\n`)
+  writeUserFile(file, `${token}\n`)
 }
 
 /** Forgets the token for one audience. */
 export function removeToken(files: UserFiles, audience: string): void {
-  remove(dirname(tokenFile(files, audience)))
+  removeUserFile(dirname(tokenFile(files, audience)))
   removeIfEmpty(files.tokens)
 }
 
 /** Forgets every token, and leaves the profile. */
 export function removeTokens({ tokens }: UserFiles): void {
-  remove(tokens)
+  removeUserFile(tokens)
 }
 
 export function removeProfile({ profile, people }: UserFiles): void {
-  remove(profile)
+  removeUserFile(profile)
   removeIfEmpty(people)
   removeIfEmpty(dirname(profile))
 }
@@ -121,7 +125,8 @@ function tokenFile({ tokens }: UserFiles, audience: string): string {
   return join(tokens, folder, 'oidc-token')
 }
 
-function read(file: string): string | undefined {
+/** Nothing where there is none. */
+export function readUserFile(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
@@ -130,8 +135,8 @@ function read(file: string): string | undefined {
   }
 }
 
-/** Whoever reads meanwhile gets the old file or the new one, and nobody else gets either. */
-function write(file: string, content: string): void {
+/** For this user alone. Whoever reads meanwhile gets the old file or the new one, and nobody else gets either. */
+export function writeUserFile(file: string, content: string): void {
   const fresh = `${file}.${randomUUID()}`
   try {
     makePrivateFolder(dirname(file))
@@ -153,7 +158,8 @@ function makePrivateFolder(folder: string): void {
   }
 }
 
-function remove(path: string): void {
+/** It need not be there. */
+export function removeUserFile(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true })
   } catch (error) {

@@ -1,0 +1,16 @@
+import { settings } from '#config.ts'
+import { type Command, exitCodes } from '../shape/command.ts'
+import { withoutMarks } from '../shape/settings.ts'
+
+export const configSettings: Command = {
+  name: 'settings',
+  summary: 'List every setting of the server with its default and what it does',
+  options: [],
+  async run(terminal) {
+    for (const { env, flag, default: fallback, doc } of Object.values(settings)) {
+      terminal.print(`${env}${flag ? ` (${flag})` : ''}`)
+      terminal.print(`    ${withoutMarks(doc)}${fallback === '' ? '' : ` Default: ${fallback}.`}`)
+    }
+    return exitCodes.ok
+  },
+}

@@ -1,0 +1,93 @@
+// What people have set for their own commands, in a file of theirs: weaker than an option and the environment.
+import { baseUrl, ConfigError } from '#config/basics.ts'
+import { CliError, exitCodes } from './command.ts'
+import { readUserFile, type UserFiles, userFiles, writeUserFile } from './user-files.ts'
+
+const formats = ['table', 'wide', 'json', 'id', 'terse', 'csv', 'markdown', 'tree', 'env', 'none']
+
+type Key = { summary: string; fallback: string; env?: string; parse(value: string, name: string): string }
+
+/** Every one that there is. */
+export const preferenceKeys: Readonly<Record<string, Key>> = {
+  'platform.api': {
+    summary: 'The server that commands call',
+    fallback: '',
+    env: 'PINFOLD_API',
+    parse: (value, name) => {
+      if (value === '') throw new ConfigError(`${name} must be an http or https URL without a path`)
+      return baseUrl(value, name)
+    },
+  },
+  'default.group': {
+    summary: 'The group of --parent where that is left out: ORG, ORG/FOLDER or its uid',
+    fallback: '',
+    parse: (value, name) => {
+      if (/^[a-z0-9 ._/-]+$/.test(value)) return value
+      throw new ConfigError(`${name} must be a group, such as acme/team`)
+    },
+  },
+  'output.format': {
+    summary: 'How results are shown where -o is left out, by commands that can show them so',
+    fallback: 'table',
+    parse: (value, name) => {
+      if (formats.includes(value)) return value
+      throw new ConfigError(`${name} must be one of: ${formats.join(', ')}`)
+    },
+  },
+}
+
+export type Preferences = Readonly<Record<string, string>>
+
+/** What the file says; what is wrong with it is a CliError with a line for each, unless `problems` takes them. */
+export function readPreferences(files: UserFiles, problems?: string[]): Preferences {
+  const text = readUserFile(files.config)
+  if (text === undefined) return {}
+  const found: Record<string, string> = {}
+  const wrong: string[] = []
+  const read = objectOf(text)
+  if (read === undefined) wrong.push('it must be a JSON object of texts')
+  for (const [key, value] of Object.entries(read ?? {})) {
+    try {
+      found[key] = checked(key, value)
+    } catch (error) {
+      wrong.push((error as Error).message)
+    }
+  }
+  if (wrong.length === 0) return found
+  if (problems) {
+    problems.push(...wrong)
+    return found
+  }
+  const lines = wrong.map((line) => `${files.config}: ${line}`)
+  throw new CliError(
+    exitCodes.config,
+    [...lines, 'pinfold config edit mends it, and config reset removes it'].join('\n'),
+  )
+}
+
+/** The options that it is about, by their camelCase names. */
+export function preferredOptions(env: Record<string, string | undefined>): Record<string, string> {
+  const { 'default.group': parent, 'output.format': output } = readPreferences(userFiles(env))
+  return { ...(parent !== undefined && { parent }), ...(output !== undefined && { output }) }
+}
+
+export function writePreferences(files: UserFiles, preferences: Preferences): void {
+  const sorted = Object.fromEntries(Object.entries(preferences).sort(([a], [b]) => (a < b ? -1 : 1)))
+  writeUserFile(files.config, `${JSON.stringify(sorted, undefined, 2)}\n`)
+}
+
+/** The value as it is kept. Throws a ConfigError for a key that is none, and for what it may not be. */
+export function checked(key: string, value: unknown): string {
+  const known = Object.hasOwn(preferenceKeys, key) ? preferenceKeys[key] : undefined
+  if (!known) throw new ConfigError(`${key} is no key; there are ${Object.keys(preferenceKeys).join(', ')}`)
+  return known.parse(typeof value === 'string' ? value : '', key)
+}
+
+function objectOf(text: string): object | undefined {
+  try {
+    const read: unknown = JSON.parse(text)
+    return typeof read === 'object' && read !== null && !Array.isArray(read) ? read : undefined
+  } catch {
+    return undefined
+  }
+}

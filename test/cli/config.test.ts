@@ -1,0 +1,147 @@
+// What people set once for all their commands.
+import assert from 'node:assert/strict'
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { makeHome } from '../support/fake-sts.ts'
+import { startPinfold } from '../support/pinfold.ts'
+import { type Env, run } from '../support/process.ts'
+
+let pinfold: Awaited<ReturnType<typeof startPinfold>>
+before(async () => {
+  pinfold = await startPinfold()
+})
+after(() => pinfold[Symbol.asyncDispose]())
+
+function atHome() {
+  const home = makeHome()
+  const file = join(home.env.XDG_CONFIG_HOME!, 'pinfold', 'config.json')
+  const cli = (args: readonly string[], env: Env = {}) => run(args, { env: { ...home.env, ...env } })
+  const config = (...args: string[]) => cli(['config', ...args])
+  const done = async (...args: string[]) => {
+    const { code, stdout, stderr } = await config(...args)
+    assert.deepEqual([code, stderr], [0, ''], args.join(' '))
+    return stdout
+  }
+  return { file, cli, config, done, [Symbol.dispose]: () => home[Symbol.dispose]() }
+}
+
+test('what is set is shown with where it comes from, kept for this user only, and left to its default again', async () => {
+  using it = atHome()
+  assert.match(await it.done('view'), /^platform\.api +- +default$/m)
+  assert.equal(await it.done('view', '--diff'), '')
+  assert.equal(existsSync(it.file), false)
+  await it.done('set', 'platform.api', 'https://registry.example.com/')
+  await it.done('set', 'output.format', 'json')
+  assert.equal(statSync(it.file).mode & 0o777, 0o600)
+  assert.match(await it.done('view', '-o', 'table'), /^platform\.api +https:\/\/registry\.example\.com +file$/m)
+  const shown = await it.cli(['config', 'view', '--diff'], { PINFOLD_API: 'https://other.example' })
+  assert.deepEqual(JSON.parse(shown.stdout), {
+    file: it.file,
+    items: [
+      { key: 'platform.api', value: 'https://other.example', from: 'PINFOLD_API' },
+      { key: 'output.format', value: 'json', from: 'file' },
+    ],
+  })
+  const saved = await it.cli(['config', 'save'], { PINFOLD_API: 'https://other.example' })
+  assert.equal(saved.code, 0, saved.stderr)
+  const kept = { 'output.format': 'json', 'platform.api': 'https://other.example' }
+  assert.deepEqual(JSON.parse(readFileSync(it.file, 'utf8')), kept)
+  await it.done('unset', 'output.format')
+  await it.done('unset', 'output.format')
+  assert.match(await it.done('view'), /^output\.format +table +default$/m)
+  const asked = await it.config('reset')
+  assert.deepEqual([asked.code, existsSync(it.file)], [64, true])
+  await it.done('reset', '--yes')
+  assert.equal(existsSync(it.file), false)
+})
+
+test('a key that is none and a value that cannot be are refused with those that there are', async () => {
+  using it = atHome()
+  for (const [args, says] of [
+    [['set', 'platform.apl', 'x'], /platform\.apl is no key; there are platform\.api, default\.group, output\.format/],
+    [['set', '__proto__', 'x'], /is no key/],
+    [['unset', 'nothing'], /nothing is no key/],
+    [['set', 'platform.api', 'here'], /platform\.api must be an http or https URL/],
+    [['set', 'platform.api', ''], /platform\.api must be an http or https URL/],
+    [['set', 'default.group', '\u001b[31m'], /default\.group must be a group/],
+    [['set', 'output.format', 'yaml'], /output\.format must be one of: table, wide, json/],
+    [['veiw'], /too many arguments|unknown command/],
+    [['edit'], /VISUAL and EDITOR name no program; the file is .*config\.json/],
+  ] as const) {
+    const { code, stdout, stderr } = await it.cli(['config', ...args], { VISUAL: '', EDITOR: '' })
+    assert.deepEqual([code, stdout], [64, ''], stderr)
+    assert.match(stderr, says)
+  }
+  assert.equal(existsSync(it.file), false)
+})
+
+test('a file that cannot be used is refused by the commands that read it, and mended by an editor', async () => {
+  using it = atHome()
+  mkdirSync(dirname(it.file), { recursive: true })
+  for (const [text, says] of [
+    ['{', /it must be a JSON object of texts/],
+    ['[]', /it must be a JSON object of texts/],
+    ['{"platform.api":1}', /platform\.api must be an http or https URL/],
+    ['{"colour":"red","output.format":"x"}', /colour is no key.*\n.*output\.format must be one of/],
+  ] as const) {
+    writeFileSync(it.file, text)
+    for (const args of [
+      ['config', 'validate'],
+      ['config', 'view'],
+      ['auth', 'status'],
+    ]) {
+      const { code, stdout, stderr } = await it.cli(args)
+      assert.deepEqual([code, stdout], [78, ''], args.join(' '))
+      assert.match(stderr, says)
+      assert.match(stderr, /pinfold config edit mends it, and config reset removes it/)
+    }
+    assert.equal((await it.cli(['--version'])).code, 0)
+  }
+  const editor = join(dirname(it.file), 'editor.sh')
+  writeFileSync(editor, '#!/bin/sh\necho \'{"output.format":"csv"}\' >"$2"\n')
+  chmodSync(editor, 0o755)
+  const edited = await it.cli(['config', 'edit'], { VISUAL: '', EDITOR: `${editor} --wait` })
+  assert.deepEqual([edited.code, edited.stderr], [0, ''])
+  await it.done('validate')
+  const broken = await it.cli(['config', 'edit'], { VISUAL: 'sh -c \'echo [] >"$1"\' sh', EDITOR: '' })
+  assert.equal(broken.code, 78)
+  const failing = await it.cli(['config', 'edit'], { VISUAL: 'false' })
+  assert.equal(failing.code, 1)
+})
+
+test('commands take the server, the group and the format from it, after options and the environment', async () => {
+  using it = atHome()
+  const org = (await pinfold.seed.group('', { name: 'acme' })).uid
+  const env = { PINFOLD_TOKEN: pinfold.operator.token! }
+  await it.done('set', 'platform.api', pinfold.url)
+  await it.done('set', 'default.group', 'acme')
+  await it.done('set', 'output.format', 'terse')
+  const made = await it.cli(['iam', 'folders', 'create', 'team'], env)
+  assert.deepEqual([made.code, made.stdout], [0, 'team\n'], made.stderr)
+  const listed = await it.cli(['iam', 'folders', 'list', 'acme'], env)
+  assert.equal(listed.stdout, 'team\n', listed.stderr)
+  const csv = await it.cli(['iam', 'folders', 'list', 'acme', '-o', 'csv'], env)
+  assert.match(csv.stdout, /^FOLDER,/)
+  const elsewhere = await it.cli(['iam', 'folders', 'list', 'acme'], { ...env, PINFOLD_API: 'http://127.0.0.1:9' })
+  assert.deepEqual([elsewhere.code, elsewhere.stdout], [69, ''])
+  const flagged = await it.cli(['iam', 'folders', 'list', 'acme', '--api', pinfold.url, '-o', 'id'], {
+    ...env,
+    PINFOLD_API: 'http://127.0.0.1:9',
+  })
+  assert.match(flagged.stdout, new RegExp(`^${org}/`))
+  // A command that cannot show what it finds so shows it as usual.
+  await it.done('set', 'output.format', 'env')
+  assert.match((await it.cli(['iam', 'folders', 'list', 'acme'], env)).stdout, /^FOLDER /)
+  // What is deleted is never found by what was set before.
+  const expired = await it.cli(['iam', 'identities', 'delete', '--expired', '--yes'], env)
+  assert.equal(expired.code, 64)
+  assert.match(expired.stderr, /--parent must name a group/)
+})
+
+test('the list of settings of a server is there without a further word, and by its own', async () => {
+  using it = atHome()
+  const short = await it.done()
+  assert.match(short, /^PINFOLD_LISTEN \(--listen\)$/m)
+  assert.equal(await it.done('settings'), short)
+})
