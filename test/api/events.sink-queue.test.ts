@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { sql } from '#db/sql.ts'
+import { catchUp } from '#domains/events/delivery/behind.ts'
 import { findQueue, type OwnedQueue } from '#domains/events/delivery/queues.store.ts'
 import type { Entry, Results } from '#domains/events/delivery/results.ts'
 import { route } from '#domains/events/delivery/routing.ts'
@@ -60,6 +61,7 @@ async function startQueue(pinfold: Pinfold, subjects: number) {
       node,
       results,
       maySend: () => true,
+      catchUp: (subscription) => app.db.tx((tx) => catchUp(app, tx, subscription, node)),
       limit: () => 32,
       onRoom: () => {},
       onEnd: (_, next) => ends.push(next),
@@ -212,7 +214,7 @@ test('one transaction makes so many deliveries, but all of one event', async () 
   const before = await count()
   for (let i = 0; i < 4; i++) await seed.repo(uid)
   const routed = async (most: { events: number; deliveries: number }) => {
-    const { events, isMore } = await app.db.tx((tx) => route(app, tx, '', '', most))
+    const { events, isMore } = await app.db.tx((tx) => route(app, tx, '', '', { ...most, waiting: 500 }))
     return [events, isMore, (await count()) - before]
   }
   assert.deepEqual(

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql, type Tx } from '#db/sql.ts'
+import * as behind from '#domains/events/delivery/behind.store.ts'
 import * as deliveries from '#domains/events/delivery/deliveries.store.ts'
 import * as queues from '#domains/events/delivery/queues.store.ts'
 import * as routing from '#domains/events/delivery/routing.store.ts'
@@ -59,6 +60,9 @@ const works: Record<string, (tx: Tx) => Promise<unknown>> = {
   'the settings of a subscription': (tx) => deliveries.findSettings(tx, 'a').catch(() => undefined),
   'where a time begins': (tx) => deliveries.positionBefore(tx, time),
   'events in their order': (tx) => deliveries.eventsAfter(tx, 10, 500),
+  'whether there is room for more': (tx) => behind.countWaiting(tx, 1, 500),
+  'what a queue that is behind gets next': (tx) => behind.eventsBetween(tx, { after: 1, upTo: 9, group: 'a' }, 250),
+  'how far behind a queue is': (tx) => behind.findFollower(tx, 1, 'node'),
   'old events': (tx) => retention.sweepEvents(tx, time, 200),
   'old deliveries': (tx) => retention.sweepDeliveries(tx, time, 200),
   'deliveries of nobody': (tx) => retention.sweepDeleted(tx, 200),

@@ -64,6 +64,7 @@ const ruleFiles: Record<string, readonly string[]> = {
   ],
   own: [
     'events/delivery/attempt.ts',
+    'events/delivery/behind.ts',
     'events/delivery/cloud-event.ts',
     'events/delivery/coalesced.ts',
     'events/delivery/deliver.ts',
@@ -71,6 +72,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'events/delivery/results.ts',
     'events/delivery/routing.ts',
     'events/delivery/sink-queue.ts',
+    'events/delivery/wants.ts',
     'events/stream/pull-stream.ts',
     'events/subscriptions/secrets.ts',
     'events/subscriptions/type-patterns.ts',

@@ -145,7 +145,7 @@ const passing = new Map<DescMessage, readonly string[]>([
   [GroupInvitesService.method.getGroupInvite.output, ['code']],
   [
     DeliveriesService.method.getSubscriptionSettings.output,
-    ['waiting', 'givenUp', 'failures', 'blockedUntil', 'oldSecretExpireTime'],
+    ['waiting', 'behindTime', 'givenUp', 'failures', 'blockedUntil', 'oldSecretExpireTime'],
   ],
   [FollowsService.method.getFollow.output, ['state', 'problem', 'tagCount', 'stateTime', 'dueTime']],
 ])

@@ -25,6 +25,7 @@ type Settings = {
   paused?: boolean
   pauseReason?: string
   waiting?: string
+  behindTime?: string
   givenUp?: string
   blockedUntil?: string
 }
@@ -137,9 +138,10 @@ const list: Command = {
   },
 }
 
-function stateOf({ paused, pauseReason, blockedUntil }: Settings): string {
-  if (paused) return `paused: ${pauseReason || 'no reason given'}`
-  return blockedUntil ? `the sink fails; tried again at ${blockedUntil}` : 'ok'
+function stateOf({ paused, pauseReason, blockedUntil, behindTime }: Settings): string {
+  const behind = behindTime ? `; behind since ${behindTime}` : ''
+  if (paused) return `paused: ${pauseReason || 'no reason given'}${behind}`
+  return (blockedUntil ? `the sink fails; tried again at ${blockedUntil}` : 'ok') + behind
 }
 
 const remove: Command = {

@@ -73,6 +73,7 @@ import { migration as ledgerLogs } from './0114-ledger-logs.ts'
 import { migration as witness } from './0115-witness.ts'
 import { migration as cosignatures } from './0116-cosignatures.ts'
 import { migration as gates } from './0118-expand-gates.ts'
+import { migration as behind } from './0126-behind.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -150,4 +151,5 @@ export const migrations: readonly Migration[] = [
   witness,
   cosignatures,
   gates,
+  behind,
 ]

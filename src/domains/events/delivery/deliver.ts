@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { DutySite } from '#duty.ts'
 import { createTrust, type Heartbeats, type Trust, watchHeartbeats } from '#lib/heartbeats.ts'
+import { type CaughtUp, catchUp } from './behind.ts'
 import { type Coalesced, coalesced } from './coalesced.ts'
 import * as queueStore from './queues.store.ts'
 import { createResults, type Results } from './results.ts'
@@ -49,6 +50,7 @@ class DeliveryWorker implements Deliveries {
   readonly #looking: Coalesced
   readonly #beating: Coalesced
   readonly #leaseMs: number
+  #catchUps: Promise<unknown> = Promise.resolve()
   #stops: (() => void)[] = []
   #closing = false
   #lookTimer: NodeJS.Timeout | undefined
@@ -113,6 +115,7 @@ class DeliveryWorker implements Deliveries {
       node: this.#site.node,
       results: this.#results,
       maySend: () => !this.#closing && leaseHolds(),
+      catchUp: (subscription) => this.#catchingUp(subscription),
       limit: (queue) => {
         const others = this.#sharing(queue)
         const taken = others.reduce((sum, { inFlight }) => sum + inFlight, 0)
@@ -128,6 +131,14 @@ class DeliveryWorker implements Deliveries {
         else if (next.dueTime !== undefined) this.#lookAt(next.dueTime)
       },
     }
+  }
+
+  /** One at a time, so that whoever has many queues never fills that of the database's writer. */
+  #catchingUp(subscription: number): Promise<CaughtUp> {
+    const work = () => this.#app.db.tx((tx) => catchUp(this.#app, tx, subscription, this.#site.node), routes)
+    const mine = this.#catchUps.then(work)
+    this.#catchUps = mine.catch(() => {})
+    return mine
   }
 
   /** The other queues with the same sink. */

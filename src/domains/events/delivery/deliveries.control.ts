@@ -111,13 +111,14 @@ function readState(state: Delivery_State): DeliveryState | undefined {
 }
 
 function toSettings(settings: Settings): SubscriptionSettings {
-  const { waiting, givenUp, blockedUntil, oldSecretExpireTime, types, ...plain } = settings
+  const { waiting, behindTime, givenUp, blockedUntil, oldSecretExpireTime, types, ...plain } = settings
   return {
     $typeName: 'pinfold.control.events.v1.SubscriptionSettings',
     ...plain,
     types: [...types],
     waiting: BigInt(waiting),
     givenUp: BigInt(givenUp),
+    ...(behindTime === '' ? {} : { behindTime: timestamp(behindTime) }),
     ...(blockedUntil === '' ? {} : { blockedUntil: timestamp(blockedUntil) }),
     ...(oldSecretExpireTime === '' ? {} : { oldSecretExpireTime: timestamp(oldSecretExpireTime) }),
   }

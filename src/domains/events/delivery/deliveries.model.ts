@@ -36,6 +36,8 @@ export type Settings = {
   paused: boolean
   pauseReason: string
   waiting: number
+  /** When the first event happened that has no delivery yet, since so many others wait. */
+  behindTime: string
   givenUp: number
   failures: number
   blockedUntil: string

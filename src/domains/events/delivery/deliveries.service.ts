@@ -19,13 +19,13 @@ import { emit, newEvent, withId } from '../outbox/emit.ts'
 import { insertSentEvent } from '../outbox/outbox.store.ts'
 import { newSecret, secretText } from '../subscriptions/secrets.ts'
 import { subscriptionType } from '../subscriptions/subscriptions.model.ts'
-import { matchesType } from '../subscriptions/type-patterns.ts'
 import { attempt } from './attempt.ts'
 import * as model from './deliveries.model.ts'
 import * as store from './deliveries.store.ts'
 import { bumpQueues, pauseQueue, resumeQueue } from './queues.store.ts'
 import { insertDeliveries, lockRouting, type NewDelivery } from './routing.store.ts'
 import { insertAttempts } from './sending.store.ts'
+import { wants } from './wants.ts'
 
 /** Queues are worked at all the time; without serializability that only takes a moment of waiting. */
 const rowLocks = { isolation: 'rowLocks' } as const
@@ -150,7 +150,7 @@ export async function redeliver(call: Call, uid: string, uids: readonly string[]
       return { subscription: subscriber.id, event, subject, createTime: call.now }
     })
     const first = await insertDeliveries(tx, deliveries)
-    await bumpQueues(tx, [subscriber.id], '', call.now)
+    await bumpQueues(tx, [subscriber.id], { deliveries: deliveries.length }, '', call.now)
     const ids = deliveries.map((_, i) => first + i)
     return (await store.findDeliveries(tx, subscriber, ids)).sort((a, b) => (a.uid < b.uid ? -1 : 1))
   }, rowLocks)
@@ -190,7 +190,7 @@ export async function replayEvents(call: Call, uid: string, from: string, to: st
         return { subscription: subscriber.id, event: id, subject, createTime: call.now }
       }
       await insertDeliveries(tx, wanted.map(toDelivery))
-      if (wanted.length > 0) await bumpQueues(tx, [subscriber.id], '', call.now)
+      if (wanted.length > 0) await bumpQueues(tx, [subscriber.id], { deliveries: wanted.length }, '', call.now)
       return { batch, count: wanted.length }
     }, rowLocks)
     count += some.count
@@ -202,10 +202,8 @@ export async function replayEvents(call: Call, uid: string, from: string, to: st
   return count
 }
 
-function isFor({ vendor }: Pick<App, 'vendor'>, subscriber: store.Subscriber, event: store.OrderedEvent): boolean {
-  const { uid, group, types } = subscriber
-  const visible = event.audience === 'CUSTOMER' && isAtOrBelow(event.group, group)
-  return visible && event.subject !== uid && matchesType(types, event.type, subscriber.vendor || vendor?.token)
+function isFor(app: Pick<App, 'vendor'>, subscriber: store.Subscriber, event: store.OrderedEvent): boolean {
+  return event.audience === 'CUSTOMER' && isAtOrBelow(event.group, subscriber.group) && wants(app, subscriber, event)
 }
 
 /** Emits the event when `work` has changed something. */

@@ -33,6 +33,9 @@ export async function findSettings(
     SELECT s.id, s.uid, s.parent_uid AS "group", s.types, s.vendor, s.secret_shown AS "secretShown",
            s.old_secret_time AS "oldSecretExpireTime", q.paused, q.pause_reason AS "pauseReason", q.failures,
            q.blocked_until AS "blockedUntil",
+           coalesce((SELECT o.create_time FROM events_outbox o
+                      WHERE q.behind > 0 AND o.position > q.behind AND o.position > 0 ORDER BY o.position LIMIT 1),
+                    '') AS "behindTime",
            (SELECT count(*) FROM deliveries d WHERE d.subscription_id = s.id AND d.state = 0) AS waiting,
            (SELECT count(*) FROM deliveries d WHERE d.subscription_id = s.id AND d.state = 2) AS "givenUp"
       FROM subscriptions s JOIN delivery_queues q ON q.subscription_id = s.id
@@ -171,10 +174,13 @@ export type OrderedEvent = {
   createTime: string
 }
 
+export const orderedColumns = sql`
+  id, position, type, audience, subject, event_group AS "group", create_time AS "createTime"`
+
 /** In the one order of events. */
 export function eventsAfter(reader: Reader, position: number, limit: number): Promise<OrderedEvent[]> {
   return reader.all(sql`
-    SELECT id, position, type, audience, subject, event_group AS "group", create_time AS "createTime"
+    SELECT ${orderedColumns}
       FROM events_outbox WHERE position > ${position} AND position > 0 ORDER BY position LIMIT ${limit}`)
 }
 

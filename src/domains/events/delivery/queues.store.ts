@@ -15,19 +15,31 @@ export type QueueState = {
   resets: number
   /** When there is something to do; empty for now. */
   dueTime: string
+  /** The position of the last event that it has its deliveries of; 0 while each event makes one at once. */
+  behind: number
 }
 export type OwnedQueue = QueueState
 
 const columns = sql`
   subscription_id AS "subscription", owner, beat, generation, failures, blocked_until AS "blockedUntil", resets,
-  due_time AS "dueTime"`
+  due_time AS "dueTime", behind`
 
-/** Tells the queues that they have got something; those of nobody become the node's, unless their sink is blocked. */
-export function bumpQueues(tx: Tx, subscriptions: readonly number[], node: string, now: string): Promise<OwnedQueue[]> {
+/** What a queue has got: each so many deliveries, or none since it falls behind at that position. */
+export type Got = { deliveries: number } | { behind: number }
+
+/** Tells the queues what they have got; those of nobody become the node's, unless their sink is blocked. */
+export function bumpQueues(
+  tx: Tx,
+  subscriptions: readonly number[],
+  got: Got,
+  node: string,
+  now: string,
+): Promise<OwnedQueue[]> {
+  const change = 'behind' in got ? sql`behind = ${got.behind}` : sql`room = room - ${got.deliveries}`
   const free = sql`owner = '' AND paused = 0 AND blocked_until <= ${now}`
   return tx.all<OwnedQueue>(sql`
     UPDATE delivery_queues
-       SET generation = generation + 1, due_time = blocked_until,
+       SET generation = generation + 1, due_time = blocked_until, ${change},
            beat = CASE WHEN ${free} THEN beat + 1 ELSE beat END,
            owner = CASE WHEN ${free} THEN ${node} ELSE owner END
      WHERE subscription_id IN (${list(subscriptions)}) AND deleted = 0

@@ -1,17 +1,18 @@
 // From the outbox to the queues of the subscriptions. A commit makes an event visible; routing gives it its position in the
-// one order of events and makes a delivery for each subscription that it concerns.
+// one order of events and makes a delivery for each subscription that it concerns and that is not behind.
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { lineage } from '#lib/uid.ts'
-import { matchesType } from '../subscriptions/type-patterns.ts'
-import { bumpQueues, type OwnedQueue } from './queues.store.ts'
+import { mostRouted, withRoom } from './behind.ts'
+import { bumpQueues, type Got, type OwnedQueue } from './queues.store.ts'
 import * as store from './routing.store.ts'
+import { wants } from './wants.ts'
 
 /**
  * How much one transaction routes; more than one works through at once would only make others wait. Of an event that has
  * more deliveries all are made, which is as many as an organisation has subscriptions.
  */
-const routeBatch = { events: 200, deliveries: 2000 }
+const routeBatch = { events: 200, deliveries: 2000, waiting: mostRouted }
 
 export type Routed = {
   events: number
@@ -29,15 +30,20 @@ export async function route(app: Routing, tx: Tx, now: string, node: string, mos
   const { position } = await store.lockRouting(tx)
   const oldest = await store.unroutedEvents(tx, most.events)
   if (oldest.length === 0) return { events: 0, isMore: false, queues: [] }
-  const { events, deliveries } = await deliveriesOf(app, tx, oldest, most.deliveries)
+  const { events, subscribers, wanted } = await deliveriesOf(app, tx, oldest, most.deliveries)
   await store.orderEvents(
     tx,
     position,
     events.map(({ id }) => id),
   )
+  const { deliveries, counts, fallen } = await withRoom(tx, subscribers, wanted, most.waiting)
   await store.insertDeliveries(tx, deliveries)
-  const subscriptions = [...new Set(deliveries.map(({ subscription }) => subscription))].sort((a, b) => a - b)
-  const queues = subscriptions.length === 0 ? [] : await bumpQueues(tx, subscriptions, node, now)
+  const queues: OwnedQueue[] = []
+  const bump = async (subscriptions: readonly number[], got: Got) =>
+    void queues.push(...(await bumpQueues(tx, subscriptions, got, node, now)))
+  const byCount = Map.groupBy(counts.keys(), (subscription) => counts.get(subscription)!)
+  for (const [count, subscriptions] of byCount) await bump(subscriptions, { deliveries: count })
+  if (fallen.length > 0) await bump(fallen, { behind: position })
   const isMore = oldest.length === most.events || events.length < oldest.length
   return { events: events.length, isMore, queues: queues.filter(({ owner }) => owner === node && node !== '') }
 }
@@ -57,36 +63,25 @@ export async function routeBacklog(app: Pick<App, 'db' | 'vendor'>, now: string)
   }
 }
 
-/** The first of the events, at least one, and their deliveries, which are not more than `most` if there are several events. */
+/** The first of the events, at least one, and the deliveries that are wanted, not more than `most` if there are several events. */
 async function deliveriesOf(app: Routing, tx: Tx, oldest: readonly store.UnroutedEvent[], most: number) {
   const isVisible = ({ audience }: store.UnroutedEvent) => audience === 'CUSTOMER'
   const groups = new Set(oldest.filter(isVisible).flatMap(({ group }) => lineage(group)))
-  const subscribers = Map.groupBy(
-    groups.size === 0 ? [] : await store.subscribersAt(tx, [...groups]),
-    ({ group }) => group,
-  )
-  const patterns = new Map<string, readonly string[]>()
-  const wants = ({ uid, types, vendor }: store.Subscriber, { type, subject }: store.UnroutedEvent): boolean => {
-    let parsed = patterns.get(types)
-    if (!parsed) {
-      parsed = JSON.parse(types) as string[]
-      patterns.set(types, parsed)
-    }
-    // What happens to a subscription is news for the others.
-    return subject !== uid && matchesType(parsed, type, vendor || app.vendor?.token)
-  }
+  const subscribers = groups.size === 0 ? [] : await store.subscribersAt(tx, [...groups])
+  const parsed = subscribers.map((one) => ({ ...one, types: JSON.parse(one.types) as string[] }))
+  const byGroup = Map.groupBy(parsed, ({ group }) => group)
   const events: store.UnroutedEvent[] = []
-  const deliveries: store.NewDelivery[] = []
+  const wanted: store.NewDelivery[] = []
   for (const event of oldest) {
     const wanting = isVisible(event)
       ? lineage(event.group)
-          .flatMap((group) => subscribers.get(group) ?? [])
-          .filter((subscriber) => wants(subscriber, event))
+          .flatMap((group) => byGroup.get(group) ?? [])
+          .filter((subscriber) => wants(app, subscriber, event))
       : []
-    if (events.length > 0 && deliveries.length + wanting.length > most) break
+    if (events.length > 0 && wanted.length + wanting.length > most) break
     events.push(event)
     const { id, subject, createTime } = event
-    for (const one of wanting) deliveries.push({ subscription: one.id, event: id, subject, createTime })
+    for (const one of wanting) wanted.push({ subscription: one.id, event: id, subject, createTime })
   }
-  return { events, deliveries }
+  return { events, subscribers, wanted }
 }

@@ -5,6 +5,7 @@
 // it asks for a pause; then one delivery at a time tries it, less and less often, and all the others wait for that one.
 import type { App } from '#app.ts'
 import { attempt, backoffMs, type Outcome } from './attempt.ts'
+import { type CaughtUp, passOverBefore } from './behind.ts'
 import { deliveryStates, type Payload } from './deliveries.model.ts'
 import { type Lane, Lanes, laneRows } from './lanes.ts'
 import { findQueue, type OwnedQueue } from './queues.store.ts'
@@ -18,6 +19,8 @@ export type SinkQueueDeps = {
   results: Results
   /** Whether the node may still send for what it owns. */
   maySend(): boolean
+  /** Makes the next deliveries of a queue that is behind. */
+  catchUp(subscription: number): Promise<CaughtUp>
   /** How many deliveries of the queue may be on their way at once, those to the same sink from other queues considered. */
   limit(queue: SinkQueue): number
   /** Fewer of the queue are on their way, which may be what another with the same sink waits for. */
@@ -48,6 +51,7 @@ export class SinkQueue {
   readonly #lanes = new Lanes()
   #cursor = 0
   #exhausted = false
+  #isBehind: boolean
   /** On their way, and those whose result is not on disk yet: what a crash would repeat. */
   #inFlight = 0
   #window = firstWindow
@@ -63,12 +67,13 @@ export class SinkQueue {
   #ended = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor(deps: SinkQueueDeps, { subscription, generation, failures, blockedUntil, resets }: OwnedQueue) {
+  constructor(deps: SinkQueueDeps, { subscription, generation, failures, blockedUntil, resets, behind }: OwnedQueue) {
     this.#deps = deps
     this.subscription = subscription
     this.generation = generation
     this.#failures = failures
     this.#resets = resets
+    this.#isBehind = behind > 0
     this.#blockedUntil = blockedUntil === '' ? 0 : Date.parse(blockedUntil)
   }
 
@@ -88,6 +93,7 @@ export class SinkQueue {
       this.#lanes.wake(this.#now())
     }
     this.generation = state.generation
+    this.#isBehind = state.behind > 0
     this.#exhausted = false
     this.pump()
   }
@@ -175,13 +181,25 @@ export class SinkQueue {
       const rows = await store.scanSubject(db, place, laneRows)
       this.#lanes.feed(lane, rows, rows.length === laneRows, this.#now())
     }
-    while (this.#lanes.readyCount < room && !this.#exhausted && this.#lanes.size < maxLanes) {
+    while (this.#lanes.readyCount < room && this.#lanes.size < maxLanes) {
+      if (this.#exhausted && !(await this.#catchUp())) return
       const { generation } = this
       const rows = await store.scanWaiting(db, subscription, this.#cursor, rowsAtOnce)
       this.#cursor = rows.at(-1)?.id ?? this.#cursor
       this.#lanes.add(rows, this.#now())
       if (rows.length < rowsAtOnce && generation === this.generation) this.#exhausted = true
     }
+  }
+
+  /** False when there is nothing more to read. A sink that fails is tried with what it has. */
+  async #catchUp(): Promise<boolean> {
+    if (!this.#isBehind || this.#ended || !this.#deps.maySend()) return false
+    if (this.#failures > 0 && this.#lanes.size > 0) return false
+    const { generation } = this
+    const { added, isBehind, isFull } = await this.#deps.catchUp(this.subscription)
+    if (generation === this.generation) this.#isBehind = isBehind
+    if (added > 0) this.#exhausted = false
+    return !isFull && (added > 0 || isBehind)
   }
 
   async #launch(lanes: readonly Lane[]): Promise<void> {
@@ -306,7 +324,9 @@ export class SinkQueue {
   async #rest(): Promise<void> {
     const now = this.#now()
     const blocked = this.#failures > 0 && this.#blockedUntil > now
-    const due = blocked ? this.#blockedUntil : this.#lanes.nextDue()
+    const next = blocked ? this.#blockedUntil : this.#lanes.nextDue()
+    // Behind so many that fail, there is more as soon as one of them is done with.
+    const due = next ?? (this.#isBehind ? now + keepMs : undefined)
     if (due !== undefined && due - now <= keepMs) return this.#pumpIn(due - now)
     if (blocked) await this.#giveUpOld(now)
     this.#releasing = true
@@ -349,6 +369,8 @@ export class SinkQueue {
     while ((await some()) === giveUpAtOnce) {
       // The next ones.
     }
+    if (!this.#isBehind) return
+    await app.db.tx((tx) => passOverBefore(tx, this.subscription, time), { isolation: 'rowLocks' })
   }
 
   #pumpIn(ms: number): void {

@@ -1,0 +1,50 @@
+// Subscriptions that are behind: a position in the order of events in place of a delivery for each of them.
+import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { type OrderedEvent, orderedColumns } from './deliveries.store.ts'
+
+/** How many deliveries wait, counted no further than `most`. */
+export async function countWaiting(reader: Reader, subscription: number, most: number): Promise<number> {
+  const row = await reader.get<{ count: number }>(sql`
+    SELECT count(*) AS count FROM (
+      SELECT 1 FROM deliveries WHERE subscription_id = ${subscription} AND state = 0 LIMIT ${most}) AS oldest`)
+  return row!.count
+}
+
+export async function setRoom(tx: Tx, subscription: number, room: number): Promise<void> {
+  await tx.run(sql`UPDATE delivery_queues SET room = ${room} WHERE subscription_id = ${subscription}`)
+}
+
+export type Follower = { behind: number; uid: string; group: string; types: string; vendor: string }
+
+/** The node's queue, if it is behind. Call `lockRouting` first, so that it stays as it is. */
+export function findFollower(tx: Tx, subscription: number, node: string): Promise<Follower | undefined> {
+  return tx.get<Follower>(sql`
+    SELECT q.behind, s.uid, s.parent_uid AS "group", s.types, s.vendor
+      FROM delivery_queues q JOIN subscriptions s ON s.id = q.subscription_id
+     WHERE q.subscription_id = ${subscription} AND q.owner = ${node} AND q.behind > 0`)
+}
+
+/** What anybody may see of the events of a group and below it, of the positions from `after` to `upTo`, in order. */
+export function eventsBetween(
+  reader: Reader,
+  { after, upTo, group }: { after: number; upTo: number; group: string },
+  limit: number,
+): Promise<OrderedEvent[]> {
+  return reader.all(sql`
+    SELECT ${orderedColumns} FROM events_outbox
+     WHERE position > ${after} AND position <= ${upTo} AND position > 0 AND audience = 'CUSTOMER'
+       AND (event_group = ${group} OR (event_group > ${`${group}/`} AND event_group < ${`${group}0`}))
+     ORDER BY position LIMIT ${limit}`)
+}
+
+/** `behind` is 0 for no longer. Somebody counts again before it gets more. */
+export async function setBehind(tx: Tx, subscription: number, behind: number): Promise<void> {
+  await tx.run(sql`UPDATE delivery_queues SET behind = ${behind}, room = 0 WHERE subscription_id = ${subscription}`)
+}
+
+/** Leaves out what was before `position`. */
+export async function passOver(tx: Tx, subscription: number, position: number): Promise<void> {
+  await tx.run(sql`
+    UPDATE delivery_queues SET behind = ${position}
+     WHERE subscription_id = ${subscription} AND behind > 0 AND behind < ${position}`)
+}
