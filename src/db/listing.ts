@@ -140,7 +140,21 @@ export async function listPage<T>(
   filters: readonly Sql[] = [],
   walk = false,
 ): Promise<T[]> {
-  const queries = [listings].flat().flatMap((listing) => {
+  const kinds = [listings].flat()
+  const [[kind, ...others], [branch, ...elsewhere]] = [kinds, branches]
+  const isOne = others.length + elsewhere.length + filters.length === 0
+  if (
+    page.skip > 0 &&
+    isOne &&
+    kind &&
+    !kind.join &&
+    branch &&
+    !('uids' in branch) &&
+    byKeys(kind, page, filters, walk)
+  ) {
+    return reader.all<T>(skippedQuery(kind, placeOf(branch), page))
+  }
+  const queries = kinds.flatMap((listing) => {
     return branches.map((branch) => branchQuery(listing, branch, page, filters, walk))
   })
   return queries.length === 0 ? [] : reader.all<T>(mergedPage(queries, page))
@@ -169,25 +183,45 @@ export function union(arms: readonly Sql[]): Sql {
 }
 
 function branchQuery(listing: Listing, branch: Branch, page: Page, filters: readonly Sql[], walk: boolean): Sql {
-  const { keys } = listing
-  const byTable = 'uids' in branch || (!keys && ((filters.length > 0 && !walk) || page.order.column === 'uid'))
-  return byTable ? tableQuery(listing, branch, page, filters) : placeQuery(listing, placeOf(branch), page, filters)
+  return 'uids' in branch || !byKeys(listing, page, filters, walk)
+    ? tableQuery(listing, branch, page, filters)
+    : placeQuery(listing, placeOf(branch), page, filters)
+}
+
+function byKeys({ keys }: Listing, page: Page, filters: readonly Sql[], walk: boolean): boolean {
+  return keys !== undefined || (page.order.column !== 'uid' && (filters.length === 0 || walk))
 }
 
 /** What is listed from a place, in the order of the page and from its cursor on; filters are tried on each row on the way. */
 export function placeQuery(listing: Listing, place: string, page: Page, filters: readonly Sql[] = []): Sql {
-  const { column, desc } = page.order
-  const { keys } = listing
   const dir = direction(page)
-  // The cursor lies within the range, so it takes the place of the bound on its side.
-  const from = page.after && !desc ? undefined : keys?.from
-  const before = page.after && desc ? undefined : keys?.before
-  const bounded = [...keyBounds(from, before), afterKey(page, sql`k.value`, sql`k.uid`), ...filters]
   return sql`
     SELECT ${listing.columns}
       FROM list_keys k JOIN ${ident(listing.table)} t ON t.id = k.id ${listing.join ?? sql``}
-     WHERE k.list = ${`${listing.kind}.${keys?.name ?? column}`} AND k.place = ${place} AND ${join(bounded, ' AND ')}
+     WHERE ${join([...inPlace(listing, place, page), ...filters], ' AND ')}
      ORDER BY k.value ${dir}, k.uid ${dir}`
+}
+
+/** The same for a page that passes over items, however many: of those only the keys are read. */
+function skippedQuery(listing: Listing, place: string, page: Page): Sql {
+  const dir = direction(page)
+  return sql`
+    SELECT ${listing.columns}
+      FROM (SELECT k.id, k.value, k.uid FROM list_keys k
+             WHERE ${join(inPlace(listing, place, page), ' AND ')}
+             ORDER BY k.value ${dir}, k.uid ${dir} LIMIT ${page.size + 1} OFFSET ${page.skip}) AS found
+      JOIN ${ident(listing.table)} t ON t.id = found.id
+     ORDER BY found.value ${dir}, found.uid ${dir}`
+}
+
+/** The keys of a place, from the cursor of the page on. */
+function inPlace({ kind, keys }: Listing, place: string, page: Page): Sql[] {
+  const { column, desc } = page.order
+  // The cursor lies within the range, so it takes the place of the bound on its side.
+  const from = page.after && !desc ? undefined : keys?.from
+  const before = page.after && desc ? undefined : keys?.before
+  const at = sql`k.list = ${`${kind}.${keys?.name ?? column}`} AND k.place = ${place}`
+  return [at, ...keyBounds(from, before), afterKey(page, sql`k.value`, sql`k.uid`)]
 }
 
 function keyBounds(from: string | undefined, before: string | undefined): Sql[] {

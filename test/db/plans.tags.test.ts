@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
 import * as history from '#domains/registry/tags/tag-history.store.ts'
+import { lastNameOf, tagsByName } from '#domains/registry/tags/tag-search.store.ts'
 import { tagFields } from '#domains/registry/tags/tags.model.ts'
 import {
   countTags,
@@ -77,6 +78,41 @@ test('tags are listed in every order from an index', async () => {
     for (const page of pagesOf(tagFields)) {
       const [query] = await queriesOf((reader) => listTags(reader, [branch], page, none))
       await checkPlan(query!, page.order.column === 'uid' ? shape : keys)
+    }
+  }
+})
+
+test('of the tags that a page passes over only the keys are read', async () => {
+  for (const branch of Object.values(scopes)) {
+    for (const page of pagesOf(tagFields).filter(({ order }) => order.column !== 'uid')) {
+      const [query, ...more] = await queriesOf((reader) => listTags(reader, [branch], { ...page, skip: 1000 }, none))
+      assert.equal(more.length, 0)
+      await checkPlan(query!, keys)
+      const { plan, shown } = await planOf(query!)
+      // What is looked up is looked up behind the bound.
+      assert.match(
+        plan,
+        onPostgres ? /Limit.*list_keys_pkey/s : /SCAN found\n.*SEARCH t USING INTEGER PRIMARY KEY/s,
+        shown,
+      )
+      if (onPostgres) assert.ok(plan.indexOf('Limit') > plan.indexOf('Nested Loop'), shown)
+    }
+  }
+})
+
+test('what begins with a text is a range of the names, from its beginning or from where a page went on', async () => {
+  const range = onPostgres ? /name >=? '[^']+'::text\) AND \(name </ : /\(repo_id=\? AND name>\? AND name<\?\)/
+  for (const last of ['', 'stable-3']) {
+    const filter = { prefix: 'stable', part: '', asked: 7 }
+    const asks = [
+      (reader: Reader) => lastNameOf(reader, 1, filter, { last, most: 10 }),
+      (reader: Reader) => tagsByName(reader, 1, filter, { last, upTo: 'stable-9', limit: 10 }),
+    ]
+    for (const ask of asks) {
+      const [query] = await queriesOf(ask)
+      const { plan, shown } = await planOf(query!)
+      assert.match(plan, range, shown)
+      assert.doesNotMatch(compile(query!, '?'), /name >.*name >/s, 'two lower bounds, of which SQLite takes the first')
     }
   }
 })

@@ -9,19 +9,20 @@ export function Time({ at }: { at: string | undefined }) {
   return <time dateTime={at}>{timeText(at)}</time>
 }
 
+/** Made once for each zone: to make one takes longer than to write a hundred times with it. */
+const formats = (options: Intl.DateTimeFormatOptions) => {
+  const [utc, local] = [{ ...options, timeZone: 'UTC' }, options].map((one) => new Intl.DateTimeFormat('en-GB', one))
+  return (at: Date | number): string => (isUtc.value ? utc! : local!).format(at)
+}
+const moment = formats({ dateStyle: 'medium', timeStyle: 'short' })
+
 export function timeText(at: string): string {
-  const zone = isUtc.value ? { timeZone: 'UTC' } : {}
-  const text = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', ...zone }).format(
-    new Date(at),
-  )
+  const text = moment(new Date(at))
   return isUtc.value ? `${text} UTC` : text
 }
 
 /** A day, as short as a drawing needs it. */
-export function dayText(at: number): string {
-  const zone = isUtc.value ? { timeZone: 'UTC' } : {}
-  return new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', ...zone }).format(at)
-}
+export const dayText = formats({ day: 'numeric', month: 'short' })
 
 export const short = (digest: string): string => digest.replace(/^(sha\d+:)([0-9a-f]{12}).*$/, '$1$2…')
 

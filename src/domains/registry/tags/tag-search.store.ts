@@ -37,8 +37,8 @@ export async function tagsByName(
 
 const afterAll = '\u{10ffff}'
 
-/** A range of the index of names. */
+/** A range of the index of names, with one lower bound: of two SQLite would search by the first only, however far it is. */
 function within(prefix: string, last: string): Sql {
-  const begins = prefix === '' ? sql`` : sql`AND name >= ${prefix} AND name < ${prefix + afterAll}`
-  return sql`name > ${last} ${begins}`
+  const from = last < prefix ? sql`name >= ${prefix}` : sql`name > ${last}`
+  return prefix === '' ? from : sql`${from} AND name < ${prefix + afterAll}`
 }
