@@ -1,0 +1,303 @@
+// Views through clients that we did not write, by hand: crane, oras, regctl, skopeo, podman and containerd, those that are on
+// the PATH. Pulls through both kinds of views and the two joined, and prints the table of docs/views.md.
+// bin/pinfold-node test/clients/views.ts
+import { spawn, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Client, clientOf, roleUids } from '../support/pinfold.ts'
+import { cleanEnv, freeAddress, makePlace, startProcess, tokenOf } from '../support/process.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'pinfold-views-'))
+const dayMs = 86_400_000
+const image = 'acme/app'
+
+type Done = { code: number; out: string; all: string }
+
+function sh(command: string, args: readonly string[], env: Record<string, string> = {}): Done {
+  const options = { cwd: folder, env: { ...cleanEnv(), ...env }, encoding: 'utf8', maxBuffer: 64 << 20 } as const
+  const done = spawnSync(command, args, options)
+  if (done.error) throw done.error
+  return { code: done.status ?? 1, out: done.stdout.trim(), all: done.stdout + done.stderr }
+}
+
+const write = (name: string, content: string): string => {
+  writeFileSync(join(folder, name), content)
+  return join(folder, name)
+}
+const isThere = (name: string): boolean => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0
+
+type Scene = { host: string; mirror: string; token: string; env: Record<string, string>; authfile: string }
+
+/** How a client pulls what `name` stands for in the view, and says which digest that was; `name` is without the host. */
+type Way = {
+  client: string
+  version: () => string
+  how: string
+  pull: (view: string) => Done & { digest: string }
+}
+
+const digestIn = ({ all }: Done): string => /sha256:[0-9a-f]{64}/.exec(all)?.[0] ?? ''
+let count = 0
+const fresh = (): string => {
+  const name = join(folder, `out-${count++}`)
+  mkdirSync(name)
+  return name
+}
+const firstWord = (text: string): string => /\d+\.\d+\.\d+/.exec(text)?.[0] ?? '?'
+
+function byName({ host, env, authfile }: Scene): Way[] {
+  const ref = (view: string) => `${host}/${view}/${image}:stable`
+  const policy = ['--policy', write('policy.json', JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }))]
+  const regctl = { REGCTL_CONFIG: join(folder, 'regctl.json'), ...env }
+  if (isThere('regctl')) sh('regctl', ['registry', 'set', '--tls', 'disabled', '--skip-check', host], regctl)
+  const both = (first: Done, then: () => Done) => {
+    const done = then()
+    return { code: first.code || done.code, out: done.out, all: first.all + done.all, digest: digestIn(first) }
+  }
+  const ways: Way[] = [
+    {
+      client: 'crane',
+      version: () => goVersion('crane', 'go-containerregistry'),
+      how: 'the name',
+      pull: (view) =>
+        both(sh('crane', ['digest', ref(view)], env), () => sh('crane', ['pull', ref(view), `${fresh()}/i.tar`], env)),
+    },
+    {
+      client: 'oras',
+      version: () => firstWord(sh('oras', ['version']).out),
+      how: 'the name',
+      pull: (view) =>
+        both(sh('oras', ['resolve', '--plain-http', ref(view)], env), () =>
+          sh('oras', ['copy', '--from-plain-http', ref(view), '--to-oci-layout', `${fresh()}:v1`], env),
+        ),
+    },
+    {
+      client: 'regctl',
+      version: () => goVersion('regctl', 'regclient'),
+      how: 'the name',
+      pull: (view) =>
+        both(sh('regctl', ['image', 'digest', ref(view)], regctl), () =>
+          sh('regctl', ['image', 'copy', ref(view), `ocidir://${fresh()}:v1`], regctl),
+        ),
+    },
+    {
+      client: 'skopeo',
+      version: () => firstWord(sh('skopeo', ['--version']).out),
+      how: 'the name',
+      pull: (view) => {
+        const from = ['--authfile', authfile]
+        const inspect = ['inspect', ...from, '--tls-verify=false', '--format', '{{.Digest}}', `docker://${ref(view)}`]
+        return both(sh('skopeo', inspect), () =>
+          sh('skopeo', [
+            ...policy,
+            'copy',
+            ...from,
+            '--src-tls-verify=false',
+            `docker://${ref(view)}`,
+            `oci:${fresh()}:v1`,
+          ]),
+        )
+      },
+    },
+    { client: 'podman', version: podmanVersion, how: 'the name', pull: (view) => podman(host, view, authfile, true) },
+    {
+      client: 'podman',
+      version: podmanVersion,
+      how: '`registries.conf`',
+      pull: (view) => podman(host, view, authfile, false),
+    },
+  ]
+  return ways.filter(({ client }) => isThere(client))
+}
+
+const podmanVersion = (): string => firstWord(sh('podman', ['--version']).out)
+
+function goVersion(name: string, part: string): string {
+  const path = sh('sh', ['-c', `command -v ${name}`]).out
+  const lines = sh('go', ['version', '-m', path]).out.split('\n')
+  return firstWord(lines.find((line) => line.includes(part) && /\bv\d/.test(line)) ?? '')
+}
+
+function podman(host: string, view: string, authfile: string, isNamed: boolean): Done & { digest: string } {
+  const out = fresh()
+  const registry = isNamed
+    ? `[[registry]]\nprefix = "${host}"\nlocation = "${host}"\ninsecure = true\n`
+    : `[[registry]]\nprefix = "${host}/acme"\nlocation = "${host}/${view}/acme"\ninsecure = true\n`
+  const conf = write(`registries-${count}.conf`, registry)
+  const policy = write('policy.json', JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }))
+  const at = ['--root', `${out}/root`, '--runroot', `${out}/run`, '--storage-driver', 'vfs']
+  const name = isNamed ? `${host}/${view}/${image}:stable` : `${host}/${image}:stable`
+  const env = { CONTAINERS_REGISTRIES_CONF: conf, HOME: folder }
+  const pull = ['pull', '--authfile', authfile, '--signature-policy', policy, name]
+  const pulled = sh('podman', [...at, ...pull], env)
+  const shown =
+    pulled.code === 0
+      ? sh('podman', [...at, 'image', 'inspect', '--format', '{{.Digest}} {{.NamesHistory}}', name], env)
+      : pulled
+  // The image keeps the name by which it was asked for.
+  const isSame = isNamed || shown.out.includes(`${host}/${image}:stable`)
+  return { ...shown, code: isSame ? shown.code : 1, all: pulled.all + shown.all, digest: digestIn(shown) }
+}
+
+/** A daemon with folders of its own, and hosts.toml as docs/views.md has it. */
+async function containerd({ host, token }: Scene) {
+  const at = fresh()
+  const socket = `${at}/c.sock`
+  const config = write(
+    'containerd.toml',
+    `version = 2\nroot = "${at}/root"\nstate = "${at}/state"\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n[grpc]\n  address = "${socket}"\n[ttrpc]\n  address = "${at}/t.sock"\n`,
+  )
+  const daemon = spawn('containerd', ['--config', config, '--log-level', 'error'], { stdio: 'ignore' })
+  for (let left = 200; left > 0 && !existsSync(socket); left--) await sleep(100)
+  const ctr = (...args: string[]) => sh('ctr', ['-a', socket, '-n', 'views', ...args])
+  const pull = (view: string): Done & { digest: string } => {
+    const hosts = fresh()
+    mkdirSync(`${hosts}/${host.replace(':', '_')}_`, { recursive: true })
+    const through = `http://${host}/v2/${view}`
+    const text = `server = "${through}"\n[host."${through}"]\n  capabilities = ["pull", "resolve"]\n  override_path = true\n`
+    for (const name of [host, `${host.replace(':', '_')}_`]) {
+      mkdirSync(`${hosts}/${name}`, { recursive: true })
+      writeFileSync(`${hosts}/${name}/hosts.toml`, text)
+    }
+    const name = `${host}/${image}:stable`
+    ctr('image', 'rm', name)
+    const pulled = ctr('content', 'fetch', '--hosts-dir', hosts, '--user', `_token:${token}`, name)
+    const listed = pulled.code === 0 ? ctr('image', 'ls', `name==${name}`) : pulled
+    return { ...listed, all: pulled.all + listed.all, digest: digestIn(listed) }
+  }
+  const way: Way = {
+    client: 'containerd',
+    version: () => firstWord(sh('containerd', ['--version']).out),
+    how: '`hosts.toml`',
+    pull,
+  }
+  return { way, [Symbol.dispose]: () => void daemon.kill('SIGKILL') }
+}
+
+/** A host that stands for a view, as Docker's mirrors are given one. */
+function byHost({ mirror, env, authfile }: Scene): Way[] {
+  const ref = `${mirror}/app:stable`
+  const crane = (...args: string[]) => sh('crane', args, env)
+  const inspect = [
+    'inspect',
+    '--authfile',
+    authfile,
+    '--tls-verify=false',
+    '--format',
+    '{{.Digest}}',
+    `docker://${ref}`,
+  ]
+  return [
+    {
+      client: 'crane',
+      version: () => goVersion('crane', 'go-containerregistry'),
+      how: 'a host of its own',
+      pull: () => ({ ...crane('pull', ref, `${fresh()}/i.tar`), digest: digestIn(crane('digest', ref)) }),
+    },
+    {
+      client: 'skopeo',
+      version: () => firstWord(sh('skopeo', ['--version']).out),
+      how: 'a host of its own',
+      pull: () => {
+        const done = sh('skopeo', inspect)
+        return { ...done, digest: digestIn(done) }
+      },
+    },
+  ]
+}
+
+/** A tag that has been one image for a month, and is another one since today. */
+async function seed(host: string, env: Record<string, string>, operator: Client, org: string): Promise<string> {
+  const crane = (...args: string[]): string => {
+    const done = sh('crane', args, env)
+    if (done.code !== 0) throw new Error(done.all)
+    return done.out
+  }
+  for (const name of ['old', 'new']) {
+    write(`${name}.txt`, randomBytes(50_000).toString('hex'))
+    sh('tar', ['-cf', `${name}.tar`, `${name}.txt`])
+    crane('append', '--oci-empty-base', '-f', `${name}.tar`, '-t', `${host}/${image}:${name}`)
+  }
+  const old = crane('digest', `${host}/${image}:old`)
+  const [repo] = (await operator.get(`/registry/v2/repos?uidp.descendants_of=${org}`)).body.repos
+  const time = new Date(Date.now() - 30 * dayMs).toISOString()
+  const tags = [{ name: 'stable', records: [{ time, digest: old }] }]
+  await operator.post('/control/v1/tagHistory:import', { repoUid: repo.uid, tags })
+  crane('tag', `${host}/${image}:new`, 'stable')
+  return old
+}
+
+const dayOf = (days: number) => new Date(Date.now() - days * dayMs).toISOString().slice(0, 10).replaceAll('-', '')
+const views = [`at-${dayOf(10)}`, 'min-7d', `at-${dayOf(2)}_min-7d_hold-1h`]
+
+await using place = await makePlace()
+const listen = await freeAddress()
+const port = listen.split(':')[1]!
+await using server = await startProcess(place, {
+  listen,
+  env: { PINFOLD_LOG_LEVEL: 'error', PINFOLD_HOST_PATHS: JSON.stringify({ [`localhost:${port}`]: 'min-7d/acme' }) },
+})
+let failed = 0
+try {
+  const operator = clientOf(server.url, await tokenOf(place))
+  const made = async (path: string, body: object) => (await operator.post(path, body)).body.uid as string
+  const org = await made('/iam/v2/groups/', { name: 'acme' })
+  const member = async (name: string, role: string) => {
+    const claimMatch = { issuer: 'https://issuer.example.com', subject: name }
+    const uid = await made(`/iam/v2/identities/${org}`, { name, claimMatch })
+    await made(`/iam/v2/roleBindings/${org}`, { identityUid: uid, roleUid: role })
+    return tokenOf(place, ['--audience', 'registry', '--identity', uid])
+  }
+  const { host } = new URL(server.url)
+  const mirror = `localhost:${port}`
+  const login = (name: string, token: string) => {
+    mkdirSync(join(folder, name))
+    const auth = Buffer.from(`_token:${token}`).toString('base64')
+    write(`${name}/config.json`, JSON.stringify({ auths: { [host]: { auth }, [mirror]: { auth } } }))
+    return { DOCKER_CONFIG: join(folder, name) }
+  }
+  const old = await seed(host, login('pusher', await member('pusher', roleUids.push)), operator, org)
+  const token = await member('reader', roleUids.pull)
+  const env = login('reader', token)
+  const scene: Scene = { host, mirror, token, env, authfile: join(env.DOCKER_CONFIG, 'config.json') }
+  console.log('| Client | By | `at-` | `min-` | Both | A refusal shows |\n| --- | --- | --- | --- | --- | --- |')
+  const daemon = isThere('containerd') && isThere('ctr') ? await containerd(scene) : undefined
+  try {
+    for (const way of [...byName(scene), ...(daemon ? [daemon.way] : [])]) report(way, old, views)
+    for (const way of byHost(scene)) if (isThere(way.client)) report(way, old, ['min-7d'])
+  } finally {
+    daemon?.[Symbol.dispose]()
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+console.log(`${failed} failed`)
+process.exitCode = failed > 0 ? 1 : 0
+
+function report({ client, version, how, pull }: Way, old: string, through: readonly string[]): void {
+  const cells = views.map((view) => {
+    if (!through.includes(view)) return ''
+    const { code, digest, all } = pull(view)
+    if (code === 0 && digest === old) return /held back|not old enough/.test(all) ? 'yes, warns' : 'yes'
+    failed++
+    console.error(`${client} by ${how} through ${view}: ${all.slice(-2000)}`)
+    return 'no'
+  })
+  let refusal = ''
+  if (through.length > 1) {
+    const { code, all } = pull('min-60d')
+    if (code === 0) failed++
+    refusal =
+      code === 0
+        ? 'nothing: it was pulled'
+        : /will be served from/.test(all)
+          ? 'why, and from when on'
+          : /403/.test(all)
+            ? '403 only'
+            : all.slice(-300)
+  }
+  console.log(`| ${client} ${version()} | ${how} | ${cells.join(' | ')} | ${refusal} |`)
+}
