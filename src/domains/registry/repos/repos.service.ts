@@ -27,6 +27,8 @@ import { insertDeletedRepo } from '../ledgers/ledgers.store.ts'
 import { type Breaking, forgetManifests } from '../manifests/manifests.service.ts'
 import { heldIn, keptIn, Look } from '../retention/kept.service.ts'
 import { refusal, requireMovers } from '../retention/promises.service.ts'
+import { raiseLaw } from '../retention/retention.store.ts'
+import { deleteRulesAt, endExceptionsAt } from '../rules/ended.store.ts'
 import { emptySync } from '../syncs/syncs.model.ts'
 import { requireSyncTerms, saveSync, settleSync } from '../syncs/syncs.service.ts'
 import { timeAfter } from '../tags/tag-history.model.ts'
@@ -255,12 +257,23 @@ export async function deleteRepo(call: Call, uid: string, breaking?: Breaking): 
     const large = await isLarge(tx, id, mostAtOnce)
     const tagsGone = large ? timeAfter(now, await lastMoveIn(tx, row)) : await removeAll(tx, row, repo, { now, actor })
     if (large) await hideRepo(tx, repo, { id, uid, ledger, actor, deleteTime: tagsGone })
+    await endWhatWasSaid(tx, uid, { time: now, actor })
     const { createTime } = repo
     await insertDeletedRepo(tx, { uid, id, ledger, path, actor, createTime, deleteTime: tagsGone || now })
     await emit(tx, call, 'registry.repo.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
   }, inRepo)
   call.app.removals.notify()
   call.log.info('repo deleted', { uid })
+}
+
+/** Rules and gates that were made at the repo end with it, and so do exceptions; quarantines are a record that stays. */
+async function endWhatWasSaid(tx: Tx, uid: string, by: { time: string; actor: string }): Promise<void> {
+  await deleteRulesAt(tx, 'pull_rules', uid)
+  await deleteRulesAt(tx, 'gates', uid)
+  await endExceptionsAt(tx, 'pull_rule_exceptions', uid, by)
+  await endExceptionsAt(tx, 'gate_exceptions', uid, by)
+  const laws = (await deleteRulesAt(tx, 'retention_rules', uid)) + (await deleteRulesAt(tx, 'tag_rules', uid))
+  if (laws > 0) await raiseLaw(tx, rootOf(uid))
 }
 
 /** Everything in one transaction; answers with the time that the ledger has for the deletion of its tags, if it had any. */
