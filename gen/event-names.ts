@@ -56,6 +56,8 @@ export const eventTypes = {
   'control.registry.follow.deleted': 'dev.pinfold.control.registry.follow.deleted.v1',
   'control.registry.follow.updated': 'dev.pinfold.control.registry.follow.updated.v1',
   'control.registry.ledger.erased': 'dev.pinfold.control.registry.ledger.erased.v1',
+  'control.registry.ledger.key_rotated': 'dev.pinfold.control.registry.ledger.key_rotated.v1',
+  'control.registry.ledger.resumed': 'dev.pinfold.control.registry.ledger.resumed.v1',
   'control.registry.pull_rule.created': 'dev.pinfold.control.registry.pull_rule.created.v1',
   'control.registry.pull_rule.deleted': 'dev.pinfold.control.registry.pull_rule.deleted.v1',
   'control.registry.pull_rule.exception.created': 'dev.pinfold.control.registry.pull_rule.exception.created.v1',

@@ -124,6 +124,8 @@ export type App = {
   outgoing: Outgoing
   /** The same for the sources of vulnerabilities, which the settings name. */
   toSources: Outgoing
+  /** The same for the witnesses of the ledger, which the settings name. */
+  toWitnesses: Outgoing
   /** What the providers that people sign in with say of themselves. */
   providerDirectory: ProviderDirectory
   /** The keys of the issuers whose tokens identities trust. */
@@ -147,6 +149,8 @@ export type App = {
   sinks: SinkClient
   /** The time of the database: what one server writes, another one reads. */
   clock: () => Date
+  /** When this process began, by that. */
+  beganTime: string
   skew: Skew
   fleet: Fleet
 }

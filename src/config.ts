@@ -106,7 +106,7 @@ export const settings = {
     env: 'PINFOLD_LEDGER_WITNESSES',
     parse: witnesses,
     default: '',
-    doc: 'Who is asked once a minute to sign the heads of the logs of the ledger: `KEY URL` of each [witness](ledger-proofs.md#witnesses), with commas. They are asked as issuers are: `PINFOLD_ISSUERS_PRIVATE` lists those at private addresses.',
+    doc: 'Who is asked once a minute to sign the heads of the logs of the ledger: `KEY URL` of each [witness](ledger-proofs.md#witnesses), with commas. `PINFOLD_ISSUERS_PRIVATE` lists those at private addresses, and `http://` takes `PINFOLD_ALLOW_INSECURE_UPSTREAMS`.',
   }),
   witnessLogs: setting({
     env: 'PINFOLD_WITNESS_LOGS',
@@ -383,6 +383,11 @@ export function readConfig(
     problems.push('PINFOLD_TLS_CERT and PINFOLD_TLS_KEY need each other')
   }
   if (problems.length === 0) problems.push(...redirectProblems(read))
+  if (problems.length === 0 && !read.allowInsecureUpstreams) {
+    const plain = read.ledgerWitnesses.find(({ url }) => url.startsWith('http:'))
+    if (plain)
+      problems.push(`PINFOLD_LEDGER_WITNESSES has ${plain.url}: http:// takes PINFOLD_ALLOW_INSECURE_UPSTREAMS`)
+  }
   if (problems.length === 0 && read.tlsCert !== '' && read.url.startsWith('http:')) {
     problems.push('PINFOLD_URL must begin with https:// where PINFOLD_TLS_CERT is set')
   }

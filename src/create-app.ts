@@ -122,6 +122,7 @@ export async function createApp(
     feed,
     sinks,
     clock,
+    beganTime: clock().toISOString(),
     skew,
     fleet,
     close: () => done.disposeAsync(),
@@ -238,6 +239,7 @@ function openOutgoing(config: Config, log: Logger, clock: () => Date, monotonic:
       allowed: privateAddresses(config.vulnerabilityPrivate),
       allowHttp: /^http:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])[:/]/.test(config.vulnerabilityMirror),
     }),
+    toWitnesses: createOutgoing({ allowed: listed(config.issuersPrivate), allowHttp: config.allowInsecureUpstreams }),
     // Where the clouds are is for the settings alone to say.
     toClouds: createOutgoing({ allowed: allPrivateAddresses, allowHttp }),
     sinkClient: createSinkClient({ allowed: listed(config.sinksPrivate), allowHttp: config.allowInsecureSinks }),

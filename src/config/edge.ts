@@ -64,7 +64,7 @@ export const edgeSettings = {
     env: 'PINFOLD_ALLOW_INSECURE_UPSTREAMS',
     parse: onOff,
     default: 'off',
-    doc: '`on` lets upstreams be asked over `http://`. Whoever sees that traffic reads their passwords.',
+    doc: '`on` lets upstreams, and witnesses of the ledger, be asked over `http://`. Whoever sees that traffic reads the passwords of upstreams.',
   }),
   allowInsecureIssuers: setting({
     env: 'PINFOLD_ALLOW_INSECURE_ISSUERS',

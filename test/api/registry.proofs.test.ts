@@ -331,6 +331,10 @@ test('a new key signs beside the former one for 30 days, and the log names it', 
   await logged(pinfold)
   const former = parsePolicy((await operator.get(`${prefix}/policy`)).text)
   const { key } = (await rotate(org)).body
+  const [entry] = (await operator.get(`/events/v2/audit?subject=${org}`)).body.auditEntries.filter(
+    ({ type }: { type: string }) => type.endsWith('.ledger.key_rotated.v1'),
+  )
+  assert.deepEqual(JSON.parse(entry.body), { key })
   await plantTag(pinfold, repo, 'v1', 'b')
   await logged(pinfold)
 

@@ -5,13 +5,23 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { Config } from '#config.ts'
+import { setImmediate } from 'node:timers/promises'
+import { type Config, readConfig } from '#config.ts'
 import { forgetRestored } from '#db/restored-rows.ts'
 import { sql } from '#db/sql.ts'
 import { backfillLedgers, sequenceLedgers, witnessLedgers } from '#domains/registry/proofs/sequence.duty.ts'
 import { checkpointText } from '#lib/tlog/checkpoint.ts'
 import { consistencyProof, leafHash, rootHash } from '#lib/tlog/merkle.ts'
-import { type NoteKey, newKeyPair, noteKey, parseSignatures, parseVkey, signedBy, signLine } from '#lib/tlog/notes.ts'
+import {
+  type NoteKey,
+  newKeyPair,
+  noteKey,
+  parseSignatures,
+  parseVkey,
+  signedBy,
+  signLine,
+  vkeyOf,
+} from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
 import { provedBy } from '#lib/tlog/tag-proof.ts'
 import { appended, nodesOf } from '#lib/tlog/tiles.ts'
@@ -128,7 +138,7 @@ test('a server that witnesses no log has no such address', async () => {
 async function witnessed(count: number) {
   const closing = new AsyncDisposableStack()
   const log = closing.use(
-    await startPinfold({ allowPrivateAddresses: true, allowInsecureIssuers: true, logLevel: 'error' }),
+    await startPinfold({ allowPrivateAddresses: true, allowInsecureUpstreams: true, logLevel: 'error' }),
   )
   const org = (await log.seed.group('', { name: 'acme' })).uid as string
   const repo = (await log.seed.repo(org, { name: 'app' })).uid as string
@@ -226,6 +236,13 @@ test('a log of which a witness has seen more than there is signs nothing any mor
   const resumed = await log.operator.post('/control/v1/ledgerLogs:resume')
   assert.deepEqual([resumed.status, resumed.body.logs], [200, 1])
   assert.deepEqual((await log.operator.post('/control/v1/ledgerLogs:resume')).body.logs ?? 0, 0)
+  // Who did it is in the audit log of the organisation, once.
+  const entries = await log.operator.get(`/events/v2/audit?subject=${org}`)
+  const told = entries.body.auditEntries.filter(({ type }: { type: string }) => type.endsWith('.ledger.resumed.v1'))
+  assert.deepEqual(
+    told.map(({ body }: { body: string }) => JSON.parse(body).logs),
+    [1],
+  )
   await runDuty(log.app, backfillLedgers)
   await runDuty(log.app, sequenceLedgers)
   assert.equal(await checkpoint(), after)
@@ -271,4 +288,79 @@ test('a witness that was restored signs with another key, since it may have forg
   assert.equal(await key(), before)
   await pinfold.app.db.tx((tx) => forgetRestored(tx, { now: '2026-01-01T00:00:00.000Z', pushTokens: false }))
   assert.notEqual(await key(), before)
+})
+
+/** As after a start on the same database: witnesses that answered before do not count any more. */
+async function restart({ app }: Pinfold): Promise<void> {
+  const before = app.clock().getTime()
+  while (app.clock().getTime() <= before) await setImmediate()
+  app.beganTime = app.clock().toISOString()
+}
+
+test('after a start on a copy of an earlier database, nothing is signed that witnesses know otherwise', async () => {
+  const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
+  await using _ = closing
+  await runDuty(log.app, witnessLedgers)
+  const before = await checkpoint()
+  // What was signed after the copy was taken is known to the witness alone.
+  const root = Buffer.alloc(32, 5).toString('base64')
+  await witnesses[0]!.app.db.tx((tx) => tx.run(sql`UPDATE witnessed_logs SET size = 3, root = ${root}`))
+  await restart(log)
+  for (const image of ['b', 'c']) await plantTag(log, repo, 'v1', image)
+  await runDuty(log.app, sequenceLedgers)
+  assert.equal(await checkpoint(), before)
+  assert.equal((await log.operator.post('/control/v1/ledgerLogs:resume')).body.logs, 1)
+})
+
+test('after a start a log is signed once more than half of its witnesses have answered, and each counts once', async () => {
+  const { closing, log, repo, keys, witnesses, checkpoint } = await witnessed(3)
+  await using _ = closing
+  await runDuty(log.app, witnessLedgers)
+  await restart(log)
+  const before = await checkpoint()
+  for (const one of [1, 2]) await witnesses[one]![Symbol.asyncDispose]()
+  await plantTag(log, repo, 'v1', 'b')
+  await runDuty(log.app, sequenceLedgers)
+  const after = await checkpoint()
+  assert.equal(after.split('\n')[1], before.split('\n')[1])
+  assert.deepEqual(
+    [...after.matchAll(/^— (\S+) /gm)].map(([, name]) => name).sort(),
+    [...before.matchAll(/^— (\S+) /gm)].map(([, name]) => name).sort(),
+  )
+  // The two are taken out of the settings; one is enough then.
+  const { config }: { config: Partial<Config> } = log.app
+  config.ledgerWitnesses = config.ledgerWitnesses!.filter(({ key }) => key.name === keys[0]!.name)
+  await restart(log)
+  await runDuty(log.app, sequenceLedgers)
+  assert.notEqual((await checkpoint()).split('\n')[1], before.split('\n')[1])
+})
+
+test('a witness that has not been told of the log holds up nothing', async () => {
+  const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
+  await using _ = closing
+  const other: Partial<Config> = witnesses[0]!.app.config
+  other.witnessLogs = [key]
+  await restart(log)
+  const before = await checkpoint()
+  await plantTag(log, repo, 'v1', 'b')
+  await runDuty(log.app, sequenceLedgers)
+  assert.notEqual(await checkpoint(), before)
+})
+
+test('a witness is asked over plain http only where that is allowed for upstreams', async () => {
+  const { closing, log, witnesses } = await witnessed(1)
+  await using _ = closing
+  const own = log.app.config.ledgerWitnesses[0]!
+  const env = { PINFOLD_LEDGER_WITNESSES: `${vkeyOf(own.key)} ${own.url}` }
+  assert.throws(() => readConfig(env), /PINFOLD_LEDGER_WITNESSES has http:.* takes PINFOLD_ALLOW_INSECURE_UPSTREAMS/)
+  assert.throws(() => readConfig({ ...env, PINFOLD_ALLOW_INSECURE_ISSUERS: 'on' }), /PINFOLD_ALLOW_INSECURE_UPSTREAMS/)
+  assert.deepEqual(readConfig({ ...env, PINFOLD_ALLOW_INSECURE_UPSTREAMS: 'on' }).ledgerWitnesses, [own])
+  // The same holds for what asks them.
+  await using plain = await startPinfold({ allowPrivateAddresses: true, allowInsecureIssuers: true })
+  await assert.rejects(
+    plain.app.toWitnesses.post(`${witnesses[0]!.url}/ledger/witness/add-checkpoint`, { headers: {}, body: '' }),
+    {
+      reason: 'insecure',
+    },
+  )
 })

@@ -73,6 +73,7 @@ import { migration as ledgerLogs } from './0114-ledger-logs.ts'
 import { migration as witness } from './0115-witness.ts'
 import { migration as cosignatures } from './0116-cosignatures.ts'
 import { migration as gates } from './0118-expand-gates.ts'
+import { migration as witnessAnswers } from './0122-expand-witness-answers.ts'
 import { migration as behind } from './0126-behind.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
@@ -151,5 +152,6 @@ export const migrations: readonly Migration[] = [
   witness,
   cosignatures,
   gates,
+  witnessAnswers,
   behind,
 ]

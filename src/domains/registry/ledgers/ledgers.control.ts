@@ -3,11 +3,14 @@ import {
   type DeletedRepo as DeletedRepoMessage,
   type EraseLedgerResponse,
   LedgersService,
+  type ResumeLedgerLogsResponse,
+  type RotateLedgerLogKeyResponse,
 } from '#gen/pinfold/control/registry/v1/ledgers_pb.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { parentOf } from '#lib/uid.ts'
+import { aLogKey, resumedLogs } from '../proofs/logs.model.ts'
 import { anErasedLedger, type DeletedRepo, deletedRepoFields, type ErasedLedger } from './deleted-repos.model.ts'
 import * as service from './ledgers.service.ts'
 
@@ -31,19 +34,27 @@ export const ledgers: Handlers<typeof LedgersService> = {
   },
 
   async resumeLedgerLogs(call) {
-    const logs = await service.resumeLedgerLogs(call)
-    return { $typeName: 'pinfold.control.registry.v1.ResumeLedgerLogsResponse', logs }
+    return resumedMessage({ logs: await service.resumeLedgerLogs(call) })
   },
 
   async rotateLedgerLogKey(call, { organizationUid }) {
-    const key = await service.rotateLedgerLogKey(call, organizationUid)
-    return { $typeName: 'pinfold.control.registry.v1.RotateLedgerLogKeyResponse', key }
+    return rotatedMessage({ key: await service.rotateLedgerLogKey(call, organizationUid) })
   },
 }
 
 export const ledgerEvents: readonly EventBody[] = [
   eventBody(LedgersService.method.eraseLedger, anErasedLedger, erasedMessage),
+  eventBody(LedgersService.method.resumeLedgerLogs, resumedLogs, resumedMessage),
+  eventBody(LedgersService.method.rotateLedgerLogKey, aLogKey, rotatedMessage),
 ]
+
+function resumedMessage({ logs }: { logs: number }): ResumeLedgerLogsResponse {
+  return { $typeName: 'pinfold.control.registry.v1.ResumeLedgerLogsResponse', logs }
+}
+
+function rotatedMessage({ key }: { key: string }): RotateLedgerLogKeyResponse {
+  return { $typeName: 'pinfold.control.registry.v1.RotateLedgerLogKeyResponse', key }
+}
 
 function erasedMessage({ repoUid, paths, records }: ErasedLedger): EraseLedgerResponse {
   return {

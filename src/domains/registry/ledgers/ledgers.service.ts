@@ -6,8 +6,8 @@ import { failedPrecondition, found } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { parentOf } from '#lib/uid.ts'
-import { ledgerLogType } from '../proofs/logs.model.ts'
-import { endLogs } from '../proofs/logs.store.ts'
+import { aLogKey, ledgerLogType, resumedLogs } from '../proofs/logs.model.ts'
+import { endLogs, suspendedOrganizations } from '../proofs/logs.store.ts'
 import { rotateLogKey } from '../proofs/sequence.service.ts'
 import { deleteHistory } from '../tags/tag-history.store.ts'
 import {
@@ -48,15 +48,31 @@ export async function eraseLedger(call: Call, repoUid: string): Promise<ErasedLe
 
 /** Others take the places of the ledger logs for which nothing is signed any more; answers with how many there were. */
 export async function resumeLedgerLogs(call: Call): Promise<number> {
-  const logs = await call.app.db.tx((tx) => endLogs(tx, 'suspended'))
+  const logs = await call.app.db.tx(async (tx) => {
+    const ended = await suspendedOrganizations(tx)
+    if (ended.length > 0) await endLogs(tx, 'suspended')
+    for (const { organization, logs } of ended) {
+      const about = { subject: organization, group: organization, resource: resumedLogs({ logs }) }
+      await emit(tx, call, 'control.registry.ledger.resumed', about)
+    }
+    return ended.reduce((sum, one) => sum + one.logs, 0)
+  })
   if (logs > 0) call.log.info('ledger logs resumed', { logs })
   return logs
 }
 
 /** Gives the ledger log of the organisation a new key, and answers with it. */
 export async function rotateLedgerLogKey(call: Call, organization: string): Promise<string> {
-  // What it locks is the log.
-  const key = await call.app.db.tx((tx) => rotateLogKey(tx, call.app, organization), { isolation: 'rowLocks' })
+  const key = await call.app.db.tx(
+    async (tx) => {
+      const made = found(await rotateLogKey(tx, call.app, organization), ledgerLogType, organization)
+      const about = { subject: organization, group: organization, resource: aLogKey({ key: made }) }
+      await emit(tx, call, 'control.registry.ledger.key_rotated', about)
+      return made
+    },
+    // What it locks is the log.
+    { isolation: 'rowLocks' },
+  )
   call.log.info('key of a ledger log rotated', { organization })
-  return found(key, ledgerLogType, organization)
+  return key
 }

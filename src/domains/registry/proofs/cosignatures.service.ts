@@ -11,52 +11,92 @@ import * as store from './cosignatures.store.ts'
 import { readTiles } from './logs.store.ts'
 
 const logsAtOnce = 100
+const unsureAtOnce = 20
+/** How long after it was asked about a log is asked about again, where too few have answered. */
+const patienceMs = 60_000
 const timeoutMs = 10_000
+/** Others wait meanwhile. */
+const shortTimeoutMs = 3000
 const maxBytes = 64 * 1024
 
-type By = Pick<App, 'db' | 'outgoing' | 'config' | 'clock' | 'log'>
-/** What a witness has seen by now, and the lines that it has signed if it has; `ahead` when it has seen more than there is. */
-type Seen = { vkey: string; size: number; lines: string; ahead: boolean }
+type By = Pick<App, 'db' | 'toWitnesses' | 'config' | 'clock' | 'log' | 'beganTime'>
+/**
+ * What a witness has seen by now, and the lines that it has signed if it has; `ahead` when it has seen more than there is,
+ * `said` when it has said what it has seen, or that it knows no such log.
+ */
+type Seen = { vkey: string; size: number; lines: string; ahead: boolean; said: boolean }
+/** One that has not answered is in `silent`, so that it holds up nobody a second time. */
+type Run = { signal: AbortSignal; silent: Set<string>; timeoutMs: number }
 
 /** Asks about some logs; answers with how many heads were signed by enough. */
 export async function collectCosignatures(by: By, tx: Db['tx'], signal: AbortSignal): Promise<number> {
   const { ledgerWitnesses: witnesses } = by.config
   if (witnesses.length === 0) return 0
   let signed = 0
-  // One that has not answered holds up nobody a second time.
-  const silent = new Set<string>()
+  const run: Run = { signal, silent: new Set(), timeoutMs }
   for (const log of await store.waitingLogs(
     by.db,
     witnesses.map(({ key }) => vkeyOf(key)),
     logsAtOnce,
   )) {
     signal.throwIfAborted()
-    const known = new Map((await store.seenBy(by.db, log.id)).map(({ vkey, size }) => [vkey, size]))
-    const asked = await Promise.all(
-      witnesses
-        .filter(({ url }) => !silent.has(url))
-        .map((witness) => ask(by, log, witness, known.get(vkeyOf(witness.key)) ?? 0, { signal, silent })),
-    )
-    if (await keep(by, tx, log, asked)) signed++
+    if (await keep(by, tx, log, await askEach(by, log, run))) signed++
   }
   return signed
+}
+
+/**
+ * A server cannot see that its database is a copy of an earlier one, of which more was signed meanwhile. So before it signs a
+ * log for the first time since it began, it asks the witnesses what they have seen. Answers with how many logs it asked about.
+ */
+export async function askBeforeSigning(by: By, tx: Db['tx'], signal: AbortSignal): Promise<number> {
+  if (by.config.ledgerWitnesses.length === 0) return 0
+  const notAfter = new Date(by.clock().getTime() - patienceMs).toISOString()
+  const run: Run = { signal, silent: new Set(), timeoutMs: shortTimeoutMs }
+  let count = 0
+  for (;;) {
+    const logs = await store.unsureLogs(by.db, { since: by.beganTime, notAfter, most: unsureAtOnce })
+    const asked = await Promise.all(logs.map((log) => askEach(by, log, run, true)))
+    for (const [i, log] of logs.entries()) await keep(by, tx, log, asked[i]!)
+    signal.throwIfAborted()
+    count += logs.length
+    if (logs.length < unsureAtOnce) return count
+  }
+}
+
+/** The time since which witnesses must have been asked about what is signed; `undefined` where there are none. */
+export function askedSince({ config, beganTime }: Pick<App, 'config' | 'beganTime'>): string | undefined {
+  return config.ledgerWitnesses.length > 0 ? beganTime : undefined
+}
+
+/** Asks all witnesses about a log; `anew` also those that have signed this head before. */
+async function askEach(by: By, log: store.WaitingLog, run: Run, anew = false): Promise<Seen[]> {
+  const known = new Map((await store.seenBy(by.db, log.id)).map(({ vkey, size }) => [vkey, size]))
+  return Promise.all(
+    by.config.ledgerWitnesses
+      .filter(({ url }) => !run.silent.has(url))
+      .map((witness) => ask(by, log, witness, known.get(vkeyOf(witness.key)) ?? 0, run, anew ? 'anew' : 'first')),
+  )
 }
 
 /** Keeps a head once enough have signed it, or more than the one that is kept. */
 async function keep({ config, clock, log: lines }: By, tx: Db['tx'], log: store.WaitingLog, asked: readonly Seen[]) {
   const before = log.cosignedSize === log.size ? parseNote(log.cosigned)!.signatures : []
-  const former = before.filter(({ name, id }) =>
-    config.ledgerWitnesses.some(({ key }) => key.name === name && key.id === id),
-  )
+  // One that signs again what it has signed counts once.
+  const silent = config.ledgerWitnesses.filter(({ key }) => {
+    return !asked.some(({ vkey, lines }) => lines !== '' && vkey === vkeyOf(key))
+  })
+  const former = before.filter(({ name, id }) => silent.some(({ key }) => key.name === name && key.id === id))
   const all = new Set([...former.map(signatureLine), ...asked.map((one) => one.lines).filter((one) => one !== '')])
   const isEnough = all.size >= quorumOf(config.ledgerWitnesses.length)
   const kept = isEnough ? { checkpoint: log.checkpoint + [...all].join(''), size: log.size } : undefined
   const isBehind = asked.some(({ ahead }) => ahead)
+  const isSure = asked.filter(({ said }) => said).length >= quorumOf(config.ledgerWitnesses.length)
   await tx(
     async (tx) => {
       for (const { vkey, size } of asked) await store.noteSeen(tx, log.id, vkey, size)
       const head = kept ?? { checkpoint: log.cosigned, size: log.cosignedSize }
-      await store.keepCosigned(tx, log.id, { ...head, time: clock().toISOString() })
+      await store.keepCosigned(tx, log.id, { ...head, time: clock().toISOString(), isSure })
       if (isBehind) await store.suspendLog(tx, log.id)
     },
     { isolation: 'rowLocks' },
@@ -74,30 +114,30 @@ async function ask(
   log: store.WaitingLog,
   witness: Witness,
   seen: number,
-  run: { signal: AbortSignal; silent: Set<string> },
-  isAgain = false,
+  run: Run,
+  time: 'first' | 'anew' | 'again',
 ): Promise<Seen> {
   const { key, url } = witness
   const vkey = vkeyOf(key)
-  const nothing: Seen = { vkey, size: seen, lines: '', ahead: false }
-  if (seen >= log.size && !isAgain) return nothing
+  const nothing: Seen = { vkey, size: seen, lines: '', ahead: false, said: false }
+  if (seen >= log.size && time === 'first') return nothing
   const request = { headers: { 'content-type': 'text/plain; charset=utf-8' }, body: await requestOf(by, log, seen) }
-  const answer = await by.outgoing
-    .post(`${url}/add-checkpoint`, request, { timeoutMs, maxBytes, signal: run.signal })
+  const answer = await by.toWitnesses
+    .post(`${url}/add-checkpoint`, request, { timeoutMs: run.timeoutMs, maxBytes, signal: run.signal })
     .catch((error: unknown) => ({ status: 0, body: '', error }))
   if (answer.status === 200) {
     const signatures = parseSignatures(answer.body) ?? []
     const { text } = parseNote(log.checkpoint)!
     const own = signatures.filter(({ name, id }) => name === key.name && id === key.id)
     if (own.length === 1 && signedBy({ text, signatures: own }, key).is === 'signed') {
-      return { vkey, size: log.size, lines: signatureLine(own[0]!), ahead: false }
+      return { vkey, size: log.size, lines: signatureLine(own[0]!), ahead: false, said: true }
     }
   }
   const told = answer.status === 409 ? readSize(answer.body.trim()) : undefined
   // It goes by another head than ours, and says so of the size that it has named itself.
-  const contradicts = answer.status === 422 || (isAgain && answer.status === 409)
-  if (contradicts || (told !== undefined && told > log.size)) return { ...nothing, ahead: true }
-  if (told !== undefined) return ask(by, log, witness, told, run, true)
+  const contradicts = answer.status === 422 || (time === 'again' && answer.status === 409)
+  if (contradicts || (told !== undefined && told > log.size)) return { ...nothing, ahead: true, said: true }
+  if (told !== undefined) return ask(by, log, witness, told, run, 'again')
   const { status } = answer
   if (status === 0) run.silent.add(url)
   by.log.warn('a witness has not signed', {
@@ -105,7 +145,8 @@ async function ask(
     status,
     ...('error' in answer && { error: answer.error }),
   })
-  return nothing
+  // Who knows no such log or key has signed nothing of it.
+  return { ...nothing, said: status === 403 || status === 404 }
 }
 
 async function requestOf({ db }: By, { id, size, checkpoint }: store.WaitingLog, seen: number): Promise<string> {

@@ -1,3 +1,4 @@
+import { kindOf } from '#lib/events/event-body.ts'
 import type { EntryKind } from '#lib/tlog/tag-entry.ts'
 import type { HistoryRecord } from '../tags/tag-history.model.ts'
 
@@ -22,6 +23,10 @@ export type LedgerLog = {
   checkpointSize: number
   checkpointTime: string
 }
+
+/** What is said of logs that ended, and of a key that was made. */
+export const resumedLogs = kindOf<{ logs: number }>('resumed-ledger-logs')
+export const aLogKey = kindOf<{ key: string }>('ledger-log-key')
 
 export const ledgerLogType = 'registry.pinfold.dev/LedgerLog'
 

@@ -27,11 +27,18 @@ export function listLogs(reader: Reader, organization: string): Promise<LedgerLo
   return reader.all(sql`SELECT ${columns} FROM ledger_logs WHERE org_uid = ${organization} ORDER BY generation DESC`)
 }
 
-/** Logs that have entries which no checkpoint has, some of them. */
-export function unsignedLogs(reader: Reader, most: number): Promise<LedgerLog[]> {
+/**
+ * Logs that have entries which no checkpoint has, some of them. With `askedSince` only those of which the witnesses have said
+ * since then what they have seen, or of which there is nothing to have seen.
+ */
+export function unsignedLogs(reader: Reader, most: number, askedSince?: string): Promise<LedgerLog[]> {
+  const isSure = askedSince
+    ? sql`(checkpoint_size = 0 OR EXISTS (
+            SELECT 1 FROM ledger_cosigned c WHERE c.log_id = ledger_logs.id AND c.answered_time >= ${askedSince}))`
+    : sql`1 = 1`
   return reader.all(sql`
     SELECT ${columns} FROM ledger_logs
-     WHERE checkpoint_size < size AND state = ${stateNumbers.written} ORDER BY id LIMIT ${most}`)
+     WHERE checkpoint_size < size AND state = ${stateNumbers.written} AND ${isSure} ORDER BY id LIMIT ${most}`)
 }
 
 export async function insertLog(
@@ -57,6 +64,13 @@ export async function endLogs(tx: Tx, which: 'every' | 'suspended'): Promise<num
     SELECT id, '', '' FROM ledgers WHERE substr(group_uid, 1, 40) IN (SELECT org_uid FROM ledger_logs WHERE ${of})
         ON CONFLICT (ledger_id) DO UPDATE SET after_tag = '', after_time = ''`)
   return tx.run(sql`UPDATE ledger_logs SET state = ${stateNumbers.ended} WHERE ${of}`)
+}
+
+/** Whose logs wait for the operator, and how many of each. */
+export async function suspendedOrganizations(reader: Reader): Promise<{ organization: string; logs: number }[]> {
+  return reader.all(sql`
+    SELECT org_uid AS organization, count(*) AS logs FROM ledger_logs WHERE state = ${stateNumbers.suspended}
+     GROUP BY org_uid ORDER BY org_uid`)
 }
 
 export async function resizeLog(tx: Tx, log: number, size: number): Promise<void> {

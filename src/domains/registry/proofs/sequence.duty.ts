@@ -2,7 +2,7 @@ import type { Duty } from '#duty.ts'
 import { servedHost } from '../repos/served-host.store.ts'
 import { backfillSome } from './backfill.service.ts'
 import { nextBackfill } from './backfill.store.ts'
-import { collectCosignatures } from './cosignatures.service.ts'
+import { askBeforeSigning, askedSince, collectCosignatures } from './cosignatures.service.ts'
 import { sequenceEveryMs } from './logs.model.ts'
 import { isAnythingDue } from './logs.store.ts'
 import { sequenceSome, signSome } from './sequence.service.ts'
@@ -25,7 +25,11 @@ export const sequenceLedgers: Duty = {
     // However much comes, what is there is signed once a second.
     let left = batchesPerRun
     const entries = await lease.inBatches(async (tx) => (left-- > 0 ? sequenceSome(tx, app, host) : 0), rowLocks)
-    const checkpoints = await lease.inBatches((tx) => signSome(tx, app), rowLocks)
+    const since = askedSince(app)
+    let checkpoints = await lease.inBatches((tx) => signSome(tx, app, since), rowLocks)
+    if (since && (await askBeforeSigning(app, lease.tx, lease.signal)) > 0) {
+      checkpoints += await lease.inBatches((tx) => signSome(tx, app, since), rowLocks)
+    }
     return { entries, checkpoints }
   },
 }
