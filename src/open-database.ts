@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from './config.ts'
 import { keepFact, readFact } from './db/facts.ts'
-import { hasTable, migrate, schemaState } from './db/migrate.ts'
+import { hasTable, type MigrateOptions, migrate, schemaState } from './db/migrate.ts'
 import { migrationIds } from './db/migration-ids.ts'
 import { openDb } from './db/open.ts'
 import { opensRows } from './db/sealed-rows.ts'
@@ -39,13 +39,14 @@ export class NotServedYet extends Error {
 export async function openDatabase(
   config: Config,
   how: 'serve' | 'migrate' | 'finish' = 'serve',
+  progress?: MigrateOptions['progress'],
 ): Promise<OpenDatabase> {
   return open(config, async (db) => {
     // The key comes first: a database that cannot be used is left as it is.
     const sealer = (await findKey(config, db)) ?? createSealer(makeMasterKey(config.data))
     if (db.shared && how === 'serve' && !config.migrateAtStart) await requireCurrent(db)
     const { migrations } = await import('./db/migrations/all.ts')
-    const applied = await migrate(db, migrations, { finish: how === 'finish' })
+    const applied = await migrate(db, migrations, { finish: how === 'finish', ...(progress && { progress }) })
     const kept = await db.tx((tx) => keepFact(tx, 'master_key', sealer.fingerprint))
     if (kept !== sealer.fingerprint) throw wrongKey(config)
     return { db, sealer, applied }

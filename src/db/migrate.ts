@@ -18,6 +18,8 @@ export type Backfill = { id: string; batch: (tx: Tx) => Promise<number> }
 export type MigrateOptions = {
   /** Contractions too: no build that needs what they take away may be there, or come back. */
   finish?: boolean
+  /** Told what is being done, and of a backfill how many rows have been. */
+  progress?(id: string, rows: number): void
 }
 
 /** How often one that waits for a lock too long is tried again, since behind it everybody else would wait. */
@@ -31,7 +33,7 @@ const lockPauseMs = 500
 export async function migrate(
   db: Db,
   migrations: readonly Migration[],
-  { finish = false }: MigrateOptions = {},
+  { finish = false, progress }: MigrateOptions = {},
 ): Promise<string[]> {
   checkOrder(migrations)
   const last = finish ? -1 : await firstContraction(db, migrations)
@@ -40,13 +42,13 @@ export async function migrate(
   for (let at = 0; at < wanted.length; ) {
     const one = wanted[at]!
     if ('batch' in one) {
-      if (await backfill(db, one)) done.push(one.id)
+      if (await backfill(db, one, progress)) done.push(one.id)
       at++
       continue
     }
     const end = wanted.findIndex((other, i) => i > at && 'batch' in other)
     const some = wanted.slice(at, end < 0 ? undefined : end)
-    done.push(...(await withLocks(() => applyAll(db, migrations, some))))
+    done.push(...(await withLocks(() => applyAll(db, migrations, some, progress))))
     at += some.length
   }
   if (wanted.length === 0) await withLocks(() => applyAll(db, migrations, []))
@@ -76,7 +78,12 @@ async function withLocks<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function applyAll(db: Db, all: readonly Migration[], some: readonly Migration[]): Promise<string[]> {
+async function applyAll(
+  db: Db,
+  all: readonly Migration[],
+  some: readonly Migration[],
+  progress?: MigrateOptions['progress'],
+): Promise<string[]> {
   const t = words[db.engine]
   return db.tx(async (tx) => {
     await prepare[db.engine](tx)
@@ -99,6 +106,7 @@ async function applyAll(db: Db, all: readonly Migration[], some: readonly Migrat
         if (applied.get(one.id) !== checksum) throw new Error(`migration ${one.id} was edited after it was applied`)
         continue
       }
+      progress?.(one.id, 0)
       for (const statement of statements) await apply(tx, one.id, statement)
       await note(tx, one.id, checksum)
       now.push(one.id)
@@ -108,9 +116,12 @@ async function applyAll(db: Db, all: readonly Migration[], some: readonly Migrat
 }
 
 /** In batches of their own, so that nobody waits for all of it; one that was cut short goes on where it was. */
-async function backfill(db: Db, one: Backfill): Promise<boolean> {
+async function backfill(db: Db, one: Backfill, progress?: MigrateOptions['progress']): Promise<boolean> {
   if ((await appliedIn(db)).has(one.id)) return false
-  while ((await db.tx(one.batch)) > 0);
+  for (let rows = 0, some = 1; some > 0; rows += some) {
+    progress?.(one.id, rows)
+    some = await db.tx(one.batch)
+  }
   await db.tx((tx) => note(tx, one.id, 'backfill'))
   return true
 }

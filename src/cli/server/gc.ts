@@ -1,5 +1,6 @@
-import type { Command } from '../shape/command.ts'
-import { operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
+import type { Body } from '../shape/api-client.ts'
+import type { Command, Terminal } from '../shape/command.ts'
+import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../shape/operator.ts'
 import { size } from '../shape/plain-text.ts'
 
 export const gc: Command = {
@@ -12,11 +13,7 @@ ${operatorDetails}`,
   async run(terminal, options) {
     const dryRun = options.dryRun === true
     return withOperator(terminal, options, async (api) => {
-      let state = await api.post('/control/v1/blobs:collect', { dryRun })
-      while (!state.finished) {
-        terminal.status?.(`${state.blobs} blobs, ${size(state.bytes)} …`)
-        state = await api.post('/control/v1/blobs:collect', { dryRun, id: state.id })
-      }
+      const state = await collect(terminal, api, dryRun).finally(() => terminal.status?.(''))
       const verb = dryRun ? 'would remove' : 'removed'
       terminal.print(`${verb} ${state.blobs} blobs with ${size(state.bytes)}, ${state.uploads} unfinished uploads`)
       terminal.print(
@@ -25,4 +22,14 @@ ${operatorDetails}`,
       return 0
     })
   },
+}
+
+async function collect(terminal: Terminal, api: OperatorApi, dryRun: boolean): Promise<Body> {
+  terminal.status?.('looking for blobs that no manifest needs …')
+  let state = await api.post('/control/v1/blobs:collect', { dryRun })
+  while (!state.finished) {
+    terminal.status?.(`${state.blobs} blobs, ${size(state.bytes)} …`)
+    state = await api.post('/control/v1/blobs:collect', { dryRun, id: state.id })
+  }
+  return state
 }

@@ -29,7 +29,10 @@ earlier versions need waits for --finish, when no server of an earlier version i
         await before.close()
       }
     }
-    const opened = await openDatabase(config, options.finish ? 'finish' : 'migrate')
+    const show = (id: string, rows: number) => terminal.status?.(rows === 0 ? `${id} …` : `${id}: ${rows} rows …`)
+    const opened = await openDatabase(config, options.finish ? 'finish' : 'migrate', show).finally(() => {
+      terminal.status?.('')
+    })
     await opened.close()
     if (terminal.isSeen) for (const id of opened.applied) terminal.say(`applied ${id}`)
     terminal.print('the database is up to date')

@@ -21,7 +21,7 @@ export type BundlePlace = BundleContent & {
   url: string
   manifest(): Promise<Buffer>
   putDocument(content: Buffer): Promise<void>
-  putLayer(layer: Descriptor, file: string): Promise<void>
+  putLayer(layer: Descriptor, file: string, sent: (bytes: number) => void): Promise<void>
   /** Comes last: what it names is there. */
   putManifest(content: Buffer): Promise<void>
 }
@@ -64,7 +64,7 @@ function inRegistry(
     document: ({ digest, size }) => repository.read(`blobs/${digest}`, size),
     layer: ({ digest, size }, file) => repository.download(`blobs/${digest}`, file, size),
     putDocument: (content) => repository.putBlob(digestOf(content), new Blob([new Uint8Array(content)])),
-    putLayer: ({ digest }, file) => repository.putFile(digest, file),
+    putLayer: ({ digest }, file, sent) => repository.putFile(digest, file, sent),
     putManifest: (content) => repository.putManifest(reference, content, manifestType),
   }
 }

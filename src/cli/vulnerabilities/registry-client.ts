@@ -4,6 +4,7 @@ import { createWriteStream, openAsBlob } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { WrongRecord } from '#sources/values.ts'
 import { checkDestination } from '../shape/api-client.ts'
+import { whyUnreachable } from '../shape/unreachable.ts'
 
 export type Credentials = { user: string; password: string }
 
@@ -17,7 +18,8 @@ export type Repository = {
   download(path: string, file: string, most: number): Promise<void>
   /** Unless it is there already. */
   putBlob(digest: string, content: Blob): Promise<void>
-  putFile(digest: string, file: string): Promise<void>
+  /** `sent` is told how many bytes have left, again from the start where it is sent again. */
+  putFile(digest: string, file: string, sent: (bytes: number) => void): Promise<void>
   putManifest(reference: string, content: Buffer, mediaType: string): Promise<void>
 }
 
@@ -42,7 +44,8 @@ export function repositoryAt(registry: string, path: string, credentials: Creden
       })
     } catch (error) {
       const { code } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
-      throw new WrongRecord(`${registry} cannot be reached${typeof code === 'string' ? `: ${code}` : ''}`)
+      const why = typeof code === 'string' ? `: ${whyUnreachable(error).says}` : ''
+      throw new WrongRecord(`${registry} cannot be reached${why}`)
     }
   }
   const ask = async (url: URL, request: Request, expected: readonly number[], mayPush: boolean) => {
@@ -82,12 +85,31 @@ export function repositoryAt(registry: string, path: string, credentials: Creden
       await pipeline(bounded(answer, most), createWriteStream(file, { mode: 0o600 }))
     },
     putBlob,
-    putFile: async (digest, file) => putBlob(digest, await openAsBlob(file)),
+    putFile: async (digest, file, sent) => putBlob(digest, new WatchedBlob(await openAsBlob(file), sent)),
     async putManifest(reference, content, mediaType) {
       const url = new URL(`manifests/${reference}`, base)
       const headers = { 'content-type': mediaType }
       await (await ask(url, { method: 'PUT', headers, body: content }, [201], true)).body?.cancel()
     },
+  }
+}
+
+/** A blob whose readers are watched; it keeps its length, which a stream would not say. */
+class WatchedBlob extends Blob {
+  readonly #sent: (bytes: number) => void
+  constructor(content: Blob, sent: (bytes: number) => void) {
+    super([content])
+    this.#sent = sent
+  }
+
+  override stream(): ReturnType<Blob['stream']> {
+    let bytes = 0
+    const count = (chunk: Uint8Array<ArrayBuffer>, to: TransformStreamDefaultController<Uint8Array<ArrayBuffer>>) => {
+      bytes += chunk.length
+      this.#sent(bytes)
+      to.enqueue(chunk)
+    }
+    return super.stream().pipeThrough(new TransformStream({ transform: count }))
   }
 }
 

@@ -10,6 +10,7 @@ import { WrongRecord } from '#sources/values.ts'
 import { type Problem, sayRefused } from '../imports/import-batches.ts'
 import { CliError, type Command, exitCodes, outputOption } from '../shape/command.ts'
 import { plain } from '../shape/plain-text.ts'
+import { progressOf } from '../shape/progress.ts'
 import { type BundlePlace, bundlePlace } from './bundle-places.ts'
 import { registryCredentials } from './registry-credentials.ts'
 import { messageOf, sourceOptions, sourcesOf } from './source-options.ts'
@@ -52,7 +53,10 @@ the one who is signed in where that file names pinfold as the helper.`,
             wrong(`${source.name}/${at}`, problem),
           )
           packed.push({ ...made, complete: made.complete && problems.length === before })
-          await place.putLayer(made.layer, file)
+          {
+            using bar = progressOf(terminal, `bytes of ${source.name} pushed`, made.layer.size)
+            await place.putLayer(made.layer, file, (bytes) => bar.at(bytes))
+          }
           await rm(file)
         } catch (error) {
           if (!(error instanceof OutgoingError) && !(error instanceof WrongRecord)) throw error
