@@ -28,6 +28,7 @@ import type { AccessToken, CallerSession } from './issuer/access-token.ts'
 import type { Keyring } from './issuer/keyring.ts'
 import type { OutsideIssuers } from './issuer/outside-issuers.ts'
 import type { ProviderDirectory } from './issuer/people/directory.ts'
+import type { ScannerPull } from './issuer/scanner-token.ts'
 import type { Buffers } from './lib/buffers.ts'
 import type { Lapsing } from './lib/caches/lapsing.ts'
 import type { Remembered } from './lib/caches/remembered.ts'
@@ -96,9 +97,11 @@ export type App = {
   usage: DigestUsage
   /** `pushed`: there is something to read; `read`: what an image contains is known, or that it cannot be; `turns`: whose is next. */
   images: { pushed: Signal; read: Signal; turns: ReadTurns }
-  /** `queued`: there is something to compare with what is known of vulnerabilities. */
-  /** `reported`: a report of another scanner waits to be read. */
-  scanning: { queued: Signal; reported: Signal }
+  /**
+   * `queued`: there is something to compare with what is known of vulnerabilities. `reported`: a report of another scanner waits
+   * to be read. `scans`: there is an image to have scanned.
+   */
+  scanning: { queued: Signal; reported: Signal; scans: Signal }
   /**
    * `due`: an upstream is to be looked at before it would be. `fetches`: there is content to bring. `flights`: what pulls bring from upstreams just now. `silent`:
    * tags that upstreams need not be asked for again yet, with what to say of each; empty where it is not there.
@@ -126,6 +129,10 @@ export type App = {
   toSources: Outgoing
   /** The same for the witnesses of the ledger, which the settings name. */
   toWitnesses: Outgoing
+  /** The same for the scanners that the operator has set up. */
+  toScanners: Outgoing
+  /** A token with which a scanner pulls from one repo for ten minutes, and does nothing else. */
+  scannerToken(pull: ScannerPull): Promise<string>
   /** What the providers that people sign in with say of themselves. */
   providerDirectory: ProviderDirectory
   /** The keys of the issuers whose tokens identities trust. */

@@ -32,6 +32,7 @@ import { signCloudAssertion } from './issuer/cloud-assertion.ts'
 import type { Keyring } from './issuer/keyring.ts'
 import { createOutsideIssuers } from './issuer/outside-issuers.ts'
 import { createProviderDirectory } from './issuer/people/directory.ts'
+import { signScannerToken } from './issuer/scanner-token.ts'
 import { createBuffers } from './lib/buffers.ts'
 import { createLapsing } from './lib/caches/lapsing.ts'
 import { createRemembered } from './lib/caches/remembered.ts'
@@ -116,6 +117,7 @@ export async function createApp(
     outsideIssuers: createOutsideIssuers(ways.outgoing, () => clock().getTime()),
     awsCallers: createAwsCallers(toClouds, config.awsStsUrl),
     checkCloud: cloudCheck(config, toClouds, keyring, clock),
+    scannerToken: (pull) => signScannerToken(keyring, pull, clock()),
     terms: createTermsGate(db, config.termsDocuments, config.termsMethods.flatMap(eventTable.inEveryVersion)),
     events,
     eventTable,
@@ -171,7 +173,7 @@ function createSignals(
     collections: { asked: createSignal(), moved: createSignal() },
     removals: createSignal(),
     retention: createSignal(),
-    scanning: { queued: createSignal(), reported: createSignal() },
+    scanning: { queued: createSignal(), reported: createSignal(), scans: createSignal() },
     images: { pushed: createSignal(), read: createSignal(), turns: createReadTurns(monotonic) },
   }
 }
@@ -240,6 +242,10 @@ function openOutgoing(config: Config, log: Logger, clock: () => Date, monotonic:
       allowHttp: /^http:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])[:/]/.test(config.vulnerabilityMirror),
     }),
     toWitnesses: createOutgoing({ allowed: listed(config.issuersPrivate), allowHttp: config.allowInsecureUpstreams }),
+    toScanners: createOutgoing({
+      allowed: privateAddresses(config.scannersPrivate),
+      allowHttp: config.allowInsecureScanners,
+    }),
     // Where the clouds are is for the settings alone to say.
     toClouds: createOutgoing({ allowed: allPrivateAddresses, allowHttp }),
     sinkClient: createSinkClient({ allowed: listed(config.sinksPrivate), allowHttp: config.allowInsecureSinks }),

@@ -31,6 +31,7 @@ import { tellVulnerabilities } from './domains/scanning/changes/changes.duty.ts'
 import { matchPackages } from './domains/scanning/matching/match.duty.ts'
 import { readReports } from './domains/scanning/outside/read-reports.duty.ts'
 import { expireRisksDuty } from './domains/scanning/risks/risks.duty.ts'
+import { askScanners } from './domains/scanning/scanners/ask-scanners.duty.ts'
 import { syncSources } from './domains/scanning/sources/sync.duty.ts'
 import { sweepScanning } from './domains/scanning/upkeep/upkeep.duty.ts'
 import type { Duty, DutyStatus, LongDuty, RunningDuty } from './duty.ts'
@@ -56,6 +57,7 @@ export const duties: readonly (Duty | LongDuty)[] = [
   readAgain,
   matchPackages,
   readReports,
+  askScanners,
   sweepScanning,
   tellVulnerabilities,
   expireRisksDuty,

@@ -1,6 +1,6 @@
 // The settings of what is known of packages: their vulnerabilities, and how long they live (docs/vulnerabilities.md).
 
-import { ConfigError, setting, whole } from './basics.ts'
+import { ConfigError, onOff, setting, whole } from './basics.ts'
 import { annotationNames, destinations, osvEcosystems } from './values.ts'
 
 const sourceNames = (value: string, name: string): readonly string[] => {
@@ -46,6 +46,18 @@ export const vulnerabilitySettings = {
     parse: destinations,
     default: '',
     doc: 'Host names, addresses and CIDR ranges, with commas, where the server may read sources although the address is private; a mirror has to be among them. The command may ask any mirror that it is given.',
+  }),
+  scannersPrivate: setting({
+    env: 'PINFOLD_SCANNERS_PRIVATE',
+    parse: destinations,
+    default: '',
+    doc: 'Host names, addresses and CIDR ranges, with commas, where [scanners](vulnerabilities.md#scanners-elsewhere) may be asked although the address is private.',
+  }),
+  allowInsecureScanners: setting({
+    env: 'PINFOLD_ALLOW_INSECURE_SCANNERS',
+    parse: onOff,
+    default: 'off',
+    doc: '`on` lets scanners be asked over `http://`. Whoever sees that traffic can pull what is being scanned, and whoever alters it says what is found.',
   }),
   mainPackageKeys: setting({
     env: 'PINFOLD_MAIN_PACKAGE_KEYS',

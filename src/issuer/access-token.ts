@@ -44,6 +44,8 @@ export type AccessToken = {
   access?: readonly RepositoryAccess[]
   /** Of a token that the endpoint made for a push token: the uid of that. */
   pushToken?: string
+  /** Of a token that was made for a scanner: its name. */
+  scanner?: string
 }
 
 /** A good token, but for somebody else: the registry answers it with 403 rather than 401. */
@@ -147,6 +149,7 @@ async function verify(keyring: Keyring, expected: Expected, token: string, now: 
       ...(payload.email_verified === true && typeof payload.email === 'string' && { verifiedEmail: payload.email }),
       ...(ofRegistry && { access: readAccess(payload.access) }),
       ...(ofRegistry && typeof payload.push_token === 'string' && { pushToken: payload.push_token }),
+      ...(ofRegistry && typeof payload.scanner === 'string' && { scanner: payload.scanner }),
     }
   } catch (error) {
     throw explain(error)

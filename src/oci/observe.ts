@@ -25,7 +25,8 @@ export async function observePull(visit: Visit, what: What, work: () => Promise<
     const { repo, send, ...served } = await work()
     const { usage } = visit.registry.app
     // Of an image that is in use, the manifest is what is pulled; its blobs may be very many, and come only once.
-    if (what.type === 'manifest') {
+    // What a scanner looks at is in no use by that.
+    if (what.type === 'manifest' && visit.call.caller.token?.scanner === undefined) {
       usage.note(repo.id, served.digest, visit.call.caller.uid, method, visit.call.cause.now)
     }
     note(repo, { ...what, ...served, method, judged: visit.judged })

@@ -49,6 +49,7 @@ const pathsOfLists: Record<string, string | undefined> = {
   ListPushTokens: undefined,
   // The operator alone may.
   ListVulnerabilitySources: undefined,
+  ListScanners: undefined,
   // There is nothing yet to see for anybody.
   ListEolTags: undefined,
   ListVulnReports: undefined,

@@ -2,6 +2,7 @@
 import { after, before, test } from 'node:test'
 import type { Reader, Sql, Tx } from '#db/sql.ts'
 import * as reports from '#domains/scanning/outside/scan-reports.store.ts'
+import * as jobs from '#domains/scanning/scanners/scan-jobs.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf } from '../support/plans.ts'
 
@@ -35,6 +36,9 @@ async function queriesOf(ask: (tx: Tx) => Promise<unknown>): Promise<Sql[]> {
   return queries
 }
 
+const job = { organization, digest, mediaType: '', actor: '', requestTime: time }
+const state = { id: 1, remote: '', beginTime: '', attempts: 0, problem: '' }
+
 const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   reviveReport: (tx) => reports.reviveReport(tx, about, time),
   countWaiting: (tx) => reports.countWaiting(tx, organization, 10),
@@ -52,6 +56,16 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   findLevels: (tx) => reports.findLevels(tx, 1),
   deleteReportsOf: (tx) => reports.deleteReportsOf(tx, 1),
   deleteReportsOfImage: (tx) => reports.deleteReportsOfImage(tx, 1, digest),
+  insertJob: (tx) => jobs.insertJob(tx, 1, 1, job),
+  organizationsDue: (tx) => jobs.organizationsDue(tx, 1, organization, time),
+  nextJob: (tx) => jobs.nextJob(tx, 1, organization, time),
+  noteJob: (tx) => jobs.noteJob(tx, state, time),
+  deleteJob: (tx) => jobs.deleteJob(tx, 1),
+  repoOf: (tx) => jobs.repoOf(tx, 1),
+  jobsOf: (tx) => jobs.jobsOf(tx, 1, [digest]),
+  deleteJobsOfImage: (tx) => jobs.deleteJobsOfImage(tx, 1, digest),
+  deleteSomeJobsOf: (tx) => jobs.deleteSomeJobsOf(tx, 1, 10),
+  deleteJobsOf: (tx) => jobs.deleteJobsOf(tx, 1),
 }
 
 for (const [name, ask] of Object.entries(asked)) {

@@ -64,6 +64,8 @@ async function withSecrets() {
   }
   const upstream = { name: 'hub', url: 'https://registry.example.com', username: 'me', password: 'hidden words' }
   ok(await pinfold.operator.post(`/registry/v2/upstreams/${org.uid}`, upstream))
+  const scanner = { name: 'finder', url: 'https://scanner.example.com', credential: 'Bearer hidden-words' }
+  ok(await pinfold.operator.post('/control/v1/scanners:put', { scanner }))
   const named = { 'idempotency-key': 'hidden' }
   ok(await pinfold.operator.call('POST', `/iam/v2/groups/${org.uid}`, { name: 'team' }, named))
   await plantTag(pinfold, (await pinfold.seed.repo(org.uid)).uid, 'v1')

@@ -451,6 +451,13 @@ export const reads: readonly Call[] = [
     { repoUid: '$app', digest: '$digest', report: Buffer.from(scanReport).toString('base64') },
   ],
   ['control.scanning.v1.ScanReportsService/ListScanReports', { repoUid: '$app', digest: '$digest' }],
+  ['control.scanning.v1.ScanReportsService/ScanImage', { repoUid: '$app', digest: '$digest' }],
+  [
+    'control.scanning.v1.ScannersService/PutScanner',
+    { scanner: { name: 'trivy', url: 'https://trivy-adapter.example.com', credential: 'Bearer s3cret', onPush: true } },
+  ],
+  ['control.scanning.v1.ScannersService/ListScanners', {}],
+  ['control.scanning.v1.ScannersService/RemoveScanner', { name: 'trivy' }],
   [
     'control.scanning.v1.RiskAcceptancesService/CreateRiskAcceptance',
     {

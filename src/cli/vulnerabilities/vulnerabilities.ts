@@ -50,6 +50,16 @@ export const vulnerabilities: CommandGroup = {
       load: async () => (await import('./vulnerabilities-gates.ts')).vulnerabilitiesGates,
     },
     {
+      name: 'scanners',
+      summary: 'Scanners elsewhere that look at images',
+      load: async () => (await import('./vulnerabilities-scanners.ts')).vulnerabilitiesScanners,
+    },
+    {
+      name: 'scan',
+      summary: 'Have the scanners that the operator has set up look at an image',
+      load: async () => (await import('./vulnerabilities-scan.ts')).vulnerabilitiesScan,
+    },
+    {
       name: 'export',
       summary: 'Write what is found in an image as CycloneDX, OpenVEX or SARIF',
       load: async () => (await import('./vulnerabilities-export.ts')).vulnerabilitiesExport,

@@ -73,6 +73,7 @@ import { migration as ledgerLogs } from './0114-ledger-logs.ts'
 import { migration as witness } from './0115-witness.ts'
 import { migration as cosignatures } from './0116-cosignatures.ts'
 import { migration as gates } from './0118-expand-gates.ts'
+import { migration as scanners } from './0120-expand-scanners.ts'
 import { migration as witnessAnswers } from './0122-expand-witness-answers.ts'
 import { migration as behind } from './0126-behind.ts'
 
@@ -152,6 +153,7 @@ export const migrations: readonly Migration[] = [
   witness,
   cosignatures,
   gates,
+  scanners,
   witnessAnswers,
   behind,
 ]

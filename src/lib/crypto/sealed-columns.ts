@@ -15,6 +15,7 @@ export const sealedColumns = {
   'session-id-token': [{ table: 'sessions', key: 'uid', column: 'id_token' }],
   'refresh-token-key': [{ table: 'refresh_tokens', key: 'session_uid', column: 'sealed_key' }],
   'upstream-password': [{ table: 'upstreams', key: 'uid', column: 'password' }],
+  'scanner-credential': [{ table: 'scanners', key: 'name', column: 'credential' }],
   'request-answer': [{ table: 'request_ids', key: 'id', column: 'answer' }],
   'ledger-secret': [{ table: 'ledger_logs', key: 'origin', column: 'secret' }],
   'ledger-key': [

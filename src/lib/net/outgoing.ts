@@ -67,11 +67,11 @@ export type Outgoing = {
 export type OutgoingLimits = { timeoutMs?: number; maxBytes?: number; signal?: AbortSignal }
 export type OutgoingPost = { headers: Record<string, string>; body: string }
 export type OutgoingRequest = { method: string; headers: Record<string, string>; body?: string | undefined }
-/** Of the headers only `content-type` and `www-authenticate`. */
+/** Of the headers only `content-type`, `www-authenticate`, and those that say when to ask again. */
 export type OutgoingAnswer = { status: number; headers: Record<string, string>; body: string }
 
 const maxRedirects = 3
-const passedOn = ['content-type', 'www-authenticate']
+const passedOn = ['content-type', 'www-authenticate', 'retry-after', 'refresh-after']
 const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'pinfold' }
 
 /** `allowed` are the private addresses that requests may go to; `allowHttp` lets them go unencrypted. */
@@ -177,13 +177,17 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
         const answer = await send(parse(url), signal, request)
         return { status: answer.statusCode ?? 0, body: (await readBody(answer, maxBytes)).toString('utf8') }
       }, timeoutMs),
-    send: (url, request, { timeoutMs, maxBytes } = {}) =>
-      within(async (signal) => {
-        const answer = await send(parse(url), signal, request)
-        const shown = Object.entries(answer.headers).filter(([name]) => passedOn.includes(name))
-        const body = (await readBody(answer, maxBytes)).toString('utf8')
-        return { status: answer.statusCode ?? 0, headers: Object.fromEntries(shown) as Record<string, string>, body }
-      }, timeoutMs),
+    send: (url, request, { timeoutMs, maxBytes, signal: asked } = {}) =>
+      within(
+        async (signal) => {
+          const answer = await send(parse(url), signal, request)
+          const shown = Object.entries(answer.headers).filter(([name]) => passedOn.includes(name))
+          const body = (await readBody(answer, maxBytes)).toString('utf8')
+          return { status: answer.statusCode ?? 0, headers: Object.fromEntries(shown) as Record<string, string>, body }
+        },
+        timeoutMs,
+        asked,
+      ),
   }
 }
 

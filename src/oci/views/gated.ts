@@ -7,6 +7,8 @@ import type { Visit } from '../visit.ts'
 
 /** Notes for the event what each gate says. Throws DENIED where one that is enforced refuses. */
 export async function requireGates(visit: Visit, repo: RepoRef, digest: string): Promise<void> {
+  // What is found in an image must not keep scanners from looking again.
+  if (visit.call.caller.token?.scanner !== undefined) return
   const { outcomes, refusing } = await gatesOf(visit.call, repo, digest)
   if (outcomes.length === 0) return
   const judged = outcomes.map(({ gate, denied, failed }) => {

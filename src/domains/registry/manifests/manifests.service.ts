@@ -3,10 +3,12 @@ import type { Call, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emitDeletion, emitPush, type Origin } from '#domains/events/outbox/emit-registry.ts'
 import { forgetReportsOf, mayBeReport, queuePushed } from '#domains/scanning/outside/report-queue.service.ts'
+import { forgetScansOf, queueScans } from '#domains/scanning/scanners/scan-queue.service.ts'
 import type { Precondition } from '#lib/preconditions.ts'
 import { findRepoBlobs, inRepo, lockRepo, type PushTarget } from '../blobs/blobs.store.ts'
 import { requireBytes } from '../blobs/usage.service.ts'
 import { queueContents } from '../images/image-contents.service.ts'
+import { isScannable } from '../images/scannable.service.ts'
 import type { RepoRef } from '../repos/repos.model.ts'
 import { heldOf, keptOf, Look } from '../retention/kept.service.ts'
 import { promiseUntagged, refusal, requireMovers } from '../retention/promises.service.ts'
@@ -68,6 +70,9 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
       await store.insertLinks(tx, repo.id, manifest.digest, 0, document.blobs)
       await store.insertLinks(tx, repo.id, manifest.digest, 1, document.manifests)
       if (!push.sparse) await queueContents(tx, repo.id, manifest.digest, document, work.cause.now)
+      if (!push.sparse && isScannable(document)) {
+        await queueScans(tx, work, repo, { digest: manifest.digest, mediaType: document.mediaType })
+      }
     }
     if (mayBeReport(document)) {
       await queuePushed(tx, work, repo, { ...document, digest: manifest.digest, layers: readListed(manifest).layers })
@@ -87,6 +92,7 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
     return 'stored'
   })
   work.app.images.pushed.notify()
+  if (isScannable(document)) work.app.scanning.scans.notify()
   if (mayBeReport(document)) work.app.scanning.reported.notify()
   return result
 }
@@ -237,6 +243,7 @@ export async function removeManifest(
 ): Promise<boolean> {
   if (!(await store.deleteManifest(tx, repo, digest))) return false
   await forgetReportsOf(tx, repo, digest)
+  await forgetScansOf(tx, repo.id, digest)
   await emitDeletion(tx, by, repo, origin, { type: 'manifest', digest })
   return true
 }

@@ -1,6 +1,7 @@
 // The slices in which a deleted repo goes.
 import type { Tx } from '#db/sql.ts'
 import { forgetSomeReports } from '#domains/scanning/outside/report-queue.service.ts'
+import { forgetSomeScans } from '#domains/scanning/scanners/scan-queue.service.ts'
 import { unlinkBlob } from '../blobs/blobs.store.ts'
 import { deleteUpload } from '../blobs/uploads.store.ts'
 import { forgetSomeContents } from '../images/image-contents.service.ts'
@@ -23,6 +24,7 @@ export const slices: readonly ((tx: Tx, removal: Removal) => Promise<number>)[] 
   },
   (tx, { id }) => store.deletePlain(tx, id, sliceSize),
   (tx, { id, uid }) => forgetSomeReports(tx, { id, uid }, sliceSize),
+  (tx, { id }) => forgetSomeScans(tx, id, sliceSize),
   async (tx, { id, uid }) => {
     const digests = await store.manifestDigests(tx, id, sliceSize)
     for (const digest of digests) await deleteManifest(tx, { id, uid }, digest)

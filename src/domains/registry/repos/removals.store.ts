@@ -5,7 +5,7 @@ import type { Removal } from './removals.model.ts'
 
 const kind = 'repo_removals'
 const columns = sql`id, uid, ledger_id AS ledger, actor, delete_time AS "deleteTime"`
-const tables = ['tags', 'manifests', 'repo_blobs', 'image_contents', 'scan_reports'] as const
+const tables = ['tags', 'manifests', 'repo_blobs', 'image_contents', 'scan_reports', 'scan_jobs'] as const
 
 /** Whether the repo has more than so many of anything. */
 export async function isLarge(reader: Reader, repo: number, most: number): Promise<boolean> {

@@ -6,6 +6,7 @@ import { listNodes } from '#domains/iam/access/list-nodes.ts'
 import { addGroup, checkNewGroup, type NewGroup, requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/quotas/limits.service.ts'
 import { forgetReports } from '#domains/scanning/outside/report-queue.service.ts'
+import { forgetScans } from '#domains/scanning/scanners/scan-queue.service.ts'
 import {
   AppError,
   alreadyExists,
@@ -286,6 +287,7 @@ async function removeAll(
   const tagsGone = await removeAllTags(tx, { repo: row, now, actor, source: 'api' })
   await forgetContents(tx, row.id)
   await forgetReports(tx, row)
+  await forgetScans(tx, row.id)
   await forgetManifests(tx, row)
   await forgetBlobs(tx, row)
   await store.deleteRepo(tx, repo)

@@ -104,7 +104,8 @@ async function ignore(tx: Tx, { id, organization, repo, digest }: WaitingReport,
 
 async function keep(app: App, waiting: WaitingReport, read: ScanReport, write: Write): Promise<void> {
   const { id, repo, digest, organization } = waiting
-  const { tool, dbBuildTime: buildTime, format, vulnerabilities } = read
+  const { tool, format, vulnerabilities } = read
+  const buildTime = read.dbBuildTime || waiting.buildTime
   const report: ReadReport = {
     ...{ scanner: scannerNumbers[tool.name] ?? 0, tool: tool.name, toolVersion: tool.version, format, buildTime },
     ...{ total: vulnerabilities.length, vulnerabilities: JSON.stringify(vulnerabilities) },

@@ -1,11 +1,24 @@
 import type { Handlers } from '#app.ts'
 import type { ScanReport, ScanReportsService } from '#gen/pinfold/control/scanning/v1/scan_reports_pb.ts'
 import { timestamp } from '#lib/timestamp.ts'
+import { scanImage } from '../scanners/scanners.service.ts'
 import { importReport, listScanReports, type ReportFacts } from './scan-reports.service.ts'
 
 export const scanReports: Handlers<typeof ScanReportsService> = {
   async importScanReport(call, { repoUid, digest, report }) {
     return toMessage(await importReport(call, repoUid, digest, report))
+  },
+
+  async scanImage(call, { repoUid, digest }) {
+    const scans = await scanImage(call, repoUid, digest)
+    return {
+      $typeName: 'pinfold.control.scanning.v1.ScanImageResponse',
+      scans: scans.map(({ scanner, requestTime, beginTime, attempts, problem, digest: image }) => ({
+        $typeName: 'pinfold.control.scanning.v1.ScanRequest',
+        ...{ scanner, digest: image, attempts, problem, requestTime: timestamp(requestTime) },
+        ...(beginTime === '' ? {} : { beginTime: timestamp(beginTime) }),
+      })),
+    }
   },
 
   async listScanReports(call, { repoUid, digest }) {

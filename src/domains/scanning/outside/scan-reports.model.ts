@@ -16,10 +16,13 @@ export type NewReport = {
   repo: { id: number; uid: string }
   digest: string
   origin: ReportOrigin
-  /** The manifest that it was pushed as; empty for others. */
+  /** The manifest that it was pushed as, or the name of the scanner that was asked; empty for others. */
   referrer: string
+  /** Empty where there is none, and only why is told. */
   rawDigest: string
   actor: string
+  /** When the scanner's database was built, where that is known otherwise than by the report. */
+  buildTime?: string
 }
 
 /** One that waits to be read. */
@@ -32,6 +35,7 @@ export type WaitingReport = {
   referrer: string
   rawDigest: string
   attempts: number
+  buildTime: string
 }
 
 /** What is known of one, but for what it says. */

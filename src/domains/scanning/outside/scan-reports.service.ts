@@ -3,18 +3,18 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
-import { atRepo, findBlob, readBlob } from '#domains/registry/blobs/blobs.service.ts'
-import { keepBlob } from '#domains/registry/blobs/uploads.service.ts'
+import { findBlob, readBlob } from '#domains/registry/blobs/blobs.service.ts'
 import { isKnownImage } from '#domains/registry/images/image-contents.service.ts'
-import { findRepoByUid, pathIn, type RepoNamed } from '#domains/registry/repos/paths.service.ts'
+import { findRepoByUid, type RepoNamed } from '#domains/registry/repos/paths.service.ts'
 import { pointsTo } from '#domains/registry/tags/tag-history.service.ts'
 import { chunks } from '#lib/chunks.ts'
-import { digestOf, isDigest } from '#lib/digest.ts'
+import { isDigest } from '#lib/digest.ts'
 import { AppError, found, invalid, notFound, tooMany } from '#lib/errors.ts'
-import { isAtOrBelow, isUid, parentOf, rootOf, top } from '#lib/uid.ts'
+import { isAtOrBelow, isUid, rootOf, top } from '#lib/uid.ts'
 import { worse } from '../matching/severity.model.ts'
 import { type ImageReport, maxReports, maxVulnerabilities, vulnReportType } from '../reports/reports.model.ts'
 import { joinReports } from './joined-report.model.ts'
+import { keepReport } from './kept-report.service.ts'
 import {
   maxReportBytes,
   mostBytes,
@@ -55,28 +55,19 @@ export async function importReport(
   const { db } = call.app
   const row = await requireImage(call, repoUid, digest)
   const content = await contentOf(given)
-  const rawDigest = digestOf('sha256', content)
-  const repo = { ...row, group: parentOf(repoUid), path: await pathIn(db, parentOf(repoUid), row.name) }
   const organization = rootOf(repoUid)
   if ((await store.countWaiting(db, organization, mostWaiting)) >= mostWaiting) {
     throw tooMany(`${mostWaiting} reports of the organisation wait to be read`, 60)
   }
-  const part = await call.app.blobs.begin(content.length)
-  try {
-    await part.write([content])
-  } catch (error) {
-    await part.discard()
-    throw error
-  }
-  const origin = { host: new URL(call.url).host, subdomain: '', repository: repo.path }
-  const kept = await keepBlob(call, atRepo(db, repo), { digest: rawDigest, size: content.length, part }, origin)
-  const about = { repo, digest, origin: 'imported' as const, referrer: '', rawDigest, actor: call.caller.uid }
-  const id = kept
-    ? await db.tx(async (tx) => {
-        if (!(await findRepoByUid(tx, repoUid))) return undefined
-        return store.insertReport(tx, about, undefined, call.now)
-      })
-    : undefined
+  const rawDigest = await keepReport(call, row, content, call.url)
+  const id =
+    rawDigest === undefined
+      ? undefined
+      : await db.tx(async (tx) => {
+          const repo = await findRepoByUid(tx, repoUid)
+          const about = { digest, origin: 'imported' as const, referrer: '', rawDigest, actor: call.caller.uid }
+          return repo && store.insertReport(tx, { ...about, repo }, undefined, call.now)
+        })
   if (id === undefined) throw notFound('registry.pinfold.dev/Repo', repoUid)
   call.app.scanning.reported.notify()
   return found(await store.findFacts(db, id), vulnReportType, String(id))

@@ -48,13 +48,13 @@ export async function insertReport(
   ignored: { reason: string; message: string } | undefined,
   now: string,
 ): Promise<number | undefined> {
-  const { repo, digest, origin, referrer, rawDigest, actor } = one
+  const { repo, digest, origin, referrer, rawDigest, actor, buildTime = '' } = one
   const state = ignored ? reportStates.ignored : reportStates.waiting
   const row = await tx.get<{ id: number }>(sql`
     INSERT INTO scan_reports (repo_id, organization, digest, origin, referrer, raw_digest, actor, take_time, state, reason,
-           message, due_time)
+           message, due_time, build_time)
     VALUES (${repo.id}, ${repo.uid.slice(0, 40)}, ${digest}, ${reportOrigins[origin]}, ${referrer}, ${rawDigest},
-            ${actor}, ${now}, ${state}, ${ignored?.reason ?? ''}, ${ignored?.message ?? ''}, ${now})
+            ${actor}, ${now}, ${state}, ${ignored?.reason ?? ''}, ${ignored?.message ?? ''}, ${now}, ${buildTime})
         ON CONFLICT DO NOTHING RETURNING id`)
   return row && Number(row.id)
 }
@@ -63,7 +63,7 @@ export async function insertReport(
 export async function reviveReport(tx: Tx, { repo, referrer, actor }: NewReport, now: string): Promise<boolean> {
   const revived = await tx.run(sql`
     UPDATE scan_reports SET state = 1, reason = '', message = '', attempts = 0, actor = ${actor}, due_time = ${now}
-     WHERE repo_id = ${repo.id} AND referrer = ${referrer} AND referrer <> '' AND state = 3 AND reason = 'NOT_ALLOWED'`)
+     WHERE repo_id = ${repo.id} AND referrer = ${referrer} AND origin = 2 AND state = 3 AND reason = 'NOT_ALLOWED'`)
   return revived === 1
 }
 
@@ -75,7 +75,8 @@ export async function countWaiting(reader: Reader, organization: string, most: n
 }
 
 const waitingColumns = sql`
-  id, repo_id AS repo, organization, digest, origin, referrer, raw_digest AS "rawDigest", attempts`
+  id, repo_id AS repo, organization, digest, origin, referrer, raw_digest AS "rawDigest", attempts,
+  build_time AS "buildTime"`
 
 /** Of the next organisation behind `after` that has any, the one that is due first, be it now or later. */
 export async function nextWaiting(

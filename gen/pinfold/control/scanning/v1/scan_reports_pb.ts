@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/scanning/v1/scan_reports.proto.
  */
 export const file_pinfold_control_scanning_v1_scan_reports: GenFile = /*@__PURE__*/
-  fileDesc("Ci5waW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc2Nhbl9yZXBvcnRzLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEiXgoXSW1wb3J0U2NhblJlcG9ydFJlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVwb3J0GAMgASgMQgPgQQIiSAoWTGlzdFNjYW5SZXBvcnRzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiJTChdMaXN0U2NhblJlcG9ydHNSZXNwb25zZRI4CgdyZXBvcnRzGAEgAygLMicucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5SZXBvcnQi/AMKClNjYW5SZXBvcnQSDwoCaWQYASABKANCA+BBAxITCgZkaWdlc3QYAiABKAlCA+BBAxITCgZvcmlnaW4YAyABKAlCA+BBAxIVCghyZWZlcnJlchgEIAEoCUID4EEDEhcKCnJhd19kaWdlc3QYBSABKAlCA+BBAxISCgVhY3RvchgGIAEoCUID4EEDEhIKBXN0YXRlGAcgASgJQgPgQQMSEwoGcmVhc29uGAggASgJQgPgQQMSFAoHbWVzc2FnZRgJIAEoCUID4EEDEhEKBHRvb2wYCiABKAlCA+BBAxIZCgx0b29sX3ZlcnNpb24YCyABKAlCA+BBAxITCgZmb3JtYXQYDCABKAlCA+BBAxIcCg92dWxuZXJhYmlsaXRpZXMYDSABKAVCA+BBAxIyCgl0YWtlX3RpbWUYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMgoJcmVhZF90aW1lGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjIKCXNlZW5fdGltZRgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgpidWlsZF90aW1lGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDMsoDChJTY2FuUmVwb3J0c1NlcnZpY2US0wEKEEltcG9ydFNjYW5SZXBvcnQSNC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuSW1wb3J0U2NhblJlcG9ydFJlcXVlc3QaJy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU2NhblJlcG9ydCJgirUYBhIECgL8DJq1GAgYACAAKAEwAILT5JMCRDoBKiI/L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3NjYW5SZXBvcnRzEt0BCg9MaXN0U2NhblJlcG9ydHMSMy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFNjYW5SZXBvcnRzUmVxdWVzdBo0LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0U2NhblJlcG9ydHNSZXNwb25zZSJfirUYCBIGCgTFDJQFmrUYCBgBIAAoATAAgtPkkwJBEj8vcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vc2NhblJlcG9ydHNiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("Ci5waW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc2Nhbl9yZXBvcnRzLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEiXgoXSW1wb3J0U2NhblJlcG9ydFJlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVwb3J0GAMgASgMQgPgQQIiQgoQU2NhbkltYWdlUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiJMChFTY2FuSW1hZ2VSZXNwb25zZRI3CgVzY2FucxgBIAMoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuUmVxdWVzdCKzAQoLU2NhblJlcXVlc3QSDwoHc2Nhbm5lchgBIAEoCRIOCgZkaWdlc3QYAiABKAkSMAoMcmVxdWVzdF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpiZWdpbl90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghhdHRlbXB0cxgFIAEoBRIPCgdwcm9ibGVtGAYgASgJIkgKFkxpc3RTY2FuUmVwb3J0c1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQIiUwoXTGlzdFNjYW5SZXBvcnRzUmVzcG9uc2USOAoHcmVwb3J0cxgBIAMoCzInLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuUmVwb3J0IvwDCgpTY2FuUmVwb3J0Eg8KAmlkGAEgASgDQgPgQQMSEwoGZGlnZXN0GAIgASgJQgPgQQMSEwoGb3JpZ2luGAMgASgJQgPgQQMSFQoIcmVmZXJyZXIYBCABKAlCA+BBAxIXCgpyYXdfZGlnZXN0GAUgASgJQgPgQQMSEgoFYWN0b3IYBiABKAlCA+BBAxISCgVzdGF0ZRgHIAEoCUID4EEDEhMKBnJlYXNvbhgIIAEoCUID4EEDEhQKB21lc3NhZ2UYCSABKAlCA+BBAxIRCgR0b29sGAogASgJQgPgQQMSGQoMdG9vbF92ZXJzaW9uGAsgASgJQgPgQQMSEwoGZm9ybWF0GAwgASgJQgPgQQMSHAoPdnVsbmVyYWJpbGl0aWVzGA0gASgFQgPgQQMSMgoJdGFrZV90aW1lGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjIKCXJlYWRfdGltZRgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIyCglzZWVuX3RpbWUYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKYnVpbGRfdGltZRgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAzKTBQoSU2NhblJlcG9ydHNTZXJ2aWNlEtMBChBJbXBvcnRTY2FuUmVwb3J0EjQucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkltcG9ydFNjYW5SZXBvcnRSZXF1ZXN0GicucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5SZXBvcnQiYIq1GAYSBAoC/AyatRgIGAAgACgBMACC0+STAkQ6ASoiPy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zY2FuUmVwb3J0cxLGAQoJU2NhbkltYWdlEi0ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5JbWFnZVJlcXVlc3QaLi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU2NhbkltYWdlUmVzcG9uc2UiWoq1GAYSBAoC/AyatRgIGAAgACgBMAGC0+STAj46ASoiOS9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zY2FucxLdAQoPTGlzdFNjYW5SZXBvcnRzEjMucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RTY2FuUmVwb3J0c1JlcXVlc3QaNC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFNjYW5SZXBvcnRzUmVzcG9uc2UiX4q1GAgSBgoExQyUBZq1GAgYASAAKAEwAILT5JMCQRI/L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3NjYW5SZXBvcnRzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * A report to hand in.
@@ -83,6 +83,195 @@ export const ImportScanReportRequestSchema: GenMessage<ImportScanReportRequest, 
   messageDesc(file_pinfold_control_scanning_v1_scan_reports, 0);
 
 /**
+ * Which image scanners are to look at.
+ *
+ * @generated from message pinfold.control.scanning.v1.ScanImageRequest
+ */
+export type ScanImageRequest = Message<"pinfold.control.scanning.v1.ScanImageRequest"> & {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid: string;
+
+  /**
+   * The digest of the image or index.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest: string;
+};
+
+/**
+ * Which image scanners are to look at.
+ *
+ * @generated from message pinfold.control.scanning.v1.ScanImageRequest
+ */
+export type ScanImageRequestJson = {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid?: string;
+
+  /**
+   * The digest of the image or index.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest?: string;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.ScanImageRequest.
+ * Use `create(ScanImageRequestSchema)` to create a new message.
+ */
+export const ScanImageRequestSchema: GenMessage<ScanImageRequest, {jsonType: ScanImageRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 1);
+
+/**
+ * What waits for scanners.
+ *
+ * @generated from message pinfold.control.scanning.v1.ScanImageResponse
+ */
+export type ScanImageResponse = Message<"pinfold.control.scanning.v1.ScanImageResponse"> & {
+  /**
+   * One for each image and scanner.
+   *
+   * @generated from field: repeated pinfold.control.scanning.v1.ScanRequest scans = 1;
+   */
+  scans: ScanRequest[];
+};
+
+/**
+ * What waits for scanners.
+ *
+ * @generated from message pinfold.control.scanning.v1.ScanImageResponse
+ */
+export type ScanImageResponseJson = {
+  /**
+   * One for each image and scanner.
+   *
+   * @generated from field: repeated pinfold.control.scanning.v1.ScanRequest scans = 1;
+   */
+  scans?: ScanRequestJson[];
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.ScanImageResponse.
+ * Use `create(ScanImageResponseSchema)` to create a new message.
+ */
+export const ScanImageResponseSchema: GenMessage<ScanImageResponse, {jsonType: ScanImageResponseJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 2);
+
+/**
+ * An image that a scanner is to look at, or is looking at.
+ *
+ * @generated from message pinfold.control.scanning.v1.ScanRequest
+ */
+export type ScanRequest = Message<"pinfold.control.scanning.v1.ScanRequest"> & {
+  /**
+   * The name of the scanner.
+   *
+   * @generated from field: string scanner = 1;
+   */
+  scanner: string;
+
+  /**
+   * The digest of the image.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest: string;
+
+  /**
+   * When it was first asked for.
+   *
+   * @generated from field: google.protobuf.Timestamp request_time = 3;
+   */
+  requestTime?: Timestamp | undefined;
+
+  /**
+   * When the scanner took it. Unset before, and where it has to take it again.
+   *
+   * @generated from field: google.protobuf.Timestamp begin_time = 4;
+   */
+  beginTime?: Timestamp | undefined;
+
+  /**
+   * How often it has failed. After eight times it is given up.
+   *
+   * @generated from field: int32 attempts = 5;
+   */
+  attempts: number;
+
+  /**
+   * Why it has not gone on the last time. Empty where it has.
+   *
+   * @generated from field: string problem = 6;
+   */
+  problem: string;
+};
+
+/**
+ * An image that a scanner is to look at, or is looking at.
+ *
+ * @generated from message pinfold.control.scanning.v1.ScanRequest
+ */
+export type ScanRequestJson = {
+  /**
+   * The name of the scanner.
+   *
+   * @generated from field: string scanner = 1;
+   */
+  scanner?: string;
+
+  /**
+   * The digest of the image.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest?: string;
+
+  /**
+   * When it was first asked for.
+   *
+   * @generated from field: google.protobuf.Timestamp request_time = 3;
+   */
+  requestTime?: TimestampJson;
+
+  /**
+   * When the scanner took it. Unset before, and where it has to take it again.
+   *
+   * @generated from field: google.protobuf.Timestamp begin_time = 4;
+   */
+  beginTime?: TimestampJson;
+
+  /**
+   * How often it has failed. After eight times it is given up.
+   *
+   * @generated from field: int32 attempts = 5;
+   */
+  attempts?: number;
+
+  /**
+   * Why it has not gone on the last time. Empty where it has.
+   *
+   * @generated from field: string problem = 6;
+   */
+  problem?: string;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.ScanRequest.
+ * Use `create(ScanRequestSchema)` to create a new message.
+ */
+export const ScanRequestSchema: GenMessage<ScanRequest, {jsonType: ScanRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 3);
+
+/**
  * Which image to look at.
  *
  * @generated from message pinfold.control.scanning.v1.ListScanReportsRequest
@@ -129,7 +318,7 @@ export type ListScanReportsRequestJson = {
  * Use `create(ListScanReportsRequestSchema)` to create a new message.
  */
 export const ListScanReportsRequestSchema: GenMessage<ListScanReportsRequest, {jsonType: ListScanReportsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 1);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 4);
 
 /**
  * What came of the image.
@@ -164,7 +353,7 @@ export type ListScanReportsResponseJson = {
  * Use `create(ListScanReportsResponseSchema)` to create a new message.
  */
 export const ListScanReportsResponseSchema: GenMessage<ListScanReportsResponse, {jsonType: ListScanReportsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 2);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 5);
 
 /**
  * A report of another scanner, but for what it says.
@@ -225,7 +414,7 @@ export type ScanReport = Message<"pinfold.control.scanning.v1.ScanReport"> & {
    * Why it is ignored. `NOT_ALLOWED`: whoever pushed it may not hand in reports. `SAME`: the newest of the scanner says the
    * same. `TOO_MANY`: too many of the organisation waited. `DAMAGED`, `UNSUPPORTED`, `LIMIT_EXCEEDED`, `TIMED_OUT`,
    * `BLOB_MISSING`, `FAILED`: it could not be read. `NOT_SCANNED`: nothing in it says that vulnerabilities were looked for.
-   * `QUOTA_EXCEEDED`: the organisation had no room for what it says.
+   * `QUOTA_EXCEEDED`: the organisation had no room for what it says. `SCANNER_FAILED`: the scanner that was asked has given none.
    *
    * @generated from field: string reason = 8;
    */
@@ -354,7 +543,7 @@ export type ScanReportJson = {
    * Why it is ignored. `NOT_ALLOWED`: whoever pushed it may not hand in reports. `SAME`: the newest of the scanner says the
    * same. `TOO_MANY`: too many of the organisation waited. `DAMAGED`, `UNSUPPORTED`, `LIMIT_EXCEEDED`, `TIMED_OUT`,
    * `BLOB_MISSING`, `FAILED`: it could not be read. `NOT_SCANNED`: nothing in it says that vulnerabilities were looked for.
-   * `QUOTA_EXCEEDED`: the organisation had no room for what it says.
+   * `QUOTA_EXCEEDED`: the organisation had no room for what it says. `SCANNER_FAILED`: the scanner that was asked has given none.
    *
    * @generated from field: string reason = 8;
    */
@@ -429,7 +618,7 @@ export type ScanReportJson = {
  * Use `create(ScanReportSchema)` to create a new message.
  */
 export const ScanReportSchema: GenMessage<ScanReport, {jsonType: ScanReportJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 3);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 6);
 
 /**
  * Reports of other scanners, which the methods of version 1 answer beside what is found here.
@@ -447,6 +636,18 @@ export const ScanReportsService: GenService<{
     methodKind: "unary";
     input: typeof ImportScanReportRequestSchema;
     output: typeof ScanReportSchema;
+  },
+  /**
+   * Has the scanners that the operator has set up look at an image, or at all that an index lists. Their reports come in the
+   * background and are listed with the others, and so is why there is none. Answers with what waits for scanners; what waits
+   * already is not asked for again. Empty where no scanner looks at the repo. NOT_FOUND for a repo or an image that is not there.
+   *
+   * @generated from rpc pinfold.control.scanning.v1.ScanReportsService.ScanImage
+   */
+  scanImage: {
+    methodKind: "unary";
+    input: typeof ScanImageRequestSchema;
+    output: typeof ScanImageResponseSchema;
   },
   /**
    * Lists the reports of an image that came from elsewhere, the newest first, and why those that do not count do not.

@@ -1,0 +1,30 @@
+// What a scanner wrote, as a blob of the repo whose image it is about.
+import type { Work } from '#app.ts'
+import { atRepo } from '#domains/registry/blobs/blobs.service.ts'
+import { keepBlob } from '#domains/registry/blobs/uploads.service.ts'
+import { pathIn, type RepoNamed } from '#domains/registry/repos/paths.service.ts'
+import { digestOf } from '#lib/digest.ts'
+import { parentOf } from '#lib/uid.ts'
+
+/** The digest of the content, once the repo has it; `undefined` when the repo is gone. `url` is what clients call us. */
+export async function keepReport(
+  work: Work,
+  row: RepoNamed,
+  content: Buffer,
+  url: string,
+): Promise<string | undefined> {
+  const { db, blobs } = work.app
+  const group = parentOf(row.uid)
+  const repo = { ...row, group, path: await pathIn(db, group, row.name) }
+  const digest = digestOf('sha256', content)
+  const part = await blobs.begin(content.length)
+  try {
+    await part.write([content])
+  } catch (error) {
+    await part.discard()
+    throw error
+  }
+  const origin = { host: new URL(url).host, subdomain: '', repository: repo.path }
+  const kept = await keepBlob(work, atRepo(db, repo), { digest, size: content.length, part }, origin)
+  return kept ? digest : undefined
+}

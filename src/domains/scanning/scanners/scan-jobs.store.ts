@@ -1,0 +1,137 @@
+import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { mostBegun, mostJobs, type ScanJob, type ScanRequest } from './scanners.model.ts'
+
+type Job = Omit<ScanJob, 'id' | 'repo' | 'attempts' | 'remote' | 'beginTime' | 'problem'>
+
+/** Does nothing for what waits already; `false` where as many wait as may. */
+export async function insertJob(tx: Tx, scanner: number, repo: number, one: Job): Promise<boolean> {
+  const waiting = await tx.all(sql`
+    SELECT 1 AS found FROM scan_jobs
+     WHERE scanner_id = ${scanner} AND organization = ${one.organization} AND remote = ''
+     ORDER BY due_time, id LIMIT 1 OFFSET ${mostJobs - 1}`)
+  if (waiting.length > 0) return false
+  await tx.run(sql`
+    INSERT INTO scan_jobs (scanner_id, repo_id, organization, digest, media_type, actor, request_time, due_time)
+    VALUES (${scanner}, ${repo}, ${one.organization}, ${one.digest}, ${one.mediaType}, ${one.actor}, ${one.requestTime},
+            ${one.requestTime})
+        ON CONFLICT (repo_id, digest, scanner_id) DO NOTHING`)
+  return true
+}
+
+/** The organisations that have something due at the scanner, in their order behind `after`, and from the first again. */
+export async function organizationsDue(reader: Reader, scanner: number, after: string, now: string): Promise<string[]> {
+  const found = new Set([
+    ...(await dueOf(reader, scanner, sql`remote <> ''`, now)),
+    ...(await dueOf(reader, scanner, sql`remote = ''`, now)),
+  ])
+  const all = [...found].sort()
+  return [...all.filter((one) => one > after), ...all.filter((one) => one <= after)]
+}
+
+/** One look-up for each organisation that has any. */
+async function dueOf(reader: Reader, scanner: number, which: Sql, now: string): Promise<string[]> {
+  const next = (after: Sql): Sql => sql`
+    (SELECT organization FROM scan_jobs WHERE scanner_id = ${scanner} AND ${which} AND organization > ${after}
+      ORDER BY organization LIMIT 1)`
+  const rows = await reader.all<{ organization: string }>(sql`
+    WITH RECURSIVE matches (organization) AS (
+      SELECT ${next(sql`''`)}
+       UNION ALL
+      SELECT ${next(sql`matches.organization`)} FROM matches WHERE matches.organization IS NOT NULL
+    )
+    SELECT found.organization FROM (
+      SELECT matches.organization, (
+               SELECT j.due_time FROM scan_jobs j
+                WHERE j.scanner_id = ${scanner} AND ${which} AND j.organization = matches.organization
+                ORDER BY j.due_time LIMIT 1) AS due
+        FROM matches WHERE matches.organization IS NOT NULL) AS found
+     WHERE found.due <= ${now} LIMIT 1000`)
+  return rows.map(({ organization }) => organization)
+}
+
+const columns = sql`
+  id, repo_id AS repo, organization, digest, media_type AS "mediaType", actor, request_time AS "requestTime", remote,
+  begin_time AS "beginTime", attempts, problem`
+
+const fromRow = (row: ScanJob): ScanJob => ({
+  ...row,
+  id: Number(row.id),
+  repo: Number(row.repo),
+  attempts: Number(row.attempts),
+})
+
+/** Of an organisation, what has begun first; another one where the scanner has room for it. */
+export async function nextJob(
+  reader: Reader,
+  scanner: number,
+  organization: string,
+  now: string,
+): Promise<ScanJob | undefined> {
+  const due = (which: Sql) =>
+    reader.get<ScanJob>(sql`
+      SELECT ${columns} FROM scan_jobs
+       WHERE scanner_id = ${scanner} AND organization = ${organization} AND due_time <= ${now} AND ${which}
+       ORDER BY due_time, id LIMIT 1`)
+  const begun = await due(sql`remote <> ''`)
+  if (begun) return fromRow(begun)
+  const begins = await reader.all(sql`
+    SELECT 1 AS found FROM scan_jobs
+     WHERE scanner_id = ${scanner} AND organization = ${organization} AND remote <> '' LIMIT ${mostBegun}`)
+  const waiting = begins.length < mostBegun ? await due(sql`remote = ''`) : undefined
+  return waiting && fromRow(waiting)
+}
+
+/** Notes how it stands, and when to go on. */
+export async function noteJob(
+  tx: Tx,
+  { id, remote, beginTime, attempts, problem }: Pick<ScanJob, 'id' | 'remote' | 'beginTime' | 'attempts' | 'problem'>,
+  dueTime: string,
+): Promise<void> {
+  await tx.run(sql`
+    UPDATE scan_jobs SET remote = ${remote}, begin_time = ${beginTime}, attempts = ${attempts}, problem = ${problem},
+           due_time = ${dueTime}
+     WHERE id = ${id}`)
+}
+
+/** `false` when it is gone, as with its image. */
+export async function deleteJob(tx: Tx, id: number): Promise<boolean> {
+  return (await tx.run(sql`DELETE FROM scan_jobs WHERE id = ${id}`)) === 1
+}
+
+/** The uid and the name of the repo of a job; `undefined` while it is being removed. */
+export async function repoOf(reader: Reader, id: number): Promise<{ uid: string; name: string } | undefined> {
+  return reader.get(sql`SELECT uid, name FROM repos WHERE id = ${id} AND ledger_id IS NOT NULL`)
+}
+
+export async function jobsOf(reader: Reader, repo: number, digests: readonly string[]): Promise<ScanRequest[]> {
+  const all: ScanRequest[] = []
+  for (const digest of digests) {
+    const rows = await reader.all<ScanRequest>(sql`
+      SELECT s.name AS scanner, j.digest, j.request_time AS "requestTime", j.begin_time AS "beginTime", j.attempts, j.problem
+        FROM scan_jobs j JOIN scanners s ON s.id = j.scanner_id
+       WHERE j.repo_id = ${repo} AND j.digest = ${digest} ORDER BY j.scanner_id`)
+    all.push(...rows.map((row) => ({ ...row, attempts: Number(row.attempts) })))
+  }
+  return all
+}
+
+/** How many wait for each scanner, by its number. */
+export async function countJobs(reader: Reader): Promise<Map<number, number>> {
+  const rows = await reader.all<{ scanner: number; total: number }>(sql`
+    SELECT scanner_id AS scanner, count(*) AS total FROM scan_jobs GROUP BY scanner_id`)
+  return new Map(rows.map(({ scanner, total }) => [Number(scanner), Number(total)]))
+}
+
+/** Those of one image. */
+export async function deleteJobsOfImage(tx: Tx, repo: number, digest: string): Promise<void> {
+  await tx.run(sql`DELETE FROM scan_jobs WHERE repo_id = ${repo} AND digest = ${digest}`)
+}
+
+/** Some of those of a repo; answers with how many. */
+export async function deleteSomeJobsOf(tx: Tx, repo: number, most: number): Promise<number> {
+  return tx.run(sql`DELETE FROM scan_jobs WHERE id IN (SELECT id FROM scan_jobs WHERE repo_id = ${repo} LIMIT ${most})`)
+}
+
+export async function deleteJobsOf(tx: Tx, repo: number): Promise<void> {
+  await tx.run(sql`DELETE FROM scan_jobs WHERE repo_id = ${repo}`)
+}

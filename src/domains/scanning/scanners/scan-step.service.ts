@@ -1,0 +1,165 @@
+// One step of one scan: it is begun, or its report is asked for. How it stands is in the database after each, so that a server
+// that ends leaves nothing undone, and what a scanner has lost is begun again.
+import type { App, Work } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import { noRights } from '#domains/iam/access/rights.ts'
+import { giveBack } from '#domains/registry/blobs/usage.service.ts'
+import { findRepoByUid, pathIn, type RepoNamed } from '#domains/registry/repos/paths.service.ts'
+import { ownCause } from '#lib/cause.ts'
+import { AppError } from '#lib/errors.ts'
+import { operatorUid, parentOf } from '#lib/uid.ts'
+import { keepReport } from '../outside/kept-report.service.ts'
+import { mostWaiting, type NewReport } from '../outside/scan-reports.model.ts'
+import { countWaiting, insertReport, pruneReports } from '../outside/scan-reports.store.ts'
+import { type Asked, beginScan, fetchReport, ScannerError } from './adapter.service.ts'
+import * as store from './scan-jobs.store.ts'
+import type { ScanJob, Scanner } from './scanners.model.ts'
+import { noteProblem } from './scanners.store.ts'
+
+/** `url` is what clients call us. */
+export type Scanning = { app: App; lease: Lease; scanner: Scanner; asked: Asked; url: string }
+/** `away`: the scanner is to be left alone for a while. */
+export type Stepped = 'begun' | 'reported' | 'waits' | 'given up' | 'away'
+
+const firstLookMs = 2_000
+const nextLookMs = 5_000
+/** How long a scan that has begun is waited for. */
+const longestScanMs = 30 * 60_000
+const awayMs = 60_000
+const backOffMs = 10_000
+const longestBackOffMs = 3_600_000
+/** How often a scan is tried; not counted where nobody was there. */
+const mostAttempts = 8
+
+/** Throws only what is no fault of the scanner. */
+export async function stepScan(scanning: Scanning, job: ScanJob): Promise<Stepped> {
+  const { app, lease, scanner } = scanning
+  const uid = (await store.repoOf(app.db, job.repo))?.uid
+  const repo = uid === undefined ? undefined : await findRepoByUid(app.db, uid)
+  if (!repo) {
+    await lease.tx((tx) => store.deleteJob(tx, job.id))
+    return 'given up'
+  }
+  if (scanner.consumes.length > 0 && !scanner.consumes.includes(job.mediaType)) {
+    return giveUp(scanning, repo, job, 'UNSUPPORTED', `${scanner.name} does not look at ${job.mediaType}`)
+  }
+  try {
+    return job.remote === '' ? await begin(scanning, repo, job) : await look(scanning, repo, job)
+  } catch (error) {
+    if (!(error instanceof ScannerError)) throw error
+    return noteTrouble(scanning, repo, job, error)
+  }
+}
+
+async function begin(scanning: Scanning, repo: RepoNamed, job: ScanJob): Promise<Stepped> {
+  const { app, scanner, asked, url } = scanning
+  const path = await pathIn(app.db, parentOf(repo.uid), repo.name)
+  const token = await app.scannerToken({ url, scanner: scanner.name, repo: { uid: repo.uid, path } })
+  const remote = await beginScan(asked, {
+    registryUrl: scanner.registryUrl || url,
+    authorization: `Bearer ${token}`,
+    repository: path,
+    digest: job.digest,
+    mediaType: job.mediaType,
+    produces: scanner.produces,
+  })
+  if (scanner.problem !== '') await scanning.lease.tx((tx) => noteProblem(tx, scanner, ''))
+  await note(scanning, { ...job, remote, beginTime: app.clock().toISOString(), problem: '' }, firstLookMs)
+  return 'begun'
+}
+
+async function look(scanning: Scanning, repo: RepoNamed, job: ScanJob): Promise<Stepped> {
+  const { app, scanner, asked } = scanning
+  // What comes has to be read, so nothing is asked for that nobody has room for.
+  if ((await countWaiting(app.db, job.organization, mostWaiting)) >= mostWaiting) {
+    await note(scanning, job, awayMs)
+    return 'waits'
+  }
+  const answer = await fetchReport(asked, job.remote, scanner.produces)
+  if ('body' in answer) return take(scanning, repo, job, Buffer.from(answer.body))
+  if (app.clock().getTime() - Date.parse(job.beginTime) > longestScanMs) {
+    throw new ScannerError('failed', `it was not ready after ${longestScanMs / 60_000} minutes`)
+  }
+  await note(scanning, job, Math.max(answer.waitMs || nextLookMs, 1000))
+  return 'waits'
+}
+
+async function take(scanning: Scanning, repo: RepoNamed, job: ScanJob, content: Buffer): Promise<Stepped> {
+  const { app, lease, scanner, url } = scanning
+  if (content.length === 0) throw new ScannerError('failed', 'its report is empty')
+  try {
+    const rawDigest = await keepReport(workOf(app), repo, content, url)
+    if (rawDigest === undefined) return 'given up'
+    await lease.tx(async (tx) => {
+      // Its image may be gone, and with it what is said of it.
+      if (!(await store.deleteJob(tx, job.id))) return
+      const { buildTime } = scanner
+      await insertReport(
+        tx,
+        { ...about(scanning, repo, job), rawDigest, buildTime },
+        undefined,
+        app.clock().toISOString(),
+      )
+    })
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'RESOURCE_EXHAUSTED') throw error
+    return giveUp(scanning, repo, job, 'QUOTA_EXCEEDED', error.message)
+  }
+  app.scanning.reported.notify()
+  return 'reported'
+}
+
+const about = ({ scanner }: Scanning, repo: RepoNamed, { digest, actor }: ScanJob): NewReport => ({
+  ...{ repo, digest, origin: 'scanner', referrer: scanner.name, rawDigest: '', actor },
+})
+
+/** In the operator's name, who has set the scanner up. */
+function workOf(app: App): Work {
+  const caller = { uid: operatorUid, operator: true, rights: noRights }
+  return { app, caller, cause: ownCause(app.clock, operatorUid), log: app.log }
+}
+
+async function noteTrouble(scanning: Scanning, repo: RepoNamed, job: ScanJob, error: ScannerError): Promise<Stepped> {
+  const { scanner } = scanning
+  const { trouble, message, waitMs } = error
+  if (trouble === 'away') {
+    await note(scanning, { ...job, problem: message }, Math.max(waitMs, awayMs))
+    await scanning.lease.tx((tx) => noteProblem(tx, scanner, message))
+    return 'away'
+  }
+  const attempts = job.attempts + 1
+  if (trouble === 'refused' || attempts >= mostAttempts) {
+    return giveUp(scanning, repo, job, 'SCANNER_FAILED', `${scanner.name}: ${message}`)
+  }
+  const backMs = Math.min(backOffMs * 4 ** (attempts - 1), longestBackOffMs)
+  await note(scanning, { ...job, remote: '', beginTime: '', attempts, problem: message }, Math.max(waitMs, backMs))
+  return 'waits'
+}
+
+/** Leaves it for a while, as it stands. */
+export async function postpone(scanning: Pick<Scanning, 'app' | 'lease'>, job: ScanJob): Promise<void> {
+  await note(scanning, job, awayMs)
+}
+
+async function note({ app, lease }: Pick<Scanning, 'app' | 'lease'>, job: ScanJob, waitMs: number): Promise<void> {
+  const dueTime = new Date(app.clock().getTime() + waitMs).toISOString()
+  await lease.tx((tx) => store.noteJob(tx, job, dueTime))
+}
+
+/** It is told with the reports of the image why there is none. */
+async function giveUp(
+  scanning: Scanning,
+  repo: RepoNamed,
+  job: ScanJob,
+  reason: string,
+  message: string,
+): Promise<Stepped> {
+  const { app, lease, scanner } = scanning
+  await lease.tx(async (tx) => {
+    if (!(await store.deleteJob(tx, job.id))) return
+    await insertReport(tx, about(scanning, repo, job), { reason, message }, app.clock().toISOString())
+    await giveBack(tx, repo.uid, await pruneReports(tx, repo.id, job.digest))
+  })
+  app.log.warn('scan was given up', { scanner: scanner.name, repo: repo.uid, digest: job.digest, reason, why: message })
+  return 'given up'
+}

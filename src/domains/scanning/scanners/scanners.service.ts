@@ -1,0 +1,119 @@
+// The scanners elsewhere that the operator has set up, and asking them about an image. Their credentials are sealed, and
+// leave only towards them.
+import type { App, Call } from '#app.ts'
+import { scannableIn } from '#domains/registry/images/scannable.service.ts'
+import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
+import { isDigest } from '#lib/digest.ts'
+import { type FieldViolation, found, invalid, limitExceeded, notFound, refuseIfAny, tooMany } from '#lib/errors.ts'
+import { isUid } from '#lib/uid.ts'
+import { countJobs, jobsOf } from './scan-jobs.store.ts'
+import { queueAsked } from './scan-queue.service.ts'
+import { mostGroups, mostScanners, type Scanner, type ScannerInput, type ScanRequest } from './scanners.model.ts'
+import * as store from './scanners.store.ts'
+
+export type { Scanner, ScannerInput, ScanRequest } from './scanners.model.ts'
+
+const purpose = 'scanner-credential'
+const scannerType = 'scanning.pinfold.dev/Scanner'
+
+export type ShownScanner = Scanner & { waiting: number }
+
+export async function listScanners({ app }: Call): Promise<ShownScanner[]> {
+  const [scanners, waiting] = [await store.listScanners(app.db), await countJobs(app.db)]
+  return scanners.map((one) => ({ ...one, waiting: waiting.get(one.id) ?? 0 }))
+}
+
+/** Makes the scanner of this name, or changes it; who changes where the credential goes has to know it. */
+export async function putScanner(call: Call, input: ScannerInput): Promise<ShownScanner> {
+  const { db, sealer } = call.app
+  checkScanner(input)
+  const sealed =
+    input.credential === undefined || input.credential === ''
+      ? new Uint8Array()
+      : sealer.seal(purpose, Buffer.from(input.credential))
+  await db.tx(async (tx) => {
+    const all = await store.listScanners(tx)
+    const before = all.find(({ name }) => name === input.name)
+    if (!before) {
+      if (all.length >= mostScanners) throw limitExceeded('scanners', 'scanners', all.length, mostScanners)
+      return store.insertScanner(tx, input, sealed, call.now)
+    }
+    const isKept = input.credential === undefined
+    if (isKept && before.hasCredential && before.url !== input.url) {
+      throw invalid({ field: 'scanner.credential', description: 'has to be given again with a new url' })
+    }
+    const credential = isKept ? await store.sealedCredentialOf(tx, before.id) : sealed
+    return store.patchScanner(tx, before.id, input, credential, call.now)
+  })
+  call.log.info('scanner set up', { name: input.name })
+  call.app.scanning.scans.notify()
+  return found(
+    (await listScanners(call)).find(({ name }) => name === input.name),
+    scannerType,
+    input.name,
+  )
+}
+
+/** With all that waits for it; what it has reported stays. */
+export async function removeScanner({ app, log }: Call, name: string): Promise<void> {
+  if (!(await app.db.tx((tx) => store.deleteScanner(tx, name)))) throw notFound(scannerType, name)
+  log.info('scanner removed', { name })
+}
+
+/** Has the scanners of the repo look at the image, or at those that an index lists; answers with what waits then. */
+export async function scanImage(call: Call, repoUid: string, digest: string): Promise<ScanRequest[]> {
+  const { db } = call.app
+  if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
+  const repo = found(await findRepoByUid(db, repoUid), 'registry.pinfold.dev/Repo', repoUid)
+  const images = await scannableIn(db, repo.id, digest)
+  if (images.length === 0) throw notFound('registry.pinfold.dev/Image', digest)
+  const queued = await db.tx((tx) => queueAsked(tx, { actor: call.caller.uid, now: call.now }, repo, images))
+  if (queued.full.length > 0)
+    throw tooMany(`too many images of the organisation wait for ${queued.full.join(', ')}`, 60)
+  call.app.scanning.scans.notify()
+  return jobsOf(
+    db,
+    repo.id,
+    images.map((one) => one.digest),
+  )
+}
+
+const headerOf = 'X-ScannerAdapter-API-Key'
+
+/** Of a credential: the header that it is. */
+export async function headersFor(
+  { db, sealer }: Pick<App, 'db' | 'sealer'>,
+  { id }: Scanner,
+): Promise<Record<string, string>> {
+  const sealed = await store.sealedCredentialOf(db, id)
+  if (sealed.length === 0) return {}
+  const credential = sealer.unseal(purpose, sealed)?.toString()
+  if (credential === undefined) throw new Error('the credential of a scanner was sealed under another master key')
+  const key = credential.startsWith(`${headerOf}: `) ? credential.slice(headerOf.length + 2) : undefined
+  return key === undefined ? { authorization: credential } : { [headerOf.toLowerCase()]: key }
+}
+
+/** Never repeats a credential. */
+function checkScanner({ name, url, groups, registryUrl, credential }: ScannerInput): void {
+  const problems: FieldViolation[] = []
+  const wrong = (field: string, description: string) => problems.push({ field: `scanner.${field}`, description })
+  if (!/^[a-z0-9]+(?:[._-]+[a-z0-9]+)*$/.test(name) || name.length > 63) {
+    wrong('name', 'must be lower case letters, digits and single separators, 63 characters at most')
+  }
+  if (!isPlace(url)) wrong('url', 'must be an http or https URL without user, query and a slash at its end')
+  if (registryUrl !== '' && !isPlace(registryUrl)) wrong('registry_url', 'must be such a URL as well, or empty')
+  if (groups.length > mostGroups || !groups.every(isUid))
+    wrong('groups', `must be at most ${mostGroups} uids of groups`)
+  const forms = new RegExp(`^(?:Bearer|Basic|${headerOf}:) [\\x21-\\x7e]{1,8192}$`)
+  if (credential !== undefined && credential !== '' && !forms.test(credential)) {
+    wrong('credential', `must be "Bearer TOKEN", "Basic BASE64" or "${headerOf}: KEY"`)
+  }
+  refuseIfAny(problems)
+}
+
+/** Http is for the settings to allow when it is asked. */
+function isPlace(text: string): boolean {
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol) || text.length > 512 || text.endsWith('/')) return false
+  return url.username === '' && url.password === '' && url.search === '' && url.hash === '' && !/[\s?#]/.test(text)
+}

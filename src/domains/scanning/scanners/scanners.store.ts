@@ -1,0 +1,79 @@
+import { servedUrl as urlOfServers } from '#db/nodes.ts'
+import { type Reader, sql, type Tx } from '#db/sql.ts'
+import type { Scanner } from './scanners.model.ts'
+
+type Row = Omit<Scanner, 'hasCredential' | 'groups' | 'consumes' | 'onPush'> & {
+  hasCredential: number
+  groups: string
+  consumes: string
+  onPush: number
+}
+
+const columns = sql`
+  id, name, url, CASE WHEN length(credential) > 0 THEN 1 ELSE 0 END AS "hasCredential", groups,
+  registry_url AS "registryUrl", on_push AS "onPush", title, consumes, produces, build_time AS "buildTime",
+  ask_time AS "askTime", problem, create_time AS "createTime", update_time AS "updateTime"`
+
+const fromRow = (row: Row): Scanner => ({
+  ...row,
+  id: Number(row.id),
+  hasCredential: row.hasCredential === 1,
+  groups: JSON.parse(row.groups) as string[],
+  consumes: JSON.parse(row.consumes) as string[],
+  onPush: row.onPush === 1,
+})
+
+/** By their names; there are few. */
+export async function listScanners(reader: Reader): Promise<Scanner[]> {
+  return (await reader.all<Row>(sql`SELECT ${columns} FROM scanners ORDER BY name`)).map(fromRow)
+}
+
+/** Sealed; empty when there is none. */
+export async function sealedCredentialOf(reader: Reader, id: number): Promise<Uint8Array> {
+  const row = await reader.get<{ credential: Uint8Array }>(sql`SELECT credential FROM scanners WHERE id = ${id}`)
+  return row?.credential ?? new Uint8Array()
+}
+
+type Said = Pick<Scanner, 'name' | 'url' | 'groups' | 'registryUrl' | 'onPush'>
+
+export async function insertScanner(tx: Tx, one: Said, credential: Uint8Array, now: string): Promise<void> {
+  await tx.run(sql`
+    INSERT INTO scanners (name, url, credential, groups, registry_url, on_push, create_time, update_time)
+    VALUES (${one.name}, ${one.url}, ${credential}, ${JSON.stringify(one.groups)}, ${one.registryUrl},
+            ${Number(one.onPush)}, ${now}, ${now})`)
+}
+
+/** What it has said of itself is forgotten, so that it is asked again. */
+export async function patchScanner(tx: Tx, id: number, one: Said, credential: Uint8Array, now: string): Promise<void> {
+  await tx.run(sql`
+    UPDATE scanners SET url = ${one.url}, credential = ${credential}, groups = ${JSON.stringify(one.groups)},
+           registry_url = ${one.registryUrl}, on_push = ${Number(one.onPush)}, ask_time = '', problem = '',
+           update_time = ${now}
+     WHERE id = ${id}`)
+}
+
+/** `false` when there is none of this name. */
+export async function deleteScanner(tx: Tx, name: string): Promise<boolean> {
+  return (await tx.run(sql`DELETE FROM scanners WHERE name = ${name}`)) === 1
+}
+
+/** Does nothing when the operator has changed it meanwhile. */
+export async function noteSaid(
+  tx: Tx,
+  { id, updateTime }: Pick<Scanner, 'id' | 'updateTime'>,
+  said: Pick<Scanner, 'title' | 'consumes' | 'produces' | 'buildTime' | 'askTime'>,
+): Promise<void> {
+  await tx.run(sql`
+    UPDATE scanners SET title = ${said.title}, consumes = ${JSON.stringify(said.consumes)}, produces = ${said.produces},
+           build_time = ${said.buildTime}, ask_time = ${said.askTime}, problem = ''
+     WHERE id = ${id} AND update_time = ${updateTime}`)
+}
+
+export async function noteProblem(tx: Tx, { id }: Pick<Scanner, 'id'>, problem: string): Promise<void> {
+  await tx.run(sql`UPDATE scanners SET problem = ${problem} WHERE id = ${id} AND problem <> ${problem}`)
+}
+
+/** What clients call the registry; empty where no server says so. */
+export async function servedUrl(reader: Reader, configured: string): Promise<string> {
+  return configured || (await urlOfServers(reader))
+}
