@@ -25,7 +25,7 @@ import type { OnePortOptions } from './port/one-port.ts'
 import { referenceDoor } from './reference/reference.ts'
 import { restDoor } from './rest.ts'
 import { services } from './services.ts'
-import { consoleApiDoor } from './ui/console-api.ts'
+import { consoleApiDoor, ledgerOfConsole } from './ui/console-api.ts'
 import { pagesDoor } from './ui/door.ts'
 import { signInDoor } from './ui/oauth-door.ts'
 
@@ -122,6 +122,7 @@ export async function bindServer(app: App): Promise<Server> {
     oauthDoor(edge),
     signInDoor(edge),
     mcpDoor(api, endpoints),
+    ledgerDoor(edge, ledgerOfConsole(api)),
     consoleApiDoor(api, endpoints),
     pagesDoor(edge),
     scimDoor(edge),

@@ -7,7 +7,7 @@ import type { Edge } from '#edge/arrival.ts'
 import { authenticate, nobody } from '#edge/caller.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { readBody } from '#edge/read-body.ts'
-import { createVerifier, type Verifier } from '#issuer/access-token.ts'
+import { createVerifier } from '#issuer/access-token.ts'
 import { invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
 import { parseTimestamp, toIso } from '#lib/timestamp.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -19,40 +19,69 @@ const bytes = 'application/octet-stream'
 /** A checkpoint with many signatures, and 63 hashes. */
 const mostRequestBytes = 64 * 1024
 
-/** The door of `/ledger/…`. */
-export function ledgerDoor(edge: Edge): Door {
-  const { app, url } = edge
-  const verify = createVerifier(app.keyring, url, url, app.clock)
+/** How callers come to it. */
+export type Way = {
+  /** What the door is called. */
+  name: string
+  /** What stands before its paths. */
+  prefix: string
+  /** What it leads to. */
+  kinds: readonly Route['kind'][]
+  /** The door counts the requests whose credential opens nothing; else the way does. */
+  verifies: boolean
+  /** Who asks. Nothing for a request that is answered already. */
+  callerOf(arrival: HttpArrival): Promise<Caller | undefined>
+}
+
+/** The door of `/ledger/…`, for bearers of tokens unless another way leads to it. */
+export function ledgerDoor(edge: Edge, way: Way = wayOfTokens(edge)): Door {
+  const { app } = edge
+  const { name, prefix, verifies } = way
   return {
-    name: 'ledger',
-    verifies: true,
+    ...{ name, verifies, countsItself: !verifies },
     methods: withVerbs(routeKinds),
     deadlineMs: app.config.requestTimeoutMs,
-    matches: (path) => path.startsWith('/ledger/'),
-    serve: (arrival) => serve(edge, verify, arrival),
+    matches: (path) => path.startsWith(`${prefix}/ledger/`),
+    serve: (arrival) => serve(edge, way, arrival),
     refuse,
+  }
+}
+
+function wayOfTokens({ app, url }: Edge): Way {
+  const verify = createVerifier(app.keyring, url, url, app.clock)
+  return {
+    ...{ name: 'ledger', prefix: '', kinds: routeKinds, verifies: true },
+    callerOf: async (arrival) => (arrival.authorization === undefined ? nobody : authenticate(app, verify, arrival)),
   }
 }
 
 type Read = Exclude<Route, { kind: 'unknown' | 'witness' }>
 type Answer = { type: string; body: string | Buffer; cache: string }
 
-async function serve(edge: Edge, verify: Verifier, arrival: HttpArrival): Promise<void> {
-  const { app } = edge
-  const route = servedRoute(edge, arrival)
+async function serve(edge: Edge, way: Way, arrival: HttpArrival): Promise<void> {
+  const served = servedRoute(edge, arrival.path.slice(way.prefix.length))
+  const route: Route = way.kinds.includes(served.kind) ? served : { kind: 'unknown' }
+  const turnAway: typeof send = (...answer) => {
+    // Nobody asks for the credential any more.
+    if (!way.verifies) arrival.countStranger()
+    send(...answer)
+  }
   const method = `${arrival.verb} ${route.kind}`
   arrival.method = { name: method, fullName: method }
   if (route.kind === 'witness') return answerAsWitness(edge, arrival, route.wants)
-  if (route.kind === 'unknown') return send(arrival, 404, 'there is no such path\n')
-  if (arrival.verb !== 'GET' && arrival.verb !== 'HEAD') return send(arrival, 405, 'only GET\n', { allow: 'GET, HEAD' })
-  arrival.caller = arrival.authorization === undefined ? nobody : await authenticate(app, verify, arrival)
+  if (route.kind === 'unknown') return turnAway(arrival, 404, 'there is no such path\n')
+  if (arrival.verb !== 'GET' && arrival.verb !== 'HEAD')
+    return turnAway(arrival, 405, 'only GET\n', { allow: 'GET, HEAD' })
+  const caller = await way.callerOf(arrival)
+  if (!caller) return
+  arrival.caller = caller
   requireReader(edge, arrival.caller, route)
   const { type, body, cache } = await answerTo(edge, arrival, route)
   send(arrival, 200, body, { 'content-type': type, 'cache-control': cache })
 }
 
 /** What the settings do not offer is not there. */
-function servedRoute({ app: { config } }: Edge, { path }: HttpArrival): Route {
+function servedRoute({ app: { config } }: Edge, path: string): Route {
   const route = routeOf(path)
   const isOffered = route.kind === 'witness' ? config.witnessLogs.length > 0 : config.ledgerProofs !== 'off'
   return isOffered ? route : { kind: 'unknown' }

@@ -1,9 +1,12 @@
 // The console's page and files, and the API behind its cookie.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { backfillLedgers, sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
 import { openBrowser } from '../support/browser.ts'
+import { runDuty } from '../support/duties.ts'
 import { roleUids } from '../support/pinfold.ts'
 import { startSignInScene } from '../support/sign-in.ts'
+import { plantTag } from '../support/tags.ts'
 
 const own = { 'sec-fetch-site': 'same-origin' }
 const json = { ...own, 'content-type': 'application/json' }
@@ -144,4 +147,39 @@ test('a viewer can forge whatever they like: every write is refused', async () =
     const init = { method, headers: json, ...(body && { body: JSON.stringify(body) }) }
     assert.equal((await browser.ask(`${url}/ui/api${path}`, init)).status, 403, `${method} ${path}`)
   }
+})
+
+test('the console reads the proof of a tag by its cookie, and nothing else of the logs', async () => {
+  await using scene = await startSignInScene()
+  const { pinfold, org } = scene
+  const { url, operator } = pinfold
+  const repo = await pinfold.seed.repo(org.uid, { name: 'app' })
+  await plantTag(pinfold, repo.uid, 'stable')
+  await runDuty(pinfold.app, backfillLedgers)
+  await runDuty(pinfold.app, sequenceLedgers)
+  const proof = `/ledger/${org.uid}/repos/${repo.uid}/tags/stable/proof`
+  const policy = `/ledger/${org.uid}/policy`
+  scene.somebody()
+  const browser = openBrowser()
+  await scene.enter(browser)
+  for (const path of [proof, policy]) {
+    const read = await browser.ask(`${url}/ui/api${path}`, { headers: own })
+    assert.deepEqual([read.status, read.text], [200, (await operator.get(path)).text])
+    assert.equal((await browser.ask(url + path, { headers: own })).status, 401)
+    assert.equal((await openBrowser().ask(`${url}/ui/api${path}`, { headers: own })).status, 401)
+    const bearer = { ...own, authorization: `Bearer ${operator.token}` }
+    assert.equal((await openBrowser().ask(`${url}/ui/api${path}`, { headers: bearer })).status, 401)
+    assert.equal(
+      (await browser.ask(`${url}/ui/api${path}`, { headers: { 'sec-fetch-site': 'cross-site' } })).status,
+      403,
+    )
+    assert.equal((await browser.ask(`${url}/ui/api${path}`, { method: 'POST', headers: own })).status, 405)
+  }
+  for (const path of [`/ledger/${org.uid}/checkpoint`, '/ledger/witness/key', '/ledger/']) {
+    assert.equal((await browser.ask(`${url}/ui/api${path}`, { headers: own })).status, 404, path)
+  }
+  const other = await pinfold.seed.group('')
+  const theirs = await pinfold.seed.repo(other.uid, { name: 'app' })
+  const hidden = `/ui/api/ledger/${other.uid}/repos/${theirs.uid}/tags/stable/proof`
+  assert.equal((await browser.ask(url + hidden, { headers: own })).status, 403)
 })

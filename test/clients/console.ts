@@ -7,6 +7,7 @@ import { audit, createChecks, expect, launchChromium, openPage } from '../suppor
 import { consoleScreens, planted, startConsoleScene } from '../support/console-scene.ts'
 import { takeStderr } from '../support/log.ts'
 import { checkChanges } from './console-changes.ts'
+import { checkJobs } from './console-jobs.ts'
 import { checkPins } from './console-pins.ts'
 
 const shots = fileURLToPath(new URL('../../build/console-shots', import.meta.url))
@@ -311,7 +312,7 @@ await check('every screen has no violation for somebody who may see nothing', as
 
 /** What changes something, by what its button says. */
 const writes =
-  /^(?:Turn|Create|Delete|Give|Take away|Invite|Revoke|Pause|Resume|Send|New secret|Make|Approve|Reject|Change|Release|Hold|Quarantine|Let|Check|Stop following|Follow it|Save)/
+  /^(?:Turn|Create|Delete|Give|Take away|Invite|Revoke|Pause|Resume|Send|New secret|Make|Approve|Reject|Change|Release|Hold|Quarantine|Let|Check|Stop following|Follow it|Save|Apply)/
 
 /** Screens on which the operator finds something to change. */
 const ofWriters = [
@@ -360,6 +361,8 @@ await check('a viewer is shown no control that they cannot use, and the operator
 })
 
 await checkChanges({ check, scene, asOperator, goTo, settled })
+
+await checkJobs({ check, scene, asOperator, goTo, settled })
 
 await checkPins({ check, scene, asOperator, goTo })
 

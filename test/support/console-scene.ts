@@ -1,9 +1,12 @@
 // A server with something to see on every screen of the console.
+
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { backfillLedgers, sequenceLedgers } from '#domains/registry/proofs/sequence.duty.ts'
+import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
 import { runDuty } from './duties.ts'
 import { pushLayers, pushSbom } from './images.ts'
 import { clientSecret } from './people-provider.ts'
-import { type Json, roleUids } from './pinfold.ts'
+import { type Json, type Pinfold, roleUids } from './pinfold.ts'
 import { digestOf, type RegistryClient, registryClient } from './registry.ts'
 import { apkLayer, readSource, recordAbout } from './scanning.ts'
 import { startSignInScene } from './sign-in.ts'
@@ -64,11 +67,15 @@ export async function startConsoleScene(overrides: Parameters<typeof startSignIn
   await makeRules(operator, { org: org.uid, repo: repo.uid, digest: older, pusher: pusher.uid })
   await follow(operator, org.uid, (await seed.repo(folder.uid, { name: 'alpine' })).uid, upstreamPassword)
   await made(operator.patch(`/registry/v2/repos/${repo.uid}/readme`, { content: readme }))
+  const plan = await planWhatGoes(pinfold, client, { folder: folder.uid, path: `${org.name}/payments/worker` })
+  await made(operator.post(`/registry/v2/repos/${folder.uid}`, { name: 'copy', syncConfig: { source: repo.uid } }))
+  await runDuty(pinfold.app, backfillLedgers)
+  await runDuty(pinfold.app, sequenceLedgers)
   const advisory = await importAdvisory(operator, org.uid)
   const orgName = String(org.name)
   return {
     ...{ ...scene, folder, repo, path, orgName, pusher, lastTuesday, digestThen, older, digest, scriptBlob },
-    ...{ advisory, secrets: [clientSecret, String(secret), String(scim.token), upstreamPassword] },
+    ...{ advisory, plan, secrets: [clientSecret, String(secret), String(scim.token), upstreamPassword] },
   }
 }
 
@@ -109,6 +116,8 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
     { name: 'Repository promises', path: `/ui/r/${repo}?view=promises` },
     { name: 'Repository pulls', path: `/ui/r/${repo}?view=pulls` },
     { name: 'Repository mirror', path: `/ui/r/${instead ?? `${org}/payments/alpine`}?view=mirror` },
+    { name: 'Plan', path: `/ui/r/${instead ?? `${org}/payments/worker`}?view=promises&plan=${scene.plan}` },
+    { name: 'Copy', path: `/ui/r/${instead ?? `${org}/payments/copy`}?view=mirror` },
     { name: 'Events', path: `/ui/g/${org}/~/events` },
     { name: 'Audit', path: `/ui/g/${org}/~/audit` },
     { name: 'Advisories', path: '/ui/advisories' },
@@ -191,6 +200,25 @@ async function follow(operator: Poster, org: string, repo: string, password: str
   const { uid } = await made(operator.post(`/registry/v2/upstreams/${org}`, upstream))
   const body = { upstreamUid: uid, path: 'library/alpine', tags: ['3\\.[0-9]+'], interval: '1800s' }
   await made(operator.post(`/registry/v2/repos/${repo}/follow`, body))
+}
+
+/** A repo of which one rule lets something go and another one, which is tried out, would; with the plan that says so. */
+async function planWhatGoes(
+  { app, seed, operator }: Pinfold,
+  client: RegistryClient,
+  { folder, path }: { folder: string; path: string },
+): Promise<string> {
+  const repo = await seed.repo(folder, { name: 'worker' })
+  for (const [tag, mode] of [
+    ['nightly', 'ENFORCE'],
+    ['weekly', 'DRY_RUN'],
+  ] as const) {
+    await made(operator.post(`/registry/v2/retentionRules/${repo.uid}`, { name: tag, tags: [tag], keepLast: 1, mode }))
+    for (const _ of ['older', 'newer']) await client.pushImage(path, tag)
+  }
+  const plan = await made(operator.post(`/registry/v2/retentionPlans/${repo.uid}`, {}))
+  await runDuty(app, sweepRetention)
+  return plan.uid as string
 }
 
 async function importAdvisory(operator: Poster, org: string): Promise<string> {

@@ -46,6 +46,14 @@ export async function ask<T>(verb: Verb, path: string, { query, body, signal }: 
   return answer as T
 }
 
+/** Reads what is a text and no message. */
+export async function askText(path: string, { query, signal }: Omit<Asked, 'body'> = {}): Promise<string> {
+  const res = await send('GET', path, { query, signal, accept: 'text/plain' })
+  const text = await res.text()
+  if (!res.ok) throw refusalOf(res.status, text, undefined)
+  return text
+}
+
 /** The open answer of a method that streams. */
 export async function follow(path: string, query: Query, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
   const res = await send('GET', path, { query, signal, accept: 'text/event-stream' })

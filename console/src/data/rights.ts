@@ -35,6 +35,7 @@ const named = {
   'tag.delete': 'CAP_TAG_DELETE',
   'registry.settings.update': 'CAP_REGISTRY_SETTINGS_UPDATE',
   'manifest.list': 'CAP_MANIFEST_LIST',
+  'repo.check_policies': 'CAP_REPO_CHECK_POLICIES',
   'policies.policy.create': 'CAP_POLICIES_POLICY_CREATE',
   'policies.policy.update': 'CAP_POLICIES_POLICY_UPDATE',
   'policies.policy.list': 'CAP_POLICIES_POLICY_LIST',

@@ -19,6 +19,7 @@ import type {
   RetentionRuleJson,
   TagRuleJson,
 } from '#gen/pinfold/control/registry/v1/retention_pb.ts'
+import type { PlannedDeletionJson, RetentionPlanJson } from '#gen/pinfold/control/registry/v1/retention_plans_pb.ts'
 import type { TagHistoryRecordJson } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
 import type { UpstreamJson } from '#gen/pinfold/control/registry/v1/upstreams_pb.ts'
 import type { ResolveTagResponseJson } from '#gen/pinfold/control/registry/v1/views_pb.ts'
@@ -30,6 +31,7 @@ import type {
   ListImagePackagesResponseJson,
   VulnerableImageJson,
 } from '#gen/pinfold/control/scanning/v1/images_pb.ts'
+import type { CheckPoliciesResponseJson } from '#gen/pinfold/control/scanning/v1/policy_checks_pb.ts'
 import type { SubscriptionJson } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
 import type { ExternalGroupRoleMappingJson } from '#gen/pinfold/iam/v2/external_group_role_mappings_pb.ts'
 import type { GroupInviteJson } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
@@ -61,6 +63,9 @@ export type Quarantined = Full<QuarantinedDigestJson>
 export type Kept = Full<PromiseJson>
 export type PullRule = Full<PullRuleJson>
 export type Gate = Full<GateJson>
+export type Verdict = Full<CheckPoliciesResponseJson>['results'][number]
+export type Plan = Full<RetentionPlanJson>
+export type PlannedDeletion = Full<PlannedDeletionJson>
 export type Upstream = Full<UpstreamJson>
 export type Follow = Full<FollowJson>
 export type Identity = Full<IdentityJson>

@@ -27,13 +27,9 @@ export function consoleApiDoor(api: Api, endpoints: readonly Endpoint[]): Door {
     deadlineMs: api.app.config.requestTimeoutMs,
     matches: (path) => path.startsWith(`${prefix}/`),
     async serve(arrival) {
-      if (!isAtUrl(arrival)) return
-      requireOwn(arrival)
       // Known before anything else is looked at, also where the method asks for nobody.
-      let known: Caller | undefined = await callerBySession(api, arrival).catch((error: unknown) => {
-        arrival.countStranger()
-        throw error
-      })
+      let known = await callerOfConsole(api, arrival)
+      if (!known) return
       arrival.identify = async () => {
         const caller = known ?? (await callerBySession(api, arrival))
         // A stream asks again, and wants to know what is true then.
@@ -46,7 +42,23 @@ export function consoleApiDoor(api: Api, endpoints: readonly Endpoint[]): Door {
   }
 }
 
-async function callerBySession({ app, url }: Api, arrival: HttpArrival): Promise<Caller> {
+/** Where the console reads what is no method of the API, such as the proofs of tags; by the same cookie. */
+export const ledgerOfConsole = (api: Pick<Api, 'app' | 'url'>) => ({
+  ...{ name: 'ui-ledger', prefix, kinds: ['proof', 'policy'] as const, verifies: false },
+  callerOf: (arrival: HttpArrival) => callerOfConsole(api, arrival),
+})
+
+/** Whose session the cookie of a request of the console is. Nothing for a request that went to another name and is answered. */
+async function callerOfConsole(api: Pick<Api, 'app' | 'url'>, arrival: HttpArrival): Promise<Caller | undefined> {
+  if (!isAtUrl(arrival)) return undefined
+  requireOwn(arrival)
+  return callerBySession(api, arrival).catch((error: unknown) => {
+    arrival.countStranger()
+    throw error
+  })
+}
+
+async function callerBySession({ app, url }: Pick<Api, 'app' | 'url'>, arrival: HttpArrival): Promise<Caller> {
   const shown = readCookie(arrival, 'pinfold')
   const session = shown === undefined ? undefined : await sessionOfCookie(app, shown)
   if (!session) throw unauthenticated('the browser is not signed in, or not any more')

@@ -1,5 +1,6 @@
 // A digest: every tag that ever carried it, what it is, and what is in it. What nobody knows is said, and is never none.
 import { paths } from '../../app/paths.ts'
+import { may } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import { readNext } from '../../data/list.ts'
 import { findRepo } from '../../data/places.ts'
@@ -11,8 +12,10 @@ import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Badge, bytes, Code, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
+import { GatesSay } from '../rules/verdicts.tsx'
 import { pinOf } from '../start/start.tsx'
-import { readMoves } from '../tags/moves.ts'
+import { isDeletion, readMoves } from '../tags/moves.ts'
+import { SaveProof } from '../tags/proof.tsx'
 import { When } from '../tags/when.tsx'
 import { KeptUntil } from './kept.tsx'
 import { Pulls } from './pulls.tsx'
@@ -33,6 +36,7 @@ export function DigestScreen({ names, digest }: Props) {
             <TagsEver names={names} repo={uid} digest={digest} after="" />
             <h2>{words.kept}</h2>
             <KeptUntil names={names} repo={uid} digest={digest} />
+            {may('repo.check_policies', uid) && <GatesSay repo={uid} digest={digest} />}
             <h2>{words.platforms}</h2>
             <Platforms repo={uid} digest={digest} />
             <h2>{words.signatures}</h2>
@@ -63,7 +67,7 @@ function TagsEver({ names, repo, digest, after }: At & { names: readonly string[
         <>
           {items.length === 0 && <Empty>{words.noTagsEver}</Empty>}
           {items.length > 0 && (
-            <Table caption={words.tagsEver} columns={everColumns(names)} items={items} keyOf={keyOfMove} />
+            <Table caption={words.tagsEver} columns={everColumns(names, repo)} items={items} keyOf={keyOfMove} />
           )}
           <More next={next}>{(rest) => <TagsEver names={names} repo={repo} digest={digest} after={rest} />}</More>
         </>
@@ -74,7 +78,7 @@ function TagsEver({ names, repo, digest, after }: At & { names: readonly string[
 
 const keyOfMove = ({ tag, time }: Move): string => `${tag} ${time}`
 
-const everColumns = (names: readonly string[]): Column<Move>[] => [
+const everColumns = (names: readonly string[], repo: string): Column<Move>[] => [
   {
     title: words.tag,
     isHead: true,
@@ -87,7 +91,7 @@ const everColumns = (names: readonly string[]): Column<Move>[] => [
   {
     title: words.state,
     cell: (move) =>
-      move.event === 'EVENT_DELETED' ? (
+      isDeletion(move) ? (
         <Badge kind="warn">{words.deleted}</Badge>
       ) : move.endTime ? (
         <Badge kind="plain">{words.before}</Badge>
@@ -98,6 +102,10 @@ const everColumns = (names: readonly string[]): Column<Move>[] => [
   { title: words.from, cell: (move) => <When move={move} /> },
   { title: words.to, cell: ({ endTime }) => <Time at={endTime} /> },
   { title: words.who, cell: ({ actorName }) => <bdi>{actorName || words.unnamed}</bdi> },
+  {
+    title: words.proof,
+    cell: (move) => !isDeletion(move) && <SaveProof names={names} repo={repo} tag={move.tag} at={move.time} />,
+  },
 ]
 
 function Platforms({ repo, digest }: At) {

@@ -11,6 +11,7 @@ import { Badge, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
 import { ForSettings, type Kind, linesOf, PlacedList, sendTo, type Values } from '../rules/placed-list.tsx'
+import { Copies } from './copies.tsx'
 
 export function MirrorsScreen({ names }: { names: readonly string[] }) {
   return (
@@ -19,6 +20,8 @@ export function MirrorsScreen({ names }: { names: readonly string[] }) {
         <>
           <h2>{words.follows}</h2>
           <Follows group={uid} after="" />
+          <h2>{words.copies}</h2>
+          <Copies group={uid} />
           <ForSettings at={{ uid, groups }}>
             <PlacedList at={{ uid, groups }} kind={upstreams} />
           </ForSettings>

@@ -14,10 +14,12 @@ import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Badge, Code, Copy, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
+import { CopiesOf } from '../mirrors/copies.tsx'
 import { RepoMirror } from '../mirrors/follow.tsx'
 import { Gates } from '../rules/gates.tsx'
 import { Promises } from '../rules/promises.tsx'
 import { PullRules } from '../rules/pulls.tsx'
+import { GatesTried } from '../rules/verdicts.tsx'
 import { pinOf } from '../start/start.tsx'
 import { readMoves } from '../tags/moves.ts'
 import { When } from '../tags/when.tsx'
@@ -53,8 +55,18 @@ export function RepoScreen({ names, query }: Props) {
             {view === 'history' && <RepoHistory names={names} repo={item} />}
             {view === 'promises' && <Promises at={{ uid: item.uid, groups }} query={query} />}
             {view === 'pulls' && <PullRules at={{ uid: item.uid, groups }} query={query} />}
-            {view === 'gates' && <Gates at={{ uid: item.uid, groups }} query={query} />}
-            {view === 'mirror' && <RepoMirror repo={item.uid} />}
+            {view === 'gates' && (
+              <>
+                <Gates at={{ uid: item.uid, groups }} query={query} />
+                <GatesTried names={names} repo={item.uid} />
+              </>
+            )}
+            {view === 'mirror' && (
+              <>
+                <RepoMirror repo={item.uid} />
+                <CopiesOf repo={item} />
+              </>
+            )}
             {view === 'readme' && <Readme repo={item.uid} />}
             {view === 'settings' && <RepoSettings names={names} repo={item} onChange={place.reload} />}
             {view === 'pull' && <Code text={`docker pull ${me.host}/${names.join('/')}`} label={words.copyCommand} />}

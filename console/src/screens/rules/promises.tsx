@@ -15,6 +15,7 @@ import {
   tagsColumn,
   type Values,
 } from './placed-list.tsx'
+import { Plans } from './plans.tsx'
 
 export function Promises({ at, query }: { at: At; query: URLSearchParams }) {
   return (
@@ -25,6 +26,7 @@ export function Promises({ at, query }: { at: At; query: URLSearchParams }) {
           <PlacedList at={at} kind={tagRules} />
           <PlacedList at={at} kind={{ ...holds, ...asked }} />
           <PlacedList at={at} kind={{ ...quarantined, ...asked }} />
+          <Plans at={at.uid} chosen={query.get('plan') ?? ''} />
         </>
       )}
     </Rules>

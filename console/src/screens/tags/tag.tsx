@@ -10,11 +10,12 @@ import { useLoad } from '../../ui/load.ts'
 import { Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { Badge, Code, Copy, Digest, timeText } from '../../ui/text.tsx'
+import { Badge, Copy, Digest, timeText } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { pinOf } from '../start/start.tsx'
 import { Delta } from './delta.tsx'
 import { isDeletion, moveAt, readMoves, type Stay, staysOf } from './moves.ts'
+import { Proof } from './proof.tsx'
 import { Timeline } from './timeline.tsx'
 import { ViewOf } from './view-of.tsx'
 import { When } from './when.tsx'
@@ -43,9 +44,6 @@ export function TagScreen({ names, tag, query }: Props) {
               <History names={names} repo={repo.uid} items={items} at={at} />
               {next !== '' && <Older names={names} repo={repo.uid} tag={tag} after={next} />}
               <Between from={from} to={to} />
-              <h2>{words.proof}</h2>
-              <p class="dim">{words.proofText}</p>
-              <Code text={words.proofCommand(`${names.join('/')}:${tag}`, at)} label={words.copyCommand} />
               <ViewOf names={names} repo={repo.uid} tag={tag} at={at} age={age} hold={hold} />
             </>
           )
@@ -86,25 +84,37 @@ function AsOf({ names, repo, tag, at }: AsOfProps) {
       />
       <Shown of={moment}>
         {({ move }) => (
-          <p role="status">
-            {at ? words.itWasAt(timeText(at)) : words.itIs}{' '}
-            {!move ? (
-              words.notThereYet
-            ) : isDeletion(move) ? (
-              <Badge kind="warn">{words.deletedThen}</Badge>
-            ) : (
-              <>
-                <Digest of={move.digest} href={paths.digest(names, move.digest)} />{' '}
-                <Copy isPin text={pinOf(names, move.digest)} label={words.copyPinOf(tag)}>
-                  {words.copyPin}
-                </Copy>{' '}
-                <span class="dim">
-                  {words.since} <When move={move} />, {words.by} <bdi>{move.actorName || words.unnamed}</bdi>,{' '}
-                  {words.doors[move.source]}
-                </span>
-              </>
+          <>
+            <p role="status">
+              {at ? words.itWasAt(timeText(at)) : words.itIs}{' '}
+              {!move ? (
+                words.notThereYet
+              ) : isDeletion(move) ? (
+                <Badge kind="warn">{words.deletedThen}</Badge>
+              ) : (
+                <>
+                  <Digest of={move.digest} href={paths.digest(names, move.digest)} />{' '}
+                  <Copy isPin text={pinOf(names, move.digest)} label={words.copyPinOf(tag)}>
+                    {words.copyPin}
+                  </Copy>{' '}
+                  <span class="dim">
+                    {words.since} <When move={move} />, {words.by} <bdi>{move.actorName || words.unnamed}</bdi>,{' '}
+                    {words.doors[move.source]}
+                  </span>
+                </>
+              )}
+            </p>
+            {move && !isDeletion(move) && (
+              <Proof
+                names={names}
+                repo={repo}
+                tag={tag}
+                digest={move.digest}
+                at={at ?? move.time}
+                isOpen={!move.endTime}
+              />
             )}
-          </p>
+          </>
         )}
       </Shown>
     </section>

@@ -1,7 +1,9 @@
 // A tag over time, drawn: a lane for each digest, a bar for as long as the tag pointed to it. The table below it is the truth,
-// and whoever reads that misses nothing.
+// and whoever reads that misses nothing. Arrows go from bar to bar.
+import { useState } from 'preact/hooks'
 import { dayText, short } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
+import { barAfter } from './bars.ts'
 import type { Stay } from './moves.ts'
 import { whenText } from './when.tsx'
 
@@ -18,31 +20,60 @@ type Props = {
 export function Timeline({ stays, at, now, onPick }: Props) {
   const digests = [...new Set(stays.map(({ digest }) => digest).reverse())].slice(0, maxLanes)
   const shown = stays.filter(({ digest }) => digests.includes(digest))
+  // One bar is in the order of the keyboard, the last one until another has the focus.
+  const [current, setCurrent] = useState(shown.length - 1)
   const [first] = shown
   if (!first) return null
   const [start, end] = [first.start, Math.max(now, at ?? 0)]
   const x = (time: number) => lane.left + ((time - start) / Math.max(1, end - start)) * (lane.width - lane.left - 60)
   const y = (digest: string) => 24 + digests.indexOf(digest) * (lane.height + lane.gap)
   const height = 30 + digests.length * (lane.height + lane.gap)
+  const move = (event: KeyboardEvent) => {
+    const to = barAfter(shown, current, event.key)
+    if (to === undefined) return
+    event.preventDefault()
+    const bars = (event.currentTarget as Element).querySelectorAll<SVGGElement>('g[role=button]')
+    setCurrent(to)
+    bars[to]?.focus()
+  }
   return (
-    <div class="scroll timeline" aria-hidden="true">
-      <svg viewBox={`0 0 ${lane.width} ${height}`} width={lane.width} height={height}>
-        <title>{words.timeline}</title>
-        {marksOf(start, end).map((time) => (
-          <g key={time}>
-            <line class="mark" x1={x(time)} x2={x(time)} y1={18} y2={height} />
-            <text class="when" x={x(time)} y={12}>
-              {dayText(time)}
+    <div class="scroll timeline">
+      {/* biome-ignore lint/a11y/useSemanticElements: a drawing has no fieldset */}
+      <svg
+        role="group"
+        aria-label={words.timelineOf}
+        viewBox={`0 0 ${lane.width} ${height}`}
+        width={lane.width}
+        height={height}
+        onKeyDown={move}
+      >
+        <g>
+          {marksOf(start, end).map((time) => (
+            <g key={time}>
+              <line class="mark" x1={x(time)} x2={x(time)} y1={18} y2={height} />
+              <text class="when" x={x(time)} y={12}>
+                {dayText(time)}
+              </text>
+            </g>
+          ))}
+          {digests.map((digest) => (
+            <text key={digest} class="lane" x={0} y={y(digest) + 17}>
+              {short(digest)}
             </text>
-          </g>
-        ))}
-        {digests.map((digest) => (
-          <text key={digest} class="lane" x={0} y={y(digest) + 17}>
-            {short(digest)}
-          </text>
-        ))}
-        {shown.map((stay) => (
-          <Bar key={stay.start} stay={stay} x={x} y={y(stay.digest)} end={end} onPick={onPick} />
+          ))}
+        </g>
+        {shown.map((stay, i) => (
+          <Bar
+            key={stay.start}
+            stay={stay}
+            x={x}
+            y={y(stay.digest)}
+            end={end}
+            isCurrent={i === Math.min(current, shown.length - 1)}
+            isThen={at !== undefined && stay.start <= at && at < (stay.end ?? Number.POSITIVE_INFINITY)}
+            onFocus={() => setCurrent(i)}
+            onPick={onPick}
+          />
         ))}
         {at !== undefined && <line class="at" x1={x(at)} x2={x(at)} y1={16} y2={height} />}
       </svg>
@@ -50,14 +81,36 @@ export function Timeline({ stays, at, now, onPick }: Props) {
   )
 }
 
-type BarProps = { stay: Stay; x: (time: number) => number; y: number; end: number; onPick: Props['onPick'] }
+type BarProps = {
+  stay: Stay
+  x: (time: number) => number
+  y: number
+  end: number
+  isCurrent: boolean
+  isThen: boolean
+  onFocus: () => void
+  onPick: Props['onPick']
+}
 
-function Bar({ stay, x, y, end, onPick }: BarProps) {
-  const { start, end: until, move } = stay
+function Bar({ stay, x, y, end, isCurrent, isThen, onFocus, onPick }: BarProps) {
+  const { digest, start, end: until, move } = stay
   const [from, to] = [x(start), x(until ?? end)]
+  const choose = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' && event.key !== ' ') return
+    event.preventDefault()
+    onPick(stay, event.shiftKey)
+  }
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the table has the same as links
-    <g onClick={(event) => onPick(stay, event.shiftKey)}>
+    // biome-ignore lint/a11y/useSemanticElements: a drawing has no buttons of its own
+    <g
+      role="button"
+      tabindex={isCurrent ? 0 : -1}
+      aria-label={`${short(digest)}, ${whenText(move)}${until === undefined ? `, ${words.now}` : ''}`}
+      aria-pressed={isThen}
+      onFocus={onFocus}
+      onKeyDown={choose}
+      onClick={(event) => onPick(stay, event.shiftKey)}
+    >
       <rect
         class={until === undefined ? 'bar now' : 'bar'}
         x={from}

@@ -1,0 +1,23 @@
+// Repositories that copy another one of this registry.
+import { readNext } from './list.ts'
+import type { Repo } from './types.ts'
+
+const pages = 5
+const size = 200
+
+/** Those below a place; the first thousand repositories there are looked at. */
+export async function readCopies(place: string, signal: AbortSignal): Promise<{ items: Repo[]; isCut: boolean }> {
+  const items: Repo[] = []
+  let after = ''
+  for (let page = 0; page < pages; page++) {
+    const query = { 'uidp.descendantsOf': place }
+    const read = await readNext<Repo>('/registry/v2/repos', 'repos', { after, size, query, signal })
+    items.push(...read.items.filter(isCopy))
+    after = read.next
+    if (after === '') break
+  }
+  return { items, isCut: after !== '' }
+}
+
+/** A repo that copies nothing has no such member, whatever its type says. */
+export const isCopy = ({ syncConfig }: Pick<Repo, 'syncConfig'>): boolean => Boolean(syncConfig?.source)

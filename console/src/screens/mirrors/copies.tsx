@@ -1,0 +1,80 @@
+// Who holds a copy: repositories that copy others of this registry, and until when.
+import { paths } from '../../app/paths.ts'
+import { isCopy, readCopies } from '../../data/copies.ts'
+import { namesOfRepo } from '../../data/places.ts'
+import type { Repo } from '../../data/types.ts'
+import { useLoad } from '../../ui/load.ts'
+import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+
+/** The copies at and below a group. */
+export function Copies({ group }: { group: string }) {
+  return <CopyTable place={group} empty={words.noCopies} wants={() => true} />
+}
+
+/** What a repo copies, and which others of its organisation copy it. */
+export function CopiesOf({ repo }: { repo: Repo }) {
+  return (
+    <>
+      <h2>{words.copies}</h2>
+      {isCopy(repo) && <Source repo={repo} />}
+      <CopyTable
+        place={repo.uid.split('/')[0]!}
+        empty={words.noCopiesOf}
+        wants={({ syncConfig }) => syncConfig.source === repo.uid}
+      />
+    </>
+  )
+}
+
+function Source({ repo: { syncConfig } }: { repo: Repo }) {
+  return (
+    <p>
+      {words.copyOf} <RepoName uid={syncConfig.source} />, {words.copiedUntil} <Time at={syncConfig.expirationTime} />
+      {syncConfig.uniqueTags && `, ${words.withUniqueTags}`}
+    </p>
+  )
+}
+
+function RepoName({ uid }: { uid: string }) {
+  const read = useLoad(`name of ${uid}`, () => namesOfRepo(uid))
+  if (!read.data) return <code title={uid}>{uid.slice(-16)}</code>
+  return (
+    <a href={paths.repo(read.data)}>
+      <bdi>{read.data.join('/')}</bdi>
+    </a>
+  )
+}
+
+type Props = { place: string; empty: string; wants: (repo: Repo) => boolean }
+
+function CopyTable({ place, empty, wants }: Props) {
+  const read = useLoad(`copies ${place}`, (signal) => readCopies(place, signal))
+  return (
+    <Shown of={read}>
+      {({ items, isCut }) => {
+        const wanted = items.filter(wants)
+        return (
+          <>
+            {isCut && <Note kind="warn">{words.cutCopies}</Note>}
+            {wanted.length === 0 && <Empty>{empty}</Empty>}
+            {wanted.length > 0 && (
+              <Table
+                caption={words.copies}
+                items={wanted}
+                keyOf={({ uid }) => uid}
+                columns={[
+                  { title: words.copyIn, isHead: true, cell: ({ uid }) => <RepoName uid={uid} /> },
+                  { title: words.copyFrom, cell: ({ syncConfig }) => <RepoName uid={syncConfig.source} /> },
+                  { title: words.copiedUntil, cell: ({ syncConfig }) => <Time at={syncConfig.expirationTime} /> },
+                ]}
+              />
+            )}
+          </>
+        )
+      }}
+    </Shown>
+  )
+}

@@ -1,0 +1,183 @@
+// Plans of what rules of retention let go: made, looked at, and applied by whoever types the name of the place.
+import { useEffect } from 'preact/hooks'
+import { paths } from '../../app/paths.ts'
+import { here } from '../../app/route.ts'
+import { may } from '../../app/session.ts'
+import { ask } from '../../data/api.ts'
+import { readNext } from '../../data/list.ts'
+import { readPlaced, whereOf } from '../../data/placed.ts'
+import { namesOfPlace, namesOfRepo, parentOf } from '../../data/places.ts'
+import type { Plan, PlannedDeletion } from '../../data/types.ts'
+import { ActButton, DangerButton } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { More } from '../../ui/more.tsx'
+import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { Badge, bytes, Digest, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+
+const path = '/registry/v2/retentionPlans'
+const isAtWork = ({ state }: Plan): boolean => state === 'PLANNING' || state === 'APPLYING'
+const againMs = 1500
+
+/** The plans made here and below; `chosen` is the one that is looked at. */
+export function Plans({ at, chosen }: { at: string; chosen: string }) {
+  const read = useLoad(`plans ${at}`, async (signal) => {
+    const { items } = await readPlaced<Plan>(path, 'retentionPlans', { place: at, signal })
+    const plans = items.filter(({ uid }) => whereOf(uid, at) !== 'above')
+    const named = plans.map(async (plan) => ({ ...plan, names: (await namesOfPlace(parentOf(plan.uid))).names }))
+    return (await Promise.all(named)).sort((a, b) => (a.createTime < b.createTime ? 1 : -1))
+  })
+  const isBusy = read.data?.some(isAtWork) ?? false
+  useEffect(() => {
+    if (!isBusy) return
+    const timer = setInterval(read.reload, againMs)
+    return () => clearInterval(timer)
+  }, [isBusy])
+  const plan = read.data?.find(({ uid }) => uid === chosen)
+  const make = async () => {
+    await ask('POST', `${path}/${at}`, { body: {} })
+    read.reload()
+  }
+  return (
+    <>
+      <h2>{words.plans}</h2>
+      <p class="dim">{words.plansText}</p>
+      {may('registry.settings.update', at) && (
+        <p>
+          <ActButton act={make}>{words.makePlan}</ActButton>
+        </p>
+      )}
+      <Shown of={read}>
+        {(plans) =>
+          plans.length === 0 ? (
+            <Empty>{words.noPlans}</Empty>
+          ) : (
+            <Table
+              caption={words.plans}
+              columns={columnsFor(read.reload)}
+              items={plans}
+              keyOf={({ uid }) => uid}
+              classOf={({ uid }) => (uid === chosen ? 'then' : '')}
+            />
+          )
+        }
+      </Shown>
+      {chosen !== '' && read.data && !plan && <Empty>{words.noSuchPlan}</Empty>}
+      {plan && plan.state !== 'PLANNING' && (
+        <section aria-label={words.planned}>
+          <h3>{words.planned}</h3>
+          {plan.truncated && <Note kind="warn">{words.planCut}</Note>}
+          <Deletions key={plan.state} plan={plan.uid} state={plan.state} after="" />
+        </section>
+      )}
+    </>
+  )
+}
+
+type Named = Plan & { names: readonly string[] }
+
+const columnsFor = (reload: () => void): Column<Named>[] => [
+  {
+    title: words.planMade,
+    isHead: true,
+    cell: ({ uid, createTime }) => (
+      <a data-main href={paths.with(here(), { plan: uid })}>
+        <Time at={createTime} />
+      </a>
+    ),
+  },
+  { title: words.forPlace, cell: ({ names }) => <bdi>{names.join('/')}</bdi> },
+  { title: words.state, cell: ({ state }) => <Badge kind={kinds[state]}>{words.planStates[state]}</Badge> },
+  { title: words.letsGo, cell: ({ manifests, bytes: size }) => amount(manifests, size) },
+  { title: words.wouldLetGo, cell: ({ dryRunManifests, dryRunBytes }) => amount(dryRunManifests, dryRunBytes) },
+  {
+    title: words.outcome,
+    cell: ({ state, deleted, left }) =>
+      state === 'APPLYING' || state === 'APPLIED' ? words.deletedAndLeft(Number(deleted), Number(left)) : '–',
+  },
+  {
+    title: words.actions,
+    cell: (plan) => (plan.state === 'READY' && mayApply(plan.uid) ? <Apply plan={plan} onDone={reload} /> : null),
+  },
+]
+
+const kinds: Record<Plan['state'], 'plain' | 'warn' | 'good'> = {
+  STATE_UNSPECIFIED: 'plain',
+  PLANNING: 'plain',
+  READY: 'warn',
+  APPLYING: 'plain',
+  APPLIED: 'good',
+}
+
+const mayApply = (uid: string): boolean => may('registry.settings.update', uid) && may('repo.delete', uid)
+const amount = (manifests: string, size: string): string => words.manifestsOf(Number(manifests), bytes(Number(size)))
+
+function Apply({ plan: { uid, names, manifests, bytes: size }, onDone }: { plan: Named; onDone: () => void }) {
+  if (Number(manifests) === 0) return null
+  return (
+    <DangerButton
+      button={words.applyPlan}
+      label={words.applyPlanOf(names.join('/'))}
+      title={words.applyPlanOf(names.join('/'))}
+      text={words.applyPlanText(amount(manifests, size))}
+      mustType={names.at(-1)!}
+      act={async () => {
+        await ask('POST', `${path}/${uid}:apply`, { body: {} })
+        onDone()
+      }}
+    />
+  )
+}
+
+type Doomed = PlannedDeletion & { names: readonly string[] }
+
+function Deletions({ plan, state, after }: { plan: string; state: Plan['state']; after: string }) {
+  const read = useLoad(`planned ${plan} ${state} ${after}`, async (signal) => {
+    const page = await readNext<PlannedDeletion>(`${path}/${plan}/deletions`, 'deletions', { after, size: 100, signal })
+    const named = page.items.map(async (one): Promise<Doomed> => ({ ...one, names: await namesOfRepo(one.repoUid) }))
+    return { items: await Promise.all(named), next: page.next }
+  })
+  return (
+    <Shown of={read}>
+      {({ items, next }) => (
+        <>
+          {items.length === 0 && <Empty>{words.nothingPlanned}</Empty>}
+          {items.length > 0 && (
+            <Table
+              caption={words.planned}
+              columns={deletionColumns}
+              items={items}
+              keyOf={({ repoUid, digest }) => `${repoUid} ${digest}`}
+            />
+          )}
+          <More next={next}>{(rest) => <Deletions plan={plan} state={state} after={rest} />}</More>
+        </>
+      )}
+    </Shown>
+  )
+}
+
+const deletionColumns: Column<Doomed>[] = [
+  {
+    title: words.digest,
+    isHead: true,
+    cell: ({ names, digest }) => <Digest of={digest} href={paths.digest(names, digest)} />,
+  },
+  { title: words.repository, cell: ({ names }) => <bdi>{names.join('/')}</bdi> },
+  {
+    title: words.why,
+    cell: ({ why, until, partOf, names }) => (
+      <>
+        {words.letGoBecause[why]} {until && <Time at={until} />}
+        {partOf !== '' && <Digest of={partOf} href={paths.digest(names, partOf)} />}
+      </>
+    ),
+  },
+  { title: words.size, cell: ({ bytes: size }) => bytes(Number(size)) },
+  {
+    title: words.outcome,
+    cell: ({ outcome, dryRun }) =>
+      dryRun ? <Badge kind="warn">{words.onlyTried}</Badge> : words.deletionOutcomes[outcome],
+  },
+]

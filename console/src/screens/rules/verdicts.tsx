@@ -1,0 +1,120 @@
+// What the gates say of images now, those that are only tried out too.
+import { paths } from '../../app/paths.ts'
+import { may } from '../../app/session.ts'
+import { ask, Refusal } from '../../data/api.ts'
+import { readPage } from '../../data/list.ts'
+import type { Tag, Verdict } from '../../data/types.ts'
+import { useLoad } from '../../ui/load.ts'
+import { Empty, Shown } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { Badge } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+
+type Asked = { digest: string } | { tag: string }
+
+async function verdictsOn(repo: string, image: Asked, signal: AbortSignal): Promise<Verdict[]> {
+  const path = `/registry/v1/repos/${repo}:checkPolicies`
+  const { results = [] } = await ask<{ results?: Verdict[] }>('POST', path, { body: image, signal })
+  return results
+}
+
+/** Each gate that is on or tried out, and what it says of a digest. */
+export function GatesSay({ repo, digest }: { repo: string; digest: string }) {
+  const read = useLoad(`gates on ${repo} ${digest}`, (signal) => verdictsOn(repo, { digest }, signal))
+  const isMissing = read.error instanceof Refusal && read.error.status === 404
+  return (
+    <>
+      <h2>{words.gatesSay}</h2>
+      {isMissing ? (
+        <Empty>{words.notHeld}</Empty>
+      ) : (
+        <Shown of={read}>
+          {(results) =>
+            results.length === 0 ? (
+              <Empty>{words.noGateAsks}</Empty>
+            ) : (
+              <Table
+                caption={words.gatesSay}
+                columns={columns}
+                items={results}
+                keyOf={({ policyId }: Verdict) => policyId}
+              />
+            )
+          }
+        </Shown>
+      )}
+    </>
+  )
+}
+
+const tried = 10
+
+type Tried = Verdict & { tag: string }
+
+/** What would be refused of the tags that moved last, so that a gate can be tried before it refuses anything. */
+export function GatesTried({ names, repo }: { names: readonly string[]; repo: string }) {
+  if (!may('repo.check_policies', repo) || !may('tag.list', repo)) return null
+  return <Tries names={names} repo={repo} />
+}
+
+function Tries({ names, repo }: { names: readonly string[]; repo: string }) {
+  const read = useLoad(`gates tried ${repo}`, async (signal) => {
+    const query = { 'uidp.childrenOf': repo, orderBy: 'update_time desc' }
+    const { items } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: tried, query, signal })
+    const found = items.map(async ({ name, digest }): Promise<Tried[]> => {
+      // A tag may be gone by now, or have no image here.
+      const results = await verdictsOn(repo, { digest }, signal).catch((error: unknown) => {
+        if (error instanceof Refusal && error.status === 404) return []
+        throw error
+      })
+      return results.filter(({ result }) => result !== 'RESULT_ALLOWED').map((one) => ({ ...one, tag: name }))
+    })
+    return { count: items.length, refused: (await Promise.all(found)).flat() }
+  })
+  const tagColumn: Column<Tried> = {
+    title: words.tag,
+    isHead: true,
+    cell: ({ tag }) => (
+      <a data-main href={paths.tag(names, tag)}>
+        <bdi>{tag}</bdi>
+      </a>
+    ),
+  }
+  return (
+    <>
+      <h2>{words.gatesTried}</h2>
+      <Shown of={read}>
+        {({ count, refused }) =>
+          refused.length === 0 ? (
+            <Empty>{words.allPass(count)}</Empty>
+          ) : (
+            <Table
+              caption={words.gatesTried}
+              columns={[tagColumn, ...columns.map((one) => ({ ...one, isHead: false }))]}
+              items={refused}
+              keyOf={({ tag, policyId }) => `${tag} ${policyId}`}
+            />
+          )
+        }
+      </Shown>
+    </>
+  )
+}
+
+const columns: Column<Verdict>[] = [
+  { title: words.gate, isHead: true, cell: ({ policyName }) => <bdi>{policyName}</bdi> },
+  { title: words.gateAnswer, cell: ({ mode, result }) => <Said mode={mode} result={result} /> },
+  {
+    title: words.reason,
+    cell: ({ parameters: { reason, exception } }) => (
+      <bdi>{[String(reason ?? ''), ...(exception ? [words.byException] : [])].join('; ')}</bdi>
+    ),
+  },
+]
+
+function Said({ mode, result }: Pick<Verdict, 'mode' | 'result'>) {
+  if (result === 'RESULT_ALLOWED') return <Badge kind="good">{words.passes}</Badge>
+  if (result !== 'RESULT_DENIED') return <Badge kind="plain">{words.notAsked}</Badge>
+  const isDry = mode === 'POLICY_MODE_DRY_RUN'
+  return <Badge kind={isDry ? 'warn' : 'bad'}>{isDry ? words.wouldBeRefused : words.isRefused}</Badge>
+}

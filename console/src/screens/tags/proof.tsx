@@ -1,0 +1,50 @@
+// The proof of what a tag was, as a file that is checked without asking anybody, and what it is checked with.
+import { me } from '../../app/session.ts'
+import { askText } from '../../data/api.ts'
+import { SaveButton } from '../../ui/save.tsx'
+import { Code } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+
+type Props = { names: readonly string[]; repo: string; tag: string; at: string }
+/** `isOpen`: the tag is still that, so there is no proof of an end. */
+type Proved = Props & { digest: string; isOpen: boolean }
+
+const orgOf = (repo: string): string => repo.split('/')[0]!
+const fileOf = (names: readonly string[], tag: string): string => `${names.at(-1)}-${tag}.tlog-proof`
+
+/** Saves the proof of what the tag was at a moment. */
+export function SaveProof({ names, repo, tag, at }: Props) {
+  const path = `/ledger/${orgOf(repo)}/repos/${repo}/tags/${encodeURIComponent(tag)}/proof`
+  return (
+    <SaveButton
+      label={words.saveProofOf(tag, at)}
+      file={fileOf(names, tag)}
+      read={() => askText(path, { query: { at } })}
+    >
+      {words.saveProof}
+    </SaveButton>
+  )
+}
+
+export function Proof({ names, repo, tag, digest, at, isOpen }: Proved) {
+  const image = `${names.join('/')}:${tag}`
+  const policy = `${names[0]}.policy`
+  const check = `pinfold verify ${me.host}/${image}@${digest} --at ${at} --proof ${fileOf(names, tag)} --policy ${policy}${isOpen ? ' --open' : ''}`
+  return (
+    <details>
+      <summary>{words.proof}</summary>
+      <p>{words.proofText}</p>
+      <p>
+        <SaveProof names={names} repo={repo} tag={tag} at={at} />{' '}
+        <SaveButton file={policy} read={() => askText(`/ledger/${orgOf(repo)}/policy`)}>
+          {words.savePolicy}
+        </SaveButton>
+      </p>
+      <p class="dim">{words.policyText}</p>
+      <p>{words.proofCheck}</p>
+      <Code text={check} label={words.copyCommand} />
+      <p>{words.proofByCommand}</p>
+      <Code text={`pinfold images tags proof ${image} --at ${at}`} label={words.copyCommand} />
+    </details>
+  )
+}

@@ -1,0 +1,200 @@
+// More of what people do in the console, in a real Chromium: proofs, plans, gates that are tried out, and the keys of the timeline.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Download, Page } from 'playwright-core'
+import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
+import { expect } from '../support/chromium.ts'
+import { runDuty } from '../support/duties.ts'
+import { run } from '../support/process.ts'
+import type { Kit } from './console-changes.ts'
+
+const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).click()
+const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
+
+export async function checkJobs(kit: Kit): Promise<void> {
+  await checkProofs(kit)
+  await checkPlans(kit)
+  await checkTriedGates(kit)
+  await checkTimeline(kit)
+  await checkCopies(kit)
+}
+
+async function saved(page: Page, folder: string, work: () => Promise<void>): Promise<{ name: string; file: string }> {
+  const [download] = await Promise.all([page.waitForEvent('download') as Promise<Download>, work()])
+  const file = join(folder, download.suggestedFilename())
+  await download.saveAs(file)
+  return { name: download.suggestedFilename(), file }
+}
+
+async function checkProofs({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  await check('the proof of what a tag was is saved from its page and from that of the digest, and holds', async () => {
+    const { context, page } = await asOperator()
+    const folder = mkdtempSync(join(tmpdir(), 'pinfold-console-proof-'))
+    try {
+      await goTo(page, `/ui/r/${scene.path}/~/tags/stable?at=${scene.lastTuesday}`)
+      await page.getByText('A proof of it').click()
+      const proof = await saved(page, folder, () => press(page, /^Download the proof of what stable was/))
+      const policy = await saved(page, folder, () => press(page, 'Download the keys'))
+      const command = await page.getByText(/^pinfold verify /).innerText()
+      expect(command.includes(proof.name) && command.includes(policy.name), command)
+      // As the page says it, but for where the files are.
+      const args = command.split(' ').slice(1)
+      const files: Record<string, string> = { [proof.name]: proof.file, [policy.name]: policy.file }
+      const checked = await run(
+        args.map((one) => files[one] ?? one),
+        { env: {} },
+      )
+      expect(checked.code === 0, checked)
+      const wrong = args.map((one) => (one.startsWith(new URL(scene.pinfold.url).host) ? otherDigest(one) : one))
+      const refused = await run(
+        wrong.map((one) => files[one] ?? one),
+        { env: {} },
+      )
+      expect(refused.code !== 0, refused)
+
+      await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digestThen}`)
+      const again = await saved(page, folder, () => press(page, /^Download the proof of what stable was/))
+      expect(readFileSync(again.file, 'utf8') === readFileSync(proof.file, 'utf8'), 'it is another proof')
+
+      const body = 'what the tag was then is not in the log yet; try again in a moment\n'
+      await page.route(/\/proof\?/, (route) => route.fulfill({ status: 503, contentType: 'text/plain', body }))
+      await press(page, /^Download the proof of what stable was/)
+      await page.getByRole('alert').filter({ hasText: 'not in the log yet' }).waitFor()
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+    await context.close()
+  })
+}
+
+const otherDigest = (reference: string): string => reference.replace(/@.*$/, `@sha256:${'0'.repeat(64)}`)
+
+async function checkPlans({ check, scene, asOperator, goTo, settled }: Kit): Promise<void> {
+  const { operator, app } = scene.pinfold
+  await check('a plan of what goes is made, looked at, and applied once the name is typed', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/r/${scene.orgName}/payments/worker?view=promises`)
+    await press(page, 'Make a plan')
+    const making = rowOf(page, 'being made')
+    await making.waitFor()
+    await runDuty(app, sweepRetention)
+    // It takes the place of the one before.
+    await making.waitFor({ state: 'detached' })
+    const ready = rowOf(page, 'to be read')
+    await ready.waitFor()
+    expect((await ready.getByText(/^1 manifest of/).count()) === 2, await ready.innerText())
+    await ready.getByRole('link').click()
+    await settled(page)
+    const planned = page.getByRole('table', { name: 'What the plan lets go' }).locator('tbody tr')
+    expect((await planned.count()) === 2, await page.innerText('main'))
+    expect((await planned.filter({ hasText: 'only by a rule that is tried out' }).count()) === 1, 'not told apart')
+
+    await press(page, /^Apply the plan for/)
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel(/Type worker/).fill('something-else')
+    await dialog.getByRole('button', { name: 'Apply' }).click()
+    const uid = new URL(page.url()).searchParams.get('plan')!
+    const stateOf = async () => (await operator.get(`/registry/v2/retentionPlans/${uid}`)).body.state
+    expect((await stateOf()) === 'READY', await stateOf())
+    await dialog.getByLabel(/Type worker/).fill('worker')
+    await dialog.getByRole('button', { name: 'Apply' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await runDuty(app, sweepRetention)
+    await rowOf(page, 'applied').filter({ hasText: '1 deleted, 0 left' }).waitFor()
+    expect((await stateOf()) === 'APPLIED', await stateOf())
+    await planned.filter({ hasText: 'deleted' }).first().waitFor()
+    await context.close()
+  })
+}
+
+async function checkTriedGates({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  const { operator } = scene.pinfold
+  await check(
+    'what gates that are tried out would refuse is shown, and an exception lets a digest through',
+    async () => {
+      const { context, page } = await asOperator()
+      const path = `/ui/r/${scene.path}?view=gates`
+      const tried = page.getByRole('table', { name: 'What gates refuse, or would, of the tags that moved last' })
+      const ofStable = tried.getByRole('row').filter({ hasText: 'stable' }).filter({ hasText: 'old-enough' })
+      await goTo(page, path)
+      await ofStable.filter({ hasText: 'would be refused' }).waitFor()
+
+      await page.getByText('New exception').click()
+      await page.getByLabel('Digest', { exact: true }).fill(scene.digest)
+      await page.getByLabel('Reason').fill('looked at by hand')
+      await page.getByLabel('Until (UTC)').fill(new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 16))
+      await press(page, 'Let it through')
+      const made = rowOf(page, 'looked at by hand')
+      await made.waitFor()
+      const listed = async () => {
+        const { body } = await operator.get(`/registry/v2/gateExceptions?scopeUid=${scene.repo.uid}`)
+        return body.gateExceptions.filter(({ reason }: { reason: string }) => reason === 'looked at by hand')
+      }
+      expect((await listed()).length === 1, await listed())
+      await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
+      const says = page.getByRole('table', { name: 'What the gates say now' }).getByRole('row')
+      await says.filter({ hasText: 'old-enough' }).filter({ hasText: 'an exception lets it through' }).waitFor()
+      await goTo(page, path)
+      await tried.waitFor()
+      expect((await ofStable.count()) === 0, await tried.innerText())
+
+      await made.getByRole('button', { name: /^Revoke/ }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+      await made.waitFor({ state: 'detached' })
+      expect((await listed()).length === 0, await listed())
+      await goTo(page, path)
+      await ofStable.waitFor()
+      await context.close()
+    },
+  )
+}
+
+async function checkTimeline({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  await check('arrows go through the timeline, each bar says what it is, and Enter chooses one', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/r/${scene.path}/~/tags/stable`)
+    const bars = page.getByRole('group', { name: /^Timeline/ }).getByRole('button')
+    expect((await bars.count()) === 3, await bars.count())
+    const stops = async () => Promise.all((await bars.all()).map((bar) => bar.getAttribute('tabindex')))
+    expect((await stops()).join() === '-1,-1,0', await stops())
+    const label = () => page.evaluate<string>("document.activeElement?.getAttribute('aria-label')")
+    await bars.last().focus()
+    await page.keyboard.press('ArrowLeft')
+    const middle = await label()
+    expect(middle.startsWith(scene.digestThen.slice(0, 19)) && middle.includes('moved'), middle)
+    expect((await stops()).join() === '-1,0,-1', await stops())
+    await page.keyboard.press('Home')
+    await page.keyboard.press('ArrowLeft')
+    expect((await label()) === (await bars.first().getAttribute('aria-label')), await label())
+    await page.keyboard.press('End')
+    expect((await label()).endsWith(', now'), await label())
+    await page.keyboard.press('ArrowLeft')
+    await page.keyboard.press('Enter')
+    const status = page.getByRole('status').filter({ hasText: 'it was' })
+    await status.waitFor()
+    expect((await status.locator('code').first().getAttribute('title')) === scene.digestThen, await status.innerText())
+    expect((await bars.nth(1).getAttribute('aria-pressed')) === 'true', 'what was chosen is not told')
+    expect((await label()) === middle, 'the focus is lost')
+    await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('Shift+Enter')
+    await page.getByRole('heading', { name: /^From sha256:/ }).waitFor()
+    await context.close()
+  })
+}
+
+async function checkCopies({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  await check('who holds a copy is told at the copy, at what is copied, and at the group', async () => {
+    const { context, page } = await asOperator()
+    const source = page.getByRole('link', { name: scene.path, exact: true })
+    await goTo(page, `/ui/r/${scene.orgName}/payments/copy?view=mirror`)
+    await page.getByText('It copies').waitFor()
+    await source.first().waitFor()
+    for (const path of [`/ui/r/${scene.path}?view=mirror`, `/ui/g/${scene.orgName}/~/mirrors`]) {
+      await goTo(page, path)
+      const row = page.getByRole('table', { name: 'Copies within this registry' }).getByRole('row')
+      await row.filter({ hasText: `${scene.orgName}/payments/copy` }).waitFor()
+    }
+    await context.close()
+  })
+}
