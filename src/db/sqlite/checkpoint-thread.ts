@@ -7,7 +7,8 @@ const checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
 
 parentPort?.on('message', (message: 'checkpoint' | 'end') => {
   if (message === 'checkpoint') {
-    checkpoint.get()
+    const done = checkpoint.get()
+    parentPort?.postMessage(Number(done?.log ?? 0))
     return
   }
   db.close()

@@ -3,6 +3,9 @@
 import { Worker } from 'node:worker_threads'
 
 const everyMs = 5000
+/** A log that has become as long is looked after more often, lest a commit has to. */
+const manyPages = 2048
+const fasterBy = 10
 
 export type Checkpoints = {
   /** Call after each commit. */
@@ -15,6 +18,8 @@ export type Checkpoints = {
 export function createCheckpoints(file: string, intervalMs = everyMs): Checkpoints {
   let timer: NodeJS.Timeout | undefined
   let thread: Worker | undefined
+  let isAtWork = false
+  let isLong = false
 
   const start = (): Worker => {
     const started = new Worker(new URL('./checkpoint-thread.ts', import.meta.url), {
@@ -23,19 +28,29 @@ export function createCheckpoints(file: string, intervalMs = everyMs): Checkpoin
       execArgv: [],
     })
     started.unref()
+    started.on('message', (pages: number) => {
+      isAtWork = false
+      isLong = pages > manyPages
+    })
     // Commits do it themselves when the log has become long, and tell what is wrong with the disk.
     started.on('error', () => {
       if (thread === started) thread = undefined
+      isAtWork = false
     })
     return started
   }
   return {
     note() {
-      timer ??= setTimeout(() => {
-        timer = undefined
-        thread ??= start()
-        thread.postMessage('checkpoint')
-      }, intervalMs).unref()
+      timer ??= setTimeout(
+        () => {
+          timer = undefined
+          if (isAtWork) return
+          isAtWork = true
+          thread ??= start()
+          thread.postMessage('checkpoint')
+        },
+        intervalMs / (isLong ? fasterBy : 1),
+      ).unref()
     },
     async close() {
       clearTimeout(timer)

@@ -1,6 +1,7 @@
 // The embedded engine. Writers queue for one connection and share commits, because one fsync costs more than a
 // hundred statements; readers have a connection of their own and see only what is committed.
 import { AsyncResource } from 'node:async_hooks'
+import { turns } from '#lib/turns/turns.ts'
 import { createCommits } from '../changes.ts'
 import { createGuard, type Outcome } from '../guard.ts'
 import { type Change, type Db, raw, type Sql, sql, type Tx, type TxOptions } from '../sql.ts'
@@ -21,7 +22,7 @@ export function openSqlite(file: string): Db {
   // A commit that is also a checkpoint could not finish that while a reader looks at what was before.
   const [beforeCommit, afterCommit] = [snapshot.end, checkpoints.note]
   const queue = new WriteQueue({ writer, commits, beforeCommit, afterCommit })
-  const turns = shareTurns()
+  const reads = shareTurns()
   let closed = false
 
   return {
@@ -31,14 +32,14 @@ export function openSqlite(file: string): Db {
     async all<T>(query: Sql) {
       guard.outside('all')
       const rows = snapshot.all<T>(query)
-      await turns.letOthersRun()
+      await reads.letOthersRun()
       return rows
     },
 
     async get<T>(query: Sql) {
       guard.outside('get')
       const [row] = snapshot.all<T>(query)
-      await turns.letOthersRun()
+      await reads.letOthersRun()
       return row
     },
 
@@ -78,7 +79,7 @@ export function openSqlite(file: string): Db {
   }
 }
 
-const turnMs = 20
+const turnMs = 10
 
 /**
  * A query here is done when it is asked, so a chain of them would run to its end before the event loop turns. Whoever has
@@ -96,7 +97,7 @@ function shareTurns(): { letOthersRun(): Promise<void> | undefined } {
         setImmediate(turned)
         return undefined
       }
-      return performance.now() - began < turnMs ? undefined : new Promise((resolve) => setImmediate(resolve))
+      return performance.now() - began < turnMs ? undefined : turns.next()
     },
   }
 }

@@ -6,7 +6,7 @@ import type { Change } from '../sql.ts'
 import type { Connection } from './sqlite-connection.ts'
 
 const batchWorks = 256
-const batchMs = 20
+const batchMs = 10
 
 /** One queued transaction: `run` does its work, `settle` tells the caller once the commit has or has not happened. */
 export type Job = {

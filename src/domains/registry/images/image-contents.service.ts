@@ -14,7 +14,7 @@ import type { Reader } from '#contents/reader.ts'
 import type { Reader as DbReader, Tx } from '#db/sql.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
 import { chunks } from '#lib/chunks.ts'
-import { Walk } from '#lib/walk.ts'
+import { Walk } from '#lib/turns/walk.ts'
 import { type ManifestDocument, manifestTypes, maxListed } from '../manifests/manifests.model.ts'
 import { findManifest } from '../manifests/manifests.store.ts'
 import {

@@ -1,6 +1,6 @@
 // Going through what strangers have pushed, where one thing names the next: no further than a limit, and only while
 // somebody waits for it.
-import { setImmediate as turn } from 'node:timers/promises'
+import { turns } from './turns.ts'
 
 export type WalkLimits = {
   /** How many things are looked at. */
@@ -52,7 +52,7 @@ export class Walk {
   /** To be called before each step: lets others run when it is time. Rejects when nobody waits for the walk any more. */
   async pause(): Promise<void> {
     if (this.#monotonic() - this.#turnBegan >= turnMs) {
-      await turn()
+      await turns.next()
       this.#turnBegan = this.#monotonic()
     }
     this.#signal.throwIfAborted()

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { createTurns } from './turns.ts'
+
+test('so many run in one turn as there is time for, each until it waits again', async () => {
+  let now = 0
+  const turns = createTurns(() => now)
+  const ran: string[] = []
+  const slice = async (name: string): Promise<void> => {
+    for (let times = 0; times < 2; times++) {
+      await turns.next()
+      // What it does takes several steps, none of which waits for anything.
+      for (let step = 0; step < 5; step++) await undefined
+      now += 4
+      ran.push(name)
+    }
+  }
+  const all = Promise.all(['a', 'b', 'c', 'd', 'e'].map(slice))
+  const each: string[] = []
+  while (ran.length < 10) {
+    const before = ran.length
+    await turn()
+    each.push(ran.slice(before).join(''))
+  }
+  await all
+  assert.deepEqual(
+    each.filter((names) => names !== ''),
+    ['abc', 'dea', 'bcd', 'e'],
+  )
+})
+
+test('who asks within a turn has a later one, though there is time', async () => {
+  const turns = createTurns(() => 0)
+  let ran = 0
+  const again = async (): Promise<void> => {
+    for (;;) {
+      await turns.next()
+      ran++
+      if (ran === 3) return
+    }
+  }
+  const all = again()
+  let loops = 0
+  for (; ran < 3; loops++) await turn()
+  await all
+  assert.ok(loops >= 3, String(loops))
+})
+
+test('a turn that is asked for when nobody has waited for a while comes as well', async () => {
+  const turns = createTurns()
+  await turns.next()
+  await turn()
+  await turns.next()
+})
