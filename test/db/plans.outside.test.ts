@@ -19,7 +19,7 @@ const repo = { id: 1, uid: organization }
 const about = { repo, digest, origin: 'referrer' as const, referrer: digest, rawDigest: digest, actor: '' }
 const read = {
   ...{ scanner: 1, tool: 'grype', toolVersion: '1', format: 'grype', buildTime: '', total: 0 },
-  ...{ vulnerabilities: '[]', levels: '[]' },
+  ...{ vulnerabilities: '[]', levels: '[]', statements: '' },
 }
 
 const filter = { scanner: 1, since: '', until: time, most: 10 }
@@ -54,6 +54,8 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   factsOfOrganization: (tx) => reports.factsOfDigest(tx, digest, { organization, places: [organization] }, filter),
   findReport: (tx) => reports.findReport(tx, 1),
   findLevels: (tx) => reports.findLevels(tx, 1),
+  documentsOf: (tx) => reports.documentsOf(tx, 1, digest, 10),
+  findStatements: (tx) => reports.findStatements(tx, 1),
   deleteReportsOf: (tx) => reports.deleteReportsOf(tx, 1),
   deleteReportsOfImage: (tx) => reports.deleteReportsOfImage(tx, 1, digest),
   insertJob: (tx) => jobs.insertJob(tx, 1, 1, job),

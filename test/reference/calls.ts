@@ -451,6 +451,7 @@ export const reads: readonly Call[] = [
     { repoUid: '$app', digest: '$digest', report: Buffer.from(scanReport).toString('base64') },
   ],
   ['control.scanning.v1.ScanReportsService/ListScanReports', { repoUid: '$app', digest: '$digest' }],
+  ['control.scanning.v1.ScanReportsService/ListStatements', { repoUid: '$app', digest: '$digest' }],
   ['control.scanning.v1.ScanReportsService/ScanImage', { repoUid: '$app', digest: '$digest' }],
   [
     'control.scanning.v1.ScannersService/PutScanner',

@@ -19,8 +19,8 @@ type Report = { id: string; state: string; reason?: string; message?: string; to
 export const importScanReport: Command = {
   name: 'scan-report',
   summary: 'Take in what another scanner has found in an image',
-  details: `Reads the JSON of Grype or Trivy, CycloneDX that names vulnerabilities, or SARIF (of which only the ids and how bad they
-are count), compressed with gzip or not. Reports of version 1 show it from then on, beside what the server finds itself. It takes
+  details: `Reads the JSON of Grype or Trivy, CycloneDX that names vulnerabilities, SARIF (of which only the ids and how bad they
+are count), or OpenVEX, compressed with gzip or not. Reports of version 1 show it from then on, beside what the server finds itself. It takes
 the capability vuln_report.create in the repo. Waits until the report was read, and exits with 1 when it cannot be.`,
   arguments: [{ name: '<file>', summary: 'The report, or - for standard input' }],
   options: [
@@ -87,6 +87,7 @@ async function readReport(api: ApiReader, path: string, sent: Report): Promise<R
 
 function sentence({ state, reason, message = '', tool = '', vulnerabilities = 0 }: Report): string {
   if (state === 'waiting') return 'the report was taken in and waits to be read'
+  if (state === 'stated') return 'the statements are taken in: see pinfold vulnerabilities vex list'
   if (state === 'read') return `${vulnerabilities} vulnerabilities by ${tool || 'an unnamed scanner'}`
   return reason === 'SAME' ? `nothing new: ${message}` : `the report does not count: ${message} (${reason})`
 }

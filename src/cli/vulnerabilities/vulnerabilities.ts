@@ -45,6 +45,11 @@ export const vulnerabilities: CommandGroup = {
       load: async () => (await import('./vulnerabilities-risks.ts')).vulnerabilitiesRisks,
     },
     {
+      name: 'vex',
+      summary: 'What others say was made of the vulnerabilities in an image',
+      load: async () => (await import('./vulnerabilities-vex.ts')).vulnerabilitiesVex,
+    },
+    {
       name: 'gates',
       summary: 'What has to be so of what is pulled',
       load: async () => (await import('./vulnerabilities-gates.ts')).vulnerabilitiesGates,

@@ -1,6 +1,7 @@
 // A CycloneDX document that names vulnerabilities, 1.4 and later.
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
 import { Findings, fixes, type ScanReport, scoreOf, severityOf, timeOf, worseOf } from './scan-report.ts'
+import { statementsOfCycloneDx } from './vex.ts'
 
 /** One that names none says nothing of vulnerabilities: an SBOM of Trivy has an empty list, though nothing was looked for. */
 export const isCycloneDx = (document: Json): boolean =>
@@ -31,20 +32,24 @@ export function readCycloneDx(document: Json): ScanReport {
     }
     if (affects.length === 0) found.add(said)
     for (const { ref } of affects) {
-      // The reference to a component of another document ends with what that calls it.
-      const name = textOf(ref)
-      const component = components.get(name) ?? components.get(name.slice(name.lastIndexOf('#') + 1))
+      const component = componentAt(components, textOf(ref))
       found.add(component ? { ...said, package: component } : said)
     }
   }
   const [tool] = toolsOf(document)
+  const statements = statementsOfCycloneDx(document, (reference) => textOf(componentAt(components, reference)?.purl))
   return {
+    ...(statements.length > 0 && { statements }),
     format: 'cyclonedx',
     tool: { name: textOf(tool?.name).toLowerCase(), version: textOf(tool?.version) },
     dbBuildTime: timeOf(''),
     vulnerabilities: found.all(),
   }
 }
+
+/** The reference to a component of another document ends with what that calls it. */
+const componentAt = (components: ReadonlyMap<string, Component>, name: string): Component | undefined =>
+  components.get(name) ?? components.get(name.slice(name.lastIndexOf('#') + 1))
 
 function componentsOf(document: Json): Map<string, Component> {
   const found = new Map<string, Component>()

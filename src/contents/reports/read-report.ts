@@ -7,6 +7,7 @@ import { isHarbor, readHarbor } from './harbor.ts'
 import { isSarif, readSarif } from './sarif.ts'
 import type { ScanReport } from './scan-report.ts'
 import { isTrivy, readTrivy } from './trivy.ts'
+import { isOpenVex, readOpenVex } from './vex.ts'
 
 /** No honest report of the permitted size has as many; bounds what parsing it can cost in memory. */
 const maxValues = 2_000_000
@@ -27,6 +28,7 @@ function reportIn(document: Json): ScanReport {
   if (isCycloneDx(document)) return readCycloneDx(document)
   if (isSarif(document)) return readSarif(document)
   if (isHarbor(document)) return readHarbor(document)
+  if (isOpenVex(document)) return readOpenVex(document)
   const scan = cosignScanIn(document)
   if (scan) return scan
   const known = 'the JSON of Grype, the JSON of Trivy, CycloneDX with vulnerabilities nor SARIF 2.1.0'

@@ -1,6 +1,7 @@
 // What a scanner has found in an image, whatever the scanner's own format is.
 import { type Json, objectsIn, textOf } from '../json.ts'
 import { Unreadable } from '../packages.ts'
+import type { VexStatement } from './vex-statement.ts'
 
 /** A report as it was read: each vulnerability once. */
 export type ScanReport = {
@@ -11,9 +12,11 @@ export type ScanReport = {
   dbBuildTime: string
   /** Ordered by id. */
   vulnerabilities: FoundVulnerability[]
+  /** What it says was made of them; absent where nothing. */
+  statements?: VexStatement[]
 }
 
-export type ReportFormat = 'grype' | 'trivy' | 'cyclonedx' | 'sarif' | 'harbor'
+export type ReportFormat = 'grype' | 'trivy' | 'cyclonedx' | 'sarif' | 'harbor' | 'openvex'
 
 /** In the shape of the reports of version 1. */
 export type FoundVulnerability = {

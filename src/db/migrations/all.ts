@@ -74,6 +74,7 @@ import { migration as witness } from './0115-witness.ts'
 import { migration as cosignatures } from './0116-cosignatures.ts'
 import { migration as gates } from './0118-expand-gates.ts'
 import { migration as scanners } from './0120-expand-scanners.ts'
+import { migration as statements } from './0121-expand-statements.ts'
 import { migration as witnessAnswers } from './0122-expand-witness-answers.ts'
 import { migration as behind } from './0126-behind.ts'
 
@@ -154,6 +155,7 @@ export const migrations: readonly Migration[] = [
   cosignatures,
   gates,
   scanners,
+  statements,
   witnessAnswers,
   behind,
 ]

@@ -110,6 +110,7 @@ async function keep(app: App, waiting: WaitingReport, read: ScanReport, write: W
     ...{ scanner: scannerNumbers[tool.name] ?? 0, tool: tool.name, toolVersion: tool.version, format, buildTime },
     ...{ total: vulnerabilities.length, vulnerabilities: JSON.stringify(vulnerabilities) },
     levels: JSON.stringify(vulnerabilities.map((one) => [one.id, one.severity])),
+    statements: read.statements ? JSON.stringify(read.statements) : '',
   }
   try {
     await write(async (tx) => {

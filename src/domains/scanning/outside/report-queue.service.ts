@@ -24,7 +24,8 @@ export function mayBeReport({ artifactType, annotations, subject }: Omit<Referri
   const isStated = artifactType === 'application/vnd.in-toto+json' && isScan.test(predicate)
   return isStated || reportTypes.includes(artifactType)
 }
-const isScan = /^https:\/\/(?:cosign\.sigstore\.dev\/attestation\/vuln|in-toto\.io\/attestation\/vulns)\b/
+const isScan =
+  /^https:\/\/(?:cosign\.sigstore\.dev\/attestation\/vuln|in-toto\.io\/attestation\/vulns|openvex\.dev\/ns)\b/
 
 /**
  * Takes a pushed one in, in the transaction of the push. It counts only where whoever pushes may hand in reports; one that was

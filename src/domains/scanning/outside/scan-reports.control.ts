@@ -1,8 +1,9 @@
 import type { Handlers } from '#app.ts'
-import type { ScanReport, ScanReportsService } from '#gen/pinfold/control/scanning/v1/scan_reports_pb.ts'
+import type { ScanReport, ScanReportsService, VexStatement } from '#gen/pinfold/control/scanning/v1/scan_reports_pb.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { scanImage } from '../scanners/scanners.service.ts'
 import { importReport, listScanReports, type ReportFacts } from './scan-reports.service.ts'
+import { listStatements, type Statement } from './statements.service.ts'
 
 export const scanReports: Handlers<typeof ScanReportsService> = {
   async importScanReport(call, { repoUid, digest, report }) {
@@ -21,6 +22,11 @@ export const scanReports: Handlers<typeof ScanReportsService> = {
     }
   },
 
+  async listStatements(call, { repoUid, digest }) {
+    const statements = (await listStatements(call, repoUid, digest)).map(statementMessage)
+    return { $typeName: 'pinfold.control.scanning.v1.ListStatementsResponse', statements }
+  },
+
   async listScanReports(call, { repoUid, digest }) {
     const reports = await listScanReports(call, repoUid, digest)
     return {
@@ -28,6 +34,10 @@ export const scanReports: Handlers<typeof ScanReportsService> = {
       reports: reports.map(toMessage),
     }
   },
+}
+
+function statementMessage({ takeTime, referrer: _, ...said }: Statement): VexStatement {
+  return { $typeName: 'pinfold.control.scanning.v1.VexStatement', ...said, takeTime: timestamp(takeTime) }
 }
 
 function toMessage(one: ReportFacts): ScanReport {

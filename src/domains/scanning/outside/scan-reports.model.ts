@@ -4,8 +4,11 @@ import type { ImageReport, ReportedVulnerability } from '../reports/reports.mode
 // The numbers are stored; they keep their meaning for good.
 export const reportOrigins = { imported: 1, referrer: 2, scanner: 3 } as const
 export type ReportOrigin = keyof typeof reportOrigins
-/** `ignored`: it counts for nothing, and why is with it. */
-export const reportStates = { waiting: 1, read: 2, ignored: 3 } as const
+/**
+ * `ignored`: it counts for nothing, and why is with it. `stated`: it says what was made of vulnerabilities, and of none that it was
+ * found.
+ */
+export const reportStates = { waiting: 1, read: 2, ignored: 3, stated: 4 } as const
 export type ReportState = keyof typeof reportStates
 
 /** The scanners that version 1 has a name for, as it numbers them. */
@@ -79,11 +82,28 @@ export type ReadReport = {
   vulnerabilities: string
   /** How bad each is, as JSON: pairs of its id and its severity. */
   levels: string
+  /** What was made of them, as JSON; empty where nothing is said of that. */
+  statements: string
+}
+
+/** What a document says was made of one vulnerability. */
+export type StatedVulnerability = {
+  vulnerability: string
+  aliases: string[]
+  status: 'not_affected' | 'affected' | 'fixed' | 'under_investigation'
+  justification: string
+  text: string
+  /** Package URLs, or what else names what it is said of; none for the image. */
+  products: string[]
 }
 
 /** How many bytes are kept of what it says. */
-export const sizeOf = ({ vulnerabilities, levels }: Pick<ReadReport, 'vulnerabilities' | 'levels'>): number =>
-  Buffer.byteLength(vulnerabilities) + Buffer.byteLength(levels)
+export const sizeOf = ({
+  vulnerabilities,
+  levels,
+  statements,
+}: Pick<ReadReport, 'vulnerabilities' | 'levels' | 'statements'>): number =>
+  Buffer.byteLength(vulnerabilities) + Buffer.byteLength(levels) + Buffer.byteLength(statements)
 
 /** The report of another scanner, as reports of ours are shown. */
 export function toImageReport({ digest, createTime, seenTime, buildTime, ...one }: StoredReport): ImageReport {
@@ -106,8 +126,8 @@ export function newestOfEach<R extends Pick<ReportFacts, 'tool'>>(reports: reado
   return [...tools.values()].slice(0, mostTools)
 }
 
-/** How many reports of one image are kept, and how many of those that count for nothing. */
-export const mostKept = { read: 400, ignored: 20 }
+/** How many reports of one image are kept, how many of those that count for nothing, and how many that only state something. */
+export const mostKept = { read: 400, ignored: 20, stated: 50 }
 /** How many wait for each organisation. */
 export const mostWaiting = 1000
 /** How much of what reports say is looked at for one question, in bytes: as a list, and as counts. */
@@ -124,4 +144,5 @@ export const reportTypes: readonly string[] = [
   'application/vnd.aquasecurity.trivy.report+json',
   'application/vnd.anchore.grype.report+json',
   'application/vnd.syft.grype+json',
+  'application/vnd.openvex+json',
 ]

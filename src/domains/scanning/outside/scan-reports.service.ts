@@ -83,7 +83,7 @@ async function requireImage(call: Call, repoUid: string, digest: string): Promis
 /** All that came of an image, the newest first, those that count for nothing too. */
 export async function listScanReports(call: Call, repoUid: string, digest: string): Promise<ReportFacts[]> {
   const row = await requireImage(call, repoUid, digest)
-  return store.listFacts(call.app.db, row.id, digest, mostKept.read + mostKept.ignored + mostWaiting)
+  return store.listFacts(call.app.db, row.id, digest, mostKept.read + mostKept.ignored + mostKept.stated + mostWaiting)
 }
 
 /** Which images, as version 1 asks for them, and of which scanner: by its number, and by its version where that is not empty. */

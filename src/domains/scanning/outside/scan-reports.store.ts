@@ -8,6 +8,7 @@ import {
   type ReportState,
   reportOrigins,
   reportStates,
+  type StatedVulnerability,
   type StoredReport,
   sizeOf,
   type WaitingReport,
@@ -101,15 +102,17 @@ export async function ignoreReport(tx: Tx, id: number, reason: string, message: 
 
 /** `false` when it is gone, or was read already. */
 export async function finishReport(tx: Tx, id: number, read: ReadReport, now: string): Promise<boolean> {
-  const { scanner, tool, toolVersion, format, buildTime, total, vulnerabilities, levels } = read
+  const { scanner, tool, toolVersion, format, buildTime, total, vulnerabilities, levels, statements } = read
+  const state = format === 'openvex' ? reportStates.stated : reportStates.read
   const finished = await tx.run(sql`
-    UPDATE scan_reports SET state = 2, scanner = ${scanner}, tool = ${tool}, tool_version = ${toolVersion},
+    UPDATE scan_reports SET state = ${state}, scanner = ${scanner}, tool = ${tool}, tool_version = ${toolVersion},
            format = ${format}, build_time = ${buildTime}, create_time = ${now}, seen_time = ${now}, total = ${total},
            size = ${sizeOf(read)}
      WHERE id = ${id} AND state = 1`)
   if (finished !== 1) return false
   await tx.run(sql`
-    INSERT INTO scan_report_texts (report_id, vulnerabilities, levels) VALUES (${id}, ${vulnerabilities}, ${levels})`)
+    INSERT INTO scan_report_texts (report_id, vulnerabilities, levels, statements)
+    VALUES (${id}, ${vulnerabilities}, ${levels}, ${statements})`)
   return true
 }
 
@@ -122,14 +125,18 @@ export async function deleteReport(tx: Tx, id: number): Promise<void> {
 export async function findSame(
   reader: Reader,
   { repo, digest }: Pick<WaitingReport, 'repo' | 'digest'>,
-  { tool, toolVersion, format, buildTime, vulnerabilities }: ReadReport,
+  { tool, toolVersion, format, buildTime, vulnerabilities, statements }: ReadReport,
 ): Promise<number | undefined> {
-  const newest = await reader.get<{ id: number; version: string; built: string; said: string }>(sql`
-    SELECT s.id, s.tool_version AS version, s.build_time AS built, x.vulnerabilities AS said
+  const newest = await reader.get<{ id: number; version: string; built: string; said: string; stated: string }>(sql`
+    SELECT s.id, s.tool_version AS version, s.build_time AS built, x.vulnerabilities AS said, x.statements AS stated
       FROM scan_reports s JOIN scan_report_texts x ON x.report_id = s.id
-     WHERE s.repo_id = ${repo} AND s.digest = ${digest} AND s.state = 2 AND s.tool = ${tool} AND s.format = ${format}
+     WHERE s.repo_id = ${repo} AND s.digest = ${digest} AND s.state IN (2, 4) AND s.tool = ${tool} AND s.format = ${format}
      ORDER BY s.id DESC LIMIT 1`)
-  const same = newest?.version === toolVersion && newest.built === buildTime && newest.said === vulnerabilities
+  const same =
+    newest?.version === toolVersion &&
+    newest.built === buildTime &&
+    newest.said === vulnerabilities &&
+    newest.stated === statements
   return same ? Number(newest.id) : undefined
 }
 
@@ -143,6 +150,7 @@ export async function pruneReports(tx: Tx, repo: number, digest: string): Promis
   for (const [state, most] of [
     [reportStates.read, mostKept.read],
     [reportStates.ignored, mostKept.ignored],
+    [reportStates.stated, mostKept.stated],
   ] as const) {
     const gone = await tx.all<Sized>(sql`
       DELETE FROM scan_reports WHERE repo_id = ${repo} AND digest = ${digest} AND state = ${state} AND id <= (
@@ -190,6 +198,29 @@ export async function factsOfDigest(
        ${until === undefined ? sql`` : sql`AND s.create_time <= ${until}`}
      ORDER BY s.id DESC LIMIT ${most}`)
   return rows.map(fromRow)
+}
+
+/** Those of an image that say what was made of vulnerabilities, the newest first. */
+export async function documentsOf(reader: Reader, repo: number, digest: string, most: number): Promise<number[]> {
+  const rows = await reader.all<{ id: number }>(sql`
+    SELECT s.id FROM scan_reports s
+     WHERE s.repo_id = ${repo} AND s.digest = ${digest} AND s.state IN (2, 4)
+       AND EXISTS (SELECT 1 FROM scan_report_texts x WHERE x.report_id = s.id AND x.statements <> '')
+     ORDER BY s.id DESC LIMIT ${most}`)
+  return rows.map(({ id }) => Number(id))
+}
+
+/** What one of them says. */
+export async function findStatements(
+  reader: Reader,
+  id: number,
+): Promise<{ facts: ReportFacts; statements: StatedVulnerability[] } | undefined> {
+  const row = await reader.get<Row & { statements: string }>(sql`
+    SELECT ${columns}, x.statements FROM scan_reports s JOIN scan_report_texts x ON x.report_id = s.id
+     WHERE s.id = ${id} AND x.statements <> ''`)
+  if (!row) return undefined
+  const { statements, ...facts } = row
+  return { facts: fromRow(facts), statements: JSON.parse(statements) as StatedVulnerability[] }
 }
 
 export async function findReport(reader: Reader, id: number): Promise<StoredReport | undefined> {

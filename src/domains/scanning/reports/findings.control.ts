@@ -3,16 +3,22 @@ import type { FindingsService } from '#gen/pinfold/control/scanning/v1/findings_
 import { timestamp } from '#lib/timestamp.ts'
 import { exportFindings } from '../exports/exports.service.ts'
 import { verifyStep } from '../matching/verify.service.ts'
+import { type Statement, statementsFor } from '../outside/statements.service.ts'
 import { ownSource } from '../own/own-advisories.service.ts'
 import { imageFindings, type ShownFinding } from './findings.service.ts'
 
 export const findings: Handlers<typeof FindingsService> = {
   async getImageFindings(call, { repoUid, digest }) {
     const { findings: found, gaps } = await imageFindings(call, repoUid, digest)
+    const saidOf = await statementsFor(call, repoUid, digest)
     return {
       $typeName: 'pinfold.control.scanning.v1.ImageFindings',
       digest,
-      findings: found.map(toMessage),
+      findings: found.map((one) => {
+        const { id, aliases } = one.record
+        const names = [...one.vulnerabilities, id, ...aliases]
+        return { ...toMessage(one), statements: saidOf({ names, component: one.component }).map(statementMessage) }
+      }),
       gaps: gaps.map((gap) => ({ $typeName: 'pinfold.control.scanning.v1.CoverageGap', ...gap })),
     }
   },
@@ -36,6 +42,11 @@ export const findings: Handlers<typeof FindingsService> = {
       waiting: BigInt(waiting),
     }
   },
+}
+
+function statementMessage({ takeTime, referrer: _, ...said }: Statement) {
+  const $typeName = 'pinfold.control.scanning.v1.VexStatement' as const
+  return { $typeName, ...said, takeTime: timestamp(takeTime) }
 }
 
 function toMessage({

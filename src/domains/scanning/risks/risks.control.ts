@@ -16,8 +16,9 @@ const rules = { fields: riskFields, defaultOrder: 'uid' }
 export const riskAcceptances: Handlers<typeof RiskAcceptancesService> = {
   async createRiskAcceptance(call, { parent, riskAcceptance }) {
     if (!riskAcceptance) throw invalid({ field: 'risk_acceptance', description: 'is required' })
-    const { vulnerability, digest, package: named, reason, expireTime } = riskAcceptance
-    const input = { vulnerability, digest, package: named, reason, expireTime: expireTime ? toIso(expireTime) : '' }
+    const { vulnerability, digest, package: named, reason, expireTime, statement } = riskAcceptance
+    const until = expireTime ? toIso(expireTime) : ''
+    const input = { vulnerability, digest, package: named, reason, expireTime: until, statement }
     return toMessage(await service.acceptRisk(call, parent, input))
   },
 
@@ -50,10 +51,10 @@ export const riskEvents: readonly EventBody[] = [
 ]
 
 function toMessage(risk: RiskAcceptance): RiskMessage {
-  const { uid, vulnerability, digest, reason, actor, endTime, endActor, endReason } = risk
+  const { uid, vulnerability, digest, reason, actor, endTime, endActor, endReason, statement, stated } = risk
   return {
     $typeName: 'pinfold.control.scanning.v1.RiskAcceptance',
-    ...{ uid, vulnerability, digest, package: risk.package, reason, actor },
+    ...{ uid, vulnerability, digest, package: risk.package, reason, actor, statement, stated },
     expireTime: timestamp(risk.expireTime),
     state: endTime === '' ? 'LIVE' : endTime === risk.expireTime ? 'EXPIRED' : 'REVOKED',
     ...(endTime === '' ? {} : { endTime: timestamp(endTime) }),

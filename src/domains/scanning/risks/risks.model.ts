@@ -19,6 +19,9 @@ export type RiskAcceptance = {
   endTime: string
   endActor: string
   endReason: string
+  /** The statement of somebody else that was adopted, and what it says; empty where none was. */
+  statement: string
+  stated: string
 }
 
 export const riskAcceptanceType = 'registry.pinfold.dev/RiskAcceptance'

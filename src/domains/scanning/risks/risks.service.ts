@@ -7,11 +7,12 @@ import { requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { ownCause } from '#lib/cause.ts'
 import { isDigest } from '#lib/digest.ts'
-import { AppError, type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
+import { AppError, type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
 import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import { newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { placesFor } from '../images/seek-images.service.ts'
 import { canonicalName, problemOfName } from '../known/names.service.ts'
+import { adoptedStatement } from '../outside/statements.service.ts'
 import {
   anExpiredRisk,
   aRiskAcceptance,
@@ -24,10 +25,17 @@ import {
 } from './risks.model.ts'
 import * as store from './risks.store.ts'
 
-export type NewRisk = Pick<RiskAcceptance, 'vulnerability' | 'digest' | 'package' | 'reason' | 'expireTime'>
+export type NewRisk = Pick<
+  RiskAcceptance,
+  'vulnerability' | 'digest' | 'package' | 'reason' | 'expireTime' | 'statement'
+>
 
-/** Accepts a vulnerability in a group or a repo. Throws NOT_FOUND for a place that is not there. */
-export async function acceptRisk(call: Call, scope: string, input: NewRisk): Promise<RiskAcceptance> {
+/**
+ * Accepts a vulnerability in a group or a repo, or what a statement says of one in an image. Throws NOT_FOUND for a place that
+ * is not there.
+ */
+export async function acceptRisk(call: Call, scope: string, given: NewRisk): Promise<RiskAcceptance> {
+  const { stated, ...input } = given.statement === '' ? { ...given, stated: '' } : await adopting(call, scope, given)
   refuseIfAny(problemsOf(input, call.now))
   const { db } = call.app
   const vulnerability = await canonicalName(db, input.vulnerability, [rootOf(scope)])
@@ -36,7 +44,7 @@ export async function acceptRisk(call: Call, scope: string, input: NewRisk): Pro
     ...{ uid: newUid(scope), scopeUid: scope, digest: input.digest, vulnerability, reason: input.reason },
     package: pattern ? patternText(pattern) : '',
     ...{ actor: call.caller.uid, createTime: call.now, expireTime: input.expireTime },
-    ...{ endTime: '', endActor: '', endReason: '' },
+    ...{ endTime: '', endActor: '', endReason: '', statement: input.statement, stated },
   }
   await db.tx(async (tx) => {
     const group = await groupOf(tx, scope)
@@ -52,6 +60,17 @@ export async function acceptRisk(call: Call, scope: string, input: NewRisk): Pro
   })
   call.log.info('risk accepted', { uid: risk.uid, vulnerability })
   return risk
+}
+
+/** What is said of the vulnerability besides has to be what the statement says. */
+async function adopting(call: Call, repoUid: string, given: NewRisk): Promise<NewRisk & { stated: string }> {
+  const { digest, statement, package: named } = given
+  const adopted = await adoptedStatement(call, { repoUid, digest, statement, package: named })
+  if (given.vulnerability !== '' && given.vulnerability !== adopted.vulnerability) {
+    const description = `must be empty, or ${adopted.vulnerability} as in the statement`
+    throw invalid({ field: 'risk_acceptance.vulnerability', description })
+  }
+  return { ...given, ...adopted }
 }
 
 const tooMany = (message: string): AppError =>

@@ -6,14 +6,14 @@ import type { RiskAcceptance } from './risks.model.ts'
 const columns = sql`
   t.uid, t.scope_uid AS "scopeUid", t.digest, t.package, t.vulnerability, t.reason, t.actor,
   t.create_time AS "createTime", t.expire_time AS "expireTime", t.end_time AS "endTime", t.end_actor AS "endActor",
-  t.end_reason AS "endReason"`
+  t.end_reason AS "endReason", t.statement, t.stated`
 
 export async function insertRisk(tx: Tx, group: string, risk: RiskAcceptance): Promise<void> {
   await tx.run(sql`
     INSERT INTO risk_acceptances (uid, group_uid, scope_uid, digest, package, vulnerability, reason, actor, create_time,
-                                  expire_time)
+                                  expire_time, statement, stated)
     VALUES (${risk.uid}, ${group}, ${risk.scopeUid}, ${risk.digest}, ${risk.package}, ${risk.vulnerability},
-            ${risk.reason}, ${risk.actor}, ${risk.createTime}, ${risk.expireTime})`)
+            ${risk.reason}, ${risk.actor}, ${risk.createTime}, ${risk.expireTime}, ${risk.statement}, ${risk.stated})`)
 }
 
 export async function findRisk(reader: Reader, uid: string): Promise<RiskAcceptance | undefined> {

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/scanning/v1/risks.proto.
  */
 export const file_pinfold_control_scanning_v1_risks: GenFile = /*@__PURE__*/
-  fileDesc("CidwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvcmlza3MucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSL+AgoOUmlza0FjY2VwdGFuY2USFAoDdWlkGAEgASgJQgfgQQOgtRgBEhoKDXZ1bG5lcmFiaWxpdHkYAiABKAlCA+BBAhITCgZkaWdlc3QYAyABKAlCA+BBARIUCgdwYWNrYWdlGAQgASgJQgPgQQESEwoGcmVhc29uGAUgASgJQgPgQQISNAoLZXhwaXJlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEgoFYWN0b3IYByABKAlCA+BBAxISCgVzdGF0ZRgIIAEoCUID4EEDEjEKCGVuZF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhcKCnJldm9rZWRfYnkYCiABKAlCA+BBAxIaCg1yZXZva2VfcmVhc29uGAsgASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMigQEKG0NyZWF0ZVJpc2tBY2NlcHRhbmNlUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAESSQoPcmlza19hY2NlcHRhbmNlGAIgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlQgPgQQIiSAobUmV2b2tlUmlza0FjY2VwdGFuY2VSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARITCgZyZWFzb24YAiABKAlCA+BBASIwChhHZXRSaXNrQWNjZXB0YW5jZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIoEBChpMaXN0Umlza0FjY2VwdGFuY2VzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBIn0KG0xpc3RSaXNrQWNjZXB0YW5jZXNSZXNwb25zZRJFChByaXNrX2FjY2VwdGFuY2VzGAEgAygLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKuAQoLUmlza0V4cGlyZWQSRAoPcmlza19hY2NlcHRhbmNlGAEgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlOlm6tRhVCixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnJpc2suZXhwaXJlZC52MRIFZ3JvdXAYASIcL3JlZ2lzdHJ5L3YyL3Jpc2tBY2NlcHRhbmNlczLBBwoWUmlza0FjY2VwdGFuY2VzU2VydmljZRKTAgoUQ3JlYXRlUmlza0FjY2VwdGFuY2USOC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ3JlYXRlUmlza0FjY2VwdGFuY2VSZXF1ZXN0GisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlIpMBirUYBhIECgL+DJK1GDgKLWRldi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcucmlzay5hY2NlcHRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCOzoPcmlza19hY2NlcHRhbmNlIigvcmVnaXN0cnkvdjIvcmlza0FjY2VwdGFuY2VzL3twYXJlbnQ9Kip9EogCChRSZXZva2VSaXNrQWNjZXB0YW5jZRI4LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SZXZva2VSaXNrQWNjZXB0YW5jZVJlcXVlc3QaKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmlza0FjY2VwdGFuY2UiiAGKtRgGEgQKAv4MkrUYNwosZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5yaXNrLnJldm9rZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAjE6ASoiLC9yZWdpc3RyeS92Mi9yaXNrQWNjZXB0YW5jZXMve3VpZD0qKn06cmV2b2tlErwBChFHZXRSaXNrQWNjZXB0YW5jZRI1LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HZXRSaXNrQWNjZXB0YW5jZVJlcXVlc3QaKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmlza0FjY2VwdGFuY2UiQ4q1GAYSBAoClAWatRgIGAEgACgBMACC0+STAicSJS9yZWdpc3RyeS92Mi9yaXNrQWNjZXB0YW5jZXMve3VpZD0qKn0SxgEKE0xpc3RSaXNrQWNjZXB0YW5jZXMSNy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFJpc2tBY2NlcHRhbmNlc1JlcXVlc3QaOC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFJpc2tBY2NlcHRhbmNlc1Jlc3BvbnNlIjyKtRgIEgYKApQFEAGatRgIGAEgACgBMACC0+STAh4SHC9yZWdpc3RyeS92Mi9yaXNrQWNjZXB0YW5jZXNiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("CidwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvcmlza3MucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSKrAwoOUmlza0FjY2VwdGFuY2USFAoDdWlkGAEgASgJQgfgQQOgtRgBEhoKDXZ1bG5lcmFiaWxpdHkYAiABKAlCA+BBARITCgZkaWdlc3QYAyABKAlCA+BBARIUCgdwYWNrYWdlGAQgASgJQgPgQQESEwoGcmVhc29uGAUgASgJQgPgQQISNAoLZXhwaXJlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEgoFYWN0b3IYByABKAlCA+BBAxISCgVzdGF0ZRgIIAEoCUID4EEDEjEKCGVuZF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhcKCnJldm9rZWRfYnkYCiABKAlCA+BBAxIaCg1yZXZva2VfcmVhc29uGAsgASgJQgPgQQMSFgoJc3RhdGVtZW50GAwgASgJQgPgQQESEwoGc3RhdGVkGA0gASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMigQEKG0NyZWF0ZVJpc2tBY2NlcHRhbmNlUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAESSQoPcmlza19hY2NlcHRhbmNlGAIgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlQgPgQQIiSAobUmV2b2tlUmlza0FjY2VwdGFuY2VSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYARITCgZyZWFzb24YAiABKAlCA+BBASIwChhHZXRSaXNrQWNjZXB0YW5jZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIoEBChpMaXN0Umlza0FjY2VwdGFuY2VzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBIn0KG0xpc3RSaXNrQWNjZXB0YW5jZXNSZXNwb25zZRJFChByaXNrX2FjY2VwdGFuY2VzGAEgAygLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKuAQoLUmlza0V4cGlyZWQSRAoPcmlza19hY2NlcHRhbmNlGAEgASgLMisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlOlm6tRhVCixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnJpc2suZXhwaXJlZC52MRIFZ3JvdXAYASIcL3JlZ2lzdHJ5L3YyL3Jpc2tBY2NlcHRhbmNlczLBBwoWUmlza0FjY2VwdGFuY2VzU2VydmljZRKTAgoUQ3JlYXRlUmlza0FjY2VwdGFuY2USOC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ3JlYXRlUmlza0FjY2VwdGFuY2VSZXF1ZXN0GisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJpc2tBY2NlcHRhbmNlIpMBirUYBhIECgL+DJK1GDgKLWRldi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcucmlzay5hY2NlcHRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCOzoPcmlza19hY2NlcHRhbmNlIigvcmVnaXN0cnkvdjIvcmlza0FjY2VwdGFuY2VzL3twYXJlbnQ9Kip9EogCChRSZXZva2VSaXNrQWNjZXB0YW5jZRI4LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SZXZva2VSaXNrQWNjZXB0YW5jZVJlcXVlc3QaKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmlza0FjY2VwdGFuY2UiiAGKtRgGEgQKAv4MkrUYNwosZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5yaXNrLnJldm9rZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAjE6ASoiLC9yZWdpc3RyeS92Mi9yaXNrQWNjZXB0YW5jZXMve3VpZD0qKn06cmV2b2tlErwBChFHZXRSaXNrQWNjZXB0YW5jZRI1LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HZXRSaXNrQWNjZXB0YW5jZVJlcXVlc3QaKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmlza0FjY2VwdGFuY2UiQ4q1GAYSBAoClAWatRgIGAEgACgBMACC0+STAicSJS9yZWdpc3RyeS92Mi9yaXNrQWNjZXB0YW5jZXMve3VpZD0qKn0SxgEKE0xpc3RSaXNrQWNjZXB0YW5jZXMSNy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFJpc2tBY2NlcHRhbmNlc1JlcXVlc3QaOC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFJpc2tBY2NlcHRhbmNlc1Jlc3BvbnNlIjyKtRgIEgYKApQFEAGatRgIGAEgACgBMACC0+STAh4SHC9yZWdpc3RyeS92Mi9yaXNrQWNjZXB0YW5jZXNiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * That a vulnerability is lived with.
@@ -33,7 +33,8 @@ export type RiskAcceptance = Message<"pinfold.control.scanning.v1.RiskAcceptance
   uid: string;
 
   /**
-   * The vulnerability: its CVE, or any other id that a source has for it, which becomes the one that it is counted under.
+   * The vulnerability: its CVE, or any other id that a source has for it, which becomes the one that it is counted under. Required
+   * unless a statement is adopted.
    *
    * @generated from field: string vulnerability = 2;
    */
@@ -104,6 +105,22 @@ export type RiskAcceptance = Message<"pinfold.control.scanning.v1.RiskAcceptance
   revokeReason: string;
 
   /**
+   * The statement of somebody else about the image that is adopted, by its `uid` in `ListStatements`. Then the place is the repo, the
+   * digest is required, `vulnerability` may be empty, and `package` is one that the statement is about, required where these
+   * are several. Only a statement that says `not_affected` or `fixed` can be adopted.
+   *
+   * @generated from field: string statement = 12;
+   */
+  statement: string;
+
+  /**
+   * Who said what in the statement. It stays when the document is gone.
+   *
+   * @generated from field: string stated = 13;
+   */
+  stated: string;
+
+  /**
    * When it was accepted: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
@@ -125,7 +142,8 @@ export type RiskAcceptanceJson = {
   uid?: string;
 
   /**
-   * The vulnerability: its CVE, or any other id that a source has for it, which becomes the one that it is counted under.
+   * The vulnerability: its CVE, or any other id that a source has for it, which becomes the one that it is counted under. Required
+   * unless a statement is adopted.
    *
    * @generated from field: string vulnerability = 2;
    */
@@ -194,6 +212,22 @@ export type RiskAcceptanceJson = {
    * @generated from field: string revoke_reason = 11;
    */
   revokeReason?: string;
+
+  /**
+   * The statement of somebody else about the image that is adopted, by its `uid` in `ListStatements`. Then the place is the repo, the
+   * digest is required, `vulnerability` may be empty, and `package` is one that the statement is about, required where these
+   * are several. Only a statement that says `not_affected` or `fixed` can be adopted.
+   *
+   * @generated from field: string statement = 12;
+   */
+  statement?: string;
+
+  /**
+   * Who said what in the statement. It stays when the document is gone.
+   *
+   * @generated from field: string stated = 13;
+   */
+  stated?: string;
 
   /**
    * When it was accepted: RFC 3339, UTC, milliseconds.

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/scanning/v1/scan_reports.proto.
  */
 export const file_pinfold_control_scanning_v1_scan_reports: GenFile = /*@__PURE__*/
-  fileDesc("Ci5waW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc2Nhbl9yZXBvcnRzLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEiXgoXSW1wb3J0U2NhblJlcG9ydFJlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVwb3J0GAMgASgMQgPgQQIiQgoQU2NhbkltYWdlUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiJMChFTY2FuSW1hZ2VSZXNwb25zZRI3CgVzY2FucxgBIAMoCzIoLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuUmVxdWVzdCKzAQoLU2NhblJlcXVlc3QSDwoHc2Nhbm5lchgBIAEoCRIOCgZkaWdlc3QYAiABKAkSMAoMcmVxdWVzdF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpiZWdpbl90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghhdHRlbXB0cxgFIAEoBRIPCgdwcm9ibGVtGAYgASgJIkgKFkxpc3RTY2FuUmVwb3J0c1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQIiUwoXTGlzdFNjYW5SZXBvcnRzUmVzcG9uc2USOAoHcmVwb3J0cxgBIAMoCzInLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuUmVwb3J0IvwDCgpTY2FuUmVwb3J0Eg8KAmlkGAEgASgDQgPgQQMSEwoGZGlnZXN0GAIgASgJQgPgQQMSEwoGb3JpZ2luGAMgASgJQgPgQQMSFQoIcmVmZXJyZXIYBCABKAlCA+BBAxIXCgpyYXdfZGlnZXN0GAUgASgJQgPgQQMSEgoFYWN0b3IYBiABKAlCA+BBAxISCgVzdGF0ZRgHIAEoCUID4EEDEhMKBnJlYXNvbhgIIAEoCUID4EEDEhQKB21lc3NhZ2UYCSABKAlCA+BBAxIRCgR0b29sGAogASgJQgPgQQMSGQoMdG9vbF92ZXJzaW9uGAsgASgJQgPgQQMSEwoGZm9ybWF0GAwgASgJQgPgQQMSHAoPdnVsbmVyYWJpbGl0aWVzGA0gASgFQgPgQQMSMgoJdGFrZV90aW1lGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjIKCXJlYWRfdGltZRgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIyCglzZWVuX3RpbWUYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKYnVpbGRfdGltZRgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAzKTBQoSU2NhblJlcG9ydHNTZXJ2aWNlEtMBChBJbXBvcnRTY2FuUmVwb3J0EjQucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkltcG9ydFNjYW5SZXBvcnRSZXF1ZXN0GicucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5SZXBvcnQiYIq1GAYSBAoC/AyatRgIGAAgACgBMACC0+STAkQ6ASoiPy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zY2FuUmVwb3J0cxLGAQoJU2NhbkltYWdlEi0ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5JbWFnZVJlcXVlc3QaLi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU2NhbkltYWdlUmVzcG9uc2UiWoq1GAYSBAoC/AyatRgIGAAgACgBMAGC0+STAj46ASoiOS9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zY2FucxLdAQoPTGlzdFNjYW5SZXBvcnRzEjMucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RTY2FuUmVwb3J0c1JlcXVlc3QaNC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFNjYW5SZXBvcnRzUmVzcG9uc2UiX4q1GAgSBgoExQyUBZq1GAgYASAAKAEwAILT5JMCQRI/L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3NjYW5SZXBvcnRzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("Ci5waW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvc2Nhbl9yZXBvcnRzLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEiXgoXSW1wb3J0U2NhblJlcG9ydFJlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVwb3J0GAMgASgMQgPgQQIiRwoVTGlzdFN0YXRlbWVudHNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECIlcKFkxpc3RTdGF0ZW1lbnRzUmVzcG9uc2USPQoKc3RhdGVtZW50cxgBIAMoCzIpLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WZXhTdGF0ZW1lbnQinwIKDFZleFN0YXRlbWVudBIQCgN1aWQYASABKAlCA+BBAxIaCg12dWxuZXJhYmlsaXR5GAIgASgJQgPgQQMSFAoHYWxpYXNlcxgDIAMoCUID4EEDEhMKBnN0YXR1cxgEIAEoCUID4EEDEhoKDWp1c3RpZmljYXRpb24YBSABKAlCA+BBAxIRCgR0ZXh0GAYgASgJQgPgQQMSFQoIcHJvZHVjdHMYByADKAlCA+BBAxITCgZhdXRob3IYCCABKAlCA+BBAxITCgZmb3JtYXQYCSABKAlCA+BBAxISCgVhY3RvchgKIAEoCUID4EEDEjIKCXRha2VfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyJCChBTY2FuSW1hZ2VSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECIkwKEVNjYW5JbWFnZVJlc3BvbnNlEjcKBXNjYW5zGAEgAygLMigucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5SZXF1ZXN0IrMBCgtTY2FuUmVxdWVzdBIPCgdzY2FubmVyGAEgASgJEg4KBmRpZ2VzdBgCIAEoCRIwCgxyZXF1ZXN0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmJlZ2luX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGF0dGVtcHRzGAUgASgFEg8KB3Byb2JsZW0YBiABKAkiSAoWTGlzdFNjYW5SZXBvcnRzUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECoLUYARITCgZkaWdlc3QYAiABKAlCA+BBAiJTChdMaXN0U2NhblJlcG9ydHNSZXNwb25zZRI4CgdyZXBvcnRzGAEgAygLMicucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlNjYW5SZXBvcnQi/AMKClNjYW5SZXBvcnQSDwoCaWQYASABKANCA+BBAxITCgZkaWdlc3QYAiABKAlCA+BBAxITCgZvcmlnaW4YAyABKAlCA+BBAxIVCghyZWZlcnJlchgEIAEoCUID4EEDEhcKCnJhd19kaWdlc3QYBSABKAlCA+BBAxISCgVhY3RvchgGIAEoCUID4EEDEhIKBXN0YXRlGAcgASgJQgPgQQMSEwoGcmVhc29uGAggASgJQgPgQQMSFAoHbWVzc2FnZRgJIAEoCUID4EEDEhEKBHRvb2wYCiABKAlCA+BBAxIZCgx0b29sX3ZlcnNpb24YCyABKAlCA+BBAxITCgZmb3JtYXQYDCABKAlCA+BBAxIcCg92dWxuZXJhYmlsaXRpZXMYDSABKAVCA+BBAxIyCgl0YWtlX3RpbWUYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMgoJcmVhZF90aW1lGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjIKCXNlZW5fdGltZRgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgpidWlsZF90aW1lGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDMu8GChJTY2FuUmVwb3J0c1NlcnZpY2US0wEKEEltcG9ydFNjYW5SZXBvcnQSNC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuSW1wb3J0U2NhblJlcG9ydFJlcXVlc3QaJy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU2NhblJlcG9ydCJgirUYBhIECgL8DJq1GAgYACAAKAEwAILT5JMCRDoBKiI/L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3NjYW5SZXBvcnRzEsYBCglTY2FuSW1hZ2USLS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuU2NhbkltYWdlUmVxdWVzdBouLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5TY2FuSW1hZ2VSZXNwb25zZSJairUYBhIECgL8DJq1GAgYACAAKAEwAYLT5JMCPjoBKiI5L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3NjYW5zEt0BCg9MaXN0U2NhblJlcG9ydHMSMy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdFNjYW5SZXBvcnRzUmVxdWVzdBo0LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0U2NhblJlcG9ydHNSZXNwb25zZSJfirUYCBIGCgTFDJQFmrUYCBgBIAAoATAAgtPkkwJBEj8vcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vc2NhblJlcG9ydHMS2QEKDkxpc3RTdGF0ZW1lbnRzEjIucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RTdGF0ZW1lbnRzUmVxdWVzdBozLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0U3RhdGVtZW50c1Jlc3BvbnNlIl6KtRgIEgYKBMUMlAWatRgIGAEgACgBMACC0+STAkASPi9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zdGF0ZW1lbnRzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * A report to hand in.
@@ -83,6 +83,265 @@ export const ImportScanReportRequestSchema: GenMessage<ImportScanReportRequest, 
   messageDesc(file_pinfold_control_scanning_v1_scan_reports, 0);
 
 /**
+ * Which image to look at.
+ *
+ * @generated from message pinfold.control.scanning.v1.ListStatementsRequest
+ */
+export type ListStatementsRequest = Message<"pinfold.control.scanning.v1.ListStatementsRequest"> & {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid: string;
+
+  /**
+   * The digest of the image.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest: string;
+};
+
+/**
+ * Which image to look at.
+ *
+ * @generated from message pinfold.control.scanning.v1.ListStatementsRequest
+ */
+export type ListStatementsRequestJson = {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid?: string;
+
+  /**
+   * The digest of the image.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest?: string;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.ListStatementsRequest.
+ * Use `create(ListStatementsRequestSchema)` to create a new message.
+ */
+export const ListStatementsRequestSchema: GenMessage<ListStatementsRequest, {jsonType: ListStatementsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 1);
+
+/**
+ * What is said of the image.
+ *
+ * @generated from message pinfold.control.scanning.v1.ListStatementsResponse
+ */
+export type ListStatementsResponse = Message<"pinfold.control.scanning.v1.ListStatementsResponse"> & {
+  /**
+   * The newest document first, at most 5000 of 50 documents.
+   *
+   * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 1;
+   */
+  statements: VexStatement[];
+};
+
+/**
+ * What is said of the image.
+ *
+ * @generated from message pinfold.control.scanning.v1.ListStatementsResponse
+ */
+export type ListStatementsResponseJson = {
+  /**
+   * The newest document first, at most 5000 of 50 documents.
+   *
+   * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 1;
+   */
+  statements?: VexStatementJson[];
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.ListStatementsResponse.
+ * Use `create(ListStatementsResponseSchema)` to create a new message.
+ */
+export const ListStatementsResponseSchema: GenMessage<ListStatementsResponse, {jsonType: ListStatementsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 2);
+
+/**
+ * What somebody says was made of a vulnerability.
+ *
+ * @generated from message pinfold.control.scanning.v1.VexStatement
+ */
+export type VexStatement = Message<"pinfold.control.scanning.v1.VexStatement"> & {
+  /**
+   * By which it is adopted: the number of the report, and which of its statements it is.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+
+  /**
+   * The vulnerability.
+   *
+   * @generated from field: string vulnerability = 2;
+   */
+  vulnerability: string;
+
+  /**
+   * Other names for it.
+   *
+   * @generated from field: repeated string aliases = 3;
+   */
+  aliases: string[];
+
+  /**
+   * `not_affected`, `affected`, `fixed` or `under_investigation`.
+   *
+   * @generated from field: string status = 4;
+   */
+  status: string;
+
+  /**
+   * Why, in a word, such as `vulnerable_code_not_present`.
+   *
+   * @generated from field: string justification = 5;
+   */
+  justification: string;
+
+  /**
+   * Why, in a sentence.
+   *
+   * @generated from field: string text = 6;
+   */
+  text: string;
+
+  /**
+   * What it is said of: package URLs, or other names. Of the whole image where these name images, or there are none.
+   *
+   * @generated from field: repeated string products = 7;
+   */
+  products: string[];
+
+  /**
+   * Who says so, by the document's own word.
+   *
+   * @generated from field: string author = 8;
+   */
+  author: string;
+
+  /**
+   * `openvex` or `cyclonedx`.
+   *
+   * @generated from field: string format = 9;
+   */
+  format: string;
+
+  /**
+   * Who handed the document in or pushed it.
+   *
+   * @generated from field: string actor = 10;
+   */
+  actor: string;
+
+  /**
+   * When that was.
+   *
+   * @generated from field: google.protobuf.Timestamp take_time = 11;
+   */
+  takeTime?: Timestamp | undefined;
+};
+
+/**
+ * What somebody says was made of a vulnerability.
+ *
+ * @generated from message pinfold.control.scanning.v1.VexStatement
+ */
+export type VexStatementJson = {
+  /**
+   * By which it is adopted: the number of the report, and which of its statements it is.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid?: string;
+
+  /**
+   * The vulnerability.
+   *
+   * @generated from field: string vulnerability = 2;
+   */
+  vulnerability?: string;
+
+  /**
+   * Other names for it.
+   *
+   * @generated from field: repeated string aliases = 3;
+   */
+  aliases?: string[];
+
+  /**
+   * `not_affected`, `affected`, `fixed` or `under_investigation`.
+   *
+   * @generated from field: string status = 4;
+   */
+  status?: string;
+
+  /**
+   * Why, in a word, such as `vulnerable_code_not_present`.
+   *
+   * @generated from field: string justification = 5;
+   */
+  justification?: string;
+
+  /**
+   * Why, in a sentence.
+   *
+   * @generated from field: string text = 6;
+   */
+  text?: string;
+
+  /**
+   * What it is said of: package URLs, or other names. Of the whole image where these name images, or there are none.
+   *
+   * @generated from field: repeated string products = 7;
+   */
+  products?: string[];
+
+  /**
+   * Who says so, by the document's own word.
+   *
+   * @generated from field: string author = 8;
+   */
+  author?: string;
+
+  /**
+   * `openvex` or `cyclonedx`.
+   *
+   * @generated from field: string format = 9;
+   */
+  format?: string;
+
+  /**
+   * Who handed the document in or pushed it.
+   *
+   * @generated from field: string actor = 10;
+   */
+  actor?: string;
+
+  /**
+   * When that was.
+   *
+   * @generated from field: google.protobuf.Timestamp take_time = 11;
+   */
+  takeTime?: TimestampJson;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.VexStatement.
+ * Use `create(VexStatementSchema)` to create a new message.
+ */
+export const VexStatementSchema: GenMessage<VexStatement, {jsonType: VexStatementJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 3);
+
+/**
  * Which image scanners are to look at.
  *
  * @generated from message pinfold.control.scanning.v1.ScanImageRequest
@@ -129,7 +388,7 @@ export type ScanImageRequestJson = {
  * Use `create(ScanImageRequestSchema)` to create a new message.
  */
 export const ScanImageRequestSchema: GenMessage<ScanImageRequest, {jsonType: ScanImageRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 1);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 4);
 
 /**
  * What waits for scanners.
@@ -164,7 +423,7 @@ export type ScanImageResponseJson = {
  * Use `create(ScanImageResponseSchema)` to create a new message.
  */
 export const ScanImageResponseSchema: GenMessage<ScanImageResponse, {jsonType: ScanImageResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 2);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 5);
 
 /**
  * An image that a scanner is to look at, or is looking at.
@@ -269,7 +528,7 @@ export type ScanRequestJson = {
  * Use `create(ScanRequestSchema)` to create a new message.
  */
 export const ScanRequestSchema: GenMessage<ScanRequest, {jsonType: ScanRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 3);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 6);
 
 /**
  * Which image to look at.
@@ -318,7 +577,7 @@ export type ListScanReportsRequestJson = {
  * Use `create(ListScanReportsRequestSchema)` to create a new message.
  */
 export const ListScanReportsRequestSchema: GenMessage<ListScanReportsRequest, {jsonType: ListScanReportsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 4);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 7);
 
 /**
  * What came of the image.
@@ -353,7 +612,7 @@ export type ListScanReportsResponseJson = {
  * Use `create(ListScanReportsResponseSchema)` to create a new message.
  */
 export const ListScanReportsResponseSchema: GenMessage<ListScanReportsResponse, {jsonType: ListScanReportsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 5);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 8);
 
 /**
  * A report of another scanner, but for what it says.
@@ -404,7 +663,7 @@ export type ScanReport = Message<"pinfold.control.scanning.v1.ScanReport"> & {
   actor: string;
 
   /**
-   * `waiting`, `read`, or `ignored`: then it counts for nothing.
+   * `waiting`, `read`, `stated`: it only says what was made of vulnerabilities, or `ignored`: then it counts for nothing.
    *
    * @generated from field: string state = 7;
    */
@@ -442,7 +701,7 @@ export type ScanReport = Message<"pinfold.control.scanning.v1.ScanReport"> & {
   toolVersion: string;
 
   /**
-   * `grype`, `trivy`, `cyclonedx`, `sarif` or `harbor`.
+   * `grype`, `trivy`, `cyclonedx`, `sarif`, `harbor` or `openvex`.
    *
    * @generated from field: string format = 12;
    */
@@ -533,7 +792,7 @@ export type ScanReportJson = {
   actor?: string;
 
   /**
-   * `waiting`, `read`, or `ignored`: then it counts for nothing.
+   * `waiting`, `read`, `stated`: it only says what was made of vulnerabilities, or `ignored`: then it counts for nothing.
    *
    * @generated from field: string state = 7;
    */
@@ -571,7 +830,7 @@ export type ScanReportJson = {
   toolVersion?: string;
 
   /**
-   * `grype`, `trivy`, `cyclonedx`, `sarif` or `harbor`.
+   * `grype`, `trivy`, `cyclonedx`, `sarif`, `harbor` or `openvex`.
    *
    * @generated from field: string format = 12;
    */
@@ -618,7 +877,7 @@ export type ScanReportJson = {
  * Use `create(ScanReportSchema)` to create a new message.
  */
 export const ScanReportSchema: GenMessage<ScanReport, {jsonType: ScanReportJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 6);
+  messageDesc(file_pinfold_control_scanning_v1_scan_reports, 9);
 
 /**
  * Reports of other scanners, which the methods of version 1 answer beside what is found here.
@@ -627,8 +886,8 @@ export const ScanReportSchema: GenMessage<ScanReport, {jsonType: ScanReportJson}
  */
 export const ScanReportsService: GenService<{
   /**
-   * Hands in what a scanner has found in an image: the JSON of Grype or Trivy, CycloneDX with vulnerabilities, or SARIF. It is
-   * read in the background, and until then its state is `waiting`. NOT_FOUND for a repo or an image that is not there.
+   * Hands in what a scanner has found in an image: the JSON of Grype or Trivy, CycloneDX with vulnerabilities, SARIF, or
+   * OpenVEX, which states something of what was found. It is read in the background, and until then its state is `waiting`. NOT_FOUND for a repo or an image that is not there.
    *
    * @generated from rpc pinfold.control.scanning.v1.ScanReportsService.ImportScanReport
    */
@@ -658,6 +917,17 @@ export const ScanReportsService: GenService<{
     methodKind: "unary";
     input: typeof ListScanReportsRequestSchema;
     output: typeof ListScanReportsResponseSchema;
+  },
+  /**
+   * Lists what others say was made of vulnerabilities in an image (VEX): what documents state that were handed in or pushed as
+   * reports are. It is shown with what is found, and hides nothing until somebody adopts it (`CreateRiskAcceptance`).
+   *
+   * @generated from rpc pinfold.control.scanning.v1.ScanReportsService.ListStatements
+   */
+  listStatements: {
+    methodKind: "unary";
+    input: typeof ListStatementsRequestSchema;
+    output: typeof ListStatementsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_pinfold_control_scanning_v1_scan_reports, 0);

@@ -1,0 +1,14 @@
+// What somebody says was made of a vulnerability, whatever the format.
+
+export const vexStatuses = ['not_affected', 'affected', 'fixed', 'under_investigation'] as const
+export type VexStatus = (typeof vexStatuses)[number]
+
+/** One thing that is said of one vulnerability; `products` are package URLs, or what else names what it is said of. */
+export type VexStatement = {
+  vulnerability: string
+  aliases: string[]
+  status: VexStatus
+  justification: string
+  text: string
+  products: string[]
+}

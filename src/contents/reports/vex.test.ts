@@ -1,0 +1,87 @@
+// What is read of OpenVEX, and of the analyses of CycloneDX.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Unreadable } from '../packages.ts'
+import { readScanReport } from './read-report.ts'
+
+const packed = (document: object): Uint8Array => Buffer.from(JSON.stringify(document))
+const openVex = (statements: readonly object[], more: object = {}): Uint8Array =>
+  packed({ '@context': 'https://openvex.dev/ns/v0.2.0', author: 'Acme', version: 1, statements, ...more })
+const one = { vulnerability: { name: 'CVE-2026-1' }, status: 'not_affected' }
+const refused = (bytes: Uint8Array, reason: string) =>
+  assert.throws(
+    () => readScanReport(bytes),
+    (error) => error instanceof Unreadable && error.reason === reason,
+  )
+
+test('OpenVEX says what was made of vulnerabilities, and names none that was found', () => {
+  const timestamp = '2026-01-02T03:04:05Z'
+  const said = {
+    vulnerability: { name: 'CVE-2026-1', aliases: ['GHSA-1'] },
+    products: [{ '@id': 'pkg:oci/app@sha256:1', subcomponents: [{ '@id': 'pkg:apk/alpine/zlib@1' }] }, 'pkg:npm/left'],
+    ...{ status: 'not_affected', justification: 'vulnerable_code_not_present', impact_statement: 'It is left out.' },
+  }
+  const { format, tool, dbBuildTime, vulnerabilities, statements } = readScanReport(openVex([said], { timestamp }))
+  assert.deepEqual([format, tool, vulnerabilities], ['openvex', { name: 'Acme', version: '1' }, []])
+  assert.equal(dbBuildTime, '2026-01-02T03:04:05.000Z')
+  assert.deepEqual(statements, [
+    {
+      ...{ vulnerability: 'CVE-2026-1', aliases: ['GHSA-1'], status: 'not_affected' },
+      ...{ justification: 'vulnerable_code_not_present', text: 'It is left out.' },
+      products: ['pkg:apk/alpine/zlib@1', 'pkg:npm/left'],
+    },
+  ])
+})
+
+test('a vulnerability of the first OpenVEX is its name, and a product may be told by its identifiers', () => {
+  const products = [{ '@id': 'urn:x', identifiers: { purl: 'pkg:pypi/flask@1' } }]
+  const { statements } = readScanReport(openVex([{ vulnerability: 'CVE-2026-2', status: 'fixed', products }]))
+  assert.deepEqual(
+    statements?.map(({ vulnerability, products: of }) => [vulnerability, of]),
+    [['CVE-2026-2', ['pkg:pypi/flask@1']]],
+  )
+})
+
+test('OpenVEX that in-toto states is read as it is by itself', () => {
+  const predicate = JSON.parse(Buffer.from(openVex([one])).toString())
+  const statement = { _type: 'https://in-toto.io/Statement/v1', predicateType: 'https://openvex.dev/ns', predicate }
+  const payload = Buffer.from(JSON.stringify(statement)).toString('base64')
+  const { statements } = readScanReport(packed({ payloadType: 'application/vnd.in-toto+json', payload }))
+  assert.equal(statements?.length, 1)
+})
+
+test('what says nothing that can be understood is refused whole', () => {
+  refused(openVex([{ ...one, status: 'ignored' }]), 'DAMAGED')
+  refused(openVex([{ status: 'fixed' }]), 'DAMAGED')
+  refused(openVex([{ ...one, vulnerability: { name: 'CVE 1\n' } }]), 'DAMAGED')
+  refused(openVex(Array.from({ length: 5001 }, () => one)), 'LIMIT_EXCEEDED')
+  refused(openVex([{ ...one, products: Array.from({ length: 101 }, () => 'pkg:npm/a') }]), 'LIMIT_EXCEEDED')
+  assert.deepEqual(readScanReport(openVex([])).statements, [])
+})
+
+test('an analysis of CycloneDX is a statement about what is affected, beside the vulnerability that is found', () => {
+  const { vulnerabilities, statements } = readScanReport(
+    packed({
+      ...{ bomFormat: 'CycloneDX', specVersion: '1.6' },
+      components: [{ 'bom-ref': 'z', purl: 'pkg:apk/alpine/zlib@1', name: 'zlib', version: '1' }],
+      vulnerabilities: [
+        {
+          id: 'CVE-2026-1',
+          analysis: { state: 'false_positive', detail: 'no' },
+          affects: [{ ref: 'z' }, { ref: 'q' }],
+        },
+        { id: 'CVE-2026-2', analysis: { state: 'in_triage' } },
+        { id: 'CVE-2026-3', affects: [{ ref: 'z' }] },
+        { id: 'CVE-2026-4', analysis: { state: 'whatever' } },
+      ],
+    }),
+  )
+  assert.equal(vulnerabilities.length, 4, 'an analysis takes nothing away')
+  assert.deepEqual(
+    statements?.map(({ vulnerability, status, products }) => [vulnerability, status, products]),
+    [
+      ['CVE-2026-1', 'not_affected', ['pkg:apk/alpine/zlib@1', 'q']],
+      ['CVE-2026-2', 'under_investigation', []],
+    ],
+  )
+})

@@ -1,0 +1,110 @@
+// What somebody says of vulnerabilities in a product: that they do not affect it, are fixed or are being looked at. OpenVEX by
+// itself, and the analyses of CycloneDX.
+import { asObject, type Json, objectsIn, textOf } from '../json.ts'
+import { Unreadable } from '../packages.ts'
+import { type ScanReport, timeOf } from './scan-report.ts'
+import { type VexStatement, type VexStatus, vexStatuses } from './vex-statement.ts'
+
+const most = { statements: 5000, products: 100, aliases: 50, text: 2000, name: 1024, characters: 4 * 2 ** 20 }
+
+export const isOpenVex = (document: Json): boolean => /^https:\/\/openvex\.dev\/ns\b/.test(textOf(document['@context']))
+
+/** It names no vulnerabilities that were found, so as a report it says nothing. */
+export function readOpenVex(document: Json): ScanReport {
+  const gathered = new Statements()
+  for (const one of objectsIn(document.statements)) {
+    // Until 0.0.1 the vulnerability was its name.
+    const said = typeof one.vulnerability === 'string' ? { name: one.vulnerability } : asObject(one.vulnerability)
+    gathered.add({
+      vulnerability: textOf(said.name) || textOf(said['@id']),
+      aliases: textsIn(said.aliases),
+      status: textOf(one.status),
+      justification: textOf(one.justification),
+      text: [one.impact_statement, one.status_notes, one.action_statement].map(textOf).filter(Boolean).join(' '),
+      products: productsOf(one.products),
+    })
+  }
+  const { author, version } = document
+  return {
+    format: 'openvex',
+    tool: { name: textOf(author), version: typeof version === 'number' ? String(version) : textOf(version) },
+    dbBuildTime: timeOf(document.last_updated ?? document.timestamp),
+    vulnerabilities: [],
+    statements: gathered.all(),
+  }
+}
+
+/** What is said of parts of a product is not said of all of it. */
+function productsOf(value: unknown): string[] {
+  const list = Array.isArray(value) ? value : []
+  return list.flatMap((one: unknown) => {
+    if (typeof one === 'string') return [one]
+    const parts = objectsIn(asObject(one).subcomponents).map(nameOf)
+    return parts.length > 0 ? parts : [nameOf(asObject(one))]
+  })
+}
+
+const nameOf = (one: Json): string => textOf(asObject(one.identifiers).purl) || textOf(one['@id'])
+
+const analysed: Readonly<Record<string, VexStatus>> = {
+  ...{ resolved: 'fixed', resolved_with_pedigree: 'fixed', exploitable: 'affected', in_triage: 'under_investigation' },
+  ...{ false_positive: 'not_affected', not_affected: 'not_affected' },
+}
+
+/** `purlOf`: the package URL of what a reference of the document names; empty where it has none. */
+export function statementsOfCycloneDx(document: Json, purlOf: (reference: string) => string): VexStatement[] {
+  const gathered = new Statements()
+  for (const { id, analysis, affects, references } of objectsIn(document.vulnerabilities)) {
+    const { state, justification, detail } = asObject(analysis)
+    const status = analysed[textOf(state)]
+    if (status === undefined) continue
+    gathered.add({
+      vulnerability: textOf(id),
+      aliases: objectsIn(references).map((one) => textOf(one.id)),
+      ...{ status, justification: textOf(justification), text: textOf(detail) },
+      // What has no name of its own is told by the reference, so that it is not taken for all.
+      products: objectsIn(affects).map(({ ref }) => purlOf(textOf(ref)) || textOf(ref)),
+    })
+  }
+  return gathered.all()
+}
+
+const textsIn = (value: unknown): string[] => (Array.isArray(value) ? value.map(textOf) : [])
+
+class Statements {
+  readonly #all: VexStatement[] = []
+  #characters = 0
+
+  /** Throws Unreadable for what nobody honest says, and for a statement that is none. */
+  add(given: Omit<VexStatement, 'status'> & { status: string }): void {
+    const status = vexStatuses.find((one) => one === given.status)
+    if (!/^[\x21-\x7e]{1,128}$/.test(given.vulnerability))
+      throw new Unreadable('DAMAGED', 'a statement is about nothing')
+    if (!status) throw new Unreadable('DAMAGED', `a statement about ${given.vulnerability} has no status that is known`)
+    if (given.products.length > most.products || given.aliases.length > most.aliases) {
+      throw new Unreadable('LIMIT_EXCEEDED', `a statement is about more than ${most.products} products`)
+    }
+    if (this.#all.length >= most.statements) {
+      throw new Unreadable('LIMIT_EXCEEDED', `the document has more than ${most.statements} statements`)
+    }
+    const plain = (text: string, length: number) => {
+      const short = text.slice(0, length).replaceAll('\0', '').toWellFormed()
+      this.#characters += short.length
+      return short
+    }
+    const one: VexStatement = {
+      vulnerability: given.vulnerability,
+      aliases: given.aliases.filter((alias) => /^[\x21-\x7e]{1,128}$/.test(alias)),
+      status,
+      justification: plain(given.justification, 128),
+      text: plain(given.text, most.text),
+      products: given.products.map((product) => plain(product, most.name)),
+    }
+    if (this.#characters > most.characters) throw new Unreadable('LIMIT_EXCEEDED', 'what the document says is too long')
+    this.#all.push(one)
+  }
+
+  all(): VexStatement[] {
+    return this.#all
+  }
+}
