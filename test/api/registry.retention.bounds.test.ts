@@ -1,14 +1,14 @@
 // How much is looked at before something is deleted, and how much of what organisations have said is remembered.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { type Reader, type Sql, sql } from '#db/sql.ts'
+import type { Reader, Sql } from '#db/sql.ts'
 import { findRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
 import { heldIn, keptIn, keptOf, Look } from '#domains/registry/retention/kept.service.ts'
 import { createLawCache } from '#domains/registry/retention/law-cache.ts'
 import { raiseLaw } from '#domains/registry/retention/retention.store.ts'
 import { assertError, ok } from '../support/expect.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
-import { plantManifest } from '../support/tags.ts'
+import { plantManifest, plantMoves } from '../support/tags.ts'
 
 let pinfold: Pinfold
 before(async () => {
@@ -26,24 +26,6 @@ async function seedRepo(): Promise<{ org: string; repo: RepoRow }> {
 
 const rule = async (scope: string, says: Json): Promise<Json> =>
   ok(await pinfold.operator.post(`/registry/v2/retentionRules/${scope}`, { mode: 'ENFORCE', ...says }))
-
-/** Moves of the ledger, a second apart. */
-async function plantMoves({ ledger }: RepoRow, moves: readonly { tag: string; digest: string }[]): Promise<void> {
-  const rows = JSON.stringify(
-    moves.map((move, i) => ({ ...move, time: new Date(Date.parse('2026-01-01') + i * 1000).toISOString() })),
-  )
-  const { db } = pinfold.app
-  const member = (name: string): Sql =>
-    db.engine === 'sqlite' ? sql`json_extract(value, ${`$.${name}`})` : sql`value->>CAST(${name} AS TEXT)`
-  const all =
-    db.engine === 'sqlite' ? sql`json_each(${rows})` : sql`json_array_elements(CAST(${rows} AS JSON)) AS of (value)`
-  await db.tx((tx) =>
-    tx.run(sql`
-      INSERT INTO tag_history (repo_id, tag, time, event, digest, previous_digest, media_type, size, actor, source)
-      SELECT CAST(${ledger} AS BIGINT), ${member('tag')}, ${member('time')}, 2, ${member('digest')}, '', '', 0, '', 1
-        FROM ${all}`),
-  )
-}
 
 /** A reader that counts its statements and the rows that they answer with. */
 function counting(): { reader: Reader; seen: { statements: number; rows: number } } {
@@ -70,7 +52,7 @@ test('of many tags that have had the same manifests each manifest is judged once
   const digests: string[] = []
   for (let i = 0; i < 20; i++) digests.push(await plantManifest(pinfold, repo.uid, `image ${i}`))
   const tags = Array.from({ length: 20 }, (_, i) => `t${i}`)
-  await plantMoves(repo, [
+  await plantMoves(pinfold, repo, [
     ...tags.flatMap((tag) => digests.map((digest) => ({ tag, digest }))),
     ...tags.map((tag) => ({ tag, digest: `sha256:${'0'.repeat(64)}` })),
   ])
@@ -86,7 +68,7 @@ test('a look reads so many rows, and what it did not get to counts as kept, whic
   await rule(org, { tags: ['v*'], keepDaysAfter: 1 })
   const digest = await plantManifest(pinfold, repo.uid, 'once tagged')
   const moves = Array.from({ length: 12_000 }, (_, i) => ({ tag: `n${i % 3}`, digest: `sha256:${'0'.repeat(64)}` }))
-  await plantMoves(repo, [{ tag: 'v1', digest }, { tag: 'v1', digest: `sha256:${'1'.repeat(64)}` }, ...moves])
+  await plantMoves(pinfold, repo, [{ tag: 'v1', digest }, { tag: 'v1', digest: `sha256:${'1'.repeat(64)}` }, ...moves])
   const { reader, seen } = counting()
   const look = await Look.at(reader, pinfold, repo, later)
   assert.equal((await keptIn(look))?.by, 'UNDECIDED')
@@ -106,7 +88,7 @@ test('the last of a tag are found where other tags have moved ten thousand times
   const releases = []
   for (let i = 0; i < 3; i++) releases.push(await plantManifest(pinfold, repo.uid, `release ${i}`))
   const nightly = Array.from({ length: 10_500 }, () => ({ tag: 'nightly', digest: `sha256:${'0'.repeat(64)}` }))
-  await plantMoves(repo, [...releases.map((digest, i) => ({ tag: `release-${i}`, digest })), ...nightly])
+  await plantMoves(pinfold, repo, [...releases.map((digest, i) => ({ tag: `release-${i}`, digest })), ...nightly])
   const kept = []
   for (const digest of releases) {
     const look = await Look.at(pinfold.app.db, pinfold, repo, later)

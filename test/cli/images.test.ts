@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { operatorUid } from '#issuer/access-token.ts'
 import { pushSbom } from '../support/images.ts'
 import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
@@ -351,4 +352,32 @@ test('images referrers and images pulls tell of a tag or a digest, and of nothin
   const missing = await cli('pulls', 'acme/app:none')
   assert.deepEqual([missing.code, missing.stdout], [1, ''])
   assert.match(missing.stderr, /acme\/app has no image with the tag none/)
+  // All of it came today, so nothing is to be said of it yet.
+  const nothing = await cli('unpulled', 'acme/app', '--days', '1')
+  assert.deepEqual([nothing.code, rowsOf(nothing.stdout)], [0, [['DIGEST', 'TAGS', 'LAST PULL', 'BY', 'SAFE']]])
+  assert.match((await cli('unpulled', 'acme/app', '--days', '91')).stderr, /days/)
+})
+
+test('images unpulled says who pulled what last, and what speaks against deleting it', async () => {
+  let now = Date.now() - 60 * 86_400_000
+  const pinfold = await startRegistry({ clock: () => new Date(now) })
+  await using _ = pinfold
+  const image = await pinfold.pusher.pushImage('acme/app', 'v1')
+  const { digest } = await pushSbom(pinfold.pusher, 'acme/app', image, '{}')
+  await pinfold.puller.ok(200, 'GET', 'acme/app/manifests/v1')
+  await pinfold.app.usage.flush()
+  now = Date.now()
+  const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: (await pinfold.as(operatorUid)).token! }
+  const cli = (...args: string[]) => run(['images', 'unpulled', 'acme/app', ...args], { env })
+  const listed = JSON.parse((await cli('-o', 'json')).stdout).items as { digest: string; safe: boolean }[]
+  assert.deepEqual(
+    new Map(listed.map((one) => [one.digest, one.safe])),
+    new Map([
+      [image.digest, true],
+      [digest, false],
+    ]),
+  )
+  const table = await cli()
+  assert.match(table.stdout, new RegExp(`${image.digest} +v1 +\\d{4}-\\d\\d-\\d\\dT\\S+ +\\S.* yes`))
+  assert.match(table.stdout, new RegExp(`${digest} .*no: part of ${image.digest}`))
 })

@@ -368,6 +368,7 @@ export const reads: readonly Call[] = [
   ['registry.v2.ImagesService/GetSize', { repoUid: '$app', digest: '$digest' }],
   ['control.registry.v1.DigestsService/ListReferrers', { repoUid: '$app', digest: '$digest' }],
   ['control.registry.v1.DigestsService/GetDigestPulls', { repoUid: '$app', digest: '$digest' }],
+  ['control.registry.v1.DigestsService/ListUnpulledDigests', { repoUid: '$app', days: 30 }],
   ['control.registry.v1.TagHistoryService/ListTagHistory', { repoUid: '$app', tag: 'latest' }],
   ['control.registry.v1.TagSearchService/SearchTags', { repoUid: '$app', part: 'late' }],
   ['registry.Registry/ListRepos', { uidp: { childrenOf: '$team1' } }],

@@ -1,6 +1,6 @@
 // Images and tags to test with, and what is in the ledger, read straight from the table.
 import { createHash } from 'node:crypto'
-import { sql } from '#db/sql.ts'
+import { type Sql, sql } from '#db/sql.ts'
 import type { Json, Pinfold } from './pinfold.ts'
 
 export const digestOf = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`
@@ -56,4 +56,25 @@ export function ledgerOf({ app }: Pinfold, repo: string): Promise<LedgerRow[]> {
      WHERE repo_id = (SELECT ledger_id FROM repos WHERE uid = ${repo}
                        UNION ALL SELECT ledger_id FROM deleted_repos WHERE uid = ${repo})
      ORDER BY tag, time`)
+}
+
+/** Moves of a ledger, a second apart and with nobody in them, in one statement however many there are. */
+export async function plantMoves(
+  { app: { db } }: Pick<Pinfold, 'app'>,
+  { ledger }: { ledger: number },
+  moves: readonly { tag: string; digest: string }[],
+): Promise<void> {
+  const rows = JSON.stringify(
+    moves.map((move, i) => ({ ...move, time: new Date(Date.parse('2026-01-01') + i * 1000).toISOString() })),
+  )
+  const member = (name: string): Sql =>
+    db.engine === 'sqlite' ? sql`json_extract(value, ${`$.${name}`})` : sql`value->>CAST(${name} AS TEXT)`
+  const all =
+    db.engine === 'sqlite' ? sql`json_each(${rows})` : sql`json_array_elements(CAST(${rows} AS JSON)) AS of (value)`
+  await db.tx((tx) =>
+    tx.run(sql`
+      INSERT INTO tag_history (repo_id, tag, time, event, digest, previous_digest, media_type, size, actor, source)
+      SELECT CAST(${ledger} AS BIGINT), ${member('tag')}, ${member('time')}, 2, ${member('digest')}, '', '', 0, '', 1
+        FROM ${all}`),
+  )
 }

@@ -1,4 +1,4 @@
-// What refers to an image, and who pulls it.
+// What refers to an image, who pulls it, and what nobody does.
 import { callerOptions } from '../shape/api-pages.ts'
 import { CliError, type Command, exitCodes, type Options, outputOption, type Terminal } from '../shape/command.ts'
 import { limitOf } from '../shape/verbs.ts'
@@ -52,7 +52,59 @@ export const imagesPulls: Command = {
   },
 }
 
-function nameOf({ caller = '', callerName = '' }: Puller): string {
+function nameOf({ caller = '', callerName = '' }: Pick<Puller, 'caller' | 'callerName'>): string {
   if (caller === '') return 'nobody who said who they are'
   return caller === '*' ? 'others' : callerName || caller
+}
+
+type Unpulled = {
+  digest: string
+  tags?: string[]
+  lastPullTime?: string
+  lastPuller?: string
+  lastPullerName?: string
+  partOf?: string
+  keptBy?: string
+  keptUntil?: string
+  safe?: boolean
+}
+
+export const imagesUnpulled: Command = {
+  name: 'unpulled',
+  summary: 'Show what nobody has pulled for some days, who did last, and what speaks against deleting it',
+  details: `Only pulls are known here: a node that runs an image which it has already asks for nothing. What a HEAD has asked for was not
+pulled. SAFE is "yes" where nothing keeps the manifest and it is part of nothing else in the repository; it deletes nothing.`,
+  arguments: [{ name: '<repository>', summary: 'Such as acme/team/app' }],
+  options: [
+    { flags: '--days <days>', summary: 'For how many days, 90 at most; 30 unless given' },
+    {
+      flags: '--except <identity>',
+      summary: 'Pulls of this identity, a uid, do not count, such as those of a scanner; may be repeated',
+      repeat: true,
+    },
+    ...commonOptions,
+  ],
+  async run(terminal, options) {
+    const { api, repo } = await imageOf(terminal, { ...options, image: options.repository })
+    const query = { days: options.days as string | undefined, except: options.except as readonly string[] | undefined }
+    const { items, more } = await api.list<Unpulled>(
+      `/registry/v2/repos/${repo}/unpulled`,
+      'digests',
+      query,
+      limitOf(options),
+    )
+    const rows = items.map((one) => [
+      one.digest,
+      (one.tags ?? []).join(' '),
+      one.lastPullTime ?? '',
+      one.lastPullTime ? nameOf({ caller: one.lastPuller ?? '', callerName: one.lastPullerName ?? '' }) : '',
+      one.safe ? 'yes' : whyNot(one),
+    ])
+    return show(terminal, options, { items }, ['DIGEST', 'TAGS', 'LAST PULL', 'BY', 'SAFE'], rows, more)
+  },
+}
+
+function whyNot({ partOf = '', keptBy = '', keptUntil }: Unpulled): string {
+  if (partOf !== '') return `no: part of ${partOf}`
+  return `no: ${keptBy}${keptUntil === undefined ? '' : ` until ${keptUntil}`}`
 }

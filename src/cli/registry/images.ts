@@ -7,7 +7,7 @@ import { limitOf } from '../shape/verbs.ts'
 import { pathsOf, type Repo } from './image-names.ts'
 import { commonOptions, show } from './image-options.ts'
 import { imagesDelete } from './images-delete.ts'
-import { imagesPulls, imagesReferrers } from './images-digests.ts'
+import { imagesPulls, imagesReferrers, imagesUnpulled } from './images-digests.ts'
 import { imagesHistory } from './images-history.ts'
 import { imagesResolve } from './images-resolve.ts'
 
@@ -95,6 +95,7 @@ export const images: CommandGroup = {
     imagesResolve,
     imagesReferrers,
     imagesPulls,
+    imagesUnpulled,
     imagesDelete,
   ],
 }

@@ -76,6 +76,7 @@ import { migration as gates } from './0118-expand-gates.ts'
 import { migration as scanners } from './0120-expand-scanners.ts'
 import { migration as statements } from './0121-expand-statements.ts'
 import { migration as witnessAnswers } from './0122-expand-witness-answers.ts'
+import { migration as pins } from './0123-expand-pins.ts'
 import { migration as behind } from './0126-behind.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
@@ -157,5 +158,6 @@ export const migrations: readonly Migration[] = [
   scanners,
   statements,
   witnessAnswers,
+  pins,
   behind,
 ]

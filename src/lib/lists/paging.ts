@@ -105,6 +105,17 @@ function writeToken(call: PagingCall, page: Page, last: { value: string; uid: st
   return call.app.sealer.seal(tokenPurpose, Buffer.from(JSON.stringify(token))).toString('base64url')
 }
 
+/** A page that ends where somebody has looked up to, however little was found; the last one without that. */
+export function listedUpTo<T>(
+  call: PagingCall,
+  page: Page,
+  items: T[],
+  last: string | undefined,
+): Listed<T, undefined> {
+  const next = last === undefined ? '' : writeToken(call, page, { value: last, uid: last })
+  return { items, total: undefined, next }
+}
+
 /** Cuts the row too many that a store reads to learn whether another page follows. */
 export function toListed<T extends { uid: string }, N extends number | undefined>(
   call: PagingCall,

@@ -19,6 +19,7 @@ type Plan = {
   bytes?: string
   dryRunManifests?: string
   dryRunBytes?: string
+  undecided?: string
   truncated?: boolean
   deleted?: string
   left?: string
@@ -156,14 +157,25 @@ function whyOf({ why, until = '', partOf = '' }: Deletion): string {
 
 /** What is going on, and what to do next. */
 function summaryOf(made: Plan): string {
-  const { uid, state, manifests = '0', bytes = '0', dryRunManifests = '0', deleted = '0', left = '0' } = made
+  const {
+    uid,
+    state,
+    manifests = '0',
+    bytes = '0',
+    dryRunManifests = '0',
+    deleted = '0',
+    left = '0',
+    undecided = '0',
+  } = made
   const dry = dryRunManifests === '0' ? '' : `; rules in dry-run would let go ${dryRunManifests} more`
   const more = made.truncated ? ', and there is more for another plan' : ''
+  const unread =
+    undecided === '0' ? '' : `; ${undecided} more stay, since too much would have to be read to decide on them`
   if (state === 'PLANNING') return 'the plan is still being made'
   if (state === 'APPLIED') return `deleted ${deleted} of ${manifests}, and left ${left}`
   if (state === 'APPLYING') return `deleted ${deleted} of ${manifests} so far`
-  if (manifests === '0') return `nothing goes${dry}`
-  return `${manifests} manifests go, ${size(bytes)}${more}${dry}\npinfold images retention apply ${uid} deletes them`
+  if (manifests === '0') return `nothing goes${dry}${unread}`
+  return `${manifests} manifests go, ${size(bytes)}${more}${dry}${unread}\npinfold images retention apply ${uid} deletes them`
 }
 
 const apply: Command = {

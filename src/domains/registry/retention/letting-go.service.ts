@@ -17,6 +17,8 @@ type Own = Omit<LetGo, 'level'>
 /** Judges the manifests of a repo in one look; what was found out is kept as long as that. */
 export class LettingGo {
   readonly look: Look
+  /** Those that stay because it would take too much to decide on them. */
+  readonly undecided = new Set<string>()
   readonly #judged = new Map<string, LetGo | undefined>()
 
   constructor(look: Look) {
@@ -30,6 +32,7 @@ export class LettingGo {
     const found = steps > mostLevels ? undefined : await this.#decide(digest, steps)
     // What was not looked at to the end stays.
     const verdict = this.look.isOver ? undefined : found
+    if (this.look.isOver || steps > mostLevels) this.undecided.add(digest)
     this.#judged.set(digest, verdict)
     return verdict
   }
@@ -64,9 +67,14 @@ export class LettingGo {
   async #own(digest: string): Promise<Own | 'kept' | 'silent'> {
     const { look } = this
     if ((await namesWith(look.reader, look.repo, digest, 1)).length > 0) return 'kept'
-    if (await look.alone(digest)) return 'kept'
+    const kept = await look.alone(digest)
+    if (kept?.by === 'UNDECIDED') this.undecided.add(digest)
+    if (kept) return 'kept'
     const stays = await look.stays(digest)
-    if (stays.length >= mostMoves) return 'kept'
+    if (stays.length >= mostMoves) {
+      this.undecided.add(digest)
+      return 'kept'
+    }
     return stays.length === 0 ? this.#untagged(digest) : this.#left(stays)
   }
 

@@ -67,6 +67,7 @@ function planMessage(plan: Plan): PlanMessage {
     bytes: BigInt(plan.bytes),
     dryRunManifests: BigInt(plan.dryRunManifests),
     dryRunBytes: BigInt(plan.dryRunBytes),
+    undecided: BigInt(plan.undecided),
     deleted: BigInt(plan.deleted),
     left: BigInt(plan.leftOver),
     createTime: timestamp(createTime),

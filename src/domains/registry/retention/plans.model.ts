@@ -22,6 +22,8 @@ export type Plan = {
   bytes: number
   dryRunManifests: number
   dryRunBytes: number
+  /** Manifests that are kept since it would take too much to decide on them. */
+  undecided: number
   truncated: number
   deleted: number
   leftOver: number

@@ -5,7 +5,7 @@ import { type Outcome, outcomes, type Plan, type PlannedDeletion, planStates } f
 const columns = sql`
   t.id, t.uid, t.scope_uid AS "scopeUid", t.state, t.actor, t.applied_by AS "appliedBy", t.create_time AS "createTime",
   t.expire_time AS "expireTime", t.repo, t.digest, t.manifests, t.bytes, t.dry_run_manifests AS "dryRunManifests",
-  t.dry_run_bytes AS "dryRunBytes", t.truncated, t.deleted, t.left_over AS "leftOver"`
+  t.dry_run_bytes AS "dryRunBytes", t.undecided, t.truncated, t.deleted, t.left_over AS "leftOver"`
 
 type NewPlan = Pick<Plan, 'uid' | 'state' | 'scopeUid' | 'actor' | 'createTime' | 'expireTime'>
 
@@ -61,12 +61,12 @@ export async function nextOpen(reader: Reader, organization: string): Promise<Pl
 
 /** Notes how far a plan has got, unless somebody else has got further. `false` then. */
 export async function noteProgress(tx: Tx, before: Plan, after: Plan): Promise<boolean> {
-  const { state, appliedBy, repo, digest, manifests, bytes, dryRunManifests, dryRunBytes, truncated } = after
+  const { state, appliedBy, repo, digest, manifests, bytes, dryRunManifests, dryRunBytes, truncated, undecided } = after
   const changed = await tx.run(sql`
     UPDATE retention_plans
        SET state = ${state}, applied_by = ${appliedBy}, repo = ${repo}, digest = ${digest}, manifests = ${manifests},
            bytes = ${bytes}, dry_run_manifests = ${dryRunManifests}, dry_run_bytes = ${dryRunBytes},
-           truncated = ${truncated}, deleted = ${after.deleted}, left_over = ${after.leftOver}
+           truncated = ${truncated}, undecided = ${undecided}, deleted = ${after.deleted}, left_over = ${after.leftOver}
      WHERE id = ${before.id} AND state = ${before.state} AND repo = ${before.repo} AND digest = ${before.digest}
        AND deleted = ${before.deleted} AND left_over = ${before.leftOver}`)
   return changed === 1

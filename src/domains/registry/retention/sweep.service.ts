@@ -46,7 +46,7 @@ export async function planSome({ app, lease }: { app: App; lease: Lease }, plan:
   }
   const digest = plan.repo === repo.uid ? plan.digest : ''
   const digests = await store.manifestsAfter(db, repo.id, digest, manifestsAtOnce)
-  const { deletions, last } = await judge(app, repo, digests)
+  const { deletions, last, undecided } = await judge(app, repo, digests)
   const room = mostDeletions - plan.manifests - plan.dryRunManifests
   const kept = deletions.slice(0, room).map((one, i) => {
     return { ...one, repoUid: repo.uid, position: plan.manifests + plan.dryRunManifests + i + 1 }
@@ -54,6 +54,7 @@ export async function planSome({ app, lease }: { app: App; lease: Lease }, plan:
   const isDone = digests.length < manifestsAtOnce && last === digests.at(-1)
   const next: Plan = {
     ...counted(plan, kept),
+    undecided: plan.undecided + undecided,
     repo: isDone ? `${repo.uid}.` : repo.uid,
     digest: isDone ? '' : (last ?? digest),
     truncated: deletions.length > room ? 1 : 0,
@@ -76,12 +77,12 @@ async function nextRepo(app: App, plan: Plan): Promise<RepoRow | { skipped: stri
 
 type Found = Omit<PlannedDeletion, 'repoUid' | 'position'>
 
-/** What goes of these, as far as one look reaches; `last` is the last one that was judged. */
+/** What goes of these, as far as one look reaches; `last` is the last one that was judged, of which so many are undecided. */
 async function judge(
   app: App,
   repo: RepoRow,
   digests: readonly string[],
-): Promise<{ deletions: Found[]; last: string | undefined }> {
+): Promise<{ deletions: Found[]; last: string | undefined; undecided: number }> {
   const now = app.clock().toISOString()
   const law = lawAt(await app.laws.of(app.db, repo.uid), repo.uid)
   const dryRules = law.rules.filter(({ says }) => says.mode !== 'OFF')
@@ -90,6 +91,7 @@ async function judge(
   const hasDry = dryRules.length > enforced(law).length
   const deletions: Found[] = []
   let last: string | undefined
+  let undecided = 0
   for (const digest of digests) {
     for (const [judging, dryRun] of hasDry
       ? ([
@@ -104,11 +106,14 @@ async function judge(
     }
     // What was cut short is judged once more by the next look, unless one look is not enough for it.
     const isCut = real.look.isOver || dry.look.isOver
-    if (isCut && last !== undefined) return { deletions: deletions.filter((one) => one.digest !== digest), last }
+    if (isCut && last !== undefined) {
+      return { deletions: deletions.filter((one) => one.digest !== digest), last, undecided }
+    }
     last = digest
+    if (real.undecided.has(digest) || dry.undecided.has(digest)) undecided++
     if (isCut) break
   }
-  return { deletions, last }
+  return { deletions, last, undecided }
 }
 
 function counted(plan: Plan, deletions: readonly { dryRun: number; bytes: number }[]): Plan {

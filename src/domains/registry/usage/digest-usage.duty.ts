@@ -28,10 +28,11 @@ export const sweepUsage: Duty = {
       if (!from) return 0
       const upTo = await store.placeAfter(tx, from, rowsAtOnce)
       const gone = await store.deleteBefore(tx, before(keptDays), from, upTo)
+      const forgotten = await store.forgetLastPulls(tx, before(keptDays), from, upTo)
       const merged = await store.mergeCallers(tx, before(namedDays), from, upTo)
       // Not before the commit, since it may be tried again.
       tx.after(() => {
-        rows += gone + merged
+        rows += gone + forgotten + merged
         from = upTo
       })
       return 1

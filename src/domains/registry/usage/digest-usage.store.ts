@@ -49,12 +49,40 @@ export async function deleteBefore(tx: Tx, day: string, after: Place, upTo: Plac
 /** Of the same rows, makes those of the callers of one day one row. Answers with how many it took. */
 export async function mergeCallers(tx: Tx, day: string, after: Place, upTo: Place | undefined): Promise<number> {
   const named = sql`${outdated(day, after, upTo)} AND u.caller <> ${nobody} AND u.caller <> ${others}`
+  await noteLastPulls(tx, named)
   await tx.run(sql`
     ${into}
     SELECT u.repo_id, u.digest, u.day, CAST(${others} AS TEXT), sum(u.gets), sum(u.checks), max(u.last_time)
       FROM digest_usage AS u WHERE ${named}
      GROUP BY u.repo_id, u.digest, u.day ${adding}`)
   return tx.run(sql`DELETE FROM digest_usage AS u WHERE ${named}`)
+}
+
+/**
+ * Of rows that are about to become one, when each caller has pulled last, and those of the same days that had no row of their
+ * own: so it can be told later who is left when some do not count.
+ */
+async function noteLastPulls(tx: Tx, named: Sql): Promise<void> {
+  const isLater = sql`
+    ON CONFLICT (repo_id, digest, caller) DO UPDATE SET last_time = excluded.last_time
+     WHERE digest_last_pulls.last_time < excluded.last_time`
+  await tx.run(sql`
+    INSERT INTO digest_last_pulls (repo_id, digest, caller, last_time)
+    SELECT u.repo_id, u.digest, u.caller, max(u.last_time) FROM digest_usage AS u WHERE ${named} AND u.gets > 0
+     GROUP BY u.repo_id, u.digest, u.caller ${isLater}`)
+  await tx.run(sql`
+    INSERT INTO digest_last_pulls (repo_id, digest, caller, last_time)
+    SELECT o.repo_id, o.digest, o.caller, max(o.last_time)
+      FROM digest_usage AS o JOIN digest_usage AS u ON u.repo_id = o.repo_id AND u.digest = o.digest AND u.day = o.day
+     WHERE o.caller = ${others} AND o.gets > 0 AND ${named}
+     GROUP BY o.repo_id, o.digest, o.caller ${isLater}`)
+}
+
+/** Forgets the last pulls of callers before `day`, of manifests behind one place up to another. */
+export async function forgetLastPulls(tx: Tx, day: string, after: Place, upTo: Place | undefined): Promise<number> {
+  const end = upTo ? sql`AND (repo_id, digest) <= (${upTo.repo}, ${upTo.digest})` : sql``
+  return tx.run(sql`
+    DELETE FROM digest_last_pulls WHERE (repo_id, digest) > (${after.repo}, ${after.digest}) ${end} AND last_time < ${day}`)
 }
 
 function outdated(day: string, after: Place, upTo: Place | undefined): Sql {

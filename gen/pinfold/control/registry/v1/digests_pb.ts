@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/registry/v1/digests.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// What refers to a manifest, and who pulls it.
+// What refers to a manifest, who pulls it, and what nobody does.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -11,13 +11,15 @@ import { file_google_api_field_behavior } from "../../../../google/api/field_beh
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_pinfold_annotations_annotations } from "../../../annotations/annotations_pb.ts";
+import type { Promise_Reason, Promise_ReasonJson } from "./retention_pb.ts";
+import { file_pinfold_control_registry_v1_retention } from "./retention_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file pinfold/control/registry/v1/digests.proto.
  */
 export const file_pinfold_control_registry_v1_digests: GenFile = /*@__PURE__*/
-  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvZGlnZXN0cy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIncKFExpc3RSZWZlcnJlcnNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBASJqChVMaXN0UmVmZXJyZXJzUmVzcG9uc2USOAoJcmVmZXJyZXJzGAEgAygLMiUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJlZmVycmVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJTCghSZWZlcnJlchIOCgZkaWdlc3QYASABKAkSEgoKbWVkaWFfdHlwZRgCIAEoCRIVCg1hcnRpZmFjdF90eXBlGAMgASgJEgwKBHNpemUYBCABKAMiRwoVR2V0RGlnZXN0UHVsbHNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECIngKC0RpZ2VzdFB1bGxzEi0KCWxhc3RfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOgoHcHVsbGVycxgCIAMoCzIpLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5EaWdlc3RQdWxsZXIigAEKDERpZ2VzdFB1bGxlchIOCgZjYWxsZXIYASABKAkSEwoLY2FsbGVyX25hbWUYAiABKAkSLQoJbGFzdF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRnZXRzGAQgASgDEg4KBmNoZWNrcxgFIAEoAzKwAwoORGlnZXN0c1NlcnZpY2US0wEKDUxpc3RSZWZlcnJlcnMSMS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFJlZmVycmVyc1JlcXVlc3QaMi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFJlZmVycmVyc1Jlc3BvbnNlIluKtRgGEgQKAtAMmrUYCBgBIAAoATAAgtPkkwI/Ej0vcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vcmVmZXJyZXJzEscBCg5HZXREaWdlc3RQdWxscxIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5HZXREaWdlc3RQdWxsc1JlcXVlc3QaKC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRGlnZXN0UHVsbHMiV4q1GAYSBAoCyQyatRgIGAEgACgBMACC0+STAjsSOS9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9wdWxsc2IGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("CilwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvZGlnZXN0cy5wcm90bxIbcGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxIncKFExpc3RSZWZlcnJlcnNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBASJqChVMaXN0UmVmZXJyZXJzUmVzcG9uc2USOAoJcmVmZXJyZXJzGAEgAygLMiUucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LnYxLlJlZmVycmVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJTCghSZWZlcnJlchIOCgZkaWdlc3QYASABKAkSEgoKbWVkaWFfdHlwZRgCIAEoCRIVCg1hcnRpZmFjdF90eXBlGAMgASgJEgwKBHNpemUYBCABKAMiRwoVR2V0RGlnZXN0UHVsbHNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKgtRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECIngKC0RpZ2VzdFB1bGxzEi0KCWxhc3RfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOgoHcHVsbGVycxgCIAMoCzIpLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5EaWdlc3RQdWxsZXIigAEKDERpZ2VzdFB1bGxlchIOCgZjYWxsZXIYASABKAkSEwoLY2FsbGVyX25hbWUYAiABKAkSLQoJbGFzdF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRnZXRzGAQgASgDEg4KBmNoZWNrcxgFIAEoAyKQAQoaTGlzdFVucHVsbGVkRGlnZXN0c1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEQoEZGF5cxgCIAEoBUID4EEBEhMKBmV4Y2VwdBgDIAMoCUID4EEBEhYKCXBhZ2Vfc2l6ZRgEIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBSABKAlCA+BBASJ0ChtMaXN0VW5wdWxsZWREaWdlc3RzUmVzcG9uc2USPAoHZGlnZXN0cxgBIAMoCzIrLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5VbnB1bGxlZERpZ2VzdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkipgMKDlVucHVsbGVkRGlnZXN0Eg4KBmRpZ2VzdBgBIAEoCRISCgptZWRpYV90eXBlGAIgASgJEgwKBHRhZ3MYAyADKAkSDAoEc2l6ZRgEIAEoAxIvCgtjcmVhdGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoObGFzdF9wdWxsX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2xhc3RfcHVsbGVyGAcgASgJEhgKEGxhc3RfcHVsbGVyX25hbWUYCCABKAkSMwoPbGFzdF9jaGVja190aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdwYXJ0X29mGAogASgJEjwKB2tlcHRfYnkYCyABKA4yKy5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuUHJvbWlzZS5SZWFzb24SLgoKa2VwdF91bnRpbBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEc2FmZRgNIAEoCDKGBQoORGlnZXN0c1NlcnZpY2US0wEKDUxpc3RSZWZlcnJlcnMSMS5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFJlZmVycmVyc1JlcXVlc3QaMi5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuTGlzdFJlZmVycmVyc1Jlc3BvbnNlIluKtRgGEgQKAtAMmrUYCBgBIAAoATAAgtPkkwI/Ej0vcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vcmVmZXJyZXJzEscBCg5HZXREaWdlc3RQdWxscxIyLnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5HZXREaWdlc3RQdWxsc1JlcXVlc3QaKC5waW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEuRGlnZXN0UHVsbHMiV4q1GAYSBAoCyQyatRgIGAEgACgBMACC0+STAjsSOS9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9wdWxscxLTAQoTTGlzdFVucHVsbGVkRGlnZXN0cxI3LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VW5wdWxsZWREaWdlc3RzUmVxdWVzdBo4LnBpbmZvbGQuY29udHJvbC5yZWdpc3RyeS52MS5MaXN0VW5wdWxsZWREaWdlc3RzUmVzcG9uc2UiSYq1GAgSBgoExQzJDJq1GAgYASAAKAEwAILT5JMCKxIpL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vdW5wdWxsZWRiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_control_registry_v1_retention]);
 
 /**
  * What to list the referrers of.
@@ -418,6 +420,349 @@ export const DigestPullerSchema: GenMessage<DigestPuller, {jsonType: DigestPulle
   messageDesc(file_pinfold_control_registry_v1_digests, 5);
 
 /**
+ * What counts as not pulled.
+ *
+ * @generated from message pinfold.control.registry.v1.ListUnpulledDigestsRequest
+ */
+export type ListUnpulledDigestsRequest = Message<"pinfold.control.registry.v1.ListUnpulledDigestsRequest"> & {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid: string;
+
+  /**
+   * For how many days: 30 when 0 or absent, 90 at most, since pulls are not known for longer.
+   *
+   * @generated from field: int32 days = 2;
+   */
+  days: number;
+
+  /**
+   * Identities whose pulls do not count, such as those of scanners, with their push tokens: 20 uids at most.
+   *
+   * @generated from field: repeated string except = 3;
+   */
+  except: string[];
+
+  /**
+   * Manifests per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   *
+   * @generated from field: int32 page_size = 4;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the page before, for the same request; empty for the first page. It lives three days.
+   *
+   * @generated from field: string page_token = 5;
+   */
+  pageToken: string;
+};
+
+/**
+ * What counts as not pulled.
+ *
+ * @generated from message pinfold.control.registry.v1.ListUnpulledDigestsRequest
+ */
+export type ListUnpulledDigestsRequestJson = {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid?: string;
+
+  /**
+   * For how many days: 30 when 0 or absent, 90 at most, since pulls are not known for longer.
+   *
+   * @generated from field: int32 days = 2;
+   */
+  days?: number;
+
+  /**
+   * Identities whose pulls do not count, such as those of scanners, with their push tokens: 20 uids at most.
+   *
+   * @generated from field: repeated string except = 3;
+   */
+  except?: string[];
+
+  /**
+   * Manifests per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is INVALID_ARGUMENT.
+   *
+   * @generated from field: int32 page_size = 4;
+   */
+  pageSize?: number;
+
+  /**
+   * The `next_page_token` of the page before, for the same request; empty for the first page. It lives three days.
+   *
+   * @generated from field: string page_token = 5;
+   */
+  pageToken?: string;
+};
+
+/**
+ * Describes the message pinfold.control.registry.v1.ListUnpulledDigestsRequest.
+ * Use `create(ListUnpulledDigestsRequestSchema)` to create a new message.
+ */
+export const ListUnpulledDigestsRequestSchema: GenMessage<ListUnpulledDigestsRequest, {jsonType: ListUnpulledDigestsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_registry_v1_digests, 6);
+
+/**
+ * One page of what nobody has pulled.
+ *
+ * @generated from message pinfold.control.registry.v1.ListUnpulledDigestsResponse
+ */
+export type ListUnpulledDigestsResponse = Message<"pinfold.control.registry.v1.ListUnpulledDigestsResponse"> & {
+  /**
+   * The manifests of this page.
+   *
+   * @generated from field: repeated pinfold.control.registry.v1.UnpulledDigest digests = 1;
+   */
+  digests: UnpulledDigest[];
+
+  /**
+   * Send it as `page_token` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * One page of what nobody has pulled.
+ *
+ * @generated from message pinfold.control.registry.v1.ListUnpulledDigestsResponse
+ */
+export type ListUnpulledDigestsResponseJson = {
+  /**
+   * The manifests of this page.
+   *
+   * @generated from field: repeated pinfold.control.registry.v1.UnpulledDigest digests = 1;
+   */
+  digests?: UnpulledDigestJson[];
+
+  /**
+   * Send it as `page_token` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken?: string;
+};
+
+/**
+ * Describes the message pinfold.control.registry.v1.ListUnpulledDigestsResponse.
+ * Use `create(ListUnpulledDigestsResponseSchema)` to create a new message.
+ */
+export const ListUnpulledDigestsResponseSchema: GenMessage<ListUnpulledDigestsResponse, {jsonType: ListUnpulledDigestsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_registry_v1_digests, 7);
+
+/**
+ * A manifest that nobody has pulled for so long.
+ *
+ * @generated from message pinfold.control.registry.v1.UnpulledDigest
+ */
+export type UnpulledDigest = Message<"pinfold.control.registry.v1.UnpulledDigest"> & {
+  /**
+   * Its digest.
+   *
+   * @generated from field: string digest = 1;
+   */
+  digest: string;
+
+  /**
+   * What kind of manifest it is.
+   *
+   * @generated from field: string media_type = 2;
+   */
+  mediaType: string;
+
+  /**
+   * Some of the tags that point to it: 10 at most.
+   *
+   * @generated from field: repeated string tags = 3;
+   */
+  tags: string[];
+
+  /**
+   * The bytes of the manifest, without what it lists.
+   *
+   * @generated from field: int64 size = 4;
+   */
+  size: bigint;
+
+  /**
+   * When the repo got it.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 5;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When it was last pulled with GET, or later on the same day asked for with HEAD; not set when no pull is known.
+   *
+   * @generated from field: google.protobuf.Timestamp last_pull_time = 6;
+   */
+  lastPullTime?: Timestamp | undefined;
+
+  /**
+   * The uid of who did, as in DigestPuller; empty for a caller who does not hold `identity.list` at the repo.
+   *
+   * @generated from field: string last_puller = 7;
+   */
+  lastPuller: string;
+
+  /**
+   * What it is called now; empty for one that is gone.
+   *
+   * @generated from field: string last_puller_name = 8;
+   */
+  lastPullerName: string;
+
+  /**
+   * When it was last asked for with HEAD, by anybody; not set when that is not known.
+   *
+   * @generated from field: google.protobuf.Timestamp last_check_time = 9;
+   */
+  lastCheckTime?: Timestamp | undefined;
+
+  /**
+   * A manifest of the repo that this one belongs to: an index that lists it, or what it is about, such as a signature.
+   *
+   * @generated from field: string part_of = 10;
+   */
+  partOf: string;
+
+  /**
+   * What keeps it.
+   *
+   * @generated from field: pinfold.control.registry.v1.Promise.Reason kept_by = 11;
+   */
+  keptBy: Promise_Reason;
+
+  /**
+   * Until when; not set without an end, or when nothing keeps it.
+   *
+   * @generated from field: google.protobuf.Timestamp kept_until = 12;
+   */
+  keptUntil?: Timestamp | undefined;
+
+  /**
+   * Whether nothing speaks against its deletion: it is part of nothing that the repo has, and nothing keeps it.
+   *
+   * @generated from field: bool safe = 13;
+   */
+  safe: boolean;
+};
+
+/**
+ * A manifest that nobody has pulled for so long.
+ *
+ * @generated from message pinfold.control.registry.v1.UnpulledDigest
+ */
+export type UnpulledDigestJson = {
+  /**
+   * Its digest.
+   *
+   * @generated from field: string digest = 1;
+   */
+  digest?: string;
+
+  /**
+   * What kind of manifest it is.
+   *
+   * @generated from field: string media_type = 2;
+   */
+  mediaType?: string;
+
+  /**
+   * Some of the tags that point to it: 10 at most.
+   *
+   * @generated from field: repeated string tags = 3;
+   */
+  tags?: string[];
+
+  /**
+   * The bytes of the manifest, without what it lists.
+   *
+   * @generated from field: int64 size = 4;
+   */
+  size?: string;
+
+  /**
+   * When the repo got it.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 5;
+   */
+  createTime?: TimestampJson;
+
+  /**
+   * When it was last pulled with GET, or later on the same day asked for with HEAD; not set when no pull is known.
+   *
+   * @generated from field: google.protobuf.Timestamp last_pull_time = 6;
+   */
+  lastPullTime?: TimestampJson;
+
+  /**
+   * The uid of who did, as in DigestPuller; empty for a caller who does not hold `identity.list` at the repo.
+   *
+   * @generated from field: string last_puller = 7;
+   */
+  lastPuller?: string;
+
+  /**
+   * What it is called now; empty for one that is gone.
+   *
+   * @generated from field: string last_puller_name = 8;
+   */
+  lastPullerName?: string;
+
+  /**
+   * When it was last asked for with HEAD, by anybody; not set when that is not known.
+   *
+   * @generated from field: google.protobuf.Timestamp last_check_time = 9;
+   */
+  lastCheckTime?: TimestampJson;
+
+  /**
+   * A manifest of the repo that this one belongs to: an index that lists it, or what it is about, such as a signature.
+   *
+   * @generated from field: string part_of = 10;
+   */
+  partOf?: string;
+
+  /**
+   * What keeps it.
+   *
+   * @generated from field: pinfold.control.registry.v1.Promise.Reason kept_by = 11;
+   */
+  keptBy?: Promise_ReasonJson;
+
+  /**
+   * Until when; not set without an end, or when nothing keeps it.
+   *
+   * @generated from field: google.protobuf.Timestamp kept_until = 12;
+   */
+  keptUntil?: TimestampJson;
+
+  /**
+   * Whether nothing speaks against its deletion: it is part of nothing that the repo has, and nothing keeps it.
+   *
+   * @generated from field: bool safe = 13;
+   */
+  safe?: boolean;
+};
+
+/**
+ * Describes the message pinfold.control.registry.v1.UnpulledDigest.
+ * Use `create(UnpulledDigestSchema)` to create a new message.
+ */
+export const UnpulledDigestSchema: GenMessage<UnpulledDigest, {jsonType: UnpulledDigestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_registry_v1_digests, 8);
+
+/**
  * One manifest of a repo, by its digest.
  *
  * @generated from service pinfold.control.registry.v1.DigestsService
@@ -445,6 +790,19 @@ export const DigestsService: GenService<{
     methodKind: "unary";
     input: typeof GetDigestPullsRequestSchema;
     output: typeof DigestPullsSchema;
+  },
+  /**
+   * Lists the manifests of a repo that nobody has pulled for some days. Pulls with GET count, by tag and by digest. It says who
+   * did last, and whether anything speaks against deleting them. Manifests that came later are not among them. A thousand manifests are
+   * looked at for one page, in the order of their digests: a page may hold fewer than asked for, or none, and still lead to
+   * more. Nodes that run an image which they have already pull nothing.
+   *
+   * @generated from rpc pinfold.control.registry.v1.DigestsService.ListUnpulledDigests
+   */
+  listUnpulledDigests: {
+    methodKind: "unary";
+    input: typeof ListUnpulledDigestsRequestSchema;
+    output: typeof ListUnpulledDigestsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_pinfold_control_registry_v1_digests, 0);

@@ -1,0 +1,10 @@
+/** For how many days nothing may have been pulled, unless the request says otherwise, and at most: usage goes back as far. */
+export const defaultDays = 30
+export const mostDays = 90
+export const mostExcepted = 20
+/** How many manifests are looked at for a page. */
+export const lookedAt = 1000
+export const mostTags = 10
+
+/** Cosign's tags name what they are about. */
+export const tagOfSubject = /^(sha256|sha512)-([0-9a-f]{64}|[0-9a-f]{128})(?:\.|$)/
