@@ -80,12 +80,14 @@ function writeSums(folder: string): void {
   writeFileSync(join(folder, 'SHA256SUMS'), lines.join(''))
 }
 
+let tag = ''
 try {
   const { version, changelog, notes } = plan()
   writeVersion(version, changelog)
   const written = ['package.json', 'package-lock.json', 'CHANGELOG.md', chart]
   git('commit', '--quiet', '-m', `Release ${version}`, '--', ...written)
   git('tag', '--annotate', '--cleanup=verbatim', '-m', `Pinfold ${version}\n\n${notes}\n`, `v${version}`)
+  tag = `v${version}`
   const folder = join('build', 'release')
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
@@ -96,5 +98,6 @@ try {
   console.log('To take it back: git tag --delete, and git reset to the commit before.')
 } catch (error) {
   console.error((error as Error).message)
+  if (tag !== '') console.error(`To take back what was done: git tag --delete ${tag} && git reset --keep HEAD~1`)
   process.exitCode = 1
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -15,7 +15,8 @@ function makeProject() {
       [`GIT_${one}_EMAIL`, 'a@b.test'],
     ]),
   )
-  const env = { ...cleanEnv(), ...who }
+  // Of the same time, so that the same is made again.
+  const env = { ...cleanEnv(), ...who, GIT_COMMITTER_DATE: '2026-11-01T12:00:00Z' }
   const git = (...args: string[]) => execFileSync('git', args, { cwd: folder, env, encoding: 'utf8' })
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
   const version = '0.1.0'
@@ -30,6 +31,7 @@ function makeProject() {
   git('commit', '--quiet', '-m', 'First')
   return {
     folder,
+    env,
     git,
     write,
     read: (name: string) => readFileSync(join(folder, name), 'utf8'),
@@ -63,6 +65,86 @@ test('a release has its version, its part of the changelog, a tag with it, and c
   execFileSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: folder, stdio: 'ignore' })
   const listed = execFileSync('tar', ['-tzf', join(folder, 'pinfold-0.2.0.tar.gz')], { encoding: 'utf8' })
   assert.ok(listed.includes('pinfold-0.2.0/CHANGELOG.md'))
+})
+
+/** In the place of the builder of images, which needs minutes and packages: a layout that says what it was told. */
+const builder = `import { mkdirSync, writeFileSync } from 'node:fs'
+const out = process.argv[process.argv.indexOf('--out') + 1]!
+mkdirSync(out + '/blobs/sha256', { recursive: true })
+writeFileSync(out + '/oci-layout', '{"imageLayoutVersion":"1.0.0"}')
+writeFileSync(out + '/index.json', JSON.stringify({ time: process.env.SOURCE_DATE_EPOCH }))
+writeFileSync(out + '/blobs/sha256/' + 'b'.repeat(64), 'a blob')
+`
+
+test('a release has the image of its commit as one file, the same each time, with its checksum', () => {
+  using made = makeProject()
+  mkdirSync(join(made.folder, 'scripts/image'), { recursive: true })
+  cpSync(join(project, 'scripts/release.ts'), join(made.folder, 'scripts/release.ts'))
+  made.write('scripts/image/build.ts', builder)
+  made.write('.gitignore', '/build/\n/node_modules\n')
+  symlinkSync(join(project, 'node_modules'), join(made.folder, 'node_modules'))
+  made.git('add', '.')
+  made.git('commit', '--quiet', '-m', 'Scripts')
+  const release = (version: string) => {
+    const args = [join(made.folder, 'scripts/release.ts'), version]
+    const { status, stderr } = spawnSync(process.execPath, args, { cwd: made.folder, env: made.env, encoding: 'utf8' })
+    assert.equal(status, 0, stderr)
+    return readFileSync(join(made.folder, `build/release/pinfold-${version}-image.tar`))
+  }
+  const first = release('0.2.0')
+  const folder = join(made.folder, 'build/release')
+  assert.deepEqual(readdirSync(folder).sort(), ['SHA256SUMS', 'pinfold-0.2.0-image.tar', 'pinfold-0.2.0.tar.gz'])
+  execFileSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: folder, stdio: 'ignore' })
+  const list = (...how: string[]) =>
+    execFileSync('tar', [...how, 'pinfold-0.2.0-image.tar'], { cwd: folder, encoding: 'utf8' })
+      .trim()
+      .split('\n')
+  const blob = `./blobs/sha256/${'b'.repeat(64)}`
+  const files = ['./', './blobs/', './blobs/sha256/', blob, './index.json', './oci-layout']
+  assert.deepEqual(list('-tf').sort(), files)
+  for (const line of list('--numeric-owner', '-tvf')) assert.match(line, /^[d-]rw[x-]r-[x-]r-[x-] 0\/0 /)
+  // The time is that of the commit, for what is in the image and for the files of the archive.
+  const time = made.git('log', '-1', '--format=%ct').trim()
+  const index = execFileSync('tar', ['-xOf', 'pinfold-0.2.0-image.tar', './index.json'], {
+    cwd: folder,
+    encoding: 'utf8',
+  })
+  assert.deepEqual(JSON.parse(index), { time })
+  const stamps = execFileSync('tar', ['--utc', '--full-time', '-tvf', 'pinfold-0.2.0-image.tar'], {
+    cwd: folder,
+    encoding: 'utf8',
+  })
+  const stamp = new Date(Number(time) * 1000).toISOString().replace('T', ' ').slice(0, 19)
+  for (const line of stamps.trim().split('\n')) assert.ok(line.includes(stamp), line)
+  // The same commit again, as somebody else makes it.
+  made.git('tag', '--delete', 'v0.2.0')
+  made.git('reset', '--quiet', '--hard', 'HEAD~1')
+  assert.ok(release('0.2.0').equals(first))
+})
+
+test('an image that cannot be built leaves no release that looks whole', () => {
+  using made = makeProject()
+  mkdirSync(join(made.folder, 'scripts/image'), { recursive: true })
+  cpSync(join(project, 'scripts/release.ts'), join(made.folder, 'scripts/release.ts'))
+  made.write('scripts/image/build.ts', 'process.exit(3)\n')
+  made.write('.gitignore', '/build/\n/node_modules\n')
+  symlinkSync(join(project, 'node_modules'), join(made.folder, 'node_modules'))
+  made.git('add', '.')
+  made.git('commit', '--quiet', '-m', 'Scripts')
+  const args = [join(made.folder, 'scripts/release.ts'), '0.2.0']
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    cwd: made.folder,
+    env: made.env,
+    encoding: 'utf8',
+  })
+  assert.deepEqual([status, stdout], [1, ''])
+  const [, back] = /^To take back what was done: (git .*)$/m.exec(stderr) ?? []
+  execFileSync('sh', ['-ec', back!], { cwd: made.folder, env: made.env })
+  assert.deepEqual([made.git('tag'), made.git('log', '-1', '--format=%s').trim()], ['', 'Scripts'])
+  assert.deepEqual(
+    readdirSync(join(made.folder, 'build/release')).filter((name) => name === 'SHA256SUMS'),
+    [],
+  )
 })
 
 test('what is in the way of a release is said before anything is changed', () => {
