@@ -1,10 +1,17 @@
 import { type Reader, sql, type Tx } from './sql.ts'
 
 /**
- * What one process leaves for another to know: the URL that the server was last started with, and where it listens; the
+ * What one process leaves for another to know: the URL that the server was last started with, and where it listens, in which network; the
  * fingerprint of the master key; which database this is, and which folder has its blobs; when it was last restored.
  */
-export type Fact = 'url' | 'local_url' | 'master_key' | 'database_id' | 'blob_folder_id' | 'restore_time'
+export type Fact =
+  | 'url'
+  | 'local_url'
+  | 'local_network'
+  | 'master_key'
+  | 'database_id'
+  | 'blob_folder_id'
+  | 'restore_time'
 
 export async function readFact(reader: Reader, name: Fact): Promise<string | undefined> {
   return (await reader.get<{ value: string }>(sql`SELECT value FROM facts WHERE name = ${name}`))?.value

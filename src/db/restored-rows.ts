@@ -12,7 +12,7 @@ export async function forgetRestored(
   tx: Tx,
   { now, pushTokens }: { now: string; pushTokens: boolean },
 ): Promise<Forgotten> {
-  for (const fact of ['url', 'local_url'] as const) await removeFact(tx, fact)
+  for (const fact of ['url', 'local_url', 'local_network'] as const) await removeFact(tx, fact)
   await writeFact(tx, 'restore_time', now)
   // Nobody of before is there, so nobody's sign of life is waited for.
   await tx.run(sql`UPDATE duties SET owner = '' WHERE owner <> ''`)

@@ -92,9 +92,16 @@ export async function run(
 /** Starts a server on a free port and resolves once it says that it is ready. */
 export async function startProcess(
   place: Where,
-  { args = [], env = {}, listen = '127.0.0.1:0' }: { args?: readonly string[]; env?: Env; listen?: string } = {},
+  {
+    args = [],
+    env = {},
+    listen = '127.0.0.1:0',
+    lead = [],
+  }: { args?: readonly string[]; env?: Env; listen?: string; lead?: readonly string[] } = {},
 ) {
-  const child = spawn(program, ['serve', ...place.args, '--listen', listen, ...args], {
+  // `lead` is a program that becomes the server, such as one that gives it a network of its own.
+  const [command, ...words] = [...lead, program, 'serve', ...place.args, '--listen', listen, ...args]
+  const child = spawn(command!, words, {
     cwd: project,
     env: cleanEnv({ PINFOLD_LOG_LEVEL: 'warn', ...place.env, ...env }),
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -6,6 +6,7 @@ import type { Config } from '#config.ts'
 import { readFact, removeFact, writeFact } from '#db/facts.ts'
 import { livingNode } from '#db/nodes.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
+import { ownNetwork } from '#lib/net/own-network.ts'
 import { type Command, exitCodes, type Terminal } from '../shape/command.ts'
 import { configOf, settingOptions } from '../shape/settings.ts'
 import { consoleCommand, firstSteps } from './first-steps.ts'
@@ -48,7 +49,9 @@ Every setting that has no option here is an environment variable; see pinfold co
     await app.db.tx(async (tx) => {
       await writeFact(tx, 'url', server.url)
       // Of several servers each has its own, in `nodes`.
-      if (!app.db.shared) await writeFact(tx, 'local_url', server.localUrl)
+      if (app.db.shared) return
+      await writeFact(tx, 'local_url', server.localUrl)
+      await writeFact(tx, 'local_network', ownNetwork())
     })
     server.open()
     process.on('SIGUSR2', () => void server.reloadCertificate())

@@ -9,6 +9,7 @@ import { codes } from '#lib/errors.ts'
 import { operatorUid } from '#lib/uid.ts'
 import { ApiError, type Body, send } from './api-client.ts'
 import { CliError, exitCodes, type OptionSpec, type Options, type Terminal } from './command.ts'
+import { type LocalFacts, localServer } from './local-server.ts'
 import { configOf, settingOptions } from './settings.ts'
 
 /** The options of a command that runs `withOperator`. */
@@ -63,15 +64,13 @@ export async function withOperator<T>(
   })
   const app = opened.adopt(issuer, (one) => one.close())
   const url = await readFact(app.db, 'url')
-  const local = await readFact(app.db, 'local_url')
   if (remote !== '') {
     const audience = url ?? remote
     return await work(apiOf({ app, origin: remote, audience, ownMachine: false, url: async () => audience }))
   }
+  const local = localServer(await localFacts(app, config), terminal.env.PINFOLD_API ?? '')
   if (!url || !local) throw busy(config.data)
-  return await work(
-    apiOf({ app, origin: local, audience: url, ownMachine: true, url: async () => url }, () => busy(config.data)),
-  )
+  return await work(apiOf({ app, ...local, audience: url, url: async () => url }, () => busy(config.data)))
 }
 
 /** No server has served from the data folder or the database; most often it is the name of another one that was meant. */
@@ -131,9 +130,13 @@ export async function operatorToken(terminal: Terminal, options: Options): Promi
   async function runningHere() {
     const { isServeLockFree } = await import('#db/sqlite/serve-lock.ts')
     if (isServeLockFree(join(config.data, 'serve.lock'))) return undefined
-    const origin = await readFact(app.db, 'local_url')
-    return origin ? { origin, ownMachine: true } : undefined
+    return localServer(await localFacts(app, config), String(options.api ?? terminal.env.PINFOLD_API ?? ''))
   }
+}
+
+async function localFacts({ db }: Pick<App, 'db'>, { data }: Config): Promise<LocalFacts> {
+  const { readFact } = await import('#db/facts.ts')
+  return { origin: await readFact(db, 'local_url'), network: await readFact(db, 'local_network'), data }
 }
 
 /** Other machines may serve from a database too, so its word on where counts only for an address that proves itself. */

@@ -1,0 +1,85 @@
+// A server in a network of its own, as in a container, whose data folder others can read.
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openDb } from '#db/open.ts'
+import { sql } from '#db/sql.ts'
+import { onPostgres } from '../support/pinfold.ts'
+import { makePlace, run, startProcess } from '../support/process.ts'
+
+const mayPart = spawnSync('unshare', ['-n', 'true']).status === 0
+const skip = onPostgres
+  ? 'there is no data folder'
+  : mayPart
+    ? false
+    : 'this machine gives nobody a network of their own'
+
+/** What the folder says of the server there. */
+async function factsOf(data: string): Promise<Record<string, string>> {
+  const db = await openDb({ database: '', file: join(data, 'pinfold.db') })
+  try {
+    const rows = await db.all<{ name: string; value: string }>(sql`SELECT name, value FROM facts`)
+    return Object.fromEntries(rows.map(({ name, value }) => [name, value]))
+  } finally {
+    await db.close()
+  }
+}
+
+/** What listens where the server says that it is, in this network. */
+async function startBystander() {
+  const heard: string[] = []
+  const server = createServer((req, res) => {
+    heard.push(String(req.headers.authorization))
+    res.end('{}')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    heard,
+    port: (server.address() as AddressInfo).port,
+    [Symbol.dispose]: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+test('the token of the operator goes to nobody who listens at the address of a server in another network', {
+  skip,
+}, async () => {
+  await using place = await makePlace()
+  using bystander = await startBystander()
+  const lead = ['unshare', '-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']
+  await using _server = await startProcess(place, { lead, listen: `127.0.0.1:${bystander.port}` })
+  const organizations = ['iam', 'organizations', 'list', ...place.args]
+  for (const args of [organizations, ['quotas', 'list', ...place.args], ['gc', '--dry-run', ...place.args]]) {
+    const { code, stdout, stderr } = await run(args, { env: place.env })
+    assert.deepEqual([code, stdout], [69, ''], args.join(' '))
+    assert.match(stderr, /runs in another network than this command, as in a container/)
+    assert.match(stderr, /docker exec CONTAINER pinfold/)
+  }
+  assert.deepEqual(bystander.heard, [])
+  // Whoever says where it is from here means it.
+  const named = await run(organizations, { env: { ...place.env, PINFOLD_API: `http://127.0.0.1:${bystander.port}` } })
+  assert.equal(named.code, 0, named.stderr)
+  assert.equal(bystander.heard.length, 1)
+})
+
+test('in its own network a server is found by its folder, also one of a version that did not say which', {
+  skip: onPostgres,
+}, async () => {
+  await using place = await makePlace()
+  await using _server = await startProcess(place)
+  const organizations = ['iam', 'organizations', 'list', ...place.args]
+  assert.equal((await run(organizations)).code, 0)
+  assert.match((await factsOf(place.data)).local_network ?? '', /^[0-9a-f-]{36} net:\[\d+\]$/)
+  const db = await openDb({ database: '', file: join(place.data, 'pinfold.db') })
+  try {
+    await db.tx((tx) => tx.run(sql`DELETE FROM facts WHERE name = 'local_network'`))
+  } finally {
+    await db.close()
+  }
+  assert.equal((await run(organizations)).code, 0)
+})
