@@ -102,7 +102,10 @@ export function hasBody({ req }: Visit): boolean {
 export function storeProblem(error: unknown): unknown {
   if (error instanceof ContentTooLarge) return new OciError('SIZE_INVALID', error.message, { cause: error })
   if (!(error instanceof StoreFull)) return error
-  return new OciError('UNAVAILABLE', 'there is no room for more blobs', { status: 507, cause: error })
+  return new OciError('UNAVAILABLE', 'there is no room for more blobs; whoever runs the server has to make some', {
+    status: 507,
+    cause: error,
+  })
 }
 
 const lingerMs = 1000

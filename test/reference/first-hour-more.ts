@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -44,6 +45,10 @@ export async function furtherMistakes({ cli, nobody, operator }: { cli: Cli; nob
       /not\/a\/tag is no name of a tag/,
       /as in acme\/app:1\.0/,
     ),
+    { ...filled, play: () => playFullDisk(folder) },
+    { ...inTheClear, play: () => playTls(folder, nobody, 'http') },
+    { ...notTrusted, play: () => playTls(folder, nobody, 'https') },
+    { ...wrongTls, play: () => playHttpsToHttp(nobody) },
     { ...proxied, play: () => playProxied(nobody) },
     { ...restarted, play: () => playRestart(nobody) },
     { ...upgraded, play: () => playUpgrade(cli) },
@@ -96,6 +101,84 @@ export async function serveInForeignFolder(data: string, env: Env): Promise<Run>
   const args = ['serve', '--data', data, '--listen', '127.0.0.1:0']
   if (process.getuid?.() !== 0) return run(args, { env })
   return run([...asNobody, program, ...args], { env, command: 'setpriv' })
+}
+
+const filled: Omit<Mistake, 'play'> = {
+  title: 'The disk of the data folder is full',
+  shown: 'curl --data-binary @layer.tar.gz …/blobs/uploads/?digest=…    # then what was there before is asked for',
+  code: 0,
+  says: /there is no room for more blobs/,
+  next: /whoever runs the server has to make some[^\n]*\n200 OK/,
+}
+
+/** On a small disk of its own: what does not fit is refused, and what was there stays. */
+async function playFullDisk(folder: string): Promise<Run> {
+  const disk = join(folder, 'disk')
+  mkdirSync(disk)
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', disk], { encoding: 'utf8' })
+  if (mounted.status !== 0) throw new Error(`no disk of its own: ${mounted.stderr}`)
+  try {
+    const at = { args: ['--data', join(disk, 'data')], env: {} }
+    await using server = await startProcess(at)
+    await cli({}, 'iam', 'organizations', 'create', 'acme', ...at.args)
+    const client = registryClient(server.url, await tokenOf(at, ['--audience', 'registry']))
+    const kept = await client.pushBlob('acme/app', 'there before')
+    const layer = randomBytes(32 * 1024 * 1024)
+    const begun = await client.ok(202, 'POST', 'acme/app/blobs/uploads/')
+    const where = `${new URL(String(begun.headers.location), server.url).pathname}?digest=${digestOf(layer)}`
+    const refused = await client.call('PUT', where, { body: layer })
+    const there = await client.call('GET', `acme/app/blobs/${kept.digest}`)
+    const lines = [`${refused.status} ${refused.bytes}`, `${there.status} OK, as it was`]
+    return { code: 0, stdout: lines.join('\n'), stderr: '' }
+  } finally {
+    spawnSync('umount', [disk])
+  }
+}
+
+const inTheClear: Omit<Mistake, 'play'> = {
+  title: 'http to a server that speaks TLS',
+  shown: 'PINFOLD_API=http://127.0.0.1:8443 PINFOLD_TOKEN=… pinfold images list',
+  code: 1,
+  says: /this port speaks TLS/,
+  next: /use https:\/\/ instead/,
+}
+
+const notTrusted: Omit<Mistake, 'play'> = {
+  title: 'A certificate that nobody has signed',
+  shown: 'PINFOLD_API=https://127.0.0.1:8443 PINFOLD_TOKEN=… pinfold images list',
+  code: 69,
+  says: /not one that this machine trusts/,
+  next: /NODE_EXTRA_CA_CERTS/,
+}
+
+/** A server with a certificate of its own, and a command that does not know it. */
+async function playTls(folder: string, env: Env, scheme: string): Promise<Run> {
+  const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', key]
+  const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-days', '2']
+  const made = spawnSync('openssl', ['req', '-x509', ...kind, ...name, '-out', certificate], { encoding: 'utf8' })
+  if (made.status !== 0) throw new Error(`openssl: ${made.stderr}`)
+  await using place = await makePlace()
+  const at = { args: ['--data', place.data], env: {} }
+  await using server = await startProcess(at, { args: ['--tls-cert', certificate, '--tls-key', key] })
+  const api = `${scheme}://${new URL(server.url).host}`
+  return await run(['images', 'list'], { env: { ...env, PINFOLD_API: api, PINFOLD_TOKEN: await tokenOf(at) } })
+}
+
+const wrongTls: Omit<Mistake, 'play'> = {
+  title: 'https to a server that does not speak TLS',
+  shown: 'PINFOLD_API=https://127.0.0.1:8080 PINFOLD_TOKEN=… pinfold images list',
+  code: 69,
+  says: /does not speak TLS/,
+  next: /http:\/\//,
+}
+
+async function playHttpsToHttp(env: Env): Promise<Run> {
+  await using place = await makePlace()
+  const at = { args: ['--data', place.data], env: {} }
+  await using server = await startProcess(at)
+  const api = `https://${new URL(server.url).host}`
+  return await run(['images', 'list'], { env: { ...env, PINFOLD_API: api, PINFOLD_TOKEN: await tokenOf(at) } })
 }
 
 const proxied: Omit<Mistake, 'play'> = {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { makeHome } from '../support/fake-sts.ts'
 import { type Env, freeAddress, makePlace, project, run, startProcess, tokenOf } from '../support/process.ts'
 import { furtherMistakes, type Mistake } from './first-hour-more.ts'
+import { playFirstScreen } from './first-screen.ts'
 
 await using place = await makePlace()
 await using server = await startProcess({ args: ['--data', place.data], env: {} })
@@ -72,7 +73,14 @@ const mistakes: readonly Mistake[] = [
   ),
   command('A misspelt command', 'image list', {}, 64, /unknown command 'image'/, /Did you mean|--help/),
   command('A misspelt option', 'images list --limmit 5', {}, 64, /unknown option '--limmit'/, /Did you mean|--help/),
-  command('A misspelt setting', 'serve', { PINFOLD_LISTN: 'x' }, 78, /PINFOLD_LISTN/, /is not a setting/),
+  command(
+    'A misspelt setting',
+    'serve',
+    { PINFOLD_LISTN: 'x' },
+    78,
+    /PINFOLD_LISTN is not a setting/,
+    /did you mean PINFOLD_LISTEN/,
+  ),
   command('A setting with a wrong value', 'serve --listen here', {}, 78, /--listen/, /HOST:PORT/),
   command(
     'A database without a master key',
@@ -87,8 +95,8 @@ const mistakes: readonly Mistake[] = [
     'serve --database postgres://127.0.0.1:1/none',
     postgres,
     69,
-    /not available/,
-    /ECONNREFUSED/,
+    /not available.*ECONNREFUSED/,
+    /look whether it runs/,
   ),
   command(
     'A wrong data folder',
@@ -103,7 +111,7 @@ const mistakes: readonly Mistake[] = [
     'images list',
     { PINFOLD_API: away, PINFOLD_TOKEN: viewer },
     69,
-    /cannot be reached/,
+    /cannot be reached: nothing listens there/,
     /look whether the server runs/,
   ),
   command('Nobody is signed in', 'images list', { PINFOLD_API: url }, 77, /not signed in/, /pinfold auth login/),
@@ -140,7 +148,7 @@ const mistakes: readonly Mistake[] = [
     /https/,
   ),
   operator('An unknown organisation', 'iam folders list acmee', 1, /no organisation acmee/, /you can see acme/),
-  operator('A name that is taken', 'iam folders create team --parent acme', 1, /already|exists/, /team|folder|name/),
+  operator('A name that is taken', 'iam folders create team --parent acme', 1, /already exists/, /take another name/),
   operator('A name without its organisation', 'images repos create app', 64, /app/, /acme\/app|ORG\/NAME/),
   operator(
     'An unknown role',
@@ -165,10 +173,10 @@ const mistakes: readonly Mistake[] = [
     /images tags acme\/app/,
   ),
   operator('Deletion without being asked', 'iam folders delete acme/team', 64, /would delete the folder/, /--yes/),
-  operator('Deletion of what is not empty', 'iam organizations delete acme --yes', 1, /still has/, /below it/),
+  operator('Deletion of what is not empty', 'iam organizations delete acme --yes', 1, /still has/, /delete that first/),
 ]
 
-const parts: string[] = []
+const parts: string[] = [await playFirstScreen()]
 const more = await furtherMistakes({ cli, nobody, operator })
 for (const { title, shown, code, says, next, play } of [...mistakes, ...more.mistakes]) {
   const done = await play()
@@ -182,8 +190,9 @@ assert.equal(left.stdout, 'team\n', 'nothing is lost')
 
 const head = `# The first hour
 
-What people do wrong at first, and what they are told. \`bin/pinfold-node test/reference/first-hour.ts\` plays each of these
-against real servers, and writes this page.
+The first screen of the [README](../README.md) as a newcomer sees it, then what people do wrong, and what they are told.
+\`bin/pinfold-node test/reference/first-hour.ts\` plays all of it on a fresh clone and against real servers, and writes this page. It
+needs crane on the PATH, and root for what is about users and disks.
 `
 writeFileSync(join(project, 'docs/first-hour.md'), [head, ...parts].join('\n'))
 await more.end()
@@ -197,6 +206,7 @@ function neutral(text: string): string {
     .replaceAll(host, '127.0.0.1:8080')
     .replaceAll(away, 'http://127.0.0.1:8082')
     .replaceAll(...more.neutral)
+    .replaceAll(/127\.0\.0\.1:\d{5}/g, '127.0.0.1:8443')
     .replace(/\b[0-9a-f]{40}\b/g, 'UID')
     .replaceAll(new URL(otherServer.url).host, '127.0.0.1:8081')
     .replace(/ \(request id [^)]*\)/g, '')

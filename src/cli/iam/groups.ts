@@ -10,6 +10,12 @@ export type Group = Item & { name: string; description?: string; createTime?: st
 const description: Field = { flags: '--description <text>', summary: 'What it is for', member: 'description' }
 const rename: Field = { flags: '--name <name>', summary: 'Its new name', member: 'name', only: 'update' }
 
+/** As a person names it, so that the commands can be copied. */
+const below = (given: string) => {
+  const lists = ['iam folders list', 'iam identities list', 'images repos list'].map((one) => `pinfold ${one} ${given}`)
+  return `${lists.join(', ')} show what is in it; delete that first`
+}
+
 const groups = {
   path: '/iam/v2/groups',
   member: 'groups',
@@ -28,6 +34,7 @@ export const organizations: Resource<Group> = {
   path: groups.path,
   at: ({ name }) => name,
   find: organizationOf,
+  hints: { taken: 'take another name; pinfold iam organizations list shows those that you can see', inUse: below },
   parent: async () => '',
 }
 
@@ -39,6 +46,7 @@ export const folders: Resource<Group> = {
   at: ({ uid }, names) => names.path(uid),
   find: groupOf,
   parent: groupOf,
+  hints: { taken: 'take another name; pinfold iam folders list shows those that there are', inUse: below },
   keep: ({ uid }) => groupAbove(uid) !== '',
 }
 

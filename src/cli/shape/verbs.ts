@@ -50,6 +50,8 @@ export type Resource<T extends Item = Item> = View<T> & {
   mentions(item: T): { groups?: readonly string[]; repos?: readonly string[]; roles?: readonly string[] }
   /** Further filters of the list. */
   filters?: readonly (OptionSpec & { query(api: ApiReader, given: Options[string]): Promise<Query> | Query })[]
+  /** What to do where its name is taken, and where something is in the way of its deletion. */
+  hints?: { taken?: string; inUse?(given: string): string }
   /** Only for those that a filter of the API cannot tell. */
   keep?(item: T, options: Options): boolean
 }
@@ -164,7 +166,10 @@ export function createOf<T extends Item>(
       const api = await readerOf(terminal, options, fields)
       const parent = place ? await resource.parent(api, String(options[keyOf(place.flags)])) : ''
       const body = await bodyOf(api, fields, options)
-      const item = (await api.call('POST', `${path}/${parent}`, { ...(named && { name: options.name }), ...body })) as T
+      const asked = { ...(named && { name: options.name }), ...body }
+      const item = (await api.call('POST', `${path}/${parent}`, asked).catch((error: unknown) => {
+        throw withHint(error, codes.ALREADY_EXISTS.number, resource.hints?.taken)
+      })) as T
       printOne(terminal, options.output, resource, item, await mentioned(api, resource, [item]))
       return exitCodes.ok
     },
@@ -209,11 +214,19 @@ export function removeOf<T extends Item>(resource: Resource<T>, what = ''): Comm
       return unlessMissing(terminal, options, async () => {
         const uid = await resource.find(api, given)
         await confirm(terminal, options.yes, `delete the ${words[0]} ${given}`)
-        await api.call('DELETE', `${path}/${uid}`)
+        await api.call('DELETE', `${path}/${uid}`).catch((error: unknown) => {
+          throw withHint(error, codes.FAILED_PRECONDITION.number, resource.hints?.inUse?.(given))
+        })
         terminal.say(`deleted the ${words[0]} ${given}`)
       })
     },
   }
+}
+
+/** The error with what to do next, where it is of that kind. */
+function withHint(error: unknown, code: number, hint: string | undefined): unknown {
+  if (!(error instanceof ApiError) || error.code !== code || hint === undefined) return error
+  return new ApiError(error.code, `${error.message}\n${hint}`, error.cause, error.violations)
 }
 
 export const allowMissingOption: OptionSpec = {
