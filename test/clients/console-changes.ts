@@ -45,13 +45,16 @@ async function checkPromises({ check, scene, asOperator, goTo, settled }: Kit): 
     expect(rule.keepDaysAfter === 30 && rule.mode === 'DRY_RUN', rule)
 
     await press(page, 'Change made here')
-    await page.getByRole('dialog').getByLabel('State').selectOption('ENFORCE')
-    await page.getByRole('dialog').getByRole('button', { name: 'Change' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('State').selectOption('ENFORCE')
+    await dialog.getByRole('button', { name: 'Change' }).click()
+    // Its choices, one of which is called as the state that is waited for, stand in the row.
+    await dialog.waitFor({ state: 'detached' })
     await rowOf(page, 'made here').filter({ hasText: 'enforced' }).waitFor()
     expect((await rulesOf())[0].mode === 'ENFORCE' && (await rulesOf())[0].keepDaysAfter === 30, await rulesOf())
 
     await press(page, 'Delete made here')
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await dialog.getByRole('button', { name: 'Delete' }).click()
     await rowOf(page, 'made here').waitFor({ state: 'detached' })
     await settled(page)
     expect((await rulesOf()).length === 0, await rulesOf())
