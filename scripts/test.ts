@@ -1,4 +1,5 @@
-// `npm test [FILE…]`: the whole suite on SQLite, then on PostgreSQL as well when PINFOLD_TEST_DATABASE names one.
+// `npm test [FILE…]`: the whole suite on SQLite, and on PostgreSQL as well when PINFOLD_TEST_DATABASE names one, at the same
+// time: what is told of the second comes behind what is told of the first.
 import { globSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -16,38 +17,45 @@ const files = given.length > 0 ? given : globSync(['src/**/*.test.ts', 'test/**/
 const withoutDatabase = /^(src|test\/house)\//
 const postgres = process.env.PINFOLD_TEST_DATABASE ?? ''
 
+/** Many of them wait for a process or for a time to pass, and leave a core to another meanwhile. */
+const atOnce = Math.max(2, availableParallelism()) + (postgres === '' ? 1 : 2)
+const execArgv = ['--import', pathToFileURL(join(root, 'test/support/give-up.mjs')).href]
+
 async function suite(
   engine: string,
   database: string,
-  files: readonly string[],
+  some: readonly string[],
+  tell: (text: string) => void,
 ): Promise<{ passed: number; failed: number }> {
-  console.log(`\n# ${engine}`)
-  process.env.PINFOLD_TEST_DATABASE = database
+  tell(`\n# ${engine}\n`)
   const counts = { passed: 0, failed: 0 }
-  // Many of them wait for a process or for a time to pass, and leave a core to another meanwhile.
-  const concurrency = Math.max(2, availableParallelism()) + 1
-  const execArgv = ['--import', pathToFileURL(join(root, 'test/support/give-up.mjs')).href]
-  const stream = runTests({ files: [...files], cwd: root, concurrency, timeout: 300_000, execArgv })
+  const concurrency = Math.ceil(atOnce / (postgres === '' ? 1 : 2))
+  const env = { ...process.env, PINFOLD_TEST_DATABASE: database }
+  const stream = runTests({ files: [...some], cwd: root, concurrency, timeout: 300_000, execArgv, env })
   stream.on('test:pass', (event) => {
     if (event.details.type !== 'suite') counts.passed++
   })
   stream.on('test:fail', (event) => {
     if (event.details.type !== 'suite') counts.failed++
   })
-  stream.compose(spec).pipe(process.stdout, { end: false })
-  await new Promise((resolve) => stream.once('end', resolve))
+  for await (const text of stream.compose(spec)) tell(String(text))
   return counts
 }
 
-const total = await suite('SQLite', '', files)
-if (postgres !== '') {
-  const more = await suite(
-    'PostgreSQL',
-    postgres,
-    files.filter((file) => given.length > 0 || !withoutDatabase.test(file)),
-  )
-  total.passed += more.passed
-  total.failed += more.failed
-}
-console.log(`\n${total.passed} passed, ${total.failed} failed`)
-process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0
+const later: string[] = []
+const first = suite('SQLite', '', files, (text) => void process.stdout.write(text))
+const second =
+  postgres === ''
+    ? { passed: 0, failed: 0 }
+    : suite(
+        'PostgreSQL',
+        postgres,
+        files.filter((file) => given.length > 0 || !withoutDatabase.test(file)),
+        (text) => void later.push(text),
+      )
+const counts = [await first, await second]
+process.stdout.write(later.join(''))
+const passed = counts.reduce((sum, one) => sum + one.passed, 0)
+const failed = counts.reduce((sum, one) => sum + one.failed, 0)
+console.log(`\n${passed} passed, ${failed} failed`)
+process.exitCode = failed > 0 || passed === 0 ? 1 : 0
