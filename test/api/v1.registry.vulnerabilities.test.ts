@@ -363,6 +363,7 @@ test('the findings of an image say why, and where nothing can be said', async ()
       foundTime: '2026-03-06T08:00:00.000Z',
       public: true,
       acceptedBy: [],
+      statements: [],
     },
   )
   assert.deepEqual(gaps, [])

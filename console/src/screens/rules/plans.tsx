@@ -65,7 +65,7 @@ export function Plans({ at, chosen }: { at: string; chosen: string }) {
       </Shown>
       {chosen !== '' && read.data && !plan && <Empty>{words.noSuchPlan}</Empty>}
       {plan && plan.state !== 'PLANNING' && (
-        <section aria-label={words.planned}>
+        <section>
           <h3>{words.planned}</h3>
           {plan.truncated && <Note kind="warn">{words.planCut}</Note>}
           <Deletions key={plan.state} plan={plan.uid} state={plan.state} after="" />
