@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fixture } from '../../test/support/fixtures.ts'
 import { readOsRelease } from './databases/os-release.ts'
-import { ecosystemOf } from './ecosystems.ts'
+import { ecosystemOf, isSameDistribution } from './ecosystems.ts'
 import { distributionOf, packageOf, packageUrl } from './package-url.ts'
 import type { PackageKind } from './packages.ts'
 
@@ -38,6 +38,18 @@ for (const [kind, id, version, ecosystem] of distributions) {
     assert.equal(ecosystemOf(kind, { id, version }), ecosystem)
   })
 }
+
+test('two numbers of one release are the same distribution, and two releases or names are not', () => {
+  const same = (...[one, other]: [[string, string], [string, string]]) =>
+    isSameDistribution({ id: one[0], version: one[1] }, { id: other[0], version: other[1] })
+  assert.ok(same(['alpine', '3.19.1'], ['alpine', '3.19.4']))
+  assert.ok(same(['debian', '12'], ['debian', '12.5']))
+  assert.ok(same(['constructor', '1'], ['constructor', '1']))
+  assert.ok(!same(['alpine', '3.19.1'], ['alpine', '3.20.1']))
+  assert.ok(!same(['wolfi', '2023'], ['chainguard', '2023']))
+  // Nothing says what they have in common.
+  assert.ok(!same(['constructor', '1'], ['constructor', '2']))
+})
 
 test('the releases that real images say have their ecosystem', () => {
   const of = (kind: PackageKind, path: string) => ecosystemOf(kind, readOsRelease(fixture(path).toString()))

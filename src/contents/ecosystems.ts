@@ -23,6 +23,13 @@ export function ecosystemOf(kind: PackageKind, distribution: Distribution): stri
   return kinds[kind].ecosystem || distributionEcosystem(kind as DistributionKind, distribution)
 }
 
+/** Whether what is said of packages in one is said of those in the other: of a release only the last number may differ. */
+export function isSameDistribution(one: Distribution, other: Distribution): boolean {
+  if (one.id !== other.id) return false
+  const [first, second] = [one, other].map((of) => ecosystemOf('apk', of) || ecosystemOf('deb', of))
+  return one.version === other.version || (first !== '' && first === second)
+}
+
 function distributionEcosystem(kind: DistributionKind, { id, version }: Distribution): string {
   const name = Object.hasOwn(distributions, id.toLowerCase()) ? distributions[id.toLowerCase()] : undefined
   return name?.kind === kind ? name.of(version) : ''

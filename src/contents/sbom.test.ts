@@ -83,6 +83,39 @@ test('packages of kinds that are not compared are a gap', () => {
   assert.deepEqual(gaps, [{ path: '', reason: 'UNSUPPORTED', message: 'an SBOM names 2 packages of rpm' }])
 })
 
+test('a package without a package URL is a gap, and what is no package is none', () => {
+  const gap = (count: number) => [
+    { path: '', reason: 'UNIDENTIFIED', message: `an SBOM names ${count} packages without a package URL` },
+  ]
+  const [library, framework] = ['library', 'framework'].map((type) => ({ type, name: 'left', version: '1' }))
+  const others = ['file', 'container', 'application', 'operating-system'].map((type) => ({ type, name: 'x' }))
+  const inside = { type: 'application', name: 'lock', components: [library] }
+  const cyclone = { bomFormat: 'CycloneDX', specVersion: '1.6' }
+  assert.deepEqual(ofJson({ ...cyclone, components: [framework, ...others, inside] }).gaps, gap(2))
+  assert.deepEqual(ofJson({ ...cyclone, components: others }).gaps, [])
+  const packages = [
+    { SPDXID: 'SPDXRef-root', name: 'image' },
+    { SPDXID: 'SPDXRef-Application-1', name: 'lock' },
+    { SPDXID: 'SPDXRef-a', name: 'a', primaryPackagePurpose: 'CONTAINER' },
+    { SPDXID: 'SPDXRef-b', name: 'b', primaryPackagePurpose: 'LIBRARY' },
+    { SPDXID: 'SPDXRef-c', name: 'c', externalRefs: [{ referenceType: 'cpe23Type', referenceLocator: 'cpe:2.3:a' }] },
+  ]
+  const spdx = { spdxVersion: 'SPDX-2.3', packages }
+  assert.deepEqual(ofJson({ ...spdx, documentDescribes: ['SPDXRef-root'] }).gaps, gap(2))
+  const relationships = [{ relationshipType: 'DESCRIBES', relatedSpdxElement: 'SPDXRef-root' }]
+  assert.deepEqual(ofJson({ ...spdx, relationships }).gaps, gap(2))
+  const graph = [
+    { type: 'SpdxDocument', rootElement: ['urn:root'] },
+    { type: 'software_Package', spdxId: 'urn:root', name: 'image' },
+    { type: 'software_Package', spdxId: 'urn:a', name: 'a', software_primaryPurpose: 'library' },
+    { type: 'software_Package', spdxId: 'urn:b', name: 'b', software_primaryPurpose: 'operatingSystem' },
+  ]
+  assert.deepEqual(
+    ofJson({ '@context': 'https://spdx.org/rdf/3.0.1/spdx-context.jsonld', '@graph': graph }).gaps,
+    gap(1),
+  )
+})
+
 test('without an operating system in the document its packages tell the distribution', () => {
   const components = [{ purl: 'pkg:apk/alpine/musl@1.2.3-r0?distro=alpine-3.16.2' }]
   const { distribution } = ofJson({ bomFormat: 'CycloneDX', specVersion: '1.4', components })

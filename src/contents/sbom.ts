@@ -39,9 +39,15 @@ class Named {
   #said: Distribution | undefined
   #ofPackages: Distribution | undefined
   readonly #notCompared = new Map<string, number>()
+  #unnamed = 0
 
   distribution(name: unknown, version: unknown): void {
     this.#said = { id: textOf(name).slice(0, 128), version: textOf(version).slice(0, 128) }
+  }
+
+  /** A package without a package URL, of which nobody can say what it is. */
+  addUnnamed(): void {
+    this.#unnamed++
   }
 
   /** `refined` adds what the document says of a package besides. */
@@ -64,6 +70,10 @@ class Named {
     const gaps = [...this.#notCompared].map(([type, count]): Gap => {
       return { path: '', reason: 'UNSUPPORTED', message: `an SBOM names ${count} packages of ${type}` }
     })
+    if (this.#unnamed > 0) {
+      const message = `an SBOM names ${this.#unnamed} packages without a package URL`
+      gaps.push({ path: '', reason: 'UNIDENTIFIED', message })
+    }
     const said = this.#said?.id ? this.#said : (this.#ofPackages ?? this.#said)
     const packages = this.#list.sorted()
     const hasDatabase = packages.some(isOfDistribution)
@@ -79,7 +89,10 @@ function cycloneDx(document: Json): ImageContents {
     for (const component of components) {
       if (component.components) left.push(objectsIn(component.components))
       if (component.type === 'operating-system') named.distribution(component.name, component.version)
-      named.add(textOf(component.purl), (found) => withTrivySource(found, component))
+      const purl = textOf(component.purl)
+      // The others stand for files, images and the like.
+      if (purl === '' && ['library', 'framework'].includes(textOf(component.type))) named.addUnnamed()
+      else named.add(purl, (found) => withTrivySource(found, component))
     }
   }
   return named.contents()
@@ -97,14 +110,30 @@ function withTrivySource(found: Package, component: Json): Package {
   return { ...found, origin, originVersion: version === '' ? found.version : joined }
 }
 
+/** Whether it may be a package by its purpose; others stand for files, images and the like. */
+const isPackage = (purpose: unknown): boolean =>
+  ['', 'LIBRARY', 'FRAMEWORK', 'INSTALL'].includes(textOf(purpose).toUpperCase())
+/** What Trivy and Syft call what is no package, where they say no purpose. */
+const standsFor = /^SPDXRef-(?:OperatingSystem|Application|ContainerImage|Filesystem|Repository|DocumentRoot)\b/
+
 function spdx2(document: Json): ImageContents {
   const named = new Named()
+  const { documentDescribes } = document
+  const roots = new Set([
+    ...(Array.isArray(documentDescribes) ? documentDescribes.map(textOf) : []),
+    ...objectsIn(document.relationships)
+      .filter(({ relationshipType }) => relationshipType === 'DESCRIBES')
+      .map(({ relatedSpdxElement }) => textOf(relatedSpdxElement)),
+  ])
   for (const entry of objectsIn(document.packages)) {
     if (entry.primaryPackagePurpose === 'OPERATING-SYSTEM' || /^SPDXRef-OperatingSystem/.test(textOf(entry.SPDXID))) {
       named.distribution(entry.name, entry.versionInfo)
     }
     const reference = objectsIn(entry.externalRefs).find(({ referenceType }) => referenceType === 'purl')
-    named.add(textOf(reference?.referenceLocator), (found) => withBuiltFrom(found, textOf(entry.sourceInfo)))
+    const purl = textOf(reference?.referenceLocator)
+    const isPart = isPackage(entry.primaryPackagePurpose) && !roots.has(textOf(entry.SPDXID))
+    if (purl === '' && isPart && !standsFor.test(textOf(entry.SPDXID))) named.addUnnamed()
+    else named.add(purl, (found) => withBuiltFrom(found, textOf(entry.sourceInfo)))
   }
   return named.contents()
 }
@@ -119,10 +148,16 @@ function withBuiltFrom(found: Package, sourceInfo: string): Package {
 
 function spdx3(document: Json): ImageContents {
   const named = new Named()
-  for (const entry of objectsIn(document['@graph'])) {
+  const graph = objectsIn(document['@graph'])
+  const roots = new Set(
+    graph.flatMap(({ rootElement }) => (Array.isArray(rootElement) ? rootElement : [rootElement]).map(textOf)),
+  )
+  for (const entry of graph) {
     if (entry.type !== 'software_Package') continue
     const identifier = objectsIn(entry.externalIdentifier).find((one) => one.externalIdentifierType === 'packageUrl')
-    named.add(textOf(entry.software_packageUrl ?? identifier?.identifier))
+    const purl = textOf(entry.software_packageUrl ?? identifier?.identifier)
+    if (purl === '' && isPackage(entry.software_primaryPurpose) && !roots.has(textOf(entry.spdxId))) named.addUnnamed()
+    else named.add(purl)
   }
   return named.contents()
 }

@@ -219,6 +219,32 @@ test('an index contains what its images contain together, whichever comes first'
   assert.deepEqual(namesIn(await contentsOf(nested.digest)).slice(0, 4), ['a', 'a', 'b', 'musl'])
 })
 
+test('of images of several distributions the packages of one are compared, and the others are a gap', async () => {
+  const name = newName()
+  const osRelease = (id: string, version: string) => ({ 'etc/os-release': `ID=${id}\nVERSION_ID=${version}\n` })
+  const left = { 'app/node_modules/left/package.json': '{"name":"left","version":"1.0.0"}' }
+  const bare = await pushLayers(registry.pusher, name, [left])
+  const images = [
+    bare,
+    await pushLayers(registry.pusher, name, [{ ...osRelease('alpine', '3.19.1'), [apk]: 'P:a\nV:1-r0\nA:x86_64\n' }]),
+    await pushLayers(registry.pusher, name, [{ ...osRelease('alpine', '3.19.4'), [apk]: 'P:b\nV:1-r0\nA:aarch64\n' }]),
+    await pushLayers(registry.pusher, name, [{ ...osRelease('wolfi', '2023'), [apk]: 'P:c\nV:1-r0\nA:x86_64\n' }]),
+  ]
+  images.push(await pushLayers(registry.pusher, name, [{ [apk]: 'P:d\nV:1-r0\nA:x86_64\n' }]))
+  const listed = images.map((one) => ({ ...one, platform: { architecture: 'amd64', os: 'linux' } }))
+  const index = await registry.pusher.pushManifest(name, indexOf(listed), 'latest')
+  const found = await contentsOf(index.digest)
+  const isFirst = found?.distribution === 'alpine'
+  // Two numbers of one release are one distribution, and one that is not named is taken for that of the others.
+  assert.deepEqual(namesIn(found), isFirst ? ['a', 'b', 'd', 'left'] : ['c', 'd', 'left'])
+  const gaps = (JSON.parse(found?.gaps) as Json[]).map(({ reason, message }) => {
+    return `${reason} ${/of (alpine|wolfi) /.exec(message)?.[1] ?? ''}`.trim()
+  })
+  // Those of Alpine have different packages, and so each a gap.
+  const others = isFirst ? ['UNSUPPORTED wolfi'] : ['UNSUPPORTED alpine', 'UNSUPPORTED alpine']
+  assert.deepEqual(gaps.sort(), ['UNIDENTIFIED', ...others])
+})
+
 test('an index with an image that cannot be read is unreadable, one without packages does not count', async () => {
   const name = newName()
   const good = await pushLayers(registry.pusher, name, [{ [apk]: 'P:a\nV:1-r0\n' }])

@@ -131,7 +131,9 @@ function manifested(path: string, text: string): Found {
   const version = versionOfFile ?? (said('Implementation-Version') || said('Bundle-Version'))
   const group = said('Implementation-Vendor-Id') || symbolic.slice(0, Math.max(0, symbolic.lastIndexOf('.')))
   const isNamed = /^[\w.-]+$/.test(group) && /^[\w.-]+$/.test(artifact) && /^\S+$/.test(version)
-  return isNamed
-    ? identified('maven', path, `${group}:${artifact}`, version)
-    : gap(path, 'UNIDENTIFIED', 'it does not say its group, name and version')
+  if (!isNamed) return gap(path, 'UNIDENTIFIED', 'it does not say its group, name and version')
+  // Maven's group may be another one, under which other things are said of it.
+  const guessed = `its group is not said, and taken for ${group}`.slice(0, 200)
+  const { packages, gaps } = identified('maven', path, `${group}:${artifact}`, version)
+  return { packages, gaps: [...gaps, ...gap(path, 'UNIDENTIFIED', guessed).gaps] }
 }

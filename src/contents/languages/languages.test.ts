@@ -112,7 +112,9 @@ test('Java archives say what Maven noted in them, also one level deep, and else 
       ['org.eclipse.jetty:jetty-util', '9.4.43.v20210629', ['opt/jetty-util-9.4.43.v20210629.jar']],
     ],
   )
+  // Its group is a guess, and that is said.
   assert.deepEqual((await gapsOf(files)).sort(), [
+    'UNIDENTIFIED opt/jetty-util-9.4.43.v20210629.jar',
     'UNIDENTIFIED opt/own.war',
     'UNIDENTIFIED opt/own.war!/WEB-INF/lib/a.jar',
     'UNSUPPORTED opt/own.war!/WEB-INF/lib/a.jar!/b.jar',

@@ -1,10 +1,12 @@
 // What images contain: the queue of those that are to be read, and what was found.
 import { hash, randomBytes } from 'node:crypto'
 import type { App } from '#app.ts'
+import { isSameDistribution } from '#contents/ecosystems.ts'
 import {
   type Distribution,
   GapList,
   type GapReason,
+  isOfDistribution,
   type Package,
   PackageList,
   Unreadable,
@@ -211,13 +213,22 @@ async function readIndex(
   const walk = new Walk(indexWalk, signal, (limit) => {
     return new Unreadable('LIMIT_EXCEEDED', `the lists of packages of its images have more than ${limit}`)
   })
+  // A list is compared as one of one distribution, so the packages of another would be taken for packages of this.
+  const { distribution } = known.find((one) => one.distribution.id !== '') ?? known[0]!
   const all = new PackageList()
-  for (const list of new Set(known.map(({ packages }) => packages))) {
-    for (const one of await packagesOf(reader, list, walk)) all.add(one)
-  }
   const gaps = new GapList()
+  for (const [list, [one]] of Map.groupBy(known, ({ packages }) => packages)) {
+    const { digest, distribution: of } = one!
+    const found = await packagesOf(reader, list, walk)
+    const isSame = isSameDistribution(of, distribution)
+    const isOther = !isSame && of.id !== ''
+    for (const each of found) if (!isOther || !isOfDistribution(each)) all.add(each)
+    if (isSame || !found.some(isOfDistribution)) continue
+    const named = `${of.id} ${of.version}`.trim()
+    if (isOther) gaps.add('', 'UNSUPPORTED', `the packages of ${named} are only known of ${digest} by itself`)
+    else gaps.add('', 'UNIDENTIFIED', `${digest} does not name its distribution, and is taken for ${distribution.id}`)
+  }
   for (const { path, reason, message } of found.flatMap((one) => one.gaps)) gaps.add(path, reason as GapReason, message)
-  const { distribution } = known[0]!
   const source = known.some((one) => knowsDistribution(one.source)) ? 'images' : 'languagesOfImages'
   return { ...nothing, state: 'known', source, distribution, packages: all.sorted(), gaps: gaps.all() }
 }
