@@ -49,8 +49,8 @@ const openVex = (statements: readonly Json[], author = 'Acme') =>
 const said = (name: string, status: string, products: readonly string[], more: Json = {}): Json => ({
   ...{ vulnerability: { name }, status, products: products.map((id) => ({ '@id': id })), ...more },
 })
-const importing = async (document: Buffer) => {
-  ok(await owner.post(`${at()}/scanReports`, { report: document.toString('base64') }))
+const importing = async (...documents: readonly Buffer[]) => {
+  for (const one of documents) ok(await owner.post(`${at()}/scanReports`, { report: one.toString('base64') }))
   await runDuty(registry.app, readReports)
 }
 const statements = async (client = owner): Promise<Json[]> =>
@@ -205,7 +205,10 @@ test('what a document says again is noted, and no more than fifty are kept', asy
   assert.equal((await statements()).length, before + 1)
   const [again] = ok(await owner.get(`${at()}/scanReports`)).reports
   assert.deepEqual([again.state, again.reason], ['ignored', 'SAME'])
-  for (let i = 0; i < 52; i++) await importing(openVex([said('CVE-2026-2', 'fixed', [openssl])], `Number ${i}`))
+  const numbered = Array.from({ length: 52 }, (_, i) =>
+    openVex([said('CVE-2026-2', 'fixed', [openssl])], `Number ${i}`),
+  )
+  await importing(...numbered)
   const authors = (await statements()).map(({ author }) => author)
   assert.deepEqual([authors.length, authors[0], authors.at(-1)], [50, 'Number 51', 'Number 2'])
 })

@@ -67,6 +67,7 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   jobsOf: (tx) => jobs.jobsOf(tx, 1, [digest]),
   deleteJobsOfImage: (tx) => jobs.deleteJobsOfImage(tx, 1, digest),
   deleteSomeJobsOf: (tx) => jobs.deleteSomeJobsOf(tx, 1, 10),
+  deleteSomeJobsFor: (tx) => jobs.deleteSomeJobsFor(tx, 1, 10),
   deleteJobsOf: (tx) => jobs.deleteJobsOf(tx, 1),
 }
 

@@ -200,14 +200,19 @@ export async function factsOfDigest(
   return rows.map(fromRow)
 }
 
-/** Those of an image that say what was made of vulnerabilities, the newest first. */
-export async function documentsOf(reader: Reader, repo: number, digest: string, most: number): Promise<number[]> {
-  const rows = await reader.all<{ id: number }>(sql`
-    SELECT s.id FROM scan_reports s
+/** Those of an image that say what was made of vulnerabilities, the newest first, with how many bytes each has. */
+export async function documentsOf(
+  reader: Reader,
+  repo: number,
+  digest: string,
+  most: number,
+): Promise<{ id: number; size: number }[]> {
+  const rows = await reader.all<{ id: number; size: number }>(sql`
+    SELECT s.id, s.size FROM scan_reports s
      WHERE s.repo_id = ${repo} AND s.digest = ${digest} AND s.state IN (2, 4)
        AND EXISTS (SELECT 1 FROM scan_report_texts x WHERE x.report_id = s.id AND x.statements <> '')
      ORDER BY s.id DESC LIMIT ${most}`)
-  return rows.map(({ id }) => Number(id))
+  return rows.map(({ id, size }) => ({ id: Number(id), size: Number(size) }))
 }
 
 /** What one of them says. */

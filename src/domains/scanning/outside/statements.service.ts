@@ -19,8 +19,8 @@ export type Statement = StatedVulnerability & {
   takeTime: string
 }
 
-/** How many documents of an image are looked at, the newest first, and how many statements are told. */
-const most = { documents: 50, statements: 5000 }
+/** How many documents of an image are looked at, the newest first, how many statements are told, and of how many bytes. */
+const most = { documents: 50, statements: 5000, bytes: 8 * 2 ** 20 }
 
 /** What is said of an image of a repo, the newest document first. Throws NOT_FOUND for a repo or an image that is not there. */
 export async function listStatements(call: Call, repoUid: string, digest: string): Promise<Statement[]> {
@@ -29,8 +29,11 @@ export async function listStatements(call: Call, repoUid: string, digest: string
   const repo = found(await findRepoByUid(db, repoUid), 'registry.pinfold.dev/Repo', repoUid)
   if (!(await isKnownImage(db, repo.id, digest))) throw notFound('registry.pinfold.dev/Image', digest)
   const all: Statement[] = []
-  for (const id of await store.documentsOf(db, repo.id, digest, most.documents)) {
+  let bytes = 0
+  for (const { id, size } of await store.documentsOf(db, repo.id, digest, most.documents)) {
     call.signal.throwIfAborted()
+    bytes += size
+    if (bytes > most.bytes && all.length > 0) break
     const document = await store.findStatements(db, id)
     for (const [i, one] of (document?.statements ?? []).entries()) {
       if (all.length >= most.statements) return all

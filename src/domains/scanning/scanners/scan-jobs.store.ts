@@ -132,6 +132,13 @@ export async function deleteSomeJobsOf(tx: Tx, repo: number, most: number): Prom
   return tx.run(sql`DELETE FROM scan_jobs WHERE id IN (SELECT id FROM scan_jobs WHERE repo_id = ${repo} LIMIT ${most})`)
 }
 
+/** Some of those that wait for a scanner; answers with how many. */
+export async function deleteSomeJobsFor(tx: Tx, scanner: number, most: number): Promise<number> {
+  return tx.run(sql`
+    DELETE FROM scan_jobs WHERE id IN (
+      SELECT id FROM scan_jobs WHERE scanner_id = ${scanner} AND remote = '' ORDER BY organization, due_time LIMIT ${most})`)
+}
+
 export async function deleteJobsOf(tx: Tx, repo: number): Promise<void> {
   await tx.run(sql`DELETE FROM scan_jobs WHERE repo_id = ${repo}`)
 }

@@ -1,18 +1,20 @@
 // The scanners elsewhere that the operator has set up, and asking them about an image. Their credentials are sealed, and
 // leave only towards them.
+import { setImmediate } from 'node:timers/promises'
 import type { App, Call } from '#app.ts'
 import { scannableIn } from '#domains/registry/images/scannable.service.ts'
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { type FieldViolation, found, invalid, limitExceeded, notFound, refuseIfAny, tooMany } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
-import { countJobs, jobsOf } from './scan-jobs.store.ts'
+import { countJobs, deleteSomeJobsFor, jobsOf } from './scan-jobs.store.ts'
 import { queueAsked } from './scan-queue.service.ts'
 import { mostGroups, mostScanners, type Scanner, type ScannerInput, type ScanRequest } from './scanners.model.ts'
 import * as store from './scanners.store.ts'
 
 export type { Scanner, ScannerInput, ScanRequest } from './scanners.model.ts'
 
+const jobsAtOnce = 500
 const purpose = 'scanner-credential'
 const scannerType = 'scanning.pinfold.dev/Scanner'
 
@@ -55,7 +57,17 @@ export async function putScanner(call: Call, input: ScannerInput): Promise<Shown
 }
 
 /** With all that waits for it; what it has reported stays. */
-export async function removeScanner({ app, log }: Call, name: string): Promise<void> {
+export async function removeScanner({ app, log, signal }: Call, name: string): Promise<void> {
+  const { id } = found(
+    (await store.listScanners(app.db)).find((one) => one.name === name),
+    scannerType,
+    name,
+  )
+  // There may be very many, and on SQLite everybody waits for a transaction.
+  while ((await app.db.tx((tx) => deleteSomeJobsFor(tx, id, jobsAtOnce))) > 0) {
+    signal.throwIfAborted()
+    await setImmediate()
+  }
   if (!(await app.db.tx((tx) => store.deleteScanner(tx, name)))) throw notFound(scannerType, name)
   log.info('scanner removed', { name })
 }

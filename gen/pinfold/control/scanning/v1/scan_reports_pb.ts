@@ -138,7 +138,7 @@ export const ListStatementsRequestSchema: GenMessage<ListStatementsRequest, {jso
  */
 export type ListStatementsResponse = Message<"pinfold.control.scanning.v1.ListStatementsResponse"> & {
   /**
-   * The newest document first, at most 5000 of 50 documents.
+   * The newest document first, at most 5000 of 50 documents with 8 MiB together.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 1;
    */
@@ -152,7 +152,7 @@ export type ListStatementsResponse = Message<"pinfold.control.scanning.v1.ListSt
  */
 export type ListStatementsResponseJson = {
   /**
-   * The newest document first, at most 5000 of 50 documents.
+   * The newest document first, at most 5000 of 50 documents with 8 MiB together.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 1;
    */
