@@ -1,5 +1,13 @@
 import { STATUS_CODES } from 'node:http'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type OpenMetricsContentType,
+  type PrometheusContentType,
+  Registry,
+} from 'prom-client'
 import { operations, results } from './blobs/operations.ts'
 import type { Db } from './db/sql.ts'
 import { attemptResults } from './domains/events/delivery/deliveries.model.ts'
@@ -13,7 +21,9 @@ import { ociCodes } from './oci/errors.ts'
 export type Metrics = {
   registry: Registry
   /** In seconds, by door (`transport`), method, and code of google.rpc or status of HTTP; `edge/` fills them in. */
-  requests: Timed<'transport' | 'method' | 'code'>
+  requests: Traced<'transport' | 'method' | 'code'>
+  /** The same metrics in the format of OpenMetrics, with examples by trace; absent where nothing is traced. */
+  openMetrics: Registry | undefined
   /** The doors, and the methods that they serve; each door declares its own. */
   doors: { transports: ClosedSet; methods: ClosedSet }
   inFlight: Gauge
@@ -51,6 +61,8 @@ export type DutyMetrics = {
 type Counted<L extends string> = { inc(labels: Record<L, string>, by?: number): void }
 type Shown<L extends string> = { set(labels: Record<L, string>, value: number): void; reset(): void }
 type Timed<L extends string> = { observe(labels: Record<L, string>, seconds: number): void }
+/** `traceId` is that of an example of what took so long. */
+type Traced<L extends string> = { observe(labels: Record<L, string>, seconds: number, traceId?: string): void }
 
 /** The only way to a metric with labels: each label says which words it can be. */
 function labelled<L extends string>(sets: Record<L, ClosedSet>) {
@@ -71,9 +83,19 @@ function labelled<L extends string>(sets: Record<L, ClosedSet>) {
       const metric = new Gauge({ ...about, labelNames: names, ...(collect && { collect: () => collect(shown) }) })
       return shown
     },
-    histogram(about: About & { buckets: number[] }): Timed<L> {
-      const metric = new Histogram({ ...about, labelNames: names })
-      return { observe: (labels, seconds) => metric.observe(closed(labels), seconds) }
+    /** With examples of traces where there are any. */
+    histogram(about: About & { buckets: number[] }, isTraced = false): Traced<L> {
+      // Only a registry of OpenMetrics takes one with examples to begin with; others write it without them.
+      const registers = isTraced ? [openMetricsRegistry()] : about.registers
+      const metric = new Histogram<string>({ ...about, registers, labelNames: names, enableExemplars: isTraced })
+      if (isTraced) for (const registry of about.registers) registry.registerMetric(metric)
+      return {
+        observe(labels, seconds, traceId) {
+          if (!isTraced) return metric.observe(closed(labels), seconds)
+          const exemplarLabels: Record<string, string> = traceId === undefined ? {} : { trace_id: traceId }
+          metric.observe({ labels: closed(labels), value: seconds, exemplarLabels })
+        },
+      }
     },
   }
 }
@@ -82,7 +104,12 @@ function labelled<L extends string>(sets: Record<L, ClosedSet>) {
  * `sources` are those of vulnerabilities that are shown by their names. What is the same on every server of a database is
  * shown by the one that `isFirst`.
  */
-export function createMetrics(db: Db, sources: readonly string[], isFirst: () => boolean = () => true): Metrics {
+export function createMetrics(
+  db: Db,
+  sources: readonly string[],
+  isFirst: () => boolean = () => true,
+  isTraced = false,
+): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const words = {
@@ -103,12 +130,18 @@ export function createMetrics(db: Db, sources: readonly string[], isFirst: () =>
   return {
     registry,
     doors,
-    requests: labelled({ transport: doors.transports, method: doors.methods, code }).histogram({
-      name: 'pinfold_request_duration_seconds',
-      help: 'How long requests took, by the door that they came to',
-      buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-      registers: [registry],
-    }),
+    get openMetrics() {
+      return isTraced ? asOpenMetrics(registry) : undefined
+    },
+    requests: labelled({ transport: doors.transports, method: doors.methods, code }).histogram(
+      {
+        name: 'pinfold_request_duration_seconds',
+        help: 'How long requests took, by the door that they came to',
+        buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+        registers: [registry],
+      },
+      isTraced,
+    ),
     inFlight: new Gauge({
       name: 'pinfold_requests_in_flight',
       help: 'Requests that are being answered now, without those for documents such as this one',
@@ -137,6 +170,19 @@ export function createMetrics(db: Db, sources: readonly string[], isFirst: () =>
     },
     ...blobMetrics(registry),
   }
+}
+
+/** A registry writes in one format alone. */
+function openMetricsRegistry(): Registry {
+  const open: Registry<PrometheusContentType | OpenMetricsContentType> = new Registry()
+  open.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
+  return open as Registry
+}
+
+function asOpenMetrics(registry: Registry): Registry {
+  const open = openMetricsRegistry()
+  for (const { name } of registry.getMetricsAsArray()) open.registerMetric(registry.getSingleMetric(name)!)
+  return open
 }
 
 function blobMetrics(registry: Registry): Pick<Metrics, 'blobRequests' | 'watchBlobStore'> {

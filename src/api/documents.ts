@@ -72,7 +72,7 @@ function aboutServer(api: Api): [path: string, Write][] {
   ]
   const metrics: Write = async (res, arrival) => {
     await admitToMetrics(api, arrival)
-    await sendMetrics(app.metrics, res)
+    await sendMetrics(app.metrics, res, arrival.req.headers.accept)
   }
   return app.config.metrics && !app.config.metricsListen ? [...documents, ['/metrics', metrics]] : documents
 }
@@ -138,15 +138,18 @@ function createReadiness(edge: Edge): () => Promise<string | undefined> {
   }
 }
 
-/** What others have signed or written is taken for old, or from the future, by a server whose clock is wrong. */
+/**
+ * What others have signed or written is taken for old, or from the future, by a server whose clock is wrong. Where most servers
+ * agree on the time, it is the database's that is wrong, and none would be left that serves.
+ */
 const mostSkewSeconds = 5
 
 async function problemOf({ app }: Edge): Promise<string | undefined> {
   try {
     await app.db.ping()
     const seconds = Math.round(app.skew.offsetMs() / 1000)
-    if (Math.abs(seconds) > mostSkewSeconds) return `the clock is ${-seconds} s ahead of that of the database`
-    return undefined
+    if (Math.abs(seconds) <= mostSkewSeconds || app.skew.isDatabaseOff()) return undefined
+    return `the clock is ${-seconds} s ahead of that of the database`
   } catch (error) {
     app.log.warn('not ready', { error })
     return 'the database cannot be reached'

@@ -20,8 +20,10 @@ export async function admitToMetrics({ app, verify }: Api, arrival: Arrival): Pr
   if (!operator) throw permissionDenied('only the operator may do this')
 }
 
-/** In the format of Prometheus. */
-export async function sendMetrics({ registry }: App['metrics'], res: ServerResponse): Promise<void> {
+/** In the format of Prometheus, or that of OpenMetrics where it says more and the collector takes it. */
+export async function sendMetrics(metrics: App['metrics'], res: ServerResponse, accept = ''): Promise<void> {
+  const asked = accept.includes('application/openmetrics-text') ? metrics.openMetrics : undefined
+  const registry = asked ?? metrics.registry
   sendText(res, 200, registry.contentType, await registry.metrics())
 }
 
@@ -40,7 +42,7 @@ export async function serveMetrics(
     const [path] = (req.url ?? '').split('?')
     if (path !== '/metrics') return sendText(res, 404, 'text/plain', 'there is no such path\n')
     if (req.method !== 'GET' && req.method !== 'HEAD') return sendText(res, 405, 'text/plain', 'only GET\n')
-    sendMetrics(metrics, res).catch((error: unknown) => {
+    sendMetrics(metrics, res, req.headers.accept).catch((error: unknown) => {
       log.error('document failed', { path, error })
       sendText(res, 500, 'text/plain', 'internal error\n')
     })

@@ -3,8 +3,11 @@ import { AppError } from '#lib/errors.ts'
 
 /** Where the content of blobs is kept. A location names one content that is never written again. */
 export type Blobs = {
-  /** Starts a new content, of so many bytes as far as anybody knows, and of 0 where nobody does. */
-  begin(expected: number): Promise<Part>
+  /**
+   * Starts a new content, of so many bytes as far as anybody knows, and of 0 where nobody does. `owner` is who shares what there
+   * is for contents on their way with others, such as an organisation.
+   */
+  begin(expected: number, owner?: string): Promise<Part>
   /** The same at a location that another store has given out, where it lasts once it is finished. */
   beginAt(location: string, expected: number): Promise<Part>
   /** Makes a finished part last under its own name, so that it is there after a crash. */
@@ -36,7 +39,7 @@ export type Blobs = {
    * An address from which anybody can read the content for the next minutes, the same for a while; nothing where the
    * store has none, or the content is known to be missing.
    */
-  addressOf?(location: string): Promise<string | undefined>
+  addressOf?(blob: Located): Promise<string | undefined>
   /** Whether the store could be reached when it was last needed. */
   isUp(): boolean
   close(): void

@@ -3,7 +3,12 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Sql, Tx } from './sql.ts'
 
 /** The engine's side of a Tx. */
-export type Steps = { all<T>(query: Sql): Promise<T[]>; run(query: Sql): Promise<number> }
+export type Steps = {
+  all<T>(query: Sql): Promise<T[]>
+  run(query: Sql): Promise<number>
+  /** Absent where nobody meets. May throw, which ends the work. */
+  meet?(place: string, most: number): void
+}
 
 /** `stepError` is the first error of a statement; the work may have wrapped it, or swallowed it. */
 export type Outcome<T> =
@@ -52,14 +57,16 @@ export function createGuard(engine: Tx['engine']): Guard {
   }
 }
 
+function nobodyMeets(_place: string, _most: number): void {}
+
 type State = { open: boolean; failed: boolean; stepError: unknown; after: (() => void)[] }
 
 function openTx(steps: Steps, of: Pick<Tx, 'engine' | 'shard'>, state: State): Tx {
-  async function step<T>(run: (query: Sql) => Promise<T>, query: Sql): Promise<T> {
+  async function step<T, A extends unknown[]>(run: (...args: A) => T | Promise<T>, ...args: A): Promise<T> {
     if (!state.open) throw new Error('the transaction has ended')
     if (state.failed) throw new Error('a statement of this transaction has failed', { cause: state.stepError })
     try {
-      return await run(query)
+      return await run(...args)
     } catch (error) {
       if (!state.failed) Object.assign(state, { failed: true, stepError: error })
       throw error
@@ -70,6 +77,7 @@ function openTx(steps: Steps, of: Pick<Tx, 'engine' | 'shard'>, state: State): T
     all: <T>(query: Sql) => step(steps.all<T>, query),
     get: async <T>(query: Sql) => (await step(steps.all<T>, query))[0],
     run: (query) => step(steps.run, query),
+    meet: (place, most) => step(steps.meet ?? nobodyMeets, place, most),
     after: (callback) => void state.after.push(callback),
   }
 }

@@ -2,7 +2,8 @@
 // the length of a lease takes it over and raises `fence`. A former owner that was only stalled finds its fence outdated:
 // its transactions fail.
 import { createTrust, watchHeartbeats } from '#lib/heartbeats.ts'
-import { beatNode, deleteNode, type NodeFacts, nodeBeats } from './nodes.ts'
+import { beatNode, deleteNode, type NodeBeat, type NodeFacts, nodeBeats } from './nodes.ts'
+import { locking } from './row-locks.ts'
 import type { Skew } from './skew.ts'
 import { type Db, sql, type Tx, type TxOptions } from './sql.ts'
 
@@ -78,12 +79,13 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
   // The quarter is for clocks that run at different speeds, and for a last step that was begun in time.
   const trust = createTrust(leaseMs * 0.75, monotonic)
   const held = new Map<string, Lease>()
-  let seen = new Map<string, number>()
+  let seen = new Map<string, NodeBeat>()
   /** Claimed, and not yet reported, so that a claim that fails after another does not hide that one. */
   const untold: Taken[] = []
 
   const isTrusted = () => !signal.aborted && (!db.shared || trust.holds())
-  const isGone = (id: string) => id !== node && nodes.stoodStill(id, '', seen.get(id) ?? -1)
+  const isGone = (id: string) => id !== node && nodes.stoodStill(id, '', seen.get(id)?.beat ?? -1)
+  const others = () => [...seen.keys()].filter((id) => id !== node && !isGone(id))
 
   function leaseOf(name: string, fence: number, tx: Db['tx']): Lease {
     const holds = (): boolean => isTrusted() && (fence === 0 || held.get(name)?.fence === fence)
@@ -119,7 +121,8 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
       await beat()
       const rows = await rowsOf(db, names)
       seen = await nodeBeats(db)
-      for (const [id, number] of seen) nodes.stoodStill(id, '', number)
+      for (const [id, { beat: number }] of seen) nodes.stoodStill(id, '', number)
+      skew.compare(others().map((id) => seen.get(id)!.offsetMs))
       const isFree = ({ name, owner, beat: number }: Owned) =>
         owner === '' || owner === node || owners.stoodStill(name, owner, number)
       for (const row of rows.filter(isFree)) {
@@ -139,7 +142,7 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
       if (fence !== undefined) await db.tx((tx) => recordRun(tx, { name, owner: node, fence }, run), beats)
     },
 
-    livingNodes: () => 1 + [...seen.keys()].filter((id) => id !== node && !isGone(id)).length,
+    livingNodes: () => 1 + others().length,
 
     async release() {
       held.clear()
@@ -153,15 +156,21 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
 
 type Owned = { name: string; owner: string; beat: number }
 
-/** Keeps the row locked until the transaction ends, so that nobody takes the lease over before its writes are seen. */
+/**
+ * Keeps the row locked until the transaction ends, so that nobody takes the lease over before its writes are seen. Beats go
+ * on meanwhile: a transaction that waits for long, such as for a repository, does not lose all that its node has.
+ */
 async function isOwner(tx: Tx, name: string, node: string, fence: number): Promise<boolean> {
-  const locked = await tx.run(sql`
-    UPDATE duties SET fence = fence WHERE name = ${name} AND owner = ${node} AND fence = ${fence}`)
-  return locked === 1
+  const row = await tx.get(sql`
+    SELECT 1 AS found FROM duties
+     WHERE name = ${name} AND owner = ${node} AND fence = ${fence} ${locking(tx, 'shared')}`)
+  return row !== undefined
 }
 
 /** Takes a lease as it was seen; `undefined` when something has happened to it since. */
-function claim(tx: Tx, was: Owned, node: string): Promise<(LastRun & { fence: number }) | undefined> {
+async function claim(tx: Tx, was: Owned, node: string): Promise<(LastRun & { fence: number }) | undefined> {
+  // Waits for what its owner is at, and sees whether that has beaten meanwhile.
+  await tx.all(sql`SELECT 1 AS found FROM duties WHERE name = ${was.name} ${locking(tx, 'deleting')}`)
   return tx.get(sql`
     INSERT INTO duties (name, owner, beat, fence) VALUES (${was.name}, ${node}, 1, 1)
         ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, beat = duties.beat + 1, fence = duties.fence + 1

@@ -17,9 +17,12 @@ export async function beatNode(
            clock_offset_ms = excluded.clock_offset_ms`)
 }
 
-export async function nodeBeats(reader: Reader): Promise<Map<string, number>> {
-  const rows = await reader.all<{ id: string; beat: number }>(sql`SELECT id, beat FROM nodes`)
-  return new Map(rows.map(({ id, beat }) => [id, beat]))
+export type NodeBeat = { beat: number; offsetMs: number }
+
+export async function nodeBeats(reader: Reader): Promise<Map<string, NodeBeat>> {
+  const rows = await reader.all<NodeBeat & { id: string }>(sql`
+    SELECT id, beat, clock_offset_ms AS "offsetMs" FROM nodes`)
+  return new Map(rows.map(({ id, ...one }) => [id, one]))
 }
 
 export async function deleteNode(tx: Tx, id: string): Promise<void> {

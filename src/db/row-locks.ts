@@ -17,3 +17,14 @@ const none = raw('')
 export function locking(tx: Tx, lock: RowLock): Sql {
   return tx.engine === 'sqlite' ? none : raw(words[lock])
 }
+
+/**
+ * How many works of one process may be at the same thing with a lock, the one that has it among them: a second one is in line
+ * with those of other processes. What is `shared` goes on side by side, and waits only for a deletion.
+ */
+const mostAt = { shared: 5, alone: 2, deleting: 2 } as const
+
+/** Before what `name` names is locked, so that whoever waits for it does not keep a connection that others need. */
+export function meetAt(tx: Tx, name: string, lock: RowLock): Promise<void> {
+  return tx.meet(lock === 'shared' ? `${name} shared` : name, mostAt[lock])
+}

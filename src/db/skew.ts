@@ -8,11 +8,19 @@ export type Skew = {
   now(): Date
   /** Asks the database. */
   measure(): Promise<void>
+  /** Tells how far off the other servers are that live. */
+  compare(others: readonly number[]): void
+  /** Whether it is the database whose clock is wrong: of it and all servers most agree with this one on the time. */
+  isDatabaseOff(): boolean
 }
+
+/** Clocks that are this close agree. */
+const likeMs = 2000
 
 /** `machine` gives the milliseconds of this machine's clock. An embedded database has the same one. */
 export function createSkew(db: Pick<Db, 'engine' | 'get'>, machine: () => number): Skew {
   let offset = 0
+  let others: readonly number[] = []
   return {
     offsetMs: () => offset,
     now: () => new Date(machine() + offset),
@@ -22,6 +30,13 @@ export function createSkew(db: Pick<Db, 'engine' | 'get'>, machine: () => number
       const row = await db.get<{ now: number }>(sql`
         SELECT CAST(floor(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS now`)
       offset = adjusted(offset, row!.now - machine(), row!.now + 1 - sent)
+    },
+    compare(now) {
+      others = now
+    },
+    isDatabaseOff() {
+      const like = others.filter((other) => Math.abs(other - offset) <= likeMs).length
+      return Math.abs(offset) > likeMs && like + 1 > others.length - like + 1
     },
   }
 }

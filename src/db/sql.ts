@@ -25,6 +25,12 @@ export type Tx = Reader & {
   /** Which counter shard this connection writes, 0..255, so that concurrent writers do not meet in one row. */
   readonly shard: number
   /**
+   * Says that this work is about to lock what others of this process lock too, by a name for it: at most `most` of them go on
+   * at once, and the others run again when it is their turn, without a connection until then. Rejects with UNAVAILABLE when
+   * too many wait. An embedded database has one writer, and nobody who waits for it in the middle.
+   */
+  meet(place: string, most: number): Promise<void>
+  /**
    * Calls back when this work has succeeded: on SQLite before its commit, so that a transaction asked for now shares it,
    * on PostgreSQL after. The callback must not throw.
    */

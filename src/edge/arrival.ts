@@ -197,8 +197,8 @@ export abstract class Arrival {
     const { metrics, log } = this.edge.app
     const seconds = (performance.now() - this.#startedAt) / 1000
     const code = this.#code ?? this.codeOfAnswer()
-    metrics.requests.observe({ transport, method: this.method.name, code }, seconds)
     const { traceId } = this.#span
+    metrics.requests.observe({ transport, method: this.method.name, code }, seconds, traceId)
     this.#span.end(
       this.method.fullName || transport,
       { 'pinfold.transport': transport, 'pinfold.code': code, 'pinfold.request_id': this.requestId },

@@ -10,7 +10,7 @@ const smallBytes = 64 * 1024
 export async function addressFor({ registry, call, origin }: Visit, blob: Blob): Promise<string | undefined> {
   const { blobs, blobRedirects } = registry.app
   if (blob.size <= smallBytes || !blobs.addressOf || !blobRedirects.has(call.cause.source)) return undefined
-  const address = await blobs.addressOf(blob.location)
+  const address = await blobs.addressOf(blob)
   if (address === undefined) return undefined
   // Clients would take their credential along to such a host, which buckets refuse.
   return isAtOrBelow(new URL(address).hostname, new URL(origin).hostname) ? undefined : address

@@ -57,7 +57,7 @@ type Received = { part: Part; size: number; digest: string; meter: Meter }
 async function take(visit: Visit, meter: Meter, algorithm: Algorithm): Promise<Received | undefined> {
   idleLimit(visit)
   const hash = createHash(algorithm)
-  const part = await visit.registry.app.blobs.begin(lengthOf(visit)).catch(explain)
+  const part = await visit.registry.app.blobs.begin(lengthOf(visit), meter.organization).catch(explain)
   try {
     const { size, cut } = await receive(visit, part, hash, (bytes) => meter.take(bytes))
     if (!cut) return { part, size, digest: `${algorithm}:${hash.digest('hex')}`, meter }
@@ -126,7 +126,7 @@ async function takePiece(visit: Visit, repo: RepoRef, upload: Upload, meter: Met
   idleLimit(visit)
   const isFirst = upload.size === 0
   const hash = isFirst ? createHash('sha256') : undefined
-  const part = await visit.registry.app.blobs.begin(lengthOf(visit))
+  const part = await visit.registry.app.blobs.begin(lengthOf(visit), meter.organization)
   let size = 0
   let cut = false
   let mayBeKept = false

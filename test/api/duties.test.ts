@@ -1,12 +1,13 @@
 // Duties as one node and as several run them. Clocks are moved by hand; a node that is killed just says nothing any more.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import { createLeases, LeaseLost } from '#db/leases.ts'
 import { sql } from '#db/sql.ts'
 import type { Duty, LongDuty } from '#duty.ts'
 import { startWorkers } from '#workers.ts'
-import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { type Json, onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { eventually } from '../support/receiver.ts'
 
 let pinfold: Pinfold
@@ -94,6 +95,43 @@ test('what a stalled owner writes is refused, although it still believes in its 
   await two.lease()!.tx((tx) => tx.run(sql`UPDATE facts SET value = value || ', then the next' WHERE name = ${name}`))
   const fact = await pinfold.app.db.get<Json>(sql`SELECT value FROM facts WHERE name = ${name}`)
   assert.equal(fact?.value, 'by the owner, then the next')
+})
+
+test('a transaction of an owner that takes long loses no lease, and is not overtaken', {
+  skip: !onPostgres && 'an embedded database has one writer, which nobody waits for in the middle',
+}, async () => {
+  const name = newName()
+  const [one, two] = [nodeOf('long', name), nodeOf('patient', name)]
+  await one.leases.look()
+  const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const order: string[] = []
+  const writing = one.lease()!.tx(async (tx) => {
+    begun.resolve()
+    // Not silent for as long as it takes, since the database ends what is.
+    for (let isFree = false; !isFree; ) {
+      await tx.get(sql`SELECT 1 AS found`)
+      isFree = await Promise.race([go.promise.then(() => true), sleep(20, false)])
+    }
+    order.push('written')
+  })
+  await begun.promise
+  for (let look = 0; look < 3; look++) {
+    await one.leases.look()
+    assert.equal((await two.leases.look()).length, 0)
+    two.clock.now += leaseMs
+  }
+  assert.ok(one.lease()!.holds())
+  // From now on its owner says nothing, and what it is at has to end first.
+  const taken = two.leases.look().then((taken) => order.push(`taken: ${taken.length}`))
+  await eventually(
+    () =>
+      pinfold.app.db.get<{ n: number }>(sql`
+      SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FROM duties WHERE%'`),
+    (row) => row!.n > 0,
+  )
+  go.resolve()
+  await Promise.all([writing, taken])
+  assert.deepEqual(order, ['written', 'taken: 1'])
 })
 
 test('a lease that is given back is free at once', async () => {

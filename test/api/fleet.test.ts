@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { adjusted } from '#db/skew.ts'
+import { adjusted, createSkew } from '#db/skew.ts'
 import { sql } from '#db/sql.ts'
 import { collectBlobs } from '#domains/registry/blobs/collect-blobs.duty.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
@@ -57,6 +57,39 @@ test('what is known of a clock is kept while an answer of the database allows it
   assert.equal(adjusted(110, 200, 210), 205)
   assert.equal(adjusted(110, -20, 20), 0)
   assert.equal(adjusted(0, -90_000, -89_990), -89_995)
+})
+
+test('where most agree on the time it is the database that is wrong, and nobody else is blamed', async () => {
+  let ahead = 10_000
+  const db = { engine: 'postgres' as const, get: async () => ({ now: ahead }) as never }
+  const skew = createSkew(db, () => 0)
+  await skew.measure()
+  const blamed = (...others: number[]) => {
+    skew.compare(others)
+    return skew.isDatabaseOff()
+  }
+  assert.deepEqual([blamed(), blamed(0), blamed(0, 10_000), blamed(-10_000)], [false, false, false, false])
+  assert.deepEqual([blamed(10_500), blamed(9000, 10_000, 0)], [true, true])
+  ahead = 0
+  await skew.measure()
+  assert.equal(blamed(0), false)
+})
+
+test('where most servers are off by as much they stay ready, since it is the database that is wrong', {
+  skip,
+}, async () => {
+  await using stack = new AsyncDisposableStack()
+  const pinfold = stack.use(await startPinfold({ duties: [] }))
+  const shown: number[] = []
+  for (let i = 0; i < 3; i++) {
+    const node = stack.use(await secondNode(pinfold, 10_000))
+    const server = { url: node.url, localUrl: `http://127.0.0.1:${node.port}` }
+    stack.adopt(await startWorkers(node.app, { duties: [], server }), (workers) => workers.close())
+    shown.push((await page(node, '/readyz')).status)
+  }
+  // One is wrong; two are as many as the first server and the database; three are more.
+  assert.deepEqual(shown, [503, 503, 200])
+  assert.equal((await page(pinfold, '/readyz')).status, 200)
 })
 
 test('servers divide what they allow, and one shows what is the same for all of them', { skip }, async () => {

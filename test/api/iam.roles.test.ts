@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
+import { builtInRoles, builtInVersion } from '#domains/iam/access/built-in-roles.ts'
 import { installBuiltInRoles } from '#domains/iam/roles/roles.service.ts'
 import { deleteRole } from '#domains/iam/roles/roles.store.ts'
 import { operatorUid } from '#issuer/access-token.ts'
@@ -230,6 +232,28 @@ test('a database of an earlier version gets the roles of this one, and who is bo
   ok(await client.get(`${path}/${(await pinfold.seed.role(org.uid, ['repo.list'])).uid}`))
   assert.deepEqual(ok(await operator.get(`${path}/${apk.uid}`)).capabilities, apk.capabilities)
   assert.equal(ok(await operator.get(`${path}?uidp.in_root=true`)).totalCount, '19')
+})
+
+test('of two versions on one database the older one leaves the roles of the newer one', async () => {
+  const { db, clock } = pinfold.app
+  const now = clock().toISOString()
+  const viewer = async () =>
+    (await db.get<{ capabilities: string }>(sql`SELECT capabilities FROM roles WHERE uid = ${roleUids.viewer}`))!
+      .capabilities
+  const before = await viewer()
+  await db.tx((tx) => tx.run(sql`UPDATE facts SET value = '1000' WHERE name = 'built_in_roles'`))
+  await db.tx((tx) => tx.run(sql`UPDATE roles SET capabilities = '[103]' WHERE uid = ${roleUids.viewer}`))
+  await installBuiltInRoles(db, now)
+  assert.equal(await viewer(), '[103]')
+  await installBuiltInRoles(db, now, 1001)
+  assert.equal(await viewer(), before)
+  await db.tx((tx) => tx.run(sql`UPDATE facts SET value = ${String(builtInVersion)} WHERE name = 'built_in_roles'`))
+})
+
+test('whoever changes a built-in role raises the version of them all, and writes it here', () => {
+  const text = JSON.stringify(builtInRoles)
+  const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
+  assert.deepEqual({ [builtInVersion]: digest }, { 1: '2b4b0fdb61805521' })
 })
 
 test('capabilities of areas that are not served can be held and given on, and permit nothing', async () => {

@@ -77,6 +77,26 @@ test('a request is a span of the trace that its client names, with its transacti
   assert.doesNotMatch(collector.bodies.join(''), /secret-name|aaaaaaaaaa/)
 })
 
+test('a collector of OpenMetrics is shown examples of traces, any other the format of before', async () => {
+  await using collector = await startCollector()
+  await using pinfold = await startPinfold({ traces: collector.url, tracesPercent: 100, duties: [], metrics: true })
+  const { operator } = pinfold
+  ok(await operator.call('POST', '/iam/v2/groups', { name: 'acme' }, { traceparent }))
+  const accept = 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5'
+  const open = await operator.call('GET', '/metrics', undefined, { accept })
+  assert.match(String(open.headers.get('content-type')), /^application\/openmetrics-text; version=1\.0\.0/)
+  const example = new RegExp(
+    `^pinfold_request_duration_seconds_bucket\\{.*CreateGroup.*\\} \\d+ # \\{trace_id="${traceId}"\\}`,
+    'm',
+  )
+  assert.match(open.text, example)
+  assert.match(open.text, /^pinfold_db_commits_total [\d.]+$/m)
+  assert.match(open.text, /\n# EOF\n$/)
+  const plain = await operator.call('GET', '/metrics', undefined, {})
+  assert.match(String(plain.headers.get('content-type')), /^text\/plain/)
+  assert.doesNotMatch(plain.text, /trace_id|# EOF/)
+})
+
 test('a push and a pull are traced, also where what the client says of its trace is nonsense', async () => {
   await using collector = await startCollector()
   {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Migration, migrate, schemaState } from '#db/migrate.ts'
 import { openDb } from '#db/open.ts'
-import { type Db, sql } from '#db/sql.ts'
+import { type Db, ident, join as joined, type Sql, sql } from '#db/sql.ts'
 import { makePlace, type Place, run, startProcess } from '../support/process.ts'
 
 const onPostgres = Boolean(process.env.PINFOLD_TEST_DATABASE)
@@ -25,6 +25,8 @@ const backfill: Migration = {
 const contract: Migration = { id: '0004-contract-name', up: () => ['ALTER TABLE items DROP COLUMN name'] }
 const [older, newer] = [[first], [first, expand, backfill, contract]]
 const idsOf = (some: readonly Migration[]) => some.map(({ id }) => id)
+
+const listed = (parts: Sql[]) => joined(parts, ', ')
 
 async function withDb<T>(work: (db: Db, place: Place) => Promise<T>): Promise<T> {
   await using place = await makePlace()
@@ -129,4 +131,61 @@ test('a server leaves a database of before to pinfold migrate, unless it is told
   await db.close()
   await using server = await startProcess(place)
   assert.ok(server.url)
+})
+
+test('migrate --finish refuses while a server of another version lives, and not once it has stopped', {
+  skip: !onPostgres && 'there is one server',
+}, async () => {
+  await using place = await makePlace()
+  const env = { ...place.env, PINFOLD_LEASE_MS: '1000' }
+  await using server = await startProcess(place, { env })
+  await place.query(`UPDATE ${place.schema}.nodes SET version = '0.0.1'`)
+  const finish = () => run(['migrate', '--finish', ...place.args], { env })
+  const refused = await finish()
+  assert.notEqual(refused.code, 0)
+  assert.match(refused.stderr, /a server of version 0\.0\.1 runs, as http:.*; stop it first/)
+  server.kill('SIGTERM')
+  await server.exited
+  assert.deepEqual((await finish()).code, 0)
+})
+
+test('what a build that knows no versions of the law writes raises them all the same', {
+  skip: !onPostgres && 'there is one server',
+}, async () => {
+  await using place = await makePlace()
+  assert.equal((await run(['migrate', ...place.args], { env: place.env })).code, 0)
+  const db = await openDb({ database: place.database, file: '' })
+  const org = 'a'.repeat(40)
+  const versions = async () =>
+    (await db.all<{ version: number }>(sql`SELECT version FROM law_versions`)).map((r) => r.version)
+  try {
+    const write = (query: Parameters<Db['all']>[0]) => db.tx((tx) => tx.run(query))
+    const columns = await db.all<{ name: string; type: string }>(sql`
+      SELECT column_name AS name, data_type AS type FROM information_schema.columns
+       WHERE table_schema = ${place.schema} AND table_name = 'groups' AND is_nullable = 'NO' AND column_default IS NULL
+         AND is_identity = 'NO'`)
+    const groupOf = ({ name, type }: { name: string; type: string }) =>
+      name === 'uid' ? sql`${org}` : type === 'text' ? sql`''` : sql`0`
+    await write(sql`
+      INSERT INTO groups (${listed(columns.map(({ name }) => ident(name)))}) VALUES (${listed(columns.map(groupOf))})`)
+    assert.deepEqual(await versions(), [])
+    const rule = await db.all<{ name: string; type: string }>(sql`
+      SELECT column_name AS name, data_type AS type FROM information_schema.columns
+       WHERE table_schema = ${place.schema} AND table_name = 'holds' AND is_nullable = 'NO' AND column_default IS NULL
+         AND is_identity = 'NO'`)
+    const holdOf = ({ name, type }: { name: string; type: string }) =>
+      /^(scope_uid|group_uid|organization)$/.test(name) ? sql`${org}` : type === 'text' ? sql`'x'` : sql`0`
+    await write(sql`
+      INSERT INTO holds (${listed(rule.map(({ name }) => ident(name)))}) VALUES (${listed(rule.map(holdOf))})`)
+    assert.deepEqual(await versions(), [1])
+    await write(sql`UPDATE holds SET scope_uid = scope_uid`)
+    assert.deepEqual(await versions(), [2])
+    await write(sql`DELETE FROM holds`)
+    assert.deepEqual(await versions(), [3])
+    // With the organisation goes what it has said, and its version.
+    await write(sql`DELETE FROM groups`)
+    assert.deepEqual(await versions(), [])
+  } finally {
+    await db.close()
+  }
 })

@@ -97,7 +97,7 @@ test('matches of a filter are counted from an index, and no further than the lim
 })
 
 test('the oldest entries are found from an index', async () => {
-  const tx = { run: async () => 0, shard: 0, engine: 'sqlite' as const, after() {} }
+  const tx = { run: async () => 0, shard: 0, engine: 'sqlite' as const, async meet() {}, after() {} }
   const [query] = await queriesOf((reader) => deleteBefore({ ...reader, ...tx }, until, 10))
   await checkPlanOf(pinfold, query!, 'the sweep', [searched(false, true, 'none')])
 })

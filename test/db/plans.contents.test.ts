@@ -34,7 +34,7 @@ async function queriesOf(ask: (tx: Tx) => Promise<unknown>): Promise<Sql[]> {
     return answer
   }
   const reader: Reader = { all: (query) => note(query, []), get: (query) => note(query, undefined) }
-  await ask({ ...reader, run: (query) => note(query, 0), shard: 0, engine: 'sqlite', after() {} })
+  await ask({ ...reader, run: (query) => note(query, 0), shard: 0, engine: 'sqlite', async meet() {}, after() {} })
   return queries
 }
 

@@ -36,7 +36,7 @@ async function statementsOf(work: (tx: Tx) => Promise<unknown>): Promise<Sql[]> 
       return answer
     }
   const reader = { all: note([row]), get: note(row) } as unknown as Reader
-  await work({ ...reader, run: note(0), shard: 0, engine: 'sqlite', after() {} })
+  await work({ ...reader, run: note(0), shard: 0, engine: 'sqlite', async meet() {}, after() {} })
   return found
 }
 

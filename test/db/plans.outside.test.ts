@@ -32,7 +32,7 @@ async function queriesOf(ask: (tx: Tx) => Promise<unknown>): Promise<Sql[]> {
   }
   const reader: Reader = { all: (query) => note(query, []), get: (query) => note(query, undefined) }
   const { engine } = pinfold.app.db
-  await ask({ ...reader, engine, run: (query) => note(query, 0), shard: 0, after() {} })
+  await ask({ ...reader, engine, run: (query) => note(query, 0), shard: 0, async meet() {}, after() {} })
   return queries
 }
 

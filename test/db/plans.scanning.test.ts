@@ -126,7 +126,14 @@ async function queriesOf({ ask, rows = [] }: (typeof asked)[string]): Promise<Sq
     all: <T>(query: Sql) => note(query, rows as T[]),
     get: <T>(query: Sql) => note(query, undefined as T | undefined),
   }
-  await ask({ ...reader, engine: pinfold.app.db.engine, run: (query) => note(query, 1), shard: 0, after() {} })
+  await ask({
+    ...reader,
+    engine: pinfold.app.db.engine,
+    run: (query) => note(query, 1),
+    shard: 0,
+    async meet() {},
+    after() {},
+  })
   return queries
 }
 

@@ -58,7 +58,7 @@ export type Client = {
 const retries = 4
 const firstPauseMs = 100
 const answerBytes = 16 * 1024 * 1024
-const connections = 512
+const mostConnections = 512
 
 /** Answers that say to try again, by their status or by the code in them. */
 const passing = [408, 429, 500, 502, 503, 504]
@@ -69,10 +69,12 @@ const fullCodes = ['QuotaExceeded', 'XMinioStorageFull', 'InsufficientStorage']
 const staleCodes = ['ExpiredToken', 'RequestTimeTooSkewed', 'TokenRefreshRequired', 'InvalidToken']
 
 /** One try: signed with the credentials that are given. Throws Refused, and what is to be tried again as a plain Error. */
-function createTries(bucket: Bucket, credentials: CredentialSource) {
+function createTries(bucket: Bucket, credentials: CredentialSource, connections: number) {
   const signer = createSigner(bucket.region)
   const options = { keepAlive: true, maxSockets: connections }
-  const agent = bucket.origin.startsWith('https:') ? new TlsAgent(options) : new Agent(options)
+  const newAgent = () => (bucket.origin.startsWith('https:') ? new TlsAgent(options) : new Agent(options))
+  // What is slowly written does not keep what is read waiting for a connection.
+  const agents = { reading: newAgent(), writing: newAgent() }
   const { host } = new URL(bucket.origin)
   let offsetMs = 0
 
@@ -93,7 +95,7 @@ function createTries(bucket: Bucket, credentials: CredentialSource) {
       headers,
       body,
       timeoutMs: bucket.timeoutMs,
-      agent,
+      agent: method === 'GET' || method === 'HEAD' ? agents.reading : agents.writing,
       signal: ask.signal,
     })
     const date = Date.parse(res.headers.date ?? '')
@@ -123,7 +125,9 @@ function createTries(bucket: Bucket, credentials: CredentialSource) {
       const unsigned = { method: 'GET', host: new URL(bucket.publicOrigin).host, path, query: [], headers: {} }
       return `${bucket.publicOrigin}${path}?${signer.queryFor(unsigned, await credentials.get(), seconds, at)}`
     },
-    close: () => agent.destroy(),
+    close: () => {
+      for (const agent of Object.values(agents)) agent.destroy()
+    },
   }
 }
 
@@ -136,8 +140,14 @@ function whyNoRoom(refused: Refused): Error | undefined {
   return isLarge ? new ContentTooLarge('the store takes no blob of this size', { cause: refused }) : undefined
 }
 
-export function createClient(bucket: Bucket, credentials: CredentialSource, observe: Observe = () => {}): Client {
-  const tries = createTries(bucket, credentials)
+/** `connections` is how many there may be for what is read, and as many for what is written. */
+export function createClient(
+  bucket: Bucket,
+  credentials: CredentialSource,
+  observe: Observe = () => {},
+  connections = mostConnections,
+): Client {
+  const tries = createTries(bucket, credentials, connections)
   let up = true
 
   const run = async <T>(ask: Ask, take: (res: IncomingMessage) => Promise<T>): Promise<T> => {

@@ -7,7 +7,7 @@ import { createMemory } from './memory.ts'
 const { signal } = new AbortController()
 
 test('whoever comes waits for those before, in order, and never holds more than there is', async () => {
-  const memory = createMemory(10, 60_000)
+  const memory = createMemory(10, { waitMs: 60_000 })
   const order: number[] = []
   const first = await memory.reserve(6, signal)
   const take = async (at: number, bytes: number) => {
@@ -28,7 +28,7 @@ test('whoever comes waits for those before, in order, and never holds more than 
 })
 
 test('what is larger than all there is gets in alone', async () => {
-  const memory = createMemory(10, 60_000)
+  const memory = createMemory(10, { waitMs: 60_000 })
   const large = await memory.reserve(50, signal)
   const small = memory.reserve(1, signal)
   large.free()
@@ -37,7 +37,7 @@ test('what is larger than all there is gets in alone', async () => {
 })
 
 test('who waits for too long is refused, who is gone is forgotten, and others go on', async () => {
-  const memory = createMemory(10, 5)
+  const memory = createMemory(10, { waitMs: 5 })
   const first = await memory.reserve(10, signal)
   await assert.rejects(memory.reserve(1, signal), StoreAway)
   const gone = new AbortController()
@@ -47,4 +47,57 @@ test('who waits for too long is refused, who is gone is forgotten, and others go
   first.free()
   ;(await memory.reserve(10, signal)).free()
   assert.equal(memory.held(), 0)
+})
+
+const quick = { filled: () => undefined, take() {} }
+
+test('who holds half of it already comes after others who wait, and has all of it where nobody does', async () => {
+  const memory = createMemory(10, { waitMs: 60_000 })
+  const a = { owner: 'a', ...quick }
+  const order: string[] = []
+  const first = await memory.reserve(5, signal, a)
+  const second = await memory.reserve(5, signal, a)
+  const waiting = [a, { owner: 'b', ...quick }].map(async (holder) => {
+    const reserved = await memory.reserve(4, signal, holder)
+    order.push(holder.owner)
+    return reserved
+  })
+  await turn()
+  assert.deepEqual(order, [])
+  first.free()
+  await waiting[1]
+  assert.deepEqual([order, memory.held()], [['b'], 9])
+  second.free()
+  for (const reserved of await Promise.all(waiting)) reserved.free()
+  assert.deepEqual([order, memory.held()], [['b', 'a'], 0])
+})
+
+test('who comes later does not wait behind one who has had its share, where there is room', async () => {
+  const memory = createMemory(10, { waitMs: 60_000 })
+  const gone = new AbortController()
+  await memory.reserve(5, signal, { owner: 'a', ...quick })
+  const large = assert.rejects(memory.reserve(6, gone.signal, { owner: 'a', ...quick }), /gone/)
+  await memory.reserve(3, signal, { owner: 'b', ...quick })
+  assert.equal(memory.held(), 8)
+  gone.abort(new Error('gone'))
+  await large
+})
+
+test('a piece that comes slowly is taken away once somebody waits, and not before; one that is being sent is not', async () => {
+  let now = 0
+  const memory = createMemory(10, { waitMs: 60_000, slowMs: 1, leastRate: 100, monotonic: () => now })
+  const taken: string[] = []
+  const holder = (owner: string, filled: number | undefined) => ({
+    owner,
+    filled: () => filled,
+    take: (why: Error) => void taken.push(`${owner}: ${why.message}`),
+  })
+  await memory.reserve(4, signal, holder('slow', 1))
+  await memory.reserve(3, signal, holder('sent', undefined))
+  await memory.reserve(3, signal, holder('quick', 5000))
+  now = 10_000
+  assert.deepEqual(taken, [])
+  const next = await memory.reserve(4, signal, holder('next', 0))
+  assert.deepEqual([taken, memory.held()], [['slow: it came too slowly while others waited'], 10])
+  next.free()
 })

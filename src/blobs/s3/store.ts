@@ -17,24 +17,34 @@ export const idObject = 'pinfold-id'
 const contents = 'c/'
 /** Those, and what was copied from a folder. */
 const folders = [contents, 'sha256/', 'sha512/']
-/** What is known to be missing is remembered for so many. */
-const mostMissing = 1000
+/** What is known to be there, or missing, is remembered for so many, */
+const mostKnown = 10_000
+/** and for so long: what was lost may be brought back, and what was there may be lost. */
+const missingMs = 60_000
+const thereMs = 300_000
+/** How long a client that is to be sent to the bucket waits for its answer. */
+const lookMs = 2000
 const memoryWaitMs = 60_000
 const minuteMs = 60_000
 /** As of the minute that it was made in. Access that is taken away ends with it. */
 const addressSeconds = 300
 
-export type S3Options = { env: Environment; observe?: Observe | undefined; memoryBytes?: number }
+export type S3Options = {
+  env: Environment
+  observe?: Observe | undefined
+  memoryBytes?: number
+  /** Milliseconds of a clock that never steps. */
+  monotonic?: () => number
+}
 
 /** Throws with the reason when the bucket does not answer. */
-export async function openBucket(bucket: Bucket, { env, observe, memoryBytes = 256 << 20 }: S3Options): Promise<Blobs> {
+export async function openBucket(
+  bucket: Bucket,
+  { env, observe, memoryBytes = 256 << 20, monotonic = () => performance.now() }: S3Options,
+): Promise<Blobs> {
   const client = createClient(bucket, createCredentials(env, bucket.region), observe)
-  const memory = createMemory(memoryBytes, memoryWaitMs)
-  const missing = new Set<string>()
-  const noteMissing = (location: string): void => {
-    if (missing.size >= mostMissing) missing.delete(missing.values().next().value!)
-    missing.add(location)
-  }
+  const memory = createMemory(memoryBytes, { waitMs: memoryWaitMs })
+  const known = createPresence(monotonic)
   const readId = async (): Promise<string | undefined> => {
     const ask = { operation: 'GetObject', method: 'GET', key: idObject } as const
     return (await client.ask(ask).catch(unless(404)))?.text.trim()
@@ -46,9 +56,9 @@ export async function openBucket(bucket: Bucket, { env, observe, memoryBytes = 2
     throw error
   }
   return {
-    async begin(expected) {
+    async begin(expected, owner) {
       const name = randomBytes(16).toString('hex')
-      return createUpload(client, memory, `${contents}${name.slice(0, 2)}/${name}`, expected)
+      return createUpload(client, memory, `${contents}${name.slice(0, 2)}/${name}`, expected, owner)
     },
     beginAt: async (location, expected) => createUpload(client, memory, location, expected),
     async hold() {},
@@ -57,14 +67,16 @@ export async function openBucket(bucket: Bucket, { env, observe, memoryBytes = 2
       try {
         return await readObject(client, blob, range)
       } catch (error) {
-        if (error instanceof ContentMissing) noteMissing(blob.location)
+        if (error instanceof ContentMissing) known.missing(blob.location)
         throw error
       }
     },
     async has({ location, size }, asFarAsKnown = false) {
-      if (asFarAsKnown || missing.has(location)) return !missing.has(location)
+      // What was missing a while ago is asked for again, since it may have been brought back.
+      const was = known.of(location)
+      if (was === 'missing' || (asFarAsKnown && was !== 'was missing')) return was !== 'missing'
       const isThere = (await sizeOf(client, location)) === size
-      if (!isThere) noteMissing(location)
+      known[isThere ? 'there' : 'missing'](location)
       return isThere
     },
     async remove(location) {
@@ -87,14 +99,41 @@ export async function openBucket(bucket: Bucket, { env, observe, memoryBytes = 2
       await readId()
       return client.clock()
     },
-    async addressOf(location) {
-      if (missing.has(location)) return undefined
+    async addressOf({ location, size }) {
+      // The client would see that it is missing, and we would never hear of it.
+      if (known.of(location) !== 'there') {
+        const signal = AbortSignal.timeout(lookMs)
+        // While we cannot reach it, the client may.
+        const found = await sizeOf(client, location, signal).catch(() => 'away' as const)
+        if (found !== 'away') known[found === size ? 'there' : 'missing'](location)
+      }
+      if (known.of(location) === 'missing') return undefined
       // From every server the same, so that caches on the way can use it.
       const minute = new Date(Math.floor(client.clock() / minuteMs) * minuteMs)
       return client.addressOf(location, minute, addressSeconds)
     },
     isUp: client.isUp,
     close: client.close,
+  }
+}
+
+/** What the bucket has said lately of each content, or a while ago. */
+function createPresence(monotonic: () => number) {
+  const states = new Map<string, { isThere: boolean; until: number }>()
+  const note = (location: string, isThere: boolean, forMs: number): void => {
+    states.delete(location)
+    states.set(location, { isThere, until: monotonic() + forMs })
+    if (states.size > mostKnown) states.delete(states.keys().next().value!)
+  }
+  return {
+    there: (location: string) => note(location, true, thereMs),
+    missing: (location: string) => note(location, false, missingMs),
+    of(location: string): 'there' | 'missing' | 'was missing' | undefined {
+      const state = states.get(location)
+      if (!state) return undefined
+      if (state.until > monotonic()) return state.isThere ? 'there' : 'missing'
+      return state.isThere ? undefined : 'was missing'
+    },
   }
 }
 

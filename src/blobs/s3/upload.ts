@@ -29,8 +29,11 @@ const tooLarge = () => new ContentTooLarge(`the store takes at most ${mostPieces
 
 type Filling = { chunks: Buffer[]; size: number; reserved?: Reserved }
 
-/** `key` becomes the place of the content for good. `expected` is 0 where nobody knows. */
-export function createUpload(client: Client, memory: Memory, key: string, expected: number): Part {
+/**
+ * `key` becomes the place of the content for good. `expected` is 0 where nobody knows; `owner` says whose share of the memory
+ * it needs.
+ */
+export function createUpload(client: Client, memory: Memory, key: string, expected: number, owner = ''): Part {
   const whole = pieceBytes(expected)
   if (expected > mostPieces * mostPieceBytes) throw tooLarge()
   const gone = new AbortController()
@@ -38,16 +41,27 @@ export function createUpload(client: Client, memory: Memory, key: string, expect
   const pieces = createPieces(client, key, signal)
   let filling: Filling | undefined
   let total = 0
+  let isSending = false
   let isThere = false
   let mayBeThere = false
 
+  const reserve = async (piece: Filling): Promise<void> => {
+    // A small content reserves what it needs and no more; the end of a large one may reserve too much for a moment.
+    const bytes = expected > 0 ? Math.min(expected, whole) : whole
+    piece.reserved = await memory.reserve(bytes, signal, {
+      owner,
+      filled: () => (filling === piece && !isSending && piece.size < whole ? piece.size : undefined),
+      take(why) {
+        gone.abort(why)
+        if (filling === piece) filling = undefined
+      },
+    })
+  }
   const fill = async (chunk: Buffer): Promise<Buffer> => {
+    signal.throwIfAborted()
     if (filling?.size === whole) await sendFilling()
     filling ??= { chunks: [], size: 0 }
-    if (!filling.reserved && total + chunk.length > uncountedBytes) {
-      // A small content reserves what it needs and no more; the end of a large one may reserve too much for a moment.
-      filling.reserved = await memory.reserve(expected > 0 ? Math.min(expected, whole) : whole, signal)
-    }
+    if (!filling.reserved && total + chunk.length > uncountedBytes) await reserve(filling)
     const taken = chunk.subarray(0, whole - filling.size)
     filling.chunks.push(taken)
     filling.size += taken.length
@@ -61,6 +75,7 @@ export function createUpload(client: Client, memory: Memory, key: string, expect
   }
   const putWhole = async (digest: string | undefined): Promise<void> => {
     const { chunks } = filling ?? { chunks: [] }
+    isSending = true
     const body = { body: chunks, digest: digest ?? digestOf({ chunks }) }
     await client.ask({ operation: 'PutObject', method: 'PUT', key, ...body, signal })
     filling?.reserved?.free()
@@ -74,6 +89,7 @@ export function createUpload(client: Client, memory: Memory, key: string, expect
     },
     async finish(digest) {
       if (isThere) return
+      signal.throwIfAborted()
       mayBeThere = true
       if (pieces.begun()) {
         await sendFilling()

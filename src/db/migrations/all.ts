@@ -77,6 +77,7 @@ import { migration as scanners } from './0120-expand-scanners.ts'
 import { migration as statements } from './0121-expand-statements.ts'
 import { migration as witnessAnswers } from './0122-expand-witness-answers.ts'
 import { migration as pins } from './0123-expand-pins.ts'
+import { migration as lawVersionsRaised } from './0124-expand-law-versions.ts'
 import { migration as behind } from './0126-behind.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
@@ -159,5 +160,6 @@ export const migrations: readonly Migration[] = [
   statements,
   witnessAnswers,
   pins,
+  lawVersionsRaised,
   behind,
 ]

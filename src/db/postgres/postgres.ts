@@ -4,12 +4,16 @@ import pg from 'pg'
 import { createCommits } from '../changes.ts'
 import { createGuard } from '../guard.ts'
 import { compile, type Db, type Sql, sql } from '../sql.ts'
+import { Crowded, createCrowds } from './crowds.ts'
 import { poolConfig } from './postgres-config.ts'
 import { rethrow, send } from './send.ts'
 import { createTransactions } from './transactions.ts'
 
 const maxNamedValues = 200
 const maxNames = 500
+/** Of one place, such as a repository; a client that is told to come again would only wait elsewhere. */
+const mostWaiting = 100
+const crowdMs = 30_000
 
 /** Connects when first used. The URL may name a schema, as in `?schema=name`, which `migrate` creates if it is missing. */
 export function openPostgres(url: string, options: { poolSize?: number } = {}): Db {
@@ -22,6 +26,7 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
   const nameOf = createNames()
   const counts = { transactions: 0, commits: 0, retries: 0 }
   const transact = createTransactions({ toQuery, guard, commits, counts })
+  const nextTurn = createCrowds(mostWaiting, crowdMs)
 
   function toQuery(query: Sql): pg.QueryConfig {
     const text = compile(query, '$')
@@ -60,7 +65,19 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
     async tx(work, options = {}) {
       guard.outside('tx')
       counts.transactions++
-      return await withClient((client) => transact(client, work, options))
+      const turn = nextTurn()
+      try {
+        for (;;) {
+          try {
+            return await withClient((client) => transact(client, turn, work, options))
+          } catch (error) {
+            if (!(error instanceof Crowded)) throw error
+            await turn.wait(error)
+          }
+        }
+      } finally {
+        turn.leave()
+      }
     },
 
     onCommit: commits.listen,

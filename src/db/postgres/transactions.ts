@@ -5,6 +5,7 @@ import type pg from 'pg'
 import { changesOf, type createCommits } from '../changes.ts'
 import type { createGuard, Outcome } from '../guard.ts'
 import type { Change, Sql, Tx, TxOptions } from '../sql.ts'
+import { Crowded, type Turn } from './crowds.ts'
 import { codeOf, send } from './send.ts'
 
 const conflictRetries = 12
@@ -22,12 +23,20 @@ type Parts = {
   counts: { commits: number; retries: number }
 }
 
-/** Runs a work in a transaction, again and again while it meets others; what it throws otherwise is thrown. */
+/**
+ * Runs a work in a transaction, again and again while it meets others; what it throws otherwise is thrown, and Crowded when it
+ * has to wait without a connection.
+ */
 export function createTransactions(parts: Parts) {
   const { commits, counts } = parts
   const turns = createTurns()
   const shardOf = createShards()
-  return async function transact<T>(client: pg.PoolClient, work: TxWork<T>, options: TxOptions): Promise<T> {
+  return async function transact<T>(
+    client: pg.PoolClient,
+    turn: Turn,
+    work: TxWork<T>,
+    options: TxOptions,
+  ): Promise<T> {
     const begin = beginOf(options)
     let constraints = 0
     let giveBack: (() => void) | undefined
@@ -36,13 +45,14 @@ export function createTransactions(parts: Parts) {
         if (retries === patience) giveBack = await turns.take()
         // What waits for rows in the database is no newcomer that gets ahead of others.
         else if (!giveBack && options.isolation !== 'rowLocks') await turns.open()
-        const { outcome, changes } = await attempt(parts, client, work, { begin, shard: shardOf(client) })
+        const { outcome, changes } = await attempt(parts, client, work, { begin, shard: shardOf(client), turn })
         if (outcome.ok) {
           counts.commits++
           commits.report([changes])
           for (const callback of outcome.after) callback()
           return outcome.value
         }
+        if (outcome.stepError instanceof Crowded) throw outcome.stepError
         // The work may have wrapped the conflict in an error of its own; a broken constraint it may have meant.
         const conflict = isConflict(outcome.error) || isConflict(outcome.stepError)
         const again = conflict || (isConstraint(outcome.error) && constraints++ < constraintRetries)
@@ -61,7 +71,7 @@ async function attempt<T>(
   { toQuery, guard }: Parts,
   client: pg.PoolClient,
   work: TxWork<T>,
-  { begin, shard }: { begin: string; shard: number },
+  { begin, shard, turn }: { begin: string; shard: number; turn: Turn },
 ): Promise<Attempted<T>> {
   const one = oneAtATime(client)
   const changes = new Set<Change>()
@@ -73,6 +83,7 @@ async function attempt<T>(
   const steps = {
     all: async <R>(query: Sql): Promise<R[]> => (await step(query)).rows,
     run: async (query: Sql) => (await step(query)).rowCount ?? 0,
+    meet: turn.enter,
   }
   await one({ text: begin })
   let outcome = await guard.run(steps, shard, work)

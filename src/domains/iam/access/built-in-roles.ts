@@ -204,6 +204,9 @@ export const operatorRole = role(
   'Runs the server; only the operator can bind it',
 )
 
+/** Higher with each change of a built-in role, so that of two versions beside each other the older one leaves them. */
+export const builtInVersion = 1
+
 export const builtInRoles: readonly BuiltInRole[] = [
   ownerRole,
   role(

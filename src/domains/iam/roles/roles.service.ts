@@ -17,7 +17,7 @@ import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isAtOrBelow, isUid, newUid, parentOf, top } from '#lib/uid.ts'
-import { builtInRoles, operatorRole, ownerRole } from '../access/built-in-roles.ts'
+import { builtInRoles, builtInVersion, operatorRole, ownerRole } from '../access/built-in-roles.ts'
 import { capabilities, capabilityNumber } from '../access/capabilities.ts'
 import { listNodes } from '../access/list-nodes.ts'
 import { requireRecentSignIn } from '../access/recent-sign-in.ts'
@@ -128,9 +128,13 @@ export async function requireGrantableRole(reader: Reader, call: Call, uid: stri
   return role
 }
 
-/** Brings the built-in roles in the database up to those of this version. */
-export async function installBuiltInRoles(db: Db, now: string): Promise<void> {
+/**
+ * Brings the built-in roles in the database up to those of this version. One that is beside a newer one leaves them, since it
+ * would take away what that has given.
+ */
+export async function installBuiltInRoles(db: Db, now: string, version = builtInVersion): Promise<void> {
   await db.tx(async (tx) => {
+    if (!(await store.takeBuiltInVersion(tx, version))) return
     for (const builtIn of builtInRoles) {
       const before = await store.findRole(tx, builtIn.uid)
       if (!before) await store.insertRole(tx, { ...builtIn, createTime: now, updateTime: now })

@@ -1,3 +1,4 @@
+import { readFact, writeFact } from '#db/facts.ts'
 import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
@@ -15,6 +16,13 @@ function fromRow({ capabilities, ...row }: Row): Role {
 }
 
 const keysOf = (role: Role): Keys => ({ name: role.name, create_time: role.createTime, update_time: role.updateTime })
+
+/** Notes that the built-in roles are of this version; `false` where they are of a newer one. */
+export async function takeBuiltInVersion(tx: Tx, version: number): Promise<boolean> {
+  const installed = Number((await readFact(tx, 'built_in_roles')) ?? 0)
+  if (installed < version) await writeFact(tx, 'built_in_roles', String(version))
+  return installed <= version
+}
 
 export async function findRole(reader: Reader, uid: string): Promise<Role | undefined> {
   const row = await reader.get<Row>(sql`SELECT ${columns} FROM roles t WHERE t.uid = ${uid}`)

@@ -1,4 +1,4 @@
-import { locking, type RowLock } from '#db/row-locks.ts'
+import { locking, meetAt, type RowLock } from '#db/row-locks.ts'
 import { type Db, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -113,8 +113,10 @@ export async function repoExists(reader: Reader, { id }: Pick<RepoRef, 'id'>): P
 /**
  * The same, and locks the repo: `shared` for what adds blobs to it, which keeps it from being deleted; `alone` for whatever
  * reads its manifests, tags or links and writes what follows from them. Transactions of the isolation `rowLocks` meet there.
+ * With the uid of the repo few of this process do at once; duties, which are one after the other, need none.
  */
-export async function lockRepo(tx: Tx, { id }: Pick<RepoRef, 'id'>, lock: RowLock): Promise<boolean> {
+export async function lockRepo(tx: Tx, { id, uid }: { id: number; uid?: string }, lock: RowLock): Promise<boolean> {
+  if (uid !== undefined) await meetAt(tx, uid, lock)
   const row = await tx.get(sql`
     SELECT 1 AS found FROM repos WHERE id = ${id} AND ledger_id IS NOT NULL ${locking(tx, lock)}`)
   return row !== undefined

@@ -191,17 +191,13 @@ export async function keepBlob(
     meter?.end()
     // Of a repo that is gone the uploads are gone too, and what they had is left to the collection.
     const isLeftOver = stored === 'had' || (stored === 'gone' && location !== part)
-    if (isLeftOver) await files.remove(location)
-    await removeAll(
-      work,
-      ended.filter((one) => one !== location),
-    )
+    await removeAll(work, [...ended.filter((one) => one !== location), ...(isLeftOver ? [location] : [])])
     return stored !== 'gone'
   } catch (error) {
     // Of these it is certain that nothing was committed; a piece is that of whoever has ended the upload.
     const isUndone = isNoRoom(error) || (error instanceof ContentMissing && location !== name)
     // The upload's own piece goes with the upload, after the rows that name it.
-    if (isUndone && location !== '' && location !== part) await files.remove(location)
+    if (isUndone && location !== '' && location !== part) await removeAll(work, [location])
     if (upload) await endRefused(work, upload, error)
     throw error
   } finally {
@@ -240,6 +236,10 @@ function timeOf({ app }: Work): string {
   return app.clock().toISOString()
 }
 
-async function removeAll(work: Work, locations: readonly string[]): Promise<void> {
-  await Promise.all(locations.map((location) => work.app.blobs.remove(location)))
+/** Of what is committed nothing is taken back: what cannot be removed now, the sweep of what has no row finds. */
+async function removeAll({ app, log }: Work, locations: readonly string[]): Promise<void> {
+  const removed = await Promise.allSettled(locations.map((location) => app.blobs.remove(location)))
+  for (const one of removed) {
+    if (one.status === 'rejected') log.warn('a piece of an upload is left to the sweep', { error: one.reason })
+  }
 }

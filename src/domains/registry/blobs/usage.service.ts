@@ -47,6 +47,7 @@ export async function giveBack(tx: Tx, uid: string, bytes: number): Promise<void
 
 /** Counts a body while it comes. */
 export type Meter = {
+  organization: string
   /** Those of the organisation when it began. */
   limits: QuotaLimits
   /** Throws RESOURCE_EXHAUSTED when there is no room for `bytes` more. */
@@ -69,7 +70,7 @@ export async function meterOf(
   const { db, incoming } = work.app
   const organization = rootOf(uid)
   const limits = known ?? (await limitsOf(db, work, organization))
-  if (limits.bytes === Number.POSITIVE_INFINITY) return { limits, take() {}, end() {} }
+  if (limits.bytes === Number.POSITIVE_INFINITY) return { organization, limits, take() {}, end() {} }
   const usage = await store.usageOf(db, organization)
   const used = () => usage.bytes + usage.uploadBytes + (incoming.get(organization) ?? 0)
   requireRoom(limits, 'bytes', used(), announced)
@@ -84,6 +85,7 @@ export async function meterOf(
     taken = 0
   }
   return {
+    organization,
     limits,
     take(bytes) {
       try {

@@ -272,7 +272,7 @@ async function storeBlob(
   }
   const work = workOf(app)
   const meter = await meterOf(work, repo, announced)
-  const part = await app.blobs.begin(announced)
+  const part = await app.blobs.begin(announced, meter.organization)
   const algorithm = algorithmOf(digest)
   const hash = createHash(algorithm)
   let size = 0

@@ -1,5 +1,5 @@
 import { addToLists, countAt, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
-import { locking, type RowLock } from '#db/row-locks.ts'
+import { locking, meetAt, type RowLock } from '#db/row-locks.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { FollowMode } from '../follows/follows.model.ts'
@@ -80,6 +80,7 @@ export async function findRepoRow(
 
 /** The repo of this uid, locked as `lockRepo` of the blobs says. */
 export async function lockRepoRow(tx: Tx, uid: string, lock: RowLock): Promise<RepoRow | undefined> {
+  await meetAt(tx, uid, lock)
   return tx.get<RepoRow>(sql`
     SELECT id, uid, name, ledger_id AS ledger FROM repos WHERE uid = ${uid} ${locking(tx, lock)}`)
 }

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { AppError } from '#lib/errors.ts'
+import { Crowded, createCrowds, type Turn } from './crowds.ts'
+
+function crowdedOf(turn: Turn, place: string, most: number): Crowded | undefined {
+  try {
+    turn.enter(place, most)
+    return undefined
+  } catch (error) {
+    if (error instanceof Crowded) return error
+    throw error
+  }
+}
+
+test('so many enter a place and no more; the others follow in order, each in the place of one that leaves', async () => {
+  const nextTurn = createCrowds(10, 60_000)
+  const [one, two, three, four] = [nextTurn(), nextTurn(), nextTurn(), nextTurn()]
+  for (const turn of [one, two]) assert.equal(crowdedOf(turn, 'a', 2), undefined)
+  assert.equal(crowdedOf(one, 'a', 2), undefined, 'it is there already')
+  assert.equal(crowdedOf(three, 'b', 2), undefined)
+  const order: string[] = []
+  const waiting = [three, four].map((turn, i) => turn.wait(crowdedOf(turn, 'a', 2)!).then(() => order.push(`${i + 3}`)))
+  // What it held elsewhere is free, since whoever is in may wait for that.
+  assert.equal(crowdedOf(four, 'b', 1), undefined)
+  one.leave()
+  await waiting[0]
+  assert.deepEqual(order, ['3'])
+  assert.equal(crowdedOf(three, 'a', 2), undefined)
+  // No newcomer gets ahead of those that wait.
+  assert.ok(crowdedOf(nextTurn(), 'a', 2))
+  two.leave()
+  await waiting[1]
+  for (const turn of [three, four]) turn.leave()
+  assert.equal(crowdedOf(nextTurn(), 'a', 1), undefined)
+})
+
+const again = (error: unknown) =>
+  error instanceof AppError && error.code === 'UNAVAILABLE' && error.details.some(({ type }) => type === 'RetryInfo')
+
+test('who gives one place up for another, and that for the first, waits no longer for both than for one', async () => {
+  let now = 0
+  const nextTurn = createCrowds(10, 60_000, () => now)
+  const [atA, atB, both] = [nextTurn(), nextTurn(), nextTurn()]
+  atA.enter('a', 1)
+  atB.enter('b', 1)
+  const first = both.wait(crowdedOf(both, 'a', 1)!)
+  now = 40_000
+  atA.leave()
+  await first
+  const second = both.wait(crowdedOf(both, 'b', 1)!)
+  now = 60_000
+  atB.leave()
+  await second
+  atA.enter('a', 1)
+  const third = both.wait(crowdedOf(both, 'a', 1)!)
+  atA.leave()
+  await assert.rejects(third, again)
+})
+
+test('where too many wait, or for too long, the next one is told to come again in a moment', async () => {
+  const nextTurn = createCrowds(1, 1)
+  const first = nextTurn()
+  first.enter('a', 1)
+  const [late, tooMany] = [nextTurn(), nextTurn()]
+  const waited = assert.rejects(late.wait(crowdedOf(late, 'a', 1)!), again)
+  await assert.rejects(tooMany.wait(crowdedOf(tooMany, 'a', 1)!), again)
+  await waited
+  // Nobody who has left is waited for.
+  first.leave()
+  assert.equal(crowdedOf(nextTurn(), 'a', 1), undefined)
+})

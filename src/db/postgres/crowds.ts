@@ -1,0 +1,87 @@
+// Works of this process that lock the same thing. Each would wait for the lock with a connection of its own, until those that
+// everybody else needs are used up; so only a few may, and the others wait here.
+import { unavailable } from '#lib/errors.ts'
+
+/** The work has to give its connection back, and to run again once `Turn.wait` has resolved. */
+export class Crowded extends Error {
+  override name = 'Crowded'
+  readonly place: string
+  readonly most: number
+
+  constructor(place: string, most: number) {
+    super(`too many are at ${place}`)
+    this.place = place
+    this.most = most
+  }
+}
+
+/** What one work holds, however often it runs. */
+export type Turn = {
+  /** Throws Crowded when there are `most` already, or others were here before. */
+  enter(place: string, most: number): void
+  /**
+   * Gives back what it holds, and waits for its turn. Rejects with UNAVAILABLE when too many wait, or for too long: all waits of a
+   * work together, since one that needs two places may come back to each of them.
+   */
+  wait(crowded: Crowded): Promise<void>
+  leave(): void
+}
+
+type Place = { inside: number; waiting: (() => void)[] }
+
+/** `mostWaiting` is how many may wait for one place, and `waitMs` how long a work may, from when it first does. */
+export function createCrowds(mostWaiting: number, waitMs: number, monotonic = () => performance.now()): () => Turn {
+  const places = new Map<string, Place>()
+
+  const leave = (name: string): void => {
+    const place = places.get(name)!
+    const next = place.waiting.shift()
+    // Whoever is next has the turn of the one that leaves, so that no newcomer gets ahead.
+    if (next) next()
+    else if (--place.inside === 0) places.delete(name)
+  }
+
+  return () => {
+    const held = new Set<string>()
+    let until: number | undefined
+    const leaveAll = (): void => {
+      for (const name of held) leave(name)
+      held.clear()
+    }
+    return {
+      enter(name, most) {
+        if (held.has(name)) return
+        const place = places.get(name) ?? { inside: 0, waiting: [] }
+        if (place.inside >= most || place.waiting.length > 0) throw new Crowded(name, most)
+        place.inside++
+        places.set(name, place)
+        held.add(name)
+      },
+      async wait({ place: name, most }) {
+        // Whoever waited with something in hand could wait for somebody who waits for that.
+        leaveAll()
+        const now = monotonic()
+        until ??= now + waitMs
+        if (now >= until) throw tooMany()
+        const place = places.get(name)
+        if (!place || place.inside < most) return
+        if (place.waiting.length >= mostWaiting) throw tooMany()
+        await new Promise<void>((resolve, reject) => {
+          const go = (): void => {
+            clearTimeout(timer)
+            held.add(name)
+            resolve()
+          }
+          const timer = setTimeout(() => {
+            place.waiting.splice(place.waiting.indexOf(go), 1)
+            reject(tooMany())
+          }, until! - now)
+          place.waiting.push(go)
+        })
+      },
+      leave: leaveAll,
+    }
+  }
+}
+
+const tooMany = () => unavailable('too much is written to the same place at once; try again')

@@ -1,0 +1,75 @@
+// Who locks which row, and in which order, so that transactions which meet wait for each other and do not deadlock. Whoever adds
+// a lock adds it here, and asks what its transaction has locked before.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { project } from '../support/process.ts'
+
+const src = join(project, 'src')
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /(?<!\.test)\.ts$/.test(file))
+const textOf = (file: string) => readFileSync(join(src, file), 'utf8').replace(/^import[\s\S]*?from '.*'$/gm, '')
+
+/** In the order in which a transaction takes them. Rows of one table are locked in the order of their keys. */
+const rowLocks = {
+  'db/leases.ts': ['shared', 'deleting'],
+  'domains/registry/repos/repos.store.ts': ['lock'],
+  'domains/registry/blobs/blobs.store.ts': ['lock'],
+  'domains/registry/blobs/uploads.store.ts': ['deleting', 'deleting'],
+  'domains/registry/tags/tags.store.ts': ['alone'],
+  'domains/registry/images/image-contents.store.ts': ['deleting'],
+}
+
+/** How each takes the row of a repo. */
+const repoLocks: Record<string, readonly string[]> = {
+  'domains/registry/blobs/blobs.service.ts': ['alone'],
+  'domains/registry/blobs/blobs.store.ts': ['lock'],
+  'domains/registry/blobs/collect-blobs.ts': ['alone'],
+  'domains/registry/follows/follows.service.ts': ['alone', 'alone'],
+  'domains/registry/follows/upstream-moves.service.ts': ['alone'],
+  'domains/registry/manifests/manifests.service.ts': ['alone', 'alone'],
+  'domains/registry/repos/repos.service.ts': ['deleting'],
+  'domains/registry/retention/sweep.service.ts': ['alone'],
+  'domains/registry/syncs/copies.service.ts': ['alone'],
+  'domains/registry/tags/tag-imports.service.ts': ['alone'],
+  'domains/registry/tags/tags.service.ts': ['alone', 'alone', 'alone'],
+  'domains/registry/verification/manifest-links.service.ts': ['alone', 'alone'],
+  'domains/registry/verification/tag-records.service.ts': ['alone', 'alone'],
+}
+
+function found(pattern: RegExp): Record<string, string[]> {
+  const all = files.map((file): [string, string[]] => [
+    file,
+    [...textOf(file).matchAll(pattern)].map(([, word]) => word!),
+  ])
+  return Object.fromEntries(all.filter(([, words]) => words.length > 0).sort())
+}
+
+test('every lock of a row is one of these', () => {
+  const locks = found(/(?<!function )\blocking\(\w+, '?(\w+)'?\)/g)
+  assert.deepEqual(locks, Object.fromEntries(Object.entries(rowLocks).sort()))
+  const elsewhere = files.filter((file) => /\bFOR (?:NO KEY )?UPDATE\b|\bFOR (?:KEY )?SHARE\b/.test(textOf(file)))
+  assert.deepEqual(elsewhere, ['db/row-locks.ts'], 'locks are written in one place')
+})
+
+test('every lock of a repo is one of these, and each is taken in a transaction that has row locks', () => {
+  const locks = found(/(?<!function )\blockRepo(?:Row)?\(\s*tx,\s*(?:\{[^}]*\}|[\w.()]+),\s*'?(\w+)'?,?\s*\)/g)
+  assert.deepEqual(locks, repoLocks)
+  const calls = found(/(?<!function )\b(lockRepo(?:Row)?)\(/g)
+  for (const [file, names] of Object.entries(calls)) assert.equal(locks[file]?.length, names.length, file)
+  for (const file of Object.keys(locks)) assert.match(textOf(file), /\binRepo\b|isolation: 'rowLocks'|\btx: Tx\b/, file)
+})
+
+test('the row of a repo is locked before what is in it: before the repo there is only the lease of a duty', () => {
+  const inside =
+    /\b(?:findTagLocked|lockTag|deleteUpload|deleteUploadsOf|insertLinks|assignTag|unlinkBlob|linkBlob)\(tx/
+  for (const file of Object.keys(repoLocks)) {
+    if (file.endsWith('.store.ts')) continue
+    for (const body of textOf(file).split(/\n(?=(?:export )?(?:async )?function )/)) {
+      const at = body.search(/\blockRepo(?:Row)?\(/)
+      const before = at < 0 ? '' : body.slice(0, at)
+      const lastStart = Math.max(before.lastIndexOf('.tx(async'), before.lastIndexOf('.tx((tx'), 0)
+      assert.doesNotMatch(before.slice(lastStart), inside, `${file}: ${body.slice(0, 80)}`)
+    }
+  }
+})
