@@ -1,0 +1,281 @@
+// Several servers of one PostgreSQL and one bucket, under faults drawn by chance: killed, frozen, cut off from the database or the
+// bucket, and with clocks that are wrong. Clients move tags with preconditions meanwhile, and what they were told must be
+// explained by one order of the moves, and be what is there in the end.
+// By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/faults.ts --runs 200 --nodes 3 --moves 60
+// --seed N repeats the choices of a run. Clocks need libfaketime, and the bucket versitygw; without them it does without.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { noBucket, startBucket } from '../support/bucket.ts'
+import { clientOf } from '../support/pinfold.ts'
+import { cleanEnv, freeAddress, makePlace, project, tokenOf } from '../support/process.ts'
+import { randomFrom } from '../support/random.ts'
+import { digestOf, imageOf, registryClient, types } from '../support/registry.ts'
+
+const { values } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '200' },
+    nodes: { type: 'string', default: '3' },
+    clients: { type: 'string', default: '6' },
+    moves: { type: 'string', default: '60' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  },
+})
+const [runs, nodes, clients, moves, seed] = [values.runs, values.nodes, values.clients, values.moves, values.seed].map(
+  Number,
+) as [number, number, number, number, number]
+const faketime = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
+const kinds = [
+  'kill',
+  'freeze',
+  'partition',
+  'slow database',
+  'bucket away',
+  ...(existsSync(faketime) ? ['clock'] : []),
+]
+
+/** Passes connections on, until it is told to cut or to hold them. */
+async function startWire(to: { host: string; port: number }) {
+  const sockets = new Set<Socket>()
+  let state: 'open' | 'held' | 'cut' = 'open'
+  const server = createServer((socket) => {
+    if (state === 'cut') return void socket.destroy()
+    const on = connect(to.port, to.host)
+    for (const one of [socket, on]) {
+      sockets.add(one)
+      one
+        .on('error', () => {})
+        .once('close', () => {
+          sockets.delete(one)
+          socket.destroy()
+          on.destroy()
+        })
+      if (state === 'held') one.pause()
+    }
+    socket.on('data', (chunk) => void on.write(chunk))
+    on.on('data', (chunk) => void socket.write(chunk))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    set(next: typeof state): void {
+      state = next
+      for (const one of sockets) {
+        if (next === 'cut') one.destroy()
+        else if (next === 'held') one.pause()
+        else one.resume()
+      }
+    },
+    close() {
+      for (const one of sockets) one.destroy()
+      server.close()
+    },
+  }
+}
+
+await using place = await makePlace()
+if (place.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
+await using stack = new AsyncDisposableStack()
+const bucket = noBucket ? undefined : stack.use(await startBucket())
+const behind = new URL(place.database)
+const url = `http://${await freeAddress()}`
+
+async function makeNode() {
+  const listen = await freeAddress()
+  const toDatabase = await startWire({ host: behind.hostname, port: Number(behind.port || 5432) })
+  const toBucket = bucket && (await startWire({ host: '127.0.0.1', port: Number(new URL(bucket.origin).port) }))
+  const database = new URL(place.database)
+  database.hostname = '127.0.0.1'
+  database.port = String(toDatabase.port)
+  let child: ReturnType<typeof spawn> | undefined
+  let exited: Promise<unknown> = Promise.resolve()
+  return {
+    listen,
+    toDatabase,
+    toBucket,
+    async start(blobs: string, clock = ''): Promise<void> {
+      const args = ['serve', '--data', place.data, '--database', database.href, '--listen', listen]
+      child = spawn(join(project, 'bin/pinfold'), bucket ? [...args, '--blobs', blobs] : args, {
+        cwd: project,
+        env: cleanEnv({
+          ...place.env,
+          ...bucket?.aws,
+          PINFOLD_URL: url,
+          PINFOLD_LOG_LEVEL: 'error',
+          PINFOLD_LEASE_MS: '2000',
+          ...(clock && { LD_PRELOAD: faketime, FAKETIME: clock, DONT_FAKE_MONOTONIC: '1' }),
+        }),
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
+      exited = once(child, 'exit')
+      const out = child.stdout!.setEncoding('utf8')
+      await new Promise<void>((resolve, reject) => {
+        let text = ''
+        out.on('data', (more: string) => {
+          text += more
+          if (/^ready /m.test(text)) resolve()
+        })
+        void exited.then(() => reject(new Error('a server has ended before it was ready')))
+      })
+    },
+    signal: (signal: NodeJS.Signals) => void child?.kill(signal),
+    async end(): Promise<void> {
+      child?.kill('SIGCONT')
+      child?.kill('SIGKILL')
+      await exited
+    },
+    async close(): Promise<void> {
+      await this.end()
+      toDatabase.close()
+      toBucket?.close()
+    },
+  }
+}
+
+const blobs = bucket?.url() ?? ''
+const all: Awaited<ReturnType<typeof makeNode>>[] = []
+for (let i = 0; i < nodes; i++) {
+  const node = stack.adopt(await makeNode(), (one) => one.close())
+  // The first of several servers keeps the id of the store; with wires of their own all name the same one.
+  await node.start(node.toBucket ? blobs.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${node.toBucket.port}`) : blobs)
+  all.push(node)
+}
+const blobsOf = (node: (typeof all)[number]) =>
+  node.toBucket ? blobs.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${node.toBucket.port}`) : blobs
+const operator = await tokenOf(place, ['--audience', url])
+await clientOf(`http://${all[0]!.listen}`, operator).post('/iam/v2/groups/', { name: 'acme' })
+const token = await tokenOf(place, ['--audience', 'registry'])
+const doors = all.map(({ listen }) => registryClient(`http://${listen}`, token))
+
+/** A move that a client asked for: from what it had seen, to what is like no other. `end` is absent where nobody answered. */
+type Move = { from: string; to: string; begin: number; end?: number; result: 'moved' | 'refused' | 'unknown' }
+
+/**
+ * Whether one order explains all answers. Contents are unique and each move names what it comes from, so the moves that happened
+ * are one chain; a refused one is right unless the tag was at `from` all the time.
+ */
+function problemOf(made: readonly Move[], history: readonly string[]): string | undefined {
+  const at = new Map(history.map((digest, i) => [digest, i]))
+  if (at.size !== history.length) return 'a content came twice'
+  for (const move of made) {
+    const position = at.get(move.to)
+    if (move.result === 'moved' && position === undefined) return `lost: a move to ${move.to} was acknowledged`
+    if (move.result === 'refused' && position !== undefined) return `a move to ${move.to} was refused and happened`
+    if (position === undefined) continue
+    const before = history[position - 1] ?? ''
+    if (before !== move.from) return `${move.to} came from ${before}, and was to come from ${move.from}`
+  }
+  const known = made.filter(({ result }) => result === 'moved')
+  for (const a of known) {
+    for (const b of known) {
+      if (a.end! < b.begin && at.get(a.to)! > at.get(b.to)!)
+        return `${b.to} was moved after ${a.to}, and stands before it`
+    }
+  }
+  return undefined
+}
+
+const one = async (door: (typeof doors)[number], ...asked: Parameters<typeof door.call>) =>
+  Promise.race([door.call(...asked).catch(() => undefined), sleep(15_000).then(() => undefined)])
+
+async function retried(next: () => (typeof doors)[number], ...asked: Parameters<(typeof doors)[number]['call']>) {
+  for (let tries = 0; tries < 300; tries++) {
+    const reply = await one(next(), ...asked)
+    if (reply && reply.status < 500) return reply
+    await sleep(100)
+  }
+  throw new Error(`${asked[0]} ${asked[1]} is answered by nobody`)
+}
+
+let violations = 0
+const sum = { moved: 0, refused: 0, unknown: 0 }
+for (let round = 0; round < runs; round++) {
+  const { below } = randomFrom(seed + round)
+  const kind = kinds[below(kinds.length)]!
+  const victim = all[below(nodes)]!
+  const healthy = doors.filter((_, i) => all[i] !== victim)
+  const repo = `acme/run${seed}-${round}`
+  const config = '{"architecture":"amd64"}'
+  const headers = { 'content-type': types.image }
+  const push = async (content: string, mediaType: string) => {
+    const path = `${repo}/blobs/uploads/?digest=${digestOf(content)}`
+    await retried(() => healthy[below(healthy.length)]!, 'POST', path, { body: content })
+    return { mediaType, digest: digestOf(content), size: Buffer.byteLength(content) }
+  }
+  const base = await push(config, types.config)
+  const layer = await push('a layer', types.layer)
+  const made: Move[] = []
+  let left = moves
+  const client = async (me: number): Promise<void> => {
+    while (left-- > 0) {
+      const door = doors[below(nodes)]!
+      const seen = await one(door, 'HEAD', `${repo}/manifests/hot`)
+      if (!seen || ![200, 404].includes(seen.status)) continue
+      const from = seen.status === 200 ? String(seen.headers['docker-content-digest']) : ''
+      const image = { ...imageOf(base, [layer]), annotations: { n: `${seed} ${round} ${me} ${left}` } }
+      const body = JSON.stringify(image)
+      const move: Move = { from, to: digestOf(body), begin: performance.now(), result: 'unknown' }
+      made.push(move)
+      const condition = from === '' ? { 'if-none-match': '*' } : { 'if-match': `"${from}"` }
+      const reply = await one(door, 'PUT', `${repo}/manifests/hot`, { body, headers: { ...headers, ...condition } })
+      move.end = performance.now()
+      if (reply?.status === 201) move.result = 'moved'
+      else if (reply?.status === 412) move.result = 'refused'
+    }
+  }
+  const clientsDone = Promise.all(Array.from({ length: clients }, (_, me) => client(me)))
+  await sleep(below(400))
+  const lasts = 200 + below(3000)
+  if (kind === 'kill') {
+    await victim.end()
+    await victim.start(blobsOf(victim))
+  } else if (kind === 'freeze') {
+    victim.signal('SIGSTOP')
+    await sleep(lasts + 2000)
+    victim.signal('SIGCONT')
+  } else if (kind === 'partition') {
+    victim.toDatabase.set('cut')
+    await sleep(lasts)
+    victim.toDatabase.set('open')
+  } else if (kind === 'slow database') {
+    victim.toDatabase.set('held')
+    await sleep(lasts)
+    victim.toDatabase.set('open')
+  } else if (kind === 'bucket away') {
+    for (const node of all) node.toBucket?.set('cut')
+    await sleep(lasts)
+    for (const node of all) node.toBucket?.set('open')
+  } else {
+    await victim.end()
+    await victim.start(blobsOf(victim), below(2) === 0 ? '+300s' : '-300s')
+  }
+  await clientsDone
+  if (kind === 'clock') {
+    await victim.end()
+    await victim.start(blobsOf(victim))
+  }
+  const history = await retried(() => healthy[below(healthy.length)]!, 'GET', `${repo}/_svc/history/hot`)
+  const digests =
+    history.status === 404 ? [] : (history.body.history as { digest: string }[]).map(({ digest }) => digest)
+  const problem = problemOf(made, digests)
+  for (const { result } of made) sum[result]++
+  // Every server shows the same, whatever was done to it.
+  for (const door of doors) {
+    const head = await retried(() => door, 'HEAD', `${repo}/manifests/hot`)
+    assert.equal(head.headers['docker-content-digest'] ?? '', digests.at(-1) ?? '', `run ${round}, ${kind}`)
+  }
+  if (problem) {
+    violations++
+    console.error(`run ${round} (--seed ${seed + round} --runs 1), ${kind}: ${problem}`)
+  } else console.log(`run ${round}, ${kind}: ${digests.length} moves`)
+}
+console.log(
+  `${runs} runs, seed ${seed}: ${sum.moved} moved, ${sum.refused} refused, ${sum.unknown} without an answer, ${violations} violations`,
+)
+assert.equal(violations, 0)
+assert.ok(sum.moved > 0, 'nothing was tried')

@@ -1,0 +1,63 @@
+// Cuts the power in the middle of concurrent pushes, again and again, on a file system that forgets what was not synced: nothing
+// that was acknowledged may be lost, and nothing be half there. On the embedded database and a folder.
+// By hand: bin/pinfold-node test/fuzz/power.ts --rounds 500 --pushes 20. It needs FUSE, and Debian's python3-fusepy and fuse.
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, rmdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { makePlace, project, startProcess } from '../support/process.ts'
+import { killPushes, type PushTally } from '../support/pushes.ts'
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '500' },
+    pushes: { type: 'string', default: '20' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  },
+})
+delete process.env.PINFOLD_TEST_DATABASE
+const mount = mkdtempSync(join(tmpdir(), 'pinfold-power-'))
+const power = spawn('/usr/bin/python3', [join(project, 'test/fuzz/power.py'), mount, values.seed], {
+  stdio: ['ignore', 'inherit', 'inherit'],
+})
+const unmount = (): void => {
+  power.kill('SIGTERM')
+  try {
+    execFileSync('fusermount', ['-uz', mount], { stdio: 'ignore' })
+  } catch {
+    // It is unmounted already.
+  }
+}
+process.once('exit', unmount)
+for (let tries = 0; !existsSync(join(mount, '.power')); tries++) {
+  if (tries > 200 || power.exitCode !== null) throw new Error('the file system cannot be mounted')
+  await sleep(50)
+}
+process.env.TMPDIR = mount
+const place = await makePlace()
+// The folder itself is there to begin with; whether the server syncs what it makes in it is what is tried.
+writeFileSync(join(mount, '.power', 'sync'), 'x')
+let cuts = 0
+const forgetful = {
+  ...place,
+  async settled() {
+    writeFileSync(join(mount, '.power', 'cut'), 'x')
+    cuts++
+  },
+}
+const line = ({ sent, acknowledged, cut, happened, blobs }: PushTally) =>
+  `${sent} sent, ${acknowledged} acknowledged, ${cut} cut off of which ${happened} had happened, ${blobs} blobs`
+console.log(`seed ${values.seed}`)
+const sum = await killPushes(forgetful, Number(values.rounds), Number(values.pushes), (round, tally) =>
+  console.log(`round ${round}: ${line(tally)}`),
+)
+const began = performance.now()
+const server = await startProcess(place)
+const startMs = performance.now() - began
+server.kill('SIGKILL')
+await server.exited
+console.log(`nothing lost in ${cuts} power cuts: ${line(sum)}; the last start took ${startMs.toFixed(0)} ms`)
+unmount()
+rmdirSync(mount)

@@ -1,0 +1,181 @@
+// Uploads in pieces over several servers of one PostgreSQL and one bucket, each request at a server drawn by chance, while one of
+// them is killed again and again: nothing that was acknowledged may be lost, every digest must be right, and nothing be left over.
+// By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/uploads.ts --uploads 10000 --nodes 3 --kill-seconds 10
+// --seed N repeats the choices of a run. It needs versitygw; without a PostgreSQL there is one server with a folder.
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { parseBucket } from '#blobs/s3/bucket.ts'
+import { openBucket } from '#blobs/s3/store.ts'
+import { openDb } from '#db/open.ts'
+import { sql } from '#db/sql.ts'
+import { noBucket, startBucket } from '../support/bucket.ts'
+import { clientOf } from '../support/pinfold.ts'
+import { freeAddress, makePlace, type Process, startProcess, tokenOf } from '../support/process.ts'
+import { randomFrom } from '../support/random.ts'
+import { digestOf, registryClient } from '../support/registry.ts'
+
+const { values } = parseArgs({
+  options: {
+    uploads: { type: 'string', default: '10000' },
+    nodes: { type: 'string', default: '3' },
+    clients: { type: 'string', default: '16' },
+    'kill-seconds': { type: 'string', default: '10' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  },
+})
+const [uploads, nodes, clients, killSeconds, seed] = [
+  values.uploads,
+  values.nodes,
+  values.clients,
+  values['kill-seconds'],
+  values.seed,
+].map(Number) as [number, number, number, number, number]
+console.log(`seed ${seed}`)
+const { below } = randomFrom(seed)
+
+await using place = await makePlace()
+if (place.database === '' || noBucket) throw new Error('it needs PINFOLD_TEST_DATABASE, and versitygw on the PATH')
+await using bucket = await startBucket()
+const blobs = bucket.url()
+const url = `http://${await freeAddress()}`
+const env = { ...bucket.aws, PINFOLD_URL: url, PINFOLD_LEASE_MS: '3000', PINFOLD_BLOB_GRACE_SECONDS: '3600' }
+const addresses = await Promise.all(Array.from({ length: nodes }, freeAddress))
+const start = (listen: string) => startProcess(place, { listen, env, args: ['--blobs', blobs] })
+const servers: Process[] = []
+for (const listen of addresses) servers.push(await start(listen))
+const operator = await tokenOf(place, ['--audience', url])
+await clientOf(`http://${addresses[0]}`, operator).post('/iam/v2/groups/', { name: 'acme' })
+const token = await tokenOf(place, ['--audience', 'registry'])
+const doors = addresses.map((address) => registryClient(`http://${address}`, token))
+
+const acknowledged = new Map<string, { repo: string; size: number }>()
+const tally = { requests: 0, again: 0, begun: 0, refused: new Map<number, number>() }
+let isOver = false
+
+/** At some server; again, elsewhere, where that is away or says that it is. A body that was cut may have come in part. */
+async function ask(method: string, path: string, what?: { body?: Buffer }) {
+  for (let tries = 0; tries < 200; tries++) {
+    tally.requests++
+    const reply = await doors[below(nodes)]!.call(method, path, what).catch(() => undefined)
+    if (reply && reply.status < 500) return reply
+    if (reply) tally.refused.set(reply.status, (tally.refused.get(reply.status) ?? 0) + 1)
+    tally.again++
+    await sleep(50 + below(200))
+    // What is not known to have happened is for the caller to find out.
+    if (method !== 'GET' && method !== 'HEAD') return undefined
+  }
+  throw new Error(`${method} ${path} is answered by nobody`)
+}
+
+async function one(i: number): Promise<void> {
+  const repo = `acme/r${i % 16}`
+  // Some of several pieces, some of which are large enough for more than one request to the bucket.
+  const sizes = Array.from({ length: 1 + below(5) }, () => 1 + below(below(50) === 0 ? 3_000_000 : 40_000))
+  const content = Buffer.concat(sizes.map((size, at) => Buffer.alloc(size, `${seed} ${i} ${at} `)))
+  const digest = digestOf(content)
+  for (let attempt = 0; attempt < 50; attempt++) {
+    const begun = await ask('POST', `${repo}/blobs/uploads/`)
+    if (begun?.status !== 202) continue
+    tally.begun++
+    const location = String(begun.headers.location)
+    if (await upload(location, content, sizes, digest)) {
+      acknowledged.set(digest, { repo, size: content.length })
+      return
+    }
+  }
+  throw new Error(`upload ${i} never went through`)
+}
+
+/** As clients do: after a piece that was cut, they ask how far it came. `false` where the upload is over. */
+async function upload(location: string, content: Buffer, sizes: readonly number[], digest: string): Promise<boolean> {
+  for (let at = 0, piece = 0, tries = 0; at < content.length; tries++) {
+    if (tries > 100) return false
+    const end = Math.min(content.length, at + (sizes[piece] ?? content.length))
+    const sent = await ask('PATCH', location, { body: content.subarray(at, end) })
+    if (sent?.status === 202) {
+      at = end
+      piece++
+      continue
+    }
+    const asked = await ask('GET', location)
+    if (asked?.status !== 204) return false
+    const range = /^0-(\d+)$/.exec(String(asked.headers.range ?? ''))?.[1]
+    at = range === undefined || (range === '0' && at === 0) ? 0 : Number(range) + 1
+  }
+  const closed = await ask('PUT', `${location}?digest=${digest}`)
+  if (closed) assert.ok([201, 400, 404, 416].includes(closed.status), `${closed.status} ${closed.bytes}`)
+  // It may have been closed without our hearing of it; then nothing was acknowledged, and it is pushed again.
+  return closed?.status === 201
+}
+
+let kills = 0
+const killing = (async () => {
+  while (!isOver) {
+    for (let waited = 0; waited < killSeconds * 1000 && !isOver; waited += 100) await sleep(100)
+    if (isOver) return
+    const at = below(nodes)
+    servers[at]!.kill('SIGKILL')
+    await servers[at]!.exited
+    kills++
+    servers[at] = await start(addresses[at]!)
+  }
+})()
+let next = 0
+const began = performance.now()
+const results = await Promise.allSettled(
+  Array.from({ length: clients }, async () => {
+    for (let i = next++; i < uploads; i = next++) await one(i)
+  }),
+)
+isOver = true
+await killing
+for (const result of results) if (result.status === 'rejected') throw result.reason
+const took = (performance.now() - began) / 1000
+console.log(
+  `${uploads} uploads in ${took.toFixed(0)} s, ${kills} kills, ${tally.begun} begun, ${tally.requests} requests`,
+)
+for (const [status, n] of tally.refused) console.log(`  ${n} × ${status}, tried again`)
+
+let lost = 0
+for (const [digest, { repo, size }] of acknowledged) {
+  const got = await ask('GET', `${repo}/blobs/${digest}`)
+  if (got?.status === 200 && got.bytes.length === size && digestOf(got.bytes) === digest) continue
+  lost++
+  console.error(`lost: ${repo} ${digest} ${got?.status}`)
+}
+assert.equal(acknowledged.size, uploads)
+
+// What kills have left behind: a verification finds it, and puts it into the trash.
+for (const server of servers) {
+  server.kill('SIGTERM')
+  await server.exited
+}
+const opened = await openDb({ database: place.database, file: '' })
+const store = await openBucket(parseBucket(blobs), { env: bucket.aws })
+const named = new Set<string>()
+for (const table of ['blobs', 'upload_parts', 'blob_trash']) {
+  const rows = await opened.all<{ location: string }>(
+    table === 'blobs'
+      ? sql`SELECT location FROM blobs`
+      : table === 'upload_parts'
+        ? sql`SELECT location FROM upload_parts`
+        : sql`SELECT location FROM blob_trash`,
+  )
+  for (const { location } of rows) named.add(location)
+}
+const objects: string[] = []
+for await (const { location } of store.list()) objects.push(location)
+const orphans = objects.filter((location) => !named.has(location))
+const missing = [...named].filter((location) => !objects.includes(location))
+await store.removeAll(orphans)
+await store.abortUploads?.(Date.now() + 60_000)
+const left: string[] = []
+for await (const { location } of store.list()) if (!named.has(location)) left.push(location)
+store.close()
+await opened.close()
+console.log(
+  `${acknowledged.size} acknowledged, ${lost} lost, ${objects.length} objects, ${orphans.length} of them orphans of kills, ` +
+    `${left.length} left after the sweep, ${missing.length} rows without an object`,
+)
+assert.deepEqual([lost, left.length, missing.length], [0, 0, 0])
