@@ -6,7 +6,7 @@ import { sql } from '#db/sql.ts'
 import { fetchFollowed, fetchFollowedWithin } from '#domains/registry/follows/fetches.duty.ts'
 import { followUpstreams } from '#domains/registry/follows/follows.duty.ts'
 import { runDuty } from '../support/duties.ts'
-import { ok } from '../support/expect.ts'
+import { assertInvalid, ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { type Descriptor, imageOf, indexOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 import { localUpstreams, startUpstream, type TestUpstream } from '../support/upstream.ts'
@@ -49,6 +49,7 @@ function imageAt(there: TestUpstream, extra: Json = {}) {
   const image = there.add(JSON.stringify(imageOf(config, [layer], extra)), types.image)
   return { image, layer, config }
 }
+type Image = ReturnType<typeof imageAt>
 /** An index of two images, under a tag, with a signature that refers to it and another one named after it. */
 function publish(there: TestUpstream, tag: string) {
   const images = [imageAt(there), imageAt(there)]
@@ -210,4 +211,57 @@ test('what takes too long is ended and told, and so is what the upstream never h
   for (let i = 0; i < 8; i++) await bring(61 * minute)
   const missing = await followOf(repo)
   assert.deepEqual([missing.waitingCount, missing.fetchProblem], [1, 'the upstream does not have all of it'])
+})
+
+test('of an index only the platforms that were asked for come beforehand, and the others with their pull', async () => {
+  const { there, repo, name, follow } = await scene({ tags: ['1.0'], platforms: ['linux/arm64', 'linux/arm/v7'] })
+  const images = Array.from({ length: 6 }, () => imageAt(there))
+  const [amd, arm, v7, v6, sbom, windows] = images as [Image, Image, Image, Image, Image, Image]
+  const attestations = [imageAt(there), imageAt(there)] as const
+  const about = (image: Descriptor) => ({
+    platform: { os: 'unknown', architecture: 'unknown' },
+    annotations: {
+      'vnd.docker.reference.type': 'attestation-manifest',
+      'vnd.docker.reference.digest': image.digest,
+    },
+  })
+  const entries = [
+    { ...amd.image, platform: { os: 'linux', architecture: 'amd64' } },
+    { ...arm.image, platform: { os: 'linux', architecture: 'arm64', variant: 'v8' } },
+    { ...v7.image, platform: { os: 'linux', architecture: 'arm', variant: 'v7' } },
+    { ...v6.image, platform: { os: 'linux', architecture: 'arm', variant: 'v6' } },
+    sbom.image,
+    { ...windows.image, platform: { os: 'windows', architecture: 'arm64', 'os.version': '10.0.1' } },
+    { ...attestations[0].image, ...about(amd.image) },
+    { ...attestations[1].image, ...about(arm.image) },
+  ]
+  const index = there.add(JSON.stringify(indexOf(entries)), types.index)
+  there.tags.set('1.0', index.digest)
+  await bring()
+  const followed = await followOf(repo)
+  assert.deepEqual([followed.platforms, followed.waitingCount], [['linux/arm64', 'linux/arm/v7'], 0])
+  const rows = await registry.app.db.all<{ digest: string }>(sql`
+    SELECT m.digest FROM manifests m JOIN repos r ON r.id = m.repo_id WHERE r.uid = ${repo}`)
+  const here = new Set(rows.map(({ digest }) => digest))
+  const wanted = [arm, v7, sbom, attestations[1]].map(({ image }) => image.digest)
+  assert.deepEqual([...here].sort(), [index.digest, ...wanted].sort())
+  // Who has another platform gets it all the same, while the upstream has it.
+  await puller.ok(200, 'GET', `${name}/manifests/${amd.image.digest}`)
+  for (const digest of blobsOf(amd)) await puller.ok(200, 'GET', `${name}/blobs/${digest}`)
+  // All of it comes once that is asked for.
+  ok(await follow({ platforms: [] }))
+  await bring(8 * 24 * 60 * minute)
+  there.contents.clear()
+  for (const one of images) await puller.ok(200, 'GET', `${name}/manifests/${one.image.digest}`)
+})
+
+test('platforms are for what brings content beforehand, and written as images name them', async () => {
+  const { follow } = await scene({ tags: ['1.0'] })
+  assertInvalid(await follow({ mode: 'MODE_ON_DEMAND', platforms: ['linux/amd64'] }), 'platforms')
+  for (const one of ['linux', 'Linux/amd64', 'linux/amd64/v1/x', 'linux/', '']) {
+    assertInvalid(await follow({ platforms: [one] }), 'platforms')
+  }
+  const many = Array.from({ length: 21 }, (_, i) => `linux/a${i}`)
+  assertInvalid(await follow({ platforms: many }), 'platforms')
+  ok(await follow({ platforms: many.slice(1) }))
 })

@@ -19,6 +19,7 @@ type Follow = {
   path: string
   mode: string
   tags?: string[]
+  platforms?: string[]
   interval: string
   state?: string
   problem?: string
@@ -61,6 +62,11 @@ Nothing is pushed to it meanwhile. Without them it shows what the repository fol
       summary: 'Only these tags: names, or regular expressions for whole names; may be repeated',
       repeat: true,
     },
+    {
+      flags: '--platform <os/architecture>',
+      summary: 'With full: of an index bring only the images of this platform, such as linux/amd64; may be repeated',
+      repeat: true,
+    },
     { flags: '--interval <time>', summary: 'How often to look, such as 30m or 12h; 1h unless given' },
     {
       flags: '--stale-for <time>',
@@ -71,8 +77,8 @@ Nothing is pushed to it meanwhile. Without them it shows what the repository fol
     ...callerOptions,
   ],
   async run(terminal, options) {
-    const { upstream: named, path: there, mode, tag, interval, staleFor } = options
-    const sets = [mode, tag, interval, staleFor].some((one) => one !== undefined)
+    const { upstream: named, path: there, mode, tag, platform, interval, staleFor } = options
+    const sets = [mode, tag, platform, interval, staleFor].some((one) => one !== undefined)
     if ((named === undefined) !== (there === undefined) || (sets && named === undefined)) {
       throw new CliError(exitCodes.usage, 'what it is to follow takes both --upstream and --path')
     }
@@ -84,6 +90,7 @@ Nothing is pushed to it meanwhile. Without them it shows what the repository fol
         path: there,
         ...(mode !== undefined && { mode: `MODE_${String(mode).toUpperCase().replace('-', '_')}` }),
         ...(tag !== undefined && { tags: [tag].flat() }),
+        ...(platform !== undefined && { platforms: [platform].flat() }),
         ...(interval !== undefined && { interval: secondsOf(String(interval), '--interval') }),
         ...(staleFor !== undefined && { staleFor: secondsOf(String(staleFor), '--stale-for') }),
       }
@@ -189,6 +196,7 @@ function showOne({ print }: Terminal, { output }: Options, path: string, follow:
     ['path there', follow.path],
     ['mode', wordOf(follow.mode)],
     ['tags', follow.tags?.join(' ') || 'all'],
+    ['platforms', follow.platforms?.join(' ') ?? ''],
     ['interval', spanOf(follow.interval)],
     ['tags looked at', String(follow.tagCount ?? 0)],
     ['state', `${wordOf(follow.state ?? 'STATE_WAITING')} since ${follow.stateTime}`],

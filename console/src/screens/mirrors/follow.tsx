@@ -101,7 +101,9 @@ function NewFollow({ repo, now, onMade }: Props) {
       interval: `${Number(interval) * 60}s`,
       ...(staleFor && { staleFor: `${Number(staleFor) * 86_400}s` }),
     }
-    await ask('POST', pathOf(repo), { body: { upstreamUid, path, mode, tags: linesOf(tags), ...times } })
+    // Commands set them; what is changed here leaves them as they are.
+    const platforms = mode === 'MODE_FULL' ? (now?.platforms ?? []) : []
+    await ask('POST', pathOf(repo), { body: { upstreamUid, path, mode, tags: linesOf(tags), platforms, ...times } })
     onMade()
   }
   return (

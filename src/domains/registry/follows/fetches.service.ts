@@ -6,7 +6,7 @@ import { AppError } from '#lib/errors.ts'
 import { UpstreamError } from '#lib/registries/upstream-error.ts'
 import { parentOf } from '#lib/uid.ts'
 import { findRepoBlobs } from '../blobs/blobs.store.ts'
-import { readManifest } from '../manifests/manifest-document.ts'
+import { listedFor, readManifest } from '../manifests/manifest-document.ts'
 import { findManifest } from '../manifests/manifests.store.ts'
 import { pathIn } from '../repos/paths.service.ts'
 import { findRepoRow } from '../repos/repos.store.ts'
@@ -140,7 +140,7 @@ async function bringAll(bringing: Bringing, digest: string): Promise<void> {
 }
 
 /** The manifest, what it lists, and their contents; nothing is asked for that is here. */
-async function bringWhole({ pulling, lease }: Bringing, root: string): Promise<void> {
+async function bringWhole({ pulling, follow, lease }: Bringing, root: string): Promise<void> {
   const { app, repo } = pulling
   const wanted = new Set([root])
   for (const digest of wanted) {
@@ -149,7 +149,9 @@ async function bringWhole({ pulling, lease }: Bringing, root: string): Promise<v
     const manifest = await findManifest(app.db, repo.id, digest)
     if (!manifest) throw unknown()
     const document = readManifest(manifest.content, manifest.mediaType)
-    for (const child of document.manifests) if (wanted.size < mostListed) wanted.add(child)
+    const isPart = follow.platforms.length > 0 && document.kind === 'index'
+    const children = isPart ? listedFor(manifest.content, follow.platforms) : document.manifests
+    for (const child of children) if (wanted.size < mostListed) wanted.add(child)
     const here = new Set((await findRepoBlobs(app.db, repo.id, document.blobs)).map((blob) => blob.digest))
     for (const blob of document.blobs) {
       lease.check()

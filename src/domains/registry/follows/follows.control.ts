@@ -24,10 +24,10 @@ import {
 import * as service from './follows.service.ts'
 
 export const follows: Handlers<typeof FollowsService> = {
-  async followRepo(call, { repoUid, upstreamUid, path, mode, tags, interval, staleFor }) {
+  async followRepo(call, { repoUid, upstreamUid, path, mode, tags, platforms, interval, staleFor }) {
     const intervalMs = interval && milliseconds(interval)
     const staleForMs = staleFor && milliseconds(staleFor)
-    const input = { upstream: upstreamUid, path, mode: modeOf(mode), tags, intervalMs, staleForMs }
+    const input = { upstream: upstreamUid, path, mode: modeOf(mode), tags, platforms, intervalMs, staleForMs }
     return toMessage(await service.followRepo(call, repoUid, input))
   },
 
@@ -83,7 +83,7 @@ const states: Record<SyncState, Follow_State> = {
 }
 
 function toMessage(follow: FollowStatus): FollowMessage {
-  const { repo, upstream, path, tags, problem, tagCount, waiting, fetchProblem } = follow
+  const { repo, upstream, path, tags, platforms, problem, tagCount, waiting, fetchProblem } = follow
   return {
     $typeName: 'pinfold.control.registry.v1.Follow',
     repoUid: repo,
@@ -91,6 +91,7 @@ function toMessage(follow: FollowStatus): FollowMessage {
     path,
     mode: modes[follow.mode],
     tags,
+    platforms,
     interval: duration(follow.intervalMs),
     staleFor: duration(follow.staleForMs),
     state: states[follow.state],

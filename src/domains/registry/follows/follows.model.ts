@@ -21,6 +21,8 @@ export type Follow = {
   mode: FollowMode
   /** Names, and regular expressions in RE2 syntax for whole names; empty for all. */
   tags: string[]
+  /** Of which the images of an index are brought beforehand; empty for all. */
+  platforms: string[]
   intervalMs: number
   /** For how long what is here is served while the upstream does not answer. */
   staleForMs: number
@@ -100,6 +102,9 @@ export const freshMs = 5 * minuteMs
 /** How often anybody may have a repo looked at before that is due. */
 export const checkedAgainMs = minuteMs
 export const maxTagPatterns = 100
+export const maxPlatforms = 20
+/** An operating system, an architecture, and perhaps a variant, as images name them. */
+export const platformPattern = /^[a-z0-9]{1,32}\/[a-z0-9_]{1,32}(?:\/[a-z0-9.]{1,32})?$/
 /** How many tags one repo follows. */
 export const maxFollowedTags = 5000
 /** How many names the list of an upstream may have, of which those count that match. */

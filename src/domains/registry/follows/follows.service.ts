@@ -32,8 +32,10 @@ import {
   followType,
   longestIntervalMs,
   longestStaleForMs,
+  maxPlatforms,
   maxTagPatterns,
   newProgress,
+  platformPattern,
   shortestIntervalMs,
   usualIntervalMs,
   usualStaleForMs,
@@ -51,6 +53,7 @@ export type FollowInput = {
   path: string
   mode: FollowMode
   tags: string[]
+  platforms: string[]
   intervalMs: number | undefined
   staleForMs: number | undefined
 }
@@ -159,7 +162,7 @@ async function requireFollowable(
 }
 
 function checkFollow(input: FollowInput): void {
-  const { upstream, path, tags, intervalMs = usualIntervalMs, staleForMs = 0 } = input
+  const { upstream, path, tags, platforms, mode, intervalMs = usualIntervalMs, staleForMs = 0 } = input
   const problems: FieldViolation[] = patternProblems('tags', tags, maxTagPatterns)
   if (upstream === '') problems.push({ field: 'upstream_uid', description: 'is required' })
   if (!upstreamPathPattern.test(path)) {
@@ -170,6 +173,13 @@ function checkFollow(input: FollowInput): void {
   }
   if (staleForMs < 0 || staleForMs > longestStaleForMs) {
     problems.push({ field: 'stale_for', description: 'must be at most ten years' })
+  }
+  if (platforms.length > maxPlatforms) {
+    problems.push({ field: 'platforms', description: `must hold at most ${maxPlatforms} entries` })
+  } else if (!platforms.every((one) => platformPattern.test(one))) {
+    problems.push({ field: 'platforms', description: `must each match "${platformPattern.source}"` })
+  } else if (platforms.length > 0 && mode !== followModes.full) {
+    problems.push({ field: 'platforms', description: 'is for MODE_FULL, which alone brings content beforehand' })
   }
   refuseIfAny(problems)
 }

@@ -4,10 +4,10 @@ import { chunks } from '#lib/chunks.ts'
 import { type SyncStatus, syncStates } from '../syncs/syncs.model.ts'
 import type { Follow, FollowedTag, FollowProgress, FollowStatus } from './follows.model.ts'
 
-type Row = Omit<FollowStatus, 'tags'> & { tags: string }
+type Row = Omit<FollowStatus, 'tags' | 'platforms'> & { tags: string; platforms: string }
 
 const columns = sql`
-  f.repo_uid AS repo, f.upstream_uid AS upstream, f.path, f.mode, f.tags, f.interval_ms AS "intervalMs", f.stale_for_ms AS "staleForMs",
+  f.repo_uid AS repo, f.upstream_uid AS upstream, f.path, f.mode, f.tags, f.platforms, f.interval_ms AS "intervalMs", f.stale_for_ms AS "staleForMs",
   f.create_time AS "createTime", f.update_time AS "updateTime", s.state, s.state_time AS "stateTime", s.problem,
   s.failures, s.list_time AS "listTime", s.list_due AS "listDue", s.due_time AS "dueTime", s.check_time AS "checkTime", f.setter`
 const tagCount = sql`(SELECT count(*) FROM follow_tags t WHERE t.repo_uid = f.repo_uid) AS "tagCount"`
@@ -20,7 +20,7 @@ const noCounts = sql`0 AS "tagCount", ${noFetches}`
 const from = sql`follows f JOIN follow_states s ON s.repo_uid = f.repo_uid`
 
 function fromRow(row: Row): FollowStatus {
-  return { ...row, tags: JSON.parse(row.tags) as string[] }
+  return { ...row, tags: JSON.parse(row.tags) as string[], platforms: JSON.parse(row.platforms) as string[] }
 }
 
 export async function findFollow(reader: Reader, repo: string): Promise<FollowStatus | undefined> {
@@ -73,12 +73,13 @@ export async function countByUpstream(reader: Reader, upstream: string): Promise
 export async function saveFollow(tx: Tx, one: Follow, progress: FollowProgress): Promise<void> {
   await tx.run(sql`
     INSERT INTO follows
-           (repo_uid, upstream_uid, path, mode, tags, interval_ms, stale_for_ms, create_time, update_time, setter)
+           (repo_uid, upstream_uid, path, mode, tags, interval_ms, stale_for_ms, create_time, update_time, setter,
+            platforms)
     VALUES (${one.repo}, ${one.upstream}, ${one.path}, ${one.mode}, ${JSON.stringify(one.tags)}, ${one.intervalMs},
-            ${one.staleForMs}, ${one.createTime}, ${one.updateTime}, ${one.setter})
+            ${one.staleForMs}, ${one.createTime}, ${one.updateTime}, ${one.setter}, ${JSON.stringify(one.platforms)})
         ON CONFLICT (repo_uid) DO UPDATE SET upstream_uid = excluded.upstream_uid, path = excluded.path,
            mode = excluded.mode, tags = excluded.tags, interval_ms = excluded.interval_ms,
-           stale_for_ms = excluded.stale_for_ms, setter = excluded.setter,
+           stale_for_ms = excluded.stale_for_ms, setter = excluded.setter, platforms = excluded.platforms,
            create_time = excluded.create_time, update_time = excluded.update_time`)
   await tx.run(sql`
     INSERT INTO follow_states (repo_uid, state, state_time, problem, failures, list_time, list_due, due_time)

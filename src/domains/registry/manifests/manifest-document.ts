@@ -57,6 +57,32 @@ export function readManifest(content: Uint8Array, contentType: string | undefine
   }
 }
 
+/**
+ * What an index lists but for the images of other platforms than these, each an operating system, an architecture and perhaps
+ * a variant: `linux/arm64` is any variant of it. What names no platform is listed, and of attestations those about an image
+ * that is. Throws ManifestProblem only for what no push has taken.
+ */
+export function listedFor(content: Uint8Array, platforms: readonly string[]): string[] {
+  const { manifests } = membersOf(content)
+  const all = list(manifests ?? [], 'manifests').map((entry, i) => {
+    return { ...entry, platform: platformOf((manifests as Members[])[i]!.platform) }
+  })
+  const isWanted = ({ platform }: { platform: string }): boolean =>
+    platform === '' || platforms.some((one) => platform === one || platform.startsWith(`${one}/`))
+  const images = new Set(
+    all.filter((one) => attestedBy(one) === undefined && isWanted(one)).map(({ digest }) => digest),
+  )
+  return unique(all.filter((one) => images.has(attestedBy(one) ?? one.digest)).map(({ digest }) => digest))
+}
+
+/** Empty for none, and for what says that it has none. */
+function platformOf(platform: unknown): string {
+  if (!isObject(platform)) return ''
+  const { os, architecture, variant } = platform
+  if (typeof os !== 'string' || typeof architecture !== 'string' || os === 'unknown') return ''
+  return [os, architecture, ...(typeof variant === 'string' && variant !== '' ? [variant] : [])].join('/')
+}
+
 /** The image that an entry of an index makes statements about, in the annotations that BuildKit began with. */
 export function attestedBy({ annotations }: Descriptor): string | undefined {
   const about = annotations['vnd.docker.reference.digest']
