@@ -1,0 +1,121 @@
+// Kills a server in the middle of writing, signing and witnessing the log of its ledger, starts it again on the same data, and
+// checks that its witness, another server, never sees two histories, and that it signs what it can. By hand:
+// bin/pinfold-node test/fuzz/log-kills.ts --kills 100 --checkpoints 1000. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { readConfig } from '#config.ts'
+import { askBeforeSigning, askedSince, collectCosignatures } from '#domains/registry/proofs/cosignatures.service.ts'
+import { sequenceSome, signSome } from '#domains/registry/proofs/sequence.service.ts'
+import { type NoteKey, parseVkey, vkeyOf } from '#lib/tlog/notes.ts'
+import { parsePolicy } from '#lib/tlog/policy.ts'
+import { provedBy } from '#lib/tlog/tag-proof.ts'
+import { type Pinfold, startPinfold } from '../support/pinfold.ts'
+import { cleanEnv, makePlace } from '../support/process.ts'
+import { digestOf, plantTag } from '../support/tags.ts'
+
+const { values } = parseArgs({
+  options: {
+    kills: { type: 'string', default: '100' },
+    checkpoints: { type: 'string', default: '1000' },
+    child: { type: 'string' },
+  },
+})
+const origin = 'log.example'
+type Given = { data: string; database: string; masterKey: string; witnesses: string }
+
+/** The server with the log, on data that outlives it. */
+function open({ witnesses, ...given }: Given): Promise<Pinfold> {
+  const { ledgerWitnesses } = readConfig({
+    PINFOLD_ALLOW_INSECURE_UPSTREAMS: 'on',
+    ...(witnesses && { PINFOLD_LEDGER_WITNESSES: witnesses }),
+  })
+  const allowed = { allowPrivateAddresses: true, allowInsecureUpstreams: true } as const
+  return startPinfold({ ...given, ...allowed, url: `http://${origin}`, ledgerWitnesses, logLevel: 'error', duties: [] })
+}
+
+/** What the duties do, without leases that would outlive a kill. Answers with how many heads were witnessed. */
+async function step({ app }: Pinfold): Promise<number> {
+  const { signal } = new AbortController()
+  const tx = app.db.tx.bind(app.db)
+  const rowLocks = { isolation: 'rowLocks' } as const
+  await tx((one) => sequenceSome(one, app, origin), rowLocks)
+  const since = askedSince(app)
+  await tx((one) => signSome(one, app, since), rowLocks)
+  if (since && (await askBeforeSigning(app, tx, signal)) > 0) await tx((one) => signSome(one, app, since), rowLocks)
+  return collectCosignatures(app, tx, signal)
+}
+
+async function placesIn({ seed, operator }: Pinfold): Promise<{ org: string; repo: string }> {
+  const [group] = (await operator.get('/iam/v2/groups?name=acme')).body.groups ?? []
+  const org = (group ?? (await seed.group('', { name: 'acme' }))).uid as string
+  const [found] = (await operator.get(`/registry/v2/repos?uidp.children_of=${org}`)).body.repos ?? []
+  return { org, repo: (found ?? (await seed.repo(org, { name: 'app' }))).uid as string }
+}
+
+async function serveUntilKilled(given: Given): Promise<never> {
+  const pinfold = await open(given)
+  const { repo } = await placesIn(pinfold)
+  for (let i = 0; ; i++) {
+    await Promise.all([plantTag(pinfold, repo, `t${i % 7}`, `${process.pid} ${i}`), step(pinfold).then(say)])
+  }
+}
+const say = (cosigned: number): void => void (cosigned > 0 && process.stdout.write('cosigned\n'))
+
+if (values.child !== undefined) await serveUntilKilled(JSON.parse(values.child) as Given)
+
+await using place = await makePlace()
+const { data, database } = place
+const base = { data, database, masterKey: place.env.PINFOLD_MASTER_KEY ?? '' }
+const settled = async <T>(
+  given: Given,
+  work: (pinfold: Pinfold, org: string, repo: string) => Promise<T>,
+): Promise<T> => {
+  await using pinfold = await open(given)
+  const { org, repo } = await placesIn(pinfold)
+  return await work(pinfold, org, repo)
+}
+const key = await settled({ ...base, witnesses: '' }, async (pinfold, org, repo) => {
+  await plantTag(pinfold, repo, 't0', 'first')
+  await step(pinfold)
+  return parsePolicy((await pinfold.operator.get(`/ledger/${org}/policy`)).text).logs[0] as NoteKey
+})
+await using witness = await startPinfold({ witnessLogs: [key] })
+const own = parseVkey((await witness.anonymous.get('/ledger/witness/key')).text.trim())!
+const given: Given = { ...base, witnesses: `${vkeyOf(own)} ${witness.url}/ledger/witness` }
+
+const [kills, checkpoints] = [Number(values.kills), Number(values.checkpoints)]
+let cosigned = 0
+for (let kill = 0; kill < kills; kill++) {
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), '--child', JSON.stringify(given)], {
+    env: cleanEnv(),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const wanted = Math.max(1, Math.ceil((2 * Math.random() * checkpoints) / kills))
+  let seen = 0
+  await new Promise<void>((resolve, reject) => {
+    child.stdout.on('data', (chunk: Buffer) => {
+      seen += chunk.toString().split('\n').length - 1
+      if (seen >= wanted) setTimeout(() => child.kill('SIGKILL'), Math.random() * 40)
+    })
+    child.once('error', reject)
+    child.once('close', (_code, signal) => (signal ? resolve() : reject(new Error('the server ended by itself'))))
+  })
+  cosigned += seen
+  await place.settled()
+}
+
+await settled(given, async (pinfold, org, repo) => {
+  await plantTag(pinfold, repo, 't0', 'last')
+  await step(pinfold)
+  const { text } = await pinfold.operator.get(`/ledger/${org}/policy`)
+  const policy = parsePolicy(text)
+  assert.equal(policy.logs.length, 1, 'no log was ended')
+  assert.equal((await pinfold.operator.post('/control/v1/ledgerLogs:resume')).body.logs ?? 0, 0)
+  const claim = { host: origin, path: 'acme/app', tag: 't0', digest: digestOf('last'), at: new Date().toISOString() }
+  const proof = (await pinfold.operator.get(`/ledger/${org}/repos/${repo}/tags/t0/proof`)).text
+  const { size } = provedBy(proof, policy, claim)
+  console.log(`${kills} kills, ${cosigned} heads witnessed, ${size} entries: no head contradicts another`)
+})
+assert.ok(cosigned > 0, 'otherwise nothing was tried')
