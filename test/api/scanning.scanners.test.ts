@@ -1,9 +1,12 @@
 // Scanners elsewhere: what they are asked, what they may pull, what they report, and what goes wrong with them.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { usageOf } from '#domains/registry/blobs/usage.store.ts'
 import { readReports } from '#domains/scanning/outside/read-reports.duty.ts'
 import { askScanners } from '#domains/scanning/scanners/ask-scanners.duty.ts'
 import { operatorUid } from '#issuer/access-token.ts'
+import { checkUsage } from '../support/check-usage.ts'
 import { runDuty } from '../support/duties.ts'
 import { assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
@@ -399,6 +402,33 @@ test('what is deleted is not scanned, and a scanner that is removed leaves its r
   await ask()
   assert.equal(adapter.orders().length, 1)
   assert.equal((await reportsOf(digest))[0]?.referrer, 'finder')
+})
+
+test('of an image that is deleted while its report comes nothing is kept, and nobody is charged', async () => {
+  ok(await put())
+  const { digest } = await push.pushImage('acme/app')
+  const deleter = await registry.registryAs(ownerUid)
+  const kept = async () => {
+    const blobs = await registry.app.db.get<{ total: number }>(sql`SELECT count(*) AS total FROM repo_blobs`)
+    return [Number(blobs!.total), (await usageOf(registry.app.db, registry.org.uid)).bytes]
+  }
+  let afterwards: unknown[] = []
+  adapter.breakWith((what, res, scan) => {
+    if (what !== 'report') return false
+    void deleter
+      .ok(202, 'DELETE', `acme/app/manifests/${digest}`)
+      .then(async () => {
+        afterwards = await kept()
+      })
+      .finally(() => res.end(JSON.stringify(reportOf(scan!.order))))
+    return true
+  })
+  await ask()
+  await pass(2)
+  await ask()
+  assert.equal([...adapter.scans.values()][0]?.looks, 1)
+  assert.deepEqual(await kept(), afterwards)
+  await checkUsage(registry)
 })
 
 test('a credential is sealed, shown to nobody, and goes nowhere else without being given again', async () => {

@@ -65,6 +65,7 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   deleteJob: (tx) => jobs.deleteJob(tx, 1),
   repoOf: (tx) => jobs.repoOf(tx, 1),
   jobsOf: (tx) => jobs.jobsOf(tx, 1, [digest]),
+  isWaiting: (tx) => jobs.isWaiting(tx, 1),
   deleteJobsOfImage: (tx) => jobs.deleteJobsOfImage(tx, 1, digest),
   deleteSomeJobsOf: (tx) => jobs.deleteSomeJobsOf(tx, 1, 10),
   deleteSomeJobsFor: (tx) => jobs.deleteSomeJobsFor(tx, 1, 10),

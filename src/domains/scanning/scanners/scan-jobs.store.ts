@@ -94,6 +94,11 @@ export async function noteJob(
 }
 
 /** `false` when it is gone, as with its image. */
+export async function isWaiting(reader: Reader, id: number): Promise<boolean> {
+  return (await reader.get(sql`SELECT 1 AS found FROM scan_jobs WHERE id = ${id}`)) !== undefined
+}
+
+/** `false` when it is gone, as with its image. */
 export async function deleteJob(tx: Tx, id: number): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM scan_jobs WHERE id = ${id}`)) === 1
 }

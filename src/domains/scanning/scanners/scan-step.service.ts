@@ -87,11 +87,13 @@ async function look(scanning: Scanning, repo: RepoNamed, job: ScanJob): Promise<
 async function take(scanning: Scanning, repo: RepoNamed, job: ScanJob, content: Buffer): Promise<Stepped> {
   const { app, lease, scanner, url } = scanning
   if (content.length === 0) throw new ScannerError('failed', 'its report is empty')
+  // Its image may have gone while the scanner answered, and with it what is said of it: nothing is kept for nobody.
+  if (!(await store.isWaiting(app.db, job.id))) return 'given up'
   try {
     const rawDigest = await keepReport(workOf(app), repo, content, url)
     if (rawDigest === undefined) return 'given up'
     await lease.tx(async (tx) => {
-      // Its image may be gone, and with it what is said of it.
+      // What is kept by now, nobody refers to, and the collection takes it.
       if (!(await store.deleteJob(tx, job.id))) return
       const { buildTime } = scanner
       await insertReport(
