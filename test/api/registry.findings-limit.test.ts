@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
+import { tellVulnerabilities } from '#domains/scanning/changes/changes.duty.ts'
 import { verifyStep } from '#domains/scanning/matching/verify.service.ts'
-import { ok } from '../support/expect.ts'
+import { runDuty } from '../support/duties.ts'
+import { eventsOf, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { startRegistry, type TestRegistry } from '../support/registry.ts'
 import { apkLayer, pushAndScan, readSource, recordAbout } from '../support/scanning.ts'
@@ -96,5 +98,34 @@ test('when so much is taken back that the rest may be kept, all of it is found',
   await readSource(registry.app, ecosystem, withdrawn)
   assert.equal(await open('a'), 11 * packages)
   assert.ok(!(await gapsOf(first)).includes('LIMIT'))
+  assert.deepEqual(await differences(), [])
+})
+
+test('what is taken back while too much is found is told as resolved once the rest is kept', async () => {
+  const told = async (work: () => Promise<unknown>): Promise<Json[]> => {
+    const events = await eventsOf(registry, async () => {
+      await work()
+      await runDuty(registry.app, tellVulnerabilities)
+    })
+    return events.filter(({ type }) => type.includes('.vulnerability.'))
+  }
+  const ofThird = (events: readonly Json[], kind: string) =>
+    events
+      .filter(({ type, body }) => type.includes(`.${kind}.`) && body.tags.some(({ tag }: Json) => tag === 'third'))
+      .map(({ body }) => body.vulnerability)
+      .sort()
+  await at('2026-03-04T08:00:00Z')
+  const third = await push(many('c'), 'third')
+  await told(async () => undefined)
+  await at('2026-03-05T08:00:00Z')
+  const more = Array.from({ length: 40 }, (_, i) => recordAbout(`CVE-2027-${i}`, ecosystem, 'big', '2-r0'))
+  const found = ofThird(await told(() => readSource(registry.app, ecosystem, more)), 'found')
+  assert.ok((await gapsOf(third)).includes('LIMIT'))
+  assert.ok(found.length > 0)
+  await at('2026-03-06T08:00:00Z')
+  const withdrawn = more.map((one) => ({ ...one, withdrawTime: '2026-03-06T00:00:00.000Z' }))
+  const events = await told(() => readSource(registry.app, ecosystem, withdrawn))
+  assert.ok(!(await gapsOf(third)).includes('LIMIT'))
+  assert.deepEqual(ofThird(events, 'resolved'), found)
   assert.deepEqual(await differences(), [])
 })

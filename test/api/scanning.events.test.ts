@@ -194,7 +194,30 @@ test('what may still be there, or of which not all is kept, is not told as resol
     await over(1)
   })
   assert.deepEqual(short(none), [])
-  await over(0)
+  // It waits until all is kept again of what is found there, and is told once.
+  assert.deepEqual(await told(async () => undefined), [])
+  assert.deepEqual(short(await told(() => over(0))), ['resolved acme/worker CVE-2026-42 three'])
+  assert.deepEqual(await told(async () => undefined), [])
+})
+
+test('what comes back before all is kept again is not told as resolved', async () => {
+  const taken = { withdrawTime: '2026-03-01T00:00:00.000Z' }
+  await push('acme/worker', ['back 1-r0'], 'back')
+  await sync(recordAbout('CVE-2026-44', eco, 'back', '9'))
+  await tell()
+  const none = await told(async () => {
+    await sync(recordAbout('CVE-2026-44', eco, 'back', '9', taken))
+    await registry.app.db.tx((tx) =>
+      tx.run(sql`
+        UPDATE component_lists SET over_limit = 1 WHERE id IN (
+          SELECT l.list_id FROM list_components l JOIN components c ON c.id = l.component_id WHERE c.name = 'back')`),
+    )
+  })
+  assert.deepEqual(none, [])
+  // With the next count it is known that all is kept.
+  const again = await told(() => sync(recordAbout('CVE-2026-44', eco, 'back', '9')))
+  assert.deepEqual(short(again), ['found acme/worker CVE-2026-44 back'])
+  assert.deepEqual(await told(async () => undefined), [])
 })
 
 test('packages that were never compared to the end keep no others from being told', async () => {

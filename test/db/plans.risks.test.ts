@@ -4,6 +4,7 @@ import type { Reader } from '#db/sql.ts'
 import * as lists from '#domains/registry/images/image-lists.store.ts'
 import { wasPulledOn } from '#domains/registry/usage/digest-usage.store.ts'
 import * as changes from '#domains/scanning/changes/changes.store.ts'
+import * as later from '#domains/scanning/changes/later.store.ts'
 import * as gates from '#domains/scanning/gates/gates.store.ts'
 import { sightingsIn } from '#domains/scanning/known/known.store.ts'
 import * as risks from '#domains/scanning/risks/risks.store.ts'
@@ -19,6 +20,8 @@ after(() => pinfold[Symbol.asyncDispose]())
 const group = 'a'.repeat(40)
 const time = '2026-03-01T00:00:00.000Z'
 const page = { after: '', most: 50, withEnded: false }
+const apk = { kind: 'apk', ecosystem: '', name: 'a', version: '1', origin: 'a', originVersion: '1', arch: '' }
+const places = [1, 2].flatMap((componentNo) => ['', group].map((place) => ({ ...apk, componentNo, place })))
 
 const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'a risk': (reader) => risks.findRisk(reader, group),
@@ -41,7 +44,11 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
     wasPulledOn(reader, { repo: 1, digest: 'sha256:0' }, { from: '2026-03-01', until: '2026-03-09' }),
   'what was ever found in packages': (reader) => sightingsIn(reader, [1, 2], ['own']),
   'whether packages wait': (reader) => changes.waitingItems(reader, 1, ['a', 'b']),
-  'findings of packages to tell of': (reader) => changes.tellable(reader, [1, 2], 'own'),
+  'findings of packages to tell of': (reader) => changes.tellable(reader, places, 'own'),
+  'how many findings there are to tell of': (reader) => changes.countTellable(reader, places),
+  'whether a list waits': (reader) => later.waitsForMatch(reader, 1),
+  'the next list with something to tell later': (reader) => later.nextLater(reader, 1),
+  'what is to be told of a list later': (reader) => later.laterOf(reader, 1, 10),
   'the next change': (reader) => changes.nextChange(reader),
   'a page of the packages of a change': (reader) => changes.changedComponents(reader, 1, { after: 0, most: 100 }),
   'tags of a repo with their lists': (reader) => lists.liveTags(reader, 1),

@@ -59,6 +59,7 @@ const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> 
   affectedNow: { ask: (tx) => findings.affectedNow(tx, names, page) },
   openFindings: { ask: (tx) => findings.openFindings(tx, [1, 2], { after: 1, upTo: 100 }) },
   closeFindings: { ask: (tx) => findings.closeFindings(tx, [1, 2], time) },
+  countOwn: { ask: (tx) => findings.countOwn(tx, { components: [1, 2], places: ['a', 'b'] }, 100) },
   noteMatched: { ask: (tx) => findings.noteMatched(tx, [1, 2], time) },
   recordsOf: { ask: (tx) => findings.recordsOf(tx, [1, 2]) },
   severitiesNamed: { ask: (tx) => findings.severitiesNamed(tx, ['CVE-2026-1', 'CVE-2026-2']) },

@@ -79,6 +79,7 @@ import { migration as witnessAnswers } from './0122-expand-witness-answers.ts'
 import { migration as pins } from './0123-expand-pins.ts'
 import { migration as lawVersionsRaised } from './0124-expand-law-versions.ts'
 import { migration as behind } from './0126-behind.ts'
+import { migration as scanningWeights } from './0127-expand-scanning-weights.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -162,4 +163,5 @@ export const migrations: readonly Migration[] = [
   pins,
   lawVersionsRaised,
   behind,
+  scanningWeights,
 ]

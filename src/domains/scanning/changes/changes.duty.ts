@@ -1,6 +1,7 @@
 import type { Duty } from '#duty.ts'
 import { noteChanges } from './changes.service.ts'
 import { tellChanges } from './tell-changes.service.ts'
+import { tellLater } from './tell-later.service.ts'
 
 /** Tells of what was found and resolved in images that are there. */
 export const tellVulnerabilities: Duty = {
@@ -9,6 +10,6 @@ export const tellVulnerabilities: Duty = {
   runsOn: 'one node',
   async run(app, lease) {
     const packages = await noteChanges(app, lease)
-    return { packages, events: await tellChanges(app, lease) }
+    return { packages, events: (await tellChanges(app, lease)) + (await tellLater(app, lease)) }
   },
 }

@@ -4,7 +4,6 @@ import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
 import { vulnerabilityIds } from '../known/known.model.ts'
-import type { StoredComponent } from '../lists/lists.model.ts'
 import { findingStates } from '../matching/findings.model.ts'
 import { ecosystemsOf } from '../matching/matching.service.ts'
 import { ownSource } from '../own/own-advisories.service.ts'
@@ -12,8 +11,8 @@ import { matchKinds, packageItem } from '../queue/queue.model.ts'
 import * as store from './changes.store.ts'
 
 const findingsAtOnce = 200
-const componentsAtOnce = 20
-/** What a transaction looks at, unless one package alone has more. */
+const placesAtOnce = 20
+/** What a transaction looks at, unless in one place more is found in one package. */
 const mostPerSlice = 2000
 
 /** Notes what is to be told of findings that have changed; answers with of how many packages. */
@@ -25,25 +24,23 @@ export async function noteChanges({ db }: Pick<App, 'db'>, lease: Lease): Promis
       const last = found.at(-1)
       if (!last) break
       after = last.findingNo
-      const components = [...new Map(found.map((one) => [one.componentNo, one])).values()]
-      for (const slice of await slicesOf(db, components)) noted += await lease.tx((tx) => noteSome(tx, slice))
+      const places = [...new Map(found.map((one) => [store.foundPlaceKey(one), one])).values()]
+      for (const slice of await slicesOf(db, places)) noted += await lease.tx((tx) => noteSome(tx, slice))
     }
   }
   return noted
 }
 
-async function slicesOf(db: App['db'], components: readonly StoredComponent[]): Promise<StoredComponent[][]> {
-  const totals = await store.countTellable(
-    db,
-    components.map(({ componentNo }) => componentNo),
-  )
-  const slices: StoredComponent[][] = []
+/** What organisations find by their own advisories is apart, since very many may speak of one package. */
+async function slicesOf(db: App['db'], places: readonly store.FoundPlace[]): Promise<store.FoundPlace[][]> {
+  const totals = await store.countTellable(db, places)
+  const slices: store.FoundPlace[][] = []
   let findings = 0
-  for (const one of components) {
-    const total = totals.get(one.componentNo) ?? 0
+  for (const one of places) {
+    const total = totals.get(store.foundPlaceKey(one)) ?? 0
     const slice = slices.at(-1)
     findings += total
-    if (slice && slice.length < componentsAtOnce && findings <= mostPerSlice) slice.push(one)
+    if (slice && slice.length < placesAtOnce && findings <= mostPerSlice) slice.push(one)
     else {
       slices.push([one])
       findings = total
@@ -53,25 +50,21 @@ async function slicesOf(db: App['db'], components: readonly StoredComponent[]): 
 }
 
 /** Of those that do not wait to be compared again, since their findings are in the middle of changing. */
-async function noteSome(tx: Tx, components: readonly StoredComponent[]): Promise<number> {
-  const itemsOf = (one: StoredComponent) =>
+async function noteSome(tx: Tx, places: readonly store.FoundPlace[]): Promise<number> {
+  const itemsOf = (one: store.FoundPlace) =>
     ecosystemsOf(one).flatMap((ecosystem) => [one.name, one.origin].map((name) => packageItem(ecosystem, name)))
-  const waiting = await store.waitingItems(tx, matchKinds.package, [...new Set(components.flatMap(itemsOf))])
-  const atRest = components.filter((one) => !itemsOf(one).some((item) => waiting.has(item)))
+  const waiting = await store.waitingItems(tx, matchKinds.package, [...new Set(places.flatMap(itemsOf))])
+  const atRest = places.filter((one) => !itemsOf(one).some((item) => waiting.has(item)))
   if (atRest.length === 0) return 0
-  const findings = await store.tellable(
-    tx,
-    atRest.map(({ componentNo }) => componentNo),
-    ownSource,
-  )
-  for (const those of Map.groupBy(findings, ({ componentNo, place }) => `${componentNo} ${place}`).values()) {
+  const findings = await store.tellable(tx, atRest, ownSource)
+  for (const those of Map.groupBy(findings, store.foundPlaceKey).values()) {
     await noteOne(tx, those)
   }
   const isOpen = ({ goneTime }: store.TellableFinding) => goneTime === ''
   const numbers = (those: readonly store.TellableFinding[]) => those.map(({ findingNo }) => findingNo)
   await store.noteTold(tx, numbers(findings.filter((one) => isOpen(one) && !one.isTold)), 1)
   await store.noteTold(tx, numbers(findings.filter((one) => !isOpen(one))), 0)
-  return atRest.length
+  return new Set(atRest.map(({ componentNo }) => componentNo)).size
 }
 
 /** Compares what was told of one package with what is so now: a record that was only written anew changes nothing. */

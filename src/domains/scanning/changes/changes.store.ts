@@ -1,5 +1,5 @@
 // Findings that events have not told of yet, and what is to be told.
-import { list, type Reader, sql, type Tx } from '#db/sql.ts'
+import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { StoredComponent } from '../lists/lists.model.ts'
 import { componentColumns, withNumber } from '../lists/lists.store.ts'
@@ -8,30 +8,60 @@ import { type Change, type ChangeKind, changeKinds } from './changes.model.ts'
 /** `came`: findings that hold and were not told. `went`: those that were told, and do not hold any more. */
 export type Turned = 'came' | 'went'
 
+/** A package, as far as it is everybody that finds something in it, or one organisation. */
+export type FoundPlace = StoredComponent & { place: string }
+
 /** Packages that were compared, of which some finding behind `after` is to be told, with the number of that finding; in order. */
 export async function untold(
   reader: Reader,
   turned: Turned,
   after: number,
   most: number,
-): Promise<(StoredComponent & { findingNo: number })[]> {
+): Promise<(FoundPlace & { findingNo: number })[]> {
   const toTell = turned === 'came' ? sql`x.told = 0 AND x.gone_time = ''` : sql`x.told = 1 AND x.gone_time <> ''`
-  const rows = await reader.all<StoredComponent & { findingNo: number }>(sql`
-    SELECT f.id AS "findingNo", ${componentColumns}
-      FROM (SELECT x.id, x.component_id FROM findings x
+  const rows = await reader.all<FoundPlace & { findingNo: number }>(sql`
+    SELECT f.id AS "findingNo", f.place, ${componentColumns}
+      FROM (SELECT x.id, x.component_id, x.place FROM findings x
              WHERE ${toTell} AND x.id > ${after}
                AND EXISTS (SELECT 1 FROM components m WHERE m.id = x.component_id AND m.match_time <> '')
              ORDER BY x.id LIMIT ${most}) AS f
       JOIN components c ON c.id = f.component_id ORDER BY f.id`)
-  return rows.map((row) => ({ ...withNumber(row), findingNo: Number(row.findingNo) }))
+  return rows.map((row) => ({ ...withNumber(row), place: row.place, findingNo: Number(row.findingNo) }))
 }
 
-/** How many findings `tellable` reads of some packages, by their numbers. */
-export async function countTellable(reader: Reader, components: readonly number[]): Promise<Map<number, number>> {
-  const rows = await reader.all<{ componentNo: number; total: number }>(sql`
-    SELECT f.component_id AS "componentNo", count(*) AS total FROM findings f
-     WHERE f.component_id IN (${list(components)}) AND (f.gone_time = '' OR f.told = 1) GROUP BY f.component_id`)
-  return new Map(rows.map(({ componentNo, total }) => [Number(componentNo), Number(total)]))
+const tellableColumns = sql`id, component_id, affected_id, place, state, found_time, gone_time, told`
+
+/** Of some packages what holds, and what does not any more and was told, in one place: each from an index of its own. */
+const inPlace = (place: string, components: readonly number[], columns = sql`component_id, place`): Sql => sql`
+  SELECT ${columns} FROM findings
+   WHERE component_id IN (${list(components)}) AND place = ${place} AND gone_time = ''
+   UNION ALL
+  SELECT ${columns} FROM findings
+   WHERE component_id IN (${list(components)}) AND place = ${place} AND told = 1 AND gone_time <> ''`
+
+/** In whose places, with the numbers of the packages. */
+function byPlace(places: readonly FoundPlace[]): [place: string, components: number[]][] {
+  const all = Map.groupBy(places, ({ place }) => place)
+  return [...all].map(([place, those]) => [place, [...new Set(those.map(({ componentNo }) => componentNo))]])
+}
+
+const placesAtOnce = 50
+
+export const foundPlaceKey = ({ componentNo, place }: Pick<FoundPlace, 'componentNo' | 'place'>): string =>
+  `${componentNo} ${place}`
+
+/** How many findings `tellable` reads of each, by `foundPlaceKey`. */
+export async function countTellable(reader: Reader, places: readonly FoundPlace[]): Promise<Map<string, number>> {
+  const totals = new Map<string, number>()
+  for (const some of chunks(byPlace(places), placesAtOnce)) {
+    const all = some.map(([place, components]) => inPlace(place, components))
+    const rows = await reader.all<{ componentNo: number; place: string; total: number }>(sql`
+      SELECT f.component_id AS "componentNo", f.place, count(*) AS total FROM (${join(all, ' UNION ALL ')}) AS f
+       GROUP BY f.component_id, f.place`)
+    for (const row of rows)
+      totals.set(foundPlaceKey({ ...row, componentNo: Number(row.componentNo) }), Number(row.total))
+  }
+  return totals
 }
 
 /** Which of these items of packages wait to be compared. */
@@ -59,10 +89,10 @@ export type TellableFinding = {
 }
 
 /**
- * The findings of some packages that hold, and those that do not any more and were told. Sources that speak of no ecosystem,
- * and the one named `own`, are never read as a whole.
+ * The findings of some packages, in no more than twenty places, that hold, and those that do not any more and were told.
+ * Sources that speak of no ecosystem, and the one named `own`, are never read as a whole.
  */
-export async function tellable(reader: Reader, components: readonly number[], own: string): Promise<TellableFinding[]> {
+export async function tellable(reader: Reader, places: readonly FoundPlace[], own: string): Promise<TellableFinding[]> {
   type Row = Omit<TellableFinding, 'isTold' | 'isFirst' | 'record'> & {
     told: number
     first: number
@@ -70,7 +100,7 @@ export async function tellable(reader: Reader, components: readonly number[], ow
     aliases: string
     upstream: string
   }
-  const of = list(components)
+  const all = byPlace(places).map(([place, components]) => inPlace(place, components, tellableColumns))
   const rows = await reader.all<Row>(sql`
     SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.place, f.state, f.found_time AS "foundTime",
            f.gone_time AS "goneTime", f.told, r.record_id AS "recordId", r.aliases, r.upstream,
@@ -78,11 +108,10 @@ export async function tellable(reader: Reader, components: readonly number[], ow
                        (SELECT min(x.fetch_time) FROM vulnerability_source_reads x
                          WHERE x.source_id = s.id AND x.ecosystems <> ''), '9')
                 THEN 1 ELSE 0 END AS first
-      FROM findings f
+      FROM (${join(all, ' UNION ALL ')}) AS f
       JOIN affected_packages a ON a.id = f.affected_id
       JOIN vulnerability_records r ON r.id = a.record_no
-      JOIN vulnerability_sources s ON s.id = r.source_id
-     WHERE f.component_id IN (${of}) AND (f.gone_time = '' OR f.told = 1)`)
+      JOIN vulnerability_sources s ON s.id = r.source_id`)
   return rows.map(({ told, first, recordId, aliases, upstream, ...row }) => ({
     ...row,
     ...{ findingNo: Number(row.findingNo), componentNo: Number(row.componentNo), state: Number(row.state) },

@@ -4,6 +4,7 @@ import type { App } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
 import type { PackageKind } from '#contents/packages.ts'
 import type { Lease } from '#db/leases.ts'
+import type { Tx } from '#db/sql.ts'
 import { type EventInput, emitEach } from '#domains/events/outbox/emit.ts'
 import { liveTags, reposOfLists, type TaggedImage } from '#domains/registry/images/image-lists.service.ts'
 import { pathIn } from '#domains/registry/repos/paths.service.ts'
@@ -23,6 +24,7 @@ import { levelName, worse } from '../matching/severity.model.ts'
 import { acceptedAt } from '../risks/accepted.service.ts'
 import { aFoundVulnerability, aResolvedVulnerability, type Change, type ToldChange } from './changes.model.ts'
 import * as store from './changes.store.ts'
+import * as later from './later.store.ts'
 
 const reposAtOnce = 20
 const listsAtOnce = 500
@@ -45,30 +47,60 @@ export async function tellChanges(app: App, lease: Lease): Promise<number> {
 }
 
 async function tellChange(app: App, lease: Lease, change: Change): Promise<number> {
-  let events = 0
-  const repos = (await reposOf(app, lease, change)).filter(({ repo }) => repo > change.lastRepo)
-  for (const some of chunks(repos, reposAtOnce)) {
-    lease.check()
-    const inputs: EventInput[] = []
-    for (const one of some) {
-      const told = await toldOf(app, change, one)
-      if (told) inputs.push(inputOf(change, told))
-    }
-    const name =
-      change.kind === 'found' ? 'control.registry.vulnerability.found' : 'control.registry.vulnerability.resolved'
-    await lease.tx(async (tx) => {
-      if (inputs.length > 0) await emitEach(tx, { app, cause: ownCause(app.clock) }, name, inputs)
-      await store.noteRepo(tx, change.changeNo, some.at(-1)!.repo)
-    })
-    events += inputs.length
+  const telling: Telling = {
+    ...change,
+    listsOf: (tags) => listsFor(app, change, tags),
+    // Not all is kept of it, or not all that was not kept has been looked for again.
+    isAtRest: async (list) => !list.isOver && !(await later.waitsForMatch(app.db, list.listNo)),
+    async note(tx, repo, lists) {
+      await later.noteLater(tx, change, lists.later)
+      await later.forgetLater(tx, change, lists.told)
+      await store.noteRepo(tx, change.changeNo, repo)
+    },
   }
+  const events = await tellRepos(app, lease, telling, await reposOf(app, lease, change))
   await lease.tx((tx) => store.endChange(tx, change.changeNo))
   return events
 }
 
-type RepoAt = { repo: number; repoUid: string; name: string }
+/** What is told of a vulnerability, by which lists of packages, and up to which repo it was told before. */
+export type Telling = Pick<Change, 'vulnerability' | 'place' | 'kind' | 'lastRepo'> & {
+  listsOf(tags: readonly TaggedImage[]): Promise<Map<TaggedImage, NamedList>>
+  /** Whether it is known of a list that nothing of it is resolved but for what is said so. */
+  isAtRest(list: NamedList): Promise<boolean>
+  /** In the transaction of the events of the repos up to this one. */
+  note(tx: Tx, repo: number, lists: Resolved): Promise<void>
+}
 
-/** The repos that have an image with one of the packages, by number. */
+/** Lists in which something is resolved: of which that is told, and of which it is not known yet. */
+type Resolved = { told: Set<number>; later: Set<number> }
+
+/** Tells the repos, by number, that were not told; answers with how many events that were. */
+export async function tellRepos(app: App, lease: Lease, telling: Telling, repos: readonly RepoAt[]): Promise<number> {
+  const name =
+    telling.kind === 'found' ? 'control.registry.vulnerability.found' : 'control.registry.vulnerability.resolved'
+  const left = repos.filter(({ repo }) => repo > telling.lastRepo).sort((one, other) => one.repo - other.repo)
+  let events = 0
+  for (const some of chunks(left, reposAtOnce)) {
+    lease.check()
+    const inputs: EventInput[] = []
+    const lists: Resolved = { told: new Set(), later: new Set() }
+    for (const one of some) {
+      const told = await toldOf(app, telling, one, lists)
+      if (told) inputs.push(inputOf(telling, told))
+    }
+    await lease.tx(async (tx) => {
+      if (inputs.length > 0) await emitEach(tx, { app, cause: ownCause(app.clock) }, name, inputs)
+      await telling.note(tx, some.at(-1)!.repo, lists)
+    })
+    events += inputs.length
+  }
+  return events
+}
+
+export type RepoAt = { repo: number; repoUid: string; name: string }
+
+/** The repos that have an image with one of the packages. */
 async function reposOf({ db }: App, lease: Lease, change: Change): Promise<RepoAt[]> {
   const repos = new Map<number, RepoAt>()
   for (let after = 0; ; ) {
@@ -85,15 +117,17 @@ async function reposOf({ db }: App, lease: Lease, change: Change): Promise<RepoA
       for (const one of await reposOfLists(db, [...hashes])) repos.set(one.repo, one)
     }
   }
-  const within = [...repos.values()].filter(({ repoUid }) => change.place === '' || isAtOrBelow(repoUid, change.place))
-  return within.sort((one, other) => one.repo - other.repo)
+  return [...repos.values()].filter(({ repoUid }) => isWithin(change, repoUid))
 }
 
+export const isWithin = ({ place }: Pick<Change, 'place'>, repoUid: string): boolean =>
+  place === '' || isAtOrBelow(repoUid, place)
+
 /** What there is to tell for one repo; nothing where no tag points to such an image, or nothing has changed there. */
-async function toldOf(app: App, change: Change, at: RepoAt): Promise<ToldChange | undefined> {
+async function toldOf(app: App, change: Telling, at: RepoAt, resolved: Resolved): Promise<ToldChange | undefined> {
   const { db } = app
   const tags = await liveTags(db, at.repo)
-  const lists = await listsFor(app, change, tags)
+  const lists = await change.listsOf(tags)
   if (lists.size === 0) return undefined
   const told: { tag: TaggedImage; found: readonly FoundIn[] }[] = []
   const byList = Map.groupBy(lists.keys(), (tag) => lists.get(tag)!)
@@ -101,6 +135,12 @@ async function toldOf(app: App, change: Change, at: RepoAt): Promise<ToldChange 
     const all: FoundIn[] = []
     for (const place of ['', rootOf(at.repoUid)]) {
       all.push(...(await foundInList(db, list.listNo, { name: change.vulnerability, place }, mostFound)))
+    }
+    if (change.kind === 'resolved') {
+      if (all.some(({ isSuppressed }) => !isSuppressed)) continue
+      const isAtRest = await change.isAtRest(list)
+      resolved[isAtRest ? 'told' : 'later'].add(list.listNo)
+      if (!isAtRest) continue
     }
     for (const tag of tagged) {
       const found = await foundFor(app, change, all, { repoUid: at.repoUid, digest: tag.digest }, list)
@@ -115,15 +155,13 @@ async function toldOf(app: App, change: Change, at: RepoAt): Promise<ToldChange 
 /** What there is to tell of an image, the worst first: nothing, where that is so, of one in which it is resolved. */
 async function foundFor(
   app: App,
-  change: Change,
+  change: Telling,
   all: readonly FoundIn[],
   image: { repoUid: string; digest: string },
   list: NamedList,
 ): Promise<FoundIn[] | undefined> {
-  const counted = all.filter(({ isSuppressed }) => !isSuppressed)
-  // Of versions that cannot be compared, and where more is found than is kept, nobody knows whether it is resolved.
-  if (change.kind === 'resolved') return counted.length === 0 && !list.isOver ? [] : undefined
-  const certain = counted.filter(({ state }) => state === findingStates.vulnerable)
+  if (change.kind === 'resolved') return []
+  const certain = all.filter(({ isSuppressed, state }) => !isSuppressed && state === findingStates.vulnerable)
   const found = await withoutAccepted(app, change, certain, image, list)
   return found.length === 0 ? undefined : found
 }
@@ -150,7 +188,7 @@ async function listsFor(
 
 async function withoutAccepted(
   app: App,
-  change: Change,
+  change: Telling,
   found: readonly FoundIn[],
   image: { repoUid: string; digest: string },
   { key }: NamedList,
@@ -164,7 +202,7 @@ async function withoutAccepted(
 
 async function toTold(
   { db }: App,
-  { vulnerability }: Change,
+  { vulnerability }: Telling,
   { repoUid, name }: RepoAt,
   told: readonly { tag: TaggedImage; found: readonly FoundIn[] }[],
 ): Promise<ToldChange> {
@@ -184,7 +222,7 @@ async function toTold(
   }
 }
 
-const inputOf = ({ kind }: Change, told: ToldChange): EventInput => ({
+const inputOf = ({ kind }: Telling, told: ToldChange): EventInput => ({
   subject: told.repoId,
   group: parentOf(told.repoId),
   resource: kind === 'found' ? aFoundVulnerability(told) : aResolvedVulnerability(told),

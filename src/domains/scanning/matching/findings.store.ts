@@ -104,24 +104,32 @@ export async function insertFindings(tx: Tx, found: readonly NewFinding[], now: 
   for (const insert of insertsOf(into, rows, sql`ON CONFLICT DO NOTHING`)) await tx.run(insert)
 }
 
+/**
+ * What goes before the package was compared to its end was never told, unless the package is compared anew because more had
+ * been found in a list of it than is kept: then it is told as resolved.
+ */
 export async function closeFindings(tx: Tx, findings: readonly number[], now: string): Promise<void> {
   for (const some of chunks(findings, 400)) {
     await tx.run(sql`
-      UPDATE findings SET gone_time = ${now}, told = CASE WHEN EXISTS (
-               SELECT 1 FROM components c WHERE c.id = findings.component_id AND c.match_time = '') THEN 0 ELSE told END
+      UPDATE findings SET gone_time = ${now}, told = CASE
+               WHEN EXISTS (SELECT 1 FROM components c WHERE c.id = findings.component_id AND c.match_time = '')
+                AND NOT EXISTS (SELECT 1 FROM list_components l JOIN list_limits m ON m.list_id = l.list_id
+                                 WHERE l.component_id = findings.component_id AND m.until_time >= findings.found_time)
+               THEN 0 ELSE told END
        WHERE id IN (${list(some)})`)
   }
 }
 
-/** How much organisations find in some components now by what has a number up to `upTo`: of each one that does. */
+/** How much some organisations find in some components now by what has a number up to `upTo`: of each one that does. */
 export async function countOwn(
   reader: Reader,
-  components: readonly number[],
+  { components, places }: { components: readonly number[]; places: readonly string[] },
   upTo: number,
 ): Promise<{ componentNo: number; place: string; total: number }[]> {
   const rows = await reader.all<{ componentNo: number; place: string; total: number }>(sql`
     SELECT f.component_id AS "componentNo", f.place, count(*) AS total FROM findings f
-     WHERE f.component_id IN (${list(components)}) AND f.gone_time = '' AND f.place <> '' AND f.affected_id <= ${upTo}
+     WHERE f.component_id IN (${list(components)}) AND f.place IN (${list(places)}) AND f.gone_time = ''
+       AND f.affected_id <= ${upTo}
      GROUP BY f.component_id, f.place`)
   return rows.map((row) => ({ ...row, componentNo: Number(row.componentNo), total: Number(row.total) }))
 }

@@ -29,10 +29,11 @@ export async function matchSlice(
 ): Promise<Slice> {
   const page = await pageOf(tx, components, { after, most })
   const numbers = components.map(({ componentNo }) => componentNo)
-  const wanted = keptOf(
-    await findingsOf(tx, components, page.rows),
-    page.rows.some(({ place }) => place !== '') ? await store.countOwn(tx, numbers, after) : [],
-  )
+  const found = await findingsOf(tx, components, page.rows)
+  // Of others than those who say something here, nothing is read, however many speak of packages of this name.
+  const places = [...new Set(found.map(({ place }) => place).filter((place) => place !== ''))]
+  const before = places.length > 0 ? await store.countOwn(tx, { components: numbers, places }, after) : []
+  const wanted = keptOf(found, before)
   const open = await store.openFindings(tx, numbers, page)
   const keyOf = ({ componentNo, affectedNo, state, severity }: NewFinding | OpenFinding) =>
     `${componentNo} ${affectedNo} ${state} ${severity}`
@@ -41,7 +42,7 @@ export async function matchSlice(
   const gone = open.filter((one) => !stays.has(keyOf(one)))
   const held = new Set(components.filter(({ held }) => held).map(({ componentNo }) => componentNo))
   const known = new Set(open.map(placeOf))
-  const found = wanted.filter((one) => {
+  const added = wanted.filter((one) => {
     return !there.has(keyOf(one)) && (!held.has(one.componentNo) || known.has(placeOf(one)))
   })
   // Ends before what takes its place begins, since only one holds at a time.
@@ -50,13 +51,13 @@ export async function matchSlice(
     gone.map(({ findingNo }) => findingNo),
     now,
   )
-  await store.insertFindings(tx, found, now)
+  await store.insertFindings(tx, added, now)
   const compared = numbers.filter((number) => !held.has(number))
   if (page.isLast && whole && compared.length > 0) await store.noteMatched(tx, compared, now)
   return {
-    changed: [...new Set([...gone, ...found].map(({ componentNo }) => componentNo))],
-    added: found.length - gone.length,
-    addedForAll: found.filter(isForAll).length - gone.filter(isForAll).length,
+    changed: [...new Set([...gone, ...added].map(({ componentNo }) => componentNo))],
+    added: added.length - gone.length,
+    addedForAll: added.filter(isForAll).length - gone.filter(isForAll).length,
     next: page.isLast ? undefined : page.upTo,
   }
 }

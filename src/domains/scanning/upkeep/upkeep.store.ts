@@ -39,6 +39,7 @@ export async function emptyList(tx: Tx, listNo: number, most: number): Promise<n
 export async function deleteList(tx: Tx, listNo: number): Promise<void> {
   await tx.run(sql`DELETE FROM list_severities WHERE list_id = ${listNo}`)
   await tx.run(sql`DELETE FROM list_limits WHERE list_id = ${listNo}`)
+  await tx.run(sql`DELETE FROM resolved_later WHERE list_id = ${listNo}`)
   await tx.run(sql`DELETE FROM component_lists WHERE id = ${listNo}`)
 }
 
