@@ -40,6 +40,19 @@ export async function charge(tx: Tx, work: Pick<Work, 'app'>, uid: string, bytes
   await requireBytes(tx, work, { uid }, bytes)
 }
 
+/** Counts it whether there is room or not: what it is about is there already. Nothing of an organisation that is deleted. */
+export async function countBytes(tx: Tx, uid: string, bytes: number): Promise<void> {
+  if (await store.hasUsage(tx, rootOf(uid))) await store.addUsage(tx, rootOf(uid), { bytes })
+}
+
+/** Whether the organisation stores no more than it may; what is over does not come of its own. */
+export async function isWithinQuota(reader: Reader, work: Pick<Work, 'app'>, organization: string): Promise<boolean> {
+  const limits = await limitsOf(reader, work, organization)
+  if (limits.bytes === Number.POSITIVE_INFINITY) return true
+  const { bytes, uploadBytes } = await store.usageOf(reader, organization)
+  return bytes + uploadBytes <= limits.bytes
+}
+
 /** The reverse, when it is not kept any more. */
 export async function giveBack(tx: Tx, uid: string, bytes: number): Promise<void> {
   await store.addUsage(tx, rootOf(uid), { bytes: -bytes })

@@ -13,6 +13,12 @@ export async function usageOf(reader: Reader, organization: string): Promise<Usa
   return row!
 }
 
+/** Whether anything was ever counted for the organisation, which is there. */
+export async function hasUsage(reader: Reader, organization: string): Promise<boolean> {
+  const row = await reader.get(sql`SELECT 1 AS found FROM organization_usage WHERE org_uid = ${organization} LIMIT 1`)
+  return row !== undefined
+}
+
 /** To the row of this connection, so that pushes of one organisation do not meet. */
 export async function addUsage(tx: Tx, organization: string, added: Partial<Usage>): Promise<void> {
   await addTo(tx, organization, tx.shard, added)

@@ -1,5 +1,6 @@
 import { locking } from '#db/row-locks.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { rootOf } from '#lib/uid.ts'
 import type { Manifest } from '../manifests/manifests.model.ts'
 import {
   type ContentsGap,
@@ -122,6 +123,19 @@ export async function isInUse(reader: Reader, hash: string): Promise<boolean> {
     (await reader.get(sql`
       SELECT 1 AS found FROM past_contents WHERE packages <> '' AND packages = ${hash} LIMIT 1`)) !== undefined
   )
+}
+
+/** The organisations of some images that have, or had while their repo is there, the packages of this hash. */
+export async function organizationsWith(reader: Reader, hash: string, most: number): Promise<string[]> {
+  const rows = await reader.all<{ uid: string }>(sql`
+    SELECT replace(r.uid, '!', '') AS uid
+      FROM (SELECT c.repo_id FROM image_contents c WHERE c.packages = ${hash} AND c.packages <> '' LIMIT ${most}) AS matches
+      JOIN repos r ON r.id = matches.repo_id
+     UNION ALL
+    SELECT replace(r.uid, '!', '') AS uid
+      FROM (SELECT p.repo_id FROM past_contents p WHERE p.packages = ${hash} AND p.packages <> '' LIMIT ${most}) AS matches
+      JOIN repos r ON r.id = matches.repo_id`)
+  return [...new Set(rows.map(({ uid }) => rootOf(uid)))].sort()
 }
 
 /** Deletes the text of a list of packages unless an image has it. */

@@ -53,3 +53,8 @@ export async function contentsEverywhere(
 
 /** Whether an image has, or had while its repo is there, the packages of this hash. */
 export const isInUse = (reader: DbReader, { hash: of }: { hash: string }): Promise<boolean> => store.isInUse(reader, of)
+
+/** The organisations that have, or had, an image with the packages of this hash; of very many images some of them. */
+export const organizationsWith = (reader: DbReader, { hash: of }: { hash: string }): Promise<string[]> =>
+  store.organizationsWith(reader, of, mostUsers)
+const mostUsers = 1000

@@ -65,6 +65,8 @@ export async function usageDifference(db: Db, organization: string): Promise<Usa
                   WHERE o.org_uid = ${organization})
               + (SELECT coalesce(sum(m.size), 0) FROM manifests m JOIN repos r ON r.id = m.repo_id WHERE ${below})
               + (SELECT coalesce(sum(s.size), 0) FROM scan_reports s WHERE s.organization = ${organization})
+              + (SELECT coalesce(sum(l.charged), 0) FROM component_lists l
+                  WHERE l.payer = ${organization} AND l.payer <> '')
               - ${counted(sql`bytes`)} AS BIGINT) AS bytes,
            CAST((SELECT count(*) FROM uploads u JOIN repos r ON r.id = u.repo_id WHERE ${below})
               - ${counted(sql`uploads`)} AS BIGINT) AS uploads,

@@ -29,15 +29,13 @@ export async function untold(
   return rows.map((row) => ({ ...withNumber(row), place: row.place, findingNo: Number(row.findingNo) }))
 }
 
-const tellableColumns = sql`id, component_id, affected_id, place, state, found_time, gone_time, told`
-
 /** Of some packages what holds, and what does not any more and was told, in one place: each from an index of its own. */
-const inPlace = (place: string, components: readonly number[], columns = sql`component_id, place`): Sql => sql`
+const inPlace = (place: string, components: readonly number[], columns: Sql, grouped = sql``): Sql => sql`
   SELECT ${columns} FROM findings
-   WHERE component_id IN (${list(components)}) AND place = ${place} AND gone_time = ''
+   WHERE component_id IN (${list(components)}) AND place = ${place} AND gone_time = '' ${grouped}
    UNION ALL
   SELECT ${columns} FROM findings
-   WHERE component_id IN (${list(components)}) AND place = ${place} AND told = 1 AND gone_time <> ''`
+   WHERE component_id IN (${list(components)}) AND place = ${place} AND told = 1 AND gone_time <> '' ${grouped}`
 
 /** In whose places, with the numbers of the packages. */
 function byPlace(places: readonly FoundPlace[]): [place: string, components: number[]][] {
@@ -53,13 +51,16 @@ export const foundPlaceKey = ({ componentNo, place }: Pick<FoundPlace, 'componen
 /** How many findings `tellable` reads of each, by `foundPlaceKey`. */
 export async function countTellable(reader: Reader, places: readonly FoundPlace[]): Promise<Map<string, number>> {
   const totals = new Map<string, number>()
+  const counted = sql`component_id AS "componentNo", place, count(*) AS total`
   for (const some of chunks(byPlace(places), placesAtOnce)) {
-    const all = some.map(([place, components]) => inPlace(place, components))
-    const rows = await reader.all<{ componentNo: number; place: string; total: number }>(sql`
-      SELECT f.component_id AS "componentNo", f.place, count(*) AS total FROM (${join(all, ' UNION ALL ')}) AS f
-       GROUP BY f.component_id, f.place`)
-    for (const row of rows)
-      totals.set(foundPlaceKey({ ...row, componentNo: Number(row.componentNo) }), Number(row.total))
+    const all = some.map(([place, numbers]) => inPlace(place, numbers, counted, sql`GROUP BY component_id, place`))
+    const rows = await reader.all<Pick<FoundPlace, 'componentNo' | 'place'> & { total: number }>(
+      join(all, ' UNION ALL '),
+    )
+    for (const { total, ...of } of rows) {
+      const key = foundPlaceKey(of)
+      totals.set(key, (totals.get(key) ?? 0) + Number(total))
+    }
   }
   return totals
 }
@@ -100,7 +101,8 @@ export async function tellable(reader: Reader, places: readonly FoundPlace[], ow
     aliases: string
     upstream: string
   }
-  const all = byPlace(places).map(([place, components]) => inPlace(place, components, tellableColumns))
+  const columns = sql`id, component_id, affected_id, place, state, found_time, gone_time, told`
+  const all = byPlace(places).map(([place, components]) => inPlace(place, components, columns))
   const rows = await reader.all<Row>(sql`
     SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.place, f.state, f.found_time AS "foundTime",
            f.gone_time AS "goneTime", f.told, r.record_id AS "recordId", r.aliases, r.upstream,

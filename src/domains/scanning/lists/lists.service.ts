@@ -4,13 +4,14 @@ import type { App } from '#app.ts'
 import { ecosystemOf } from '#contents/ecosystems.ts'
 import { type Distribution, isOfDistribution, type Package } from '#contents/packages.ts'
 import type { Tx } from '#db/sql.ts'
+import { countBytes } from '#domains/registry/blobs/usage.service.ts'
 import { chunks } from '#lib/chunks.ts'
 import { queueMatches } from '../queue/queue.store.ts'
 import { type Component, keyOf, type ListKey, listStates } from './lists.model.ts'
 import * as store from './lists.store.ts'
 
-/** A list that was prepared, to be completed in the transaction that says which image has it. */
-export type PreparedList = { listNo: number; isNew: boolean }
+/** A list that was prepared, to be completed in the transaction that says which image has it. `bytes`: what its rows take. */
+export type PreparedList = { listNo: number; isNew: boolean; bytes: number }
 
 /** What a transaction of the preparation writes, so that others wait for none of them long. */
 const perSlice = 200
@@ -22,7 +23,7 @@ export async function prepareList(
   packages: readonly Package[],
 ): Promise<PreparedList> {
   const known = await store.findList(db, key)
-  if (known?.state === listStates.complete) return { listNo: known.listNo, isNew: false }
+  if (known?.state === listStates.complete) return { listNo: known.listNo, isNew: false, bytes: 0 }
   const distinct = new Set(packages.map((one) => keyOf(componentOf(one, key.distribution)))).size
   const opened =
     known ??
@@ -50,17 +51,57 @@ export async function prepareList(
     })
     await setImmediate()
   }
-  return { listNo: opened.listNo, isNew: true }
+  return { listNo: opened.listNo, isNew: true, bytes: packages.reduce((sum, one) => sum + bytesOf(one), 0) }
 }
 
-/** In the transaction that says which image has it: from now on the list counts, and waits to be compared. */
-export async function completeList(tx: Tx, { listNo, isNew }: PreparedList, place: string, now: string): Promise<void> {
+/** About what a package takes: its text with the image, and its rows with their indexes. */
+function bytesOf({ name, version, origin, originVersion, arch, locations = [] }: Package): number {
+  const words = [name, version, origin, originVersion, arch, ...locations]
+  return 200 + 2 * words.reduce((sum, word) => sum + Buffer.byteLength(word), 0)
+}
+
+/**
+ * In the transaction that says which image has it: from now on the list counts, and waits to be compared. The organisation
+ * whose image brings it is charged, whether it has room or not: the image is there, and what it contains has to be known.
+ */
+export async function completeList(
+  tx: Tx,
+  { listNo, isNew, bytes }: PreparedList,
+  place: string,
+  now: string,
+): Promise<void> {
   if (isNew && (await store.completeList(tx, listNo))) {
+    await store.setPayer(tx, listNo, { payer: place, bytes, charged: bytes })
+    await countBytes(tx, place, bytes)
     return queueMatches(tx, [{ kind: 'list', place, item: String(listNo) }], now)
   }
   // It was there before, unless it has just been forgotten since no image had it any more.
   const list = await store.findListByNo(tx, listNo)
   if (list?.state !== listStates.complete) throw new Error(`the list of packages ${listNo} has gone meanwhile`)
+}
+
+/** What a finding takes with its indexes, about. */
+const bytesOfFinding = 200
+/** A change by less is not written down, since every record changes the counts of many lists. */
+const leastCharged = 64 * 1024
+
+/** Charges whoever is charged for the list with what is found in it now, too. */
+export async function chargeFindings(tx: Tx, listNo: number, findings: number): Promise<void> {
+  const paid = await store.findPayer(tx, listNo)
+  if (!paid || paid.payer === '') return
+  const added = paid.bytes + findings * bytesOfFinding - paid.charged
+  if (Math.abs(added) < leastCharged) return
+  await store.setPayer(tx, listNo, { ...paid, charged: paid.charged + added })
+  await countBytes(tx, paid.payer, added)
+}
+
+/** Another organisation is charged from now on, or nobody. */
+export async function passOn(tx: Tx, listNo: number, payer: string): Promise<void> {
+  const paid = await store.findPayer(tx, listNo)
+  if (!paid || paid.payer === '' || paid.payer === payer) return
+  await store.setPayer(tx, listNo, payer === '' ? { payer, bytes: 0, charged: 0 } : { ...paid, payer })
+  await countBytes(tx, paid.payer, -paid.charged)
+  if (payer !== '') await countBytes(tx, payer, paid.charged)
 }
 
 function componentOf(one: Package, distribution: Distribution): Component {

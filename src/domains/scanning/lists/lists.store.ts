@@ -62,6 +62,19 @@ export async function completeList(tx: Tx, listNo: number): Promise<boolean> {
   return changed === 1
 }
 
+/** The organisation that is charged for a list, how many bytes its packages are, and how many it is charged. */
+export type Payer = { payer: string; bytes: number; charged: number }
+
+export async function findPayer(reader: Reader, listNo: number): Promise<Payer | undefined> {
+  const row = await reader.get<Payer>(sql`SELECT payer, bytes, charged FROM component_lists WHERE id = ${listNo}`)
+  return row && { payer: row.payer, bytes: Number(row.bytes), charged: Number(row.charged) }
+}
+
+export async function setPayer(tx: Tx, listNo: number, { payer, bytes, charged }: Payer): Promise<void> {
+  await tx.run(sql`
+    UPDATE component_lists SET payer = ${payer}, bytes = ${bytes}, charged = ${charged} WHERE id = ${listNo}`)
+}
+
 const atOnce = 50
 
 /** The numbers of the components by their keys; those that do not exist yet are made. */

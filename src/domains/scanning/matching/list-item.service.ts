@@ -5,6 +5,7 @@ import { countsOf } from '../known/counts.service.ts'
 import { saveCounts } from '../known/known.store.ts'
 import * as limits from '../lists/limits.store.ts'
 import { listStates } from '../lists/lists.model.ts'
+import { chargeFindings } from '../lists/lists.service.ts'
 import { findListByNo, noteListMatched, unmatchedOf } from '../lists/lists.store.ts'
 import * as queue from '../queue/queue.store.ts'
 import { type Doing, end, later, matchAll, pause, suppressAll } from './doing.service.ts'
@@ -40,6 +41,7 @@ export async function doList(doing: Doing): Promise<void> {
   await app.db.tx(async (tx) => {
     const now = app.clock().toISOString()
     await saveCounts(tx, listNo, counted.counts, now)
+    await chargeFindings(tx, listNo, counted.total)
     await noteListMatched(tx, listNo, now)
     await queue.endMatch(tx, item)
   }, later)
@@ -55,6 +57,7 @@ export async function doCounts({ app, item }: Doing): Promise<void> {
     const list = await findListByNo(tx, listNo)
     if (!list || list.state === listStates.gone) return queue.endMatch(tx, item)
     await saveCounts(tx, listNo, counted.counts, now)
+    await chargeFindings(tx, listNo, counted.total)
     if (await hasTurned(tx, { listNo, open: counted.open, most: app.config.findingsPerList }, now)) {
       await queue.queueMatches(tx, [{ kind: 'list', place: item.place, item: item.item }], item.dueTime)
     }

@@ -2,8 +2,9 @@
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Db } from '#db/sql.ts'
-import { isInUse } from '#domains/registry/images/past-contents.service.ts'
-import { listStates } from '../lists/lists.model.ts'
+import { isInUse, organizationsWith } from '#domains/registry/images/past-contents.service.ts'
+import { type ListKey, listStates } from '../lists/lists.model.ts'
+import { passOn } from '../lists/lists.service.ts'
 import * as store from './upkeep.store.ts'
 
 /** `tx` is that of the lease; `check` throws when it has ended. */
@@ -24,9 +25,13 @@ export async function sweepLists(sweeping: Sweeping): Promise<number> {
     const last = page.at(-1)
     if (!last) return lists
     after = last.listNo
-    for (const { listNo, state, createTime, ...key } of page) {
+    for (const { listNo, state, createTime, payer, ...key } of page) {
       if (state !== listStates.gone) {
-        if (createTime >= before || (await isInUse(app.db, key))) continue
+        if (createTime >= before) continue
+        if (await isInUse(app.db, key)) {
+          await chargeSomebody(sweeping, listNo, payer, key)
+          continue
+        }
         const isBuried = await tx(async (within) => {
           // Asked again, since an image may have come with the same packages.
           if (await isInUse(within, key)) return false
@@ -42,13 +47,24 @@ export async function sweepLists(sweeping: Sweeping): Promise<number> {
   }
 }
 
+/** Who has no image with it any more is not charged for it, but one of those who have. */
+async function chargeSomebody({ app, tx }: Sweeping, listNo: number, payer: string, key: ListKey): Promise<void> {
+  if (payer === '') return
+  const users = await organizationsWith(app.db, key)
+  const next = users.includes(payer) ? payer : (users[0] ?? payer)
+  if (next !== payer) await tx((within) => passOn(within, listNo, next))
+}
+
 async function deleteList(sweeping: Sweeping, listNo: number): Promise<void> {
   for (;;) {
     const emptied = await sweeping.tx((within) => store.emptyList(within, listNo, rowsAtOnce))
     if (emptied === 0) break
     await pause(sweeping)
   }
-  await sweeping.tx((within) => store.deleteList(within, listNo))
+  await sweeping.tx(async (within) => {
+    await passOn(within, listNo, '')
+    await store.deleteList(within, listNo)
+  })
 }
 
 /** Deletes the packages that no list has, with all that was ever found in them; answers with how many. */

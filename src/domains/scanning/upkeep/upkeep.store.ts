@@ -2,17 +2,18 @@
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { type ListKey, listStates } from '../lists/lists.model.ts'
 
-export type ListPage = ListKey & { listNo: number; state: number; createTime: string }
+export type ListPage = ListKey & { listNo: number; state: number; createTime: string; payer: string }
 
 /** Lists behind `after`, in order. */
 export async function listsAfter(reader: Reader, after: number, most: number): Promise<ListPage[]> {
   type Row = Omit<ListPage, 'distribution'> & { id: string; version: string }
   const rows = await reader.all<Row>(sql`
-    SELECT id AS "listNo", hash, distribution AS id, distribution_version AS version, state, create_time AS "createTime"
+    SELECT id AS "listNo", hash, distribution AS id, distribution_version AS version, state, create_time AS "createTime",
+           payer
       FROM component_lists WHERE id > ${after} ORDER BY component_lists.id LIMIT ${most}`)
-  return rows.map(({ listNo, hash, id, version, state, createTime }) => ({
-    ...{ listNo: Number(listNo), hash, state: Number(state), createTime, distribution: { id, version } },
-  }))
+  return rows.map(({ listNo, state, id, version, ...row }) => {
+    return { ...row, listNo: Number(listNo), state: Number(state), distribution: { id, version } }
+  })
 }
 
 /** From now on nobody finds it, and an image with the same packages gets a list of its own. */
