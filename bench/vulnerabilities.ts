@@ -1,8 +1,9 @@
-// Comparing all packages of many images with many records, and one record that half of them have:
+// Comparing all packages of many images with many records, one record that half of them have, and one that an image with a
+// tag has, until the event of it is there. Meanwhile an image that nobody has read yet is pulled through a gate:
 // `bin/pinfold-node bench/vulnerabilities.ts --images 100000 --records 300000`. A list of packages is what images share: with
 // `--shared 10` ten images each, and without as many lists as images, which is the worst there is (`--lists` says it directly).
-// It ends with 1 where a bound is missed that holds for 100,000 images. `--packages 200 --names 5000` are in a list and in all. With PINFOLD_TEST_DATABASE set it
-// measures PostgreSQL.
+// It ends with 1 where a bound is missed that holds for 100,000 images. `--packages 200 --names 5000` are in a list and in all.
+// With PINFOLD_TEST_DATABASE set it measures PostgreSQL.
 import { hash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,6 +12,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { readConfig } from '#config.ts'
 import { sql } from '#db/sql.ts'
+import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { tellVulnerabilities } from '#domains/scanning/changes/changes.duty.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
 import { matchPackages } from '#domains/scanning/matching/match.duty.ts'
 import { beginSource, finishSource, putRecords, type SourceRecord } from '#domains/scanning/records/records.service.ts'
@@ -19,6 +22,10 @@ import { signAccessToken } from '#issuer/sign-token.ts'
 import { startServer } from '../src/api/server.ts'
 import { createApp } from '../src/create-app.ts'
 import { startWorkers } from '../src/workers.ts'
+import { runDuty } from '../test/support/duties.ts'
+import { pushLayers } from '../test/support/images.ts'
+import { clientOf } from '../test/support/pinfold.ts'
+import { registryClient } from '../test/support/registry.ts'
 
 const { values } = parseArgs({
   options: {
@@ -74,8 +81,9 @@ function record(id: string, name: string, fixed: string): SourceRecord {
   }
 }
 
-async function sync(source: string, given: readonly SourceRecord[]): Promise<void> {
-  const run = await beginSource(work, { name: source, url: '', licence: 'MIT', ecosystems: [ecosystem] })
+/** A source that speaks of no ecosystem is an import, of which nothing is old. */
+async function sync(source: string, given: readonly SourceRecord[], ecosystems = [ecosystem]): Promise<void> {
+  const run = await beginSource(work, { name: source, url: '', licence: 'MIT', ecosystems })
   for (let i = 0; i < given.length; i += 500) await putRecords(work, run, given.slice(i, i + 500))
   await finishSource(work, run, { fingerprint: '', buildTime: '', complete: true, error: '' })
 }
@@ -105,22 +113,45 @@ async function untilMatched(): Promise<void> {
   while (await app.db.get(sql`SELECT 1 AS waits FROM match_queue LIMIT 1`)) await sleep(50)
 }
 
+const tokenFor = (audience: string): Promise<string> =>
+  signAccessToken(app.keyring, { issuer: door.url, subject: operatorUid, audience, now: app.clock() })
+const registryOf = async () => registryClient(door.localUrl, await tokenFor(new URL(door.url).host))
+
+const pushed = 'bench/app'
+const pulls = { all: 0, refused: [] as number[] }
+
+/** An image with a package that nothing is known of, in a group with a gate. */
+async function pushOne(): Promise<void> {
+  const api = clientOf(door.localUrl, await tokenFor(door.url))
+  const group = await api.post('/iam/v2/groups/', { name: 'bench' })
+  const layer = {
+    'etc/os-release': 'ID=debian\nVERSION_ID=12\n',
+    'var/lib/dpkg/status': 'Package: lonely\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1.0-1\n',
+  }
+  await pushLayers(await registryOf(), pushed, [layer], 'latest')
+  const gate = { name: 'gate', mode: 'ENFORCE', vulnerabilities: { leastSeverity: 'LOW' } }
+  const made = await api.post(`/registry/v2/gates/${group.body.uid}`, gate)
+  if (made.status !== 200) throw new Error(`the gate was answered with ${made.status}`)
+}
+
+async function untilTold(): Promise<void> {
+  const told = sql`SELECT 1 AS found FROM events_outbox WHERE type LIKE '%.registry.vulnerability.found.v1' LIMIT 1`
+  while (!(await app.db.get(told))) await sleep(50)
+}
+
 /** What others see meanwhile, and how much memory there is. */
 function watch() {
   const [times, most] = [[] as number[], { rss: 0 }]
   let ended = false
-  const token = signAccessToken(app.keyring, {
-    issuer: door.url,
-    subject: operatorUid,
-    audience: door.url,
-    now: app.clock(),
-  })
   const asking = (async () => {
-    const headers = { authorization: `Bearer ${await token}` }
+    const [headers, puller] = [{ authorization: `Bearer ${await tokenFor(door.url)}` }, await registryOf()]
     while (!ended) {
       const began = performance.now()
       await (await fetch(new URL('/iam/v2/groups?pageSize=10', door.localUrl), { headers })).arrayBuffer()
       times.push(performance.now() - began)
+      pulls.all++
+      const { status } = await puller.call('GET', `${pushed}/manifests/latest`)
+      if (status !== 200) pulls.refused.push(status)
       most.rss = Math.max(most.rss, process.memoryUsage.rss())
       await sleep(10)
     }
@@ -160,6 +191,7 @@ async function timed(what: string, job: () => Promise<void>, bounds?: Bounds): P
 }
 
 console.log(`${lists} lists of ${packages} of ${names} packages, ${records} records`)
+await pushOne()
 await timed('taking in the records', () => sync('osv/Debian', recordsOf()))
 await timed('taking in the lists', addLists)
 const count = async (table: 'components' | 'findings') =>
@@ -168,7 +200,7 @@ const count = async (table: 'components' | 'findings') =>
       table === 'findings' ? sql`SELECT count(*) AS n FROM findings` : sql`SELECT count(*) AS n FROM components`,
     ))!.n,
   )
-const workers = await startWorkers(app, { duties: [matchPackages] })
+const workers = await startWorkers(app, { duties: [matchPackages, tellVulnerabilities] })
 await timed('first match', untilMatched, { seconds: 600, p99: 50, rss: 500 })
 console.log(`${await count('components')} package versions, ${await count('findings')} findings`)
 await timed(
@@ -179,6 +211,28 @@ await timed(
   },
   { seconds: 10, p99: 50, rss: 500 },
 )
+console.log(
+  `${pulls.all} pulls of an image that nobody had read, ${pulls.refused.length} refused ${[...new Set(pulls.refused)]}`,
+)
+missed += pulls.refused.length
+await runDuty(app, readImages)
+await untilMatched()
+const { read } = app.blobs
+let reads = 0
+app.blobs.read = (location) => {
+  reads++
+  return read.call(app.blobs, location)
+}
+await timed(
+  'a record that the image has, until its event',
+  async () => {
+    await sync('import/osv', [record('CVE-2025-2', 'lonely', '2-1')], [])
+    await untilTold()
+  },
+  { seconds: 5, p99: 1000, rss: 500 },
+)
+console.log(`${reads} reads of blobs`)
+missed += reads
 await workers.close()
 await door.close()
 await app.close()
