@@ -499,6 +499,15 @@ const rules = {
     DENY: 'is refused',
   },
   deletePullRuleText: 'What it held back can be pulled within a second.',
+  rule: 'Rule',
+  pullsTried: 'What is too young now, of the tags that moved last',
+  rulesNotTried: (count: number) =>
+    `Rules that count from any tag of the repository are not tried here (${numbers(count)}), so there may be more.`,
+  allOldEnough: (count: number) =>
+    count === 0
+      ? 'There are no tags to try the rules on.'
+      : `All of the last ${s(count, 'tag')} are old enough for every rule.`,
+  oldEnoughNow: 'Old enough now',
   exceptions: 'Exceptions',
   noPullExceptions: 'No digest is let through although it is too young.',
   newException: 'New exception',
@@ -591,6 +600,12 @@ const mirrors = {
   noCopiesOf: 'No repository of this organisation that you may see copies this one.',
   cutCopies: 'Only the first thousand repositories were looked at, so there may be more.',
   copyOf: 'It copies',
+  copyStates: {
+    UNKNOWN: 'nothing waits',
+    QUEUED: 'waits for its turn',
+    IN_PROGRESS: 'is copied now',
+    FAILED: 'the last attempt failed',
+  } as Record<string, string>,
   copyIn: 'Copy',
   copyFrom: 'Of',
   copiedUntil: 'until',

@@ -25,7 +25,7 @@ export async function checkPins({ check, scene, asOperator, goTo }: Omit<Kit, 's
     return
   }
   const { pinfold, path, digest, pusher } = scene
-  await check(`a pin that is copied pulls that image, with ${client}`, async () => {
+  await check(`2: a pin that is copied pulls that image, with ${client}`, async () => {
     const { context, page } = await asOperator()
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: pinfold.url })
     await goTo(page, `/ui/r/${path}/~/tags/stable`)

@@ -1,3 +1,8 @@
+// The ten checks of the console by their numbers. Here: 1 to 3 and 5 to 7, 4 but for its times, and of 10 the three clicks. Elsewhere: the
+// times of 4 in bench/console.ts, the bytes of 5 also in test/house/console.test.ts, the forged writes of 7 in test/api/console.test.ts, 8 in
+// test/api/sign-in.{tampering,hostile,logout,sessions}.test.ts and test/clients/browser.ts, 9 in test/api/sign-in.clients.test.ts
+// and browser.ts, 10 in test/api/scim.*.test.ts and iam.claim-checks.test.ts.
+//
 // The console in a real Chromium: its jobs, axe on every screen in every state, and what it must not do. Pictures of each screen
 // are kept in build/console-shots. PINFOLD_TEST_CHROMIUM names the browser.
 import { mkdirSync, rmSync } from 'node:fs'
@@ -58,7 +63,7 @@ async function enterAsViewer(page: Page): Promise<void> {
   await settled(page)
 }
 
-await check("the operator's link opens the console, usable within three seconds", async () => {
+await check("1: the operator's link opens the console, usable within three seconds", async () => {
   const { context, page } = await fresh()
   const began = performance.now()
   await enterAsOperator(page)
@@ -68,7 +73,7 @@ await check("the operator's link opens the console, usable within three seconds"
   await context.close()
 })
 
-await check('from the start, a tag as of a moment takes three steps, and is what the ledger says', async () => {
+await check('2: from the start, a tag as of a moment takes three steps, and is what the ledger says', async () => {
   const { context, page } = await fresh()
   await enterAsOperator(page)
   await page.getByRole('searchbox').first().fill(`${scene.path}:stable`)
@@ -83,7 +88,7 @@ await check('from the start, a tag as of a moment takes three steps, and is what
   await context.close()
 })
 
-await check('a digest shows all tags that ever carried it, deleted ones too, as the API has them', async () => {
+await check('3: a digest shows all tags that ever carried it, deleted ones too, as the API has them', async () => {
   const { context, page } = await fresh()
   await enterAsOperator(page)
   await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
@@ -126,7 +131,7 @@ await check('what is not known of an image is said, and never shown as none', as
   await context.close()
 })
 
-await check('a build of GitHub is let in within three clicks', async () => {
+await check('10: a build of GitHub is let in within three clicks', async () => {
   const { context, page } = await fresh()
   await enterAsOperator(page)
   await goTo(page, `/ui/g/${scene.orgName}/~/keyless`)
@@ -205,7 +210,7 @@ await check('a move that was seen elsewhere is told as no more exact than it is 
   await context.close()
 })
 
-await check('every job goes by keyboard: search, rows, open, copy, help', async () => {
+await check('6: every job goes by keyboard: search, rows, open, copy, help', async () => {
   const { context, page } = await fresh()
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url })
   await enterAsOperator(page)
@@ -231,7 +236,7 @@ await check('every job goes by keyboard: search, rows, open, copy, help', async 
   await context.close()
 })
 
-await check('nothing that was pushed runs as a script of the origin', async () => {
+await check('5: nothing that was pushed runs as a script of the origin', async () => {
   const { context, page } = await fresh()
   await enterAsOperator(page)
   await page.goto(`${url}/ui/`)
@@ -257,7 +262,7 @@ await check('nothing that was pushed runs as a script of the origin', async () =
 const fileOf = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
 
 for (const { name, path } of consoleScreens(scene)) {
-  await check(`the screen ${name} has no violation, is whole at 320 pixels, and shows no secret`, async () => {
+  await check(`4 and 6: the screen ${name} has no violation, is whole at 320 pixels, and shows no secret`, async () => {
     const { context, page } = await fresh()
     await enterAsOperator(page)
     const answers: Promise<string>[] = []
@@ -281,7 +286,7 @@ for (const { name, path } of consoleScreens(scene)) {
   })
 }
 
-await check('every screen has no violation while the server has a fault, and offers to try again', async () => {
+await check('6: every screen has no violation while the server has a fault, and offers to try again', async () => {
   const { context, page } = await fresh()
   await enterAsOperator(page)
   const body = JSON.stringify({
@@ -299,7 +304,7 @@ await check('every screen has no violation while the server has a fault, and off
   await context.close()
 })
 
-await check('every screen has no violation for somebody who may see nothing', async () => {
+await check('6: every screen has no violation for somebody who may see nothing', async () => {
   const { context, page } = await fresh()
   await enterAsViewer(page)
   for (const { name, path } of consoleScreens(scene, 'nothing-there')) {
@@ -339,7 +344,7 @@ const controlsOf = async (page: Page): Promise<string[]> => {
   return [...buttons.filter((text) => writes.test(text)), ...closed]
 }
 
-await check('a viewer is shown no control that they cannot use, and the operator is', async () => {
+await check('7: a viewer is shown no control that they cannot use, and the operator is', async () => {
   const operator = await fresh()
   await enterAsOperator(operator.page)
   for (const { name, path } of consoleScreens(scene)) {
@@ -366,7 +371,7 @@ await checkJobs({ check, scene, asOperator, goTo, settled })
 
 await checkPins({ check, scene, asOperator, goTo })
 
-await check('the log has no secret, no cookie and no code, and has been written', async () => {
+await check('7: the log has no secret, no cookie and no code, and has been written', async () => {
   const text = logged()
   const asked = text.split('\n').filter((line) => line.includes('"transport":"ui-api"'))
   expect(asked.length > 0 && entered.length > 0, { asked: asked.length, entered: entered.length })
@@ -375,7 +380,7 @@ await check('the log has no secret, no cookie and no code, and has been written'
   expect(found.length === 0, `${found.length} of ${secrets.length} secrets are in the log`)
 })
 
-await check('no page has complained, and none has asked another origin', async () => {
+await check('1 and 5: no page has complained, and none has asked another origin', async () => {
   expect(watched.complaints.length === 0, watched.complaints)
   expect(watched.foreign.length === 0, watched.foreign)
 })

@@ -1,11 +1,14 @@
 // The parts of the console that know nothing of a browser.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { aboutTags } from '#domains/registry/rules/patterns.model.ts'
 import { paths, routeOf } from '../../console/src/app/paths.ts'
 import { readMarkdown } from '../../console/src/data/markdown.ts'
+import { isAbout } from '../../console/src/data/patterns.ts'
 import { holds } from '../../console/src/data/rights.ts'
 import type { Move } from '../../console/src/data/types.ts'
 import { planOf } from '../../console/src/screens/keyless/conditions.ts'
+import { barAfter } from '../../console/src/screens/tags/bars.ts'
 import { staysOf } from '../../console/src/screens/tags/moves.ts'
 import { viewName } from '../../console/src/screens/tags/view-names.ts'
 import { ok } from '../support/expect.ts'
@@ -223,4 +226,28 @@ test('a readme of any size and shape is read at once, and becomes no more than a
       assert.ok(some.length <= 300 && parts.length <= 12_000, unit)
     }
   }
+})
+
+test('a rule is about the tags that the server says it is about', () => {
+  const patterns = ['v*', '*-rc*', 'latest', '*', 'v*.*.*', 'a*a', '**', 'v1']
+  const names = ['v1', 'v1.2.3', 'v1.2-rc1', 'latest', 'a', 'aa', 'aba', 'v', 'x-rc', 'v.1', 'V1']
+  const sets = [[], ...patterns.map((one) => [one]), ['v*', 'latest']]
+  for (const tags of sets) {
+    for (const exceptTags of sets) {
+      for (const name of names) {
+        const rule = { tags, exceptTags }
+        assert.equal(isAbout(rule, name), aboutTags(rule)(name), `${JSON.stringify(rule)} ${name}`)
+      }
+    }
+  }
+})
+
+test('keys lead from bar to bar: through time, along the lane of a digest, to the ends, and not beyond', () => {
+  const stays = ['a', 'b', 'a', 'c', 'a'].map((digest) => ({ digest }))
+  const led = (at: number, ...keys: string[]) => keys.map((key) => barAfter(stays, at, key))
+  assert.deepEqual(led(2, 'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End'), [1, 3, 0, 4, 0, 4])
+  assert.deepEqual(led(0, 'ArrowLeft', 'ArrowUp', 'Home'), [0, 0, 0])
+  assert.deepEqual(led(4, 'ArrowRight', 'ArrowDown', 'End'), [4, 4, 4])
+  assert.deepEqual(led(3, 'ArrowUp', 'ArrowDown'), [3, 3])
+  assert.deepEqual(led(1, 'Enter', ' ', 'j', 'Tab'), [undefined, undefined, undefined, undefined])
 })

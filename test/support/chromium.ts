@@ -48,7 +48,7 @@ export type Watched = {
 /** A person's browser, with nothing kept from anybody else. */
 export async function openPage(browser: Browser, url: string, { complaints, foreign }: Watched): Promise<Opened> {
   const context = await browser.newContext()
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(30_000)
   const page = await context.newPage()
   page.on('console', (message) => {
     // The provider has pages too, and a page of ours that answers with an error is a line as well.

@@ -16,7 +16,12 @@ export function startKeys(showHelp: () => void): void {
 }
 
 const acts: Record<string, () => void> = {
-  '/': () => document.querySelector<HTMLInputElement>('header input[type=search]')?.focus(),
+  '/': () => {
+    const box = document.querySelector<HTMLInputElement>('header input[type=search]')
+    box?.focus()
+    // What was searched for before gives way to what is typed.
+    box?.select()
+  },
   j: () => step(1),
   k: () => step(-1),
   c: () => {

@@ -1,12 +1,13 @@
 // Who holds a copy: repositories that copy others of this registry, and until when.
 import { paths } from '../../app/paths.ts'
+import { ask } from '../../data/api.ts'
 import { isCopy, readCopies } from '../../data/copies.ts'
 import { namesOfRepo } from '../../data/places.ts'
 import type { Repo } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Time } from '../../ui/text.tsx'
+import { Badge, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 
 /** The copies at and below a group. */
@@ -29,13 +30,24 @@ export function CopiesOf({ repo }: { repo: Repo }) {
   )
 }
 
-function Source({ repo: { syncConfig } }: { repo: Repo }) {
+function Source({ repo: { uid, syncConfig } }: { repo: Repo }) {
   return (
     <p>
-      {words.copyOf} <RepoName uid={syncConfig.source} />, {words.copiedUntil} <Time at={syncConfig.expirationTime} />
+      <CopyState repo={uid} /> {words.copyOf} <RepoName uid={syncConfig.source} />, {words.copiedUntil}{' '}
+      <Time at={syncConfig.expirationTime} />
       {syncConfig.uniqueTags && `, ${words.withUniqueTags}`}
     </p>
   )
+}
+
+/** Where the copying stands. */
+function CopyState({ repo }: { repo: string }) {
+  const read = useLoad(`copying ${repo}`, (signal) =>
+    ask<{ status?: string }>('GET', `/registry/v1/repos/${repo}:syncstatus`, { signal }),
+  )
+  if (!read.data) return <span class="dim">{read.error === undefined ? '…' : words.unknown}</span>
+  const { status = 'UNKNOWN' } = read.data
+  return <Badge kind={status === 'FAILED' ? 'bad' : 'plain'}>{words.copyStates[status] ?? status}</Badge>
 }
 
 function RepoName({ uid }: { uid: string }) {
@@ -68,6 +80,7 @@ function CopyTable({ place, empty, wants }: Props) {
                 columns={[
                   { title: words.copyIn, isHead: true, cell: ({ uid }) => <RepoName uid={uid} /> },
                   { title: words.copyFrom, cell: ({ syncConfig }) => <RepoName uid={syncConfig.source} /> },
+                  { title: words.state, cell: ({ uid }) => <CopyState repo={uid} /> },
                   { title: words.copiedUntil, cell: ({ syncConfig }) => <Time at={syncConfig.expirationTime} /> },
                 ]}
               />

@@ -19,6 +19,7 @@ import { RepoMirror } from '../mirrors/follow.tsx'
 import { Gates } from '../rules/gates.tsx'
 import { Promises } from '../rules/promises.tsx'
 import { PullRules } from '../rules/pulls.tsx'
+import { PullsTried } from '../rules/pulls-tried.tsx'
 import { GatesTried } from '../rules/verdicts.tsx'
 import { pinOf } from '../start/start.tsx'
 import { readMoves } from '../tags/moves.ts'
@@ -54,7 +55,12 @@ export function RepoScreen({ names, query }: Props) {
             {view === 'tags' && <Tags names={names} repo={item} query={query} />}
             {view === 'history' && <RepoHistory names={names} repo={item} />}
             {view === 'promises' && <Promises at={{ uid: item.uid, groups }} query={query} />}
-            {view === 'pulls' && <PullRules at={{ uid: item.uid, groups }} query={query} />}
+            {view === 'pulls' && (
+              <>
+                <PullRules at={{ uid: item.uid, groups }} query={query} />
+                <PullsTried names={names} repo={item.uid} />
+              </>
+            )}
             {view === 'gates' && (
               <>
                 <Gates at={{ uid: item.uid, groups }} query={query} />

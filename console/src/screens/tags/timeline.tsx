@@ -48,10 +48,10 @@ export function Timeline({ stays, at, now, onPick }: Props) {
         onKeyDown={move}
       >
         <g>
-          {marksOf(start, end).map((time) => (
+          {marksOf(start, end).map((time, i, marks) => (
             <g key={time}>
               <line class="mark" x1={x(time)} x2={x(time)} y1={18} y2={height} />
-              <text class="when" x={x(time)} y={12}>
+              <text class="when" x={x(time)} y={12} text-anchor={i > 0 && i === marks.length - 1 ? 'middle' : 'start'}>
                 {dayText(time)}
               </text>
             </g>

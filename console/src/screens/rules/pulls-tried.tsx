@@ -1,0 +1,89 @@
+// What rules of pulls hold back of a repository's tags now, also those that only observe.
+import { paths } from '../../app/paths.ts'
+import { may } from '../../app/session.ts'
+import { ask } from '../../data/api.ts'
+import { readPage } from '../../data/list.ts'
+import { isAbout } from '../../data/patterns.ts'
+import { readPlaced, whereOf } from '../../data/placed.ts'
+import type { PullRule, Resolution, Tag } from '../../data/types.ts'
+import { useLoad } from '../../ui/load.ts'
+import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { Badge, Digest, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+
+const tried = 10
+
+type Props = { names: readonly string[]; repo: string }
+type Held = { tag: string; rule: PullRule; answer: Partial<Resolution> }
+
+export function PullsTried(props: Props) {
+  return may('registry.settings.update', props.repo) && may('tag.list', props.repo) ? <Tries {...props} /> : null
+}
+
+function Tries({ names, repo }: Props) {
+  const read = useLoad(`pulls tried ${repo}`, async (signal) => {
+    const { items } = await readPlaced<PullRule>('/registry/v2/pullRules', 'pullRules', { place: repo, signal })
+    const rules = items.filter(({ uid }) => whereOf(uid, repo) !== 'below')
+    const query = { 'uidp.childrenOf': repo, orderBy: 'update_time desc' }
+    const { items: tags } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: tried, query, signal })
+    const asked = rules.filter(({ countFrom }) => countFrom !== 'REPO')
+    const pairs = asked.flatMap((rule) => tags.filter(({ name }) => isAbout(rule, name)).map((tag) => ({ rule, tag })))
+    const found = pairs.map(async ({ rule, tag: { name, digest } }): Promise<Held[]> => {
+      const path = `/registry/v2/repos/${repo}/resolvedTags/${encodeURIComponent(name)}`
+      const given = { minAge: rule.minAge, hold: rule.hold }
+      const answer = await ask<Partial<Resolution>>('GET', path, { query: given, signal })
+      return answer.chosen?.digest === digest ? [] : [{ tag: name, rule, answer }]
+    })
+    return { held: (await Promise.all(found)).flat(), left: rules.length - asked.length, count: tags.length }
+  })
+  return (
+    <>
+      <h2>{words.pullsTried}</h2>
+      <Shown of={read}>
+        {({ held, left, count }) => (
+          <>
+            {left > 0 && <Note kind="warn">{words.rulesNotTried(left)}</Note>}
+            {held.length === 0 ? (
+              <Empty>{words.allOldEnough(count)}</Empty>
+            ) : (
+              <Table
+                caption={words.pullsTried}
+                columns={columnsFor(names)}
+                items={held}
+                keyOf={({ tag, rule }) => `${tag} ${rule.uid}`}
+              />
+            )}
+          </>
+        )}
+      </Shown>
+    </>
+  )
+}
+
+const columnsFor = (names: readonly string[]): Column<Held>[] => [
+  {
+    title: words.tag,
+    isHead: true,
+    cell: ({ tag }) => (
+      <a data-main href={paths.tag(names, tag)}>
+        <bdi>{tag}</bdi>
+      </a>
+    ),
+  },
+  { title: words.rule, cell: ({ rule: { name, minAge } }) => <bdi>{name || minAge}</bdi> },
+  {
+    title: words.whatIsTooYoung,
+    cell: ({ rule: { mode } }) => <Badge kind={mode === 'OBSERVE' ? 'warn' : 'bad'}>{words.pullModes[mode]}</Badge>,
+  },
+  {
+    title: words.oldEnoughNow,
+    cell: ({ answer: { chosen, reason = '' } }) =>
+      chosen ? (
+        <Digest of={chosen.digest} href={paths.digest(names, chosen.digest)} />
+      ) : (
+        (words.viewReasons[reason] ?? reason)
+      ),
+  },
+  { title: words.oldEnough, cell: ({ answer: { next } }) => <Time at={next?.eligibleTime} /> },
+]
