@@ -11,9 +11,11 @@ import type { Page } from 'playwright-core'
 import { audit, createChecks, expect, launchChromium, openPage } from '../support/chromium.ts'
 import { consoleScreens, planted, startConsoleScene } from '../support/console-scene.ts'
 import { takeStderr } from '../support/log.ts'
+import { run } from '../support/process.ts'
 import { checkChanges } from './console-changes.ts'
 import { checkJobs } from './console-jobs.ts'
 import { checkPins } from './console-pins.ts'
+import { checkRecipes } from './console-recipes.ts'
 
 const shots = fileURLToPath(new URL('../../build/console-shots', import.meta.url))
 rmSync(shots, { recursive: true, force: true })
@@ -63,13 +65,19 @@ async function enterAsViewer(page: Page): Promise<void> {
   await settled(page)
 }
 
-await check("1: the operator's link opens the console, usable within three seconds", async () => {
+await check("1: the operator's link opens the console once, usable within three seconds", async () => {
   const { context, page } = await fresh()
   const began = performance.now()
   await enterAsOperator(page)
   await page.getByRole('heading', { name: 'What moved last' }).waitFor()
   expect(performance.now() - began < 3000, performance.now() - began)
   expect(await page.getByText('You are the operator').isVisible(), await page.content())
+  const second = await fresh()
+  await second.page.goto(`${url}/ui/enter#${entered[0]}`)
+  await second.page.getByRole('alert').waitFor()
+  await second.page.goto(`${url}/ui/`)
+  expect(new URL(second.page.url()).pathname.startsWith('/ui/signin'), second.page.url())
+  await second.context.close()
   await context.close()
 })
 
@@ -84,7 +92,13 @@ await check('2: from the start, a tag as of a moment takes three steps, and is w
   await status.waitFor()
   const shown = await status.locator('code').getAttribute('title')
   expect(shown === scene.digestThen, { shown, wanted: scene.digestThen })
-  expect((await status.innerText()).includes('import'), await status.innerText())
+  const said = await status.innerText()
+  expect(said.includes('import'), said)
+  const time = `${scene.lastTuesday.slice(0, 16)}:00Z`
+  const args = ['images', 'history', `${scene.path}:stable`, '--as-of', time, '-o', 'json']
+  const told = await run(args, { env: { PINFOLD_API: url, PINFOLD_TOKEN: scene.pinfold.operator.token! } })
+  const [record] = JSON.parse(told.stdout)
+  expect(record.digest === shown && record.source === 'SOURCE_IMPORT' && said.includes(record.actorName), told)
   await context.close()
 })
 
@@ -98,6 +112,12 @@ await check('3: a digest shows all tags that ever carried it, deleted ones too, 
     `/registry/v2/repos/${scene.repo.uid}/tagHistory?digest=${scene.digest}`,
   )
   expect(rows.length === body.records.length, { rows, records: body.records })
+  for (const [i, row] of (await table.locator('tbody tr').all()).entries()) {
+    const times = await Promise.all((await row.locator('time').all()).map((one) => one.getAttribute('datetime')))
+    const { tag, time, endTime, actorName } = body.records[i]
+    const isSame = (await row.locator('th').innerText()) === tag && rows[i]!.includes(actorName)
+    expect(isSame && times.join() === [time, endTime].filter(Boolean).join(), { row: rows[i], record: body.records[i] })
+  }
   expect(
     rows.some((row) => row.includes('gone') && row.includes('deleted')),
     rows,
@@ -236,6 +256,26 @@ await check('6: every job goes by keyboard: search, rows, open, copy, help', asy
   await context.close()
 })
 
+await check('5: what browsers are sent is small, and what was pushed says nosniff', async () => {
+  const { context, page } = await fresh()
+  await enterAsOperator(page)
+  const sent = await page.evaluate<[string, number][]>(
+    "performance.getEntriesByType('resource').map(({ name, encodedBodySize }) => [name, encodedBodySize])",
+  )
+  const budget = { '.js': 80_000, '.css': 15_000 }
+  for (const [ending, most] of Object.entries(budget)) {
+    const found = sent.filter(([name]) => new URL(name).pathname.endsWith(ending))
+    const total = found.reduce((sum, [, size]) => sum + size, 0)
+    expect(total > 0 && total <= most, sent)
+  }
+  const { pinfold, pusher } = scene
+  const token = await pinfold.tokenFor(pusher.uid, { audience: new URL(url).host })
+  const blob = await fetch(url + scene.scriptBlob, { headers: { authorization: `Bearer ${token}` } })
+  expect(blob.status === 200 && (await blob.text()).includes('wasRun'), blob.status)
+  expect(blob.headers.get('x-content-type-options') === 'nosniff', [...blob.headers])
+  await context.close()
+})
+
 await check('5: nothing that was pushed runs as a script of the origin', async () => {
   const { context, page } = await fresh()
   await enterAsOperator(page)
@@ -365,9 +405,24 @@ await check('7: a viewer is shown no control that they cannot use, and the opera
   await context.close()
 })
 
+await check('7: what a viewer or another site forges is refused, and the cookie counts nowhere else', async () => {
+  const { context, page } = await fresh()
+  await enterAsViewer(page)
+  const write = (headers: Record<string, string>) =>
+    context.request.post(`${url}/ui/api/iam/v2/groups/${scene.org.uid}`, { headers, data: { name: 'forged' } })
+  expect((await write({ 'sec-fetch-site': 'same-origin' })).status() === 403, 'a viewer has made a group')
+  const foreign = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example.com' }
+  expect((await write(foreign)).status() === 403, 'another site has been heard')
+  const elsewhere = await context.request.get(`${url}/iam/v2/groups`)
+  expect(elsewhere.status() === 401, elsewhere.status())
+  await context.close()
+})
+
 await checkChanges({ check, scene, asOperator, goTo, settled })
 
 await checkJobs({ check, scene, asOperator, goTo, settled })
+
+await checkRecipes({ check, scene, asOperator, goTo, settled })
 
 await checkPins({ check, scene, asOperator, goTo })
 

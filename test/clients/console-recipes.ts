@@ -1,0 +1,157 @@
+// The ten recipes of docs/console.md, each with the keyboard alone, in a real Chromium: what is used is reached with Tab and keys.
+import type { Locator, Page } from 'playwright-core'
+import { expect } from '../support/chromium.ts'
+import { roleUids } from '../support/pinfold.ts'
+import type { Kit } from './console-changes.ts'
+
+const mostTabs = 300
+const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
+
+/** Runs in the page. */
+const isFocused = (one: unknown): boolean =>
+  one === (globalThis as unknown as { document: { activeElement: unknown } }).document.activeElement
+
+/** Goes on with Tab until the focus is there. */
+async function tabTo(page: Page, wanted: Locator): Promise<void> {
+  await wanted.waitFor()
+  for (let i = 0; i < mostTabs; i++) {
+    if (await wanted.evaluate(isFocused)) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`${wanted} is not reached with ${mostTabs} tabs`)
+}
+
+async function use(page: Page, wanted: Locator): Promise<void> {
+  await tabTo(page, wanted)
+  await page.keyboard.press('Enter')
+}
+
+async function type(page: Page, wanted: Locator, text: string): Promise<void> {
+  await tabTo(page, wanted)
+  await page.keyboard.press('ControlOrMeta+A')
+  await page.keyboard.type(text)
+}
+
+/** The search box of every screen, by its key. */
+async function search(page: Page, text: string): Promise<void> {
+  await page.locator('h1').focus()
+  await page.keyboard.press('/')
+  await page.keyboard.type(text)
+  await page.keyboard.press('Enter')
+}
+
+export async function checkRecipes(kit: Kit): Promise<void> {
+  await checkLooking(kit)
+  await checkAccess(kit)
+  await checkBuildsAndEvents(kit)
+}
+
+async function checkLooking({ check, scene, asOperator, goTo, settled }: Kit): Promise<void> {
+  await check(
+    '6, recipes 1 to 5 by keyboard: a tag then, a digest, one among many, a pin, what a move changed',
+    async () => {
+      const { context, page } = await asOperator()
+      await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: scene.pinfold.url })
+      await search(page, `${scene.path}:stable`)
+      const bars = page.getByRole('group', { name: /^Timeline/ }).getByRole('button')
+      await tabTo(page, bars.last())
+      await page.keyboard.press('ArrowLeft')
+      await page.keyboard.press('Enter')
+      const status = page.getByRole('status').filter({ hasText: 'it was' })
+      await status.waitFor()
+      await page.locator('h1').focus()
+      await use(page, page.getByRole('button', { name: 'Copy pin of stable', exact: true }))
+      await page.getByText('Copied').first().waitFor()
+      const pin = await page.evaluate<string>('navigator.clipboard.readText()')
+      expect(pin.endsWith(`${scene.path}@${scene.digestThen}`), pin)
+
+      await search(page, `${scene.path}@${scene.digest}`)
+      const ever = page.getByRole('table', { name: 'Tags that carry or carried it' })
+      await ever.getByRole('row').filter({ hasText: 'gone' }).filter({ hasText: 'deleted' }).waitFor()
+
+      await search(page, `${scene.orgName}/payments/many`)
+      await type(page, page.getByLabel('Tags with this in their names'), 'ild-44')
+      await page.keyboard.press('Enter')
+      await page.getByText('build-449').waitFor()
+      await settled(page)
+      await page.locator('h1').focus()
+      await page.keyboard.press('j')
+      await page.keyboard.press('c')
+      await page.getByText('Copied').first().waitFor()
+
+      await search(page, 'CVE-2024-7777')
+      await page
+        .getByRole('table', { name: /Images/ })
+        .getByText(scene.path)
+        .first()
+        .waitFor()
+      await goTo(page, `/ui/r/${scene.path}/~/tags/gone`)
+      await use(page, page.getByRole('link', { name: /^Compare/ }).first())
+      await page.getByRole('heading', { name: /^From sha256:/ }).waitFor()
+      await context.close()
+    },
+  )
+}
+
+async function checkAccess({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  await check('6, recipes 6, 7 and 10 by keyboard: why not, who may, and who changed that', async () => {
+    const viewer = await scene.pinfold.seed.member(scene.org.uid, roleUids.viewer)
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/g/${scene.orgName}/payments`)
+    await use(page, page.getByRole('link', { name: 'Why', exact: true }))
+    await type(page, page.getByLabel('Uid of the identity'), viewer.uid)
+    await tabTo(page, page.getByLabel('To do what'))
+    // The fourth of them: to delete tags.
+    for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowDown')
+    await use(page, page.getByRole('button', { name: 'Explain', exact: true }))
+    await page.getByText('No, it may not.').waitFor()
+    await page.getByText('Any of these roles would be enough:').waitFor()
+    expect(new URL(page.url()).searchParams.get('capability') === 'CAP_TAG_DELETE', page.url())
+
+    await page.locator('h1').focus()
+    await use(page, page.getByRole('link', { name: 'Access', exact: true }))
+    await rowOf(page, `inherited from ${scene.orgName}`).first().waitFor()
+
+    await page.locator('h1').focus()
+    await use(page, page.getByRole('link', { name: 'Audit', exact: true }))
+    await goTo(page, `/ui/g/${scene.orgName}/~/audit?type=${encodeURIComponent(bindingMade)}`)
+    const made = rowOf(page, bindingMade)
+    await made.first().waitFor()
+    const { body } = await scene.pinfold.operator.get(
+      `/events/v2/audit?uidp.descendantsOf=${scene.org.uid}&type=${encodeURIComponent(bindingMade)}`,
+    )
+    expect((await made.count()) === Number(body.totalCount), { shown: await made.count(), total: body.totalCount })
+    await context.close()
+  })
+}
+
+const bindingMade = 'dev.pinfold.api.iam.rolebindings.created.v1'
+
+async function checkBuildsAndEvents({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  const { operator } = scene.pinfold
+  await check(
+    '6, recipes 8 and 9 by keyboard: a build is let in, and what was given up is sent again',
+    async () => {
+      const { context, page } = await asOperator()
+      await goTo(page, `/ui/g/${scene.orgName}/~/keyless`)
+      await type(page, page.getByLabel(/Address of the repository/), 'https://github.com/acme/keys')
+      await page.keyboard.press('Enter')
+      await use(page, page.getByRole('button', { name: 'Create' }))
+      await page.getByText('id-token: write').waitFor()
+
+      await goTo(page, `/ui/g/${scene.orgName}/~/events`)
+      const { uid } = (await operator.get(`/events/v2/subscriptions?uidp.childrenOf=${scene.org.uid}`)).body
+        .subscriptions[0]
+      const givenUp = async () => {
+        const { body } = await operator.get(`/events/v2/subscriptions/${uid}/deliveries?state=GIVEN_UP`)
+        return Number(body.totalCount)
+      }
+      const before = await givenUp()
+      expect(before > 0, 'nothing was given up')
+      await use(page, page.getByRole('button', { name: /^Send again/ }).first())
+      await rowOf(page, 'waiting').first().waitFor()
+      expect((await givenUp()) === before - 1, { before, now: await givenUp() })
+      await context.close()
+    },
+  )
+}
