@@ -3,21 +3,21 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
-import { create, createFileRegistry, type DescMethod, getOption, hasOption, type Message } from '@bufbuild/protobuf'
+import { create, createFileRegistry, type DescMethod, getOption, type Message } from '@bufbuild/protobuf'
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import { buildEndpoints, notServed } from '#api/methods.ts'
 import { services } from '#api/services.ts'
 import type { Service } from '#app.ts'
 import { builtInRoles } from '#domains/iam/access/built-in-roles.ts'
 import { capabilities } from '#domains/iam/access/capabilities.ts'
-import { http } from '#gen/google/api/annotations_pb.ts'
-import { iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
+import { iam } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
 import { chunks } from '#lib/chunks.ts'
 import { importSamples, sampleAdvisory } from '../support/advisories.ts'
+import { bindingsOf, emptyBody, placeOf, restCalls, scopeFieldOf } from '../support/endpoints.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { seedLibraries } from '../support/libraries.ts'
-import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
+import { type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { randomFrom } from '../support/random.ts'
 import { openGrpc, type RawGrpc } from '../support/raw-grpc.ts'
 import { plantTag } from '../support/tags.ts'
@@ -25,15 +25,6 @@ import { plantTag } from '../support/tags.ts'
 const endpoints = buildEndpoints(services)
 const methods = endpoints.map(({ desc }) => desc)
 const nameOf = (desc: DescMethod) => `${desc.parent.typeName}/${desc.name}`
-
-/** Unscoped in the contract, since an empty place or a built-in role is possible; with a place they ask for the same there. */
-const placeOfUnscoped: Record<string, string> = {
-  'GroupsService.CreateGroup': 'parent',
-  'RolesService.GetRole': 'uid',
-  'Groups.Create': 'parent',
-  'GroupInvites.CreateWithGroup': 'group',
-}
-const placeOf = (desc: DescMethod): string | undefined => placeOfUnscoped[`${desc.parent.name}.${desc.name}`]
 
 /** Lists whose request must say more than where; those of what belongs to one resource have tests of their own. */
 const pathsOfLists: Record<string, string | undefined> = {
@@ -169,42 +160,6 @@ function judge(desc: DescMethod, caller: Caller, code: number, context: string):
   assert.equal(code === 12, handler === undefined, `${context}: ${code}`)
 }
 
-/** The request field that names the place, as a path of proto names; none for what has no scope. */
-function scopeFieldOf(desc: DescMethod): string[] {
-  const field =
-    desc.input.fields.find((one) => hasOption(one, iam_scope)) ??
-    desc.input.fields.find((one) => one.name === placeOf(desc))
-  if (!field) return []
-  return field.fieldKind === 'message' ? [field.name, 'uid'] : [field.name]
-}
-
-/** None for what gRPC alone has. */
-function bindingsOf(desc: DescMethod): { verb: string; path: string; body: string }[] {
-  if (!hasOption(desc, http)) return []
-  const rule = getOption(desc, http)
-  return [rule, ...rule.additionalBindings].map(({ pattern, body }) => {
-    assert.ok(pattern.case && pattern.case !== 'custom')
-    return { verb: pattern.case.toUpperCase(), path: pattern.value, body }
-  })
-}
-
-function restCalls(desc: DescMethod): { verb: string; path: string; body: Json | undefined }[] {
-  return bindingsOf(desc).map(({ verb, path: template, body }) => {
-    const scope = scopeFieldOf(desc).join('.')
-    const path = template.replace(/\{([\w.]+)[^}]*\}/g, (_, field: string) =>
-      field === scope ? place : 'a'.repeat(40),
-    )
-    const elsewhere = scope !== '' && !template.includes(`{${scope}`)
-    if (body === '') return { verb, path: elsewhere ? `${path}?${scope}=${place}` : path, body: undefined }
-    return { verb, path, body: body === '*' && elsewhere ? { [scope]: place } : emptyBody(desc, body) }
-  })
-}
-
-/** A body may be a list, as that of a batch in version 1. */
-function emptyBody(desc: DescMethod, body: string): Json {
-  return desc.input.fields.find(({ name }) => name === body)?.fieldKind === 'list' ? [] : {}
-}
-
 /** The same request as over REST: with the resource that the body would hold, empty but for the place. */
 function grpcRequest(desc: DescMethod): Message {
   const [scope, nested] = scopeFieldOf(desc)
@@ -221,7 +176,7 @@ test('over REST every method decides for every caller as the contract declares',
   for (const caller of callers) {
     const client = pinfold.withToken(caller.token as string)
     for (const desc of methods) {
-      for (const { verb, path, body } of restCalls(desc)) {
+      for (const { verb, path, body } of restCalls(desc, place)) {
         const answer = await client.call(verb, path, body)
         const context = `${verb} ${path} (${desc.name}) by ${caller.name}`
         judge(desc, caller, answer.status === 200 ? 0 : answer.body.code, `${context}: ${answer.text}`)
@@ -258,7 +213,7 @@ test('every list shows a stranger nothing, and its total counts nothing', async 
   })
   for (const { desc } of lists) {
     const key = [`${desc.parent.name}.${desc.name}`, desc.name].find((name) => name in pathsOfLists)
-    const path = key ? pathsOfLists[key] : restCalls(desc)[0]!.path
+    const path = key ? pathsOfLists[key] : restCalls(desc, place)[0]!.path
     if (path === undefined) continue
     const items = desc.output.fields.find((field) => field.fieldKind === 'list')!.jsonName
     const [unseen, seen] = [await stranger!.get(path), await owner!.get(path)]

@@ -1,0 +1,52 @@
+// Requests of any method of the contract, made from its options.
+import assert from 'node:assert/strict'
+import { type DescMethod, getOption, hasOption } from '@bufbuild/protobuf'
+import { http } from '#gen/google/api/annotations_pb.ts'
+import { iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
+import type { Json } from './pinfold.ts'
+
+/** Unscoped in the contract, since an empty place or a built-in role is possible; with a place they ask for the same there. */
+const placeOfUnscoped: Record<string, string> = {
+  'GroupsService.CreateGroup': 'parent',
+  'RolesService.GetRole': 'uid',
+  'Groups.Create': 'parent',
+  'GroupInvites.CreateWithGroup': 'group',
+}
+export const placeOf = (desc: DescMethod): string | undefined => placeOfUnscoped[`${desc.parent.name}.${desc.name}`]
+
+/** The request field that names the place, as a path of proto names; none for what has no scope. */
+export function scopeFieldOf(desc: DescMethod): string[] {
+  const field =
+    desc.input.fields.find((one) => hasOption(one, iam_scope)) ??
+    desc.input.fields.find((one) => one.name === placeOf(desc))
+  if (!field) return []
+  return field.fieldKind === 'message' ? [field.name, 'uid'] : [field.name]
+}
+
+/** None for what gRPC alone has. */
+export function bindingsOf(desc: DescMethod): { verb: string; path: string; body: string }[] {
+  if (!hasOption(desc, http)) return []
+  const rule = getOption(desc, http)
+  return [rule, ...rule.additionalBindings].map(({ pattern, body }) => {
+    assert.ok(pattern.case && pattern.case !== 'custom')
+    return { verb: pattern.case.toUpperCase(), path: pattern.value, body }
+  })
+}
+
+/** Requests of a method about a place, with nothing more in them than they need. */
+export function restCalls(desc: DescMethod, place: string): { verb: string; path: string; body: Json | undefined }[] {
+  return bindingsOf(desc).map(({ verb, path: template, body }) => {
+    const scope = scopeFieldOf(desc).join('.')
+    const path = template.replace(/\{([\w.]+)[^}]*\}/g, (_, field: string) =>
+      field === scope ? place : 'a'.repeat(40),
+    )
+    const elsewhere = scope !== '' && !template.includes(`{${scope}`)
+    if (body === '') return { verb, path: elsewhere ? `${path}?${scope}=${place}` : path, body: undefined }
+    return { verb, path, body: body === '*' && elsewhere ? { [scope]: place } : emptyBody(desc, body) }
+  })
+}
+
+/** A body may be a list, as that of a batch in version 1. */
+export function emptyBody(desc: DescMethod, body: string): Json {
+  return desc.input.fields.find(({ name }) => name === body)?.fieldKind === 'list' ? [] : {}
+}
