@@ -14,6 +14,8 @@ import { takeStderr } from '../support/log.ts'
 import { run } from '../support/process.ts'
 import { checkChanges } from './console-changes.ts'
 import { checkJobs } from './console-jobs.ts'
+import { checkEvents, checkLists } from './console-lists.ts'
+import { checkPeople } from './console-people.ts'
 import { checkPins } from './console-pins.ts'
 import { checkRecipes } from './console-recipes.ts'
 
@@ -161,6 +163,33 @@ await check('10: a build of GitHub is let in within three clicks', async () => {
   await page.getByText('id-token: write').waitFor()
   const { body } = await scene.pinfold.operator.get('/iam/v2/identities?name=acme%20ledger')
   expect(body.identities[0].claimMatch.subjectPattern.startsWith('repo:acme'), body)
+  await context.close()
+})
+
+await check('10: a token of a build is tried by its claims, and its signature stays in the browser', async () => {
+  const { context, page } = await fresh()
+  await enterAsOperator(page)
+  await goTo(page, `/ui/g/${scene.orgName}/~/keyless`)
+  const sent: string[] = []
+  page.on('request', (asked) => void sent.push(asked.url() + (asked.postData() ?? '')))
+  const now = Math.floor(Date.now() / 1000)
+  const claims = {
+    ...{ iss: 'https://token.actions.githubusercontent.com', aud: url, iat: now, exp: now + 300 },
+    ...{ sub: 'repo:acme/ledger:ref:refs/heads/main', repository: 'acme/ledger' },
+    ...{ repository_id: '12', repository_owner_id: '34' },
+  }
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const signature = Buffer.from('the signature of a build').toString('base64url')
+  for (const [changed, said] of [
+    [{}, 'With a good signature this token would be let in.'],
+    [{ exp: now - 3600 }, 'This token would be refused.'],
+  ] as const) {
+    const token = `${part({ alg: 'RS256' })}.${part({ ...claims, ...changed })}.${signature}`
+    await page.getByLabel(/Address of the repository/).fill(token)
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByText(said).waitFor()
+  }
+  expect(sent.length > 0 && sent.every((one) => !one.includes(signature)), 'the signature was sent')
   await context.close()
 })
 
@@ -418,11 +447,17 @@ await check('7: what a viewer or another site forges is refused, and the cookie 
   await context.close()
 })
 
+await checkLists({ check, scene, asOperator, goTo, settled })
+
 await checkChanges({ check, scene, asOperator, goTo, settled })
 
 await checkJobs({ check, scene, asOperator, goTo, settled })
 
 await checkRecipes({ check, scene, asOperator, goTo, settled })
+
+await checkEvents({ check, scene, asOperator, goTo, settled })
+
+await checkPeople({ check, scene, asOperator, goTo, settled })
 
 await checkPins({ check, scene, asOperator, goTo })
 

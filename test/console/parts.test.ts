@@ -6,6 +6,7 @@ import { paths, routeOf } from '../../console/src/app/paths.ts'
 import { readMarkdown } from '../../console/src/data/markdown.ts'
 import { isAbout } from '../../console/src/data/patterns.ts'
 import { holds } from '../../console/src/data/rights.ts'
+import { toldApart } from '../../console/src/data/told-apart.ts'
 import type { Move } from '../../console/src/data/types.ts'
 import { planOf } from '../../console/src/screens/keyless/conditions.ts'
 import { barAfter } from '../../console/src/screens/tags/bars.ts'
@@ -37,6 +38,12 @@ test('an address that is written is read as what it was written of', () => {
   assert.equal(routeOf('/ui/signing', '')?.head, 'signing')
   const changed = paths.with({ pathname: '/ui/r/a', search: '?page=3&order=name+asc' }, { page: undefined, at: 'x' })
   assert.equal(changed, '/ui/r/a?order=name+asc&at=x')
+})
+
+test('names that are equal are told apart, also from those that look as if they had been', () => {
+  assert.deepEqual(toldApart(['a', 'b']), ['a', 'b'])
+  assert.deepEqual(toldApart(['a', 'a (2)', 'a', 'a']), ['a', 'a (2)', 'a (3)', 'a (4)'])
+  assert.deepEqual(toldApart([]), [])
 })
 
 test('what somebody may do at a place counts below it, and nowhere beside it', () => {

@@ -66,7 +66,7 @@ export async function openPage(browser: Browser, url: string, { complaints, fore
   return { context, page }
 }
 
-/** No violation of WCAG 2.2 AA, light and dark. */
+/** No violation of WCAG 2.2 AA, light and dark. The size of targets is new in 2.2, and axe looks at it only when told to. */
 export async function audit(
   page: Page,
   during: (theme: 'light' | 'dark') => Promise<void> = async () => {},
@@ -75,8 +75,14 @@ export async function audit(
     await page.emulateMedia({ colorScheme })
     await page.evaluate(axe.source)
     const found = await page.evaluate(async () => {
-      const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run()
-      return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+      const rules = { 'target-size': { enabled: true } }
+      const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run({ rules })
+      const found = violations.map(({ id, nodes }) => {
+        // The bars of a drawing are as long as they are; its table has a link for each.
+        const counted = id === 'target-size' ? nodes.filter(({ html }) => !html.startsWith('<g ')) : nodes
+        return { id, nodes: counted.map(({ html }) => html) }
+      })
+      return found.filter(({ nodes }) => nodes.length > 0).map(({ id, nodes }) => `${id}: ${nodes.join(' ')}`)
     })
     await during(colorScheme)
     expect(found.length === 0, { url: page.url(), colorScheme, found })

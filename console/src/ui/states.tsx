@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { here } from '../app/route.ts'
 import { Refusal } from '../data/api.ts'
+import type { Paged } from '../data/list.ts'
 import { words } from '../words.ts'
 import type { Loaded } from './load.ts'
 
@@ -85,6 +86,14 @@ export function Empty({ children, command }: { children: ComponentChildren; comm
         </pre>
       )}
     </div>
+  )
+}
+
+/** Says so where a list has more than what was read of it. */
+export function Cut({ of: { items, total, next } }: { of: Paged<unknown> }) {
+  if (next === '') return null
+  return (
+    <Note kind="warn">{total === undefined ? words.moreThan(items.length) : words.onlySome(items.length, total)}</Note>
   )
 }
 

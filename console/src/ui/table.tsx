@@ -4,6 +4,7 @@ import { useId } from 'preact/hooks'
 import { paths } from '../app/paths.ts'
 import { go, here } from '../app/route.ts'
 import { numbers, words } from '../words.ts'
+import { usePage } from './more.tsx'
 
 export type Column<T> = {
   title: string
@@ -27,12 +28,13 @@ type Props<T> = {
 
 export function Table<T>({ caption, columns, items, keyOf, order, isCaptionShown = false, classOf }: Props<T>) {
   const id = useId()
+  const page = usePage()
   return (
     // biome-ignore lint/a11y/useSemanticElements: a section cannot be named by a caption
     <div class="scroll" role="region" aria-labelledby={id} tabIndex={0}>
       <table>
         <caption id={id} class={isCaptionShown ? '' : 'unseen'}>
-          {caption}
+          {page === 1 ? caption : words.pageOf(caption, page)}
         </caption>
         <thead>
           <tr>

@@ -6,7 +6,7 @@ import type { PendingBinding, PushToken, Session } from '../../data/types.ts'
 import { ActButton, DangerButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Screen } from '../../ui/screen.tsx'
-import { Empty, Shown } from '../../ui/states.tsx'
+import { Cut, Empty, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Badge, Code, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
@@ -43,42 +43,45 @@ function Sessions() {
   )
   return (
     <Shown of={read}>
-      {({ items }) => (
-        <Table
-          caption={words.sessions}
-          items={items}
-          keyOf={({ uid }) => uid}
-          columns={[
-            { title: words.began, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
-            { title: words.lastUsed, cell: ({ lastUsedTime }) => <Time at={lastUsedTime} /> },
-            { title: words.from, cell: ({ remoteAddress }) => <code>{remoteAddress}</code> },
-            {
-              title: words.with,
-              cell: ({ userAgent, kind }) => (
-                <>
-                  <bdi>{userAgent}</bdi> ({words.sessionKinds[kind] ?? kind})
-                </>
-              ),
-            },
-            {
-              title: words.actions,
-              cell: ({ uid, current, createTime }) =>
-                current ? (
-                  <Badge kind="good">{words.thisOne}</Badge>
-                ) : (
-                  <ActButton
-                    label={words.endSessionOf(createTime)}
-                    act={async () => {
-                      await ask('DELETE', `/control/v1/sessions/${uid}`)
-                      read.reload()
-                    }}
-                  >
-                    {words.end}
-                  </ActButton>
+      {(page) => (
+        <>
+          <Cut of={page} />
+          <Table
+            caption={words.sessions}
+            items={page.items}
+            keyOf={({ uid }) => uid}
+            columns={[
+              { title: words.began, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
+              { title: words.lastUsed, cell: ({ lastUsedTime }) => <Time at={lastUsedTime} /> },
+              { title: words.from, cell: ({ remoteAddress }) => <code>{remoteAddress}</code> },
+              {
+                title: words.with,
+                cell: ({ userAgent, kind }) => (
+                  <>
+                    <bdi>{userAgent}</bdi> ({words.sessionKinds[kind] ?? kind})
+                  </>
                 ),
-            },
-          ]}
-        />
+              },
+              {
+                title: words.actions,
+                cell: ({ uid, current, createTime }) =>
+                  current ? (
+                    <Badge kind="good">{words.thisOne}</Badge>
+                  ) : (
+                    <ActButton
+                      label={words.endSessionOf(createTime)}
+                      act={async () => {
+                        await ask('DELETE', `/control/v1/sessions/${uid}`)
+                        read.reload()
+                      }}
+                    >
+                      {words.end}
+                    </ActButton>
+                  ),
+              },
+            ]}
+          />
+        </>
       )}
     </Shown>
   )
@@ -90,36 +93,39 @@ function PushTokens() {
   )
   return (
     <Shown of={read}>
-      {({ items }) =>
-        items.length === 0 ? (
+      {(page) =>
+        page.items.length === 0 ? (
           <Empty command="pinfold auth push-token create">{words.noPushTokens}</Empty>
         ) : (
-          <Table
-            caption={words.pushTokens}
-            items={items}
-            keyOf={({ uid }) => uid}
-            columns={[
-              { title: words.name, isHead: true, cell: ({ name, userName }) => <bdi>{name || userName}</bdi> },
-              { title: words.may, cell: ({ push }) => (push ? words.pushAndPull : words.pullOnly) },
-              { title: words.lastUsed, cell: ({ lastUsedTime }) => <Time at={lastUsedTime} /> },
-              { title: words.expires, cell: ({ expireTime }) => <Time at={expireTime} /> },
-              {
-                title: words.actions,
-                cell: ({ uid, name }) => (
-                  <DangerButton
-                    button={words.revoke}
-                    label={words.revokeOf(name)}
-                    title={words.revokeOf(name)}
-                    text={words.revokeText}
-                    act={async () => {
-                      await ask('DELETE', `/control/v1/pushTokens/${uid}`)
-                      read.reload()
-                    }}
-                  />
-                ),
-              },
-            ]}
-          />
+          <>
+            <Cut of={page} />
+            <Table
+              caption={words.pushTokens}
+              items={page.items}
+              keyOf={({ uid }) => uid}
+              columns={[
+                { title: words.name, isHead: true, cell: ({ name, userName }) => <bdi>{name || userName}</bdi> },
+                { title: words.may, cell: ({ push }) => (push ? words.pushAndPull : words.pullOnly) },
+                { title: words.lastUsed, cell: ({ lastUsedTime }) => <Time at={lastUsedTime} /> },
+                { title: words.expires, cell: ({ expireTime }) => <Time at={expireTime} /> },
+                {
+                  title: words.actions,
+                  cell: ({ uid, name }) => (
+                    <DangerButton
+                      button={words.revoke}
+                      label={words.revokeOf(name)}
+                      title={words.revokeOf(name)}
+                      text={words.revokeText}
+                      act={async () => {
+                        await ask('DELETE', `/control/v1/pushTokens/${uid}`)
+                        read.reload()
+                      }}
+                    />
+                  ),
+                },
+              ]}
+            />
+          </>
         )
       }
     </Shown>
@@ -137,34 +143,37 @@ function Offers() {
   }
   return (
     <Shown of={read}>
-      {({ items }) =>
-        items.length === 0 ? (
+      {(page) =>
+        page.items.length === 0 ? (
           <Empty>{words.noOffers}</Empty>
         ) : (
-          <Table
-            caption={words.offers}
-            items={items}
-            keyOf={({ uid }) => uid}
-            columns={[
-              { title: words.organization, isHead: true, cell: ({ organization }) => <bdi>{organization}</bdi> },
-              { title: words.role, cell: ({ role }) => <bdi>{role}</bdi> },
-              { title: words.who, cell: ({ createdByName, createdBy }) => <bdi>{createdByName || createdBy}</bdi> },
-              { title: words.when, cell: ({ createTime }) => <Time at={createTime} /> },
-              {
-                title: words.actions,
-                cell: ({ uid, organization }) => (
-                  <>
-                    <ActButton label={words.acceptOf(organization)} act={answer(uid, 'accept')}>
-                      {words.accept}
-                    </ActButton>{' '}
-                    <ActButton label={words.refuseOf(organization)} act={answer(uid, 'refuse')}>
-                      {words.refuse}
-                    </ActButton>
-                  </>
-                ),
-              },
-            ]}
-          />
+          <>
+            <Cut of={page} />
+            <Table
+              caption={words.offers}
+              items={page.items}
+              keyOf={({ uid }) => uid}
+              columns={[
+                { title: words.organization, isHead: true, cell: ({ organization }) => <bdi>{organization}</bdi> },
+                { title: words.role, cell: ({ role }) => <bdi>{role}</bdi> },
+                { title: words.who, cell: ({ createdByName, createdBy }) => <bdi>{createdByName || createdBy}</bdi> },
+                { title: words.when, cell: ({ createTime }) => <Time at={createTime} /> },
+                {
+                  title: words.actions,
+                  cell: ({ uid, organization }) => (
+                    <>
+                      <ActButton label={words.acceptOf(organization)} act={answer(uid, 'accept')}>
+                        {words.accept}
+                      </ActButton>{' '}
+                      <ActButton label={words.refuseOf(organization)} act={answer(uid, 'refuse')}>
+                        {words.refuse}
+                      </ActButton>
+                    </>
+                  ),
+                },
+              ]}
+            />
+          </>
         )
       }
     </Shown>

@@ -3,14 +3,15 @@ import { useState } from 'preact/hooks'
 import { may } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
-import type { Delivery, Group, Subscription, SubscriptionSettings } from '../../data/types.ts'
-import { ActButton, DangerButton, Form } from '../../ui/form.tsx'
+import { toldApart } from '../../data/told-apart.ts'
+import type { Group, Subscription, SubscriptionSettings } from '../../data/types.ts'
+import { ActButton, DangerButton, Form, FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
-import { Empty, Note, Shown } from '../../ui/states.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import { Cut, Empty, Note, Shown } from '../../ui/states.tsx'
 import { Badge, Code, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
+import { Deliveries } from './deliveries.tsx'
 import { LiveEvents } from './live.tsx'
 
 const root = '/events/v2/subscriptions'
@@ -40,13 +41,18 @@ function Subscriptions({ group }: { group: Group }) {
   return (
     <>
       <Shown of={read}>
-        {({ items }) =>
-          items.length === 0 ? (
-            <Empty>{words.noSubscriptions}</Empty>
-          ) : (
-            items.map((one) => <SubscriptionView key={one.uid} one={one} onGone={read.reload} />)
+        {(page) => {
+          if (page.items.length === 0) return <Empty>{words.noSubscriptions}</Empty>
+          const names = toldApart(page.items.map(({ sink }) => sink))
+          return (
+            <>
+              <Cut of={page} />
+              {page.items.map((one, i) => (
+                <SubscriptionView key={one.uid} one={one} name={names[i]!} onGone={read.reload} />
+              ))}
+            </>
           )
-        }
+        }}
       </Shown>
       {may('subscriptions.create', group.uid) && (
         <details>
@@ -62,41 +68,75 @@ function Subscriptions({ group }: { group: Group }) {
   )
 }
 
-function SubscriptionView({ one, onGone }: { one: Subscription; onGone: () => void }) {
+type ViewProps = { one: Subscription; name: string; onGone: () => void }
+
+function SubscriptionView({ one, name, onGone }: ViewProps) {
+  const [round, setRound] = useState(0)
   const read = useLoad(`settings ${one.uid}`, (signal) =>
     ask<SubscriptionSettings>('GET', `${root}/${one.uid}/settings`, { signal }),
   )
+  const reload = () => {
+    read.reload()
+    setRound(round + 1)
+  }
   return (
-    <section aria-label={one.sink}>
+    <section aria-label={name}>
       <h2>
-        <bdi>{one.sink}</bdi>
+        <bdi>{name}</bdi>
       </h2>
       <Shown of={read}>
         {(settings) => (
           <>
-            <p>
-              <Badge kind={settings.paused ? 'warn' : settings.failures > 0 ? 'bad' : 'good'}>
-                {settings.paused ? words.paused : settings.failures > 0 ? words.failing : words.delivering}
-              </Badge>{' '}
-              {words.deliveryCounts(settings.waiting, settings.givenUp)}{' '}
-              {settings.pauseReason !== '' && <bdi>{settings.pauseReason}</bdi>}
-            </p>
-            {may('subscriptions.update', one.uid) && <Controls one={one} settings={settings} onDone={read.reload} />}
-            {may('subscriptions.delete', one.uid) && <Remove one={one} onGone={onGone} />}
+            <Health settings={settings} />
+            {may('subscriptions.update', one.uid) && (
+              <Controls one={one} name={name} settings={settings} onDone={reload} />
+            )}
+            {may('subscriptions.delete', one.uid) && <Remove one={one} name={name} onGone={onGone} />}
           </>
         )}
       </Shown>
-      <Deliveries uid={one.uid} />
+      <Deliveries uid={one.uid} name={name} round={round} onSent={reload} />
     </section>
   )
 }
 
-function Remove({ one, onGone }: { one: Subscription; onGone: () => void }) {
+const healthOf = ({ paused, failures }: SubscriptionSettings) =>
+  paused ? 'paused' : failures > 0 ? 'failing' : 'delivering'
+const healthKinds = { paused: 'warn', failing: 'bad', delivering: 'good' } as const
+
+/** How it goes, and when it is behind what to do about that. */
+function Health({ settings }: { settings: SubscriptionSettings }) {
+  const { pauseReason, blockedUntil, behindTime, waiting, givenUp } = settings
+  const health = healthOf(settings)
+  return (
+    <>
+      <p>
+        <Badge kind={healthKinds[health]}>{words[health]}</Badge> {words.deliveryCounts(waiting, givenUp)}{' '}
+        {pauseReason !== '' && <bdi>{pauseReason}</bdi>}
+        {health === 'failing' && blockedUntil && (
+          <>
+            {words.triedAgain} <Time at={blockedUntil} />.
+          </>
+        )}
+      </p>
+      {behindTime && (
+        <Note kind="warn">
+          <p>
+            <strong>{words.behindSince}</strong> <Time at={behindTime} />. {words.behindText}
+          </p>
+          <p>{words.catchUp[health]}</p>
+        </Note>
+      )}
+    </>
+  )
+}
+
+function Remove({ one, name, onGone }: ViewProps) {
   return (
     <DangerButton
       button={words.delete}
-      label={words.deleteSubscriptionOf(one.sink)}
-      title={words.deleteSubscriptionOf(one.sink)}
+      label={words.deleteSubscriptionOf(name)}
+      title={words.deleteSubscriptionOf(name)}
       text={words.deleteSubscriptionText}
       act={async () => {
         await ask('DELETE', `${root}/${one.uid}`)
@@ -106,9 +146,9 @@ function Remove({ one, onGone }: { one: Subscription; onGone: () => void }) {
   )
 }
 
-type ControlsProps = { one: Subscription; settings: SubscriptionSettings; onDone: () => void }
+type ControlsProps = { one: Subscription; name: string; settings: SubscriptionSettings; onDone: () => void }
 
-function Controls({ one, settings, onDone }: ControlsProps) {
+function Controls({ one, name, settings, onDone }: ControlsProps) {
   const [secret, setSecret] = useState<string>()
   const tell = (verb: string) => async () => {
     await ask('POST', `${root}/${one.uid}:${verb}`, { body: {} })
@@ -128,6 +168,7 @@ function Controls({ one, settings, onDone }: ControlsProps) {
       >
         {words.newSecret}
       </ActButton>{' '}
+      <Replay one={one} name={name} since={settings.behindTime} onDone={onDone} />
       {secret !== undefined && (
         <Note kind="good">
           <p>{words.secretOnce}</p>
@@ -138,75 +179,29 @@ function Controls({ one, settings, onDone }: ControlsProps) {
   )
 }
 
-const size = 50
-const states = ['', 'WAITING', 'DELIVERED', 'GIVEN_UP'] as const
+type ReplayProps = { one: Subscription; name: string; since: string; onDone: () => void }
 
-function Deliveries({ uid }: { uid: string }) {
-  const [state, setState] = useState<(typeof states)[number]>('')
-  const read = useLoad(`deliveries ${uid} ${state}`, (signal) => {
-    const query = { state, orderBy: 'uid desc' }
-    return readPage<Delivery>(`${root}/${uid}/deliveries`, 'deliveries', { size, query, signal })
-  })
-  const again = (one: string) => async () => {
-    await ask('POST', `${root}/${uid}:redeliver`, { body: { deliveryUids: [one] } })
-    read.reload()
-  }
+/** What happened in a time is sent again, also what has been passed over. */
+function Replay({ one, name, since, onDone }: ReplayProps) {
+  const [count, setCount] = useState<string>()
+  const time = (typed: string | undefined) => (typed ? new Date(`${typed}Z`).toISOString() : undefined)
   return (
     <>
-      <label>
-        {words.deliveriesThat}{' '}
-        <select value={state} onChange={(event) => setState((event.target as HTMLSelectElement).value as typeof state)}>
-          {states.map((one) => (
-            <option key={one} value={one}>
-              {words.deliveryStates[one]}
-            </option>
-          ))}
-        </select>
-      </label>
-      <Shown of={read}>
-        {({ items }) =>
-          items.length === 0 ? (
-            <Empty>{words.noDeliveries}</Empty>
-          ) : (
-            <Table
-              caption={words.deliveries}
-              items={items}
-              keyOf={(one) => one.uid}
-              columns={deliveryColumns(may('subscriptions.update', uid) ? again : undefined)}
-            />
-          )
-        }
-      </Shown>
+      <FormButton
+        button={words.sendTime}
+        label={words.sendTimeTo(name)}
+        fields={[
+          { name: 'from', label: words.fromUtc, type: 'datetime-local', value: since ? since.slice(0, 16) : '' },
+          { name: 'to', label: words.toUtc, hint: words.untilNow, type: 'datetime-local', isOptional: true },
+        ]}
+        act={async ({ from, to }) => {
+          const body = { startTime: time(from), endTime: time(to) }
+          const answer = await ask<{ eventCount?: string }>('POST', `${root}/${one.uid}:replay`, { body })
+          setCount(answer.eventCount ?? '0')
+          onDone()
+        }}
+      />{' '}
+      {count !== undefined && <Note kind="good">{words.sentAgain(Number(count))}</Note>}
     </>
   )
-}
-
-type Again = (uid: string) => () => Promise<void>
-
-function deliveryColumns(again: Again | undefined): Column<Delivery>[] {
-  const columns: Column<Delivery>[] = [
-    { title: words.event, isHead: true, cell: ({ type }) => <bdi>{type}</bdi> },
-    {
-      title: words.state,
-      cell: ({ state }) => (
-        <Badge kind={state === 'DELIVERED' ? 'good' : state === 'GIVEN_UP' ? 'bad' : 'warn'}>
-          {words.deliveryStates[state as (typeof states)[number]] ?? state}
-        </Badge>
-      ),
-    },
-    { title: words.attempts, cell: ({ attemptCount }) => attemptCount },
-    { title: words.lastAnswer, cell: ({ lastAttempt }) => <bdi>{lastAttempt?.result ?? '–'}</bdi> },
-    { title: words.when, cell: ({ createTime }) => <Time at={createTime} /> },
-  ]
-  if (!again) return columns
-  const send: Column<Delivery> = {
-    title: words.actions,
-    cell: ({ uid, state, createTime }) =>
-      state !== 'WAITING' && (
-        <ActButton label={words.sendAgainOf(createTime)} act={again(uid)}>
-          {words.sendAgain}
-        </ActButton>
-      ),
-  }
-  return [...columns, send]
 }

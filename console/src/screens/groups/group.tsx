@@ -1,12 +1,14 @@
 // A group: the folders and the repositories in it.
+import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { may, me } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
-import { readPage } from '../../data/list.ts'
+import { readNext, readPage } from '../../data/list.ts'
 import { findGroup, forgetPlaces } from '../../data/places.ts'
 import type { Group, Repo } from '../../data/types.ts'
 import { Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
+import { More } from '../../ui/more.tsx'
 import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, Pages, pageOf, Table } from '../../ui/table.tsx'
@@ -18,34 +20,23 @@ const size = 100
 
 export function GroupScreen({ names, query }: { names: readonly string[]; query: URLSearchParams }) {
   const page = pageOf(query)
+  const [made, setMade] = useState(0)
   const read = useLoad(`group ${names.join('/')} ${page}`, async (signal) => {
     const { item: group } = await findGroup(names)
     const asked = { 'uidp.childrenOf': group.uid, orderBy: 'name' }
-    const [folders, repos] = await Promise.all([
-      readPage<Group>('/iam/v2/groups', 'groups', { size: 200, query: asked, signal }),
-      readPage<Repo>('/registry/v2/repos', 'repos', { page, size, query: asked, signal }),
-    ])
-    return { group, folders, repos }
+    return { group, repos: await readPage<Repo>('/registry/v2/repos', 'repos', { page, size, query: asked, signal }) }
   })
   return (
     <Screen title={nameOf(names.at(-1)!)} trail={trailOf(names)} tabs={groupTabs(names, '')}>
       <Shown of={read}>
-        {({ group, folders, repos }) => (
+        {({ group, repos }) => (
           <>
             {group.description !== '' && (
               <p>
                 <bdi>{group.description}</bdi>
               </p>
             )}
-            {folders.items.length > 0 && (
-              <Table
-                caption={words.folders}
-                isCaptionShown
-                columns={folderColumns(names)}
-                items={folders.items}
-                keyOf={({ uid }) => uid}
-              />
-            )}
+            <Folders key={made} names={names} group={group.uid} />
             {repos.items.length > 0 ? (
               <>
                 <Table
@@ -60,11 +51,39 @@ export function GroupScreen({ names, query }: { names: readonly string[]; query:
             ) : (
               <Empty command={`docker push ${me.host}/${names.join('/')}/NAME:TAG`}>{words.noRepos}</Empty>
             )}
-            {may('groups.create', group.uid) && <NewFolder parent={group.uid} onMade={read.reload} />}
+            {may('groups.create', group.uid) && <NewFolder parent={group.uid} onMade={() => setMade(made + 1)} />}
           </>
         )}
       </Shown>
     </Screen>
+  )
+}
+
+type FoldersProps = { names: readonly string[]; group: string; after?: string }
+
+/** The groups in a group, a page at a time; nothing where there are none. */
+function Folders({ names, group, after = '' }: FoldersProps) {
+  const read = useLoad(`folders ${group} ${after}`, (signal) => {
+    const query = { 'uidp.childrenOf': group, orderBy: 'name' }
+    return readNext<Group>('/iam/v2/groups', 'groups', { after, size: 200, query, signal })
+  })
+  return (
+    <Shown of={read}>
+      {({ items, next }) => (
+        <>
+          {items.length > 0 && (
+            <Table
+              caption={words.folders}
+              isCaptionShown
+              columns={folderColumns(names)}
+              items={items}
+              keyOf={({ uid }) => uid}
+            />
+          )}
+          <More next={next}>{(rest) => <Folders names={names} group={group} after={rest} />}</More>
+        </>
+      )}
+    </Shown>
   )
 }
 

@@ -1,10 +1,11 @@
 // Libraries of Java and Python, and their versions.
-import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
-import { readPage } from '../../data/list.ts'
+import { here } from '../../app/route.ts'
+import { readNext } from '../../data/list.ts'
 import type { Artifact, ArtifactVersion } from '../../data/types.ts'
 import { Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
+import { More } from '../../ui/more.tsx'
 import { Screen } from '../../ui/screen.tsx'
 import { useSearched } from '../../ui/searched.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
@@ -21,7 +22,7 @@ export function LibrariesScreen({ query }: { query: URLSearchParams }) {
     asked: ({ q, ecosystem }) => ({ query: q, ecosystems: ecosystem || all, orderBy: 'name' }),
   })
   const { q = '', ecosystem = '' } = values
-  const [chosen, setChosen] = useState<Artifact>()
+  const chosen = read.data?.items.find(({ uid }) => uid === query.get('of'))
   return (
     <Screen title={words.libraries}>
       <Form
@@ -51,24 +52,29 @@ export function LibrariesScreen({ query }: { query: URLSearchParams }) {
           ) : (
             <>
               <Pages page={page} size={size} total={total} />
-              <Table caption={words.libraries} columns={columnsFor(setChosen)} items={items} keyOf={({ uid }) => uid} />
+              <Table caption={words.libraries} columns={columns} items={items} keyOf={({ uid }) => uid} />
             </>
           )
         }
       </Shown>
-      {chosen && <Versions key={chosen.uid} of={chosen} />}
+      {chosen && (
+        <>
+          <h2>{words.versionsOf(chosen.name)}</h2>
+          <Versions key={chosen.uid} uid={chosen.uid} name={chosen.name} />
+        </>
+      )}
     </Screen>
   )
 }
 
-const columnsFor = (choose: (one: Artifact) => void): Column<Artifact>[] => [
+const columns: Column<Artifact>[] = [
   {
     title: words.name,
     isHead: true,
-    cell: (one) => (
-      <button type="button" class="small" data-main="" onClick={() => choose(one)}>
-        {one.name}
-      </button>
+    cell: ({ uid, name }) => (
+      <a data-main href={paths.with(here(), { of: uid })}>
+        <bdi>{name}</bdi>
+      </a>
     ),
   },
   { title: words.ecosystem, cell: ({ ecosystem }) => words.ecosystems[ecosystem] ?? ecosystem },
@@ -77,15 +83,14 @@ const columnsFor = (choose: (one: Artifact) => void): Column<Artifact>[] => [
   { title: words.changedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
 ]
 
-function Versions({ of: { uid, name } }: { of: Artifact }) {
-  const read = useLoad(`versions ${uid}`, (signal) =>
-    readPage<ArtifactVersion>(`/libraries/v2/artifacts/${uid}/versions`, 'artifactVersions', { size: 200, signal }),
+function Versions({ uid, name, after = '' }: { uid: string; name: string; after?: string }) {
+  const read = useLoad(`versions ${uid} ${after}`, (signal) =>
+    readNext<ArtifactVersion>(`/libraries/v2/artifacts/${uid}/versions`, 'artifactVersions', { after, signal }),
   )
   return (
-    <section aria-label={words.versionsOf(name)}>
-      <h2>{words.versionsOf(name)}</h2>
-      <Shown of={read}>
-        {({ items }) => (
+    <Shown of={read}>
+      {({ items, next }) => (
+        <>
           <Table
             caption={words.versionsOf(name)}
             items={items}
@@ -99,8 +104,9 @@ function Versions({ of: { uid, name } }: { of: Artifact }) {
               { title: words.createdAt, cell: ({ createTime }) => <Time at={createTime} /> },
             ]}
           />
-        )}
-      </Shown>
-    </section>
+          <More next={next}>{(rest) => <Versions uid={uid} name={name} after={rest} />}</More>
+        </>
+      )}
+    </Shown>
   )
 }

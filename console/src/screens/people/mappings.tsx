@@ -7,7 +7,7 @@ import { parentOf } from '../../data/places.ts'
 import type { Mapping, Role } from '../../data/types.ts'
 import { DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
-import { Note, Shown } from '../../ui/states.tsx'
+import { Cut, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
@@ -16,31 +16,31 @@ import { readRoles, roleOptions } from './roles.ts'
 const root = '/iam/v2/externalGroupRoleMappings'
 const size = 200
 
-export function Mappings({ provider }: { provider: string }) {
+export function Mappings({ provider, name }: { provider: string; name: string }) {
   const read = useLoad(`mappings ${provider}`, async (signal) => {
     const query = { identityProviderUid: provider }
     const [mappings, roles] = await Promise.all([
       readPage<Mapping>(root, 'externalGroupRoleMappings', { size, query, signal }),
       readRoles(parentOf(provider), signal),
     ])
-    return { ...mappings, roles }
+    return { mappings, roles }
   })
   return (
     <Shown of={read}>
-      {({ items, next, roles }) => (
+      {({ mappings, roles }) => (
         <>
-          {items.length === 0 ? (
+          {mappings.items.length === 0 ? (
             <p>{words.noMappings}</p>
           ) : (
             <Table
-              caption={words.mappings}
+              caption={words.mappingsOf(name)}
               isCaptionShown
-              items={items}
+              items={mappings.items}
               keyOf={({ uid }) => uid}
               columns={columnsFor(provider, roles, read.reload)}
             />
           )}
-          {next !== '' && <Note>{words.moreMappings(size)}</Note>}
+          <Cut of={mappings} />
           {may('identity_providers.create', provider) && may('role_bindings.create', provider) && (
             <NewMapping provider={provider} roles={roles} onMade={read.reload} />
           )}

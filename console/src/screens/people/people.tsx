@@ -6,7 +6,7 @@ import { readPage } from '../../data/list.ts'
 import type { Group, Invite, Role } from '../../data/types.ts'
 import { DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
-import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { Cut, Empty, Note, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Code, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
@@ -45,22 +45,25 @@ function Invites({ group }: { group: Group }) {
   return (
     <>
       <Shown of={read}>
-        {({ items }) =>
-          items.length === 0 ? (
+        {(page) =>
+          page.items.length === 0 ? (
             <Empty>{words.noInvites}</Empty>
           ) : (
-            <Table
-              caption={words.invites}
-              items={items}
-              keyOf={({ uid }) => uid}
-              columns={[
-                { title: words.role, isHead: true, cell: ({ role }) => <bdi>{role?.name ?? ''}</bdi> },
-                { title: words.forWhom, cell: ({ email }) => <bdi>{email || words.anybody}</bdi> },
-                { title: words.uses, cell: ({ singleUse }) => (singleUse ? words.once : words.often) },
-                { title: words.expires, cell: ({ expirationTime }) => <Time at={expirationTime} /> },
-                ...(may('group_invites.delete', group.uid) ? [revokeColumn(read.reload)] : []),
-              ]}
-            />
+            <>
+              <Cut of={page} />
+              <Table
+                caption={words.invites}
+                items={page.items}
+                keyOf={({ uid }) => uid}
+                columns={[
+                  { title: words.role, isHead: true, cell: ({ role }) => <bdi>{role?.name ?? ''}</bdi> },
+                  { title: words.forWhom, cell: ({ email }) => <bdi>{email || words.anybody}</bdi> },
+                  { title: words.uses, cell: ({ singleUse }) => (singleUse ? words.once : words.often) },
+                  { title: words.expires, cell: ({ expirationTime }) => <Time at={expirationTime} /> },
+                  ...(may('group_invites.delete', group.uid) ? [revokeColumn(read.reload)] : []),
+                ]}
+              />
+            </>
           )
         }
       </Shown>

@@ -4,10 +4,11 @@ import { may } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import { parentOf } from '../../data/places.ts'
+import { toldApart } from '../../data/told-apart.ts'
 import type { Group, Provider } from '../../data/types.ts'
 import { ActButton, DangerButton, Form, FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
-import { Empty, Note, Shown } from '../../ui/states.tsx'
+import { Cut, Empty, Note, Shown } from '../../ui/states.tsx'
 import { Badge, Code } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { Mappings } from './mappings.tsx'
@@ -23,25 +24,30 @@ export function Providers({ group }: { group: Group }) {
   return (
     <>
       <Shown of={read}>
-        {({ items }) =>
-          items.length === 0 ? (
-            <Empty>{words.noProviders}</Empty>
-          ) : (
-            items.map((one) => <ProviderView key={one.uid} one={one} onChange={read.reload} />)
+        {(page) => {
+          if (page.items.length === 0) return <Empty>{words.noProviders}</Empty>
+          const names = toldApart(page.items.map(({ name }) => name))
+          return (
+            <>
+              <Cut of={page} />
+              {page.items.map((one, i) => (
+                <ProviderView key={one.uid} one={one} label={names[i]!} onChange={read.reload} />
+              ))}
+            </>
           )
-        }
+        }}
       </Shown>
       {mayName('identity_providers.create', group.uid) && <NewProvider group={group} onMade={read.reload} />}
     </>
   )
 }
 
-function ProviderView({ one, onChange }: { one: Provider; onChange: () => void }) {
+function ProviderView({ one, label, onChange }: { one: Provider; label: string; onChange: () => void }) {
   const { uid, name, oidc } = one
   return (
-    <section aria-label={name}>
+    <section aria-label={label}>
       <h3>
-        <bdi>{name}</bdi>
+        <bdi>{label}</bdi>
       </h3>
       <dl>
         <dt>{words.issuer}</dt>
@@ -72,7 +78,7 @@ function ProviderView({ one, onChange }: { one: Provider; onChange: () => void }
           }}
         />
       )}
-      <Mappings provider={uid} />
+      <Mappings provider={uid} name={label} />
     </section>
   )
 }

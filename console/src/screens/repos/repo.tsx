@@ -1,5 +1,4 @@
 // A repository: its tags as rows, a page at a time, however many there are.
-import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
 import { may, me } from '../../app/session.ts'
@@ -9,6 +8,7 @@ import { findRepo, type Place } from '../../data/places.ts'
 import type { Repo, Tag } from '../../data/types.ts'
 import { DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
+import { More } from '../../ui/more.tsx'
 import { Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Pages, pageOf, Table } from '../../ui/table.tsx'
@@ -215,27 +215,10 @@ function columnsFor(names: readonly string[], repo: string, reload: () => void):
   return [...columns, remove]
 }
 
-/** Everything that has happened to the tags of a repo, the newest first. */
-function RepoHistory({ names, repo }: { names: readonly string[]; repo: Repo }) {
-  const [after, setAfter] = useState<readonly string[]>([''])
-  return (
-    <>
-      {after.map((token) => (
-        <HistoryPage
-          key={token}
-          names={names}
-          repo={repo}
-          after={token}
-          onNext={(next) => setAfter((old) => (old.includes(next) ? old : [...old, next]))}
-        />
-      ))}
-    </>
-  )
-}
+type HistoryProps = { names: readonly string[]; repo: Repo; after?: string }
 
-type PageProps = { names: readonly string[]; repo: Repo; after: string; onNext: (token: string) => void }
-
-function HistoryPage({ names, repo, after, onNext }: PageProps) {
+/** Everything that has happened to the tags of a repo, the newest first, a page at a time. */
+function RepoHistory({ names, repo, after = '' }: HistoryProps) {
   const page = useLoad(`history ${repo.uid} ${after}`, (signal) => readMoves(repo.uid, { after, size: 100 }, signal))
   return (
     <Shown of={page}>
@@ -268,13 +251,9 @@ function HistoryPage({ names, repo, after, onNext }: PageProps) {
               ]}
             />
           )}
-          {next !== '' && (
-            <p>
-              <button type="button" onClick={() => onNext(next)}>
-                {words.showOlder}
-              </button>
-            </p>
-          )}
+          <More next={next} label={words.showOlder}>
+            {(rest) => <RepoHistory names={names} repo={repo} after={rest} />}
+          </More>
         </>
       )}
     </Shown>

@@ -7,6 +7,7 @@ import { findRepo } from '../../data/places.ts'
 import type { Move } from '../../data/types.ts'
 import { Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
+import { More } from '../../ui/more.tsx'
 import { Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
@@ -42,7 +43,9 @@ export function TagScreen({ names, tag, query }: Props) {
             <>
               <AsOf names={names} repo={repo.uid} tag={tag} at={at} />
               <History names={names} repo={repo.uid} items={items} at={at} />
-              {next !== '' && <Older names={names} repo={repo.uid} tag={tag} after={next} />}
+              <More next={next} label={words.showOlder}>
+                {(rest) => <Older names={names} repo={repo.uid} tag={tag} after={rest} />}
+              </More>
               <Between from={from} to={to} />
               <ViewOf names={names} repo={repo.uid} tag={tag} at={at} age={age} hold={hold} />
             </>
@@ -211,39 +214,20 @@ const columnsFor = (names: readonly string[], repo: string, asked: readonly Move
 
 const mayCompare = (repo: string): boolean => may('sboms.list', repo) && may('vuln_reports.list', repo)
 
-/** The records before those of the first page, by and by. */
-function Older({ names, repo, tag, after }: { names: readonly string[]; repo: string; tag: string; after: string }) {
-  const [isOpen, setOpen] = useState(false)
-  if (!isOpen) {
-    return (
-      <p>
-        <button type="button" onClick={() => setOpen(true)}>
-          {words.showOlder}
-        </button>
-      </p>
-    )
-  }
-  return <OlderPage names={names} repo={repo} tag={tag} after={after} />
-}
+type OlderProps = { names: readonly string[]; repo: string; tag: string; after: string }
 
-function OlderPage({
-  names,
-  repo,
-  tag,
-  after,
-}: {
-  names: readonly string[]
-  repo: string
-  tag: string
-  after: string
-}) {
+/** The records before those of the first page, by and by. */
+function Older({ names, repo, tag, after }: OlderProps) {
   const page = useLoad(`older ${after}`, (signal) => readMoves(repo, { tag, after }, signal))
   return (
     <Shown of={page}>
       {({ items, next }) => (
         <>
           <Moves names={names} repo={repo} items={items} at={undefined} />
-          {next === '' ? <Note>{words.thatIsAll}</Note> : <Older names={names} repo={repo} tag={tag} after={next} />}
+          {next === '' && <Note>{words.thatIsAll}</Note>}
+          <More next={next} label={words.showOlder}>
+            {(rest) => <Older names={names} repo={repo} tag={tag} after={rest} />}
+          </More>
         </>
       )}
     </Shown>

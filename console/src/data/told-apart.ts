@@ -1,0 +1,10 @@
+/** Names of which no two are equal: one that has been there before gets a number. */
+export function toldApart(names: readonly string[]): string[] {
+  const used = new Set<string>()
+  return names.map((name) => {
+    let one = name
+    for (let i = 2; used.has(one); i++) one = `${name} (${i})`
+    used.add(one)
+    return one
+  })
+}

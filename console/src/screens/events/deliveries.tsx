@@ -1,0 +1,108 @@
+// What became of each delivery of a subscription, the newest first.
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { may } from '../../app/session.ts'
+import { ask } from '../../data/api.ts'
+import { readNext } from '../../data/list.ts'
+import type { Delivery } from '../../data/types.ts'
+import { ActButton } from '../../ui/form.tsx'
+import { useLoad } from '../../ui/load.ts'
+import { More } from '../../ui/more.tsx'
+import { Empty, Shown } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { Badge, Time } from '../../ui/text.tsx'
+import { words } from '../../words.ts'
+
+const root = '/events/v2/subscriptions'
+const states = ['', 'WAITING', 'DELIVERED', 'GIVEN_UP'] as const
+type State = (typeof states)[number]
+
+/** `round` is another one when all that is shown is to be read again, as after `onSent`. */
+type Props = { uid: string; name: string; round: number; onSent: () => void }
+
+export function Deliveries({ uid, name, round, onSent }: Props) {
+  const [state, setState] = useState<State>('')
+  return (
+    <>
+      <label>
+        {words.deliveriesThat}{' '}
+        <select value={state} onChange={(event) => setState((event.target as HTMLSelectElement).value as State)}>
+          {states.map((one) => (
+            <option key={one} value={one}>
+              {words.deliveryStates[one]}
+            </option>
+          ))}
+        </select>
+      </label>
+      <Listed key={state} uid={uid} name={name} state={state} round={round} onSent={onSent} />
+    </>
+  )
+}
+
+type ListedProps = Props & { state: State; after?: string }
+
+function Listed({ uid, name, state, round, onSent, after = '' }: ListedProps) {
+  const read = useLoad(`deliveries ${uid} ${state} ${after}`, (signal) => {
+    const query = { state, orderBy: 'uid desc' }
+    return readNext<Delivery>(`${root}/${uid}/deliveries`, 'deliveries', { after, size: 50, query, signal })
+  })
+  const seen = useRef(round)
+  useEffect(() => {
+    if (round === seen.current) return
+    seen.current = round
+    read.reload()
+  }, [round])
+  const again = (one: string) => async () => {
+    await ask('POST', `${root}/${uid}:redeliver`, { body: { deliveryUids: [one] } })
+    onSent()
+  }
+  return (
+    <Shown of={read}>
+      {({ items, next }) => (
+        <>
+          {items.length === 0 && <Empty>{words.noDeliveries}</Empty>}
+          {items.length > 0 && (
+            <Table
+              caption={words.deliveriesTo(name)}
+              items={items}
+              keyOf={(one) => one.uid}
+              columns={columnsFor(may('subscriptions.update', uid) ? again : undefined)}
+            />
+          )}
+          <More next={next}>
+            {(rest) => <Listed uid={uid} name={name} state={state} round={round} onSent={onSent} after={rest} />}
+          </More>
+        </>
+      )}
+    </Shown>
+  )
+}
+
+type Again = (uid: string) => () => Promise<void>
+
+function columnsFor(again: Again | undefined): Column<Delivery>[] {
+  const columns: Column<Delivery>[] = [
+    { title: words.event, isHead: true, cell: ({ type }) => <bdi>{type}</bdi> },
+    {
+      title: words.state,
+      cell: ({ state }) => (
+        <Badge kind={state === 'DELIVERED' ? 'good' : state === 'GIVEN_UP' ? 'bad' : 'warn'}>
+          {words.deliveryStates[state as State] ?? state}
+        </Badge>
+      ),
+    },
+    { title: words.attempts, cell: ({ attemptCount }) => attemptCount },
+    { title: words.lastAnswer, cell: ({ lastAttempt }) => <bdi>{lastAttempt?.result ?? '–'}</bdi> },
+    { title: words.when, cell: ({ createTime }) => <Time at={createTime} /> },
+  ]
+  if (!again) return columns
+  const send: Column<Delivery> = {
+    title: words.actions,
+    cell: ({ uid, state, createTime }) =>
+      state !== 'WAITING' && (
+        <ActButton label={words.sendAgainOf(createTime)} act={again(uid)}>
+          {words.sendAgain}
+        </ActButton>
+      ),
+  }
+  return [...columns, send]
+}

@@ -1,0 +1,249 @@
+// Lists of more than a page, and the states of screens, in a real Chromium: second pages, subscriptions that are behind, what
+// loads for long, and what of a screen cannot be read.
+import type { Page, Route } from 'playwright-core'
+import { setRoom } from '#domains/events/delivery/behind.store.ts'
+import { catchUp } from '#domains/events/delivery/behind.ts'
+import { findSettings } from '#domains/events/delivery/deliveries.store.ts'
+import { claimQueue, findQueue } from '#domains/events/delivery/queues.store.ts'
+import { route, routeEverything } from '#domains/events/delivery/routing.ts'
+import { audit, expect } from '../support/chromium.ts'
+import type { Kit } from './console-changes.ts'
+
+const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).first().click()
+
+/** Before the plan of the scene is applied. */
+export async function checkLists(kit: Kit): Promise<void> {
+  await checkPages(kit)
+  await checkStates(kit)
+}
+
+export async function checkEvents(kit: Kit): Promise<void> {
+  await checkBehind(kit)
+  await checkLive(kit)
+}
+
+/** Whether all regions of the page have names, and no two of them the same one. */
+async function namesOfRegions(page: Page): Promise<string[]> {
+  const names = await page.evaluate<string[]>(`[...document.querySelectorAll('main [role=region]')].map((one) =>
+    document.getElementById(one.getAttribute('aria-labelledby')).textContent)`)
+  expect(names.every((name) => name !== '') && new Set(names).size === names.length, names)
+  return names
+}
+
+async function checkPages({ check, scene, asOperator, goTo, settled }: Kit): Promise<void> {
+  const { operator, seed } = scene.pinfold
+  await check('6: a list goes on page by page, each with a name of its own, and the focus goes along', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/r/${scene.orgName}/payments/many?view=history`)
+    const rows = page.locator('main tbody tr')
+    expect((await rows.count()) === 100, await rows.count())
+    for (const shown of [200, 300]) {
+      await press(page, 'Show older')
+      await rows.nth(shown - 1).waitFor()
+      await settled(page)
+      const focused = await page.evaluate<string>("document.activeElement.querySelector('caption')?.textContent")
+      expect(focused === `History, page ${shown / 100}`, { focused })
+    }
+    expect(
+      (await namesOfRegions(page)).join() === 'History,History, page 2,History, page 3',
+      await namesOfRegions(page),
+    )
+    await audit(page)
+    await context.close()
+  })
+
+  await check('6: no second page of any list has a violation', async () => {
+    const beside = await seed.group(scene.org.uid, { name: 'beside' })
+    const repo = await seed.repo(beside.uid, { name: 'alpine' })
+    const [follow] = (await operator.get(`/registry/v2/follows/${scene.org.uid}`)).body.follows
+    const { upstreamUid, path, tags, interval } = follow
+    const followed = await operator.post(`/registry/v2/repos/${repo.uid}/follow`, { upstreamUid, path, tags, interval })
+    expect(followed.status === 200, followed.text)
+    const [{ uid }] = (await operator.get(`/events/v2/subscriptions?uidp.childrenOf=${scene.org.uid}`)).body
+      .subscriptions
+    await operator.post(`/events/v2/subscriptions/${uid}:sendTest`, {})
+    // Another one with the same name.
+    const twin = await seed.subscription(scene.org.uid)
+    await using _ = {
+      [Symbol.asyncDispose]: async () => void (await operator.delete(`/events/v2/subscriptions/${twin.uid}`)),
+    }
+    await scene.pinfold.point(twin.uid, 'https://127.0.0.1:1/hook')
+
+    const { context, page } = await asOperator()
+    await page.route(/\/ui\/api\/.*pageSize=/, (asked) =>
+      asked.continue({
+        url: asked
+          .request()
+          .url()
+          .replace(/pageSize=\d+/, 'pageSize=1'),
+      }),
+    )
+    const of: [screen: string, path: string, list: string][] = [
+      ['folders of a group', `/ui/g/${scene.orgName}`, 'Folders'],
+      ['moves', `/ui/r/${scene.path}/~/tags/stable`, 'Moves'],
+      ['tags', `/ui/r/${scene.path}/~/digests/${scene.digest}`, 'Tags that carry or carried it'],
+      ['packages', `/ui/r/${scene.path}/~/digests/${scene.digest}`, 'Packages'],
+      ['plan', `/ui/r/${scene.orgName}/payments/worker?view=promises&plan=${scene.plan}`, 'What the plan lets go'],
+      ['mirrors', `/ui/g/${scene.orgName}/~/mirrors`, 'Repositories that follow others'],
+    ]
+    for (const [screen, path, list] of of) {
+      await goTo(page, path)
+      await pressAll(page, settled)
+      const names = await namesOfRegions(page)
+      expect(names.includes(list) && names.includes(`${list}, page 2`), { screen, names })
+      await audit(page)
+    }
+    await page.unroute(/\/ui\/api\/.*pageSize=/)
+    await page.route(/\/deliveries\?.*pageSize=/, (asked) =>
+      asked.continue({
+        url: asked
+          .request()
+          .url()
+          .replace(/pageSize=\d+/, 'pageSize=1'),
+      }),
+    )
+    await goTo(page, `/ui/g/${scene.orgName}/~/events`)
+    await pressAll(page, settled)
+    const names = await namesOfRegions(page)
+    expect(
+      names.some((name) => /^Deliveries to https:\/\/127\.0\.0\.1:1\/hook.*, page 2$/.test(name)),
+      names,
+    )
+    const sections = await page.evaluate<string[]>(
+      "[...document.querySelectorAll('main section')].map((one) => one.ariaLabel)",
+    )
+    expect(sections.length === 2 && new Set(sections).size === 2, sections)
+    await audit(page)
+    await context.close()
+  })
+}
+
+/** Asks for what comes next until there is nothing more, or a dozen times. */
+async function pressAll(page: Page, settled: (page: Page) => Promise<void>): Promise<void> {
+  const more = page.getByRole('button', { name: /^Show (?:more|older)$/ })
+  const regions = page.locator('main [role=region]')
+  for (let i = 0; i < 12 && (await more.count()) > 0; i++) {
+    const before = await regions.count()
+    await more.first().click()
+    await regions.nth(before).waitFor()
+    await settled(page)
+  }
+}
+
+async function checkBehind({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  const { operator, app } = scene.pinfold
+  await check('a subscription that is behind says since when, and what lets it catch up', async () => {
+    const [{ uid }] = (await operator.get(`/events/v2/subscriptions?uidp.childrenOf=${scene.org.uid}`)).body
+      .subscriptions
+    for (const description of ['Keeps all the books', 'Keeps the books']) {
+      await operator.patch(`/registry/v2/repos/${scene.repo.uid}`, { description })
+    }
+    const { id } = (await findSettings(app.db, uid))!.subscriber
+    await app.db.tx((tx) => setRoom(tx, id, 0))
+    const few = { events: 200, deliveries: 2000, waiting: 1 }
+    while ((await app.db.tx((tx) => route(app, tx, '', '', few))).isMore) {
+      // The next batch.
+    }
+    const { behindTime } = (await operator.get(`/events/v2/subscriptions/${uid}/settings`)).body
+    expect(Date.parse(behindTime) <= Date.now(), { behindTime })
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/g/${scene.orgName}/~/events`)
+    const note = page.locator('.notice').filter({ hasText: 'Behind since' })
+    expect((await note.locator('time').getAttribute('datetime')) === behindTime, { behindTime })
+    await note.getByText('It catches up by itself.').waitFor()
+    await press(page, 'Pause')
+    await note.getByText('Resume it, and it catches up.').waitFor()
+    await audit(page)
+    await press(page, 'Resume')
+    await note.getByText('It catches up by itself.').waitFor()
+
+    await caughtUp(scene, uid)
+    const waiting = async () => Number((await operator.get(`/events/v2/subscriptions/${uid}/settings`)).body.waiting)
+    const before = await waiting()
+    await press(page, /^Send a time again to/)
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('From (UTC)').fill(new Date(Date.now() - 86_400_000).toISOString().slice(0, 16))
+    await dialog.getByRole('button', { name: 'Send a time again' }).click()
+    const said = await page.getByRole('status').filter({ hasText: 'will be sent once more' }).innerText()
+    await note.waitFor({ state: 'detached' })
+    const sent = Number(said.replaceAll(',', '').match(/\d+/)![0])
+    expect(sent > 0 && (await waiting()) === before + sent, { said, before, after: await waiting() })
+    await context.close()
+  })
+}
+
+async function caughtUp({ pinfold: { app } }: Kit['scene'], uid: string): Promise<void> {
+  const { id } = (await findSettings(app.db, uid))!.subscriber
+  const seen = (await findQueue(app.db, id))!
+  await app.db.tx((tx) => claimQueue(tx, seen, 'by-hand'))
+  const most = { waiting: 100_000, positions: 1000, deliveries: 1000 }
+  while ((await app.db.tx((tx) => catchUp(app, tx, id, 'by-hand', most))).isBehind) {
+    // The next ones.
+  }
+}
+
+async function checkLive({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  const { app, seed } = scene.pinfold
+  await check('events are shown as they happen, until nobody wants them any more', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/g/${scene.orgName}/~/events`)
+    const stream = page.waitForResponse(/\/ui\/api\/events\/v2\/stream/)
+    await page.getByRole('button', { name: 'Follow', exact: true }).click()
+    expect((await stream).status() === 200, (await stream).status())
+    await page.getByText('Nothing has happened since you look.').waitFor()
+    const repo = await seed.repo(scene.folder.uid, { name: 'seen-live' })
+    const row = page.getByRole('table', { name: 'As it happens' }).getByRole('row').filter({ hasText: repo.uid })
+    // Nothing is delivered here, so nothing else puts what has happened into its order.
+    await app.db.tx((tx) => routeEverything(app, tx, app.clock().toISOString()))
+    app.events.routed.notify()
+    await row.filter({ hasText: 'repo.created' }).waitFor()
+    await page.getByRole('button', { name: 'Stop', exact: true }).click()
+    await row.waitFor({ state: 'detached' })
+    await context.close()
+  })
+}
+
+const away = {
+  status: 503,
+  contentType: 'application/json',
+  body: JSON.stringify({ code: 14, message: 'away', details: [{ reason: 'UNAVAILABLE' }] }),
+}
+
+const loading = (scene: Kit['scene']) => [
+  '/ui/',
+  `/ui/r/${scene.path}`,
+  `/ui/r/${scene.path}/~/tags/stable`,
+  `/ui/r/${scene.path}/~/digests/${scene.digest}`,
+  `/ui/g/${scene.orgName}/~/events`,
+]
+
+async function checkStates({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  await check('6: what takes long says that it loads, without a violation', async () => {
+    const { context, page } = await asOperator()
+    let held: Route[] = []
+    await page.route(/\/ui\/api\/(?:registry|events|iam)\//, (asked) => void held.push(asked))
+    for (const path of loading(scene)) {
+      await page.goto(scene.pinfold.url + path)
+      await page.getByRole('status').filter({ hasText: 'Loading' }).first().waitFor()
+      await audit(page)
+      expect(held.length > 0, path)
+      // Some are not wanted any more.
+      await Promise.all(held.map((asked) => asked.fulfill(away).catch(() => {})))
+      held = []
+    }
+    await context.close()
+  })
+
+  await check('what of a screen cannot be read says so in its place, and the rest is there', async () => {
+    const { context, page } = await asOperator()
+    await page.route(/\/findings/, (asked) => asked.fulfill(away), { times: 1 })
+    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
+    await page.getByRole('table', { name: 'Packages', exact: true }).waitFor()
+    expect((await page.getByRole('alert').count()) === 1, await page.innerText('main'))
+    await audit(page)
+    await page.getByRole('alert').getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('table', { name: 'Vulnerabilities' }).waitFor()
+    expect((await page.getByRole('alert').count()) === 0, await page.innerText('main'))
+    await context.close()
+  })
+}

@@ -1,0 +1,164 @@
+// Who may do what, and what each chooses for themselves, in a real Chromium: roles, invites, reviews, sessions, and how the console looks.
+import type { Page } from 'playwright-core'
+import { expect } from '../support/chromium.ts'
+import { seedLibraries } from '../support/libraries.ts'
+import type { Kit } from './console-changes.ts'
+
+const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).first().click()
+const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
+
+export async function checkPeople(kit: Kit): Promise<void> {
+  await checkRoles(kit)
+  await checkSecrets(kit)
+  await checkKnowledge(kit)
+  await checkChoices(kit)
+}
+
+async function checkRoles({ check, scene, asOperator, goTo, settled }: Kit): Promise<void> {
+  const { operator, seed } = scene.pinfold
+  await check('somebody is found by name, is given a role where they live, and loses it again', async () => {
+    const { uid, name } = await seed.identity(scene.org.uid, { name: 'the night shift' })
+    const { context, page } = await asOperator()
+    await page.getByRole('searchbox').first().fill(name)
+    await page.keyboard.press('Enter')
+    await rowOf(page, 'identity').getByRole('link', { name }).click()
+    await page.getByText(/^Only what/).waitFor()
+    expect(new URL(page.url()).searchParams.get('identity') === uid, page.url())
+
+    await goTo(page, `/ui/g/${scene.orgName}/~/access`)
+    await page.getByText('Give somebody a role').click()
+    await page.getByLabel('Uid of the identity').fill(uid)
+    await page.getByLabel('Role', { exact: true }).selectOption({ label: 'viewer' })
+    await press(page, 'Give')
+    await rowOf(page, name).filter({ hasText: 'viewer' }).waitFor()
+    const bindings = async () => (await operator.get(`/iam/v2/roleBindings?identity=${uid}`)).body.roleBindings
+    expect((await bindings()).length === 1, await bindings())
+    await press(page, `Take viewer away from ${name}`)
+    await page.getByRole('dialog').getByRole('button', { name: 'Take away' }).click()
+    await rowOf(page, name).waitFor({ state: 'detached' })
+    await settled(page)
+    expect((await bindings()).length === 0, await bindings())
+    await context.close()
+  })
+
+  await check('a session is ended where the person looks at theirs, and is over at once', async () => {
+    const [mine, other] = [await asOperator(), await asOperator()]
+    const asked = await other.context.request.get(`${scene.pinfold.url}/ui/api/control/v1/sessions?pageSize=200`)
+    const { createTime } = (await asked.json()).sessions.find(({ current }: { current: boolean }) => current)
+    await goTo(mine.page, '/ui/account')
+    await press(mine.page, `End the session of ${createTime}`)
+    await mine.page.getByRole('button', { name: `End the session of ${createTime}` }).waitFor({ state: 'detached' })
+    await other.page.goto(`${scene.pinfold.url}/ui/account`)
+    expect(new URL(other.page.url()).pathname.startsWith('/ui/signin'), other.page.url())
+    await goTo(mine.page, '/ui/account')
+    expect((await mine.page.getByText('this one').count()) === 1, await mine.page.innerText('main'))
+    await mine.context.close()
+    await other.context.close()
+  })
+}
+
+async function checkSecrets({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  await check('7: the code of an invite and the secret of a subscription are shown once, and never again', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/g/${scene.orgName}/~/people`)
+    await page.getByText('Invite somebody').click()
+    await page.getByLabel('Only for this verified address').fill('night@acme.example')
+    await press(page, 'Invite')
+    const shown = page.locator('.notice.good code')
+    const code = await shown.innerText()
+    await rowOf(page, 'night@acme.example').waitFor()
+
+    await goTo(page, `/ui/g/${scene.orgName}/~/events`)
+    expect(code.length >= 16 && !(await page.content()).includes(code), 'the code stays')
+    await page.getByText('New subscription').click()
+    await page.getByLabel('URL to send to').fill('https://hooks.example.com/night')
+    await press(page, 'Create')
+    const one = page.getByRole('region', { name: 'https://hooks.example.com/night', exact: true })
+    await one.getByRole('button', { name: 'New secret' }).click()
+    const secret = await one.locator('.notice.good code').innerText()
+    expect(secret.startsWith('whsec_'), 'no secret is shown')
+
+    const answers: Promise<string>[] = []
+    page.on('response', (answer) => void answers.push(answer.text().catch(() => '')))
+    for (const path of ['events', 'people']) {
+      await goTo(page, `/ui/g/${scene.orgName}/~/${path}`)
+      const text = (await page.content()) + (await Promise.all(answers)).join('')
+      expect(!text.includes(code) && !text.includes(secret), `a secret on ${path}`)
+    }
+    await press(page, /^Revoke the invite to .* for night@acme\.example$/)
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await rowOf(page, 'night@acme.example').waitFor({ state: 'detached' })
+    await goTo(page, `/ui/g/${scene.orgName}/~/events`)
+    await press(page, 'Delete the subscription of https://hooks.example.com/night')
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await one.waitFor({ state: 'detached' })
+    await context.close()
+  })
+}
+
+async function checkKnowledge({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  const { pinfold } = scene
+  await check('what is known of a vulnerability is approved by whoever reviews it', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, '/ui/advisories?review=REVIEW_STATE_PENDING')
+    await page.getByRole('link', { name: 'CGA-2222-3333-4444' }).click()
+    await press(page, 'Approve')
+    await rowOf(page, 'is affected').filter({ hasText: 'approved' }).waitFor()
+    const { body } = await pinfold.operator.get(`/vulnerabilities/v2/advisories/${scene.advisory}`)
+    expect(body.events[0].reviewState === 'REVIEW_STATE_APPROVED', body)
+    await goTo(page, '/ui/advisories?review=REVIEW_STATE_PENDING')
+    expect((await page.getByRole('link', { name: 'CGA-2222-3333-4444' }).count()) === 0, await page.innerText('main'))
+    await context.close()
+  })
+
+  await check('a library is found by a part of its name, and its versions have an address', async () => {
+    await seedLibraries(pinfold, 'python', { 'night-watch': ['1.0', '1.1'], flask: ['3.0'] })
+    const { context, page } = await asOperator()
+    await goTo(page, '/ui/libraries')
+    await page.getByLabel('Part of the name').fill('watch')
+    await press(page, 'Find')
+    await page.getByRole('link', { name: 'flask' }).waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'night-watch' }).click()
+    const versions = page.getByRole('table', { name: 'Versions of night-watch' }).locator('tbody tr')
+    await versions.nth(1).waitFor()
+    await page.reload()
+    await versions.nth(1).waitFor()
+    expect((await versions.count()) === 2, await versions.allInnerTexts())
+    await context.close()
+  })
+}
+
+async function checkChoices({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  await check('6: the zone of times, the colours and the single keys are chosen, and stay so', async () => {
+    const { context, page } = await asOperator()
+    const path = `/ui/r/${scene.path}?order=name+asc`
+    await goTo(page, path)
+    const time = page.locator('main time').first()
+    expect((await time.innerText()).endsWith(' UTC'), await time.innerText())
+    await press(page, 'Times: UTC')
+    await page.getByRole('button', { name: 'Times: local' }).waitFor()
+    const theme = page.locator('header select')
+    await theme.selectOption({ label: 'Dark' })
+    await page.keyboard.press('?')
+    await page.getByRole('dialog').getByLabel('Single keys are shortcuts').uncheck()
+    await page.keyboard.press('Escape')
+
+    await goTo(page, path)
+    expect(!(await time.innerText()).includes('UTC'), await time.innerText())
+    const root = await page.evaluate<[string, string]>(
+      '[document.documentElement.dataset.theme, getComputedStyle(document.documentElement).colorScheme]',
+    )
+    expect(root.join() === 'dark,dark', root)
+    const inTable = () => page.evaluate<boolean>("document.activeElement.closest('tbody') !== null")
+    await page.locator('h1').focus()
+    await page.keyboard.press('j')
+    expect(!(await inTable()), 'a single key still is a shortcut')
+    await page.getByRole('button', { name: /^Keys/ }).click()
+    await page.getByRole('dialog').getByLabel('Single keys are shortcuts').check()
+    await page.keyboard.press('Escape')
+    await page.locator('h1').focus()
+    await page.keyboard.press('j')
+    expect(await inTable(), 'the key does nothing any more')
+    await context.close()
+  })
+}
