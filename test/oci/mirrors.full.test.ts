@@ -250,9 +250,56 @@ test('of an index only the platforms that were asked for come beforehand, and th
   for (const digest of blobsOf(amd)) await puller.ok(200, 'GET', `${name}/blobs/${digest}`)
   // All of it comes once that is asked for.
   ok(await follow({ platforms: [] }))
-  await bring(8 * 24 * 60 * minute)
+  await bring()
   there.contents.clear()
   for (const one of images) await puller.ok(200, 'GET', `${name}/manifests/${one.image.digest}`)
+})
+
+test('a variant that goes without saying is one, and an index without the platforms that were asked for is told', async () => {
+  const { there, repo, follow } = await scene({ tags: ['1.0', '2.0'], platforms: ['linux/arm64/v8', 'linux/amd64/v1'] })
+  const [amd, arm, newer, windows] = Array.from({ length: 4 }, () => imageAt(there)) as [Image, Image, Image, Image]
+  const entry = ({ image }: Image, os: string, architecture: string, more: Json = {}) => {
+    return { ...image, platform: { os, architecture, ...more } }
+  }
+  const entries = [
+    entry(amd, 'linux', 'amd64'),
+    entry(arm, 'linux', 'arm64'),
+    entry(newer, 'linux', 'arm64', { variant: 'v9' }),
+  ]
+  const index = there.add(JSON.stringify(indexOf(entries)), types.index)
+  const other = there.add(JSON.stringify(indexOf([entry(windows, 'windows', 'amd64')])), types.index)
+  const signature = imageAt(there, { subject: other, artifactType: 'a/signature' })
+  there.tags.set('1.0', index.digest)
+  there.tags.set('2.0', other.digest)
+  await bring()
+  const here = async () => {
+    const rows = await registry.app.db.all<{ digest: string }>(sql`
+      SELECT m.digest FROM manifests m JOIN repos r ON r.id = m.repo_id WHERE r.uid = ${repo}`)
+    return rows.map(({ digest }) => digest).sort()
+  }
+  const brought = [index, other, amd.image, arm.image, signature.image].map(({ digest }) => digest)
+  assert.deepEqual(await here(), brought.sort())
+  const { waitingCount, fetchProblem } = await followOf(repo)
+  const problem = 'an index has no image of the platforms that were asked for'
+  assert.deepEqual([waitingCount, fetchProblem], [1, problem])
+  // Asked for later, it comes at once.
+  ok(await follow({ platforms: ['linux/amd64', 'windows/amd64'] }))
+  await bring()
+  assert.deepEqual([(await followOf(repo)).waitingCount, (await here()).includes(windows.image.digest)], [0, true])
+})
+
+test('what came on demand comes whole at once when that is asked for', async () => {
+  const { there, name, follow } = await scene({ mode: 'MODE_ON_DEMAND' })
+  const { index, images } = publish(there, '1.0')
+  await puller.ok(200, 'GET', `${name}/manifests/1.0`)
+  await bring()
+  ok(await follow({ mode: 'MODE_FULL' }))
+  await bring()
+  there.contents.clear()
+  await puller.ok(200, 'GET', `${name}/manifests/${index.digest}`)
+  for (const image of images) {
+    for (const digest of blobsOf(image)) await puller.ok(200, 'GET', `${name}/blobs/${digest}`)
+  }
 })
 
 test('platforms are for what brings content beforehand, and written as images name them', async () => {

@@ -100,6 +100,11 @@ class NotWhole extends Error {
   override name = 'NotWhole'
 }
 
+/** All else of it is here. */
+class NoPlatform extends NotWhole {
+  override name = 'NoPlatform'
+}
+
 const unknown = (): NotWhole => new NotWhole('the upstream does not have all of it')
 
 function problemOf(error: unknown): string | undefined {
@@ -126,8 +131,13 @@ type Bringing = { pulling: Pulling; follow: FollowStatus; lease: Lease; signal: 
 
 /** On demand, content comes with its pull, and only what is about it beforehand. */
 async function bringAll(bringing: Bringing, digest: string): Promise<void> {
-  if (bringing.follow.mode === followModes.full) await bringWhole(bringing, digest)
   let missing: NotWhole | undefined
+  if (bringing.follow.mode === followModes.full) {
+    await bringWhole(bringing, digest).catch((error: unknown) => {
+      if (!(error instanceof NoPlatform)) throw error
+      missing = error
+    })
+  }
   for (const one of new Set(await referrersOf(bringing, digest))) {
     await bringWhole(bringing, one).catch((error: unknown) => {
       if (!(error instanceof NotWhole)) throw error
@@ -143,6 +153,7 @@ async function bringAll(bringing: Bringing, digest: string): Promise<void> {
 async function bringWhole({ pulling, follow, lease }: Bringing, root: string): Promise<void> {
   const { app, repo } = pulling
   const wanted = new Set([root])
+  let lacksPlatforms = false
   for (const digest of wanted) {
     lease.check()
     if (!(await bringManifest(pulling, digest))) throw unknown()
@@ -150,8 +161,9 @@ async function bringWhole({ pulling, follow, lease }: Bringing, root: string): P
     if (!manifest) throw unknown()
     const document = readManifest(manifest.content, manifest.mediaType)
     const isPart = follow.platforms.length > 0 && document.kind === 'index'
-    const children = isPart ? listedFor(manifest.content, follow.platforms) : document.manifests
-    for (const child of children) if (wanted.size < mostListed) wanted.add(child)
+    const part = isPart ? listedFor(manifest.content, follow.platforms) : undefined
+    if (part?.lacksAll) lacksPlatforms = true
+    for (const child of part?.digests ?? document.manifests) if (wanted.size < mostListed) wanted.add(child)
     const here = new Set((await findRepoBlobs(app.db, repo.id, document.blobs)).map((blob) => blob.digest))
     for (const blob of document.blobs) {
       lease.check()
@@ -159,6 +171,7 @@ async function bringWhole({ pulling, follow, lease }: Bringing, root: string): P
     }
   }
   if (wanted.size >= mostListed) throw new NotWhole('it lists more than is brought beforehand')
+  if (lacksPlatforms) throw new NoPlatform('an index has no image of the platforms that were asked for')
 }
 
 /** What the registry says refers to the manifest, or an index under the name that stands for that says so. */

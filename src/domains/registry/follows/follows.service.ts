@@ -90,7 +90,10 @@ export async function followRepo(call: Call, repo: string, input: FollowInput): 
     if (!isSame) await store.forgetTags(tx, repo)
     if (!isSame || !bringsContent(follow.mode)) await forgetFetches(tx, repo)
     await store.saveFollow(tx, follow, { ...newProgress(call.now), listTime })
-    if (follow.mode === followModes.full) await queueTags(tx, row, call.now)
+    if (follow.mode === followModes.full) {
+      const brought = before?.mode === followModes.full && JSON.stringify(before.platforms)
+      await queueTags(tx, row, call.now, brought !== JSON.stringify(follow.platforms))
+    }
     const after = (await store.findFollow(tx, repo))!
     const event = { subject: repo, group: parentOf(repo), resource: aFollow(after) }
     await emit(tx, call, 'control.registry.follow.updated', event)

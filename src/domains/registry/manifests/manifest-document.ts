@@ -60,27 +60,35 @@ export function readManifest(content: Uint8Array, contentType: string | undefine
 /**
  * What an index lists but for the images of other platforms than these, each an operating system, an architecture and perhaps
  * a variant: `linux/arm64` is any variant of it. What names no platform is listed, and of attestations those about an image
- * that is. Throws ManifestProblem only for what no push has taken.
+ * that is; `lacksAll` where it has images of platforms, and none of these. Throws ManifestProblem only for what no push has
+ * taken.
  */
-export function listedFor(content: Uint8Array, platforms: readonly string[]): string[] {
+export function listedFor(content: Uint8Array, platforms: readonly string[]): { digests: string[]; lacksAll: boolean } {
   const { manifests } = membersOf(content)
   const all = list(manifests ?? [], 'manifests').map((entry, i) => {
     return { ...entry, platform: platformOf((manifests as Members[])[i]!.platform) }
   })
   const isWanted = ({ platform }: { platform: string }): boolean =>
     platform === '' || platforms.some((one) => platform === one || platform.startsWith(`${one}/`))
-  const images = new Set(
-    all.filter((one) => attestedBy(one) === undefined && isWanted(one)).map(({ digest }) => digest),
-  )
-  return unique(all.filter((one) => images.has(attestedBy(one) ?? one.digest)).map(({ digest }) => digest))
+  const images = all.filter((one) => attestedBy(one) === undefined)
+  const wanted = images.filter(isWanted)
+  const digests = new Set(wanted.map(({ digest }) => digest))
+  return {
+    digests: unique(all.filter((one) => digests.has(attestedBy(one) ?? one.digest)).map(({ digest }) => digest)),
+    lacksAll: images.some(({ platform }) => platform !== '') && !wanted.some(({ platform }) => platform !== ''),
+  }
 }
+
+/** What an architecture without a variant is, as containerd has it. */
+const usualVariants: Readonly<Record<string, string>> = { amd64: 'v1', arm: 'v7', arm64: 'v8' }
 
 /** Empty for none, and for what says that it has none. */
 function platformOf(platform: unknown): string {
   if (!isObject(platform)) return ''
   const { os, architecture, variant } = platform
   if (typeof os !== 'string' || typeof architecture !== 'string' || os === 'unknown') return ''
-  return [os, architecture, ...(typeof variant === 'string' && variant !== '' ? [variant] : [])].join('/')
+  const named = typeof variant === 'string' && variant !== '' ? variant : usualVariants[architecture]
+  return [os, architecture, ...(named === undefined ? [] : [named])].join('/')
 }
 
 /** The image that an entry of an index makes statements about, in the annotations that BuildKit began with. */
