@@ -335,6 +335,17 @@ test('after a start a log is signed once more than half of its witnesses have an
   assert.notEqual((await checkpoint()).split('\n')[1], before.split('\n')[1])
 })
 
+test('what witnesses say after a start counts also where the clock goes back since then', async () => {
+  const { closing, log, repo, checkpoint } = await witnessed(1)
+  await using _ = closing
+  log.app.beganTime = new Date(log.app.clock().getTime() + 600_000).toISOString()
+  const size = async () => Number((await checkpoint()).split('\n')[1])
+  const before = await size()
+  await plantTag(log, repo, 'v1', 'b')
+  await runDuty(log.app, sequenceLedgers)
+  assert.equal(await size(), before + 1)
+})
+
 test('a witness that has not been told of the log holds up nothing', async () => {
   const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
@@ -345,6 +356,42 @@ test('a witness that has not been told of the log holds up nothing', async () =>
   await plantTag(log, repo, 'v1', 'b')
   await runDuty(log.app, sequenceLedgers)
   assert.notEqual(await checkpoint(), before)
+})
+
+test('neither the log nor what a witness is told has a name or a digest of fifty private repositories', async () => {
+  const { closing, log, org, checkpoint } = await witnessed(1)
+  await using _ = closing
+  const told: string[] = []
+  const { toWitnesses } = log.app
+  const app: { toWitnesses: typeof toWitnesses } = log.app
+  app.toWitnesses = {
+    ...toWitnesses,
+    post: (url, request, ...more) => {
+      told.push(url, JSON.stringify(request))
+      return toWitnesses.post(url, request, ...more)
+    },
+  }
+  const secrets = ['acme']
+  for (let i = 0; i < 50; i++) {
+    const repo = await log.seed.repo(org, { name: `project-${i}` })
+    const { digest } = await plantTag(log, repo.uid, `codename-${i}`, `image ${i}`)
+    secrets.push(`project-${i}`, `codename-${i}`, digest.slice(7), repo.uid.slice(org.length))
+  }
+  await runDuty(log.app, sequenceLedgers)
+  assert.equal(await runDuty(log.app, witnessLedgers).then(({ cosigned }) => cosigned), 1)
+  const size = Number((await checkpoint()).split('\n')[1])
+  const tiles = await Promise.all(
+    ['entries', '0'].map((kind) => log.operator.get(`/ledger/${org}/tile/${kind}/000.p/${size}`)),
+  )
+  const [entries, hashes] = tiles.map(({ status, text }) => (assert.equal(status, 200), text)) as [string, string]
+  assert.equal(entries.split('pinfold-tag/1').length - 1, 51)
+  for (const text of [entries, hashes, await checkpoint(), ...told]) {
+    assert.deepEqual(
+      secrets.filter((secret) => text.includes(secret)),
+      [],
+    )
+  }
+  assert.ok(told.join('').includes(`${org}`), 'the log itself is named, by the uid of its organisation')
 })
 
 test('a witness is asked over plain http only where that is allowed for upstreams', async () => {

@@ -80,7 +80,12 @@ async function askEach(by: By, log: store.WaitingLog, run: Run, anew = false): P
 }
 
 /** Keeps a head once enough have signed it, or more than the one that is kept. */
-async function keep({ config, clock, log: lines }: By, tx: Db['tx'], log: store.WaitingLog, asked: readonly Seen[]) {
+async function keep(
+  { config, clock, beganTime, log: lines }: By,
+  tx: Db['tx'],
+  log: store.WaitingLog,
+  asked: readonly Seen[],
+) {
   const before = log.cosignedSize === log.size ? parseNote(log.cosigned)!.signatures : []
   // One that signs again what it has signed counts once.
   const silent = config.ledgerWitnesses.filter(({ key }) => {
@@ -96,7 +101,9 @@ async function keep({ config, clock, log: lines }: By, tx: Db['tx'], log: store.
     async (tx) => {
       for (const { vkey, size } of asked) await store.noteSeen(tx, log.id, vkey, size)
       const head = kept ?? { checkpoint: log.cosigned, size: log.cosignedSize }
-      await store.keepCosigned(tx, log.id, { ...head, time: clock().toISOString(), isSure })
+      // Also where the clock has gone back since the start: what was said since then counts.
+      const now = clock().toISOString()
+      await store.keepCosigned(tx, log.id, { ...head, time: now > beganTime ? now : beganTime, isSure })
       if (isBehind) await store.suspendLog(tx, log.id)
     },
     { isolation: 'rowLocks' },
