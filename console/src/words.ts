@@ -592,6 +592,7 @@ const mirrors = {
     'It is kept encrypted, and never shown again. When the address or the user name changes it has to be given again.',
   allowedPaths: 'Paths that may be followed, as regular expressions, one on a line',
   allPathsHint: 'All when this is empty.',
+  makeRepos: 'Pulls of what is not here make repositories that follow it',
   perSecond: 'Requests a second at most',
   hasPassword: 'with a password',
   nobodyThere: 'as nobody',

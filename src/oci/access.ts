@@ -7,10 +7,11 @@ import { freeTags, isFree } from '#domains/registry/repos/public-images.service.
 import type { Found, RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { checkRepoBelow, pushToNewRepo } from '#domains/registry/repos/repos.service.ts'
 import { AppError } from '#lib/errors.ts'
-import { isRepoPath } from '#lib/oci-names.ts'
+import { isRepoPath, isTagName } from '#lib/oci-names.ts'
 import { top } from '#lib/uid.ts'
 import { catalogScope, challenge } from './challenge.ts'
 import { denied, OciError } from './errors.ts'
+import { makeFollowed } from './mirrors.ts'
 import { pathOf, type Visit } from './visit.ts'
 
 const numbers = (...names: string[]): readonly number[] => names.map(capabilityNumber)
@@ -39,7 +40,8 @@ const creation = { folder: numbers('groups.create'), repo: numbers('repo.create'
  * repo, NAME_UNKNOWN to whoever may, UNAUTHORIZED with a challenge when another token could.
  */
 export async function allow(visit: Visit, action: Action, what: What = {}): Promise<RepoRef> {
-  const { repo } = await decide(visit, action, what)
+  const found = await decide(visit, action, what)
+  const repo = found.repo ?? (action === 'manifest.read' ? await madeFor(visit, found, what) : undefined)
   if (!repo) throw unknown(visit)
   if (actions[action].token !== 'pull') requireOwn(repo)
   return repo
@@ -70,6 +72,13 @@ function requireOwn({ follow }: RepoRef): void {
 }
 
 type What = { tag?: string; digest?: string }
+
+/** The repo that a pull makes where an upstream of a group above has what is pulled. A view shows what was seen already. */
+async function madeFor(visit: Visit, below: Missing, { tag, digest }: What): Promise<RepoRef | undefined> {
+  const reference = digest ?? (tag !== undefined && isTagName(tag) ? tag : undefined)
+  if (visit.view || below.group === '' || reference === undefined) return undefined
+  return (await makeFollowed(visit, { below, reference })) ? (await find(visit)).repo : undefined
+}
 
 /** What is at the path, for a visitor who may do this there; throws as `allow` does otherwise. */
 async function decide(visit: Visit, action: Action, what: What): Promise<Found> {

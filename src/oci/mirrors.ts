@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bringsContent } from '#domains/registry/follows/follows.model.ts'
+import { type Missing, makeFollowed as makeRepo } from '#domains/registry/follows/made-repos.service.ts'
 import * as service from '#domains/registry/follows/pull-through.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { AppError } from '#lib/errors.ts'
@@ -29,6 +30,11 @@ export async function freshen(visit: Visit, repo: RepoRef, tag: string): Promise
 
 export function bringManifest(visit: Visit, repo: RepoRef, digest: string): Promise<boolean> {
   return asOci(service.bringManifest(pullingOf(visit, repo), digest))
+}
+
+/** Whether there is a repo now, since an upstream has what is pulled. */
+export function makeFollowed(visit: Visit, missing: Missing): Promise<boolean> {
+  return asOci(makeRepo(visit.registry.app, missing))
 }
 
 export function sizeThere(visit: Visit, repo: RepoRef, digest: string): Promise<number | undefined> {

@@ -36,6 +36,23 @@ test('an upstream that may not be asked is refused with the setting that would l
   }
 })
 
+test('an upstream can make repositories, and be told not to', async () => {
+  const { pinfold, cli, done } = await scene()
+  await using _ = pinfold
+  const makes = async () => JSON.parse(await done('upstreams', 'describe', 'hub', '-o', 'json')).makeRepos ?? false
+  assert.equal(await makes(), false)
+  for (const [given, expected] of [
+    ['yes', true],
+    ['no', false],
+  ] as const) {
+    await done('upstreams', 'update', 'hub', '--make-repos', given)
+    assert.equal(await makes(), expected)
+  }
+  const refused = await cli('upstreams', 'update', 'hub', '--make-repos', 'maybe')
+  assert.equal(refused.code, 64)
+  assert.match(refused.stderr, /--make-repos takes yes or no/)
+})
+
 test('what a repository follows is shown by the name of the upstream and in times as they are given', async () => {
   const { pinfold, done } = await scene()
   await using _ = pinfold

@@ -187,9 +187,12 @@ async function checkMirrors({ check, scene, asOperator, goTo }: Kit): Promise<vo
     await page.getByLabel('Address of the registry').fill('https://quiet.example.com')
     await page.getByLabel('User name there').fill('somebody')
     await page.getByLabel('Password or token there').fill(scene.secrets[0]!)
+    await page.getByLabel(/make repositories that follow it/).check()
     await press(page, 'Create')
     await rowOf(page, 'quiet').filter({ hasText: 'with a password' }).waitFor()
     expect(!(await page.content()).includes(scene.secrets[0]!), 'the password is on the page')
+    const { upstreams } = (await operator.get('/registry/v2/upstreams?name=quiet')).body
+    expect(upstreams[0].makeRepos === true, upstreams)
 
     const { uid } = await seed.repo(scene.folder.uid, { name: 'busybox' })
     const at = `/registry/v2/repos/${uid}/follow`

@@ -17,6 +17,7 @@ type Upstream = Item & {
   username?: string
   allow?: string[]
   requestsPerSecond?: number
+  makeRepos?: boolean
   createTime?: string
 }
 
@@ -58,6 +59,12 @@ export const upstream: Resource<Upstream> = {
       member: 'requestsPerSecond',
       read: wholeNumber('--requests-per-second'),
     },
+    {
+      flags: '--make-repos <yes|no>',
+      summary: 'Whether pulls of paths that are not here make repositories that follow it on demand; no unless given',
+      member: 'makeRepos',
+      read: (_, given) => yesOrNo(given),
+    },
   ],
   columns: {
     NAME: ({ name }) => name,
@@ -70,6 +77,7 @@ export const upstream: Resource<Upstream> = {
     UID: ({ uid }) => uid,
     ALLOW: ({ allow = [] }) => allow.join(' '),
     'REQUESTS/S': ({ requestsPerSecond }) => String(requestsPerSecond ?? ''),
+    'MAKES REPOSITORIES': ({ makeRepos = false }) => (makeRepos ? 'yes' : 'no'),
     CREATED: ({ createTime = '' }) => createTime,
   },
   label: ({ name }) => name,
@@ -78,6 +86,11 @@ export const upstream: Resource<Upstream> = {
   find: (api, given) => findNamed(api, kind, given),
   parent: groupOf,
   mentions: ({ uid }) => ({ groups: [groupAbove(uid)] }),
+}
+
+function yesOrNo(given: string): boolean {
+  if (given === 'yes' || given === 'no') return given === 'yes'
+  throw new CliError(exitCodes.usage, '--make-repos takes yes or no')
 }
 
 function passwordIn(file: string): string {

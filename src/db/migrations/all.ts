@@ -80,6 +80,7 @@ import { migration as pins } from './0123-expand-pins.ts'
 import { migration as lawVersionsRaised } from './0124-expand-law-versions.ts'
 import { migration as behind } from './0126-behind.ts'
 import { migration as scanningWeights } from './0127-expand-scanning-weights.ts'
+import { migration as madeRepos } from './0128-expand-made-repos.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -164,4 +165,5 @@ export const migrations: readonly Migration[] = [
   lawVersionsRaised,
   behind,
   scanningWeights,
+  madeRepos,
 ]

@@ -131,6 +131,7 @@ export const upstreams: Kind<Upstream> = {
         isOptional: true,
       },
       { name: 'requestsPerSecond', label: words.perSecond, type: 'number', value: String(one?.requestsPerSecond || 5) },
+      { name: 'makeRepos', label: words.makeRepos, type: 'check', value: one?.makeRepos ? 'yes' : '' },
     ],
     send: sent.create(bodyOf),
   },
@@ -139,10 +140,10 @@ export const upstreams: Kind<Upstream> = {
 }
 
 /** A password that is not given stays as it is. */
-function bodyOf({ password, allow, requestsPerSecond, ...plain }: Values): object {
+function bodyOf({ password, allow, requestsPerSecond, makeRepos, ...plain }: Values): object {
   return {
     ...plain,
     ...(password && { password }),
-    ...{ allow: linesOf(allow), requestsPerSecond: Number(requestsPerSecond) },
+    ...{ allow: linesOf(allow), requestsPerSecond: Number(requestsPerSecond), makeRepos: makeRepos === 'yes' },
   }
 }

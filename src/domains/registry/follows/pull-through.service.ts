@@ -1,9 +1,7 @@
 // What a pull finds out about a repo that follows on demand: where its tags point by now, and content that is not here yet.
 import { createHash } from 'node:crypto'
-import type { App, Work } from '#app.ts'
+import type { App } from '#app.ts'
 import type { Origin } from '#domains/events/outbox/emit-registry.ts'
-import { noRights } from '#domains/iam/access/rights.ts'
-import { ownCause } from '#lib/cause.ts'
 import { algorithmOf } from '#lib/digest.ts'
 import type { Upstream as Asked, TakeBlob } from '#lib/registries/registry-client.ts'
 import { UpstreamError } from '#lib/registries/upstream-error.ts'
@@ -18,14 +16,8 @@ import { findManifest, hasManifest, indexesWith, subjectOf } from '../manifests/
 import type { RepoRef } from '../repos/repos.model.ts'
 import { findTagNamed } from '../tags/tags.store.ts'
 import { queueFetch } from './fetches.store.ts'
-import {
-  bringsContent,
-  type FollowStatus,
-  followerActor,
-  followModes,
-  freshMs,
-  maxFollowedTags,
-} from './follows.model.ts'
+import { followerWork, oneFlight } from './follower.service.ts'
+import { bringsContent, type FollowStatus, followModes, freshMs, maxFollowedTags } from './follows.model.ts'
 import * as store from './follows.store.ts'
 import { readTagPatterns } from './tag-patterns.ts'
 import { FollowEnded, recordMove } from './upstream-moves.service.ts'
@@ -50,7 +42,7 @@ export type Tee = {
 }
 
 /** How long a pull waits to hear where a tag points. */
-const lookMs = 3000
+export const lookMs = 3000
 /** How long content waits for the turn of its host: an image may have many layers. */
 const patienceMs = 60_000
 /** How many images that have the same layer are looked at when it comes. */
@@ -78,7 +70,7 @@ export async function freshenTag(pulling: Pulling, tag: string): Promise<string 
     return because || undefined
   }
   try {
-    const seen = await oneFlight(pulling, `tag ${key}`, () => lookAt(pulling, follow, tag))
+    const seen = await inFlight(pulling, `tag ${key}`, () => lookAt(pulling, follow, tag))
     return seen === 'gone' ? stayQuiet(here ? 'the upstream has no such tag now' : '') : undefined
   } catch (error) {
     if (error instanceof FollowEnded) return undefined
@@ -94,7 +86,7 @@ export async function bringManifest(pulling: Pulling, digest: string): Promise<b
   if (await hasManifest(app.db, repo.id, digest)) return true
   const follow = await followOnDemand(pulling)
   if (!follow) return false
-  return oneFlight(pulling, `manifest ${repo.uid} ${digest}`, () => fetchManifest(pulling, follow, digest))
+  return inFlight(pulling, `manifest ${repo.uid} ${digest}`, () => fetchManifest(pulling, follow, digest))
 }
 
 /**
@@ -106,7 +98,7 @@ export async function bringBlob(pulling: Pulling, digest: string, tee?: Tee): Pr
   const follow = await followOnDemand(pulling)
   if (!follow) return 'unknown'
   let sent = false
-  const isThere = await oneFlight(pulling, `blob ${repo.uid} ${digest}`, async () => {
+  const isThere = await inFlight(pulling, `blob ${repo.uid} ${digest}`, async () => {
     const asked = await askedBy(pulling, follow)
     const take: TakeBlob<boolean> = async (chunks, size) => {
       if (tee && size !== undefined) tee.begin(size)
@@ -155,20 +147,9 @@ export async function askedBy(
 
 const contentOptions = ({ beforehand }: Pulling) => ({ patienceMs, ...(beforehand && { signal: beforehand }) })
 
-/** Those who want the same at the same time wait for the first. */
-async function oneFlight<T>({ app, beforehand }: Pulling, what: string, fly: () => Promise<T>): Promise<T> {
-  const { flights } = app.follows
-  // What ends with a signal is not what a pull waits for.
-  const key = beforehand ? `beforehand ${what}` : what
-  const flying = flights.get(key) as Promise<T> | undefined
-  if (flying) return flying
-  const flight = fly()
-  flights.set(key, flight)
-  try {
-    return await flight
-  } finally {
-    flights.delete(key)
-  }
+/** What ends with a signal is not what a pull waits for. */
+function inFlight<T>({ app, beforehand }: Pulling, what: string, fly: () => Promise<T>): Promise<T> {
+  return oneFlight(app.follows.flights, beforehand ? `beforehand ${what}` : what, fly)
 }
 
 /** `gone` where the upstream has no such tag. */
@@ -209,7 +190,7 @@ async function fetchManifest(pulling: Pulling, follow: FollowStatus, digest: str
   if (!fetched) return false
   const { content } = fetched
   const document = readFetched(content, fetched.mediaType)
-  const result = await pushManifest(workOf(app), {
+  const result = await pushManifest(followerWork(app), {
     target: atRepo(app.db, repo),
     manifest: { digest, content, mediaType: document.mediaType },
     document,
@@ -270,7 +251,7 @@ async function storeBlob(
   const pass = async (chunk: Uint8Array | undefined): Promise<void> => {
     if (chunk && keepsUp) keepsUp = await tee!.write(chunk)
   }
-  const work = workOf(app)
+  const work = followerWork(app)
   const meter = await meterOf(work, repo, announced)
   const part = await app.blobs.begin(announced, meter.organization)
   const algorithm = algorithmOf(digest)
@@ -301,10 +282,4 @@ async function storeBlob(
   }
   await pass(held)
   return keepsUp
-}
-
-/** In the name of the service that follows: what a pull brings is not what whoever pulls has pushed. */
-function workOf(app: App): Work {
-  const caller = { uid: followerActor, operator: false, rights: noRights }
-  return { app, caller, cause: ownCause(app.clock, followerActor), log: app.log }
 }

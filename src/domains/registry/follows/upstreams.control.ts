@@ -45,8 +45,8 @@ export const upstreamEvents: readonly EventBody[] = [
 
 function fromMessage(upstream: UpstreamMessage | undefined): UpstreamInput {
   if (!upstream) throw invalid({ field: 'upstream', description: 'is required' })
-  const { name, url, prefix, username, password, allow, requestsPerSecond } = upstream
-  return { name, url, prefix, username, password, allow, requestsPerSecond }
+  const { name, url, prefix, username, password, allow, requestsPerSecond, makeRepos } = upstream
+  return { name, url, prefix, username, password, allow, requestsPerSecond, makeRepos }
 }
 
 function toMessage({ createTime, updateTime, ...upstream }: Upstream): UpstreamMessage {

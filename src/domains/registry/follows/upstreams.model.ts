@@ -15,14 +15,17 @@ export type Upstream = {
   /** Which paths may be followed, in RE2 syntax; empty for all. */
   allow: string[]
   requestsPerSecond: number
+  /** Whether a pull of what is not here makes a repo that follows it. */
+  makeRepos: boolean
   createTime: string
   updateTime: string
 }
 
 /** `password` is undefined where it stays as it is. */
-export type UpstreamInput = Pick<Upstream, 'name' | 'url' | 'prefix' | 'username' | 'allow' | 'requestsPerSecond'> & {
-  password: string
-}
+export type UpstreamInput = Pick<
+  Upstream,
+  'name' | 'url' | 'prefix' | 'username' | 'allow' | 'requestsPerSecond' | 'makeRepos'
+> & { password: string }
 
 export const anUpstream = kindOf<Upstream>('upstream')
 
@@ -54,6 +57,7 @@ export const upstreamFields = {
   username: { column: 'username', update: true, pattern: /^[^:\p{Cc}]*$/u, maxLength: 512 },
   allow: { column: 'allow', update: true },
   requestsPerSecond: { column: 'requests_per_second', update: true },
+  makeRepos: { column: 'make_repos', update: true },
   createTime: { column: 'create_time', sort: true },
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<Upstream>

@@ -1,18 +1,23 @@
 import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
-import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { Upstream } from './upstreams.model.ts'
 
-type Row = Omit<Upstream, 'hasPassword' | 'allow'> & { hasPassword: number; allow: string }
+type Row = Omit<Upstream, 'hasPassword' | 'allow' | 'makeRepos'> & {
+  hasPassword: number
+  allow: string
+  makeRepos: number
+}
 
 const columns = sql`
   t.uid, t.name, t.url, t.prefix, t.username, CASE WHEN length(t.password) > 0 THEN 1 ELSE 0 END AS "hasPassword",
-  t.allow, t.requests_per_second AS "requestsPerSecond", t.create_time AS "createTime", t.update_time AS "updateTime"`
+  t.allow, t.requests_per_second AS "requestsPerSecond", t.make_repos AS "makeRepos", t.create_time AS "createTime", t.update_time AS "updateTime"`
 const kind = 'upstreams'
 const listing: Listing = { kind, table: 'upstreams', columns }
 
 function fromRow(row: Row): Upstream {
-  return { ...row, hasPassword: row.hasPassword === 1, allow: JSON.parse(row.allow) as string[] }
+  const { hasPassword, makeRepos, allow } = row
+  return { ...row, hasPassword: hasPassword === 1, makeRepos: makeRepos === 1, allow: JSON.parse(allow) as string[] }
 }
 
 const keysOf = ({ name, createTime, updateTime }: Upstream): Keys => ({
@@ -30,6 +35,15 @@ export async function findUpstream(reader: Reader, uid: string): Promise<Upstrea
 export async function sealedPasswordOf(reader: Reader, uid: string): Promise<Uint8Array> {
   const row = await reader.get<{ password: Uint8Array }>(sql`SELECT password FROM upstreams WHERE uid = ${uid}`)
   return row?.password ?? new Uint8Array()
+}
+
+/** Those of these groups that make repos, the nearest group first. */
+export async function upstreamsMaking(reader: Reader, groups: readonly string[]): Promise<Upstream[]> {
+  const rows = await reader.all<Row>(sql`
+    SELECT ${columns} FROM upstreams t
+     WHERE t.parent_uid IN (${list(groups)}) AND t.make_repos = 1
+     ORDER BY length(t.parent_uid) DESC, t.name`)
+  return rows.map(fromRow)
 }
 
 export type UpstreamFilter = { name: string }
@@ -50,9 +64,11 @@ export async function countUpstreams(reader: Reader, organization: string): Prom
 export async function insertUpstream(tx: Tx, one: Upstream, password: Uint8Array): Promise<boolean> {
   const row = await tx.get<{ id: number }>(sql`
     INSERT INTO upstreams
-           (uid, parent_uid, name, url, prefix, username, password, allow, requests_per_second, create_time, update_time)
+           (uid, parent_uid, name, url, prefix, username, password, allow, requests_per_second, make_repos, create_time,
+            update_time)
     VALUES (${one.uid}, ${parentOf(one.uid)}, ${one.name}, ${one.url}, ${one.prefix}, ${one.username}, ${password},
-            ${JSON.stringify(one.allow)}, ${one.requestsPerSecond}, ${one.createTime}, ${one.updateTime})
+            ${JSON.stringify(one.allow)}, ${one.requestsPerSecond}, ${one.makeRepos ? 1 : 0}, ${one.createTime},
+            ${one.updateTime})
         ON CONFLICT (parent_uid, name) DO NOTHING
     RETURNING id`)
   if (!row) return false
@@ -70,7 +86,7 @@ export async function patchUpstream(tx: Tx, before: Upstream, after: Upstream, p
     UPDATE upstreams
        SET name = ${after.name}, url = ${after.url}, prefix = ${after.prefix}, username = ${after.username},
            password = ${password}, allow = ${JSON.stringify(after.allow)},
-           requests_per_second = ${after.requestsPerSecond}, update_time = ${after.updateTime}
+           requests_per_second = ${after.requestsPerSecond}, make_repos = ${after.makeRepos ? 1 : 0}, update_time = ${after.updateTime}
      WHERE uid = ${after.uid}`)
   await moveInLists(tx, kind, after.uid, keysOf(before), keysOf(after))
   return true
