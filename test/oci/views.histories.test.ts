@@ -9,6 +9,7 @@ import { type Question, type Resolved, resolveTag } from '#domains/registry/view
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { type Random, randomFrom } from '../support/random.ts'
 import { plantManifest } from '../support/tags.ts'
+import { times } from '../support/times.ts'
 import { type Asked, judge, type Move, type Verdict } from '../support/view-oracle.ts'
 
 const hour = 3_600_000
@@ -79,7 +80,7 @@ test('random histories resolve as their whole history says, at any moment, age a
   const seed = Number(process.env.PINFOLD_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
   const random = randomFrom(seed)
   const verdicts = new Map<string, number>()
-  for (let round = 0; round < 30; round++) {
+  for (let round = 0; round < 30 * times; round++) {
     const { repo, digests } = await newRepo(7)
     const gone = digests.pop()!
     await pinfold.app.db.tx(async (tx) => {
@@ -104,14 +105,22 @@ test('random histories resolve as their whole history says, at any moment, age a
 
 test('a nightly tag yields an image of seven to eight days on each of ninety days after the first eight', async () => {
   const { repo, digests } = await newRepo(90)
-  const moves = digests.map((digest, day) => ({ time: start + day * 24 * hour, digest }))
-  await write(repo, 'nightly', moves)
-  for (let now = start + 8 * 24 * hour; now < start + 90 * 24 * hour; now += 13 * hour) {
-    const asked = { tag: 'nightly', at: now, age: 7 * 24 * hour, hold: 6 * hour }
-    const answer = verdictOf(await resolveTag(pinfold.app.db, repo, 'nightly', questionOf(asked)))
-    assert.ok(typeof answer !== 'string', `nothing is served on ${iso(now)}`)
-    const age = now - answer.since
-    assert.ok(age >= 7 * 24 * hour && age < 8 * 24 * hour, `${age / hour} hours on ${iso(now)}`)
+  for (let round = 0; round < 4 * times; round++) {
+    const tag = `nightly-${round}`
+    // Each at an hour of its own.
+    const first = start + round * 7 * 60_000
+    await write(
+      repo,
+      tag,
+      digests.map((digest, day) => ({ time: first + day * 24 * hour, digest })),
+    )
+    for (let now = first + 8 * 24 * hour; now < first + 90 * 24 * hour; now += 13 * hour) {
+      const asked = { tag, at: now, age: 7 * 24 * hour, hold: 6 * hour }
+      const answer = verdictOf(await resolveTag(pinfold.app.db, repo, tag, questionOf(asked)))
+      assert.ok(typeof answer !== 'string', `nothing is served on ${iso(now)}`)
+      const age = now - answer.since
+      assert.ok(age >= 7 * 24 * hour && age < 8 * 24 * hour, `${age / hour} hours on ${iso(now)}`)
+    }
   }
 })
 

@@ -1,0 +1,77 @@
+// Six hours in which an upstream refuses, fails or hangs, while what is here is pulled all the time: no pull of that fails, and
+// few wait. By hand: bin/pinfold-node test/fuzz/upstream-trouble.ts --hours 6. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+import assert from 'node:assert/strict'
+import { parseArgs } from 'node:util'
+import { ok } from '../support/expect.ts'
+import { publishAt } from '../support/hostile-upstreams.ts'
+import { startRegistry } from '../support/registry.ts'
+import { answering, type Fault, localUpstreams, startUpstream } from '../support/upstream.ts'
+import { quantile } from './hostile/measure.ts'
+
+const { values } = parseArgs({
+  options: { hours: { type: 'string', default: '6' }, tags: { type: 'string', default: '10' } },
+})
+const minute = 60_000
+const troubles: Record<string, Fault> = {
+  'answers 429': answering(429),
+  'answers 500': answering(500),
+  'answers 503 and wants patience': answering(503, { 'retry-after': '30' }),
+  hangs: () => true,
+  'closes each connection': (_req, res) => {
+    res.destroy()
+    return true
+  },
+}
+
+/** Milliseconds of each pull, in order. */
+async function play(trouble: Fault): Promise<{ took: number[]; failed: number; asked: number }> {
+  let shift = 0
+  await using registry = await startRegistry({
+    ...localUpstreams,
+    clock: () => new Date(Date.now() + shift),
+    monotonic: () => performance.now() + shift,
+  })
+  await using there = await startUpstream()
+  const { operator, org, seed, registryAs, puller } = registry
+  const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, { name: 'there', url: there.url }))
+  const repo = (await seed.repo(org.uid, { name: 'mirror' })).uid as string
+  const body = { upstreamUid: upstream.uid, path: 'app', mode: 'MODE_ON_DEMAND' }
+  ok(await operator.post(`/registry/v2/repos/${repo}/follow`, body))
+  const tags = Array.from({ length: Number(values.tags) }, (_, i) => `1.${i}`)
+  for (const tag of tags) {
+    publishAt(there, tag)
+    await puller.ok(200, 'GET', `acme/mirror/manifests/${tag}`)
+    shift += minute
+  }
+  there.breakWith(trouble)
+  there.forget()
+  const took: number[] = []
+  let failed = 0
+  for (const end = shift + Number(values.hours) * 60 * minute; shift < end; ) {
+    // So long that each tag wants another look.
+    shift += 6 * minute
+    const client = await registryAs(puller.uid)
+    for (const tag of tags) {
+      const began = performance.now()
+      const { status } = await client.call('GET', `acme/mirror/manifests/${tag}`)
+      took.push(performance.now() - began)
+      if (status !== 200) failed++
+    }
+  }
+  return { took, failed, asked: there.asked.length }
+}
+
+for (const [name, trouble] of Object.entries(troubles)) {
+  const { took, failed, asked } = await play(trouble)
+  const at = (part: number) => quantile(took, part).toFixed(0)
+  // Where the circuit is closed one pull asks, and those that come with it wait for that.
+  const slow = took.filter((ms) => ms > 50).length
+  console.log(
+    `${name}: ${took.length} pulls, ${failed} failed; p50 ${at(0.5)}, p99 ${at(0.99)}, max ${at(1)} ms; ` +
+      `${asked} requests to the upstream, ${slow} pulls took more than 50 ms`,
+  )
+  assert.equal(failed, 0)
+  assert.ok(quantile(took, 0.99) <= 3500, 'p99 is more than 3.5 s')
+  const waited = took.filter((ms) => ms > 1000).length
+  assert.ok(waited <= asked, 'pulls wait although the upstream is left alone')
+}

@@ -1,0 +1,2 @@
+/** How many times as much is tried as usual, in tests that try by chance: `PINFOLD_TEST_TIMES=10`. */
+export const times = Number(process.env.PINFOLD_TEST_TIMES ?? 1)
