@@ -94,6 +94,7 @@ export const violationTypes = {
   LEDGER_IN_USE: 'a repo that was made again goes on with the history that is to be erased',
   MANIFEST_NOT_FOUND: 'the repo does not hold the manifest that the tag is to point to',
   PLAN_STATE: 'the plan of retention is still being made, was applied before or has ended',
+  QUEUE_FULL: 'as many deliveries as may wait for a subscription wait already',
   REPO_FOLLOWED: 'the repo follows an upstream and has the tags of that',
   NOTHING_TO_STATE: 'nothing is found in the image, and the format has no document that says so',
   REPO_SYNCED: 'the repo is copied from another one and has what that has',

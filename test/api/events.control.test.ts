@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
+import { type Sql, sql } from '#db/sql.ts'
 import { assertBlocked, assertDenied, assertInvalid, assertNotFound, eventsOf, ok } from '../support/expect.ts'
 import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { eventually, localSinks, type Received, startReceiver } from '../support/receiver.ts'
@@ -254,6 +255,32 @@ test('events of a time are replayed in their order, also to a subscription that 
   assert.equal(ok(await replay({ startTime: '2000-01-01T00:00:00Z', endTime: '2000-01-02T00:00:00Z' })).eventCount, '0')
   assertInvalid(await replay({}), 'start_time')
   assertInvalid(await replay({ startTime: createTime, endTime: createTime }), 'end_time')
+})
+
+test('a replay makes no more deliveries than may wait, and goes on where it ended', async () => {
+  await using pinfold = await startPinfold()
+  const { seed, operator, app } = pinfold
+  const org = await seed.group()
+  const repo = await seed.repo(org.uid)
+  for (let i = 0; i < 5; i++) await operator.patch(`/registry/v2/repos/${repo.uid}`, { description: `${i}` })
+  const { uid, createTime } = await seed.subscription(org.uid)
+  ok(await operator.post(`${base}/${uid}:pause`))
+  const run = (query: Sql) => app.db.tx((tx) => tx.run(query))
+  await run(sql`
+    INSERT INTO deliveries (id, subscription_id, event_id, subject, create_time)
+      WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9996)
+    SELECT -n.i, s.id, 0, 'x', s.create_time FROM n, subscriptions s WHERE s.uid = ${uid}`)
+  const time = { startTime: repo.createTime, endTime: createTime }
+  const replay = (more: Json = {}) => operator.post(`${base}/${uid}:replay`, { ...time, ...more })
+  const first = ok(await replay())
+  assert.equal(first.eventCount, '4')
+  const pageToken = first.nextPageToken as string
+  assertBlocked(await replay({ pageToken }), uid, 'QUEUE_FULL')
+  assertInvalid(await replay({ pageToken, endTime: '2100-01-01T00:00:00Z' }), 'page_token')
+  await run(sql`DELETE FROM deliveries WHERE id < 0`)
+  assert.deepEqual(ok(await replay({ pageToken })), { eventCount: '2', nextPageToken: '' })
+  const { deliveries } = ok(await operator.get(`${base}/${uid}/deliveries?order_by=uid`))
+  assert.equal(new Set((deliveries as Json[]).map(({ eventId }) => eventId)).size, 6)
 })
 
 test('all of this takes the capability at the subscription, before anything is looked up', async () => {

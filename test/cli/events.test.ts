@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sql } from '#db/sql.ts'
 import { startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
-import { localSinks, startReceiver } from '../support/receiver.ts'
+import { eventually, localSinks, startReceiver } from '../support/receiver.ts'
 
 test('a subscription is made, tested, looked at, replayed and deleted from the command line', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
-  const { seed, operator } = pinfold
+  const { seed, operator, app } = pinfold
   const org = await seed.group('', { name: 'acme' })
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: operator.token! }
   const command = (...args: string[]) => run(['events', 'subscriptions', ...args], { env })
@@ -43,6 +44,27 @@ test('a subscription is made, tested, looked at, replayed and deleted from the c
   assert.equal(replayed.stdout, '1 events will be sent once more\n')
   await receiver.until((got) => got.length === 4)
   assert.equal(receiver.got[3]!.id, receiver.got[2]!.id)
+
+  await operator.post(`/events/v2/subscriptions/${uid}:pause`)
+  await seed.repo(org.uid)
+  await eventually(
+    () => operator.get(`/events/v2/subscriptions/${uid}/deliveries?state=WAITING`),
+    ({ body }) => body.totalCount === '1',
+  )
+  await app.db.tx((tx) =>
+    tx.run(sql`
+      INSERT INTO deliveries (id, subscription_id, event_id, subject, create_time)
+        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9998)
+      SELECT -n.i, s.id, 0, 'x', s.create_time FROM n, subscriptions s WHERE s.uid = ${uid}`),
+  )
+  const since = ['replay', uid, '--since', repo.createTime]
+  const cut = await command(...since)
+  const [, token] =
+    /^1 events will be sent once more\nas many wait as may; .* --page-token (\S+)\n$/.exec(cut.stdout) ?? []
+  assert.ok(token, cut.stdout + cut.stderr)
+  assert.match((await command(...since, '--page-token', token)).stderr, /10000 deliveries wait already/)
+  await app.db.tx((tx) => tx.run(sql`DELETE FROM deliveries WHERE id < 0`))
+  assert.equal((await command(...since, '--page-token', token)).stdout, '1 events will be sent once more\n')
 
   assert.equal((await command('delete', uid)).code, 0)
   assert.equal((await command('delete', uid)).code, 1)

@@ -1,25 +1,17 @@
 // Events, as others are told of them: subscriptions, with what became of what was sent, and the stream.
-import { isUid } from '#lib/uid.ts'
-import { type Body, send } from '../shape/api-client.ts'
-import { apiReader, parentOf } from '../shape/api-pages.ts'
-import type { Query } from '../shape/api-reader.ts'
+import type { Body } from '../shape/api-client.ts'
 import {
-  type ArgumentSpec,
   CliError,
   type Command,
   type CommandGroup,
   exitCodes,
   type OptionSpec,
   type Options,
-  outputOption,
-  type Terminal,
 } from '../shape/command.ts'
-import { jsonText, plain, table } from '../shape/plain-text.ts'
 import { sessionOptions } from '../shape/session.ts'
+import { replay } from './events-replay.ts'
+import { base, common, type Subscription, show, target, uidArgument } from './subscription-calls.ts'
 
-type Method = Parameters<typeof send>[0]
-type Call = (method: Method, path: string, body?: object, query?: Record<string, string>) => Promise<Body>
-type Subscription = { uid: string; sink: string; createTime: string }
 type Settings = {
   types?: string[]
   paused?: boolean
@@ -41,46 +33,9 @@ type Delivery = {
   createTime: string
 }
 
-const base = '/events/v2/subscriptions'
-const common: readonly OptionSpec[] = [outputOption, ...sessionOptions]
-const uidArgument: ArgumentSpec = { name: '<uid>', summary: 'The subscription, as list shows it' }
 const parentOption: OptionSpec = {
   flags: '--parent <group>',
   summary: 'A group by uid or an organisation by name; your own unless given',
-}
-
-/** The session's API, and the uid that was given where the command takes one. */
-async function target(
-  terminal: Terminal,
-  options: Options,
-): Promise<{
-  call: Call
-  uid: string
-  parent(): Promise<string>
-  subscriptions(scope: Query): Promise<{ items: Subscription[] }>
-}> {
-  const uid = String(options.uid ?? '')
-  if (options.uid !== undefined && !isUid(uid)) {
-    throw new CliError(exitCodes.usage, 'a subscription is named by its uid')
-  }
-  const reader = await apiReader(terminal, options)
-  const { session, token } = reader
-  const call: Call = (method, path, body, query = {}) => {
-    const url = new URL(path, session.api)
-    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-    return send(method, url, token, { body })
-  }
-  return {
-    call,
-    uid,
-    parent: () => parentOf(reader, options.parent),
-    subscriptions: (scope) => reader.list<Subscription>(base, 'subscriptions', scope),
-  }
-}
-
-function show(terminal: Terminal, options: Options, value: object, rows: readonly (readonly string[])[]): void {
-  if (options.output === 'json') terminal.print(jsonText(value, 2))
-  else for (const line of table(rows)) terminal.print(line)
 }
 
 const create: Command = {
@@ -241,27 +196,6 @@ the audit log sees it.`,
 function limitOf({ limit = '50' }: Options): string {
   if (/^\d{1,3}$/.test(String(limit)) && Number(limit) >= 1 && Number(limit) <= 200) return String(limit)
   throw new CliError(exitCodes.usage, '--limit must be a number from 1 to 200')
-}
-
-const replay: Command = {
-  name: 'replay',
-  summary: 'Send the events of a time once more, in their order',
-  details: 'Times are RFC 3339, such as 2026-11-20T09:00:00Z. Each event has the id that it had before.',
-  arguments: [uidArgument],
-  options: [
-    { flags: '--since <time>', summary: 'From this time on', required: true },
-    { flags: '--until <time>', summary: 'Before this time; now unless given' },
-    ...common,
-  ],
-  async run(terminal, options) {
-    const { call, uid } = await target(terminal, options)
-    const endTime = options.until === undefined ? {} : { endTime: options.until }
-    const answer = (await call('POST', `${base}/${uid}:replay`, { startTime: options.since, ...endTime })) as {
-      eventCount: string
-    }
-    show(terminal, options, answer, [[`${plain(answer.eventCount)} events will be sent once more`]])
-    return exitCodes.ok
-  },
 }
 
 const subscriptions: CommandGroup = {

@@ -10,6 +10,7 @@ import {
 import { invalid } from '#lib/errors.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { listResponse, readList } from '#lib/lists/lists.ts'
+import { readPage } from '#lib/lists/paging.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import {
   aTestEvent,
@@ -26,6 +27,7 @@ import {
   type ShownSettings,
 } from './deliveries.model.ts'
 import * as service from './deliveries.service.ts'
+import { replayEvents } from './replays.service.ts'
 
 const rules = { fields: deliveryFields, defaultOrder: 'uid desc' }
 
@@ -76,10 +78,16 @@ export const deliveries: Handlers<typeof DeliveriesService> = {
     return { $typeName: 'pinfold.control.events.v1.RedeliverResponse', deliveries: made.map(toMessage) }
   },
 
-  async replayEvents(call, { uid, startTime, endTime }) {
+  async replayEvents(call, { uid, startTime, endTime, pageToken }) {
     if (!startTime) throw invalid({ field: 'start_time', description: 'is required' })
-    const count = await service.replayEvents(call, uid, toIso(startTime), endTime ? toIso(endTime) : call.now)
-    return { $typeName: 'pinfold.control.events.v1.ReplayEventsResponse', eventCount: BigInt(count) }
+    const [from, until] = [toIso(startTime), endTime && toIso(endTime)]
+    const page = readPage(call, { pageSize: 0, pageToken, orderBy: '', skip: 0 }, rules, [uid, from, until ?? ''])
+    const { count, next } = await replayEvents(call, uid, { from, to: until ?? call.now }, page)
+    return {
+      $typeName: 'pinfold.control.events.v1.ReplayEventsResponse',
+      eventCount: BigInt(count),
+      nextPageToken: next,
+    }
   },
 }
 

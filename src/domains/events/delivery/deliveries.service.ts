@@ -1,4 +1,4 @@
-import type { App, Call } from '#app.ts'
+import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import {
   type AppError,
@@ -14,7 +14,6 @@ import type { Kind } from '#lib/events/event-body.ts'
 import { descriptionPattern, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import { type Listed, toListed } from '#lib/lists/paging.ts'
-import { isAtOrBelow } from '#lib/uid.ts'
 import { emit, newEvent, withId } from '../outbox/emit.ts'
 import { insertSentEvent } from '../outbox/outbox.store.ts'
 import { newSecret, secretText } from '../subscriptions/secrets.ts'
@@ -25,13 +24,9 @@ import * as store from './deliveries.store.ts'
 import { bumpQueues, pauseQueue, resumeQueue } from './queues.store.ts'
 import { insertDeliveries, lockRouting, type NewDelivery } from './routing.store.ts'
 import { insertAttempts } from './sending.store.ts'
-import { wants } from './wants.ts'
 
 /** Queues are worked at all the time; without serializability that only takes a moment of waiting. */
 const rowLocks = { isolation: 'rowLocks' } as const
-const eventsAtOnce = 500
-/** Longer than any request takes from its time to its commit. */
-const disorderMs = 2 * 60_000
 
 export async function getSettings(call: Call, uid: string): Promise<model.Settings> {
   return (await requireSettings(call.app.db, uid)).settings
@@ -166,44 +161,6 @@ function redeliverable(delivery: model.Delivery | undefined, uid: string): model
   if (delivery.state === model.deliveryStates.waiting) throw refuse('STILL_WAITING', 'the delivery still waits')
   if (delivery.eventId === '') throw refuse('EVENT_NOT_KEPT', 'the event is not kept any more')
   return delivery
-}
-
-/** In batches, each with a commit of its own: whoever asks again after a failure gets some of them twice. */
-export async function replayEvents(call: Call, uid: string, from: string, to: string): Promise<number> {
-  if (to <= from) throw invalid({ field: 'end_time', description: 'must be after start_time' })
-  const { db, events } = call.app
-  await requireSettings(db, uid)
-  const around = (time: string, ms: number) => new Date(Date.parse(time) + ms).toISOString()
-  const last = around(to, disorderMs)
-  let position = await store.positionBefore(db, around(from, -disorderMs))
-  let count = 0
-  for (let more = true; more; ) {
-    const some = await db.tx(async (tx) => {
-      await lockRouting(tx)
-      const { subscriber } = await requireSettings(tx, uid)
-      const batch = await store.eventsAfter(tx, position, eventsAtOnce)
-      const wanted = batch.filter((event) => {
-        const inTime = event.createTime >= from && event.createTime < to
-        return inTime && isFor(call.app, subscriber, event)
-      })
-      const toDelivery = ({ id, subject }: store.OrderedEvent): NewDelivery => {
-        return { subscription: subscriber.id, event: id, subject, createTime: call.now }
-      }
-      await insertDeliveries(tx, wanted.map(toDelivery))
-      if (wanted.length > 0) await bumpQueues(tx, [subscriber.id], { deliveries: wanted.length }, '', call.now)
-      return { batch, count: wanted.length }
-    }, rowLocks)
-    count += some.count
-    position = some.batch.at(-1)?.position ?? position
-    more = some.batch.length === eventsAtOnce && some.batch.some(({ createTime }) => createTime < last)
-    if (some.count > 0) events.queued.notify()
-  }
-  call.log.info('events replayed', { uid, count })
-  return count
-}
-
-function isFor(app: Pick<App, 'vendor'>, subscriber: store.Subscriber, event: store.OrderedEvent): boolean {
-  return event.audience === 'CUSTOMER' && isAtOrBelow(event.group, subscriber.group) && wants(app, subscriber, event)
 }
 
 /** Emits the event when `work` has changed something. */

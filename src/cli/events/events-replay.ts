@@ -1,0 +1,41 @@
+import { codes } from '#lib/errors.ts'
+import { ApiError } from '../shape/api-client.ts'
+import { type Command, exitCodes } from '../shape/command.ts'
+import { base, common, show, target, uidArgument } from './subscription-calls.ts'
+
+type Replayed = { eventCount: string; nextPageToken: string }
+
+export const replay: Command = {
+  name: 'replay',
+  summary: 'Send the events of a time once more, in their order',
+  details: `Times are RFC 3339, such as 2026-11-20T09:00:00Z. Each event has the id that it had before. Where as many wait as may, it says
+how to go on later.`,
+  arguments: [uidArgument],
+  options: [
+    { flags: '--since <time>', summary: 'From this time on', required: true },
+    { flags: '--until <time>', summary: 'Before this time; now unless given' },
+    { flags: '--page-token <token>', summary: 'Go on where a run with the same times has ended' },
+    ...common,
+  ],
+  async run(terminal, options) {
+    const { call, uid } = await target(terminal, options)
+    const time = { startTime: options.since, ...(options.until === undefined ? {} : { endTime: options.until }) }
+    let count = 0
+    let pageToken = String(options.pageToken ?? '')
+    do {
+      try {
+        const made = (await call('POST', `${base}/${uid}:replay`, { ...time, pageToken })) as Replayed
+        count += Number(made.eventCount)
+        pageToken = made.nextPageToken
+      } catch (error) {
+        // There is no more room; what was made before is.
+        if (count === 0 || !(error instanceof ApiError) || error.code !== codes.FAILED_PRECONDITION.number) throw error
+        break
+      }
+    } while (pageToken !== '')
+    const rows = [[`${count} events will be sent once more`]]
+    if (pageToken !== '') rows.push([`as many wait as may; go on later with --page-token ${pageToken}`])
+    show(terminal, options, { eventCount: String(count), nextPageToken: pageToken }, rows)
+    return exitCodes.ok
+  },
+}

@@ -1,0 +1,98 @@
+// Events of a time once more. A request makes no more deliveries than may wait, and says where the next one goes on.
+import type { App, Call } from '#app.ts'
+import type { Tx } from '#db/sql.ts'
+import { failedPrecondition, found, invalid } from '#lib/errors.ts'
+import { listedUpTo, type Page } from '#lib/lists/paging.ts'
+import { isAtOrBelow } from '#lib/uid.ts'
+import { subscriptionType } from '../subscriptions/subscriptions.model.ts'
+import { countWaiting } from './behind.store.ts'
+import * as store from './deliveries.store.ts'
+import { bumpQueues } from './queues.store.ts'
+import { insertDeliveries, lockRouting, type NewDelivery } from './routing.store.ts'
+import { wants } from './wants.ts'
+
+/** With so many that wait there is no room; and how many events one request, and one transaction, looks at. */
+const bounds = { waiting: 10_000, events: 20_000, eventsAtOnce: 500 }
+/** Longer than any request takes from its time to its commit. */
+const disorderMs = 2 * 60_000
+
+export type ReplayTime = { from: string; to: string }
+
+/**
+ * In batches, each with a commit of its own: whoever asks again after a failure gets some of them twice. `next` is the token of
+ * the page to go on with; without it that was all.
+ */
+export async function replayEvents(
+  call: Call,
+  uid: string,
+  time: ReplayTime,
+  page: Page,
+): Promise<{ count: number; next: string }> {
+  if (time.to <= time.from) throw invalid({ field: 'end_time', description: 'must be after start_time' })
+  const { db, events } = call.app
+  await findSubscriber(db, uid)
+  let position = page.after ? Number(page.after.value) : await store.positionBefore(db, around(time.from, -disorderMs))
+  let [count, looked, isOver] = [0, 0, false]
+  while (!isOver && looked < bounds.events) {
+    const some = await db.tx((tx) => replaySome(tx, call, uid, { ...time, position }), { isolation: 'rowLocks' })
+    if (some.isFull && count + some.count === 0) throw noRoom(uid)
+    if (some.count > 0) events.queued.notify()
+    count += some.count
+    looked += some.looked
+    ;({ position, isOver } = some)
+    if (some.isFull) break
+  }
+  call.log.info('events replayed', { uid, count, isOver })
+  return { count, next: listedUpTo(call, page, [], isOver ? undefined : String(position)).next }
+}
+
+type Replayed = { count: number; looked: number; position: number; isFull: boolean; isOver: boolean }
+
+/** Those behind `position` that there is room for. */
+async function replaySome(
+  tx: Tx,
+  call: Call,
+  uid: string,
+  { from, to, position }: ReplayTime & { position: number },
+): Promise<Replayed> {
+  await lockRouting(tx)
+  const subscriber = await findSubscriber(tx, uid)
+  const room = bounds.waiting - (await countWaiting(tx, subscriber.id, bounds.waiting))
+  const batch = await store.eventsAfter(tx, position, bounds.eventsAtOnce)
+  const wanted = batch.filter((event) => {
+    const inTime = event.createTime >= from && event.createTime < to
+    return inTime && isFor(call.app, subscriber, event)
+  })
+  const some = wanted.slice(0, room)
+  const toDelivery = ({ id, subject }: store.OrderedEvent): NewDelivery => {
+    return { subscription: subscriber.id, event: id, subject, createTime: call.now }
+  }
+  await insertDeliveries(tx, some.map(toDelivery))
+  if (some.length > 0) await bumpQueues(tx, [subscriber.id], { deliveries: some.length }, '', call.now)
+  const isFull = some.length < wanted.length
+  const last = isFull ? some.at(-1) : batch.at(-1)
+  const until = around(to, disorderMs)
+  const isOver =
+    !isFull && !(batch.length === bounds.eventsAtOnce && batch.some(({ createTime }) => createTime < until))
+  return { count: some.length, looked: batch.length, position: last?.position ?? position, isFull, isOver }
+}
+
+function isFor(app: Pick<App, 'vendor'>, subscriber: store.Subscriber, event: store.OrderedEvent): boolean {
+  return event.audience === 'CUSTOMER' && isAtOrBelow(event.group, subscriber.group) && wants(app, subscriber, event)
+}
+
+async function findSubscriber(
+  reader: Parameters<typeof store.findSettings>[0],
+  uid: string,
+): Promise<store.Subscriber> {
+  return found(await store.findSettings(reader, uid), subscriptionType, uid).subscriber
+}
+
+const around = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString()
+
+const noRoom = (uid: string) =>
+  failedPrecondition({
+    type: 'QUEUE_FULL',
+    subject: uid,
+    description: `${bounds.waiting} deliveries wait already; ask again when some have gone out`,
+  })
