@@ -116,6 +116,8 @@ export function createMetrics(
     transactions: 'Transactions asked for',
     commits: 'Commits made; several transactions may share one',
     retries: 'Transactions run again after a conflict',
+    refused:
+      'Statements and transactions refused, since all connections or what they write to were in use for too long',
   }
   for (const [name, help] of Object.entries(words)) {
     const collect = function (this: Counter): void {

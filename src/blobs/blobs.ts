@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
-import { AppError } from '#lib/errors.ts'
+import { AppError, type ErrorOptions } from '#lib/errors.ts'
 
 /** Where the content of blobs is kept. A location names one content that is never written again. */
 export type Blobs = {
@@ -99,7 +99,7 @@ export function isLocation(name: string): boolean {
 
 /** The store cannot be reached, or does not let us in; a client may try again. */
 export class StoreAway extends AppError {
-  constructor(message: string, options: { cause?: unknown } = {}) {
+  constructor(message: string, options: Pick<ErrorOptions, 'cause' | 'reason'> = {}) {
     super('UNAVAILABLE', message, { ...options, details: [{ type: 'RetryInfo', retryDelaySeconds: 5 }] })
   }
 }

@@ -65,7 +65,8 @@ export type Db = Reader & {
   plan(query: Sql): Promise<string>
   /** Rejects unless the engine answers. */
   ping(): Promise<void>
-  stats(): { transactions: number; commits: number; retries: number }
+  /** `refused` are those for which there was no connection, or no room where others wait. */
+  stats(): { transactions: number; commits: number; retries: number; refused: number }
   close(): Promise<void>
 }
 

@@ -75,6 +75,7 @@ export const reasons = {
   },
   TAG_MOVERS: { code: 'PERMISSION_DENIED', doc: 'a rule says who moves the tag; the metadata has `rule` and `tags`' },
   TERMS_NOT_ACCEPTED: { code: 'FAILED_PRECONDITION', doc: 'the organisation has to accept the terms first' },
+  TOO_BUSY: { code: 'UNAVAILABLE', doc: 'too much is asked at once; `RetryInfo` says when to try again' },
   TOO_MANY_PENDING_BINDINGS: {
     code: 'RESOURCE_EXHAUSTED',
     doc: 'as many bindings as may wait for one person wait already, for the organisation to be accepted',
@@ -251,6 +252,21 @@ export function tooMany(message: string, retryDelaySeconds: number): AppError {
 /** The same call may succeed in a moment, here or on another server. */
 export function unavailable(message: string, cause?: unknown): AppError {
   return new AppError('UNAVAILABLE', message, { details: [{ type: 'RetryInfo', retryDelaySeconds: 1 }], cause })
+}
+
+/** The same, where nothing is broken and there is only too much to do at once. */
+export function busy(message: string, cause?: unknown): AppError {
+  const details = [{ type: 'RetryInfo', retryDelaySeconds: 1 }] as const
+  return new AppError('UNAVAILABLE', message, { reason: 'TOO_BUSY', details, cause })
+}
+
+export function isBusy(error: unknown): boolean {
+  return error instanceof AppError && error.reason === 'TOO_BUSY'
+}
+
+/** At which level a failure of ours is logged: nobody has to act where there was only too much to do at once. */
+export function levelOf(failure: unknown): 'warn' | 'error' {
+  return isBusy(failure) ? 'warn' : 'error'
 }
 
 export function unauthenticated(message: string, cause?: unknown): AppError {

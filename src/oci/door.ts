@@ -2,6 +2,7 @@
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
 import { createVerifier, type Verifier } from '#issuer/access-token.ts'
+import { levelOf } from '#lib/errors.ts'
 import { catalogScope, challenge } from './challenge.ts'
 import { readBasic, readBearer } from './credentials.ts'
 import { OciError, ociErrorJson, toOciError } from './errors.ts'
@@ -155,7 +156,8 @@ function handlerOf({ kind }: Route, { req }: Visit): Handler {
 async function refuse({ edge: { app }, req, res, requestId }: HttpArrival, thrown: unknown): Promise<void> {
   await linger(req)
   const error = toOciError(thrown)
-  if (error.status >= 500) app.log.error('registry request failed', { requestId, error: error.cause ?? error })
+  if (error.status >= 500)
+    app.log[levelOf(error.cause)]('registry request failed', { requestId, error: error.cause ?? error })
   if (res.writableEnded) return
   if (res.headersSent) return void res.destroy()
   const text = ociErrorJson(error)

@@ -5,7 +5,7 @@ import { openScim } from '#domains/iam/scim/scim-users.service.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { bearerOf, nobody } from '#edge/caller.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
-import { unauthenticated } from '#lib/errors.ts'
+import { levelOf, unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { rootOf } from '#lib/uid.ts'
 import { scimErrorJson, toScimError } from './errors.ts'
@@ -65,8 +65,12 @@ function workOf({ app }: Edge, arrival: HttpArrival, caller: Caller): Work {
 function refuse(arrival: HttpArrival, thrown: unknown): void {
   const error = toScimError(thrown)
   const { app } = arrival.edge
-  if (error.status >= 500)
-    app.log.error('scim request failed', { requestId: arrival.requestId, error: error.cause ?? error })
+  if (error.status >= 500) {
+    app.log[levelOf(error.cause)]('scim request failed', {
+      requestId: arrival.requestId,
+      error: error.cause ?? error,
+    })
+  }
   send(arrival, { status: error.status, text: scimErrorJson(error), headers: error.headers })
 }
 

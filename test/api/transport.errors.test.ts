@@ -10,6 +10,7 @@ import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import { PingService } from '#gen/pinfold/ping/v2/ping_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { operatorUid } from '#issuer/access-token.ts'
+import { busy } from '#lib/errors.ts'
 import { captureLog } from '../support/log.ts'
 import { clientOf, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { openGrpc, type RawGrpc } from '../support/raw-grpc.ts'
@@ -301,6 +302,23 @@ test('without its database the server is alive, not ready, and UNAVAILABLE', asy
   assert.equal((await server.operator.get('/healthz')).status, 200)
   const ready = await server.operator.get('/readyz')
   assert.deepEqual([ready.status, ready.text], [503, 'the database cannot be reached\n'])
+})
+
+test('where there is only too much to do the caller is told to come again, and nobody is called to act', async () => {
+  const logged = captureLog()
+  const tooMuch = busy('all connections to the database are in use', new Error('timeout exceeded'))
+  const db = { ...brokenDb(tooMuch), all: () => Promise.reject(tooMuch) }
+  await using server = await serve({}, { log: logged.log, db })
+  using client = openGrpc(server.port)
+  const rest = await server.operator.get(`/registry/v2/repos/${repo.uid}`)
+  assert.deepEqual([rest.status, rest.body.code, rest.headers.get('retry-after')], [503, 14, '1'])
+  assert.equal(rest.body.details[0].reason, 'TOO_BUSY')
+  const rpc = await client.call(getRepo, create(getRepo.input, { uid: repo.uid }), { token: server.token })
+  assert.equal(rpc.code, 14)
+  await logged.until(({ transport }) => transport === 'grpc')
+  const told = logged.lines.filter(({ message }) => / failed$/.test(message))
+  assert.deepEqual([...new Set(told.map(({ level }) => level))], ['warn'])
+  assert.equal(told.length, 2)
 })
 
 test('health and readiness answer without a token, and only to reads', async () => {

@@ -95,7 +95,7 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
     for (const piece of pieces) {
       if (waiting.size === 0) return
       if (!isSlow(piece, monotonic() - piece.since, options)) continue
-      piece.holder!.take(new StoreAway('it came too slowly while others waited'))
+      piece.holder!.take(crowded('it came too slowly while others waited'))
       piece.free()
     }
     if (waiting.size > 0) lookLater()
@@ -125,7 +125,7 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
           },
         }
         const stop = (): void => leave(signal.reason)
-        const timer = setTimeout(() => leave(new StoreAway('too many uploads are on their way to the bucket')), waitMs)
+        const timer = setTimeout(() => leave(crowded('too many uploads are on their way to the bucket')), waitMs)
         const end = (): void => {
           clearTimeout(timer)
           signal.removeEventListener('abort', stop)
@@ -139,3 +139,5 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
     },
   }
 }
+
+const crowded = (why: string): StoreAway => new StoreAway(why, { reason: 'TOO_BUSY' })

@@ -1,6 +1,6 @@
 // Works of this process that lock the same thing. Each would wait for the lock with a connection of its own, until those that
 // everybody else needs are used up; so only a few may, and the others wait here.
-import { unavailable } from '#lib/errors.ts'
+import { busy } from '#lib/errors.ts'
 
 /** The work has to give its connection back, and to run again once `Turn.wait` has resolved. */
 export class Crowded extends Error {
@@ -84,4 +84,4 @@ export function createCrowds(mostWaiting: number, waitMs: number, monotonic = ()
   }
 }
 
-const tooMany = () => unavailable('too much is written to the same place at once; try again')
+const tooMany = () => busy('too much is written to the same place at once; try again')

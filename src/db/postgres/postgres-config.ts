@@ -5,7 +5,7 @@ import pg from 'pg'
  * Reads `?schema=` and `?pooled=` out of the URL. Errors never repeat the URL, which may hold a password. A pooler takes no
  * parameters of a session, which then are those of the role.
  */
-export function poolConfig(url: string, max: number): pg.PoolConfig {
+export function poolConfig(url: string, { poolSize = 10, waitMs = 10_000 } = {}): pg.PoolConfig {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed?.protocol !== 'postgres:' && parsed?.protocol !== 'postgresql:') {
     throw new Error('the database must be a postgres:// URL')
@@ -28,9 +28,9 @@ export function poolConfig(url: string, max: number): pg.PoolConfig {
 
   return {
     connectionString: parsed.href,
-    max,
+    max: poolSize,
     application_name: 'pinfold',
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: waitMs,
     idleTimeoutMillis: 60_000,
     ...(pooled === 'true' ? {} : sessionLimits),
     keepAlive: true,

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import pg from 'pg'
+import { isBusy } from '#lib/errors.ts'
 import { migrate, type SchemaChange } from '../migrate.ts'
 import { raw, sql, type Tx, type TxOptions } from '../sql.ts'
 import { isUnavailable } from '../unavailable.ts'
@@ -11,7 +12,7 @@ import { openPostgres } from './postgres.ts'
 
 const database = process.env.PINFOLD_TEST_DATABASE ?? ''
 
-async function open(options?: { poolSize: number }) {
+async function open(options?: { poolSize: number; waitMs?: number }) {
   const schema = `t_${randomBytes(6).toString('hex')}`
   const url = new URL(database)
   url.searchParams.set('schema', schema)
@@ -142,6 +143,24 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     await new Promise((resolve) => setTimeout(resolve, 50))
     assert.notEqual(await db.tx(pid), idle)
     assert.deepEqual(await db.all(sql`SELECT name FROM items`), [])
+  })
+
+  test('who gets no connection for long is told to come again, and counted', async () => {
+    await using opened = await open({ poolSize: 1, waitMs: 100 })
+    const { db } = opened
+    const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const holding = db.tx(async (tx) => {
+      await tx.get(sql`SELECT 1 AS one`)
+      begun.resolve()
+      await go.promise
+    })
+    await begun.promise
+    await assert.rejects(db.all(sql`SELECT 1 AS one`), isBusy)
+    await assert.rejects(db.tx(pid), isBusy)
+    go.resolve()
+    await holding
+    assert.equal(db.stats().refused, 2)
+    assert.equal(await db.tx(async () => 'on'), 'on')
   })
 
   test('a statement that takes longer than it may is unavailable, and the connection goes on', async () => {

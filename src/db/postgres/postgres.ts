@@ -1,9 +1,10 @@
 // The PostgreSQL engine: a pool, named statements, and serializable transactions that are tried again on conflict.
 import { createHash } from 'node:crypto'
 import pg from 'pg'
+import { isBusy } from '#lib/errors.ts'
 import { createCommits } from '../changes.ts'
 import { createGuard } from '../guard.ts'
-import { compile, type Db, type Sql, sql } from '../sql.ts'
+import { compile, type Db, type Sql, sql, type Tx, type TxOptions } from '../sql.ts'
 import { Crowded, createCrowds } from './crowds.ts'
 import { poolConfig } from './postgres-config.ts'
 import { rethrow, send } from './send.ts'
@@ -16,15 +17,15 @@ const mostWaiting = 100
 const crowdMs = 30_000
 
 /** Connects when first used. The URL may name a schema, as in `?schema=name`, which `migrate` creates if it is missing. */
-export function openPostgres(url: string, options: { poolSize?: number } = {}): Db {
-  const pool = new pg.Pool(poolConfig(url, options.poolSize ?? 10))
+export function openPostgres(url: string, options: { poolSize?: number; waitMs?: number } = {}): Db {
+  const pool = new pg.Pool(poolConfig(url, options))
   // A connection that dies is reported to whoever uses it; without a listener it would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   const guard = createGuard('postgres')
   const commits = createCommits()
   const nameOf = createNames()
-  const counts = { transactions: 0, commits: 0, retries: 0 }
+  const counts = { transactions: 0, commits: 0, retries: 0, refused: 0 }
   const transact = createTransactions({ toQuery, guard, commits, counts })
   const nextTurn = createCrowds(mostWaiting, crowdMs)
 
@@ -37,7 +38,14 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
 
   async function read<T>(method: string, query: Sql): Promise<T[]> {
     guard.outside(method)
-    return (await send(pool, toQuery(query))).rows
+    return (await counted(send(pool, toQuery(query)))).rows
+  }
+
+  async function counted<T>(asked: Promise<T>): Promise<T> {
+    return await asked.catch((error: unknown) => {
+      if (isBusy(error)) counts.refused++
+      throw error
+    })
   }
 
   async function withClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
@@ -56,6 +64,23 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
     }
   }
 
+  /** Whoever has to wait for others of this process does so without a connection. */
+  async function inTurn<T>(work: (tx: Tx) => Promise<T>, options: TxOptions): Promise<T> {
+    const turn = nextTurn()
+    try {
+      for (;;) {
+        try {
+          return await withClient((client) => transact(client, turn, work, options))
+        } catch (error) {
+          if (!(error instanceof Crowded)) throw error
+          await turn.wait(error)
+        }
+      }
+    } finally {
+      turn.leave()
+    }
+  }
+
   return {
     engine: 'postgres',
     shared: true,
@@ -65,19 +90,7 @@ export function openPostgres(url: string, options: { poolSize?: number } = {}): 
     async tx(work, options = {}) {
       guard.outside('tx')
       counts.transactions++
-      const turn = nextTurn()
-      try {
-        for (;;) {
-          try {
-            return await withClient((client) => transact(client, turn, work, options))
-          } catch (error) {
-            if (!(error instanceof Crowded)) throw error
-            await turn.wait(error)
-          }
-        }
-      } finally {
-        turn.leave()
-      }
+      return await counted(inTurn(work, options))
     },
 
     onCommit: commits.listen,

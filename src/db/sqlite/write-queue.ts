@@ -26,7 +26,7 @@ type Parts = {
 }
 
 export class WriteQueue {
-  readonly counts = { transactions: 0, commits: 0, retries: 0 }
+  readonly counts = { transactions: 0, commits: 0, retries: 0, refused: 0 }
   readonly #parts: Parts
   readonly #jobs: Job[] = []
   #flushing: Promise<void> | undefined
