@@ -1,12 +1,12 @@
 import { address, baseUrl, ConfigError, defaultData, folder, oneOf, onOff, setting, whole } from './config/basics.ts'
 import { blobSettings, redirectProblems } from './config/blobs.ts'
 import { compatSettings, vendorOf } from './config/compat.ts'
+import { databaseSettings } from './config/database.ts'
 import { edgeSettings } from './config/edge.ts'
 import { traceSettings } from './config/traces.ts'
 import { unknownSettings } from './config/unknown.ts'
 import {
   algorithms,
-  databaseUrl,
   documents,
   domain,
   hostPaths,
@@ -58,13 +58,7 @@ export const settings = {
     default: defaultData,
     doc: 'Folder of the embedded database and of the master key.',
   }),
-  database: setting({
-    env: 'PINFOLD_DATABASE',
-    flag: '--database',
-    parse: databaseUrl,
-    default: '',
-    doc: 'A `postgres://` URL; `?schema=NAME` picks a schema, `pooled=true` is for [a pooler](scale.md#poolers) in between. Default: the embedded database in the data folder.',
-  }),
+  ...databaseSettings,
   masterKey: setting({
     env: 'PINFOLD_MASTER_KEY',
     parse: masterKey,

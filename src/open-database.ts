@@ -81,7 +81,7 @@ export async function openExisting(config: Config): Promise<OpenDatabase> {
 export async function notServedYet(config: Config): Promise<string | undefined> {
   const none = `nothing has been served from ${config.database === '' ? config.data : 'this database'} yet`
   if (config.database === '') return existsSync(databaseFile(config)) ? undefined : `${none}: it has no database`
-  const db = await openDb({ database: config.database, file: databaseFile(config) })
+  const db = await openDb({ ...config, file: databaseFile(config) })
   try {
     return (await schemaState(db, migrationIds())) === 'none' ? `${none}: it has no tables` : undefined
   } finally {
@@ -90,7 +90,7 @@ export async function notServedYet(config: Config): Promise<string | undefined> 
 }
 
 async function open(config: Config, prepare: (db: Db) => Promise<Omit<OpenDatabase, 'close'>>): Promise<OpenDatabase> {
-  const db = await openDb({ database: config.database, file: databaseFile(config) })
+  const db = await openDb({ ...config, file: databaseFile(config) })
   try {
     return { ...(await prepare(db)), close: () => db.close() }
   } catch (error) {

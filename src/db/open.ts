@@ -3,11 +3,15 @@ import { dirname } from 'node:path'
 import type { Db } from './sql.ts'
 
 /** Opens PostgreSQL when `database` is a postgres:// URL, else the embedded store in `file`, which only we may read. */
-export async function openDb(options: { database: string; file: string }): Promise<Db> {
+export async function openDb(options: {
+  database: string
+  file: string
+  checkpoints?: 'server' | 'external'
+}): Promise<Db> {
   // Each is loaded when it is the one: commands are short.
   if (options.database) return (await import('./postgres/postgres.ts')).openPostgres(options.database)
   await mkdir(dirname(options.file), { recursive: true, mode: 0o700 })
   // SQLite gives the files beside it, the log above all, the rights of the database.
   await (await open(options.file, 'a', 0o600)).close()
-  return (await import('./sqlite/sqlite.ts')).openSqlite(options.file)
+  return (await import('./sqlite/sqlite.ts')).openSqlite(options.file, options.checkpoints)
 }

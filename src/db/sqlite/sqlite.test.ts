@@ -9,12 +9,14 @@ import { openDb } from '../open.ts'
 import { type Db, raw, sql } from '../sql.ts'
 import { isUnavailable } from '../unavailable.ts'
 
-async function open() {
+async function open(checkpoints?: 'server' | 'external') {
   await using opening = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'pinfold-sqlite-'))
   opening.defer(() => rm(folder, { recursive: true }))
   const file = join(folder, 'data', 'pinfold.db')
-  const db = opening.adopt(await openDb({ database: '', file }), (opened) => opened.close())
+  const db = opening.adopt(await openDb({ database: '', file, ...(checkpoints && { checkpoints }) }), (opened) =>
+    opened.close(),
+  )
   await db.tx((tx) => tx.run(raw('CREATE TABLE items (name TEXT PRIMARY KEY, body BLOB) STRICT')))
   const opened = opening.move()
   return { db, file, [Symbol.asyncDispose]: () => opened.disposeAsync() }
@@ -33,6 +35,19 @@ test('concurrent transactions share commits, and a batch has a bound', async () 
   assert.ok(after.commits - before.commits >= 3, 'more than 256 works in one batch')
   assert.ok(after.commits - before.commits < 60, `${after.commits - before.commits} commits for 600 works`)
   assert.equal(await count(db), 600)
+})
+
+test('where another program looks after the log the server leaves it alone', async (t) => {
+  const seen = async (checkpoints: 'server' | 'external') => {
+    const later = t.mock.method(globalThis, 'setTimeout')
+    await using opened = await open(checkpoints)
+    const [row] = await opened.db.tx((tx) => tx.all<{ wal_autocheckpoint: number }>(raw('PRAGMA wal_autocheckpoint')))
+    later.mock.restore()
+    return { pages: row!.wal_autocheckpoint, timers: later.mock.callCount() }
+  }
+  const [server, external] = [await seen('server'), await seen('external')]
+  assert.deepEqual([server.pages, external.pages], [16_384, 0])
+  assert.equal(server.timers, external.timers + 1, 'only the server has one for its checkpoints')
 })
 
 test('a chain of reads lets others run', async () => {

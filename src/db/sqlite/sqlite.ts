@@ -10,17 +10,21 @@ import { type Connection, connect } from './sqlite-connection.ts'
 import { WriteQueue } from './write-queue.ts'
 
 const workMs = 5000
+const nothing = (): void => {}
 
-/** Opens or creates the database in `file`, whose folder must exist. */
-export function openSqlite(file: string): Db {
-  const writer = connect(file, { readOnly: false })
+/**
+ * Opens or creates the database in `file`, whose folder must exist. Where its log is looked after by another program we leave it
+ * alone, since what is not copied yet must not be overwritten.
+ */
+export function openSqlite(file: string, by: 'server' | 'external' = 'server'): Db {
+  const writer = connect(file, { readOnly: false, checkpoints: by === 'server' })
   const reader = connect(file, { readOnly: true })
   const snapshot = shareSnapshots(reader)
-  const checkpoints = createCheckpoints(file)
+  const checkpoints = by === 'server' ? createCheckpoints(file) : undefined
   const guard = createGuard('sqlite')
   const commits = createCommits()
   // A commit that is also a checkpoint could not finish that while a reader looks at what was before.
-  const [beforeCommit, afterCommit] = [snapshot.end, checkpoints.note]
+  const [beforeCommit, afterCommit] = [snapshot.end, checkpoints?.note ?? nothing]
   const queue = new WriteQueue({ writer, commits, beforeCommit, afterCommit })
   const reads = shareTurns()
   let closed = false
@@ -71,7 +75,7 @@ export function openSqlite(file: string): Db {
       if (closed) return
       closed = true
       await queue.idle()
-      await checkpoints.close()
+      await checkpoints?.close()
       snapshot.end()
       reader.close()
       writer.close()
