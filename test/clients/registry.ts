@@ -1,5 +1,6 @@
 // Clients of registries that we did not write, against the real server: skopeo, umoci, crane and oras, which have to be on
-// the PATH (`go.mod` beside this file pins the latter two), and Helm where it is there.
+// the PATH (`go.mod` beside this file pins the latter two), and Helm where it is there. Crane and oras with a bucket, too, where
+// versitygw is.
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
@@ -7,8 +8,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { noBucket, startBucket } from '../support/bucket.ts'
 import { type Client, clientOf, roleUids } from '../support/pinfold.ts'
-import { cleanEnv, freeAddress, makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, freeAddress, makePlace, type Place, startProcess, tokenOf } from '../support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-registry-clients-'))
 let passed = 0
@@ -273,6 +275,42 @@ async function firstOnLoopback(names: readonly string[]): Promise<string | undef
   return undefined
 }
 
+/** An organisation, and who may do something there. */
+async function membersAt(place: Place, url: string) {
+  const operator = clientOf(url, await tokenOf(place))
+  const made = async (path: string, body: object) => (await operator.post(path, body)).body.uid as string
+  const org = await made('/iam/v2/groups/', { name: 'acme' })
+  const member = async (name: string, role: string) => {
+    const claimMatch = { issuer: 'https://issuer.example.com', subject: name }
+    const uid = await made(`/iam/v2/identities/${org}`, { name, claimMatch })
+    await made(`/iam/v2/roleBindings/${org}`, { identityUid: uid, roleUid: role })
+    return tokenOf(place, ['--audience', 'registry', '--identity', uid])
+  }
+  return { operator, member }
+}
+
+/** Larger blobs are redirected to the bucket, which has a name of its own, since clients take their credentials along otherwise. */
+async function tryBucket(): Promise<void> {
+  if (noBucket) return console.log(`skip the bucket: ${noBucket}`)
+  await using place = await makePlace()
+  await using bucket = await startBucket()
+  const blobs = bucket.url(bucket.origin, `&public=${bucket.origin.replace('127.0.0.1', 'localhost')}`)
+  const env = { ...bucket.aws, PINFOLD_LOG_LEVEL: 'error', PINFOLD_BLOB_REDIRECTS: 'on' }
+  await using server = await startProcess(place, { args: ['--blobs', blobs], env })
+  const { member } = await membersAt(place, server.url)
+  const { host } = new URL(server.url)
+  const pusher = login(host, 'bucket-pusher', await member('pusher', roleUids.push))
+  const reader = login(host, 'bucket-reader', await member('reader', roleUids.pull))
+  tryCrane(host, pusher, reader)
+  write('large.bin', randomBytes(17 << 20))
+  const app = `${host}/acme/large:v1`
+  const oras = (...args: string[]) => sh('oras', [...args, '--plain-http'], pusher)
+  expect('oras pushes what the bucket has in pieces', oras('push', app, 'large.bin:application/x-bin'))
+  mkdirSync(join(folder, 'from-bucket'))
+  expect('and pulls it', oras('pull', app, '-o', 'from-bucket'))
+  expect('what came back is the same', sh('cmp', ['large.bin', 'from-bucket/large.bin']))
+}
+
 const plain = { skopeo: ['--tls-verify=false'], oras: ['--plain-http'] }
 // The first is resolved to this machine where the resolver follows RFC 6761.
 const secondName = await firstOnLoopback(['registry.localhost', hostname()])
@@ -289,15 +327,7 @@ await using server = await startProcess(place, {
   },
 })
 try {
-  const operator = clientOf(server.url, await tokenOf(place))
-  const made = async (path: string, body: object) => (await operator.post(path, body)).body.uid as string
-  const org = await made('/iam/v2/groups/', { name: 'acme' })
-  const member = async (name: string, role: string) => {
-    const claimMatch = { issuer: 'https://issuer.example.com', subject: name }
-    const uid = await made(`/iam/v2/identities/${org}`, { name, claimMatch })
-    await made(`/iam/v2/roleBindings/${org}`, { identityUid: uid, roleUid: role })
-    return tokenOf(place, ['--audience', 'registry', '--identity', uid])
-  }
+  const { operator, member } = await membersAt(place, server.url)
   const { host } = new URL(server.url)
   const pusher = login(host, 'pusher', await member('pusher', roleUids.push))
   const reader = login(host, 'reader', await member('reader', roleUids.pull))
@@ -321,6 +351,7 @@ try {
   }
   tryName('tls', { host: `localhost:${proxy.port}`, ...tls }, token)
   tryName('tls-loopback', { host: `127.0.0.1:${proxy.port}`, ...tls }, token)
+  await tryBucket()
   expectRefusal('a wrong password is refused', sh('crane', ['ls', `${host}/acme/crane/app`], stranger))
 } finally {
   rmSync(folder, { recursive: true, force: true })
