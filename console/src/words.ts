@@ -242,6 +242,7 @@ const images = {
   keptWithoutEnd: 'There is no date on which that ends.',
   keptWith: 'It is kept with',
   keptFor: (tags: string) => `For: ${tags}`,
+  pointedToBy: (tags: string) => `These tags point to it now, so plans leave it: ${tags}`,
   rulesHere: 'The rules that hold here',
   platforms: 'Platforms',
   platform: 'Platform',

@@ -89,6 +89,12 @@ async function checkPromises({ check, scene, asOperator, goTo, settled }: Kit): 
     await rowOf(page, 'an audit').waitFor({ state: 'detached' })
     await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
     expect((await page.getByText('A hold keeps it.').count()) === 0, await page.innerText('main'))
+
+    const { body } = await operator.get(`/registry/v2/tags?uidp.descendantsOf=${scene.folder.uid}&name=weekly`)
+    await goTo(page, `/ui/r/${scene.orgName}/payments/worker/~/digests/${body.tags[0].digest}`)
+    await page.getByText('Nothing keeps it: whoever may delete it here may do so.').waitFor()
+    await page.getByText(/^These tags point to it now, so plans leave it: weekly$/).waitFor()
+    expect((await page.getByText('There is no date on which that ends.').count()) === 0, await page.innerText('main'))
     await context.close()
   })
 }

@@ -132,7 +132,7 @@ function eventColumns(advisory: Advisory, reload: () => void): Column<AdvisoryEv
     { title: words.author, cell: ({ author }) => <bdi>{author}</bdi> },
     {
       title: words.review,
-      cell: ({ reviewState, reviewer }) => (
+      cell: ({ reviewState = 'REVIEW_STATE_UNSPECIFIED', reviewer }) => (
         <>
           <Badge kind={reviewState === 'REVIEW_STATE_APPROVED' ? 'good' : 'warn'}>
             {words.reviewStates[reviewState]}

@@ -19,7 +19,8 @@ export function KeptUntil({ names, repo, digest }: Props) {
   if (read.error instanceof Refusal && read.error.status === 404) return <Empty>{words.notHeld}</Empty>
   return (
     <Shown of={read}>
-      {({ reason, until, tags, keptWith }) => (
+      {/* An enum that has no value is left out. */}
+      {({ reason = 'REASON_UNSPECIFIED', until, tags, keptWith }) => (
         <>
           <p>
             {words.keptBy[reason]}{' '}
@@ -33,7 +34,7 @@ export function KeptUntil({ names, repo, digest }: Props) {
           </p>
           {tags.length > 0 && (
             <p>
-              <bdi>{words.keptFor(tags.join(', '))}</bdi>
+              <bdi>{(reason === 'REASON_UNSPECIFIED' ? words.pointedToBy : words.keptFor)(tags.join(', '))}</bdi>
             </p>
           )}
           {keptWith !== '' && keptWith !== digest && (

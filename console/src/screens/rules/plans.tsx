@@ -177,7 +177,7 @@ const deletionColumns: Column<Doomed>[] = [
   { title: words.size, cell: ({ bytes: size }) => bytes(Number(size)) },
   {
     title: words.outcome,
-    cell: ({ outcome, dryRun }) =>
+    cell: ({ outcome = 'OUTCOME_UNSPECIFIED', dryRun }) =>
       dryRun ? <Badge kind="warn">{words.onlyTried}</Badge> : words.deletionOutcomes[outcome],
   },
 ]
