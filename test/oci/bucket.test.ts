@@ -308,6 +308,13 @@ test('nobody is sent to an object that is gone: it is 404 here, until somebody p
   const got = await puller.call('GET', path)
   assert.deepEqual([got.status, codeOf(got)], [404, 'BLOB_UNKNOWN'])
   await puller.ok(404, 'HEAD', path)
+  // Nor is it looked for once more while that is known.
+  place.proxy.asked.length = 0
+  await puller.ok(404, 'GET', path)
+  assert.deepEqual(
+    place.proxy.asked.filter((asked) => asked.startsWith('HEAD')),
+    [],
+  )
   await pusher.pushBlob(name, unseen)
   await puller.ok(307, 'GET', path)
   // While it is known to be there the bucket is not asked.

@@ -101,7 +101,8 @@ export async function openBucket(
     },
     async addressOf({ location, size }) {
       // The client would see that it is missing, and we would never hear of it.
-      if (known.of(location) !== 'there') {
+      const was = known.of(location)
+      if (was === undefined || was === 'was missing') {
         const signal = AbortSignal.timeout(lookMs)
         // While we cannot reach it, the client may.
         const found = await sizeOf(client, location, signal).catch(() => 'away' as const)
