@@ -124,7 +124,8 @@ for (let round = 1; round <= rounds; round++) {
   await postgres.stop()
 
   cluster = base
-  const target = new Date(to).toISOString()
+  // At its start PostgreSQL knows no names of time zones, not even Z.
+  const target = new Date(to).toISOString().replace('T', ' ').replace('Z', '+00')
   writeFileSync(join(cluster, 'recovery.signal'), '')
   if (isRoot) execFileSync('chown', ['postgres', join(cluster, 'recovery.signal')])
   postgres = await startPostgres(cluster, [
