@@ -1,6 +1,8 @@
 // What others say was made of vulnerabilities: it is shown, and hides nothing until somebody adopts it.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { sql } from '#db/sql.ts'
 import { readReports } from '#domains/scanning/outside/read-reports.duty.ts'
 import { expireRisksDuty } from '#domains/scanning/risks/risks.duty.ts'
 import { runDuty } from '../support/duties.ts'
@@ -211,4 +213,60 @@ test('what a document says again is noted, and no more than fifty are kept', asy
   await importing(...numbered)
   const authors = (await statements()).map(({ author }) => author)
   assert.deepEqual([authors.length, authors[0], authors.at(-1)], [50, 'Number 51', 'Number 2'])
+})
+
+test('of statements about several images no more is adopted than is said of this one', async () => {
+  const other = `sha256%3A${'0'.repeat(64)}`
+  const part = (image: string) => ({ '@id': image, subcomponents: [{ '@id': openssl }] })
+  await importing(
+    openVex([
+      said('CVE-2026-60', 'not_affected', [`pkg:oci/app@${other}`]),
+      said('CVE-2026-61', 'not_affected', ['pkg:oci/other-app']),
+      { ...said('CVE-2026-62', 'not_affected', []), products: [part(`pkg:oci/app@${other}`)] },
+      said('CVE-2026-63', 'not_affected', [`pkg:oci/app@${other}`, `pkg:oci/app@${digest.replace(':', '%3A')}`]),
+      { ...said('CVE-2026-64', 'not_affected', []), products: [part(`pkg:oci/app@${other}`), part(`app@${digest}`)] },
+      { ...said('CVE-2026-2', 'fixed', []), products: [part(`pkg:oci/app@${other}`)], status_notes: 'elsewhere' },
+    ]),
+  )
+  const until = { expireTime: '2026-06-01T00:00:00Z' }
+  for (const vulnerability of ['CVE-2026-60', 'CVE-2026-61', 'CVE-2026-62'])
+    assertInvalid(await adopt(await uidOf(vulnerability), until), 'risk_acceptance.statement')
+  assert.equal(ok(await adopt(await uidOf('CVE-2026-63'), until)).package, '')
+  const parts = await uidOf('CVE-2026-64')
+  assertInvalid(await adopt(parts, { ...until, package: 'pkg:rpm/whatever' }), 'risk_acceptance.package')
+  assertInvalid(await adopt(parts, { ...until, package: 'openssl' }), 'risk_acceptance.package')
+  assert.match(ok(await adopt(parts, until)).package, /openssl@/)
+  const shown = (await findings()).find((one) => one.vulnerabilities[0] === 'CVE-2026-2')
+  assert.ok(shown?.statements.every(({ text }: Json) => text !== 'elsewhere'))
+})
+
+test('a long report hides no statements that others have made', async () => {
+  const before = (await statements()).length
+  const description = 'x'.repeat(2000)
+  const vulnerabilities = Array.from({ length: 5000 }, (_, i) => ({ id: `CVE-2020-${i}`, description }))
+  const analysed = { id: 'CVE-2026-2', analysis: { state: 'in_triage' } }
+  const document = { bomFormat: 'CycloneDX', specVersion: '1.6', vulnerabilities: [...vulnerabilities, analysed] }
+  await importing(gzipSync(JSON.stringify(document)))
+  const row = await registry.app.db.get<{ size: number }>(sql`SELECT max(size) AS size FROM scan_reports`)
+  assert.ok(Number(row!.size) > 8 * 2 ** 20)
+  assert.ok((await statements()).length >= before)
+})
+
+test('with the findings of an image no more statements are told than twenty of each and 5000 in all', async () => {
+  const lines = Array.from({ length: 300 }, (_, i) => `many-${i} 1-r0 many`)
+  const many = await pushAndScan(registry, 'acme/app', apkLayer('alpine', '3.19.1', lines), 'many')
+  await readSource(registry.app, 'Alpine:v3.19', [recordAbout('CVE-2026-70', 'Alpine:v3.19', 'many', '')])
+  const said25 = Array.from({ length: 25 }, (_, i) => said(`X-${i}`, 'affected', [], { status_notes: `note ${i}` }))
+  const named = said25.map((one) => ({ ...one, vulnerability: { ...one.vulnerability, aliases: ['CVE-2026-70'] } }))
+  ok(await owner.post(`${at(many)}/scanReports`, { report: openVex(named).toString('base64') }))
+  await runDuty(registry.app, readReports)
+  const { findings: found } = ok(await owner.get(`${at(many)}/findings`))
+  const told = found.map((one: Json) => one.statements?.length ?? 0)
+  assert.equal(told.length, 300)
+  assert.deepEqual([...new Set(told)], [20, 0])
+  assert.equal(
+    told.reduce((sum: number, one: number) => sum + one, 0),
+    5000,
+  )
+  assert.equal(ok(await owner.get(`${at(many)}/statements`)).statements.length, 25)
 })

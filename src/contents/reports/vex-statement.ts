@@ -3,7 +3,10 @@
 export const vexStatuses = ['not_affected', 'affected', 'fixed', 'under_investigation'] as const
 export type VexStatus = (typeof vexStatuses)[number]
 
-/** One thing that is said of one vulnerability; `products` are package URLs, or what else names what it is said of. */
+/**
+ * One thing that is said of one vulnerability; `products` are package URLs, or what else names what it is said of. `within` has
+ * for each of which product it is a part, empty for what is none.
+ */
 export type VexStatement = {
   vulnerability: string
   aliases: string[]
@@ -11,4 +14,5 @@ export type VexStatement = {
   justification: string
   text: string
   products: string[]
+  within?: string[]
 }

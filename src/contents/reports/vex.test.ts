@@ -29,6 +29,7 @@ test('OpenVEX says what was made of vulnerabilities, and names none that was fou
       ...{ vulnerability: 'CVE-2026-1', aliases: ['GHSA-1'], status: 'not_affected' },
       ...{ justification: 'vulnerable_code_not_present', text: 'It is left out.' },
       products: ['pkg:apk/alpine/zlib@1', 'pkg:npm/left'],
+      within: ['pkg:oci/app@sha256:1', ''],
     },
   ])
 })
@@ -56,6 +57,9 @@ test('what says nothing that can be understood is refused whole', () => {
   refused(openVex([{ ...one, vulnerability: { name: 'CVE 1\n' } }]), 'DAMAGED')
   refused(openVex(Array.from({ length: 5001 }, () => one)), 'LIMIT_EXCEEDED')
   refused(openVex([{ ...one, products: Array.from({ length: 101 }, () => 'pkg:npm/a') }]), 'LIMIT_EXCEEDED')
+  const aliases = Array.from({ length: 50 }, (_, i) => `GHSA-aaaa-bbbb-cccc-${i}`)
+  const long = { ...one, vulnerability: { name: 'CVE-2026-1', aliases } }
+  refused(openVex(Array.from({ length: 4500 }, () => long)), 'LIMIT_EXCEEDED')
   assert.deepEqual(readScanReport(openVex([])).statements, [])
 })
 
@@ -84,4 +88,30 @@ test('an analysis of CycloneDX is a statement about what is affected, beside the
       ['CVE-2026-2', 'under_investigation', []],
     ],
   )
+})
+
+test('what is too much of analyses is left out, and takes nothing away from what was found', () => {
+  const analysis = { state: 'in_triage' }
+  const read = (vulnerabilities: object[], components: object[] = []) =>
+    readScanReport(packed({ bomFormat: 'CycloneDX', specVersion: '1.6', components, vulnerabilities }))
+  const purls = Array.from({ length: 101 }, (_, i) => `pkg:deb/debian/linux-${i}@6.1`)
+  const components = purls.map((purl) => ({ 'bom-ref': purl, purl, name: purl, version: '6.1' }))
+  const affects = purls.map((ref) => ({ ref }))
+  const kernel = read([{ id: 'CVE-2026-1', analysis, affects }], components)
+  assert.equal(kernel.vulnerabilities[0]?.packages.length, 101)
+  assert.deepEqual(
+    kernel.statements?.map(({ products }) => products),
+    [purls.slice(0, 100)],
+  )
+  const references = Array.from({ length: 51 }, (_, i) => ({ id: `GHSA-${i}` }))
+  const referred = read([{ id: 'CVE-2026-1', analysis, references }])
+  assert.deepEqual([referred.vulnerabilities.length, referred.statements?.[0]?.aliases.length], [1, 50])
+  const many = read(Array.from({ length: 5001 }, (_, i) => ({ id: `CVE-2026-${i}`, analysis })))
+  assert.deepEqual([many.vulnerabilities.length, many.statements?.length], [5001, 5000])
+  const detail = 'x'.repeat(2000)
+  const wordy = read(
+    Array.from({ length: 3000 }, (_, i) => ({ id: `CVE-2026-${i}`, analysis: { ...analysis, detail } })),
+  )
+  assert.equal(wordy.vulnerabilities.length, 3000)
+  assert.ok(wordy.statements!.length > 2000 && wordy.statements!.length < 3000)
 })

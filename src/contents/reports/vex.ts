@@ -13,6 +13,7 @@ export const isOpenVex = (document: Json): boolean => /^https:\/\/openvex\.dev\/
 export function readOpenVex(document: Json): ScanReport {
   const gathered = new Statements()
   for (const one of objectsIn(document.statements)) {
+    const about = productsOf(one.products)
     // Until 0.0.1 the vulnerability was its name.
     const said = typeof one.vulnerability === 'string' ? { name: one.vulnerability } : asObject(one.vulnerability)
     gathered.add({
@@ -21,7 +22,8 @@ export function readOpenVex(document: Json): ScanReport {
       status: textOf(one.status),
       justification: textOf(one.justification),
       text: [one.impact_statement, one.status_notes, one.action_statement].map(textOf).filter(Boolean).join(' '),
-      products: productsOf(one.products),
+      products: about.map(({ name }) => name),
+      ...(about.some(({ within }) => within !== '') && { within: about.map(({ within }) => within) }),
     })
   }
   const { author, version } = document
@@ -34,13 +36,15 @@ export function readOpenVex(document: Json): ScanReport {
   }
 }
 
-/** What is said of parts of a product is not said of all of it. */
-function productsOf(value: unknown): string[] {
+/** What is said of parts of a product is not said of all of it, nor of such parts of another product. */
+function productsOf(value: unknown): { name: string; within: string }[] {
   const list = Array.isArray(value) ? value : []
   return list.flatMap((one: unknown) => {
-    if (typeof one === 'string') return [one]
+    if (typeof one === 'string') return [{ name: one, within: '' }]
+    const name = nameOf(asObject(one))
     const parts = objectsIn(asObject(one).subcomponents).map(nameOf)
-    return parts.length > 0 ? parts : [nameOf(asObject(one))]
+    // A product without a name is still one, of which nobody knows which.
+    return parts.length > 0 ? parts.map((part) => ({ name: part, within: name || '?' })) : [{ name, within: '' }]
   })
 }
 
@@ -51,19 +55,26 @@ const analysed: Readonly<Record<string, VexStatus>> = {
   ...{ false_positive: 'not_affected', not_affected: 'not_affected' },
 }
 
-/** `purlOf`: the package URL of what a reference of the document names; empty where it has none. */
+/**
+ * `purlOf`: the package URL of what a reference of the document names; empty where it has none. What is too much is left out:
+ * it is beside what was found, which counts in any case.
+ */
 export function statementsOfCycloneDx(document: Json, purlOf: (reference: string) => string): VexStatement[] {
   const gathered = new Statements()
   for (const { id, analysis, affects, references } of objectsIn(document.vulnerabilities)) {
     const { state, justification, detail } = asObject(analysis)
     const status = analysed[textOf(state)]
     if (status === undefined) continue
-    gathered.add({
+    gathered.addIfMay({
       vulnerability: textOf(id),
-      aliases: objectsIn(references).map((one) => textOf(one.id)),
+      aliases: objectsIn(references)
+        .map((one) => textOf(one.id))
+        .slice(0, most.aliases),
       ...{ status, justification: textOf(justification), text: textOf(detail) },
       // What has no name of its own is told by the reference, so that it is not taken for all.
-      products: objectsIn(affects).map(({ ref }) => purlOf(textOf(ref)) || textOf(ref)),
+      products: objectsIn(affects)
+        .slice(0, most.products)
+        .map(({ ref }) => purlOf(textOf(ref)) || textOf(ref)),
     })
   }
   return gathered.all()
@@ -74,6 +85,15 @@ const textsIn = (value: unknown): string[] => (Array.isArray(value) ? value.map(
 class Statements {
   readonly #all: VexStatement[] = []
   #characters = 0
+
+  /** Leaves out what `add` refuses. */
+  addIfMay(given: Parameters<Statements['add']>[0]): void {
+    try {
+      this.add(given)
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error
+    }
+  }
 
   /** Throws Unreadable for what nobody honest says, and for a statement that is none. */
   add(given: Omit<VexStatement, 'status'> & { status: string }): void {
@@ -93,12 +113,13 @@ class Statements {
       return short
     }
     const one: VexStatement = {
-      vulnerability: given.vulnerability,
-      aliases: given.aliases.filter((alias) => /^[\x21-\x7e]{1,128}$/.test(alias)),
+      vulnerability: plain(given.vulnerability, 128),
+      aliases: given.aliases.filter((alias) => /^[\x21-\x7e]{1,128}$/.test(alias)).map((alias) => plain(alias, 128)),
       status,
       justification: plain(given.justification, 128),
       text: plain(given.text, most.text),
       products: given.products.map((product) => plain(product, most.name)),
+      ...(given.within && { within: given.within.map((product) => plain(product, most.name)) }),
     }
     if (this.#characters > most.characters) throw new Unreadable('LIMIT_EXCEEDED', 'what the document says is too long')
     this.#all.push(one)

@@ -36,7 +36,7 @@ export const scanReports: Handlers<typeof ScanReportsService> = {
   },
 }
 
-function statementMessage({ takeTime, referrer: _, ...said }: Statement): VexStatement {
+function statementMessage({ takeTime, referrer: _, within: __, ...said }: Statement): VexStatement {
   return { $typeName: 'pinfold.control.scanning.v1.VexStatement', ...said, takeTime: timestamp(takeTime) }
 }
 

@@ -95,6 +95,8 @@ export type StatedVulnerability = {
   text: string
   /** Package URLs, or what else names what it is said of; none for the image. */
   products: string[]
+  /** For each of them the product that it is a part of; empty for what is none. */
+  within?: string[]
 }
 
 /** How many bytes are kept of what it says. */

@@ -200,7 +200,7 @@ export async function factsOfDigest(
   return rows.map(fromRow)
 }
 
-/** Those of an image that say what was made of vulnerabilities, the newest first, with how many bytes each has. */
+/** Those of an image that say what was made of vulnerabilities, the newest first, with how many bytes that is. */
 export async function documentsOf(
   reader: Reader,
   repo: number,
@@ -208,9 +208,8 @@ export async function documentsOf(
   most: number,
 ): Promise<{ id: number; size: number }[]> {
   const rows = await reader.all<{ id: number; size: number }>(sql`
-    SELECT s.id, s.size FROM scan_reports s
-     WHERE s.repo_id = ${repo} AND s.digest = ${digest} AND s.state IN (2, 4)
-       AND EXISTS (SELECT 1 FROM scan_report_texts x WHERE x.report_id = s.id AND x.statements <> '')
+    SELECT s.id, octet_length(x.statements) AS size FROM scan_reports s JOIN scan_report_texts x ON x.report_id = s.id
+     WHERE s.repo_id = ${repo} AND s.digest = ${digest} AND s.state IN (2, 4) AND x.statements <> ''
      ORDER BY s.id DESC LIMIT ${most}`)
   return rows.map(({ id, size }) => ({ id: Number(id), size: Number(size) }))
 }

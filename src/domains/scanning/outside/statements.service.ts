@@ -1,8 +1,9 @@
 // What others say was made of vulnerabilities in an image (VEX). It is shown beside what is found, and hides nothing until
 // somebody who may accept risks adopts it.
 import type { Call } from '#app.ts'
-import { isMeant, patternOf, patternText } from '#contents/package-pattern.ts'
-import { contentsOf, isKnownImage } from '#domains/registry/images/image-contents.service.ts'
+import { patternOf, patternText } from '#contents/package-pattern.ts'
+import { aboutImage } from '#contents/reports/vex-about.ts'
+import { isKnownImage } from '#domains/registry/images/image-contents.service.ts'
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound } from '#lib/errors.ts'
@@ -32,8 +33,9 @@ export async function listStatements(call: Call, repoUid: string, digest: string
   let bytes = 0
   for (const { id, size } of await store.documentsOf(db, repo.id, digest, most.documents)) {
     call.signal.throwIfAborted()
+    // One that is too long hides no others.
+    if (bytes + size > most.bytes && all.length > 0) continue
     bytes += size
-    if (bytes > most.bytes && all.length > 0) break
     const document = await store.findStatements(db, id)
     for (const [i, one] of (document?.statements ?? []).entries()) {
       if (all.length >= most.statements) return all
@@ -43,35 +45,6 @@ export async function listStatements(call: Call, repoUid: string, digest: string
   }
   return all
 }
-
-/** Of what is said, what is about a package that something is found in. */
-export async function statementsFor(
-  call: Call,
-  repoUid: string,
-  digest: string,
-): Promise<
-  (one: { names: readonly string[]; component: { kind: string; name: string; version: string } }) => Statement[]
-> {
-  const all = await listStatements(call, repoUid, digest)
-  if (all.length === 0) return () => []
-  const repo = await findRepoByUid(call.app.db, repoUid)
-  const [contents] = repo ? await contentsOf(call.app.db, repo.id, [digest]) : []
-  const distribution = contents?.distribution.id ?? ''
-  const byName = new Map<string, Set<Statement>>()
-  for (const one of all) {
-    for (const name of [one.vulnerability, ...one.aliases]) byName.set(name, (byName.get(name) ?? new Set()).add(one))
-  }
-  return ({ names, component }) => {
-    const said = new Set(names.flatMap((name) => [...(byName.get(name) ?? [])]))
-    return [...said].filter(({ products }) => {
-      if (products.every(isImage)) return true
-      const patterns = products.flatMap((product) => patternOf(product) ?? [])
-      return patterns.some((pattern) => isMeant(pattern, component, distribution))
-    })
-  }
-}
-
-const isImage = (product: string): boolean => /^pkg:(?:oci|docker)\//.test(product)
 
 /** What is accepted when it is adopted: of no more than it speaks of. */
 export type Adopted = { vulnerability: string; package: string; stated: string }
@@ -95,17 +68,16 @@ export async function adoptedStatement(
   if (status !== 'not_affected' && status !== 'fixed') throw refuse(`says ${status}, so there is nothing to adopt`)
   const stated = [status, justification, text].filter(Boolean).join(', ').slice(0, 1000)
   const of = { vulnerability, stated: `${author || 'somebody'}: ${stated}` }
-  if (one.products.every(isImage)) {
-    const elsewhere = one.products.find((product) => product.includes('sha256:') && !product.includes(digest))
-    if (elsewhere !== undefined) throw refuse('is about another image')
-    return { ...of, package: named }
-  }
+  const wanted = named === '' ? undefined : patternOf(named)
+  if (named !== '' && !wanted) throw refuse('is no package URL of a kind that is compared', 'package')
+  const { image, parts } = aboutImage(one, digest)
+  if (image) return { ...of, package: named }
+  if (parts.length === 0) throw refuse('is about another image')
   // What cannot be told apart would hide more than is said.
-  const packages = one.products.map((product) => {
-    const pattern = patternOf(product)
+  const packages = parts.map((part) => {
+    const pattern = patternOf(part)
     return pattern ? patternText(pattern) : ''
   })
-  const wanted = named === '' ? undefined : patternOf(named)
   if (wanted) {
     if (!packages.includes(patternText(wanted))) throw refuse('is no package that the statement is about', 'package')
     return { ...of, package: named }

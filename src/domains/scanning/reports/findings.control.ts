@@ -3,22 +3,22 @@ import type { FindingsService } from '#gen/pinfold/control/scanning/v1/findings_
 import { timestamp } from '#lib/timestamp.ts'
 import { exportFindings } from '../exports/exports.service.ts'
 import { verifyStep } from '../matching/verify.service.ts'
-import { type Statement, statementsFor } from '../outside/statements.service.ts'
+import type { Statement } from '../outside/statements.service.ts'
+import { statementsFor } from '../outside/statements-for.service.ts'
 import { ownSource } from '../own/own-advisories.service.ts'
 import { imageFindings, type ShownFinding } from './findings.service.ts'
 
 export const findings: Handlers<typeof FindingsService> = {
   async getImageFindings(call, { repoUid, digest }) {
     const { findings: found, gaps } = await imageFindings(call, repoUid, digest)
-    const saidOf = await statementsFor(call, repoUid, digest)
+    const asked = found.map(({ vulnerabilities, record, component }) => {
+      return { names: [...vulnerabilities, record.id, ...record.aliases], component }
+    })
+    const said = await statementsFor(call, repoUid, digest, asked)
     return {
       $typeName: 'pinfold.control.scanning.v1.ImageFindings',
       digest,
-      findings: found.map((one) => {
-        const { id, aliases } = one.record
-        const names = [...one.vulnerabilities, id, ...aliases]
-        return { ...toMessage(one), statements: saidOf({ names, component: one.component }).map(statementMessage) }
-      }),
+      findings: found.map((one, i) => ({ ...toMessage(one), statements: said[i]!.map(statementMessage) })),
       gaps: gaps.map((gap) => ({ $typeName: 'pinfold.control.scanning.v1.CoverageGap', ...gap })),
     }
   },
@@ -44,7 +44,7 @@ export const findings: Handlers<typeof FindingsService> = {
   },
 }
 
-function statementMessage({ takeTime, referrer: _, ...said }: Statement) {
+function statementMessage({ takeTime, referrer: _, within: __, ...said }: Statement) {
   const $typeName = 'pinfold.control.scanning.v1.VexStatement' as const
   return { $typeName, ...said, takeTime: timestamp(takeTime) }
 }

@@ -396,7 +396,8 @@ export type Finding = Message<"pinfold.control.scanning.v1.Finding"> & {
   acceptedBy: AcceptedRisk[];
 
   /**
-   * What others say was made of it in this image; it hides nothing.
+   * What others say was made of it in this image; it hides nothing. The newest, at most 20 of a finding and 5000 in all:
+   * `ListStatements` has the others.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 15;
    */
@@ -523,7 +524,8 @@ export type FindingJson = {
   acceptedBy?: AcceptedRiskJson[];
 
   /**
-   * What others say was made of it in this image; it hides nothing.
+   * What others say was made of it in this image; it hides nothing. The newest, at most 20 of a finding and 5000 in all:
+   * `ListStatements` has the others.
    *
    * @generated from field: repeated pinfold.control.scanning.v1.VexStatement statements = 15;
    */

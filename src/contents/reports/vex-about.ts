@@ -1,0 +1,27 @@
+// What of one image a statement is about, as far as it says so.
+import type { VexStatement } from './vex-statement.ts'
+
+/** All of the image, and parts of it by the names that are given; neither where it is about other images alone. */
+export type AboutImage = { image: boolean; parts: string[] }
+
+/** What names no image is taken for a part of this one, and parts of an image that is named without a digest for those of another. */
+export function aboutImage(
+  { products, within = [] }: Pick<VexStatement, 'products' | 'within'>,
+  digest: string,
+): AboutImage {
+  const about: AboutImage = { image: products.length === 0, parts: [] }
+  for (const [i, product] of products.entries()) {
+    const whole = within[i] ?? ''
+    if (whole !== '') {
+      if (digestIn(whole) === digest) about.parts.push(product)
+    } else if (/^pkg:(?:oci|docker)\//.test(product) || digestIn(product) !== '') {
+      if (digestIn(product) === digest) about.image = true
+    } else about.parts.push(product)
+  }
+  return about
+}
+
+/** Of a package URL or another reference; the colon may be escaped, as it is in package URLs. */
+function digestIn(name: string): string {
+  return /@(sha\d+:[0-9a-f]+)(?:[?#]|$)/.exec(name.replaceAll(/%3a/gi, ':'))?.[1] ?? ''
+}
