@@ -53,7 +53,7 @@ const second =
         files.filter((file) => given.length > 0 || !withoutDatabase.test(file)),
         (text) => void later.push(text),
       )
-const counts = [await first, await second]
+const counts = await Promise.all([first, second])
 process.stdout.write(later.join(''))
 const passed = counts.reduce((sum, one) => sum + one.passed, 0)
 const failed = counts.reduce((sum, one) => sum + one.failed, 0)

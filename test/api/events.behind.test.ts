@@ -122,6 +122,26 @@ test('who is behind gets the events of its place and its types, and none twice',
   assert.deepEqual(await waiting(), subjects.slice(3), 'and then each event makes one at once again')
 })
 
+test('what is no longer kept is passed over at once, however much it was', async () => {
+  const { pinfold, folder, routed, own, caughtUp, waiting, behind, send } = await stage()
+  await using _ = pinfold
+  const { app, seed } = pinfold
+  await seed.repo(folder.uid)
+  await routed(1)
+  for (let i = 0; i < 20; i++) await seed.repo(folder.uid)
+  await routed(1)
+  await send()
+  const before = await behind()
+  assert.ok(before > 0)
+  const { uid: last } = await seed.repo(folder.uid)
+  await routed(1)
+  await app.db.tx((tx) => tx.run(sql`DELETE FROM events_outbox WHERE position > ${before} AND subject <> ${last}`))
+  await own()
+  assert.equal((await caughtUp({ ...plenty, positions: 2 })).added, 0)
+  assert.deepEqual(await caughtUp({ ...plenty, positions: 2 }), { added: 1, isBehind: false, isFull: false })
+  assert.deepEqual(await waiting(), [last])
+})
+
 test('others are not behind because one is, and a queue of nobody is nobody’s to go on with', async () => {
   const { pinfold, folder, subscriber, routed, caughtUp, waiting, behind } = await stage()
   await using _ = pinfold

@@ -321,6 +321,97 @@ test('a scanner that does not answer keeps no other one waiting', async () => {
   ])
 })
 
+test('a scanner that was away for a moment is asked again while another one is busy', async () => {
+  await using busy = await startAdapter()
+  const held: (() => void)[] = []
+  busy.breakWith((what, res) => {
+    if (what !== 'scan') return false
+    held.push(() => res.destroy())
+    return true
+  })
+  ok(await put({ name: 'a-busy', url: busy.url }))
+  ok(await put({ name: 'b-passing' }))
+  adapter.breakWith((what, res) => what === 'scan' && status(503)(what, res))
+  await push.pushImage('acme/app')
+  const running = ask()
+  try {
+    await eventually(
+      async () => [held.length, (await scanners()).filter(({ problem = '' }) => problem !== '').length],
+      ([busyWith, away]) => busyWith === 1 && away === 1,
+    )
+    adapter.mend()
+    const before = adapter.orders().length
+    await pass(61)
+    await push.pushImage('acme/app')
+    await eventually(
+      async () => adapter.orders().length,
+      (count) => count > before,
+    )
+    assert.equal(held.length, 1, 'the other one is still at it')
+  } finally {
+    for (const end of held) end()
+  }
+  await running
+})
+
+test('a report that the store does not take keeps no other one waiting, and is asked for again later', async (t) => {
+  ok(await put())
+  const digests = [await push.pushImage('acme/app'), await push.pushImage('acme/app')].map(({ digest }) => digest)
+  await ask()
+  await pass(10)
+  const { blobs } = registry.app
+  const begin = blobs.begin.bind(blobs)
+  let failing = 1
+  t.mock.method(blobs, 'begin', (...args: Parameters<typeof begin>) => {
+    if (failing-- > 0) throw new Error('there is no room')
+    return begin(...args)
+  })
+  await ask()
+  assert.equal((await scanners())[0]?.waiting, '1')
+  const asked = adapter.asked.length
+  await pass(50)
+  await ask()
+  assert.equal(adapter.asked.length, asked, 'not at once')
+  await pass(11)
+  await askAll()
+  const states = await Promise.all(digests.map(async (digest) => (await reportsOf(digest))[0]?.state))
+  assert.deepEqual(states, ['read', 'read'])
+})
+
+test('what waits for a scanner that is no longer for its group is not shown to it', async () => {
+  ok(await put())
+  await push.pushImage('acme/app')
+  await push.pushImage('acme/app')
+  ok(await put({ groups: [late.uid] }))
+  const { digest } = await (await registry.registryAs(late.pusher)).pushImage('late/only')
+  await askAll()
+  assert.deepEqual(
+    adapter.orders().map(({ artifact }) => artifact.digest),
+    [digest],
+  )
+})
+
+test('a scanner for which too much waits is named, and the others are asked all the same', async () => {
+  ok(await put({ name: 'a-full', onPush: false }))
+  ok(await put({ name: 'b-free', onPush: false }))
+  const { digest } = await push.pushImage('acme/app')
+  await registry.app.db.tx((tx) =>
+    tx.run(sql`
+      INSERT INTO scan_jobs (scanner_id, repo_id, organization, digest, media_type, actor, request_time, due_time)
+      WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10000)
+      SELECT s.id, r.id, ${registry.org.uid}, CAST(n AS TEXT), '', '', '2100-01-01T00:00:00.000Z', '2100-01-01T00:00:00.000Z'
+        FROM numbers, scanners s, repos r WHERE s.name = 'a-full' AND r.uid = ${repo}`),
+  )
+  const answer = await operator.post(`${path(digest)}/scans`, {})
+  assert.equal(answer.status, 429)
+  assert.match(answer.body.message, /wait for a-full$/)
+  await ask()
+  assert.deepEqual(
+    adapter.orders().map(({ artifact }) => artifact.digest),
+    [digest],
+  )
+})
+
 test('an organisation with much to scan keeps no other one waiting', async () => {
   ok(await put())
   adapter.breakWith((what, res) => what === 'report' && status(302, { 'refresh-after': '60' })(what, res))

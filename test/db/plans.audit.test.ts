@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import { compile, type Reader } from '#db/sql.ts'
 import type { AuditFilter } from '#domains/events/audit/audit.model.ts'
 import { countEntries, deleteBefore, listEntries } from '#domains/events/audit/audit.store.ts'
+import { lastEmpty } from '#domains/events/delivery/behind.store.ts'
 import { eventIdAt, eventsAfter, positionOf } from '#domains/events/stream/stream.store.ts'
 import type { Branch, Page } from '#lib/lists/paging.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
@@ -106,6 +107,7 @@ test('the stream reads events in their order from an index, and finds one by its
   const reads = [
     [(reader: Reader) => eventsAfter(reader, 5, 10), /events_outbox_by_position/],
     [(reader: Reader) => eventIdAt(reader, 5), /events_outbox_by_position/],
+    [(reader: Reader) => lastEmpty(reader, 5, 10), /events_outbox_by_position/],
     [(reader: Reader) => positionOf(reader, 'x'), /events_outbox_by_uuid/],
   ] as const
   for (const [read, index] of reads) {

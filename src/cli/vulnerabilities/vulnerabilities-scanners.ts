@@ -13,6 +13,7 @@ type Scanner = {
   askTime?: string
   problem?: string
   waiting?: string
+  registryUrl?: string
 }
 
 const nameArgument = { name: '<name>', summary: 'What it is called here, such as trivy' }
@@ -43,10 +44,10 @@ function linesOf({ name, url, onPush, groups = [], title, waiting = '0', problem
 
 const set: Command = {
   name: 'set',
-  summary: 'Set up a scanner, or say anew how it is',
+  summary: 'Set up a scanner, or change what is said of it',
   details: `The scanner has to speak the pluggable scanner API of Harbor, as the adapters of Trivy, Clair, Anchore and others do. It pulls
 with a token that is good for the one repository and ten minutes. Private addresses need PINFOLD_SCANNERS_PRIVATE, and http
-PINFOLD_ALLOW_INSECURE_SCANNERS.
+PINFOLD_ALLOW_INSECURE_SCANNERS. Of a scanner that is there, what no option says stays as it was.
 
 ${operatorDetails}`,
   arguments: [nameArgument],
@@ -54,28 +55,37 @@ ${operatorDetails}`,
     { flags: '--url <url>', summary: 'Where it is: what stands before /api/v1/metadata', required: true },
     {
       flags: '--credential-file <file>',
-      summary:
-        'A file with "Bearer TOKEN", "Basic BASE64" or "X-ScannerAdapter-API-Key: KEY"; an empty one for none. As it was unless given',
+      summary: 'A file with "Bearer TOKEN", "Basic BASE64" or "X-ScannerAdapter-API-Key: KEY"; an empty one for none',
     },
-    { flags: '--registry-url <url>', summary: 'Where it reaches this registry; where clients do unless given' },
+    { flags: '--registry-url <url>', summary: "Where it reaches this registry; '' for where clients do, as at first" },
     { flags: '--group <uid>', summary: 'Only images of this group and below; may be repeated', repeat: true },
+    { flags: '--everywhere', summary: 'Images of all groups, as at first' },
     { flags: '--on-push', summary: 'It looks at every image that is pushed' },
+    { flags: '--on-request', summary: 'It looks only at what somebody asks it to, as at first' },
     ...operatorOptions,
   ],
   async run(terminal, options) {
-    const { name, url, registryUrl, credentialFile } = options
-    const scanner = {
-      ...{ name, url, groups: options.group ?? [], onPush: options.onPush === true },
-      ...(registryUrl === undefined ? {} : { registryUrl }),
-      ...(credentialFile === undefined ? {} : { credential: textIn(String(credentialFile)) }),
-    }
+    const { name, url, group, everywhere, onPush, onRequest, credentialFile } = options
+    if (group !== undefined && everywhere === true) throw oneOf('--group', '--everywhere')
+    if (onPush === true && onRequest === true) throw oneOf('--on-push', '--on-request')
+    const credential = credentialFile === undefined ? {} : { credential: textIn(String(credentialFile)) }
     return withOperator(terminal, options, async (api) => {
+      const { scanners = [] } = await api.get('/control/v1/scanners')
+      const before = (scanners as Scanner[]).find((one) => one.name === name)
+      const scanner = {
+        ...{ name, url, ...credential },
+        registryUrl: options.registryUrl ?? before?.registryUrl ?? '',
+        groups: everywhere === true ? [] : (group ?? before?.groups ?? []),
+        onPush: onRequest === true ? false : onPush === true || before?.onPush === true,
+      }
       await api.post('/control/v1/scanners:put', { scanner })
       terminal.print(plain(`${name} is set up`))
       return exitCodes.ok
     })
   },
 }
+
+const oneOf = (one: string, other: string) => new CliError(exitCodes.usage, `${one} and ${other} exclude each other`)
 
 function textIn(file: string): string {
   try {

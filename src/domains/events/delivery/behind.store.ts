@@ -37,6 +37,13 @@ export function eventsBetween(
      ORDER BY position LIMIT ${limit}`)
 }
 
+/** From `position` on: the last one before the next event that there is, or `upTo` where there is none. */
+export async function lastEmpty(reader: Reader, position: number, upTo: number): Promise<number> {
+  const row = await reader.get<{ position: number }>(sql`
+    SELECT position FROM events_outbox WHERE position > ${position} AND position <= ${upTo} ORDER BY position LIMIT 1`)
+  return row ? row.position - 1 : upTo
+}
+
 /** `behind` is 0 for no longer. Somebody counts again before it gets more. */
 export async function setBehind(tx: Tx, subscription: number, behind: number): Promise<void> {
   await tx.run(sql`UPDATE delivery_queues SET behind = ${behind}, room = 0 WHERE subscription_id = ${subscription}`)

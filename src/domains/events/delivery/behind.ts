@@ -66,7 +66,7 @@ export async function catchUp(
   const deliveries = events
     .filter((event) => wants(app, { ...follower, types }, event))
     .map(({ id, subject, createTime }) => ({ subscription, event: id, subject, createTime }))
-  const last = events.length === most.deliveries ? events.at(-1)!.position : upTo
+  const last = events.length === most.deliveries ? events.at(-1)!.position : await store.lastEmpty(tx, upTo, position)
   await insertDeliveries(tx, deliveries)
   await store.setBehind(tx, subscription, last < position ? last : 0)
   return { added: deliveries.length, isBehind: last < position, isFull: false }

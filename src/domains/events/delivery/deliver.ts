@@ -92,7 +92,7 @@ class DeliveryWorker implements Deliveries {
     this.#closing = true
     for (const stop of this.#stops) stop()
     clearTimeout(this.#lookTimer)
-    await Promise.all([this.#routing.idle(), this.#looking.idle(), this.#beating.idle()])
+    await Promise.all([this.#routing.idle(), this.#looking.idle(), this.#beating.idle(), this.#catchUps])
     const until = monotonic() + graceMs
     const busy = () => [...this.#queues.values()].some((queue) => queue.inFlight > 0)
     while (busy() && monotonic() < until) await sleep(5)
@@ -135,7 +135,12 @@ class DeliveryWorker implements Deliveries {
 
   /** One at a time, so that whoever has many queues never fills that of the database's writer. */
   #catchingUp(subscription: number): Promise<CaughtUp> {
-    const work = () => this.#app.db.tx((tx) => catchUp(this.#app, tx, subscription, this.#site.node), routes)
+    const { db } = this.#app
+    const work = async (): Promise<CaughtUp> => {
+      // Its turn may come when there is nobody left to send anything.
+      if (this.#closing) return { added: 0, isBehind: true, isFull: true }
+      return db.tx((tx) => catchUp(this.#app, tx, subscription, this.#site.node), routes)
+    }
     const mine = this.#catchUps.then(work)
     this.#catchUps = mine.catch(() => {})
     return mine

@@ -375,6 +375,7 @@ export class SinkQueue {
 
   #pumpIn(ms: number): void {
     clearTimeout(this.#timer)
+    if (this.#ended) return
     this.#timer = setTimeout(() => this.pump(), Math.max(ms, 1))
   }
 

@@ -5,9 +5,9 @@ import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import { type Asked, readMetadata, ScannerError } from './adapter.service.ts'
 import { nextJob, organizationsDue } from './scan-jobs.store.ts'
-import { postpone, type Stepped, stepScan } from './scan-step.service.ts'
+import { awayMs, postpone, type Stepped, stepScan } from './scan-step.service.ts'
 import type { ScanJob, Scanner } from './scanners.model.ts'
-import { headersFor } from './scanners.service.ts'
+import { placeOf } from './scanners.service.ts'
 import * as store from './scanners.store.ts'
 
 /** How many requests a scanner is sent at once, each for another organisation. */
@@ -25,8 +25,8 @@ type Lane = {
   serving: Set<string>
   /** Whose turn it was last. */
   after: string
-  /** It is not asked again in this run. */
-  resting: boolean
+  /** It was away, and is not asked before then; milliseconds of the clock. */
+  restsUntil: number
 }
 
 /** Steps everything on that is due, until nothing is. */
@@ -43,13 +43,13 @@ export async function askScanners(app: App, lease: Lease): Promise<Asking> {
     while (lease.holds() && failures.length === 0) {
       const coming = news.promise
       for (const scanner of await store.listScanners(app.db)) {
-        const lane = all.get(scanner.id) ?? { scanner, serving: new Set(), after: '', resting: false }
+        const lane = all.get(scanner.id) ?? { scanner, serving: new Set(), after: '', restsUntil: 0 }
         all.set(scanner.id, lane)
         lane.scanner = scanner
         for (const job of await dueIn(app, lane)) {
           const flight: Promise<void> = serve({ app, lease, url }, lane, job)
             .then((stepped) => {
-              if (stepped === 'away') lane.resting = true
+              if (stepped === 'away') lane.restsUntil = app.clock().getTime() + awayMs
               else if (stepped !== 'waits') sum[stepped]++
             })
             .catch((error: unknown) => void failures.push(error))
@@ -75,7 +75,7 @@ export async function askScanners(app: App, lease: Lease): Promise<Asking> {
 
 /** As many as the scanner has lanes for; the organisation behind the last one is next. */
 async function dueIn({ db, clock }: App, lane: Lane): Promise<ScanJob[]> {
-  if (lane.resting || lane.serving.size >= lanes) return []
+  if (lane.restsUntil > clock().getTime() || lane.serving.size >= lanes) return []
   const now = clock().toISOString()
   const jobs: ScanJob[] = []
   for (const organization of await organizationsDue(db, lane.scanner.id, lane.after, now)) {
@@ -92,31 +92,41 @@ async function dueIn({ db, clock }: App, lane: Lane): Promise<ScanJob[]> {
 
 type Serving = { app: App; lease: Lease; url: string }
 
-async function serve({ app, lease, url }: Serving, lane: Lane, job: ScanJob): Promise<Stepped> {
-  const asked: Asked = {
-    outgoing: app.toScanners,
-    url: lane.scanner.url,
-    headers: await headersFor(app, lane.scanner),
-    signal: lease.signal,
+/** Throws only what keeps any job from being put off, such as a database that is away. */
+async function serve({ app, lease, url }: Serving, { scanner }: Lane, job: ScanJob): Promise<Stepped> {
+  try {
+    const asked = await askable(app, lease, scanner)
+    if (asked === 'gone') return 'given up'
+    if (asked !== 'away') return await stepScan({ app, lease, url, ...asked }, job)
+    await postpone({ app, lease }, job)
+    return 'away'
+  } catch (error) {
+    if (!lease.holds()) throw error
+    // Such as a store that is full: the others are not kept waiting, and this one is not asked for again at once.
+    app.log.error('scan could not go on', { error, scanner: scanner.name, digest: job.digest })
+    await postpone({ app, lease }, job)
+    return 'waits'
   }
-  const scanner = await known(app, lease, lane, asked)
-  if (scanner) return stepScan({ app, lease, scanner, asked, url }, job)
-  await postpone({ app, lease }, job)
-  return 'away'
 }
 
-/** The scanner with what it says of itself; `undefined` when it does not say. */
-async function known(app: App, lease: Lease, lane: Lane, asked: Asked): Promise<Scanner | undefined> {
-  const { scanner } = lane
-  const now = app.clock()
-  if (scanner.askTime !== '' && now.getTime() - Date.parse(scanner.askTime) < metadataMs) return scanner
+/** How to ask the scanner, with what it says of itself. */
+async function askable(
+  app: App,
+  lease: Lease,
+  scanner: Scanner,
+): Promise<{ scanner: Scanner; asked: Asked } | 'gone' | 'away'> {
   try {
+    const place = await placeOf(app, scanner)
+    if (!place) return 'gone'
+    const asked: Asked = { outgoing: app.toScanners, signal: lease.signal, ...place }
+    const now = app.clock()
+    if (scanner.askTime !== '' && now.getTime() - Date.parse(scanner.askTime) < metadataMs) return { scanner, asked }
     const said = { ...(await readMetadata(asked)), askTime: now.toISOString() }
     await lease.tx((tx) => store.noteSaid(tx, scanner, said))
-    return { ...scanner, ...said }
+    return { scanner: { ...scanner, ...said }, asked }
   } catch (error) {
     if (!(error instanceof ScannerError)) throw error
     await lease.tx((tx) => store.noteProblem(tx, scanner, error.message))
-    return undefined
+    return 'away'
   }
 }

@@ -1,21 +1,30 @@
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
-import { mostBegun, mostJobs, type ScanJob, type ScanRequest } from './scanners.model.ts'
+import { mostBegun, type ScanJob, type ScanRequest } from './scanners.model.ts'
 
 type Job = Omit<ScanJob, 'id' | 'repo' | 'attempts' | 'remote' | 'beginTime' | 'problem'>
 
-/** Does nothing for what waits already; `false` where as many wait as may. */
+/** How many of an organisation wait for a scanner, counted up to `most`. */
+export async function countWaiting(
+  reader: Reader,
+  scanner: number,
+  organization: string,
+  most: number,
+): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`
+    SELECT count(*) AS total FROM (
+      SELECT 1 FROM scan_jobs
+       WHERE scanner_id = ${scanner} AND organization = ${organization} AND remote = '' LIMIT ${most}) AS waiting`)
+  return Number(row!.total)
+}
+
+/** `false` for what waits already. */
 export async function insertJob(tx: Tx, scanner: number, repo: number, one: Job): Promise<boolean> {
-  const waiting = await tx.all(sql`
-    SELECT 1 AS found FROM scan_jobs
-     WHERE scanner_id = ${scanner} AND organization = ${one.organization} AND remote = ''
-     ORDER BY due_time, id LIMIT 1 OFFSET ${mostJobs - 1}`)
-  if (waiting.length > 0) return false
-  await tx.run(sql`
+  const inserted = await tx.run(sql`
     INSERT INTO scan_jobs (scanner_id, repo_id, organization, digest, media_type, actor, request_time, due_time)
     VALUES (${scanner}, ${repo}, ${one.organization}, ${one.digest}, ${one.mediaType}, ${one.actor}, ${one.requestTime},
             ${one.requestTime})
         ON CONFLICT (repo_id, digest, scanner_id) DO NOTHING`)
-  return true
+  return inserted === 1
 }
 
 /** The organisations that have something due at the scanner, in their order behind `after`, and from the first again. */

@@ -13,7 +13,7 @@ import { mostWaiting, type NewReport } from '../outside/scan-reports.model.ts'
 import { countWaiting, insertReport, pruneReports } from '../outside/scan-reports.store.ts'
 import { type Asked, beginScan, fetchReport, ScannerError } from './adapter.service.ts'
 import * as store from './scan-jobs.store.ts'
-import type { ScanJob, Scanner } from './scanners.model.ts'
+import { isFor, type ScanJob, type Scanner } from './scanners.model.ts'
 import { noteProblem } from './scanners.store.ts'
 
 /** `url` is what clients call us. */
@@ -25,7 +25,8 @@ const firstLookMs = 2_000
 const nextLookMs = 5_000
 /** How long a scan that has begun is waited for. */
 const longestScanMs = 30 * 60_000
-const awayMs = 60_000
+/** How long a scanner that was away is left alone, and a job that cannot go on. */
+export const awayMs = 60_000
 const backOffMs = 10_000
 const longestBackOffMs = 3_600_000
 /** How often a scan is tried; not counted where nobody was there. */
@@ -36,7 +37,8 @@ export async function stepScan(scanning: Scanning, job: ScanJob): Promise<Steppe
   const { app, lease, scanner } = scanning
   const uid = (await store.repoOf(app.db, job.repo))?.uid
   const repo = uid === undefined ? undefined : await findRepoByUid(app.db, uid)
-  if (!repo) {
+  // The operator may have taken it away from the scanner meanwhile.
+  if (!repo || !isFor(scanner, repo)) {
     await lease.tx((tx) => store.deleteJob(tx, job.id))
     return 'given up'
   }

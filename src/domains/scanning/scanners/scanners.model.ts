@@ -1,4 +1,5 @@
 // Scanners elsewhere, which speak the pluggable scanner API of Harbor.
+import { isAtOrBelow } from '#lib/uid.ts'
 
 /** A scanner that the operator lets look at images. */
 export type Scanner = {
@@ -58,6 +59,10 @@ export const mostGroups = 100
 export const mostJobs = 10_000
 /** How many scans of one organisation a scanner has begun at once, so that others find it free. */
 export const mostBegun = 5
+
+/** Whether the scanner is to look at what is in the repo. */
+export const isFor = ({ groups }: Pick<Scanner, 'groups'>, repo: { uid: string }): boolean =>
+  groups.length === 0 || groups.some((group) => isAtOrBelow(repo.uid, group))
 
 /** From the one that says most to the one of which only the scanner knows what it is. */
 export const reportTypesAsked: readonly string[] = [

@@ -2,14 +2,16 @@
 // leave only towards them.
 import { setImmediate } from 'node:timers/promises'
 import type { App, Call } from '#app.ts'
-import { scannableIn } from '#domains/registry/images/scannable.service.ts'
+import { scannableIn, stillIn } from '#domains/registry/images/scannable.service.ts'
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
+import { chunks } from '#lib/chunks.ts'
 import { isDigest } from '#lib/digest.ts'
 import { type FieldViolation, found, invalid, limitExceeded, notFound, refuseIfAny, tooMany } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
+import { ScannerError } from './adapter.service.ts'
 import { countJobs, deleteSomeJobsFor, jobsOf } from './scan-jobs.store.ts'
-import { queueAsked } from './scan-queue.service.ts'
-import { mostGroups, mostScanners, type Scanner, type ScannerInput, type ScanRequest } from './scanners.model.ts'
+import { queueFor } from './scan-queue.service.ts'
+import { isFor, mostGroups, mostScanners, type Scanner, type ScannerInput, type ScanRequest } from './scanners.model.ts'
 import * as store from './scanners.store.ts'
 
 export type { Scanner, ScannerInput, ScanRequest } from './scanners.model.ts'
@@ -17,6 +19,8 @@ export type { Scanner, ScannerInput, ScanRequest } from './scanners.model.ts'
 const jobsAtOnce = 500
 const purpose = 'scanner-credential'
 const scannerType = 'scanning.pinfold.dev/Scanner'
+const repoType = 'registry.pinfold.dev/Repo'
+const rowLocks = { isolation: 'rowLocks' } as const
 
 export type ShownScanner = Scanner & { waiting: number }
 
@@ -72,17 +76,36 @@ export async function removeScanner({ app, log, signal }: Call, name: string): P
   log.info('scanner removed', { name })
 }
 
+/** How many images are queued in one transaction, for one scanner. */
+const queuedAtOnce = 100
+
 /** Has the scanners of the repo look at the image, or at those that an index lists; answers with what waits then. */
 export async function scanImage(call: Call, repoUid: string, digest: string): Promise<ScanRequest[]> {
-  const { db } = call.app
+  const { db, scanning } = call.app
   if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
-  const repo = found(await findRepoByUid(db, repoUid), 'registry.pinfold.dev/Repo', repoUid)
+  const repo = found(await findRepoByUid(db, repoUid), repoType, repoUid)
   const images = await scannableIn(db, repo.id, digest)
   if (images.length === 0) throw notFound('registry.pinfold.dev/Image', digest)
-  const queued = await db.tx((tx) => queueAsked(tx, { actor: call.caller.uid, now: call.now }, repo, images))
-  if (queued.full.length > 0)
-    throw tooMany(`too many images of the organisation wait for ${queued.full.join(', ')}`, 60)
-  call.app.scanning.scans.notify()
+  const by = { actor: call.caller.uid, now: call.now }
+  const full: string[] = []
+  try {
+    for (const scanner of await store.listScanners(db)) {
+      if (!isFor(scanner, repo)) continue
+      for (const some of chunks(images, queuedAtOnce)) {
+        call.signal.throwIfAborted()
+        const hasRoom = await db.tx(async (tx) => {
+          const left = found(await stillIn(tx, repo, some), repoType, repoUid)
+          return !(await store.hasScanner(tx, scanner.id)) || queueFor(tx, by, scanner, repo, left)
+        }, rowLocks)
+        if (hasRoom) continue
+        full.push(scanner.name)
+        break
+      }
+    }
+  } finally {
+    scanning.scans.notify()
+  }
+  if (full.length > 0) throw tooMany(`too many images of the organisation wait for ${full.join(', ')}`, 60)
   return jobsOf(
     db,
     repo.id,
@@ -92,17 +115,19 @@ export async function scanImage(call: Call, repoUid: string, digest: string): Pr
 
 const headerOf = 'X-ScannerAdapter-API-Key'
 
-/** Of a credential: the header that it is. */
-export async function headersFor(
+/** Where the scanner is asked and with which headers, as they belong together; `undefined` when it is gone. */
+export async function placeOf(
   { db, sealer }: Pick<App, 'db' | 'sealer'>,
-  { id }: Scanner,
-): Promise<Record<string, string>> {
-  const sealed = await store.sealedCredentialOf(db, id)
-  if (sealed.length === 0) return {}
-  const credential = sealer.unseal(purpose, sealed)?.toString()
-  if (credential === undefined) throw new Error('the credential of a scanner was sealed under another master key')
+  { id }: Pick<Scanner, 'id'>,
+): Promise<{ url: string; headers: Record<string, string> } | undefined> {
+  const place = await store.findPlace(db, id)
+  if (!place) return undefined
+  const { url } = place
+  if (place.credential.length === 0) return { url, headers: {} }
+  const credential = sealer.unseal(purpose, place.credential)?.toString()
+  if (credential === undefined) throw new ScannerError('away', 'its credential was sealed under another master key')
   const key = credential.startsWith(`${headerOf}: `) ? credential.slice(headerOf.length + 2) : undefined
-  return key === undefined ? { authorization: credential } : { [headerOf.toLowerCase()]: key }
+  return { url, headers: key === undefined ? { authorization: credential } : { [headerOf.toLowerCase()]: key } }
 }
 
 /** Never repeats a credential. */

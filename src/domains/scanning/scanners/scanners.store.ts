@@ -28,6 +28,18 @@ export async function listScanners(reader: Reader): Promise<Scanner[]> {
   return (await reader.all<Row>(sql`SELECT ${columns} FROM scanners ORDER BY name`)).map(fromRow)
 }
 
+export async function hasScanner(reader: Reader, id: number): Promise<boolean> {
+  return (await reader.get(sql`SELECT 1 AS found FROM scanners WHERE id = ${id}`)) !== undefined
+}
+
+/** The credential is sealed, and empty when there is none. */
+export async function findPlace(
+  reader: Reader,
+  id: number,
+): Promise<{ url: string; credential: Uint8Array } | undefined> {
+  return reader.get(sql`SELECT url, credential FROM scanners WHERE id = ${id}`)
+}
+
 /** Sealed; empty when there is none. */
 export async function sealedCredentialOf(reader: Reader, id: number): Promise<Uint8Array> {
   const row = await reader.get<{ credential: Uint8Array }>(sql`SELECT credential FROM scanners WHERE id = ${id}`)

@@ -1,0 +1,38 @@
+// Setting up scanners elsewhere by command: what nobody says stays as it was.
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { makePlace, run, startProcess } from '../support/process.ts'
+
+test('what no option says of a scanner stays, so that a new credential sends it no images of others', async () => {
+  await using place = await makePlace()
+  await using _server = await startProcess(place)
+  const file = join(place.data, 'credential')
+  const of = async (...args: string[]) => {
+    const { code, stdout, stderr } = await run(['vulnerabilities', 'scanners', ...args, ...place.args], { env: place.env })
+    return { code, stdout, stderr }
+  }
+  const set = (...args: string[]) => of('set', 'finder', '--url', 'https://scanner.example.com', ...args)
+  const shown = async () => {
+    const [{ groups, onPush, registryUrl, hasCredential }] = JSON.parse((await of('list', '-o', 'json')).stdout)
+    return { groups, onPush, registryUrl, hasCredential }
+  }
+  const group = 'a'.repeat(40)
+  const said = { groups: [group], onPush: true, registryUrl: 'https://registry.example.com' }
+
+  assert.equal((await set('--group', group, '--on-push', '--registry-url', said.registryUrl)).code, 0)
+  assert.deepEqual(await shown(), { ...said, hasCredential: false })
+  writeFileSync(file, 'Bearer first\n')
+  assert.equal((await set('--credential-file', file)).code, 0)
+  assert.deepEqual(await shown(), { ...said, hasCredential: true })
+  assert.equal((await set('--everywhere', '--on-request', '--registry-url', '')).code, 0)
+  assert.deepEqual(await shown(), { groups: [], onPush: false, registryUrl: '', hasCredential: true })
+  for (const both of [
+    ['--everywhere', '--group', group],
+    ['--on-push', '--on-request'],
+  ]) {
+    const { code, stderr } = await set(...both)
+    assert.deepEqual([code, /exclude each other/.test(stderr)], [64, true], stderr)
+  }
+})
