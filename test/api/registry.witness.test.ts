@@ -383,7 +383,8 @@ test('neither the log nor what a witness is told has a name or a digest of fifty
   const tiles = await Promise.all(
     ['entries', '0'].map((kind) => log.operator.get(`/ledger/${org}/tile/${kind}/000.p/${size}`)),
   )
-  const [entries, hashes] = tiles.map(({ status, text }) => (assert.equal(status, 200), text)) as [string, string]
+  for (const { status } of tiles) assert.equal(status, 200)
+  const [entries, hashes] = tiles.map(({ text }) => text) as [string, string]
   assert.equal(entries.split('pinfold-tag/1').length - 1, 51)
   for (const text of [entries, hashes, await checkpoint(), ...told]) {
     assert.deepEqual(

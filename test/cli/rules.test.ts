@@ -94,7 +94,7 @@ test('a number that is none is refused, and changes nothing', async () => {
     }
   }
   assert.match(await done('retention', 'describe', 'releases'), /^keeps {2}30 days$/m)
-  assert.match(await done('upstreams', 'describe', 'hub'), /^requests\/s {2}7$/m)
+  assert.match(await done('upstreams', 'describe', 'hub'), /^requests\/s {10}7$/m)
   assert.equal((await done('retention', 'list', '-o', 'terse')).trimEnd(), 'releases')
 })
 

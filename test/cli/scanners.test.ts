@@ -10,7 +10,9 @@ test('what no option says of a scanner stays, so that a new credential sends it 
   await using _server = await startProcess(place)
   const file = join(place.data, 'credential')
   const of = async (...args: string[]) => {
-    const { code, stdout, stderr } = await run(['vulnerabilities', 'scanners', ...args, ...place.args], { env: place.env })
+    const { code, stdout, stderr } = await run(['vulnerabilities', 'scanners', ...args, ...place.args], {
+      env: place.env,
+    })
     return { code, stdout, stderr }
   }
   const set = (...args: string[]) => of('set', 'finder', '--url', 'https://scanner.example.com', ...args)

@@ -47,7 +47,7 @@ function makeNewer(): string {
       `import { sql } from '../sql.ts'\nimport type { Migration } from '../migrate.ts'\n` +
         `export const migration: Migration = { id: '${id}', ${body} }\nvoid sql\n`,
     )
-  write('9001-expand-sizes', 'up: (t) => [`ALTER TABLE tags ADD COLUMN text_size ${t.int}`]')
+  write('9001-expand-sizes', 'up: (t) => ["ALTER TABLE tags ADD COLUMN text_size " + t.int]')
   write(
     '9002-backfill-sizes',
     'batch: (tx) => tx.run(sql`UPDATE tags SET text_size = length(name) WHERE id IN (SELECT id FROM tags WHERE text_size IS NULL ORDER BY id LIMIT 500)`)',

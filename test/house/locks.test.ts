@@ -27,6 +27,7 @@ const repoLocks: Record<string, readonly string[]> = {
   'domains/registry/blobs/collect-blobs.ts': ['alone'],
   'domains/registry/follows/follows.service.ts': ['alone', 'alone'],
   'domains/registry/follows/upstream-moves.service.ts': ['alone'],
+  'domains/registry/images/scannable.service.ts': ['alone'],
   'domains/registry/manifests/manifests.service.ts': ['alone', 'alone'],
   'domains/registry/repos/repos.service.ts': ['deleting'],
   'domains/registry/retention/sweep.service.ts': ['alone'],

@@ -15,7 +15,8 @@ export type Kinds = Record<string, Kind>
 export type Counts = Map<string, Map<string, number>>
 
 /** A failure of the server that no input may cause; 501 says that it is no proxy, and 505 that there is no such HTTP. */
-export const isBroken = (answer: string): boolean => /^5(?!0[15])\d\d$|^grpc (?:2|13)$/.test(answer) && !isRefusal(answer)
+export const isBroken = (answer: string): boolean =>
+  /^5(?!0[15])\d\d$|^grpc (?:2|13)$/.test(answer) && !isRefusal(answer)
 /** That it has no time, no room or no database for this now. */
 export const isRefusal = (answer: string): boolean => /^50[347]$|^grpc (?:4|14)$/.test(answer)
 

@@ -40,7 +40,8 @@ export function eventsBetween(
 /** From `position` on: the last one before the next event that there is, or `upTo` where there is none. */
 export async function lastEmpty(reader: Reader, position: number, upTo: number): Promise<number> {
   const row = await reader.get<{ position: number }>(sql`
-    SELECT position FROM events_outbox WHERE position > ${position} AND position <= ${upTo} ORDER BY position LIMIT 1`)
+    SELECT position FROM events_outbox WHERE position > 0 AND position > ${position} AND position <= ${upTo}
+     ORDER BY position LIMIT 1`)
   return row ? row.position - 1 : upTo
 }
 
