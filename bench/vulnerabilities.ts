@@ -150,8 +150,8 @@ function watch() {
       await (await fetch(new URL('/iam/v2/groups?pageSize=10', door.localUrl), { headers })).arrayBuffer()
       times.push(performance.now() - began)
       pulls.all++
-      const { status } = await puller.call('GET', `${pushed}/manifests/latest`)
-      if (status !== 200) pulls.refused.push(status)
+      const answer = await puller.call('GET', `${pushed}/manifests/latest`).catch(() => ({ status: 0 }))
+      if (answer.status !== 200) pulls.refused.push(answer.status)
       most.rss = Math.max(most.rss, process.memoryUsage.rss())
       await sleep(10)
     }

@@ -19,14 +19,14 @@ export async function queueFetch(tx: Tx, repo: string, digest: string, now: stri
 
 /** The same for what the tags that are looked at point to. With `anew`, what was all here by another measure is looked at again. */
 export async function queueTags(tx: Tx, repo: { id: number; uid: string }, now: string, anew: boolean): Promise<void> {
-  const renewal = sql`UPDATE SET round = 0, failures = 0, problem = '', due_time = excluded.due_time`
+  const renewal = sql`DO UPDATE SET round = 0, failures = 0, problem = '', due_time = excluded.due_time`
   await tx.run(sql`
     INSERT INTO follow_fetches (repo_uid, organization, digest, round, failures, problem, due_time)
     SELECT DISTINCT CAST(${repo.uid} AS TEXT), CAST(${rootOf(repo.uid)} AS TEXT), t.digest, 0, 0, '',
            CAST(${now} AS TEXT)
       FROM tags t JOIN follow_tags f ON f.repo_uid = ${repo.uid} AND f.tag = t.name
      WHERE t.repo_id = ${repo.id} AND t.digest <> ''
-        ON CONFLICT (repo_uid, digest) DO ${anew ? renewal : sql`NOTHING`}`)
+        ON CONFLICT (repo_uid, digest) ${anew ? renewal : sql`DO NOTHING`}`)
 }
 
 export async function forgetFetches(tx: Tx, repo: string): Promise<void> {
