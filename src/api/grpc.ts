@@ -71,7 +71,10 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
     admit(stream, headers, pass)
   })
   return {
-    accept: (socket) => injector.injectConnection(socket),
+    accept(socket) {
+      unread.accept(socket)
+      injector.injectConnection(socket)
+    },
     drain(graceMs) {
       health.setStatus('', 'NOT_SERVING')
       injector.drain(graceMs)

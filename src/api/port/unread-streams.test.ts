@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import http2 from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import net, { type AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { type CountedBytes, limitUnread } from './unread-streams.ts'
 
@@ -15,6 +15,7 @@ async function start(options: { limitMs: number; most?: number; window: number; 
   const unread = limitUnread(limitMs, most)
   const server = http2.createServer()
   let served = 0
+  server.on('connection', unread.accept)
   server.on('stream', (stream, headers) => {
     if (headers[':path'] === '/head') {
       stream.respond({ ':status': 200, word: randomBytes(2000).toString('hex') }, { endStream: true })
@@ -31,6 +32,7 @@ async function start(options: { limitMs: number; most?: number; window: number; 
   const session = http2.connect(url, { settings: { initialWindowSize: window } })
   await once(session, 'remoteSettings')
   return {
+    server,
     session,
     served: () => served,
     ask: () => session.request({ ':path': '/' }).on('error', () => {}),
@@ -101,6 +103,25 @@ test('a connection on which nothing moves is closed, and one whose client reads 
   const stuck = idle.ask()
   await Promise.all([closed(stuck), closed(idle.session)])
   assert.deepEqual([bytes, reading.session.destroyed], [answerBytes, false])
+  assert.equal(stuck.rstCode, http2.constants.NGHTTP2_CANCEL, 'it is told why')
+})
+
+test('whoever does not even take the reset is disconnected', { timeout: 20_000 }, async () => {
+  await using client = await start({ limitMs: 200, window: 65_535 })
+  // What comes from the server goes no further than to whoever stands between.
+  const between = net.createServer((socket) => {
+    const inner = net.connect((client.server.address() as AddressInfo).port).on('error', () => {})
+    socket.on('error', () => {}).pipe(inner)
+    inner.once('data', () => inner.pause())
+  })
+  await new Promise<void>((resolve) => between.listen(0, '127.0.0.1', resolve))
+  const deaf = http2.connect(`http://127.0.0.1:${(between.address() as AddressInfo).port}`)
+  deaf.on('error', () => {}).on('connect', () => deaf.setLocalWindowSize(2 ** 30))
+  for (let i = 0; i < 600; i++) deaf.request({ ':path': '/' }).on('error', () => {})
+  const [inside] = (await once(client.server, 'session')) as [http2.ServerHttp2Session]
+  await once(inside, 'close')
+  deaf.destroy()
+  between.close()
 })
 
 test('answers that wait are given up although the client sends pings', { timeout: 20_000 }, async () => {

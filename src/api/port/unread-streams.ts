@@ -1,8 +1,11 @@
 // What a client that does not read may have in memory over HTTP/2, which has windows that a client need not open: so many
 // bytes on one connection, and not for long.
 import { constants, type Http2Session, type ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
 
 export type UnreadStreams = {
+  /** Call it for the socket of each connection. Node closes a connection only once it has sent what waits. */
+  accept(socket: Socket): void
   /** Call it for each stream before it is answered. Answers `false` when it was refused, since too much waits already. */
   watch(stream: ServerHttp2Stream, counts: CountedBytes): boolean
   stop(): void
@@ -21,6 +24,8 @@ type Connection = {
   read: { bytes: number; at: number }
   /** How many have left by now, and since when no more have. */
   sent: { bytes: number; at: number }
+  /** It is told to go. */
+  goes: boolean
 }
 
 /** Of all answers on one connection. */
@@ -33,14 +38,24 @@ const slowest = 10
 /** Closes what is not read for `limitMs`, and what would be held above `most` bytes. */
 export function limitUnread(limitMs: number, most: number = mostBytes): UnreadStreams {
   const connections = new Map<Http2Session, Connection>()
-  const timer = setInterval(() => sweep(connections, limitMs), Math.min(1000, limitMs / 4))
+  const sockets = new Map<string, Socket>()
+  const drop = ({ socket }: Http2Session) => {
+    const carrier = sockets.get(nameOf(socket))
+    setTimeout(() => carrier?.destroy(), limitMs / 2).unref()
+  }
+  const timer = setInterval(() => sweep(connections, limitMs, drop), Math.min(1000, limitMs / 4))
   timer.unref()
   return {
+    accept(socket) {
+      const name = nameOf(socket)
+      sockets.set(name, socket)
+      socket.once('close', () => sockets.delete(name))
+    },
     watch(stream, counts) {
       const { session } = stream
       if (!session) return true
       const none = { bytes: 0, at: performance.now() }
-      const connection = connections.get(session) ?? { streams: new Set(), read: none, sent: none }
+      const connection = connections.get(session) ?? { streams: new Set(), read: none, sent: none, goes: false }
       connections.set(session, connection)
       // A stream that is closed for this reason says so, and nobody else might listen.
       stream.on('error', () => {})
@@ -66,6 +81,10 @@ export function limitUnread(limitMs: number, most: number = mostBytes): UnreadSt
   }
 }
 
+function nameOf({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>): string {
+  return `${remoteAddress} ${remotePort}`
+}
+
 function heldBy({ streams }: Connection): number {
   let sum = 0
   for (const watched of streams) if (counts(watched)) sum += watched.stream.writableLength
@@ -87,7 +106,11 @@ function lookAfter(stream: ServerHttp2Stream, name: 'write' | 'end', look: () =>
   Object.assign(stream, { [name]: outer })
 }
 
-function sweep(connections: ReadonlyMap<Http2Session, Connection>, limitMs: number): void {
+function sweep(
+  connections: ReadonlyMap<Http2Session, Connection>,
+  limitMs: number,
+  drop: (session: Http2Session) => void,
+): void {
   const now = performance.now()
   for (const [session, connection] of connections) {
     const holding = [...connection.streams].filter(({ stream }) => stream.writableLength > 0)
@@ -96,9 +119,13 @@ function sweep(connections: ReadonlyMap<Http2Session, Connection>, limitMs: numb
     if (holding.length === 0 || bytes - connection.read.bytes >= leastBytes) {
       connection.read = { bytes, at: now }
     } else if (now - connection.read.at >= limitMs) {
-      // Where nothing at all moves, a reset would not leave either.
-      if (now - connection.sent.at >= limitMs / 2) session.destroy()
       for (const { stream } of holding) stream.close(constants.NGHTTP2_CANCEL)
+      // Where nothing at all moves, a reset may not leave either. Whoever is there is told, and then disconnected.
+      if (!connection.goes && !session.destroyed && now - connection.sent.at >= limitMs / 2) {
+        connection.goes = true
+        session.goaway()
+        drop(session)
+      }
     }
     for (const one of connection.streams) cutIfSlow(one, now, limitMs * slowest)
   }
