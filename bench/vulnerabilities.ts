@@ -82,18 +82,25 @@ function record(id: string, name: string, fixed: string): SourceRecord {
 }
 
 /** A source that speaks of no ecosystem is an import, of which nothing is old. */
-async function sync(source: string, given: readonly SourceRecord[], ecosystems = [ecosystem]): Promise<void> {
+async function sync(source: string, given: Iterable<SourceRecord>, ecosystems = [ecosystem]): Promise<void> {
   const run = await beginSource(work, { name: source, url: '', licence: 'MIT', ecosystems })
-  for (let i = 0; i < given.length; i += 500) await putRecords(work, run, given.slice(i, i + 500))
+  let some: SourceRecord[] = []
+  for (const one of given) {
+    some.push(one)
+    if (some.length < 500) continue
+    await putRecords(work, run, some)
+    some = []
+  }
+  if (some.length > 0) await putRecords(work, run, some)
   await finishSource(work, run, { fingerprint: '', buildTime: '', complete: true, error: '' })
 }
 
 /** Most records are of versions before the oldest that is installed, as they are of real images. */
-function recordsOf(): SourceRecord[] {
-  return Array.from({ length: records }, (_, i) => {
+function* recordsOf(): Generator<SourceRecord> {
+  for (let i = 0; i < records; i++) {
     const fixed = i % 50 === 0 ? `${1 + below(20)}.0-1` : '0.1-1'
-    return record(`CVE-2024-${10_000 + i}`, `package-${below(names)}`, fixed)
-  })
+    yield record(`CVE-2024-${10_000 + i}`, `package-${below(names)}`, fixed)
+  }
 }
 
 async function addLists(): Promise<void> {

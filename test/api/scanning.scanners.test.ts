@@ -412,25 +412,6 @@ test('a scanner for which too much waits is named, and the others are asked all 
   )
 })
 
-test('an organisation with much to scan keeps no other one waiting', async () => {
-  ok(await put())
-  adapter.breakWith((what, res) => what === 'report' && status(302, { 'refresh-after': '60' })(what, res))
-  for (let i = 0; i < 12; i++) await push.pushImage('acme/app')
-  await pass(10)
-  const { digest } = await (await registry.registryAs(late.pusher)).pushImage('late/only')
-  await ask()
-  const ordered = adapter.orders().map(({ artifact }) => artifact)
-  assert.ok(
-    ordered.some((one) => one.digest === digest),
-    'its turn has come',
-  )
-  assert.equal(ordered.filter(({ repository }) => repository === 'acme/app').length, 5, 'five at once, and no more')
-  adapter.mend()
-  await askAll()
-  assert.equal(adapter.orders().length, 13)
-  assert.equal((await reportsOf(digest, late.repo))[0]?.state, 'read')
-})
-
 test('of an index each image is scanned, and nothing is asked for twice', async () => {
   ok(await put({ onPush: false }))
   const images = [await push.pushImage('acme/app'), await push.pushImage('acme/app')]

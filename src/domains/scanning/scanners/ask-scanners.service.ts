@@ -27,6 +27,10 @@ type Lane = {
   after: string
   /** It was away, and is not asked before then; milliseconds of the clock. */
   restsUntil: number
+  /** The same for what organisations have: whoever pushes chooses what a scanner cannot answer about. */
+  resting: Map<string, number>
+  /** It could not answer about an image, so it is asked for itself before it is asked for the next. */
+  isDoubted: boolean
 }
 
 /** Steps everything on that is due, until nothing is. */
@@ -43,13 +47,13 @@ export async function askScanners(app: App, lease: Lease): Promise<Asking> {
     while (lease.holds() && failures.length === 0) {
       const coming = news.promise
       for (const scanner of await store.listScanners(app.db)) {
-        const lane = all.get(scanner.id) ?? { scanner, serving: new Set(), after: '', restsUntil: 0 }
+        const lane = all.get(scanner.id) ?? laneOf(scanner)
         all.set(scanner.id, lane)
         lane.scanner = scanner
         for (const job of await dueIn(app, lane)) {
           const flight: Promise<void> = serve({ app, lease, url }, lane, job)
             .then((stepped) => {
-              if (stepped === 'away') lane.restsUntil = app.clock().getTime() + awayMs
+              if (stepped === 'away') leaveAlone(lane, job, app.clock().getTime() + awayMs)
               else if (stepped !== 'waits') sum[stepped]++
             })
             .catch((error: unknown) => void failures.push(error))
@@ -73,13 +77,25 @@ export async function askScanners(app: App, lease: Lease): Promise<Asking> {
   return sum
 }
 
+const laneOf = (scanner: Scanner): Lane => ({
+  scanner,
+  ...{ serving: new Set(), after: '', restsUntil: 0, resting: new Map(), isDoubted: false },
+})
+
+/** The organisation's turns wait, and those of the others if it then says nothing of itself. */
+function leaveAlone(lane: Lane, { organization }: ScanJob, until: number): void {
+  lane.resting.set(organization, until)
+  lane.isDoubted = true
+}
+
 /** As many as the scanner has lanes for; the organisation behind the last one is next. */
 async function dueIn({ db, clock }: App, lane: Lane): Promise<ScanJob[]> {
   if (lane.restsUntil > clock().getTime() || lane.serving.size >= lanes) return []
   const now = clock().toISOString()
+  for (const [organization, until] of lane.resting) if (until <= Date.parse(now)) lane.resting.delete(organization)
   const jobs: ScanJob[] = []
   for (const organization of await organizationsDue(db, lane.scanner.id, lane.after, now)) {
-    if (lane.serving.has(organization)) continue
+    if (lane.serving.has(organization) || lane.resting.has(organization)) continue
     const job = await nextJob(db, lane.scanner.id, organization, now)
     if (!job) continue
     lane.serving.add(organization)
@@ -93,11 +109,13 @@ async function dueIn({ db, clock }: App, lane: Lane): Promise<ScanJob[]> {
 type Serving = { app: App; lease: Lease; url: string }
 
 /** Throws only what keeps any job from being put off, such as a database that is away. */
-async function serve({ app, lease, url }: Serving, { scanner }: Lane, job: ScanJob): Promise<Stepped> {
+async function serve({ app, lease, url }: Serving, lane: Lane, job: ScanJob): Promise<Stepped> {
+  const { scanner } = lane
   try {
-    const asked = await askable(app, lease, scanner)
+    const asked = await askable(app, lease, lane)
     if (asked === 'gone') return 'given up'
     if (asked !== 'away') return await stepScan({ app, lease, url, ...asked }, job)
+    lane.restsUntil = app.clock().getTime() + awayMs
     await postpone({ app, lease }, job)
     return 'away'
   } catch (error) {
@@ -113,16 +131,20 @@ async function serve({ app, lease, url }: Serving, { scanner }: Lane, job: ScanJ
 async function askable(
   app: App,
   lease: Lease,
-  scanner: Scanner,
+  lane: Lane,
 ): Promise<{ scanner: Scanner; asked: Asked } | 'gone' | 'away'> {
+  const { scanner, isDoubted } = lane
   try {
     const place = await placeOf(app, scanner)
     if (!place) return 'gone'
     const asked: Asked = { outgoing: app.toScanners, signal: lease.signal, ...place }
     const now = app.clock()
-    if (scanner.askTime !== '' && now.getTime() - Date.parse(scanner.askTime) < metadataMs) return { scanner, asked }
-    const said = { ...(await readMetadata(asked)), askTime: now.toISOString() }
+    if (!isDoubted && scanner.askTime !== '' && now.getTime() - Date.parse(scanner.askTime) < metadataMs)
+      return { scanner, asked }
+    const problem = isDoubted ? scanner.problem : ''
+    const said = { ...(await readMetadata(asked)), askTime: now.toISOString(), problem }
     await lease.tx((tx) => store.noteSaid(tx, scanner, said))
+    lane.isDoubted = false
     return { scanner: { ...scanner, ...said }, asked }
   } catch (error) {
     if (!(error instanceof ScannerError)) throw error

@@ -18,7 +18,7 @@ import { noteProblem } from './scanners.store.ts'
 
 /** `url` is what clients call us. */
 export type Scanning = { app: App; lease: Lease; scanner: Scanner; asked: Asked; url: string }
-/** `away`: the scanner is to be left alone for a while. */
+/** `away`: the scanner did not answer, and is to be left alone with it for a while. */
 export type Stepped = 'begun' | 'reported' | 'waits' | 'given up' | 'away'
 
 const firstLookMs = 2_000
@@ -124,9 +124,10 @@ function workOf(app: App): Work {
 }
 
 async function noteTrouble(scanning: Scanning, repo: RepoNamed, job: ScanJob, error: ScannerError): Promise<Stepped> {
-  const { scanner } = scanning
+  const { app, scanner } = scanning
   const { trouble, message, waitMs } = error
-  if (trouble === 'away') {
+  const isLate = job.beginTime !== '' && app.clock().getTime() - Date.parse(job.beginTime) > longestScanMs
+  if (trouble === 'away' && !isLate) {
     await note(scanning, { ...job, problem: message }, Math.max(waitMs, awayMs))
     await scanning.lease.tx((tx) => noteProblem(tx, scanner, message))
     return 'away'

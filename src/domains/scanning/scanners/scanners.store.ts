@@ -73,11 +73,11 @@ export async function deleteScanner(tx: Tx, name: string): Promise<boolean> {
 export async function noteSaid(
   tx: Tx,
   { id, updateTime }: Pick<Scanner, 'id' | 'updateTime'>,
-  said: Pick<Scanner, 'title' | 'consumes' | 'produces' | 'buildTime' | 'askTime'>,
+  said: Pick<Scanner, 'title' | 'consumes' | 'produces' | 'buildTime' | 'askTime' | 'problem'>,
 ): Promise<void> {
   await tx.run(sql`
     UPDATE scanners SET title = ${said.title}, consumes = ${JSON.stringify(said.consumes)}, produces = ${said.produces},
-           build_time = ${said.buildTime}, ask_time = ${said.askTime}, problem = ''
+           build_time = ${said.buildTime}, ask_time = ${said.askTime}, problem = ${said.problem}
      WHERE id = ${id} AND update_time = ${updateTime}`)
 }
 
