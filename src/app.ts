@@ -19,6 +19,7 @@ import type { CachedSessions } from './domains/iam/sessions/sessions.model.ts'
 import type { TermsGate } from './domains/iam/terms/terms-gate.ts'
 import type { ReadTurns } from './domains/registry/images/read-turns.ts'
 import type { ManifestCache } from './domains/registry/manifests/manifest-cache.ts'
+import type { Witnessing } from './domains/registry/proofs/witnessing.ts'
 import type { PullRuleCache } from './domains/registry/pull-rules/pull-rules.model.ts'
 import type { PathCache } from './domains/registry/repos/repos.model.ts'
 import type { LawCache } from './domains/registry/retention/law-cache.ts'
@@ -156,8 +157,8 @@ export type App = {
   sinks: SinkClient
   /** The time of the database: what one server writes, another one reads. */
   clock: () => Date
-  /** When this process began, by that. */
-  beganTime: string
+  /** Whom this process has asked what they have seen of the logs of the ledger. */
+  witnessing: Witnessing
   skew: Skew
   fleet: Fleet
 }

@@ -23,6 +23,7 @@ import { createLiveSessions } from './domains/iam/sessions/live-sessions.ts'
 import { createTermsGate } from './domains/iam/terms/terms-gate.ts'
 import { createReadTurns } from './domains/registry/images/read-turns.ts'
 import { createManifestCache } from './domains/registry/manifests/manifest-cache.ts'
+import { createWitnessing } from './domains/registry/proofs/witnessing.ts'
 import { createPullRuleCache } from './domains/registry/pull-rules/pull-rule-cache.ts'
 import { createPathCache } from './domains/registry/repos/paths.service.ts'
 import { createLawCache } from './domains/registry/retention/law-cache.ts'
@@ -124,7 +125,7 @@ export async function createApp(
     feed,
     sinks,
     clock,
-    beganTime: clock().toISOString(),
+    witnessing: createWitnessing(monotonic),
     skew,
     fleet,
     close: () => done.disposeAsync(),

@@ -5,11 +5,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
 import { type Config, readConfig } from '#config.ts'
 import { forgetRestored } from '#db/restored-rows.ts'
 import { sql } from '#db/sql.ts'
 import { backfillLedgers, sequenceLedgers, witnessLedgers } from '#domains/registry/proofs/sequence.duty.ts'
+import { createWitnessing } from '#domains/registry/proofs/witnessing.ts'
 import { checkpointText } from '#lib/tlog/checkpoint.ts'
 import { consistencyProof, leafHash, rootHash } from '#lib/tlog/merkle.ts'
 import {
@@ -291,10 +291,8 @@ test('a witness that was restored signs with another key, since it may have forg
 })
 
 /** As after a start on the same database: witnesses that answered before do not count any more. */
-async function restart({ app }: Pinfold): Promise<void> {
-  const before = app.clock().getTime()
-  while (app.clock().getTime() <= before) await setImmediate()
-  app.beganTime = app.clock().toISOString()
+function restart({ app }: Pinfold, monotonic = () => performance.now()): void {
+  app.witnessing = createWitnessing(monotonic)
 }
 
 test('after a start on a copy of an earlier database, nothing is signed that witnesses know otherwise', async () => {
@@ -305,7 +303,7 @@ test('after a start on a copy of an earlier database, nothing is signed that wit
   // What was signed after the copy was taken is known to the witness alone.
   const root = Buffer.alloc(32, 5).toString('base64')
   await witnesses[0]!.app.db.tx((tx) => tx.run(sql`UPDATE witnessed_logs SET size = 3, root = ${root}`))
-  await restart(log)
+  restart(log)
   for (const image of ['b', 'c']) await plantTag(log, repo, 'v1', image)
   await runDuty(log.app, sequenceLedgers)
   assert.equal(await checkpoint(), before)
@@ -316,7 +314,7 @@ test('after a start a log is signed once more than half of its witnesses have an
   const { closing, log, repo, keys, witnesses, checkpoint } = await witnessed(3)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
-  await restart(log)
+  restart(log)
   const before = await checkpoint()
   for (const one of [1, 2]) await witnesses[one]![Symbol.asyncDispose]()
   await plantTag(log, repo, 'v1', 'b')
@@ -330,20 +328,73 @@ test('after a start a log is signed once more than half of its witnesses have an
   // The two are taken out of the settings; one is enough then.
   const { config }: { config: Partial<Config> } = log.app
   config.ledgerWitnesses = config.ledgerWitnesses!.filter(({ key }) => key.name === keys[0]!.name)
-  await restart(log)
+  restart(log)
   await runDuty(log.app, sequenceLedgers)
   assert.notEqual((await checkpoint()).split('\n')[1], before.split('\n')[1])
 })
 
+/** The clock of the server is an hour ahead for as long as that takes. */
+async function ahead({ app }: Pinfold, work: () => Promise<void>): Promise<void> {
+  const { clock } = app
+  app.clock = () => new Date(clock().getTime() + 3_600_000)
+  await work()
+  app.clock = clock
+}
+
 test('what witnesses say after a start counts also where the clock goes back since then', async () => {
   const { closing, log, repo, checkpoint } = await witnessed(1)
   await using _ = closing
-  log.app.beganTime = new Date(log.app.clock().getTime() + 600_000).toISOString()
   const size = async () => Number((await checkpoint()).split('\n')[1])
   const before = await size()
   await plantTag(log, repo, 'v1', 'b')
+  await ahead(log, async () => restart(log))
   await runDuty(log.app, sequenceLedgers)
   assert.equal(await size(), before + 1)
+})
+
+test('witnesses that were away when a clock that was ahead asked them are asked again after a minute', async () => {
+  const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
+  await using _ = closing
+  await runDuty(log.app, witnessLedgers)
+  let passed = 0
+  restart(log, () => passed)
+  const before = await checkpoint()
+  const { toWitnesses } = log.app
+  let asked = 0
+  const away: typeof toWitnesses = {
+    ...toWitnesses,
+    async post() {
+      asked++
+      throw new Error('nobody is there')
+    },
+  }
+  log.app.toWitnesses = away
+  await plantTag(log, repo, 'v1', 'b')
+  await ahead(log, async () => void (await runDuty(log.app, sequenceLedgers)))
+  await runDuty(log.app, sequenceLedgers)
+  assert.deepEqual([asked, await checkpoint()], [1, before], 'not twice within a minute')
+  log.app.toWitnesses = toWitnesses
+  passed += 60_000
+  await runDuty(log.app, sequenceLedgers)
+  assert.notEqual(await checkpoint(), before)
+  assert.equal(witnesses.length, 1)
+})
+
+test('what witnesses told a process whose clock was ahead says nothing to the next one', async () => {
+  const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
+  await using _ = closing
+  await runDuty(log.app, witnessLedgers)
+  restart(log)
+  await plantTag(log, repo, 'v1', 'b')
+  await ahead(log, async () => void (await runDuty(log.app, sequenceLedgers)))
+  await runDuty(log.app, witnessLedgers)
+  const before = await checkpoint()
+  const root = Buffer.alloc(32, 5).toString('base64')
+  await witnesses[0]!.app.db.tx((tx) => tx.run(sql`UPDATE witnessed_logs SET size = 9, root = ${root}`))
+  restart(log)
+  await plantTag(log, repo, 'v1', 'c')
+  await runDuty(log.app, sequenceLedgers)
+  assert.equal(await checkpoint(), before)
 })
 
 test('a witness that has not been told of the log holds up nothing', async () => {
@@ -351,7 +402,7 @@ test('a witness that has not been told of the log holds up nothing', async () =>
   await using _ = closing
   const other: Partial<Config> = witnesses[0]!.app.config
   other.witnessLogs = [key]
-  await restart(log)
+  restart(log)
   const before = await checkpoint()
   await plantTag(log, repo, 'v1', 'b')
   await runDuty(log.app, sequenceLedgers)

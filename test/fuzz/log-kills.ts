@@ -1,12 +1,13 @@
 // Kills a server in the middle of writing, signing and witnessing the log of its ledger, starts it again on the same data, and
 // checks that its witness, another server, never sees two histories, and that it signs what it can. By hand:
-// bin/pinfold-node test/fuzz/log-kills.ts --kills 100 --checkpoints 1000. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// bin/pinfold-node test/fuzz/log-kills.ts --kills 100 --checkpoints 1000. With `--litewitness PROGRAM`
+// that witness signs each head as well. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { readConfig } from '#config.ts'
-import { askBeforeSigning, askedSince, collectCosignatures } from '#domains/registry/proofs/cosignatures.service.ts'
+import { answersTo, askBeforeSigning, collectCosignatures } from '#domains/registry/proofs/cosignatures.service.ts'
 import { sequenceSome, signSome } from '#domains/registry/proofs/sequence.service.ts'
 import { type NoteKey, parseVkey, vkeyOf } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
@@ -14,11 +15,13 @@ import { provedBy } from '#lib/tlog/tag-proof.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { cleanEnv, makePlace } from '../support/process.ts'
 import { digestOf, plantTag } from '../support/tags.ts'
+import { startLitewitness } from './litewitness.ts'
 
 const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: '100' },
     checkpoints: { type: 'string', default: '1000' },
+    litewitness: { type: 'string' },
     child: { type: 'string' },
   },
 })
@@ -41,9 +44,9 @@ async function step({ app }: Pinfold): Promise<number> {
   const tx = app.db.tx.bind(app.db)
   const rowLocks = { isolation: 'rowLocks' } as const
   await tx((one) => sequenceSome(one, app, origin), rowLocks)
-  const since = askedSince(app)
-  await tx((one) => signSome(one, app, since), rowLocks)
-  if (since && (await askBeforeSigning(app, tx, signal)) > 0) await tx((one) => signSome(one, app, since), rowLocks)
+  const mine = answersTo(app)
+  await tx((one) => signSome(one, app, mine), rowLocks)
+  if (mine && (await askBeforeSigning(app, tx, signal)) > 0) await tx((one) => signSome(one, app, mine), rowLocks)
   return collectCosignatures(app, tx, signal)
 }
 
@@ -83,7 +86,9 @@ const key = await settled({ ...base, witnesses: '' }, async (pinfold, org, repo)
 })
 await using witness = await startPinfold({ witnessLogs: [key] })
 const own = parseVkey((await witness.anonymous.get('/ledger/witness/key')).text.trim())!
-const given: Given = { ...base, witnesses: `${vkeyOf(own)} ${witness.url}/ledger/witness` }
+await using litewitness = values.litewitness === undefined ? undefined : await startLitewitness(values.litewitness, key)
+const settings = [`${vkeyOf(own)} ${witness.url}/ledger/witness`, ...(litewitness ? [litewitness.setting] : [])]
+const given: Given = { ...base, witnesses: settings.join(',') }
 
 const [kills, checkpoints] = [Number(values.kills), Number(values.checkpoints)]
 let cosigned = 0
@@ -116,6 +121,7 @@ await settled(given, async (pinfold, org, repo) => {
   const claim = { host: origin, path: 'acme/app', tag: 't0', digest: digestOf('last'), at: new Date().toISOString() }
   const proof = (await pinfold.operator.get(`/ledger/${org}/repos/${repo}/tags/t0/proof`)).text
   const { size } = provedBy(proof, policy, claim)
+  if (litewitness) assert.equal(litewitness.seen(), size, 'it has signed the last head, too')
   console.log(`${kills} kills, ${cosigned} heads witnessed, ${size} entries: no head contradicts another`)
 })
 assert.ok(cosigned > 0, 'otherwise nothing was tried')

@@ -89,6 +89,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'registry/follows/tag-patterns.ts',
     'registry/images/read-image.ts',
     'registry/images/read-turns.ts',
+    'registry/proofs/witnessing.ts',
     'registry/repos/overlays.ts',
     'registry/repos/readme.ts',
     'registry/retention/retention-checks.ts',

@@ -255,6 +255,42 @@ test('of an index only the platforms that were asked for come beforehand, and th
   for (const one of images) await puller.ok(200, 'GET', `${name}/manifests/${one.image.digest}`)
 })
 
+for (const round of [0, 3]) {
+  test(`platforms that are asked for while a manifest is brought come at once, also in its round ${round}`, async () => {
+    const { there, repo, name, follow } = await scene({ tags: ['1.0'], platforms: ['linux/arm64'] })
+    const [arm, amd] = [imageAt(there), imageAt(there)]
+    const entries = [
+      { ...arm.image, platform: { os: 'linux', architecture: 'arm64' } },
+      { ...amd.image, platform: { os: 'linux', architecture: 'amd64' } },
+    ]
+    const index = there.add(JSON.stringify(indexOf(entries)), types.index)
+    there.tags.set('1.0', index.digest)
+    let changed: Promise<void> | undefined
+    // By then all that was asked for is here.
+    there.breakWith((req, res) => {
+      if (changed || !req.url!.includes('/referrers/')) return false
+      changed = follow({ platforms: [] }).then((answer) => {
+        ok(answer)
+        res.writeHead(404).end()
+      })
+      return true
+    })
+    const { app } = registry
+    const later = { ...app, clock: () => new Date(Date.now() + shift) }
+    await runDuty(later, followUpstreams)
+    await app.db.tx((tx) => tx.run(sql`UPDATE follow_fetches SET round = ${round} WHERE repo_uid = ${repo}`))
+    await bring()
+    assert.ok(changed, 'otherwise nothing was asked for')
+    await changed
+    await bring()
+    there.contents.clear()
+    for (const image of [arm, amd]) {
+      await puller.ok(200, 'GET', `${name}/manifests/${image.image.digest}`)
+      for (const digest of blobsOf(image)) await puller.ok(200, 'GET', `${name}/blobs/${digest}`)
+    }
+  })
+}
+
 test('a variant that goes without saying is one, and an index without the platforms that were asked for is told', async () => {
   const { there, repo, follow } = await scene({ tags: ['1.0', '2.0'], platforms: ['linux/arm64/v8', 'linux/amd64/v1'] })
   const [amd, arm, newer, windows] = Array.from({ length: 4 }, () => imageAt(there)) as [Image, Image, Image, Image]

@@ -109,6 +109,21 @@ test('the upstream of the nearest group counts, and of several there the first b
   assert.deepEqual([there.count('HEAD /v2/team'), there.count('HEAD /v2/app') > 0], [0, true])
 })
 
+test('a pull makes folders no deeper than anybody else, and asks the upstream nothing where it would', async () => {
+  const { there, group, path } = await scene()
+  publishAt(there, '1.0')
+  // Two groups are above, and ten are the most.
+  const folders = (many: number) => Array.from({ length: many }, () => 'a').join('/')
+  for (const many of [9, 100]) {
+    const answer = await puller.call('GET', `${path}/${folders(many)}/app/manifests/1.0`)
+    assert.deepEqual([answer.status, codeOf(answer)], [404, 'NAME_UNKNOWN'])
+  }
+  assert.deepEqual([there.asked, await below(group)], [[], []])
+  assert.deepEqual(ok(await operator.get(`/iam/v2/groups?uidp.descendants_of=${group}`)).groups ?? [], [])
+  await puller.ok(200, 'GET', `${path}/${folders(8)}/app/manifests/1.0`)
+  assert.equal((await below(group)).length, 1)
+})
+
 test('many pulls at once make one repository', async () => {
   const { there, group, path } = await scene()
   const { image } = publishAt(there, '1.0')

@@ -252,7 +252,8 @@ function checkMayCreate({ app, caller }: Work, parent: string): void {
   requireWholeToken(caller, 'create organisations')
 }
 
-function checkGroup(work: Work, group: NewGroup, parent: string, before?: Group): void {
+/** What can be said of the fields of a group, whoever makes or changes it. */
+export function checkGroup(work: Work, group: NewGroup, parent: string, before?: Group): void {
   const { caller } = work
   const problems: FieldViolation[] = []
   const staffOnly = group.verified !== (before?.verified ?? false) || group.kind !== (before?.kind ?? 0)

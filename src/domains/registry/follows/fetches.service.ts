@@ -66,12 +66,12 @@ function end({ lease, fetch }: Fetching): Promise<void> {
 
 function note(
   { app, lease, fetch }: Fetching,
-  done: Pick<store.Fetch, 'round' | 'failures'>,
+  { round, failures }: Pick<store.Fetch, 'round' | 'failures'>,
   problem: string,
   waitMs: number,
 ): Promise<void> {
   const dueTime = new Date(app.clock().getTime() + waitMs).toISOString()
-  return lease.tx((tx) => store.noteFetch(tx, { ...fetch, ...done }, problem, dueTime), write)
+  return lease.tx((tx) => store.noteFetch(tx, fetch, { round, failures, problem, dueTime }), write)
 }
 
 /** 0 where only the turn of the host has to be waited for. */

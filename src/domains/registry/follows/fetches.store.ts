@@ -2,7 +2,7 @@ import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 
 /** A manifest of which something is still to be brought, or what is about it is to be looked for again. */
-export type Fetch = { repo: string; digest: string; round: number; failures: number }
+export type Fetch = { repo: string; digest: string; round: number; failures: number; dueTime: string }
 
 /** How many of one repo wait; what comes beyond that is brought by a pull alone. */
 const mostWaiting = 20_000
@@ -55,18 +55,26 @@ export async function organizationsToFetch(reader: Reader, now: string, most: nu
 /** Of an organisation, the one that has waited longest. */
 export async function nextFetch(reader: Reader, organization: string, now: string): Promise<Fetch | undefined> {
   return reader.get<Fetch>(sql`
-    SELECT repo_uid AS repo, digest, round, failures FROM follow_fetches
+    SELECT repo_uid AS repo, digest, round, failures, due_time AS "dueTime" FROM follow_fetches
      WHERE organization = ${organization} AND due_time <= ${now} ORDER BY due_time, repo_uid, digest LIMIT 1`)
 }
 
+/** As it was read: what has been asked for anew meanwhile is still to be brought. */
+const asRead = ({ repo, digest, round, dueTime }: Fetch): Sql =>
+  sql`repo_uid = ${repo} AND digest = ${digest} AND round = ${round} AND due_time = ${dueTime}`
+
 /** Notes how it went, and when to go on. */
-export async function noteFetch(tx: Tx, one: Fetch, problem: string, dueTime: string): Promise<void> {
+export async function noteFetch(
+  tx: Tx,
+  fetch: Fetch,
+  { round, failures, problem, dueTime }: Pick<Fetch, 'round' | 'failures' | 'dueTime'> & { problem: string },
+): Promise<void> {
   await tx.run(sql`
     UPDATE follow_fetches
-       SET round = ${one.round}, failures = ${one.failures}, problem = ${problem}, due_time = ${dueTime}
-     WHERE repo_uid = ${one.repo} AND digest = ${one.digest}`)
+       SET round = ${round}, failures = ${failures}, problem = ${problem}, due_time = ${dueTime}
+     WHERE ${asRead(fetch)}`)
 }
 
-export async function endFetch(tx: Tx, { repo, digest }: Fetch): Promise<void> {
-  await tx.run(sql`DELETE FROM follow_fetches WHERE repo_uid = ${repo} AND digest = ${digest}`)
+export async function endFetch(tx: Tx, fetch: Fetch): Promise<void> {
+  await tx.run(sql`DELETE FROM follow_fetches WHERE ${asRead(fetch)}`)
 }

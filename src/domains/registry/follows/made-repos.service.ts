@@ -1,11 +1,12 @@
 // Repositories that a pull makes below a group, because an upstream of that is to make them and has what is pulled.
 import type { App } from '#app.ts'
 import { emit } from '#domains/events/outbox/emit.ts'
+import { checkGroup } from '#domains/iam/groups/groups.service.ts'
 import { AppError } from '#lib/errors.ts'
 import { maxPathLength } from '#lib/oci-names.ts'
 import { lineage, parentOf } from '#lib/uid.ts'
 import { pathIn } from '../repos/paths.service.ts'
-import { pushToNewRepo, type RepoBelow } from '../repos/repos.service.ts'
+import { checkRepoBelow, pushToNewRepo, type RepoBelow } from '../repos/repos.service.ts'
 import { followerWork, oneFlight } from './follower.service.ts'
 import {
   aFollow,
@@ -32,6 +33,7 @@ export type Missing = { below: RepoBelow; reference: string }
  * organisation has no room.
  */
 export async function makeFollowed(app: App, { below, reference }: Missing): Promise<boolean> {
+  if (!(await mayBe(app, below))) return false
   const source = await sourceFor(app, below)
   if (!source) return false
   const { upstream, path } = source
@@ -47,6 +49,17 @@ export async function makeFollowed(app: App, { below, reference }: Missing): Pro
     }
     return make(app, below, source)
   })
+}
+
+/** Whether there can be such a repo, whoever makes it: groups nest only so deep, and not every name is one. */
+async function mayBe(app: App, below: RepoBelow): Promise<boolean> {
+  try {
+    await checkRepoBelow(followerWork(app), below, async (work, parent, folder) => checkGroup(work, folder, parent))
+    return true
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'INVALID_ARGUMENT') return false
+    throw error
+  }
 }
 
 type Source = { upstream: Upstream; path: string }

@@ -12,14 +12,13 @@ import { readTiles } from './logs.store.ts'
 
 const logsAtOnce = 100
 const unsureAtOnce = 20
-/** How long after it was asked about a log is asked about again, where too few have answered. */
-const patienceMs = 60_000
 const timeoutMs = 10_000
 /** Others wait meanwhile. */
 const shortTimeoutMs = 3000
 const maxBytes = 64 * 1024
 
-type By = Pick<App, 'db' | 'toWitnesses' | 'config' | 'clock' | 'log' | 'beganTime'>
+type By = Pick<App, 'db' | 'toWitnesses' | 'config' | 'clock' | 'log' | 'witnessing'>
+
 /**
  * What a witness has seen by now, and the lines that it has signed if it has; `ahead` when it has seen more than there is,
  * `said` when it has said what it has seen, or that it knows no such log.
@@ -51,22 +50,24 @@ export async function collectCosignatures(by: By, tx: Db['tx'], signal: AbortSig
  */
 export async function askBeforeSigning(by: By, tx: Db['tx'], signal: AbortSignal): Promise<number> {
   if (by.config.ledgerWitnesses.length === 0) return 0
-  const notAfter = new Date(by.clock().getTime() - patienceMs).toISOString()
+  const { process, isDue } = by.witnessing
   const run: Run = { signal, silent: new Set(), timeoutMs: shortTimeoutMs }
   let count = 0
-  for (;;) {
-    const logs = await store.unsureLogs(by.db, { since: by.beganTime, notAfter, most: unsureAtOnce })
-    const asked = await Promise.all(logs.map((log) => askEach(by, log, run, true)))
-    for (const [i, log] of logs.entries()) await keep(by, tx, log, asked[i]!)
+  for (let after = 0; ; ) {
+    const logs = await store.unsureLogs(by.db, { process, after, most: unsureAtOnce })
+    const due = logs.filter(({ id }) => isDue(id))
+    const asked = await Promise.all(due.map((log) => askEach(by, log, run, true)))
+    for (const [i, log] of due.entries()) await keep(by, tx, log, asked[i]!)
     signal.throwIfAborted()
-    count += logs.length
+    count += due.length
     if (logs.length < unsureAtOnce) return count
+    after = logs.at(-1)!.id
   }
 }
 
-/** The time since which witnesses must have been asked about what is signed; `undefined` where there are none. */
-export function askedSince({ config, beganTime }: Pick<App, 'config' | 'beganTime'>): string | undefined {
-  return config.ledgerWitnesses.length > 0 ? beganTime : undefined
+/** The process that witnesses must have answered about what is signed; `undefined` where there are none. */
+export function answersTo({ config, witnessing }: Pick<App, 'config' | 'witnessing'>): string | undefined {
+  return config.ledgerWitnesses.length > 0 ? witnessing.process : undefined
 }
 
 /** Asks all witnesses about a log; `anew` also those that have signed this head before. */
@@ -81,7 +82,7 @@ async function askEach(by: By, log: store.WaitingLog, run: Run, anew = false): P
 
 /** Keeps a head once enough have signed it, or more than the one that is kept. */
 async function keep(
-  { config, clock, beganTime, log: lines }: By,
+  { config, clock, witnessing, log: lines }: By,
   tx: Db['tx'],
   log: store.WaitingLog,
   asked: readonly Seen[],
@@ -101,13 +102,13 @@ async function keep(
     async (tx) => {
       for (const { vkey, size } of asked) await store.noteSeen(tx, log.id, vkey, size)
       const head = kept ?? { checkpoint: log.cosigned, size: log.cosignedSize }
-      // Also where the clock has gone back since the start: what was said since then counts.
-      const now = clock().toISOString()
-      await store.keepCosigned(tx, log.id, { ...head, time: now > beganTime ? now : beganTime, isSure })
+      const answeredTo = isSure ? witnessing.process : ''
+      await store.keepCosigned(tx, log.id, { ...head, time: clock().toISOString(), answeredTo })
       if (isBehind) await store.suspendLog(tx, log.id)
     },
     { isolation: 'rowLocks' },
   )
+  witnessing.note(log.id, isSure)
   if (isBehind)
     lines.error('a witness has seen more of a log than there is; nothing is signed for it any more', {
       ledgerLog: log.id,

@@ -17,21 +17,20 @@ export function waitingLogs(reader: Reader, witnesses: readonly string[], most: 
 }
 
 /**
- * Logs that have grown since they were signed, and of which too few witnesses have said since then what they have seen: those
- * first that were asked about longest ago, and not again within a while.
+ * Logs that have grown since they were signed, and of which too few witnesses have told this process what they have seen: those
+ * after `after`, in the order of their numbers.
  */
 export function unsureLogs(
   reader: Reader,
-  { since, notAfter, most }: { since: string; notAfter: string; most: number },
+  { process, after, most }: { process: string; after: number; most: number },
 ): Promise<WaitingLog[]> {
   return reader.all(sql`
     SELECT l.id, l.checkpoint, l.checkpoint_size AS size, coalesce(c.checkpoint, '') AS cosigned,
            coalesce(c.size, 0) AS "cosignedSize"
       FROM ledger_logs l LEFT JOIN ledger_cosigned c ON c.log_id = l.id
      WHERE l.state = ${stateNumbers.written} AND l.checkpoint_size > 0 AND l.checkpoint_size < l.size
-       AND coalesce(c.answered_time, '') < ${since}
-       AND (coalesce(c.asked_time, '') < ${since} OR c.asked_time < ${notAfter})
-     ORDER BY coalesce(c.asked_time, ''), l.id LIMIT ${most}`)
+       AND l.id > ${after} AND coalesce(c.answered_to, '') <> ${process}
+     ORDER BY l.id LIMIT ${most}`)
 }
 
 export async function cosignedOf(
@@ -55,15 +54,19 @@ export async function noteSeen(tx: Tx, log: number, vkey: string, size: number):
 export async function keepCosigned(
   tx: Tx,
   log: number,
-  { checkpoint, size, time, isSure }: { checkpoint: string; size: number; time: string; isSure: boolean },
+  { checkpoint, size, time, answeredTo }: { checkpoint: string; size: number; time: string; answeredTo: string },
 ): Promise<void> {
+  // Servers of before go by the time.
+  const answeredTime = answeredTo === '' ? '' : time
   await tx.run(sql`
-    INSERT INTO ledger_cosigned (log_id, checkpoint, size, asked_time, answered_time)
-    VALUES (${log}, ${checkpoint}, ${size}, ${time}, ${isSure ? time : ''})
+    INSERT INTO ledger_cosigned (log_id, checkpoint, size, asked_time, answered_time, answered_to)
+    VALUES (${log}, ${checkpoint}, ${size}, ${time}, ${answeredTime}, ${answeredTo})
         ON CONFLICT (log_id) DO UPDATE
            SET checkpoint = excluded.checkpoint, size = excluded.size, asked_time = excluded.asked_time,
-               answered_time = CASE WHEN excluded.answered_time = '' THEN ledger_cosigned.answered_time
-                                    ELSE excluded.answered_time END`)
+               answered_time = CASE WHEN excluded.answered_to = '' THEN ledger_cosigned.answered_time
+                                    ELSE excluded.answered_time END,
+               answered_to = CASE WHEN excluded.answered_to = '' THEN ledger_cosigned.answered_to
+                                  ELSE excluded.answered_to END`)
 }
 
 export async function suspendLog(tx: Tx, log: number): Promise<void> {

@@ -28,13 +28,13 @@ export function listLogs(reader: Reader, organization: string): Promise<LedgerLo
 }
 
 /**
- * Logs that have entries which no checkpoint has, some of them. With `askedSince` only those of which the witnesses have said
- * since then what they have seen, or of which there is nothing to have seen.
+ * Logs that have entries which no checkpoint has, some of them. With `answeredTo` only those of which the witnesses have told
+ * this process what they have seen, or of which there is nothing to have seen.
  */
-export function unsignedLogs(reader: Reader, most: number, askedSince?: string): Promise<LedgerLog[]> {
-  const isSure = askedSince
+export function unsignedLogs(reader: Reader, most: number, answeredTo?: string): Promise<LedgerLog[]> {
+  const isSure = answeredTo
     ? sql`(checkpoint_size = 0 OR EXISTS (
-            SELECT 1 FROM ledger_cosigned c WHERE c.log_id = ledger_logs.id AND c.answered_time >= ${askedSince}))`
+            SELECT 1 FROM ledger_cosigned c WHERE c.log_id = ledger_logs.id AND c.answered_to = ${answeredTo}))`
     : sql`1 = 1`
   return reader.all(sql`
     SELECT ${columns} FROM ledger_logs

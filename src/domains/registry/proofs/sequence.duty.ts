@@ -2,7 +2,7 @@ import type { Duty } from '#duty.ts'
 import { servedHost } from '../repos/served-host.store.ts'
 import { backfillSome } from './backfill.service.ts'
 import { nextBackfill } from './backfill.store.ts'
-import { askBeforeSigning, askedSince, collectCosignatures } from './cosignatures.service.ts'
+import { answersTo, askBeforeSigning, collectCosignatures } from './cosignatures.service.ts'
 import { sequenceEveryMs } from './logs.model.ts'
 import { isAnythingDue } from './logs.store.ts'
 import { sequenceSome, signSome } from './sequence.service.ts'
@@ -25,10 +25,10 @@ export const sequenceLedgers: Duty = {
     // However much comes, what is there is signed once a second.
     let left = batchesPerRun
     const entries = await lease.inBatches(async (tx) => (left-- > 0 ? sequenceSome(tx, app, host) : 0), rowLocks)
-    const since = askedSince(app)
-    let checkpoints = await lease.inBatches((tx) => signSome(tx, app, since), rowLocks)
-    if (since && (await askBeforeSigning(app, lease.tx, lease.signal)) > 0) {
-      checkpoints += await lease.inBatches((tx) => signSome(tx, app, since), rowLocks)
+    const process = answersTo(app)
+    let checkpoints = await lease.inBatches((tx) => signSome(tx, app, process), rowLocks)
+    if (process && (await askBeforeSigning(app, lease.tx, lease.signal)) > 0) {
+      checkpoints += await lease.inBatches((tx) => signSome(tx, app, process), rowLocks)
     }
     return { entries, checkpoints }
   },

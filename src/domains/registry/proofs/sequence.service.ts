@@ -159,9 +159,9 @@ async function addLeaves(tx: Tx, log: LedgerLog, entries: readonly EntryRow[]): 
   await store.resizeLog(tx, log.id, log.size + entries.length)
 }
 
-/** Signs the logs that have grown, some of them; answers with how many. `askedSince` as for `unsignedLogs`. */
-export async function signSome(tx: Tx, by: By, askedSince?: string): Promise<number> {
-  const logs = await store.unsignedLogs(tx, logsAtOnce, askedSince)
+/** Signs the logs that have grown, some of them; answers with how many. `answeredTo` as for `unsignedLogs`. */
+export async function signSome(tx: Tx, by: By, answeredTo?: string): Promise<number> {
+  const logs = await store.unsignedLogs(tx, logsAtOnce, answeredTo)
   if (logs.length === 0) return 0
   const keys = await logKeysNow(
     tx,

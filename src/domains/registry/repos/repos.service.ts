@@ -26,6 +26,7 @@ import { inRepo } from '../blobs/blobs.store.ts'
 import { forgetContents } from '../images/image-contents.service.ts'
 import { insertDeletedRepo } from '../ledgers/ledgers.store.ts'
 import { type Breaking, forgetManifests } from '../manifests/manifests.service.ts'
+import { deleteFormerRulesAt } from '../retention/former-rules.store.ts'
 import { heldIn, keptIn, Look } from '../retention/kept.service.ts'
 import { refusal, requireMovers } from '../retention/promises.service.ts'
 import { raiseLaw } from '../retention/retention.store.ts'
@@ -82,10 +83,14 @@ export async function createRepo(work: Work, parent: string, input: NewRepo): Pr
 export type RepoBelow = { group: string; folders: readonly string[]; name: string }
 
 /** What can be said of the repo before the transaction that adds it, and of the folders on the way. */
-export async function checkRepoBelow(work: Work, { group, folders, name }: RepoBelow): Promise<void> {
+export async function checkRepoBelow(
+  work: Work,
+  { group, folders, name }: RepoBelow,
+  checkFolder: typeof checkNewGroup = checkNewGroup,
+): Promise<void> {
   let place = group
   for (const folder of folders) {
-    await checkNewGroup(work, place, bareFolder(folder))
+    await checkFolder(work, place, bareFolder(folder))
     place = newUid(place)
   }
   checkNewRepo(work, place, bareRepo(name))
@@ -273,7 +278,8 @@ async function endWhatWasSaid(tx: Tx, uid: string, by: { time: string; actor: st
   await deleteRulesAt(tx, 'gates', uid)
   await endExceptionsAt(tx, 'pull_rule_exceptions', uid, by)
   await endExceptionsAt(tx, 'gate_exceptions', uid, by)
-  const laws = (await deleteRulesAt(tx, 'retention_rules', uid)) + (await deleteRulesAt(tx, 'tag_rules', uid))
+  const rules = (await deleteRulesAt(tx, 'retention_rules', uid)) + (await deleteRulesAt(tx, 'tag_rules', uid))
+  const laws = rules + (await deleteFormerRulesAt(tx, uid))
   if (laws > 0) await raiseLaw(tx, rootOf(uid))
 }
 

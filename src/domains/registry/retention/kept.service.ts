@@ -8,6 +8,7 @@ import * as store from './promises.store.ts'
 import {
   type Asked,
   type Dated,
+  datesOf,
   daysAfter,
   enforced,
   type Kept,
@@ -18,8 +19,8 @@ import {
   mostMoves,
   mostTagsNamed,
   type RetentionRule,
+  type TagStay,
   untaggedUntil,
-  untilAfter,
 } from './retention.model.ts'
 
 type By = { app: Pick<App, 'laws'> }
@@ -39,7 +40,7 @@ export class Look {
   readonly repo: TagRepo
   readonly now: string
   readonly #alone = new Map<string, Kept | undefined>()
-  readonly #stays = new Map<string, readonly store.TagStay[]>()
+  readonly #stays = new Map<string, readonly TagStay[]>()
   readonly #last = new Map<string, Set<string> | 'too many'>()
   readonly #moves: store.LedgerMove[] = []
   #areAllMoves = false
@@ -102,7 +103,7 @@ export class Look {
     return { subject: facts?.subject ?? '', indexes }
   }
 
-  async stays(digest: string): Promise<readonly store.TagStay[]> {
+  async stays(digest: string): Promise<readonly TagStay[]> {
     const known = this.#stays.get(digest)
     if (known) return known
     const stays = await this.read(store.staysOf(this.reader, this.repo.ledger, digest, mostMoves))
@@ -166,19 +167,13 @@ export class Look {
     return undefined
   }
 
-  /** The dates that count for a manifest: the one that it has, and those that the rules of today give it. */
-  async #dates(digest: string, stays: readonly store.TagStay[]): Promise<Dated[]> {
-    const { reader, repo, now } = this
+  /** The dates that count for a manifest: the one that it has, and those that rules give it or have given it. */
+  async #dates(digest: string, stays: readonly TagStay[]): Promise<Dated[]> {
+    const { reader, repo, now, rules } = this
     const stored = await store.promiseOf(reader, repo.id, digest)
-    const dates = stored ? [stored] : []
-    const createTime = stays.length === 0 ? (await store.factsOf(reader, repo.id, digest))?.createTime : undefined
-    for (const rule of this.rules) {
-      for (const { tag, left } of stays) {
-        if (rule.isAbout(tag)) dates.push({ until: untilAfter(rule, left || now), rule: rule.uid })
-      }
-      if (createTime !== undefined) dates.push(untaggedUntil(rule, createTime))
-    }
-    return dates
+    const untaggedSince = stays.length === 0 ? (await store.factsOf(reader, repo.id, digest))?.createTime : undefined
+    const given = datesOf({ rules, former: this.law.former }, { stays, untaggedSince }, now)
+    return stored ? [stored, ...given] : given
   }
 
   /** The last digests that such tags have had. */
@@ -237,7 +232,7 @@ function isHeld(hold: Asked<Mark>, digest: string, names: readonly string[]): bo
  */
 export async function keptOf(look: Look, digest: string): Promise<Kept | undefined> {
   const { law, reader, repo, now, rules } = look
-  const isLawless = rules.length === 0 && law.tagRules.length === 0 && law.holds.length === 0
+  const isLawless = rules.length + law.former.length + law.tagRules.length + law.holds.length === 0
   if (isLawless && !(await store.latestPromise(reader, repo.id, now))) return undefined
   for await (const one of look.withAbove(digest)) {
     const kept = one === undefined ? undecided(digest) : await look.alone(one)
@@ -286,16 +281,20 @@ export async function keptIn(look: Look): Promise<Kept | undefined> {
   const stored = await store.latestPromise(reader, repo.id, now)
   if (stored) return { by: 'PROMISED', ...stored, tags: [], with: '' }
   const immutable = law.tagRules.filter(({ says }) => says.immutable)
-  if (rules.length + immutable.length + law.holds.length === 0) return undefined
-  for (const rule of rules) {
+  if (rules.length + law.former.length + immutable.length + law.holds.length === 0) return undefined
+  for (const rule of [...rules.map((one) => ({ ...one, endTime: now })), ...law.former]) {
     const { untaggedDays } = rule.says
-    if (untaggedDays > 0 && (await store.anySince(reader, repo.id, daysAfter(now, -untaggedDays)))) {
-      return { by: 'PROMISED', ...untaggedUntil(rule, now), tags: [], with: '' }
+    if (untaggedDays === 0) continue
+    const came = { after: daysAfter(now, -untaggedDays), until: rule.endTime }
+    if (await store.anyThatCame(reader, repo.id, came)) {
+      return { by: 'PROMISED', ...untaggedUntil(rule, rule.endTime), tags: [], with: '' }
     }
   }
-  const isNamed = (tag: string): boolean => [...rules, ...immutable, ...law.holds].some(({ isAbout }) => isAbout(tag))
+  const sayings = [...rules, ...law.former, ...immutable, ...law.holds]
+  const isNamed = (tag: string): boolean => sayings.some(({ isAbout }) => isAbout(tag))
   for await (const found of digestsOf(look, isNamed)) {
-    const kept = found === 'too many' ? undecided('', [], rules[0]?.uid) : await look.alone(found.digest)
+    const kept =
+      found === 'too many' ? undecided('', [], (rules[0] ?? law.former[0])?.uid) : await look.alone(found.digest)
     if (kept) return kept
   }
   return undefined

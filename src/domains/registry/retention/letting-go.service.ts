@@ -5,7 +5,7 @@ import { namesWith } from '../tags/tags.store.ts'
 import type { Look } from './kept.service.ts'
 import { type LetGo, whys } from './plans.model.ts'
 import * as store from './promises.store.ts'
-import { type Dated, latestOf, mostMoves, untaggedUntil, untilAfter } from './retention.model.ts'
+import { type Dated, latestOf, mostMoves, type TagStay, untaggedUntil, untilAfter } from './retention.model.ts'
 
 /** How far up is gone from one manifest; what is below more stays. */
 const mostLevels = 50
@@ -87,7 +87,7 @@ export class LettingGo {
   }
 
   /** Each tag that it has had has to be let go by some rule. */
-  #left(stays: readonly store.TagStay[]): Own | 'kept' {
+  #left(stays: readonly TagStay[]): Own | 'kept' {
     const { rules } = this.look
     const dates: Dated[] = []
     let notLast = ''

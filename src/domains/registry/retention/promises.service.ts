@@ -8,6 +8,7 @@ import type { Mover, TagRepo } from '../tags/tags.model.ts'
 import { namesWith, tagNames } from '../tags/tags.store.ts'
 import * as store from './promises.store.ts'
 import {
+  datesOf,
   enforced,
   type Kept,
   type Law,
@@ -38,6 +39,19 @@ export async function promiseLeft(
   const rules = enforced(await lawOf(by, tx, repo.uid)).filter(({ isAbout }) => isAbout(left.tag))
   const latest = latestOf(rules.map((rule) => ({ until: untilAfter(rule, left.time), rule: rule.uid })))
   if (latest) await store.extendPromise(tx, repo.id, left.digest, latest)
+}
+
+/** A tag comes to the digest for the first time: until then it had the date of what never was a tag, and that stays. */
+export async function promiseFirstTag(tx: Tx, by: By, repo: TagRepo, digest: string, now: string): Promise<void> {
+  const law = await lawOf(by, tx, repo.uid)
+  const rules = enforced(law).filter(({ says }) => says.untaggedDays > 0)
+  const former = law.former.filter(({ says }) => says.untaggedDays > 0)
+  if (rules.length + former.length === 0) return
+  const untaggedSince = await store.untaggedSince(tx, repo, digest)
+  // What comes with its tag was never without one.
+  if (untaggedSince === undefined || untaggedSince >= now) return
+  const latest = latestOf(datesOf({ rules, former }, { stays: [], untaggedSince }, now))
+  if (latest) await store.extendPromise(tx, repo.id, digest, latest)
 }
 
 /** A manifest comes without a tag. */
@@ -177,9 +191,25 @@ export function refusal({ by, until, rule, tags, ...kept }: Kept, what: string):
   return new AppError('FAILED_PRECONDITION', base.message, { reason: 'CONTENT_KEPT', metadata, details: base.details })
 }
 
-/** When a manifest may be deleted that nothing but its date keeps; asks nothing where no rule is in force. */
+/**
+ * When a manifest may be deleted that nothing but its date keeps; asks nothing where no rule has given dates. Of a digest that
+ * tags had more often than is looked at nothing is said.
+ */
 export async function sunsetOf({ app }: Pick<Work, 'app'>, repo: TagRepo, digest: string): Promise<string | undefined> {
-  if (enforced(await lawOf({ app }, app.db, repo.uid)).length === 0) return undefined
-  const until = await store.endOf(app.db, repo, digest)
+  const { db } = app
+  const law = await lawOf({ app }, db, repo.uid)
+  const [rules, { former }] = [enforced(law), law]
+  if (rules.length + former.length === 0) return undefined
+  const manifest = await store.loneManifest(db, repo, digest)
+  if (!manifest) return undefined
+  const stays = await store.staysOf(db, repo.ledger, digest, mostStaysTold)
+  if (stays.length === mostStaysTold) return undefined
+  const untaggedSince = stays.length === 0 ? manifest.createTime : undefined
+  const stored = await store.promiseOf(db, repo.id, digest)
+  const given = datesOf({ rules, former }, { stays, untaggedSince }, app.clock().toISOString())
+  const until = latestOf(stored ? [stored, ...given] : given)?.until
   return until === noEnd ? undefined : until
 }
+
+/** A pull looks at so many stays of what it asks for. */
+const mostStaysTold = 1000

@@ -1,7 +1,7 @@
 // The dates that were given, and what of the ledger and of a repo says what is kept.
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { eventNumbers } from '../tags/tag-history.model.ts'
-import type { Dated } from './retention.model.ts'
+import type { Dated, TagStay } from './retention.model.ts'
 
 /** Keeps the manifest until then, unless it is kept for longer. Does nothing when the repo does not have it. */
 export async function extendPromise(tx: Tx, repo: number, digest: string, promise: Dated): Promise<void> {
@@ -24,26 +24,31 @@ export async function latestPromise(reader: Reader, repo: number, now: string): 
      WHERE repo_id = ${repo} AND until_time > ${now} ORDER BY until_time DESC LIMIT 1`)
 }
 
-/** What a pull by digest has to be told: the date of a manifest that nothing but its date keeps. */
-export async function endOf(reader: Reader, repo: { id: number; uid: string }, digest: string) {
-  const row = await reader.get<{ until: string }>(sql`
-    SELECT p.until_time AS until FROM digest_promises p
-      JOIN manifests m ON m.repo_id = p.repo_id AND m.digest = p.digest
-     WHERE p.repo_id = ${repo.id} AND p.digest = ${digest} AND m.subject = ''
+/** A manifest that nothing but a date can keep: no tag points to it, nothing lists it, and it is about nothing. */
+export async function loneManifest(reader: Reader, repo: { id: number; uid: string }, digest: string) {
+  return reader.get<{ createTime: string }>(sql`
+    SELECT m.create_time AS "createTime" FROM manifests m
+     WHERE m.repo_id = ${repo.id} AND m.digest = ${digest} AND m.subject = ''
        AND NOT EXISTS (SELECT 1 FROM tags t
-                        WHERE t.digest = p.digest AND t.uid > ${`${repo.uid}/`} AND t.uid < ${`${repo.uid}0`})
+                        WHERE t.digest = m.digest AND t.uid > ${`${repo.uid}/`} AND t.uid < ${`${repo.uid}0`})
        AND NOT EXISTS (SELECT 1 FROM manifest_links l
-                        WHERE l.repo_id = p.repo_id AND l.digest = p.digest AND l.kind = 1)`)
-  return row?.until
+                        WHERE l.repo_id = m.repo_id AND l.digest = m.digest AND l.kind = 1)`)
 }
 
-/** A stay of a digest under a tag; `left` is empty while it lasts. */
-export type TagStay = { tag: string; left: string }
+/** When a manifest came that is here and that no tag has ever pointed to. */
+export async function untaggedSince(reader: Reader, repo: { id: number; ledger: number }, digest: string) {
+  const row = await reader.get<{ createTime: string }>(sql`
+    SELECT m.create_time AS "createTime" FROM manifests m
+     WHERE m.repo_id = ${repo.id} AND m.digest = ${digest}
+       AND NOT EXISTS (SELECT 1 FROM tag_history h
+                        WHERE h.repo_id = ${repo.ledger} AND h.digest = ${digest} AND h.event <> ${eventNumbers.deleted})`)
+  return row?.createTime
+}
 
 /** The stays of a digest under tags, at most so many. */
 export async function staysOf(reader: Reader, ledger: number, digest: string, most: number): Promise<TagStay[]> {
   return reader.all<TagStay>(sql`
-    SELECT h.tag, coalesce((SELECT n.time FROM tag_history n
+    SELECT h.tag, h.time AS came, coalesce((SELECT n.time FROM tag_history n
                              WHERE n.repo_id = h.repo_id AND n.tag = h.tag AND n.time > h.time
                              ORDER BY n.time LIMIT 1), '') AS "left"
       FROM tag_history h
@@ -83,10 +88,15 @@ export async function indexesOf(reader: Reader, repo: number, digest: string, mo
   return rows.map(({ manifest }) => manifest)
 }
 
-/** Whether the repo got a manifest after this time. */
-export async function anySince(reader: Reader, repo: number, time: string): Promise<boolean> {
+/** Whether the repo got a manifest within this time. */
+export async function anyThatCame(
+  reader: Reader,
+  repo: number,
+  { after, until }: { after: string; until: string },
+): Promise<boolean> {
   const row = await reader.get(sql`
-    SELECT 1 AS found FROM manifests WHERE repo_id = ${repo} AND create_time > ${time} LIMIT 1`)
+    SELECT 1 AS found FROM manifests
+     WHERE repo_id = ${repo} AND create_time > ${after} AND create_time <= ${until} LIMIT 1`)
   return row !== undefined
 }
 

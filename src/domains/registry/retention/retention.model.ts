@@ -37,6 +37,9 @@ export type Placed<T> = { uid: string; scopeUid: string; says: T; createTime: st
 export type RetentionRule = Placed<Retention>
 export type TagRule = Placed<TagLaw>
 
+/** What a rule in force said until it was changed or deleted: the dates that it had given by then stay. */
+export type FormerRule = Pick<RetentionRule, 'uid' | 'scopeUid' | 'says'> & { endTime: string }
+
 /** A hold or a quarantine, until somebody releases it. */
 export type Mark = {
   uid: string
@@ -58,23 +61,26 @@ export type Asked<T> = T & { isAbout: IsAbout }
 /** What an organisation has said of what is kept. */
 export type Law = {
   rules: readonly Asked<RetentionRule>[]
+  former: readonly Asked<FormerRule>[]
   tagRules: readonly Asked<TagRule>[]
   holds: readonly Asked<Mark>[]
   quarantined: readonly Mark[]
 }
 
-export const noLaw: Law = { rules: [], tagRules: [], holds: [], quarantined: [] }
+export const noLaw: Law = { rules: [], former: [], tagRules: [], holds: [], quarantined: [] }
 
 /** What is stored, with its patterns read. A hold of a digest is about no tag. */
 export function lawFrom(stored: {
   rules: readonly RetentionRule[]
+  former?: readonly FormerRule[]
   tagRules: readonly TagRule[]
   holds: readonly Mark[]
   quarantined: readonly Mark[]
 }): Law {
-  const ofRule = <T extends Placed<TagPatterns>>(rule: T): Asked<T> => ({ ...rule, isAbout: aboutTags(rule.says) })
+  const ofRule = <T extends { says: TagPatterns }>(rule: T): Asked<T> => ({ ...rule, isAbout: aboutTags(rule.says) })
   return {
     rules: stored.rules.map(ofRule),
+    former: (stored.former ?? []).map(ofRule),
     tagRules: stored.tagRules.map(ofRule),
     holds: stored.holds.map((hold) => {
       return { ...hold, isAbout: hold.tags.length === 0 ? () => false : aboutTags({ ...hold, exceptTags: [] }) }
@@ -84,10 +90,11 @@ export function lawFrom(stored: {
 }
 
 /** How much memory it takes, in rules and patterns. */
-export function sizeOf({ rules, tagRules, holds, quarantined }: Law): number {
-  const patterns = [...rules, ...tagRules].reduce((sum, { says }) => sum + patternsOf(says), 0)
+export function sizeOf({ rules, former, tagRules, holds, quarantined }: Law): number {
+  const asked = [...rules, ...former, ...tagRules]
+  const patterns = asked.reduce((sum, { says }) => sum + patternsOf(says), 0)
   const ofHolds = holds.reduce((sum, { tags }) => sum + tags.length, 0)
-  return 1 + rules.length + tagRules.length + holds.length + quarantined.length + patterns + ofHolds
+  return 1 + asked.length + holds.length + quarantined.length + patterns + ofHolds
 }
 
 export const patternsOf = ({ tags, exceptTags }: TagPatterns): number => tags.length + exceptTags.length
@@ -154,6 +161,9 @@ export const mostRules = 200
 export const mostMarks = 1000
 /** And how many patterns of tags, in all of its rules and holds together. */
 export const mostPatterns = 5000
+/** Of what rules have said before and what still gives dates, and how many patterns in these. */
+export const mostFormer = 500
+export const mostFormerPatterns = 20_000
 
 /** So many rows of a ledger, or tags of a manifest, are looked at; what has more is kept. */
 export const mostMoves = 10_000
@@ -163,12 +173,13 @@ export const mostTagsNamed = 20
 export const noEnd = '9999-12-31T23:59:59.999Z'
 
 /** Those of the organisation that hold in a repo, for one look: of each tag a rule is asked once. */
-export function lawAt({ rules, tagRules, holds, quarantined }: Law, repo: string): Law {
+export function lawAt({ rules, former, tagRules, holds, quarantined }: Law, repo: string): Law {
   const isHere = ({ scopeUid }: { scopeUid: string }) => isAtOrBelow(repo, scopeUid)
   const here = <T extends { scopeUid: string; isAbout: IsAbout }>(all: readonly T[]): T[] =>
     all.filter(isHere).map((one) => ({ ...one, isAbout: askedOnce(one.isAbout) }))
   return {
     rules: here(rules),
+    former: here(former),
     tagRules: here(tagRules),
     holds: here(holds),
     quarantined: quarantined.filter(isHere),
@@ -181,18 +192,65 @@ export function enforced({ rules }: Law): Asked<RetentionRule>[] {
 }
 
 /** Until when a rule keeps what such a tag left at `time`; empty where it gives no date. */
-export function untilAfter({ says }: RetentionRule, time: string): string {
+export function untilAfter({ says }: Pick<RetentionRule, 'says'>, time: string): string {
   if (says.forever) return noEnd
   return says.keepDaysAfter === 0 ? '' : daysAfter(time, says.keepDaysAfter)
 }
 
 /** Until when a rule keeps what came at `time` and never was a tag; empty where it gives no date. */
-export function untaggedUntil({ uid, says }: RetentionRule, time: string): Dated {
+export function untaggedUntil({ uid, says }: Pick<RetentionRule, 'uid' | 'says'>, time: string): Dated {
   return { until: says.untaggedDays === 0 ? '' : daysAfter(time, says.untaggedDays), rule: uid }
 }
 
 /** A date, and the rule that gave it. */
 export type Dated = { until: string; rule: string }
+
+/** A stay of a digest under a tag; `left` is empty while it lasts. */
+export type TagStay = { tag: string; came: string; left: string }
+
+/** What is known of a manifest: `untaggedSince` when it came, unless a tag has ever pointed to it. */
+export type Past = { stays: readonly TagStay[]; untaggedSince: string | undefined }
+
+/** The dates that rules in force give a manifest, and those that others had given it by the end of what they said. */
+export function datesOf(
+  { rules, former }: { rules: readonly Asked<RetentionRule>[]; former: readonly Asked<FormerRule>[] },
+  { stays, untaggedSince }: Past,
+  now: string,
+): Dated[] {
+  const dates: Dated[] = []
+  for (const rule of rules) {
+    for (const { tag, left } of stays) {
+      if (rule.isAbout(tag)) dates.push({ until: untilAfter(rule, left || now), rule: rule.uid })
+    }
+    if (untaggedSince !== undefined) dates.push(untaggedUntil(rule, untaggedSince))
+  }
+  for (const rule of former) {
+    const { uid, endTime } = rule
+    for (const { tag, came, left } of stays) {
+      if (came > endTime || !rule.isAbout(tag)) continue
+      // What it still pointed to when the rule ended was kept for as long from then on at least.
+      dates.push({ until: untilAfter(rule, left === '' || left > endTime ? endTime : left), rule: uid })
+    }
+    if (untaggedSince !== undefined && untaggedSince <= endTime) dates.push(untaggedUntil(rule, untaggedSince))
+  }
+  return dates
+}
+
+/** Whether a rule that says this gives each date that one which said the other gave. */
+export function givesAllOf(says: Retention, other: Retention): boolean {
+  const isForever = says.forever || !other.forever
+  const isAsLong = says.forever || says.keepDaysAfter >= other.keepDaysAfter
+  const isSame = (one: readonly string[], another: readonly string[]) => {
+    return JSON.stringify(one.toSorted()) === JSON.stringify(another.toSorted())
+  }
+  const isAboutAll = isSame(says.tags, other.tags) && isSame(says.exceptTags, other.exceptTags)
+  return isForever && isAsLong && says.untaggedDays >= other.untaggedDays && isAboutAll
+}
+
+/** The last date that a former rule can have given; empty when it has given none. */
+export function lastDateOf(rule: FormerRule): string {
+  return latestOf([{ until: untilAfter(rule, rule.endTime), rule: '' }, untaggedUntil(rule, rule.endTime)])?.until ?? ''
+}
 
 export function latestOf(dates: readonly Dated[]): Dated | undefined {
   return dates.filter(({ until }) => until !== '').toSorted((a, b) => (a.until < b.until ? 1 : -1))[0]

@@ -8,6 +8,7 @@ import { applyPatch, type Patch } from '#lib/fields.ts'
 import type { Listed, Page } from '#lib/lists/paging.ts'
 import { newUid, rootOf } from '#lib/uid.ts'
 import { groupOf, groupOfRow, limitReached, listBelow } from '../rules/places.service.ts'
+import { keepFormer } from './former-rules.service.ts'
 import {
   aHold,
   aQuarantine,
@@ -41,6 +42,13 @@ type RuleKind<K extends store.RuleTable> = {
   check(says: store.RuleTables[K]): void
   patched(says: store.RuleTables[K], patch: Patch<store.RuleTables[K]>): store.RuleTables[K]
   resource(rule: Placed<store.RuleTables[K]>): ReturnType<typeof aRetentionRule>
+  /** What it said until now counts no more; `after` is what it says from now on, if anything. */
+  end(
+    tx: Tx,
+    at: { group: string; now: string },
+    before: Placed<store.RuleTables[K]>,
+    after: store.RuleTables[K] | undefined,
+  ): Promise<void>
 }
 
 const retention: RuleKind<'retention_rules'> = {
@@ -50,6 +58,7 @@ const retention: RuleKind<'retention_rules'> = {
   check: checkRetention,
   patched: (says, patch) => applyPatch<Retention>(retentionFields, says, patch),
   resource: aRetentionRule,
+  end: keepFormer,
 }
 
 const tagLaw: RuleKind<'tag_rules'> = {
@@ -59,6 +68,7 @@ const tagLaw: RuleKind<'tag_rules'> = {
   check: checkLaw,
   patched: (says, patch) => applyPatch<TagLaw>(tagLawFields, says, patch),
   resource: aTagRule,
+  end: async () => {},
 }
 
 export const createRetentionRule = (call: Call, scope: string, says: Retention): Promise<RetentionRule> =>
@@ -111,9 +121,11 @@ async function updateRule<K extends store.RuleTable>(
     const before = found(await store.findRule(tx, kind.table, uid), kind.type, uid)
     const after = { ...before, says: kind.patched(before.says, patch), updateTime: call.now }
     kind.check(after.says)
+    const group = await groupOfRow(tx, before)
     await store.patchRule(tx, kind.table, after)
+    await kind.end(tx, { group, now: call.now }, before, after.says)
     await lawChanged(tx, uid)
-    const about = { subject: uid, group: await groupOfRow(tx, before), resource: kind.resource(after) }
+    const about = { subject: uid, group, resource: kind.resource(after) }
     await emit(tx, call, `control.registry.retention.${kind.event}.updated`, about)
     return after
   })
@@ -124,9 +136,11 @@ async function updateRule<K extends store.RuleTable>(
 async function deleteRule<K extends store.RuleTable>(call: Call, kind: RuleKind<K>, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const rule = found(await store.findRule(tx, kind.table, uid), kind.type, uid)
+    const group = await groupOfRow(tx, rule)
     await store.deleteRule(tx, kind.table, uid)
+    await kind.end(tx, { group, now: call.now }, rule, undefined)
     await store.raiseLaw(tx, rootOf(uid))
-    const about = { subject: uid, group: await groupOfRow(tx, rule), resource: aDeletion({ uid }) }
+    const about = { subject: uid, group, resource: aDeletion({ uid }) }
     await emit(tx, call, `control.registry.retention.${kind.event}.deleted`, about)
   })
   call.log.info('retention rule deleted', { uid, kind: kind.event })

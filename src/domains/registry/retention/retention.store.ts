@@ -1,6 +1,7 @@
 // Rules, holds and quarantines: what people say of what is kept.
 import { madeBelow } from '#db/made-below.ts'
 import { ident, type Reader, sql, type Tx } from '#db/sql.ts'
+import { formerRules } from './former-rules.store.ts'
 import { type Mark, mostMarks, mostRules, type Placed, type Retention, type TagLaw } from './retention.model.ts'
 
 /** The tables of rules, and of what they say. */
@@ -115,6 +116,7 @@ export async function readLaw(reader: Reader, organization: string) {
   const live = { after: '', most: mostMarks, live: true }
   return {
     rules: await rulesBelow(reader, 'retention_rules', organization, '', mostRules),
+    former: await formerRules(reader, organization),
     tagRules: await rulesBelow(reader, 'tag_rules', organization, '', mostRules),
     holds: await marksBelow(reader, 'holds', organization, live),
     quarantined: await marksBelow(reader, 'quarantined', organization, live),

@@ -8,7 +8,7 @@ import { aDeletion } from '#lib/events/event-body.ts'
 import { holds, type Precondition, preconditionFailed } from '#lib/preconditions.ts'
 import { newUid, rootOf } from '#lib/uid.ts'
 import type { Removal } from '../repos/removals.model.ts'
-import { promiseLeft, requireDeletable, requireMovable } from '../retention/promises.service.ts'
+import { promiseFirstTag, promiseLeft, requireDeletable, requireMovable } from '../retention/promises.service.ts'
 import { type HistoryRecord, timeAfter } from './tag-history.model.ts'
 import * as history from './tag-history.store.ts'
 import type { Mover, Tag, TagRepo } from './tags.model.ts'
@@ -65,6 +65,7 @@ export async function assignTag(
   if (changed) {
     const event = previousDigest === '' ? 'created' : 'moved'
     const record = { tag: name, time, event, digest, previousDigest, actor, source } as const
+    await promiseFirstTag(tx, by, repo, digest, now)
     await history.insertRecords(tx, repo, [record])
     await promiseLeft(tx, by, repo, { tag: name, digest: previousDigest, time })
   }
@@ -190,6 +191,9 @@ export async function appendPastMoves(
     const event = previousDigest ? 'moved' : 'created'
     return { tag: name, time, event, digest, previousDigest, actor, source: 'import' }
   })
+  for (const digest of new Set(moves.map((move) => move.digest))) {
+    await promiseFirstTag(tx, by, repo, digest, by.cause.now)
+  }
   await history.insertRecords(tx, repo, records)
   // Known from now on, whatever their times elsewhere.
   for (const digest of new Set(records.map(({ previousDigest }) => previousDigest))) {

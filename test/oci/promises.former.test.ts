@@ -1,0 +1,288 @@
+// A date that was ever given stays, whatever becomes of the rules: also where nothing but the rules of that day gave it.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { sql } from '#db/sql.ts'
+import { sweepRetention } from '#domains/registry/retention/plans.duty.ts'
+import { noEnd } from '#domains/registry/retention/retention.model.ts'
+import { operatorUid } from '#lib/uid.ts'
+import { runDuty } from '../support/duties.ts'
+import { assertError, ok } from '../support/expect.ts'
+import { type Client, type Json, roleUids } from '../support/pinfold.ts'
+import { randomFrom } from '../support/random.ts'
+import { type RegistryClient, startRegistry } from '../support/registry.ts'
+import { plantManifest } from '../support/tags.ts'
+import { times } from '../support/times.ts'
+
+const day = 86_400_000
+let now = Date.parse('2026-05-01T10:00:00.000Z')
+const registry = await startRegistry({ clock: () => new Date(now) })
+const { app, org, pusher } = registry
+after(() => registry[Symbol.asyncDispose]())
+
+const { uid: ownerUid } = await registry.seed.member(org.uid, roleUids.owner)
+/** Tokens live for an hour of the clock that tests set forward. */
+const owner = (): Promise<Client> => registry.as(ownerUid)
+const isoIn = (days: number): string => new Date(now + days * day).toISOString()
+const pushing = (): Promise<RegistryClient> => registry.registryAs(pusher.uid)
+
+type Place = { folder: string; repo: string; name: string }
+let made = 0
+async function place(): Promise<Place> {
+  const api = await owner()
+  const folder: string = ok(await api.post(`/iam/v2/groups/${org.uid}`, { name: `g${++made}` })).uid
+  const repo: string = ok(await api.post(`/registry/v2/repos/${folder}`, { name: 'app' })).uid
+  return { folder, repo, name: `acme/g${made}/app` }
+}
+
+const rule = async (scope: string, says: Json): Promise<string> =>
+  ok(await (await owner()).post(`/registry/v2/retentionRules/${scope}`, { mode: 'ENFORCE', ...says })).uid
+const change = async (uid: string, body: Json): Promise<Json> =>
+  ok(await (await owner()).patch(`/registry/v2/retentionRules/${uid}`, body))
+const end = async (uid: string): Promise<Json> => ok(await (await owner()).delete(`/registry/v2/retentionRules/${uid}`))
+
+/** Until when it is kept; empty where no date keeps it. */
+async function untilOf({ repo }: Place, digest: string): Promise<string> {
+  const { reason, until } = ok(await (await owner()).get(`/registry/v2/repos/${repo}/promises/${digest}`))
+  assert.ok(reason === undefined || reason === 'PROMISED', reason)
+  return reason === undefined ? '' : (until ?? noEnd)
+}
+
+const formerIn = async (folder: string): Promise<number> => {
+  const rows = await app.db.all(sql`SELECT 1 AS found FROM former_rules WHERE group_uid = ${folder}`)
+  return rows.length
+}
+
+/** An image that the tag has left before there was any rule. */
+async function leftBefore(at: Place, tag = 'v1'): Promise<{ digest: string; client: RegistryClient }> {
+  const client = await pushing()
+  const { digest } = await client.pushImage(at.name, tag)
+  now += 1000
+  await client.pushImage(at.name, tag)
+  return { digest, client }
+}
+
+for (const [what, become] of Object.entries<(uid: string) => Promise<unknown>>({
+  'is turned off': (uid) => change(uid, { mode: 'OFF' }),
+  'only says what it would do': (uid) => change(uid, { mode: 'DRY_RUN' }),
+  'is shortened': (uid) => change(uid, { keepDaysAfter: 1 }),
+  'is about other tags': (uid) => change(uid, { tags: ['w*'] }),
+  'excepts the tag': (uid) => change(uid, { exceptTags: ['v1'] }),
+  'keeps the last instead': (uid) => change(uid, { keepDaysAfter: 0, keepLast: 1 }),
+  'is deleted': end,
+})) {
+  test(`what a tag had left before the rule keeps its date when the rule ${what}`, async () => {
+    const at = await place()
+    const { digest, client } = await leftBefore(at)
+    const until = isoIn(40)
+    const uid = await rule(at.folder, { tags: ['v*'], keepDaysAfter: 40 })
+    assert.equal(await untilOf(at, digest), until)
+    const told = async () => (await client.ok(200, 'GET', `${at.name}/manifests/${digest}`)).headers.sunset
+    assert.equal(await told(), new Date(until).toUTCString())
+    now += day
+    await become(uid)
+    assert.equal(await untilOf(at, digest), until)
+    const today = await pushing()
+    const pulled = await today.ok(200, 'GET', `${at.name}/manifests/${digest}`)
+    assert.equal(pulled.headers.sunset, new Date(until).toUTCString())
+    const refused = await today.call('DELETE', `${at.name}/manifests/${digest}`)
+    assert.deepEqual([refused.status, refused.body.errors[0].detail], [409, { until, rule: uid, tags: ['v1'] }])
+    assert.equal((await (await owner()).delete(`/registry/v2/repos/${at.repo}`)).body.details[0].reason, 'CONTENT_KEPT')
+    now = Date.parse(until)
+    await (await pushing()).ok(202, 'DELETE', `${at.name}/manifests/${digest}`)
+  })
+}
+
+test('what a tag still had when its rule ended is kept as long from then on; what it got later is not', async () => {
+  const at = await place()
+  const uid = await rule(at.folder, { keepDaysAfter: 10 })
+  const client = await pushing()
+  const { digest } = await client.pushImage(at.name, 'v1')
+  now += day
+  const until = isoIn(10)
+  assert.equal(await untilOf(at, digest), until)
+  await change(uid, { mode: 'OFF' })
+  now += 5 * day
+  const today = await pushing()
+  const later = await today.pushImage(at.name, 'v1')
+  now += 1000
+  await today.pushImage(at.name, 'v1')
+  assert.deepEqual([await untilOf(at, digest), await untilOf(at, later.digest)], [until, ''])
+  await today.ok(202, 'DELETE', `${at.name}/manifests/${later.digest}`)
+  assert.equal((await today.call('DELETE', `${at.name}/manifests/${digest}`)).status, 409)
+  now = Date.parse(until)
+  await (await pushing()).ok(202, 'DELETE', `${at.name}/manifests/${digest}`)
+  ok(await (await owner()).delete(`/registry/v2/repos/${at.repo}`))
+})
+
+test('what was kept for good stays for good, until somebody breaks the promise', async () => {
+  const at = await place()
+  const { digest } = await leftBefore(at)
+  const uid = await rule(at.folder, { tags: ['v*'], forever: true })
+  assert.equal(await untilOf(at, digest), noEnd)
+  await end(uid)
+  now += 1000 * day
+  assert.equal(await untilOf(at, digest), noEnd)
+  assert.equal((await (await pushing()).call('DELETE', `${at.name}/manifests/${digest}`)).status, 409)
+  ok(
+    await (await owner()).post(`/registry/v2/repos/${at.repo}:breakPromises`, {
+      digest,
+      reason: 'it has a secret in it',
+    }),
+  )
+})
+
+test('a date of what never was a tag stays when the rule ends, when a tag comes, and when the tag goes again', async () => {
+  const at = await place()
+  const client = await pushing()
+  const [one, other] = [await client.pushImage(at.name), await client.pushImage(at.name)]
+  const until = isoIn(20)
+  now += day
+  const uid = await rule(at.folder, { untaggedDays: 20 })
+  for (const { digest } of [one, other]) assert.equal(await untilOf(at, digest), until)
+  const repo = `/registry/v2/tags/${at.repo}`
+  ok(await (await owner()).post(repo, { name: 'first', digest: one.digest }))
+  await end(uid)
+  ok(await (await owner()).post(repo, { name: 'second', digest: other.digest }))
+  const today = await pushing()
+  for (const tag of ['first', 'second']) await today.ok(202, 'DELETE', `${at.name}/manifests/${tag}`)
+  for (const { digest } of [one, other]) assert.equal(await untilOf(at, digest), until)
+  now += 1000
+  const late = await today.pushImage(at.name)
+  assert.equal(await untilOf(at, late.digest), '', 'it came after the rule')
+  const { body } = await (await owner()).delete(`/registry/v2/repos/${at.repo}`)
+  assert.equal(body.details[0].reason, 'CONTENT_KEPT')
+})
+
+test('no plan lets go what a former rule has promised, whatever the rules of today say', async () => {
+  const at = await place()
+  const { digest } = await leftBefore(at)
+  const long = await rule(at.folder, { tags: ['v*'], keepDaysAfter: 400 })
+  await rule(at.folder, { keepDaysAfter: 1 })
+  await end(long)
+  now += 30 * day
+  const planned = async (): Promise<string[]> => {
+    const today = await owner()
+    const plan = ok(await today.post(`/registry/v2/retentionPlans/${at.repo}`, {}))
+    await runDuty(app, sweepRetention)
+    const { deletions = [] } = ok(await today.get(`/registry/v2/retentionPlans/${plan.uid}/deletions`))
+    return deletions.map((one: Json) => one.digest)
+  }
+  assert.deepEqual(await planned(), [])
+  now += 400 * day
+  assert.deepEqual(await planned(), [digest])
+})
+
+test('what a rule said before takes a row only where it gives dates that no later one gives, and until the last of them', async () => {
+  const at = await place()
+  const uid = await rule(at.folder, { keepDaysAfter: 10 })
+  for (let i = 0; i < 3; i++) {
+    for (const mode of ['OFF', 'ENFORCE']) await change(uid, { mode })
+  }
+  assert.equal(await formerIn(at.folder), 1, 'off and on again')
+  await change(uid, { keepDaysAfter: 20 })
+  assert.equal(await formerIn(at.folder), 1, 'a longer rule takes nothing back')
+  await change(uid, { name: 'another name', mode: 'DRY_RUN' })
+  assert.equal(await formerIn(at.folder), 1, 'the longer one says what the shorter one said')
+  await change(uid, { keepDaysAfter: 5 })
+  assert.equal(await formerIn(at.folder), 1, 'what gave no dates leaves nothing')
+  await change(uid, { mode: 'ENFORCE', keepLast: 1 })
+  await change(uid, { tags: ['v*'] })
+  assert.equal(await formerIn(at.folder), 2, 'what came in between had five days')
+  now += 30 * day
+  const today = await owner()
+  ok(await today.delete(`/registry/v2/retentionRules/${uid}`))
+  assert.equal(await formerIn(at.folder), 1, 'what is over has gone')
+  const last = await rule(at.repo, { keepLast: 1 })
+  ok(await today.delete(`/registry/v2/retentionRules/${last}`))
+  assert.equal(await formerIn(at.folder), 1, 'the last ones have no date')
+  await rule(at.repo, { keepDaysAfter: 7 })
+  ok(await today.delete(`/registry/v2/repos/${at.repo}`))
+  ok(await today.delete(`/iam/v2/groups/${at.folder}`))
+  assert.equal(await formerIn(at.folder), 0, 'it goes with the group')
+})
+
+test('an organisation has so much of what rules said before, and a change that would add more is refused and changes nothing', async () => {
+  const operator = await registry.as(operatorUid)
+  const { uid } = ok(await operator.post('/iam/v2/groups/', { name: 'many' }))
+  const says = { name: '', tags: [], exceptTags: [], keepLast: 0, forever: true, untaggedDays: 0, keepDaysAfter: 0 }
+  for (let i = 0; i < 500; i++) {
+    const text = JSON.stringify({ ...says, tags: [`t${i}`], mode: 'ENFORCE' })
+    await app.db.tx((tx) =>
+      tx.run(sql`INSERT INTO former_rules (group_uid, rule, scope_uid, says, end_time)
+                 VALUES (${uid}, ${`${uid}/${i.toString(16).padStart(16, '0')}`}, ${uid}, ${text}, ${isoIn(0)})`),
+    )
+  }
+  const made = ok(await operator.post(`/registry/v2/retentionRules/${uid}`, { keepDaysAfter: 3, mode: 'ENFORCE' }))
+  const metadata = { quota: 'former rules whose dates are to come', used: '500', limit: '500' }
+  for (const answer of [
+    await operator.patch(`/registry/v2/retentionRules/${made.uid}`, { mode: 'OFF' }),
+    await operator.delete(`/registry/v2/retentionRules/${made.uid}`),
+  ]) {
+    assertError(answer, 429, 8, 'RESOURCE_LIMIT_EXCEEDED')
+    const { requestId, ...told } = answer.body.details[0].metadata
+    assert.ok(requestId)
+    assert.deepEqual(told, metadata)
+  }
+  const still = ok(await operator.get(`/registry/v2/retentionRules?scopeUid=${uid}`)).retentionRules
+  assert.deepEqual(
+    still.map(({ mode }: Json) => mode),
+    ['ENFORCE'],
+  )
+  ok(await operator.patch(`/registry/v2/retentionRules/${made.uid}`, { keepDaysAfter: 4 }))
+})
+
+test('through any changes of rules and moves of tags no date that was ever told moves earlier', async (t) => {
+  const start = Number(process.env.PINFOLD_SEED ?? Math.floor(Math.random() * 2 ** 31))
+  t.diagnostic(`PINFOLD_SEED=${start}`)
+  const random = randomFrom(start)
+  const at = await place()
+  const told = new Map<string, string>()
+  const digests: string[] = []
+  let rules = [await rule(at.folder, { keepDaysAfter: 7 })]
+  digests.push((await (await pushing()).pushImage(at.name, 'v1')).digest)
+  let later = 0
+  for (let step = 0; step < 40 * times; step++) {
+    now += random.below(3) === 0 ? random.below(4) * day : 60_000
+    const api = await owner()
+    const kind = random.below(8)
+    const tag = ['v1', 'v2', 'nightly'][random.below(3)]!
+    const says = {
+      tags: [[], ['v*'], ['nightly'], ['v1', 'nightly']][random.below(4)]!,
+      exceptTags: random.below(4) === 0 ? ['v2'] : [],
+      keepDaysAfter: random.below(3) * 7,
+      untaggedDays: random.below(3) * 5,
+      forever: random.below(40) === 0,
+      keepLast: 1,
+      mode: ['ENFORCE', 'ENFORCE', 'DRY_RUN', 'OFF'][random.below(4)]!,
+    }
+    if (kind < 2 || digests.length < 3) {
+      const digest = await plantManifest(registry, at.repo, `${at.repo} ${digests.length}`)
+      digests.push(digest)
+      if (random.below(2) === 0) ok(await api.post(`/registry/v2/tags/${at.repo}`, { name: tag, digest }))
+    } else if (kind < 4) {
+      const digest = digests[random.below(digests.length)]!
+      ok(await api.post(`/registry/v2/tags/${at.repo}`, { name: tag, digest }))
+    } else if (kind === 4) {
+      await (await pushing()).call('DELETE', `${at.name}/manifests/${tag}`)
+    } else if (kind === 5 && rules.length < 3) {
+      rules.push(ok(await api.post(`/registry/v2/retentionRules/${[at.folder, at.repo][random.below(2)]}`, says)).uid)
+    } else if (rules.length > 0) {
+      const uid = rules[random.below(rules.length)]!
+      if (kind === 6) ok(await api.patch(`/registry/v2/retentionRules/${uid}`, says))
+      else {
+        ok(await api.delete(`/registry/v2/retentionRules/${uid}`))
+        rules = rules.filter((one) => one !== uid)
+      }
+    }
+    const present = new Date(now).toISOString()
+    for (const digest of digests) {
+      const { reason, until = noEnd } = ok(await api.get(`/registry/v2/repos/${at.repo}/promises/${digest}`))
+      const date: string = reason === 'PROMISED' ? until : ''
+      const before = told.get(digest) ?? ''
+      if (before > present) assert.ok(date >= before, `PINFOLD_SEED=${start}, step ${step}: ${before}, now ${date}`)
+      if (date > before) later++
+      told.set(digest, date)
+    }
+  }
+  assert.ok(later > 0, 'otherwise nothing was promised')
+})
