@@ -778,6 +778,8 @@ const events = {
   sendTimeTo: (sink: string) => `Send a time again to ${sink}`,
   untilNow: 'Until now when this is empty.',
   sentAgain: (events: number) => `${s(events, 'event')} will be sent once more.`,
+  moreToSend: 'No more may wait at once. Send the rest when these have arrived.',
+  sendRest: 'Send the rest',
   deliveryCounts: (waiting: string, givenUp: string) => `${waiting} waiting, ${givenUp} given up.`,
   pause: 'Pause',
   resume: 'Resume',

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { startPinfold } from '../support/pinfold.ts'
@@ -78,4 +81,28 @@ test('a subscription is made, tested, looked at, replayed and deleted from the c
     const { code, stderr } = await command(...args)
     assert.ok(code !== 0 && stderr !== '' && !stderr.includes('secret@'), `${args}: ${code} ${stderr}`)
   }
+})
+
+test('a replay that breaks off says where to go on', async () => {
+  const answers = [
+    [200, { eventCount: '3', nextPageToken: 'here' }],
+    [403, { code: 7, message: 'not any more', details: [] }],
+  ] as const
+  let asked = 0
+  const server = createServer((req, res) => {
+    req.resume()
+    const [status, body] = answers[asked++]!
+    res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const env = { PINFOLD_API: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, PINFOLD_TOKEN: 'x.y.z' }
+  const uid = `${'a'.repeat(40)}/${'b'.repeat(16)}`
+  const args = ['events', 'subscriptions', 'replay', uid, '--since', '2026-11-20T09:00:00Z']
+  const { code, stdout } = await run(args, { env })
+  server.close()
+  assert.deepEqual(
+    [code, stdout.split('\n')],
+    [1, ['3 events will be sent once more', 'not any more; go on later with --page-token here', '']],
+  )
 })

@@ -168,8 +168,36 @@ async function checkBehind({ check, scene, asOperator, goTo }: Kit): Promise<voi
     await note.waitFor({ state: 'detached' })
     const sent = Number(said.replaceAll(',', '').match(/\d+/)![0])
     expect(sent > 0 && (await waiting()) === before + sent, { said, before, after: await waiting() })
+    await sendInParts(page)
     await context.close()
   })
+}
+
+/** Where not all may wait at once, the rest is offered until it has been sent. */
+async function sendInParts(page: Page): Promise<void> {
+  const bodies: Record<string, string>[] = []
+  const full = { code: 9, message: '10000 deliveries wait already', details: [] }
+  const answers = [
+    { status: 200, json: { eventCount: '7', nextPageToken: 'here' } },
+    { status: 400, json: full },
+    { status: 200, json: { eventCount: '5', nextPageToken: '' } },
+  ]
+  await page.route('**/*:replay', async (route) => {
+    bodies.push(route.request().postDataJSON())
+    await route.fulfill(answers[bodies.length - 1]!)
+  })
+  await press(page, /^Send a time again to/)
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('From (UTC)').fill('2026-01-01T00:00')
+  await dialog.getByRole('button', { name: 'Send a time again' }).click()
+  await page.getByText('7 events will be sent once more.').waitFor()
+  await audit(page)
+  await press(page, 'Send the rest')
+  await page.getByText('12 events will be sent once more.').waitFor()
+  await page.getByRole('button', { name: 'Send the rest' }).waitFor({ state: 'detached' })
+  expect(new Set(bodies.map(({ endTime }) => endTime)).size === 1, { bodies })
+  expect(bodies.map(({ pageToken }) => pageToken).join() === ',here,here', { bodies })
+  await page.unroute('**/*:replay')
 }
 
 async function caughtUp({ pinfold: { app } }: Kit['scene'], uid: string): Promise<void> {

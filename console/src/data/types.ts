@@ -1,7 +1,11 @@
 // The messages that the console reads, as JSON has them. Types only, and all of them from the contract.
 import type { WhoAmIJson } from '#gen/pinfold/auth/v1/auth_pb.ts'
 import type { AuditEntryJson } from '#gen/pinfold/control/events/v1/audit_pb.ts'
-import type { DeliveryJson, SubscriptionSettingsJson } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
+import type {
+  DeliveryJson,
+  ReplayEventsResponseJson,
+  SubscriptionSettingsJson,
+} from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
 import type { RefusalJson } from '#gen/pinfold/control/events/v1/refusals_pb.ts'
 import type { AccessExplanationJson } from '#gen/pinfold/control/iam/v1/access_pb.ts'
 import type { ClaimChecksJson } from '#gen/pinfold/control/iam/v1/claim_checks_pb.ts'
@@ -90,6 +94,7 @@ export type Mapping = Full<ExternalGroupRoleMappingJson>
 export type Subscription = Full<SubscriptionJson>
 export type SubscriptionSettings = Full<SubscriptionSettingsJson>
 export type Delivery = Full<DeliveryJson>
+export type Replayed = Full<ReplayEventsResponseJson>
 export type AuditEntry = Full<AuditEntryJson>
 export type Advisory = Full<AdvisoryJson>
 export type Artifact = Full<ArtifactJson>

@@ -1,6 +1,7 @@
 import { codes } from '#lib/errors.ts'
 import { ApiError } from '../shape/api-client.ts'
 import { type Command, exitCodes } from '../shape/command.ts'
+import { plain } from '../shape/plain-text.ts'
 import { base, common, show, target, uidArgument } from './subscription-calls.ts'
 
 type Replayed = { eventCount: string; nextPageToken: string }
@@ -22,20 +23,23 @@ how to go on later.`,
     const time = { startTime: options.since, ...(options.until === undefined ? {} : { endTime: options.until }) }
     let count = 0
     let pageToken = String(options.pageToken ?? '')
+    let trouble = ''
     do {
       try {
         const made = (await call('POST', `${base}/${uid}:replay`, { ...time, pageToken })) as Replayed
         count += Number(made.eventCount)
         pageToken = made.nextPageToken
       } catch (error) {
-        // There is no more room; what was made before is.
-        if (count === 0 || !(error instanceof ApiError) || error.code !== codes.FAILED_PRECONDITION.number) throw error
+        // What was made before it stays, and whoever is told where that ended need not send it once more.
+        if (count === 0 || !(error instanceof ApiError)) throw error
+        if (error.code !== codes.FAILED_PRECONDITION.number) trouble = error.message
         break
       }
     } while (pageToken !== '')
     const rows = [[`${count} events will be sent once more`]]
-    if (pageToken !== '') rows.push([`as many wait as may; go on later with --page-token ${pageToken}`])
+    const why = trouble === '' ? 'as many wait as may' : plain(trouble)
+    if (pageToken !== '') rows.push([`${why}; go on later with --page-token ${pageToken}`])
     show(terminal, options, { eventCount: String(count), nextPageToken: pageToken }, rows)
-    return exitCodes.ok
+    return trouble === '' ? exitCodes.ok : exitCodes.failed
   },
 }

@@ -4,7 +4,7 @@ import { may } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import { toldApart } from '../../data/told-apart.ts'
-import type { Group, Subscription, SubscriptionSettings } from '../../data/types.ts'
+import type { Group, Replayed, Subscription, SubscriptionSettings } from '../../data/types.ts'
 import { ActButton, DangerButton, Form, FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Cut, Empty, Note, Shown } from '../../ui/states.tsx'
@@ -168,7 +168,7 @@ function Controls({ one, name, settings, onDone }: ControlsProps) {
       >
         {words.newSecret}
       </ActButton>{' '}
-      <Replay one={one} name={name} since={settings.behindTime} onDone={onDone} />
+      <ReplayTime one={one} name={name} since={settings.behindTime} onDone={onDone} />
       {secret !== undefined && (
         <Note kind="good">
           <p>{words.secretOnce}</p>
@@ -181,10 +181,28 @@ function Controls({ one, name, settings, onDone }: ControlsProps) {
 
 type ReplayProps = { one: Subscription; name: string; since: string; onDone: () => void }
 
-/** What happened in a time is sent again, also what has been passed over. */
-function Replay({ one, name, since, onDone }: ReplayProps) {
-  const [count, setCount] = useState<string>()
+type Sent = { count: number; next: string; body: { startTime?: string; endTime: string } }
+
+/** What happened in a time is sent again, also what has been passed over: as much as may wait now, and the rest when asked. */
+function ReplayTime({ one, name, since, onDone }: ReplayProps) {
+  const [sent, setSent] = useState<Sent>()
   const time = (typed: string | undefined) => (typed ? new Date(`${typed}Z`).toISOString() : undefined)
+  const send = async (from: Sent) => {
+    let { count, next } = from
+    try {
+      do {
+        const body = { ...from.body, pageToken: next }
+        const answer = await ask<Replayed>('POST', `${root}/${one.uid}:replay`, { body })
+        count += Number(answer.eventCount)
+        next = answer.nextPageToken
+        setSent({ ...from, count, next })
+      } while (next !== '')
+    } catch (error) {
+      // What was sent before it counts, and the rest is offered; nothing has come of it if nothing was.
+      if (count === from.count) throw error
+    }
+    onDone()
+  }
   return (
     <>
       <FormButton
@@ -195,13 +213,21 @@ function Replay({ one, name, since, onDone }: ReplayProps) {
           { name: 'to', label: words.toUtc, hint: words.untilNow, type: 'datetime-local', isOptional: true },
         ]}
         act={async ({ from, to }) => {
-          const body = { startTime: time(from), endTime: time(to) }
-          const answer = await ask<{ eventCount?: string }>('POST', `${root}/${one.uid}:replay`, { body })
-          setCount(answer.eventCount ?? '0')
-          onDone()
+          const [startTime, endTime] = [time(from), time(to) ?? new Date().toISOString()]
+          await send({ count: 0, next: '', body: { ...(startTime ? { startTime } : {}), endTime } })
         }}
       />{' '}
-      {count !== undefined && <Note kind="good">{words.sentAgain(Number(count))}</Note>}
+      {sent !== undefined && (
+        <Note kind={sent.next === '' ? 'good' : 'warn'}>
+          {words.sentAgain(sent.count)}
+          {sent.next !== '' && (
+            <>
+              {' '}
+              {words.moreToSend} <ActButton act={() => send(sent)}>{words.sendRest}</ActButton>
+            </>
+          )}
+        </Note>
+      )}
     </>
   )
 }
