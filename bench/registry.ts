@@ -1,6 +1,7 @@
 // `bin/pinfold-node bench/registry.ts`: the registry as `npm start` ships it, with authentication, beside CNCF distribution
 // without, in the same rounds. Needs wrk, curl, nginx, sha256sum, taskset, and `registry` (github.com/distribution/
-// distribution/v3/cmd/registry) on the PATH. Defaults: `--rounds 7 --tags 100000 --records 1000000 --mib 1024`.
+// distribution/v3/cmd/registry) on the PATH. Where ZOT names a binary of zot (https://zotregistry.dev), that one takes part too, also
+// without authentication. Defaults: `--rounds 7 --tags 100000 --records 1000000 --mib 1024`.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { appendFileSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -23,7 +24,9 @@ const rounds = Number(values.rounds)
 const tags = Number(values.tags)
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-bench-'))
 const children: ChildProcess[] = []
-const ports = { distribution: 18_101, nginx: 18_102 }
+const ports = { distribution: 18_101, nginx: 18_102, zot: 18_103 }
+/** Repositories whose size matters to some: with how many tags. */
+const sizes = { few: 10, many: 2000 }
 const manifestType = 'application/vnd.oci.image.manifest.v1+json'
 
 type Target = { url: string; token: string; pid: number }
@@ -73,6 +76,19 @@ http: {addr: 127.0.0.1:${ports.distribution}, secret: bench}
   )
   const url = `http://127.0.0.1:${ports.distribution}`
   const child = await start(['registry', 'serve', file], answers(`${url}/v2/`))
+  return { url, token: 'none', pid: child.pid! }
+}
+
+/** As it is without a configuration of its own but for the place and the port. */
+async function startZot(): Promise<Target | undefined> {
+  const { ZOT } = process.env
+  if (!ZOT) return undefined
+  const file = join(folder, 'zot.json')
+  const http = { address: '127.0.0.1', port: String(ports.zot) }
+  const config = { distSpecVersion: '1.1.0', storage: { rootDirectory: join(folder, 'zot') }, http }
+  writeFileSync(file, JSON.stringify({ ...config, log: { level: 'info' } }))
+  const url = `http://127.0.0.1:${ports.zot}`
+  const child = await start([ZOT, 'serve', file], answers(`${url}/v2/`))
   return { url, token: 'none', pid: child.pid! }
 }
 
@@ -126,26 +142,26 @@ function image(): { blobs: Buffer[]; manifests: string[] } {
   return { blobs: [config, layer], manifests }
 }
 
-async function fill(target: Target): Promise<void> {
+async function fill(target: Target, repo: string, count: number): Promise<void> {
   const { blobs, manifests } = image()
   for (const blob of blobs) {
-    const location = await startUpload(target, 'bench/app')
+    const location = await startUpload(target, repo)
     const url = new URL(location)
     url.searchParams.set('digest', digestOf(blob))
     await put(target, url.pathname + url.search, blob, 'application/octet-stream')
   }
   let next = 0
   const client = async () => {
-    for (let i = next++; i < tags; i = next++) {
-      await put(target, `/v2/bench/app/manifests/t${String(i).padStart(7, '0')}`, manifests[0]!, manifestType)
+    for (let i = next++; i < count; i = next++) {
+      await put(target, `/v2/${repo}/manifests/t${String(i).padStart(7, '0')}`, manifests[0]!, manifestType)
     }
   }
   await Promise.all(Array.from({ length: 16 }, client))
 }
 
-/** Pushes the two manifests in turn to 64 tags, so that nearly every push moves a tag. */
-function moveScript(): string {
-  const file = join(folder, 'move.lua')
+/** Pushes the two manifests in turn to so many tags, so that nearly every push moves one. */
+function moveScript(repo: string, moving: number): string {
+  const file = join(folder, `move-${repo.replace('/', '-')}.lua`)
   const [one, two] = image().manifests
   writeFileSync(
     file,
@@ -153,7 +169,7 @@ function moveScript(): string {
 local n = 0
 request = function()
   n = n + 1
-  return wrk.format("PUT", "/v2/bench/app/manifests/moving" .. (n % 64), {["content-type"]="${manifestType}"}, bodies[math.floor(n / 64) % 2 + 1])
+  return wrk.format("PUT", "/v2/${repo}/manifests/" .. string.format("t%07d", n % ${moving}), {["content-type"]="${manifestType}"}, bodies[math.floor(n / ${moving}) % 2 + 1])
 end
 `,
   )
@@ -218,8 +234,7 @@ function sha256sum(file: string): number {
  */
 function forgetBlobs(): void {
   spawnSync('find', [
-    join(folder, 'pinfold'),
-    join(folder, 'distribution'),
+    ...['pinfold', 'distribution', 'zot'].map((name) => join(folder, name)),
     '-size',
     '+32M',
     '-path',
@@ -238,14 +253,19 @@ function copyToDisk(file: string): number {
 try {
   const ours = await startPinfold()
   const theirs = await startDistribution()
+  const zot = await startZot()
   const nginx = await startNginx()
-  await fill(ours)
-  await fill(theirs)
+  const targets = { ours, theirs, ...(zot && { zot }) }
+  for (const target of [ours, theirs]) await fill(target, 'bench/app', tags)
+  for (const target of Object.values(targets)) {
+    for (const [name, count] of Object.entries(sizes)) await fill(target, `bench/${name}`, count)
+  }
   const { manifests } = image()
   const tag = `t${String(Math.floor(tags / 2)).padStart(7, '0')}`
   // distribution answers 404 to whoever does not name the type.
   const accept = ['-H', `accept: ${manifestType}`]
-  const byTag = (target: Target) => wrk(`${target.url}/v2/bench/app/manifests/${tag}`, target.token, 2, accept)
+  const byTag = (target: Target, repo = 'app', name = tag) =>
+    wrk(`${target.url}/v2/bench/${repo}/manifests/${name}`, target.token, 2, accept)
   const byDigest = (target: Target) =>
     wrk(`${target.url}/v2/bench/app/manifests/${digestOf(manifests[0]!)}`, target.token, 2, accept)
   // Too slow there for a rate over two seconds, so one request after the other, whatever the answer is.
@@ -258,8 +278,13 @@ try {
     return 1000 / (performance.now() - began)
   }
   const list = (target: Target) => wrk(`${target.url}/v2/bench/app/tags/list?n=100&last=${tag}`, target.token)
-  const script = moveScript()
-  const move = (target: Target) => wrk(target.url, target.token, 2, ['-s', withToken(script, target.token)])
+  const scripts = {
+    app: moveScript('bench/app', 64),
+    few: moveScript('bench/few', sizes.few),
+    many: moveScript('bench/many', sizes.many),
+  }
+  const move = (target: Target, repo: keyof typeof scripts = 'app') =>
+    wrk(target.url, target.token, 2, ['-s', withToken(scripts[repo], target.token)])
   const window = (name: string) => {
     const [start, end] = ['2025-01-01T00:00:00.000Z', '2025-01-01T00:16:40.000Z']
     return wrk(`${ours.url}/v2/bench/history/_svc/history/${name}?start=${start}&end=${end}`, ours.token)
@@ -279,6 +304,14 @@ try {
     windowLong: () => window('long'),
     windowShort: () => window('short'),
   })
+  const inSizes: Record<string, () => number> = {}
+  for (const [of, target] of Object.entries(targets)) {
+    for (const size of ['few', 'many'] as const) {
+      inSizes[`${of} ${size} tag`] = () => byTag(target, size, 't0000005')
+      inSizes[`${of} ${size} move`] = () => move(target, size)
+    }
+  }
+  const sized = await interleave(rounds, inSizes)
 
   const mib = Number(values.mib)
   const times = {
@@ -286,6 +319,7 @@ try {
     disk: [] as number[],
     push: [] as number[],
     pushTheirs: [] as number[],
+    pushZot: [] as number[],
     pull: [] as number[],
     pullNginx: [] as number[],
   }
@@ -295,6 +329,7 @@ try {
     times.disk.push(copyToDisk(file))
     times.push.push(await push(ours, file, digest, 'bench/app'))
     times.pushTheirs.push(await push(theirs, file, digest, 'bench/app'))
+    if (zot) times.pushZot.push(await push(zot, file, digest, 'bench/few'))
     spawnSync('cp', [file, join(folder, 'static/big')])
     spawnSync('sync')
     const auth = ['-H', `authorization: Bearer ${ours.token}`]
@@ -315,22 +350,35 @@ try {
   const speed = (seconds: readonly number[]) => `${Math.round(mib / median(seconds))} MiB/s`
   const compared = (what: string, us: number, them: number, expected: number) =>
     `| ${what} | ${rate(us)} | ${rate(them)} | **${share(us, them)}** | ${expected} |`
+  const sizedRow = (what: string, kind: string, size: keyof typeof sizes) => {
+    const all = Object.keys(targets).map((of) => sized[`${of} ${size} ${kind}`]!)
+    const others = all.slice(1).flatMap((one) => [rate(one), `**${share(all[0]!, one)}**`])
+    return `| ${what} of ${rate(sizes[size])} | ${[rate(all[0]!), ...others].join(' | ')} |`
+  }
+  const names = ['distribution', ...(zot ? ['zot'] : [])]
   console.log(`
 | What, a second | Pinfold | distribution | share | expected |
 | --- | --- | --- | --- | --- |
-${compared('manifest by tag', rates.tag, rates.tagTheirs, 2)}
+${compared('manifest by tag', rates.tag, rates.tagTheirs, 2.2)}
 ${compared('manifest by digest', rates.digest, rates.digestTheirs, 1)}
 ${compared('tag moves', rates.move, rates.moveTheirs, 2)}
 ${compared(`tags/list n=100 in the middle of ${rate(tags)} (distribution: ${[...statuses].join(', ')})`, lists.list, lists.listTheirs, 5)}
 | history window of 1,000 of ${rate(Number(values.records))} records | ${rate(rates.windowLong)} | ${rate(rates.windowShort)} (of 1,000) | ${share(rates.windowLong, rates.windowShort)} | |
+
+| In repositories of so many tags, a second | Pinfold | ${names.flatMap((name) => [name, 'share']).join(' | ')} |
+| --- | --- ${names.map(() => '| --- | --- ').join('')}|
+${sizedRow('manifest by tag', 'tag', 'few')}
+${sizedRow('manifest by tag', 'tag', 'many')}
+${sizedRow('tag moves', 'move', 'few')}
+${sizedRow('tag moves', 'move', 'many')}
 
 | ${mib} MiB blob | speed | share | of | expected |
 | --- | --- | --- | --- | --- |
 | sha256sum | ${speed(times.sum)} | | | |
 | the disk: dd with fsync | ${speed(times.disk)} | | | |
 | push | ${speed(times.push)} | **${share(median(times.sum), median(times.push))}** | sha256sum | 0.8 |
-| push to distribution | ${speed(times.pushTheirs)} | ${share(median(times.pushTheirs), median(times.push))} | ours by theirs | |
-| nginx | ${speed(times.pullNginx)} | | | |
+| push to distribution | ${speed(times.pushTheirs)} | ${share(median(times.pushTheirs), median(times.push))} | ours by theirs, at least 0.9 | |
+${zot ? `| push to zot | ${speed(times.pushZot)} | ${share(median(times.pushZot), median(times.push))} | ours by zot's | |\n` : ''}| nginx | ${speed(times.pullNginx)} | | | |
 | pull | ${speed(times.pull)} | **${share(median(times.pullNginx), median(times.pull))}** | nginx | 0.6 |
 
 Memory grew by ${Math.round(growth)} MiB while eight clients pushed ${mib} MiB each (expected at most 100).

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, statSync } from 'node:fs'
+import { globSync, readFileSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -42,6 +42,19 @@ test('a second start does not print them again', async () => {
   second.kill('SIGTERM')
   await second.exited
   assert.doesNotMatch(second.output.stdout, /First steps/)
+})
+
+test('what was compiled is kept below the data folder, where it cannot be kept beside the program', async () => {
+  await using place = await makePlace()
+  const keptWith = async (env: Record<string, string>) => {
+    await using server = await startProcess(place, { env })
+    server.kill('SIGTERM')
+    await server.exited
+    return globSync('compiled/*/*', { cwd: place.data }).length
+  }
+  assert.equal(await keptWith({ NODE_COMPILE_CACHE: join(place.data, 'elsewhere') }), 0)
+  assert.equal(await keptWith({ NODE_COMPILE_CACHE: '' }), 0, 'it is turned off')
+  assert.ok((await keptWith({ NODE_COMPILE_CACHE: '/dev/null/nowhere' })) > 100)
 })
 
 test('the process is the one that was started, and SIGTERM lets it finish what it has begun', async () => {

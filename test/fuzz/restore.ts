@@ -1,6 +1,7 @@
 // A PostgreSQL of its own with its log archived, clients that push all the time, and a restore to a second drawn by chance: every push
 // that was acknowledged before it is there, and a verification finds nothing missing. The store of the blobs stays as it is.
 // By hand, on a machine with the programs of PostgreSQL: bin/pinfold-node test/fuzz/restore.ts --seconds 60 --rounds 3
+// With --bucket the blobs are in one, by versitygw. What there is for an embedded database is test/fuzz/backups.ts.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -10,6 +11,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
+import { startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
 import { freePort } from '../support/ports.ts'
 import { freeAddress, run, startProcess, tokenOf } from '../support/process.ts'
@@ -20,6 +22,7 @@ const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '60' },
     rounds: { type: 'string', default: '3' },
+    bucket: { type: 'boolean', default: false },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },
 })
@@ -82,9 +85,14 @@ const query = async (text: string) => {
 const data = join(folder, 'pinfold')
 mkdirSync(data)
 const database = `postgres://postgres@127.0.0.1:${port}/postgres`
+await using bucket = values.bucket ? await startBucket() : undefined
 const where = {
   args: ['--data', data, '--database', database],
-  env: { PINFOLD_MASTER_KEY: randomBytes(32).toString('hex') },
+  env: {
+    PINFOLD_MASTER_KEY: randomBytes(32).toString('hex'),
+    ...bucket?.aws,
+    ...(bucket && { PINFOLD_BLOBS: bucket.url() }),
+  },
 }
 const listen = await freeAddress()
 const env = { PINFOLD_URL: `http://${listen}` }

@@ -9,7 +9,15 @@ import { clientOf } from './pinfold.ts'
 import { freeAddress, type Place, type Process, startProcess, tokenOf } from './process.ts'
 import { digestOf, imageOf, type RegistryClient, registryClient, types } from './registry.ts'
 
-export type PushTally = { sent: number; acknowledged: number; cut: number; happened: number; blobs: number }
+/** `startMs` is what the slowest start after a kill took. */
+export type PushTally = {
+  sent: number
+  acknowledged: number
+  cut: number
+  happened: number
+  blobs: number
+  startMs: number
+}
 
 type Image = { repo: string; tag: string; digest: string; text: string; acknowledged: boolean; doubtful: boolean }
 type Told = { images: Image[]; blobs: Map<string, string> }
@@ -24,7 +32,7 @@ export async function killPushes(
   report: (round: number, tally: PushTally) => void = () => {},
 ): Promise<PushTally> {
   const told: Told = { images: [], blobs: new Map() }
-  const sum: PushTally = { sent: 0, acknowledged: 0, cut: 0, happened: 0, blobs: 0 }
+  const sum: PushTally = { sent: 0, acknowledged: 0, cut: 0, happened: 0, blobs: 0, startMs: 0 }
   // Servers that share a database have one URL.
   const listen = await freeAddress()
   for (let round = 1; round <= rounds; round++) {
@@ -33,7 +41,9 @@ export async function killPushes(
     const tally = await pushAndKill(server, await clientAt(server, place), told, round, pushes)
     await place.settled()
 
+    const began = performance.now()
     await using again = await startProcess(place, { listen })
+    tally.startMs = performance.now() - began
     tally.happened = await check(await clientAt(again, place), told)
     again.kill('SIGTERM')
     await again.exited
@@ -41,6 +51,7 @@ export async function killPushes(
     report(round, tally)
     for (const key of ['sent', 'acknowledged', 'cut', 'happened'] as const) sum[key] += tally[key]
     sum.blobs = tally.blobs
+    sum.startMs = Math.max(sum.startMs, tally.startMs)
   }
   return sum
 }
@@ -50,7 +61,7 @@ async function clientAt(server: Process, place: Place): Promise<RegistryClient> 
 }
 
 async function pushAndKill(server: Process, client: RegistryClient, told: Told, round: number, pushes: number) {
-  const tally: PushTally = { sent: pushes, acknowledged: 0, cut: 0, happened: 0, blobs: 0 }
+  const tally: PushTally = { sent: pushes, acknowledged: 0, cut: 0, happened: 0, blobs: 0, startMs: 0 }
   const killAfter = Math.ceil(pushes * (0.1 + Math.random() * 0.7))
   await Promise.all(
     Array.from({ length: pushes }, async (_, i) => {

@@ -1,4 +1,5 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
+import { enableCompileCache, getCompileCacheDir } from 'node:module'
 import { join } from 'node:path'
 import type { Server } from '#api/server.ts'
 import type { App } from '#app.ts'
@@ -24,14 +25,15 @@ Every setting that has no option here is an environment variable; see pinfold co
   ],
   async run(terminal, options) {
     const config = configOf(terminal.env, options)
+    // Before anything is opened: a newer version started by mistake must not migrate under the server that runs.
+    using _alone = stayAlone(config)
+    keepCompiled(terminal.env, config.data)
     const [{ createApp }, { bindServer }, { startWorkers }, { fillDemo }] = await Promise.all([
       import('#create-app.ts'),
       import('#api/server.ts'),
       import('#workers.ts'),
       import('./demo.ts'),
     ])
-    // Before anything is opened: a newer version started by mistake must not migrate under the server that runs.
-    using _alone = stayAlone(config)
     const app = await createApp(config)
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
     // Until this one is ready, commands shall find nobody.
@@ -90,6 +92,15 @@ async function printEntrance(terminal: Terminal, app: App, url: string): Promise
   const { createConsoleCode } = await import('#domains/iam/sessions/sessions.service.ts')
   const { code } = await createConsoleCode({ app, log: app.log })
   terminal.print(`or, once within five minutes: ${url}/ui/enter#${code}`)
+}
+
+/**
+ * Code that was compiled is kept for the next start: below the data folder where it is not kept beside the program already,
+ * as in an image, whose own folders cannot be written.
+ */
+function keepCompiled({ NODE_COMPILE_CACHE }: Terminal['env'], data: string): void {
+  if (NODE_COMPILE_CACHE === '' || getCompileCacheDir() !== undefined || !isWritableFolder(data)) return
+  enableCompileCache(join(data, 'compiled'))
 }
 
 /** Commands look for a moment whether a server runs. */
