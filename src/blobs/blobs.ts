@@ -5,9 +5,9 @@ import { AppError, type ErrorOptions } from '#lib/errors.ts'
 export type Blobs = {
   /**
    * Starts a new content, of so many bytes as far as anybody knows, and of 0 where nobody does. `owner` is who shares what there
-   * is for contents on their way with others, such as an organisation.
+   * is for contents on their way with others, such as an organisation, and empty for nobody.
    */
-  begin(expected: number, owner?: string): Promise<Part>
+  begin(expected: number, owner: string): Promise<Part>
   /** The same at a location that another store has given out, where it lasts once it is finished. */
   beginAt(location: string, expected: number): Promise<Part>
   /** Makes a finished part last under its own name, so that it is there after a crash. */

@@ -35,7 +35,7 @@ export async function openBlobs(setting: string, data: string, s3: S3Options): P
     }
     await mkdir(name, { recursive: setting === '', mode: 0o700 }).catch(unlessThere)
     const blobs = await openDisk(name)
-    await (await blobs.begin(0)).discard()
+    await (await blobs.begin(0, '')).discard()
     return blobs
   } catch (error) {
     const { code = '', message, cause } = error as NodeJS.ErrnoException

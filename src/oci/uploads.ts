@@ -8,6 +8,7 @@ import * as service from '#domains/registry/blobs/uploads.service.ts'
 import { type Meter, meterOf } from '#domains/registry/blobs/usage.service.ts'
 import type { RepoRef } from '#domains/registry/repos/repos.model.ts'
 import { type Algorithm, algorithmOf, digestOf } from '#lib/digest.ts'
+import { rootOf } from '#lib/uid.ts'
 import { allow, allowPush, type Target } from './access.ts'
 import { OciError } from './errors.ts'
 import { mount } from './mount.ts'
@@ -173,7 +174,8 @@ export async function putUpload(visit: Visit, uid: string): Promise<void> {
 
 async function close(visit: Visit, repo: RepoRef, upload: Upload, digest: string, last?: Received): Promise<void> {
   await service.inTurn(visit.call, upload, async () => {
-    const content = await service.assemble(visit.call, upload, last, algorithmOf(digest)).catch(async (error) => {
+    const how = { algorithm: algorithmOf(digest), organization: rootOf(repo.uid) }
+    const content = await service.assemble(visit.call, upload, last, how).catch(async (error) => {
       await last?.part.discard()
       return explain(error)
     })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { removeRepos } from '#domains/registry/repos/removals.duty.ts'
+import { sliceSize } from '#domains/registry/repos/removals.model.ts'
 import { slices } from '#domains/registry/repos/removals.service.ts'
 import { openRemovals } from '#domains/registry/repos/removals.store.ts'
 import { startWorkers } from '#workers.ts'
@@ -126,6 +127,22 @@ test('what a node that was killed has left of a large repo, the next one takes a
   await checkLists(registry)
   await checkUsage(registry)
   assert.deepEqual(await problems(registry), [])
+})
+
+test('what is gone of a repo already costs hardly a transaction while the rest goes', async () => {
+  await using place = await scene()
+  const { registry, uid } = place
+  const { app, operator, pusher } = registry
+  const blobs = 300
+  for (let i = 0; i < blobs; i++) await pusher.pushBlob(name, `blob ${i}`)
+  assert.equal((await operator.delete(`/registry/v2/repos/${uid}`)).status, 200)
+  const before = app.db.stats().transactions
+  await runDuty(app, removeRepos)
+  // Tags, blobs and what little there is besides, and of each kind the look that finds no more.
+  const needed = Math.ceil((many + blobs) / sliceSize) + 2 * slices.length
+  const took = app.db.stats().transactions - before
+  assert.ok(took <= needed + 20, `${took} transactions, where ${needed} would do`)
+  await checkUsage(registry)
 })
 
 test('organisations take turns, however much one of them has deleted', async () => {

@@ -137,7 +137,8 @@ test('migrate --finish refuses while a server of another version lives, and not 
   skip: !onPostgres && 'there is one server',
 }, async () => {
   await using place = await makePlace()
-  const env = { ...place.env, PINFOLD_LEASE_MS: '1000' }
+  // Long enough that a server which is held up counts as alive.
+  const env = { ...place.env, PINFOLD_LEASE_MS: '15000' }
   await using server = await startProcess(place, { env })
   await place.query(`UPDATE ${place.schema}.nodes SET version = '0.0.1'`)
   const finish = () => run(['migrate', '--finish', ...place.args], { env })

@@ -329,7 +329,7 @@ test('nobody is sent to an object that is gone: it is 404 here, until somebody p
 test('what was lost and is brought back to the bucket is there again after a minute', { skip }, async () => {
   let now = 0
   const blobs = await openBucket(parseBucket(bucket.url()), { env: bucket.aws, monotonic: () => now })
-  const part = await blobs.begin(3)
+  const part = await blobs.begin(3, '')
   await part.write([Buffer.from('abc')])
   await part.finish()
   const [blob, other] = [
@@ -390,7 +390,7 @@ test('what nothing needs any more goes from the bucket, and uploads that nobody 
   }
   const kept = await registry.pusher.pushImage(name, 'v1')
   for (const text of ['a', 'b', 'c']) await registry.pusher.pushBlob(name, text)
-  const stray = await registry.app.blobs.begin(0)
+  const stray = await registry.app.blobs.begin(0, '')
   await stray.write([Buffer.from('stray')])
   await stray.finish()
   clock.now += 3600_000
@@ -410,7 +410,7 @@ test('what nothing needs any more goes from the bucket, and uploads that nobody 
     await client.ok(200, 'GET', `${name}/blobs/${digest}`)
   }
   // One that was begun and never finished.
-  const begun = await registry.app.blobs.begin(0)
+  const begun = await registry.app.blobs.begin(0, '')
   await begun.write([randomBytes(17 * 1024 * 1024)])
   const aborts = () => proxy.asked.filter((line) => line.startsWith('DELETE') && line.includes('uploadId')).length
   await collect()

@@ -29,9 +29,9 @@ async function serveWith(registry: TestRegistry, blobs: Partial<Blobs>, config: 
 async function beginBody(registry: TestRegistry, method: string, path: string, first: string) {
   const begun = Promise.withResolvers<void>()
   const server = await serveWith(registry, {
-    async begin(expected) {
+    async begin(expected, owner) {
       begun.resolve()
-      return registry.app.blobs.begin(expected)
+      return registry.app.blobs.begin(expected, owner)
     },
   })
   const headers = { authorization: `Bearer ${registry.pusher.token}` }
@@ -113,9 +113,9 @@ test('of the requests that close one upload at once, only one reads and copies i
   let copies = 0
   let reads = 0
   await using server = await serveWith(registry, {
-    begin(expected) {
+    begin(expected, owner) {
       copies++
-      return app.blobs.begin(expected)
+      return app.blobs.begin(expected, owner)
     },
     read(blob) {
       reads++

@@ -78,14 +78,18 @@ test('a collection that comes while a manifest takes a blob leaves it there', { 
 })
 
 /** As another server would hold it. */
-async function holdRepo({ app }: TestRegistry, id: number) {
+async function holdRepo(
+  { app }: TestRegistry,
+  id: number,
+  lock: 'FOR NO KEY UPDATE' | 'FOR UPDATE' = 'FOR NO KEY UPDATE',
+) {
   const url = new URL(app.config.database)
   const schema = url.searchParams.get('schema')!
   url.searchParams.delete('schema')
   const client = new pg.Client({ connectionString: url.href })
   await client.connect()
   await client.query('BEGIN')
-  await client.query(`SELECT 1 FROM ${schema}.repos WHERE id = $1 FOR NO KEY UPDATE`, [id])
+  await client.query(`SELECT 1 FROM ${schema}.repos WHERE id = $1 ${lock}`, [id])
   return { [Symbol.asyncDispose]: () => client.end() }
 }
 
@@ -106,6 +110,41 @@ test('a repo that many wait for keeps nobody from the others, and each of them h
   }
   const statuses = new Set((await Promise.all(pushed)).map(({ status }) => status))
   assert.deepEqual([...statuses], [201])
+})
+
+test('two repos that are being deleted elsewhere leave connections to everybody who needs neither', {
+  skip,
+}, async () => {
+  await using registry = await startRegistry({ duties: [] })
+  const { app, org, pusher, operator } = registry
+  const headers = { 'content-type': types.image }
+  const names = ['acme/app', 'acme/second']
+  const images = []
+  for (const one of names) images.push(await pusher.pushImage(one, 'first'))
+  const { bytes: body } = await pusher.ok(200, 'GET', `${names[0]}/manifests/first`)
+  let pushed: Promise<{ status: number }>[]
+  {
+    await using held = new AsyncDisposableStack()
+    for (const one of ['app', 'second']) {
+      const row = (await findRepoRow(app.db, { group: org.uid, name: one }))!
+      held.use(await holdRepo(registry, row.id, 'FOR UPDATE'))
+    }
+    pushed = names.flatMap((one) =>
+      Array.from({ length: 12 }, (_, i) => {
+        if (i % 3 === 0) return pusher.call('PUT', `${one}/manifests/t${i}`, { body, headers })
+        const blob = randomBytes(64)
+        return pusher.call('POST', `${one}/blobs/uploads/?digest=${digestOf(blob)}`, { body: blob })
+      }),
+    )
+    await someoneWaits(registry, 7)
+    for (let i = 0; i < 20; i++) assert.equal((await operator.get('/registry/v2/repos')).status, 200)
+    assert.equal((await pusher.call('GET', `acme/app/manifests/${images[0]!.digest}`)).status, 200)
+  }
+  const statuses = new Set((await Promise.all(pushed)).map(({ status }) => status))
+  assert.ok(
+    [...statuses].every((status) => status === 201 || status === 404),
+    [...statuses].join(),
+  )
 })
 
 test('one tag that many push, move and delete at two servers is always what its ledger says', async () => {

@@ -238,8 +238,8 @@ test('when there is no room, pushes are told so, reads go on, and nothing is lef
   let fails: 'write' | 'finish' | 'keep' = 'write'
   const full = () => Promise.reject(new StoreFull('full'))
   await using server = await serveWith(registry, {
-    async begin(expected) {
-      const part = await registry.app.blobs.begin(expected)
+    async begin(expected, owner) {
+      const part = await registry.app.blobs.begin(expected, owner)
       if (fails === 'write') return { ...part, write: full }
       return fails === 'finish' ? { ...part, finish: full } : part
     },
@@ -296,7 +296,7 @@ test('a blob that is larger than the store takes is 413, and nothing is left beh
   await using registry = await startRegistry({ blobs: '' })
   const tooLarge = () => Promise.reject(new ContentTooLarge('too large'))
   await using server = await serveWith(registry, {
-    begin: async (expected) => ({ ...(await registry.app.blobs.begin(expected)), write: tooLarge }),
+    begin: async (expected, owner) => ({ ...(await registry.app.blobs.begin(expected, owner)), write: tooLarge }),
   })
   const body = randomBytes(1000)
   const answer = await server.client.call('POST', `${uploads}?digest=${digestOf(body)}`, { body })

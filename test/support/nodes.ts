@@ -31,14 +31,14 @@ export function clientAt(node: Node, { token }: RegistryClient): RegistryClient 
   return registryClient(`http://127.0.0.1:${node.port}`, token)
 }
 
-/** Resolves once a transaction waits for one of another. */
-export async function someoneWaits({ app: { db } }: Pick<Pinfold, 'app'>): Promise<void> {
+/** Resolves once so many transactions wait for one of another. */
+export async function someoneWaits({ app: { db } }: Pick<Pinfold, 'app'>, wanted = 1): Promise<void> {
   const waiting = raw(`
-    SELECT 1 AS found FROM pg_stat_activity
+    SELECT count(*) AS n FROM pg_stat_activity
      WHERE wait_event_type = 'Lock' AND query LIKE '%FROM repos WHERE%' AND pid <> pg_backend_pid()
        AND EXISTS (SELECT 1 FROM pg_locks l WHERE l.pid = pg_stat_activity.pid
-                      AND l.relation = to_regclass('repos')) LIMIT 1`)
-  for (let tries = 0; !(await db.get(waiting)); tries++) {
+                      AND l.relation = to_regclass('repos'))`)
+  for (let tries = 0; (await db.get<{ n: number }>(waiting))!.n < wanted; tries++) {
     if (tries > 4000) throw new Error('nobody waits for a repo')
     await new Promise((resolve) => setTimeout(resolve, 5))
   }

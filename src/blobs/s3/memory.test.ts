@@ -101,3 +101,31 @@ test('a piece that comes slowly is taken away once somebody waits, and not befor
   assert.deepEqual([taken, memory.held()], [['slow: it came too slowly while others waited'], 10])
   next.free()
 })
+
+test('who holds more than half loses what has come least far once another waits, however fast it comes', async () => {
+  let [now, asked] = [0, 0]
+  const memory = createMemory(10, { waitMs: 60_000, slowMs: 1, leastRate: 1, monotonic: () => now })
+  const taken: string[] = []
+  const holder = (owner: string, filled: number | undefined) => ({
+    owner,
+    filled() {
+      asked++
+      return filled
+    },
+    take: (why: Error) => void taken.push(`${owner} ${filled}: ${why.message}`),
+  })
+  for (const filled of [90, undefined, 70, 80, 60]) await memory.reserve(2, signal, holder('a', filled))
+  now = 10_000
+  const why = 'its organisation had more than half of the room while others waited'
+  await memory.reserve(3, signal, holder('b', 0))
+  assert.deepEqual([taken, memory.held()], [[`a 60: ${why}`, `a 70: ${why}`], 9])
+  await memory.reserve(2, signal, holder('c', 0))
+  assert.deepEqual([taken.slice(2), memory.held()], [[`a 80: ${why}`], 9])
+  // What is left to it is no more than half, and nobody takes that.
+  const gone = new AbortController()
+  const waiting = assert.rejects(memory.reserve(2, gone.signal, holder('d', 0)), /gone/)
+  for (const until = asked + 20; asked < until; ) await turn()
+  assert.equal(taken.length, 3)
+  gone.abort(new Error('gone'))
+  await waiting
+})

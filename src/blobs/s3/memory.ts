@@ -1,6 +1,6 @@
 // How much of uploads a process holds in memory. A piece is reserved as a whole before it is filled, so whoever has begun
 // one can also send it, and nobody waits for somebody who waits. Of one owner no more than half is held while others wait for
-// theirs, and whoever fills a piece slowly loses it to those who wait.
+// theirs: what it has begun beyond that, and what it fills slowly, it loses to those who wait.
 import { StoreAway } from '../blobs.ts'
 
 export type Memory = {
@@ -26,9 +26,9 @@ export type Reserved = {
 
 export type MemoryOptions = {
   waitMs: number
-  /** From when on a piece that is still being filled may be taken away, */
+  /** From when on a piece that is still being filled may be taken away: whatever its owner has beyond its half, */
   slowMs?: number
-  /** where fewer bytes than these have come in a second. */
+  /** and where fewer bytes than these have come in a second. */
   leastRate?: number
   monotonic?: () => number
 }
@@ -39,9 +39,13 @@ type Waiter = { bytes: number; owner: string; go(): void }
 const defaultSlowMs = 10_000
 const defaultRate = 64 * 1024
 
-function isSlow({ holder }: Piece, ms: number, { slowMs = defaultSlowMs, leastRate = defaultRate }: MemoryOptions) {
-  const filled = holder?.filled()
-  return filled !== undefined && ms >= slowMs && filled < (ms / 1000) * leastRate
+/** Those that are being filled; first what has come least far, since the least is lost with it. */
+function leastFilled(pieces: Iterable<Piece>): { piece: Piece; filled: number }[] {
+  const filling = [...pieces].flatMap((piece) => {
+    const filled = piece.holder?.filled()
+    return filled === undefined ? [] : [{ piece, filled }]
+  })
+  return filling.sort((a, b) => a.filled - b.filled)
 }
 
 function heldBy(pieces: Iterable<Piece>, owner: string): number {
@@ -50,22 +54,30 @@ function heldBy(pieces: Iterable<Piece>, owner: string): number {
   return sum
 }
 
+/** Whether it may have what it waits for while others wait, of so many bytes in all. */
+function hasShare(pieces: Iterable<Piece>, { bytes: more, owner }: Waiter, bytes: number): boolean {
+  if (owner === '') return true
+  const has = heldBy(pieces, owner)
+  return has === 0 || has + more <= bytes / 2
+}
+
+/** Whether its owner has more than half of so many bytes, and more than this piece. */
+function hasMore(pieces: Iterable<Piece>, { bytes: one, owner }: Piece, bytes: number): boolean {
+  const has = owner === '' ? 0 : heldBy(pieces, owner)
+  return has > bytes / 2 && has > one
+}
+
 /** One that is larger than all there is gets in alone. */
 export function createMemory(bytes: number, options: MemoryOptions): Memory {
-  const { waitMs, slowMs = defaultSlowMs, monotonic = () => performance.now() } = options
+  const { waitMs, slowMs = defaultSlowMs, leastRate = defaultRate, monotonic = () => performance.now() } = options
   let held = 0
   const pieces = new Set<Piece>()
   const waiting = new Set<Waiter>()
   let looking: NodeJS.Timeout | undefined
 
-  const hasShare = ({ bytes: more, owner }: Pick<Waiter, 'bytes' | 'owner'>): boolean => {
-    if (owner === '') return true
-    const has = heldBy(pieces, owner)
-    return has === 0 || has + more <= bytes / 2
-  }
   const fits = (more: number): boolean => held === 0 || held + more <= bytes
   /** Whoever has its share already comes after those who have not. */
-  const next = (): Waiter | undefined => [...waiting].find(hasShare) ?? [...waiting][0]
+  const next = (): Waiter | undefined => [...waiting].find((one) => hasShare(pieces, one, bytes)) ?? [...waiting][0]
 
   const admit = (): void => {
     for (let one = next(); one && fits(one.bytes); one = next()) {
@@ -89,13 +101,21 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
     pieces.add(piece)
     return piece
   }
+  const whyTaken = (piece: Piece, filled: number): string | undefined => {
+    const ms = monotonic() - piece.since
+    if (ms < slowMs) return undefined
+    if (filled < (ms / 1000) * leastRate) return 'it came too slowly while others waited'
+    if (!hasMore(pieces, piece, bytes) || [...waiting].every(({ owner }) => owner === piece.owner)) return undefined
+    return 'its organisation had more than half of the room while others waited'
+  }
   /** While somebody waits. */
   const look = (): void => {
     looking = undefined
-    for (const piece of pieces) {
+    for (const { piece, filled } of leastFilled(pieces)) {
       if (waiting.size === 0) return
-      if (!isSlow(piece, monotonic() - piece.since, options)) continue
-      piece.holder!.take(crowded('it came too slowly while others waited'))
+      const why = whyTaken(piece, filled)
+      if (why === undefined) continue
+      piece.holder!.take(crowded(why))
       piece.free()
     }
     if (waiting.size > 0) lookLater()
@@ -124,19 +144,24 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
             resolve(take(size, holder))
           },
         }
-        const stop = (): void => leave(signal.reason)
-        const timer = setTimeout(() => leave(crowded('too many uploads are on their way to the bucket')), waitMs)
-        const end = (): void => {
-          clearTimeout(timer)
-          signal.removeEventListener('abort', stop)
-        }
-        signal.addEventListener('abort', stop)
+        const end = whenOver(signal, waitMs, leave)
         waiting.add(entry)
         // It may have its share to come where those before have had theirs.
         admit()
         if (waiting.size > 0) lookLater()
       })
     },
+  }
+}
+
+/** Tells `leave` when it takes too long and when `signal` is aborted, until the result is called. */
+function whenOver(signal: AbortSignal, waitMs: number, leave: (error: unknown) => void): () => void {
+  const stop = (): void => leave(signal.reason)
+  const timer = setTimeout(() => leave(crowded('too many uploads are on their way to the bucket')), waitMs)
+  signal.addEventListener('abort', stop)
+  return () => {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', stop)
   }
 }
 

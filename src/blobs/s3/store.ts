@@ -60,7 +60,7 @@ export async function openBucket(
       const name = randomBytes(16).toString('hex')
       return createUpload(client, memory, `${contents}${name.slice(0, 2)}/${name}`, expected, owner)
     },
-    beginAt: async (location, expected) => createUpload(client, memory, location, expected),
+    beginAt: async (location, expected) => createUpload(client, memory, location, expected, ''),
     async hold() {},
     keep: async (part) => part,
     async read(blob, range) {

@@ -33,7 +33,7 @@ type Filling = { chunks: Buffer[]; size: number; reserved?: Reserved }
  * `key` becomes the place of the content for good. `expected` is 0 where nobody knows; `owner` says whose share of the memory
  * it needs.
  */
-export function createUpload(client: Client, memory: Memory, key: string, expected: number, owner = ''): Part {
+export function createUpload(client: Client, memory: Memory, key: string, expected: number, owner: string): Part {
   const whole = pieceBytes(expected)
   if (expected > mostPieces * mostPieceBytes) throw tooLarge()
   const gone = new AbortController()

@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import { AppError } from '#lib/errors.ts'
 import { Crowded, createCrowds, type Turn } from './crowds.ts'
 
+const usual = { mostInside: 10, mostWaiting: 10, waitMs: 60_000 }
+
 function crowdedOf(turn: Turn, place: string, most: number): Crowded | undefined {
   try {
     turn.enter(place, most)
@@ -14,7 +16,7 @@ function crowdedOf(turn: Turn, place: string, most: number): Crowded | undefined
 }
 
 test('so many enter a place and no more; the others follow in order, each in the place of one that leaves', async () => {
-  const nextTurn = createCrowds(10, 60_000)
+  const nextTurn = createCrowds(usual)
   const [one, two, three, four] = [nextTurn(), nextTurn(), nextTurn(), nextTurn()]
   for (const turn of [one, two]) assert.equal(crowdedOf(turn, 'a', 2), undefined)
   assert.equal(crowdedOf(one, 'a', 2), undefined, 'it is there already')
@@ -35,12 +37,39 @@ test('so many enter a place and no more; the others follow in order, each in the
   assert.equal(crowdedOf(nextTurn(), 'a', 1), undefined)
 })
 
+test('no more are inside than may be at all places together, and who waits for that keeps its place', async () => {
+  const nextTurn = createCrowds({ ...usual, mostInside: 2 })
+  const [one, two, three, four] = [nextTurn(), nextTurn(), nextTurn(), nextTurn()]
+  assert.equal(crowdedOf(one, 'a', 1), undefined)
+  assert.equal(crowdedOf(two, 'b', 1), undefined)
+  // One inside goes to another place as well.
+  assert.equal(crowdedOf(two, 'c', 1), undefined)
+  const full = crowdedOf(three, 'd', 1)!
+  let isIn = false
+  const waiting = three.wait(full).then(() => {
+    isIn = true
+  })
+  const atPlace = crowdedOf(four, 'd', 1)!
+  assert.notEqual(atPlace.place, full.place)
+  const behind = four.wait(atPlace)
+  await Promise.resolve()
+  assert.equal(isIn, false)
+  one.leave()
+  await waiting
+  assert.equal(crowdedOf(three, 'd', 1), undefined)
+  three.leave()
+  await behind
+  assert.equal(crowdedOf(four, 'd', 1), undefined)
+  for (const turn of [two, four]) turn.leave()
+  for (const place of ['a', 'b']) assert.equal(crowdedOf(nextTurn(), place, 1), undefined)
+})
+
 const again = (error: unknown) =>
   error instanceof AppError && error.code === 'UNAVAILABLE' && error.details.some(({ type }) => type === 'RetryInfo')
 
 test('who gives one place up for another, and that for the first, waits no longer for both than for one', async () => {
   let now = 0
-  const nextTurn = createCrowds(10, 60_000, () => now)
+  const nextTurn = createCrowds({ ...usual, monotonic: () => now })
   const [atA, atB, both] = [nextTurn(), nextTurn(), nextTurn()]
   atA.enter('a', 1)
   atB.enter('b', 1)
@@ -59,7 +88,7 @@ test('who gives one place up for another, and that for the first, waits no longe
 })
 
 test('where too many wait, or for too long, the next one is told to come again in a moment', async () => {
-  const nextTurn = createCrowds(1, 1)
+  const nextTurn = createCrowds({ ...usual, mostWaiting: 1, waitMs: 1 })
   const first = nextTurn()
   first.enter('a', 1)
   const [late, tooMany] = [nextTurn(), nextTurn()]

@@ -1,5 +1,5 @@
 // Works of this process that lock the same thing. Each would wait for the lock with a connection of its own, until those that
-// everybody else needs are used up; so only a few may, and the others wait here.
+// everybody else needs are used up; so only a few may, at one place and at all of them together, and the others wait here.
 import { busy } from '#lib/errors.ts'
 
 /** The work has to give its connection back, and to run again once `Turn.wait` has resolved. */
@@ -17,7 +17,7 @@ export class Crowded extends Error {
 
 /** What one work holds, however often it runs. */
 export type Turn = {
-  /** Throws Crowded when there are `most` already, or others were here before. */
+  /** Throws Crowded when there are `most` already, too many at all places together, or others were here before. */
   enter(place: string, most: number): void
   /**
    * Gives back what it holds, and waits for its turn. Rejects with UNAVAILABLE when too many wait, or for too long: all waits of a
@@ -29,8 +29,25 @@ export type Turn = {
 
 type Place = { inside: number; waiting: (() => void)[] }
 
-/** `mostWaiting` is how many may wait for one place, and `waitMs` how long a work may, from when it first does. */
-export function createCrowds(mostWaiting: number, waitMs: number, monotonic = () => performance.now()): () => Turn {
+export type Crowds = {
+  /** How many works may be at all places together. */
+  mostInside: number
+  /** How many may wait for one place, or for one at all. */
+  mostWaiting: number
+  /** How long a work may, from when it first does. */
+  waitMs: number
+  monotonic?: () => number
+}
+
+/** All places together. */
+const anywhere = ''
+
+export function createCrowds({
+  mostInside,
+  mostWaiting,
+  waitMs,
+  monotonic = () => performance.now(),
+}: Crowds): () => Turn {
   const places = new Map<string, Place>()
 
   const leave = (name: string): void => {
@@ -48,18 +65,23 @@ export function createCrowds(mostWaiting: number, waitMs: number, monotonic = ()
       for (const name of held) leave(name)
       held.clear()
     }
+    const enter = (name: string, most: number): void => {
+      if (held.has(name)) return
+      const place = places.get(name) ?? { inside: 0, waiting: [] }
+      if (place.inside >= most || place.waiting.length > 0) throw new Crowded(name, most)
+      place.inside++
+      places.set(name, place)
+      held.add(name)
+    }
     return {
       enter(name, most) {
-        if (held.has(name)) return
-        const place = places.get(name) ?? { inside: 0, waiting: [] }
-        if (place.inside >= most || place.waiting.length > 0) throw new Crowded(name, most)
-        place.inside++
-        places.set(name, place)
-        held.add(name)
+        enter(name, most)
+        enter(anywhere, mostInside)
       },
       async wait({ place: name, most }) {
-        // Whoever waited with something in hand could wait for somebody who waits for that.
-        leaveAll()
+        // Whoever waited with something in hand could wait for somebody who waits for that. Those inside wait for no place, so
+        // whoever only has to get in keeps the place that it has.
+        if (name !== anywhere) leaveAll()
         const now = monotonic()
         until ??= now + waitMs
         if (now >= until) throw tooMany()

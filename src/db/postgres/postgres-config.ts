@@ -1,11 +1,13 @@
 // What a URL and Pinfold's own rules make of a connection to PostgreSQL.
 import pg from 'pg'
 
+export const defaultPoolSize = 10
+
 /**
  * Reads `?schema=` and `?pooled=` out of the URL. Errors never repeat the URL, which may hold a password. A pooler takes no
  * parameters of a session, which then are those of the role.
  */
-export function poolConfig(url: string, { poolSize = 10, waitMs = 10_000 } = {}): pg.PoolConfig {
+export function poolConfig(url: string, { poolSize = defaultPoolSize, waitMs = 10_000 } = {}): pg.PoolConfig {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed?.protocol !== 'postgres:' && parsed?.protocol !== 'postgresql:') {
     throw new Error('the database must be a postgres:// URL')

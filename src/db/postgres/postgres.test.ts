@@ -146,7 +146,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
   })
 
   test('who gets no connection for long is told to come again, and counted', async () => {
-    await using opened = await open({ poolSize: 1, waitMs: 100 })
+    await using opened = await open({ poolSize: 1, waitMs: 3000 })
     const { db } = opened
     const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const holding = db.tx(async (tx) => {

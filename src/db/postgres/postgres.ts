@@ -6,7 +6,7 @@ import { createCommits } from '../changes.ts'
 import { createGuard } from '../guard.ts'
 import { compile, type Db, type Sql, sql, type Tx, type TxOptions } from '../sql.ts'
 import { Crowded, createCrowds } from './crowds.ts'
-import { poolConfig } from './postgres-config.ts'
+import { defaultPoolSize, poolConfig } from './postgres-config.ts'
 import { rethrow, send } from './send.ts'
 import { createTransactions } from './transactions.ts'
 
@@ -15,6 +15,8 @@ const maxNames = 500
 /** Of one place, such as a repository; a client that is told to come again would only wait elsewhere. */
 const mostWaiting = 100
 const crowdMs = 30_000
+/** Connections that nobody has who may be waiting for others, whatever it is that they wait for. */
+const keptFree = 3
 
 /** Connects when first used. The URL may name a schema, as in `?schema=name`, which `migrate` creates if it is missing. */
 export function openPostgres(url: string, options: { poolSize?: number; waitMs?: number } = {}): Db {
@@ -27,7 +29,8 @@ export function openPostgres(url: string, options: { poolSize?: number; waitMs?:
   const nameOf = createNames()
   const counts = { transactions: 0, commits: 0, retries: 0, refused: 0 }
   const transact = createTransactions({ toQuery, guard, commits, counts })
-  const nextTurn = createCrowds(mostWaiting, crowdMs)
+  const mostInside = Math.max(1, (options.poolSize ?? defaultPoolSize) - keptFree)
+  const nextTurn = createCrowds({ mostInside, mostWaiting, waitMs: crowdMs })
 
   function toQuery(query: Sql): pg.QueryConfig {
     const text = compile(query, '$')

@@ -102,7 +102,7 @@ export async function assemble(
   work: Work,
   upload: Upload,
   last: { part: Part; size: number; digest: string; meter: Meter | undefined } | undefined,
-  algorithm: Algorithm,
+  { algorithm, organization }: { algorithm: Algorithm; organization: string },
 ): Promise<Content> {
   const parts = await store.partsOfOpen(work.app.db, upload.uid)
   if (!parts) throw new ContentMissing(upload.uid)
@@ -115,7 +115,7 @@ export async function assemble(
   }
   // Not by `upload`: pieces may have come since it was read.
   const size = parts.reduce((sum, one) => sum + one.size, last?.size ?? 0)
-  const whole = await work.app.blobs.begin(size)
+  const whole = await work.app.blobs.begin(size, organization)
   try {
     await last?.part.finish()
     const pieces = [...parts, ...(last ? [{ location: last.part.name, size: last.size }] : [])]

@@ -8,8 +8,8 @@ import type { Removal } from './removals.model.ts'
 import { slices } from './removals.service.ts'
 import * as store from './removals.store.ts'
 
-/** So many slices of a repo, and then it is the turn of another organisation. */
-const slicesPerTurn = 10
+/** So many slices of a repo that found something, and then it is the turn of another organisation. */
+const slicesPerTurn = 100
 
 export const removeRepos: Duty = {
   name: 'repos.remove',
@@ -41,8 +41,12 @@ function firstOfEach(removals: readonly Removal[]): Removal[] {
 async function removeSome({ log }: App, lease: Lease, removal: Removal): Promise<boolean> {
   let left = slicesPerTurn
   for (const slice of slices) {
-    await lease.inBatches(async (tx) => (left-- > 0 ? slice(tx, removal) : 0), inRepo)
-    if (left < 0) return false
+    await lease.inBatches(async (tx) => {
+      const found = left > 0 ? await slice(tx, removal) : 0
+      if (found > 0) left--
+      return found
+    }, inRepo)
+    if (left === 0) return false
   }
   await lease.tx((tx) => store.endRemoval(tx, removal), inRepo)
   log.info('repo removed', { uid: removal.uid })

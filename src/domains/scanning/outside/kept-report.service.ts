@@ -4,7 +4,7 @@ import { atRepo } from '#domains/registry/blobs/blobs.service.ts'
 import { keepBlob } from '#domains/registry/blobs/uploads.service.ts'
 import { pathIn, type RepoNamed } from '#domains/registry/repos/paths.service.ts'
 import { digestOf } from '#lib/digest.ts'
-import { parentOf } from '#lib/uid.ts'
+import { parentOf, rootOf } from '#lib/uid.ts'
 
 /** The digest of the content, once the repo has it; `undefined` when the repo is gone. `url` is what clients call us. */
 export async function keepReport(
@@ -17,7 +17,7 @@ export async function keepReport(
   const group = parentOf(row.uid)
   const repo = { ...row, group, path: await pathIn(db, group, row.name) }
   const digest = digestOf('sha256', content)
-  const part = await blobs.begin(content.length)
+  const part = await blobs.begin(content.length, rootOf(row.uid))
   try {
     await part.write([content])
   } catch (error) {
