@@ -1,7 +1,8 @@
-// Brings a database to the shape this build expects: changes of the schema all in one transaction or none of them, and what
-// fills it in batches.
+// Brings a database to the shape this build expects: changes of the schema all in one transaction or none of them, but for those
+// that other builds can be beside, each of which is one of its own; and what fills it in batches.
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { begunOf, buildIndexes, isBegun, type SplitChange, splitIndexes } from './later-indexes.ts'
 import { phaseOf } from './migration-ids.ts'
 import { type Db, ident, type Reader, raw, sql, type Tx } from './sql.ts'
 import { type Words, words } from './words.ts'
@@ -36,8 +37,12 @@ export async function migrate(
   { finish = false, progress }: MigrateOptions = {},
 ): Promise<string[]> {
   checkOrder(migrations)
-  const last = finish ? -1 : await firstContraction(db, migrations)
+  const applied = await appliedBefore(db)
+  const last = finish ? -1 : firstContraction(applied, migrations)
   const wanted = last < 0 ? migrations : migrations.slice(0, last)
+  // Nobody waits for a database that is empty, or that one process has for itself.
+  const isWaitedFor = db.shared && applied.size > 0
+  const isApart = ({ id }: Migration): boolean => isWaitedFor && phaseOf(id) !== 'whole'
   const done: string[] = []
   for (let at = 0; at < wanted.length; ) {
     const one = wanted[at]!
@@ -46,24 +51,35 @@ export async function migrate(
       at++
       continue
     }
-    const end = wanted.findIndex((other, i) => i > at && 'batch' in other)
+    const end = wanted.findIndex((other, i) => i > at && ('batch' in other || isApart(one) || isApart(other)))
     const some = wanted.slice(at, end < 0 ? undefined : end)
-    done.push(...(await withLocks(() => applyAll(db, migrations, some, progress))))
+    const parts = some.flatMap((change) => ('batch' in change ? [] : partsOf(db, change, isApart(change))))
+    done.push(...(await withLocks(() => applyAll(db, migrations, parts, progress))))
+    if (db.alone) await buildIndexes(db.alone, parts)
     at += some.length
   }
   if (wanted.length === 0) await withLocks(() => applyAll(db, migrations, []))
   return done
 }
 
+async function appliedBefore(db: Db): Promise<Map<string, string>> {
+  return (await hasTable(db, 'schema_migrations')) ? appliedIn(db) : new Map()
+}
+
 /** The first one that is not there yet and not for now; -1 when there is none. */
-async function firstContraction(db: Db, migrations: readonly Migration[]): Promise<number> {
-  if (!migrations.some(({ id }) => phaseOf(id) === 'contract')) return -1
-  if (!(await hasTable(db, 'schema_migrations'))) return -1
-  const rows = await db.all<{ id: string }>(sql`SELECT id FROM schema_migrations`)
+function firstContraction(applied: ReadonlyMap<string, string>, migrations: readonly Migration[]): number {
   // Nobody of before can be at a database that is empty.
-  if (rows.length === 0) return -1
-  const applied = new Set(rows.map(({ id }) => id))
+  if (applied.size === 0) return -1
   return migrations.findIndex(({ id }) => phaseOf(id) === 'contract' && !applied.has(id))
+}
+
+type Parts = SplitChange & { id: string; checksum: string }
+
+/** What a change does in its transaction, and what after it where others are beside. */
+function partsOf(db: Db, { id, up }: SchemaChange, isApart: boolean): Parts {
+  const statements = up(words[db.engine])
+  const split = isApart ? splitIndexes(statements) : { now: statements, later: [] }
+  return { id, checksum: checksumOf(statements), ...split }
 }
 
 async function withLocks<T>(work: () => Promise<T>): Promise<T> {
@@ -81,7 +97,7 @@ async function withLocks<T>(work: () => Promise<T>): Promise<T> {
 async function applyAll(
   db: Db,
   all: readonly Migration[],
-  some: readonly Migration[],
+  some: readonly Parts[],
   progress?: MigrateOptions['progress'],
 ): Promise<string[]> {
   const t = words[db.engine]
@@ -97,21 +113,20 @@ async function applyAll(
       all.map(({ id }) => id),
       applied,
     )
-    const now: string[] = []
-    for (const one of some) {
-      if ('batch' in one) continue
-      const statements = one.up(t)
-      const checksum = checksumOf(statements)
-      if (applied.has(one.id)) {
-        if (applied.get(one.id) !== checksum) throw new Error(`migration ${one.id} was edited after it was applied`)
+    const done: string[] = []
+    for (const { id, now, later, checksum } of some) {
+      const noted = applied.get(id)
+      if (noted !== undefined) {
+        if (![checksum, begunOf(checksum)].includes(noted))
+          throw new Error(`migration ${id} was edited after it was applied`)
         continue
       }
-      progress?.(one.id, 0)
-      for (const statement of statements) await apply(tx, one.id, statement)
-      await note(tx, one.id, checksum)
-      now.push(one.id)
+      progress?.(id, 0)
+      for (const statement of now) await apply(tx, id, statement)
+      await note(tx, id, later.length > 0 ? begunOf(checksum) : checksum)
+      done.push(id)
     }
-    return now
+    return done
   })
 }
 
@@ -143,13 +158,12 @@ const checksumOf = (statements: readonly string[]): string =>
 /** Whether there are tables of ours, and all that these migrations make. Throws where `migrate` would refuse. */
 export async function schemaState(db: Db, ids: readonly string[]): Promise<'none' | 'old' | 'current'> {
   if (!(await hasTable(db, 'schema_migrations'))) return 'none'
-  const rows = await db.all<{ id: string }>(sql`SELECT id FROM schema_migrations`)
-  const applied = new Map(rows.map(({ id }) => [id, id]))
+  const applied = await appliedIn(db)
   checkKnown(ids, applied)
   // Contractions wait for whoever runs the server to say that no earlier build comes back.
   const first = ids.findIndex((id) => phaseOf(id) === 'contract' && !applied.has(id))
   const wanted = first < 0 ? ids : ids.slice(0, first)
-  return wanted.every((id) => applied.has(id)) ? 'current' : 'old'
+  return wanted.every((id) => !isBegun(applied.get(id) ?? begunOf(''))) ? 'current' : 'old'
 }
 
 /** Whether the schema that is in use has such a table. */

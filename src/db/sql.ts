@@ -57,6 +57,11 @@ export type Db = Reader & {
    */
   tx<T>(work: (tx: Tx) => Promise<T>, options?: TxOptions): Promise<T>
   /**
+   * One connection outside of any transaction and without limits of time, for what an engine does in none, such as building an
+   * index beside writers. Absent where a database is one process's.
+   */
+  alone?<T>(work: (one: Reader) => Promise<T>): Promise<T>
+  /**
    * Calls back after each commit of this process that changed something, before those who asked for its works hear of
    * it: with what the works that it holds have done to which tables. The listener must not throw.
    */

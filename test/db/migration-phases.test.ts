@@ -109,6 +109,93 @@ test(
     }),
 )
 
+const indexed: Migration = {
+  id: '0005-expand-index',
+  up: (t) => [
+    `ALTER TABLE items ADD COLUMN colour ${t.text} NOT NULL DEFAULT ''`,
+    'CREATE INDEX items_by_colour ON items (colour)',
+    `CREATE TABLE others (id ${t.id}, name ${t.text} NOT NULL)`,
+    'CREATE INDEX others_by_name ON others (name)',
+  ],
+}
+
+test(
+  'an index of a table of before is built while others write it, and anew where that was cut short',
+  {
+    skip: !onPostgres && 'nobody else writes',
+  },
+  () =>
+    withDb(async (db, place) => {
+      await migrate(db, older)
+      await addItems(db, ['a', 'bb'])
+      const writer = await place.connect()
+      await writer.query(`SET search_path = ${place.schema}`)
+      await writer.query('BEGIN')
+      // Whoever has written may keep an index waiting, and is not kept waiting by it.
+      await writer.query("INSERT INTO items (name) VALUES ('open')")
+      const all = [first, indexed]
+      const cutShort = { ...db, alone: () => Promise.reject(new Error('killed')) }
+      const begun = migrate(cutShort, all)
+      const waits = async () => {
+        const { rows } = await place.query(
+          `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = to_regclass('${place.schema}.items')`,
+        )
+        return rows.length > 0
+      }
+      while (!(await waits())) await new Promise(setImmediate)
+      await writer.query('COMMIT')
+      await assert.rejects(begun, /killed/)
+      assert.equal(await schemaState(db, idsOf(all)), 'old')
+      // As one that was cut short in the middle leaves it.
+      await place.query(`CREATE UNIQUE INDEX items_by_colour ON ${place.schema}.items (colour)`).catch(() => {})
+      await assert.rejects(
+        place.query(`CREATE UNIQUE INDEX CONCURRENTLY items_by_colour ON ${place.schema}.items (colour)`),
+      )
+      await writer.query('BEGIN')
+      await writer.query("INSERT INTO items (name) VALUES ('later')")
+      const building = migrate(db, all)
+      // It has been thrown away, or waits for that: either way others go on.
+      await place.query(`INSERT INTO ${place.schema}.items (name) VALUES ('meanwhile')`)
+      await writer.query('COMMIT')
+      await writer.end()
+      await building
+      assert.equal(await schemaState(db, idsOf(all)), 'current')
+      const { rows } = await place.query(
+        `SELECT indexrelid::regclass::text AS name, indisvalid AS valid, indisunique AS "unique" FROM pg_index
+        WHERE indrelid IN (to_regclass('${place.schema}.items'), to_regclass('${place.schema}.others')) AND NOT indisprimary
+        ORDER BY 1`,
+      )
+      const names = rows.map((row) => [row.name.replace(/.*\./, ''), row.valid, row.unique])
+      assert.deepEqual(names, [
+        ['items_by_colour', true, false],
+        ['others_by_name', true, false],
+      ])
+      await assert.rejects(
+        migrate(db, [first, { ...indexed, up: () => ['SELECT 1'] }]),
+        /migration 0005-expand-index was edited after it was applied/,
+      )
+    }),
+)
+
+test(
+  'each change that others can be beside is a transaction of its own, unless the database is empty',
+  {
+    skip: !onPostgres && 'nobody is beside',
+  },
+  () =>
+    withDb(async (db, place) => {
+      const breaking: Migration = { id: '0006-expand-broken', up: () => ['CREATE TABLE broken ('] }
+      await migrate(db, older)
+      await assert.rejects(migrate(db, [first, expand, breaking]), /migration 0006-expand-broken failed/)
+      assert.equal(await schemaState(db, idsOf([first, expand])), 'current')
+      const { rows } = await place.query(`SELECT id FROM ${place.schema}.schema_migrations ORDER BY id`)
+      assert.deepEqual(
+        rows.map(({ id }) => id),
+        idsOf([first, expand]),
+      )
+    }),
+)
+
 test('a server leaves a database of before to pinfold migrate, unless it is told to or has it for itself', async () => {
   await using place = await makePlace()
   assert.equal((await run(['migrate', ...place.args], { env: place.env })).code, 0)

@@ -18,7 +18,9 @@ const rows = Number(values.rows)
 await using place = await makePlace()
 if (place.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
 const db = await openDb({ database: place.database, file: '' })
-const isPhased = ({ id }: { id: string }) => phaseOf(id) !== 'whole'
+// Those that stand before one for which all servers stop are made while nobody is there.
+const last = migrations.findLastIndex(({ id }) => phaseOf(id) === 'whole')
+const isPhased = ({ id }: { id: string }) => migrations.findIndex((one) => one.id === id) > last
 const before = migrations.filter((one) => !isPhased(one))
 await migrate(db, before, { finish: true })
 
@@ -93,6 +95,7 @@ console.log(
 )
 for (const [lock, ms] of [...held].sort(([, a], [, b]) => b - a)) console.log(`  ${lock}: about ${ms.toFixed(0)} ms`)
 if (values.check) {
-  const long = [...held].filter(([lock, ms]) => lock.startsWith('AccessExclusive') && ms > 100)
+  // All of them keep writers out, and the first one readers as well.
+  const long = [...held].filter(([, ms]) => ms > 100)
   assert.deepEqual(long, [], 'a table was held for more than 100 ms')
 }

@@ -2,8 +2,9 @@
 // server starts.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { migrationIds } from '../../src/db/migration-ids.ts'
+import { migrationIds, phaseOf } from '../../src/db/migration-ids.ts'
 import { migrations } from '../../src/db/migrations/all.ts'
+import { words } from '../../src/db/words.ts'
 
 test('the migrations are listed in the order of their names', () => {
   const ids = migrations.map(({ id }) => id)
@@ -16,4 +17,38 @@ test('a migration is called as its file is, by which commands know it', () => {
     migrationIds(),
     migrations.map(({ id }) => id),
   )
+})
+
+/** What earlier builds do not mind, and what keeps nobody waiting however many rows there are. */
+const harmless: Record<string, readonly RegExp[]> = {
+  expand: [
+    /^CREATE TABLE /,
+    // Built beside writers where the table has rows; a unique one cannot be added to those that others write.
+    /^CREATE INDEX \w+\s+ON \w+ /,
+    /^CREATE UNIQUE INDEX \w+\s+ON (?<made>\w+) /,
+    // A default that is constant, so that no row is written.
+    /^ALTER TABLE \w+ ADD COLUMN \w+ [A-Za-z]+(?: COLLATE "C")?(?: NOT NULL DEFAULT (?:'[^']*'|-?\d+))?$/,
+    /^INSERT INTO /,
+    /^CREATE (?:FUNCTION|TRIGGER) /,
+  ],
+  contract: [/^ALTER TABLE \w+ DROP COLUMN \w+$/, /^DROP (?:TABLE|INDEX|TRIGGER|FUNCTION) /],
+}
+
+/** Came together with a change for which all servers stop. */
+const besideNobody = ['0120-expand-scanners']
+
+test('what other builds are beside adds only, and keeps nobody waiting', () => {
+  const found: string[] = []
+  for (const one of migrations) {
+    const forms = harmless[phaseOf(one.id)]
+    if (!forms || !('up' in one) || besideNobody.includes(one.id)) continue
+    const statements = one.up(words.postgres)
+    const made = statements.flatMap((statement) => /^CREATE TABLE (\w+)/.exec(statement)?.[1] ?? [])
+    for (const statement of statements) {
+      const form = forms.map((pattern) => pattern.exec(statement)).find((match) => match !== null)
+      const table = form?.groups?.made
+      if (!form || (table !== undefined && !made.includes(table))) found.push(`${one.id}: ${statement.slice(0, 120)}`)
+    }
+  }
+  assert.deepEqual(found, [])
 })

@@ -186,7 +186,7 @@ test('a disk may take longer to sync than a client may be silent', async () => {
   await using registry = await startRegistry()
   const { begin } = registry.app.blobs
   const slow = async () => {
-    const part = await begin(0)
+    const part = await begin(0, '')
     return { ...part, finish: () => sleep(600).then(() => part.finish()) }
   }
   await using server = await serveWith(registry, { begin: slow }, { requestTimeoutMs: 150 })

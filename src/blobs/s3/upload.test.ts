@@ -15,7 +15,7 @@ test('pieces grow with the content, and no client makes them larger than there i
 
 test('a content of more pieces than a bucket takes is refused before anything is asked of it', () => {
   const memory = createMemory(mebibyte, { waitMs: 1 })
-  const begin = (expected: number) => () => createUpload({} as Client, memory, 'c/00', expected)
+  const begin = (expected: number) => () => createUpload({} as Client, memory, 'c/00', expected, '')
   assert.throws(begin(10_000 * 64 * mebibyte + 1), ContentTooLarge)
   assert.doesNotThrow(begin(10_000 * 64 * mebibyte))
 })

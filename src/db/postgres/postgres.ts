@@ -4,7 +4,7 @@ import pg from 'pg'
 import { isBusy } from '#lib/errors.ts'
 import { createCommits } from '../changes.ts'
 import { createGuard } from '../guard.ts'
-import { compile, type Db, type Sql, sql, type Tx, type TxOptions } from '../sql.ts'
+import { compile, type Db, type Reader, type Sql, sql, type Tx, type TxOptions } from '../sql.ts'
 import { Crowded, createCrowds } from './crowds.ts'
 import { defaultPoolSize, poolConfig } from './postgres-config.ts'
 import { rethrow, send } from './send.ts'
@@ -96,6 +96,8 @@ export function openPostgres(url: string, options: { poolSize?: number; waitMs?:
       return await counted(inTurn(work, options))
     },
 
+    alone: async (work) => alone(await pool.connect().catch(rethrow), work),
+
     onCommit: commits.listen,
 
     plan: (query) => withClient((client) => explain(client, query)),
@@ -103,6 +105,18 @@ export function openPostgres(url: string, options: { poolSize?: number; waitMs?:
     ping: async () => void (await read('get', sql`SELECT 1 AS one`)),
     stats: () => ({ ...counts }),
     close: async () => void (pool.ending || (await pool.end())),
+  }
+}
+
+async function alone<T>(client: pg.PoolClient, work: (one: Reader) => Promise<T>): Promise<T> {
+  try {
+    await send(client, { text: 'SET statement_timeout = 0' })
+    const all = async <R>(query: Sql): Promise<R[]> =>
+      (await send(client, { text: compile(query, '$'), values: query.values as unknown[] })).rows
+    return await work({ all, get: async <R>(query: Sql) => (await all<R>(query))[0] })
+  } finally {
+    // Nobody else is to have what was set.
+    client.release(true)
   }
 }
 
