@@ -169,7 +169,8 @@ async function isOwner(tx: Tx, name: string, node: string, fence: number): Promi
 
 /** Takes a lease as it was seen; `undefined` when something has happened to it since. */
 async function claim(tx: Tx, was: Owned, node: string): Promise<(LastRun & { fence: number }) | undefined> {
-  // Waits for what its owner is at, and sees whether that has beaten meanwhile.
+  // Waits for what its owner is at, and sees whether that has beaten meanwhile. What follows counts as a change of the key by
+  // that: whoever has seen the row before and locks its key after (`isOwner`) looks again, and not at what is past.
   await tx.all(sql`SELECT 1 AS found FROM duties WHERE name = ${was.name} ${locking(tx, 'deleting')}`)
   return tx.get(sql`
     INSERT INTO duties (name, owner, beat, fence) VALUES (${was.name}, ${node}, 1, 1)

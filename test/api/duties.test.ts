@@ -134,6 +134,47 @@ test('a transaction of an owner that takes long loses no lease, and is not overt
   assert.deepEqual(order, ['written', 'taken: 1'])
 })
 
+test('who looks at a lease just before another takes it, and locks it just after, does not have it', {
+  skip: !onPostgres && 'an embedded database has one writer, which nobody looks past',
+}, async () => {
+  const { db } = pinfold.app
+  const name = newName()
+  const [one, two] = [nodeOf('looking', name), nodeOf('taking', name)]
+  await one.leases.look()
+  await two.leases.look()
+  two.clock.now += leaseMs
+  const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const holding = db.tx(async (tx) => {
+    await tx.all(sql`SELECT pg_advisory_xact_lock(170014) IS NULL AS held`)
+    begun.resolve()
+    for (let isFree = false; !isFree; ) {
+      await tx.get(sql`SELECT 1 AS found`)
+      isFree = await Promise.race([go.promise.then(() => true), sleep(20, false)])
+    }
+  })
+  await begun.promise
+  // As a former owner looks whether it is one, held up between what it sees and what it locks.
+  const looked = db.tx(
+    (tx) =>
+      tx.get(sql`
+        SELECT 1 AS found FROM duties
+         WHERE name = ${name} AND owner = 'looking' AND (SELECT pg_advisory_xact_lock_shared(170014)) IS NOT NULL
+           FOR KEY SHARE`),
+    { isolation: 'rowLocks' },
+  )
+  await eventually(
+    () =>
+      db.get<{ n: number }>(
+        sql`SELECT count(*) AS n FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = 170014`,
+      ),
+    (row) => row!.n > 0,
+  )
+  assert.equal((await two.leases.look()).length, 1)
+  go.resolve()
+  await holding
+  assert.equal(await looked, undefined)
+})
+
 test('a lease that is given back is free at once', async () => {
   const name = newName()
   const [one, two] = [nodeOf('leaving', name), nodeOf('staying', name)]
