@@ -57,6 +57,22 @@ test('what was compiled is kept below the data folder, where it cannot be kept b
   assert.ok((await keptWith({ NODE_COMPILE_CACHE: '/dev/null/nowhere' })) > 100)
 })
 
+test('a server gives back the memory that only its start took', async () => {
+  await using place = await makePlace()
+  await using server = await startProcess(place)
+  const token = await tokenOf(place)
+  await eventually(
+    async () => {
+      const text = await (
+        await fetch(`${server.url}/metrics`, { headers: { authorization: `Bearer ${token}` } })
+      ).text()
+      const of = (what: string) => Number(new RegExp(`^nodejs_heap_size_${what}_bytes (\\S+)`, 'm').exec(text)?.[1])
+      return of('total') / of('used')
+    },
+    (ratio) => ratio < 1.5,
+  )
+})
+
 test('the process is the one that was started, and SIGTERM lets it finish what it has begun', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
