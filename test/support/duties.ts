@@ -7,7 +7,8 @@ import type { Duty, DutyStatus } from '#duty.ts'
 export async function runDuty(app: App, duty: Duty): Promise<DutyStatus> {
   const leases = createLeases(app.db, {
     node: 'by-hand',
-    leaseMs: 60_000,
+    // Nobody renews it, however long the duty takes.
+    leaseMs: 3_600_000,
     monotonic: () => performance.now(),
     skew: app.skew,
     names: duty.runsOn === 'one node' ? [duty.name] : [],
