@@ -2,8 +2,8 @@
 // that other builds can be beside, each of which is one of its own; and what fills it in batches.
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { begunOf, buildIndexes, isBegun, type SplitChange, splitIndexes } from './later-indexes.ts'
 import { phaseOf } from './migration-ids.ts'
+import { begunOf, buildIndexes, isBegun, type SplitChange, splitIndexes } from './postgres/later-indexes.ts'
 import { type Db, ident, type Reader, raw, sql, type Tx } from './sql.ts'
 import { type Words, words } from './words.ts'
 

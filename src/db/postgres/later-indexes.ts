@@ -1,6 +1,6 @@
 // Indexes of tables that may have many rows already, in a database that others write meanwhile: one is built outside of any
 // transaction and beside writers, once what it is of is there. Until then the migration that has it is only begun.
-import { type Db, type Reader, raw, sql } from './sql.ts'
+import { type Db, type Reader, raw, sql } from '../sql.ts'
 
 const begun = 'indexes missing: '
 
