@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
-import { type Db, sql } from '#db/sql.ts'
+import type { Db } from '#db/sql.ts'
 import { createTermsGate } from '#domains/iam/terms/terms-gate.ts'
 import { copyRepos, copyReposInTurns } from '#domains/registry/syncs/syncs.duty.ts'
 import { operatorUid } from '#issuer/access-token.ts'
@@ -414,65 +414,4 @@ test('with unique tags each move also makes a tag with its time', async () => {
   assert.equal(names.length, 2)
   assert.match(names[1], /^2\.0-20\d{12}$/)
   for (const one of items) assert.equal(one.digest, digest)
-})
-
-test('a tag that a rule keeps is not copied and does not keep the others from it, until the rule is gone', async () => {
-  const { to, source, path, copy } = await pair('guarded')
-  const first = await client.pushImage(path, 'fixed')
-  const { uid } = ok(await copied(to, source))
-  await run()
-  const rule = ok(await operator.post(`/registry/v2/tagRules/${to}`, { tags: ['fixed'], immutable: true })).uid
-  const second = await client.pushImage(path, 'fixed')
-  await client.pushImage(path, 'later')
-  await run()
-  assert.equal(await digestOf(copy, 'fixed'), first.digest)
-  assert.ok(await digestOf(copy, 'later'))
-  assert.equal(await statusOf(uid), 'FAILED')
-  shift += 10 * minute
-  await client.pushImage(path, 'last')
-  await run()
-  assert.ok(await digestOf(copy, 'last'))
-  assert.equal(await statusOf(uid), 'FAILED', 'it is remembered after what has changed lately')
-  ok(await operator.delete(`/registry/v2/tagRules/${rule}`))
-  await run()
-  assert.equal(await digestOf(copy, 'fixed'), second.digest)
-  assert.equal(await statusOf(uid), 'UNKNOWN')
-})
-
-test('rules of who moves tags judge whoever has set the copying', async () => {
-  const { to, source, path, copy } = await pair('movers')
-  const [mover, other] = [await seed.member(org.uid, roleUids.owner), await seed.member(org.uid, roleUids.owner)]
-  await client.pushImage(path, '1.0')
-  ok(await operator.post(`/registry/v2/tagRules/${to}`, { movers: [mover.uid] }))
-  const { uid } = ok(await copied(to, source, {}, await registry.as(other.uid)))
-  await run()
-  assert.deepEqual([await digestOf(copy, '1.0'), await statusOf(uid)], [undefined, 'FAILED'])
-  ok(await operator.delete(`${repos}/${uid}`))
-  const again = ok(await copied(to, source, {}, await registry.as(mover.uid)))
-  await run()
-  assert.ok(await digestOf(copy, '1.0'))
-  const [born] = await historyOf(again.uid, '1.0')
-  assert.deepEqual([born!.actor, born!.source], [`sync:${source}`, 'SOURCE_SYNC'])
-})
-
-test('what is copied without a tag of its own is kept for as long as what was pushed so', async () => {
-  const { to, source, path } = await pair('untagged')
-  const image = await client.pushImage(path)
-  const index = await client.pushManifest(path, indexOf([image]), 'all')
-  ok(await operator.post(`/registry/v2/retentionRules/${to}`, { untaggedDays: 10, mode: 'ENFORCE' }))
-  const { uid } = ok(await copied(to, source))
-  const before = Date.now() + shift
-  await run()
-  const untilOf = async (digest: string) =>
-    (
-      await app.db.get<{ until: string }>(sql`
-        SELECT p.until_time AS until FROM digest_promises p JOIN repos r ON r.id = p.repo_id
-         WHERE r.uid = ${uid} AND p.digest = ${digest}`)
-    )?.until
-  assert.ok(Date.parse((await untilOf(image.digest))!) >= before + 10 * 24 * 60 * minute)
-  assert.equal(await untilOf(index.digest), undefined, 'it has a tag')
-  ok(await operator.post(`/registry/v2/tagRules/${to}`, { tags: ['fixed'], movers: [`${org.uid}/0123456789abcdef`] }))
-  const refused = await client.pushImage(path, 'fixed')
-  await run()
-  assert.ok(Date.parse((await untilOf(refused.digest))!) >= before + 10 * 24 * 60 * minute)
 })
