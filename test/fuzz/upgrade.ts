@@ -184,7 +184,8 @@ let turn = 0
 async function work(): Promise<void> {
   const i = turn++
   const repo = `acme/r${i % 8}`
-  if (i % 5 < 2) return void (await ask('pull', 'GET', `/v2/${repo}/manifests/t${i % 3}`))
+  const known = [...told.keys()]
+  if (i % 5 < 2 && known.length > 0) return void (await ask('pull', 'GET', `/v2/${known[i % known.length]}`))
   if (i % 5 === 2) {
     return void (await ask('list', 'GET', `/registry/v2/repos?uidp.descendantsOf=${acme}`, undefined, {
       authorization: `Bearer ${operator}`,
